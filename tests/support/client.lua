@@ -1,5 +1,5 @@
--- One connection to the daemon, as dialogue: client:say{…}, client:hears(). One JSON object a line; lines can be
--- said and heard raw where bytes matter.
+-- One connection to the daemon, as dialogue: client:say{…}, client:hears(). One JSON object per line; say_line and
+-- hears_line send and receive raw lines.
 local cjson = require("cjson").new()
 local unix = require "socket.unix"
 
@@ -7,8 +7,7 @@ local M = { PATIENCE_S = 20 }
 cjson.encode_sparse_array(true)
 cjson.decode_max_depth(4000)
 
--- As cjson, but with the members in the order of their names: what is sent is the same in every run, and so is what
--- comes of it.
+-- As cjson.encode, but with members sorted by name, so that every run sends the same bytes.
 local function encode(value)
   if type(value) ~= "table" or next(value) == nil then return cjson.encode(value) end
   local names, parts = {}, {}
@@ -54,18 +53,18 @@ end
 
 function client:hears_line()
   local line, why = self.stream:receive "*l"
-  if not line then error("the daemon said nothing: " .. tostring(why), 2) end
+  if not line then error("no line from the daemon: " .. tostring(why), 2) end
   return line
 end
 
 function client:hears()
   local line, why = self.stream:receive "*l"
-  if not line then error("the daemon said nothing: " .. tostring(why), 2) end
+  if not line then error("no line from the daemon: " .. tostring(why), 2) end
   local message = cjson.decode(line)
   return message, line
 end
 
--- The daemon closed the connection, after at most these lines.
+-- Waits until the daemon closes the connection; returns the lines before that.
 function client:hears_the_end()
   local lines = {}
   while true do
@@ -78,16 +77,15 @@ function client:hears_the_end()
   end
 end
 
--- Nothing is under way for this client: a ping is the next thing that is answered. Returns what came before, which
--- is wanted to be nothing.
+-- Asserts that nothing is in flight for this client: the reply to a ping comes next.
 function client:hears_only_a_ping()
   self:say { jsonrpc = "2.0", id = "is-anything-left", method = "ping" }
   local message, line = self:hears()
-  if message.id ~= "is-anything-left" then error("expected silence, got " .. line, 2) end
+  if message.id ~= "is-anything-left" then error("expected only the ping's reply, got " .. line, 2) end
   return true
 end
 
--- A request and its reply; notifications that come between are kept in self.notices.
+-- Sends a request and returns its reply; notifications in between are kept in self.notices.
 function client:ask(method, params, id)
   self.last_id = self.last_id + 1
   id = id or self.last_id
@@ -109,7 +107,7 @@ function client:answer(id)
   end
 end
 
--- Waits for so many notifications; each that came stays in self.notices.
+-- Waits for `count` notifications; they are kept in self.notices.
 function client:hears_notice(method, count)
   self.notices = self.notices or {}
   while #self.notices < (count or 1) do
@@ -128,7 +126,7 @@ end
 
 function client:calls(name, arguments, meta)
   if arguments == nil or next(arguments) == nil then
-    -- an empty table would be encoded as what Lua thinks it is
+    -- cjson encodes an empty table as an array or an object by its own rules
     self.last_id = self.last_id + 1
     self:say(('{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%s,"arguments":{}%s}}'):format(
       self.last_id, cjson.encode(name), meta and (',"_meta":' .. encode(meta)) or ""))
@@ -145,7 +143,7 @@ function client:close()
   self.stream:close()
 end
 
--- What a modern request carries, with more keys beside it.
+-- The _meta of a request in the modern era (2026-07-28), with further keys.
 function M.modern(more)
   local meta = { [META .. "protocolVersion"] = MODERN, [META .. "clientCapabilities"] = cjson.decode "{}" }
   for key, value in pairs(more or {}) do meta[key] = value end
@@ -169,7 +167,7 @@ function M.verdict(result)
   return result._meta and result._meta["dev.toolgate/verdict"] or nil
 end
 
--- What is wrong with the arguments, for programs: { "args.title missing", ... }, in the order of the feedback.
+-- The problems of the arguments as { "args.title missing", ... }, in the order of the feedback.
 function M.problems(result)
   local list = {}
   for i, message in ipairs(M.verdict(result).messages or {}) do list[i] = message.path .. " " .. message.code end

@@ -1,5 +1,5 @@
--- A real daemon in a temporary directory, ready when start() returns and gone when the spec ends, also where it
--- fails. Its stderr is shown with a failure (tests/support/helper.lua).
+-- A real daemon in a temporary directory: ready when start() returns, stopped when the spec ends, even on failure.
+-- tests/support/helper.lua prints its stderr if the spec fails.
 local process = require "process"
 local client = require "client"
 local signal = require "posix.signal"
@@ -19,8 +19,7 @@ local function write_all(directory, files)
   return directory
 end
 
--- Serves the line format of STYLE: a table of policies, or a folder's name; tools as JSON text; a configuration as Lua
--- text.
+-- given.policies is a table of files or a folder's name; given.tools is JSON; given.config is Lua.
 local function arguments_of(self, given)
   local argv = given.before or {}
   argv[#argv + 1] = M.binary
@@ -50,7 +49,7 @@ local function arguments_of(self, given)
   return argv
 end
 
--- given: policies, tools, config, arguments, before (a command to run it under), environment, descriptors, fails.
+-- given: policies, tools, config, arguments, before (a command that runs the daemon), environment, descriptors, fails.
 function M.start(given)
   given = given or {}
   local self = setmetatable({ directory = process.directory(), clients = {} }, daemon)
@@ -74,7 +73,7 @@ function M.start(given)
   return self
 end
 
--- A start that must fail: its stderr, and its exit code.
+-- Starts a daemon that must fail; returns its stderr and exit code.
 function M.fails(given)
   given.fails = true
   local self = M.start(given)
@@ -93,9 +92,9 @@ function daemon:log()
   return process.read(self.stderr)
 end
 
--- Waits until the log says so; returns the rest of that line.
+-- Waits until the log contains `words`; returns the rest of that line.
 function daemon:logs(words)
-  return process.eventually("the log says " .. words, function()
+  return process.eventually("the log contains " .. words, function()
     local from = self:log():find(words, 1, true)
     return from and self:log():match("[^\n]*", from)
   end)
@@ -113,7 +112,7 @@ function daemon:status()
   return self:connect():asks("toolgate/status")
 end
 
--- SIGHUP, and wait until the new generation serves or was turned down.
+-- Sends SIGHUP and waits until the reload is logged as done, failed or unchanged.
 function daemon:reload()
   local function reloads()
     local count = 0
@@ -131,7 +130,7 @@ function daemon:pid()
   return self.child.pid
 end
 
--- SIGTERM; every daemon must end by itself and cleanly (a sanitizer's report is an exit code, too).
+-- Sends SIGTERM; every daemon must exit with code 0 (a sanitizer's report changes the code).
 function daemon:stop()
   if self.stopped then return end
   self.stopped = true
@@ -146,7 +145,7 @@ function daemon:stop()
   table.insert(M.last_words, self:log())
   process.remove(self.directory)
   if how ~= "exited" or code ~= (self.expected_code or 0) then
-    error(("the daemon %s with %s; it said:\n%s"):format(tostring(how), tostring(code), M.last_words[#M.last_words]), 0)
+    error(("the daemon %s with %s; its log:\n%s"):format(tostring(how), tostring(code), M.last_words[#M.last_words]), 0)
   end
 end
 

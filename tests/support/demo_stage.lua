@@ -1,5 +1,5 @@
--- Plays the demo's dialogue over the socket and shows it as a person wants to read it: the call, the verdict, what
--- was mended, what the model reads. Colour on a terminal only.
+-- Plays the demo's dialogue over the socket and prints for each call the verdict, the repairs and what the model reads.
+-- Colour on a terminal only.
 local daemon = require "daemon"
 local client = require "client"
 local json = client.json
@@ -21,7 +21,7 @@ local function show(format, ...)
   io.write(format:format(...), "\n")
 end
 
--- An agent that runs a tool itself declares it, asks before and reports afterwards.
+-- For an agent that runs a tool itself: it registers the tool, checks before the call and reports after it.
 function M.own_tool.registers(definition)
   return { definition = definition }
 end
@@ -32,18 +32,17 @@ function M.own_tool.reports(outcome, expected, because)
   return { method = "toolgate/report", outcome = outcome, expected = expected, because = because }
 end
 
--- ---- saying ----------------------------------------------------------------------------------------------------
+-- ---- requests --------------------------------------------------------------------------------------------------
 
 local player = {}
 player.__index = player
 
-
--- Which conversation this is, and what the user asked for in it.
+-- The session, and the goal of the user.
 function player:meta()
   return ('"_meta":{"dev.toolgate/session":"%s","dev.toolgate/goal":%s}'):format(SESSION, json.encode(self.goal or ""))
 end
 
--- Parameters are written by hand, so that what is shown is what was sent, byte for byte.
+-- Parameters are JSON text, so that the printed bytes are the bytes that were sent.
 function player:asks(method, params)
   self.last_id = self.last_id + 1
   self.connection:say_line(('{"jsonrpc":"2.0","id":%d,"method":"%s","params":{%s}}'):format(self.last_id, method, params))
@@ -72,7 +71,7 @@ function player:says(line)
   return result
 end
 
--- ---- showing ---------------------------------------------------------------------------------------------------
+-- ---- output ----------------------------------------------------------------------------------------------------
 
 local function in_short(text)
   if #text <= RESULT_MAX then return text end
@@ -106,7 +105,7 @@ local function shows_verdict(verdict)
   end
 end
 
--- What the model reads. A tool's own result is cut here, and only here; feedback is shown whole.
+-- What the model reads. A tool's own result is truncated here only; feedback is printed completely.
 local function shows_text(result, verdict)
   local colour = COLOURS[verdict.verdict] or "0"
   local shown = {}
@@ -168,7 +167,7 @@ local function play(dialogue, options)
   return self
 end
 
--- Returns the exit code. The daemon is ended whatever happens, and has to end cleanly.
+-- Returns the exit code. The daemon is stopped in any case, and must exit with code 0.
 function M.play(dialogue, options)
   local ok, played = xpcall(play, function(why) return tostring(why) end, dialogue, options)
   local ended, trouble = pcall(daemon.stop_all)

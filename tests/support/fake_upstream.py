@@ -1,7 +1,7 @@
-"""An MCP server over stdio that misbehaves on demand, with the standard library alone.
+"""An MCP server over stdio that misbehaves on demand. Standard library only.
 
-How it begins is in the environment, FAKE="word word=value …"; what it does later is asked of its tools: `do` takes
-`how`, each a function of the class Ways below. Without either it is a well-behaved server.
+FAKE="word word=value …" in the environment sets how it starts; later the tool `do` takes `how`, the name of a function
+of the class Ways below. Without either it behaves well.
 """
 import json
 import os
@@ -48,7 +48,7 @@ def notify(method, **params):
     write({"method": method, "params": params})
 
 
-# What it is in the middle of.
+# State.
 held = []       # requests that wait to be released
 timers = []     # (when, function)
 asked = {}      # our own requests: id -> function of the answer
@@ -74,7 +74,7 @@ def token(request):
 
 
 class Ways:
-    """Each misbehaves in one way, most of them answer as well; the arguments are those of the call."""
+    """Each function misbehaves in one way, and most answer as well; the arguments are those of the call."""
 
     @staticmethod
     def silent(request, args):
@@ -154,18 +154,18 @@ class Ways:
 
     @staticmethod
     def raw(request, args):
-        """The result as it is given, perhaps no JSON."""
+        """The result as given, which may not be JSON."""
         write_raw('{"jsonrpc":"2.0","id":%d,"result":%s}\n' % (request["id"], args["result"]))
 
     @staticmethod
     def prints(request, args):
-        """A line of its log, where its messages belong."""
+        """A log line on stdout, where its messages belong."""
         write_raw(args["words"] + "\n")
         answer(request, text("printed"))
 
     @staticmethod
     def dribbles(request, args):
-        """Its answer comes in pieces of three bytes, with a pause between them."""
+        """The answer in pieces of three bytes, with pauses."""
         line = json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": text("drop by drop")}) + "\n"
         for i in range(0, len(line), 3):
             write_raw(line[i:i + 3])
@@ -177,7 +177,7 @@ class Ways:
 
     @staticmethod
     def late(request, args):
-        """Its answer comes again, when nobody waits for it."""
+        """The answer, and later the same answer again."""
         answer(request, text("in time"))
         answer(request, text(args["words"]))
 
@@ -249,7 +249,7 @@ class Ways:
 
     @staticmethod
     def slow_progress(request, args):
-        """So many steps of so many milliseconds, then the answer."""
+        """Steps of some milliseconds each, then the answer."""
         steps, ms = int(args["steps"]), int(args["ms"])
 
         def step(i):
@@ -282,7 +282,7 @@ class Ways:
 
     @staticmethod
     def asks(request, args):
-        """Any request of a client; what came back is the answer."""
+        """Sends a request to the client; the client's reply becomes the answer."""
         ask(args["method"], args.get("params", {}), lambda reply: answer(request, text(json.dumps(reply))))
 
     @staticmethod
@@ -298,7 +298,7 @@ class Ways:
 
     @staticmethod
     def needs_input(request, args):
-        """The modern way."""
+        """Elicitation in the modern era: input_required."""
         given = request["params"].get("inputResponses")
         if given:
             answer(request, text("heard %s with %s" % (json.dumps(given), request["params"].get("requestState"))))
@@ -309,7 +309,7 @@ class Ways:
 
     @staticmethod
     def asks_a_lot(request, args):
-        """Requests without end, of which it hears no answer."""
+        """Many requests to the client, without waiting for the replies."""
         for i in range(20000):
             write({"id": 1000000 + i, "method": "ping"})
         answer(request, text("asked a lot"))
@@ -332,7 +332,7 @@ class Ways:
 
     @staticmethod
     def forks(request, args):
-        """A child of its own that holds the pipes and would outlive it."""
+        """A child process that holds the pipes and would outlive the server."""
         child = os.fork()
         if child == 0:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -340,7 +340,7 @@ class Ways:
         answer(request, text(str(child)))
 
 
-# ---- the good life -----------------------------------------------------------------------------
+# ---- normal tools -----------------------------------------------------------------------------
 
 def hold(request, args):
     held.append(request)
@@ -522,7 +522,7 @@ def serve():
 
 
 def counted_start():
-    """A file that holds how often it was started: the first so many starts may fail."""
+    """Counts the starts in a file; the first ones may fail."""
     path = OPTIONS["count"]
     with open(path, "a") as file:
         file.write("x")

@@ -1,9 +1,9 @@
--- Small policies that the specs share. Each is one file of a policies folder, as its source.
+-- Small policies that the specs share, each as the source of one file.
 local M = {}
 
--- Reads; says back what it was given.
+-- Reads; returns its argument.
 M.echo = [==[
--- echo: says a text back. Read only.
+-- echo: returns a string. Read only.
 return tool "echo" {
   description = "Say a text back.",
   schema = json [[{"type":"object","properties":{"text":{"type":"string","description":"What to say"}},
@@ -13,7 +13,7 @@ return tool "echo" {
 }
 ]==]
 
--- Closed, with one parameter for each line of the feedback's table.
+-- A closed schema, with one parameter for each kind of problem in the feedback.
 M.create_task = [==[
 -- create_task: files a task. Writes.
 return tool "create_task" {
@@ -35,9 +35,9 @@ return tool "create_task" {
 }
 ]==]
 
--- A tool that counts in nothing but its arguments: its result is what the spec asks for.
+-- A tool whose outcome is its argument.
 M.outcome = [==[
--- outcome: ends as its argument says. For specs.
+-- outcome: returns the outcome that its argument names. For specs.
 return tool "outcome" {
   description = "End as told.",
   schema = json [[{"type":"object","properties":{"how":{"type":"string"},"n":{"type":"integer"}},"required":["how"]}]],
@@ -71,7 +71,7 @@ return tool "outcome" {
 }
 ]==]
 
--- Definitions of tools that the agent runs itself, as --tools takes them.
+-- Definitions of tools that the agent runs, for --tools.
 M.agent_tools = [==[
 [{"name":"get_weather","description":"The weather in a city.",
   "inputSchema":{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}},

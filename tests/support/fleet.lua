@@ -1,9 +1,9 @@
--- Several daemons on one Redis, and a loop that drives many agents over them without ever waiting for one: what the
--- soak (tests/clients/fleet.lua) does for minutes, tests/spec/ledger/fleet_spec.lua does for a second. What the agents do, and
--- what they hold true of the answers, stands in fleet_agents.lua.
+-- Several daemons on one Redis, and an event loop that drives many agents over them. The soak test
+-- (tests/clients/fleet.lua) runs it for minutes, tests/spec/ledger/fleet_spec.lua for a second. fleet_agents.lua has
+-- the agents and their assertions.
 --
--- An agent is a coroutine. fleet:ask(…) sends a request to a daemon that lives and returns the line that answers it, or
--- nil where that daemon was killed meanwhile.
+-- An agent is a coroutine. fleet:ask(…) sends a request to a running daemon and returns the line that answers it, or
+-- nil if that daemon was killed in between.
 local daemon = require "daemon"
 local process = require "process"
 local redis = require "redis"
@@ -16,9 +16,9 @@ local unistd = require "posix.unistd"
 
 local M = { running = {} }
 
-local TICK_MS = 2          -- how often the loop looks after what is due
-local ANSWER_WITHIN_S = 60 -- a call that takes longer is taken for lost
-local SETTLE_WITHIN_S = 60 -- until every daemon has told Redis what it counted
+local TICK_MS = 2          -- interval of timers and reconnects
+local ANSWER_WITHIN_S = 60 -- a call that takes longer is lost
+local SETTLE_WITHIN_S = 60 -- until every daemon has merged into Redis
 
 local now = process.now
 
@@ -56,7 +56,7 @@ function M.start(given)
   return self
 end
 
--- kill -9, and started again at once. What it was asked and has not answered is lost.
+-- Kills a daemon with SIGKILL and starts it again at once. Its pending requests are lost.
 function fleet:kill(gate)
   gate.kills = gate.kills + 1
   gate.killed = true
@@ -112,7 +112,7 @@ local function resume(self, agent, line)
   end
 end
 
--- Everybody who waits for this daemon learns that no answer will come.
+-- Resumes every agent that waits for this daemon, without an answer.
 local function lose(self, gate)
   local pending = gate.pending
   unistd.close(gate.fd)
@@ -138,7 +138,7 @@ end
 local function answered(self, gate, line)
   local id = tonumber(line:match '^{"jsonrpc":"2.0","id":(%d+)')
   local call = id and gate.pending[id]
-  if not call then return self:problem("daemon %d said what nobody asked: %s", gate.number, line) end
+  if not call then return self:problem("daemon %d sent an unsolicited line: %s", gate.number, line) end
   gate.pending[id] = nil
   if self.measures then self.latencies[#self.latencies + 1] = now() - call.began end
   resume(self, call.agent, line)
@@ -155,14 +155,14 @@ local function read_in(self, gate)
     local line = all:sub(from, stop - 1)
     from = stop + 1
     answered(self, gate, line)
-    if gate.fd ~= fd then return end -- it was killed by whoever was resumed
+    if gate.fd ~= fd then return end -- the resumed agent killed the daemon
   end
   gate.input = all:sub(from)
 end
 
--- ---- asking -----------------------------------------------------------------------
+-- ---- requests ---------------------------------------------------------------------
 
--- Another daemon than the last one of this agent, where another lives.
+-- A running daemon other than the agent's last one, if there is another.
 local function choose(self, last)
   local alive = {}
   for _, gate in ipairs(self.gates) do
@@ -172,7 +172,7 @@ local function choose(self, last)
   return last and last.fd and last
 end
 
--- From an agent's coroutine. `place` is the agent's own: {gate = the one it asked last}.
+-- Called in an agent's coroutine. `place` belongs to the agent: { gate = its last daemon }.
 function fleet:ask(place, method, params)
   local gate = choose(self, place.gate)
   while not gate do
@@ -188,7 +188,7 @@ function fleet:ask(place, method, params)
   return (coroutine.yield())
 end
 
--- Several requests at the same time, each over a daemon of its own choice; returns when all are over.
+-- Several concurrent requests, each over its own daemon; returns when all are answered.
 function fleet:at_once(bodies)
   local left, me, out, waits = #bodies, coroutine.running(), {}, false
   for i, body in ipairs(bodies) do
@@ -208,7 +208,7 @@ function fleet:begin(body)
   resume(self, coroutine.create(body))
 end
 
--- From an agent's coroutine.
+-- Called in an agent's coroutine.
 function fleet:pause(ms)
   table.insert(self.sleepers, { agent = coroutine.running(), until_then = now() + ms / 1000 })
   coroutine.yield()
@@ -216,7 +216,7 @@ end
 
 -- ---- the loop ---------------------------------------------------------------------
 
--- `often` is {ms = …}, or {calls = …}: after so many requests, however fast they are made. Until fleet:calm().
+-- Calls act every `often` = {ms = …} or {calls = …} (requests made), until fleet:calm().
 function fleet:every(often, act)
   local timer = { act = act }
   local function set()
@@ -296,7 +296,7 @@ local function complain_of_silence(self)
   end
 end
 
--- Until every agent has ended.
+-- Runs until every agent has ended.
 function fleet:run()
   local next_look, next_complaint = 0, now() + 1
   while self.agents > 0 and not self.gave_up do
@@ -326,11 +326,11 @@ function fleet:until_all_are_up()
   end)
 end
 
--- Every daemon has Redis, and has told it all that it counted without it.
-function fleet:until_all_is_told()
+-- Waits until every daemon is connected to Redis and has merged everything.
+function fleet:until_all_is_merged()
   self:until_all_are_up()
   for _, gate in ipairs(self.gates) do
-    process.eventually(("daemon %d has told Redis everything"):format(gate.number), function()
+    process.eventually(("daemon %d has merged everything into Redis"):format(gate.number), function()
       local ledger = gate.daemon:status().ledger
       for _, connection in ipairs(gate.daemon.clients) do connection:close() end
       gate.daemon.clients = {}
@@ -339,14 +339,14 @@ function fleet:until_all_is_told()
   end
 end
 
--- ---- what befalls them --------------------------------------------------------------
+-- ---- faults -------------------------------------------------------------------------
 
 function fleet:kills_daemons(often)
   self:every(often, function() self:kill(self.gates[math.random(#self.gates)]) end)
 end
 
--- `count` names what is counted; what is done to Redis is undone after so many ms.
-local function befalls_redis(self, count, often, for_ms, act, undo)
+-- Repeats `act` on Redis and undoes it after for_ms; self[count] counts how often.
+local function disturbs_redis(self, count, often, for_ms, act, undo)
   self[count] = 0
   self:every(often, function()
     if self.redis_down then return end
@@ -360,14 +360,14 @@ local function befalls_redis(self, count, often, for_ms, act, undo)
 end
 
 function fleet:kills_redis(often, down_ms)
-  befalls_redis(self, "redis_kills", often, down_ms, self.store.kill, self.store.begin_again)
+  disturbs_redis(self, "redis_kills", often, down_ms, self.store.kill, self.store.begin_again)
 end
 
 function fleet:stops_redis(often, for_ms)
-  befalls_redis(self, "redis_stops", often, for_ms, self.store.freeze, self.store.thaw)
+  disturbs_redis(self, "redis_stops", often, for_ms, self.store.freeze, self.store.thaw)
 end
 
--- Whatever befell Redis is over.
+-- Ends all faults of Redis.
 function fleet:calms_redis()
   self:calm()
   self.store:thaw()

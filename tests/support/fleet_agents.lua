@@ -1,22 +1,22 @@
--- Agents of a fleet, each in a session of its own and some in one session together, and what must be true of every answer
--- they get. A call that was lost with its daemon, or refused because Redis was away, may have been counted or not: what
--- follows is judged by both. Everything else is exact.
+-- Agents of a fleet, each in its own session and some in a shared one, and the assertions on every answer. A call that
+-- was lost with its daemon, or refused during an outage of Redis, may have been counted or not: both are accepted.
+-- Everything else is exact.
 --
---   sure    calls that were answered        maybe    calls of which nobody knows whether they were counted
+--   sure    calls that were answered        maybe    calls that may or may not have been counted
 --
--- With the local engines standing in (`stand_ins` > 0) each of them may grant a budget once more, and no one engine
--- knows of all calls; but none may have counted more than there were.
+-- With a local fallback (`stand_ins` > 0) each daemon may grant a budget once more, and no daemon knows all calls; but
+-- none may have counted more than there were.
 local M = {}
 
 M.CALLS_PER_TURN, M.SAME_CALL, M.SHARED = 5, 2, 40
 
--- After a call that Redis did not count. A model takes seconds; what matters is that a session does not make more calls
--- in an outage than its window of 32 holds: what has fallen out of it cannot be told apart when the engines compare.
+-- The pause after a call that Redis did not count. It keeps a session from making more calls in an outage than its
+-- window of 32 holds: the merge cannot compare calls that left the window.
 local AWAY_PAUSE_MS = 400
 
 M.policies = {
   ["look.lua"] = [==[
--- look: reads. Gives its argument back.
+-- look: reads. Returns its argument.
 return tool "look" {
   description = "Look.", effects = "read",
   schema = json [[{"type":"object","properties":{"at":{"type":"string"}},"required":["at"]}]],
@@ -65,7 +65,7 @@ local function params_of(self, tool, arguments, step)
     :format(tool, arguments, self.session.name, self.turn, step or ("%d.%d"):format(self.number, self.labels))
 end
 
--- What the agent runs itself it reports until it is heard, to whoever lives: the second time must count for nothing.
+-- Reports a call that the agent runs itself until a daemon answers: a second report must not count.
 local function report(self, params, line)
   local told = ('%s,"callId":"%s","result":{"content":[{"type":"text","text":"done"}]}}'):format(
     params, line:match '"callId":"([^"]*)"')
@@ -102,16 +102,16 @@ function agent:call(tool, arguments, step)
   return out
 end
 
-local function at(self) -- arguments like no other
+local function at(self) -- unique arguments
   self.said = self.said + 1
   return ('{"at":"%d-%d"}'):format(self.number, self.said)
 end
 
--- ---- judging ------------------------------------------------------------------------
+-- ---- assertions ---------------------------------------------------------------------
 
 local function unknown(out) return out.lost or out.unavailable end
 
--- A call in a row of such: `expected(n)` says what the n-th is told.
+-- The next call in a row of equal ones: `expected(n)` judges the answer to the n-th.
 local function judge_nth(self, row, out, expected, what)
   if unknown(out) then
     row.maybe = row.maybe + 1
@@ -123,10 +123,10 @@ local function judge_nth(self, row, out, expected, what)
     if expected(n, out) then return end
   end
   if self.fleet.stand_ins > 0 and out.verdict ~= "pass" then return end
-  self.fleet:problem("%s: after %d calls and perhaps %d more it was told %s", what, row.sure - 1, row.maybe, out.line)
+  self.fleet:problem("%s: after %d calls and perhaps %d more the answer is %s", what, row.sure - 1, row.maybe, out.line)
 end
 
--- A call that a budget of so many has to do with: `row.sure` counts those that passed.
+-- A call under a budget of `limit`: `row.sure` counts the calls that passed.
 local function judge_budget(self, row, out, limit, codes, what)
   if unknown(out) then
     row.maybe = row.maybe + 1
@@ -143,8 +143,8 @@ local function judge_budget(self, row, out, limit, codes, what)
   end
 end
 
--- Who was refused because the budget was spent, was refused rightly. Not of a turn, where local engines stand in: what
--- they counted in an earlier one may be told in a later one, and counts there.
+-- A refusal for a spent budget must be justified. Budgets of a turn are not checked with a local fallback: calls of an
+-- earlier turn may be merged in a later one, and count there.
 local function judge_spent(self, row, limit, what)
   local late = self.fleet.stand_ins > 0 and limit ~= M.SHARED
   if not late and row.refused and row.sure + row.maybe < limit then
@@ -199,7 +199,7 @@ local function spends(self)
   end
 end
 
--- All of one message, at the same time, over all daemons.
+-- All calls of one step, concurrently, over all daemons.
 local function spends_at_once(self)
   local row, bodies = { sure = 0, maybe = 0 }, {}
   for i = 1, 8 do
@@ -231,14 +231,14 @@ local function new_session(self, name)
   return session
 end
 
--- Another hand of the same agent, which asks at the same time.
+-- A second request of the same agent at the same time.
 function agent:beside()
   return setmetatable({ gate = false }, { __index = self, __newindex = function(hand, key, value)
     if key == "gate" then rawset(hand, key, value) else self[key] = value end
   end })
 end
 
--- One turn after another, some twenty to a session, until the fleet has made enough calls.
+-- Plays turns, twenty per session, until the fleet has made enough calls.
 local function lives(self)
   while self.tally.calls < self.tally.wanted and not self.fleet.gave_up do
     self.lives = self.lives + 1
@@ -251,7 +251,7 @@ local function lives(self)
   end
 end
 
--- Eight agents take from one session what it has.
+-- Eight agents spend the budget of one session.
 local function shares(self, pool)
   self.session, self.turn = pool.session, 1
   pool.takers = pool.takers + 1
@@ -264,7 +264,7 @@ local function shares(self, pool)
   if pool.takers == 0 then judge_spent(self, pool.row, M.SHARED, "a budget of many agents") end
 end
 
--- Agents that make `calls` calls in all, until they have; returns what they saw.
+-- Runs agents until they have made `calls` calls; returns the tally and the sessions.
 function M.live(fleet, agents, calls, stand_ins)
   local tally = { calls = 0, passed = 0, refused = 0, lost = 0, unavailable = 0, wanted = calls }
   local sessions = {}
@@ -292,7 +292,7 @@ end
 
 -- ---- afterwards ------------------------------------------------------------------------
 
--- What is left of a shared session's budget can be spent, and no more: nothing of it was lost on the way.
+-- The rest of a shared session's budget can be spent, and no more.
 local function spend_the_rest(fleet, place, session, calls)
   local rest, line = 0
   repeat
@@ -319,8 +319,8 @@ local function compare_one(fleet, place, session)
   return calls or 0
 end
 
--- What Redis knows of every session, once everything is told: as many calls as passed, and of those that were lost at
--- most each once. Returns of how many sessions it is exactly what passed, and all that is counted.
+-- Compares the sessions in Redis after all merges: as many calls as passed, and at most each lost one once. Returns the
+-- number of exact sessions, and of all counted calls.
 function M.compare(fleet, sessions)
   local exact, counted = 0, 0
   fleet:begin(function()

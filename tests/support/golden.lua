@@ -9,7 +9,7 @@ local M = { folder = "tests/golden" }
 local HEADER = "Golden texts: written by `make golden`. Read the diff before you commit it."
 local ROOT = require("posix.unistd").getcwd()
 
--- What differs from run to run, and its placeholder, in this order.
+-- Values that vary from run to run, and their placeholders, in this order.
 local VARIABLE = {
   { "/tmp/toolgate%-spec%-%w%w%w%w%w%w", "<dir>" },
   { ROOT:gsub("%p", "%%%0"), "<root>" },
@@ -87,7 +87,7 @@ local function read_journal(path)
   return entries
 end
 
--- Fails unless the text is the section's text. With GOLDEN=write the text is only written down.
+-- Fails unless the text equals the section. With GOLDEN=write the text is only recorded.
 function M.check(area, key, text, more)
   text = normalise(text, more)
   assert(not ("\n" .. text):find "\n=== ", "a golden text must not contain a line that begins with '=== '")
@@ -102,8 +102,8 @@ function M.check(area, key, text, more)
   end
 end
 
--- Called after the run. Writes the files if `write`; `whole` says that every test ran, so that a section nobody
--- checked is removed (write) or a problem. Returns the list of problems.
+-- Called after the run. Writes the files if `write`. `whole`: every test ran, so a section that no test checked is
+-- removed (write) or a problem. Returns the list of problems.
 function M.finish(journal, write, whole)
   local problems, checked = {}, {}
   local function problem(...) problems[#problems + 1] = string.format(...) end

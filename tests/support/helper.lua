@@ -1,5 +1,4 @@
--- Loaded by busted before the specs (--helper): no daemon outlives its spec, and a failure shows what the daemons
--- of that spec said.
+-- Loaded by busted before the specs (--helper): stops the daemons of each spec, and prints their stderr if it failed.
 local busted = require "busted"
 local daemon = require "daemon"
 

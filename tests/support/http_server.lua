@@ -1,4 +1,4 @@
--- The HTTP server of http_server.py for a spec: told what to answer, asked what it saw.
+-- Starts http_server.py for a spec, sets its answers and reads the requests it got.
 local process = require "process"
 local signal = require "posix.signal"
 local client = require "client"
@@ -24,7 +24,7 @@ function M.start(given)
   return self
 end
 
--- An MCP server at /mcp, as the options of http_server.py say.
+-- An MCP server at /mcp with the options of http_server.py.
 function M.mcp(options, given)
   given = given or {}
   local answer = { mcp = next(options) and options or { era = "legacy" } }
@@ -34,7 +34,7 @@ function M.mcp(options, given)
   return self
 end
 
--- From now on it answers so. Each route counts on.
+-- Replaces the answers; the count of requests per route continues.
 function server:answers(routes)
   local lists = {}
   for key, answer in pairs(routes) do lists[key] = answer[1] and answer or { answer } end
@@ -42,14 +42,14 @@ function server:answers(routes)
   os.rename(self.directory .. "/routes.new", self.directory .. "/routes.json")
 end
 
--- What was asked, in order: method, path, query, headers, body, connection.
+-- The requests in order: method, path, query, headers, body, connection.
 function server:saw()
   local list = {}
   for line in process.read(self.directory .. "/seen.jsonl"):gmatch "[^\n]+" do list[#list + 1] = client.json.decode(line) end
   return list
 end
 
--- The requests for which the function is true, as soon as there are so many of them.
+-- Waits for `count` requests for which `wanted` is true; returns them.
 function server:sees(what, wanted, count)
   return process.eventually("the HTTP server sees " .. what, function()
     local found = {}

@@ -1,25 +1,25 @@
-"""An HTTP server that does what a spec tells it to, and misbehaves on demand. Standard library only.
+"""An HTTP server with configured answers, which misbehaves on demand. Standard library only.
 
     python3 http_server.py DIRECTORY [tls]
 
-DIRECTORY/routes.json, read anew with each request, maps "GET /path" (without the query) to a list of answers; the
-n-th request gets the n-th, the last is repeated. An answer is an object:
+DIRECTORY/routes.json, read for each request, maps "GET /path" (without the query) to a list of answers; the n-th
+request gets the n-th, the last is repeated. An answer is an object:
 
-    status, headers, body (a text, or any JSON)   as they say; Content-Length is added unless told otherwise
-    echo: true          the body says what was asked: method, path, query, headers, body
+    status, headers, body (a string, or any JSON)   Content-Length is added unless another key changes it
+    echo: true          the body has the request's method, path, query, headers and body
     raw: "…"            these bytes instead of an answer
-    announce: N         Content-Length says N, whatever the body has
-    headers_slowly: s   one byte of the head every s seconds, until the client has gone
-    hang: true          no answer until the client has gone
-    close: true         the connection is closed after it, without saying so before; "reset": with RST
-    fill: N             the body is N bytes of "x" in a JSON text
+    announce: N         Content-Length is N, independent of the body
+    headers_slowly: s   one byte of the head every s seconds, until the client disconnects
+    hang: true          no answer until the client disconnects
+    close: true         closes the connection afterwards, without announcing it; "reset": with RST
+    fill: N             the body is a JSON string of N bytes "x"
     pieces: […]         the body, chunked, in these pieces; a number among them is a pause in seconds,
-                        "CUT" ends the connection there, "HOLD" keeps it open until the client has gone, which is
-                        a line of its own in seen.jsonl: gone
+                        "CUT" ends the connection there, "HOLD" keeps it open until the client disconnects, which
+                        adds the line {"gone": true} to seen.jsonl
 
 POST /mcp etc. with {"mcp": {…}} as the answer is an MCP server (see mcp below).
 
-DIRECTORY/port holds the port when it accepts; DIRECTORY/seen.jsonl a line for each request, with the number of its
+DIRECTORY/port has the port once it accepts; DIRECTORY/seen.jsonl gets one line per request, with the number of its
 connection.
 """
 import base64
@@ -158,8 +158,8 @@ def send_answer(client, request, answer):
 # ---- an MCP server --------------------------------------------------------------------------------------------------
 # {"mcp": {"era": "legacy" | "modern", "answers": "json" | "sse", "session": true, "token": "Bearer …",
 #          "listens": [pieces of the GET stream], "tools": […], "forget_after": n,
-#          "calls": {text: answer}}}: of a call with this text, where "ID" stands for its id, and within pieces TOKEN
-# for its progress token and ANSWER for what would be answered otherwise.
+#          "calls": {text: answer}}}: the answer to a call with this text; "ID" is replaced by its id, and within
+# pieces TOKEN by its progress token and ANSWER by the normal answer.
 
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
 META = "io.modelcontextprotocol/"
@@ -174,7 +174,7 @@ def decoded(value):
 
 
 def modern_trouble(request, message):
-    """Why a server of 2026-07-28 turns this away, in its own words; None: it does not."""
+    """The reason why a server of 2026-07-28 rejects this request; None: it does not."""
     meta = message.get("params", {}).get("_meta", {})
     if "mcp-session-id" in request.headers:
         return "there are no sessions any more"
@@ -294,7 +294,7 @@ def serve(client, number):
 
 
 def certificate():
-    """A certificate of its own for localhost, and the authority that signed it."""
+    """A self-signed certificate for localhost."""
     path = directory + "/server.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
                     "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", path + ".key", "-out", path],

@@ -1,7 +1,6 @@
--- A second ledger, to compare the real one with: sessions as plain lists of all their calls, judged by the rules of
--- ledger_rules.lua. Written from the text of what every worker of a fleet remembers together, and not from the scripts;
--- nothing is packed, counted ahead or forgotten before the text says so. It answers as ledger.h does; what it leaves out
--- of an answer the text says nothing of.
+-- A second ledger to compare the real one with: sessions as plain lists of all their calls, judged by ledger_rules.lua.
+-- It is written from the specification, not from the scripts; it packs, precomputes and forgets nothing early. It
+-- answers as ledger.h does; fields that the specification leaves open are nil.
 local rules = require "ledger_rules"
 
 local M = {}
@@ -20,14 +19,14 @@ local chain_of, left_open = rules.chain_of, rules.left_open
 -- ---- sessions and turns ----
 local function new_session(now)
   return {
-    calls = {},      -- all of them, in the order of their admission
-    events = {},     -- of this turn's repair chains
-    uses = {},       -- calls let run, and given back
+    calls = {},      -- all of them, in the order of admission
+    events = {},     -- for the repair chains of this turn
+    uses = {},       -- admitted and released calls
     journal = {}, seen = {}, facts = {}, goal = "", paced = {},
     turn = 0, turn_began = now, steps = 0, label = "", -- the last step's number and name
     no_progress = 0, stuck = false, forgotten = false,
-    tick = 0,        -- counts what happens to the session
-    touched = now,   -- when it was asked for last; `heard`: when a silence would have begun
+    tick = 0,        -- the number of operations on the session
+    touched = now,   -- time of the last use; `heard`: start of the current idle time
   }
 end
 
@@ -68,8 +67,8 @@ local function begin_turn(session, turn, now)
   return gave_up
 end
 
--- "A late turn number counts in the current turn"; "where no turn is told: a silence as long begins one". A silence ends
--- with a call, a result and a turn that is told.
+-- "A late turn number counts in the current turn"; "without a turn number an idle time begins one". Calls, results and
+-- turns reset the idle time.
 local function come_to_turn(session, place, now)
   local gave_up = 0
   local quiet = session.heard and second_of(now) - second_of(session.heard) or 0
@@ -127,7 +126,7 @@ local function expire(session, now)
   end
 end
 
--- "On a tie between budget and loop, loop is what is said." Of a declared poll being asked too often is the loop.
+-- "If budget and loop apply, the code is loop." A declared poll that repeats too often counts as a loop.
 local function poll_row(session, ask)
   if ask.limits.polls then return rules.poll_budget(session, ask) end
 end
@@ -148,7 +147,7 @@ local function find(session, admission)
   end
 end
 
--- What this call was found to be, whenever anybody looked, oldest first.
+-- The outcomes of this call at any time, oldest first.
 local function found(ask, calls)
   local out = {}
   for _, call in ipairs(calls) do
@@ -160,7 +159,7 @@ local function found(ask, calls)
   return out
 end
 
--- "The same invalid arguments again": they were found so before, in this turn.
+-- "The same invalid arguments again": the same call was invalid before in this turn.
 local function invalid_before(session, ask)
   for _, what in ipairs(found(ask, of_turn(session, ask.turn))) do
     if what == "invalid" then return true end
@@ -187,7 +186,7 @@ function DECIDE.valid(session, ask, answer, now)
   if not says and not rules.already_broken(session, ask) then says, code, amount = rules.too_soon(session, ask, now) end
   if not says then says, code, amount, of_session = first_of(BUDGETS, session, ask, now) end
   answer.says, answer.code, answer.used, answer.of_session = says or "run", code or "", amount or 0, of_session or false
-  -- "The same invalid arguments again: the same": also where the check that found them so is not reached any more.
+  -- "The same invalid arguments again: the same": also if the loop rule comes before the check of arguments.
   local before = found(ask, of_turn(session))
   if (code == "loop" or code == "cycle" or code == "poll_budget" and ask.limits.polls) and before[#before] == "invalid" then
     local event, chain = remember_event(session, ask, "invalid", true)
@@ -208,7 +207,7 @@ function DECIDE.invalid(session, ask, answer, now)
   if says then answer.says, answer.code = says, code end
 end
 
--- An invented id, or what the gate refuses: only a loop is worse.
+-- A fabricated id, or a refusal by the gate: only a loop has precedence.
 function DECIDE.refused(session, ask, answer, now)
   local says, code = first_of(LOOPS, session, ask, now)
   answer.says, answer.code = says or "refuse", code or ""
@@ -225,7 +224,7 @@ end
 local function advise(ask, answer, place)
   if answer.code == "" or answer.says == "run" then return end
   if answer.code == "loop" and answer.repeats + 1 >= place.anonymous_repeats then
-    answer.says, answer.advise_only, answer.would = "refuse", nil, nil -- what is told besides is open
+    answer.says, answer.advise_only, answer.would = "refuse", nil, nil -- the other fields are open
     return
   end
   answer.advise_only, answer.would = true, answer.code
@@ -234,14 +233,14 @@ local function advise(ask, answer, place)
   if ask.so_far == "fabricated" or ask.so_far == "refused" then answer.says = "refuse" end
 end
 
--- What people read of a call that the ledger itself refused.
+-- The class in the journal of a call that the ledger itself refused.
 local function denied_class(call)
   if not call.denied then return nil end
   if call.code == "loop" or call.code == "cycle" then return "loop" end
   return call.code == "too_soon" and "transient" or "retry_budget"
 end
 
--- The whole journal, of which the ledger keeps the end, and chains that are still open.
+-- The complete journal, of which the ledger keeps the end, and the open chains.
 local function history(session)
   local out = {}
   for i, entry in ipairs(session.journal) do out[i] = entry end
@@ -272,7 +271,7 @@ end
 function M.admit(model, request)
   local session, now = session_of(model, request.session), model.now
   local before = find(session, request.admission)
-  -- "Idempotent by it": it counts once. What a repair chain says may have changed meanwhile, and is told as it is now.
+  -- "Idempotent by it": it counts once. The state of a repair chain may have changed, and is reported as it is now.
   if before then
     local first = before.answer or {}
     local told = request.so_far ~= "invalid" or before.denied
@@ -300,7 +299,7 @@ function M.admit(model, request)
   else
     progress(session, answer.code ~= "too_soon" and 1 or nil)
   end
-  -- "That uses nothing up": one that comes too soon again takes the place of the one before it.
+  -- "That uses nothing up": a repeated too_soon replaces the one before it.
   local last = session.calls[#session.calls]
   if ask.code == "too_soon" then
     ask.soon = hammered(session, ask)
@@ -335,7 +334,7 @@ local function repeats_with(session, call)
   return count_keys(steps)
 end
 
--- The same call's result before this one, of an earlier step of the turn: siblings do not know of each other.
+-- The result of the same call before this one, in an earlier step of the turn: siblings do not count.
 local function last_result(session, call)
   local last
   for _, other in ipairs(of_turn(session, call.turn)) do
@@ -345,7 +344,7 @@ local function last_result(session, call)
   return last
 end
 
--- "A settle without its admit is counted as `unknown`": it stands in the row of calls, and nothing is known of it.
+-- "A settle without its admit is counted as `unknown`": it is in the list of calls, without an outcome.
 local function orphan(session, request, now)
   local call = new_call(session, request, now)
   call.said, call.code, call.orphan, call.expired, call.settle_answer = "run", "", true, true, {}
@@ -370,7 +369,7 @@ function M.settle(model, request)
   call.class, call.result = request.class, request.result
   call.cost = request.cost_told and request.cost or call.cost
   local unchanged = last and last.result == call.result or false
-  -- A poll is what brings something new: an error in other words is an error.
+  -- Only a successful poll brings something new: another error text does not.
   call.changed = last and not unchanged and (request.class == "ok" or request.class == "partial") or false
   local answer = { unchanged = unchanged, chain = "", chain_retries = 0 }
   local chain = class.ends and "ran" or (request.class == "invalid" or request.class == "fabricated") and request.class
@@ -395,7 +394,7 @@ function M.settle(model, request)
   progress(session, change)
   see(session, request.gives_ids)
   if request.fact ~= "" then session.facts[request.fact] = true end
-  -- "this one included": of what does not count nothing is said.
+  -- "this one included": nil for classes that do not count.
   answer.repeats = class.run and repeats_with(session, call) or nil
   answer.transient_count = request.class == "transient" and transient_count(session, call, call.turn) or nil
   answer.no_progress = session.no_progress
@@ -405,7 +404,7 @@ function M.settle(model, request)
 end
 
 -- ---- the rest ----
--- A turn that is over changes nothing, nor does what was its goal.
+-- A turn number in the past changes nothing, nor does its goal.
 function M.turn(model, request)
   local session, now = session_of(model, request.session), model.now
   local gave_up = 0
@@ -428,8 +427,8 @@ function M.peek(model, request)
   return { turn = session.turn, no_progress = session.no_progress, stuck = session.stuck, goal = session.goal }
 end
 
--- "A person can end it": the runs, budgets and the chain of the tool begin anew, its calls stay where they stood; without
--- a tool the session is forgotten.
+-- "A person can end it": the tool's runs, budgets and chain restart, and its calls stay in the list; without a tool the
+-- session is deleted.
 function M.reset(model, request)
   local session = known(model, request.session)
   if not session then return {} end

@@ -1,12 +1,12 @@
--- The ledger's rules a second time, written from the text and not from the scripts: slow and obvious. A session
--- (ledger_model.lua) is the list of all its calls; each rule is a function that reads the list again for every question,
--- named by the sentence it comes from. What the text leaves open is said where it is decided.
-local WINDOW    = 32 -- "a window of 32": what budgets and loops are told from
+-- The ledger's rules a second time, written from the specification and not from the scripts: slow and obvious. A session
+-- (ledger_model.lua) is the list of all its calls; each rule reads the list again for every question, and quotes the
+-- sentence it comes from. A comment states the decision if the specification is open.
+local WINDOW    = 32 -- "a window of 32": the calls that budgets and loops count
 local UNLIMITED = 4294967295
 
--- ---- classes: the columns of the table "what happened" ----
--- ran: the tool was carried out and its result is known. budget: takes one of the same-call budget. run: counts in the
--- loop run. progress: 0 ends the row without progress, 1 lengthens it, nil leaves it alone. ends: ends a repair chain.
+-- ---- classes: the columns of the table of outcomes ----
+-- ran: the tool ran and its result is known. budget: counts in the same-call budget. run: counts in the loop run.
+-- progress: 0 resets the count without progress, 1 increments it, nil keeps it. ends: ends a repair chain.
 local CLASSES = {
   ok              = { ran = true, budget = true, run = true, progress = 0, ends = true },
   garbage         = { ran = true, budget = true, run = true, progress = 1, ends = true },
@@ -23,14 +23,14 @@ local CLASSES = {
 -- ---- reading the list of calls ----
 local function same_call(a, b) return a.tool == b.tool and a.args == b.args end
 
--- The calls that are remembered hot, oldest first.
+-- The calls in the window, oldest first.
 local function window(session)
   local out = {}
   for i = math.max(1, #session.calls - WINDOW + 1), #session.calls do out[#out + 1] = session.calls[i] end
   return out
 end
 
--- Those of a turn, else of the current one; "with no turn signal, per-turn budgets count over the last 32 calls".
+-- The calls of a turn, by default the current one; "with no turn signal, per-turn budgets count over the last 32 calls".
 local function of_turn(session, turn)
   local out = {}
   for _, call in ipairs(window(session)) do
@@ -42,10 +42,9 @@ end
 local function let_run(call) return call.said == "run" end
 local function is_open(call) return let_run(call) and not call.class and not call.expired end
 
--- "Steps: calls of one model message are one step: by dev.toolgate/step, else whatever was admitted before the
--- feedback of its sibling was sent." The first feedback closes a step that nobody named: a model that has heard of one
--- call may be answering it.
--- A name is known until another comes.
+-- "Steps: calls of one model message are one step: by dev.toolgate/step, else all calls admitted before the feedback of
+-- a sibling was sent." The first feedback closes an unnamed step, because the model may already react to it.
+-- A step's name is valid until another name comes.
 local function step_of(session, place)
   if place.step ~= session.label then return session.steps + 1 end
   if place.step ~= "" then return session.steps end
@@ -60,8 +59,8 @@ local function step_of(session, place)
 end
 
 -- "A successful call of a different tool not declared `read` re-arms the runs and same-call budgets of the session":
--- the moment from which calls of this tool count. A page of a longer result is a success, too. The text does not say
--- what comes first of calls side by side: here as everywhere it is what was admitted first.
+-- the tick from which calls of this tool count. A partial result is a success, too. Concurrent calls count in the order
+-- of admission.
 local function re_armed_at(session, tool, before)
   local at = 0
   for _, call in ipairs(window(session)) do
@@ -120,7 +119,7 @@ local function already_broken(session, ask)
   end
 end
 
--- "transient: own cap (3), wait doubled": failures since it last answered otherwise.
+-- "transient: own cap (3), wait doubled": failures since the last other result.
 local function transient_count(session, ask, turn)
   local n = 0
   for _, call in ipairs(window(session)) do
@@ -137,7 +136,7 @@ local function transient_budget(session, ask)
 end
 
 -- ---- loops ----
--- What a call came to, for the question whether two were identical; nil: nobody knows ("judged by arguments alone").
+-- The outcome of a call, for comparing two calls; nil: unknown ("judged by arguments alone").
 local function outcome(call)
   if call.denied then return nil end
   if call.class then return CLASSES[call.class].ran and "result " .. call.result or call.class end
@@ -145,7 +144,7 @@ local function outcome(call)
   return nil
 end
 
--- Was it carried out, or may it have been, or be yet? What was called off before it ran was not.
+-- True if the call ran, may have run, or may still run; false if it was released before.
 local function admitted(call)
   return let_run(call) and (not call.class or CLASSES[call.class].ran or call.class == "transient")
 end
@@ -155,7 +154,7 @@ local function counts_in_run(call)
   return CLASSES[call.class].run
 end
 
--- Calls in order, those of one step together.
+-- Calls in order, grouped by step.
 local function in_steps(calls)
   local steps, by_number = {}, {}
   for _, call in ipairs(calls) do
@@ -170,14 +169,13 @@ local function in_steps(calls)
 end
 
 -- "Identical (tool, canonical arguments) in a row with an identical result", in steps: a step without this call ends the
--- row. "Any other admitted call ends the run of refusals": what was not admitted does not end those. `any`: with whatever
--- results.
+-- row. "Any other admitted call ends the run of refusals": calls that were not admitted do not. `any`: with any results.
 local function run_steps(ask, calls, from, any)
   local row, known, gap = {}, nil, false
   if ask.class then known = outcome(ask) end
   local counted = {}
   for _, call in ipairs(calls) do
-    -- Its own transient failures do not count; another call that failed so stood between all the same.
+    -- The call's own transient failures do not count; another call's transient failure still interrupts the row.
     local own = same_call(call, ask)
     if call.tick > from and (counts_in_run(call) or not own and call.class == "transient") then counted[#counted + 1] = call end
   end
@@ -187,7 +185,7 @@ local function run_steps(ask, calls, from, any)
     for n = #step, 1, -1 do
       local call = step[n]
       if same_call(call, ask) then
-        -- "Only a row of refusals": what stands at its end, before the other call, was refused.
+        -- "Only a row of refusals": the last one before the other call was refused.
         if not newest and gap and not call.denied then return row end
         local result = outcome(call)
         if result and known and result ~= known and not any then return row end
@@ -229,13 +227,13 @@ local function loop_across_turns(session, ask)
   if count_keys(steps) + 1 >= ask.limits.across_turns then return "refuse", "loop" end
 end
 
--- "Cycles of 2-5 calls repeated three times with the same results (A B A B A B) are loops too." What was refused goes on
--- with them, as it goes on with a run; what re-arms runs is often a part of them. `repeats` and `halt` are rounds here.
+-- "Cycles of 2-5 calls repeated three times with the same results (A B A B A B) are loops too." Refused calls continue
+-- a cycle as they continue a run; calls that re-arm runs are often part of it. `repeats` and `halt` count rounds here.
 local function rounds(session, ask)
   local row = {}
   for _, call in ipairs(of_turn(session)) do
     local last = row[#row]
-    local twin = last and same_call(last, call) and last.step == call.step -- what one message asks twice is one call
+    local twin = last and same_call(last, call) and last.step == call.step -- duplicates of one step are one call
     if counts_in_run(call) then row[twin and #row or #row + 1] = call end
   end
   local last = row[#row]
@@ -262,7 +260,7 @@ local function cycle(session, ask)
   return round >= ask.limits.halt and "halt" or "refuse", "cycle", nil, nil, round
 end
 
--- A run and a cycle at once: what goes on longer is said.
+-- If a run and a cycle apply, the longer one gives the code.
 local function loop(session, ask)
   local says, code = loop_run(session, ask)
   if not says then says, code = loop_across_turns(session, ask) end
@@ -271,16 +269,16 @@ local function loop(session, ask)
   return says, code
 end
 
--- ---- what is used up ----
--- "Calls that were let run. What is refused, by whomever, or asked back before it ran is given back."
+-- ---- limits in use ----
+-- "Admitted calls. A call that is refused, or released before it ran, is given back."
 local function was_used(call)
   if not let_run(call) then return false end
   return not (call.class == "invalid" or call.class == "fabricated" or call.class == "released" or call.class == "refused")
 end
 
 -- ---- polling ----
--- "Result differs from last time (a poll): starts anew, up to loop.poll.max (20)": such results in a row. Of siblings the
--- last one tells.
+-- "Result differs from last time (a poll): starts anew, up to loop.poll.max (20)": the length of such a row. Of siblings
+-- the last one counts.
 local function changed_in_row(session, ask)
   local row, newest, count = run_steps(ask, of_turn(session), re_armed_at(session, ask.tool), true), {}, 0
   for _, call in ipairs(of_turn(session)) do
@@ -292,8 +290,8 @@ local function changed_in_row(session, ask)
   return count
 end
 
--- "A tool that is meant to be asked again, with the same arguments, at most max times in a row." Where `loop.repeats` and
--- `loop.halt` stand apart, who goes on that long is told to end the run.
+-- "A tool that is meant to be asked again, with the same arguments, at most max times in a row." If `loop.repeats` and
+-- `loop.halt` differ, the same number of further calls gets a halt.
 local function poll_budget(session, ask)
   if not ask.limits.polls then
     if changed_in_row(session, ask) >= ask.limits.poll_max then return "refuse", "poll_budget" end
@@ -306,7 +304,7 @@ local function poll_budget(session, ask)
   return asked >= ask.limits.poll_max + ask.limits.halt - ask.limits.repeats and "halt" or "refuse", "poll_budget"
 end
 
--- How often in a row this call came too soon, in steps: the last one of them knows.
+-- The steps of early polls in a row; the last of them has the set.
 local function hammered(session, ask)
   local calls, from = {}, re_armed_at(session, ask.tool)
   for _, call in ipairs(of_turn(session)) do
@@ -331,8 +329,8 @@ local function hammered(session, ask)
   return out
 end
 
--- "And not sooner than `every` after the last time … that uses nothing up, but who hammers five times is told to end the
--- run." What was not let run after all starts no pause, and takes the one before with it.
+-- "And not sooner than `every` after the last time … that uses nothing up, but after five early polls the run ends."
+-- A released call starts no pause, and removes the one before it.
 local function too_soon(session, ask, now)
   local last = session.paced[ask.tool .. " " .. ask.args]
   local wait = last and last + ask.limits.poll_every_ms - now or 0
@@ -347,7 +345,7 @@ local function used(session, turn, tool)
   local calls, cost = 0, 0
   for _, call in ipairs(session.calls) do
     if (not turn or call.turn == turn) and (not tool or call.tool == tool) and was_used(call) then
-      if not call.orphan then calls = calls + 1 end -- nobody let it run; what it cost it cost
+      if not call.orphan then calls = calls + 1 end -- never admitted, but its cost counts
       cost = cost + call.cost
     end
   end
@@ -356,8 +354,8 @@ end
 
 local function second_of(ms) return math.floor(ms / 1000) end
 
--- Seconds "from the tool's first call of a turn on; of a session: from where the turn began". Calls that were all given
--- back leave no first one.
+-- Seconds "from the tool's first call of a turn on; of a session: from the start of the turn". If all calls were
+-- released there is no first one.
 local function seconds(session, tool, now)
   if not tool then return second_of(now) - second_of(session.turn_began) end
   local first, calls = nil, 0
@@ -370,7 +368,7 @@ local function seconds(session, tool, now)
   return calls > 0 and second_of(now) - second_of(first) or 0
 end
 
--- The first of these limits that is reached is the one that is told.
+-- The first limit that is reached gives the code.
 local function allowance(session, ask, allowed, tool, now)
   local calls_turn, cost_turn = used(session, session.turn, tool)
   local calls_session, cost_session = used(session, nil, tool)
@@ -394,13 +392,12 @@ local function limits(session, ask, now)
 end
 
 -- ---- repair chains ----
--- The chain of a tool in a turn, told again from what happened: attempts so far, the step of the last one, and whether it
--- has ended. What is heard late of an earlier turn's call belongs to the current turn, whose beginning ended that
--- turn's chains.
+-- The chain of a tool in a turn, replayed from its events: attempts so far, the step of the last one, and whether it has
+-- ended. A late result of an earlier turn's call counts in the current turn; the earlier turn's chains have ended.
 local function fresh() return { attempts = 0, over = false } end
 
--- Was the chain's feedback, that of its last call, sent before this call was admitted? Told by steps: a call of a later
--- message than that one knows of it.
+-- True if the feedback of the chain's last call was sent before this call was admitted, judged by steps: a call of a
+-- later step knows it.
 local function heard_of(chain, call) return call.step > chain.step end
 
 local CHAIN = {}
@@ -409,7 +406,7 @@ function CHAIN.invalid(chain, event, call)
   if chain.over then return chain end
   if chain.step == call.step then return chain end
   chain.attempts, chain.step, chain.last = chain.attempts + 1, call.step, call
-  -- "Budgets and loops advise" without a session: who is asked to repair once more has not exhausted anything.
+  -- "Budgets and loops advise" without a session: an anonymous session exhausts nothing.
   if chain.attempts <= call.limits.repair or call.anonymous then return chain end
   event.ended, event.retries = event.again and "redundant" or "exhausted", chain.attempts - 1
   chain.over = true
@@ -446,7 +443,7 @@ local function chain_of(session, turn, tool)
   return chain
 end
 
--- "A chain left open when its turn ends is llm_gave_up." Those that went on last come last.
+-- "A chain left open when its turn ends is llm_gave_up." Ordered by their last event.
 local function left_open(session)
   local tools, open = {}, {}
   for i = #session.events, 1, -1 do

@@ -1,15 +1,15 @@
--- Random operations on a ledger and on the model of its rules, and what each says to them. A difference ends the walk:
--- the operations that lead to it are made as few as possible and printed as a story.
+-- Applies random operations to a ledger and to the model of its rules, and compares the answers. The first difference
+-- ends the walk: the operations that lead to it are minimised and printed.
 local model_of = require "ledger_model"
 
 local M = {}
 
-local OPTIONS = { ttl_s = 3600, history = 60 } -- as the bridge has them
+local OPTIONS = { ttl_s = 3600, history = 60 } -- as in the bridge
 local CHAPTER, LONG_CHAPTER = 400, 2500        -- operations on one ledger, then a new one
 
-local ENOUGH = 20000                           -- operations after which everything must have happened once
+local ENOUGH = 20000                           -- operations after which every code must have occurred
 
--- ---- chance: the same everywhere for one seed ----
+-- ---- random numbers: deterministic for a seed ----
 local state
 local function chance(n)
   state = (state * 16807) % 2147483647
@@ -18,7 +18,7 @@ end
 local function one_of(list) return list[chance(#list) + 1] end
 local function now_and_then(n) return chance(n) == 0 end
 
--- ---- what may be declared of a tool ----
+-- ---- declarations of tools ----
 local NONE = 4294967295
 local EPOCH = 1700000000000
 
@@ -46,7 +46,7 @@ local KINDS = {
 }
 local NAMES = { "look", "write", "erase", "plain", "ask" }
 
--- As they are by default, or with words of their own.
+-- The defaults, or random settings.
 local function tools_of_chapter()
   local tools, plain = {}, now_and_then(2)
   local session = now_and_then(4) and allowance() or {}
@@ -71,11 +71,11 @@ local function tools_of_chapter()
   return tools
 end
 
--- ---- making up operations ----
+-- ---- random operations ----
 local clock, admissions, open, tools, sessions, flood, changing
 
--- Every tenth chapter is full of ids, of costs, of slow turns, of one call that brings something new each time: what a
--- session sums up would be seldom reached by chance.
+-- Every tenth chapter has many ids, costs, slow turns, or one call with a new result each time: chance alone would seldom
+-- reach these limits.
 local function begin_chapter(number)
   clock, admissions, open, sessions, tools = EPOCH, 0, {}, {}, tools_of_chapter()
   flood, changing = number % 10 == 3, number % 10 == 9
@@ -102,7 +102,7 @@ local function place(session, op)
   if session.told and session.turn > 1 and now_and_then(20) then
     op.turn = session.turn - chance(math.min(session.turn, 200))
   end
-  op.began = op.turn > 0 and op.turn or session.turn -- a session that was forgotten takes an old turn for its own
+  op.began = op.turn > 0 and op.turn or session.turn -- a deleted session accepts an old turn
   if session.labelled and not now_and_then(5) then session.steps = session.steps + 1 end
   op.step = session.labelled and ("m" .. session.steps) or ""
   return op
@@ -119,7 +119,7 @@ end
 
 local MAKE = {}
 
--- What is asked next: something new, the same again, or the same few in turns.
+-- The next call: a new one, the same again, or a few in rotation.
 local function choose(session)
   local row = session.row
   if now_and_then(12) then
@@ -153,7 +153,7 @@ function MAKE.admit(session)
   return op
 end
 
--- A command repeated after a lost reply: nobody reports a call before having heard that it may run.
+-- Repeats a command after a lost reply: a call is reported only after the reply to its admit.
 function MAKE.again(session)
   local past = session.past
   local op = past[#past - chance(4)]
@@ -182,7 +182,7 @@ function MAKE.settle(session, admitted)
   return op
 end
 
--- Of a call that nobody admitted.
+-- A settle without its admit.
 function MAKE.orphan(session)
   local op = MAKE.admit(session)
   for i = #open, 1, -1 do
@@ -194,7 +194,7 @@ function MAKE.orphan(session)
   return op
 end
 
--- "A call ends at most 255 turns after its own": the window keeps a turn's last byte.
+-- "A call ends at most 255 turns after its own": the window keeps one byte of the turn.
 local function latest_turn(session)
   local latest = math.huge
   for _, op in ipairs(open) do
@@ -237,7 +237,7 @@ function MAKE.see(session)
   return { kind = "see", session = session.name, ids = ids }
 end
 
--- Of a hundred operations, so many are…
+-- The odds of each operation in a hundred.
 local ODDS = { { 4, "turn" }, { 12, "clock" }, { 2, "peek" }, { 3, "see" }, { 2, "view" }, { 1, "reset" }, { 1, "orphan" },
                { 4, "again" } }
 
@@ -245,7 +245,7 @@ local function next_operation()
   if #open > 0 and not now_and_then(3) then
     local at = now_and_then(3) and chance(#open) + 1 or #open
     local admitted = table.remove(open, at)
-    if not now_and_then(12) then -- else it is never told
+    if not now_and_then(12) then -- else it is never settled
       for _, session in ipairs(sessions) do
         if session.name == admitted.session then return MAKE.settle(session, admitted) end
       end
@@ -261,7 +261,7 @@ local function next_operation()
   return MAKE.admit(session)
 end
 
--- The life of a session is renewed now and then: near its end it is anybody's guess whether it is known.
+-- Near the end of a session's life the real ledger may or may not know it.
 local heard
 local function is_doubtful(op)
   if not op.session then return false end
@@ -281,7 +281,7 @@ local function play(engine, model, op)
   return engine[op.kind](op), model_of[op.kind](model, op)
 end
 
--- What the model leaves open (nil) the text says nothing of.
+-- Fields that the model leaves nil are open in the specification.
 local function text_of(value)
   if type(value) == "number" then return ("%.15g"):format(value) end
   if type(value) ~= "table" then return tostring(value) end
@@ -296,7 +296,7 @@ end
 
 local alike
 
--- The ledger keeps a journal's end, at least so many entries; which is told of a long one is the first that differs.
+-- The ledger keeps at least the last `history` entries of a journal. Returns the first entries that differ.
 local function alike_histories(got, expected)
   if #got > #expected or #got < math.min(#expected, OPTIONS.history) then return false end
   for i = 1, #got do
@@ -333,8 +333,7 @@ local function difference(_, got, expected)
   end
 end
 
--- Whether an operation may be left out is decided by playing the rest: those of calls that were not let run have no
--- settle, so an operation that lost its sense is left out, too.
+-- Replays a shortened list to see whether the difference remains. A settle whose call is not admitted is skipped.
 local function replay(engine, operations, on)
   engine.new()
   engine.clock(EPOCH)
@@ -379,7 +378,7 @@ local function shrink(engine, operations, what)
   return operations
 end
 
--- ---- telling ----
+-- ---- printing ----
 local LIMITS = limits_of {}
 local function words_of(limits)
   local out = {}
@@ -393,22 +392,22 @@ local function words_of(limits)
   return table.concat(out, " ")
 end
 
-local TELL = {}
-function TELL.admit(op)
+local DESCRIBE = {}
+function DESCRIBE.admit(op)
   local marks = (op.anonymous and " anonymous" or "") .. (op.step ~= "" and " step " .. op.step or "")
   local extra = op.ids and #op.ids > 0 and " ids " .. table.concat(op.ids, ",") or ""
   return ("%s  #%d %s(%s) %s turn %d%s  {%s}%s"):format(op.session, op.admission, op.tool, op.args, op.so_far, op.turn,
                                                        marks, words_of(op.limits), extra)
 end
-function TELL.settle(op)
-  return ("%s  #%d %s(%s) came to %s %s"):format(op.session, op.admission, op.tool, op.args, op.class, op.result)
+function DESCRIBE.settle(op)
+  return ("%s  #%d %s(%s) settled as %s %s"):format(op.session, op.admission, op.tool, op.args, op.class, op.result)
 end
-function TELL.turn(op) return ("%s  a turn begins: %d"):format(op.session, op.turn) end
-function TELL.clock(op) return ("      the clock: %d ms"):format(op.now - EPOCH) end
-function TELL.peek(op) return op.session .. "  looked at" end
-function TELL.see(op) return ("%s  sees %d ids: %s"):format(op.session, #op.ids, table.concat(op.ids, ",")) end
-function TELL.reset(op) return op.session .. "  reset " .. op.tool end
-function TELL.view(op) return op.session .. "  viewed" end
+function DESCRIBE.turn(op) return ("%s  turn %d begins"):format(op.session, op.turn) end
+function DESCRIBE.clock(op) return ("      the clock: %d ms"):format(op.now - EPOCH) end
+function DESCRIBE.peek(op) return op.session .. "  peeked" end
+function DESCRIBE.see(op) return ("%s  sees %d ids: %s"):format(op.session, #op.ids, table.concat(op.ids, ",")) end
+function DESCRIBE.reset(op) return op.session .. "  reset " .. op.tool end
+function DESCRIBE.view(op) return op.session .. "  viewed" end
 
 local function story(engine, operations)
   local lines = {}
@@ -416,22 +415,22 @@ local function story(engine, operations)
     local said = ""
     if got.says then said = "  -> " .. got.says .. " " .. (got.code or "") end
     if got.would and got.would ~= "" then said = said .. "would: " .. got.would end
-    lines[#lines + 1] = TELL[op.kind](op) .. said .. (name and "   <--" or "")
+    lines[#lines + 1] = DESCRIBE[op.kind](op) .. said .. (name and "   <--" or "")
   end)
   return table.concat(lines, "\n")
 end
 
-local function tell(engine, operations, i)
+local function fail_with_story(engine, operations, i)
   local so_far = {}
   for n = 1, i do so_far[n] = operations[n] end
   local _, what = replay(engine, so_far)
   local few = shrink(engine, so_far, what)
   local _, _, got, expected = replay(engine, few)
-  error(("%s: the ledger says '%s', the model '%s'\n%s"):format(what, tostring(got), tostring(expected), story(engine, few)), 0)
+  error(("%s: the ledger: '%s', the model: '%s'\n%s"):format(what, tostring(got), tostring(expected), story(engine, few)), 0)
 end
 
 -- ---- the walk ----
--- What a walk must have met to be worth something: a difference in what never happens is never seen.
+-- The codes that a walk must reach: a rule that never applies is not compared.
 local MEETS = {
   "run", "repair", "refuse", "halt", "same_call", "loop", "cycle", "transient_budget", "duplicate_in_step",
   "already_broken", "poll_budget", "changes", "too_soon", "retry_budget_exceeded", "calls_per_turn", "calls_per_session",
@@ -446,7 +445,7 @@ local function count_what_is_met(met, op, got)
     if got[name] and got[name] ~= "" then meet(got[name]) end
   end
   if got.says == "halt" then meet("halt " .. got.code) end
-  if got.code == "poll_budget" and not op.limits.polls then meet "changes" end -- that never ended
+  if got.code == "poll_budget" and not op.limits.polls then meet "changes" end -- results that keep changing
   if (got.gave_up or 0) > 0 then meet "gave_up" end
   for _, name in ipairs { "advise_only", "unchanged", "stuck", "of_session" } do
     if got[name] then meet(name) end
@@ -472,7 +471,7 @@ local function counts(met)
   return table.concat(out, ", ")
 end
 
--- Goes on, up to three times as far, until it has met what it should.
+-- Continues up to three times as long until it has met everything in MEETS.
 function M.walk(engine, seed, count)
   state = seed % 2147483646 + 1
   local played, chapter, met = 0, 0, {}
@@ -493,7 +492,7 @@ function M.walk(engine, seed, count)
         local got, expected = play(engine, model, op)
         if op.kind == "admit" then ran[op.admission] = got.says == "run" end
         count_what_is_met(met, op, got)
-        if difference(op, got, expected) then tell(engine, operations, i) end
+        if difference(op, got, expected) then fail_with_story(engine, operations, i) end
         played = played + 1
       end
     end

@@ -1,8 +1,8 @@
-# Listens like a Redis and is none: not_redis.py FIRST FUNCTION FOREVER, texts with Python's escapes.
-#   FIRST     said to whoever connects; empty: it is greeted as a Redis 7 is
-#   FUNCTION  said to each FCALL once it has been greeted; empty: nothing
-#   FOREVER   said after that as long as somebody listens
-# Its port is the first line on stdout, then a line for each FCALL.
+# Listens on a port and imitates a broken Redis: not_redis.py FIRST FUNCTION FOREVER, strings with Python's escapes.
+#   FIRST     sent to each new connection; empty: it performs the handshake of a Redis 7
+#   FUNCTION  the reply to each FCALL after the handshake; empty: none
+#   FOREVER   sent after FIRST until the peer disconnects
+# The first line of stdout is its port; then it prints a line for each FCALL.
 import codecs, socket, sys, threading
 
 first, function, forever = (codecs.decode(word, "unicode_escape").encode("latin-1") for word in sys.argv[1:4])

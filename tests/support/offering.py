@@ -1,7 +1,7 @@
-"""An MCP server over stdio whose tools stand in a file, read anew whenever they are asked for.
+"""An MCP server over stdio whose tools are in a file, which is read for each tools/list.
 
-OFFER: the file, a JSON array of definitions. GATE: where set, nothing is answered until that file is there. A call is
-answered with its tool's name and arguments; `tell` says that the list has changed, `leave` ends the process.
+OFFER: the file, a JSON array of definitions. GATE: if set, nothing is answered until that file exists. A call returns
+its tool's name and arguments; `tell` sends list_changed, `leave` ends the process.
 """
 import json
 import os
@@ -15,7 +15,7 @@ def write(message):
 
 
 def offer(request):
-    """The very text of the file, but for its line breaks: numbers and the order of keys as they stand there."""
+    """Sends the file's text without line breaks, so that numbers and the order of keys are unchanged."""
     with open(os.environ["OFFER"], encoding="utf-8") as file:
         text = file.read()
     json.loads(text)

@@ -1,5 +1,5 @@
--- An MCP server of a few lines, for specs of what toolgate does around one: it answers, fails, holds calls back and
--- lets them go, as the tool's name says. What it was told it notes in the file that NOTES names, one word a line.
+-- A small MCP server for specs of calls: its tools answer, fail, hold calls and release them, by name. It appends each
+-- event to the file $NOTES, one word per line.
 local json = require("cjson").new()
 local unistd = require "posix.unistd"
 local signal = require "posix.signal"
@@ -13,7 +13,7 @@ local function note(word)
   file:close()
 end
 
--- How often this word has been noted, by all processes before this one, too.
+-- How often this word was noted, earlier processes included.
 local function noted(word)
   local count, file = 0, io.open(NOTES)
   for line in file and file:lines() or function() end do count = count + (line == word and 1 or 0) end
@@ -37,7 +37,7 @@ local function die()
   signal.kill(unistd.getpid(), signal.SIGKILL)
 end
 
--- By its name: what it takes beside nothing, what it says of itself, and what it does.
+-- By name: the properties it takes, its annotations, and its function.
 local TOOLS = {
   echo = { takes = '"text":{"type":"string"}', run = function(id, args) answer(id, args.text) end },
   fails = { run = function(id) answer(id, "no such row", { isError = true }) end },
@@ -45,12 +45,12 @@ local TOOLS = {
   nonsense = { run = function(id) say { id = id, result = 5 } end },
   dies = { run = die },
   dies_reading = { hints = '"readOnlyHint":true', run = die },
-  -- Dies as often as `times` says, and then answers.
+  -- Dies `times` times, then answers.
   recovers = { takes = '"times":{"type":"integer"}', hints = '"idempotentHint":true', run = function(id, args)
     if noted "recovers" <= args.times then die() end
     answer(id, "at last")
   end },
-  -- Is overloaded once, and says nothing from then on.
+  -- Reports an overload once, then does not answer.
   hangs_on = { hints = '"readOnlyHint":true', run = function(id)
     if noted "hangs_on" == 1 then answer(id, "503 Service Unavailable", { isError = true }) end
   end },

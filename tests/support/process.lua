@@ -1,5 +1,5 @@
--- Child processes and temporary directories for the specs: started with a chosen environment and descriptors,
--- their stderr kept in a file, always waited for.
+-- Child processes and temporary directories for the specs: chosen environment and descriptors, stderr in a file, and
+-- every child is waited for.
 local unistd = require "posix.unistd"
 local fcntl = require "posix.fcntl"
 local stdlib = require "posix.stdlib"
@@ -15,7 +15,7 @@ function M.now()
   return t.tv_sec + t.tv_nsec / 1e9
 end
 
--- Asks until the condition holds; what it waited for stands in the error. Returns what the condition returned.
+-- Polls until the condition returns a true value, and returns it; the error at the timeout contains `what`.
 function M.eventually(what, condition, patience_s)
   local last = M.now() + (patience_s or M.PATIENCE_S)
   repeat
@@ -24,7 +24,7 @@ function M.eventually(what, condition, patience_s)
     if M.now() > last then
       error(("waited in vain until %s%s"):format(what, why and (": " .. tostring(why)) or ""), 2)
     end
-    socket.select(nil, nil, 0.002) -- the pace of asking, not a guess at how long it takes
+    socket.select(nil, nil, 0.002) -- the polling interval
   until false
 end
 
@@ -70,7 +70,7 @@ end
 local process = {}
 process.__index = process
 
--- options: stdin, stdout, stderr = path or fd; environment; descriptors = { [ours] = theirs }; directory.
+-- options: stdin, stdout, stderr = path or descriptor; environment; descriptors = { [ours] = theirs }; directory.
 function M.start(argv, options)
   options = options or {}
   local descriptors = {}
@@ -111,7 +111,7 @@ function process:wait(patience_s)
   return self.how, self.code
 end
 
--- Runs a command to its end: code, stdout, stderr.
+-- Runs a command to its end; returns code, stdout, stderr.
 function M.run(argv, options)
   options = options or {}
   local directory = M.directory()

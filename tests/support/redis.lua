@@ -1,17 +1,17 @@
--- Real redis-servers on sockets and ports of the test's own, and what an operator does to them. Gone when the spec ends.
+-- Real redis-servers and sentinels on temporary sockets and ports, stopped when the spec ends.
 local process = require "process"
 local signal = require "posix.signal"
 local socket = require "socket"
 local unix = require "socket.unix"
 
 local M = { running = {} }
--- A connection to a killed Redis ends in one of these ways; for golden.check.
+-- The errors of a connection to a killed Redis; for golden.check.
 M.LOST = { ["Server closed the connection"] = "<why>", ["Connection reset by peer"] = "<why>", ["Broken pipe"] = "<why>" }
 
 local server = {}
 server.__index = server
 
--- A port that nobody listens on now.
+-- A port without a listener.
 function M.free_port()
   local probe = assert(socket.bind("127.0.0.1", 0))
   local _, port = probe:getsockname()
@@ -47,7 +47,7 @@ function server:stream()
   stream:close()
 end
 
--- One command on a connection of its own: its reply, or nil and the error.
+-- Sends one command on its own connection; returns the reply, or nil and the error.
 function server:tries(...)
   local stream = self:stream()
   if not stream then return nil, "not there" end
@@ -74,30 +74,30 @@ function server:does(...)
   return reply
 end
 
--- A command that is not waited for, for what does not come back: DEBUG SLEEP.
-function server:is_told(...)
+-- Sends a command without waiting for the reply, for commands that block.
+function server:sends(...)
   local stream = assert(self:stream())
   local words = { ... }
   local text = { ("*%d\r\n"):format(#words) }
   for i, word in ipairs(words) do text[i + 1] = ("$%d\r\n%s\r\n"):format(#tostring(word), tostring(word)) end
   assert(stream:send(table.concat(text)))
-  self.told = self.told or {}
-  table.insert(self.told, stream)
+  self.sent = self.sent or {}
+  table.insert(self.sent, stream)
   return stream
 end
 
--- Asked again where the connection is closed meanwhile, as by a sentinel that makes another the master.
+-- Retries if the connection is closed, as during a failover.
 function server:info(name)
-  local text = process.eventually("redis tells of itself", function() return self:tries "INFO" end)
+  local text = process.eventually("redis answers INFO", function() return self:tries "INFO" end)
   return text:match("\n" .. name .. ":([^\r\n]*)")
 end
 
--- How often a command was run, as the server counts.
+-- How often the server has run a command.
 function server:calls(command)
   return tonumber((self:does("INFO", "commandstats")):match("cmdstat_" .. command .. ":calls=(%d+)")) or 0
 end
 
--- The keys of the ledger, probes left out.
+-- The keys of the ledger, without probes.
 function server:keys()
   local keys = {}
   for _, key in ipairs(self:does("KEYS", "tg1:*")) do
@@ -107,7 +107,7 @@ function server:keys()
   return keys
 end
 
--- ---- its life -----------------------------------------------------------------
+-- ---- start and stop -----------------------------------------------------------
 
 local function spawn(self)
   local argv = { "redis-server" }
@@ -137,7 +137,8 @@ local function launch(self)
   return self
 end
 
--- given: port (true: any free one; else a Unix socket), arguments, password, conf (a sentinel's), directory.
+-- given: port (true: any free port; else a Unix socket), arguments, password, sentinel (a function that returns its
+-- configuration).
 function M.start(given)
   given = given or {}
   local self = setmetatable({ directory = process.directory() }, server)
@@ -154,7 +155,7 @@ function M.start(given)
   return launch(self)
 end
 
--- A sentinel that watches `master` as "cache", and decides alone.
+-- A sentinel that watches `master` as "cache" with a quorum of one.
 function M.sentinel(master, password)
   return M.start { port = true, password = password, sentinel = function(self)
     return table.concat({ "port " .. self.port, "dir " .. self.directory, password and 'requirepass "' .. password .. '"' or "",
@@ -163,7 +164,7 @@ function M.sentinel(master, password)
   end }
 end
 
--- How a daemon is told of it.
+-- The address for --redis.
 function server:url(db)
   if self.port then
     local who = self.password and (":" .. self.password .. "@") or ""
@@ -182,7 +183,7 @@ function server:start_again()
   return launch(self)
 end
 
--- The same, and not waited for.
+-- As start_again, without waiting.
 function server:begin_again()
   os.remove(self.socket)
   spawn(self)

@@ -1,22 +1,22 @@
--- A Redis that speaks only TLS, and the stunnel in front of a daemon that docs/scaling.md shows, with its file as it stands
--- there but for the places in it.
+-- A Redis that accepts only TLS, and a stunnel for the daemon with the configuration of docs/scaling.md, in which only
+-- the paths and addresses are replaced.
 local process = require "process"
 local redis = require "redis"
 local unistd = require "posix.unistd"
 
 local M = { running = {}, host = "redis.example" }
 
--- The program; nil where it is not installed.
+-- The path of stunnel; nil if it is not installed.
 function M.program()
   for _, path in ipairs { "/usr/bin/stunnel4", "/usr/bin/stunnel", "/usr/sbin/stunnel", "/usr/local/bin/stunnel" } do
     if unistd.access(path, "x") then return path end
   end
 end
 
--- The block of the page that is a file for stunnel.
+-- The stunnel configuration in docs/scaling.md.
 function M.documented()
   local page = process.read "docs/scaling.md"
-  return assert(page:match "```ini\n(; /etc/stunnel/.-)```", "docs/scaling.md shows no file for stunnel")
+  return assert(page:match "```ini\n(; /etc/stunnel/.-)```", "docs/scaling.md has no stunnel configuration")
 end
 
 local function openssl(directory, ...)
@@ -24,7 +24,7 @@ local function openssl(directory, ...)
   if code ~= 0 then error("openssl " .. table.concat({ ... }, " ") .. ": " .. err, 0) end
 end
 
--- ca.pem, and server.pem with server.key for a host of that name, in a directory of their own.
+-- Makes ca.pem, and server.pem with server.key for that host, in a new directory.
 local function certificates(host)
   local directory = process.directory()
   openssl(directory, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
@@ -37,8 +37,8 @@ local function certificates(host)
   return directory
 end
 
--- A redis-server on a port that speaks TLS alone (and on its socket, for the spec). `certified`: for which host; `asks`:
--- its clients for a certificate, too.
+-- A redis-server on a TLS port (and on its socket, for the spec). `certified`: the host of its certificate; `asks`: it
+-- requires client certificates.
 function M.redis(certified, asks)
   local directory, port = certificates(certified or M.host), redis.free_port()
   table.insert(M.running, { stop = function() process.remove(directory) end })
@@ -50,8 +50,8 @@ function M.redis(certified, asks)
   return store
 end
 
--- The address for a daemon of a stunnel to that Redis, and the stunnel's log. `believed`: the CA it was given, if not
--- that Redis' own; `shows`: a certificate of its own, in the lines that the page has for it.
+-- Returns the address of a stunnel to that Redis, and its log. `believed`: the CA it trusts, else that Redis' own;
+-- `shows`: it has a client certificate, in the lines of the page for it.
 function M.start(store, believed, shows)
   local directory, theirs = process.directory(), store.certificates
   local text, places = M.documented(), 0
@@ -64,7 +64,7 @@ function M.start(store, believed, shows)
     end)
     places = places + count
   end
-  assert(places == 5, "accept, connect, CAfile, ;cert and ;key stand in docs/scaling.md, each once")
+  assert(places == 5, "accept, connect, CAfile, ;cert and ;key must be in docs/scaling.md, each once")
   local child = process.start({ M.program(), process.write(directory .. "/redis.conf", text) },
                               { stdin = "/dev/null", stdout = directory .. "/log", stderr = directory .. "/log" })
   table.insert(M.running, { stop = function()

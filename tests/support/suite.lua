@@ -11,7 +11,7 @@ local TOOL = "busted --lua=luajit --lpath='tests/support/?.lua' --helper=tests/s
 local passed, failed, pending = 0, 0, 0
 local trouble = {}
 
--- Streams a command's output, handing each line to `see`; returns its exit code.
+-- Runs a command and passes each line of output to `see`; returns the exit code.
 local function stream(command, see)
   local pipe = assert(io.popen(command .. " 2>&1; echo \"exit code $?\""))
   local code = 1

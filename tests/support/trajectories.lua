@@ -1,14 +1,14 @@
--- Recorded sessions of real models, call by call, through toolgate/check and toolgate/report: on one daemon, or on
--- several in turn. The record lies beside the project; whoever reads it is skipped where it is absent.
+-- Replays recorded sessions of real models through toolgate/check and toolgate/report, on one daemon or on several in
+-- turn. The recordings are beside the repository; specs are pending without them.
 local client = require "client"
 local process = require "process"
 
 local M = { folder = os.getenv "CORPUS" or "../shared/data/corpus" }
 local json = client.json
 
-M.RUNAWAY_REPEATS = 64 -- identical calls of a session that make it a runaway; the next most frequent is called 9 times
+M.RUNAWAY_REPEATS = 64 -- identical calls that make a session a runaway; other sessions have at most 9
 
--- ---- texts as they were sent ------------------------------------------------
+-- ---- JSON text --------------------------------------------------------------
 
 local function string_end(text, at)
   repeat
@@ -35,7 +35,7 @@ local function value_end(text, at)
   return at - 1
 end
 
--- The value of an object's member as it is spelled: numbers and empty lists are not a Lua table's to keep.
+-- The JSON text of an object's member, unchanged: a Lua table keeps neither number spelling nor empty lists.
 function M.raw(text, name)
   local at = text:find("[^{%s]")
   while at do
@@ -58,7 +58,7 @@ end
 
 local function key_of(call) return call.tool .. " " .. call.arguments end
 
--- The call that a session makes most often, and how often.
+-- The call that a session makes most often, and its count.
 function M.repeats(session)
   local times, most = {}, nil
   for _, call in ipairs(session) do
@@ -69,7 +69,7 @@ function M.repeats(session)
   return times[most], most
 end
 
--- All sessions in the record's order, each a list of calls with its name and toolset; nil where there is no record.
+-- All sessions in recorded order, each a list of calls with its name and toolset; nil without recordings.
 function M.sessions()
   local files = {}
   for path in io.popen("ls " .. M.folder .. "/trajectories-*.ndjson 2>/dev/null"):lines() do files[#files + 1] = path end
@@ -108,7 +108,7 @@ end
 
 -- ---- what an operator would declare -----------------------------------------
 
--- By the tools' names, the first that fits; what none fits stays undeclared.
+-- Lua patterns of tool names, the first match counts; a tool without a match stays undeclared.
 local EFFECTS = {
   toggle = { "^toggle_", "^reboot_", "^reset_", "^reseat_", "^cd$", "^ppt__switch_" },
   read = { "^get", "^find_", "^search_", "^list_", "^check_", "^can_", "^run_speed_test$", "^calculate$", "^think$",
@@ -127,7 +127,7 @@ function M.effects_of(tool)
   end
 end
 
--- A folder of policies that say of each tool of a toolset's sessions only what effects it has.
+-- Policies that only declare the effects of the tools in a toolset's sessions.
 function M.policies(sessions, toolset)
   local offered, policies = {}, {}
   for _, tool in ipairs(json.decode(process.read(M.tools_file(toolset)))) do offered[tool.name] = true end
@@ -145,7 +145,7 @@ end
 
 -- ---- replaying ------------------------------------------------------------------
 
--- What the environment said, as toolgate/report takes it.
+-- The recorded outcome, as toolgate/report takes it.
 local function outcome(call)
   if not call.is_error then return ('"result":{"content":[{"type":"text","text":%s}]}'):format(call.result) end
   return ('"error":{"message":%s,"transient":%s}'):format(call.result, tostring(call.env == "transient"))
@@ -160,13 +160,13 @@ local function asks(connection, method, params)
   return result
 end
 
--- What two engines are to say alike: all but the call's own number and the engine's name.
+-- The reply without the call's id and the ledger's name, which differ between daemons.
 local function said_alike(result)
   return (result:gsub('"callId":"[^"]*"', '"callId":""'):gsub('"ledger":"%a+"', '"ledger":""'))
 end
 
--- A session as its agent lived it; a call that is not let run is not reported, and the record goes on as it went.
--- Each check and each report goes to the next connection in turn. Returns for each call {verdict, check, report}.
+-- Replays a session; a refused call is not reported, and the recording continues. Checks and reports go to the
+-- connections in turn. Returns for each call { verdict, check, report }.
 function M.replay(session, connections)
   local said, turn = {}, 0
   local function next_one()
@@ -186,9 +186,9 @@ function M.replay(session, connections)
   return said
 end
 
--- ---- judging ----------------------------------------------------------------------
+-- ---- assertions -------------------------------------------------------------------
 
--- Refused by what the session remembers: budgets, loops, chains; not for what a call is in itself.
+-- Refusals by the session's memory: budgets, loops and chains, not problems of a single call.
 local MEMORY = { loop = true, cycle = true, same_call = true, retry_budget_exceeded = true, transient_budget = true,
                  duplicate_in_step = true, already_broken = true, poll_budget = true }
 
@@ -196,8 +196,8 @@ function M.is_stopped(verdict)
   return verdict.verdict == "refuse" and MEMORY[verdict.code] or verdict.verdict == "halt"
 end
 
--- Of identical calls in a row in one turn the third and all later ones are stopped; an earlier one may be, by the
--- same-call budget. Returns the first call for which that is not so.
+-- Of identical calls in a row in one turn the third and later ones must be stopped; an earlier one may be, by the
+-- same-call budget. Returns the first call that was not.
 function M.passed_as_third(session, said)
   local row = 0
   for i, call in ipairs(session) do
@@ -215,8 +215,8 @@ function M.stopped(said)
   return count
 end
 
--- A refused repetition that would have been right: of a tool that toggles, or after something else was changed since
--- the same call ran last. Returns the first call that is one.
+-- A refused repetition that should have passed: of a toggle, or after another change since the same call ran. Returns
+-- the first one.
 function M.wrongly_stopped(session, said)
   for i, call in ipairs(session) do
     local verdict = said[i].verdict

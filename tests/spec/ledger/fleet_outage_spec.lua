@@ -37,13 +37,13 @@ describe("around an outage", function()
   local function goes()
     store:kill()
     for _, gate in ipairs(gates) do
-      process.eventually("it is away", function() return not gate:status().ledger.connected end)
+      process.eventually("Redis is down", function() return not gate:status().ledger.connected end)
     end
   end
 
-  local function all_is_told()
+  local function all_is_merged()
     for _, gate in ipairs(gates) do
-      process.eventually("it has told everything", function()
+      process.eventually("everything is merged", function()
         local ledger = gate:status().ledger
         return ledger.connected and ledger.waiting == 0
       end)
@@ -52,7 +52,7 @@ describe("around an outage", function()
 
   local function returns()
     store:start_again()
-    all_is_told()
+    all_is_merged()
   end
 
   local labels = 0
@@ -101,7 +101,7 @@ describe("around an outage", function()
     end
     for i = 1, 2 do reports(3 - i, checked[i], "once", { n = i }) end
     store:thaw()
-    all_is_told()
+    all_is_merged()
     assert.same({ 3, 0 }, { known().budgets.calls, known().budgets.waiting })
   end)
 
@@ -114,7 +114,7 @@ describe("around an outage", function()
     clients[2]:say { jsonrpc = "2.0", id = "second", method = "toolgate/check", params = wrong("b", 2) }
     store:thaw()
     assert.equal(2, clients[2]:answer("second").result.attempts_left)
-    all_is_told()
+    all_is_merged()
     assert.equal(1, clients[2]:asks("toolgate/check", wrong("c", 2)).attempts_left)
   end)
 end)

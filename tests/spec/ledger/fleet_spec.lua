@@ -26,7 +26,7 @@ describe("a fleet of agents", function()
   local function lives(stand_ins)
     local seen, sessions = agents.live(fleet, AGENTS, CALLS, stand_ins)
     fleet:calms_redis()
-    fleet:until_all_is_told()
+    fleet:until_all_is_merged()
     seen.exact, seen.counted = agents.compare(fleet, sessions)
     seen.sessions = #sessions
     assert.same({}, fleet.problems)

@@ -228,7 +228,7 @@ describe("sessions beyond the ledger's memory", function()
     return gate, gate:connect()
   end
 
-  local function told_by(gate)
+  local function status_of(gate)
     return (select(2, process.run { daemon.binary, "status", "--socket", gate.socket }))
   end
 
@@ -245,7 +245,7 @@ describe("sessions beyond the ledger's memory", function()
     assert.not_nil(client:ask("toolgate/session", { session = "s1" }).error)
     assert.equal(1, select(2, gate:log():gsub("ledger_evicted", "")))
     golden.check("log", "ledger: sessions are forgotten", gate:logs("ledger_evicted"), { ["=%d+"] = "=<n>" })
-    golden.check("cli", "status: sessions forgotten, local ledger", told_by(gate):match "[^\n]*evicted[^\n]*",
+    golden.check("cli", "status: sessions forgotten, local ledger", status_of(gate):match "[^\n]*evicted[^\n]*",
                  { ["%d+"] = "<n>" })
   end)
 
@@ -254,7 +254,7 @@ describe("sessions beyond the ledger's memory", function()
     for i = 1, 3000 do client:calls("echo", { text = "a" }, session("s" .. i, { turn = 1 })) end
     local forgotten = gate:status().ledger.forgotten
     assert.is_true(forgotten > 0)
-    golden.check("cli", "status: sessions forgotten during an outage of Redis", told_by(gate):match "[^\n]*evicted[^\n]*",
+    golden.check("cli", "status: sessions forgotten during an outage of Redis", status_of(gate):match "[^\n]*evicted[^\n]*",
                  { [": %d+"] = ": <n>" })
   end)
 end)

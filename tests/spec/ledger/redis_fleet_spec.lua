@@ -76,9 +76,9 @@ describe("a fleet", function()
     return ran, heard
   end
 
-  local function all_have_told()
+  local function all_have_merged()
     for i = 1, DAEMONS do
-      process.eventually("daemon " .. i .. " has told all", function()
+      process.eventually("daemon " .. i .. " has merged everything", function()
         local ledger = gates[i]:status().ledger
         return ledger.connected and ledger.waiting == 0
       end)
@@ -124,7 +124,7 @@ describe("a fleet", function()
       store:start_again()
     end)
     assert.equal(16 * DAEMONS * SESSIONS, heard)
-    all_have_told()
+    all_have_merged()
     for s = 1, SESSIONS do
       assert.truthy(ran[s] <= BUDGET, "session " .. s .. " ran " .. ran[s])
       assert.equal(ran[s], counted(s))
@@ -139,7 +139,7 @@ describe("a fleet", function()
       store:start_again()
     end)
     assert.equal(20 * DAEMONS * SESSIONS, heard)
-    all_have_told()
+    all_have_merged()
     for s = 1, SESSIONS do
       assert.truthy(ran[s] <= BUDGET * (1 + DAEMONS), "session " .. s .. " ran " .. ran[s])
       assert.equal(ran[s], counted(s))
@@ -156,7 +156,7 @@ describe("a fleet", function()
       store:thaw()
     end)
     assert.equal(10 * DAEMONS * SESSIONS, heard)
-    all_have_told()
+    all_have_merged()
     for s = 1, SESSIONS do assert.equal(ran[s], counted(s)) end
   end)
 end)

@@ -131,7 +131,7 @@ describe("a ledger in Redis", function()
     store:does("CONFIG", "SET", "requirepass", "second")
     store.password = "second"
     store:does("CLIENT", "KILL", "TYPE", "normal")
-    process.eventually("it is back", function() return ledger_of(gate).connects == 2 end)
+    process.eventually("Redis is up", function() return ledger_of(gate).connects == 2 end)
     assert.is_nil(gate:log():find("first", 1, true))
     process.remove(directory)
   end)

@@ -33,12 +33,12 @@ describe("during an outage of Redis", function()
   end
 
   local function is_away(one)
-    process.eventually("it is away", function() return not (one or gate):status().ledger.connected end)
+    process.eventually("Redis is down", function() return not (one or gate):status().ledger.connected end)
   end
 
   -- Waits until it is connected and everything is merged.
   local function is_back(one)
-    return process.eventually("it is back and has heard", function()
+    return process.eventually("Redis is up and everything is merged", function()
       local ledger = (one or gate):status().ledger
       return ledger.connected and ledger.waiting == 0 and ledger
     end)

@@ -46,8 +46,8 @@ describe("a master behind Sentinel", function()
     return by
   end
 
-  local function is_told_all()
-    process.eventually("it has been told all", function() return gate:status().ledger.waiting == 0 end)
+  local function merged_calls()
+    process.eventually("everything is merged", function() return gate:status().ledger.waiting == 0 end)
     return client:asks("toolgate/session", { session = "s" }).budgets.calls
   end
 
@@ -60,19 +60,19 @@ describe("a master behind Sentinel", function()
   it("that is killed loses no call: all are counted on the new master", function()
     begin()
     for _ = 1, 20 do assert.equal("redis", echo()) end
-    process.eventually("the replica has heard all", function()
+    process.eventually("the replica has everything", function()
       return replica:info "slave_repl_offset" == master:info "master_repl_offset"
     end)
     master:kill()
     local by = calls_until_promoted()
     assert.truthy(by["local"] > 0)
-    assert.equal(counter, is_told_all())
+    assert.equal(counter, merged_calls())
     assert.truthy(#replica:keys() > 0)
   end)
 
   local function steps_down()
     assert.equal("redis", echo())
-    process.eventually("the replica has heard all", function()
+    process.eventually("the replica has everything", function()
       return replica:info "slave_repl_offset" == master:info "master_repl_offset"
     end)
     process.eventually("the sentinel finds the replica fit", function()
@@ -82,7 +82,7 @@ describe("a master behind Sentinel", function()
     golden.check("log", "Sentinel: another master", gate:logs "redis_down")
     process.eventually("it is at the new one", function() return gate:status().ledger.connects >= 2 end)
     assert.equal("redis", echo())
-    is_told_all()
+    merged_calls()
     assert.truthy(#replica:keys() > 0)
   end
 
@@ -95,7 +95,7 @@ describe("a master behind Sentinel", function()
   it("that is replaced after CLIENT PAUSE, as docs/scaling.md describes, loses no call", function()
     begin()
     for _ = 1, 20 do assert.equal("redis", echo()) end
-    process.eventually("the replica has heard all", function()
+    process.eventually("the replica has everything", function()
       return replica:info "slave_repl_offset" == master:info "master_repl_offset"
     end)
     local pause = process.read("docs/scaling.md"):match "(CLIENT PAUSE %d+ WRITE)"
@@ -107,7 +107,7 @@ describe("a master behind Sentinel", function()
     end)
     local by = calls_until_promoted()
     assert.truthy(by["local"] > 0)
-    assert.equal(counter, is_told_all())
+    assert.equal(counter, merged_calls())
   end)
 
   it("is found through sentinels with a password, also after a failover", function()

@@ -43,10 +43,10 @@ describe("a Redis behind TLS", function()
     local client = gate:connect()
     client:calls("echo", { text = "a" }, session "s")
     store:kill()
-    process.eventually("it is away", function() return not gate:status().ledger.connected end)
+    process.eventually("Redis is down", function() return not gate:status().ledger.connected end)
     assert.equal("local", verdict(client:calls("echo", { text = "b" }, session "s")).ledger)
     store:start_again()
-    process.eventually("it is back and has heard", function()
+    process.eventually("Redis is up and everything is merged", function()
       local ledger = gate:status().ledger
       return ledger.connected and ledger.waiting == 0
     end)

@@ -6,7 +6,7 @@ local text, verdict, session, json = client_of.text, client_of.verdict, client_o
 
 local function policy(returns, fields)
   return ([==[
--- show: hands over what it is told to. For specs.
+-- show: returns what the spec asks for. For specs.
 return tool "show" {
   description = "Shows.", schema = params {},
   %s
@@ -105,7 +105,7 @@ describe("a command may print", function()
 
   local function prints(what, fields)
     local gate = daemon.start { policies = { ["show.lua"] = ([==[
--- show: prints what it is told to. For specs.
+-- show: prints what the spec asks for. For specs.
 return tool "show" { description = "Shows.", schema = params { text = str "What" }, %s
   exec = { "printf", "%%s", "{text}" } }
 ]==]):format(fields or "") } }

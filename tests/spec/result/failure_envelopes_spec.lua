@@ -7,7 +7,7 @@ local text, verdict, session, json = client_of.text, client_of.verdict, client_o
 -- A tool that returns the text it is called with.
 local function parrot(name, fields)
   return ([==[
--- %s: says what it is told to. For specs.
+-- %s: returns its argument. For specs.
 return tool "%s" {
   description = "Says it.", schema = params { text = str "What to say", n = optional(int "Another call") },
   run = function(args) return tool_return { content = { { type = "text", text = args.text } } } end,

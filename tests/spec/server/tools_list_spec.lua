@@ -22,7 +22,7 @@ return gateway {
 ]==]
 
 local hidden_for_good = [==[
--- secret: hidden by its own policy, whatever happens.
+-- secret: always hidden by its own policy.
 return tool "secret" { description = "Hidden.", schema = params { n = int "Which" },
   prepare = function(def, call) return nil end, run = function() return {} end }
 ]==]
