@@ -35,7 +35,7 @@ static struct json must_parse(struct arena *arena, struct str text)
     return value;
 }
 
-/* The same value with no raw bytes left in it. */
+/* Copies a value without its raw bytes. */
 static struct json rebuilt(struct arena *arena, const struct json *v)
 {
     struct json copy = *v;
@@ -98,7 +98,7 @@ static void check_salvage(struct arena *arena, struct str text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena *arena = arena_new();
-    char *exact = malloc(size ? size : 1); /* its end is the text's end, for the address sanitizer */
+    char *exact = malloc(size ? size : 1); /* of the exact size, for the address sanitizer */
     struct str text = {exact, size};
     struct json value;
     struct json_error fault;

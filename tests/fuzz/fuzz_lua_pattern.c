@@ -1,13 +1,13 @@
 /*
- * Our pattern functions on any bytes: within the step budget they give LuaJIT's
- * results, and beyond it they end, too. The first line of the input is the
+ * Our pattern functions on any bytes: within the step budget they return
+ * LuaJIT's results, and beyond it they end. The first line of the input is the
  * pattern, the second the replacement, the rest the subject.
  */
 #include "pattern_pair.h"
 
 #include "policy/vocabulary/vocabulary.h"
 
-#define LONGEST_MS 2000u /* for all drivers together: far beyond what their steps can take */
+#define LONGEST_MS 2000u /* for all drivers together: far more than their steps take */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,7 +32,7 @@ static void run(struct sandbox *sandbox, sandbox_step *step, void *context)
     abort();
 }
 
-/* Both states live on: making one takes longer than most patterns. */
+/* Both states are kept: creating one takes longer than most patterns. */
 static struct sandbox *both_states(void)
 {
     static struct sandbox *sandbox;

@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         }                                                                                                    \
     } while (0)
 
-/* PCRE2 may only be given UTF-8, which the parser has seen to wherever a pattern is used. */
+/* PCRE2 requires valid UTF-8, which the parser checks before any use of a pattern. */
 static bool is_utf8(struct str s)
 {
     const char *p = s.at, *end = s.at + s.len;

@@ -42,7 +42,7 @@ static void check_passes(struct arena *arena, const struct schema *schema, const
     schema_unknown_properties(schema, instance, &problems);
 }
 
-static void check_mending(struct arena *arena, const struct schema *schema, const struct json *instance)
+static void check_coercion(struct arena *arena, const struct schema *schema, const struct json *instance)
 {
     struct coerce_options no_floats = coerce_options_all;
     no_floats.floats = false;
@@ -69,7 +69,7 @@ static void check(struct arena *arena, struct str first, struct str rest)
         return;
     }
     check_passes(arena, schema, &instance);
-    check_mending(arena, schema, &instance);
+    check_coercion(arena, schema, &instance);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

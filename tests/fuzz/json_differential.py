@@ -1,4 +1,4 @@
-"""The same bytes to our JSON parser and to Python's: both must take them or both refuse them, and read the same value.
+"""Compares our JSON parser with Python's on the same bytes: both accept or both reject, and both read the same value.
 
     python3 json_differential.py READER CORPUS [SECONDS] [SEED]
 
@@ -64,7 +64,7 @@ def number(literal):
 
 
 def read(text):
-    """Raises where the text is no JSON."""
+    """Raises if the text is not JSON."""
     value = json.loads(text, parse_float=number, parse_int=number, parse_constant=no_constant, object_pairs_hook=pairs)
     if has_lone_surrogate(value) or depth(value) > MAX_DEPTH:
         raise Refused("surrogate or depth")

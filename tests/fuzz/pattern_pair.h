@@ -20,7 +20,7 @@ struct pattern_pair {
     int init, most; /* where find and match begin; how many gsub replaces */
 };
 
-/* Each sees s, p, r, i, n and hands back one text. */
+/* Each driver gets s, p, r, i, n and returns one string. */
 static const char *const pattern_drivers[] = {
     "return show(string.find(s, p, i))",
     "return show(string.find(s, p, i, true))",
@@ -36,12 +36,12 @@ static const char *const pattern_drivers[] = {
 
 #define PATTERN_DRIVERS (sizeof(pattern_drivers) / sizeof(pattern_drivers[0]))
 
-/* Where ours says more than LuaJIT. */
+/* Cases in which our error message has more words than LuaJIT's. */
 static const char *const better_messages[][2] = {
     {"unbalanced pattern", "unbalanced pattern (%b takes two characters)"},
 };
 
-/* Kept in the registry, as a list. */
+/* A list in the registry. */
 static inline void load_pattern_drivers(lua_State *L)
 {
     static const char show[] =
@@ -59,7 +59,7 @@ static inline void load_pattern_drivers(lua_State *L)
     lua_setfield(L, LUA_REGISTRYINDEX, "pattern drivers");
 }
 
-/* In a sandbox, the libraries as they are behind the words, with our four in place; and the drivers. */
+/* Opens a sandbox with the stock libraries and our four functions in place, and loads the drivers. */
 static inline void prepare_sandbox(lua_State *L, void *context)
 {
     static const luaL_Reg ours[] = {{"find", string_library_find},
@@ -76,7 +76,7 @@ static inline void prepare_sandbox(lua_State *L, void *context)
     load_pattern_drivers(L);
 }
 
-/* The driver's answer or its error, on top of the stack. */
+/* Pushes the driver's result or its error. */
 static inline struct str pattern_result(lua_State *L, size_t driver, const struct pattern_pair *pair)
 {
     struct str answer;
@@ -99,7 +99,7 @@ static inline bool is_over_budget(struct str answer)
            memmem(answer.at, answer.len, "ran longer", 10);
 }
 
-/* An error comes with the place of the driver, which is the same on both sides. */
+/* An error begins with the driver's position, which is the same on both sides. */
 static inline bool is_same_answer(struct str stock, struct str ours)
 {
     if (str_eq(stock, ours))
@@ -126,7 +126,7 @@ static inline void show_text(const char *name, struct str s)
     fprintf(stderr, "\"\n");
 }
 
-/* True where both sides agree through all drivers; counts pairs that only the budget ended. */
+/* True if both sides agree in all drivers; counts pairs that only our budget ended. */
 static inline bool pattern_pair_agrees(lua_State *stock, lua_State *ours, const struct pattern_pair *pair,
                                        size_t *over_budget)
 {
@@ -134,7 +134,7 @@ static inline bool pattern_pair_agrees(lua_State *stock, lua_State *ours, const 
         struct str mine = pattern_result(ours, i, pair), theirs;
         if (is_over_budget(mine)) {
             ++*over_budget;
-            return true; /* the others would only take as long */
+            return true; /* the other drivers would exceed it, too */
         }
         theirs = pattern_result(stock, i, pair);
         if (is_same_answer(theirs, mine))

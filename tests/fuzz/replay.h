@@ -22,7 +22,7 @@ static inline void replay_file(const char *path, replay_function *function)
         function((const uint8_t *)bytes, cut);
 }
 
-/* Fails where the folder holds fewer files than `least`. */
+/* Fails if the folder has fewer than `least` files. */
 static inline void replay_corpus(const char *folder, replay_function *function, int least)
 {
     DIR *open = opendir(folder);

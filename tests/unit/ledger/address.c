@@ -1,4 +1,4 @@
-/* Where a Redis is, as operators write it; and that nothing shows a password. */
+/* Addresses of a Redis as operators write them, and that no printed form shows a password. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

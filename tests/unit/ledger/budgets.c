@@ -1,4 +1,4 @@
-/* Same-call budgets, steps, reservations and limits as stories. */
+/* Same-call budgets, steps, reservations and limits. */
 #include <stdio.h>
 
 #include "ledger/ledger_case.h"
@@ -11,7 +11,7 @@ static void effects(struct ledger_case *t, bool reads, bool writes, bool destruc
     t->limits.same_call = same_call;
 }
 
-/* Another read, so that the next call is in no run; it arms nothing anew. */
+/* A read with new arguments, so that the next call is in no run; reads do not re-arm anything. */
 static void look_elsewhere(struct ledger_case *t, const char *args)
 {
     struct ledger_limits limits = t->limits;
@@ -43,11 +43,11 @@ static void a_destructive_tool_has_one(void **state)
     case_runs(t, "delete", "{1}", "gone");
     assert_string_equal(case_asks(t, "delete", "{1}"), "refuse same_call");
     case_runs(t, "delete", "{2}", "gone");
-    case_runs(t, "create", "{1}", "made"); /* the world has changed */
+    case_runs(t, "create", "{1}", "made"); /* a write re-arms */
     case_runs(t, "delete", "{1}", "gone");
 }
 
-static void on_a_tie_loop_is_what_is_said(void **state)
+static void loop_has_precedence_over_a_budget(void **state)
 {
     struct ledger_case *t = *state;
     effects(t, false, true, false, 2);
@@ -97,7 +97,7 @@ static void without_labels_a_step_ends_with_its_first_feedback(void **state)
     assert_string_equal(case_asks(t, "get", "{1}"), "refuse loop");
 }
 
-static void of_identical_writes_in_one_step_one_runs(void **state)
+static void one_of_identical_writes_in_a_step_runs(void **state)
 {
     struct ledger_case *t = *state;
     effects(t, false, true, false, 2);
@@ -143,7 +143,7 @@ static void transient_failures_have_their_own_budget(void **state)
     assert_string_equal(case_asks(t, "fetch", "{2}"), "run");
 }
 
-static void an_answer_ends_the_count_of_transient_failures(void **state)
+static void a_result_resets_the_count_of_transient_failures(void **state)
 {
     struct ledger_case *t = *state;
     for (int i = 0; i < 2; i++) {
@@ -155,19 +155,19 @@ static void an_answer_ends_the_count_of_transient_failures(void **state)
     assert_int_equal(t->answer.transient_count, 0);
 }
 
-static void a_broken_tool_is_not_called_so_again_in_its_turn(void **state)
+static void a_schema_mismatch_is_not_repeated_in_its_turn(void **state)
 {
     struct ledger_case *t = *state;
     assert_string_equal(case_asks(t, "fetch", "{1}"), "run");
     case_settle_as(t, "fetch", "{1}", t->admissions, LEDGER_CLASS_SCHEMA_MISMATCH, "{");
-    case_runs(t, "set", "{}", "done"); /* which re-arms budgets, but mends no tool */
+    case_runs(t, "set", "{}", "done"); /* a success re-arms budgets, but not a broken tool */
     assert_string_equal(case_asks(t, "fetch", "{1}"), "refuse already_broken");
     assert_string_equal(case_asks(t, "fetch", "{2}"), "run");
     case_turn(t, 2);
     assert_string_equal(case_asks(t, "fetch", "{1}"), "run");
 }
 
-static void what_is_released_was_never_asked(void **state)
+static void a_released_call_does_not_count(void **state)
 {
     struct ledger_case *t = *state;
     effects(t, false, false, true, 1);
@@ -178,7 +178,7 @@ static void what_is_released_was_never_asked(void **state)
     assert_int_equal(t->settled.no_progress, 0);
 }
 
-static void what_a_policy_refuses_frees_its_budget_but_loops(void **state)
+static void a_policy_refusal_frees_its_budget_and_counts_in_loops(void **state)
 {
     struct ledger_case *t = *state;
     effects(t, false, false, true, 1);
@@ -201,7 +201,7 @@ static void a_reservation_that_is_never_settled_frees_its_budget(void **state)
     assert_string_equal(case_asks(t, "write", "{1}"), "run");
 }
 
-static void but_not_that_of_a_destructive_one_which_may_have_run(void **state)
+static void an_unsettled_destructive_call_keeps_its_budget(void **state)
 {
     struct ledger_case *t = *state;
     effects(t, false, false, true, 1);
@@ -212,7 +212,7 @@ static void but_not_that_of_a_destructive_one_which_may_have_run(void **state)
     assert_string_equal(case_asks(t, "delete", "{1}"), "refuse same_call");
 }
 
-static void a_late_settle_counts_after_all(void **state)
+static void a_late_settle_counts(void **state)
 {
     struct ledger_case *t = *state;
     effects(t, false, true, false, 1);
@@ -277,20 +277,20 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORY(an_undeclared_tool_has_three),
         STORY(a_destructive_tool_has_one),
-        STORY(on_a_tie_loop_is_what_is_said),
+        STORY(loop_has_precedence_over_a_budget),
         STORY(a_toggle_has_no_budget),
         STORY(calls_of_one_step_count_once),
         STORY(without_labels_a_step_ends_with_its_first_feedback),
-        STORY(of_identical_writes_in_one_step_one_runs),
+        STORY(one_of_identical_writes_in_a_step_runs),
         STORY(twenty_parallel_calls_fit_a_step),
         STORY(transient_failures_have_their_own_budget),
-        STORY(an_answer_ends_the_count_of_transient_failures),
-        STORY(a_broken_tool_is_not_called_so_again_in_its_turn),
-        STORY(what_is_released_was_never_asked),
-        STORY(what_a_policy_refuses_frees_its_budget_but_loops),
+        STORY(a_result_resets_the_count_of_transient_failures),
+        STORY(a_schema_mismatch_is_not_repeated_in_its_turn),
+        STORY(a_released_call_does_not_count),
+        STORY(a_policy_refusal_frees_its_budget_and_counts_in_loops),
         STORY(a_reservation_that_is_never_settled_frees_its_budget),
-        STORY(but_not_that_of_a_destructive_one_which_may_have_run),
-        STORY(a_late_settle_counts_after_all),
+        STORY(an_unsettled_destructive_call_keeps_its_budget),
+        STORY(a_late_settle_counts),
         STORY(limits_of_the_session_hold),
         STORY(time_of_a_turn_is_limited),
         STORY(cost_is_limited),

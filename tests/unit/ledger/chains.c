@@ -1,4 +1,4 @@
-/* Repair chains as stories: each ends with one outcome, and the journal has one entry for it. */
+/* Repair chains: each ends with one outcome, and the journal has one entry for it. */
 #include <stdio.h>
 
 #include "ledger/ledger_case.h"
@@ -18,7 +18,7 @@ static void assert_attempt(const struct ledger_case *t, uint32_t attempt, uint32
     assert_int_equal(t->answer.attempts_left, left);
 }
 
-static void a_call_that_is_right_at_once_has_no_retry(void **state)
+static void a_valid_first_call_is_no_retry(void **state)
 {
     struct ledger_case *t = *state;
     case_runs(t, "create", "{1}", "made");
@@ -41,7 +41,7 @@ static void two_repairs_and_a_success(void **state)
     assert_attempt(t, 1, 2);
 }
 
-static void the_third_invalid_one_exhausts_it(void **state)
+static void the_third_invalid_call_exhausts_the_chain(void **state)
 {
     struct ledger_case *t = *state;
     case_invalid(t, "create", "{1}");
@@ -64,7 +64,7 @@ static void the_same_arguments_again_are_redundant(void **state)
     assert_chain(t->answer.chain, t->answer.chain_retries, "redundant", 2);
 }
 
-static void three_times_the_same_is_a_loop_that_ends_the_chain_too(void **state)
+static void a_loop_of_invalid_calls_ends_the_chain(void **state)
 {
     struct ledger_case *t = *state;
     case_invalid(t, "create", "{1}");
@@ -76,7 +76,7 @@ static void three_times_the_same_is_a_loop_that_ends_the_chain_too(void **state)
     assert_int_equal(t->answer.chain.len, 0);
 }
 
-static void check_may_ask_for_a_repair_after_admit(void **state)
+static void a_check_may_return_repair_after_admit(void **state)
 {
     struct ledger_case *t = *state;
     static const char *const args[] = {"{1}", "{2}", "{3}"};
@@ -91,7 +91,7 @@ static void check_may_ask_for_a_repair_after_admit(void **state)
     assert_int_equal(t->settled.no_progress, 3);
 }
 
-static void an_invented_id_in_a_retry_ends_it(void **state)
+static void a_fabricated_id_in_a_retry_ends_the_chain(void **state)
 {
     struct ledger_case *t = *state;
     case_admit_as(t, "read", "{0}", LEDGER_SO_FAR_FABRICATED);
@@ -108,7 +108,7 @@ static void an_invented_id_in_a_retry_ends_it(void **state)
     assert_chain(t->settled.chain, t->settled.chain_retries, "fabricated_id_on_retry", 1);
 }
 
-static void a_chain_left_open_is_given_up_when_its_turn_ends(void **state)
+static void an_open_chain_is_given_up_when_its_turn_ends(void **state)
 {
     struct ledger_case *t = *state;
     struct ledger_turned turned;
@@ -125,7 +125,7 @@ static void a_chain_left_open_is_given_up_when_its_turn_ends(void **state)
     assert_attempt(t, 1, 2);
 }
 
-static void a_call_of_a_new_turn_ends_it_too(void **state)
+static void the_first_call_of_a_new_turn_gives_up_an_open_chain(void **state)
 {
     struct ledger_case *t = *state;
     case_invalid(t, "create", "{1}");
@@ -135,7 +135,7 @@ static void a_call_of_a_new_turn_ends_it_too(void **state)
     assert_chain(t->settled.chain, t->settled.chain_retries, "no_retry", 0);
 }
 
-static void errors_and_failures_leave_it_open(void **state)
+static void errors_and_failures_leave_the_chain_open(void **state)
 {
     struct ledger_case *t = *state;
     case_invalid(t, "create", "{1}");
@@ -148,7 +148,7 @@ static void errors_and_failures_leave_it_open(void **state)
     assert_chain(t->settled.chain, t->settled.chain_retries, "success", 1);
 }
 
-static void chains_of_two_tools_are_two(void **state)
+static void each_tool_has_its_own_chain(void **state)
 {
     struct ledger_case *t = *state;
     case_invalid(t, "create", "{1}");
@@ -160,14 +160,14 @@ static void chains_of_two_tools_are_two(void **state)
     assert_attempt(t, 2, 1);
 }
 
-static void siblings_of_one_message_are_no_retries(void **state)
+static void siblings_of_a_step_are_no_retries(void **state)
 {
     struct ledger_case *t = *state;
     t->place.step = STR_LIT("m1");
     case_invalid(t, "create", "{1}");
     case_invalid(t, "create", "{2}");
     assert_attempt(t, 1, 2);
-    case_runs(t, "create", "{3}", "made"); /* admitted before that feedback was read: it mends nothing */
+    case_runs(t, "create", "{3}", "made"); /* admitted before that feedback: it ends no chain */
     assert_chain(t->settled.chain, t->settled.chain_retries, "no_retry", 0);
     t->place.step = STR_LIT("m2");
     case_runs(t, "create", "{4}", "made");
@@ -187,9 +187,9 @@ static void a_thousand_open_chains_stay_bounded(void **state)
     assert_true(gave_up > 250);
 }
 
-/* ---- where no turn is told, a silence may begin one ---- */
+/* ---- turns that begin after an idle time ---- */
 
-static void a_silence_begins_a_turn_where_the_operator_says_so(void **state)
+static void an_idle_time_begins_a_turn_if_configured(void **state)
 {
     struct ledger_case *t = *state;
     case_turn(t, 0);
@@ -205,7 +205,7 @@ static void a_silence_begins_a_turn_where_the_operator_says_so(void **state)
     assert_int_equal(t->answer.gave_up, 1);
 }
 
-static void a_tool_at_work_is_no_silence_and_a_turn_that_is_told_counts_alone(void **state)
+static void a_running_tool_resets_the_idle_time_and_turn_numbers_disable_it(void **state)
 {
     struct ledger_case *t = *state;
     case_turn(t, 0);
@@ -222,7 +222,7 @@ static void a_tool_at_work_is_no_silence_and_a_turn_that_is_told_counts_alone(vo
     assert_int_equal(t->answer.turn, 7);
 }
 
-static void a_turn_that_was_told_is_not_begun_again_by_the_silence_before_it(void **state)
+static void an_idle_time_before_a_numbered_turn_begins_no_further_turn(void **state)
 {
     struct ledger_case *t = *state;
     struct ledger_turned turned;
@@ -237,7 +237,7 @@ static void a_turn_that_was_told_is_not_begun_again_by_the_silence_before_it(voi
     assert_true(str_is(t->answer.goal, "find the other one"));
 }
 
-static void without_that_word_no_silence_is_too_long(void **state)
+static void no_idle_time_begins_a_turn_by_default(void **state)
 {
     struct ledger_case *t = *state;
     case_turn(t, 0);
@@ -253,23 +253,23 @@ static void without_that_word_no_silence_is_too_long(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORY(a_call_that_is_right_at_once_has_no_retry),
+        STORY(a_valid_first_call_is_no_retry),
         STORY(two_repairs_and_a_success),
-        STORY(the_third_invalid_one_exhausts_it),
+        STORY(the_third_invalid_call_exhausts_the_chain),
         STORY(the_same_arguments_again_are_redundant),
-        STORY(three_times_the_same_is_a_loop_that_ends_the_chain_too),
-        STORY(check_may_ask_for_a_repair_after_admit),
-        STORY(an_invented_id_in_a_retry_ends_it),
-        STORY(a_chain_left_open_is_given_up_when_its_turn_ends),
-        STORY(a_call_of_a_new_turn_ends_it_too),
-        STORY(errors_and_failures_leave_it_open),
-        STORY(chains_of_two_tools_are_two),
-        STORY(siblings_of_one_message_are_no_retries),
+        STORY(a_loop_of_invalid_calls_ends_the_chain),
+        STORY(a_check_may_return_repair_after_admit),
+        STORY(a_fabricated_id_in_a_retry_ends_the_chain),
+        STORY(an_open_chain_is_given_up_when_its_turn_ends),
+        STORY(the_first_call_of_a_new_turn_gives_up_an_open_chain),
+        STORY(errors_and_failures_leave_the_chain_open),
+        STORY(each_tool_has_its_own_chain),
+        STORY(siblings_of_a_step_are_no_retries),
         STORY(a_thousand_open_chains_stay_bounded),
-        STORY(a_silence_begins_a_turn_where_the_operator_says_so),
-        STORY(a_tool_at_work_is_no_silence_and_a_turn_that_is_told_counts_alone),
-        STORY(a_turn_that_was_told_is_not_begun_again_by_the_silence_before_it),
-        STORY(without_that_word_no_silence_is_too_long),
+        STORY(an_idle_time_begins_a_turn_if_configured),
+        STORY(a_running_tool_resets_the_idle_time_and_turn_numbers_disable_it),
+        STORY(an_idle_time_before_a_numbered_turn_begins_no_further_turn),
+        STORY(no_idle_time_begins_a_turn_by_default),
     };
     log_quiet();
     return cmocka_run_group_tests(tests, NULL, NULL);

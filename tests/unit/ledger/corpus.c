@@ -1,7 +1,7 @@
 /*
- * Every recorded session, call by call, through admit and settle: those that
- * run in circles are stopped, those that go well are left alone. Reads the
- * corpus beside the project and is skipped, saying so, where it is absent.
+ * Replays every recorded session through admit and settle: runaway sessions are
+ * stopped, and sessions without errors are not. Reads the corpus beside the
+ * repository; skipped with a message if it is absent.
  */
 #include <glob.h>
 #include <stdio.h>
@@ -168,7 +168,7 @@ static bool refused_by_ledger(const struct ledger_answer *answer)
     return answer->says == LEDGER_HALT || (answer->says == LEDGER_REFUSE && answer->code.len);
 }
 
-/* As a daemon would live it; what is refused is not run, and the record goes on as it went. */
+/* Replays a session as a daemon would; a refused call does not run, and the recording continues. */
 static void replay_call(struct ledger_case *t, struct session *session, size_t at)
 {
     struct call *call = &session->calls[at];
@@ -215,7 +215,7 @@ static void show(const struct session *session)
                   call->turn, STR_ARG(session->code), STR_ARG(call->tool), STR_ARG(str_cut(call->text, 60)));
 }
 
-/* Of identical calls in a row in one turn the third and all later ones are refused. */
+/* Of identical calls in a row in one turn, the third and later ones are refused. */
 static void refused_from_the_third_on(const struct session *session)
 {
     size_t row = 0;

@@ -1,7 +1,6 @@
 /*
- * Short words for ledger tests: a ledger on a clock of its own, calls of one
- * session, and what was said to them. Include after the system headers that
- * cmocka needs.
+ * Helpers for ledger tests: a ledger with its own clock, calls of one session,
+ * and the answers to them. Include after the system headers that cmocka needs.
  */
 #ifndef TOOLGATE_TESTS_LEDGER_CASE_H
 #define TOOLGATE_TESTS_LEDGER_CASE_H
@@ -98,7 +97,7 @@ static inline void case_settle_as(struct ledger_case *t, const char *tool, const
         fail_msg("%s", t->settled.why.text);
 }
 
-/* Admits a valid call; what was said, in a word or by its code. */
+/* Admits a valid call; returns the verdict and its code as a string. */
 static inline const char *case_asks(struct ledger_case *t, const char *tool, const char *args)
 {
     static const char *const words[] = {"run", "repair", "refuse", "halt"};
@@ -119,7 +118,7 @@ static inline const char *case_invalid(struct ledger_case *t, const char *tool, 
     return said;
 }
 
-/* Admits a call, which must be let run, and settles it as ok with this result. */
+/* Admits a call, which must be admitted, and settles it as ok with this result. */
 static inline void case_runs(struct ledger_case *t, const char *tool, const char *args, const char *result)
 {
     assert_string_equal(case_asks(t, tool, args), "run");

@@ -1,4 +1,4 @@
-/* Limits of a tool and of a session, by number, cost and time; and the pace of asking again. */
+/* Limits of a tool and of a session, by calls, cost and time; and polling intervals. */
 #include <stdio.h>
 
 #include "ledger/ledger_case.h"
@@ -35,7 +35,7 @@ static const char *view_text(struct ledger_case *t)
     return text.at;
 }
 
-/* ---- whose limit it is ---- */
+/* ---- scope of a limit ---- */
 
 static void a_tools_limit_counts_its_own_calls(void **state)
 {
@@ -51,7 +51,7 @@ static void a_tools_limit_counts_its_own_calls(void **state)
     case_runs(t, "search", "{3}", "3");
 }
 
-static void a_tools_limit_of_the_session_outlasts_its_turns(void **state)
+static void a_tools_session_limit_spans_turns(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.tool.calls_per_session = 2;
@@ -74,7 +74,7 @@ static void a_sessions_limit_counts_all_tools_together(void **state)
     assert_int_equal(t->answer.used, 2);
 }
 
-static void of_two_limits_the_tools_own_is_said(void **state)
+static void the_tools_limit_has_precedence_over_the_sessions(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.session.calls_per_turn = 1;
@@ -86,7 +86,7 @@ static void of_two_limits_the_tools_own_is_said(void **state)
     assert_true(t->answer.of_session);
 }
 
-static void what_was_refused_or_released_is_not_counted(void **state)
+static void refused_and_released_calls_do_not_count(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.tool.calls_per_turn = 1;
@@ -146,7 +146,7 @@ static void parallel_calls_cannot_overspend_together(void **state)
     assert_int_equal(t->answer.used, 900000);
 }
 
-static void what_a_call_really_cost_takes_the_place_of_what_was_declared(void **state)
+static void the_actual_cost_replaces_the_declared_one(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.tool.cost_per_turn = UNIT;
@@ -161,7 +161,7 @@ static void what_a_call_really_cost_takes_the_place_of_what_was_declared(void **
     assert_int_equal(t->answer.used, 1);
 }
 
-static void a_tool_that_costs_nothing_goes_on_when_the_money_is_spent(void **state)
+static void a_tool_without_cost_passes_when_the_cost_limit_is_spent(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.session.cost_per_session = UNIT;
@@ -175,8 +175,8 @@ static void a_tool_that_costs_nothing_goes_on_when_the_money_is_spent(void **sta
     case_runs(t, "list", "{1}", "1");
 }
 
-/* What a call will cost may not be known before. */
-static void what_is_spent_to_the_last_is_spent(void **state)
+/* The declared cost may be unknown or wrong. */
+static void a_cost_limit_may_be_spent_exactly(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.costs = true;
@@ -190,11 +190,11 @@ static void what_is_spent_to_the_last_is_spent(void **state)
     assert_string_equal(case_asks(t, "search", "{3}"), "refuse cost_per_session");
 }
 
-static void what_was_not_even_begun_uses_nothing_up(void **state)
+static void a_call_that_did_not_run_counts_in_no_limit(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.tool.calls_per_session = 1;
-    for (int i = 0; i < 3; i++) { /* its server is down, which says when to ask again */
+    for (int i = 0; i < 3; i++) { /* the upstream is down and gives a retry time */
         assert_string_equal(case_asks(t, "search", "{1}"), "run");
         struct ledger_settle settle = {.place = t->place,
                                        .admission = t->admissions,
@@ -210,7 +210,7 @@ static void what_was_not_even_begun_uses_nothing_up(void **state)
     assert_string_equal(case_asks(t, "search", "{3}"), "refuse calls_per_session");
 }
 
-static void large_costs_are_counted_whole(void **state)
+static void costs_beyond_32_bits_are_counted(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.tool.cost_per_session = 100000000 * UNIT;
@@ -221,7 +221,7 @@ static void large_costs_are_counted_whole(void **state)
     assert_int_equal(t->answer.used, 60000000 * UNIT);
 }
 
-static void a_person_sees_what_is_used_up(void **state)
+static void a_view_has_what_is_used_up(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.tool.calls_per_turn = 5;
@@ -236,9 +236,9 @@ static void a_person_sees_what_is_used_up(void **state)
                                  "\"cost_in_turn\":0.25,\"cost\":0.5}]"));
 }
 
-/* ---- pace ---- */
+/* ---- polling interval ---- */
 
-static void asking_sooner_than_it_may_be_asked_waits(void **state)
+static void an_early_poll_must_wait(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.polls = true;
@@ -247,13 +247,13 @@ static void asking_sooner_than_it_may_be_asked_waits(void **state)
     case_now += 2000;
     assert_string_equal(case_asks(t, "job_status", "{1}"), "refuse too_soon");
     assert_int_equal(t->answer.used, 3000);
-    assert_int_equal(t->answer.no_progress, 0);   /* it burns nothing */
-    case_runs(t, "job_status", "{2}", "running"); /* another job has a pace of its own */
+    assert_int_equal(t->answer.no_progress, 0);   /* an early poll costs nothing */
+    case_runs(t, "job_status", "{2}", "running"); /* another job has its own interval */
     case_now += 3000;
     case_runs(t, "job_status", "{1}", "running");
 }
 
-static void early_questions_use_up_no_polls(void **state)
+static void early_polls_do_not_count(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.polls = true;
@@ -269,7 +269,7 @@ static void early_questions_use_up_no_polls(void **state)
     assert_string_equal(case_asks(t, "job_status", "{1}"), "refuse poll_budget");
 }
 
-static void who_hammers_is_told_to_end_but_may_ask_in_time(void **state)
+static void repeated_early_polls_halt_and_a_later_poll_passes(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.polls = true;
@@ -283,7 +283,7 @@ static void who_hammers_is_told_to_end_but_may_ask_in_time(void **state)
     assert_string_equal(case_asks(t, "job_status", "{1}"), "refuse too_soon");
 }
 
-static void who_asked_in_time_has_not_hammered(void **state)
+static void a_poll_in_time_resets_the_count_of_early_polls(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.polls = true;
@@ -299,10 +299,10 @@ static void who_asked_in_time_has_not_hammered(void **state)
     case_now += 5000;
     t->place.step = STR_LIT("m9");
     case_runs(t, "job_status", "{1}", "running");
-    assert_string_equal(case_asks(t, "job_status", "{1}"), "refuse too_soon"); /* of the same message */
+    assert_string_equal(case_asks(t, "job_status", "{1}"), "refuse too_soon"); /* in the same step */
 }
 
-static void a_sibling_of_what_came_too_soon_stands_between_nothing(void **state)
+static void a_sibling_of_an_early_poll_interrupts_no_row(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.reads = true;
@@ -310,7 +310,7 @@ static void a_sibling_of_what_came_too_soon_stands_between_nothing(void **state)
     t->place.step = STR_LIT("m1");
     case_runs(t, "get", "{1}", "r");
     t->place.step = STR_LIT("m2");
-    for (int i = 0; i < 2; i++) { /* before it and behind it */
+    for (int i = 0; i < 2; i++) { /* before and after it */
         case_runs(t, "other", i ? "{2}" : "{1}", "r");
         if (i == 0)
             assert_string_equal(case_asks(t, "get", "{1}"), "refuse too_soon");
@@ -320,7 +320,7 @@ static void a_sibling_of_what_came_too_soon_stands_between_nothing(void **state)
     assert_int_equal(t->answer.repeats, 1);
 }
 
-static void what_was_not_let_run_after_all_starts_no_pause(void **state)
+static void a_released_poll_starts_no_interval(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.polls = true;
@@ -330,9 +330,9 @@ static void what_was_not_let_run_after_all_starts_no_pause(void **state)
     assert_string_equal(case_asks(t, "job_status", "{1}"), "run");
 }
 
-/* ---- what a list depends on ---- */
+/* ---- peek ---- */
 
-static void a_peek_tells_goal_and_progress(void **state)
+static void a_peek_returns_goal_and_progress(void **state)
 {
     struct ledger_case *t = *state;
     struct ledger_peek peek;
@@ -356,26 +356,26 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORY(a_tools_limit_counts_its_own_calls),
-        STORY(a_tools_limit_of_the_session_outlasts_its_turns),
+        STORY(a_tools_session_limit_spans_turns),
         STORY(a_sessions_limit_counts_all_tools_together),
-        STORY(of_two_limits_the_tools_own_is_said),
-        STORY(what_was_refused_or_released_is_not_counted),
+        STORY(the_tools_limit_has_precedence_over_the_sessions),
+        STORY(refused_and_released_calls_do_not_count),
         STORY(time_of_a_tool_begins_with_its_first_call),
         STORY(without_a_session_a_limit_only_advises),
         STORY(parallel_calls_cannot_overspend_together),
-        STORY(what_a_call_really_cost_takes_the_place_of_what_was_declared),
-        STORY(a_tool_that_costs_nothing_goes_on_when_the_money_is_spent),
-        STORY(what_is_spent_to_the_last_is_spent),
-        STORY(what_was_not_even_begun_uses_nothing_up),
-        STORY(large_costs_are_counted_whole),
-        STORY(a_person_sees_what_is_used_up),
-        STORY(asking_sooner_than_it_may_be_asked_waits),
-        STORY(early_questions_use_up_no_polls),
-        STORY(who_hammers_is_told_to_end_but_may_ask_in_time),
-        STORY(who_asked_in_time_has_not_hammered),
-        STORY(a_sibling_of_what_came_too_soon_stands_between_nothing),
-        STORY(what_was_not_let_run_after_all_starts_no_pause),
-        STORY(a_peek_tells_goal_and_progress),
+        STORY(the_actual_cost_replaces_the_declared_one),
+        STORY(a_tool_without_cost_passes_when_the_cost_limit_is_spent),
+        STORY(a_cost_limit_may_be_spent_exactly),
+        STORY(a_call_that_did_not_run_counts_in_no_limit),
+        STORY(costs_beyond_32_bits_are_counted),
+        STORY(a_view_has_what_is_used_up),
+        STORY(an_early_poll_must_wait),
+        STORY(early_polls_do_not_count),
+        STORY(repeated_early_polls_halt_and_a_later_poll_passes),
+        STORY(a_poll_in_time_resets_the_count_of_early_polls),
+        STORY(a_sibling_of_an_early_poll_interrupts_no_row),
+        STORY(a_released_poll_starts_no_interval),
+        STORY(a_peek_returns_goal_and_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

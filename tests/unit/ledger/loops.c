@@ -1,4 +1,4 @@
-/* Loops as stories: who asks what, and what the ledger says to it. */
+/* Loops and cycles: a sequence of calls, and the verdict on each. */
 #include <stdio.h>
 
 #include "ledger/ledger_case.h"
@@ -33,7 +33,7 @@ static void another_admitted_call_ends_the_refusals(void **state)
     assert_int_equal(t->settled.repeats, 1);
 }
 
-static void nothing_that_was_refused_itself_ends_the_refusals(void **state)
+static void a_refused_call_does_not_end_the_refusals(void **state)
 {
     struct ledger_case *t = *state;
     case_runs(t, "get_order", "{1}", "r");
@@ -56,7 +56,7 @@ static void other_arguments_are_another_call(void **state)
     case_runs(t, "get_order", "{1}", "r");
 }
 
-static void what_never_ran_is_judged_by_its_arguments(void **state)
+static void unsettled_calls_are_compared_by_arguments(void **state)
 {
     struct ledger_case *t = *state;
     case_admit_as(t, "get_ordr", "{1}", LEDGER_SO_FAR_REFUSED);
@@ -80,7 +80,7 @@ static void an_error_that_repeats_is_a_loop(void **state)
     assert_string_equal(case_asks(t, "pay", "{1}"), "refuse loop");
 }
 
-static void a_poll_starts_anew_with_each_new_result(void **state)
+static void a_new_result_resets_the_run(void **state)
 {
     struct ledger_case *t = *state;
     static const char *const results[] = {"1%", "2%", "3%", "4%", "5%", "6%", "7%", "8%", "9%", "10%", "11%"};
@@ -91,7 +91,7 @@ static void a_poll_starts_anew_with_each_new_result(void **state)
     assert_int_equal(t->answer.spent, 2); /* the first, and this one until its result is known to be new */
 }
 
-static void a_poll_ends_where_its_budget_ends(void **state)
+static void a_run_of_new_results_ends_with_the_poll_budget(void **state)
 {
     struct ledger_case *t = *state;
     char result[16];
@@ -103,7 +103,7 @@ static void a_poll_ends_where_its_budget_ends(void **state)
     assert_string_equal(case_asks(t, "job_status", "{7}"), "refuse poll_budget");
 }
 
-static void a_declared_poll_may_stay_the_same(void **state)
+static void a_declared_poll_may_repeat_its_result(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.polls = true;
@@ -131,7 +131,7 @@ static void a_cycle_of_two_is_refused_when_it_would_close_its_third_round(void *
     case_runs(t, "c", "{}", "rc");
 }
 
-static void a_cycle_with_a_new_result_is_none(void **state)
+static void a_cycle_with_a_new_result_is_no_cycle(void **state)
 {
     struct ledger_case *t = *state;
     case_runs(t, "toggle_data", "{}", "on");
@@ -143,7 +143,7 @@ static void a_cycle_with_a_new_result_is_none(void **state)
     case_runs(t, "toggle_data", "{}", "off");
 }
 
-static void a_cycle_of_five_is_seen(void **state)
+static void a_cycle_of_five_is_detected(void **state)
 {
     struct ledger_case *t = *state;
     static const char *const tools[] = {"a", "b", "c", "d", "e"};
@@ -152,7 +152,7 @@ static void a_cycle_of_five_is_seen(void **state)
     assert_string_equal(case_asks(t, "e", "{}"), "refuse cycle");
 }
 
-static void a_new_turn_starts_the_run_anew(void **state)
+static void a_new_turn_resets_the_run(void **state)
 {
     struct ledger_case *t = *state;
     case_runs(t, "get_order", "{1}", "r");
@@ -162,7 +162,7 @@ static void a_new_turn_starts_the_run_anew(void **state)
     assert_int_equal(t->settled.repeats, 1);
 }
 
-static void what_goes_on_turn_after_turn_ends_all_the_same(void **state)
+static void a_run_over_many_turns_is_refused(void **state)
 {
     struct ledger_case *t = *state;
     for (uint32_t turn = 1; turn <= 4; turn++) {
@@ -175,7 +175,7 @@ static void what_goes_on_turn_after_turn_ends_all_the_same(void **state)
     case_runs(t, "transfer", "{1}", "done");
 }
 
-static void a_success_of_another_tool_arms_anew(void **state)
+static void a_success_of_another_tool_re_arms(void **state)
 {
     struct ledger_case *t = *state;
     case_runs(t, "get_order", "{1}", "r");
@@ -186,7 +186,7 @@ static void a_success_of_another_tool_arms_anew(void **state)
     assert_string_equal(case_asks(t, "get_order", "{1}"), "refuse loop");
 }
 
-static void transient_failures_are_no_run(void **state)
+static void transient_failures_do_not_count_in_a_run(void **state)
 {
     struct ledger_case *t = *state;
     case_runs(t, "get_order", "{1}", "r");
@@ -198,7 +198,7 @@ static void transient_failures_are_no_run(void **state)
     assert_int_equal(t->settled.repeats, 2);
 }
 
-static void a_person_ends_a_run(void **state)
+static void a_reset_ends_a_run(void **state)
 {
     struct ledger_case *t = *state;
     enum err err = OK;
@@ -212,7 +212,7 @@ static void a_person_ends_a_run(void **state)
     assert_int_equal(err, ERR_NOT_FOUND);
 }
 
-static void and_leaves_the_calls_of_others_where_they_stood(void **state)
+static void a_reset_leaves_the_calls_of_other_tools(void **state)
 {
     struct ledger_case *t = *state;
     enum err error;
@@ -222,11 +222,11 @@ static void and_leaves_the_calls_of_others_where_they_stood(void **state)
     }
     ledger_reset(t->ledger, t->place.session, STR_LIT("list"), t->arena, &error, NULL, NULL);
     assert_int_equal(error, OK);
-    assert_string_equal(case_asks(t, "get", "{1}"), "run"); /* two of it never stood in a row */
+    assert_string_equal(case_asks(t, "get", "{1}"), "run"); /* never two in a row */
     assert_int_equal(t->answer.repeats, 0);
 }
 
-static void an_agent_that_never_reports_is_told_by_its_arguments(void **state)
+static void unreported_calls_are_compared_by_arguments(void **state)
 {
     struct ledger_case *t = *state;
     for (int i = 0; i < 2; i++) {
@@ -275,23 +275,23 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORY(the_third_identical_call_is_refused_and_the_fifth_halts),
         STORY(another_admitted_call_ends_the_refusals),
-        STORY(nothing_that_was_refused_itself_ends_the_refusals),
+        STORY(a_refused_call_does_not_end_the_refusals),
         STORY(other_arguments_are_another_call),
-        STORY(what_never_ran_is_judged_by_its_arguments),
+        STORY(unsettled_calls_are_compared_by_arguments),
         STORY(an_error_that_repeats_is_a_loop),
-        STORY(a_poll_starts_anew_with_each_new_result),
-        STORY(a_poll_ends_where_its_budget_ends),
-        STORY(a_declared_poll_may_stay_the_same),
+        STORY(a_new_result_resets_the_run),
+        STORY(a_run_of_new_results_ends_with_the_poll_budget),
+        STORY(a_declared_poll_may_repeat_its_result),
         STORY(a_cycle_of_two_is_refused_when_it_would_close_its_third_round),
-        STORY(a_cycle_with_a_new_result_is_none),
-        STORY(a_cycle_of_five_is_seen),
-        STORY(a_new_turn_starts_the_run_anew),
-        STORY(what_goes_on_turn_after_turn_ends_all_the_same),
-        STORY(a_success_of_another_tool_arms_anew),
-        STORY(transient_failures_are_no_run),
-        STORY(a_person_ends_a_run),
-        STORY(and_leaves_the_calls_of_others_where_they_stood),
-        STORY(an_agent_that_never_reports_is_told_by_its_arguments),
+        STORY(a_cycle_with_a_new_result_is_no_cycle),
+        STORY(a_cycle_of_five_is_detected),
+        STORY(a_new_turn_resets_the_run),
+        STORY(a_run_over_many_turns_is_refused),
+        STORY(a_success_of_another_tool_re_arms),
+        STORY(transient_failures_do_not_count_in_a_run),
+        STORY(a_reset_ends_a_run),
+        STORY(a_reset_leaves_the_calls_of_other_tools),
+        STORY(unreported_calls_are_compared_by_arguments),
         STORY(an_anonymous_session_is_advised_and_refused_at_eight),
         STORY(an_anonymous_session_is_not_refused_for_a_budget),
     };

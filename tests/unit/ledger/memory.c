@@ -1,4 +1,5 @@
-/* What a session keeps: ids, facts, goal, journal; for how long; and that nothing counts twice. */
+/* What a session stores (ids, facts, goal, journal), for how long, and that repeated operations count once.
+ */
 #include <stdio.h>
 
 #include "ledger/ledger_case.h"
@@ -60,7 +61,7 @@ static const char *text_of(struct ledger_case *t, const struct json *value)
 
 /* ---- at most once --------------------------------------------------------- */
 
-static void an_admit_repeated_is_answered_as_it_was(void **state)
+static void a_repeated_admit_gets_the_same_answer(void **state)
 {
     struct ledger_case *t = *state;
     case_runs(t, "get", "{1}", "r");
@@ -76,7 +77,7 @@ static void an_admit_repeated_is_answered_as_it_was(void **state)
     assert_string_equal(case_asks(t, "get", "{1}"), "halt loop");
 }
 
-static void a_repair_repeated_spends_one_attempt(void **state)
+static void a_repeated_repair_costs_one_attempt(void **state)
 {
     struct ledger_case *t = *state;
     for (int i = 0; i < 4; i++) {
@@ -87,7 +88,7 @@ static void a_repair_repeated_spends_one_attempt(void **state)
     }
 }
 
-static void a_settle_repeated_counts_once(void **state)
+static void a_repeated_settle_counts_once(void **state)
 {
     struct ledger_case *t = *state;
     assert_string_equal(case_asks(t, "create", "{1}"), "run");
@@ -114,7 +115,7 @@ static void a_settle_without_its_admit_is_counted_as_unknown(void **state)
     assert_int_equal(t->answer.repeats, 1);
 }
 
-static void a_late_turn_counts_in_the_current_one(void **state)
+static void a_late_turn_number_counts_in_the_current_turn(void **state)
 {
     struct ledger_case *t = *state;
     case_turn(t, 5);
@@ -125,7 +126,7 @@ static void a_late_turn_counts_in_the_current_one(void **state)
     assert_int_equal(t->answer.repeats, 1);
 }
 
-static void a_turn_of_256_turns_ago_is_not_this_one(void **state)
+static void a_turn_256_turns_ago_is_not_the_current_one(void **state)
 {
     struct ledger_case *t = *state;
     case_turn(t, 7);
@@ -138,7 +139,7 @@ static void a_turn_of_256_turns_ago_is_not_this_one(void **state)
 
 /* ---- ids ------------------------------------------------------------------ */
 
-static void ids_are_known_once_a_result_gave_them(void **state)
+static void ids_of_a_result_are_seen(void **state)
 {
     struct ledger_case *t = *state;
     struct hash128 given[] = {case_hash("e1"), case_hash("e2")};
@@ -157,8 +158,8 @@ static void ids_are_known_once_a_result_gave_them(void **state)
     assert_int_equal(t->answer.unseen, 0);
 }
 
-/* Ids are kept side by side: what two of them spell together is none. */
-static void the_end_of_one_id_and_the_beginning_of_the_next_are_none(void **state)
+/* Ids are stored one after the other: a string across two of them is not an id. */
+static void a_string_across_two_ids_is_not_seen(void **state)
 {
     struct ledger_case *t = *state;
     struct hash128 given[] = {{1, 0x0102030405060708u}, {2, 0x1112131415161718u}};
@@ -172,7 +173,7 @@ static void the_end_of_one_id_and_the_beginning_of_the_next_are_none(void **stat
     assert_int_equal(t->answer.unseen, 1);
 }
 
-static void a_fresh_session_has_seen_nothing_and_knows_it(void **state)
+static void a_new_session_has_a_complete_empty_record(void **state)
 {
     struct ledger_case *t = *state;
     struct hash128 asked[64];
@@ -187,7 +188,7 @@ static void a_fresh_session_has_seen_nothing_and_knows_it(void **state)
     assert_true(t->answer.ids_complete);
 }
 
-static void a_record_that_forgot_says_so(void **state)
+static void a_record_with_evicted_ids_is_incomplete(void **state)
 {
     struct ledger_case *t = *state;
     struct hash128 ids[LEDGER_SEEN_IDS_MAX + 8];
@@ -221,7 +222,7 @@ static void facts_are_merged(void **state)
     assert_int_equal(t->answer.history.type, JSON_NULL);
 }
 
-static void facts_have_their_limit(void **state)
+static void facts_are_limited(void **state)
 {
     struct ledger_case *t = *state;
     char text[5100];
@@ -250,7 +251,7 @@ static void the_goal_belongs_to_its_turn(void **state)
     assert_int_equal(t->answer.goal.len, 0);
 }
 
-static void the_journal_has_one_entry_a_logical_call(void **state)
+static void the_journal_has_one_entry_per_logical_call(void **state)
 {
     struct ledger_case *t = *state;
     case_invalid(t, "create", "{1}");
@@ -269,7 +270,7 @@ static void the_journal_has_one_entry_a_logical_call(void **state)
         "\"open\":true}]");
 }
 
-static void the_journal_says_why_something_was_refused(void **state)
+static void the_journal_has_the_codes_of_refusals(void **state)
 {
     struct ledger_case *t = *state;
     case_runs(t, "get", "{1}", "r");
@@ -292,7 +293,7 @@ static int64_t number_of(const struct json *entry, const char *key)
     return n;
 }
 
-/* Calls are numbered by their turns: `count` of them, the last of turn `last`. */
+/* Journals `count` calls, numbered by their turns; the last is in turn `last`. */
 static void has_in_order(struct ledger_case *t, int64_t count, int64_t last)
 {
     struct ledger_view view = view_of(t);
@@ -321,7 +322,7 @@ static void the_journal_is_a_ring(void **state)
     }
 }
 
-static void a_view_tells_the_session(void **state)
+static void a_view_returns_the_session(void **state)
 {
     struct ledger_case *t = *state;
     assert_int_equal(view_of(t).error, ERR_NOT_FOUND);
@@ -350,7 +351,7 @@ static void a_session_can_be_forgotten(void **state)
     assert_int_equal(status.sessions, 0);
 }
 
-/* ---- for how long --------------------------------------------------------- */
+/* ---- lifetime ------------------------------------------------------------- */
 
 static void a_session_ends_a_day_after_its_last_call(void **state)
 {
@@ -360,7 +361,7 @@ static void a_session_ends_a_day_after_its_last_call(void **state)
     struct json facts = parsed(t, "{\"a\":1}");
     give(t, "list", "{}", &id, 1, &facts);
     for (int i = 0; i < 5; i++) {
-        case_now += 20 * hour; /* each call renews it, with all that belongs to it */
+        case_now += 20 * hour; /* each call renews the session and its parts */
         case_runs(t, "get", "{1}", i % 2 ? "a" : "b");
     }
     struct ledger_view view = view_of(t);
@@ -382,7 +383,7 @@ static void a_session_ends_a_day_after_its_last_call(void **state)
     assert_false(t->settled.unchanged);
 }
 
-static void memory_has_a_cap_and_the_oldest_sessions_go(void **state)
+static void the_oldest_sessions_are_evicted_beyond_the_memory_limit(void **state)
 {
     (void)state;
     struct ledger_options options = {.now_ms = case_clock, .memory_bytes = 200000};
@@ -411,7 +412,7 @@ static void memory_has_a_cap_and_the_oldest_sessions_go(void **state)
     arena_free(t.arena);
 }
 
-static void sessions_do_not_meet(void **state)
+static void sessions_are_independent(void **state)
 {
     struct ledger_case *t = *state;
     case_runs(t, "get", "{1}", "r");
@@ -429,27 +430,27 @@ static void sessions_do_not_meet(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORY(an_admit_repeated_is_answered_as_it_was),
-        STORY(a_repair_repeated_spends_one_attempt),
-        STORY(a_settle_repeated_counts_once),
+        STORY(a_repeated_admit_gets_the_same_answer),
+        STORY(a_repeated_repair_costs_one_attempt),
+        STORY(a_repeated_settle_counts_once),
         STORY(a_settle_without_its_admit_is_counted_as_unknown),
-        STORY(a_late_turn_counts_in_the_current_one),
-        STORY(a_turn_of_256_turns_ago_is_not_this_one),
-        STORY(ids_are_known_once_a_result_gave_them),
-        STORY(the_end_of_one_id_and_the_beginning_of_the_next_are_none),
-        STORY(a_fresh_session_has_seen_nothing_and_knows_it),
-        STORY(a_record_that_forgot_says_so),
+        STORY(a_late_turn_number_counts_in_the_current_turn),
+        STORY(a_turn_256_turns_ago_is_not_the_current_one),
+        STORY(ids_of_a_result_are_seen),
+        STORY(a_string_across_two_ids_is_not_seen),
+        STORY(a_new_session_has_a_complete_empty_record),
+        STORY(a_record_with_evicted_ids_is_incomplete),
         STORY(facts_are_merged),
-        STORY(facts_have_their_limit),
+        STORY(facts_are_limited),
         STORY(the_goal_belongs_to_its_turn),
-        STORY(the_journal_has_one_entry_a_logical_call),
-        STORY(the_journal_says_why_something_was_refused),
+        STORY(the_journal_has_one_entry_per_logical_call),
+        STORY(the_journal_has_the_codes_of_refusals),
         STORY(the_journal_is_a_ring),
-        STORY(a_view_tells_the_session),
+        STORY(a_view_returns_the_session),
         STORY(a_session_can_be_forgotten),
         STORY(a_session_ends_a_day_after_its_last_call),
-        STORY(memory_has_a_cap_and_the_oldest_sessions_go),
-        STORY(sessions_do_not_meet),
+        STORY(the_oldest_sessions_are_evicted_beyond_the_memory_limit),
+        STORY(sessions_are_independent),
     };
     log_quiet();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Two engines that were apart: what one hears of the other, part by part, and that it is heard once. */
+/* Merging two engines after an outage, part by part, and that each part is merged once. */
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/parse.h"
@@ -18,7 +18,7 @@
 #define NOW_MS  1700000000000
 
 struct pair {
-    struct local *here, *there; /* the stand-in, and in Redis' place another of our own */
+    struct local *here, *there; /* the local fallback, and a second engine in place of Redis */
     struct arena *arena;
     struct pack_options options;
     struct ledger_limits limits;
@@ -84,7 +84,7 @@ static struct ledger_admit admit_of(struct pair *p, const char *tool, const char
                                  .limits = &p->limits};
 }
 
-/* What is said of a call: a byte, and one for why. */
+/* Admits a call; returns the reply, whose bytes are the verdict and its code. */
 static struct str asks_as(struct pair *p, struct local *engine, const struct ledger_admit *request)
 {
     struct script_run *run = a_run(p, SCRIPT_ADMIT);
@@ -118,7 +118,7 @@ static void ends(struct pair *p, struct local *engine, const char *tool, const c
     settle(p, engine, tool, args, (struct ledger_settle){.result = hash(result)});
 }
 
-/* ---- together again --------------------------------------------------------- */
+/* ---- merge ------------------------------------------------------------------ */
 
 static bool hears(struct pair *p, uint64_t number)
 {
@@ -158,9 +158,9 @@ static const char *budget(struct pair *p, const char *name)
     return text_of(p, json_get_text(json_get_text(&session, "budgets"), name));
 }
 
-/* ---- stories ------------------------------------------------------------------ */
+/* ---- cases -------------------------------------------------------------------- */
 
-static void an_account_that_is_told_twice_counts_once(void **state)
+static void a_repeated_merge_counts_once(void **state)
 {
     struct pair *p = *state;
     ends(p, p->here, "get", "{1}", "r");
@@ -168,13 +168,13 @@ static void an_account_that_is_told_twice_counts_once(void **state)
     pack_leave(run, &p->options, p->arena);
     p->account = runs(p, p->here, run);
     assert_true(hears(p, 77));
-    assert_false(hears(p, 77)); /* the answer to the first was lost */
+    assert_false(hears(p, 77)); /* the reply to the first merge was lost */
     assert_string_equal(budget(p, "calls"), "1");
     struct json session = view(p);
     assert_int_equal(json_get_text(&session, "history")->len, 1);
 }
 
-static void what_was_told_before_is_not_told_again(void **state)
+static void merged_calls_are_not_merged_again(void **state)
 {
     struct pair *p = *state;
     ends(p, p->here, "get", "{1}", "r");
@@ -188,11 +188,11 @@ static void what_was_told_before_is_not_told_again(void **state)
     assert_int_equal(json_get_text(&session, "history")->len, 2);
 }
 
-static void nor_where_it_has_been_forgotten_since(void **state)
+static void merged_calls_are_not_merged_again_after_they_left_the_window(void **state)
 {
     struct pair *p = *state;
     char args[16];
-    p->limits.reads = true; /* which arms nothing anew */
+    p->limits.reads = true; /* a read re-arms nothing */
     p->limits.same_call = 1;
     ends(p, p->here, "get", "{1}", "r");
     meet(p);
@@ -205,19 +205,19 @@ static void nor_where_it_has_been_forgotten_since(void **state)
     assert_int_equal(says(p, p->there, "get", "{1}"), LEDGER_RUN);
 }
 
-static void a_call_that_both_know_is_one(void **state)
+static void a_call_that_both_engines_know_counts_once(void **state)
 {
     struct pair *p = *state;
     p->limits.same_call = 2;
     assert_int_equal(says(p, p->there, "get", "{1}"), LEDGER_RUN);
-    p->admissions--; /* and its answer was lost, so that it was asked here again */
+    p->admissions--; /* its reply was lost, so it is admitted here again */
     ends(p, p->here, "get", "{1}", "r");
     meet(p);
     assert_string_equal(budget(p, "waiting"), "0");
     assert_int_equal(says(p, p->there, "get", "{1}"), LEDGER_RUN); /* the second */
 }
 
-static void names_go_along(void **state)
+static void tool_names_are_merged(void **state)
 {
     struct pair *p = *state;
     ends(p, p->here, "get", "{1}", "r");
@@ -227,7 +227,7 @@ static void names_go_along(void **state)
     assert_true(str_is(json_str(json_get_text(&history->items[0], "tool")), "get"));
 }
 
-static void ids_that_were_given_here_are_known_there(void **state)
+static void ids_are_merged(void **state)
 {
     struct pair *p = *state;
     struct hash128 ids[] = {hash("o1"), hash("o2")};
@@ -242,7 +242,7 @@ static void ids_that_were_given_here_are_known_there(void **state)
     assert_int_equal(reply_u8(&reply), 2);
 }
 
-static void limits_of_tools_go_along(void **state)
+static void limits_of_tools_are_merged(void **state)
 {
     struct pair *p = *state;
     p->limits.tool.calls_per_session = 2;
@@ -254,7 +254,7 @@ static void limits_of_tools_go_along(void **state)
     assert_string_equal(budget(p, "calls"), "2");
 }
 
-static void cost_goes_along(void **state)
+static void cost_is_merged(void **state)
 {
     struct pair *p = *state;
     p->limits.session.cost_per_session = LEDGER_COST_UNIT;
@@ -269,7 +269,7 @@ static void cost_goes_along(void **state)
     assert_int_equal(says(p, p->there, "get", "{3}"), LEDGER_REFUSE);
 }
 
-static void the_pace_goes_along(void **state)
+static void polling_intervals_are_merged(void **state)
 {
     struct pair *p = *state;
     p->limits.polls = true;
@@ -280,7 +280,7 @@ static void the_pace_goes_along(void **state)
     assert_int_equal(says(p, p->there, "job", "{2}"), LEDGER_RUN);
 }
 
-static void a_session_that_gets_nowhere_goes_on_getting_nowhere(void **state)
+static void no_progress_is_merged(void **state)
 {
     struct pair *p = *state;
     for (int i = 0; i < 3; i++) {
@@ -296,16 +296,16 @@ static void a_session_that_gets_nowhere_goes_on_getting_nowhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORY(an_account_that_is_told_twice_counts_once),
-        STORY(what_was_told_before_is_not_told_again),
-        STORY(nor_where_it_has_been_forgotten_since),
-        STORY(a_call_that_both_know_is_one),
-        STORY(names_go_along),
-        STORY(ids_that_were_given_here_are_known_there),
-        STORY(limits_of_tools_go_along),
-        STORY(cost_goes_along),
-        STORY(the_pace_goes_along),
-        STORY(a_session_that_gets_nowhere_goes_on_getting_nowhere),
+        STORY(a_repeated_merge_counts_once),
+        STORY(merged_calls_are_not_merged_again),
+        STORY(merged_calls_are_not_merged_again_after_they_left_the_window),
+        STORY(a_call_that_both_engines_know_counts_once),
+        STORY(tool_names_are_merged),
+        STORY(ids_are_merged),
+        STORY(limits_of_tools_are_merged),
+        STORY(cost_is_merged),
+        STORY(polling_intervals_are_merged),
+        STORY(no_progress_is_merged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

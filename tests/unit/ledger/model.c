@@ -1,8 +1,9 @@
 /*
- * The ledger against a second reading of its rules: tests/support/ledger_model.lua,
- * plain Lua written from the text. Random operations (ledger_walk.lua) go through
- * both, and every answer is compared. This file is the bridge between them, and
- * runs as many operations as TOOLGATE_LEDGER_OPERATIONS says, else 30,000.
+ * Compares the ledger with a second implementation of its rules in plain Lua
+ * (tests/support/ledger_model.lua), which is written from the specification.
+ * Random operations (ledger_walk.lua) go through both, and every answer is
+ * compared. This file is the bridge between them. It runs
+ * TOOLGATE_LEDGER_OPERATIONS operations, by default 30,000.
  */
 #include <lauxlib.h>
 #include <lua.h>
@@ -30,7 +31,7 @@ struct bridge {
 
 static struct bridge bridge;
 
-/* ---- what Lua hands over ---- */
+/* ---- requests from Lua ---- */
 static struct str text_field(lua_State *L, int at, const char *name)
 {
     size_t len = 0;
@@ -58,7 +59,7 @@ static bool flag_field(lua_State *L, int at, const char *name)
     return flag;
 }
 
-/* A text's hash, and none for none: what stands for arguments, results and ids. */
+/* The hash of a string, which stands for arguments, results and ids; none for an empty one. */
 static struct hash128 hash_field(lua_State *L, int at, const char *name)
 {
     struct str text = text_field(L, at, name);
@@ -156,7 +157,7 @@ static unsigned option_field(lua_State *L, int at, const char *name, const char 
     return (unsigned)luaL_error(L, "%s: no word of the bridge: '%s'", name, word.at);
 }
 
-/* ---- what it gets ---- */
+/* ---- answers to Lua ---- */
 static void give_text(lua_State *L, const char *name, struct str text)
 {
     lua_pushlstring(L, text.at ? text.at : "", text.len);
@@ -401,7 +402,7 @@ static int bridge_peek(lua_State *L)
     return 1;
 }
 
-/* Of a session nobody knows: an empty table. */
+/* Returns an empty table for an unknown session. */
 static int bridge_view(lua_State *L)
 {
     struct ledger_view view;
@@ -469,7 +470,7 @@ static void the_ledger_answers_as_the_model_does(void **state)
     lua_pushnumber(L, seed);
     lua_pushnumber(L, operations);
     if (lua_pcall(L, 3, 1, 0) != 0) {
-        fprintf(stderr, "%s\n", lua_tostring(L, -1)); /* cmocka would cut a long story */
+        fprintf(stderr, "%s\n", lua_tostring(L, -1)); /* cmocka would truncate it */
         fail_msg("seed %.0f", seed);
     }
     print_message("%s\n", lua_tostring(L, -1));

@@ -1,6 +1,6 @@
 /*
- * Calls side by side, and results that come late, as stories: what the model of
- * the rules (ledger_model.c) found where messages overlap.
+ * Concurrent calls and late results: the cases in which the model of the rules
+ * (ledger_model.lua) and the ledger once differed.
  */
 #include <stdio.h>
 
@@ -11,7 +11,7 @@ static void in_step(struct ledger_case *t, const char *step)
     t->place.step = str_of(step);
 }
 
-/* Admits a call that must be let run, and leaves it open. */
+/* Admits a call that must be admitted, and leaves it unsettled. */
 static uint64_t begins(struct ledger_case *t, const char *tool, const char *args)
 {
     assert_string_equal(case_asks(t, tool, args), "run");
@@ -37,7 +37,7 @@ static bool is_stuck(struct ledger_case *t)
     return peek.stuck;
 }
 
-static void a_success_admitted_before_the_feedback_mends_nothing(void **state)
+static void a_success_admitted_before_the_feedback_ends_no_chain(void **state)
 {
     struct ledger_case *t = *state;
     in_step(t, "m1");
@@ -52,7 +52,7 @@ static void a_success_admitted_before_the_feedback_mends_nothing(void **state)
     assert_int_equal(t->settled.chain_retries, 1);
 }
 
-static void nor_is_an_invented_id_of_that_time_a_retry(void **state)
+static void a_fabricated_id_admitted_before_the_feedback_is_no_retry(void **state)
 {
     struct ledger_case *t = *state;
     in_step(t, "m1");
@@ -63,7 +63,7 @@ static void nor_is_an_invented_id_of_that_time_a_retry(void **state)
     assert_int_equal(t->settled.chain.len, 0);
 }
 
-static void the_order_within_a_message_does_not_matter(void **state)
+static void the_order_within_a_step_does_not_matter(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.reads = true;
@@ -76,7 +76,7 @@ static void the_order_within_a_message_does_not_matter(void **state)
     assert_string_equal(case_asks(t, "look", "{same}"), "refuse loop");
 }
 
-static void what_stood_between_two_messages_ends_a_row_also_beside_siblings(void **state)
+static void a_call_between_two_steps_ends_a_row_despite_siblings(void **state)
 {
     struct ledger_case *t = *state;
     in_step(t, "m1");
@@ -89,7 +89,7 @@ static void what_stood_between_two_messages_ends_a_row_also_beside_siblings(void
     assert_int_equal(t->answer.repeats, 0);
 }
 
-static void a_write_that_failed_is_not_tried_again_by_its_twin(void **state)
+static void a_failed_write_is_not_repeated_by_its_duplicate(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.writes = true;
@@ -100,7 +100,7 @@ static void a_write_that_failed_is_not_tried_again_by_its_twin(void **state)
     assert_string_equal(case_asks(t, "write", "{1}"), "run");
 }
 
-static void nor_one_that_may_have_destroyed_something(void **state)
+static void an_unsettled_destructive_call_is_not_repeated_by_its_duplicate(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.destructive = true;
@@ -111,13 +111,13 @@ static void nor_one_that_may_have_destroyed_something(void **state)
     assert_string_equal(case_asks(t, "erase", "{1}"), "refuse duplicate_in_step");
 }
 
-static void only_an_answer_ends_the_count_of_failures(void **state)
+static void only_a_result_resets_the_count_of_failures(void **state)
 {
     struct ledger_case *t = *state;
     comes_to(t, "fetch", "{1}", LEDGER_CLASS_TRANSIENT);
     comes_to(t, "fetch", "{1}", LEDGER_CLASS_TRANSIENT);
-    comes_to(t, "fetch", "{1}", LEDGER_CLASS_REFUSED); /* not asked: the breaker is open */
-    begins(t, "fetch", "{1}");                         /* nobody tells what came of this one */
+    comes_to(t, "fetch", "{1}", LEDGER_CLASS_REFUSED); /* did not run: the breaker is open */
+    begins(t, "fetch", "{1}");                         /* never settled */
     case_now += LEDGER_RESERVATION_MS + 1000;
     case_runs(t, "look", "{}", "r");
     comes_to(t, "fetch", "{1}", LEDGER_CLASS_TRANSIENT);
@@ -138,7 +138,7 @@ static void a_late_result_is_compared_with_its_own_turn(void **state)
     assert_int_equal(t->settled.no_progress, 1);
 }
 
-static void a_session_that_was_stuck_before_is_stuck_again_at_once(void **state)
+static void a_stuck_session_is_stuck_again_after_one_more_failure(void **state)
 {
     struct ledger_case *t = *state;
     char args[16];
@@ -149,12 +149,12 @@ static void a_session_that_was_stuck_before_is_stuck_again_at_once(void **state)
     assert_true(is_stuck(t));
     case_turn(t, 2);
     uint64_t call = begins(t, "look", "{new}");
-    assert_false(is_stuck(t)); /* a new turn has its chance */
+    assert_false(is_stuck(t)); /* a new turn resets it */
     ends(t, "look", "{new}", call, LEDGER_CLASS_TOOL_ERROR, "r");
     assert_true(is_stuck(t));
 }
 
-static void asking_again_what_was_invalid_is_redundant_wherever_it_is_refused(void **state)
+static void a_repeated_invalid_call_is_redundant_with_any_refusal(void **state)
 {
     struct ledger_case *t = *state;
     t->limits.repair = 3;
@@ -168,12 +168,12 @@ static void asking_again_what_was_invalid_is_redundant_wherever_it_is_refused(vo
     assert_int_equal(t->answer.chain_retries, 3);
 }
 
-static void what_comes_when_its_place_is_anothers_is_not_taken_for_that_ones(void **state)
+static void a_late_settle_does_not_settle_another_call_in_its_slot(void **state)
 {
     struct ledger_case *t = *state;
     char args[16];
     uint64_t slow = begins(t, "export", "{}");
-    for (int i = 1; i <= 32; i++) { /* as many as the window has */
+    for (int i = 1; i <= 32; i++) { /* the size of the window */
         snprintf(args, sizeof(args), "{%d}", i);
         case_runs(t, "search", args, args);
     }
@@ -187,17 +187,17 @@ static void what_comes_when_its_place_is_anothers_is_not_taken_for_that_ones(voi
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORY(a_success_admitted_before_the_feedback_mends_nothing),
-        STORY(nor_is_an_invented_id_of_that_time_a_retry),
-        STORY(the_order_within_a_message_does_not_matter),
-        STORY(what_stood_between_two_messages_ends_a_row_also_beside_siblings),
-        STORY(a_write_that_failed_is_not_tried_again_by_its_twin),
-        STORY(nor_one_that_may_have_destroyed_something),
-        STORY(only_an_answer_ends_the_count_of_failures),
+        STORY(a_success_admitted_before_the_feedback_ends_no_chain),
+        STORY(a_fabricated_id_admitted_before_the_feedback_is_no_retry),
+        STORY(the_order_within_a_step_does_not_matter),
+        STORY(a_call_between_two_steps_ends_a_row_despite_siblings),
+        STORY(a_failed_write_is_not_repeated_by_its_duplicate),
+        STORY(an_unsettled_destructive_call_is_not_repeated_by_its_duplicate),
+        STORY(only_a_result_resets_the_count_of_failures),
         STORY(a_late_result_is_compared_with_its_own_turn),
-        STORY(a_session_that_was_stuck_before_is_stuck_again_at_once),
-        STORY(asking_again_what_was_invalid_is_redundant_wherever_it_is_refused),
-        STORY(what_comes_when_its_place_is_anothers_is_not_taken_for_that_ones),
+        STORY(a_stuck_session_is_stuck_again_after_one_more_failure),
+        STORY(a_repeated_invalid_call_is_redundant_with_any_refusal),
+        STORY(a_late_settle_does_not_settle_another_call_in_its_slot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

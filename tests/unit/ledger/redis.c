@@ -1,10 +1,9 @@
 /*
- * The same requests to the local engine and to a Redis that this test starts
- * on a socket of its own: every reply is compared byte for byte, and in the
- * end every session. The clock is the test's own; it jumps, also back, and the
- * lives of Redis' keys go with it. As many requests as
- * TOOLGATE_LEDGER_OPERATIONS says, else 20,000. Skipped, saying so, where there
- * is no redis-server.
+ * Sends the same requests to the local engine and to a Redis that this test
+ * starts: every reply is compared byte for byte, and at the end every session.
+ * The test has its own clock, which jumps, also back; the TTLs of Redis' keys
+ * are adjusted to it. It sends TOOLGATE_LEDGER_OPERATIONS requests, by default
+ * 20,000. Skipped with a message if there is no redis-server.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -26,15 +25,15 @@
 #define REQUESTS  20000
 #define SESSIONS  12
 #define TTL_S     3600
-#define UNSURE_MS 50 /* a key with less to live may be gone, or not, when Redis looks */
+#define UNSURE_MS 50 /* a key with a shorter TTL may or may not have expired */
 
-/* Redis' own clock would differ from ours: this stands before the scripts, and takes the time from two more
+/* Redis' own clock would differ from the test's: this prefix of the scripts takes the time from two more
  * keys. */
-static const char clock_of_ours[] = "local server = redis\n"
-                                    "local redis = { call = function(name, ...)\n"
-                                    "  if name == 'TIME' then return { KEYS[5], KEYS[6] } end\n"
-                                    "  return server.call(name, ...)\n"
-                                    "end }\n";
+static const char test_clock[] = "local server = redis\n"
+                                 "local redis = { call = function(name, ...)\n"
+                                 "  if name == 'TIME' then return { KEYS[5], KEYS[6] } end\n"
+                                 "  return server.call(name, ...)\n"
+                                 "end }\n";
 
 struct redis {
     char folder[64], socket_path[96];
@@ -42,7 +41,7 @@ struct redis {
     int fd;
     FILE *in;
     struct script_names shas, functions;
-    int64_t told_ms; /* of its own clock, when it was told last what ours says */
+    int64_t adjusted_ms; /* Redis' clock at the last adjustment */
 };
 
 /* ---- a server, and its protocol ------------------------------------------- */
@@ -70,7 +69,7 @@ static bool start_server(struct redis *redis)
         dup2(out[1], STDOUT_FILENO);
         dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
         close(out[0]);
-        /* A hash with one long value is kept in another order, which replies may show and nobody reads. */
+        /* Redis orders a hash with one long value differently; the order has no meaning. */
         execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", redis->socket_path, "--save",
                "", "--dir", redis->folder, "--hash-max-listpack-value", "65536",
                "--hash-max-listpack-entries", "65536", (char *)NULL);
@@ -106,14 +105,14 @@ static void put(struct buf *buf, struct str s)
     buf_text(buf, "\r\n");
 }
 
-/* Both ways to run a script are tried, now this, now that. */
+/* The script's name, as a function of the library or as a hash. */
 static struct str name_of(const struct redis *redis, enum script script, bool by_function)
 {
     const struct script_names *names = by_function ? &redis->functions : &redis->shas;
     return (struct str){names->of[script], SCRIPT_NAME_BYTES};
 }
 
-/* One bulk string; anything else fails the test with the server's words. */
+/* Reads one bulk string; any other reply fails the test with the server's error. */
 static struct str read_reply(struct redis *redis, struct arena *arena)
 {
     char line[1024];
@@ -141,13 +140,13 @@ static void load_scripts(struct redis *redis)
     struct arena *arena = arena_new();
     for (int i = 0; i < SCRIPT_COUNT; i++) {
         struct str script = script_text(arena, (enum script)i);
-        struct str text = arena_printf(arena, "%s" STR_FMT, clock_of_ours, STR_ARG(script));
+        struct str text = arena_printf(arena, "%s" STR_FMT, test_clock, STR_ARG(script));
         struct str words[] = {STR("SCRIPT"), STR("LOAD"), text};
         struct str sha = ask(redis, arena, words, 3);
         assert_int_equal(sha.len, SCRIPT_NAME_BYTES);
         memcpy(redis->shas.of[i], sha.at, SCRIPT_NAME_BYTES);
     }
-    struct str library = script_library(arena, clock_of_ours, &redis->functions);
+    struct str library = script_library(arena, test_clock, &redis->functions);
     struct str words[] = {STR("FUNCTION"), STR("LOAD"), library};
     ask(redis, arena, words, 3);
     arena_free(arena);
@@ -172,8 +171,8 @@ static struct str redis_run(struct redis *redis, const struct script_run *run, i
 
 /* ---- time ----------------------------------------------------------------- */
 
-/* Redis' keys live by its own clock: whenever ours has gone further, or less far, so much is taken off their
- * lives. Returns the shortest of them. */
+/* Adjusts the TTLs of Redis' keys by the difference between its clock and the test's. Returns the shortest
+ * TTL. */
 static const char shorten_lives[] =
     "local least = 9999999\n"
     "for _, key in ipairs(redis.call('KEYS', '*')) do\n"
@@ -193,13 +192,13 @@ static int64_t real_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Our clock has gone on by `ms`; from what Redis' clock has gone on meanwhile the rest follows. */
+/* Advances the test's clock by `ms`, minus the time that has passed on Redis' clock. */
 static long pass(struct redis *redis, int64_t ms, struct arena *arena)
 {
     int64_t now = real_ms();
     struct str words[] = {STR("EVAL"), STR_LIT(shorten_lives), STR("0"),
-                          arena_printf(arena, "%lld", (long long)(ms - (now - redis->told_ms)))};
-    redis->told_ms = now;
+                          arena_printf(arena, "%lld", (long long)(ms - (now - redis->adjusted_ms)))};
+    redis->adjusted_ms = now;
     return strtol(arena_dup(arena, ask(redis, arena, words, 4)).at, NULL, 10);
 }
 
@@ -212,7 +211,7 @@ struct world {
     struct ledger_limits limits;
     const char *tool, *args;
     struct ledger_place place;
-    struct buf account; /* what a session was last left with */
+    struct buf account; /* the last account that a `leave` returned */
 };
 
 static uint32_t below(struct world *w, uint32_t n)
@@ -231,7 +230,7 @@ static uint32_t sometimes(struct world *w, uint32_t most)
     return below(w, 3) ? 0 : 1 + below(w, most);
 }
 
-/* Costs beyond 32 bits, as a limit in millionths may well be. */
+/* Costs beyond 32 bits occur, because limits are in millionths. */
 static uint64_t cost_of(struct world *w, uint32_t most)
 {
     return (uint64_t)sometimes(w, most) * (below(w, 2) ? 1 : 3000000000);
@@ -248,7 +247,7 @@ static struct ledger_allowance allowance(struct world *w, uint32_t more)
     };
 }
 
-/* "set" has limits of its own, the session in a few calls. */
+/* The tool "set" mostly has limits, the session sometimes. */
 static void choose_limits(struct world *w)
 {
     if (w->tool[0] == 's' && below(w, 4))
@@ -261,7 +260,7 @@ static void choose_limits(struct world *w)
         w->limits.poll_every_ms = below(w, 3) * 1500;
 }
 
-/* Mostly a moment; now and then longer than a reservation lasts, or a session; seldom back. */
+/* Mostly a moment; sometimes longer than a reservation or a session; rarely backwards. */
 static void pass_time(struct world *w)
 {
     if (below(w, 300) == 0)
@@ -354,7 +353,7 @@ static void random_settle(struct world *w, struct script_run *run, const struct 
     pack_settle(run, request, options, arena);
 }
 
-/* Of whatever session was left last, or none; with admissions of now to take back; now and then once more. */
+/* The account of the last `leave`, or none; with doubts about recent admissions; sometimes repeated. */
 static void random_merge(struct world *w, struct script_run *run, const struct pack_options *options,
                          struct arena *arena)
 {
@@ -368,7 +367,7 @@ static void random_merge(struct world *w, struct script_run *run, const struct p
     pack_merge(run, w->admissions / 4, buf_view(&doubts), account, options, arena);
 }
 
-/* A settle mostly follows its admit, with the same tool, arguments and session. */
+/* A settle usually follows its admit, with the same tool, arguments and session. */
 static enum script random_request(struct world *w, struct script_run *run,
                                   char keys[SCRIPT_KEYS][SCRIPT_KEY_BYTES], struct arena *arena,
                                   enum script last)
@@ -426,7 +425,7 @@ static void compare(int at, const struct script_run *run, struct str here, struc
              here.len, there.len);
 }
 
-static void both_engines_say_the_same(void **state)
+static void both_engines_reply_the_same(void **state)
 {
     (void)state;
     const char *told = getenv("TOOLGATE_LEDGER_OPERATIONS");
@@ -446,7 +445,7 @@ static void both_engines_say_the_same(void **state)
     print_message("seed %llu, %d requests\n", (unsigned long long)w.random, requests);
     struct arena *arena = arena_new(), *last_arena = NULL;
     enum script last = SCRIPT_VIEW;
-    redis.told_ms = real_ms();
+    redis.adjusted_ms = real_ms();
     for (int i = 0; i < requests; i++) {
         char keys[SCRIPT_KEYS][SCRIPT_KEY_BYTES];
         struct script_run run;
@@ -487,6 +486,6 @@ static void both_engines_say_the_same(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(both_engines_say_the_same)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(both_engines_reply_the_same)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
