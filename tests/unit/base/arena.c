@@ -69,7 +69,7 @@ static void blocks_grow_with_the_arena(void **state)
     size_t before = arena_malloc_count();
     for (int i = 0; i < 100000; i++)
         arena_alloc(arena, 64);
-    assert_true(arena_malloc_count() - before < 12); /* not one a block of 16 KiB */
+    assert_true(arena_malloc_count() - before < 12); /* blocks of 16 KiB are reused */
     arena_free(arena);
 }
 
@@ -95,7 +95,7 @@ static void truncated_strings_end_with_an_ellipsis(void **state)
     assert_true(str_is(arena_truncate(arena, STR_LIT("twelve bytes"), 12), "twelve bytes"));
     assert_true(str_is(arena_truncate(arena, STR_LIT("thirteen byte"), 12), "thirteen …"));
     assert_true(
-        str_is(arena_truncate(arena, STR_LIT("größer als acht"), 8), "grö…")); /* never half a letter */
+        str_is(arena_truncate(arena, STR_LIT("größer als acht"), 8), "grö…")); /* never half a character */
     assert_true(str_is(arena_truncate(arena, STR_LIT("long"), 2), "…"));
     assert_true(str_is(arena_first_line(arena, STR_LIT("\n  a title \r\n\nmore of it"), 40), "a title"));
     assert_true(str_is(arena_first_line(arena, STR_LIT("a long title\nmore"), 9), "a long…"));

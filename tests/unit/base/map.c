@@ -35,7 +35,7 @@ static void refuses_a_key_twice(void **state)
     assert_true(map_add(map, STR_LIT("a"), &first));
     assert_false(map_add(map, STR_LIT("a"), &second));
     assert_ptr_equal(map_get(map, STR_LIT("a")), &first);
-    assert_true(map_add(map, STR_NONE, &second)); /* an empty name is a name */
+    assert_true(map_add(map, STR_NONE, &second)); /* an empty key is valid */
     assert_ptr_equal(map_get(map, STR_LIT("")), &second);
     assert_int_equal(map_count(map), 2);
     arena_free(arena);

@@ -69,7 +69,7 @@ static int forget(void **state)
     return 0;
 }
 
-/* ---- the upstreams' tool lists and the operator's files ---- */
+/* ---- the tool lists of upstreams, and the operator's files ---- */
 
 static void upstream_lists(const char *upstream, const char *tools)
 {
@@ -380,7 +380,7 @@ static void one_invalid_tool_does_not_affect_the_others(void **state)
     warns("tool 'good' is left out: it is offered more than once");
 }
 
-/* All definitions must fit into one line to a client. */
+/* All definitions must fit into one tools/list reply. */
 static void long_definitions_leave_room_for_others(void **state)
 {
     struct buf list = buf_in(arena);

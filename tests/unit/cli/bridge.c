@@ -1,4 +1,4 @@
-/* The session goes into requests that name none; every other byte stays. */
+/* The bridge adds the session to requests without one, and leaves all other bytes unchanged. */
 #include "cli/bridge.h"
 
 #include <setjmp.h>

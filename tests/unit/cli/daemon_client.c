@@ -1,4 +1,4 @@
-/* Talking to a daemon: a child process plays it, line by line. */
+/* The client of a daemon, against a child process that plays the daemon line by line. */
 #include "base/arena.h"
 #include "cli/daemon_client.h"
 #include "toolgate-bench/load.h"
@@ -33,7 +33,7 @@ static int listening(void)
     return fd;
 }
 
-/* Each connection in turn: `answer` is said once, or (NULL) everything comes back as it was sent. */
+/* Serves one connection after the other: sends `answer` once, or with NULL echoes everything. */
 static void play(int fd, const char *answer)
 {
     char bytes[65536];
@@ -82,7 +82,7 @@ static int drop_folder(void **state)
     return rmdir(folder);
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static enum err ask(const char *answer, struct arena *arena, struct json *result)
 {

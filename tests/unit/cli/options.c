@@ -43,7 +43,7 @@ static int argc, status;
 static char **argv;
 static char printed[4096];
 
-/* What the command printed on `fd` while reading these arguments, which end with NULL. */
+/* Parses these arguments, which end with NULL; returns the output on `fd`. */
 static bool reads(int fd, ...)
 {
     static char *words[16];
@@ -55,7 +55,7 @@ static bool reads(int fd, ...)
     va_end(args);
     memset(&got, 0, sizeof(got));
     argv = words;
-    optind = 0; /* getopt begins anew */
+    optind = 0; /* resets getopt */
     int pipes[2], saved = dup(fd);
     assert_int_equal(pipe(pipes), 0);
     fflush(NULL);

@@ -1,7 +1,7 @@
 /*
- * A call that passes asks malloc for nothing: its memory is an arena kept from
- * the call before, and Lua's own heap keeps what it has. Counted are malloc
- * and its kin of the whole process, whoever calls them.
+ * A call that passes does not call malloc: its memory is an arena kept from the
+ * call before, and Lua has its own heap. The test counts malloc and its
+ * relatives in the whole process.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,12 +14,12 @@
 
 #include <stdlib.h>
 
-#define WARM_UP 3000u /* Lua's heap has grown to what it needs */
+#define WARM_UP 3000u /* Lua's heap has reached its size */
 #define CALLS   3000u
 
 #ifdef __SANITIZE_ADDRESS__
 
-/* The sanitizer brings an allocator of its own. */
+/* The sanitizer replaces the allocator. */
 static void pass_without_malloc(void **state)
 {
     (void)state;
@@ -70,7 +70,7 @@ static void pass_without_malloc(void **state)
     (void)state;
     if (subjects_new(1, &subjects, &load, &why) != OK)
         fail_msg("%s", why.text);
-    assert_true(asked > 0); /* it does count */
+    assert_true(asked > 0); /* the counter works */
     for (int kind = 0; kind < SUBJECT_COUNT; kind++) {
         uint64_t count = asked_by(subjects, (enum subject_kind)kind);
         if (count)

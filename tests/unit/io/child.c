@@ -59,7 +59,7 @@ static void shell(struct process *p, const char *script)
     assert_int_equal(start(p, (const char *const[]){"sh", "-c", script, NULL}), OK);
 }
 
-/* What it writes to stdout until nobody can write any more. */
+/* Reads its stdout to the end. */
 static struct str hear(struct process *p)
 {
     char bytes[4096];
@@ -130,7 +130,8 @@ static int without_arena(void **state)
     return 0;
 }
 
-/* ---- what it is given ------------------------------------------------------------------------ */
+/* ---- environment and descriptors ------------------------------------------------------------------------
+ */
 
 static void gets_its_arguments_as_they_are(void **state)
 {
@@ -156,7 +157,7 @@ static void gets_only_the_environment_it_is_given(void **state)
 static void gets_no_other_descriptor(void **state)
 {
     struct process p;
-    int open_here = dup(1); /* not close-on-exec: a careless library's */
+    int open_here = dup(1); /* not close-on-exec, as from a careless library */
     (void)state;
     shell(&p, "for fd in /proc/self/fd/*; do [ -e $fd ] && echo ${fd##*/}; done");
     assert_says(&p, "0\n1\n2\n");
@@ -165,7 +166,7 @@ static void gets_no_other_descriptor(void **state)
     end(&p);
 }
 
-/* Also what libc keeps for itself, as a shell of another libc leaves it. */
+/* Including signals that libc reserves, as a shell with another libc leaves them. */
 static void ignore(int number, bool on)
 {
     const unsigned long action[8] = {on ? (unsigned long)SIG_IGN : 0};
@@ -253,7 +254,7 @@ static void may_open_its_pipes_by_name(void **state)
     end(&p);
 }
 
-/* ---- what goes wrong ------------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------- */
 
 static char *temporary(const char *name, const char *text, mode_t mode)
 {
@@ -322,7 +323,7 @@ static void reports_a_missing_folder(void **state)
     struct child_spec spec = {
         .argv = (const char *const[]){"true", NULL}, .env = environment, .cwd = "/no/such/folder"};
     (void)state;
-    for (unsigned bits = 0; bits <= 28; bits += 28) { /* also where it has little memory to say so with */
+    for (unsigned bits = 0; bits <= 28; bits += 28) { /* also with little memory for the error */
         spec.limits.memory_bytes = bits ? 1u << bits : 0;
         assert_refused(&spec, ERR_NOT_FOUND,
                        "cannot run 'true' in the folder '/no/such/folder': No such file or directory");
@@ -345,7 +346,7 @@ static void leaves_no_descriptor_behind(void **state)
     assert_int_equal(before, after);
 }
 
-/* ---- its end --------------------------------------------------------------------------------- */
+/* ---- termination --------------------------------------------------------------------------------- */
 
 static void tells_how_it_ended(void **state)
 {
@@ -359,7 +360,7 @@ static void tells_how_it_ended(void **state)
     end(&p);
 }
 
-/* Whoever started us may have left it so: then the kernel waits for them, and keeps how they ended. */
+/* A parent may have ignored SIGCHLD: then the kernel reaps children and discards their status. */
 static void tells_how_it_ended_where_sigchld_was_ignored(void **state)
 {
     struct process p;
@@ -381,7 +382,7 @@ static void reports_a_lost_status(void **state)
     end(&p);
 }
 
-/* A background process, and its number. */
+/* Starts a background process; returns its pid. */
 static pid_t grandchild(struct process *p, const char *script)
 {
     char line[256];
@@ -390,7 +391,7 @@ static pid_t grandchild(struct process *p, const char *script)
     return (pid_t)strtol(line, NULL, 10);
 }
 
-/* The other's 30 ms may become more than CHILD_LINGER_MS where the machine is busy: then once more. */
+/* On a busy machine the other's 30 ms may exceed CHILD_LINGER_MS: then try again. */
 static void waits_for_others_of_its_group(void **state)
 {
     bool heard = false;
@@ -427,7 +428,7 @@ static void ends_in_order_when_its_stdin_is_closed(void **state)
     end(&p);
 }
 
-/* Its stdin has ended, and it goes on: first it is asked to end, and may still put its things in order. */
+/* A child that ignores the end of stdin gets SIGTERM first, and may clean up. */
 static void is_asked_to_end_before_it_is_killed(void **state)
 {
     struct process p;
@@ -484,7 +485,7 @@ static void all_end_with_the_loop(void **state)
 #define STUBBORN                                                                                             \
     "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & echo $! $$; while :; do sleep 1; done"
 
-/* A daemon of one child and grandchild. Their numbers come back through `told`. */
+/* A daemon with one child and grandchild. It writes their pids to `told`. */
 static _Noreturn void be_daemon(const char *script, int told)
 {
     struct process p;
@@ -525,7 +526,7 @@ static bool is_guard(pid_t pid)
     return strcmp(name, "toolgate-guard\n") == 0;
 }
 
-/* Among its children, of which it may have others: those of who was this process before. 0: it has none. */
+/* The guard among its children, of which an exec'ed process may have others. 0: none. */
 static pid_t guard_now(pid_t daemon)
 {
     char path[64];
@@ -540,7 +541,7 @@ static pid_t guard_now(pid_t daemon)
     return found;
 }
 
-/* As soon as it has its name. */
+/* Waits until it has its name. */
 static pid_t guard_of(pid_t daemon)
 {
     pid_t guard;
@@ -556,7 +557,7 @@ static void no_child_survives_a_killed_daemon(void **state)
     pid_t daemon = start_daemon(STUBBORN, &child, &other);
     pid_t guard = guard_of(daemon);
     assert_true(is_alive(child) && is_alive(other) && is_alive(guard));
-    kill(guard, SIGTERM); /* a service manager tells all */
+    kill(guard, SIGTERM); /* a service manager signals all processes */
     kill(daemon, SIGKILL);
     waitpid(daemon, NULL, 0);
     wait_until_gone(child);
@@ -564,7 +565,7 @@ static void no_child_survives_a_killed_daemon(void **state)
     wait_until_gone(guard);
 }
 
-/* The kernel tells it then, as long as it listens to SIGTERM. */
+/* The kernel sends it SIGTERM then, unless it ignores that. */
 static void dies_with_us_even_where_the_guard_is_gone(void **state)
 {
     pid_t child, other;

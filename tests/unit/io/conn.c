@@ -196,7 +196,7 @@ static void stops_reading_while_the_peer_does_not_read(void **state)
         loop_turn(side->loop, false);
     }
     turn(side);
-    assert_true(side->lines < 200); /* 256 KiB and what the kernel holds, at 10 kB a line */
+    assert_true(side->lines < 200); /* 256 KiB and the kernel's buffer, at 10 kB per line */
     assert_true(loop_bytes(side->loop) < 2 * 1024 * 1024);
     char sink[65536];
     for (int idle = 0; idle < 3;) {
@@ -336,7 +336,7 @@ static void hears_one_that_hears_no_more(void **state)
     close_pair(&p);
 }
 
-/* Nothing need be written to notice. */
+/* The end is noticed without a write. */
 static void notices_that_the_peer_stops_reading(void **state)
 {
     (void)state;
@@ -374,7 +374,7 @@ static void closes_one_way_and_hears_on(void **state)
     close_pair(&p);
 }
 
-/* One that writes its answer and waits until it is read does not read what we send: both would wait. */
+/* A peer that blocks on writing its answer does not read: the loop must read to avoid a deadlock. */
 static void reads_on_while_the_peer_does_not_read(void **state)
 {
     struct pipes p;

@@ -50,7 +50,7 @@ static struct file_watch *watching(const char *path)
     return watch;
 }
 
-/* inotify queues an event within the call that causes it: nothing to wait for. */
+/* inotify queues an event within the call that causes it, so the test need not wait. */
 static bool is_ready(struct file_watch *watch)
 {
     struct pollfd ready = {.fd = file_watch_fd(watch), .events = POLLIN};

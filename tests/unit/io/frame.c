@@ -91,7 +91,7 @@ static void a_line_of_the_limit_is_a_line(void **state)
     frame_clear(&frame);
 }
 
-/* However it arrives: whole, or in pieces long before its end is seen. */
+/* Independent of the pieces in which it arrives. */
 static void a_line_over_the_limit_is_reported_once(void **state)
 {
     (void)state;

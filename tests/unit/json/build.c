@@ -1,4 +1,4 @@
-/* Changed values: only the changed parts are written anew. */
+/* Changed values: only the changed parts are rewritten. */
 #include "json/build.h"
 #include "json/json_support.h"
 

@@ -1,4 +1,4 @@
-/* Differences for people: a line for each place. */
+/* Readable differences: one line for each place. */
 #include "json/diff.h"
 
 #include "base/arena.h"
@@ -89,7 +89,7 @@ static void cuts_what_is_long(void **state)
     assert_int_equal(more, 40 - JSON_DIFF_LINES_MAX);
 }
 
-/* Two lines that look the same would tell nothing. */
+/* Two equal lines would not show a difference. */
 static void shows_long_texts_from_where_they_differ(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Shared by the tests of src/json: an arena for each test, a parse that must succeed, a value as text. */
+/* Shared by the tests of src/json: an arena for each test, a parse that must succeed, a value as a string. */
 #ifndef TOOLGATE_TESTS_JSON_SUPPORT_H
 #define TOOLGATE_TESTS_JSON_SUPPORT_H
 

@@ -190,7 +190,7 @@ static void names_other_faults(void **state)
         {"\"\xf8\x88\x80\x80\x80\"", JSON_ERROR_UTF8, 1}, /* five bytes */
         {"\"\x80\"", JSON_ERROR_UTF8, 1},                 /* no start */
         {"\"\xe2\x82\"", JSON_ERROR_UTF8, 1},             /* cut short */
-        {"\"\\\xff\"", JSON_ERROR_UTF8, 2},               /* behind a broken escape */
+        {"\"\\\xff\"", JSON_ERROR_UTF8, 2},               /* after a broken escape */
         {"{}\xc3", JSON_ERROR_UTF8, 2},
     };
     check_rows(rows, sizeof(rows) / sizeof(rows[0]));

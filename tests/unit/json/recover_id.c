@@ -18,7 +18,7 @@ static void reads_the_id_of_broken_messages(void **state)
         {"{\"method\":\"id\",\"id\":3,}", "3"},
         {" \t{\"id\":0,", "0"},
         {"{\"id\":\"😀\",]", "\"😀\""},
-        /* what must not be believed */
+        /* ids that must not be accepted */
         {"", ""},
         {"nonsense", ""},
         {"[{\"id\":1,]", ""},
@@ -68,7 +68,7 @@ static void ends_inside_its_bytes(void **state)
     (void)state;
     static const char whole[] = "{\"a\\\\\":[\"\\\"\"],\"id\":\"x\\u0041\\ud83d\\ude00é\",";
     for (size_t len = 0; len < sizeof(whole); len++) {
-        char *exact = malloc(len ? len : 1); /* so that the address sanitizer sees a byte too many */
+        char *exact = malloc(len ? len : 1); /* of the exact size, for the address sanitizer */
         memcpy(exact, whole, len);
         struct str id = json_recover_id((struct str){exact, len});
         assert_true(id.len == 0 || len >= sizeof(whole) - 2);

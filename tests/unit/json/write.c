@@ -53,7 +53,7 @@ static void every_byte_pair_is_json_again(void **state)
         struct json value;
         struct json_error fault;
         json_write_string(&out, (struct str){bytes, 2});
-        if (at % 256 == 0) { /* one arena a row keeps this small */
+        if (at % 256 == 0) { /* one arena per row limits the memory */
             close_arena(NULL);
             open_arena(NULL);
         }

@@ -1,4 +1,4 @@
-/* LuaCATS annotations above run: the schema that they make, and what is said of slips in them. */
+/* LuaCATS annotations above run: the schema that they produce, and the errors in them. */
 #include "policy/policy_support.h"
 #include "golden.h"
 

@@ -1,4 +1,4 @@
-/* What each hook may say, and what it is told of the call. */
+/* The results that each hook may return, and the call that it gets. */
 #include "policy/policy_support.h"
 #include "golden.h"
 

@@ -1,4 +1,4 @@
-/* What a policy's file may say, and what is said about one that is wrong. */
+/* Loading policy files, and the errors in them. */
 #include "policy/policy_support.h"
 
 #include "base/hash.h"
@@ -82,7 +82,7 @@ static void what_is_left_out_is_unset(void **state)
     assert_string_equal(json_of(said.args), "{}");
 }
 
-static void mistakes_are_named_with_line_and_mend(void **state)
+static void errors_have_line_and_fix(void **state)
 {
     (void)state;
     faulty("return tool 't' {\n  title = 'x',\n  desciption = 'y',\n}");
@@ -348,7 +348,7 @@ static void a_quarantine_ends_when_the_file_changes(void **state)
                                  hash_stable(STR_LIT("what it was")).low};
     options = (struct policy_set_options){.stalls = &stall, .stall_count = 1};
     size_t count;
-    write_file("a.lua", "return tool 'mended' {}");
+    write_file("a.lua", "return tool 'fixed' {}");
     load_folder(&options, OK);
     assert_int_equal(check(policy_set_at(loaded, 0), "{}"), OUTCOME_PASS);
     policy_set_stalls(loaded, &count);
@@ -360,7 +360,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(everything_declared_is_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_left_out_is_unset, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(mistakes_are_named_with_line_and_mend, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(errors_have_line_and_fix, set_up, tear_down),
         cmocka_unit_test_setup_teardown(examples_know_their_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(params_are_a_closed_schema, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_gateway_is_a_file_of_its_own, set_up, tear_down),

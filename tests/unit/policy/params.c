@@ -1,4 +1,4 @@
-/* params{…}: the JSON Schema that it makes, in the order in which the author wrote the parameters. */
+/* params{…}: the JSON Schema that it produces, with the parameters in the author's order. */
 #include "policy/policy_support.h"
 
 static const char *schema_of(const char *source)
@@ -74,7 +74,7 @@ static void the_order_is_found_wherever_the_table_stands(void **state)
     }
 }
 
-/* Fields that are set one by one stand nowhere in one table: their names decide. */
+/* Fields that are assigned one by one have no source order: they are sorted by name. */
 static void where_there_is_no_order_names_decide(void **state)
 {
     (void)state;

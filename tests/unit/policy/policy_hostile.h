@@ -1,4 +1,4 @@
-/* What the tests of hostile policies share. */
+/* Helpers for the tests of hostile policies. */
 #ifndef TOOLGATE_TESTS_POLICY_HOSTILE_H
 #define TOOLGATE_TESTS_POLICY_HOSTILE_H
 
@@ -9,8 +9,8 @@
 #define MEMORY "out of memory"
 #define STATE  "keeps state between calls: "
 
-/* The hook ends with an error (were it not in time, the watchdog would end this process), which has its
- * place; and the state that it shares with all other policies works as before. */
+/* The hook ends with an error (the watchdog would end this process if it were late), which names its place;
+ * the state that all policies share works as before. */
 static inline void dies(const char *body, const char *why)
 {
     const char *guarded = arena_printf(arena, "if not args.harmless then %s end", body).at;
@@ -23,7 +23,7 @@ static inline void dies(const char *body, const char *why)
         fail_msg("after %s: %s", body, said.why.text);
 }
 
-/* The file is refused when it is loaded, with its line; the test ends with golden_check_rows. */
+/* The file is a load error that names its line; the test ends with golden_check_rows. */
 static inline void is_refused(const char *source)
 {
     const char *fault = fault_of(source);

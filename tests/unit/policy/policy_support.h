@@ -1,4 +1,4 @@
-/* What the tests of policy/ share: policies from texts, values from texts, one arena a test. */
+/* Helpers for the tests of policy/: policies and values from strings, one arena per test. */
 #ifndef TOOLGATE_TESTS_POLICY_SUPPORT_H
 #define TOOLGATE_TESTS_POLICY_SUPPORT_H
 
@@ -63,7 +63,7 @@ static inline const char *json_of(const struct json *value)
     return text_of(buf_view(&out));
 }
 
-/* The first complaint about this source, or NULL where it loads; it is `loaded` then. */
+/* Returns the first error in this source, or NULL if it loads; then it is `loaded`. */
 static inline const char *fault_of(const char *source)
 {
     struct policy_load_errors faults = {.arena = arena};
@@ -83,7 +83,7 @@ static inline const struct policy *load(const char *source)
     return policy_set_count(loaded) ? policy_set_at(loaded, 0) : NULL;
 }
 
-/* A policy with this as the body of one hook. */
+/* Loads a policy with this body of a hook. */
 static inline const struct policy *with_hook(const char *hook, const char *parameters, const char *body)
 {
     return load(arena_printf(arena, "return tool \"t\" {\n  %s = function(%s)\n    %s\n  end,\n}", hook,
@@ -124,7 +124,7 @@ static inline enum policy_outcome_kind normalise(const struct policy *policy, co
     return said.kind;
 }
 
-/* What normalise makes of the arguments, as text. */
+/* Returns the arguments after normalise, as JSON. */
 static inline const char *normalised(const char *body, const char *args)
 {
     if (normalise(with_hook("normalise", "args, call", body), args) == OUTCOME_POLICY_ERROR)
@@ -138,7 +138,7 @@ static inline void assert_has(const char *text, const char *part)
         fail_msg("expected “%s” in “%s”", part, text);
 }
 
-/* What a Lua expression gives, as JSON text. */
+/* Returns the value of a Lua expression as JSON. */
 static inline const char *eval(const char *expression)
 {
     if (run_body(arena_printf(arena, "return { v = %s }", expression).at, "{}") == OUTCOME_POLICY_ERROR)

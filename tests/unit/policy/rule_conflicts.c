@@ -1,4 +1,4 @@
-/* Rules that contradict each other or the schema: which are errors at load, which are left to lint. */
+/* Rules that contradict each other or the schema: load errors, and cases for lint. */
 #include "policy/policy_support.h"
 
 #include "policy/introspection.h"
@@ -65,7 +65,7 @@ static void one_rule_needs_what_another_drops(void **state)
     golden_check_rows("load", "rule conflicts: one rule needs what another drops");
 }
 
-/* Each pair can meet; that is for examples to show. */
+/* Each pair can occur together; only examples show whether it does. */
 static void different_conditions_are_left_to_examples(void **state)
 {
     (void)state;

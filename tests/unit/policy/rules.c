@@ -1,4 +1,4 @@
-/* Rules: what they change, what they complain about, how they say it, and what they count. */
+/* Rules: their changes, problems, descriptions and counters. */
 #include "policy/policy_support.h"
 #include "golden.h"
 
@@ -56,7 +56,7 @@ static void conditions_are_values_and_lists(void **state)
         assert_non_null(strstr(applied(p, text_of(arena_printf(arena, "{\"z\":0,%s}", fail[i]))), "\"z\""));
 }
 
-/* Which of these arguments a rule with this condition holds for: the letters of those. */
+/* Returns the letters of the arguments that match this condition. */
 static const char *holding(const char *condition, const char *const *args, size_t count)
 {
     struct buf out = buf_in(arena);

@@ -1,7 +1,7 @@
-/* Names that do not exist are found when a file is loaded, wherever they stand and whether or not it runs. */
+/* The static check finds unknown names when a file loads, also in code that never runs. */
 #include "policy/policy_hostile.h"
 
-/* Every complaint about this source, joined by newlines. */
+/* Returns every error in this source, joined by newlines. */
 static const char *all_faults(const char *source)
 {
     struct policy_load_errors faults = {.arena = arena};
@@ -60,7 +60,7 @@ static void mistyped_fields_of_call_are_found(void **state)
     golden_check_rows("load", "static check: mistyped members of call");
 }
 
-/* What only may be wrong is left to the run. */
+/* Code that may be right is not an error. */
 static void nothing_right_is_refused(void **state)
 {
     (void)state;
@@ -120,7 +120,7 @@ static void all_of_a_file_are_told_at_once(void **state)
     assert_string_equal(all_faults("error 'a\\nb'"), "some/p.lua:1: a\nb");
 }
 
-/* A path too long for Lua is given whole. */
+/* The error has the complete path, even if Lua would truncate it. */
 static void long_paths_are_told(void **state)
 {
     (void)state;
@@ -143,7 +143,8 @@ static void a_second_value_is_refused(void **state)
     golden_check_rows("load", "static check: a second value");
 }
 
-/* What the compiler can make of a file, its reader knows: long files, many constants, deep functions. */
+/* The reader of bytecode handles everything that the compiler emits: long files, many constants, deep
+ * functions. */
 static void every_form_of_code_is_read(void **state)
 {
     (void)state;

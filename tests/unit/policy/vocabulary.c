@@ -1,9 +1,9 @@
-/* Every row of the vocabulary says what it is, in a form that the reference and an editor can show. */
+/* Every row of the vocabulary has a description that the reference and an editor can show. */
 #include "policy/policy_support.h"
 #include "policy/reference.h"
 
-/* Each word as policies find it, and no other: a word that is registered and nowhere defined ends the
- * sandbox's set-up, so reading each is enough. */
+/* Reads each word as a policy would: a word that is registered but not defined fails while the sandbox is set
+ * up. */
 static void words_exist(void **state)
 {
     (void)state;
@@ -64,7 +64,7 @@ static bool is_defined(struct str name)
     for (size_t i = 0; i < tables; i++)
         if (strcspn(fields[i].type, ":") == name.len && memcmp(fields[i].type, name.at, name.len) == 0)
             return true;
-    return str_is(name, "toolgate.Rule"); /* made of the words that are methods */
+    return str_is(name, "toolgate.Rule"); /* its fields are the words that are methods */
 }
 
 static void defines(const char *of, const char *name, const char *type)
@@ -94,7 +94,7 @@ static void types_are_defined(void **state)
             defines(table[i].of, table[i].fields[n].name, table[i].fields[n].type);
 }
 
-/* ---- what words take --------------------------------------------------------------------- */
+/* ---- parameters of words --------------------------------------------------------------------- */
 
 static const struct reference_table *table_of(const char *of)
 {
@@ -107,7 +107,7 @@ static const struct reference_table *table_of(const char *of)
     return NULL;
 }
 
-/* The options that a type names when it meets a strange one are those of the reference. */
+/* The error for an unknown option of a type lists the options of the reference. */
 static void options_of_types(void **state)
 {
     (void)state;
@@ -137,8 +137,7 @@ static void options_of_types(void **state)
     }
 }
 
-/* Each field of a table that a policy writes is known where it is read: a strange one is named, a known one
- * not. */
+/* Each field of a policy's tables is accepted by its reader, and an unknown one is an error. */
 static void fields_are_taken(void **state)
 {
     (void)state;
@@ -172,7 +171,7 @@ static void fields_are_taken(void **state)
     }
 }
 
-/* call.NAME for each documented name; a strange one is an error. */
+/* call.NAME for each documented name; an unknown one is an error. */
 static void call_has_its_fields(void **state)
 {
     (void)state;

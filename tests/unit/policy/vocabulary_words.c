@@ -1,4 +1,4 @@
-/* The words that help and judge, shapes of ids, paths, and the configuration's file. */
+/* Helper and outcome words, id formats, paths, and the configuration file. */
 #include "json/path.h"
 #include "policy/policy_support.h"
 #include "golden.h"

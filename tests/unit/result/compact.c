@@ -69,7 +69,7 @@ static struct compaction shrink(const struct json *value, const char *args, cons
     return out;
 }
 
-/* The text that a model reads. */
+/* The result as the model reads it. */
 static struct str shown(const struct compaction *c)
 {
     return json_str(json_get_text(&c->result.content->items[0], "text"));
@@ -295,7 +295,7 @@ static void one_huge_field_does_not_displace_the_rest(void **state)
     note_is(&c, "compaction note: a string is cut");
 }
 
-/* Names come from the tool, so the note cuts them. */
+/* Names come from the tool, so the note truncates them. */
 static void a_long_name_is_cut_in_the_note(void **state)
 {
     (void)state;
@@ -650,7 +650,7 @@ static void random_results_fit_and_stay_json(void **state)
             fail_msg("%zu tokens, %u allowed: " STR_FMT, token_estimate(text), tool.compact.max_tokens,
                      STR_ARG(text));
         const struct json *small = parse(text);
-        assert_true(c.note.len > 0 || json_equal(small, value)); /* no note if only spaces went */
+        assert_true(c.note.len > 0 || json_equal(small, value)); /* no note if only spaces were removed */
         assert_true(json_equal(json_get_text(small, "id"), json_get_text(value, "id")));
         ids_come_from(small, buf_view(&out));
         again = shrink(small, "{\"id\":5}", "a wörd of 2026");

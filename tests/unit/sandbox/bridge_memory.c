@@ -7,7 +7,7 @@
 
 static size_t taken;
 
-#ifndef __SANITIZE_ADDRESS__ /* which brings a malloc of its own */
+#ifndef __SANITIZE_ADDRESS__ /* which replaces malloc */
 void *__libc_malloc(size_t size);
 void *malloc(size_t size);
 void *malloc(size_t size)

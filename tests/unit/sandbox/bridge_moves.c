@@ -80,7 +80,7 @@ static void any_number_of_ids_may_be_copied(void **state)
         arena_printf(arena, "{\"l\":%s}", text_of(buf_view(&becomes))).at);
 }
 
-/* The collector may take a table that nobody has any more: its place in memory says nothing of the next. */
+/* The collector may free an unreferenced table: a new table at the same address is another value. */
 static void new_tables_are_not_taken_for_old_ones(void **state)
 {
     (void)state;
@@ -115,9 +115,9 @@ static void the_patch_tells_what_changed(void **state)
     assert_ptr_equal(said.args, before);
 }
 
-/* ---- long texts ---------------------------------------------------------------------------- */
+/* ---- long strings ---------------------------------------------------------------------------- */
 
-/* {"long":"é…","n":1.0,"in":{"long":"xxx…"}}, each text of so many bytes. */
+/* {"long":"é…","n":1.0,"in":{"long":"xxx…"}}, with strings of `bytes` bytes. */
 static const char *with_long_texts(size_t bytes)
 {
     struct buf text = buf_in(arena);

@@ -29,7 +29,7 @@ static int rounds(void)
     return given ? atoi(given) : ROUNDS_DEFAULT;
 }
 
-/* An arena for each round; what was said in it goes with it. */
+/* One arena per round, which also holds its error messages. */
 static struct arena *outer;
 
 static void begin_round(void)
@@ -101,7 +101,7 @@ static void must_pass(const struct policy *policy, const struct json *args)
         fail_msg("%s: %s", json_of(args), said.why.text);
 }
 
-/* ---- nothing, one thing, and places ----------------------------------------------------------- */
+/* ---- identity, single changes, and paths ----------------------------------------------------------- */
 
 static const char *const copying =
     "local function copy(v)\n  if type(v) ~= 'table' then return v end\n"
@@ -204,9 +204,10 @@ static void what_moves_keeps_its_bytes(void **state)
     }
 }
 
-/* ---- nonsense ----------------------------------------------------------------------------------- */
+/* ---- arbitrary return values
+ * ----------------------------------------------------------------------------------- */
 
-/* Values of all kinds, many of which JSON has no word for, some within themselves. */
+/* Values of all kinds, many without a JSON equivalent, some cyclic. */
 static const char *const nonsense =
     "local function make(n, made)\n"
     "  local state = n\n"
@@ -246,7 +247,7 @@ static const char *const nonsense =
     "end,\n"
     "}";
 
-/* Either it is JSON that reads back as itself, or a sentence says where it is not. */
+/* The result is JSON that parses to itself, or an error that names the place. */
 static bool is_value_or_sentence(const struct json *value, const char *what)
 {
     if (said.kind == OUTCOME_POLICY_ERROR) {

@@ -1,8 +1,8 @@
-/* No call leaves data for the next, of any session: everything that could keep it is refused when the file is
- * loaded, or when it is written to. */
+/* No call leaves data for a later call of any session: writing to shared state is an error when the file
+ * loads or when the hook runs. */
 #include "policy/policy_hostile.h"
 
-/* The file loads, and its check is refused where it writes. */
+/* The file loads, and its check fails at the write. */
 static void is_refused_at_the_write(const char *source, const char *why)
 {
     const struct policy *p = load(source);
@@ -55,7 +55,7 @@ static void variables_cannot_be_set_by_helpers_either(void **state)
     golden_check_rows("load", "state between calls: variables, set by helpers");
 }
 
-/* A local of the call itself may be set from wherever; so may one of the file, while that is loaded. */
+/* A local variable of a hook may be assigned, and a variable of the file while the file loads. */
 static void other_variables_can_be_set(void **state)
 {
     (void)state;
@@ -84,7 +84,7 @@ static void other_variables_can_be_set(void **state)
         }
 }
 
-/* The ways to write to a table T that the file has made. */
+/* The ways to write to a table T of the file. */
 static const char *const writes[] = {
     "T[1] = args.mine",
     "T.x = args.mine",
@@ -185,7 +185,7 @@ static void the_table_is_named(void **state)
         "p.lua:2: " STATE "the table 'cache'");
 }
 
-/* gmatch knows where it is. */
+/* An iterator of gmatch has state. */
 static void loops_that_were_begun_are_refused(void **state)
 {
     (void)state;
@@ -199,7 +199,7 @@ static void loops_that_were_begun_are_refused(void **state)
     golden_check_rows("load", "state between calls: loops begun before the call");
 }
 
-/* ---- what is read-only reads as before ------------------------------------------------------- */
+/* ---- reading read-only tables ------------------------------------------------------- */
 
 static const char *const readings[][2] = {
     {"#LIST", "3"},
@@ -288,7 +288,7 @@ static void constants_read_as_tables(void **state)
     }
 }
 
-/* Outcomes, arguments and whole results may be made once. */
+/* Outcomes, arguments and complete results may be created once when the file loads. */
 static void constants_are_answers(void **state)
 {
     (void)state;
@@ -327,8 +327,7 @@ static void constants_are_answers(void **state)
 
 /* ---- sessions --------------------------------------------------------------------------------- */
 
-/* Whatever this policy can think of to hand on: each way is tried by one session, and looked for by another.
- */
+/* Tries every way to pass data on: one session writes, another session looks for it. */
 static void sessions_do_not_see_each_other(void **state)
 {
     (void)state;
@@ -372,7 +371,7 @@ static void sessions_do_not_see_each_other(void **state)
     assert_string_equal(json_of(said.value), before);
 }
 
-/* Arguments and `call` are copies: what a hook writes into them nobody else sees. */
+/* Arguments and `call` are copies: only the hook sees what it writes into them. */
 static void hooks_get_copies(void **state)
 {
     (void)state;
@@ -390,7 +389,7 @@ static void hooks_get_copies(void **state)
     assert_string_equal(json_of(call.facts), "{\"n\":1}");
 }
 
-/* With nowhere to keep anything, memory that ran out is there again for the next call. */
+/* Without state, memory that ran out is free again for the next call. */
 static void no_call_can_keep_data(void **state)
 {
     (void)state;
@@ -411,7 +410,7 @@ static void no_call_can_keep_data(void **state)
     }
 }
 
-/* What is built deeper than the C stack, or wider than a moment allows, is walked all the same. */
+/* Freezing handles values that are deeper than the C stack or very wide. */
 static void large_constants_are_settled(void **state)
 {
     (void)state;

@@ -39,7 +39,7 @@ static void blocks_of_each_size_in_turn_share_the_cap(void **state)
     heap_clear(&heap);
 }
 
-/* One block of every chunk stays: what is left of the chunks is held, and so no more is given out. */
+/* One block of every chunk stays in use, so the chunks stay allocated and count against the cap. */
 static void scattered_blocks_count_with_their_chunks(void **state)
 {
     (void)state;
@@ -64,7 +64,7 @@ static void scattered_blocks_count_with_their_chunks(void **state)
     heap_clear(&heap);
 }
 
-/* Whatever it grows or shrinks to, a block keeps what is in it. */
+/* A block keeps its content when it grows or shrinks. */
 static void blocks_keep_their_bytes(void **state)
 {
     (void)state;
@@ -88,7 +88,7 @@ static void blocks_keep_their_bytes(void **state)
     heap_clear(&heap);
 }
 
-/* Nobody has given anything back. */
+/* Nothing was freed. */
 static void all_goes_at_once(void **state)
 {
     (void)state;

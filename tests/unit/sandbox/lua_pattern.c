@@ -11,7 +11,7 @@
 #include "policy/vocabulary/vocabulary.h"
 
 #define PAIRS_DEFAULT 50000
-#define PAIRS_A_RUN   1000 /* in one sandbox_run, so that the deadline is out of the way */
+#define PAIRS_A_RUN   1000 /* in one sandbox_run, within its deadline */
 
 static uint64_t seed = 88172645463325252u;
 
@@ -28,7 +28,7 @@ static bool one_in(unsigned n)
     return below(n) == 0;
 }
 
-/* ---- patterns that mean something -------------------------------------------------------- */
+/* ---- random patterns -------------------------------------------------------- */
 
 static const char letters[] = "aaabbbcdAB1 2-.\0\xff\xe9%()[]^$";
 
@@ -143,7 +143,7 @@ static void any_items(struct buf *out, int depth)
         any_item(out, depth);
 }
 
-/* Now and then one item often: the depth and the number of captures are bounded, too. */
+/* Sometimes one item many times, for the bounds of depth and captures. */
 static void many_items(struct buf *out)
 {
     struct buf item = buf_in(arena);
@@ -250,7 +250,7 @@ static void known_answers(void **state)
 
 static void positions_beyond_an_int_are_no_other_positions(void **state)
 {
-    (void)state; /* the stock ones cut them to 32 bits, and so begin at the beginning */
+    (void)state; /* the stock functions truncate them to 32 bits, and begin at 1 */
     assert_string_equal(eval("('aaa'):find('a', 2^31) or 'none'"), "{\"v\":\"none\"}");
     assert_string_equal(eval("('aaa'):find('a', -2^40)"), "{\"v\":1}");
     assert_string_equal(eval("(('aaa'):gsub('a', 'x', 2^32 + 1))"), "{\"v\":\"xxx\"}");

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-/* The hook breaks, as the row of the golden text has it. */
+/* The hook fails with the error in the golden text. */
 static void breaks(const char *body)
 {
     assert_int_equal(check(with_hook("check", "args, call", body), "{}"), OUTCOME_POLICY_ERROR);
@@ -29,7 +29,7 @@ static void errors_are_sentences(void **state)
     golden_check_rows("load", "policy fault: errors are sentences");
 }
 
-/* Reading the name is an error when the file is loaded, and where a name only turns out to be none, then. */
+/* Reading the name is an error when the file loads, or when a computed name is read. */
 static void the_rest_of_lua_is_out_of_reach(void **state)
 {
     (void)state;
@@ -95,7 +95,7 @@ static void shared_things_cannot_be_changed(void **state)
     golden_check_rows("load", "policy fault: shared things cannot be changed");
 }
 
-/* Whatever words there will be: none is a table that a policy could write to. */
+/* No word, including future ones, is a table that a policy could write to. */
 static void no_word_can_be_changed(void **state)
 {
     (void)state;

@@ -26,7 +26,7 @@ static void loops_end(void **state)
          LATE);
 }
 
-/* Iterators that never end; what steps through a table that grows under the loop. */
+/* Iterators that never end, and loops over a table that grows. */
 static void iterators_end(void **state)
 {
     (void)state;
@@ -147,7 +147,7 @@ static void memory_comes_back(void **state)
     }
 }
 
-/* What a call leaves behind is nobody else's trouble, nor the same policy's the next time. */
+/* A call's garbage does not affect other policies, nor later calls of the same one. */
 static void memory_of_one_call_is_there_for_the_next(void **state)
 {
     (void)state;
@@ -180,7 +180,7 @@ static void patterns_end(void **state)
     dies("while true do pcall(string.find, ('a'):rep(4000), ('.-'):rep(4) .. 'b') end", LATE);
 }
 
-/* What is raised need be no text, and a text may be long, empty, or hold anything. */
+/* An error value need not be a string, and a string may be long, empty or binary. */
 static void error_objects_do_no_harm(void **state)
 {
     (void)state;

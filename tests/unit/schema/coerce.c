@@ -3,7 +3,7 @@
 
 #include "schema/coerce.h"
 
-static const char *mend(const struct schema *schema, const struct json *v)
+static const char *coerced_text(const struct schema *schema, const struct json *v)
 {
     const struct json *coerced = schema_coerce(schema, v, &coerce_options_all, arena);
     if (coerced != v) {
@@ -80,7 +80,7 @@ static void coerces_only_to_the_one_reading_that_fits(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(readings) / sizeof(*readings); i++)
-        assert_string_equal(mend(compile(readings[i].schema), parse(readings[i].instance)),
+        assert_string_equal(coerced_text(compile(readings[i].schema), parse(readings[i].instance)),
                             quoted(readings[i].coerced).at);
 }
 

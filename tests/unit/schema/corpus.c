@@ -150,7 +150,7 @@ static void check_call(struct corpus *c, struct arena *arena, const struct json 
     c->untouched += schema_coerce(schema, arguments, &may, arena) == arguments;
 }
 
-/* What the environment itself refused: caught here, unless the published schema allows it. Those are listed.
+/* Calls that the environment refused: caught unless the published schema allows them, which are listed.
  */
 static void check_faulty(struct corpus *c, struct arena *arena, const struct json *row)
 {
@@ -198,10 +198,10 @@ int main(void)
         read_rows(&c, arena_printf(c.arena, "%s/calls-%s-models.ndjson", c.root, models[i]).at, check_faulty);
     printf("schema_corpus: %u of %u calls that their environment refused for their arguments are caught\n",
            c.caught, c.faulty);
-    printf(
-        "schema_corpus: %u schemas compile (%u with warnings), %u right calls pass, %u untouched by mending; "
-        "%u skipped (listed defects, or no such tool); %u failed\n",
-        c.compiled, c.warned, c.passed, c.untouched, c.skipped, c.failed);
+    printf("schema_corpus: %u schemas compile (%u with warnings), %u right calls pass, %u unchanged by "
+           "coercion; "
+           "%u skipped (listed defects, or no such tool); %u failed\n",
+           c.compiled, c.warned, c.passed, c.untouched, c.skipped, c.failed);
     bool ok = !c.failed && c.compiled && c.passed && c.untouched == c.passed && c.caught;
     arena_free(c.arena);
     return ok ? 0 : 1;

@@ -1,5 +1,5 @@
-/* Every keyword of the three dialects: a schema, a valid and an invalid value. The official suite goes
- * deeper where it is at hand; this table is here everywhere. */
+/* Every keyword of the three dialects: a schema, a valid and an invalid value. The official suite is more
+ * thorough, but may be absent. */
 #include "schema/schema_support.h"
 
 #define DRAFT7  "`$schema`:`http://json-schema.org/draft-07/schema#`,"

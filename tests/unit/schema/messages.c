@@ -1,4 +1,4 @@
-/* The sentences a model reads, letter by letter. */
+/* The exact messages that a model reads. */
 #include "schema/schema_support.h"
 #include "golden.h"
 

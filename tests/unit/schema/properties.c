@@ -32,8 +32,8 @@ static const char *pick(const char *const *list, uint32_t count)
 
 /* ---- random schemas, and values that fit them ----
  *
- * Both are written side by side: each kind of schema knows a value of its own. `bent` is the same value as a
- * model might write it, wherever only one reading fits. */
+ * Both are generated together: each kind of schema has a fitting value. `bent` is the same value as a model
+ * might write it, if it can be coerced back. */
 
 struct pair {
     struct buf schema, value, bent;
@@ -77,7 +77,7 @@ static void list(struct pair *p, unsigned depth)
     any(&one, depth + 1);
     struct str value = buf_view(&one.value), bent = buf_view(&one.bent);
     /* a single value that is no list, no string that begins one, and not null, can only mean a list of
-     * it */
+     * one */
     wrapped = count == 1 && value.at[0] != '[' && value.at[0] != 'n' && value.at[0] != '"' && below(2);
     buf_text(&p->bent, wrapped ? "" : "[");
     for (uint32_t i = 0; i < count; i++) {
@@ -133,7 +133,7 @@ static struct pair random_pair(void)
     return p;
 }
 
-/* ---- values that need not fit anything ---- */
+/* ---- arbitrary values ---- */
 
 static void noise(struct buf *out, unsigned depth)
 {
@@ -229,7 +229,7 @@ static void on_random_schemas_and_values(void **unused)
         arena_free(arena);
     }
     arena = outer;
-    assert_true(bent_pairs > rounds / 2); /* else too little was tried */
+    assert_true(bent_pairs > rounds / 2); /* enough coercions were tried */
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* What the schema room's tests share: JSON from C text with ' for ", schemas, and problems as the model reads
- * them. */
+/* Helpers for the tests of schema/: JSON from C strings with ' for ", schemas, and problems as the model
+ * reads them. */
 #ifndef TOOLGATE_TESTS_SCHEMA_SUPPORT_H
 #define TOOLGATE_TESTS_SCHEMA_SUPPORT_H
 
@@ -74,7 +74,7 @@ static inline const char *lines_of(const struct schema *schema, const struct jso
     return arena_dup(arena, buf_view(&out)).at;
 }
 
-/* A row of the test's golden text: what a model reads of this instance. */
+/* A row of the golden text: the feedback on this instance. */
 static inline void expect_lines(const char *schema, const char *instance)
 {
     golden_row(arena_printf(arena, "%s  %s", schema, instance).at,

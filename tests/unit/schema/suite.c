@@ -1,7 +1,7 @@
 /*
- * The official JSON Schema test suite, where it is found: $JSON_SCHEMA_TEST_SUITE
+ * The official JSON Schema test suite, if it is found: $JSON_SCHEMA_TEST_SUITE
  * or beside the project. Every case of the claimed files must pass; the files
- * not claimed are run and counted all the same, so that nothing hides.
+ * not claimed are run and counted, too.
  */
 #include "base/arena.h"
 #include "json/parse.h"

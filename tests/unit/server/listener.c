@@ -1,4 +1,4 @@
-/* The listening socket: files in its way, running out of descriptors, and what it leaves behind. */
+/* The listening socket: files in its way, running out of descriptors, and cleaning up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +63,7 @@ static int tear_down(void **state)
     for (size_t i = 0; i < place->accepted_count; i++)
         close(place->accepted[i]);
     event_base_free(place->base);
-    assert_int_equal(access(place->path, F_OK), -1); /* nothing is left behind */
+    assert_int_equal(access(place->path, F_OK), -1); /* the file is removed */
     assert_int_equal(rmdir(place->folder), 0);
     free(place);
     return 0;
@@ -155,7 +155,7 @@ static void leaves_a_file_that_is_no_socket_alone(void **state)
     assert_int_equal(unlink(place->path), 0);
 }
 
-/* A successor that has bound the path anew must not lose it to the one that ends. */
+/* A daemon that stops must not remove the socket that its successor has bound. */
 static void removes_only_its_own_file(void **state)
 {
     struct place *place = *state, successor = *place;
@@ -181,7 +181,7 @@ static void refuses_a_path_that_is_too_long(void **state)
     assert_non_null(strstr(why.text, "107"));
 }
 
-/* No descriptor left: the waiting one is told so instead of being waited for in a circle. */
+/* Without free descriptors a waiting client gets an error, so that the loop does not spin. */
 static void tells_who_comes_when_files_have_run_out(void **state)
 {
     struct place *place = *state;
@@ -227,7 +227,7 @@ static void raises_the_soft_limit_of_files(void **state)
     setrlimit(RLIMIT_NOFILE, &before);
 }
 
-/* Where the host allows few files, most of them are connections all the same. */
+/* If the host allows few files, most of them are for connections. */
 static void shares_the_few_files_there_are(void **state)
 {
     (void)state;

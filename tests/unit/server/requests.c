@@ -1,7 +1,7 @@
 /*
- * Requests that have to wait: the pipeline's place is taken by one that
- * finishes when the test says so. In flight, cancelled, progressing, over a
- * limit, left behind by a client that goes away or a daemon that stops.
+ * Requests that have to wait, with a pipeline that finishes when the test says
+ * so: in flight, cancelled, with progress, over a limit, and abandoned by a
+ * client that disconnects or a daemon that stops.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -164,7 +164,7 @@ static void finish(size_t at)
     call->done(call->owner, call);
 }
 
-/* ---- a server with one client, whose other end is held here --------------- */
+/* ---- a server with one client, whose other end the test holds --------------- */
 
 struct fixture {
     struct server server;
@@ -172,7 +172,7 @@ struct fixture {
     char heard[65536];
 };
 
-/* Of no tools and no policies. */
+/* A generation without tools and policies. */
 static struct generation *empty_generation(void)
 {
     char folder[] = "/tmp/toolgate-requests-XXXXXX";
@@ -249,7 +249,7 @@ static void call(struct fixture *fixture, int id)
     say(fixture, line);
 }
 
-/* Everything that has come; empty: nothing. */
+/* Returns everything received so far, or an empty string. */
 static const char *heard(struct fixture *fixture)
 {
     turn(fixture);
@@ -270,7 +270,7 @@ static void expect_silence(struct fixture *fixture)
     assert_string_equal(heard(fixture), "");
 }
 
-/* ---- what is said about them ---------------------------------------------- */
+/* ---- cancellation and progress ---------------------------------------------- */
 
 static void answers_come_in_the_order_of_finishing(void **state)
 {
@@ -296,7 +296,7 @@ static void a_cancelled_one_is_never_answered(void **state)
         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n");
     assert_int_equal(cancelled_count, 1);
     assert_int_equal(fixture->server.pending, 1);
-    /* an unknown one, one of another type, none: the messages crossed */
+    /* unknown, of another type, or missing: the messages crossed */
     say(fixture,
         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n"
         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"2\"}}\n"
@@ -325,7 +325,7 @@ static void progress_only_increases(void **state)
     expect_words(fixture, "\"id\":1,\"result\"");
 }
 
-/* A tool may tell of itself for as long as it runs; nothing of it piles up here. */
+/* A tool may send progress as long as it runs; the daemon does not accumulate it. */
 static void progress_that_nobody_reads_takes_no_memory(void **state)
 {
     struct fixture *fixture = *state;
@@ -352,7 +352,7 @@ static void a_connection_has_so_many_in_flight(void **state)
     heard(fixture);
     call(fixture, 6);
     expect_silence(fixture);
-    say(fixture, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}\n"); /* what takes no place is served */
+    say(fixture, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}\n"); /* a ping needs no slot */
     expect_words(fixture, "\"id\":7,\"result\":{}");
 }
 
@@ -439,7 +439,7 @@ static void a_subscription_is_cancelled_silently(void **state)
     expect_silence(fixture);
 }
 
-/* The daemon asks clients nothing; what looks like an answer is nobody's. */
+/* The daemon sends clients no requests, so it ignores responses. */
 static void responses_are_passed_over(void **state)
 {
     struct fixture *fixture = *state;

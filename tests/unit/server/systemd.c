@@ -1,4 +1,4 @@
-/* What systemd is told and hands over, from its side. */
+/* systemd's side of readiness notification and socket activation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 #include "server/systemd.h"
 
-/* An abstract address, as containers give: no file to clean up. */
+/* An abstract address, as in containers: no file to clean up. */
 static int manager(char name[64])
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -46,7 +46,7 @@ static void states_are_told(void **state)
     systemd_notify_reloading();
     hears(fd, "RELOADING=1\nMONOTONIC_USEC=");
     unsetenv("NOTIFY_SOCKET");
-    systemd_notify("READY=1"); /* nobody listens: nothing happens */
+    systemd_notify("READY=1"); /* without a listener: no effect */
     char byte;
     assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
     close(fd);
@@ -84,7 +84,7 @@ static void a_socket_is_taken_over(void **state)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct why why;
-    int kept = dup(SYSTEMD_FIRST_FD), fd; /* whatever runs this test may use that number */
+    int kept = dup(SYSTEMD_FIRST_FD), fd; /* the test runner may use that descriptor */
     (void)state;
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_PID");

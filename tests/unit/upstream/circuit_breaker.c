@@ -1,4 +1,4 @@
-/* The states of the breaker, with a clock of the test's own. */
+/* The states of the breaker, with the test's own clock. */
 #include "upstream/circuit_breaker.h"
 
 #include <setjmp.h>
@@ -110,7 +110,7 @@ static void rounds_the_retry_time_up_to_seconds(void **state)
     assert_int_equal(breaker_after_s(&b, over - 1), 1);
     assert_int_equal(breaker_after_s(&b, over), 0);
     breaker_admit(&b, over);
-    assert_int_equal(breaker_after_s(&b, over), 1); /* somebody is finding out */
+    assert_int_equal(breaker_after_s(&b, over), 1); /* a probe is in flight */
 }
 
 static void names_its_states(void **state)

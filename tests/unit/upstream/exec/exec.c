@@ -33,7 +33,7 @@ static int teardown(void **state)
 
 #define WORDS_MAX 12
 
-/* "[" and "]" enclose a group, "[when:" begins a conditional one. */
+/* "[" and "]" enclose a group, "[when:" begins a conditional group. */
 static struct exec_spec spec_of(const char *const *words)
 {
     struct exec_word *list = ARENA_ARRAY(arena, struct exec_word, WORDS_MAX);
@@ -60,7 +60,7 @@ static struct json *arguments(const char *text)
     return value;
 }
 
-/* The command line, its words with | between. */
+/* The command line, with | between its words. */
 static const char *joined(const char *const *argv)
 {
     struct buf out = buf_in(arena);

@@ -96,8 +96,7 @@ static void reads_streams_as_the_standard_requires(void **state)
     }
 }
 
-/* Each stream 300 times, cut into pieces of one to eight bytes, copied out so that a sanitizer sees their
- * ends. */
+/* Each stream 300 times, in pieces of one to eight bytes, copied so that a sanitizer reports an overrun. */
 static void reads_the_same_however_the_bytes_are_split(void **state)
 {
     (void)state;

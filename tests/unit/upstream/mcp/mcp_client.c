@@ -1,5 +1,4 @@
-/* The MCP client with a real process at its other end (tests/support/fake_upstream.py), on a loop of its own.
- */
+/* The MCP client with a real process at its other end (tests/support/fake_upstream.py), on its own loop. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -378,7 +377,7 @@ static void progress_renews_the_timeout(void **state)
     said->request.progress = on_progress;
     said->target.timeout_ms = 300;
     expect_text(await(start(said)), "done");
-    /* … but not for ever */
+    /* … but not forever */
     said = prepare(side, "do", "{\"how\":\"slow_progress\",\"steps\":1000,\"ms\":20}");
     said->request.progress = on_progress;
     said->target.timeout_ms = 100;
@@ -421,7 +420,7 @@ static void messages_about_abandoned_calls_are_not_relayed(void **state)
         assert_int_equal(await(start(asks))->answer.outcome,
                          caller == 1 ? UPSTREAM_INPUT_REQUIRED : UPSTREAM_RESULT);
     }
-    call(side, "release", "{}"); /* it is answered after all */
+    call(side, "release", "{}"); /* now it is answered */
     struct said *logs = prepare(side, "do", "{\"how\":\"logs\"}");
     logs->request.caller = 2;
     assert_true(await(start(logs))->log.len > 0);
@@ -513,7 +512,7 @@ static void elicitation_ends_the_call(void **state)
     expect_ended(said, UPSTREAM_INPUT_REQUIRED, "input_required");
     assert_true(has(said->answer.question, "Which size?"));
     assert_true(has(said->answer.question, "size (string, required, one of \"small\", \"large\")"));
-    assert_null(said->answer.input); /* nobody can be asked */
+    assert_null(said->answer.input); /* the client cannot elicit */
     assert_int_equal(cancelled(side), 1);
     expect_well(side);
     end(side);
@@ -858,7 +857,7 @@ static void start_failures_end_in_down(void **state)
     assert_true(clock_mono_us() - began >= (1 + 2 + 4 + 8) * (int64_t)MCP_BACKOFF_FIRST_MS * 1000 / 8 * 7);
     assert_false(said->answer.reached);
     assert_true(said->answer.after_s > 0 && said->answer.after_s <= 60);
-    assert_int_equal(said->answer.quoted.len, 0); /* its last words help an operator, not a model */
+    assert_int_equal(said->answer.quoted.len, 0); /* its stderr helps an operator, not a model */
     assert_true(has(status_of(side, "last_error"), "Cannot find module"));
     assert_true(has(status_of(side, "last_error"), "exit code 6"));
     assert_true(str_is(status_of(side, "state"), "down"));

@@ -94,7 +94,7 @@ static void id_of_a_truncated_line_is_recovered(void **state)
             fail_msg("%s: kind %d, id " STR_FMT, broken[i], line.kind, STR_ARG(line.id));
         assert_non_null(line.problem);
     }
-    /* a request that was cut off is no answer, whatever its id */
+    /* a truncated request is not a response, even with an id */
     struct mcp_message line = mcp_message_scan(STR_LIT("{\"method\":\"ping\",\"id\":7,\"par"));
     assert_int_equal(line.kind, MCP_MESSAGE_MALFORMED);
     assert_int_equal(line.id.len, 0);
