@@ -103,24 +103,6 @@ static struct json without_annotations(struct arena *arena, const struct json *b
     return bare;
 }
 
-/* A client rejects the whole result for one invalid block. */
-static const struct json *repair_content(struct arena *arena, const struct json *content)
-{
-    struct json *items = NULL;
-    for (uint32_t i = 0; i < content->len; i++) {
-        if (content_block_is_valid(&content->items[i]))
-            continue;
-        if (!items) {
-            items = ARENA_ARRAY(arena, struct json, content->len);
-            memcpy(items, content->items, content->len * sizeof(*items));
-        }
-        struct json bare = without_annotations(arena, &content->items[i]);
-        items[i] =
-            content_block_is_valid(&bare) ? bare : content_of_value(arena, &content->items[i])->items[0];
-    }
-    return items ? json_keep(arena, json_array(items, content->len)) : content;
-}
-
 void result_read_mcp(struct arena *arena, const struct json *sent, struct result *out)
 {
     const struct json *content = json_get_text(sent, "content"),
@@ -137,7 +119,20 @@ void result_read_mcp(struct arena *arena, const struct json *sent, struct result
                                json_is_true(flag) || str_is(json_str(flag), "true") ||
                                (json_is(flag, JSON_NUMBER) && json_double(flag, &number) && number != 0)};
     content = json_is(content, JSON_ARRAY) ? content : content_of_value(arena, structured);
-    out->content = repair_content(arena, content);
+    /* A client rejects the whole result for one invalid block. */
+    struct json *items = NULL;
+    for (uint32_t i = 0; i < content->len; i++) {
+        if (content_block_is_valid(&content->items[i]))
+            continue;
+        if (!items) {
+            items = ARENA_ARRAY(arena, struct json, content->len);
+            memcpy(items, content->items, content->len * sizeof(*items));
+        }
+        struct json bare = without_annotations(arena, &content->items[i]);
+        items[i] =
+            content_block_is_valid(&bare) ? bare : content_of_value(arena, &content->items[i])->items[0];
+    }
+    out->content = items ? json_keep(arena, json_array(items, content->len)) : content;
     out->error_text = joined_text(arena, content);
     if (json_is(structured, JSON_OBJECT))
         out->value = structured;

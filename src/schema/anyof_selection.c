@@ -180,18 +180,6 @@ static bool explain_fields(struct explain_ctx *e, const struct branches *b, cons
 
 /* ---- oneOf that fits twice ---- */
 
-static void put_branch_name(struct buf *out, const struct op *op, uint32_t at, const struct json *v)
-{
-    struct str title = json_str(json_get_text(op->nodes.at[at]->source, "title"));
-    const struct props *props = props_of(op->nodes.at[at]);
-    if (title.len)
-        buf_printf(out, "'" STR_FMT "'", STR_ARG(title));
-    else if (v->type == JSON_OBJECT && props && props->required)
-        put_required(out, op->nodes.at[at]);
-    else
-        buf_printf(out, "alternative %u", at + 1);
-}
-
 /* True if more than one alternative accepts v, and that is reported. */
 static bool explain_too_many(struct explain_ctx *e, const struct op *op, const struct json *v,
                              const struct location *location)
@@ -202,7 +190,14 @@ static bool explain_too_many(struct explain_ctx *e, const struct op *op, const s
     for (uint32_t i = 0; i < op->nodes.count && op->code == OP_ONE_OF; i++)
         if (node_accepts(&e->pass, op->nodes.at[i], v, NULL)) {
             buf_text(&out, fit++ ? " and " : "");
-            put_branch_name(&out, op, i, v);
+            struct str title = json_str(json_get_text(op->nodes.at[i]->source, "title"));
+            const struct props *props = props_of(op->nodes.at[i]);
+            if (title.len)
+                buf_printf(&out, "'" STR_FMT "'", STR_ARG(title));
+            else if (v->type == JSON_OBJECT && props && props->required)
+                put_required(&out, op->nodes.at[i]);
+            else
+                buf_printf(&out, "alternative %u", i + 1);
         }
     if (fit < 2)
         return false;

@@ -198,19 +198,6 @@ static void explain_unevaluated(struct explain_ctx *e, const struct node *node, 
 
 /* ---- the walk ---- */
 
-/* A wrong type among a few allowed values is explained by the values. */
-static void explain_type(struct explain_ctx *e, const struct node *node, const struct json *v,
-                         const struct location *location)
-{
-    const struct op *first = node->op_count ? &node->ops[0] : NULL;
-    if (!node->types)
-        message_nothing_fits(e, node, v, location);
-    else if (first && first->code == OP_CHOICES && (first->applies & type_bit_of(v)))
-        message_op(e, first, v, location);
-    else
-        message_type(e, node->types, v, location);
-}
-
 /* Ops that only lead to other nodes. They are not asked first whether they fit, as that would evaluate
  * everything below once for each level above it. Returns false for any other op. */
 static bool explain_children(struct explain_ctx *e, const struct op *op, const struct json *v,
@@ -296,7 +283,14 @@ void explain_node(struct explain_ctx *e, const struct node *node, const struct j
         e->location = location;
     }
     if (!(node->types & type_bit_of(v))) {
-        explain_type(e, node, v, location);
+        /* A wrong type among a few allowed values is explained by the values. */
+        const struct op *first = node->op_count ? &node->ops[0] : NULL;
+        if (!node->types)
+            message_nothing_fits(e, node, v, location);
+        else if (first && first->code == OP_CHOICES && (first->applies & type_bit_of(v)))
+            message_op(e, first, v, location);
+        else
+            message_type(e, node->types, v, location);
     } else if (node->op_count && e->pass.frames < SCHEMA_MAX_FRAMES && pass_spend(&e->pass, 1)) {
         struct scope here;
         const struct scope *outer = pass_enter(&e->pass, node, &here);

@@ -95,29 +95,24 @@ static unsigned repetitions(struct scan *s)
     return least > REPEAT_MAX ? 1 : least;
 }
 
-static void group(struct scan *s, unsigned depth)
-{
-    if (s->at + 1 < s->end && s->at[0] == '?') {
-        s->hard |= s->at[1] != ':' && s->at[1] != '<';
-        s->hard |= s->at[1] == '<' && s->at + 2 < s->end && (s->at[2] == '=' || s->at[2] == '!');
-        if (s->at[1] == ':')
-            s->at += 2;
-        else
-            while (s->at < s->end && *s->at++ != '>')
-                continue;
-    }
-    alternatives(s, depth + 1);
-    s->hard |= s->at >= s->end || *s->at != ')';
-    s->at += s->at < s->end;
-}
-
 static void atom(struct scan *s, unsigned depth)
 {
     char c = *s->at++;
     if (c == '^' || c == '$')
         return;
     if (c == '(') {
-        group(s, depth);
+        if (s->at + 1 < s->end && s->at[0] == '?') {
+            s->hard |= s->at[1] != ':' && s->at[1] != '<';
+            s->hard |= s->at[1] == '<' && s->at + 2 < s->end && (s->at[2] == '=' || s->at[2] == '!');
+            if (s->at[1] == ':')
+                s->at += 2;
+            else
+                while (s->at < s->end && *s->at++ != '>')
+                    continue;
+        }
+        alternatives(s, depth + 1);
+        s->hard |= s->at >= s->end || *s->at != ')';
+        s->at += s->at < s->end;
     } else if (c == '[') {
         buf_byte(s->out, from_class(s));
     } else if (c == '\\' && s->at < s->end) {

@@ -35,16 +35,6 @@ static bool collect_declarations(const struct schema *schema, const struct json 
     return found && instance->type == JSON_OBJECT;
 }
 
-static size_t collect_unused(const struct in_place_nodes *all, const struct json *instance, struct str *names)
-{
-    size_t count = 0;
-    for (uint32_t i = 0; i < all->count; i++)
-        for (uint32_t k = 0; all->props[i] && k < all->props[i]->declared && count < NAMES_COMPARED; k++)
-            if (!json_get(instance, all->props[i]->list[k].key))
-                names[count++] = all->props[i]->list[k].key;
-    return count;
-}
-
 void schema_unknown_properties(const struct schema *schema, const struct json *instance,
                                struct problems *problems)
 {
@@ -65,7 +55,10 @@ void schema_unknown_properties(const struct schema *schema, const struct json *i
         }
         if (!unused) { /* most objects have no unknown member */
             unused = ARENA_ARRAY(problems->arena, struct str, NAMES_COMPARED);
-            unused_count = collect_unused(&all, instance, unused);
+            for (uint32_t k = 0; k < all.count; k++)
+                for (uint32_t n = 0; all.props[k] && n < all.props[k]->declared; n++)
+                    if (unused_count < NAMES_COMPARED && !json_get(instance, all.props[k]->list[n].key))
+                        unused[unused_count++] = all.props[k]->list[n].key;
         }
         struct location at = {NULL, m->key.at ? m->key : STR_LIT(""), 0};
         message_unknown_field(&e, suggest_closest(m->key, unused, unused_count), true, &at);
