@@ -110,7 +110,7 @@ static void try_all(struct explain_ctx *e, struct branches *b, const struct json
     for (uint32_t i = 0; i < b->count; i++) {
         problems_init(&b->found[i], e->arena);
         e->problems = &b->found[i];
-        explain_node(e, b->at[i], v, location);
+        e->explain_node(e, b->at[i], v, location);
     }
     e->guesses--;
     e->problems = outer;
@@ -226,7 +226,7 @@ void anyof_explain(struct explain_ctx *e, const struct op *op, const struct json
         return;
     const struct node *match = sole_match(b, v);
     if (match || b->count == 1 || e->guesses == GUESSES_MAX) {
-        explain_node(e, match ? match : b->at[0], v, location);
+        e->explain_node(e, match ? match : b->at[0], v, location);
         return;
     }
     try_all(e, b, v, location);

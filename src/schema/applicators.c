@@ -74,7 +74,7 @@ static void add_required(struct node_builder *b, const struct json *names)
 void compile_props_finish(struct node_builder *b)
 {
     struct props *props = b->props;
-    const struct keyword *k = keyword_find(&b->subschema->resource->dialect, STR_LIT("required"));
+    const struct keyword *k = keyword_find(b->c, &b->subschema->resource->dialect, STR_LIT("required"));
     const struct json *required = k ? json_get_text(b->source, "required") : NULL;
     uint32_t size = PROPS_FEW;
     if (json_is(required, JSON_ARRAY))
@@ -234,7 +234,7 @@ enum err compile_ref(struct node_builder *b, const struct json *value)
     struct subschema *target;
     enum err err = ref_resolve(b->c, b->subschema, json_str(value), &target, NULL);
     if (!err)
-        builder_op(b, OP_REF, TYPES_ANY)->node = compile_queue_node(b->c, target);
+        builder_op(b, OP_REF, TYPES_ANY)->node = subschema_node(b->c, target);
     return err;
 }
 
@@ -256,11 +256,11 @@ enum err compile_dynamic_ref(struct node_builder *b, const struct json *value)
     while (a && !(a->subschema == target && str_eq(a->name, anchor)))
         a = a->next;
     if (!a) {
-        builder_add_op(b, OP_REF, TYPES_ANY)->node = compile_queue_node(b->c, target);
+        builder_add_op(b, OP_REF, TYPES_ANY)->node = subschema_node(b->c, target);
         return OK;
     }
     struct op *op = builder_op(b, OP_DYNAMIC_REF, TYPES_ANY);
-    op->dynamic.node = compile_queue_node(b->c, target);
+    op->dynamic.node = subschema_node(b->c, target);
     op->dynamic.anchor = anchor;
     b->c->dynamic = true;
     return OK;

@@ -2,27 +2,6 @@
  * analyze them. */
 #include "schema/compile.h"
 
-const struct node *compile_queue_node(struct compiler *c, struct subschema *subschema)
-{
-    if (subschema->node)
-        return subschema->node;
-    struct node_entry *entry = ARENA_NEW(c->arena, struct node_entry);
-    entry->subschema = subschema;
-    entry->node.resource = subschema->resource;
-    entry->node.source = subschema->source;
-    struct str description = json_str(json_get_text(subschema->source, "description"));
-    entry->node.description = arena_first_line(c->arena, description, PROBLEM_DESCRIPTION_MAX_BYTES);
-    if (c->last)
-        c->last->next = entry;
-    else
-        c->first = entry;
-    c->last = entry;
-    if (!c->todo)
-        c->todo = entry;
-    subschema->node = &entry->node;
-    return subschema->node;
-}
-
 static enum err compile_queue(struct compiler *c)
 {
     enum err err = OK;
@@ -43,7 +22,7 @@ static enum err compile_dynamic_anchors(struct compiler *c)
         for (struct resource *r = c->all_resources; r; r = r->next)
             for (struct dynamic_anchor *a = r->dynamic; a; a = a->next) {
                 more |= !a->node;
-                a->node = compile_queue_node(c, a->subschema);
+                a->node = subschema_node(c, a->subschema);
             }
         err = compile_queue(c);
     }
@@ -64,7 +43,7 @@ static enum err compile_all(struct compiler *c, struct schema *schema)
     enum err err = subschema_index_document(c, schema->source, STR_LIT(""), &resource);
     if (err)
         return err;
-    schema->root = compile_queue_node(c, resource->root);
+    schema->root = subschema_node(c, resource->root);
     err = compile_queue(c);
     if (!err)
         err = compile_dynamic_anchors(c);
@@ -74,7 +53,11 @@ static enum err compile_all(struct compiler *c, struct schema *schema)
 enum err schema_compile(struct arena *arena, const struct json *source, const struct schema_options *options,
                         struct schema **out, struct problems *warnings, struct why *why)
 {
-    struct compiler c = {.arena = arena, .options = options, .warnings = warnings, .why = why};
+    struct compiler c = {.arena = arena,
+                         .options = options,
+                         .warnings = warnings,
+                         .why = why,
+                         .keyword_table = &keyword_table};
     struct arena *scratch = arena_new(); /* for the maps, which compilation alone needs */
     struct schema *schema = ARENA_NEW(arena, struct schema);
     c.subschemas = map_new(scratch);

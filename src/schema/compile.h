@@ -4,8 +4,8 @@
  *
  *   subschema_index.c  walks a document: indexes every subschema, $id and anchor
  *   ref.c              finds the subschema of a reference, indexing documents of the registry on the way
- *   keywords.c         makes the ops of one node (with applicators.c)
- *   analyze.c          refuses cycles, works out types and discriminators of each node
+ *   keywords.c         the table of keywords; makes the ops of one node (with applicators.c, on
+ * node_builder.c) analyze.c          refuses cycles, works out types and discriminators of each node
  */
 #ifndef TOOLGATE_SCHEMA_COMPILE_H
 #define TOOLGATE_SCHEMA_COMPILE_H
@@ -72,6 +72,7 @@ struct node_entry {
 struct compiler {
     struct arena *arena;
     const struct schema_options *options;
+    const struct keyword_table *keyword_table;
     struct problems *warnings; /* may be NULL */
     struct why *why;
     struct map *subschemas; /* by the address of their JSON */
@@ -94,6 +95,9 @@ enum err subschema_index(struct compiler *c, const struct json *source, struct r
 
 struct subschema *subschema_find(const struct compiler *c, const struct json *source);
 
+/* The node of a subschema; its keywords are compiled later, from the queue. */
+const struct node *subschema_node(struct compiler *c, struct subschema *subschema);
+
 /* "#/properties/a/items", with the document's URI before it if it has one. */
 struct str subschema_pointer(struct arena *arena, const struct subschema *subschema);
 
@@ -101,6 +105,25 @@ struct str subschema_pointer(struct arena *arena, const struct subschema *subsch
 
 /* ERR_SCHEMA for an unknown $schema. */
 enum err dialect_find(struct compiler *c, struct str uri, struct dialect *out);
+
+/* The subschemas in a keyword's value. */
+enum keyword_holds { HOLDS_NONE, HOLDS_ONE, HOLDS_LIST, HOLDS_MAP, HOLDS_ONE_OR_LIST, HOLDS_MAP_OR_NAMES };
+
+struct node_builder;
+
+struct keyword {
+    const char *name;
+    uint8_t drafts, vocabulary, holds;
+    enum err (*compile)(struct node_builder *b, const struct json *value); /* NULL: makes no op itself */
+};
+
+struct keyword_table {
+    const struct keyword *at; /* sorted by name */
+    size_t count;
+};
+
+/* NULL: not a keyword of this dialect. */
+const struct keyword *keyword_find(const struct compiler *c, const struct dialect *dialect, struct str name);
 
 /* ---- registry.c ---- */
 
@@ -115,21 +138,7 @@ const struct json *schema_registry_find(struct arena *arena, const struct schema
 enum err ref_resolve(struct compiler *c, const struct subschema *from, struct str reference,
                      struct subschema **out, struct str *by_anchor);
 
-/* ---- keywords.c ---- */
-
-/* The subschemas in a keyword's value. */
-enum keyword_holds { HOLDS_NONE, HOLDS_ONE, HOLDS_LIST, HOLDS_MAP, HOLDS_ONE_OR_LIST, HOLDS_MAP_OR_NAMES };
-
-struct node_builder;
-
-struct keyword {
-    const char *name;
-    uint8_t drafts, vocabulary, holds;
-    enum err (*compile)(struct node_builder *b, const struct json *value); /* NULL: makes no op itself */
-};
-
-/* NULL: not a keyword of this dialect. */
-const struct keyword *keyword_find(const struct dialect *dialect, struct str name);
+/* ---- node_builder.c ---- */
 
 #define OPS_MAX 48u /* more than there are keywords that make one */
 
@@ -145,8 +154,6 @@ struct node_builder {
     const char *keyword; /* being compiled */
 };
 
-enum err compile_node(struct compiler *c, struct node_entry *entry);
-
 /* A new op; builder_op returns the one with that code and these types if there is one. */
 struct op *builder_add_op(struct node_builder *b, enum op_code code, unsigned applies);
 struct op *builder_op(struct node_builder *b, enum op_code code, unsigned applies);
@@ -154,6 +161,9 @@ struct op *builder_op(struct node_builder *b, enum op_code code, unsigned applie
 /* The node of a subschema under the current keyword. */
 enum err builder_node(struct node_builder *b, const struct json *source, const struct node **out);
 enum err builder_nodes(struct node_builder *b, const struct json *list, struct nodes *out);
+
+/* "#/properties/a/maximum": the place of the current keyword. */
+struct str builder_pointer(const struct node_builder *b);
 
 /* ERR_SCHEMA with "expected WHAT at POINTER, found VALUE" */
 enum err builder_refuse(struct node_builder *b, const char *expected, const struct json *found);
@@ -178,10 +188,11 @@ enum err compile_one_schema(struct node_builder *b, const struct json *value);
 /* Completes and indexes the properties once all keywords of the node are compiled. */
 void compile_props_finish(struct node_builder *b);
 
-/* ---- compile.c ---- */
+/* ---- keywords.c ---- */
 
-/* The node of a subschema; its keywords are compiled later, from the queue. */
-const struct node *compile_queue_node(struct compiler *c, struct subschema *subschema);
+extern const struct keyword_table keyword_table;
+
+enum err compile_node(struct compiler *c, struct node_entry *entry);
 
 /* ---- analyze.c ---- */
 

@@ -3,6 +3,8 @@
 
 #include "schema/uri.h"
 
+#include <stdlib.h>
+
 /* Older drafts are read by the rules of draft-07, which keeps nearly all of theirs. */
 static const struct {
     const char *uri;
@@ -92,4 +94,16 @@ enum err dialect_find(struct compiler *c, struct str uri, struct dialect *out)
                        STR_ARG(str_cut(uri, 200)));
     const struct json *chosen = json_get_text(metaschema, "$vocabulary");
     return json_is(chosen, JSON_OBJECT) ? choose_vocabularies(c, name, chosen, out) : OK;
+}
+
+static int compare_name(const void *name, const void *keyword)
+{
+    return str_cmp(*(const struct str *)name, str_of(((const struct keyword *)keyword)->name));
+}
+
+const struct keyword *keyword_find(const struct compiler *c, const struct dialect *dialect, struct str name)
+{
+    const struct keyword *k = bsearch(&name, c->keyword_table->at, c->keyword_table->count,
+                                      sizeof(*c->keyword_table->at), compare_name);
+    return k && (k->drafts & dialect->draft) && (k->vocabulary & dialect->vocabularies) ? k : NULL;
 }

@@ -10,6 +10,9 @@
 
 #define NAMES_COMPARED 256u /* for a suggestion */
 
+static void explain_node(struct explain_ctx *e, const struct node *node, const struct json *v,
+                         const struct location *location);
+
 /* ---- objects ---- */
 
 struct names {
@@ -273,8 +276,8 @@ static void explain_ops(struct explain_ctx *e, const struct node *node, const st
 }
 
 /* A description beside a reference holds for the target, unless that has its own. */
-void explain_node(struct explain_ctx *e, const struct node *node, const struct json *v,
-                  const struct location *location)
+static void explain_node(struct explain_ctx *e, const struct node *node, const struct json *v,
+                         const struct location *location)
 {
     const struct node *outer_node = e->node;
     const struct location *outer_location = e->location;
@@ -314,7 +317,10 @@ enum schema_validity schema_explain(const struct schema *schema, const struct js
     }
     if (ok)
         return SCHEMA_VALID;
-    struct explain_ctx e = {.pass = pass_begin(schema), .problems = problems, .arena = problems->arena};
+    struct explain_ctx e = {.pass = pass_begin(schema),
+                            .problems = problems,
+                            .arena = problems->arena,
+                            .explain_node = explain_node};
     size_t before = problems->errors + problems->more;
     explain_node(&e, schema->root, instance, NULL);
     if (problems->errors + problems->more == before)

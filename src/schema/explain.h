@@ -24,13 +24,10 @@ struct explain_ctx {
     unsigned guesses;        /* alternatives being tried within alternatives */
     const struct node *node; /* whose description holds for `location`: the last one with a description */
     const struct location *location;
+    /* Adds the problems of v by the node; v may also be valid. NULL if nothing is walked. */
+    void (*explain_node)(struct explain_ctx *e, const struct node *node, const struct json *v,
+                         const struct location *location);
 };
-
-/* ---- explain.c ---- */
-
-/* Adds the problems of v by the node; v may also be valid. */
-void explain_node(struct explain_ctx *e, const struct node *node, const struct json *v,
-                  const struct location *location);
 
 /* ---- anyof_selection.c ---- */
 

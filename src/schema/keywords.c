@@ -4,80 +4,6 @@
  */
 #include "schema/compile.h"
 
-#include "json/write.h"
-
-#include <stdlib.h>
-
-/* ---- shared by all keywords ---- */
-
-static struct str keyword_pointer(const struct node_builder *b)
-{
-    return arena_printf(b->c->arena, STR_FMT "/%s", STR_ARG(subschema_pointer(b->c->arena, b->subschema)),
-                        b->keyword);
-}
-
-enum err builder_refuse(struct node_builder *b, const char *expected, const struct json *found)
-{
-    struct buf text = buf_in(b->c->arena);
-    json_write(&text, found);
-    return err_set(b->c->why, ERR_SCHEMA, "expected %s at " STR_FMT ", found " STR_FMT, expected,
-                   STR_ARG(keyword_pointer(b)), STR_ARG(str_cut(buf_view(&text), 100)));
-}
-
-void builder_warn(struct node_builder *b, const char *format, ...)
-{
-    struct problems *warnings = b->c->warnings;
-    if (!warnings)
-        return;
-    va_list args;
-    va_start(args, format);
-    struct str message = arena_vprintf(warnings->arena, format, args);
-    va_end(args);
-    problems_add(warnings, (struct problem){.path = arena_dup(warnings->arena, keyword_pointer(b)),
-                                            .code = "schema",
-                                            .message = message,
-                                            .warning = true});
-}
-
-struct op *builder_add_op(struct node_builder *b, enum op_code code, unsigned applies)
-{
-    struct op *op = &b->ops[b->op_count++];
-    *op = (struct op){.code = (uint8_t)code, .applies = (uint8_t)applies, .keyword = b->keyword};
-    return op;
-}
-
-struct op *builder_op(struct node_builder *b, enum op_code code, unsigned applies)
-{
-    for (size_t i = 0; i < b->op_count; i++)
-        if (b->ops[i].code == code && b->ops[i].applies == applies)
-            return &b->ops[i];
-    struct op *op = builder_add_op(b, code, applies);
-    if (code == OP_COUNT)
-        op->count.max = UINT64_MAX;
-    return op;
-}
-
-enum err builder_node(struct node_builder *b, const struct json *source, const struct node **out)
-{
-    struct subschema *subschema = subschema_find(b->c, source);
-    enum err err = subschema ? OK : subschema_index(b->c, source, b->subschema->resource, &subschema);
-    if (!err)
-        *out = compile_queue_node(b->c, subschema);
-    return err;
-}
-
-enum err builder_nodes(struct node_builder *b, const struct json *list, struct nodes *out)
-{
-    if (list->type != JSON_ARRAY)
-        return builder_refuse(b, "an array of schemas", list);
-    const struct node **nodes = ARENA_ARRAY(b->c->arena, const struct node *, list->len);
-    enum err err = OK;
-    for (uint32_t i = 0; i < list->len && !err; i++)
-        err = builder_node(b, &list->items[i], &nodes[i]);
-    *out = (struct nodes){.at = nodes, .count = list->len};
-    return err;
-}
-
 /* ---- type ---- */
 
 /* Those of the standard, and common names from programming languages. */
@@ -253,7 +179,7 @@ static enum err compile_pattern(struct node_builder *b, const struct json *value
     struct pattern *pattern;
     enum err err = pattern_compile(b->c->arena, json_str(value), &pattern, b->c->why);
     if (err) {
-        err_prefix(b->c->why, keyword_pointer(b).at);
+        err_prefix(b->c->why, builder_pointer(b).at);
         return err;
     }
     struct op *op = builder_add_op(b, OP_PATTERN, TYPE_BIT(JSON_STRING));
@@ -282,7 +208,7 @@ static enum err compile_format(struct node_builder *b, const struct json *value)
 #define VALIDATION  VOCABULARY_VALIDATION
 #define FORMAT      VOCABULARY_FORMAT
 
-static const struct keyword keywords[] = {
+static const struct keyword table[] = {
     {"$defs", DRAFTS_ALL, CORE, HOLDS_MAP, NULL},
     {"$dynamicRef", DRAFT_2020, CORE, HOLDS_NONE, compile_dynamic_ref},
     {"$recursiveRef", DRAFT_2019, CORE, HOLDS_NONE, compile_dynamic_ref},
@@ -328,17 +254,7 @@ static const struct keyword keywords[] = {
     {"uniqueItems", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_unique},
 };
 
-static int compare_name(const void *name, const void *keyword)
-{
-    return str_cmp(*(const struct str *)name, str_of(((const struct keyword *)keyword)->name));
-}
-
-const struct keyword *keyword_find(const struct dialect *dialect, struct str name)
-{
-    const struct keyword *k =
-        bsearch(&name, keywords, sizeof(keywords) / sizeof(*keywords), sizeof(*keywords), compare_name);
-    return k && (k->drafts & dialect->draft) && (k->vocabulary & dialect->vocabularies) ? k : NULL;
-}
+const struct keyword_table keyword_table = {table, sizeof(table) / sizeof(*table)};
 
 /* ---- one node ---- */
 
@@ -350,7 +266,7 @@ static enum err compile_keywords(struct node_builder *b)
     enum err err = OK;
     for (uint32_t i = 0; i < b->source->len && !err; i++) {
         const struct json_member *m = &b->source->members[i];
-        const struct keyword *k = keyword_find(dialect, m->key);
+        const struct keyword *k = keyword_find(b->c, dialect, m->key);
         if (!k || !k->compile || (ref_only && k->compile != compile_ref))
             continue;
         b->keyword = k->name;

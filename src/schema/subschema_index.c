@@ -15,6 +15,27 @@ struct subschema *subschema_find(const struct compiler *c, const struct json *so
     return map_get(c->subschemas, address_of(&source));
 }
 
+const struct node *subschema_node(struct compiler *c, struct subschema *subschema)
+{
+    if (subschema->node)
+        return subschema->node;
+    struct node_entry *entry = ARENA_NEW(c->arena, struct node_entry);
+    entry->subschema = subschema;
+    entry->node.resource = subschema->resource;
+    entry->node.source = subschema->source;
+    struct str description = json_str(json_get_text(subschema->source, "description"));
+    entry->node.description = arena_first_line(c->arena, description, PROBLEM_DESCRIPTION_MAX_BYTES);
+    if (c->last)
+        c->last->next = entry;
+    else
+        c->first = entry;
+    c->last = entry;
+    if (!c->todo)
+        c->todo = entry;
+    subschema->node = &entry->node;
+    return subschema->node;
+}
+
 static void put_pointer(struct buf *out, const struct subschema *subschema)
 {
     if (!subschema->parent) {
@@ -136,7 +157,7 @@ static enum err index_child(struct compiler *c, const struct subschema *parent, 
 
 static enum err index_member(struct compiler *c, const struct subschema *parent, const struct json_member *m)
 {
-    const struct keyword *k = keyword_find(&parent->resource->dialect, m->key);
+    const struct keyword *k = keyword_find(c, &parent->resource->dialect, m->key);
     enum keyword_holds holds = k ? k->holds : HOLDS_NONE;
     bool is_list = m->value.type == JSON_ARRAY, is_map = m->value.type == JSON_OBJECT;
     enum err err = OK;
