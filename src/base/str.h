@@ -38,6 +38,8 @@ static inline bool str_bytes_eq(const char *a, const char *b, size_t n)
 {
     uint64_t a8[2], b8[2];
     uint32_t a4[2], b4[2];
+    if (n > 0 && (!a || !b))
+        __builtin_unreachable(); /* a str is NULL only if it is empty */
     if (n > 16)
         return memcmp(a, b, n) == 0;
     if (n >= 8) {

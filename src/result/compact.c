@@ -208,7 +208,9 @@ static struct str shrink_text(struct compact_ctx *c, struct str text, const stru
 /* 0 means no budget, so a budget that is spent is 1. */
 static uint32_t share_of(uint32_t rest, size_t blocks)
 {
-    return rest && rest < blocks ? 1 : rest / (uint32_t)blocks;
+    if (rest == 0 || blocks == 0)
+        return 0;
+    return rest < blocks ? 1 : rest / (uint32_t)blocks;
 }
 
 static uint32_t less(uint32_t rest, size_t used)

@@ -59,7 +59,7 @@ static __attribute__((noinline)) bool divides_exactly(const struct json *v, cons
     /* Neither ends in a zero: with a smaller power of ten n is no multiple. */
     int64_t power = decimal_magnitude(&n) - n.count - (decimal_magnitude(&d) - d.count);
     wide m = append_digits(0, d.digits, 0);
-    return power >= 0 && shift_mod(append_digits(0, n.digits, m), power, m) == 0;
+    return power >= 0 && m > 0 && shift_mod(append_digits(0, n.digits, m), power, m) == 0;
 }
 
 bool multiple_of_holds(const struct json *v, const struct json *divisor)

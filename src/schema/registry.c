@@ -36,8 +36,9 @@ static const struct json *find_metaschema(struct arena *arena, struct str uri)
         struct str fragment, line = {rest.at, (size_t)((char *)memchr(rest.at, '\n', rest.len) - rest.at)};
         rest = str_from(rest, line.len + 1);
         const char *id = memmem(line.at, line.len, "\"$id\":\"", 7);
-        struct str value = str_from(line, (size_t)(id - line.at) + 7);
-        value.len = (size_t)((char *)memchr(value.at, '"', value.len) - value.at);
+        struct str value = id ? str_from(line, (size_t)(id - line.at) + 7) : STR_NONE;
+        const char *quote = value.len ? memchr(value.at, '"', value.len) : NULL;
+        value.len = quote ? (size_t)(quote - value.at) : 0;
         if (str_eq(uri_split(value, &fragment), uri))
             return json_parse(arena, line, NULL, document, &error) == OK ? document : NULL;
     }

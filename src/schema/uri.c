@@ -121,8 +121,8 @@ static bool is_authority(struct str s)
             return false;
         port = str_from(s, address.len + 2);
     } else {
-        struct str host = {s.at, span_until(s, COLON)};
-        port = str_from(s, host.len);
+        struct str host = take(&s, span_until(s, COLON));
+        port = s;
         if (!consists_of(host, IN_HOST))
             return false;
     }
