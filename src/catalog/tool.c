@@ -166,28 +166,6 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
     l->costs = p->cost != POLICY_COST_UNSET || l->tool.cost_per_turn || l->tool.cost_per_session;
 }
 
-/* Of a definition's hints only readOnlyHint changes budgets: many servers mark tools as destructive that are
- * not. A wrong idempotentHint can only make a tool run twice, and only if the policy asks for retries. */
-static void set_behaviour(struct tool *tool, const struct policy *policy, const struct config *config)
-{
-    const struct json *hints = tool->annotations;
-    const struct http_spec *http = policy ? policy->http : NULL;
-    tool->effects = json_is_true(json_get_text(hints, "readOnlyHint")) ? EFFECTS_READ : EFFECTS_UNDECLARED;
-    if (policy && policy->effects != EFFECTS_UNDECLARED)
-        tool->effects = policy->effects;
-    tool->idempotent = tool->effects == EFFECTS_READ ||
-                       json_is_true(json_get_text(hints, "idempotentHint")) ||
-                       (http && http_tool_is_idempotent(http));
-    if (policy && policy->idempotent_given)
-        tool->idempotent = policy->idempotent;
-    tool->retry = policy && policy->retry_given ? policy->retry : config->again;
-    tool->mode = policy && policy->mode_given ? policy->mode : config->mode;
-    tool->unknown = policy && policy->unknown_given ? policy->unknown : config->unknown;
-    tool->coerce = policy && policy->coerce_given ? policy->coerce : config->coerce;
-    tool->compact = policy && policy->compact_given ? policy->compact : config->compact;
-    set_limits(tool, policy, config);
-}
-
 /* ---- checks ---- */
 
 static enum err compile(struct arena *arena, struct tool *tool, const struct json *source, const char *which,
@@ -259,9 +237,28 @@ static enum err check_definition(struct arena *arena, struct tool *tool, const s
 enum err tool_build(struct arena *arena, const struct config *config, const struct tool_source *source,
                     struct tool **out, struct why *why)
 {
+    const struct policy *policy = source->policy;
     struct tool *tool = ARENA_NEW(arena, struct tool);
     set_definition(arena, tool, source);
-    set_behaviour(tool, source->policy, config);
+    /* Of a definition's hints only readOnlyHint changes budgets: many servers mark tools as destructive that
+     * are not. A wrong idempotentHint can only make a tool run twice, and only if the policy asks for
+     * retries. */
+    const struct json *hints = tool->annotations;
+    const struct http_spec *http = policy ? policy->http : NULL;
+    tool->effects = json_is_true(json_get_text(hints, "readOnlyHint")) ? EFFECTS_READ : EFFECTS_UNDECLARED;
+    if (policy && policy->effects != EFFECTS_UNDECLARED)
+        tool->effects = policy->effects;
+    tool->idempotent = tool->effects == EFFECTS_READ ||
+                       json_is_true(json_get_text(hints, "idempotentHint")) ||
+                       (http && http_tool_is_idempotent(http));
+    if (policy && policy->idempotent_given)
+        tool->idempotent = policy->idempotent;
+    tool->retry = policy && policy->retry_given ? policy->retry : config->retry;
+    tool->mode = policy && policy->mode_given ? policy->mode : config->mode;
+    tool->unknown = policy && policy->unknown_given ? policy->unknown : config->unknown;
+    tool->coerce = policy && policy->coerce_given ? policy->coerce : config->coerce;
+    tool->compact = policy && policy->compact_given ? policy->compact : config->compact;
+    set_limits(tool, policy, config);
     enum err err = check_definition(arena, tool, config, why);
     if (err == OK)
         err = compile(arena, tool, tool->input, "input schema", &tool->input_schema, why);

@@ -40,14 +40,14 @@
         .name = STR(key), .read = key_absent, .text = (sentence)                                             \
     }
 
-static key_reader read_socket_mode, read_coerce, read_cost, read_compact, read_names, read_again;
+static key_reader read_socket_mode, read_coerce, read_cost, read_compact, read_names, read_retry;
 
 /* ---- the keys ---- */
 
-static const struct config_key again_keys[] = {
-    U32("times", again.times, 1, POLICY_RETRY_TIMES_MAX),
-    {KEY("backoff", key_duration, again.backoff_ms), .min = 1, .max = POLICY_RETRY_WITHIN_MAX_S * 1000},
-    {KEY("within", key_duration, again.within_ms), .min = 1, .max = POLICY_RETRY_WITHIN_MAX_S * 1000},
+static const struct config_key call_retry_keys[] = {
+    U32("times", retry.times, 1, POLICY_RETRY_TIMES_MAX),
+    {KEY("backoff", key_duration, retry.backoff_ms), .min = 1, .max = POLICY_RETRY_WITHIN_MAX_S * 1000},
+    {KEY("within", key_duration, retry.within_ms), .min = 1, .max = POLICY_RETRY_WITHIN_MAX_S * 1000},
     {.read = NULL},
 };
 
@@ -55,7 +55,7 @@ static const struct config_key retry_keys[] = {
     COUNT("repair", repair),
     COUNT("same_call", same_call),
     COUNT("transient", transient),
-    {.name = STR("again"), .read = read_again},
+    {.name = STR("again"), .read = read_retry},
     {.read = NULL},
 };
 
@@ -240,14 +240,14 @@ static void read_compact(const struct key_value *value)
 }
 
 /* true, false or a table. */
-static void read_again(const struct key_value *value)
+static void read_retry(const struct key_value *value)
 {
     struct config *config = value->base;
     if (value->json->type != JSON_BOOL || value->json->truth)
-        config->again =
+        config->retry =
             (struct policy_retry){POLICY_RETRY_TIMES, POLICY_RETRY_BACKOFF_MS, POLICY_RETRY_WITHIN_MS};
     if (value->json->type != JSON_BOOL)
-        key_table_read(value->reader, again_keys, value->path, value->json, config);
+        key_table_read(value->reader, call_retry_keys, value->path, value->json, config);
 }
 
 /* ---- loading ---- */

@@ -70,7 +70,7 @@ struct config {
     struct policy_limits tool_limits;    /* defaults.limits: of each tool's calls */
     struct policy_limits session_limits; /* of all calls of a session together */
     struct policy_compact compact;
-    struct policy_retry again;
+    struct policy_retry retry;
     bool require_descriptions;
     struct {
         uint32_t message, arguments, depth, in_flight, connections, policy_ms, policy_kb;
