@@ -69,7 +69,6 @@ bool str_contains_nocase(struct str haystack, struct str needle)
     return false;
 }
 
-/* On a mismatch only the latest star has to match more: no exponential backtracking. */
 bool str_starts_nocase(struct str s, const char *prefix)
 {
     size_t n = strlen(prefix);
@@ -84,6 +83,7 @@ bool str_is_one_of(struct str s, const char *const *words, size_t count)
     return false;
 }
 
+/* On a mismatch only the latest star has to match more: no exponential backtracking. */
 bool str_glob(struct str pattern, struct str s)
 {
     size_t p = 0, i = 0, star = (size_t)-1, resume = 0;

@@ -128,12 +128,6 @@ IN_NEW_PROCESS static int run_child(void *arg)
 
 /* ---- finding the program --------------------------------------------------------------------- */
 
-static bool is_program(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
-}
-
 /* As a shell does: a name with a slash is a path, any other is looked up in PATH, in which an empty folder
  * means the current one. */
 static enum err find_program(const struct child_spec *spec, char found[PATH_MAX], struct why *why)
@@ -155,7 +149,8 @@ static enum err find_program(const struct child_spec *spec, char found[PATH_MAX]
         len = (int)strcspn(at, ":");
         if (snprintf(found, PATH_MAX, "%.*s/%s", len ? len : 1, len ? at : ".", name) >= PATH_MAX)
             continue;
-        if (is_program(found))
+        struct stat info;
+        if (stat(found, &info) == 0 && S_ISREG(info.st_mode) && access(found, X_OK) == 0)
             return OK;
         if (!not_executable[0] && access(found, F_OK) == 0)
             memcpy(not_executable, found, sizeof(not_executable));

@@ -417,21 +417,6 @@ static void close_conn(struct conn *c)
     free(c);
 }
 
-/* Sends, then resumes or closes. */
-static void end_turn(struct conn *c)
-{
-    if (!c->dead && !c->blocked && conn_unsent_bytes(c) > 0)
-        send_out(c);
-    count_bytes(c);
-    if (c->paused && conn_unsent_bytes(c) <= CONN_OUT_LOW_BYTES) {
-        c->paused = false;
-        mark_more(c);
-    }
-    /* The `more` list still refers to one that is in it; the next turn closes it. */
-    if ((c->dead || (c->finishing && conn_unsent_bytes(c) == 0)) && !c->more)
-        close_conn(c);
-}
-
 void loop_turn(struct loop *loop, bool wait)
 {
     bool busy = !SLIST_EMPTY(&loop->more) || !wait;
@@ -447,7 +432,17 @@ void loop_turn(struct loop *loop, bool wait)
     for (struct conn *c; (c = SLIST_FIRST(&loop->dirty));) {
         SLIST_REMOVE_HEAD(&loop->dirty, next_dirty);
         c->dirty = false;
-        end_turn(c);
+        /* Send, then resume or close. */
+        if (!c->dead && !c->blocked && conn_unsent_bytes(c) > 0)
+            send_out(c);
+        count_bytes(c);
+        if (c->paused && conn_unsent_bytes(c) <= CONN_OUT_LOW_BYTES) {
+            c->paused = false;
+            mark_more(c);
+        }
+        /* The `more` list still refers to one that is in it; the next turn closes it. */
+        if ((c->dead || (c->finishing && conn_unsent_bytes(c) == 0)) && !c->more)
+            close_conn(c);
     }
 }
 

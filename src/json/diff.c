@@ -50,18 +50,15 @@ static void add_line(struct diff_walk *w, char sign, const struct json *value, s
     w->out->lines[w->out->count++] = (struct json_diff_line){sign, buf_view(&line)};
 }
 
-static bool is_identifier(struct str key)
-{
-    return str_is_name(key) && !memchr(key.at, '-', key.len) && (key.at[0] < '0' || key.at[0] > '9');
-}
-
 static void walk(struct diff_walk *w, const struct json *expected, const struct json *got);
 
 static void walk_member(struct diff_walk *w, struct str key, const struct json *expected,
                         const struct json *got)
 {
     size_t before = w->path.len;
-    if (!is_identifier(key)) {
+    bool is_identifier =
+        str_is_name(key) && !memchr(key.at, '-', key.len) && (key.at[0] < '0' || key.at[0] > '9');
+    if (!is_identifier) {
         buf_byte(&w->path, '[');
         json_write_string(&w->path, key);
         buf_byte(&w->path, ']');
