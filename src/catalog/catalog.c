@@ -88,7 +88,7 @@ static bool is_granted(const struct view *v, const struct tool *tool)
 {
     const struct catalog_request *r = v->request;
     return (r->all || tool_is_listed(tool)) && !tool->unregistered &&
-           (!r->peer || peer_may_call(generation_config(v->generation), r->peer, tool->name));
+           (!r->peer || peer_may_call(&v->generation->config, r->peer, tool->name));
 }
 
 static void add(struct view *v, const struct tool *tool, bool hooks)
@@ -109,7 +109,7 @@ static void add(struct view *v, const struct tool *tool, bool hooks)
 /* Tells the author of prepare_tools that a definition with a changed or invented name is ignored. */
 static void log_unknown_names(const struct view *v, const struct json *definitions)
 {
-    struct str file = policy_set_gateway_file(generation_policies(v->generation));
+    struct str file = policy_set_gateway_file(v->generation->policies);
     for (uint32_t i = 0; i < definitions->len; i++) {
         struct str name = json_str(json_get_text(&definitions->items[i], "name"));
         size_t k = 0;
@@ -148,7 +148,7 @@ static void keep_returned(struct view *v, const struct json *definitions)
 
 static void prepare_tools(struct view *v)
 {
-    struct policy_set *policies = generation_policies(v->generation);
+    struct policy_set *policies = v->generation->policies;
     struct policy_call call = call_for_hook(v, STR_NONE);
     struct policy_outcome outcome = {0};
     if (!policy_set_has_gateway(policies))
@@ -194,10 +194,10 @@ static void add_client_tools(struct view *v, size_t own_count)
 static void list_tools(struct view *v)
 {
     size_t own_count = v->request->all ? client_tools_count(v->request->client_tools) : 0;
-    size_t all_count = generation_tool_count(v->generation);
+    size_t all_count = v->generation->tool_count;
     v->list = ARENA_ARRAY(v->arena, struct listed_tool, all_count + own_count + 1);
     for (size_t i = 0; i < all_count; i++) {
-        const struct tool *tool = generation_tool_at(v->generation, i);
+        const struct tool *tool = v->generation->tools[i];
         if (is_granted(v, tool) && !tool->schema_pending)
             add(v, tool, true);
     }
@@ -268,7 +268,7 @@ static void hidden_cache_free(void *data)
 
 static struct hidden_cache *hidden_cache(struct generation *generation)
 {
-    struct generation_cache *slot = generation_cache(generation);
+    struct generation_cache *slot = &generation->cache;
     if (slot->data)
         return slot->data;
     struct hidden_cache *cache = calloc(1, sizeof(*cache));
@@ -296,10 +296,10 @@ static struct hash128 cache_key(const struct view *v, const struct hidden_cache 
 
 static size_t tool_index(const struct generation *generation, struct str name)
 {
-    size_t low = 0, high = generation_tool_count(generation);
+    size_t low = 0, high = generation->tool_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (str_cmp(generation_tool_at(generation, middle)->name, name) < 0)
+        if (str_cmp(generation->tools[middle]->name, name) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -309,7 +309,7 @@ static size_t tool_index(const struct generation *generation, struct str name)
 
 static void fill_slot(struct cache_slot *slot, struct view *v, struct hash128 key)
 {
-    size_t bytes = generation_tool_count(v->generation) / 8 + 1;
+    size_t bytes = v->generation->tool_count / 8 + 1;
     if (!slot->hidden && !(slot->hidden = malloc(bytes)))
         abort();
     slot->key = key;
@@ -336,7 +336,7 @@ static bool is_hidden(struct view *v, struct str tool)
 
 static bool may_hide(const struct generation *generation, const struct tool *tool)
 {
-    return has_prepare(tool) || policy_set_has_gateway(generation_policies(generation));
+    return has_prepare(tool) || policy_set_has_gateway(generation->policies);
 }
 
 bool catalog_may_hide(const struct generation *generation, struct str name)
@@ -347,9 +347,9 @@ bool catalog_may_hide(const struct generation *generation, struct str name)
 
 bool catalog_has_hooks(const struct generation *generation)
 {
-    bool any = policy_set_has_gateway(generation_policies(generation));
-    for (size_t i = 0; !any && i < generation_tool_count(generation); i++)
-        any = has_prepare(generation_tool_at(generation, i));
+    bool any = policy_set_has_gateway(generation->policies);
+    for (size_t i = 0; !any && i < generation->tool_count; i++)
+        any = has_prepare(generation->tools[i]);
     return any;
 }
 

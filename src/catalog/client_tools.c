@@ -84,12 +84,12 @@ static enum err compile(struct generation *generation, const struct json *defini
     *entry = (struct entry){.arena = arena,
                             .name = json_str(json_get_text(copy, "name")),
                             .definition = copy,
-                            .generation = generation_number(generation)};
+                            .generation = generation->number};
     *out = entry;
     const struct tool *known = generation_find(generation, entry->name);
     struct tool_source source = {
         .definition = copy, .policy = known ? known->policy : NULL, .origin = STR_LIT("register")};
-    return tool_build(arena, generation_config(generation), &source, &entry->tool, why);
+    return tool_build(arena, &generation->config, &source, &entry->tool, why);
 }
 
 static void put(struct client_tools *tools, size_t index, struct entry *entry)
@@ -134,7 +134,7 @@ enum err client_tools_register(struct client_tools *tools, struct generation *ge
     *out = NULL;
     if (!name.len)
         return err_set(why, ERR_SCHEMA, "expected a tool {name, description?, inputSchema}, got no name");
-    if (!peer_may_call(generation_config(generation), tools->peer, name))
+    if (!peer_may_call(&generation->config, tools->peer, name))
         return err_set(why, ERR_NOT_FOUND,
                        "the configuration (allow) grants this user no tool named '" STR_FMT "'",
                        STR_ARG(str_cut(name, TOOL_NAME_MAX_BYTES)));
@@ -143,7 +143,7 @@ enum err client_tools_register(struct client_tools *tools, struct generation *ge
                        "tool '" STR_FMT "' is run by toolgate itself: give yours another name",
                        STR_ARG(name));
     enum err err = OK;
-    bool unchanged = entry && entry->tool && entry->generation == generation_number(generation) &&
+    bool unchanged = entry && entry->tool && entry->generation == generation->number &&
                      json_equal(entry->definition, definition);
     if (!unchanged)
         err = add(tools, index, generation, definition, why);
@@ -159,11 +159,11 @@ const struct tool *client_tools_find(struct client_tools *tools, struct generati
     if (!tools || index == tools->count)
         return NULL;
     const struct tool *known = generation_find(generation, name);
-    if (!peer_may_call(generation_config(generation), tools->peer, name))
+    if (!peer_may_call(&generation->config, tools->peer, name))
         return NULL;
     if (known && known->runner != RUNNER_AGENT)
         return NULL;
-    if (tools->entries[index]->generation != generation_number(generation)) {
+    if (tools->entries[index]->generation != generation->number) {
         struct entry *compiled;
         struct why why;
         compile(generation, tools->entries[index]->definition, &compiled, &why);

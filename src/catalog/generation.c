@@ -1,9 +1,8 @@
-/* Holds a generation by count and reads it; generation_build.c builds one. */
-#include "catalog/generation_internal.h"
+/* Counts the references to a generation and finds its tools; generation_build.c builds one. */
+#include "catalog/generation.h"
 
 #include "base/arena.h"
 #include "base/map.h"
-#include "config/config.h"
 
 struct generation *generation_ref(struct generation *g)
 {
@@ -24,58 +23,12 @@ void generation_unref(struct generation *g)
     arena_free(g->arena);
 }
 
-const struct config *generation_config(const struct generation *g)
-{
-    return &g->config;
-}
-
-struct policy_set *generation_policies(const struct generation *g)
-{
-    return g->policies;
-}
-
-uint64_t generation_number(const struct generation *g)
-{
-    return g->number;
-}
-
-struct str generation_hash(const struct generation *g)
-{
-    return g->hash;
-}
-
-uint64_t generation_list_hash(const struct generation *g)
-{
-    return g->list_hash;
-}
-
-const struct str *generation_warnings(const struct generation *g, size_t *count)
-{
-    *count = g->warning_count;
-    return g->warnings;
-}
-
 const struct tool_list *generation_tool_list(const struct generation *g, struct str upstream)
 {
     for (size_t i = 0; i < g->config.upstream_count; i++)
         if (str_eq(g->config.upstreams[i]->name, upstream))
             return g->tool_lists[i];
     return NULL;
-}
-
-struct generation_cache *generation_cache(struct generation *g)
-{
-    return &g->cache;
-}
-
-size_t generation_tool_count(const struct generation *g)
-{
-    return g->tool_count;
-}
-
-const struct tool *generation_tool_at(const struct generation *g, size_t index)
-{
-    return g->tools[index];
 }
 
 const struct tool *generation_find(const struct generation *g, struct str name)

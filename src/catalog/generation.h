@@ -9,11 +9,36 @@
 
 #include "catalog/generation_report.h"
 #include "catalog/tool.h"
+#include "config/config.h"
 #include "config/peer.h"
 #include "policy/policy_set.h"
 
-struct generation;
 struct generation_build;
+struct map;
+
+/* Data that catalog.c computes from the generation and keeps with it; `free` is called with it. */
+struct generation_cache {
+    void *data; /* NULL: none yet */
+    void (*free)(void *data);
+};
+
+/* Everybody reads it; after the build only `cache` and `references` change. */
+struct generation {
+    struct arena *arena;
+    struct config config;
+    struct policy_set *policies;
+    struct tool_list **tool_lists; /* one per configured upstream, referenced; NULL entries: none yet */
+    struct map *by_name;           /* names and aliases to tools */
+    struct tool **tools;           /* all, sorted by name */
+    size_t tool_count, tool_capacity;
+    struct str hash; /* 16 hex digits, over everything */
+    uint64_t number;
+    uint64_t list_hash; /* over what tools/list shows */
+    struct str *warnings;
+    size_t warning_count;
+    struct generation_cache cache;
+    unsigned references;
+};
 
 /* Where the tool lists of upstreams come from. `get` is called once per configured upstream, after the
  * policies are loaded; it returns a reference for the caller, or NULL if the upstream has not listed its
@@ -47,26 +72,9 @@ enum err generation_build_end(struct generation_build *build, struct generation 
 struct generation *generation_ref(struct generation *generation);
 void generation_unref(struct generation *generation); /* may be NULL */
 
-const struct config *generation_config(const struct generation *generation);
-struct policy_set *generation_policies(const struct generation *generation);
-uint64_t generation_number(const struct generation *generation);
-struct str generation_hash(const struct generation *generation);    /* 16 hex digits, over everything */
-uint64_t generation_list_hash(const struct generation *generation); /* over what tools/list shows */
-const struct str *generation_warnings(const struct generation *generation, size_t *count);
-
 /* The tool list that the generation was built from; NULL: the upstream had none, or is not configured. */
 const struct tool_list *generation_tool_list(const struct generation *generation, struct str upstream);
 
-/* Data that catalog.c computes from the generation and keeps with it; `free` is called with it. */
-struct generation_cache {
-    void *data; /* NULL: none yet */
-    void (*free)(void *data);
-};
-struct generation_cache *generation_cache(struct generation *generation);
-
-/* All tools, sorted by name. */
-size_t generation_tool_count(const struct generation *generation);
-const struct tool *generation_tool_at(const struct generation *generation, size_t index);
 /* By name or alias (then tool->name differs); NULL: unknown. */
 const struct tool *generation_find(const struct generation *generation, struct str name);
 

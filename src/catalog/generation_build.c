@@ -10,7 +10,7 @@
  *   6 aliases
  *   7 hashes         they distinguish workers with different policies
  */
-#include "catalog/generation_internal.h"
+#include "catalog/generation.h"
 
 #include "base/arena.h"
 #include "base/hash.h"

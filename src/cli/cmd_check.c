@@ -37,7 +37,7 @@ static int print_answer(void *owner, const struct json *answer)
 static struct str answer_json(struct arena *arena, const struct call *call, bool trace)
 {
     struct buf text = buf_in(arena);
-    verdict_write(&text, call_verdict(call));
+    verdict_write(&text, call_outcome(call)->verdict);
     text.len--; /* its closing brace */
     struct json_out out = {.buf = &text, .comma = true};
     call_reply_check(&out, call, trace);

@@ -18,13 +18,13 @@ static int check(const struct config_sources *sources)
     generation_report_init(&report, arena);
     enum err err = generation_load(sources, 1, &generation, &report);
     /* Checks the ledger's configuration, not whether Redis is up: a daemon starts without it. */
-    if (err == OK && (err = config_ledger_validate(generation_config(generation), &why)) != OK)
+    if (err == OK && (err = config_ledger_validate(&generation->config, &why)) != OK)
         generation_report_error(&report, "%s", why.text);
     local_print_report(&report);
     if (err == OK)
         printf("tools: %zu, policies: %zu, examples passed: %zu, warnings: %zu, generation " STR_FMT "\n",
-               generation_tool_count(generation), policy_set_count(generation_policies(generation)),
-               report.example_count, report.warning_count, STR_ARG(generation_hash(generation)));
+               generation->tool_count, policy_set_count(generation->policies), report.example_count,
+               report.warning_count, STR_ARG(generation->hash));
     else
         printf("%zu errors, %zu warnings: serve would not start\n", report.error_count, report.warning_count);
     generation_unref(generation);

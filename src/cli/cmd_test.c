@@ -83,7 +83,7 @@ static void add(struct test_tally *tally, const struct examples_count *count)
 static void run_examples(struct generation *generation, struct examples_options *run,
                          struct test_tally *tally)
 {
-    struct policy_set *policies = generation_policies(generation);
+    struct policy_set *policies = generation->policies;
     if (tally->coverage)
         coverage_begin(tally->coverage, policies);
     struct examples_count count = examples_run(generation, NULL, run);

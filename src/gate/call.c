@@ -45,7 +45,7 @@ static enum step find_tool(struct call *c)
         return STEP_NEXT;
     }
     if (!str_eq(c->tool->name, r->tool)) { /* budgets and ids are those of the name that the tool has now */
-        c->alias = r->tool;
+        c->outcome.alias = r->tool;
         r->tool = c->tool->name;
     }
     if (r->force_enforce)
@@ -73,7 +73,7 @@ static enum step known(struct call *c)
 static enum step check_schema(struct call *c)
 {
     arguments_read(&c->args, c->arena, c->request.arguments, c->request.arguments_fault,
-                   generation_config(c->generation));
+                   &c->generation->config);
     if (c->tool->mode != POLICY_OFF)
         arguments_check_schema(&c->args, c->arena, c->tool);
     verdict_from_arguments(&c->verdict, c->tool, c->arena, &c->args);
@@ -222,14 +222,14 @@ static void record_trace(struct call *c, const struct stage *stage)
     const struct verdict *v = &c->verdict;
     size_t problems = v->problems.errors + v->problems.more;
     struct str decision = STR_LIT("pass");
-    if (c->trace_count == CALL_TRACES_MAX)
+    if (c->outcome.trace_count == CALL_TRACES_MAX)
         return;
     if (verdict_is_decided(v) && v->problems.errors)
         decision = arena_printf(c->arena, "%s: %zu problem%s", verdict_name(v->kind), problems,
                                 problems == 1 ? "" : "s");
     else if (verdict_is_decided(v))
         decision = arena_printf(c->arena, "%s: %s", verdict_name(v->kind), error_class_info(v->class)->name);
-    c->traces[c->trace_count++] =
+    c->traces[c->outcome.trace_count++] =
         (struct call_trace){stage->name, decision, clock_mono_ns() - c->stage_began_ns};
 }
 
@@ -244,10 +244,12 @@ static void leave(struct call *c, const struct stage *stage)
 static void finish(struct call *c)
 {
     struct str names[SUGGEST_MAX];
+    struct call_outcome *outcome = &c->outcome;
+    const struct result *shown = c->compacted.done ? &c->compacted.result : &c->result;
     struct feedback feedback = {.verdict = &c->verdict,
                                 .tool = c->tool,
                                 .name = c->request.tool,
-                                .alias = c->alias,
+                                .alias = outcome->alias,
                                 .suggestions = names};
     const struct error_class_info *class = error_class_info(c->verdict.class);
     if (c->verdict.class == CLASS_UNKNOWN_TOOL)
@@ -255,12 +257,20 @@ static void finish(struct call *c)
     if (c->ran && !c->verdict.coverage.len && class->coverage)
         c->verdict.coverage = str_of(class->coverage);
     if (class->is_error)
-        c->feedback = feedback_text(c->arena, &feedback);
-    else if (c->tool->mode == POLICY_ENFORCE)
-        c->advice = feedback_advice(c->arena, &feedback);
+        outcome->feedback = feedback_text(c->arena, &feedback);
+    else if (c->tool && c->tool->mode == POLICY_ENFORCE)
+        outcome->advice = feedback_advice(c->arena, &feedback);
+    outcome->arguments = c->args.now;
+    outcome->content = shown->content;
+    outcome->structured = shown->structured;
+    outcome->metadata = c->result.metadata;
+    outcome->result = c->result.value;
+    outcome->traces = c->traces;
+    if (c->verdict.class == CLASS_NEED_USER_INPUT && c->upstream && c->request.supports_elicitation)
+        outcome->input_requests = c->upstream->answer.input;
     if (c->gate->metrics && !c->request.dry_run)
         metrics_count_verdict(c->gate->metrics, &c->verdict);
-    decision_log_call(generation_config(c->generation), &c->request, &c->verdict);
+    decision_log_call(&c->generation->config, &c->request, &c->verdict);
     c->finished = true;
 }
 
@@ -332,6 +342,7 @@ struct call *call_new(struct gate *gate, struct arena *arena, const struct call_
     c->request = *request;
     c->generation = generation_ref(gate->generation);
     c->admission = request->mode == CALL_REPORT ? parse_call_id(request->call_id) : new_admission(gate);
+    c->outcome.verdict = &c->verdict;
     c->verdict.after_s = -1;
     c->verdict.cost = -1;
     problems_init(&c->verdict.problems, arena);

@@ -2,7 +2,7 @@
  * One request to call, check or report a tool, from its arguments to its verdict. tools/call, toolgate/check,
  * toolgate/report, policy examples and specs all go through it; call.c has the picture of the stages.
  *
- * call_new, call_start, then, once it has finished: read it with the functions below, and call_free.
+ * call_new, call_start, then, once it has finished: read its call_outcome, and call_free.
  */
 #ifndef TOOLGATE_GATE_CALL_H
 #define TOOLGATE_GATE_CALL_H
@@ -66,7 +66,7 @@ struct call_request {
 
     bool session_stuck; /* set by stage 1: prepare_tools hides nothing from a session without progress */
     bool dry_run;       /* asks the ledger nothing and counts nothing */
-    bool trace;         /* records each stage for call_traces */
+    bool trace;         /* records each stage in call_outcome.traces */
 };
 
 /* What all calls of a process share. */
@@ -99,35 +99,35 @@ bool call_start(struct call *call, call_done *done, void *owner);
 void call_cancel(struct call *call);
 void call_free(struct call *call);
 
-/* ---- after it has finished; strings and JSON live as long as the call's arena ---- */
-
-const struct verdict *call_verdict(const struct call *call);
 const struct tool *call_tool(const struct call *call); /* NULL: unknown tool */
-struct str call_alias(const struct call *call); /* the alias that the client used; empty: the tool's name */
-struct str call_id(const struct call *call);    /* 16 hex digits */
-const struct json *call_arguments(const struct call *call); /* after coercion and normalise */
-struct str call_feedback(const struct call *call);          /* for the model, on an error; else empty */
-struct str call_advice(const struct call *call); /* notes for the model beside a result; may be empty */
-
-/* The result as the model gets it, NULL if there is none: MCP content array, structuredContent, _meta. */
-const struct json *call_content(const struct call *call);
-const struct json *call_structured(const struct call *call);
-const struct json *call_metadata(const struct call *call);
-const struct json *call_visible_result(const struct call *call); /* as one value */
-
-/* The whole result as one value, as the result hook sees it; NULL: none. */
-const struct json *call_result(const struct call *call);
-
-/* {inputRequests, requestState?} from the upstream, for a client that supports elicitation; NULL: none. */
-const struct json *call_input_requests(const struct call *call);
+struct str call_id(const struct call *call);           /* 16 hex digits */
 
 struct call_trace {
     const char *stage;   /* "known", "schema", "rules", "admit", "check", "run", "judge", "retry", "settle" */
     struct str decision; /* "pass", "repair: 2 problems", … */
     int64_t ns;
 };
-/* Returns how many; in the order in which the stages ran. */
-size_t call_traces(const struct call *call, const struct call_trace **out);
+
+/* What a finished call has for its caller, as long as its arena. */
+struct call_outcome {
+    const struct verdict *verdict;
+    struct str alias;             /* the alias that the client used; empty: the tool's name */
+    const struct json *arguments; /* after coercion and normalise */
+    struct str feedback;          /* for the model, on an error; else empty */
+    struct str advice;            /* notes for the model beside a result; may be empty */
+    /* The result as the model gets it, NULL if there is none: MCP content array, structuredContent, _meta. */
+    const struct json *content, *structured, *metadata;
+    const struct json *result; /* all of it as one value, as the result hook sees it; NULL: none */
+    /* {inputRequests, requestState?} from the upstream, for a client that supports elicitation; NULL: none.
+     */
+    const struct json *input_requests;
+    const struct call_trace *traces; /* in the order in which the stages ran */
+    size_t trace_count;
+};
+const struct call_outcome *call_outcome(const struct call *call);
+
+/* The result as the model gets it, as one value. */
+const struct json *call_visible_result(const struct call *call);
 
 /* The ledger's name of a session: "uid:1000/chat-7", "shared/chat-7", "anonymous/…". */
 struct str call_session_key(struct arena *arena, const struct config *config, const struct peer *peer,

@@ -92,7 +92,7 @@ static void read_report(struct call *c)
     const struct call_request *r = &c->request;
     c->ran = true;
     c->verdict.valid = true;
-    arguments_read(&c->args, c->arena, r->arguments, STR_NONE, generation_config(c->generation));
+    arguments_read(&c->args, c->arena, r->arguments, STR_NONE, &c->generation->config);
     call_set_place(c);
     call_set_fingerprint(c);
     if (!r->has_error) {

@@ -7,10 +7,9 @@
 
 static void write_trace(struct json_out *out, const struct call *call)
 {
-    const struct call_trace *traces;
-    size_t count = call_traces(call, &traces);
+    const struct call_trace *traces = call_outcome(call)->traces;
     json_field_open(out, "trace", '[');
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < call_outcome(call)->trace_count; i++) {
         json_open(out, '{');
         json_field_text(out, "stage", traces[i].stage);
         json_field_str(out, "decision", traces[i].decision);
@@ -23,12 +22,13 @@ static void write_trace(struct json_out *out, const struct call *call)
 
 void call_reply_check(struct json_out *out, const struct call *call, bool trace)
 {
+    const struct call_outcome *outcome = call_outcome(call);
     json_field_str(out, "callId", call_id(call));
-    if (call_alias(call).len) /* the agent runs the tool by its present name */
+    if (outcome->alias.len) /* the agent runs the tool by its present name */
         json_field_str(out, "tool", call_tool(call)->name);
-    json_field_optional(out, "arguments", call_arguments(call));
-    json_field_optional_str(out, "text", call_feedback(call));
-    json_field_optional_str(out, "advice", call_advice(call));
+    json_field_optional(out, "arguments", outcome->arguments);
+    json_field_optional_str(out, "text", outcome->feedback);
+    json_field_optional_str(out, "advice", outcome->advice);
     if (trace)
         write_trace(out, call);
 }
@@ -45,22 +45,22 @@ void call_reply_text_block(struct json_out *out, struct str text)
 
 void call_reply_content(struct json_out *out, const struct call *call)
 {
-    const struct verdict *verdict = call_verdict(call);
-    const struct json *content = call_content(call);
-    bool is_error = error_class_info(verdict->class)->is_error;
+    const struct call_outcome *outcome = call_outcome(call);
+    const struct json *content = outcome->content;
+    bool is_error = error_class_info(outcome->verdict->class)->is_error;
     json_field_open(out, "content", '[');
     for (uint32_t i = 0; !is_error && json_is(content, JSON_ARRAY) && i < content->len; i++)
         json_put(out, &content->items[i]);
     if (!is_error)
-        call_reply_text_block(out, call_advice(call));
+        call_reply_text_block(out, outcome->advice);
     else
-        call_reply_text_block(out, call_feedback(call).len ? call_feedback(call) : verdict->detail);
+        call_reply_text_block(out, outcome->feedback.len ? outcome->feedback : outcome->verdict->detail);
     json_close(out, ']');
 }
 
 void call_reply_report(struct json_out *out, const struct call *call)
 {
-    json_field_optional_str(out, "text", call_feedback(call));
-    json_field_optional_str(out, "advice", call_advice(call));
+    json_field_optional_str(out, "text", call_outcome(call)->feedback);
+    json_field_optional_str(out, "advice", call_outcome(call)->advice);
     call_reply_content(out, call);
 }

@@ -153,29 +153,24 @@ enum step call_run(struct call *c)
 
 /* ---- retry ---- */
 
-/* Doubled with each try, a quarter more or less at random so that calls that failed together do not retry
- * together; never before the time that the tool named. A crashed server's time is ignored: the next try waits
- * for its start. */
-static uint32_t pause_ms(const struct call *c)
+enum step call_retry(struct call *c)
 {
-    bool restarts = c->upstream && str_is(c->verdict.code, "crashed");
+    const struct upstream_answer *answer = c->upstream ? &c->upstream->answer : NULL;
+    if (!c->tool || !c->before_run || c->verdict.class != CLASS_TRANSIENT || c->tries > c->tool->retry.times)
+        return STEP_NEXT;
+    /* A call that may have taken effect is only retried if it is idempotent. */
+    if (!c->tool->idempotent && !(answer && answer->outcome == UPSTREAM_TRANSIENT && !answer->reached))
+        return STEP_NEXT;
+    /* The pause: doubled with each try, a quarter more or less at random so that calls that failed together
+     * do not retry together; never before the time that the tool named. A crashed server's time is ignored:
+     * the next try waits for its start. */
+    bool restarts = answer && str_is(c->verdict.code, "crashed");
     uint64_t named_ms = c->verdict.after_s > 0 && !restarts ? (uint64_t)c->verdict.after_s * 1000 : 0;
     uint64_t ms = (uint64_t)c->tool->retry.backoff_ms << (c->tries - 1);
     ms = ms - ms / 4 + hash_random() % (ms / 2 + 1);
     if (ms < named_ms)
         ms = named_ms;
-    return ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
-}
-
-/* A call that may have taken effect is only retried if it is idempotent. */
-enum step call_retry(struct call *c)
-{
-    const struct upstream_answer *answer = c->upstream ? &c->upstream->answer : NULL;
-    bool harmless = c->tool && (c->tool->idempotent ||
-                                (answer && answer->outcome == UPSTREAM_TRANSIENT && !answer->reached));
-    if (!c->before_run || c->verdict.class != CLASS_TRANSIENT || c->tries > c->tool->retry.times || !harmless)
-        return STEP_NEXT;
-    uint32_t pause = pause_ms(c);
+    uint32_t pause = ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
     if (mono_ms() + pause > c->first_try_ms + c->tool->retry.within_ms)
         return STEP_NEXT;
     log_event(LOG_INFO, "call_retry", LOG_STR("tool", c->tool->name), LOG_STR("ext", c->request.ext),

@@ -37,7 +37,7 @@ struct policy_call call_for_policy(struct call *c)
 void call_set_place(struct call *c)
 {
     const struct call_request *r = &c->request;
-    const struct config *config = generation_config(c->generation);
+    const struct config *config = &c->generation->config;
     c->place = (struct ledger_place){
         .session = call_session_key(c->arena, config, r->peer, r->session, r->connection),
         .anonymous = !r->session.len,
@@ -67,9 +67,9 @@ void call_discard_unless_enforced(struct call *c)
 
 /* ---- for callers ---- */
 
-const struct verdict *call_verdict(const struct call *c)
+const struct call_outcome *call_outcome(const struct call *c)
 {
-    return &c->verdict;
+    return &c->outcome;
 }
 
 const struct tool *call_tool(const struct call *c)
@@ -77,51 +77,11 @@ const struct tool *call_tool(const struct call *c)
     return c->tool;
 }
 
-struct str call_alias(const struct call *c)
-{
-    return c->alias;
-}
-
 struct str call_id(const struct call *c)
 {
     struct buf id = buf_in(c->arena);
     buf_hex64(&id, c->admission);
     return buf_view(&id);
-}
-
-const struct json *call_arguments(const struct call *c)
-{
-    return c->args.now;
-}
-
-struct str call_feedback(const struct call *c)
-{
-    return c->feedback;
-}
-
-struct str call_advice(const struct call *c)
-{
-    return c->advice;
-}
-
-const struct json *call_content(const struct call *c)
-{
-    return c->compacted.done ? c->compacted.result.content : c->result.content;
-}
-
-const struct json *call_structured(const struct call *c)
-{
-    return c->compacted.done ? c->compacted.result.structured : c->result.structured;
-}
-
-const struct json *call_metadata(const struct call *c)
-{
-    return c->result.metadata;
-}
-
-const struct json *call_result(const struct call *c)
-{
-    return c->result.value;
 }
 
 const struct json *call_visible_result(const struct call *c)
@@ -138,18 +98,6 @@ const struct json *call_visible_result(const struct call *c)
     struct json sent = json_object(c->arena, &content, 1);
     result_read(c->arena, &sent, &read);
     return read.value;
-}
-
-const struct json *call_input_requests(const struct call *c)
-{
-    bool asked = c->verdict.class == CLASS_NEED_USER_INPUT && c->upstream && c->request.supports_elicitation;
-    return asked ? c->upstream->answer.input : NULL;
-}
-
-size_t call_traces(const struct call *c, const struct call_trace **out)
-{
-    *out = c->traces;
-    return c->trace_count;
 }
 
 struct str call_session_key(struct arena *arena, const struct config *config, const struct peer *peer,

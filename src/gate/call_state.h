@@ -38,7 +38,6 @@ struct call {
 
     uint64_t admission;       /* the call id */
     const struct tool *tool;  /* NULL until stage 1 has found it */
-    struct str alias;         /* the name that the client used; empty: the tool's own */
     struct ledger_peek *peek; /* NULL: no hook can hide the tool */
     struct arguments args;
     struct id_candidates *ids;  /* NULL: no id needs to have been seen */
@@ -53,13 +52,12 @@ struct call {
     struct result result;
     struct compaction compacted; /* the result that is shown, if `compacted.done` */
     struct verdict verdict;      /* VERDICT_PASS, CLASS_OK until a stage decides otherwise */
-    struct str feedback, advice;
+    struct call_outcome outcome; /* complete once the call has finished */
     bool admitted, ran, settle_started, finished;
     bool uninformative; /* the result adds nothing: the ledger counts it as garbage */
 
     size_t stage;
     struct call_trace traces[CALL_TRACES_MAX];
-    size_t trace_count;
     int64_t stage_began_ns;
 };
 

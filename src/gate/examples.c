@@ -106,19 +106,19 @@ static void compare_json(struct example_run *run, const char *field, const struc
 static void read_outcome(struct example_run *run)
 {
     struct example_outcome *o = run->outcome;
-    const struct verdict *v = call_verdict(run->call);
+    const struct call_outcome *outcome = call_outcome(run->call);
+    const struct verdict *v = outcome->verdict;
     const struct tool *tool = call_tool(run->call);
-    struct str feedback = call_feedback(run->call);
     const char *class = error_class_info(v->class)->name;
     bool has_code = v->code.len && !str_is(v->code, class);
     o->verdict = arena_printf(run->arena, "%s %s%s" STR_FMT, verdict_name(v->kind), class,
                               has_code ? " " : "", STR_ARG(has_code ? v->code : STR_NONE));
     o->fault = v->class == CLASS_POLICY_ERROR && !o->sample ? v->detail : STR_NONE;
-    o->said = feedback.len ? feedback : call_advice(run->call);
+    o->said = outcome->feedback.len ? outcome->feedback : outcome->advice;
     o->status = v->coverage;
     o->stage = v->stage;
     o->schema_unknown = tool && !tool_is_described(tool);
-    o->arguments = call_arguments(run->call);
+    o->arguments = outcome->arguments;
     o->shown = call_visible_result(run->call);
 }
 
@@ -130,7 +130,7 @@ static void compare(struct example_run *run)
     if (run->why.text[0])
         add_mismatch(o, "history", STR_LIT("calls with known classes"),
                      arena_dup(run->arena, str_of(run->why.text)));
-    if (e->gives.len && !verdict_matches(e->gives, call_verdict(run->call)))
+    if (e->gives.len && !verdict_matches(e->gives, call_outcome(run->call)->verdict))
         add_mismatch(o, "gives", e->gives, o->verdict);
     compare_json(run, "becomes", e->becomes, o->arguments);
     compare_json(run, "shows", e->shows, o->shown);
@@ -143,20 +143,6 @@ static void compare(struct example_run *run)
 }
 
 /* ---- one example ---- */
-
-static void report_outcome(struct examples *examples, const struct example_outcome *o, struct arena *arena)
-{
-    if (!o->passed && examples->report) {
-        struct buf line = buf_in(arena);
-        examples_write_line(&line, o);
-        if (o->open)
-            generation_report_warning(examples->report, STR_FMT, STR_ARG(buf_view(&line)));
-        else
-            generation_report_error(examples->report, STR_FMT, STR_ARG(buf_view(&line)));
-    }
-    if (examples->options.seen)
-        examples->options.seen(examples->options.owner, o);
-}
 
 static void run_example(struct examples *examples, const struct policy *policy,
                         const struct policy_example *example, bool sample)
@@ -177,7 +163,16 @@ static void run_example(struct examples *examples, const struct policy *policy,
         compare(&run);
         *(outcome.passed ? &count->passed : outcome.open ? &count->open : &count->failed) += 1;
     }
-    report_outcome(examples, &outcome, run.arena);
+    if (!outcome.passed && examples->report) {
+        struct buf line = buf_in(run.arena);
+        examples_write_line(&line, &outcome);
+        if (outcome.open)
+            generation_report_warning(examples->report, STR_FMT, STR_ARG(buf_view(&line)));
+        else
+            generation_report_error(examples->report, STR_FMT, STR_ARG(buf_view(&line)));
+    }
+    if (examples->options.seen)
+        examples->options.seen(examples->options.owner, &outcome);
     call_free(run.call);
     arena_free(run.arena);
     log_level_set(level);
@@ -240,7 +235,7 @@ struct examples *examples_begin(struct generation *generation, struct generation
 
 bool examples_step(struct examples *examples)
 {
-    const struct policy_set *policies = generation_policies(examples->gate.generation);
+    const struct policy_set *policies = examples->gate.generation->policies;
     if (!examples->gate.ledger || examples->policy == policy_set_count(policies))
         return false;
     const struct policy *policy = policy_set_at(policies, examples->policy);

@@ -47,7 +47,7 @@ uint64_t examples_sample_faults(const struct policy *policy)
 void examples_sample_check(struct arena *arena, const struct call *call, uint64_t faults,
                            struct example_outcome *o)
 {
-    const struct verdict *v = call_verdict(call);
+    const struct verdict *v = call_outcome(call)->verdict;
     struct example_mismatch *mismatch = &o->mismatches[0];
     if (examples_sample_faults(o->policy) > faults)
         *mismatch =

@@ -70,26 +70,6 @@ static void note_budget(const struct feedback_writer *w)
                         "turn unless its result is new.\n");
 }
 
-static void note_next(const struct feedback_writer *w)
-{
-    const struct json *follow = w->v->follow_up;
-    if (w->v->class == CLASS_PARTIAL_DATA)
-        feedback_put(w, "Note: this is not everything (" STR_FMT "): " STR_FMT ".\n", STR_ARG(w->v->code),
-                     STR_ARG(w->v->detail));
-    if (w->v->next_args) {
-        feedback_put(w, "Next: for the rest call " STR_FMT " with ", STR_ARG(w->f->name));
-        json_write(w->out, w->v->next_args);
-        feedback_put(w, "\n");
-    }
-    if (json_get_text(follow, "tool") && json_get_text(follow, "args")) {
-        feedback_put(w, "Next: call " STR_FMT " with ", STR_ARG(json_str(json_get_text(follow, "tool"))));
-        json_write(w->out, json_get_text(follow, "args"));
-        feedback_put(w, "\n");
-    }
-    if (w->v->hint.len)
-        feedback_put(w, "Hint: " STR_FMT "\n", STR_ARG(w->v->hint));
-}
-
 struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
 {
     struct buf out = buf_in(arena);
@@ -106,6 +86,21 @@ struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
         problems_text(&out, &w.v->problems);
     note_repeats(&w);
     note_budget(&w);
-    note_next(&w);
+    const struct json *follow = w.v->follow_up;
+    if (w.v->class == CLASS_PARTIAL_DATA)
+        feedback_put(&w, "Note: this is not everything (" STR_FMT "): " STR_FMT ".\n", STR_ARG(w.v->code),
+                     STR_ARG(w.v->detail));
+    if (w.v->next_args) {
+        feedback_put(&w, "Next: for the rest call " STR_FMT " with ", STR_ARG(w.f->name));
+        json_write(w.out, w.v->next_args);
+        feedback_put(&w, "\n");
+    }
+    if (json_get_text(follow, "tool") && json_get_text(follow, "args")) {
+        feedback_put(&w, "Next: call " STR_FMT " with ", STR_ARG(json_str(json_get_text(follow, "tool"))));
+        json_write(w.out, json_get_text(follow, "args"));
+        feedback_put(&w, "\n");
+    }
+    if (w.v->hint.len)
+        feedback_put(&w, "Hint: " STR_FMT "\n", STR_ARG(w.v->hint));
     return feedback_end(&w);
 }

@@ -48,8 +48,8 @@ static bool build(struct generation_load *l)
 static bool compare_with_serving(struct generation_load *l)
 {
     const struct generation *serving = l->request.serving;
-    l->unchanged = serving && str_eq(generation_hash(l->built), generation_hash(serving)) &&
-                   generation_list_hash(l->built) == generation_list_hash(serving);
+    l->unchanged =
+        serving && str_eq(l->built->hash, serving->hash) && l->built->list_hash == serving->list_hash;
     if (!l->unchanged)
         l->examples = examples_begin(l->built, l->report, l->report->example_seen, l->report->example_owner);
     return false;
@@ -61,7 +61,7 @@ static bool run_examples(struct generation_load *l)
         return true;
     size_t failed = examples_end(l->examples);
     l->examples = NULL;
-    policy_set_reset_counters(generation_policies(l->built)); /* examples are no traffic */
+    policy_set_reset_counters(l->built->policies); /* examples are no traffic */
     if (failed)
         l->err = ERR_CONFIG;
     return false;

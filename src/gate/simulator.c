@@ -53,10 +53,10 @@ struct call *simulator_call(struct gate *gate, struct arena *arena, const struct
     struct call_request copy = *request;
     copy.simulated_result = result;
     struct call *call = simulator_make(gate, arena, &copy, runs ? CALL_RUN : CALL_CHECK);
-    if (runs || !result || call_verdict(call)->kind != VERDICT_PASS)
+    if (runs || !result || call_outcome(call)->verdict->kind != VERDICT_PASS)
         return call;
     copy.call_id = call_id(call);
-    copy.arguments = call_arguments(call);
+    copy.arguments = call_outcome(call)->arguments;
     copy.result = result;
     call_free(call);
     return simulator_make(gate, arena, &copy, CALL_REPORT);
@@ -64,7 +64,7 @@ struct call *simulator_call(struct gate *gate, struct arena *arena, const struct
 
 static struct str session_key(struct gate *gate, struct arena *arena, const struct call_request *r)
 {
-    return call_session_key(arena, generation_config(gate->generation), r->peer, r->session, r->connection);
+    return call_session_key(arena, &gate->generation->config, r->peer, r->session, r->connection);
 }
 
 void simulator_add_seen_ids(struct gate *gate, struct arena *arena, const struct call_request *request,
@@ -110,8 +110,7 @@ static struct hash128 fingerprint(const struct past_call *past)
     const struct policy *policy = past->tool ? past->tool->policy : NULL;
     struct policy_call view = {.tool = past->name};
     struct arguments args;
-    arguments_read(&args, past->arena, given ? given : &none, STR_NONE,
-                   generation_config(past->gate->generation));
+    arguments_read(&args, past->arena, given ? given : &none, STR_NONE, &past->gate->generation->config);
     if (past->tool && args.now) {
         arguments_check_schema(&args, past->arena, past->tool);
         arguments_check_rules(&args, past->arena, past->tool, &view);

@@ -9,7 +9,7 @@ static bool is_granted(struct generation *generation, const struct call_request 
 {
     if (tool->unregistered && !r->ignore_prepare)
         return false;
-    return !r->peer || peer_may_call(generation_config(generation), r->peer, tool->name);
+    return !r->peer || peer_may_call(&generation->config, r->peer, tool->name);
 }
 
 static bool exists(struct arena *arena, struct generation *generation, const struct call_request *r,
@@ -38,7 +38,7 @@ size_t tool_lookup_suggest(struct arena *arena, struct generation *generation, c
                            struct str out[SUGGEST_MAX])
 {
     struct client_tools *own = r->mode == CALL_RUN ? NULL : r->client_tools;
-    size_t own_count = client_tools_count(own), all_count = generation_tool_count(generation);
+    size_t own_count = client_tools_count(own), all_count = generation->tool_count;
     struct str *names = ARENA_ARRAY(arena, struct str, own_count + all_count);
     size_t count = 0, closest[SUGGEST_MAX], found = 0;
     for (size_t i = 0; i < own_count; i++)
@@ -46,7 +46,7 @@ size_t tool_lookup_suggest(struct arena *arena, struct generation *generation, c
             names[count++] = client_tools_name_at(own, i);
     own_count = count;
     for (size_t i = 0; i < all_count; i++) {
-        const struct tool *tool = generation_tool_at(generation, i);
+        const struct tool *tool = generation->tools[i];
         bool duplicate = own_count && client_tools_find(own, generation, tool->name);
         if (!duplicate && (r->mode != CALL_RUN || tool_is_listed(tool)) && is_granted(generation, r, tool))
             names[count++] = tool->name;

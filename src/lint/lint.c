@@ -239,7 +239,7 @@ static void add_run(void *owner, const struct example_outcome *o)
 static void run_examples(struct generation *generation, struct coverage *coverage, struct run_list *runs,
                          struct generation_report *report)
 {
-    struct policy_set *policies = generation_policies(generation);
+    struct policy_set *policies = generation->policies;
     for (size_t i = 0; i < policy_set_count(policies); i++)
         runs->capacity += policy_set_at(policies, i)->example_count;
     runs->list = ARENA_ARRAY(runs->arena, struct lint_example_run, runs->capacity + 1);
@@ -309,8 +309,8 @@ static void check_generation(struct lint *lint, struct generation *generation, b
     run_examples(generation, coverage, &runs, &failed);
     for (size_t i = 0; i < failed.error_count; i++)
         add_message(lint, &checks[EXAMPLE].code, failed.errors[i]);
-    for (size_t i = 0; i < generation_tool_count(generation); i++) {
-        const struct tool *tool = generation_tool_at(generation, i);
+    for (size_t i = 0; i < generation->tool_count; i++) {
+        const struct tool *tool = generation->tools[i];
         if (tool->policy || !only_policies)
             check_tool(c, tool, &shown, coverage, &runs);
     }

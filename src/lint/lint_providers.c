@@ -181,8 +181,8 @@ void lint_many_values(struct lint_context *c)
 void lint_many_tools(struct lint_context *c)
 {
     size_t shown = 0;
-    for (size_t i = 0; i < generation_tool_count(c->generation); i++)
-        shown += tool_is_described(generation_tool_at(c->generation, i));
+    for (size_t i = 0; i < c->generation->tool_count; i++)
+        shown += tool_is_described(c->generation->tools[i]);
     if (shown > OPENAI_TOOLS_MAX)
         lint_report(c, 0,
                     "%zu tools, and OpenAI's API allows %u: hide some with prepare_tools in a gateway "

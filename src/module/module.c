@@ -183,10 +183,11 @@ static void rename_field(lua_State *L, const char *from, const char *to)
 /* The members of the verdict, under the names that policies use, and further properties of the call. */
 static int return_call(lua_State *L, struct spec_gate *g, const struct call_options *a, struct call *call)
 {
+    const struct call_outcome *outcome = call_outcome(call);
     struct buf text = buf_in(g->arena);
     struct json verdict = {.type = JSON_OBJECT};
     struct json_error fault;
-    verdict_write(&text, call_verdict(call));
+    verdict_write(&text, outcome->verdict);
     json_parse(g->arena, buf_view(&text), NULL, &verdict, &fault);
     module_value_push(L, &verdict);
     rename_field(L, "error_class", "class");
@@ -194,11 +195,11 @@ static int return_call(lua_State *L, struct spec_gate *g, const struct call_opti
     set_string(L, "tool", a->request.tool);
     set_string(L, "session", a->request.session);
     set_string(L, "call_id", call_id(call));
-    set_string(L, "text", call_feedback(call).len ? call_feedback(call) : call_advice(call));
-    set_value(L, "arguments", call_arguments(call));
-    set_value(L, "content", call_content(call));
-    set_value(L, "result", call_result(call));
-    set_value(L, "metadata", call_metadata(call));
+    set_string(L, "text", outcome->feedback.len ? outcome->feedback : outcome->advice);
+    set_value(L, "arguments", outcome->arguments);
+    set_value(L, "content", outcome->content);
+    set_value(L, "result", outcome->result);
+    set_value(L, "metadata", outcome->metadata);
     call_free(call);
     return 1;
 }

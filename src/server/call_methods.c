@@ -117,21 +117,21 @@ static void put_meta(struct request *r, const struct verdict *verdict, const str
  * only an object there and would drop the whole result; the content has the same value. */
 static void put_result(struct request *r, const struct call *call)
 {
-    const struct verdict *verdict = call_verdict(call);
-    const struct json *structured = call_structured(call);
+    const struct call_outcome *outcome = call_outcome(call);
+    const struct json *structured = outcome->structured;
     struct json_out *out = reply_open(r);
     call_reply_content(out, call);
-    if (error_class_info(verdict->class)->is_error)
+    if (error_class_info(outcome->verdict->class)->is_error)
         json_field_bool(out, "isError", true);
     else if (structured && (r->modern || structured->type == JSON_OBJECT))
         json_field(out, "structuredContent", structured);
-    put_meta(r, verdict, call_metadata(call));
+    put_meta(r, outcome->verdict, outcome->metadata);
 }
 
 /* The tool ran, but its result does not fit the reply: the model must ask for less. */
 static enum request_status reply_too_large(struct request *r)
 {
-    struct verdict verdict = *call_verdict(r->call);
+    struct verdict verdict = *call_outcome(r->call)->verdict;
     verdict.class = CLASS_TOOL_ERROR;
     verdict.kind = error_class_info(CLASS_TOOL_ERROR)->verdict;
     verdict.facts = verdict.follow_up = verdict.next_args = NULL;
@@ -168,7 +168,7 @@ static enum request_status reply_call(struct request *r)
         struct json_out *out = reply_open_as(r, "input_required");
         for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
             json_field_optional(out, keys[i], json_get_text(input, keys[i]));
-        put_meta(r, call_verdict(r->call), NULL);
+        put_meta(r, call_outcome(r->call)->verdict, NULL);
     } else {
         put_result(r, r->call);
     }
@@ -178,7 +178,7 @@ static enum request_status reply_call(struct request *r)
 static enum request_status reply_check(struct request *r)
 {
     struct json_out *out = reply_open(r);
-    reply_members(r, verdict_json(r, call_verdict(r->call)));
+    reply_members(r, verdict_json(r, call_outcome(r->call)->verdict));
     call_reply_check(out, r->call, json_is_true(json_get_text(r->meta, GATE_TRACE_KEY)));
     return reply_close(r);
 }
@@ -186,7 +186,7 @@ static enum request_status reply_check(struct request *r)
 static enum request_status reply_report(struct request *r)
 {
     struct json_out *out = reply_open(r);
-    reply_members(r, verdict_json(r, call_verdict(r->call)));
+    reply_members(r, verdict_json(r, call_outcome(r->call)->verdict));
     call_reply_report(out, r->call);
     return reply_close(r);
 }
@@ -241,8 +241,8 @@ static enum request_status answer(struct request *r)
 {
     enum request_status status = r->answer(r);
     /* A session without progress may be shown other tools. */
-    if (call_verdict(r->call)->no_progress == VERDICT_NO_PROGRESS &&
-        policy_set_has_gateway(generation_policies(r->client->server->gate.generation)))
+    if (call_outcome(r->call)->verdict->no_progress == VERDICT_NO_PROGRESS &&
+        policy_set_has_gateway(r->client->server->gate.generation->policies))
         subscriptions_client_list_changed(r->client);
     call_free(r->call);
     return status;

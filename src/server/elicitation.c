@@ -25,7 +25,7 @@ enum err elicitation_read(struct request *r, struct call_request *call)
 /* All questions or none: the tool cannot use half of the answers. */
 const struct json *elicitation_requested(const struct request *r)
 {
-    const struct json *input = call_input_requests(r->call);
+    const struct json *input = call_outcome(r->call)->input_requests;
     const struct json *requests = json_get_text(input, "inputRequests");
     uint32_t count = json_is(requests, JSON_OBJECT) ? requests->len : 0;
     for (uint32_t i = 0; i < count; i++) {

@@ -33,7 +33,7 @@ static void put_capabilities(struct request *r, struct json_out *out)
     json_close(out, '}');
     json_close(out, '}');
     json_field_optional_str(out, "instructions",
-                            policy_set_instructions(generation_policies(r->client->server->gate.generation)));
+                            policy_set_instructions(r->client->server->gate.generation->policies));
 }
 
 enum request_status mcp_initialize(struct request *r)

@@ -90,7 +90,7 @@ static void begin(struct reloader *r, const char *cause)
 {
     struct generation *serving = r->server->gate.generation;
     struct generation_load_request request = {.sources = r->server->sources,
-                                              .number = serving ? generation_number(serving) + 1 : 1,
+                                              .number = serving ? serving->number + 1 : 1,
                                               .serving = serving,
                                               .on_config = on_config,
                                               .owner = r};
@@ -106,7 +106,7 @@ static void begin(struct reloader *r, const char *cause)
  * that it stopped. */
 static void clean_up(struct server *server)
 {
-    struct policy_set *policies = generation_policies(server->gate.generation);
+    struct policy_set *policies = server->gate.generation->policies;
     size_t count;
     policy_set_free_examples(policies);
     const struct policy_stall *stalls = policy_set_stalls(policies, &count);
@@ -152,8 +152,8 @@ enum err reload_initial(struct server *server, struct why *why)
 static void swap(struct server *server, struct generation *next)
 {
     struct generation *old = server->gate.generation;
-    const struct config *config = generation_config(next), *before = generation_config(old);
-    bool list_changed = generation_list_hash(next) != generation_list_hash(old);
+    const struct config *config = &next->config, *before = &old->config;
+    bool list_changed = next->list_hash != old->list_hash;
     struct client *client;
     /* These need a restart: clients are connected to the socket, and sessions are in the ledger. */
     if (server->listener && !listener_is_inherited(server->listener) &&
@@ -187,14 +187,14 @@ static void report_result(struct reloader *r)
     log_report(report, 0, !result->err && !result->unchanged);
     if (result->err)
         log_event(LOG_ERROR, "reload_failed", LOG_NUM("errors", report->error_count),
-                  LOG_TEXT("cause", r->cause), LOG_NUM("generation", generation_number(serving)),
+                  LOG_TEXT("cause", r->cause), LOG_NUM("generation", serving->number),
                   LOG_NUM("ms", result->took_us / 1000));
     else
         log_event(LOG_INFO, result->unchanged ? "reload_unchanged" : "reload_done",
-                  LOG_NUM("generation", generation_number(serving)),
-                  LOG_STR("hash", generation_hash(serving)), LOG_NUM("tools", generation_tool_count(serving)),
-                  LOG_NUM("examples", report->example_count), LOG_TEXT("cause", r->cause),
-                  LOG_NUM("ms", result->took_us / 1000), LOG_NUM("longest_us", result->longest_us));
+                  LOG_NUM("generation", serving->number), LOG_STR("hash", serving->hash),
+                  LOG_NUM("tools", serving->tool_count), LOG_NUM("examples", report->example_count),
+                  LOG_TEXT("cause", r->cause), LOG_NUM("ms", result->took_us / 1000),
+                  LOG_NUM("longest_us", result->longest_us));
 }
 
 static void finish(struct reloader *r)
@@ -206,7 +206,7 @@ static void finish(struct reloader *r)
     r->load = NULL;
     r->result.err = err;
     r->result.unchanged = !err && !next;
-    bool reconfigured = next && generation_config(next)->hash != server_config(server)->hash;
+    bool reconfigured = next && next->config.hash != server_config(server)->hash;
     if (next)
         swap(server, next);
     const struct config *config = server_config(server);
@@ -217,8 +217,7 @@ static void finish(struct reloader *r)
         log_event(LOG_ERROR, "log_reopen_failed", LOG_TEXT("why", why.text));
     report_result(r);
     systemd_notify("READY=1\nSTATUS=%s generation %" PRIu64,
-                   err ? "the last reload failed; serving" : "serving",
-                   generation_number(server->gate.generation));
+                   err ? "the last reload failed; serving" : "serving", server->gate.generation->number);
 }
 
 /* ---- toolgate/reload ---- */
@@ -230,10 +229,10 @@ static void answer(const struct reloader *r, struct request *request)
     struct json_out *out = reply_open(request);
     json_field_bool(out, "ok", !r->result.err);
     json_field_bool(out, "unchanged", r->result.unchanged);
-    json_field_int(out, "generation", generation_number(serving));
-    json_field_str(out, "hash", generation_hash(serving));
-    json_field_int(out, "tools", generation_tool_count(serving));
-    json_field_int(out, "policies", policy_set_count(generation_policies(serving)));
+    json_field_int(out, "generation", serving->number);
+    json_field_str(out, "hash", serving->hash);
+    json_field_int(out, "tools", serving->tool_count);
+    json_field_int(out, "policies", policy_set_count(serving->policies));
     json_field_int(out, "examples", report->example_count);
     json_field_int(out, "ms", r->result.took_us / 1000);
     json_field_strs(out, "errors", report->errors, report->error_count);

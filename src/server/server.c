@@ -165,10 +165,9 @@ enum err server_run(const struct config_sources *sources, struct why *why)
         const struct generation *g = server.gate.generation;
         if (!server.draining) {
             log_event(LOG_INFO, "daemon_ready", LOG_TEXT("socket", listener_path(server.listener)),
-                      LOG_NUM("generation", generation_number(g)), LOG_STR("hash", generation_hash(g)),
-                      LOG_NUM("tools", generation_tool_count(g)),
-                      LOG_NUM("policies", policy_set_count(generation_policies(g))));
-            systemd_notify("READY=1\nSTATUS=serving generation %" PRIu64, generation_number(g));
+                      LOG_NUM("generation", g->number), LOG_STR("hash", g->hash),
+                      LOG_NUM("tools", g->tool_count), LOG_NUM("policies", policy_set_count(g->policies)));
+            systemd_notify("READY=1\nSTATUS=serving generation %" PRIu64, g->number);
         }
         while (!server.finished && !(server.draining && LIST_EMPTY(&server.clients))) {
             loop_turn(server.loop, !busy);

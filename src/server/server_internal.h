@@ -53,7 +53,7 @@ struct server {
 
 static inline const struct config *server_config(const struct server *server)
 {
-    return generation_config(server->gate.generation);
+    return &server->gate.generation->config;
 }
 
 struct client {

@@ -159,10 +159,10 @@ static enum err check_tool(struct request *r, struct str name)
     size_t count = 0, best[SUGGEST_MAX];
     if (!name.len || generation_find(g, name))
         return OK;
-    struct str *names = ARENA_ARRAY(r->arena, struct str, generation_tool_count(g) + 1);
-    for (size_t i = 0; i < generation_tool_count(g); i++)
-        if (client_may_call(r->client, generation_tool_at(g, i)->name))
-            names[count++] = generation_tool_at(g, i)->name;
+    struct str *names = ARENA_ARRAY(r->arena, struct str, g->tool_count + 1);
+    for (size_t i = 0; i < g->tool_count; i++)
+        if (client_may_call(r->client, g->tools[i]->name))
+            names[count++] = g->tools[i]->name;
     struct str closest = suggest_ranked(name, names, count, best) ? names[best[0]] : STR_NONE;
     reply_error(r, RPC_NOT_FOUND, "nothing was reset: there is no tool '" STR_FMT "'%s" STR_FMT "%s",
                 STR_ARG(str_cut(name, 128)), closest.len ? "; did you mean '" : "", STR_ARG(closest),

@@ -18,20 +18,18 @@
 static void put_generation(struct json_out *out, const struct client *client)
 {
     const struct generation *g = client->server->gate.generation;
-    const struct policy_set *policies = generation_policies(g);
-    size_t count;
-    const struct str *warnings = generation_warnings(g, &count);
+    const struct policy_set *policies = g->policies;
     int64_t tools = 0, policy_count = 0;
-    for (size_t i = 0; i < generation_tool_count(g); i++)
-        tools += client_may_call(client, generation_tool_at(g, i)->name);
+    for (size_t i = 0; i < g->tool_count; i++)
+        tools += client_may_call(client, g->tools[i]->name);
     for (size_t i = 0; i < policy_set_count(policies); i++)
         policy_count += client_may_call(client, policy_set_at(policies, i)->name);
     json_field_open(out, "generation", '{');
-    json_field_int(out, "number", (int64_t)generation_number(g));
-    json_field_str(out, "hash", generation_hash(g));
+    json_field_int(out, "number", (int64_t)g->number);
+    json_field_str(out, "hash", g->hash);
     json_field_int(out, "tools", tools);
     json_field_int(out, "policies", policy_count);
-    json_field_strs(out, "warnings", warnings, client_is_operator(client) ? count : 0);
+    json_field_strs(out, "warnings", g->warnings, client_is_operator(client) ? g->warning_count : 0);
     json_close(out, '}');
 }
 
@@ -83,7 +81,7 @@ static void put_ledger(struct json_out *out, const struct ledger *ledger)
 
 static void put_rules(struct json_out *out, const struct client *client)
 {
-    const struct policy_set *policies = generation_policies(client->server->gate.generation);
+    const struct policy_set *policies = client->server->gate.generation->policies;
     json_field_open(out, "rules", '[');
     for (size_t i = 0; i < policy_set_count(policies); i++) {
         const struct policy *policy = policy_set_at(policies, i);
@@ -117,7 +115,7 @@ static void put_failure(struct json_out *out, const char *key, struct str name,
 
 static void put_failures(struct json_out *out, const struct client *client)
 {
-    const struct policy_set *policies = generation_policies(client->server->gate.generation);
+    const struct policy_set *policies = client->server->gate.generation->policies;
     json_field_open(out, "policy_faults", '[');
     for (size_t i = 0; i < policy_set_count(policies); i++) {
         const struct policy *policy = policy_set_at(policies, i);
@@ -133,7 +131,7 @@ static void put_failures(struct json_out *out, const struct client *client)
 static void put_quarantined(struct json_out *out, const struct client *client)
 {
     size_t count;
-    const struct policy_set *policies = generation_policies(client->server->gate.generation);
+    const struct policy_set *policies = client->server->gate.generation->policies;
     const struct policy_stall *stalls = policy_set_stalls(policies, &count);
     if (!count || !client_is_operator(client))
         return;

@@ -100,7 +100,7 @@ static bool whole_check(struct subjects *s, struct gate *gate, const char *tool,
                                    .peer = &s->peer,
                                    .dry_run = true};
     struct call *call = call_new(gate, arena, &request);
-    bool passed = call_start(call, NULL, NULL) && call_verdict(call)->kind == VERDICT_PASS;
+    bool passed = call_start(call, NULL, NULL) && call_outcome(call)->verdict->kind == VERDICT_PASS;
     call_free(call);
     return passed;
 }

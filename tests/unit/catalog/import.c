@@ -142,8 +142,8 @@ static void loads(const char *upstreams, const char *policy)
 static void has(const char *expected)
 {
     struct buf text = buf_in(arena);
-    for (size_t i = 0; i < generation_tool_count(generation); i++) {
-        const struct tool *tool = generation_tool_at(generation, i);
+    for (size_t i = 0; i < generation->tool_count; i++) {
+        const struct tool *tool = generation->tools[i];
         buf_printf(&text, "%s" STR_FMT, text.len ? " " : "", STR_ARG(tool->name));
         if (tool->runner == RUNNER_UPSTREAM)
             buf_printf(&text, "=" STR_FMT "/" STR_FMT, STR_ARG(tool->target.upstream),
@@ -181,8 +181,8 @@ static void tools_keep_their_names(void **state)
     upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"read\"," SCHEMA "}]");
     loads(A B, NOBODY);
     has("read=a/read search=a/search");
-    assert_true(tool_is_listed(generation_tool_at(generation, 0)));
-    assert_true(str_is(generation_tool_at(generation, 0)->origin, "upstream a"));
+    assert_true(tool_is_listed(generation->tools[0]));
+    assert_true(str_is(generation->tools[0]->origin, "upstream a"));
 }
 
 static void two_tools_of_one_name_are_both_prefixed(void **state)
@@ -220,7 +220,7 @@ static void names_are_made_valid(void **state)
              "[{\"name\":\"docs.read/all\"," SCHEMA "},{\"name\":\"%080d\"," SCHEMA "}]", 1);
     upstream_lists("a", tools);
     loads(A, NOBODY);
-    struct str cut = generation_tool_at(generation, 0)->name;
+    struct str cut = generation->tools[0]->name;
     assert_int_equal(cut.len, TOOL_NAME_MAX_BYTES);
     snprintf(expected, sizeof(expected), STR_FMT "=a/%080d docs_read_all=a/docs.read/all", STR_ARG(cut), 1);
     has(expected);
@@ -235,7 +235,7 @@ static void two_names_that_become_equal_are_distinguished(void **state)
     upstream_lists("a", "[{\"name\":\"x.y\"," SCHEMA "},{\"name\":\"x_y\"," SCHEMA
                         "},{\"name\":\"x y\"," SCHEMA "}]");
     loads(A, NOBODY);
-    assert_int_equal(generation_tool_count(generation), 3);
+    assert_int_equal(generation->tool_count, 3);
 }
 
 static void globs_select_tools(void **state)
@@ -324,10 +324,10 @@ static void a_policy_waits_for_its_upstream(void **state)
     (void)state;
     loads(A, "return tool 'search' { upstream = 'a' }");
     has("search=a/search?");
-    assert_false(tool_is_listed(generation_tool_at(generation, 0)));
+    assert_false(tool_is_listed(generation->tools[0]));
     loads(A, "return tool 'search' { upstream = 'a', description = 'S.', schema = params { q = str 'Q' } }");
     has("search=a/search");
-    assert_true(tool_is_listed(generation_tool_at(generation, 0)));
+    assert_true(tool_is_listed(generation->tools[0]));
 }
 
 static void a_policy_must_name_a_configured_upstream(void **state)
@@ -409,16 +409,16 @@ static void equal_tool_lists_give_equal_generations(void **state)
     upstream_lists("a", "[{\"name\":\"x\"," SCHEMA "},{\"name\":\"y\"," SCHEMA "}]");
     upstream_lists("b", "[{\"name\":\"x\"," SCHEMA "}]");
     loads(A B, NOBODY);
-    snprintf(first, sizeof(first), STR_FMT, STR_ARG(generation_hash(generation)));
-    list = generation_list_hash(generation);
+    snprintf(first, sizeof(first), STR_FMT, STR_ARG(generation->hash));
+    list = generation->list_hash;
     upstream_lists("a", "[{\"name\":\"x\"," SCHEMA "},{\"name\":\"y\"," SCHEMA "}]");
     loads(A B, NOBODY);
-    assert_true(str_is(generation_hash(generation), first));
-    assert_true(generation_list_hash(generation) == list);
+    assert_true(str_is(generation->hash, first));
+    assert_true(generation->list_hash == list);
     upstream_lists("a", "[{\"name\":\"x\"," SCHEMA "},{\"name\":\"z\"," SCHEMA "}]");
     loads(A B, NOBODY);
-    assert_false(str_is(generation_hash(generation), first));
-    assert_false(generation_list_hash(generation) == list);
+    assert_false(str_is(generation->hash, first));
+    assert_false(generation->list_hash == list);
 }
 
 static void a_generation_keeps_its_tool_lists(void **state)

@@ -31,6 +31,7 @@ struct call {
     call_progress *progress;
     void *owner, *progress_owner;
     struct verdict verdict;
+    struct call_outcome outcome;
     struct str arguments_fault;
     bool ended;
 };
@@ -46,6 +47,7 @@ struct call *call_new(struct gate *gate, struct arena *arena, const struct call_
     call->arguments_fault = request->arguments_fault;
     problems_init(&call->verdict.problems, arena);
     call->verdict.after_s = -1;
+    call->outcome = (struct call_outcome){.verdict = &call->verdict, .advice = STR_LIT("done")};
     return call;
 }
 
@@ -84,70 +86,24 @@ void call_free(struct call *call)
     freed_count++;
 }
 
-const struct verdict *call_verdict(const struct call *call)
+const struct call_outcome *call_outcome(const struct call *call)
 {
-    return &call->verdict;
+    return &call->outcome;
 }
 const struct tool *call_tool(const struct call *call)
 {
     (void)call;
     return NULL;
 }
-struct str call_alias(const struct call *call)
-{
-    (void)call;
-    return STR_NONE;
-}
 struct str call_id(const struct call *call)
 {
     (void)call;
     return STR_LIT("0123456789abcdef");
 }
-const struct json *call_arguments(const struct call *call)
-{
-    (void)call;
-    return NULL;
-}
 const struct json *call_visible_result(const struct call *call)
 {
     (void)call;
     return NULL;
-}
-struct str call_feedback(const struct call *call)
-{
-    (void)call;
-    return STR_NONE;
-}
-struct str call_advice(const struct call *call)
-{
-    (void)call;
-    return STR_LIT("done");
-}
-const struct json *call_content(const struct call *call)
-{
-    (void)call;
-    return NULL;
-}
-const struct json *call_structured(const struct call *call)
-{
-    (void)call;
-    return NULL;
-}
-const struct json *call_input_requests(const struct call *call)
-{
-    (void)call;
-    return NULL;
-}
-const struct json *call_metadata(const struct call *call)
-{
-    (void)call;
-    return NULL;
-}
-size_t call_traces(const struct call *call, const struct call_trace **out)
-{
-    (void)call;
-    *out = NULL;
-    return 0;
 }
 struct str call_session_key(struct arena *arena, const struct config *config, const struct peer *peer,
                             struct str session, struct str connection)
