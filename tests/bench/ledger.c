@@ -251,7 +251,7 @@ static void run_all(struct server *s, enum script script, struct talk *talks, ui
     hear(s, sessions);
 }
 
-/* µs a command, as the server counted since it was told to begin. */
+/* µs per command, by the statistics of the server since they were reset. */
 static double own_us(struct server *s)
 {
     redisReply *reply = ask(s, "INFO commandstats");

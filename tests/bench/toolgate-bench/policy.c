@@ -39,7 +39,7 @@ static const struct line {
 static const struct promise {
     const char *name, *words;
     enum subject_kind more, less;
-    double most_ns; /* 0: it is told only */
+    double most_ns; /* 0: without a limit */
 } promises[] = {
     {"bridge", "the bridge for six arguments", SUBJECT_BRIDGE, SUBJECT_EMPTY, 600},
     {"policy", "a policy of twenty lines beyond the bridge", SUBJECT_TWENTY, SUBJECT_PUSH, 1000},
