@@ -55,7 +55,7 @@ static void a_session_that_is_named_stays(void **state)
     stays("{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{\"dev.toolgate/session\":\"mine\"}}}");
 }
 
-static void what_is_no_request_stays(void **state)
+static void lines_that_are_no_request_are_unchanged(void **state)
 {
     (void)state;
     stays("");
@@ -81,7 +81,7 @@ int main(void)
         cmocka_unit_test(into_params),
         cmocka_unit_test(into_the_request),
         cmocka_unit_test(a_session_that_is_named_stays),
-        cmocka_unit_test(what_is_no_request_stays),
+        cmocka_unit_test(lines_that_are_no_request_are_unchanged),
         cmocka_unit_test(a_soft_fault_is_for_the_daemon_to_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

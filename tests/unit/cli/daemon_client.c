@@ -120,7 +120,7 @@ static void fails_with(const char *answer, enum err expected)
     arena_free(arena);
 }
 
-static void what_goes_wrong_is_said(void **state)
+static void errors_are_reported(void **state)
 {
     (void)state;
     fails_with("{\"id\":1,\"error\":{\"code\":1,\"message\":\"no such session\"}}\n", ERR_PARSE);
@@ -130,7 +130,7 @@ static void what_goes_wrong_is_said(void **state)
     golden_check_rows("cli", "daemon client: answers that cannot be used");
 }
 
-static void where_no_daemon_is(void **state)
+static void no_daemon_is_an_error(void **state)
 {
     (void)state;
     struct daemon_client *client;
@@ -172,7 +172,7 @@ static void the_load_looks_at_answers(void **state)
     stop(pid);
 }
 
-static void the_load_says_when_the_daemon_goes(void **state)
+static void the_load_reports_that_the_daemon_ended(void **state)
 {
     (void)state;
     pid_t pid = daemon_that_says("x\n");
@@ -186,11 +186,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_is_found_behind_notices),
-        cmocka_unit_test(what_goes_wrong_is_said),
-        cmocka_unit_test(where_no_daemon_is),
+        cmocka_unit_test(errors_are_reported),
+        cmocka_unit_test(no_daemon_is_an_error),
         cmocka_unit_test(the_load_counts_and_times_answers),
         cmocka_unit_test(the_load_looks_at_answers),
-        cmocka_unit_test(the_load_says_when_the_daemon_goes),
+        cmocka_unit_test(the_load_reports_that_the_daemon_ended),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

@@ -101,7 +101,7 @@ static void a_hidden_option_works(void **state)
     assert_true(got.hidden);
 }
 
-static void mistakes_name_the_mend(void **state)
+static void errors_have_the_fix(void **state)
 {
     (void)state;
     assert_false(READS("--scoket", "/s", "a"));
@@ -145,7 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_reach_their_targets),
         cmocka_unit_test(a_hidden_option_works),
-        cmocka_unit_test(mistakes_name_the_mend),
+        cmocka_unit_test(errors_have_the_fix),
         cmocka_unit_test(operands_are_counted),
         cmocka_unit_test(help_has_it_all),
     };

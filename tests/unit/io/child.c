@@ -361,7 +361,7 @@ static void tells_how_it_ended(void **state)
 }
 
 /* A parent may have ignored SIGCHLD: then the kernel reaps children and discards their status. */
-static void tells_how_it_ended_where_sigchld_was_ignored(void **state)
+static void reports_the_exit_with_sigchld_ignored(void **state)
 {
     struct process p;
     (void)state;
@@ -406,7 +406,7 @@ static void waits_for_others_of_its_group(void **state)
     assert_true(heard);
 }
 
-static void kills_what_is_left_of_its_group(void **state)
+static void kills_the_rest_of_its_group(void **state)
 {
     struct process p;
     (void)state;
@@ -566,7 +566,7 @@ static void no_child_survives_a_killed_daemon(void **state)
 }
 
 /* The kernel sends it SIGTERM then, unless it ignores that. */
-static void dies_with_us_even_where_the_guard_is_gone(void **state)
+static void dies_with_the_daemon_even_without_the_guard(void **state)
 {
     pid_t child, other;
     (void)state;
@@ -632,17 +632,17 @@ int main(void)
         cmocka_unit_test(reports_a_missing_folder),
         cmocka_unit_test(leaves_no_descriptor_behind),
         cmocka_unit_test(tells_how_it_ended),
-        cmocka_unit_test(tells_how_it_ended_where_sigchld_was_ignored),
+        cmocka_unit_test(reports_the_exit_with_sigchld_ignored),
         cmocka_unit_test(reports_a_lost_status),
         cmocka_unit_test(waits_for_others_of_its_group),
-        cmocka_unit_test(kills_what_is_left_of_its_group),
+        cmocka_unit_test(kills_the_rest_of_its_group),
         cmocka_unit_test(ends_in_order_when_its_stdin_is_closed),
         cmocka_unit_test(is_asked_to_end_before_it_is_killed),
         cmocka_unit_test(kill_ends_the_whole_group),
         cmocka_unit_test(a_forgotten_one_is_silent),
         cmocka_unit_test(all_end_with_the_loop),
         cmocka_unit_test(no_child_survives_a_killed_daemon),
-        cmocka_unit_test(dies_with_us_even_where_the_guard_is_gone),
+        cmocka_unit_test(dies_with_the_daemon_even_without_the_guard),
         cmocka_unit_test(the_guard_holds_one_descriptor),
         cmocka_unit_test(a_new_guard_takes_over),
     };

@@ -139,7 +139,7 @@ static void answers_lines_in_one_send(void **state)
     assert_true(str_is(buf_view(&side->received), "a|bb|cccc|"));
 }
 
-static void reads_what_was_sent_before_a_hang_up(void **state)
+static void reads_data_from_before_a_hang_up(void **state)
 {
     struct side *side = *state;
     send_text(side, "last\nhalf");
@@ -153,7 +153,7 @@ static void reads_what_was_sent_before_a_hang_up(void **state)
     assert_int_equal(recv(side->peer, &byte, 1, 0), 0);
 }
 
-static void hears_a_hang_up_after_silence(void **state)
+static void notices_a_hang_up_after_idle_time(void **state)
 {
     struct side *side = *state;
     send_text(side, "x\n");
@@ -210,7 +210,7 @@ static void stops_reading_while_the_peer_does_not_read(void **state)
     assert_int_equal(answers, said);
 }
 
-static void finishes_after_what_was_written(void **state)
+static void finishes_after_the_last_write(void **state)
 {
     struct side *side = *state;
     side->finish_after_line = true;
@@ -318,7 +318,7 @@ static void speaks_by_two_sockets(void **state)
 }
 
 /* A peer that stopped reading may still send. */
-static void hears_one_that_hears_no_more(void **state)
+static void reads_a_peer_that_stopped_reading(void **state)
 {
     struct pipes p;
     (void)state;
@@ -355,7 +355,7 @@ static void notices_that_the_peer_stops_reading(void **state)
     }
 }
 
-static void closes_one_way_and_hears_on(void **state)
+static void closes_one_direction_and_reads_on(void **state)
 {
     struct pipes p;
     char byte;
@@ -390,7 +390,7 @@ static void reads_on_while_the_peer_does_not_read(void **state)
     close_pair(&p);
 }
 
-static void calls_nothing_once_it_is_dropped(void **state)
+static void fires_no_callback_after_it_is_dropped(void **state)
 {
     struct pipes p;
     (void)state;
@@ -408,19 +408,19 @@ int main(void)
     signal(SIGPIPE, SIG_IGN);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(answers_lines_in_one_send, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(reads_what_was_sent_before_a_hang_up, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(hears_a_hang_up_after_silence, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reads_data_from_before_a_hang_up, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(notices_a_hang_up_after_idle_time, set_up, tear_down),
         cmocka_unit_test_setup_teardown(survives_a_long_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(stops_reading_while_the_peer_does_not_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(finishes_after_what_was_written, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(finishes_after_the_last_write, set_up, tear_down),
         cmocka_unit_test_setup_teardown(gives_up_lines_beyond_the_memory_of_all, set_up, tear_down),
         cmocka_unit_test(speaks_by_pipes),
         cmocka_unit_test(speaks_by_two_sockets),
-        cmocka_unit_test(hears_one_that_hears_no_more),
+        cmocka_unit_test(reads_a_peer_that_stopped_reading),
         cmocka_unit_test(notices_that_the_peer_stops_reading),
-        cmocka_unit_test(closes_one_way_and_hears_on),
+        cmocka_unit_test(closes_one_direction_and_reads_on),
         cmocka_unit_test(reads_on_while_the_peer_does_not_read),
-        cmocka_unit_test(calls_nothing_once_it_is_dropped),
+        cmocka_unit_test(fires_no_callback_after_it_is_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

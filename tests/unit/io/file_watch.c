@@ -89,7 +89,7 @@ static void reading_is_no_change(void **state)
     file_watch_free(watch);
 }
 
-static void what_editors_leave_is_no_change(void **state)
+static void backup_files_of_editors_are_no_change(void **state)
 {
     (void)state;
     mkdir("policies", 0700);
@@ -132,7 +132,7 @@ static void a_file_is_watched_by_its_name_alone(void **state)
     file_watch_free(watch);
 }
 
-static void a_folder_may_come_later_and_again(void **state)
+static void a_folder_may_appear_later_and_again(void **state)
 {
     (void)state;
     struct file_watch *watch = watching("policies");
@@ -197,10 +197,10 @@ static void a_folder_that_is_not_there_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_folder_tells_of_its_files),         TEST(reading_is_no_change),
-        TEST(what_editors_leave_is_no_change),     TEST(subfolders_count_also_new_ones),
-        TEST(a_file_is_watched_by_its_name_alone), TEST(a_folder_may_come_later_and_again),
-        TEST(a_link_may_be_turned_elsewhere),      TEST(a_mounted_folder_is_swapped_by_its_hidden_link),
+        TEST(a_folder_tells_of_its_files),           TEST(reading_is_no_change),
+        TEST(backup_files_of_editors_are_no_change), TEST(subfolders_count_also_new_ones),
+        TEST(a_file_is_watched_by_its_name_alone),   TEST(a_folder_may_appear_later_and_again),
+        TEST(a_link_may_be_turned_elsewhere),        TEST(a_mounted_folder_is_swapped_by_its_hidden_link),
         TEST(a_folder_that_is_not_there_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

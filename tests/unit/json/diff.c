@@ -73,7 +73,7 @@ static void equal_values_have_no_difference(void **state)
     expect("{\"a\":1.0,\"b\":[]}", "{\"b\":[],\"a\":1}", "");
 }
 
-static void cuts_what_is_long(void **state)
+static void truncates_long_values(void **state)
 {
     (void)state;
     size_t more;
@@ -90,7 +90,7 @@ static void cuts_what_is_long(void **state)
 }
 
 /* Two equal lines would not show a difference. */
-static void shows_long_texts_from_where_they_differ(void **state)
+static void shows_long_strings_from_their_difference(void **state)
 {
     (void)state;
     struct str same = arena_printf(arena, "%0*d", 3000, 7);
@@ -107,8 +107,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(names_each_place),
         TEST(equal_values_have_no_difference),
-        TEST(cuts_what_is_long),
-        TEST(shows_long_texts_from_where_they_differ),
+        TEST(truncates_long_values),
+        TEST(shows_long_strings_from_their_difference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

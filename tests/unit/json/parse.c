@@ -15,7 +15,7 @@ static enum err parse(const char *text)
     return parse_str(str_of(text));
 }
 
-static void keeps_what_was_sent(void **state)
+static void keeps_the_source_bytes(void **state)
 {
     (void)state;
     static const char *const texts[] = {
@@ -417,7 +417,7 @@ static void takes_a_number_of_a_megabyte(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        JSON_TEST(keeps_what_was_sent),
+        JSON_TEST(keeps_the_source_bytes),
         JSON_TEST(ignores_space_around_the_value),
         JSON_TEST(every_value_knows_its_bytes),
         JSON_TEST(decodes_strings),

@@ -3,7 +3,7 @@
 #include "json/patch.h"
 #include "json/json_support.h"
 
-static void finds_what_changed(void **state)
+static void finds_the_changes(void **state)
 {
     (void)state;
     static const struct {
@@ -55,7 +55,7 @@ static void sees_changes_made_by_build(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        JSON_TEST(finds_what_changed),
+        JSON_TEST(finds_the_changes),
         JSON_TEST(sees_changes_made_by_build),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,7 +72,7 @@ static void types_become_schemas(void **state)
             fail_msg("%s: expected %s, got %s", types[i][0], types[i][1], type(types[i][0]));
 }
 
-static void what_may_be_nil_is_optional(void **state)
+static void types_with_nil_are_optional(void **state)
 {
     (void)state;
     assert_string_equal(
@@ -198,7 +198,7 @@ static void rules_know_annotated_arguments(void **state)
                "the schema does not allow 'idd' (did you mean 'id'?)");
 }
 
-static void slips_are_told_with_their_line(void **state)
+static void errors_have_their_line(void **state)
 {
     (void)state;
     static const char *const slips[][1] = {
@@ -236,13 +236,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_line_an_argument, set_up, tear_down),
         cmocka_unit_test_setup_teardown(types_become_schemas, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_may_be_nil_is_optional, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(types_with_nil_are_optional, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_class_for_all_arguments, set_up, tear_down),
         cmocka_unit_test_setup_teardown(run_may_be_a_function_of_the_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(other_comments_say_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_fields_decide, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rules_know_annotated_arguments, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(slips_are_told_with_their_line, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(errors_have_their_line, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("policy_annotations", tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 #include "policy/policy_support.h"
 #include "golden.h"
 
-static void check_says_nothing_repair_refuse_or_ask(void **state)
+static void check_returns_nothing_repair_refuse_or_ask(void **state)
 {
     (void)state;
     assert_int_equal(check_body("", "{}"), OUTCOME_PASS);
@@ -36,7 +36,7 @@ static void check_says_nothing_repair_refuse_or_ask(void **state)
     assert_string_equal(json_of(said.choices), "[\"a\",\"b\"]");
 }
 
-static void run_gives_a_value_or_says_why_not(void **state)
+static void run_returns_a_value_or_a_failure(void **state)
 {
     (void)state;
     assert_int_equal(run_body("return { sum = args.a + args.b }", "{\"a\":1,\"b\":2}"), OUTCOME_VALUE);
@@ -95,7 +95,7 @@ static void result_is_judged(void **state)
     golden_check_rows("load", "policy fault: what a result hook returns");
 }
 
-static void normalise_mends_or_repairs(void **state)
+static void normalise_changes_or_repairs(void **state)
 {
     (void)state;
     assert_string_equal(normalised("args.n = tonumber(args.n) return args", "{\"n\":\"5\"}"), "{\"n\":5}");
@@ -137,7 +137,7 @@ static void on_progress(void *owner, double done, double total, struct str messa
     last_total = total;
 }
 
-static void the_call_is_told(void **state)
+static void the_call_has_its_fields(void **state)
 {
     (void)state;
     struct policy_call call = {.tool = STR("t"),
@@ -169,7 +169,7 @@ static void the_call_is_told(void **state)
     assert_string_equal(json_of(said.value), "[0,true,true]");
 }
 
-static void history_and_facts_are_wanted_only_where_read(void **state)
+static void history_and_facts_are_loaded_only_if_read(void **state)
 {
     (void)state;
     assert_true(with_hook("check", "args, call", "return call.history[1] and nil")->wants_history);
@@ -216,13 +216,13 @@ static void long_paths_are_whole_in_messages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(check_says_nothing_repair_refuse_or_ask, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(run_gives_a_value_or_says_why_not, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(check_returns_nothing_repair_refuse_or_ask, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(run_returns_a_value_or_a_failure, set_up, tear_down),
         cmocka_unit_test_setup_teardown(result_is_judged, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(normalise_mends_or_repairs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(normalise_changes_or_repairs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(prepare_rewords_or_hides, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_call_is_told, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(history_and_facts_are_wanted_only_where_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_call_has_its_fields, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(history_and_facts_are_loaded_only_if_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_broken_hook_names_its_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_paths_are_whole_in_messages, set_up, tear_down),
     };

@@ -68,7 +68,7 @@ static void everything_declared_is_read(void **state)
     assert_true(p->hooks[HOOK_CHECK] && !p->hooks[HOOK_RUN] && p->wants_history && !p->wants_facts);
 }
 
-static void what_is_left_out_is_unset(void **state)
+static void absent_fields_are_unset(void **state)
 {
     (void)state;
     const struct policy *p = load("return tool 't' {}");
@@ -313,7 +313,7 @@ static void every_file_has_its_complaint(void **state)
     assert_has(text_of(load_folder(NULL, ERR_POLICY).list[0]), "/x.json");
 }
 
-static void no_folder_is_said_so(void **state)
+static void a_missing_folder_is_an_error(void **state)
 {
     (void)state;
     struct policy_load_errors faults = {.arena = arena};
@@ -359,14 +359,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(everything_declared_is_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_left_out_is_unset, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(absent_fields_are_unset, set_up, tear_down),
         cmocka_unit_test_setup_teardown(errors_have_line_and_fix, set_up, tear_down),
         cmocka_unit_test_setup_teardown(examples_know_their_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(params_are_a_closed_schema, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_gateway_is_a_file_of_its_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_folder_is_read_in_order, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(every_file_has_its_complaint, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(no_folder_is_said_so, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_missing_folder_is_an_error, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_quarantined_file_does_not_run, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_quarantine_ends_when_the_file_changes, make_folder, remove_folder),
     };

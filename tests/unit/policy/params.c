@@ -25,7 +25,7 @@ static void parameters_keep_the_authors_order(void **state)
             "\"required\":[\"zebra\",\"Yak\",\"mole\"],"));
 }
 
-static void keywords_stand_in_an_order_of_their_own(void **state)
+static void keywords_have_a_fixed_order(void **state)
 {
     (void)state;
     assert_string_equal(
@@ -55,7 +55,7 @@ static void objects_within_keep_it_too(void **state)
                "\"required\":[\"to\",\"by\",\"from\"],"));
 }
 
-static void the_order_is_found_wherever_the_table_stands(void **state)
+static void the_order_is_found_anywhere_in_the_source(void **state)
 {
     (void)state;
     static const char *const sources[] = {
@@ -75,7 +75,7 @@ static void the_order_is_found_wherever_the_table_stands(void **state)
 }
 
 /* Fields that are assigned one by one have no source order: they are sorted by name. */
-static void where_there_is_no_order_names_decide(void **state)
+static void fields_without_an_order_are_sorted_by_name(void **state)
 {
     (void)state;
     assert_string_equal(
@@ -84,7 +84,7 @@ static void where_there_is_no_order_names_decide(void **state)
     assert_string_equal(params(""), OBJECT("", ""));
 }
 
-static void what_json_said_keeps_its_order(void **state)
+static void json_keeps_its_order(void **state)
 {
     (void)state;
     const char *text =
@@ -104,11 +104,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(parameters_keep_the_authors_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(keywords_stand_in_an_order_of_their_own, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(keywords_have_a_fixed_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(objects_within_keep_it_too, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_order_is_found_wherever_the_table_stands, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(where_there_is_no_order_names_decide, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_json_said_keeps_its_order, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_order_is_found_anywhere_in_the_source, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(fields_without_an_order_are_sorted_by_name, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(json_keeps_its_order, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("policy_params", tests, NULL, NULL);
 }

@@ -89,7 +89,7 @@ static void conditions_are_ranges(void **state)
     assert_string_equal(holding("t = between('2026-04-30T23:00:00Z', '2026-05-01')", times, 6), "abc");
 }
 
-static void conditions_ask_what_is_there(void **state)
+static void conditions_test_the_arguments(void **state)
 {
     (void)state;
     static const char *const args[] = {"\"m\":\"a\"", "\"m\":\"b\"", "\"m\":0", "\"m\":null", ""};
@@ -148,7 +148,7 @@ static void a_predicate_that_breaks_names_its_rule(void **state)
     golden_check_rows("load", "policy fault: predicates of rules");
 }
 
-static void a_predicate_decides_what_is_demanded(void **state)
+static void a_predicate_decides_what_is_needed(void **state)
 {
     (void)state;
     const struct policy *p =
@@ -162,7 +162,7 @@ static void a_predicate_decides_what_is_demanded(void **state)
     assert_true(policy_rule_hits(p)[0] == 1 && policy_rule_hits(p)[1] == 1);
 }
 
-static void slips_in_conditions_are_told_at_load(void **state)
+static void errors_in_conditions_are_found_at_load(void **state)
 {
     (void)state;
     static const char *const slips[][1] = {
@@ -195,7 +195,7 @@ static void slips_in_conditions_are_told_at_load(void **state)
     golden_check_rows("load", "rules: conditions that are refused");
 }
 
-static void all_demands_are_told_at_once(void **state)
+static void all_problems_are_reported_at_once(void **state)
 {
     (void)state;
     const struct policy *p = rules("when { action = 'by_span' } : needs 'start, end',\n"
@@ -235,7 +235,7 @@ static void a_rule_refuses_in_check(void **state)
     assert_int_equal(policy_rule_hits(p)[0], 1);
 }
 
-static void rules_say_what_they_demand(void **state)
+static void rules_describe_their_needs(void **state)
 {
     (void)state;
     const struct policy *p =
@@ -255,7 +255,7 @@ static void rules_say_what_they_demand(void **state)
     golden_check("feedback", "rules: in words", text_of(buf_view(&described)));
 }
 
-static void hits_count_what_a_rule_did(void **state)
+static void hits_count_the_effects_of_a_rule(void **state)
 {
     (void)state;
     const struct policy *p =
@@ -268,7 +268,7 @@ static void hits_count_what_a_rule_did(void **state)
     assert_true(hits[0] == 1 && hits[1] == 1 && hits[2] == 0);
 }
 
-static void defaults_take_the_schemas_word_for_empty_tables(void **state)
+static void the_schema_decides_the_type_of_empty_default_tables(void **state)
 {
     (void)state;
     const struct policy *p =
@@ -284,18 +284,19 @@ int main(void)
         cmocka_unit_test_setup_teardown(drops_and_defaults_make_new_arguments, set_up, tear_down),
         cmocka_unit_test_setup_teardown(conditions_are_values_and_lists, set_up, tear_down),
         cmocka_unit_test_setup_teardown(conditions_are_ranges, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(conditions_ask_what_is_there, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(conditions_test_the_arguments, set_up, tear_down),
         cmocka_unit_test_setup_teardown(conditions_are_predicates, set_up, tear_down),
         cmocka_unit_test_setup_teardown(predicates_of_valid_arguments_only, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_predicate_that_breaks_names_its_rule, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_predicate_decides_what_is_demanded, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(slips_in_conditions_are_told_at_load, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(all_demands_are_told_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_predicate_decides_what_is_needed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(errors_in_conditions_are_found_at_load, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(all_problems_are_reported_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rules_are_heard_beside_the_schema, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_rule_refuses_in_check, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(rules_say_what_they_demand, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(hits_count_what_a_rule_did, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(defaults_take_the_schemas_word_for_empty_tables, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(rules_describe_their_needs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(hits_count_the_effects_of_a_rule, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_schema_decides_the_type_of_empty_default_tables, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests_name("policy_rules", tests, NULL, NULL);
 }

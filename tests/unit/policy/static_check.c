@@ -61,7 +61,7 @@ static void mistyped_fields_of_call_are_found(void **state)
 }
 
 /* Code that may be right is not an error. */
-static void nothing_right_is_refused(void **state)
+static void correct_code_is_accepted(void **state)
 {
     (void)state;
     static const char *const right[] = {
@@ -99,7 +99,7 @@ static void nothing_right_is_refused(void **state)
     }
 }
 
-static void all_of_a_file_are_told_at_once(void **state)
+static void all_errors_of_a_file_are_reported_at_once(void **state)
 {
     (void)state;
     assert_string_equal(
@@ -121,7 +121,7 @@ static void all_of_a_file_are_told_at_once(void **state)
 }
 
 /* The error has the complete path, even if Lua would truncate it. */
-static void long_paths_are_told(void **state)
+static void long_paths_are_complete(void **state)
 {
     (void)state;
     struct policy_load_errors faults = {.arena = arena};
@@ -176,9 +176,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(mistyped_fields_of_libraries_are_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(forgotten_locals_are_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(mistyped_fields_of_call_are_found, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nothing_right_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(all_of_a_file_are_told_at_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(long_paths_are_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(correct_code_is_accepted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(all_errors_of_a_file_are_reported_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(long_paths_are_complete, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_second_value_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(every_form_of_code_is_read, set_up, tear_down),
     };

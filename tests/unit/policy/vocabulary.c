@@ -23,7 +23,7 @@ static void words_exist(void **state)
     }
 }
 
-static void words_are_told(void **state)
+static void words_are_described(void **state)
 {
     (void)state;
     size_t count;
@@ -36,7 +36,7 @@ static void words_are_told(void **state)
     }
 }
 
-static void fields_are_told(void **state)
+static void fields_are_described(void **state)
 {
     (void)state;
     size_t count;
@@ -196,8 +196,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(words_exist, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(words_are_told, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(fields_are_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(words_are_described, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(fields_are_described, set_up, tear_down),
         cmocka_unit_test_setup_teardown(types_are_defined, set_up, tear_down),
         cmocka_unit_test_setup_teardown(options_of_types, set_up, tear_down),
         cmocka_unit_test_setup_teardown(fields_are_taken, set_up, tear_down),

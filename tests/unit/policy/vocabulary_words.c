@@ -89,7 +89,7 @@ static void lists_and_goals(void **state)
     gives("tostring(set {})", "\"table\"");
 }
 
-static void every_word_is_told(void **state)
+static void every_word_is_described(void **state)
 {
     (void)state;
     size_t count;
@@ -110,7 +110,7 @@ static bool fits(const char *shape, const char *json)
     return id_format_mismatch(str_of(shape), value_of(json)) == NULL;
 }
 
-static void shapes(void **state)
+static void id_formats(void **state)
 {
     (void)state;
     assert_true(fits("uuid", "\"3f2b8c1e-5a74-4d7e-9b1a-0c6d2e8f4a10\"") &&
@@ -198,8 +198,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(times, set_up, tear_down),
         cmocka_unit_test_setup_teardown(urls, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lists_and_goals, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_word_is_told, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(shapes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(every_word_is_described, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(id_formats, set_up, tear_down),
         cmocka_unit_test_setup_teardown(values_at_paths, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_configuration_is_data, set_up, tear_down),
     };

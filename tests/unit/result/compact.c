@@ -309,7 +309,7 @@ static void a_long_name_is_cut_in_the_note(void **state)
     assert_true(c.note.len < 300);
 }
 
-static void a_text_keeps_whole_lines_and_words_of_the_goal(void **state)
+static void a_string_keeps_whole_lines_and_words_of_the_goal(void **state)
 {
     (void)state;
     struct buf out = buf_in(arena);
@@ -679,7 +679,7 @@ int main(void)
         STORY(a_list_that_is_kept_whole_stays_whole),
         STORY(one_huge_field_does_not_displace_the_rest),
         STORY(a_long_name_is_cut_in_the_note),
-        STORY(a_text_keeps_whole_lines_and_words_of_the_goal),
+        STORY(a_string_keeps_whole_lines_and_words_of_the_goal),
         STORY(a_table_keeps_its_head_and_the_row_of_the_call),
         STORY(a_log_keeps_its_end_and_its_errors),
         STORY(a_text_of_records_keeps_every_name),

@@ -55,7 +55,7 @@ static void numbers_beyond_a_double_keep_their_text_when_moved(void **state)
     golden_check_rows("load", "values from Lua: numbers");
 }
 
-static void empty_tables_are_what_stood_there(void **state)
+static void empty_tables_keep_their_json_type(void **state)
 {
     (void)state;
     assert_string_equal(normalised("table.remove(args.l) args.o.x = nil", "{\"l\":[1],\"o\":{\"x\":1}}"),
@@ -73,7 +73,7 @@ static void empty_tables_are_what_stood_there(void **state)
     assert_string_equal(json_of(said.value), "null");
 }
 
-static void what_json_cannot_hold_is_refused(void **state)
+static void values_without_a_json_equivalent_are_refused(void **state)
 {
     (void)state;
     golden_row("{ 1, nil, 3 }", eval("{ 1, nil, 3 }"));
@@ -147,8 +147,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_change_leaves_the_rest_as_it_was, set_up, tear_down),
         cmocka_unit_test_setup_teardown(numbers_beyond_a_double_keep_their_text_when_moved, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(empty_tables_are_what_stood_there, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_json_cannot_hold_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(empty_tables_keep_their_json_type, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(values_without_a_json_equivalent_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(texts_are_utf8, set_up, tear_down),
         cmocka_unit_test_setup_teardown(null_is_a_value, set_up, tear_down),
         cmocka_unit_test_setup_teardown(definitions_keep_their_bytes_when_they_move, set_up, tear_down),

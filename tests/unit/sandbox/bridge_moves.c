@@ -100,7 +100,7 @@ static void new_tables_are_not_taken_for_old_ones(void **state)
         assert_string_equal(json_of(&made->items[i]), "{\"a\":1,\"z\":[1]}");
 }
 
-static void the_patch_tells_what_changed(void **state)
+static void the_patch_has_the_changes(void **state)
 {
     (void)state;
     const struct json *before = value_of("{\"a\":" ODD_A ",\"l\":[1.0,{\"x\":1,\"y\":2}],\"q\":1}");
@@ -192,7 +192,7 @@ static void long_texts_keep_their_bytes(void **state)
                      json_get_text(json_get_text(args, "in"), "long")->text);
 }
 
-static void what_is_never_read_takes_no_memory(void **state)
+static void unread_values_take_no_memory(void **state)
 {
     (void)state;
     options.memory_kb = 2048;
@@ -214,10 +214,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(results_and_values_keep_their_bytes_too, set_up, tear_down),
         cmocka_unit_test_setup_teardown(any_number_of_ids_may_be_copied, set_up, tear_down),
         cmocka_unit_test_setup_teardown(new_tables_are_not_taken_for_old_ones, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_patch_tells_what_changed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_patch_has_the_changes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_long_text_is_there_when_it_is_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_texts_keep_their_bytes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_never_read_takes_no_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(unread_values_take_no_memory, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("policy_bridge_moves", tests, NULL, NULL);
 }

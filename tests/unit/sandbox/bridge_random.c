@@ -175,7 +175,7 @@ static void assert_raw(const struct json *now, const struct json *before)
         assert_string_equal(json_of(now), json_of(before));
 }
 
-static void what_moves_keeps_its_bytes(void **state)
+static void moved_values_keep_their_bytes(void **state)
 {
     (void)state;
     const struct policy *turning =
@@ -260,7 +260,7 @@ static bool is_value_or_sentence(const struct json *value, const char *what)
     return true;
 }
 
-static void nonsense_is_refused_in_words(void **state)
+static void invalid_results_are_refused_with_a_message(void **state)
 {
     (void)state;
     const struct policy *policy = load(nonsense);
@@ -310,7 +310,7 @@ static void try_call(const struct policy *policy, struct str line)
     end_round();
 }
 
-static void recorded_calls_come_back(void **state)
+static void recorded_calls_survive_a_round_trip(void **state)
 {
     (void)state;
     glob_t found;
@@ -339,9 +339,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(untouched_or_copied_it_is_the_same, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_change_changes_one_place, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_moves_keeps_its_bytes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nonsense_is_refused_in_words, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(recorded_calls_come_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(moved_values_keep_their_bytes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(invalid_results_are_refused_with_a_message, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(recorded_calls_survive_a_round_trip, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("policy_bridge_random", tests, NULL, NULL);
 }

@@ -89,7 +89,7 @@ static void blocks_keep_their_bytes(void **state)
 }
 
 /* Nothing was freed. */
-static void all_goes_at_once(void **state)
+static void everything_is_freed_at_once(void **state)
 {
     (void)state;
     heap_init(&heap, CAP);
@@ -120,7 +120,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(blocks_of_each_size_in_turn_share_the_cap, set_up, tear_down),
         cmocka_unit_test_setup_teardown(scattered_blocks_count_with_their_chunks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(blocks_keep_their_bytes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(all_goes_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(everything_is_freed_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(policies_may_change_their_mind, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("policy_heap", tests, NULL, NULL);

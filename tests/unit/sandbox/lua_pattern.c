@@ -257,7 +257,7 @@ static void positions_beyond_an_int_are_no_other_positions(void **state)
     assert_string_equal(eval("('aaa'):find('', 99)"), "{\"v\":4}");
 }
 
-static void what_would_never_end_is_refused(void **state)
+static void endless_matches_are_refused(void **state)
 {
     (void)state;
     assert_has(eval("(('a'):rep(4000)):find(('.-'):rep(4) .. 'b')"), "too many steps");
@@ -275,7 +275,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(agrees_with_the_stock_functions, set_up, tear_down),
         cmocka_unit_test_setup_teardown(known_answers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(positions_beyond_an_int_are_no_other_positions, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_would_never_end_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(endless_matches_are_refused, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("policy_lua_pattern", tests, NULL, NULL);
 }

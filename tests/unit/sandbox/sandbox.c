@@ -132,7 +132,7 @@ static void memory_is_capped(void **state)
          LATE);
 }
 
-static void memory_comes_back(void **state)
+static void memory_is_freed(void **state)
 {
     (void)state;
     options.memory_kb = 8192;
@@ -248,7 +248,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(recursion_ends, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bombs_in_loops_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_is_capped, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(memory_comes_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(memory_is_freed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_of_one_call_is_there_for_the_next, set_up, tear_down),
         cmocka_unit_test_setup_teardown(patterns_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(error_objects_do_no_harm, set_up, tear_down),

@@ -12,7 +12,7 @@ static enum pattern_result match(const char *expression, const char *subject)
     return pattern_match(pattern, str_of(subject));
 }
 
-static void means_what_ecma_262_means(void **state)
+static void matches_as_ecma_262(void **state)
 {
     (void)state;
     static const struct {
@@ -88,7 +88,7 @@ static void work_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(means_what_ecma_262_means),
+        TEST(matches_as_ecma_262),
         TEST(syntax_of_other_dialects_is_refused),
         TEST(work_is_bounded),
     };

@@ -182,7 +182,7 @@ static void refuses_a_path_that_is_too_long(void **state)
 }
 
 /* Without free descriptors a waiting client gets an error, so that the loop does not spin. */
-static void tells_who_comes_when_files_have_run_out(void **state)
+static void sends_an_error_without_free_descriptors(void **state)
 {
     struct place *place = *state;
     struct why why;
@@ -252,7 +252,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(leaves_a_file_that_is_no_socket_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(removes_only_its_own_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses_a_path_that_is_too_long, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(tells_who_comes_when_files_have_run_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(sends_an_error_without_free_descriptors, set_up, tear_down),
         cmocka_unit_test(raises_the_soft_limit_of_files),
         cmocka_unit_test(shares_the_few_files_there_are),
     };

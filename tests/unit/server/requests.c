@@ -282,7 +282,7 @@ static void progress_only_increases(void **state)
 }
 
 /* A tool may send progress as long as it runs; the daemon does not accumulate it. */
-static void progress_that_nobody_reads_takes_no_memory(void **state)
+static void unread_progress_takes_no_memory(void **state)
 {
     struct fixture *fixture = *state;
     char long_text[10000];
@@ -332,7 +332,7 @@ static void all_together_hold_so_much(void **state)
     fixture->server.pending_bytes = 0;
 }
 
-static void a_client_that_has_said_all_is_still_answered(void **state)
+static void a_client_that_closed_its_sending_side_is_answered(void **state)
 {
     struct fixture *fixture = *state;
     char byte;
@@ -346,7 +346,7 @@ static void a_client_that_has_said_all_is_still_answered(void **state)
     assert_int_equal(fixture->server.client_count, 0);
 }
 
-static void a_client_that_is_gone_leaves_nothing_running(void **state)
+static void the_calls_of_a_disconnected_client_are_cancelled(void **state)
 {
     struct fixture *fixture = *state;
     call(fixture, 1);
@@ -424,12 +424,12 @@ int main(void)
         TEST(answers_come_in_the_order_of_finishing),
         TEST(a_cancelled_one_is_never_answered),
         TEST(progress_only_increases),
-        TEST(progress_that_nobody_reads_takes_no_memory),
+        TEST(unread_progress_takes_no_memory),
         TEST(a_connection_has_so_many_in_flight),
         TEST(all_together_have_so_many_in_flight),
         TEST(all_together_hold_so_much),
-        TEST(a_client_that_has_said_all_is_still_answered),
-        TEST(a_client_that_is_gone_leaves_nothing_running),
+        TEST(a_client_that_closed_its_sending_side_is_answered),
+        TEST(the_calls_of_a_disconnected_client_are_cancelled),
         TEST(a_daemon_that_stops_answers_first),
         TEST(a_subscription_is_cancelled_silently),
         TEST(responses_are_passed_over),

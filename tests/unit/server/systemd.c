@@ -35,7 +35,7 @@ static void hears(int fd, const char *beginning)
     assert_memory_equal(text, beginning, strlen(beginning));
 }
 
-static void states_are_told(void **state)
+static void states_are_sent(void **state)
 {
     char name[64];
     int fd = manager(name);
@@ -113,7 +113,7 @@ static void a_socket_is_taken_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(states_are_told),
+        cmocka_unit_test(states_are_sent),
         cmocka_unit_test(the_watchdog_is_for_this_process),
         cmocka_unit_test(a_socket_is_taken_over),
     };

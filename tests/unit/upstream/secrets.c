@@ -101,7 +101,7 @@ static void expands_files(void **state)
     remove_file("token");
 }
 
-static void names_what_is_missing(void **state)
+static void names_the_missing_variable(void **state)
 {
     (void)state;
     refuses("x${MISSING}", ERR_NOT_FOUND);
@@ -213,7 +213,7 @@ int main(void)
         cmocka_unit_test(expands_variables),
         cmocka_unit_test(leaves_other_text_alone),
         cmocka_unit_test(expands_files),
-        cmocka_unit_test(names_what_is_missing),
+        cmocka_unit_test(names_the_missing_variable),
         cmocka_unit_test(rejects_other_forms),
         cmocka_unit_test(bounds_files),
         cmocka_unit_test(does_not_block_on_a_pipe),
