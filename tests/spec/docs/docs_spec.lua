@@ -105,7 +105,7 @@ describe("the demo", function()
     local shown = process.read("README.md"):match "Some of what it prints:\n\n```\n(.-)\n```"
     for line in shown:gmatch "[^\n]+" do
       local printed = line:match "^ *…$" or ("\n" .. out):find("\n" .. line .. "\n", 1, true)
-      assert.truthy(printed, "README.md shows what the demo does not print (paste it anew): " .. line)
+      assert.truthy(printed, "README.md shows what the demo does not print (paste it again): " .. line)
     end
     assert.is_nil(out:find("\27", 1, true)) -- colour is for terminals
   end)
