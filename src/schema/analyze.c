@@ -15,11 +15,6 @@ enum state { UNSEEN, OPEN, DONE };
 
 static enum err visit(struct compiler *c, const struct node *node);
 
-static enum err visit_if_any(struct compiler *c, const struct node *node)
-{
-    return node ? visit(c, node) : OK;
-}
-
 /* The nodes an op applies to the same value. A dynamic reference may lead elsewhere: the passes bound it. */
 static enum err visit_in_place(struct compiler *c, const struct op *op)
 {
@@ -34,11 +29,12 @@ static enum err visit_in_place(struct compiler *c, const struct op *op)
         for (uint32_t i = 0; i < op->nodes.count && !err; i++)
             err = visit(c, op->nodes.at[i]);
         return err;
-    case OP_IF:
-        err = visit(c, op->branch.condition);
-        if (!err)
-            err = visit_if_any(c, op->branch.then);
-        return err ? err : visit_if_any(c, op->branch.otherwise);
+    case OP_IF: {
+        const struct node *parts[] = {op->branch.condition, op->branch.then, op->branch.otherwise};
+        for (int i = 0; i < 3 && !err; i++)
+            err = parts[i] ? visit(c, parts[i]) : OK;
+        return err;
+    }
     case OP_DEPENDENT_SCHEMAS:
         for (uint32_t i = 0; i < op->dependents.count && !err; i++)
             err = visit(c, op->dependents.at[i].node);

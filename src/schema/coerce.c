@@ -6,7 +6,7 @@
  */
 #include "schema/coerce.h"
 
-#include "schema/in_place_applicators.h"
+#include "schema/node.h"
 
 #include "base/arena.h"
 #include "json/build.h"
@@ -94,7 +94,7 @@ static const struct json *read_choice(struct coercer *c, const struct node *node
     const struct json *found = NULL;
     struct in_place_nodes all;
     bool ambiguous = false;
-    in_place_collect(&all, node);
+    in_place_collect(&all, node, NULL, NULL);
     for (uint32_t i = 0; i < all.count; i++)
         for (uint16_t k = 0; k < all.nodes[i]->op_count && all.nodes[i]->ops[k].code == OP_CHOICES; k++) {
             const struct choices *choices = &all.nodes[i]->ops[k].choices;
@@ -182,7 +182,7 @@ static const struct json *coerce_object(struct coercer *c, const struct node *no
     struct in_place_nodes *all = ARENA_NEW(c->arena, struct in_place_nodes);
     struct json_member *members = NULL;
     uint32_t count = 0;
-    in_place_collect_for(all, node, v, &c->pass);
+    in_place_collect(all, node, v, &c->pass);
     for (uint32_t i = 0; i < v->len; i++) {
         const struct json_member *member = &v->members[i];
         const struct json *value = &member->value;
@@ -207,7 +207,7 @@ static const struct json *coerce_array(struct coercer *c, const struct node *nod
 {
     struct in_place_nodes *all = ARENA_NEW(c->arena, struct in_place_nodes);
     struct json *items = NULL;
-    in_place_collect_for(all, node, v, &c->pass);
+    in_place_collect(all, node, v, &c->pass);
     for (uint32_t i = 0; i < v->len; i++) {
         const struct json *item = &v->items[i];
         for (uint32_t k = 0; k < all->count; k++) {

@@ -37,19 +37,6 @@ const struct node *resource_dynamic_anchor(const struct resource *resource, stru
     return NULL;
 }
 
-static enum err compile_all(struct compiler *c, struct schema *schema)
-{
-    struct resource *resource;
-    enum err err = subschema_index_document(c, schema->source, STR_LIT(""), &resource);
-    if (err)
-        return err;
-    schema->root = subschema_node(c, resource->root);
-    err = compile_queue(c);
-    if (!err)
-        err = compile_dynamic_anchors(c);
-    return err ? err : analyze_nodes(c);
-}
-
 enum err schema_compile(struct arena *arena, const struct json *source, const struct schema_options *options,
                         struct schema **out, struct problems *warnings, struct why *why)
 {
@@ -63,7 +50,16 @@ enum err schema_compile(struct arena *arena, const struct json *source, const st
     c.subschemas = map_new(scratch);
     c.resources = map_new(scratch);
     schema->source = source;
-    enum err err = compile_all(&c, schema);
+    struct resource *resource;
+    enum err err = subschema_index_document(&c, source, STR_LIT(""), &resource);
+    if (!err) {
+        schema->root = subschema_node(&c, resource->root);
+        err = compile_queue(&c);
+    }
+    if (!err)
+        err = compile_dynamic_anchors(&c);
+    if (!err)
+        err = analyze_nodes(&c);
     arena_free(scratch);
     schema->dynamic = c.dynamic;
     *out = err ? NULL : schema;

@@ -4,7 +4,6 @@
  */
 #include "schema/explain.h"
 
-#include "schema/in_place_applicators.h"
 #include "schema/evaluated_set.h"
 #include "base/suggest.h"
 
@@ -28,16 +27,6 @@ static void add_unused(struct names *names, const struct props *props, const str
             names->at[names->count++] = props->list[i].key;
 }
 
-static struct str closest_unused(struct explain_ctx *e, const struct props *props, const struct json *v,
-                                 struct str key)
-{
-    if (problems_full(e->problems))
-        return STR_NONE;
-    struct names names = {arena_alloc(e->arena, props->declared * sizeof(struct str)), 0};
-    add_unused(&names, props, v);
-    return suggest_closest(key, names.at, names.count);
-}
-
 static bool is_never(const struct node *node)
 {
     return node->source->type == JSON_BOOL && !node->source->truth;
@@ -57,10 +46,14 @@ static void explain_member(struct explain_ctx *e, const struct props *props, con
         }
     if (described || !props->rest)
         return;
-    if (is_never(props->rest))
-        message_unknown_field(e, closest_unused(e, props, v, m->key), false, location);
-    else
+    if (!is_never(props->rest)) {
         explain_node(e, props->rest, &m->value, location);
+        return;
+    }
+    struct names names = {arena_alloc(e->arena, props->declared * sizeof(struct str)), 0};
+    if (!problems_full(e->problems))
+        add_unused(&names, props, v);
+    message_unknown_field(e, suggest_closest(m->key, names.at, names.count), false, location);
 }
 
 static struct location step_to(const struct location *location, const struct json_member *m)
@@ -175,7 +168,7 @@ static void explain_leftover(struct explain_ctx *e, const struct node *node, con
     }
     struct in_place_nodes all = {.count = 0};
     struct names names = {ARENA_ARRAY(e->arena, struct str, NAMES_COMPARED), 0};
-    in_place_collect(&all, node);
+    in_place_collect(&all, node, NULL, NULL);
     for (uint32_t i = 0; i < all.count; i++)
         if (all.props[i])
             add_unused(&names, all.props[i], v);

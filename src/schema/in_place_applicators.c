@@ -1,5 +1,5 @@
 /* A walk over in-place ops. Their graph has no cycles but through dynamic references, which are left out. */
-#include "schema/in_place_applicators.h"
+#include "schema/node.h"
 
 struct collector {
     struct in_place_nodes *all;
@@ -14,20 +14,10 @@ static bool may_apply(const struct collector *c, const struct node *branch)
     return !c->v || ((branch->types & type_bit_of(c->v)) && !discriminators_exclude(branch, c->v));
 }
 
-static void collect_if(struct collector *c, const struct op *op)
-{
-    bool holds = c->v && node_accepts(c->pass, op->branch.condition, c->v, NULL);
-    if (!c->v || holds)
-        collect(c, op->branch.condition);
-    if (op->branch.then && (!c->v || holds))
-        collect(c, op->branch.then);
-    if (op->branch.otherwise && (!c->v || !holds))
-        collect(c, op->branch.otherwise);
-}
-
 static void collect_op(struct collector *c, const struct op *op, uint32_t at)
 {
     uint32_t possible = 0;
+    bool holds;
     switch ((enum op_code)op->code) {
     case OP_PROPERTIES:
         c->all->props[at] = op->props;
@@ -51,7 +41,13 @@ static void collect_op(struct collector *c, const struct op *op, uint32_t at)
                 collect(c, op->nodes.at[i]);
         break;
     case OP_IF:
-        collect_if(c, op);
+        holds = c->v && node_accepts(c->pass, op->branch.condition, c->v, NULL);
+        if (!c->v || holds)
+            collect(c, op->branch.condition);
+        if (op->branch.then && (!c->v || holds))
+            collect(c, op->branch.then);
+        if (op->branch.otherwise && !holds)
+            collect(c, op->branch.otherwise);
         break;
     case OP_DEPENDENT_SCHEMAS:
         for (uint32_t i = 0; i < op->dependents.count; i++)
@@ -76,15 +72,10 @@ static void collect(struct collector *c, const struct node *node)
         collect_op(c, &node->ops[i], at);
 }
 
-void in_place_collect_for(struct in_place_nodes *all, const struct node *node, const struct json *v,
-                          struct pass *pass)
+void in_place_collect(struct in_place_nodes *all, const struct node *node, const struct json *v,
+                      struct pass *pass)
 {
     struct collector c = {all, v, pass};
     all->count = 0;
     collect(&c, node);
-}
-
-void in_place_collect(struct in_place_nodes *all, const struct node *node)
-{
-    in_place_collect_for(all, node, NULL, NULL);
 }

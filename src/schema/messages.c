@@ -278,17 +278,6 @@ static void put_choice(struct buf *out, struct arena *arena, const struct json *
     buf_str(out, bare ? s : container ? json_text(arena, v) : message_quote(arena, v));
 }
 
-static void put_choices(struct buf *out, struct arena *arena, const struct choice_list *all)
-{
-    size_t shown = all->count > PROBLEM_CHOICES_MAX ? PROBLEM_CHOICES_MAX : all->count;
-    for (size_t i = 0; i < shown; i++) {
-        buf_text(out, i > 0 ? ", " : "");
-        put_choice(out, arena, all->at[i]);
-    }
-    if (shown < all->count)
-        buf_printf(out, ", " ELLIPSIS " (%zu more)", all->count - shown);
-}
-
 /* The string closest to v, or to v as a string: "True" for true. */
 static struct str closest_choice(struct arena *arena, const struct choice_list *all, const struct json *v)
 {
@@ -324,8 +313,12 @@ void message_choices(struct explain_ctx *e, const struct choices *const *lists, 
     buf_text(&out, constant ? "must be " : "expected one of ");
     if (constant)
         buf_str(&out, json_text(e->arena, all.at[0]));
-    else
-        put_choices(&out, e->arena, &all);
+    for (size_t i = 0; !constant && i < all.count && i < PROBLEM_CHOICES_MAX; i++) {
+        buf_text(&out, i > 0 ? ", " : "");
+        put_choice(&out, e->arena, all.at[i]);
+    }
+    if (all.count > PROBLEM_CHOICES_MAX)
+        buf_printf(&out, ", " ELLIPSIS " (%zu more)", all.count - PROBLEM_CHOICES_MAX);
     if (other_types) {
         buf_text(&out, " or ");
         message_put_types(&out, other_types);
@@ -359,17 +352,6 @@ static struct problem limit_problem(struct explain_ctx *e, const char *code, con
         .message = ARENA_JOIN(e->arena, str_of(sentence), STR_LIT(" "), shown, STR_LIT(", got "), got),
         .expected = limit,
         .got = got_json(e->arena, v)};
-}
-
-static struct problem format_problem(struct explain_ctx *e, const struct op *op, const struct json *v)
-{
-    struct str got = message_quote(e->arena, v);
-    return (struct problem){.code = "format",
-                            .message = ARENA_JOIN(e->arena, STR_LIT("expected "), str_of(op->format->title),
-                                                  STR_LIT(" (e.g. '"), str_of(op->format->example),
-                                                  STR_LIT("'), got "), got),
-                            .expected = json_text(e->arena, op->value),
-                            .got = got};
 }
 
 static const struct {
@@ -414,53 +396,57 @@ static struct problem contains_problem(struct explain_ctx *e, const struct op *o
                                                     kind.len ? ")" : "", found)};
 }
 
-static struct problem unique_problem(struct explain_ctx *e, const struct json *v)
-{
-    size_t first = 0, second = 0;
-    unique_items_find_pair(v, &first, &second);
-    return (struct problem){
-        .code = "uniqueItems",
-        .message =
-            arena_printf(e->arena, "items must differ from each other, but [%zu] and [%zu] are both " STR_FMT,
-                         first, second, STR_ARG(message_quote(e->arena, &v->items[second])))};
-}
-
-static struct problem op_problem(struct explain_ctx *e, const struct op *op, const struct json *v)
+void message_op(struct explain_ctx *e, const struct op *op, const struct json *v,
+                const struct location *location)
 {
     bool exclusive = (op->code == OP_MINIMUM || op->code == OP_MAXIMUM) && op->bound.exclusive;
+    const struct choices *choices = &op->choices;
+    struct str got = message_quote(e->arena, v);
+    size_t first = 0, second = 0;
     struct problem problem;
     switch ((enum op_code)op->code) {
+    case OP_CHOICES:
+        message_choices(e, &choices, 1, TYPES_ANY & ~op->applies, v, location);
+        return;
     case OP_MINIMUM:
-        return exclusive ? limit_problem(e, "exclusiveMinimum", "must be more than", op, v)
-                         : limit_problem(e, "minimum", "must be at least", op, v);
+        problem = exclusive ? limit_problem(e, "exclusiveMinimum", "must be more than", op, v)
+                            : limit_problem(e, "minimum", "must be at least", op, v);
+        break;
     case OP_MAXIMUM:
-        return exclusive ? limit_problem(e, "exclusiveMaximum", "must be less than", op, v)
-                         : limit_problem(e, "maximum", "must be at most", op, v);
+        problem = exclusive ? limit_problem(e, "exclusiveMaximum", "must be less than", op, v)
+                            : limit_problem(e, "maximum", "must be at most", op, v);
+        break;
     case OP_MULTIPLE:
-        return limit_problem(e, "multipleOf", "must be a multiple of", op, v);
+        problem = limit_problem(e, "multipleOf", "must be a multiple of", op, v);
+        break;
     case OP_PATTERN: /* hard to read, so the schema's description goes with it */
         problem = limit_problem(e, "pattern", "must match the pattern", op, v);
         if (e->node && e->node->description.len)
             problem.message = ARENA_JOIN(e->arena, problem.message, STR_LIT(" (the schema says: "),
                                          e->node->description, STR_LIT(")"));
-        return problem;
+        break;
     case OP_FORMAT:
-        return format_problem(e, op, v);
+        problem = (struct problem){
+            .code = "format",
+            .message = ARENA_JOIN(e->arena, STR_LIT("expected "), str_of(op->format->title),
+                                  STR_LIT(" (e.g. '"), str_of(op->format->example), STR_LIT("'), got "), got),
+            .expected = json_text(e->arena, op->value),
+            .got = got};
+        break;
     case OP_COUNT:
-        return count_problem(e, op, v);
+        problem = count_problem(e, op, v);
+        break;
     case OP_CONTAINS:
-        return contains_problem(e, op, v);
+        problem = contains_problem(e, op, v);
+        break;
     default: /* OP_UNIQUE */
-        return unique_problem(e, v);
+        unique_items_find_pair(v, &first, &second);
+        got = message_quote(e->arena, &v->items[second]);
+        problem = (struct problem){
+            .code = "uniqueItems",
+            .message = arena_printf(
+                e->arena, "items must differ from each other, but [%zu] and [%zu] are both " STR_FMT, first,
+                second, STR_ARG(got))};
     }
-}
-
-void message_op(struct explain_ctx *e, const struct op *op, const struct json *v,
-                const struct location *location)
-{
-    const struct choices *choices = &op->choices;
-    if (op->code == OP_CHOICES)
-        message_choices(e, &choices, 1, TYPES_ANY & ~op->applies, v, location);
-    else
-        message_add(e, location, op_problem(e, op, v));
+    message_add(e, location, problem);
 }

@@ -266,7 +266,28 @@ static inline struct json member_name(const struct json_member *m)
 /* The first pair of equal items, as indexes (both may be NULL); false if all differ. */
 bool unique_items_find_pair(const struct json *array, size_t *first, size_t *second);
 
+/* Whether v is an integer multiple of `divisor`, a number above 0: 19.99 of 0.01. Exact up to 36 significant
+ * digits of the divisor; beyond that, by the nearest doubles. */
+bool multiple_of_holds(const struct json *v, const struct json *divisor);
+
 /* The node of the resource's own dynamic anchor of that name, or NULL. */
 const struct node *resource_dynamic_anchor(const struct resource *resource, struct str name);
+
+/* ---- in_place_applicators.c ---- */
+
+#define IN_PLACE_NODES_MAX 64u /* schemas of tools need a handful */
+
+/* A node, its references and its branches: all apply to one value. */
+struct in_place_nodes {
+    const struct node *nodes[IN_PLACE_NODES_MAX];
+    const struct props *props[IN_PLACE_NODES_MAX]; /* NULL: none */
+    const struct op *items[IN_PLACE_NODES_MAX];    /* NULL: none */
+    uint32_t count;
+};
+
+/* Those that apply to v: of the branches, the one that discriminators and type leave, if only one is left. v
+ * NULL: all, whether their conditions hold or not. */
+void in_place_collect(struct in_place_nodes *all, const struct node *node, const struct json *v,
+                      struct pass *pass);
 
 #endif

@@ -26,9 +26,13 @@ void schema_registry_add(struct schema_registry *registry, struct str uri, const
     map_add(registry->documents, uri_split(uri, &fragment), (void *)document);
 }
 
-/* The line whose $id is the URI; draft-07's ends in an empty fragment. */
-static const struct json *find_metaschema(struct arena *arena, struct str uri)
+const struct json *schema_registry_find(struct arena *arena, const struct schema_registry *registry,
+                                        struct str uri)
 {
+    const struct json *known = registry ? map_get(registry->documents, uri) : NULL;
+    if (known)
+        return known;
+    /* The metaschema on the line whose $id is the URI; draft-07's ends in an empty fragment. */
     struct json *document = ARENA_NEW(arena, struct json);
     struct json_error error;
     struct str rest = embedded_text("src/schema/metaschemas.jsonl");
@@ -43,11 +47,4 @@ static const struct json *find_metaschema(struct arena *arena, struct str uri)
             return json_parse(arena, line, NULL, document, &error) == OK ? document : NULL;
     }
     return NULL;
-}
-
-const struct json *schema_registry_find(struct arena *arena, const struct schema_registry *registry,
-                                        struct str uri)
-{
-    const struct json *document = registry ? map_get(registry->documents, uri) : NULL;
-    return document ? document : find_metaschema(arena, uri);
 }

@@ -32,18 +32,6 @@ struct position {
 
 static struct json sample_value(struct sampler *m, const struct json *schema, struct position position);
 
-/* ---- $ref ------------------------------------------------------------------- */
-
-/* "#/$defs/order" within this document; NULL for any other reference. */
-static const struct json *referred(struct sampler *m, struct str ref)
-{
-    const struct json *at = str_starts(ref, "#") ? m->root : NULL;
-    ref = str_from(ref, 1);
-    while (ref.len && at)
-        at = json_pointer_step(m->arena, at, &ref);
-    return at;
-}
-
 /* ---- one schema from several -------------------------------------------------- */
 
 /* The keywords of both. Objects such as `properties` are merged, `required` is joined; otherwise b wins. */
@@ -75,7 +63,11 @@ static struct json flattened(struct sampler *m, struct json schema, unsigned dep
     if (depth > SAMPLE_DEPTH_MAX || schema.type != JSON_OBJECT || ++m->nodes > SAMPLE_MAX_NODES)
         return schema;
     if (json_is(ref, JSON_STRING)) {
-        const struct json *target = referred(m, json_str(ref));
+        struct str pointer = json_str(ref); /* "#/$defs/order": within this document alone */
+        const struct json *target = str_starts(pointer, "#") ? m->root : NULL;
+        pointer = str_from(pointer, 1);
+        while (pointer.len && target)
+            target = json_pointer_step(m->arena, target, &pointer);
         struct json rest = json_without(m->arena, &schema, STR_LIT("$ref"));
         return json_is(target, JSON_OBJECT) ? flattened(m, merged(m, target, &rest), depth + 1) : rest;
     }
@@ -267,20 +259,6 @@ static const struct json *proposed(const struct sampler *m, const struct json *s
     return usual && usual->type != JSON_NULL ? usual : NULL;
 }
 
-static struct json sample_typed(struct sampler *m, const struct json *schema, struct position position)
-{
-    struct str type = sample_type(schema);
-    if (str_is(type, "object"))
-        return sample_object(m, schema, position);
-    if (str_is(type, "array"))
-        return sample_array(m, schema, position);
-    if (str_is(type, "integer") || str_is(type, "number"))
-        return sample_number(m, schema, str_is(type, "integer"), position.nth);
-    if (str_is(type, "boolean"))
-        return json_bool(position.nth % 2 == 0);
-    return str_is(type, "null") ? json_null() : sample_text(m, schema, position);
-}
-
 static struct json sample_value(struct sampler *m, const struct json *schema, struct position position)
 {
     static const struct json anything = {.type = JSON_OBJECT};
@@ -290,7 +268,18 @@ static struct json sample_value(struct sampler *m, const struct json *schema, st
         return json_null();
     struct json whole = flattened(m, *schema, 0);
     const struct json *given = proposed(m, &whole, position.nth);
-    return given ? *given : sample_typed(m, &whole, position);
+    if (given)
+        return *given;
+    struct str type = sample_type(&whole);
+    if (str_is(type, "object"))
+        return sample_object(m, &whole, position);
+    if (str_is(type, "array"))
+        return sample_array(m, &whole, position);
+    if (str_is(type, "integer") || str_is(type, "number"))
+        return sample_number(m, &whole, str_is(type, "integer"), position.nth);
+    if (str_is(type, "boolean"))
+        return json_bool(position.nth % 2 == 0);
+    return str_is(type, "null") ? json_null() : sample_text(m, &whole, position);
 }
 
 bool schema_sample(struct arena *arena, const struct schema *schema, enum sample_extent extent,

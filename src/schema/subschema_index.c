@@ -78,13 +78,6 @@ static void add_anchor(struct compiler *c, struct subschema *subschema, struct s
     map_add(r->anchors, name, subschema);
 }
 
-static void add_dynamic_anchor(struct compiler *c, struct subschema *subschema, struct str name)
-{
-    struct dynamic_anchor *a = ARENA_NEW(c->arena, struct dynamic_anchor);
-    *a = (struct dynamic_anchor){.name = name, .subschema = subschema, .next = subschema->resource->dynamic};
-    subschema->resource->dynamic = a;
-}
-
 /* $schema counts only at the root of a resource. */
 static enum err own_dialect(struct compiler *c, const struct subschema *subschema, struct dialect *dialect)
 {
@@ -127,13 +120,18 @@ static enum err index_identity(struct compiler *c, struct subschema *subschema)
     if (anchor.len && draft != DRAFT_7)
         add_anchor(c, subschema, anchor);
     struct str dynamic = json_str(json_get_text(source, "$dynamicAnchor"));
-    if (dynamic.len && draft == DRAFT_2020) {
+    bool is_dynamic = dynamic.len && draft == DRAFT_2020;
+    bool is_recursive = json_is_true(json_get_text(source, "$recursiveAnchor")) && draft == DRAFT_2019 &&
+                        subschema->resource->root == subschema;
+    if (is_dynamic)
         add_anchor(c, subschema, dynamic);
-        add_dynamic_anchor(c, subschema, dynamic);
+    if (is_dynamic || is_recursive) {
+        struct dynamic_anchor *a = ARENA_NEW(c->arena, struct dynamic_anchor);
+        *a = (struct dynamic_anchor){.name = is_dynamic ? dynamic : STR_LIT(""),
+                                     .subschema = subschema,
+                                     .next = subschema->resource->dynamic};
+        subschema->resource->dynamic = a;
     }
-    if (json_is_true(json_get_text(source, "$recursiveAnchor")) && draft == DRAFT_2019 &&
-        subschema->resource->root == subschema)
-        add_dynamic_anchor(c, subschema, STR_LIT(""));
     return err;
 }
 

@@ -1,7 +1,6 @@
 /* Members that an open schema accepts without declaring them. */
 #include "json/build.h"
 #include "schema/explain.h"
-#include "schema/in_place_applicators.h"
 #include "base/suggest.h"
 
 #define NAMES_COMPARED 256u
@@ -29,7 +28,7 @@ static bool collect_declarations(const struct schema *schema, const struct json 
                                  struct in_place_nodes *all)
 {
     bool found = false;
-    in_place_collect(all, schema->root);
+    in_place_collect(all, schema->root, NULL, NULL);
     for (uint32_t i = 0; i < all->count && !found; i++)
         found = all->props[i] && (all->props[i]->has_properties || all->props[i]->pattern_count);
     return found && instance->type == JSON_OBJECT;

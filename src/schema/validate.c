@@ -7,7 +7,6 @@
 #include "schema/node.h"
 
 #include "base/hash.h"
-#include "schema/multiple_of.h"
 
 #define HARD_MATCH_STEPS 2000u /* what a match beyond pattern_match_quick takes off SCHEMA_MAX_STEPS */
 #define TOO_MANY_STEPS   "it took more than 200000 evaluation steps"
