@@ -156,18 +156,6 @@ static void turn(struct bridge *bridge)
         write_daemon(bridge);
 }
 
-static int run_bridge(int socket, struct str session)
-{
-    struct bridge bridge = {.socket = socket, .session = session, .status = -1};
-    while (!is_over(&bridge))
-        turn(&bridge);
-    if (bridge.error)
-        term_error("connect", "%s", bridge.error);
-    buf_clear(&bridge.line);
-    buf_clear(&bridge.out);
-    return bridge.status;
-}
-
 /* As a JSON string. "auto" is a new session. */
 static struct str session_text(struct arena *arena, const char *session)
 {
@@ -196,7 +184,14 @@ static int run(const struct command *command, int argc, char **argv)
     struct why why;
     int socket = daemon_client_socket(argc ? argv[0] : config_default_socket(arena), &why);
     if (socket >= 0) {
-        status = run_bridge(socket, session_text(arena, session));
+        struct bridge bridge = {.socket = socket, .session = session_text(arena, session), .status = -1};
+        while (!is_over(&bridge))
+            turn(&bridge);
+        if (bridge.error)
+            term_error("connect", "%s", bridge.error);
+        buf_clear(&bridge.line);
+        buf_clear(&bridge.out);
+        status = bridge.status;
         close(socket);
     } else {
         term_error(command->name, "%s", why.text);

@@ -16,15 +16,6 @@ struct lint_options {
 
 /* ---- printing ------------------------------------------------------------------- */
 
-static void print_list(void)
-{
-    size_t count;
-    const struct lint_code *codes = lint_codes(&count);
-    for (size_t i = 0; i < count; i++)
-        printf("%s%-17s%s %-8s %s\n", term_colour(TERM_BOLD), codes[i].code, term_colour(TERM_PLAIN),
-               lint_level_name(codes[i].level), codes[i].finds);
-}
-
 static void print_line(const struct lint_finding *f)
 {
     static const enum term_colour colours[] = {
@@ -52,23 +43,6 @@ static void print_json(const struct lint_finding *f)
     buf_clear(&line);
 }
 
-/* Notes are printed and counted only with --strict. */
-static bool print_findings(const struct lint_options *options, struct lint *lint)
-{
-    size_t count, counted = 0;
-    const struct lint_finding *list = lint_findings(lint, &count);
-    for (size_t i = 0; i < count; i++) {
-        if (list[i].level == LINT_NOTE && !options->strict)
-            continue;
-        counted++;
-        if (options->json)
-            print_json(&list[i]);
-        else
-            print_line(&list[i]);
-    }
-    return counted > 0;
-}
-
 /* ---- the command ---------------------------------------------------------------------- */
 
 static bool look(struct lint *lint, const struct lint_options *options, const char *place)
@@ -85,9 +59,20 @@ static int lint_all(const struct lint_options *options, int argc, char **argv)
     bool looked = argc > 0 || look(lint, options, NULL);
     for (int i = 0; i < argc; i++)
         looked = look(lint, options, argv[i]) && looked;
-    bool found = print_findings(options, lint);
+    size_t count, counted = 0;
+    const struct lint_finding *list = lint_findings(lint, &count);
+    for (size_t i = 0; i < count; i++) {
+        /* Notes are printed and counted only with --strict. */
+        if (list[i].level == LINT_NOTE && !options->strict)
+            continue;
+        counted++;
+        if (options->json)
+            print_json(&list[i]);
+        else
+            print_line(&list[i]);
+    }
     lint_free(lint);
-    return !looked ? CLI_ERROR : found ? CLI_NO : CLI_OK;
+    return !looked ? CLI_ERROR : counted ? CLI_NO : CLI_OK;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -106,7 +91,11 @@ static int run(const struct command *command, int argc, char **argv)
         return status;
     log_open(LOG_WARN, LOG_FORMAT_TEXT, NULL, NULL);
     if (options.list) {
-        print_list();
+        size_t count;
+        const struct lint_code *codes = lint_codes(&count);
+        for (size_t i = 0; i < count; i++)
+            printf("%s%-17s%s %-8s %s\n", term_colour(TERM_BOLD), codes[i].code, term_colour(TERM_PLAIN),
+                   lint_level_name(codes[i].level), codes[i].finds);
         return CLI_OK;
     }
     return lint_all(&options, argc, argv);

@@ -35,26 +35,6 @@ static int64_t number_of(const struct json *value)
     return json_int(value, &n) ? n : -1;
 }
 
-/* The last error, its age unless it is the present state, and the next try. */
-static void print_error(const struct json *upstream)
-{
-    struct buf text = {0};
-    struct str error = json_str(json_get_text(upstream, "last_error"));
-    int64_t ago_s = number_of(json_get_text(upstream, "last_error_s_ago"));
-    int64_t next_ms = number_of(json_get_text(upstream, "next_try_ms"));
-    int64_t paused_s = number_of(json_get_text(upstream, "breaker_after_s"));
-    if (ago_s >= 0)
-        buf_printf(&text, "%lld s ago: ", (long long)ago_s);
-    buf_str(&text, error);
-    if (next_ms >= 0)
-        buf_printf(&text, "; next try in %lld s, or with toolgate reload", (long long)(next_ms + 999) / 1000);
-    if (paused_s > 0)
-        buf_printf(&text, "; not called for %lld s more", (long long)paused_s);
-    if (error.len)
-        term_print_indented(buf_view(&text), 4);
-    buf_clear(&text);
-}
-
 /* One line each, and its last error below. */
 static void print_upstreams(const struct json *list)
 {
@@ -63,11 +43,28 @@ static void print_upstreams(const struct json *list)
         printf(" %*s", columns[i].width, columns[i].title);
     putchar('\n');
     for (uint32_t i = 0; i < list->len; i++) {
+        const struct json *upstream = &list->items[i];
         putchar(' ');
         for (size_t k = 0; k < COLUMNS; k++)
-            put_cell(&columns[k], json_get_text(&list->items[i], columns[k].key));
+            put_cell(&columns[k], json_get_text(upstream, columns[k].key));
         putchar('\n');
-        print_error(&list->items[i]);
+        /* The last error, its age unless it is the present state, and the next try. */
+        struct buf text = {0};
+        struct str error = json_str(json_get_text(upstream, "last_error"));
+        int64_t ago_s = number_of(json_get_text(upstream, "last_error_s_ago"));
+        int64_t next_ms = number_of(json_get_text(upstream, "next_try_ms"));
+        int64_t paused_s = number_of(json_get_text(upstream, "breaker_after_s"));
+        if (ago_s >= 0)
+            buf_printf(&text, "%lld s ago: ", (long long)ago_s);
+        buf_str(&text, error);
+        if (next_ms >= 0)
+            buf_printf(&text, "; next try in %lld s, or with toolgate reload",
+                       (long long)(next_ms + 999) / 1000);
+        if (paused_s > 0)
+            buf_printf(&text, "; not called for %lld s more", (long long)paused_s);
+        if (error.len)
+            term_print_indented(buf_view(&text), 4);
+        buf_clear(&text);
     }
 }
 

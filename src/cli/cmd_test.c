@@ -9,17 +9,6 @@
 
 /* ---- results ---- */
 
-static void print_line(const struct example_outcome *o)
-{
-    enum term_colour colour = o->passed ? TERM_GREEN : o->open ? TERM_YELLOW : TERM_RED;
-    printf("%s%s%s  " STR_FMT ": %s" STR_FMT " %s(%lld µs)%s\n", term_colour(colour),
-           o->passed ? "ok  "
-           : o->open ? "open"
-                     : "FAIL",
-           term_colour(TERM_PLAIN), STR_ARG(o->policy->name), o->sample ? "sample " : "",
-           STR_ARG(o->example->name), term_colour(TERM_DIM), (long long)o->us, term_colour(TERM_PLAIN));
-}
-
 static void print_details(const struct example_outcome *o)
 {
     struct example_colours paint = {.expected = term_colour(TERM_RED),
@@ -32,21 +21,22 @@ static void print_details(const struct example_outcome *o)
     buf_clear(&text);
 }
 
-static void print_json(const struct example_outcome *o)
-{
-    struct buf line = {0};
-    examples_write_json(&line, o);
-    printf(STR_FMT "\n", STR_ARG(buf_view(&line)));
-    buf_clear(&line);
-}
-
 static void seen(void *owner, const struct example_outcome *o)
 {
     const struct test_options *options = owner;
     if (options->json) {
-        print_json(o);
+        struct buf line = {0};
+        examples_write_json(&line, o);
+        printf(STR_FMT "\n", STR_ARG(buf_view(&line)));
+        buf_clear(&line);
     } else if (!o->sample || !o->passed || options->all) {
-        print_line(o);
+        enum term_colour colour = o->passed ? TERM_GREEN : o->open ? TERM_YELLOW : TERM_RED;
+        printf("%s%s%s  " STR_FMT ": %s" STR_FMT " %s(%lld µs)%s\n", term_colour(colour),
+               o->passed ? "ok  "
+               : o->open ? "open"
+                         : "FAIL",
+               term_colour(TERM_PLAIN), STR_ARG(o->policy->name), o->sample ? "sample " : "",
+               STR_ARG(o->example->name), term_colour(TERM_DIM), (long long)o->us, term_colour(TERM_PLAIN));
         if (options->all || !o->passed)
             print_details(o);
     }

@@ -27,22 +27,6 @@ static struct share rules_of(const struct coverage_file *f)
 
 /* ---- the table ---- */
 
-/* "12, 14-16": a range spans lines that never run, and lines without code. */
-static void missed_lines(struct buf *out, const struct coverage_file *f)
-{
-    for (size_t i = 0; i < f->line_count; i++) {
-        size_t last = i;
-        if (f->lines[i].hits)
-            continue;
-        while (last + 1 < f->line_count && !f->lines[last + 1].hits)
-            last++;
-        buf_printf(out, "%s%d", out->len ? ", " : "", f->lines[i].line);
-        if (last > i)
-            buf_printf(out, "-%d", f->lines[last].line);
-        i = last;
-    }
-}
-
 static void print_share(struct share share)
 {
     char text[32] = "-";
@@ -56,7 +40,18 @@ static void print_row(const struct coverage_file *f, int width)
 {
     struct buf missed = {0};
     struct str name = f->tool.len ? f->tool : STR_LIT("(gateway)");
-    missed_lines(&missed, f);
+    /* "12, 14-16": a range spans lines that never run, and lines without code. */
+    for (size_t i = 0; i < f->line_count; i++) {
+        size_t last = i;
+        if (f->lines[i].hits)
+            continue;
+        while (last + 1 < f->line_count && !f->lines[last + 1].hits)
+            last++;
+        buf_printf(&missed, "%s%d", missed.len ? ", " : "", f->lines[i].line);
+        if (last > i)
+            buf_printf(&missed, "-%d", f->lines[last].line);
+        i = last;
+    }
     printf("%-*.*s  %8zu", width, (int)name.len, name.at, f->examples);
     print_share(rules_of(f));
     print_share(lines_of(f));

@@ -51,18 +51,6 @@ static void add_configured(struct watch_list *w, const struct local_options *loc
     config_free(&config);
 }
 
-static bool watch_all(struct file_watch *watch, const struct test_options *options)
-{
-    struct watch_list w = {.watch = watch};
-    for (int i = 0; i < options->place_count; i++)
-        add_place(&w, options->places[i]);
-    if (!options->place_count || options->local.config || options->local.tools.count)
-        add_configured(&w, &options->local);
-    if (w.failed)
-        term_error("test", "%s", w.why.text);
-    return !w.failed;
-}
-
 /* Returns after a change that no further change follows. False: poll failed. */
 static bool wait_for_change(struct file_watch *watch)
 {
@@ -87,15 +75,20 @@ int test_watch(const struct test_options *options)
         term_error("test", "%s", why.text);
         return CLI_ERROR;
     }
-    bool going = watch_all(watch, options);
-    while (going) {
+    struct watch_list w = {.watch = watch};
+    for (int i = 0; i < options->place_count; i++)
+        add_place(&w, options->places[i]);
+    if (!options->place_count || options->local.config || options->local.tools.count)
+        add_configured(&w, &options->local);
+    if (w.failed)
+        term_error("test", "%s", w.why.text);
+    for (bool going = !w.failed; going; going = wait_for_change(watch)) {
         if (isatty(STDOUT_FILENO) && !options->json)
             printf("\033[H\033[2J\033[3J");
         test_all(options);
         if (!options->json)
             printf("%swaiting for changes; Ctrl-C ends%s\n", term_colour(TERM_DIM), term_colour(TERM_PLAIN));
         fflush(stdout);
-        going = wait_for_change(watch);
     }
     file_watch_free(watch);
     return CLI_ERROR;

@@ -87,8 +87,10 @@ static size_t print_named(struct arena *arena, struct str name)
     return found;
 }
 
-static struct str closest(struct arena *arena, struct str name)
+static int print_entry(const struct command *command, struct arena *arena, struct str name)
 {
+    if (print_named(arena, name))
+        return CLI_OK;
     struct str names[WORDS_NAMES_MAX];
     size_t count, tables, n = 0;
     const struct vocabulary_word *words = vocabulary_words(&count);
@@ -98,14 +100,7 @@ static struct str closest(struct arena *arena, struct str name)
     for (size_t i = 0; i < tables; i++)
         for (size_t f = 0; f < fields[i].count && n < WORDS_NAMES_MAX; f++)
             names[n++] = str_of(fields[i].fields[f].name);
-    return suggest_closest(name, names, n);
-}
-
-static int print_entry(const struct command *command, struct arena *arena, struct str name)
-{
-    if (print_named(arena, name))
-        return CLI_OK;
-    struct str near = closest(arena, name);
+    struct str near = suggest_closest(name, names, n);
     if (near.len)
         term_error(command->name, "no word or field '" STR_FMT "' (did you mean '" STR_FMT "'?)",
                    STR_ARG(name), STR_ARG(near));

@@ -50,15 +50,6 @@ static void add_fields(struct buf *out, const struct reference_table *table)
     buf_byte(out, '\n');
 }
 
-static void add_word(struct buf *out, const struct vocabulary_word *word)
-{
-    buf_printf(out, "| `%s` | ", word->name);
-    add_forms(out, word->signature);
-    buf_text(out, " | ");
-    add_cell(out, word->sentence);
-    buf_text(out, " |\n");
-}
-
 void cmd_words_markdown(struct arena *arena, struct buf *out)
 {
     size_t count, table_count;
@@ -75,6 +66,10 @@ void cmd_words_markdown(struct arena *arena, struct buf *out)
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || strcmp(words[i].group, words[i - 1].group) != 0)
             buf_printf(out, "\n### %s\n\n| word | written | |\n|---|---|---|\n", words[i].group);
-        add_word(out, &words[i]);
+        buf_printf(out, "| `%s` | ", words[i].name);
+        add_forms(out, words[i].signature);
+        buf_text(out, " | ");
+        add_cell(out, words[i].sentence);
+        buf_text(out, " |\n");
     }
 }

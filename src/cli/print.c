@@ -122,23 +122,6 @@ void print_content(const struct json *content)
 
 /* ---- verdicts ---- */
 
-static void print_head(struct str tool, const struct json *answer)
-{
-    struct str verdict = json_str(json_get_text(answer, "verdict"));
-    struct str class = json_str(json_get_text(answer, "error_class")),
-               code = json_str(json_get_text(answer, "code")),
-               would = json_str(json_get_text(answer, "would"));
-    printf("%s%s" STR_FMT "%s  " STR_FMT, term_colour(TERM_BOLD), term_verdict_colour(verdict),
-           STR_ARG(verdict), term_colour(TERM_PLAIN), STR_ARG(tool));
-    if (class.len && !str_is(class, "ok"))
-        printf("  " STR_FMT, STR_ARG(class));
-    if (code.len && !str_eq(code, class))
-        printf(" " STR_FMT, STR_ARG(code));
-    if (would.len) /* shadow mode, or no session */
-        printf("  would: " STR_FMT, STR_ARG(would));
-    putchar('\n');
-}
-
 static void print_trace(const struct json *trace)
 {
     for (size_t i = 0; json_is(trace, JSON_ARRAY) && i < trace->len; i++) {
@@ -174,7 +157,19 @@ void print_check(struct str tool, const struct json *answer, bool trace)
 {
     const struct json *rewrites = json_get_text(answer, "rewrites"),
                       *arguments = json_get_text(answer, "arguments");
-    print_head(tool, answer);
+    struct str verdict = json_str(json_get_text(answer, "verdict")),
+               class = json_str(json_get_text(answer, "error_class")),
+               code = json_str(json_get_text(answer, "code")),
+               would = json_str(json_get_text(answer, "would"));
+    printf("%s%s" STR_FMT "%s  " STR_FMT, term_colour(TERM_BOLD), term_verdict_colour(verdict),
+           STR_ARG(verdict), term_colour(TERM_PLAIN), STR_ARG(tool));
+    if (class.len && !str_is(class, "ok"))
+        printf("  " STR_FMT, STR_ARG(class));
+    if (code.len && !str_eq(code, class))
+        printf(" " STR_FMT, STR_ARG(code));
+    if (would.len) /* shadow mode, or no session */
+        printf("  would: " STR_FMT, STR_ARG(would));
+    putchar('\n');
     if (trace)
         print_trace(json_get_text(answer, "trace"));
     print_list("repaired", rewrites);

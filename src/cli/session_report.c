@@ -73,17 +73,6 @@ static void put_text(struct str text)
     }
 }
 
-static void put_value(const struct json *value)
-{
-    struct buf text = {0};
-    if (json_is(value, JSON_STRING))
-        buf_str(&text, json_str(value));
-    else
-        json_write(&text, value);
-    put_text(buf_view(&text));
-    buf_clear(&text);
-}
-
 static double amount(const struct json *object, const char *key)
 {
     double n = 0;
@@ -103,23 +92,6 @@ static const char *plural(int64_t n)
 
 /* ---- the summary ---- */
 
-static void print_head(const struct json *answer)
-{
-    put_title("session");
-    put_text(json_str(json_get_text(answer, "session")));
-    printf(", turn %lld, step %lld\n", (long long)print_number(answer, "turn"),
-           (long long)print_number(answer, "step"));
-    if (json_get_text(answer, "stand_in"))
-        printf("%s         Redis is down: only what this daemon has counted since is shown%s\n",
-               term_colour(TERM_YELLOW), term_colour(TERM_PLAIN));
-    struct str goal = json_str(json_get_text(answer, "goal"));
-    if (goal.len) {
-        put_title("goal");
-        put_text(goal);
-        putchar('\n');
-    }
-}
-
 static void print_calls(const struct json *budgets)
 {
     int64_t waiting = print_number(budgets, "waiting"), idle = print_number(budgets, "no_progress");
@@ -138,21 +110,6 @@ static void print_calls(const struct json *budgets)
     if (idle > 1) {
         put_title("stuck");
         printf("the last %lld calls gave no new result\n", (long long)idle);
-    }
-}
-
-static void print_limited(const struct json *tools)
-{
-    for (uint32_t i = 0; json_is(tools, JSON_ARRAY) && i < tools->len; i++) {
-        const struct json *tool = &tools->items[i];
-        double cost = amount(tool, "cost");
-        put_title(i ? "" : "limited");
-        put_text(json_str(json_get_text(tool, "tool")));
-        printf(": %lld call%s, %lld in this turn", (long long)print_number(tool, "calls"),
-               plural(print_number(tool, "calls")), (long long)print_number(tool, "calls_in_turn"));
-        if (cost > 0)
-            printf("; cost %.6g, %.6g in this turn", cost, amount(tool, "cost_in_turn"));
-        putchar('\n');
     }
 }
 
@@ -188,7 +145,14 @@ static void print_known(const struct json *answer)
         put_title(i ? "" : "facts");
         put_text(facts->members[i].key);
         printf(" = ");
-        put_value(&facts->members[i].value);
+        const struct json *value = &facts->members[i].value;
+        struct buf text = {0};
+        if (json_is(value, JSON_STRING))
+            buf_str(&text, json_str(value));
+        else
+            json_write(&text, value);
+        put_text(buf_view(&text));
+        buf_clear(&text);
         putchar('\n');
     }
 }
@@ -281,9 +245,32 @@ static void print_way_out(const struct json *answer, struct str id)
 void session_report_print(const struct json *answer, const char *id)
 {
     const struct json *budgets = json_get_text(answer, "budgets");
-    print_head(answer);
+    put_title("session");
+    put_text(json_str(json_get_text(answer, "session")));
+    printf(", turn %lld, step %lld\n", (long long)print_number(answer, "turn"),
+           (long long)print_number(answer, "step"));
+    if (json_get_text(answer, "stand_in"))
+        printf("%s         Redis is down: only what this daemon has counted since is shown%s\n",
+               term_colour(TERM_YELLOW), term_colour(TERM_PLAIN));
+    struct str goal = json_str(json_get_text(answer, "goal"));
+    if (goal.len) {
+        put_title("goal");
+        put_text(goal);
+        putchar('\n');
+    }
     print_calls(budgets);
-    print_limited(json_get_text(budgets, "tools"));
+    const struct json *tools = json_get_text(budgets, "tools");
+    for (uint32_t i = 0; json_is(tools, JSON_ARRAY) && i < tools->len; i++) {
+        const struct json *tool = &tools->items[i];
+        double cost = amount(tool, "cost");
+        put_title(i ? "" : "limited");
+        put_text(json_str(json_get_text(tool, "tool")));
+        printf(": %lld call%s, %lld in this turn", (long long)print_number(tool, "calls"),
+               plural(print_number(tool, "calls")), (long long)print_number(tool, "calls_in_turn"));
+        if (cost > 0)
+            printf("; cost %.6g, %.6g in this turn", cost, amount(tool, "cost_in_turn"));
+        putchar('\n');
+    }
     print_repairs(json_get_text(budgets, "chains"));
     print_known(answer);
     print_history(json_get_text(answer, "history"), print_number(answer, "turn"));

@@ -54,21 +54,6 @@ static void read_line(struct quarantine *q, struct str line)
             (struct policy_stall){arena_dup(q->arena, str_from(line, QUARANTINE_HASH_DIGITS + 1)), text};
 }
 
-/* Of a larger file only the end is read: it has the newest lines. */
-static void read_lines(struct quarantine *q)
-{
-    char *text = arena_alloc(q->arena, QUARANTINE_FILE_MAX_BYTES);
-    off_t size = lseek(q->fd, 0, SEEK_END), most = QUARANTINE_FILE_MAX_BYTES;
-    ssize_t got = pread(q->fd, text, QUARANTINE_FILE_MAX_BYTES, size > most ? size - most : 0);
-    struct str rest = {text, got > 0 ? (size_t)got : 0};
-    while (rest.len) {
-        const char *end = memchr(rest.at, '\n', rest.len);
-        size_t len = end ? (size_t)(end - rest.at) : rest.len;
-        read_line(q, (struct str){rest.at, len});
-        rest = str_from(rest, len + 1);
-    }
-}
-
 struct quarantine *quarantine_new(const struct config *config)
 {
     struct arena *arena = arena_new();
@@ -83,7 +68,17 @@ struct quarantine *quarantine_new(const struct config *config)
                             "that stalls the process will do so again"));
         return q;
     }
-    read_lines(q);
+    /* Of a larger file only the end is read: it has the newest lines. */
+    char *text = arena_alloc(q->arena, QUARANTINE_FILE_MAX_BYTES);
+    off_t size = lseek(q->fd, 0, SEEK_END), most = QUARANTINE_FILE_MAX_BYTES;
+    ssize_t got = pread(q->fd, text, QUARANTINE_FILE_MAX_BYTES, size > most ? size - most : 0);
+    struct str rest = {text, got > 0 ? (size_t)got : 0};
+    while (rest.len) {
+        const char *end = memchr(rest.at, '\n', rest.len);
+        size_t len = end ? (size_t)(end - rest.at) : rest.len;
+        read_line(q, (struct str){rest.at, len});
+        rest = str_from(rest, len + 1);
+    }
     deadline_set_stall_fd(q->fd);
     return q;
 }
