@@ -40,6 +40,8 @@ static void write_quoted(struct buf *out, struct str string)
  * after the opening bracket is not part of the string. */
 static void write_long(struct buf *out, struct str string, const char *newline)
 {
+    if (!string.at) /* empty; memcmp and memmem take no NULL */
+        string = STR_LIT("");
     for (int level = 0; level <= (int)strlen(LEVELS); level++) {
         char closing[sizeof(LEVELS) + 2];
         size_t len = (size_t)snprintf(closing, sizeof(closing), "]%.*s]", level, LEVELS);

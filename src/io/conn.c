@@ -469,8 +469,10 @@ void loop_free(struct loop *loop)
         loop->singleton_count--;
         loop->singletons[loop->singleton_count].free(loop->singletons[loop->singleton_count].object);
     }
-    while (!LIST_EMPTY(&loop->conns))
-        close_conn(LIST_FIRST(&loop->conns));
+    for (struct conn *c = LIST_FIRST(&loop->conns), *next; c; c = next) { /* no callback opens another */
+        next = LIST_NEXT(c, all);
+        close_conn(c);
+    }
     event_base_free(loop->base);
     free(loop);
 }
