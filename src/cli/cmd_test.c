@@ -150,7 +150,7 @@ static void point_at_specs(const struct test_options *options, const char *folde
     globfree(&found);
 }
 
-int test_all(const struct test_options *options)
+static int test_all(const struct test_options *options)
 {
     struct test_tally tally = {.coverage = options->cover ? coverage_new() : NULL};
     if (!options->place_count)
@@ -196,7 +196,7 @@ static int run(const struct command *command, int argc, char **argv)
     options.places = (const char *const *)argv;
     options.place_count = argc;
     options.cover |= options.coverage_min > 0;
-    return options.watch ? test_watch(&options) : test_all(&options);
+    return options.watch ? test_watch(&options, test_all) : test_all(&options);
 }
 
 const struct command command_test = {

@@ -22,13 +22,10 @@ struct test_tally {
     struct coverage *coverage; /* NULL: not requested */
 };
 
-/* Runs everything once; returns the exit code. */
-int test_all(const struct test_options *options);
+/* Calls `test` now and after each change; returns only if nothing can be watched. */
+int test_watch(const struct test_options *options, int (*test)(const struct test_options *options));
 
-/* Runs everything after each change; returns only if nothing can be watched. */
-int test_watch(const struct test_options *options);
-
-/* CLI_NO where it is less than --coverage-min. */
+/* CLI_NO if it is less than --coverage-min. */
 int test_print_coverage(const struct test_options *options, const struct coverage *coverage);
 
 #endif

@@ -67,7 +67,7 @@ static bool wait_for_change(struct file_watch *watch)
     }
 }
 
-int test_watch(const struct test_options *options)
+int test_watch(const struct test_options *options, int (*test)(const struct test_options *options))
 {
     struct file_watch *watch;
     struct why why;
@@ -85,7 +85,7 @@ int test_watch(const struct test_options *options)
     for (bool going = !w.failed; going; going = wait_for_change(watch)) {
         if (isatty(STDOUT_FILENO) && !options->json)
             printf("\033[H\033[2J\033[3J");
-        test_all(options);
+        test(options);
         if (!options->json)
             printf("%swaiting for changes; Ctrl-C ends%s\n", term_colour(TERM_DIM), term_colour(TERM_PLAIN));
         fflush(stdout);

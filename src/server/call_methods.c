@@ -214,7 +214,7 @@ static void on_progress(void *owner, double progress, double total, struct str m
     }
     json_field_optional_str(&out, "message", str_cut(message, TEXT_MAX_BYTES));
     json_close(&out, '}');
-    client_notify(r->client, "notifications/progress", buf_view(&params));
+    reply_notification(r->client, "notifications/progress", buf_view(&params));
     buf_clear(&params);
 }
 
@@ -231,7 +231,7 @@ static void on_log(void *owner, struct str level, struct str text)
     json_field_str(&out, "logger", call_tool(r->call)->name);
     json_field_str(&out, "data", str_cut(text, TEXT_MAX_BYTES));
     json_close(&out, '}');
-    client_notify(r->client, "notifications/message", buf_view(&params));
+    reply_notification(r->client, "notifications/message", buf_view(&params));
     buf_clear(&params);
 }
 

@@ -164,12 +164,6 @@ const struct listener_hooks client_listener_hooks = {on_accepted, on_no_files};
 
 /* ---- until it closes ---- */
 
-void client_close_if_done(struct client *client)
-{
-    if (client->at_eof && LIST_EMPTY(&client->pending))
-        conn_finish(client->conn);
-}
-
 void client_apply_config(struct client *client)
 {
     const struct config *config = server_config(client->server);
@@ -188,26 +182,4 @@ void client_drain(struct client *client)
     conn_stop_reading(client->conn);
     subscriptions_end(client);
     client_close_if_done(client);
-}
-
-bool client_is_operator(const struct client *client)
-{
-    return client->peer.uid == 0 || client->peer.uid == geteuid();
-}
-
-bool client_may_call(const struct client *client, struct str tool)
-{
-    return peer_may_call(server_config(client->server), &client->peer, tool);
-}
-
-void client_notify(struct client *client, const char *method, struct str params)
-{
-    struct json_out out = json_out(conn_out(client->conn));
-    json_open(&out, '{');
-    json_field_text(&out, "jsonrpc", "2.0");
-    json_field_text(&out, "method", method);
-    if (params.len)
-        json_field_raw(&out, "params", params);
-    json_close(&out, '}');
-    buf_byte(out.buf, '\n');
 }

@@ -78,27 +78,17 @@ enum request_status mcp_ping(struct request *r)
 
 /* ---- logging: messages of call.log ---- */
 
-int mcp_log_level(struct str name)
-{
-    static const char *const levels[] = {"debug", "info",     "notice", "warning",
-                                         "error", "critical", "alert",  "emergency"};
-    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
-        if (str_is(name, levels[i]))
-            return (int)i;
-    return -1;
-}
-
 /* In the modern era only the request itself can ask for log messages. */
 bool mcp_wants_log(const struct request *r, struct str level)
 {
     int least =
-        r->modern ? mcp_log_level(json_str(json_get_text(r->meta, MCP_LEVEL_KEY))) : r->client->log_level;
-    return least >= 0 && mcp_log_level(level) >= least;
+        r->modern ? param_log_level(json_str(json_get_text(r->meta, MCP_LEVEL_KEY))) : r->client->log_level;
+    return least >= 0 && param_log_level(level) >= least;
 }
 
 enum request_status mcp_set_level(struct request *r)
 {
-    int level = mcp_log_level(json_str(json_get_text(r->params, "level")));
+    int level = param_log_level(json_str(json_get_text(r->params, "level")));
     if (level < 0)
         return reply_error(
             r, RPC_INVALID_PARAMS,

@@ -39,7 +39,6 @@ enum request_status mcp_discover(struct request *request);
 enum request_status mcp_tools_list(struct request *request);
 void mcp_initialized(struct request *request);
 void mcp_cancelled(struct request *request);
-int mcp_log_level(struct str name); /* 0 debug … 7 emergency; -1: no level of MCP */
 bool mcp_wants_log(const struct request *request,
                    struct str level); /* is a log message of that level wanted */
 

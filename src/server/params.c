@@ -72,6 +72,16 @@ enum err param_session(struct request *request, struct str *out)
     return err;
 }
 
+int param_log_level(struct str name)
+{
+    static const char *const levels[] = {"debug", "info",     "notice", "warning",
+                                         "error", "critical", "alert",  "emergency"};
+    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+        if (str_is(name, levels[i]))
+            return (int)i;
+    return -1;
+}
+
 enum err param_require_operator(struct request *request, const char *what)
 {
     const struct peer *peer = &request->client->peer;

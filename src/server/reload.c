@@ -72,6 +72,11 @@ void reloader_free(struct reloader *r)
 
 /* ---- loading ---- */
 
+static void on_tools_changed(struct server *server)
+{
+    reload_request(server, RELOAD_CAUSE_UPSTREAM);
+}
+
 /* Before the configuration is used: watches its files, and provides the quarantine and the upstreams' tools.
  */
 static void on_config(void *owner, const struct config *config, struct generation_build_options *options)
@@ -82,7 +87,7 @@ static void on_config(void *owner, const struct config *config, struct generatio
     options->stalls = quarantine_stalls(server->quarantine, &options->stall_count);
     config_watch_apply(server->config_watch, config);
     if (!server->upstream_manager)
-        server->upstream_manager = upstream_manager_new(server, config);
+        server->upstream_manager = upstream_manager_new(server, config, on_tools_changed);
     options->tool_lists = upstream_manager_source(server->upstream_manager);
 }
 
@@ -100,6 +105,7 @@ static void begin(struct reloader *r, const char *cause)
     r->began_us = clock_mono_us();
     r->result = (struct reload_result){.err = OK};
     r->load = generation_load_begin(&request, &r->report);
+    r->server->reloading = true;
 }
 
 /* After a generation went live: its examples are no longer needed, and the quarantine keeps only policies
@@ -131,6 +137,7 @@ enum err reload_initial(struct server *server, struct why *why)
         continue;
     enum err err = generation_load_end(r->load, &server->gate.generation);
     r->load = NULL;
+    server->reloading = false;
     log_report(report, 1, true);
     if (!err)
         clean_up(server);
@@ -204,6 +211,7 @@ static void finish(struct reloader *r)
     struct why why;
     enum err err = generation_load_end(r->load, &next);
     r->load = NULL;
+    server->reloading = false;
     r->result.err = err;
     r->result.unchanged = !err && !next;
     bool reconfigured = next && next->config.hash != server_config(server)->hash;
@@ -268,11 +276,6 @@ void reload_request(struct server *server, const char *cause)
     struct reloader *r = server->reloader;
     if (!r->next_cause || strcmp(cause, RELOAD_CAUSE_UPSTREAM) != 0)
         r->next_cause = cause;
-}
-
-bool reload_is_running(const struct server *server)
-{
-    return server->reloader->load != NULL;
 }
 
 static bool slice(struct reloader *r)

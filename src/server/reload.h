@@ -25,7 +25,6 @@ enum err reload_initial(struct server *server, struct why *why);
 
 /* Requests a reload that begins after this. `cause`: for the log; not copied. */
 void reload_request(struct server *server, const char *cause);
-bool reload_is_running(const struct server *server);
 
 /* Works for a slice. False: nothing to do, the loop may wait. */
 bool reload_turn(struct server *server);

@@ -1,4 +1,4 @@
-/* Writes replies straight into the connection's output. */
+/* Writes replies and notifications straight into the connection's output. */
 #include "server/request.h"
 
 #include "base/arena.h"
@@ -22,6 +22,18 @@ enum request_status reply_error(struct request *request, enum rpc_error error, c
     struct str message = arena_vprintf(request->arena, format, args);
     va_end(args);
     return reply_error_data(request, error, message, STR_NONE);
+}
+
+void reply_notification(struct client *client, const char *method, struct str params)
+{
+    struct json_out out = json_out(conn_out(client->conn));
+    json_open(&out, '{');
+    json_field_text(&out, "jsonrpc", "2.0");
+    json_field_text(&out, "method", method);
+    if (params.len)
+        json_field_raw(&out, "params", params);
+    json_close(&out, '}');
+    buf_byte(out.buf, '\n');
 }
 
 struct json_out *reply_open(struct request *request)

@@ -148,7 +148,7 @@ static bool check_modern(struct request *r)
         reply_error(r, RPC_INVALID_PARAMS,
                     "params._meta[\"" MCP_CAPABILITIES_KEY "\"]: expected an object, got %s",
                     param_kind(capabilities));
-    else if (level && mcp_log_level(json_str(level)) < 0)
+    else if (level && param_log_level(json_str(level)) < 0)
         reply_error(r, RPC_INVALID_PARAMS,
                     "params._meta[\"" MCP_LEVEL_KEY
                     "\"]: expected one of debug, info, notice, warning, error, "

@@ -83,6 +83,9 @@ bool reply_fits(struct request *request);
 /* Ends the reply, or replaces it with an error if it does not fit. */
 enum request_status reply_close(struct request *request);
 
+/* Appends a notification. `params`: an object as JSON, or empty. */
+void reply_notification(struct client *client, const char *method, struct str params);
+
 /* ---- params.c: these reply with -32602 and return ERR_PARSE if a value has the wrong type ---- */
 
 /* Absent: STR_NONE. `path`: of the object, for the error. */
@@ -95,6 +98,9 @@ enum err param_count(struct request *request, const struct json *object, const c
                      uint32_t *out);
 /* The session's name from params._meta; empty: anonymous. */
 enum err param_session(struct request *request, struct str *out);
+
+/* 0 debug … 7 emergency; -1: no level of MCP. */
+int param_log_level(struct str name);
 
 /* OK, or ERR_PARSE after an error reply: `what` is only for root and the user that runs the daemon. */
 enum err param_require_operator(struct request *request, const char *what);

@@ -14,6 +14,7 @@
 #include "server/server.h"
 
 #include <sys/queue.h>
+#include <unistd.h>
 
 struct client;
 struct client_tools;
@@ -48,7 +49,7 @@ struct server {
     struct upstream_manager *upstream_manager; /* NULL until a configuration is loaded */
     struct event *on_term, *on_int, *on_hup, *watchdog;
     struct timer drain_limit;
-    bool serving, draining, finished;
+    bool serving, reloading, draining, finished;
 };
 
 static inline const struct config *server_config(const struct server *server)
@@ -72,21 +73,32 @@ struct client {
     bool at_eof;             /* closed once no request is pending */
 };
 
+/* Closes it if the peer sends no more and every request has its reply. */
+static inline void client_close_if_done(struct client *client)
+{
+    if (client->at_eof && LIST_EMPTY(&client->pending))
+        conn_finish(client->conn);
+}
+
+/* Only root and the user that runs the daemon, by the kernel's peer credentials. */
+static inline bool client_is_operator(const struct client *client)
+{
+    return client->peer.uid == 0 || client->peer.uid == geteuid();
+}
+
+/* Whether the tool exists for this client, by the rules of the configuration. */
+static inline bool client_may_call(const struct client *client, struct str tool)
+{
+    return peer_may_call(server_config(client->server), &client->peer, tool);
+}
+
 /* ---- client.c ---- */
 
 /* For listener_new; the owner is the server. */
 extern const struct listener_hooks client_listener_hooks;
-/* Closes it if the peer sends no more and every request has its reply. */
-void client_close_if_done(struct client *client);
 /* After a reload: new limits; a peer that is no longer allowed is disconnected. */
 void client_apply_config(struct client *client);
 /* The daemon stops: reads no more requests, closes once the pending ones have their replies. */
 void client_drain(struct client *client);
-/* Only root and the user that runs the daemon, by the kernel's peer credentials. */
-bool client_is_operator(const struct client *client);
-/* Whether the tool exists for this client, by the rules of the configuration. */
-bool client_may_call(const struct client *client, struct str tool);
-/* Appends a notification. `params`: an object as JSON, or empty. */
-void client_notify(struct client *client, const char *method, struct str params);
 
 #endif

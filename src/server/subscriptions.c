@@ -22,7 +22,7 @@ static void notify_one(struct client *client, const struct subscription *s, cons
 {
     struct buf params = {0};
     buf_printf(&params, "{\"_meta\":{\"" MCP_SUBSCRIPTION_KEY "\":" STR_FMT "}%s}", STR_ARG(s->id), more);
-    client_notify(client, method, buf_view(&params));
+    reply_notification(client, method, buf_view(&params));
     buf_clear(&params);
 }
 
@@ -80,7 +80,7 @@ void subscriptions_client_list_changed(struct client *client)
 {
     const struct subscription *s;
     if (client->wants_list_changed)
-        client_notify(client, "notifications/tools/list_changed", STR_NONE);
+        reply_notification(client, "notifications/tools/list_changed", STR_NONE);
     LIST_FOREACH (s, &client->subscriptions, link)
         if (s->tools)
             notify_one(client, s, "notifications/tools/list_changed", "");

@@ -8,7 +8,6 @@
 #include "io/child.h"
 #include "io/timer.h"
 #include "server/systemd.h"
-#include "server/reload.h"
 #include "server/state_dir.h"
 
 #include <stdlib.h>
@@ -19,7 +18,8 @@ struct upstream_manager {
     struct tool_list_source source;
     struct timer reload; /* set: it will request a reload */
     int64_t reload_ms;   /* of the last request */
-    bool waited;         /* for the tools of all upstreams, once */
+    void (*tools_changed)(struct server *server);
+    bool waited; /* for the tools of all upstreams, once */
 };
 
 /* ---- changes of an upstream's tools ---- */
@@ -29,7 +29,7 @@ static void on_reload_due(void *owner)
     struct upstream_manager *m = owner;
     m->reload_ms = clock_mono_us() / 1000;
     if (!m->server->draining)
-        reload_request(m->server, RELOAD_CAUSE_UPSTREAM);
+        m->tools_changed(m->server);
 }
 
 static void on_changed(void *owner, struct str name)
@@ -43,7 +43,7 @@ static void on_changed(void *owner, struct str name)
     const struct tool_list *before = generation_tool_list(server->gate.generation, name);
     bool differs = now && (!before || tool_list_hash(now) != tool_list_hash(before));
     tool_list_unref(now);
-    if (!differs && !reload_is_running(server))
+    if (!differs && !server->reloading)
         return;
     int64_t delay = m->reload_ms + (int64_t)UPSTREAM_MANAGER_INTERVAL_MS - clock_mono_us() / 1000;
     if (delay < (int64_t)UPSTREAM_MANAGER_DELAY_MS)
@@ -100,13 +100,15 @@ const struct tool_list_source *upstream_manager_source(struct upstream_manager *
 
 static const struct upstreams_hooks hooks = {on_changed};
 
-struct upstream_manager *upstream_manager_new(struct server *server, const struct config *config)
+struct upstream_manager *upstream_manager_new(struct server *server, const struct config *config,
+                                              void (*tools_changed)(struct server *server))
 {
     struct upstream_manager *m = calloc(1, sizeof(*m));
     struct buf names = {0};
     if (!m)
         abort();
     m->server = server;
+    m->tools_changed = tools_changed;
     m->arena = arena_new();
     m->source = (struct tool_list_source){find_tools, m};
     server->gate.upstreams =
