@@ -24,9 +24,6 @@ void bridge_push(lua_State *L, const struct json *value);
 /* The same, for a table that the caller keeps on its stack until the run ends. */
 void bridge_push_pinned(lua_State *L, const struct json *value);
 
-/* Releases the values of the last run, so that they can be collected. */
-void bridge_release(lua_State *L);
-
 /* Converts all deferred strings of the table at `at`, which is an ordinary table then. `at` must be an
  * absolute index. */
 void bridge_materialize(lua_State *L, int at);

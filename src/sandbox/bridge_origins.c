@@ -1,4 +1,5 @@
-/* Two lists that are appended to, and indexed by the first search. */
+/* Two lists that are appended to, and indexed by the first search; the list of anchors is in Lua's registry.
+ */
 #include "sandbox/bridge_origins.h"
 #include "base/arena.h"
 #include "json/build.h"
@@ -7,6 +8,10 @@
 
 #define FIRST_CAPACITY 8u
 #define NO_SLOT        0u /* slots hold positions + 1 */
+#define ANCHORS_FIRST  32
+#define ANCHORS_KEPT   256 /* a longer list is not reused */
+
+static const char anchors_key; /* its address is the registry key of the list */
 
 static void add(struct bridge_origin_list *list, struct arena *arena, struct bridge_origin origin)
 {
@@ -69,6 +74,27 @@ const struct json *bridge_origins_table(struct bridge_origins *origins, const vo
         *slot_of(list, list->at[list->indexed].key) = list->indexed + 1;
     struct bridge_origin *found = find(list, (uint64_t)(uintptr_t)table);
     return found ? found->value : NULL;
+}
+
+void bridge_origins_push_anchors(lua_State *L, struct bridge_origins *origins)
+{
+    lua_pushlightuserdata(L, (void *)&anchors_key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    if (lua_isnil(L, -1) || (!origins->anchored && lua_objlen(L, -1) > ANCHORS_KEPT)) {
+        lua_pop(L, 1);
+        lua_createtable(L, ANCHORS_FIRST, 0);
+        lua_pushlightuserdata(L, (void *)&anchors_key);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, LUA_REGISTRYINDEX);
+    }
+    origins->anchored = true;
+}
+
+void bridge_origins_release(lua_State *L)
+{
+    lua_pushlightuserdata(L, (void *)&anchors_key);
+    lua_pushnil(L);
+    lua_rawset(L, LUA_REGISTRYINDEX);
 }
 
 /* ---- numbers ------------------------------------------------------------------------- */

@@ -8,6 +8,8 @@
 
 #include "json/value.h"
 
+#include <lua.h>
+
 struct arena;
 
 struct bridge_origin {
@@ -27,12 +29,18 @@ struct bridge_origins {
     struct arena *arena;
     struct bridge_origin pinned; /* the table that the caller keeps: most values are one table */
     struct bridge_origin_list tables, numbers;
-    bool anchored; /* bridge_push.c has started its list of anchors for this run */
+    bool anchored; /* the list of anchors belongs to this run */
 };
 
 /* `table` must stay alive until the run ends, as another table could get its address. */
 void bridge_origins_add_table(struct bridge_origins *origins, const void *table, const struct json *value);
 const struct json *bridge_origins_table(struct bridge_origins *origins, const void *table); /* or NULL */
+
+/* Pushes the list of this run's tables, which keeps them alive; the next run overwrites it. */
+void bridge_origins_push_anchors(lua_State *L, struct bridge_origins *origins);
+
+/* Releases the tables of the last run, so that they can be collected. */
+void bridge_origins_release(lua_State *L);
 
 /* Only numbers that a double cannot hold can be found again. */
 void bridge_origins_add_number(struct bridge_origins *origins, double n, const struct json *literal);

@@ -1,18 +1,13 @@
 /*
  * From JSON to Lua. A pushed table is recognised by its address until the run
- * ends (bridge_origins.h). So that no other table gets its address, all of them
- * are anchored in one list, which the next run overwrites.
+ * ends (bridge_origins.h), which keeps it alive until then.
  */
 #include "base/arena.h"
 #include "sandbox/bridge_internal.h"
 
 #include <math.h>
 
-#define EXACT_DIGITS  15u /* a number of at most so many characters survives conversion to double */
-#define ANCHORS_FIRST 32
-#define ANCHORS_KEPT  256 /* a longer list is not reused */
-
-static const char anchors_key; /* its address is the registry key of the list */
+#define EXACT_DIGITS 15u /* a number of at most so many characters survives conversion to double */
 
 struct push_state {
     lua_State *L;
@@ -52,24 +47,6 @@ double bridge_number(const struct json *v)
 
 /* ---- tables ------------------------------------------------------------------------------- */
 
-/* Inserts the list of anchors below the values being pushed. */
-static void push_anchors(struct push_state *p)
-{
-    lua_State *L = p->L;
-    lua_pushlightuserdata(L, (void *)&anchors_key);
-    lua_rawget(L, LUA_REGISTRYINDEX);
-    if (lua_isnil(L, -1) || (!p->origins->anchored && lua_objlen(L, -1) > ANCHORS_KEPT)) {
-        lua_pop(L, 1);
-        lua_createtable(L, ANCHORS_FIRST, 0);
-        lua_pushlightuserdata(L, (void *)&anchors_key);
-        lua_pushvalue(L, -2);
-        lua_rawset(L, LUA_REGISTRYINDEX);
-    }
-    p->origins->anchored = true;
-    lua_insert(L, p->base);
-    p->anchors = p->base;
-}
-
 /* Records that the table on top was made from this value. */
 static void record(struct push_state *p, const struct json *v)
 {
@@ -80,22 +57,14 @@ static void record(struct push_state *p, const struct json *v)
         p->origins->pinned = (struct bridge_origin){(uint64_t)(uintptr_t)table, v};
         return;
     }
-    if (!p->anchors)
-        push_anchors(p);
+    if (!p->anchors) { /* below the values being pushed */
+        bridge_origins_push_anchors(p->L, p->origins);
+        lua_insert(p->L, p->base);
+        p->anchors = p->base;
+    }
     bridge_origins_add_table(p->origins, table, v);
     lua_pushvalue(p->L, -1);
     lua_rawseti(p->L, p->anchors, (int)p->origins->tables.count);
-}
-
-static void push_array(struct push_state *p, const struct json *v)
-{
-    lua_createtable(p->L, (int)v->len, 0);
-    sandbox_set_mark(p->L, MARK_ARRAY);
-    record(p, v);
-    for (uint32_t i = 0; i < v->len; i++) {
-        push_value(p, &v->items[i]);
-        lua_rawseti(p->L, -2, (int)i + 1);
-    }
 }
 
 static void push_object(struct push_state *p, const struct json *v)
@@ -135,7 +104,13 @@ static void push_value(struct push_state *p, const struct json *v)
         break;
     case JSON_ARRAY:
         luaL_checkstack(p->L, 8, "JSON nested too deep");
-        push_array(p, v);
+        lua_createtable(p->L, (int)v->len, 0);
+        sandbox_set_mark(p->L, MARK_ARRAY);
+        record(p, v);
+        for (uint32_t i = 0; i < v->len; i++) {
+            push_value(p, &v->items[i]);
+            lua_rawseti(p->L, -2, (int)i + 1);
+        }
         break;
     case JSON_OBJECT:
         luaL_checkstack(p->L, 8, "JSON nested too deep");
@@ -177,13 +152,6 @@ const struct json *bridge_origin_of(lua_State *L, int at)
 {
     struct bridge_origins *origins = sandbox_context(sandbox_of(L))->origins;
     return origins ? bridge_origins_table(origins, lua_topointer(L, at)) : NULL;
-}
-
-void bridge_release(lua_State *L)
-{
-    lua_pushlightuserdata(L, (void *)&anchors_key);
-    lua_pushnil(L);
-    lua_rawset(L, LUA_REGISTRYINDEX);
 }
 
 /* ---- deferred strings ------------------------------------------------------------------------- */

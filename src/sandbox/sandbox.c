@@ -10,7 +10,7 @@
  */
 #include "sandbox/sandbox.h"
 #include "base/arena.h"
-#include "sandbox/bridge.h"
+#include "sandbox/bridge_origins.h"
 #include "sandbox/bytecode.h"
 #include "sandbox/read_only_proxy.h"
 #include "sandbox/heap.h"
@@ -174,7 +174,7 @@ static void collect_garbage(struct sandbox *sandbox, bool failed)
     if (!failed && (heap->used <= sandbox->live || heap->used - sandbox->live <= free_bytes / 2))
         return;
     heap->gc_slack = GC_SLACK_BYTES;
-    bridge_release(sandbox->L);
+    bridge_origins_release(sandbox->L);
     lua_gc(sandbox->L, LUA_GCCOLLECT, 0);
     heap->gc_slack = 0;
     sandbox->live = heap->used;
