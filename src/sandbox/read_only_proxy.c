@@ -153,52 +153,25 @@ static int next_item(lua_State *L)
     return lua_isnil(L, -1) ? 0 : 2;
 }
 
-/* Upvalue 1: the stock iterator. It receives the table itself, which a `for` loop hides. */
-static void begin_fast_loop(lua_State *L)
+/* pairs and ipairs. Upvalues: the stock iterator and its first key. The iterator receives the table itself,
+ * which a `for` loop hides. */
+static int fast_loop(lua_State *L)
 {
-    push_table(L);
     lua_pushvalue(L, lua_upvalueindex(1));
-    lua_insert(L, -2);
-}
-
-static int fast_pairs(lua_State *L)
-{
-    begin_fast_loop(L);
-    lua_pushnil(L);
-    return 3;
-}
-
-static int fast_ipairs(lua_State *L)
-{
-    begin_fast_loop(L);
-    lua_pushinteger(L, 0);
-    return 3;
-}
-
-/* For a table the stock iterator (upvalue 1), for a proxy one that hides the table. */
-static void begin_loop(lua_State *L, lua_CFunction step)
-{
     push_table(L);
-    if (lua_rawequal(L, 1, -1)) {
-        lua_pushvalue(L, lua_upvalueindex(1));
-        lua_insert(L, -2);
-    } else {
-        lua_pushcclosure(L, step, 1);
-        lua_pushvalue(L, 1);
-    }
-}
-
-static int aware_pairs(lua_State *L)
-{
-    begin_loop(L, next_pair);
-    lua_pushnil(L);
+    lua_pushvalue(L, lua_upvalueindex(2));
     return 3;
 }
 
-static int aware_ipairs(lua_State *L)
+/* The same, but for a proxy with the iterator in upvalue 3, which hides the table. */
+static int aware_loop(lua_State *L)
 {
-    begin_loop(L, next_item);
-    lua_pushinteger(L, 0);
+    if (!proxy_is(L, 1))
+        return fast_loop(L);
+    lua_getfenv(L, 1);
+    lua_pushcclosure(L, lua_tocfunction(L, lua_upvalueindex(3)), 1);
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, lua_upvalueindex(2));
     return 3;
 }
 
@@ -241,21 +214,25 @@ static void replace_global(lua_State *L, const char *name)
     lua_setglobal(L, name);
 }
 
-/* Calls the stock function once for its iterator. */
-static void replace_loop(lua_State *L, const char *name, lua_CFunction aware, lua_CFunction fast)
+/* Calls the stock function once for its iterator and first key. */
+static void replace_loop(lua_State *L, const char *name, lua_CFunction step)
 {
-    int top = lua_gettop(L);
+    int top = lua_gettop(L), stock = top + 1, iterator = top + 2, first = top + 4;
     lua_getglobal(L, name);
-    lua_pushvalue(L, -1);
+    lua_pushvalue(L, stock);
     lua_newtable(L);
-    lua_call(L, 1, 1);
-    lua_pushvalue(L, -1);
-    lua_pushcclosure(L, aware, 1);
-    lua_insert(L, -2);
-    lua_pushcclosure(L, fast, 1); /* stock, aware, fast */
-    map_function(L, &aware_key, top + 1, top + 2);
-    map_function(L, &aware_key, top + 3, top + 2);
-    map_function(L, &stock_key, top + 3, top + 1);
+    lua_call(L, 1, 3);
+    lua_pushvalue(L, iterator);
+    lua_pushvalue(L, first);
+    lua_pushcfunction(L, step);
+    lua_pushcclosure(L, aware_loop, 3);
+    lua_pushvalue(L, iterator);
+    lua_pushvalue(L, first);
+    lua_pushcclosure(L, fast_loop, 2);
+    int fast = lua_gettop(L), aware = fast - 1;
+    map_function(L, &aware_key, stock, aware);
+    map_function(L, &aware_key, fast, aware);
+    map_function(L, &stock_key, fast, stock);
     lua_setglobal(L, name);
     lua_settop(L, top);
 }
@@ -275,8 +252,8 @@ void proxy_open(lua_State *L)
     replace_global(L, "next");
     lua_pushcfunction(L, aware_unpack);
     replace_global(L, "unpack");
-    replace_loop(L, "pairs", aware_pairs, fast_pairs);
-    replace_loop(L, "ipairs", aware_ipairs, fast_ipairs);
+    replace_loop(L, "pairs", next_pair);
+    replace_loop(L, "ipairs", next_item);
 }
 
 static void exchange(lua_State *L, const void *key)
