@@ -201,19 +201,6 @@ static void add_message(struct lint *lint, const struct lint_code *code, struct 
     add(lint, file, line, code, text);
 }
 
-static void add_report(struct lint *lint, const struct generation_report *report)
-{
-    for (size_t i = 0; i < report->error_count; i++)
-        for (struct str rest = report->errors[i]; rest.len;) { /* one string may have several lines */
-            const char *end = memchr(rest.at, '\n', rest.len);
-            size_t len = end ? (size_t)(end - rest.at) : rest.len;
-            add_message(lint, &checks[LOAD].code, (struct str){rest.at, len});
-            rest = str_from(rest, len + 1);
-        }
-    for (size_t i = 0; i < report->warning_count; i++)
-        add_message(lint, &checks[ODD].code, report->warnings[i]);
-}
-
 /* ---- the context of the checks ---------------------------------------------------------- */
 
 struct run_list {
@@ -234,20 +221,6 @@ static void add_run(void *owner, const struct example_outcome *o)
         runs->policies[runs->count] = o->policy;
         runs->list[runs->count++] = (struct lint_example_run){o->example, judged};
     }
-}
-
-static void run_examples(struct generation *generation, struct coverage *coverage, struct run_list *runs,
-                         struct generation_report *report)
-{
-    struct policy_set *policies = generation->policies;
-    for (size_t i = 0; i < policy_set_count(policies); i++)
-        runs->capacity += policy_set_at(policies, i)->example_count;
-    runs->list = ARENA_ARRAY(runs->arena, struct lint_example_run, runs->capacity + 1);
-    runs->policies = ARENA_ARRAY(runs->arena, const struct policy *, runs->capacity + 1);
-    struct examples_options options = {.seen = add_run, .owner = runs};
-    coverage_begin(coverage, policies);
-    examples_run(generation, report, &options);
-    coverage_end(coverage, policies);
 }
 
 /* The definitions as models see them, an array. */
@@ -306,7 +279,15 @@ static void check_generation(struct lint *lint, struct generation *generation, b
     struct generation_report failed;
     generation_report_init(&failed, c.arena);
     struct json shown = definitions(c.arena, generation);
-    run_examples(generation, coverage, &runs, &failed);
+    struct policy_set *policies = generation->policies;
+    for (size_t i = 0; i < policy_set_count(policies); i++)
+        runs.capacity += policy_set_at(policies, i)->example_count;
+    runs.list = ARENA_ARRAY(runs.arena, struct lint_example_run, runs.capacity + 1);
+    runs.policies = ARENA_ARRAY(runs.arena, const struct policy *, runs.capacity + 1);
+    struct examples_options options = {.seen = add_run, .owner = &runs};
+    coverage_begin(coverage, policies);
+    examples_run(generation, &failed, &options);
+    coverage_end(coverage, policies);
     for (size_t i = 0; i < failed.error_count; i++)
         add_message(lint, &checks[EXAMPLE].code, failed.errors[i]);
     for (size_t i = 0; i < generation->tool_count; i++) {
@@ -379,7 +360,15 @@ bool lint_run(struct lint *lint, const struct config_sources *sources)
     generation_report_init(&report, arena);
     struct generation *generation = build(sources, arena, &folder, &report);
     bool checked = generation != NULL;
-    add_report(lint, &report);
+    for (size_t i = 0; i < report.error_count; i++)
+        for (struct str rest = report.errors[i]; rest.len;) { /* one string may have several lines */
+            const char *end = memchr(rest.at, '\n', rest.len);
+            size_t len = end ? (size_t)(end - rest.at) : rest.len;
+            add_message(lint, &checks[LOAD].code, (struct str){rest.at, len});
+            rest = str_from(rest, len + 1);
+        }
+    for (size_t i = 0; i < report.warning_count; i++)
+        add_message(lint, &checks[ODD].code, report.warnings[i]);
     if (generation)
         check_generation(lint, generation, false);
     else if (folder && ends_in(folder, ".lua"))

@@ -108,18 +108,6 @@ static const struct json *value_option(lua_State *L, int at, const char *name, s
     return value;
 }
 
-static uint32_t turn_option(lua_State *L, int at)
-{
-    double n = 0;
-    if (push_option(L, at, "turn")) {
-        n = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : -1;
-        lua_pop(L, 1);
-    }
-    if (n < 0 || n > UINT32_MAX || n != floor(n))
-        luaL_error(L, "option 'turn': expected a whole number from 0");
-    return (uint32_t)n;
-}
-
 /* ---- one call --------------------------------------------------------------------- */
 
 struct call_options {
@@ -137,7 +125,14 @@ static void read_options(lua_State *L, int at, struct spec_gate *g, struct call_
     r->session = session.len ? session : STR_LIT(DEFAULT_SESSION);
     r->goal = string_option(L, at, "goal", g->arena);
     r->step = string_option(L, at, "step", g->arena);
-    r->turn = turn_option(L, at);
+    double n = 0;
+    if (push_option(L, at, "turn")) {
+        n = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : -1;
+        lua_pop(L, 1);
+    }
+    if (n < 0 || n > UINT32_MAX || n != floor(n))
+        luaL_error(L, "option 'turn': expected a whole number from 0");
+    r->turn = (uint32_t)n;
     r->facts = value_option(L, at, "facts", g->arena);
     a->result = value_option(L, at, "result", g->arena);
     if (user.len) {

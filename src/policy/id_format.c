@@ -31,16 +31,6 @@ static bool is_integer(struct str s)
     return all_of(s.len && s.at[0] == '-' ? str_from(s, 1) : s, '0');
 }
 
-static bool is_digits(struct str s)
-{
-    return all_of(s, '0');
-}
-
-static bool is_hex_string(struct str s)
-{
-    return all_of(s, 'x');
-}
-
 /* Lower-case words joined by single - or _ */
 static bool is_slug(struct str s)
 {
@@ -81,17 +71,18 @@ static bool is_url(struct str s)
 
 static const struct format {
     const char *name;
-    bool (*fits)(struct str);
+    bool (*fits)(struct str); /* NULL: all characters are of the class */
+    char class;
     const char *expected;
     bool numbers; /* a JSON number may be one, too */
 } formats[] = {
-    {"uuid", is_uuid, "a UUID (e.g. '3f2b8c1e-5a74-4d7e-9b1a-0c6d2e8f4a10')", false},
-    {"integer", is_integer, "a whole number (e.g. 1042)", true},
-    {"digits", is_digits, "digits only (e.g. '0042')", true},
-    {"hex", is_hex_string, "hexadecimal digits (e.g. '9f86d081')", false},
-    {"slug", is_slug, "a slug (lower-case words joined by - or _, e.g. 'spring-sale')", false},
-    {"email", is_email, "an email address (e.g. 'ana@example.com')", false},
-    {"url", is_url, "a URL (e.g. 'https://example.com/a')", false},
+    {"uuid", is_uuid, 0, "a UUID (e.g. '3f2b8c1e-5a74-4d7e-9b1a-0c6d2e8f4a10')", false},
+    {"integer", is_integer, 0, "a whole number (e.g. 1042)", true},
+    {"digits", NULL, '0', "digits only (e.g. '0042')", true},
+    {"hex", NULL, 'x', "hexadecimal digits (e.g. '9f86d081')", false},
+    {"slug", is_slug, 0, "a slug (lower-case words joined by - or _, e.g. 'spring-sale')", false},
+    {"email", is_email, 0, "an email address (e.g. 'ana@example.com')", false},
+    {"url", is_url, 0, "a URL (e.g. 'https://example.com/a')", false},
 };
 
 static const struct format *format_named(struct str name)
@@ -120,8 +111,10 @@ const char *id_format_mismatch(struct str name, const struct json *value)
     struct str text = number ? (struct str){value->text, value->len} : json_str(value);
     if (!name.len)
         return NULL;
-    if (format)
-        return (!number || format->numbers) && format->fits(text) ? NULL : format->expected;
+    if (format) {
+        bool fits = format->fits ? format->fits(text) : all_of(text, format->class);
+        return fits && (!number || format->numbers) ? NULL : format->expected;
+    }
     struct str prefix = str_from(name, sizeof(PREFIX) - 1);
     if (!number && text.len > prefix.len && str_eq((struct str){text.at, prefix.len}, prefix))
         return NULL;

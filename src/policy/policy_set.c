@@ -126,20 +126,6 @@ struct file_load {
     struct diagnostics diagnostics;
 };
 
-/* Checks the fields of `call` that the hooks of the declaration at `at` read. */
-static void check_hooks(lua_State *L, int at, struct diagnostics *diagnostics)
-{
-    lua_getfield(L, at, "fields");
-    for (int i = 0; i <= HOOK_COUNT; i++) {
-        lua_pushstring(L, i < HOOK_COUNT ? outcome_hook_name((enum policy_hook)i) : "prepare_tools");
-        lua_rawget(L, -2);
-        if (lua_isfunction(L, -1))
-            static_check_call(L, bytecode_read(L, -1, diagnostics->arena), diagnostics);
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 1);
-}
-
 /* The file's environment is at 1, its return value at 2. */
 static void load_protected(lua_State *L, void *context)
 {
@@ -161,7 +147,16 @@ static void load_protected(lua_State *L, void *context)
     lua_settop(L, 2);
     declare_read(&load->d, 2);
     lua_settop(L, 2);
-    check_hooks(L, 2, diagnostics);
+    /* Check the fields of `call` that the hooks read. */
+    lua_getfield(L, 2, "fields");
+    for (int i = 0; i <= HOOK_COUNT; i++) {
+        lua_pushstring(L, i < HOOK_COUNT ? outcome_hook_name((enum policy_hook)i) : "prepare_tools");
+        lua_rawget(L, -2);
+        if (lua_isfunction(L, -1))
+            static_check_call(L, bytecode_read(L, -1, diagnostics->arena), diagnostics);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
     freeze_file(L, code, 1, 2, diagnostics);
     diagnostics_raise(L, diagnostics);
     word_json_release(L);

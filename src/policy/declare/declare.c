@@ -102,11 +102,19 @@ static void read_coerce(struct declaration *d, const struct field *field, int at
     field_read_table(d, at, field->name, &declare_coerce_table, &d->policy->coerce);
 }
 
+static void read_inner(struct declaration *d, const struct field *field, int at)
+{
+    field_require_table(d, field->name, at, field->expected);
+    field_read_table(d, at, field->name, field->table, d->out);
+}
+
 /* ---- tool ------------------------------------------------------------------------------------ */
 
 #define AT(member)    .offset = offsetof(struct policy, member)
 #define GIVEN(member) .given = offsetof(struct policy, member) + 1
-#define HOOK(number)  .read = read_hook, .first = (number)
+/* A table of further fields of the same struct. */
+#define INNER(inner, example) .read = read_inner, .table = &(inner), .expected = (example)
+#define HOOK(number)          .read = read_hook, .first = (number)
 
 static const struct field tool_fields[] = {
     {"title", FIELD_STRING, "\"Calendar events\"", NULL, "A short name, for people.", AT(title)},
@@ -154,11 +162,12 @@ static const struct field tool_fields[] = {
     {"coerce", FIELD_CUSTOM, "false  or  { strings = false, … }", "boolean|toolgate.Coerce",
      "Which unambiguous arguments are converted. Default: all.", GIVEN(coerce_given), READ(read_coerce)},
     {"retry", FIELD_CUSTOM, "{ repair = 2, same_call = 3 }", "toolgate.Retry",
-     "How often a call may be tried again.", READ(declare_retry)},
+     "How often a call may be tried again.", INNER(declare_retry_table, "{ repair = 2, same_call = 3 }")},
     {"loop", FIELD_CUSTOM, "{ repeats = 3, volatile = { \"request_id\" } }", "toolgate.Loop",
-     "What counts as a loop.", READ(declare_loop)},
+     "What counts as a loop.", INNER(declare_loop_table, "{ repeats = 3 }")},
     {"limits", FIELD_CUSTOM, "{ calls_per_turn = 10, cost_per_session = 2.5 }", "toolgate.Limits",
-     "How much of this tool may be used: calls, cost and time.", READ(declare_limits)},
+     "How much of this tool may be used: calls, cost and time.",
+     INNER(declare_limits_table, "{ calls_per_turn = 10 }")},
     {"cost", FIELD_CUSTOM, "0.02", "number",
      "What a call costs, in the unit of the limits; ok { cost = … } replaces it.", READ(declare_cost)},
     {"compact", FIELD_CUSTOM, "{ max_bytes = 20000, keep = { \"title\" }, drop = { \"events[].raw\" } }",
@@ -200,20 +209,6 @@ static const struct field tool_fields[] = {
 const struct field_table declare_tool_table = FIELD_TABLE(
     "tool", "toolgate.Policy", "What `tool \"name\" { … }` declares; every field is optional.", tool_fields);
 
-static void read_tool(struct declaration *d, int fields)
-{
-    declare_annotations(d, fields);
-    field_read_table(d, fields, NULL, &declare_tool_table, d->policy);
-    d->policy->wants_history = location_has_access(d->source, "history");
-    d->policy->wants_facts = location_has_access(d->source, "facts");
-    d->policy->code->walks = bridge_needs_eager(d->source);
-    declare_check_annotations(d);
-    declare_check_rules(d);
-    declare_check_runner(d);
-    declare_check_http(d);
-    declare_check_exec(d);
-}
-
 /* ---- gateway ----------------------------------------------------------------------------------- */
 
 static const struct field gateway_fields[] = {
@@ -228,15 +223,6 @@ const struct field_table declare_gateway_table =
     FIELD_TABLE("gateway", "toolgate.Gateway",
                 "What `gateway { … }` declares for all tools; one file of a folder may.", gateway_fields);
 
-static void read_gateway(struct declaration *d, int fields)
-{
-    if (d->set->gateway_file.len)
-        luaL_error(d->L, "%s: a second gateway { … }: the first is in %s", sandbox_chunk(d->file.at),
-                   d->set->gateway_file.at);
-    field_read_table(d, fields, NULL, &declare_gateway_table, d->set);
-    d->set->gateway_file = d->file;
-}
-
 void declare_read(struct declaration *d, int at)
 {
     lua_State *L = d->L;
@@ -249,9 +235,22 @@ void declare_read(struct declaration *d, int at)
     int fields = lua_gettop(L);
     lua_getfield(L, at, "name");
     if (lua_isnil(L, -1)) {
-        read_gateway(d, fields);
+        if (d->set->gateway_file.len)
+            luaL_error(d->L, "%s: a second gateway { … }: the first is in %s", sandbox_chunk(d->file.at),
+                       d->set->gateway_file.at);
+        field_read_table(d, fields, NULL, &declare_gateway_table, d->set);
+        d->set->gateway_file = d->file;
         return;
     }
     d->policy = declare_blank(d->set, field_string(d, -1), d->file);
-    read_tool(d, fields);
+    declare_annotations(d, fields);
+    field_read_table(d, fields, NULL, &declare_tool_table, d->policy);
+    d->policy->wants_history = location_has_access(d->source, "history");
+    d->policy->wants_facts = location_has_access(d->source, "facts");
+    d->policy->code->walks = bridge_needs_eager(d->source);
+    declare_check_annotations(d);
+    declare_check_rules(d);
+    declare_check_runner(d);
+    declare_check_http(d);
+    declare_check_exec(d);
 }

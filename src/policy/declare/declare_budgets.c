@@ -57,12 +57,6 @@ static const struct field retry_fields[] = {
 const struct field_table declare_retry_table =
     FIELD_TABLE("retry", "toolgate.Retry", "How often a call may be tried again.", retry_fields);
 
-void declare_retry(struct declaration *d, const struct field *field, int at)
-{
-    field_require_table(d, field->name, at, "{ repair = 2, same_call = 3 }");
-    field_read_table(d, at, field->name, &declare_retry_table, d->policy);
-}
-
 /* ---- loop ----------------------------------------------------------------------------- */
 
 static const struct field poll_fields[] = {
@@ -102,12 +96,6 @@ static const struct field loop_fields[] = {
 
 const struct field_table declare_loop_table =
     FIELD_TABLE("loop", "toolgate.Loop", "What counts as a loop.", loop_fields);
-
-void declare_loop(struct declaration *d, const struct field *field, int at)
-{
-    field_require_table(d, field->name, at, "{ repeats = 3 }");
-    field_read_table(d, at, field->name, &declare_loop_table, d->policy);
-}
 
 /* ---- limits and cost ------------------------------------------------------------------ */
 
@@ -152,12 +140,6 @@ static const struct field limits_fields[] = {
 const struct field_table declare_limits_table = FIELD_TABLE(
     "limits", "toolgate.Limits",
     "How much of this tool may be used; false lifts a limit of the configuration's defaults.", limits_fields);
-
-void declare_limits(struct declaration *d, const struct field *field, int at)
-{
-    field_require_table(d, field->name, at, "{ calls_per_turn = 10 }");
-    field_read_table(d, at, field->name, &declare_limits_table, d->policy);
-}
 
 void declare_cost(struct declaration *d, const struct field *field, int at)
 {

@@ -11,12 +11,9 @@ extern const struct field_table declare_tool_table, declare_gateway_table, decla
     declare_exec_table, declare_exec_group_table, declare_http_table, declare_compact_table,
     declare_example_table, declare_example_call_table;
 
-field_reader declare_retry, declare_loop, declare_limits, declare_cost; /* declare_budgets.c */
-field_reader declare_rules, declare_ids;                                /* declare_rules.c */
-field_reader declare_exec;                                              /* declare_exec.c */
-field_reader declare_http;                                              /* declare_http.c */
-field_reader declare_compact;                                           /* declare_compact.c */
-field_reader declare_examples;                                          /* declare_examples.c */
+/* Each in the file of its name; the cost is in declare_budgets.c, ids in declare_rules.c. */
+field_reader declare_cost, declare_rules, declare_ids, declare_exec, declare_http, declare_compact,
+    declare_examples;
 
 /* Before all fields: the schema and the description that annotations above `run` give; after all fields: an
  * annotated argument that the policy's own schema lacks is an error. */

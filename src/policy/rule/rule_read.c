@@ -231,16 +231,6 @@ static void read_conditions(struct rule_reader *r, int at, struct rule *out)
 
 /* ---- a rule ------------------------------------------------------------------------------ */
 
-static void read_defaults(lua_State *L, int at, const struct json *schema, struct arena *arena,
-                          struct rule *out)
-{
-    struct bridge_hints hints = {.schema = schema};
-    raw_field(L, at, "values");
-    const struct json *defaults = bridge_read_copy(L, -1, "rules: defaults", &hints, arena);
-    out->defaults = defaults->type == JSON_OBJECT && defaults->len ? defaults : NULL;
-    lua_pop(L, 1);
-}
-
 static void read_refusal(lua_State *L, int at, struct arena *arena, struct rule *out)
 {
     static const char *const names[] = {"code", "message", "hint"};
@@ -266,7 +256,11 @@ static void read_rule(struct rule_reader *r, int at, const struct json *schema, 
     read_conditions(r, at, out);
     out->needs = read_name_list(L, at, "required", arena);
     out->drops = read_name_list(L, at, "dropped", arena);
-    read_defaults(L, at, schema, arena, out);
+    struct bridge_hints hints = {.schema = schema};
+    raw_field(L, at, "values");
+    const struct json *defaults = bridge_read_copy(L, -1, "rules: defaults", &hints, arena);
+    out->defaults = defaults->type == JSON_OBJECT && defaults->len ? defaults : NULL;
+    lua_pop(L, 1);
     out->one_of = read_lists(L, at, "one_of", arena, &out->one_of_count);
     out->exclusive = read_lists(L, at, "at_most_one", arena, &out->exclusive_count);
     read_refusal(L, at, arena, out);

@@ -12,6 +12,7 @@
 
 struct declaration;
 struct field;
+struct field_table;
 
 enum field_kind {
     FIELD_STRING,
@@ -42,6 +43,7 @@ struct field {
     uint32_t least, most;
     const char *expected; /* the range, in words */
     field_reader *read;
+    const struct field_table *table; /* for a reader: the rows of its value */
     bool required;
 };
 #define CHOICES(list, number)  .choices = (list), .first = (number)

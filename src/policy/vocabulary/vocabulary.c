@@ -335,13 +335,6 @@ void vocabulary_push_annotations(lua_State *L)
     lua_getfield(L, LUA_REGISTRYINDEX, READ_ANNOTATIONS);
 }
 
-/* The Lua files keep the stock functions in their environment; policies find an empty one. */
-static void forget_globals(lua_State *L)
-{
-    lua_newtable(L);
-    lua_replace(L, LUA_GLOBALSINDEX);
-}
-
 void vocabulary_open(lua_State *L)
 {
     libraries_open(L);
@@ -362,6 +355,8 @@ void vocabulary_open(lua_State *L)
     libraries_guard_missing(L, NULL);
     lua_getfield(L, found, READ_ANNOTATIONS); /* no word: for declare_annotations.c */
     lua_setfield(L, LUA_REGISTRYINDEX, READ_ANNOTATIONS);
-    forget_globals(L);
+    /* The Lua files keep the stock functions in their environment; policies find an empty one. */
+    lua_newtable(L);
+    lua_replace(L, LUA_GLOBALSINDEX);
     lua_remove(L, found);
 }

@@ -38,15 +38,10 @@ static bool take_char(struct str *s, const char *any)
     return true;
 }
 
-static bool is_leap(int year)
-{
-    return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-}
-
 static int days_in(int year, int month)
 {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    return days[month - 1] + (month == 2 && is_leap(year));
+    return days[month - 1] + (month == 2 && ((year % 4 == 0 && year % 100 != 0) || year % 400 == 0));
 }
 
 /* Days from 1970-01-01 in the Gregorian calendar; Howard Hinnant's algorithm. */
