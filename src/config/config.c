@@ -5,13 +5,11 @@
 #include "config/config.h"
 
 #include "base/arena.h"
-#include "base/hash.h"
 #include "config/allow_list.h"
 #include "config/config_ledger.h"
 #include "config/config_upstreams.h"
 #include "config/mcp_servers_file.h"
 #include "config/key_table.h"
-#include "json/canonical.h"
 #include "ledger/ledger.h"
 #include "sandbox/deadline.h"
 #include "policy/policy_set.h"
@@ -275,30 +273,6 @@ static void set_defaults(struct config *config)
     config->anonymous_repeats = CONFIG_ANONYMOUS_REPEATS;
 }
 
-/* Reports combinations of keys that contradict each other. */
-static void check_together(struct config_reader *reader, const struct config *config)
-{
-    uint32_t repeats = config->repeats == POLICY_UNSET ? ledger_default_limits.repeats : config->repeats;
-    uint32_t halt = config->halt == POLICY_UNSET ? ledger_default_limits.halt : config->halt;
-    if (halt < repeats)
-        key_table_error(reader, STR_LIT("defaults.loop.halt"),
-                        "expected at least defaults.loop.repeats (%u), got %u", repeats, halt);
-    if (config->limits.arguments > config->limits.message)
-        key_table_error(reader, STR_LIT("limits.arguments"),
-                        "expected at most limits.message (%u), got %u; raise limits.message too",
-                        config->limits.message, config->limits.arguments);
-    config_ledger_check(reader, config);
-}
-
-void config_hash(struct config *config, const struct json *table)
-{
-    struct buf text = {0};
-    buf_add(&text, &config->hash, sizeof(config->hash));
-    json_canonical(&text, table);
-    config->hash = hash_stable(buf_view(&text)).low;
-    buf_clear(&text);
-}
-
 static void take_redis(const struct config_sources *sources, struct config *config)
 {
     if (sources->redis)
@@ -313,11 +287,21 @@ static enum err read_file(const char *path, const struct config_sources *sources
     if (err != OK)
         return err;
     config->file = arena_dup(config->arena, str_of(path)).at;
-    config_hash(config, &table);
+    config->hash = key_table_hash(config->hash, &table);
     struct config_reader reader = {config->arena, config->file, buf_in(config->arena)};
     key_table_read(&reader, config_keys, STR_NONE, &table, config);
     take_redis(sources, config); /* before the checks, which depend on it */
-    check_together(&reader, config);
+    /* Combinations of keys that contradict each other. */
+    uint32_t repeats = config->repeats == POLICY_UNSET ? ledger_default_limits.repeats : config->repeats;
+    uint32_t halt = config->halt == POLICY_UNSET ? ledger_default_limits.halt : config->halt;
+    if (halt < repeats)
+        key_table_error(&reader, STR_LIT("defaults.loop.halt"),
+                        "expected at least defaults.loop.repeats (%u), got %u", repeats, halt);
+    if (config->limits.arguments > config->limits.message)
+        key_table_error(&reader, STR_LIT("limits.arguments"),
+                        "expected at most limits.message (%u), got %u; raise limits.message too",
+                        config->limits.message, config->limits.arguments);
+    config_ledger_check(&reader, config);
     if (!reader.errors.len)
         return OK;
     return err_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&reader.errors)));

@@ -103,10 +103,6 @@ struct config_sources {
 enum err config_load(const struct config_sources *sources, struct config *out, struct why *why);
 void config_free(struct config *config);
 
-/* Adds the content of a file to the hash. */
-struct json;
-void config_hash(struct config *config, const struct json *table);
-
 /* $XDG_RUNTIME_DIR/toolgate.sock, else /run/toolgate/toolgate.sock. */
 const char *config_default_socket(struct arena *arena);
 

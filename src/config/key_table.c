@@ -2,7 +2,9 @@
 #include "config/key_table.h"
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/suggest.h"
+#include "json/canonical.h"
 #include "json/write.h"
 
 #include <stdarg.h>
@@ -248,4 +250,14 @@ void key_subtable(const struct key_value *value)
 void key_absent(const struct key_value *value)
 {
     key_table_error(value->reader, value->path, "%s", value->key->text);
+}
+
+uint64_t key_table_hash(uint64_t before, const struct json *table)
+{
+    struct buf text = {0};
+    buf_add(&text, &before, sizeof(before));
+    json_canonical(&text, table);
+    uint64_t hash = hash_stable(buf_view(&text)).low;
+    buf_clear(&text);
+    return hash;
 }

@@ -86,6 +86,9 @@ key_reader key_files;    /* struct path_list, from one name or a list of them */
 key_reader key_subtable; /* `keys`, into the same struct */
 key_reader key_absent;   /* a key that this version does not support */
 
+/* Of the content of a file, and of those before it. */
+uint64_t key_table_hash(uint64_t before, const struct json *table);
+
 /* A path relative to the file's folder, as one that can be opened. */
 const char *key_table_path(struct config_reader *reader, struct str path);
 

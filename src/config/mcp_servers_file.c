@@ -196,7 +196,7 @@ enum err mcp_servers_file_read(struct config *config, struct why *why)
         r.reader = (struct config_reader){config->arena, path, buf_in(config->arena)};
         if (json_read_commented_file(config->arena, path, MCP_SERVERS_FILE_MAX_BYTES, &file, &parse_error) ==
             OK) {
-            config_hash(config, &file);
+            config->hash = key_table_hash(config->hash, &file);
             read_servers(&r, &file);
         } else {
             buf_text(&r.reader.errors, parse_error.text);

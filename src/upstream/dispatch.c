@@ -6,57 +6,11 @@
 #include "upstream/upstream_internal.h"
 
 #include "base/arena.h"
-#include "base/clock.h"
 #include "base/log.h"
-#include "upstream/http/http_tool.h"
 
-#include <stdarg.h>
+#include <assert.h>
 
 #define BUSY_AFTER_S 1 /* when to retry after the queue was full */
-
-int64_t upstream_now_ms(void)
-{
-    return clock_mono_us() / 1000;
-}
-
-/* ---- what the runners need ---------------------------------------------------- */
-
-enum upstream_call_state upstream_call_answer(struct upstream_call *call, enum upstream_outcome outcome,
-                                              const char *code, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    call->answer->outcome = outcome;
-    call->answer->code = arena_dup(call->arena, str_of(code));
-    call->answer->detail = arena_vprintf(call->arena, format, args);
-    va_end(args);
-    return UPSTREAM_DONE;
-}
-
-uint32_t upstream_call_timeout_ms(const struct upstream_call *call, uint32_t own_ms)
-{
-    uint32_t max_ms = call->request->max_ms;
-    return max_ms && max_ms < own_ms ? max_ms : own_ms;
-}
-
-static void remember_error(struct upstream *u, struct str why)
-{
-    struct str cut = str_cut(why, sizeof(u->last_error) - 1);
-    memcpy(u->last_error, cut.at ? cut.at : "", cut.len);
-    u->last_error[cut.len] = '\0';
-    u->error_ms = upstream_now_ms();
-}
-
-void upstream_call_log_failure(struct upstream_call *call, struct str code, struct str why)
-{
-    log_event(LOG_WARN, "upstream_call_failed",
-              LOG_STR("upstream", call->upstream ? call->upstream->spec->name : STR_NONE),
-              LOG_STR("tool", call->request->target->tool), LOG_STR("code", code), LOG_STR("why", why));
-    if (call->upstream) {
-        call->upstream->failures++;
-        remember_error(call->upstream, why);
-    }
-}
 
 /* ---- the end of a call, and what it proves about the upstream ------------------ */
 
@@ -96,7 +50,7 @@ static void log_outcome(struct upstream_call *call, enum health health)
     if (!str_is(a->code, "crashed"))
         upstream_call_log_failure(call, a->code, a->detail);
     else if (call->upstream)
-        remember_error(call->upstream, a->detail);
+        upstream_remember_error(call->upstream, a->detail);
 }
 
 static void update_breaker(struct upstream *u, const struct queued_call *queued, enum health health)
@@ -140,7 +94,7 @@ static void end_call(struct queued_call *queued, enum health health)
         upstream_schedule(u);
 }
 
-void upstream_call_finish(struct upstream_call *call)
+static void finish(struct upstream_call *call)
 {
     end_call((struct queued_call *)call, health_shown_by(call->answer));
     call->done(call->owner);
@@ -160,6 +114,7 @@ static enum upstream_call_state begin(struct queued_call *queued)
     }
     switch (call->request->target->kind) {
     case TARGET_MCP:
+        assert(call->upstream); /* find_upstream */
         state = mcp_client_call(call->upstream->mcp, call);
         break;
     case TARGET_HTTP:
@@ -235,28 +190,14 @@ static enum upstream_call_state admit(struct queued_call *queued, bool may_queue
     return begin(queued);
 }
 
-static void on_turn(void *owner)
+void upstream_start_queued(struct upstream *u)
 {
-    struct upstream *u = owner;
     while (u->queued && has_room(u)) {
         struct queued_call *queued = TAILQ_FIRST(&u->queue);
         unqueue(queued);
         if (admit(queued, false) == UPSTREAM_DONE)
             queued->call.done(queued->call.owner);
     }
-    if (!u->leaving || u->in_flight || u->queued)
-        return;
-    if (u->stopped || !u->mcp) {
-        upstream_remove(u);
-    } else if (!u->stopping) {
-        u->stopping = true;
-        mcp_client_stop(u->mcp);
-    }
-}
-
-void upstream_schedule(struct upstream *u)
-{
-    timer_set(&u->turn, u->set->loop, 0, on_turn, u);
 }
 
 /* ---- calls --------------------------------------------------------------------- */
@@ -286,20 +227,6 @@ static bool find_upstream(struct upstream_call *call)
     return u && !problem;
 }
 
-uint32_t target_timeout_ms(const struct target *target, const struct upstream_spec *spec)
-{
-    uint32_t own = target->timeout_ms;
-    if (!own && target->kind == TARGET_EXEC)
-        own = target->exec->timeout_ms ? target->exec->timeout_ms : EXEC_TIMEOUT_MS;
-    else if (!own && target->kind == TARGET_HTTP)
-        own = target->http->timeout_ms;
-    if (own)
-        return own;
-    if (spec && spec->timeout_ms)
-        return spec->timeout_ms;
-    return target->kind == TARGET_HTTP ? HTTP_TIMEOUT_MS : UPSTREAM_TIMEOUT_MS;
-}
-
 uint32_t upstream_max_duration_ms(const struct upstreams *set, const struct target *target)
 {
     const struct upstream *u = target->upstream.len ? upstream_find(set, target->upstream) : NULL;
@@ -322,6 +249,7 @@ enum upstream_call_state upstream_start(struct upstreams *set, const struct upst
                                           .request = request,
                                           .arena = arena,
                                           .answer = answer,
+                                          .finish = finish,
                                           .done = done,
                                           .owner = owner};
     if (!find_upstream(&queued->call))

@@ -38,6 +38,46 @@ static void on_mcp_stopped(void *owner)
 
 static const struct mcp_client_hooks mcp_client_hooks = {on_mcp_tools, on_mcp_state, on_mcp_stopped};
 
+static void unlink_upstream(struct upstream *u)
+{
+    struct upstream **at = &u->set->first;
+    while (*at && *at != u)
+        at = &(*at)->next;
+    if (*at)
+        *at = u->next;
+}
+
+static void remove_upstream(struct upstream *u)
+{
+    unlink_upstream(u);
+    timer_clear(&u->turn);
+    if (u->mcp)
+        mcp_client_free(u->mcp);
+    tool_list_unref(u->last_tools);
+    arena_free(u->arena);
+    free(u);
+}
+
+static void on_turn(void *owner)
+{
+    struct upstream *u = owner;
+    upstream_start_queued(u);
+    if (!u->leaving || u->in_flight || u->queued)
+        return;
+    if (u->stopped || !u->mcp) {
+        remove_upstream(u);
+    } else if (!u->stopping) {
+        u->stopping = true;
+        mcp_client_stop(u->mcp);
+    }
+}
+
+static void leave(struct upstream *u)
+{
+    u->leaving = true;
+    upstream_schedule(u);
+}
+
 /* `before`: an upstream of this name with another configuration; its tools are the best guess until the new
  * one has listed its own. */
 static struct upstream *upstream_new(struct upstreams *set, const struct upstream_spec *spec,
@@ -49,6 +89,7 @@ static struct upstream *upstream_new(struct upstreams *set, const struct upstrea
     u->set = set;
     u->arena = arena_new();
     u->spec = upstream_spec_copy(u->arena, spec);
+    u->on_turn = on_turn;
     TAILQ_INIT(&u->queue);
     if (spec->kind == UPSTREAM_REST)
         return u;
@@ -59,40 +100,6 @@ static struct upstream *upstream_new(struct upstreams *set, const struct upstrea
     if (!spec->lazy || !u->last_tools)
         mcp_client_start(u->mcp);
     return u;
-}
-
-static void unlink_upstream(struct upstream *u)
-{
-    struct upstream **at = &u->set->first;
-    while (*at && *at != u)
-        at = &(*at)->next;
-    if (*at)
-        *at = u->next;
-}
-
-void upstream_remove(struct upstream *u)
-{
-    unlink_upstream(u);
-    timer_clear(&u->turn);
-    if (u->mcp)
-        mcp_client_free(u->mcp);
-    tool_list_unref(u->last_tools);
-    arena_free(u->arena);
-    free(u);
-}
-
-static void leave(struct upstream *u)
-{
-    u->leaving = true;
-    upstream_schedule(u);
-}
-
-struct upstream *upstream_find(const struct upstreams *set, struct str name)
-{
-    for (struct upstream *u = set->first; u; u = u->next)
-        if (!u->leaving && str_eq(u->spec->name, name))
-            return u;
-    return NULL;
 }
 
 /* ---- the set -------------------------------------------------------------- */
@@ -115,8 +122,11 @@ void upstreams_free(struct upstreams *set)
         upstream_cancel(set, LIST_FIRST(&set->calls)->owner);
     while (!LIST_EMPTY(&set->delays))
         upstream_cancel(set, LIST_FIRST(&set->delays)->owner);
-    while (set->first)
-        upstream_remove(set->first);
+    struct upstream *next;
+    for (struct upstream *u = set->first; u; u = next) {
+        next = u->next;
+        remove_upstream(u);
+    }
     free(set);
 }
 
@@ -199,34 +209,6 @@ struct tool_list *upstreams_tool_list(struct upstreams *set, struct str name)
 
 /* ---- for `toolgate status` ------------------------------------------------- */
 
-static void put_number(struct json_out *out, const char *key, int64_t n)
-{
-    json_key(out, key);
-    json_put_int(out, n);
-}
-
-static void put_text(struct json_out *out, const char *key, struct str text)
-{
-    if (!text.len)
-        return;
-    json_key(out, key);
-    json_put_str(out, text);
-}
-
-static void put_mcp(struct json_out *out, const struct mcp_client_status *status)
-{
-    if (status->pid)
-        put_number(out, "pid", status->pid);
-    put_number(out, "starts", (int64_t)status->starts);
-    put_number(out, "failed_in_a_row", status->failures);
-    if (status->next_ms >= 0)
-        put_number(out, "next_try_ms", status->next_ms);
-    if (status->ignored)
-        put_number(out, "ignored_messages", (int64_t)status->ignored);
-    put_text(out, "protocol", status->version);
-    put_text(out, "server", status->server);
-}
-
 static void put_upstream(struct json_out *out, const struct upstream *u)
 {
     static const char *const kinds[] = {"stdio", "http", "rest"};
@@ -235,23 +217,33 @@ static void put_upstream(struct json_out *out, const struct upstream *u)
     if (u->mcp)
         mcp_client_view(u->mcp, &status);
     json_open(out, '{');
-    put_text(out, "name", u->spec->name);
-    put_text(out, "kind", str_of(kinds[u->spec->kind]));
-    put_text(out, "state", str_of(status.name));
+    json_field_optional_str(out, "name", u->spec->name);
+    json_field_optional_str(out, "kind", str_of(kinds[u->spec->kind]));
+    json_field_optional_str(out, "state", str_of(status.name));
     if (u->mcp)
-        put_number(out, "tools", tools ? tool_list_array(tools)->len : 0);
-    put_number(out, "calls", (int64_t)u->calls);
-    put_number(out, "in_flight", u->in_flight);
-    put_number(out, "queued", u->queued + status.queued);
-    put_number(out, "failures", (int64_t)u->failures);
-    put_text(out, "breaker", str_of(breaker_state_name(u->breaker.state)));
+        json_field_int(out, "tools", tools ? tool_list_array(tools)->len : 0);
+    json_field_int(out, "calls", (int64_t)u->calls);
+    json_field_int(out, "in_flight", u->in_flight);
+    json_field_int(out, "queued", u->queued + status.queued);
+    json_field_int(out, "failures", (int64_t)u->failures);
+    json_field_optional_str(out, "breaker", str_of(breaker_state_name(u->breaker.state)));
     if (u->breaker.state != BREAKER_CLOSED)
-        put_number(out, "breaker_after_s", breaker_after_s(&u->breaker, upstream_now_ms()));
-    put_text(out, "last_error", status.error.len ? status.error : str_of(u->last_error));
+        json_field_int(out, "breaker_after_s", breaker_after_s(&u->breaker, upstream_now_ms()));
+    json_field_optional_str(out, "last_error", status.error.len ? status.error : str_of(u->last_error));
     if (!status.error.len && u->error_ms)
-        put_number(out, "last_error_s_ago", (upstream_now_ms() - u->error_ms) / 1000);
-    if (u->mcp)
-        put_mcp(out, &status);
+        json_field_int(out, "last_error_s_ago", (upstream_now_ms() - u->error_ms) / 1000);
+    if (u->mcp) {
+        if (status.pid)
+            json_field_int(out, "pid", status.pid);
+        json_field_int(out, "starts", (int64_t)status.starts);
+        json_field_int(out, "failed_in_a_row", status.failures);
+        if (status.next_ms >= 0)
+            json_field_int(out, "next_try_ms", status.next_ms);
+        if (status.ignored)
+            json_field_int(out, "ignored_messages", (int64_t)status.ignored);
+        json_field_optional_str(out, "protocol", status.version);
+        json_field_optional_str(out, "server", status.server);
+    }
     json_close(out, '}');
     tool_list_unref(tools);
 }

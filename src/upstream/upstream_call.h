@@ -1,6 +1,6 @@
 /*
- * One call under way, as the runners (mcp_call.c, http_tool.c, exec.c) and
- * dispatch.c share it. Included by this room only.
+ * One call under way, as dispatch.c and the runners that it calls (mcp_call.c,
+ * http_tool.c, exec.c) share it. Included by this room only.
  */
 #ifndef TOOLGATE_UPSTREAM_UPSTREAM_CALL_H
 #define TOOLGATE_UPSTREAM_UPSTREAM_CALL_H
@@ -24,17 +24,17 @@ struct upstream_call {
     void *owner;
     LIST_ENTRY(upstream_call) entry; /* of all that are pending */
     void *work;                      /* the runner's own */
-    /* Set by the runner: abandons the call (cancel, kill, abort) without upstream_call_finish. */
+    /* Set by the runner: abandons the call (cancel, kill, abort) without `finish`. */
     void (*stop)(struct upstream_call *call);
+    /* Set by dispatch.c. The answer is filled in: updates the breaker and fires `done`. The call is gone
+     * when it returns. */
+    void (*finish)(struct upstream_call *call);
 };
 
 /* Each starts a call and either fills in the answer (UPSTREAM_DONE), or sets `stop` and later calls
- * upstream_call_finish once, from the loop's turn. mcp_client_call (mcp_client.h) is the third. */
+ * `finish` once, from the loop's turn. mcp_client_call (mcp_client.h) is the third. */
 enum upstream_call_state exec_call(struct upstream_call *call);
 enum upstream_call_state http_tool_call(struct upstream_call *call);
-
-/* The answer is filled in: updates the breaker and fires `done`. The call is gone when it returns. */
-void upstream_call_finish(struct upstream_call *call);
 
 /* The target's own time, else its upstream's (`spec`, may be NULL), else the default of its kind. */
 uint32_t target_timeout_ms(const struct target *target, const struct upstream_spec *spec);

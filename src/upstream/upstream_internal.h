@@ -1,6 +1,6 @@
 /*
  * The set of upstreams and its calls in memory. Included by upstream.c (the
- * set) and dispatch.c (the calls) only.
+ * set), dispatch.c (the calls) and upstream_call.c (what both use) only.
  */
 #ifndef TOOLGATE_UPSTREAM_UPSTREAM_INTERNAL_H
 #define TOOLGATE_UPSTREAM_UPSTREAM_INTERNAL_H
@@ -29,7 +29,8 @@ struct upstream {
     struct tool_list *last_tools; /* cached, or of the upstream it replaces; until mcp has listed its own */
     struct breaker breaker;
     TAILQ_HEAD(, queued_call) queue;
-    struct timer turn; /* starts queued calls, or ends the upstream */
+    struct timer turn;
+    void (*on_turn)(void *upstream); /* starts queued calls if there is room; ends an upstream that leaves */
     uint32_t in_flight, queued;
     uint64_t calls, failures;
     int64_t crashed_ms; /* when a call last ended by a crash */
@@ -57,12 +58,13 @@ struct upstreams {
     LIST_HEAD(, delay) delays;
 };
 
+/* upstream_call.c */
 struct upstream *upstream_find(const struct upstreams *set, struct str name); /* NULL: none, or it leaves */
-void upstream_remove(struct upstream *upstream);                              /* unlinks and frees it */
-
-/* In the loop's next turn: starts queued calls if there is room; ends the upstream if it leaves. */
-void upstream_schedule(struct upstream *upstream);
-
+void upstream_schedule(struct upstream *upstream);                            /* on_turn, in the next turn */
+void upstream_remember_error(struct upstream *upstream, struct str why);
 int64_t upstream_now_ms(void); /* the breakers' clock */
+
+/* dispatch.c: starts queued calls if there is room. */
+void upstream_start_queued(struct upstream *upstream);
 
 #endif

@@ -138,7 +138,7 @@ static void on_deadline(void *owner)
     log_event(LOG_WARN, ran ? "command_timeout" : "command_busy",
               LOG_STR("tool", call->request->target->tool), LOG_TEXT("command", c->name),
               LOG_NUM("ms", c->timeout_ms));
-    upstream_call_finish(call);
+    call->finish(call);
 }
 
 /* ---- input and output -----------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ static void finish_too_large(struct command *c)
     upstream_call_answer(c->call, UPSTREAM_REFUSED, "output_too_large",
                          "%s wrote more than %u bytes and was ended: ask for less at once", c->name,
                          c->spec->output_bytes);
-    upstream_call_finish(c->call);
+    c->call->finish(c->call);
 }
 
 static void on_output(void *owner, int fd, bool readable, bool writable)
@@ -233,7 +233,7 @@ static void on_exited(void *owner, int status)
                                          .errors = buf_view(&c->error_output),
                                          .used = &c->used};
     exec_result_answer(c->call, &outcome, rate_limit_allow(&c->all->traces, TRACES_PER_SECOND, &held));
-    upstream_call_finish(c->call);
+    c->call->finish(c->call);
 }
 
 /* ---- start -------------------------------------------------------------------------------------------- */
@@ -294,7 +294,7 @@ static void on_turn(void *owner)
             continue;
         release(c);
         answer_not_started(c, err, &why);
-        upstream_call_finish(c->call);
+        c->call->finish(c->call);
     }
 }
 

@@ -5,33 +5,193 @@
  *
  *   socket ready ─▶ multi_socket_action ─▶ (head, bytes, end stored) ─▶ report: hooks
  */
-#include "upstream/http/fetch_internal.h"
+#include "upstream/http/fetch.h"
 
 #include "base/arena.h"
+#include "base/buf.h"
+#include "base/version.h"
 #include "io/conn.h"
 #include "io/descriptor.h"
-#include "upstream/http/fetch_errors.h"
+#include "io/timer.h"
+#include "upstream/http/curl.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <sys/queue.h>
 
 #define REDIRECT_SHOWN_BYTES 200u
 #define URL_LETTERS                                                                                          \
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/[]@!$&()*+,;=%" /* no ? and # */
 
-static void report_all(struct fetcher *fetcher);
+/* Of one loop. */
+struct fetcher {
+    struct loop *loop;
+    const struct curl_library *curl;
+    CURLM *multi;
+    struct timer timer;
+    LIST_HEAD(, fetch) all;
+    TAILQ_HEAD(, fetch) pending; /* with something to report */
+    struct fetch *reporting;     /* NULL again if its hook has cancelled it */
+};
 
-/* ---- the multi handle of a loop ----------------------------------------------- */
+struct fetch {
+    struct fetcher *fetcher;
+    LIST_ENTRY(fetch) entry;
+    TAILQ_ENTRY(fetch) pending_entry;
+    struct arena *arena;
+    CURL *easy;
+    struct curl_slist *lines;
+    const struct fetch_hooks *hooks;
+    void *owner;
+    struct fetch_request request;
+    char error[CURL_ERROR_SIZE];
+    /* of the answer */
+    struct name_value headers[FETCH_HEADERS_MAX];
+    size_t header_count, header_bytes, body_bytes;
+    struct buf bytes; /* not reported yet */
+    enum fetch_outcome how;
+    char why[FETCH_WHY_MAX_BYTES];
+    unsigned redirects;
+    const char *redirect_to; /* followed at the end of this answer; NULL: none */
+    bool is_pending, reported_head, has_head, over, sent, refused_repeat, too_large;
+};
 
-void fetch_mark_pending(struct fetch *f)
+/* It has something to report, once libcurl has returned. */
+static void mark_pending(struct fetch *f)
 {
     if (f->is_pending)
         return;
     f->is_pending = true;
     TAILQ_INSERT_TAIL(&f->fetcher->pending, f, pending_entry);
 }
+
+/* ---- libcurl's callbacks ---------------------------------------------------------- */
+
+static void keep_header(struct fetch *f, struct str line)
+{
+    const char *colon = memchr(line.at, ':', line.len);
+    if (!colon)
+        return;
+    struct str name = arena_dup(f->arena, (struct str){line.at, (size_t)(colon - line.at)});
+    for (size_t i = 0; i < name.len; i++)
+        ((char *)name.at)[i] = (char)tolower((unsigned char)name.at[i]);
+    f->headers[f->header_count++] = (struct name_value){
+        .name = name, .value = arena_dup(f->arena, str_trim(str_from(line, name.len + 1)))};
+}
+
+static size_t on_header(char *at, size_t size, size_t count, void *owner)
+{
+    struct fetch *f = owner;
+    struct str line = str_trim((struct str){at, size * count});
+    if (str_starts(line, "HTTP/")) { /* a new head: of a redirect, after 100 Continue, or of the answer */
+        f->header_count = f->header_bytes = 0;
+        f->has_head = false;
+    }
+    f->header_bytes += size * count;
+    if (f->header_bytes > FETCH_HEADERS_MAX_BYTES || f->header_count == FETCH_HEADERS_MAX) {
+        f->too_large = true;
+        return 0;
+    }
+    if (line.len) {
+        keep_header(f, line);
+        return size * count;
+    }
+    long status = 0;
+    f->fetcher->curl->easy_getinfo(f->easy, CURLINFO_RESPONSE_CODE, &status);
+    f->has_head = status >= 200; /* trailers end with an empty line, too, and change nothing */
+    if (f->has_head)
+        mark_pending(f);
+    return size * count;
+}
+
+static size_t on_body(char *at, size_t size, size_t count, void *owner)
+{
+    struct fetch *f = owner;
+    size_t n = size * count;
+    if (f->body_bytes + n > f->request.body_max) {
+        f->too_large = true;
+        return 0;
+    }
+    f->body_bytes += n;
+    buf_add(&f->bytes, at, n);
+    mark_pending(f);
+    return n;
+}
+
+/* Before each sending of the request: from here on the server may have seen it. libcurl would resend it if a
+ * kept connection closes without an answer, which is only right for a repeatable request. */
+static int on_sending(void *owner, char *to, char *from, int to_port, int from_port)
+{
+    struct fetch *f = owner;
+    (void)to, (void)from, (void)to_port, (void)from_port;
+    f->refused_repeat = f->sent && !f->request.repeatable;
+    f->sent = true;
+    return f->refused_repeat ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
+/* ---- a request in libcurl --------------------------------------------------------------------- */
+
+static void add_line(struct fetch *f, struct str line)
+{
+    struct curl_slist *lines = f->fetcher->curl->slist_append(f->lines, line.at);
+    if (!lines)
+        abort();
+    f->lines = lines;
+}
+
+/* Gives the request to libcurl, which begins with the next turn. False: it accepts no more. */
+static bool start_transfer(struct fetch *f)
+{
+    const struct curl_library *curl = f->fetcher->curl;
+    const struct fetch_request *r = &f->request;
+    if (!(f->easy = curl->easy_init()))
+        return false;
+    f->header_count = f->header_bytes = 0;
+    f->has_head = f->sent = false;
+    f->error[0] = '\0';
+    for (size_t i = 0; i < r->headers.count; i++) {
+        struct str value = r->headers.list[i].value;
+        add_line(f, ARENA_JOIN(f->arena, r->headers.list[i].name, value.len ? STR_LIT(": ") : STR_LIT(";"),
+                               value));
+    }
+    add_line(f, STR_LIT("Expect:")); /* else libcurl waits a second before it sends a large body */
+#define SET(option, value) curl->easy_setopt(f->easy, CURLOPT_##option, (value))
+    SET(URL, r->url);
+    SET(USERAGENT, "toolgate/" TOOLGATE_VERSION);
+    SET(HTTPHEADER, f->lines);
+    if (strcmp(r->method, "HEAD") == 0)
+        SET(NOBODY, 1L);
+    if (r->has_body) {
+        SET(POSTFIELDSIZE_LARGE, (curl_off_t)r->body.len);
+        SET(POSTFIELDS, r->body.at ? r->body.at : "");
+    }
+    SET(CUSTOMREQUEST, r->method);
+    SET(NOSIGNAL, 1L);
+    SET(CONNECTTIMEOUT_MS, (long)FETCH_CONNECT_MS);
+    SET(TIMEOUT_MS, (long)r->total_ms);
+    SET(PROTOCOLS_STR, "http,https");
+    SET(FOLLOWLOCATION, 0L); /* follow_redirect does, to the same origin only */
+    SET(HTTP09_ALLOWED, 0L);
+    SET(TCP_KEEPALIVE, 1L);
+    if (r->ca_file)
+        SET(CAINFO, r->ca_file);
+    SET(PRIVATE, f);
+    SET(ERRORBUFFER, f->error);
+    SET(HEADERFUNCTION, on_header);
+    SET(HEADERDATA, f);
+    SET(WRITEFUNCTION, on_body);
+    SET(WRITEDATA, f);
+    SET(PREREQFUNCTION, on_sending);
+    SET(PREREQDATA, f);
+#undef SET
+    return curl->multi_add_handle(f->fetcher->multi, f->easy) == CURLM_OK;
+}
+
+static void report_all(struct fetcher *fetcher);
+
+/* ---- the multi handle of a loop ----------------------------------------------- */
 
 static void act(struct fetcher *fetcher, curl_socket_t socket, int what)
 {
@@ -84,8 +244,11 @@ static int set_timer(CURLM *multi, long ms, void *owner)
 static void free_fetcher(void *thing)
 {
     struct fetcher *fetcher = thing;
-    while (!LIST_EMPTY(&fetcher->all))
-        fetch_cancel(LIST_FIRST(&fetcher->all));
+    struct fetch *next;
+    for (struct fetch *f = LIST_FIRST(&fetcher->all); f; f = next) {
+        next = LIST_NEXT(f, entry);
+        fetch_cancel(f);
+    }
     fetcher->curl->multi_cleanup(fetcher->multi);
     timer_clear(&fetcher->timer);
     free(fetcher);
@@ -110,6 +273,59 @@ static void *make_fetcher(struct loop *loop)
     return fetcher;
 }
 
+/* ---- libcurl's errors as sentences for operators ---------------------------------- */
+
+static const struct {
+    CURLcode code;
+    enum fetch_outcome how;
+    const char *text;
+    bool keeps_more;
+} errors[] = {
+    {CURLE_OPERATION_TIMEDOUT, FETCH_TIMEOUT, "did not answer in time", false},
+    {CURLE_COULDNT_RESOLVE_HOST, FETCH_UNREACHABLE, "its name could not be resolved", false},
+    {CURLE_COULDNT_RESOLVE_PROXY, FETCH_UNREACHABLE, "the proxy's name could not be resolved", false},
+    {CURLE_COULDNT_CONNECT, FETCH_UNREACHABLE, "could not connect", false},
+    {CURLE_SSL_CONNECT_ERROR, FETCH_UNREACHABLE, "no TLS connection could be made", true},
+    {CURLE_PEER_FAILED_VERIFICATION, FETCH_UNREACHABLE,
+     "its certificate is not trusted (ca_file names the authorities that are)", true},
+    {CURLE_SSL_CACERT_BADFILE, FETCH_UNREACHABLE, "ca_file could not be read", false},
+    {CURLE_UNSUPPORTED_PROTOCOL, FETCH_UNREACHABLE, "is not an http or https address", false},
+    {CURLE_URL_MALFORMAT, FETCH_UNREACHABLE, "is not an address", false},
+    {CURLE_PARTIAL_FILE, FETCH_DISCONNECTED, "the connection broke off before the answer was whole", false},
+    {CURLE_GOT_NOTHING, FETCH_DISCONNECTED, "the connection broke off without an answer", false},
+    {CURLE_RECV_ERROR, FETCH_DISCONNECTED, "the connection broke off", true},
+    {CURLE_SEND_ERROR, FETCH_DISCONNECTED, "the connection broke off", true},
+    {CURLE_WEIRD_SERVER_REPLY, FETCH_NOT_HTTP, "did not answer in HTTP", false},
+    {CURLE_HTTP2, FETCH_DISCONNECTED, "broke HTTP/2 off", false},
+    {CURLE_HTTP2_STREAM, FETCH_DISCONNECTED, "broke HTTP/2 off", false},
+};
+
+static enum fetch_outcome describe_error(const struct curl_library *curl, CURLcode code, bool sent,
+                                         int number, const char **text, const char **more)
+{
+    size_t row = 0, count = sizeof(errors) / sizeof(errors[0]);
+    while (row < count && errors[row].code != code)
+        row++;
+    bool known = row < count;
+    enum fetch_outcome how = known ? errors[row].how : sent ? FETCH_DISCONNECTED : FETCH_UNREACHABLE;
+    *text = known ? errors[row].text : curl->easy_strerror(code);
+    if (code == CURLE_COULDNT_CONNECT)
+        *more = number ? strerror(number) : "";
+    else if (!known || !errors[row].keeps_more)
+        *more = "";
+    if (code == CURLE_OPERATION_TIMEDOUT && !sent)
+        *text = "could not connect in time";
+    if (sent && code == CURLE_UNSUPPORTED_PROTOCOL) {
+        *text = "did not answer in HTTP";
+        how = FETCH_NOT_HTTP;
+    } else if (sent && how == FETCH_UNREACHABLE) { /* a kept connection broke, and no other could be made */
+        *text = "the connection broke off without an answer";
+        *more = "";
+        how = FETCH_DISCONNECTED;
+    }
+    return how;
+}
+
 /* ---- the end of a request --------------------------------------------------------- */
 
 static void fail(struct fetch *f, enum fetch_outcome how, const char *text, const char *more)
@@ -130,8 +346,7 @@ static void judge(struct fetch *f, CURLcode code)
         const char *text, *more = f->error;
         long number = 0;
         f->fetcher->curl->easy_getinfo(f->easy, CURLINFO_OS_ERRNO, &number);
-        enum fetch_outcome how =
-            fetch_errors_describe(f->fetcher->curl, code, f->sent, (int)number, &text, &more);
+        enum fetch_outcome how = describe_error(f->fetcher->curl, code, f->sent, (int)number, &text, &more);
         fail(f, how, text, more);
     } else if (!f->has_head && !f->reported_head) {
         fail(f, FETCH_NOT_HTTP, "did not answer in HTTP", "");
@@ -205,7 +420,7 @@ static void follow_redirect(struct fetch *f)
     f->redirect_to = NULL;
     end_transfer(f);
     f->bytes.len = f->body_bytes = 0;
-    f->over = !fetch_transfer_start(f);
+    f->over = !start_transfer(f);
     if (f->over)
         fail(f, FETCH_UNREACHABLE, "its redirect could not be followed", "");
 }
@@ -249,7 +464,7 @@ static void report_all(struct fetcher *fetcher)
         f = (struct fetch *)(void *)owner;
         f->over = true;
         judge(f, code);
-        fetch_mark_pending(f);
+        mark_pending(f);
     }
     while ((f = TAILQ_FIRST(&fetcher->pending))) {
         TAILQ_REMOVE(&fetcher->pending, f, pending_entry);
@@ -301,7 +516,7 @@ struct fetch *fetch_start(struct loop *loop, const struct fetch_request *request
     f->request.body = arena_dup(arena, request->body);
     f->request.ca_file = request->ca_file ? arena_dup(arena, str_of(request->ca_file)).at : NULL;
     LIST_INSERT_HEAD(&fetcher->all, f, entry);
-    if (!fetch_transfer_start(f)) {
+    if (!start_transfer(f)) {
         fetch_cancel(f);
         err_set(why, ERR_UNAVAILABLE, "libcurl accepts no more requests");
         return NULL;

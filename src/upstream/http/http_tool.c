@@ -54,7 +54,7 @@ static void on_done(void *owner, const struct fetch_end *end)
         run->answer->reached = end->sent;
     }
     buf_clear(&work->answer.body);
-    upstream_call_finish(run);
+    run->finish(run);
 }
 
 static void stop(struct upstream_call *run)

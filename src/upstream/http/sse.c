@@ -79,24 +79,6 @@ static void set_retry(struct sse *sse, struct str value)
         sse->retry_ms = ms > SSE_RETRY_MAX_MS ? SSE_RETRY_MAX_MS : ms;
 }
 
-/* A comment is a field without a name. */
-static void take_field(struct sse *sse, struct str line)
-{
-    const char *colon = memchr(line.at, ':', line.len);
-    struct str name = {line.at, colon ? (size_t)(colon - line.at) : line.len};
-    struct str value = colon ? str_from(line, name.len + 1) : STR_NONE;
-    if (str_starts(value, " "))
-        value = str_from(value, 1);
-    if (str_is(name, "data"))
-        set_data(sse, value);
-    else if (str_is(name, "event"))
-        set(&sse->type, value.len <= SSE_TYPE_MAX_BYTES ? value : STR_NONE);
-    else if (str_is(name, "id"))
-        set_id(sse, value);
-    else if (str_is(name, "retry"))
-        set_retry(sse, value);
-}
-
 /* ---- lines ----------------------------------------------------------------- */
 
 /* True: the line is empty and completes an event. */
@@ -108,7 +90,20 @@ static bool take_line(struct sse *sse)
     sse->has_begun = true;
     sse->line.len = 0;
     if (line.len) {
-        take_field(sse, line);
+        /* A comment is a field without a name. */
+        const char *colon = memchr(line.at, ':', line.len);
+        struct str name = {line.at, colon ? (size_t)(colon - line.at) : line.len};
+        struct str value = colon ? str_from(line, name.len + 1) : STR_NONE;
+        if (str_starts(value, " "))
+            value = str_from(value, 1);
+        if (str_is(name, "data"))
+            set_data(sse, value);
+        else if (str_is(name, "event"))
+            set(&sse->type, value.len <= SSE_TYPE_MAX_BYTES ? value : STR_NONE);
+        else if (str_is(name, "id"))
+            set_id(sse, value);
+        else if (str_is(name, "retry"))
+            set_retry(sse, value);
         return false;
     }
     set(&sse->last_id, buf_view(&sse->id));

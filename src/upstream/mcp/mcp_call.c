@@ -16,19 +16,6 @@
 
 /* ---- the end of a call ------------------------------------------------------- */
 
-struct upstream_call *mcp_call_end(struct pending_request *pending)
-{
-    struct mcp_client *client = pending->client;
-    struct upstream_call *call = pending->call;
-    call->answer->reached = pending->sent;
-    call->work = NULL;
-    call->stop = NULL;
-    pending_remove(&client->pending, pending);
-    if (client->stopping)
-        mcp_client_schedule(client);
-    return call;
-}
-
 /* The format continues "the server '…', which runs this tool, ". */
 __attribute__((format(printf, 5, 6))) static enum upstream_call_state
 answer(const struct mcp_client *client, struct upstream_call *call, enum upstream_outcome outcome,
@@ -58,11 +45,11 @@ static void quote(struct upstream_call *call, struct str quoted)
 
 void mcp_call_crashed(struct pending_request *pending, const char *why, struct str quoted)
 {
-    struct upstream_call *call = mcp_call_end(pending);
+    struct upstream_call *call = mcp_request_end(pending);
     call->answer->after_s = restart_after_s(pending->client);
     quote(call, quoted);
     answer(pending->client, call, UPSTREAM_TRANSIENT, "crashed", "died before it answered (%s)", why);
-    upstream_call_finish(call);
+    call->finish(call);
 }
 
 /* Why it is down is for the log and status: its last words do not help a model. */
@@ -79,22 +66,22 @@ static enum upstream_call_state answer_unavailable(struct mcp_client *client, st
 
 void mcp_call_unavailable(struct pending_request *pending)
 {
-    struct upstream_call *call = mcp_call_end(pending);
+    struct upstream_call *call = mcp_request_end(pending);
     answer_unavailable(pending->client, call);
-    upstream_call_finish(call);
+    call->finish(call);
 }
 
 void mcp_call_broken(struct pending_request *pending, const char *code, const char *why)
 {
-    struct upstream_call *call = mcp_call_end(pending);
+    struct upstream_call *call = mcp_request_end(pending);
     answer(pending->client, call, UPSTREAM_BROKEN, code, "sent an unusable answer: %s", why);
-    upstream_call_finish(call);
+    call->finish(call);
 }
 
 void mcp_call_failed(struct pending_request *pending, const struct mcp_failure *failure)
 {
     struct mcp_client *client = pending->client;
-    struct upstream_call *call = mcp_call_end(pending);
+    struct upstream_call *call = mcp_request_end(pending);
     call->answer->after_s = failure->after_s;
     quote(call, failure->quoted);
     if (failure->quoted.len)
@@ -103,19 +90,7 @@ void mcp_call_failed(struct pending_request *pending, const struct mcp_failure *
     call->answer->reached =
         failure->outcome != UPSTREAM_UNAVAILABLE && strcmp(failure->code, "unreachable") != 0;
     answer(client, call, failure->outcome, failure->code, "gave no usable answer: %s", failure->why);
-    upstream_call_finish(call);
-}
-
-void mcp_call_notify_cancelled(struct mcp_client *client, uint64_t id, const char *reason)
-{
-    if (!client->open)
-        return;
-    mcp_request_open(client, 0, "notifications/cancelled");
-    buf_printf(&client->out, "\"requestId\":%llu,\"reason\":\"%s\"", (unsigned long long)id, reason);
-    mcp_request_meta(client, 0, true);
-    mcp_request_send(client, 0, "notifications/cancelled", STR_NONE);
-    if (client->kind->forget)
-        client->kind->forget(client->transport, id);
+    call->finish(call);
 }
 
 void mcp_call_timed_out(struct pending_request *pending)
@@ -123,17 +98,17 @@ void mcp_call_timed_out(struct pending_request *pending)
     struct mcp_client *client = pending->client;
     uint64_t id = pending->id;
     long long ms = (clock_mono_us() - pending->since_us) / 1000;
-    struct upstream_call *call = mcp_call_end(pending);
+    struct upstream_call *call = mcp_request_end(pending);
     if (call->answer->reached) {
         abandoned_calls_add(&client->abandoned, id, call->request->caller, clock_mono_us());
-        mcp_call_notify_cancelled(client, id, "timed out");
+        mcp_request_cancel(client, id, "timed out");
         answer(client, call, UPSTREAM_TRANSIENT, "timeout",
                "did not answer within %lld ms; the call was cancelled", ms);
     } else {
         answer(client, call, UPSTREAM_UNAVAILABLE, "not_up",
                "did not start within %lld ms; the call was not sent to it", ms);
     }
-    upstream_call_finish(call);
+    call->finish(call);
 }
 
 /* ---- the response ---------------------------------------------------------------- */
@@ -176,10 +151,10 @@ static void take_result(struct pending_request *pending, struct str text)
         mcp_call_broken(pending, "no_tool_result", problem);
         return;
     }
-    mcp_call_end(pending);
+    mcp_request_end(pending);
     call->answer->outcome = UPSTREAM_RESULT;
     call->answer->result = result;
-    upstream_call_finish(call);
+    call->finish(call);
 }
 
 /* A server answers "method not found" to a plain call of a tool that only runs as a task. */
@@ -235,11 +210,11 @@ static void take_error(struct pending_request *pending, struct str text)
     if ((code == -32602 && !means_unknown_tool(message)) ||
         (code == -32601 && !requires_task(client, call->request->target->tool)))
         i++;
-    mcp_call_end(pending);
+    mcp_request_end(pending);
     call->answer->quoted = str_cut(mcp_client_redact(client, call->arena, message), MCP_QUOTE_MAX_BYTES);
     answer(client, call, UPSTREAM_REFUSED, known[i].name, "%s (JSON-RPC error %lld)", known[i].sentence,
            (long long)code);
-    upstream_call_finish(call);
+    call->finish(call);
 }
 
 static void on_response(struct mcp_client *client, struct pending_request *pending,
@@ -279,11 +254,6 @@ static void send_call(struct mcp_client *client, struct pending_request *pending
     mcp_request_send(client, pending->id, "tools/call", request->target->tool);
 }
 
-const char *mcp_call_blocked(const struct mcp_client *client)
-{
-    return client->kind->blocked ? client->kind->blocked(client->transport) : NULL;
-}
-
 static enum upstream_call_state answer_blocked(struct mcp_client *client, struct upstream_call *call,
                                                const char *why)
 {
@@ -295,14 +265,14 @@ void mcp_call_send_waiting(struct mcp_client *client)
 {
     struct pending_request *pending;
     while (client->ready && (pending = TAILQ_FIRST(&client->pending.waiting))) {
-        const char *why = mcp_call_blocked(client);
+        const char *why = mcp_request_blocked(client);
         if (!why) {
             send_call(client, pending);
             continue;
         }
-        struct upstream_call *call = mcp_call_end(pending);
+        struct upstream_call *call = mcp_request_end(pending);
         answer_blocked(client, call, why);
-        upstream_call_finish(call);
+        call->finish(call);
     }
 }
 
@@ -311,18 +281,18 @@ static void stop_call(struct upstream_call *call)
     struct pending_request *pending = call->work;
     struct mcp_client *client = pending->client;
     uint64_t id = pending->sent ? pending->id : 0;
-    mcp_call_end(pending);
+    mcp_request_end(pending);
     if (!id)
         return;
     abandoned_calls_add(&client->abandoned, id, call->request->caller, clock_mono_us());
-    mcp_call_notify_cancelled(client, id, "cancelled by the client");
+    mcp_request_cancel(client, id, "cancelled by the client");
 }
 
 enum upstream_call_state mcp_client_call(struct mcp_client *client, struct upstream_call *call)
 {
     if (client->stopping || client->state == MCP_DOWN)
         return answer_unavailable(client, call);
-    const char *blocked = client->ready ? mcp_call_blocked(client) : NULL;
+    const char *blocked = client->ready ? mcp_request_blocked(client) : NULL;
     if (blocked)
         return answer_blocked(client, call, blocked);
     struct pending_request *pending = pending_add(&client->pending);

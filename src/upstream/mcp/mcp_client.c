@@ -11,53 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define IGNORED_READ_BYTES  4096u /* of a message, to redact secrets */
-#define IGNORED_SHOWN_BYTES 80u
-
-static void on_soon(void *owner);
-
-void mcp_client_schedule(struct mcp_client *client)
-{
-    timer_set(&client->soon, client->loop, 0, on_soon, client);
-}
-
-static void set_state(struct mcp_client *client, enum mcp_client_state state)
-{
-    if (client->state == state)
-        return;
-    client->state = state;
-    mcp_client_schedule(client); /* reports it */
-}
-
-struct arena *mcp_client_scratch(struct mcp_client *client)
-{
-    arena_free(client->scratch);
-    return client->scratch = arena_new();
-}
-
-struct str mcp_client_redact(const struct mcp_client *client, struct arena *arena, struct str text)
-{
-    return client->transport && client->kind->redact ? client->kind->redact(client->transport, arena, text)
-                                                     : text;
-}
-
-void mcp_client_ignore(struct mcp_client *client, const char *why, struct str text)
-{
-    uint64_t held;
-    client->ignored++;
-    if (!rate_limit_allow(&client->ignored_rate, MCP_IGNORED_PER_S, &held))
-        return;
-    struct arena *arena = arena_new();
-    text = str_cut(mcp_client_redact(client, arena, str_cut(text, IGNORED_READ_BYTES)), IGNORED_SHOWN_BYTES);
-    if (text.len)
-        log_event(LOG_INFO, "upstream_message_ignored", LOG_STR("upstream", client->spec->name),
-                  LOG_TEXT("why", why), LOG_STR("begins", text), LOG_NUM("not_logged", held));
-    else
-        log_event(LOG_INFO, "upstream_message_ignored", LOG_STR("upstream", client->spec->name),
-                  LOG_TEXT("why", why), LOG_NUM("not_logged", held));
-    arena_free(arena);
-}
-
 /* ---- start and stop --------------------------------------------------------- */
 
 static const struct mcp_transport_hooks hooks;
@@ -67,11 +20,6 @@ static void on_start_timeout(void *owner)
     struct mcp_client *client = owner;
     mcp_client_fail(client, "it was not ready within %u ms%s", client->spec->start_ms,
                     client->open ? " (no response to the handshake or to tools/list)" : "");
-}
-
-uint32_t mcp_client_start_ms(const struct mcp_client *client)
-{
-    return client->spec->start_ms ? client->spec->start_ms : UPSTREAM_START_MS;
 }
 
 static void start_now(struct mcp_client *client)
@@ -112,7 +60,7 @@ static void continue_stopping(struct mcp_client *client)
         client->hooks->stopped(client->owner);
     } else if (client->state != MCP_STOPPING) {
         client->ready = false;
-        set_state(client, MCP_STOPPING);
+        mcp_client_set_state(client, MCP_STOPPING);
         client->kind->close(client->transport);
     }
 }
@@ -133,21 +81,6 @@ static void on_soon(void *owner)
         continue_stopping(client);
 }
 
-static void start_soon(struct mcp_client *client)
-{
-    timer_clear(&client->restart);
-    client->start_wanted = true;
-    set_state(client, MCP_STARTING);
-    mcp_client_schedule(client);
-}
-
-void mcp_client_start(struct mcp_client *client)
-{
-    bool runs = client->state == MCP_STARTING || client->state == MCP_UP;
-    if (!runs && !client->stopping)
-        start_soon(client);
-}
-
 void mcp_client_stop(struct mcp_client *client)
 {
     client->stopping = true;
@@ -158,7 +91,7 @@ void mcp_client_stop(struct mcp_client *client)
 
 /* ---- up and down ------------------------------------------------------------ */
 
-void mcp_client_up(struct mcp_client *client)
+static void become_up(struct mcp_client *client)
 {
     timer_clear(&client->start_deadline);
     client->ready = client->has_started = true;
@@ -167,7 +100,7 @@ void mcp_client_up(struct mcp_client *client)
     log_event(LOG_INFO, "upstream_up", LOG_STR("upstream", client->spec->name),
               LOG_TEXT("server", client->server), LOG_TEXT("protocol", client->version),
               LOG_NUM("tools", client->tools ? tool_list_array(client->tools)->len : 0));
-    set_state(client, MCP_UP);
+    mcp_client_set_state(client, MCP_UP);
     mcp_call_send_waiting(client);
 }
 
@@ -175,9 +108,9 @@ static void on_restart(void *owner)
 {
     struct mcp_client *client = owner;
     if (client->spec->lazy && !first_call(&client->pending.waiting))
-        set_state(client, MCP_STOPPED);
+        mcp_client_set_state(client, MCP_STOPPED);
     else
-        start_soon(client);
+        mcp_client_start_soon(client);
 }
 
 /* With jitter, so that the daemons of one host do not restart their servers at the same time. */
@@ -207,20 +140,7 @@ static void plan_restart(struct mcp_client *client, const char *why, struct str 
         log_event(LOG_WARN, "upstream_down", LOG_STR("upstream", client->spec->name),
                   LOG_NUM("failures", client->failures), LOG_TEXT("why", client->error),
                   LOG_NUM("again_ms", ms));
-    set_state(client, down ? MCP_DOWN : MCP_WAITING);
-}
-
-static void drop_transport(struct mcp_client *client)
-{
-    client->closed_transport = client->transport;
-    client->transport = NULL;
-    client->open = client->ready = false;
-    timer_clear(&client->start_deadline);
-    timer_clear(&client->relist);
-    timer_clear(&client->relisten);
-    mcp_tools_clear(&client->listing);
-    client->abandoned = (struct abandoned_calls){0};
-    mcp_client_schedule(client);
+    mcp_client_set_state(client, down ? MCP_DOWN : MCP_WAITING);
 }
 
 /* Ends every sent call; waiting ones wait for the restart unless the server is down. Must come last: a
@@ -233,7 +153,15 @@ static void fail(struct mcp_client *client, const char *why, struct str quoted)
     quoted = arena_dup(arena, str_cut(quoted, MCP_QUOTE_MAX_BYTES));
     snprintf(client->error, sizeof(client->error), "%s%s" STR_FMT "%s", why, quoted.len ? ": \"" : "",
              STR_ARG(str_cut(quoted, MCP_ERROR_MAX_BYTES / 2 - 8)), quoted.len ? "\"" : "");
-    drop_transport(client);
+    client->closed_transport = client->transport;
+    client->transport = NULL;
+    client->open = client->ready = false;
+    timer_clear(&client->start_deadline);
+    timer_clear(&client->relist);
+    timer_clear(&client->relisten);
+    mcp_tools_clear(&client->listing);
+    client->abandoned = (struct abandoned_calls){0};
+    mcp_client_schedule(client);
     if (!client->stopping)
         plan_restart(client, why, quoted);
     while ((pending = TAILQ_FIRST(&client->pending.sent)))
@@ -244,17 +172,6 @@ static void fail(struct mcp_client *client, const char *why, struct str quoted)
     if (client->state == MCP_DOWN || client->stopping)
         refuse_waiting(client);
     arena_free(arena);
-}
-
-void mcp_client_fail(struct mcp_client *client, const char *format, ...)
-{
-    char why[MCP_ERROR_MAX_BYTES];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(why, sizeof(why), format, args);
-    va_end(args);
-    if (client->transport)
-        fail(client, why, STR_NONE);
 }
 
 /* ---- what the transport reports ---------------------------------------------- */
@@ -310,7 +227,7 @@ static void on_failed(void *owner, uint64_t id, const struct mcp_failure *failur
     char problem[MCP_ERROR_MAX_BYTES];
     struct pending_request *pending = NULL;
     if (client->transport)
-        pending = id ? pending_find(&client->pending, id) : mcp_notifications_subject(client, 0);
+        pending = id ? pending_find(&client->pending, id) : mcp_client_subject(client, 0);
     if (!pending)
         return;
     if (pending->call) {
@@ -377,14 +294,7 @@ static void on_deadline(void *owner)
         mcp_client_watch_deadline(client, next);
 }
 
-void mcp_client_watch_deadline(struct mcp_client *client, int64_t us)
-{
-    if (client->deadline_us && client->deadline_us <= us)
-        return;
-    int64_t ms = (us - clock_mono_us()) / 1000 + 1;
-    client->deadline_us = us;
-    timer_set(&client->deadline, client->loop, ms > 0 ? (uint32_t)ms : 0, on_deadline, client);
-}
+static const struct mcp_client_life life = {on_soon, on_deadline, fail, become_up};
 
 /* ---- the client ------------------------------------------------------------------ */
 
@@ -394,6 +304,7 @@ struct mcp_client *mcp_client_new(struct loop *loop, const struct upstream_spec 
     struct mcp_client *client = calloc(1, sizeof(*client));
     if (!client)
         abort();
+    client->life = &life;
     client->loop = loop;
     client->spec = spec;
     client->hooks = client_hooks;

@@ -36,7 +36,7 @@ struct mcp_client *mcp_client_new(struct loop *loop, const struct upstream_spec 
 void mcp_client_start(struct mcp_client *client);
 /* Takes no more calls, waits for the pending ones, then closes the server. `stopped` fires in any case. */
 void mcp_client_stop(struct mcp_client *client);
-/* At once: drops pending calls without upstream_call_finish and kills the process. */
+/* At once: drops pending calls without its `finish` and kills the process. */
 void mcp_client_free(struct mcp_client *client);
 
 /* Borrowed; NULL: not known yet. Remains while the server is down. */

@@ -90,7 +90,17 @@ struct tools_listing {   /* a tools/list in progress */
     const char *truncated; /* why its end was not read; NULL: it was */
 };
 
+/* The part of mcp_client.c that the files below it start. */
+struct mcp_client_life {
+    void (*on_soon)(void *client);
+    void (*on_deadline)(void *client);
+    /* Ends the transport and every sent call. */
+    void (*fail)(struct mcp_client *client, const char *why, struct str quoted);
+    void (*up)(struct mcp_client *client); /* handshake and tools/list are done */
+};
+
 struct mcp_client {
+    const struct mcp_client_life *life;
     struct loop *loop;
     const struct upstream_spec *spec;
     const struct mcp_client_hooks *hooks;
@@ -119,8 +129,9 @@ struct mcp_client {
     char version[32], server[128], error[MCP_ERROR_MAX_BYTES];
 };
 
-/* mcp_client.c */
-void mcp_client_up(struct mcp_client *client); /* handshake and tools/list are done */
+/* mcp_client_base.c */
+void mcp_client_set_state(struct mcp_client *client, enum mcp_client_state state); /* and reports it */
+void mcp_client_start_soon(struct mcp_client *client);                             /* in the next turn */
 void mcp_client_fail(struct mcp_client *client, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 uint32_t mcp_client_start_ms(const struct mcp_client *client);
@@ -131,6 +142,8 @@ void mcp_client_ignore(struct mcp_client *client, const char *why, struct str te
 /* For text of the server in errors and messages; call it before the text is cut. */
 struct str mcp_client_redact(const struct mcp_client *client, struct arena *arena, struct str text);
 struct arena *mcp_client_scratch(struct mcp_client *client); /* emptied by the next call of it */
+/* The call that a message must be about: `about`, or the only one pending. NULL: unknown. */
+struct pending_request *mcp_client_subject(struct mcp_client *client, uint64_t about);
 
 /* mcp_request.c: what is written and read. A message is begun up to and with `"params":{`, filled in by the
  * caller in client->out, and sent, which closes it. */
@@ -147,6 +160,12 @@ bool mcp_request_read(struct arena *arena, struct str text, struct json *value, 
 struct str mcp_request_error(const struct mcp_client *client, struct arena *arena,
                              const struct mcp_message *message);
 
+/* NULL: requests are accepted; else why not, as the end of "the server '…', which runs this tool, ". */
+const char *mcp_request_blocked(const struct mcp_client *client);
+void mcp_request_cancel(struct mcp_client *client, uint64_t id, const char *reason);
+/* Removes the request and sets `reached`; the caller fills in the rest and calls its `finish`. */
+struct upstream_call *mcp_request_end(struct pending_request *pending);
+
 /* mcp_handshake.c */
 void mcp_handshake_start(struct mcp_client *client);
 
@@ -157,16 +176,11 @@ void mcp_tools_clear(struct tools_listing *listing);
 
 /* mcp_call.c */
 void mcp_call_send_waiting(struct mcp_client *client);
-/* Removes the request and sets `reached`; the caller fills in the rest and calls upstream_call_finish. */
-struct upstream_call *mcp_call_end(struct pending_request *pending);
 void mcp_call_timed_out(struct pending_request *pending);
 void mcp_call_crashed(struct pending_request *pending, const char *why, struct str quoted);
 void mcp_call_unavailable(struct pending_request *pending);
 void mcp_call_broken(struct pending_request *pending, const char *code, const char *why);
 void mcp_call_failed(struct pending_request *pending, const struct mcp_failure *failure);
-/* NULL: requests are accepted; else why not, as the end of "the server '…', which runs this tool, ". */
-const char *mcp_call_blocked(const struct mcp_client *client);
-void mcp_call_notify_cancelled(struct mcp_client *client, uint64_t id, const char *reason);
 
 /* mcp_elicitation.c. The last two return false if there is no elicitation. */
 void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const struct mcp_message *message);
@@ -176,7 +190,5 @@ bool mcp_elicitation_from_error(struct pending_request *pending, const struct js
 /* mcp_notifications.c */
 void mcp_notifications_request(struct mcp_client *client, uint64_t about, const struct mcp_message *message);
 void mcp_notifications_notify(struct mcp_client *client, uint64_t about, const struct mcp_message *message);
-/* The call that a message must be about: `about`, or the only one pending. NULL: unknown. */
-struct pending_request *mcp_notifications_subject(struct mcp_client *client, uint64_t about);
 
 #endif

@@ -75,13 +75,13 @@ static void write_question(struct buf *out, const struct json *params)
 static void finish(struct pending_request *pending, const struct buf *question, const struct json *input)
 {
     struct mcp_client *client = pending->client;
-    struct upstream_call *call = mcp_call_end(pending);
+    struct upstream_call *call = mcp_request_end(pending);
     call->answer->question = str_cut(buf_view(question), MCP_QUOTE_MAX_BYTES);
     call->answer->input = call->request->can_elicit ? input : NULL;
     upstream_call_answer(call, UPSTREAM_INPUT_REQUIRED, "input_required",
                          "the server '" STR_FMT "', which runs this tool, has a question for the user first",
                          STR_ARG(client->spec->name));
-    upstream_call_finish(call);
+    call->finish(call);
 }
 
 /* {inputRequests, requestState?} in the arena. */
@@ -103,12 +103,12 @@ bool mcp_elicitation_from_result(struct pending_request *pending, const struct j
     if (!str_is(json_str(json_get_text(result, "resultType")), "input_required"))
         return false;
     if (!json_is(requests, JSON_OBJECT) || !requests->len) {
-        struct upstream_call *call = mcp_call_end(pending);
+        struct upstream_call *call = mcp_request_end(pending);
         call->answer->after_s = 1;
         upstream_call_answer(call, UPSTREAM_TRANSIENT, "come_again",
                              "the server '" STR_FMT "', which runs this tool, is busy and asks for a retry",
                              STR_ARG(pending->client->spec->name));
-        upstream_call_finish(call);
+        call->finish(call);
         return true;
     }
     for (uint32_t i = 0; i < requests->len; i++) {
@@ -178,13 +178,13 @@ static void ask_user(struct pending_request *pending, struct str name, const str
     json_write(&text, responses);
     state = json_string(buf_view(&text));
     const struct json *input = make_input(arena, &requests, responses->len ? &state : NULL);
-    mcp_call_notify_cancelled(pending->client, pending->id, "the user is asked first");
+    mcp_request_cancel(pending->client, pending->id, "the user is asked first");
     finish(pending, &question, input);
 }
 
 void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const struct mcp_message *message)
 {
-    struct pending_request *pending = mcp_notifications_subject(client, about);
+    struct pending_request *pending = mcp_client_subject(client, about);
     struct json_error error;
     struct json params;
     if (!pending || ++pending->elicitations > ELICITATIONS_MAX) {

@@ -16,6 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define INITIALIZED  "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"
+#define LIST_CHANGED "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}"
+
 struct exchange *exchange_new(struct mcp_transport *t, uint64_t id, const char *method, struct str name,
                               struct str message)
 {
@@ -48,8 +51,17 @@ void exchange_free(struct exchange *x)
     free(x);
 }
 
-void exchange_fail(struct exchange *x, enum upstream_outcome outcome, const char *code, int64_t after_s,
-                   const char *format, ...)
+static void fail_session(struct mcp_transport *t, const char *why, const char *quoted)
+{
+    char text[FETCH_WHY_MAX_BYTES];
+    snprintf(text, sizeof(text), "its session ended, and a new one could not be begun: %.400s", why);
+    mcp_http_report_later(t, text, quoted);
+}
+
+/* Reports that there will be no response, with x->quoted, and frees it. */
+__attribute__((format(printf, 5, 6))) static void fail(struct exchange *x, enum upstream_outcome outcome,
+                                                       const char *code, int64_t after_s, const char *format,
+                                                       ...)
 {
     struct mcp_transport *t = x->transport;
     uint64_t id = x->id;
@@ -63,7 +75,7 @@ void exchange_fail(struct exchange *x, enum upstream_outcome outcome, const char
     const struct mcp_failure failure = {outcome, code, why, str_of(quoted), after_s};
     exchange_free(x);
     if (renews)
-        mcp_http_session_failed(t, why, quoted);
+        fail_session(t, why, quoted);
     else if (id)
         t->hooks->failed(t->owner, id, &failure);
 }
@@ -85,26 +97,83 @@ static void fail_status(struct exchange *x)
     arena_free(arena);
     snprintf(code, sizeof(code), "http_%d", status);
     if (http_response_is_transient(status))
-        exchange_fail(x, UPSTREAM_TRANSIENT, code, x->after_s, STR_FMT " answered with status %d",
-                      STR_ARG(from), status);
+        fail(x, UPSTREAM_TRANSIENT, code, x->after_s, STR_FMT " answered with status %d", STR_ARG(from),
+             status);
     else if (status == 401 || status == 403)
-        exchange_fail(x, UPSTREAM_UNAVAILABLE, code, -1,
-                      STR_FMT " denies access (status %d): the operator has to give the upstream "
-                              "credentials, as headers = { Authorization = \"Bearer ${NAME}\" }",
-                      STR_ARG(from), status);
+        fail(x, UPSTREAM_UNAVAILABLE, code, -1,
+             STR_FMT " denies access (status %d): the operator has to give the upstream "
+                     "credentials, as headers = { Authorization = \"Bearer ${NAME}\" }",
+             STR_ARG(from), status);
     else if (status >= 300 && status < 400)
-        exchange_fail(x, UPSTREAM_UNAVAILABLE, code, -1,
-                      STR_FMT " redirects to %s (status %d), which is not followed: set the upstream's url "
-                              "to that address",
-                      STR_ARG(from), x->redirect[0] ? x->redirect : "elsewhere", status);
+        fail(x, UPSTREAM_UNAVAILABLE, code, -1,
+             STR_FMT " redirects to %s (status %d), which is not followed: set the upstream's url "
+                     "to that address",
+             STR_ARG(from), x->redirect[0] ? x->redirect : "elsewhere", status);
     else if (status == 404 || status == 405)
-        exchange_fail(x, UPSTREAM_REFUSED, code, -1,
-                      STR_FMT " answered with status %d: there is no MCP server at this path, check the "
-                              "upstream's url",
-                      STR_ARG(from), status);
+        fail(x, UPSTREAM_REFUSED, code, -1,
+             STR_FMT " answered with status %d: there is no MCP server at this path, check the "
+                     "upstream's url",
+             STR_ARG(from), status);
     else
-        exchange_fail(x, UPSTREAM_REFUSED, code, -1, STR_FMT " answered with status %d", STR_ARG(from),
-                      status);
+        fail(x, UPSTREAM_REFUSED, code, -1, STR_FMT " answered with status %d", STR_ARG(from), status);
+}
+
+/* ---- the session -------------------------------------------------------------------------------
+ * A session that the server no longer knows (it restarted, or the session expired) is renewed: the first
+ * `initialize` is sent again, then the rejected messages, which certainly did not run; and the tools are
+ * listed again, as the server may have changed. */
+
+static void post(struct mcp_transport *t, uint64_t id, const char *method, struct str message)
+{
+    struct exchange *x = exchange_new(t, id, method, STR_NONE, message);
+    x->renews = true;
+    exchange_post(x);
+}
+
+/* Begins another session and then sends `x` again; all others wait. */
+static void renew_session(struct exchange *x)
+{
+    struct mcp_transport *t = x->transport;
+    if (x->renewed || !t->initialize.len) {
+        fail(x, UPSTREAM_TRANSIENT, "session_lost", 1, "its session ended, and so did the next one");
+        if (!t->renewing)
+            mcp_http_report_later(t, "its sessions end as soon as they begin", "");
+        return;
+    }
+    x->renewed = true;
+    if (t->renewing)
+        return;
+    t->renewing = true;
+    t->session.len = 0;
+    mcp_http_listen_stop(t);
+    post(t, t->initialize_id, "initialize", buf_view(&t->initialize));
+}
+
+/* A response to a message with `renews`. */
+static void take_session_response(struct exchange *x, struct str text)
+{
+    struct mcp_transport *t = x->transport;
+    struct mcp_message message = mcp_message_scan(text);
+    if (x->id) { /* initialize */
+        if (message.kind != MCP_MESSAGE_RESPONSE)
+            return; /* a notification before the response */
+        if (!message.result.len) {
+            fail(x, UPSTREAM_TRANSIENT, "session_lost", 1, "it rejects a new session");
+            return;
+        }
+        exchange_free(x);
+        post(t, 0, "notifications/initialized", STR_LIT(INITIALIZED));
+        return;
+    }
+    exchange_free(x);
+    t->renewing = false;
+    struct exchange *next;
+    for (x = LIST_FIRST(&t->exchanges); x; x = next) {
+        next = LIST_NEXT(x, entry);
+        if (!x->fetch && !timer_is_set(&x->timer))
+            exchange_post(x);
+    }
+    mcp_http_deliver(t, 0, STR_LIT(LIST_CHANGED));
 }
 
 /* ---- responses -------------------------------------------------------------------------------- */
@@ -124,7 +193,7 @@ static bool deliver(struct exchange *x, struct str text)
     if (x->answered && t->modern && strcmp(x->method, "tools/list") == 0)
         header_mapping_learn(&t->mapping, text, !memmem(x->message.at, x->message.len, "\"cursor\"", 8));
     if (x->renews)
-        mcp_http_session_response(x, text);
+        take_session_response(x, text);
     else
         mcp_http_deliver(t, x->id, text);
     bool lives = t->delivering == x;
@@ -139,8 +208,8 @@ static void on_linger_over(void *owner)
 
 static void fail_too_large(struct exchange *x)
 {
-    exchange_fail(x, UPSTREAM_BROKEN, "too_large", -1, STR_FMT " sends a message of more than %u MiB",
-                  STR_ARG(origin(x)), UPSTREAM_LINE_MAX_BYTES >> 20);
+    fail(x, UPSTREAM_BROKEN, "too_large", -1, STR_FMT " sends a message of more than %u MiB",
+         STR_ARG(origin(x)), UPSTREAM_LINE_MAX_BYTES >> 20);
 }
 
 static void on_data(void *owner, struct str bytes)
@@ -175,22 +244,22 @@ static void take_body(struct exchange *x)
     bool initialized = strcmp(x->method, "notifications/initialized") == 0;
     if (!x->id) {
         if (x->renews)
-            mcp_http_session_response(x, STR_NONE);
+            take_session_response(x, STR_NONE);
         else
             exchange_free(x);
         if (initialized)
             mcp_http_listen_start(t);
     } else if (!body.len) {
-        exchange_fail(x, UPSTREAM_BROKEN, "no_answer", -1, STR_FMT " sent no response (status %d)",
-                      STR_ARG(origin(x)), x->status);
+        fail(x, UPSTREAM_BROKEN, "no_answer", -1, STR_FMT " sent no response (status %d)", STR_ARG(origin(x)),
+             x->status);
     } else if (!json) {
-        exchange_fail(x, UPSTREAM_BROKEN, "invalid_json", -1,
-                      STR_FMT " answered with %s instead of JSON: check that the upstream's url is that of "
-                              "an MCP server",
-                      STR_ARG(origin(x)), x->type[0] ? x->type : "something");
+        fail(x, UPSTREAM_BROKEN, "invalid_json", -1,
+             STR_FMT " answered with %s instead of JSON: check that the upstream's url is that of "
+                     "an MCP server",
+             STR_ARG(origin(x)), x->type[0] ? x->type : "something");
     } else if (deliver(x, body)) {
-        exchange_fail(x, UPSTREAM_BROKEN, "invalid_json", -1, STR_FMT " answered with no JSON-RPC response",
-                      STR_ARG(origin(x)));
+        fail(x, UPSTREAM_BROKEN, "invalid_json", -1, STR_FMT " answered with no JSON-RPC response",
+             STR_ARG(origin(x)));
     }
 }
 
@@ -202,7 +271,7 @@ static void on_done(void *owner, const struct fetch_end *end);
 static void on_start_failure(void *owner)
 {
     struct exchange *x = owner;
-    exchange_fail(x, UPSTREAM_UNAVAILABLE, "unreachable", -1, "%s", x->failure);
+    fail(x, UPSTREAM_UNAVAILABLE, "unreachable", -1, "%s", x->failure);
 }
 
 static void begin(struct exchange *x, const struct fetch_request *request)
@@ -264,7 +333,7 @@ static void resume(struct exchange *x, const char *why)
     bool possible =
         x->id && !x->transport->modern && sse_last_id(&x->sse).len && x->resumes < MCP_HTTP_RESUMES_MAX;
     if (!possible) {
-        exchange_fail(x, UPSTREAM_TRANSIENT, "broken_off", -1, "%s before it had answered", why);
+        fail(x, UPSTREAM_TRANSIENT, "broken_off", -1, "%s before it had answered", why);
         return;
     }
     uint32_t wait_ms = (x->sse.retry_ms ? x->sse.retry_ms : MCP_HTTP_RETRY_MS) << x->resumes;
@@ -304,7 +373,7 @@ static void take_status(struct exchange *x)
     if (status >= 200 && status < 300) {
         take_body(x);
     } else if (status == 404 && in_session && strcmp(x->method, "initialize") != 0) {
-        mcp_http_session_renew(x);
+        renew_session(x);
     } else if (status >= 400 && status != 401 && status != 403 && !http_response_is_transient(status) &&
                is_response_to(x, body)) {
         if (deliver(x, body)) /* a JSON-RPC error with an HTTP status */
@@ -329,14 +398,14 @@ static void on_done(void *owner, const struct fetch_end *end)
     else if (x->streams)
         resume(x, done ? "its stream ended" : why);
     else if (x->resumes && done)
-        exchange_fail(x, UPSTREAM_TRANSIENT, "broken_off", x->after_s,
-                      STR_FMT " broke its stream off before it had answered, and does not resume it "
-                              "(status %d)",
-                      STR_ARG(origin(x)), x->status);
+        fail(x, UPSTREAM_TRANSIENT, "broken_off", x->after_s,
+             STR_FMT " broke its stream off before it had answered, and does not resume it "
+                     "(status %d)",
+             STR_ARG(origin(x)), x->status);
     else if (x->resumes)
         resume(x, why);
     else if (!done)
-        exchange_fail(x, http_failures[end->how].outcome, http_failures[end->how].code, -1, "%s", why);
+        fail(x, http_failures[end->how].outcome, http_failures[end->how].code, -1, "%s", why);
     else
         take_status(x);
 }

@@ -1,7 +1,7 @@
 /*
  * What the files of the HTTP transport share: the transport (mcp_http.c), one
- * message and its response (mcp_http_exchange.c), the session
- * (mcp_http_session.c), and the stream of server messages (mcp_http_listen.c).
+ * message, its response and the session (mcp_http_exchange.c), the stream of
+ * server messages (mcp_http_listen.c), and the settings (mcp_http_settings.c).
  */
 #ifndef TOOLGATE_UPSTREAM_MCP_MCP_HTTP_INTERNAL_H
 #define TOOLGATE_UPSTREAM_MCP_MCP_HTTP_INTERNAL_H
@@ -79,7 +79,10 @@ struct mcp_transport {
     char why[FETCH_WHY_MAX_BYTES], quoted[MCP_HTTP_QUOTED_BYTES + 1]; /* for `closed` */
 };
 
-/* mcp_http.c */
+/* mcp_http_settings.c */
+/* Fills in `settings` and what it owns. A failure sets `why`. */
+void mcp_http_expand_settings(struct mcp_transport *t, struct why *why);
+void mcp_http_clear_settings(struct mcp_transport *t);
 /* With the headers of the spec, the protocol and the session, and `more`. */
 struct fetch_request mcp_http_request(struct mcp_transport *t, struct arena *arena, const char *method,
                                       struct name_values more);
@@ -87,24 +90,14 @@ struct fetch_request mcp_http_request(struct mcp_transport *t, struct arena *are
 bool mcp_http_reload_headers(struct mcp_transport *t);
 /* Passes a message to the client, with our secrets redacted. */
 void mcp_http_deliver(struct mcp_transport *t, uint64_t about, struct str text);
-/* `closed` fires in the next turn. */
-void mcp_http_close_later(struct mcp_transport *t, const char *why, const char *quoted);
+/* `opened` fires in the next turn, or `closed` if there is a `why`; the first report wins. */
+void mcp_http_report_later(struct mcp_transport *t, const char *why, const char *quoted);
 
 /* mcp_http_exchange.c */
 struct exchange *exchange_new(struct mcp_transport *t, uint64_t id, const char *method, struct str name,
                               struct str message);
 void exchange_post(struct exchange *x);
 void exchange_free(struct exchange *x);
-/* Reports that there will be no response, with x->quoted, and frees it. */
-void exchange_fail(struct exchange *x, enum upstream_outcome outcome, const char *code, int64_t after_s,
-                   const char *format, ...) __attribute__((format(printf, 5, 6)));
-
-/* mcp_http_session.c */
-/* The server does not know the session: begins another and then sends `x` again; all others wait. */
-void mcp_http_session_renew(struct exchange *x);
-/* A response to a message with `renews`, or its failure. */
-void mcp_http_session_response(struct exchange *x, struct str text);
-void mcp_http_session_failed(struct mcp_transport *t, const char *why, const char *quoted);
 
 /* mcp_http_listen.c */
 void mcp_http_listen_start(struct mcp_transport *t);

@@ -15,14 +15,9 @@ struct scan {
     const char *at, *end;
 };
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 static char peek(struct scan *s)
 {
-    while (s->at < s->end && is_space(*s->at))
+    while (s->at < s->end && memchr(" \t\r\n", *s->at, 4))
         s->at++;
     return s->at < s->end ? *s->at : '\0';
 }
@@ -73,7 +68,7 @@ static bool take_value(struct scan *s, struct str *value)
     } else if (c == '{' || c == '[') {
         whole = skip_nested(s);
     } else {
-        while (s->at < s->end && !strchr(",}]", *s->at) && !is_space(*s->at))
+        while (s->at < s->end && !strchr(",}] \t\r\n", *s->at))
             s->at++;
         whole = s->at > start && s->at < s->end;
     }

@@ -15,25 +15,6 @@
 
 #define MESSAGE_MAX_BYTES 4096u /* of relayed text */
 
-struct pending_request *mcp_notifications_subject(struct mcp_client *client, uint64_t about)
-{
-    struct pending_request *pending, *found = NULL;
-    if (about) {
-        found = pending_find(&client->pending, about);
-        return found && found->call ? found : NULL;
-    }
-    TAILQ_FOREACH(pending, &client->pending.sent, entry)
-    {
-        if (found && pending->call)
-            return NULL;
-        if (pending->call)
-            found = pending;
-    }
-    bool ambiguous =
-        found && abandoned_calls_by_others(&client->abandoned, found->call->request->caller, clock_mono_us());
-    return ambiguous ? NULL : found;
-}
-
 void mcp_notifications_request(struct mcp_client *client, uint64_t about, const struct mcp_message *message)
 {
     if (mcp_message_is(message, "ping"))
@@ -109,7 +90,7 @@ static void on_message(struct mcp_client *client, uint64_t about, const struct m
     log_event(LOG_DEBUG, "upstream_message", LOG_STR("upstream", client->spec->name),
               LOG_STR("message_level", str_cut(level, 16)), LOG_STR("text", text),
               LOG_NUM("not_logged", held));
-    struct pending_request *pending = mcp_notifications_subject(client, about);
+    struct pending_request *pending = mcp_client_subject(client, about);
     const struct upstream_request *request = pending ? pending->call->request : NULL;
     if (request && request->log && level.len)
         request->log(request->listener, level, text);

@@ -66,6 +66,11 @@ void mcp_request_send(struct mcp_client *client, uint64_t id, const char *method
         buf_clear(&client->out);
 }
 
+const char *mcp_request_blocked(const struct mcp_client *client)
+{
+    return client->kind->blocked ? client->kind->blocked(client->transport) : NULL;
+}
+
 /* A server that sends requests but does not read gets no responses. */
 void mcp_request_respond(struct mcp_client *client, struct str id, const char *member, struct str json)
 {
@@ -74,7 +79,7 @@ void mcp_request_respond(struct mcp_client *client, struct str id, const char *m
     buf_printf(out, "{\"jsonrpc\":\"2.0\",\"id\":" STR_FMT ",\"%s\":", STR_ARG(id), member);
     buf_str(out, json);
     buf_byte(out, '}');
-    if (!mcp_call_blocked(client))
+    if (!mcp_request_blocked(client))
         client->kind->send(client->transport, 0, NULL, STR_NONE, buf_view(out));
 }
 
@@ -97,4 +102,29 @@ struct str mcp_request_error(const struct mcp_client *client, struct arena *aren
     json_int(json_get_text(&error, "code"), &code);
     struct str text = mcp_client_redact(client, arena, json_str(json_get_text(&error, "message")));
     return arena_printf(arena, "error %lld \"" STR_FMT "\"", (long long)code, STR_ARG(str_cut(text, 200)));
+}
+
+void mcp_request_cancel(struct mcp_client *client, uint64_t id, const char *reason)
+{
+    if (!client->open)
+        return;
+    mcp_request_open(client, 0, "notifications/cancelled");
+    buf_printf(&client->out, "\"requestId\":%llu,\"reason\":\"%s\"", (unsigned long long)id, reason);
+    mcp_request_meta(client, 0, true);
+    mcp_request_send(client, 0, "notifications/cancelled", STR_NONE);
+    if (client->kind->forget)
+        client->kind->forget(client->transport, id);
+}
+
+struct upstream_call *mcp_request_end(struct pending_request *pending)
+{
+    struct mcp_client *client = pending->client;
+    struct upstream_call *call = pending->call;
+    call->answer->reached = pending->sent;
+    call->work = NULL;
+    call->stop = NULL;
+    pending_remove(&client->pending, pending);
+    if (client->stopping)
+        mcp_client_schedule(client);
+    return call;
 }

@@ -125,7 +125,7 @@ static void finish_list(struct mcp_client *client)
     if (differs)
         client->hooks->tools(client->owner);
     if (first)
-        mcp_client_up(client);
+        client->life->up(client);
 }
 
 static void add_tools(struct tools_listing *listing, const struct json *tools)
