@@ -2,10 +2,34 @@
 #include "base/arena.h"
 #include "cli/local_generation.h"
 #include "cli/term.h"
-#include "cli/cmd_test.h"
+#include "gate/examples.h"
+#include "io/file_watch.h"
+#include "json/write.h"
+#include "policy/coverage.h"
 
+#include <errno.h>
 #include <glob.h>
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct test_options {
+    struct local_options local;
+    const char *const *places; /* folders and files */
+    int place_count;
+    const char *only;
+    bool all, json; /* -v, --json */
+    bool watch, cover;
+    unsigned coverage_min; /* percent */
+};
+
+struct test_tally {
+    struct examples_count count;
+    size_t broken;             /* errors of files that do not load */
+    struct coverage *coverage; /* NULL: not requested */
+};
 
 /* ---- results ---- */
 
@@ -41,6 +65,141 @@ static void seen(void *owner, const struct example_outcome *o)
             print_details(o);
     }
     fflush(stdout);
+}
+
+/* ---- coverage ---- */
+
+struct share {
+    size_t hit, total;
+};
+
+static struct share lines_of(const struct coverage_file *f)
+{
+    struct share share = {.total = f->line_count};
+    for (size_t i = 0; i < f->line_count; i++)
+        share.hit += f->lines[i].hits > 0;
+    return share;
+}
+
+static struct share rules_of(const struct coverage_file *f)
+{
+    struct share share = {.total = f->rule_count};
+    for (size_t i = 0; i < f->rule_count; i++)
+        share.hit += f->rules[i].hits > 0;
+    return share;
+}
+
+static void print_share(struct share share)
+{
+    char text[32] = "-";
+    if (share.total)
+        snprintf(text, sizeof(text), "%zu/%zu", share.hit, share.total);
+    enum term_colour colour = !share.total ? TERM_DIM : share.hit == share.total ? TERM_GREEN : TERM_YELLOW;
+    printf("  %s%9s%s", term_colour(colour), text, term_colour(TERM_PLAIN));
+}
+
+static void print_row(const struct coverage_file *f, int width)
+{
+    struct buf missed = {0};
+    struct str name = f->tool.len ? f->tool : STR_LIT("(gateway)");
+    /* "12, 14-16": a range spans lines that never run, and lines without code. */
+    for (size_t i = 0; i < f->line_count; i++) {
+        size_t last = i;
+        if (f->lines[i].hits)
+            continue;
+        while (last + 1 < f->line_count && !f->lines[last + 1].hits)
+            last++;
+        buf_printf(&missed, "%s%d", missed.len ? ", " : "", f->lines[i].line);
+        if (last > i)
+            buf_printf(&missed, "-%d", f->lines[last].line);
+        i = last;
+    }
+    printf("%-*.*s  %8zu", width, (int)name.len, name.at, f->examples);
+    print_share(rules_of(f));
+    print_share(lines_of(f));
+    if (missed.len)
+        printf("  " STR_FMT ": " STR_FMT, STR_ARG(f->file), STR_ARG(buf_view(&missed)));
+    printf("\n");
+    for (size_t i = 0; i < f->rule_count; i++)
+        if (!f->rules[i].hits)
+            printf("%-*s  %8s  %9s  rule never hit: " STR_FMT "\n", width, "", "", "",
+                   STR_ARG(f->rules[i].words));
+    buf_clear(&missed);
+}
+
+static void print_table(const struct coverage_file *files, size_t count, struct share sum)
+{
+    int width = 12;
+    for (size_t i = 0; i < count; i++)
+        if ((int)files[i].tool.len > width && files[i].tool.len <= 48)
+            width = (int)files[i].tool.len;
+    printf("\n%s%-*s  %8s  %9s  %9s  not run%s\n", term_colour(TERM_BOLD), width, "policy", "examples",
+           "rules", "lines", term_colour(TERM_PLAIN));
+    for (size_t i = 0; i < count; i++)
+        print_row(&files[i], width);
+    if (sum.total)
+        printf("%zu of %zu lines run, %.1f %%\n", sum.hit, sum.total,
+               100.0 * (double)sum.hit / (double)sum.total);
+}
+
+static void put_share(struct json_out *out, const char *key, struct share share)
+{
+    json_field_open(out, key, '{');
+    json_field_int(out, "hit", (int64_t)share.hit);
+    json_field_int(out, "total", (int64_t)share.total);
+    json_field_open(out, "missed", '[');
+}
+
+static void close_share(struct json_out *out)
+{
+    json_close(out, ']');
+    json_close(out, '}');
+}
+
+static void print_file_json(const struct coverage_file *f)
+{
+    struct buf line = {0};
+    struct json_out out = json_out(&line);
+    json_open(&out, '{');
+    json_field_text(&out, "kind", "coverage");
+    json_field_str(&out, "tool", f->tool);
+    json_field_str(&out, "file", f->file);
+    json_field_int(&out, "examples", (int64_t)f->examples);
+    put_share(&out, "rules", rules_of(f));
+    for (size_t i = 0; i < f->rule_count; i++)
+        if (!f->rules[i].hits)
+            json_put_str(&out, f->rules[i].words);
+    close_share(&out);
+    put_share(&out, "lines", lines_of(f));
+    for (size_t i = 0; i < f->line_count; i++)
+        if (!f->lines[i].hits)
+            json_put_int(&out, f->lines[i].line);
+    close_share(&out);
+    json_close(&out, '}');
+    printf(STR_FMT "\n", STR_ARG(buf_view(&line)));
+    buf_clear(&line);
+}
+
+/* CLI_NO if it is less than --coverage-min. */
+static int print_coverage(const struct test_options *options, const struct coverage *coverage)
+{
+    size_t count;
+    const struct coverage_file *files = coverage_files(coverage, &count);
+    struct share sum = {0};
+    for (size_t i = 0; i < count; i++) {
+        struct share lines = lines_of(&files[i]);
+        sum.hit += lines.hit;
+        sum.total += lines.total;
+        if (options->json)
+            print_file_json(&files[i]);
+    }
+    if (!options->json)
+        print_table(files, count, sum);
+    if (!sum.total || sum.hit * 100 >= sum.total * options->coverage_min)
+        return CLI_OK;
+    term_error("test", "coverage is %zu of %zu lines, less than the %u %% of --coverage-min", sum.hit,
+               sum.total, options->coverage_min);
+    return CLI_NO;
 }
 
 /* ---- running ---- */
@@ -167,12 +326,98 @@ static int test_all(const struct test_options *options)
             ? CLI_NO
             : CLI_OK;
     if (tally.coverage) {
-        int covered = test_print_coverage(options, tally.coverage);
+        int covered = print_coverage(options, tally.coverage);
         status = covered > status ? covered : status;
     }
     coverage_free(tally.coverage);
     return status;
 }
+
+/* ---- watching ---- */
+
+struct watch_list {
+    struct file_watch *watch;
+    struct why why;
+    bool failed;
+};
+
+static void watch_path(struct watch_list *w, const char *path)
+{
+    w->failed |= path && file_watch_add(w->watch, path, &w->why) != OK;
+}
+
+/* Of a file the whole folder: it may read a schema from there with json "…". */
+static void add_place(struct watch_list *w, const char *place)
+{
+    const char *slash = strrchr(place, '/');
+    struct stat st;
+    char *folder = slash ? strndup(place, (size_t)(slash - place) + 1) : NULL;
+    if (stat(place, &st) != 0 || S_ISDIR(st.st_mode))
+        watch_path(w, place);
+    else
+        watch_path(w, folder ? folder : ".");
+    free(folder);
+}
+
+/* The configuration and the files that it names, if it can be read. */
+static void add_configured(struct watch_list *w, const struct local_options *local)
+{
+    struct config_sources sources = local_sources(local, NULL);
+    struct config config;
+    watch_path(w, local->config);
+    if (config_load(&sources, &config, NULL) == OK) {
+        add_place(w, config.policies ? config.policies : "policies");
+        for (size_t i = 0; i < config.tools.count; i++)
+            watch_path(w, config.tools.list[i]);
+        for (size_t i = 0; i < config.mcp_configs.count; i++)
+            watch_path(w, config.mcp_configs.list[i]);
+    }
+    config_free(&config);
+}
+
+/* Returns after a change that no further change follows. False: poll failed. */
+static bool wait_for_change(struct file_watch *watch)
+{
+    struct pollfd ready = {.fd = file_watch_fd(watch), .events = POLLIN};
+    bool changed = false;
+    for (;;) {
+        int n = poll(&ready, 1, changed ? (int)FILE_WATCH_QUIET_MS : -1);
+        if (n < 0 && errno != EINTR)
+            return false;
+        if (n == 0 && changed)
+            return true;
+        if (n > 0)
+            changed |= file_watch_drain(watch);
+    }
+}
+
+/* Runs everything now and after each change; returns only if nothing can be watched. */
+static int watch(const struct test_options *options)
+{
+    struct watch_list w = {0};
+    if (file_watch_new(&w.watch, &w.why) != OK) {
+        term_error("test", "%s", w.why.text);
+        return CLI_ERROR;
+    }
+    for (int i = 0; i < options->place_count; i++)
+        add_place(&w, options->places[i]);
+    if (!options->place_count || options->local.config || options->local.tools.count)
+        add_configured(&w, &options->local);
+    if (w.failed)
+        term_error("test", "%s", w.why.text);
+    for (bool going = !w.failed; going; going = wait_for_change(w.watch)) {
+        if (isatty(STDOUT_FILENO) && !options->json)
+            printf("\033[H\033[2J\033[3J");
+        test_all(options);
+        if (!options->json)
+            printf("%swaiting for changes; Ctrl-C ends%s\n", term_colour(TERM_DIM), term_colour(TERM_PLAIN));
+        fflush(stdout);
+    }
+    file_watch_free(w.watch);
+    return CLI_ERROR;
+}
+
+/* ---- the command ---- */
 
 static int run(const struct command *command, int argc, char **argv)
 {
@@ -196,7 +441,7 @@ static int run(const struct command *command, int argc, char **argv)
     options.places = (const char *const *)argv;
     options.place_count = argc;
     options.cover |= options.coverage_min > 0;
-    return options.watch ? test_watch(&options, test_all) : test_all(&options);
+    return options.watch ? watch(&options) : test_all(&options);
 }
 
 const struct command command_test = {

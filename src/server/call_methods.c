@@ -6,7 +6,6 @@
 #include "base/arena.h"
 #include "gate/call_reply.h"
 #include "gate/verdict.h"
-#include "server/elicitation.h"
 #include "server/mcp_keys.h"
 #include "server/method_table.h"
 #include "server/subscriptions.h"
@@ -86,6 +85,26 @@ static enum err read_report(struct request *r, struct call_request *c)
     return OK;
 }
 
+/* Whether the client supports elicitation, and its answers to earlier questions. */
+static enum err read_elicitation(struct request *r, struct call_request *call)
+{
+    const struct json *responses = json_get_text(r->params, "inputResponses");
+    const struct json *mode = json_get_text(json_get_text(r->meta, MCP_CAPABILITIES_KEY), "elicitation");
+    if (!r->modern)
+        return OK;
+    /* {"elicitation":{}} means forms; a client that lists modes must list that one. */
+    call->supports_elicitation = json_is(mode, JSON_OBJECT) && (!mode->len || json_get_text(mode, "form"));
+    if (responses && !json_is(responses, JSON_OBJECT)) {
+        reply_error(
+            r, RPC_INVALID_PARAMS,
+            "params.inputResponses: expected an object with an answer for each key of inputRequests, got %s",
+            param_kind(responses));
+        return ERR_PARSE;
+    }
+    call->input_responses = responses;
+    return param_string(r, r->params, "params.", "requestState", &call->request_state);
+}
+
 /* ---- replies ---- */
 
 static struct str verdict_json(struct request *r, const struct verdict *verdict)
@@ -160,10 +179,28 @@ static enum request_status reply_too_large(struct request *r)
     return reply_close(r);
 }
 
+/* A tool's questions to the user (MCP: input_required) go to a client that can put them to its user. The
+ * model of any other client reads them in the result (gate/feedback.c). NULL: none. All or none: the tool
+ * cannot use half of the answers. */
+static const struct json *client_questions(const struct request *r)
+{
+    const struct json *input = call_outcome(r->call)->input_requests;
+    const struct json *requests = json_get_text(input, "inputRequests");
+    uint32_t count = json_is(requests, JSON_OBJECT) ? requests->len : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct json *request = &requests->members[i].value;
+        struct str mode = json_str(json_get_text(json_get_text(request, "params"), "mode"));
+        if (!str_is(json_str(json_get_text(request, "method")), "elicitation/create") ||
+            (mode.len && !str_is(mode, "form")))
+            return NULL;
+    }
+    return count || json_get_text(input, "requestState") ? input : NULL;
+}
+
 static enum request_status reply_call(struct request *r)
 {
     static const char *const keys[] = {"inputRequests", "requestState"};
-    const struct json *input = elicitation_requested(r);
+    const struct json *input = client_questions(r);
     if (input) { /* the client asks its user and calls again with the answer */
         struct json_out *out = reply_open_as(r, "input_required");
         for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
@@ -278,7 +315,7 @@ static enum request_status start(struct request *r, const struct call_request *r
 enum request_status call_methods_call(struct request *r)
 {
     struct call_request request;
-    if (read_call(r, CALL_RUN, &request) || elicitation_read(r, &request))
+    if (read_call(r, CALL_RUN, &request) || read_elicitation(r, &request))
         return REQUEST_DONE;
     return start(r, &request, reply_call);
 }
