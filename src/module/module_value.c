@@ -128,18 +128,9 @@ static struct json read_number(lua_State *L, int at, struct read_state *r)
     return json_number(r->arena, n);
 }
 
-static struct json read_table(lua_State *L, int at, struct read_state *r)
-{
-    if (++r->depth > MODULE_VALUE_DEPTH_MAX)
-        luaL_error(L, "%s: a table is nested deeper than %d", r->what, MODULE_VALUE_DEPTH_MAX);
-    luaL_checkstack(L, 6, "a table is nested too deep");
-    struct json value = is_array(L, at) ? read_array(L, at, r) : read_object(L, at, r);
-    r->depth--;
-    return value;
-}
-
 static struct json read_value(lua_State *L, int at, struct read_state *r)
 {
+    struct json value;
     switch (lua_type(L, at)) {
     case LUA_TBOOLEAN:
         return json_bool(lua_toboolean(L, at));
@@ -148,7 +139,12 @@ static struct json read_value(lua_State *L, int at, struct read_state *r)
     case LUA_TSTRING:
         return json_string(copy_string(L, at, r->arena));
     case LUA_TTABLE:
-        return read_table(L, at, r);
+        if (++r->depth > MODULE_VALUE_DEPTH_MAX)
+            luaL_error(L, "%s: a table is nested deeper than %d", r->what, MODULE_VALUE_DEPTH_MAX);
+        luaL_checkstack(L, 6, "a table is nested too deep");
+        value = is_array(L, at) ? read_array(L, at, r) : read_object(L, at, r);
+        r->depth--;
+        return value;
     default:
         if (lua_touserdata(L, at) != (void *)&null_value)
             luaL_error(L, "%s: JSON has no value that is a %s", r->what, luaL_typename(L, at));

@@ -100,15 +100,6 @@ static struct str copy_utf8(struct arena *arena, struct str s)
     return buf_view(&out);
 }
 
-static struct json read_string(struct read_state *r, int at, const struct json *original)
-{
-    struct str s;
-    s.at = lua_tolstring(r->L, at, &s.len);
-    if (json_is(original, JSON_STRING) && str_eq(json_str(original), s))
-        return *original;
-    return json_string(copy_utf8(r->arena, s));
-}
-
 /* ---- lists --------------------------------------------------------------------------- */
 
 static bool same_value(const struct json *a, const struct json *b)
@@ -293,6 +284,7 @@ static struct json read_value(struct read_state *r, int at, const struct read_pa
                               const struct bridge_hints *hints)
 {
     struct read_path here = *path;
+    struct str s;
     char problem[64];
     proxy_unwrap(r->L, at);
     if (++r->nodes > BRIDGE_MAX_NODES)
@@ -305,7 +297,10 @@ static struct json read_value(struct read_state *r, int at, const struct read_pa
     case LUA_TNUMBER:
         return read_number(r, lua_tonumber(r->L, at), path, hints->original);
     case LUA_TSTRING:
-        return read_string(r, at, hints->original);
+        s.at = lua_tolstring(r->L, at, &s.len);
+        return json_is(hints->original, JSON_STRING) && str_eq(json_str(hints->original), s)
+                   ? *hints->original
+                   : json_string(copy_utf8(r->arena, s));
     case LUA_TTABLE:
         return read_table(r, at, &here, hints);
     case LUA_TLIGHTUSERDATA:

@@ -219,20 +219,15 @@ static bool is_letter(char c)
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
 }
 
-/* As a separate word. A comment or a string counts, too, which is only slower. */
-static bool mentions(struct str source, struct str word)
-{
-    const char *end = source.at + source.len, *at = source.at;
-    for (; (at = memmem(at, (size_t)(end - at), word.at, word.len)); at += word.len)
-        if ((at == source.at || !is_letter(at[-1])) && (at + word.len == end || !is_letter(at[word.len])))
-            return true;
-    return false;
-}
-
 bool bridge_needs_eager(struct str source)
 {
-    for (size_t i = 0; i < sizeof(iterating_functions) / sizeof(iterating_functions[0]); i++)
-        if (mentions(source, iterating_functions[i]))
-            return true;
+    const char *end = source.at + source.len;
+    for (size_t i = 0; i < sizeof(iterating_functions) / sizeof(iterating_functions[0]); i++) {
+        struct str word = iterating_functions[i];
+        const char *at = source.at; /* in a comment or a string it counts, too, which is only slower */
+        for (; (at = memmem(at, (size_t)(end - at), word.at, word.len)); at += word.len)
+            if ((at == source.at || !is_letter(at[-1])) && (at + word.len == end || !is_letter(at[word.len])))
+                return true;
+    }
     return false;
 }

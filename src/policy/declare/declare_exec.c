@@ -185,14 +185,6 @@ static void read_words(struct declaration *d, int at)
     }
 }
 
-static bool any_names_argument(const struct exec_spec *spec)
-{
-    for (size_t i = 0; i < spec->word_count; i++)
-        if (exec_argv_has_argument(spec->words[i].text) || spec->words[i].when.len)
-            return true;
-    return false;
-}
-
 /* Found from wherever the daemon was started, as files of json "…" are. */
 static struct str beside(const struct declaration *d, struct str path)
 {
@@ -203,28 +195,26 @@ static struct str beside(const struct declaration *d, struct str path)
     return arena_printf(d->arena, "%s/" STR_FMT, folder, STR_ARG(path));
 }
 
-static void find_beside(struct declaration *d)
+void declare_exec(struct declaration *d, const struct field *field, int at)
 {
-    struct exec_spec *spec = spec_of(d);
+    struct exec_reading *reading = ARENA_NEW(d->arena, struct exec_reading);
+    struct exec_spec *spec = &reading->spec;
+    field_require_table(d, field->name, at, "{ \"command\", \"argument\", … }, for there is no shell");
+    *spec = (struct exec_spec){.timeout_ms = EXEC_TIMEOUT_MS,
+                               .output_bytes = EXEC_OUTPUT_BYTES,
+                               .memory_bytes = EXEC_MEMORY_BYTES,
+                               .file_bytes = EXEC_FILE_BYTES};
+    d->policy->exec = spec;
+    read_words(d, at);
+    field_read_named(d, at, "exec", &declare_exec_table, lua_objlen(d->L, at), reading);
+    lua_settop(d->L, at);
     struct exec_word *program = (struct exec_word *)spec->words;
     if (spec->word_count && program->text.len && memchr(program->text.at, '/', program->text.len))
         program->text = beside(d, program->text);
     spec->cwd = beside(d, spec->cwd);
-}
-
-void declare_exec(struct declaration *d, const struct field *field, int at)
-{
-    struct exec_reading *reading = ARENA_NEW(d->arena, struct exec_reading);
-    field_require_table(d, field->name, at, "{ \"command\", \"argument\", … }, for there is no shell");
-    reading->spec = (struct exec_spec){.timeout_ms = EXEC_TIMEOUT_MS,
-                                       .output_bytes = EXEC_OUTPUT_BYTES,
-                                       .memory_bytes = EXEC_MEMORY_BYTES,
-                                       .file_bytes = EXEC_FILE_BYTES};
-    d->policy->exec = &reading->spec;
-    read_words(d, at);
-    field_read_named(d, at, "exec", &declare_exec_table, lua_objlen(d->L, at), reading);
-    lua_settop(d->L, at);
-    find_beside(d);
-    if (!reading->stdin_given)
-        reading->spec.on_stdin = !any_names_argument(&reading->spec);
+    if (reading->stdin_given)
+        return;
+    spec->on_stdin = true; /* unless a word names an argument */
+    for (size_t i = 0; i < spec->word_count; i++)
+        spec->on_stdin &= !exec_argv_has_argument(spec->words[i].text) && !spec->words[i].when.len;
 }

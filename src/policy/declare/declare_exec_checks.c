@@ -68,13 +68,6 @@ static bool takes_program(struct str word, char option)
     return word.at[word.len - 1] == option;
 }
 
-/* Its program is in a file, or behind an option of another row. */
-static bool names_program(struct str word)
-{
-    return str_is(word, "-f") || str_is(word, "--file") || str_is(word, "--from-file") ||
-           takes_program(word, 'e');
-}
-
 /* The index of the program's text, from `at`, the interpreter, on; word_count: there is none. */
 static size_t program_text(const struct exec_spec *spec, size_t at, const struct interpreter *one)
 {
@@ -83,7 +76,9 @@ static size_t program_text(const struct exec_spec *spec, size_t at, const struct
         if (one->option) {
             if (takes_program(word, one->option))
                 return i + 1;
-        } else if (names_program(word)) {
+        } else if (str_is(word, "-f") || str_is(word, "--file") || str_is(word, "--from-file") ||
+                   takes_program(word,
+                                 'e')) { /* its program is in a file, or behind an option of another row */
             return spec->word_count;
         } else if (is_one_of(word, one->valued)) {
             i += exec_argv_option_values(word);

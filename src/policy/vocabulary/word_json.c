@@ -20,11 +20,6 @@ static bool is_text(struct str s)
     return s.len && strchr("{[\"", s.at[0]);
 }
 
-static bool leaves_folder(struct str path)
-{
-    return (path.len && path.at[0] == '/') || memmem(path.at, path.len, "..", 2) != NULL;
-}
-
 static void read_text(lua_State *L, const struct sandbox_context *now, struct str text, struct json *out)
 {
     struct json_error fault;
@@ -64,7 +59,7 @@ static void read_file(lua_State *L, const struct sandbox_context *now, struct st
 {
     if (!now->folder)
         luaL_error(L, "json \"%s\": this policy has no folder to read a file from", name.at);
-    if (leaves_folder(name))
+    if ((name.len && name.at[0] == '/') || memmem(name.at, name.len, "..", 2))
         luaL_error(L, "json \"%s\": expected a file beside the policy or below, without '/' in front or '..'",
                    name.at);
     struct str path = arena_printf(now->arena, "%s/" STR_FMT, now->folder, STR_ARG(name));
