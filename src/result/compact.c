@@ -23,8 +23,6 @@ struct compact_ctx {
     struct buf notes;
 };
 
-/* ---- measuring ------------------------------------------------------------ */
-
 static bool fits(const struct policy_compact *budget, struct str text)
 {
     if (budget->max_bytes && text.len > budget->max_bytes)
@@ -60,18 +58,12 @@ static const struct json *text_in(const struct json *block)
     return json_is(text, JSON_STRING) ? text : NULL;
 }
 
-static struct str text_of(const struct json *block)
-{
-    return json_str(text_in(block));
-}
-
-/* ---- the note ------------------------------------------------------- */
-
 static void put_omission(struct buf *out, const struct omission *o)
 {
     const char *name = o->path.len ? "" : "the result";
     struct str path = str_cut(o->path, COMPACT_PATH_MAX_BYTES);
     unsigned long long count = o->count, of = o->of;
+    buf_text(out, out->len ? "; " : "");
     switch (o->kind) {
     case OMITTED_ITEMS:
         buf_printf(out, "%llu of %llu items of %s" STR_FMT " are left out", count, of, name, STR_ARG(path));
@@ -110,8 +102,6 @@ static void put_advice(struct buf *out, const struct tool *tool)
         buf_printf(out, "%s'%s'", i == 0 ? "" : i + 1 == count ? " or " : ", ", found[i]);
     buf_text(out, ".");
 }
-
-/* ---- values -------------------------------------------------------------------- */
 
 /* From the freest to the mildest: the schema may require what the policy drops, or any field. */
 static const struct form {
@@ -155,10 +145,8 @@ static const struct json *shrink_value(struct compact_ctx *c, const struct json 
         struct shrink_ctx s;
         if (shrink_in_form(c, value, budget, &forms[i], &s, out) &&
             (!schema || schema_validate(schema, out) == SCHEMA_VALID)) {
-            for (size_t k = 0; k < s.count; k++) {
-                buf_text(&c->notes, c->notes.len ? "; " : "");
+            for (size_t k = 0; k < s.count; k++)
                 put_omission(&c->notes, &s.omissions[k]);
-            }
             if (s.more)
                 buf_printf(&c->notes, "; and more in %zu other places", s.more);
             return out;
@@ -168,8 +156,6 @@ static const struct json *shrink_value(struct compact_ctx *c, const struct json 
     }
     return NULL;
 }
-
-/* ---- text blocks ----------------------------------------------------------------- */
 
 static struct str shrink_plain(struct compact_ctx *c, struct str text, const struct policy_compact *budget)
 {
@@ -185,10 +171,8 @@ static struct str shrink_plain(struct compact_ctx *c, struct str text, const str
         room = corrected(budget, shown, room);
     }
     struct omission o = {.kind = OMITTED_TEXT, .count = left_out, .of = text.len};
-    if (!left_out)
-        return shown;
-    buf_text(&c->notes, c->notes.len ? "; " : "");
-    put_omission(&c->notes, &o);
+    if (left_out)
+        put_omission(&c->notes, &o);
     return shown;
 }
 
@@ -236,7 +220,8 @@ static const struct json *shrink_content(struct compact_ctx *c, const struct res
         struct policy_compact share = rest;
         share.max_bytes = share_of(rest.max_bytes, left);
         share.max_tokens = share_of(rest.max_tokens, left--);
-        struct str text = text_of(&items[i]), shown = shrink_text(c, text, &share, result, structured);
+        struct str text = json_str(text_in(&items[i])),
+                   shown = shrink_text(c, text, &share, result, structured);
         if (shown.at != text.at || shown.len != text.len) {
             const struct json *resource = json_get_text(&items[i], "resource");
             bool embedded = str_is(json_str(json_get_text(&items[i], "type")), "resource");
@@ -251,13 +236,11 @@ static const struct json *shrink_content(struct compact_ctx *c, const struct res
     return out;
 }
 
-/* ---- results ---------------------------------------------------------------------- */
-
 static size_t bytes_of(struct arena *arena, const struct result *r)
 {
     size_t bytes = r->structured ? written(arena, r->structured).len : 0;
     for (uint32_t i = 0; i < r->content->len; i++)
-        bytes += text_of(&r->content->items[i]).len;
+        bytes += json_str(text_in(&r->content->items[i])).len;
     return bytes;
 }
 
@@ -265,7 +248,7 @@ static bool content_fits(const struct policy_compact *budget, const struct json 
 {
     size_t bytes = 0, tokens = 0;
     for (uint32_t i = 0; i < content->len; i++) {
-        struct str text = text_of(&content->items[i]);
+        struct str text = json_str(text_in(&content->items[i]));
         bytes += text.len;
         tokens += budget->max_tokens ? token_estimate(text) : 0;
     }

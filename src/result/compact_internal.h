@@ -67,9 +67,8 @@ struct str compact_node_path(struct arena *arena, const struct compact_node *nod
 
 bool compact_node_is_container(const struct compact_node *node);
 
-/* Bytes of a string as JSON, and of a member's key with its colon. */
+/* Bytes of a string as JSON. */
 uint32_t compact_string_size(struct str text);
-uint32_t compact_key_size(const struct compact_node *member);
 
 /* ---- compact_shrink.c ---- */
 

@@ -20,8 +20,6 @@ struct part {
 
 static struct part shrink(struct shrink_ctx *s, const struct compact_node *node, int64_t budget);
 
-/* ---- what was left out ------------------------------------------------------- */
-
 static void note_omission(struct shrink_ctx *s, enum compact_omission_kind kind,
                           const struct compact_node *at, uint64_t count, uint64_t of)
 {
@@ -37,8 +35,6 @@ static void note_omission(struct shrink_ctx *s, enum compact_omission_kind kind,
     else
         s->more++;
 }
-
-/* ---- whole, and down to what must stay --------------------------------------- */
 
 enum extent { WHOLE, LEAST };
 
@@ -85,8 +81,6 @@ static struct part take(struct shrink_ctx *s, const struct compact_node *node, e
     return (struct part){*node->value, node->size};
 }
 
-/* ---- objects -------------------------------------------------------------------- */
-
 static int by_size(const void *a, const void *b)
 {
     const struct compact_node *x = *(const struct compact_node *const *)a,
@@ -97,7 +91,7 @@ static int by_size(const void *a, const void *b)
 /* Bytes that a member takes in any case; -1: it may go. */
 static int64_t floor_of(const struct shrink_ctx *s, const struct compact_node *member)
 {
-    int64_t key = compact_key_size(member) + 1;
+    int64_t key = compact_string_size(member->key) + 2;
     if (s->items_only)
         return key + (compact_node_is_container(member) ? 2 : (int64_t)member->size);
     if (member->kept)
@@ -126,7 +120,7 @@ static struct part shrink_object(struct shrink_ctx *s, const struct compact_node
     qsort(order, left, sizeof(*order), by_size);
     for (size_t at = 0; left > 0; at++, left--) {
         const struct compact_node *child = order[at];
-        int64_t floor = floor_of(s, child), key = compact_key_size(child) + 1,
+        int64_t floor = floor_of(s, child), key = compact_string_size(child->key) + 2,
                 share = rest > 0 ? rest / (int64_t)left : 0;
         int64_t room = share + (floor > 0 ? floor : 0) - key;
         bool fits = room >= (int64_t)child->size;
@@ -151,8 +145,6 @@ static struct part shrink_object(struct shrink_ctx *s, const struct compact_node
             members[count++] = json_member(node->children[i].key, parts[i].value);
     return (struct part){json_object(s->arena, members, count), budget - rest};
 }
-
-/* ---- lists ---------------------------------------------------------------------- */
 
 /* The subject of the call, items with most words of the goal, the newest, the first. */
 static int by_worth(const void *a, const void *b)
@@ -249,8 +241,6 @@ static struct part shrink_array(struct shrink_ctx *s, const struct compact_node 
     fill_up(s, &l);
     return emit(s, &l, budget);
 }
-
-/* ---- any value -------------------------------------------------------------------- */
 
 static struct part shrink(struct shrink_ctx *s, const struct compact_node *node, int64_t budget)
 {

@@ -32,8 +32,6 @@ struct text {
     bool is_log;
 };
 
-/* ---- units ---------------------------------------------------------------------- */
-
 /* Fills `units` if not NULL; returns their number. */
 static size_t split(struct str text, bool by_lines, struct unit *units)
 {
@@ -65,8 +63,6 @@ static struct text units_of(struct arena *arena, struct str text)
     return t;
 }
 
-/* ---- the frame ------------------------------------------------------------ */
-
 static size_t indent_of(struct str line)
 {
     size_t n = 0;
@@ -78,17 +74,6 @@ static size_t indent_of(struct str line)
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
-}
-
-/* "2026-05-01 …", "[2026-05-01T…", "12:30:05 …" */
-static bool has_time(struct str line)
-{
-    line = str_from(line, line.len && line.at[0] == '[');
-    bool is_date = line.len > 10 && is_digit(line.at[0]) && is_digit(line.at[3]) && line.at[4] == '-' &&
-                   is_digit(line.at[5]) && line.at[7] == '-';
-    bool is_clock = line.len > 8 && is_digit(line.at[0]) && line.at[2] == ':' && is_digit(line.at[3]) &&
-                    line.at[5] == ':';
-    return is_date || is_clock;
 }
 
 static size_t count_of(struct str line, char c)
@@ -124,8 +109,15 @@ static char table_sign(const struct text *t)
 static bool is_log(const struct text *t)
 {
     size_t timed = 0, seen = 0;
-    for (size_t i = 0; i < t->count && seen < SAMPLE_LINES; i++, seen++)
-        timed += has_time(t->units[i].text);
+    for (size_t i = 0; i < t->count && seen < SAMPLE_LINES; i++, seen++) {
+        struct str line = t->units[i].text; /* "2026-05-01 …", "[2026-05-01T…", "12:30:05 …" */
+        line = str_from(line, line.len && line.at[0] == '[');
+        bool is_date = line.len > 10 && is_digit(line.at[0]) && is_digit(line.at[3]) && line.at[4] == '-' &&
+                       is_digit(line.at[5]) && line.at[7] == '-';
+        bool is_clock = line.len > 8 && is_digit(line.at[0]) && line.at[2] == ':' && is_digit(line.at[3]) &&
+                        line.at[5] == ':';
+        timed += is_date || is_clock;
+    }
     return seen && timed * 100 >= seen * KIND_PERCENT;
 }
 
@@ -195,8 +187,6 @@ static void rank(struct text *t, const struct compact_rules *rules)
         frame(t, FRAME_OUTLINE, FRAME_LEAST_PERCENT);
 }
 
-/* ---- selection ---------------------------------------------------------------------- */
-
 /* Takes units of the rank that fit, in order or from the end; of REST a run without gaps. Returns the room
  * left. */
 static size_t take(struct text *t, enum rank rank, bool from_end, size_t room)
@@ -248,8 +238,6 @@ static struct str join(struct arena *arena, const struct text *t)
     }
     return buf_view(&out);
 }
-
-/* ---- shortening ---------------------------------------------------------------- */
 
 /* In the middle of a word only if there is no space nearby. */
 static struct str cut_as_one(struct arena *arena, struct str text, size_t budget, size_t *left_out)

@@ -8,8 +8,6 @@
 
 #define WORD_LEAST_BYTES 3u
 
-/* ---- words of the goal ---------------------------------------------------- */
-
 static bool is_word_byte(unsigned char c)
 {
     unsigned char lower = c | 32;
@@ -65,8 +63,6 @@ uint16_t compact_goal_words_in(const struct compact_rules *rules, struct str tex
     return found;
 }
 
-/* ---- what fields are called ------------------------------------------------ */
-
 static bool ends_with(struct str s, const char *end)
 {
     size_t n = strlen(end);
@@ -97,8 +93,6 @@ static bool is_time(struct str s)
             return false;
     return true;
 }
-
-/* ---- ids of the arguments --------------------------------------------------- */
 
 static struct str scalar_text(const struct json *value)
 {
@@ -148,8 +142,6 @@ bool compact_is_identifying_key(struct str key)
            ends_with(key, "_title");
 }
 
-/* ---- paths ------------------------------------------------------------------ */
-
 /* Each name from the node to the root must match the end of the remaining path. */
 static bool has_path(const struct compact_node *node, struct str path)
 {
@@ -196,16 +188,9 @@ struct str compact_node_path(struct arena *arena, const struct compact_node *nod
     return buf_view(&out);
 }
 
-/* ---- the tree ----------------------------------------------------------------- */
-
 bool compact_node_is_container(const struct compact_node *node)
 {
     return node->value->type == JSON_ARRAY || node->value->type == JSON_OBJECT;
-}
-
-uint32_t compact_key_size(const struct compact_node *member)
-{
-    return compact_string_size(member->key) + 1;
 }
 
 uint32_t compact_string_size(struct str text)
@@ -255,7 +240,7 @@ static uint32_t least_of(const struct compact_node *node)
     for (uint32_t i = 0; i < node->count; i++) {
         const struct compact_node *child = &node->children[i];
         if (!child->dropped && (!is_object || child->kept || child->leads))
-            least += child->least + 1 + (is_object ? compact_key_size(child) : 0);
+            least += child->least + 1 + (is_object ? compact_string_size(child->key) + 1 : 0);
     }
     return least > 2 ? least - 1 : node->size;
 }
@@ -269,7 +254,7 @@ static uint32_t floor_of(const struct compact_node *node)
     for (uint32_t i = 0; node->value->type == JSON_OBJECT && i < node->count; i++) {
         const struct compact_node *child = &node->children[i];
         if (!child->dropped && (child->kept || child->leads))
-            floor += (child->kept ? child->least : child->floor) + 1 + compact_key_size(child);
+            floor += (child->kept ? child->least : child->floor) + 1 + compact_string_size(child->key) + 1;
     }
     return floor > 2 ? floor - 1 : node->least;
 }
@@ -289,7 +274,8 @@ static void add_child(const struct tree_builder *b, struct compact_node *node, s
                             (compact_is_identifying_key(child->key) || is_time(scalar_text(child->value))));
     node->leads |= named || child->leads;
     node->goal_words |= child->goal_words;
-    node->size += child->size + 1 + (node->value->type == JSON_OBJECT ? compact_key_size(child) : 0);
+    node->size +=
+        child->size + 1 + (node->value->type == JSON_OBJECT ? compact_string_size(child->key) + 1 : 0);
     if (node->value->type == JSON_OBJECT)
         identify(node, child, r);
 }

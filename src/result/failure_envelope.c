@@ -12,8 +12,6 @@
 #define NAME_MAX_BYTES 24u /* a longer name has no role */
 #define COUNT(list)    (sizeof(list) / sizeof(*(list)))
 
-/* ---- names ------------------------------------------------------------------ */
-
 enum role {
     GOOD,    /* success, ok */
     BAD,     /* isError */
@@ -126,8 +124,6 @@ static bool is_no_error(const struct json *value)
            (value->type == JSON_STRING && IS_ONE_OF(json_str(value), nothing));
 }
 
-/* ---- one look at an object -------------------------------------------------- */
-
 struct look {
     const struct json *object;
     bool good, bad;              /* it reports success, failure */
@@ -209,8 +205,6 @@ static void look_at_member(struct look *look, const struct json_member *member, 
     }
 }
 
-/* ---- failures --------------------------------------------------------------------- */
-
 /* It holds nothing but the failure. */
 static bool is_failure_only(const struct look *look)
 {
@@ -271,8 +265,6 @@ static const char *failure_in(const struct look *look)
     return look->http && is_only && (look->error || has_message || has_title) ? "http_status" : NULL;
 }
 
-/* ---- transient failures -------------------------------------------------------------------- */
-
 struct transient {
     const char *code;
     int64_t after_s;
@@ -315,8 +307,6 @@ static void find_transient(struct transient *t, struct str name, const struct js
                        list ? &value->items[i] : &value->members[i].value, depth - 1);
     }
 }
-
-/* ---- questions ------------------------------------------------------------------- */
 
 static const struct str input_names[] = {STR("needuserinput"),
                                          STR("needsuserinput"),
@@ -422,8 +412,6 @@ static bool read_question(struct arena *arena, const struct json *object, struct
         take_choices(arena, e, own ? own : list);
     return true;
 }
-
-/* ---- results ----------------------------------------------------------------------- */
 
 /* The value to judge: some servers wrap every return value as {"result": …}. *text: the value as text, if it
  * is one. */

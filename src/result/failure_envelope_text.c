@@ -8,8 +8,6 @@
 #define FAILED_MAX_BYTES 300u  /* of a text that begins with "Failed to" */
 #define PHRASE_MAX_BYTES 2000u /* of a message that are searched for phrases */
 
-/* ---- reading ---------------------------------------------------------------- */
-
 static bool is_letter(char c)
 {
     return (c | 32) >= 'a' && (c | 32) <= 'z';
@@ -28,8 +26,6 @@ static bool begins_with_one(struct str text, const char *const *starts, size_t c
     return false;
 }
 #define BEGINS_WITH_ONE(text, starts) begins_with_one(text, starts, sizeof(starts) / sizeof(*(starts)))
-
-/* ---- failures ----------------------------------------------------------------- */
 
 static const char *const failures[] = {"error: ",
                                        "error executing ",
@@ -86,8 +82,6 @@ const char *envelope_text_failure(struct str text)
         }
     return errors <= 1 && lines <= ENVELOPE_LINES_MAX ? "error_text" : NULL; /* else a log, which is data */
 }
-
-/* ---- transient failures --------------------------------------------------------------- */
 
 /* The first phrase found decides. */
 static const struct {
@@ -163,8 +157,6 @@ const char *envelope_text_transient(struct str text)
     return !code && envelope_text_wait(text) >= 0 ? "later" : code;
 }
 
-/* ---- how long -------------------------------------------------------------------- */
-
 static const struct unit {
     const char *name;
     int64_t ms;
@@ -218,8 +210,6 @@ int64_t envelope_text_wait(struct str text)
         }
     return -1;
 }
-
-/* ---- questions -------------------------------------------------------------------- */
 
 bool envelope_text_asks(struct str text)
 {

@@ -78,8 +78,6 @@ static const struct json *redact(struct walk *w, const struct json *value)
     return value->type == JSON_ARRAY ? redact_list(w, value) : value;
 }
 
-/* ---- content blocks -------------------------------------------------------- */
-
 /* A text block that holds JSON, with that JSON redacted; any other block itself. */
 static const struct json *redact_block(struct walk *w, const struct json *block)
 {

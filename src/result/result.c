@@ -61,8 +61,6 @@ static const struct json *content_of_value(struct arena *arena, const struct jso
     return json_keep(arena, json_array(json_keep(arena, json_object(arena, block, 2)), 1));
 }
 
-/* ---- reading ---------------------------------------------------------------- */
-
 enum form { FORM_PLAIN, FORM_CALL_RESULT, FORM_TOOL_RETURN };
 
 /* By the members alone. Many APIs have a page of items under `content`, so it must be a list of blocks. */
@@ -162,8 +160,6 @@ void result_read_command(struct arena *arena, const struct json *sent, struct re
         result_read(arena, sent, out);
 }
 
-/* ---- making ----------------------------------------------------------------- */
-
 void result_from_value(struct arena *arena, const struct json *value, const struct json *content,
                        const struct json *metadata, bool has_output_schema, struct result *out)
 {
@@ -183,8 +179,6 @@ void result_fill_structured(struct result *result, bool has_output_schema)
     if (has_output_schema && !result->structured && !result->as_text && json_is(result->value, JSON_OBJECT))
         result->structured = result->value;
 }
-
-/* ---- judging ----------------------------------------------------------------- */
 
 struct str result_text(struct arena *arena, const struct result *result)
 {

@@ -71,8 +71,6 @@ static unsigned types_through(const struct op *op)
     }
 }
 
-/* ---- discriminators ---- */
-
 struct discriminators {
     struct discriminator list[DISCRIMINATORS_MAX];
     uint16_t count;
@@ -130,8 +128,6 @@ static void collect_discriminators(struct compiler *c, struct node *node)
     node->discriminator_count = all.count;
 }
 
-/* ---- branch maps ---- */
-
 static const struct choices *string_choices(const struct node *node, struct str key)
 {
     for (uint16_t i = 0; i < node->discriminator_count; i++) {
@@ -183,8 +179,6 @@ static void find_branch_map(struct compiler *c, struct op *op)
         op->nodes.branch_map = map;
     }
 }
-
-/* ---- the walk ---- */
 
 static void warn_of_contradiction(struct compiler *c, const struct node_entry *entry)
 {

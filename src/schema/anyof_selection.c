@@ -16,8 +16,6 @@ struct branches {
     uint32_t count;
 };
 
-/* ---- alternatives that are lists of values ---- */
-
 static bool explain_values(struct explain_ctx *e, const struct branches *b, const struct nodes *nodes,
                            const struct json *v, const struct location *location)
 {
@@ -35,8 +33,6 @@ static bool explain_values(struct explain_ctx *e, const struct branches *b, cons
     message_choices(e, lists, b->count, others, v, location);
     return true;
 }
-
-/* ---- discriminators ---- */
 
 static const struct choices *discriminator_choices(const struct node *node, struct str key)
 {
@@ -100,8 +96,6 @@ static const struct node *sole_match(const struct branches *b, const struct json
     return count == 1 ? match : NULL;
 }
 
-/* ---- closeness ---- */
-
 static void try_all(struct explain_ctx *e, struct branches *b, const struct json *v,
                     const struct location *location)
 {
@@ -128,8 +122,6 @@ static size_t distance(const struct problems *found)
     }
     return found->count ? sum : SIZE_MAX;
 }
-
-/* ---- alternatives that require different fields ---- */
 
 static const struct props *props_of(const struct node *node)
 {
@@ -177,8 +169,6 @@ static bool explain_fields(struct explain_ctx *e, const struct branches *b, cons
     message_add(e, location, (struct problem){.code = "missing", .message = buf_view(&out)});
     return true;
 }
-
-/* ---- oneOf that fits twice ---- */
 
 /* True if more than one alternative accepts v, and that is reported. */
 static bool explain_too_many(struct explain_ctx *e, const struct op *op, const struct json *v,

@@ -6,8 +6,6 @@
 #define OBJECT TYPE_BIT(JSON_OBJECT)
 #define ARRAY  TYPE_BIT(JSON_ARRAY)
 
-/* ---- objects ---- */
-
 static struct props *add_props(struct node_builder *b)
 {
     if (!b->props) {
@@ -115,8 +113,6 @@ enum err compile_additional_properties(struct node_builder *b, const struct json
     return builder_node(b, value, &add_props(b)->rest);
 }
 
-/* ---- dependencies ---- */
-
 /* The entries of `value` that are lists of names, or those that are schemas. */
 static enum err add_dependents(struct node_builder *b, const struct json *value, enum op_code code)
 {
@@ -161,8 +157,6 @@ enum err compile_dependencies(struct node_builder *b, const struct json *value)
     return err;
 }
 
-/* ---- arrays ---- */
-
 /* Before 2020-12 a list is a tuple; since then it should be prefixItems, but the old form is still common. */
 enum err compile_items(struct node_builder *b, const struct json *value)
 {
@@ -199,8 +193,6 @@ enum err compile_contains(struct node_builder *b, const struct json *value)
     return builder_node(b, value, &op->contains.node);
 }
 
-/* ---- in place ---- */
-
 enum err compile_schema_list(struct node_builder *b, const struct json *value)
 {
     enum op_code code = str_is(str_of(b->keyword), "allOf")   ? OP_ALL_OF
@@ -224,8 +216,6 @@ enum err compile_if(struct node_builder *b, const struct json *value)
         err = builder_node(b, otherwise, &op->branch.otherwise);
     return err;
 }
-
-/* ---- references ---- */
 
 enum err compile_ref(struct node_builder *b, const struct json *value)
 {
@@ -265,8 +255,6 @@ enum err compile_dynamic_ref(struct node_builder *b, const struct json *value)
     b->c->dynamic = true;
     return OK;
 }
-
-/* ---- keywords whose op is one schema ---- */
 
 enum err compile_one_schema(struct node_builder *b, const struct json *value)
 {

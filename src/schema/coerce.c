@@ -37,8 +37,6 @@ static bool accepts(struct coercer *c, const struct node *node, const struct jso
     return node_accepts(&c->pass, node, v, NULL) && !c->pass.too_complex;
 }
 
-/* ---- whole numbers ---- */
-
 static bool is_spelled_float(const struct json *v)
 {
     return v->type == JSON_NUMBER && v->integral &&
@@ -64,8 +62,6 @@ static const struct json *respell(struct coercer *c, const struct node *node, co
     return json_keep(c->arena, json_integer(c->arena, n));
 }
 
-/* ---- strings that spell another type ---- */
-
 static bool same_word(struct str a, struct str b)
 {
     return a.len == b.len && strncasecmp(a.at, b.at, a.len) == 0;
@@ -85,8 +81,6 @@ static bool looks_like_container(struct str text)
 {
     return text.len > 0 && (text.at[0] == '{' || text.at[0] == '[');
 }
-
-/* ---- enum values in other case ---- */
 
 /* The one string among the choices that differs in case or outer space alone. */
 static const struct json *read_choice(struct coercer *c, const struct node *node, struct str word)
@@ -108,8 +102,6 @@ static const struct json *read_choice(struct coercer *c, const struct node *node
         }
     return found && !ambiguous && accepts(c, node, found) ? found : NULL;
 }
-
-/* ---- lists ---- */
 
 /* A list of the value, where only a list fits. */
 static const struct json *wrap(struct coercer *c, const struct node *node, const struct json *v)
@@ -143,8 +135,6 @@ static const struct json *coerce_string(struct coercer *c, const struct node *no
         read = respell(c, node, read);
     return read && accepts(c, node, read) ? read : wrap(c, node, v);
 }
-
-/* ---- objects ---- */
 
 static const struct json *coerce_by_props(struct coercer *c, const struct props *props,
                                           const struct json_member *member, const struct json *v)
@@ -201,8 +191,6 @@ static const struct json *coerce_object(struct coercer *c, const struct node *no
     return members ? json_keep(c->arena, json_object(c->arena, members, count)) : v;
 }
 
-/* ---- arrays ---- */
-
 static const struct json *coerce_array(struct coercer *c, const struct node *node, const struct json *v)
 {
     struct in_place_nodes *all = ARENA_NEW(c->arena, struct in_place_nodes);
@@ -223,8 +211,6 @@ static const struct json *coerce_array(struct coercer *c, const struct node *nod
     }
     return items ? json_keep(c->arena, json_array(items, v->len)) : v;
 }
-
-/* ---- any value ---- */
 
 static const struct json *coerce_by_type(struct coercer *c, const struct node *node, const struct json *v)
 {

@@ -12,8 +12,6 @@
 static void explain_node(struct explain_ctx *e, const struct node *node, const struct json *v,
                          const struct location *location);
 
-/* ---- objects ---- */
-
 struct names {
     struct str *at;
     size_t count;
@@ -153,8 +151,6 @@ static void explain_not(struct explain_ctx *e, const struct op *op, const struct
     message_add(e, location, (struct problem){.code = "not", .message = buf_view(&out)});
 }
 
-/* ---- unevaluated ---- */
-
 static void explain_leftover(struct explain_ctx *e, const struct node *node, const struct op *op,
                              const struct json *v, uint32_t at, const struct location *location)
 {
@@ -191,8 +187,6 @@ static void explain_unevaluated(struct explain_ctx *e, const struct node *node, 
             explain_leftover(e, node, op, v, i, location);
     evaluated_set_clear(&evaluated);
 }
-
-/* ---- the walk ---- */
 
 /* Ops that only lead to other nodes. They are not asked first whether they fit, as that would evaluate
  * everything below once for each level above it. Returns false for any other op. */

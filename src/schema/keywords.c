@@ -4,8 +4,6 @@
  */
 #include "schema/compile.h"
 
-/* ---- type ---- */
-
 /* Those of the standard, and common names from programming languages. */
 static const struct {
     const char *name;
@@ -71,8 +69,6 @@ static enum err compile_type(struct node_builder *b, const struct json *value)
     return OK;
 }
 
-/* ---- values ---- */
-
 /* enum and const. */
 static enum err compile_choices(struct node_builder *b, const struct json *value)
 {
@@ -105,8 +101,6 @@ static enum err compile_choices(struct node_builder *b, const struct json *value
     return OK;
 }
 
-/* ---- numbers ---- */
-
 /* minimum, maximum and their exclusive forms. */
 static enum err compile_bound(struct node_builder *b, const struct json *value)
 {
@@ -136,8 +130,6 @@ static enum err compile_multiple_of(struct node_builder *b, const struct json *v
         builder_add_op(b, OP_MULTIPLE, TYPES_NUMBER)->value = value;
     return OK;
 }
-
-/* ---- counts ---- */
 
 static const struct {
     const char *minimum, *maximum;
@@ -170,8 +162,6 @@ static enum err compile_unique(struct node_builder *b, const struct json *value)
     return OK;
 }
 
-/* ---- strings ---- */
-
 static enum err compile_pattern(struct node_builder *b, const struct json *value)
 {
     if (value->type != JSON_STRING)
@@ -199,8 +189,6 @@ static enum err compile_format(struct node_builder *b, const struct json *value)
     op->value = value;
     return OK;
 }
-
-/* ---- the table, sorted by name ---- */
 
 #define CORE        VOCABULARY_CORE
 #define APPLICATOR  VOCABULARY_APPLICATOR
@@ -255,8 +243,6 @@ static const struct keyword table[] = {
 };
 
 const struct keyword_table keyword_table = {table, sizeof(table) / sizeof(*table)};
-
-/* ---- one node ---- */
 
 /* In draft-07 $ref hides every keyword beside it. */
 static enum err compile_keywords(struct node_builder *b)

@@ -12,8 +12,6 @@
 #define ELLIPSIS         "…"
 #define CHOICES_COMPARED 256u /* for a suggestion */
 
-/* ---- paths and values ---- */
-
 /* Readable after a dot; any other name is quoted in brackets. */
 static bool is_plain_name(struct str key)
 {
@@ -121,8 +119,6 @@ void message_add(struct explain_ctx *e, const struct location *location, struct 
     problems_add(e->problems, problem);
 }
 
-/* ---- types ---- */
-
 static const struct {
     const char *name;
     unsigned types;
@@ -210,8 +206,6 @@ void message_nothing_fits(struct explain_ctx *e, const struct node *node, const 
                                  .got = got_json(e->arena, v)});
 }
 
-/* ---- fields ---- */
-
 void message_missing(struct explain_ctx *e, struct str name, const struct node *node, struct str with,
                      struct str sent_as, const struct location *location)
 {
@@ -243,8 +237,6 @@ void message_unknown_field(struct explain_ctx *e, struct str close, bool warning
                                  .suggestion = buf_view(&suggestion),
                                  .warning = warning});
 }
-
-/* ---- choices ---- */
 
 struct choice_list {
     const struct json **at;
@@ -338,8 +330,6 @@ void message_choices(struct explain_ctx *e, const struct choices *const *lists, 
                                  .got = got_json(e->arena, v),
                                  .suggestion = buf_view(&suggestion)});
 }
-
-/* ---- keywords of one value ---- */
 
 /* "must be at least 5, got 3" */
 static struct problem limit_problem(struct explain_ctx *e, const char *code, const char *sentence,

@@ -7,8 +7,7 @@
 #include "schema/pattern.h"
 
 #include "base/arena.h"
-#include "schema/regex_ecma.h"
-#include "schema/regex_fast_path.h"
+#include "schema/regex.h"
 
 #include <pcre2.h>
 

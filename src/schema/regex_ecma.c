@@ -3,7 +3,7 @@
  * PCRE2 would read differently is spelled out; what only PCRE2 knows is
  * refused, so that a schema means the same here and in a browser.
  */
-#include "schema/regex_ecma.h"
+#include "schema/regex.h"
 
 #include "schema/format_checks.h"
 
@@ -75,28 +75,22 @@ static int32_t read_hex(const struct walk *w, size_t ahead, size_t digits)
     return n;
 }
 
-/* \u{1F432} */
-static enum err braced_code_point(struct walk *w)
-{
-    size_t n = 3;
-    int32_t c = 0;
-    for (; hex_value(peek(w, n)) >= 0 && c <= 0x10ffff; n++)
-        c = c * 16 + hex_value(peek(w, n));
-    if (n == 3 || peek(w, n) != '}' || c > 0x10ffff)
-        return refuse(w, "\\u{…} that is no code point");
-    put_char(w, (uint32_t)c);
-    w->at += n + 1;
-    return OK;
-}
-
 static enum err unicode_escape(struct walk *w)
 {
-    if (peek(w, 2) == '{')
-        return braced_code_point(w);
-    int32_t c = read_hex(w, 2, 4);
+    bool braced = peek(w, 2) == '{'; /* \u{1F432} */
+    int32_t c = braced ? 0 : read_hex(w, 2, 4);
+    size_t used = 6;
+    if (braced) {
+        for (used = 3; hex_value(peek(w, used)) >= 0 && c <= 0x10ffff; used++)
+            c = c * 16 + hex_value(peek(w, used));
+        if (used == 3 || peek(w, used) != '}' || c > 0x10ffff)
+            return refuse(w, "\\u{…} that is no code point");
+        put_char(w, (uint32_t)c);
+        w->at += used + 1;
+        return OK;
+    }
     if (c < 0)
         return refuse(w, "\\u without four hex digits");
-    size_t used = 6;
     if (c >= 0xd800 && c < 0xdc00 && peek(w, 6) == '\\' && peek(w, 7) == 'u') {
         int32_t low = read_hex(w, 8, 4);
         if (low >= 0xdc00 && low < 0xe000) {
@@ -223,27 +217,6 @@ static bool is_set_escape(const struct walk *w, size_t ahead)
     return peek(w, ahead) == '\\' && c && strchr("dDwWsSpP", c);
 }
 
-static enum err class_body(struct walk *w)
-{
-    bool after_set = false;
-    while (w->at < w->in.len && w->in.at[w->at] != ']') {
-        char c = w->in.at[w->at];
-        if (c == '\\') {
-            after_set = is_set_escape(w, 0);
-            enum err err = escape(w);
-            if (err)
-                return err;
-            continue;
-        }
-        bool literal = c == '[' || (c == '-' && (after_set || is_set_escape(w, 1)));
-        buf_text(w->out, literal ? "\\" : "");
-        buf_byte(w->out, c);
-        w->at++;
-        after_set = false;
-    }
-    return w->at < w->in.len ? OK : refuse(w, "a class without its ]");
-}
-
 static enum err class_whole(struct walk *w)
 {
     buf_byte(w->out, '[');
@@ -252,11 +225,27 @@ static enum err class_whole(struct walk *w)
         buf_byte(w->out, '^');
         w->at++;
     }
+    bool after_set = false;
+    enum err err = OK;
     w->in_class = true;
-    enum err err = class_body(w);
+    while (!err && w->at < w->in.len && w->in.at[w->at] != ']') {
+        char c = w->in.at[w->at];
+        if (c == '\\') {
+            after_set = is_set_escape(w, 0);
+            err = escape(w);
+            continue;
+        }
+        bool literal = c == '[' || (c == '-' && (after_set || is_set_escape(w, 1)));
+        buf_text(w->out, literal ? "\\" : "");
+        buf_byte(w->out, c);
+        w->at++;
+        after_set = false;
+    }
     w->in_class = false;
     if (err)
         return err;
+    if (w->at == w->in.len)
+        return refuse(w, "a class without its ]");
     buf_byte(w->out, ']');
     w->at++;
     w->quantifiable = true;

@@ -3,7 +3,7 @@
  * it can, which is right if what follows begins with none of them: no other
  * division of the subject could match, so nothing needs backtracking.
  */
-#include "schema/regex_fast_path.h"
+#include "schema/regex.h"
 
 #include "base/arena.h"
 
@@ -28,15 +28,11 @@ struct fast_regex {
     struct part parts[PARTS_MAX];
 };
 
-/* ---- sets ---- */
-
 static void set_add(struct set *set, char from, char to)
 {
     for (unsigned char b = (unsigned char)from; b <= (unsigned char)to; b++)
         set->bits[b / 64] |= (uint64_t)1 << (b % 64);
 }
-
-/* ---- reading; each returns the bytes it took, 0 if the expression is not simple ---- */
 
 static char byte_at(struct str s, size_t at)
 {

@@ -32,8 +32,6 @@ struct position {
 
 static struct json sample_value(struct sampler *m, const struct json *schema, struct position position);
 
-/* ---- one schema from several -------------------------------------------------- */
-
 /* The keywords of both. Objects such as `properties` are merged, `required` is joined; otherwise b wins. */
 static struct json merged(struct sampler *m, const struct json *a, const struct json *b)
 {
@@ -85,8 +83,6 @@ static struct json flattened(struct sampler *m, struct json schema, unsigned dep
     }
     return schema;
 }
-
-/* ---- scalars -------------------------------------------------------------------- */
 
 static bool number_of(const struct json *schema, const char *key, double *out)
 {
@@ -143,8 +139,6 @@ static struct json sample_text(struct sampler *m, const struct json *schema, str
         return json_string(str_of(format->example));
     return json_string(padded(m, schema, position.name.len ? position.name : STR_LIT("text"), position.nth));
 }
-
-/* ---- arrays and objects ----------------------------------------------------------- */
 
 static struct json sample_array(struct sampler *m, const struct json *schema, struct position position)
 {
@@ -218,8 +212,6 @@ static struct json sample_object(struct sampler *m, const struct json *schema, s
         add_required(m, members, schema, json_get(dependent, members->list[i].key), position);
     return json_object(m->arena, members->list, members->count);
 }
-
-/* ---- any --------------------------------------------------------------------------- */
 
 static struct str sample_type(const struct json *schema)
 {

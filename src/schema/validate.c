@@ -33,8 +33,6 @@ bool pass_spend(struct pass *pass, uint64_t steps)
     return true;
 }
 
-/* ---- scalars ---- */
-
 bool choices_contain(const struct choices *choices, const struct json *v)
 {
     if (choices->strings && v->type != JSON_STRING)
@@ -90,8 +88,6 @@ static inline bool fits(struct pass *pass, const struct node *node, const struct
 {
     return (node->types & type_bit_of(v)) && (!node->op_count || node_runs_ops(pass, node, v, evaluated));
 }
-
-/* ---- objects ---- */
 
 /* From `next` on, then before it: of few names most differ in length already. */
 static const struct prop *find_linear(const struct props *props, struct str key, uint32_t next)
@@ -204,8 +200,6 @@ static bool accepts_dependents(struct pass *pass, const struct op *op, const str
     return true;
 }
 
-/* ---- arrays ---- */
-
 static bool accepts_items(struct pass *pass, const struct op *op, const struct json *v,
                           struct evaluated_set *evaluated)
 {
@@ -246,8 +240,6 @@ static bool accepts_unevaluated(struct pass *pass, const struct op *op, const st
     }
     return true;
 }
-
-/* ---- in place ---- */
 
 /* The outermost resource of the dynamic scope that has the anchor wins. */
 const struct node *op_dynamic_target(const struct pass *pass, const struct op *op)
@@ -343,8 +335,6 @@ static bool accepts_if(struct pass *pass, const struct op *op, const struct json
     const struct node *node = holds ? op->branch.then : op->branch.otherwise;
     return !node || fits(pass, node, v, evaluated);
 }
-
-/* ---- ops and nodes ---- */
 
 /* Inlined into the loop of ops_accept: a call for each op would cost more than most ops do. */
 static inline __attribute__((always_inline)) bool

@@ -2,7 +2,7 @@
 #include "schema/schema_support.h"
 
 #include "schema/pattern.h"
-#include "schema/regex_fast_path.h"
+#include "schema/regex.h"
 
 #include <stdlib.h>
 
