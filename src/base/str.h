@@ -76,6 +76,16 @@ static inline struct str str_from(struct str s, size_t from)
     return from >= s.len ? STR_NONE : (struct str){s.at + from, s.len - from};
 }
 
+static inline bool ascii_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline bool ascii_is_letter(char c)
+{
+    return (c | 32) >= 'a' && (c | 32) <= 'z';
+}
+
 /* Byte order, the shorter first on a tie: the order of every list that toolgate prints. */
 int str_cmp(struct str a, struct str b);
 

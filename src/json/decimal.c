@@ -15,14 +15,9 @@
 #define GAP_MAX      ((int64_t)1 << 40)
 #define EXACT_DIGITS 12
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static const char *skip_digits(const char *p, const char *end)
 {
-    while (p < end && is_digit(*p))
+    while (p < end && ascii_is_digit(*p))
         p++;
     return p;
 }
@@ -197,7 +192,7 @@ static bool short_integer(struct str literal, double *out)
     if (literal.len > 15)
         return false;
     for (size_t i = negative; i < literal.len; i++) {
-        if (!is_digit(literal.at[i]))
+        if (!ascii_is_digit(literal.at[i]))
             return false;
         n = n * 10 + (literal.at[i] - '0');
     }
@@ -237,7 +232,7 @@ static size_t printed_digits(char digits[20], int *exponent, double n, int preci
     size_t count = 0;
     const char *p = text;
     for (; *p != 'e'; p++)
-        if (is_digit(*p))
+        if (ascii_is_digit(*p))
             digits[count++] = *p;
     *exponent = atoi(p + 1);
     while (count > 1 && digits[count - 1] == '0')

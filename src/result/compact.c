@@ -8,7 +8,6 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "result/compact_internal.h"
-#include "result/token_estimate.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"

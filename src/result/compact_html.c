@@ -17,11 +17,6 @@ static bool begins(const char *at, const char *end, const char *with)
     return str_starts_nocase((struct str){at, (size_t)(end - at)}, with);
 }
 
-static bool is_letter(char c)
-{
-    return (c | 32) >= 'a' && (c | 32) <= 'z';
-}
-
 bool compact_html_detect(struct str text)
 {
     text = str_trim(text);
@@ -45,17 +40,6 @@ static void break_line(struct html_reader *r, const char *mark)
     r->space = false;
 }
 
-static struct str tag_name(const char *at, const char *end, char name[TAG_NAME_MAX_BYTES])
-{
-    size_t n = 0;
-    for (; at < end && n < TAG_NAME_MAX_BYTES; at++) {
-        if (!is_letter(*at) && !(n && *at >= '0' && *at <= '9'))
-            break;
-        name[n++] = is_letter(*at) ? (char)(*at | 32) : *at;
-    }
-    return (struct str){name, n};
-}
-
 static void read_tag(struct html_reader *r)
 {
     static const char *const unseen[] = {"script", "style", "svg", "noscript", "template", "iframe"};
@@ -68,7 +52,12 @@ static void read_tag(struct html_reader *r)
         return;
     }
     bool closes = r->at + 1 < r->end && r->at[1] == '/';
-    struct str name = tag_name(r->at + 1 + closes, r->end, letters);
+    struct str name = {letters, 0};
+    for (const char *at = r->at + 1 + closes; at < r->end && name.len < TAG_NAME_MAX_BYTES; at++) {
+        if (!ascii_is_letter(*at) && !(name.len && ascii_is_digit(*at)))
+            break;
+        letters[name.len++] = ascii_is_letter(*at) ? (char)(*at | 32) : *at;
+    }
     r->at = after(r, r->at, ">");
     if (!closes && STR_IS_ONE_OF(name, unseen)) {
         char closing[TAG_NAME_MAX_BYTES + 3] = "</";
@@ -85,23 +74,12 @@ static void read_tag(struct html_reader *r)
     }
 }
 
-static bool read_entity(struct html_reader *r)
+static void read_text(struct html_reader *r)
 {
     static const struct {
         const char *name, *text;
-    } known[] = {{"&amp;", "&"}, {"&lt;", "<"},   {"&gt;", ">"},  {"&quot;", "\""},
-                 {"&#39;", "'"}, {"&apos;", "'"}, {"&nbsp;", " "}};
-    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-        if (begins(r->at, r->end, known[i].name)) {
-            buf_text(&r->out, known[i].text);
-            r->at += strlen(known[i].name);
-            return true;
-        }
-    return false;
-}
-
-static void read_text(struct html_reader *r)
-{
+    } entities[] = {{"&amp;", "&"}, {"&lt;", "<"},   {"&gt;", ">"},  {"&quot;", "\""},
+                    {"&#39;", "'"}, {"&apos;", "'"}, {"&nbsp;", " "}};
     if ((unsigned char)*r->at <= ' ') {
         r->space = true;
         r->at++;
@@ -110,16 +88,21 @@ static void read_text(struct html_reader *r)
     if (r->space && r->out.len && r->out.at[r->out.len - 1] != '\n' && r->out.at[r->out.len - 1] != ' ')
         buf_byte(&r->out, ' ');
     r->space = false;
-    if (*r->at != '&' || !read_entity(r))
-        buf_byte(&r->out, *r->at++);
+    for (size_t i = 0; *r->at == '&' && i < sizeof(entities) / sizeof(*entities); i++)
+        if (begins(r->at, r->end, entities[i].name)) {
+            buf_text(&r->out, entities[i].text);
+            r->at += strlen(entities[i].name);
+            return;
+        }
+    buf_byte(&r->out, *r->at++);
 }
 
 struct str compact_html_to_text(struct arena *arena, struct str page)
 {
     struct html_reader r = {.out = buf_in(arena), .at = page.at, .end = page.at + page.len};
     while (r.at < r.end) {
-        bool is_tag =
-            *r.at == '<' && r.at + 1 < r.end && (r.at[1] == '/' || r.at[1] == '!' || is_letter(r.at[1]));
+        bool is_tag = *r.at == '<' && r.at + 1 < r.end &&
+                      (r.at[1] == '/' || r.at[1] == '!' || ascii_is_letter(r.at[1]));
         if (is_tag)
             read_tag(&r);
         else

@@ -107,4 +107,11 @@ bool compact_html_detect(struct str text);
  * "- …", a line for each block. */
 struct str compact_html_to_text(struct arena *arena, struct str page);
 
+/* ---- token_estimate.c ---- */
+
+/* Roughly how many tokens a text is for a model, never more than it has bytes. Every model has its own
+ * tokenizer, so none is used. Within a third for English prose, code and JSON, and rather too high than too
+ * low. */
+size_t token_estimate(struct str text);
+
 #endif

@@ -71,11 +71,6 @@ static size_t indent_of(struct str line)
     return n;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static size_t count_of(struct str line, char c)
 {
     size_t n = 0;
@@ -112,10 +107,10 @@ static bool is_log(const struct text *t)
     for (size_t i = 0; i < t->count && seen < SAMPLE_LINES; i++, seen++) {
         struct str line = t->units[i].text; /* "2026-05-01 …", "[2026-05-01T…", "12:30:05 …" */
         line = str_from(line, line.len && line.at[0] == '[');
-        bool is_date = line.len > 10 && is_digit(line.at[0]) && is_digit(line.at[3]) && line.at[4] == '-' &&
-                       is_digit(line.at[5]) && line.at[7] == '-';
-        bool is_clock = line.len > 8 && is_digit(line.at[0]) && line.at[2] == ':' && is_digit(line.at[3]) &&
-                        line.at[5] == ':';
+        bool is_date = line.len > 10 && ascii_is_digit(line.at[0]) && ascii_is_digit(line.at[3]) &&
+                       line.at[4] == '-' && ascii_is_digit(line.at[5]) && line.at[7] == '-';
+        bool is_clock = line.len > 8 && ascii_is_digit(line.at[0]) && line.at[2] == ':' &&
+                        ascii_is_digit(line.at[3]) && line.at[5] == ':';
         timed += is_date || is_clock;
     }
     return seen && timed * 100 >= seen * KIND_PERCENT;

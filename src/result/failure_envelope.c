@@ -353,19 +353,13 @@ static void take_choices(struct arena *arena, struct envelope *e, const struct j
         e->choices = json_keep(arena, count == list->len ? *list : json_array(list->items, count));
 }
 
-/* A flag or a status asks only beside a question or choices: things have states, too. */
-static bool has_question(const struct json *object)
-{
-    static const struct str words[] = {STR("question"), STR("prompt"), STR("message"), STR("msg"),
-                                       STR("error")};
-    return !json_get_text(object, "id") && (FIND(object, words) || FIND(object, choice_names));
-}
-
 /* {"need_user_input": true | "What for?" | {question, choices}}, or such a status. */
 static const struct json *input_request_in(const struct json *object, const char **code)
 {
     static const struct str status[] = {STR("status"), STR("coverage"), STR("errorclass"), STR("type"),
                                         STR("code")};
+    static const struct str beside[] = {STR("question"), STR("prompt"), STR("message"), STR("msg"),
+                                        STR("error")};
     for (uint32_t i = 0; i < object->len; i++) {
         const struct json_member *m = &object->members[i];
         struct str text = json_str(&m->value);
@@ -374,9 +368,11 @@ static const struct json *input_request_in(const struct json *object, const char
         bool is_flag = json_is_true(&m->value);
         if (!is_status && (!IS_ONE_OF(m->key, input_names) || is_no_error(&m->value)))
             continue;
+        /* A flag or a status asks only beside a question or choices: things have states, too. */
         if (json_is(&m->value, JSON_OBJECT) || (!is_status && text.len) ||
             (is_flag && IS_ONE_OF(m->key, certain_input_names)) ||
-            ((is_status || is_flag) && has_question(object))) {
+            ((is_status || is_flag) && !json_get_text(object, "id") &&
+             (FIND(object, beside) || FIND(object, choice_names)))) {
             bool ambiguous = str_is(plain_name(is_status ? text : m->key, buffer), "ambiguous");
             *code = ambiguous ? "ambiguous" : "user_input";
             return &m->value;

@@ -8,16 +8,6 @@
 #define FAILED_MAX_BYTES 300u  /* of a text that begins with "Failed to" */
 #define PHRASE_MAX_BYTES 2000u /* of a message that are searched for phrases */
 
-static bool is_letter(char c)
-{
-    return (c | 32) >= 'a' && (c | 32) <= 'z';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool begins_with_one(struct str text, const char *const *starts, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -125,11 +115,13 @@ static const char *status_in(struct str text)
     struct str word = STR_NONE;
     for (size_t i = 0; i < text.len;) {
         size_t from = i;
-        while (i < text.len && (is_letter(text.at[i]) || is_digit(text.at[i]) || text.at[i] == '/' ||
-                                (text.at[i] == '.' && i + 1 < text.len && is_digit(text.at[i + 1]))))
+        while (i < text.len &&
+               (ascii_is_letter(text.at[i]) || ascii_is_digit(text.at[i]) || text.at[i] == '/' ||
+                (text.at[i] == '.' && i + 1 < text.len && ascii_is_digit(text.at[i + 1]))))
             i++;
         struct str now = {text.at + from, i - from};
-        if (now.len == 3 && is_digit(now.at[0]) && is_digit(now.at[1]) && is_digit(now.at[2])) {
+        if (now.len == 3 && ascii_is_digit(now.at[0]) && ascii_is_digit(now.at[1]) &&
+            ascii_is_digit(now.at[2])) {
             int64_t status = (now.at[0] - '0') * 100 + (now.at[1] - '0') * 10 + (now.at[2] - '0');
             for (size_t b = 0; b < sizeof(before) / sizeof(*before); b++)
                 if (word.len == strlen(before[b]) && str_starts_nocase(word, before[b]) &&
@@ -168,7 +160,7 @@ int64_t envelope_duration(struct str text)
     double n = 0, scale = 0;
     size_t i = 0;
     text = str_trim(text);
-    for (; i < text.len && i < 16 && (is_digit(text.at[i]) || (text.at[i] == '.' && scale == 0)); i++) {
+    for (; i < text.len && i < 16 && (ascii_is_digit(text.at[i]) || (text.at[i] == '.' && scale == 0)); i++) {
         if (text.at[i] == '.') {
             scale = 1;
             continue;
@@ -182,7 +174,7 @@ int64_t envelope_duration(struct str text)
     int64_t ms = 1000;
     for (size_t u = 0; u < sizeof(units) / sizeof(*units); u++) {
         size_t len = strlen(units[u].name);
-        bool ends = unit.len == len || (unit.len > len && (len > 2 || !is_letter(unit.at[len])));
+        bool ends = unit.len == len || (unit.len > len && (len > 2 || !ascii_is_letter(unit.at[len])));
         if (str_starts_nocase(unit, units[u].name) && ends) {
             ms = units[u].ms;
             break;

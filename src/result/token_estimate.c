@@ -1,5 +1,5 @@
 /* Runs of one kind of byte, each at its own rate. */
-#include "result/token_estimate.h"
+#include "result/compact_internal.h"
 
 #define LETTERS_A_TOKEN 6u /* a shorter word is mostly one token, its space included */
 #define DIGITS_A_TOKEN  3u

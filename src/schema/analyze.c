@@ -128,13 +128,11 @@ static void collect_discriminators(struct compiler *c, struct node *node)
     node->discriminator_count = all.count;
 }
 
-static const struct choices *string_choices(const struct node *node, struct str key)
+const struct choices *discriminator_choices(const struct node *node, struct str key)
 {
-    for (uint16_t i = 0; i < node->discriminator_count; i++) {
-        const struct choices *choices = node->discriminators[i].choices;
+    for (uint16_t i = 0; i < node->discriminator_count; i++)
         if (str_eq(node->discriminators[i].key, key))
-            return choices && choices->strings ? choices : NULL;
-    }
+            return node->discriminators[i].choices;
     return NULL;
 }
 
@@ -143,9 +141,9 @@ static uint32_t fill_branch_map(const struct nodes *nodes, struct str key, struc
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < nodes->count; i++) {
-        const struct choices *choices = string_choices(nodes->at[i], key);
+        const struct choices *choices = discriminator_choices(nodes->at[i], key);
         uint32_t of_others = count;
-        if (!choices)
+        if (!choices || !choices->strings)
             return 0;
         for (uint32_t k = 0; k < choices->count; k++) {
             struct str value = json_str(choices->at[k]);

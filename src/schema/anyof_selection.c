@@ -34,14 +34,6 @@ static bool explain_values(struct explain_ctx *e, const struct branches *b, cons
     return true;
 }
 
-static const struct choices *discriminator_choices(const struct node *node, struct str key)
-{
-    for (uint16_t i = 0; i < node->discriminator_count; i++)
-        if (str_eq(node->discriminators[i].key, key))
-            return node->discriminators[i].choices;
-    return NULL;
-}
-
 /* A discriminator of every alternative; at NULL: there is none. */
 static struct str common_discriminator(const struct branches *b)
 {

@@ -9,7 +9,7 @@
 static const struct {
     const char *uri;
     enum draft draft;
-} known[] = {
+} drafts[] = {
     {"://json-schema.org/draft/2020-12/schema", DRAFT_2020},
     {"://json-schema.org/draft/2019-09/schema", DRAFT_2019},
     {"://json-schema.org/draft-07/schema", DRAFT_7},
@@ -38,21 +38,10 @@ static enum draft known_draft(struct str uri)
     struct str rest = str_starts(uri, "https")  ? str_from(uri, 5)
                       : str_starts(uri, "http") ? str_from(uri, 4)
                                                 : uri;
-    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-        if (str_is(rest, known[i].uri))
-            return known[i].draft;
+    for (size_t i = 0; i < sizeof(drafts) / sizeof(*drafts); i++)
+        if (str_is(rest, drafts[i].uri))
+            return drafts[i].draft;
     return 0;
-}
-
-static int vocabulary_index(struct str uri)
-{
-    const char *slash = uri.len ? memrchr(uri.at, '/', uri.len) : NULL;
-    struct str name = slash ? str_from(uri, (size_t)(slash - uri.at) + 1) : uri;
-    bool ours = str_starts(uri, "https://json-schema.org/draft/");
-    for (size_t i = 0; ours && i < sizeof(vocabularies) / sizeof(*vocabularies); i++)
-        if (str_is(name, vocabularies[i].name))
-            return (int)i;
-    return -1;
 }
 
 static enum err choose_vocabularies(struct compiler *c, struct str metaschema, const struct json *chosen,
@@ -61,13 +50,18 @@ static enum err choose_vocabularies(struct compiler *c, struct str metaschema, c
     out->vocabularies = VOCABULARY_CORE;
     for (uint32_t i = 0; i < chosen->len; i++) {
         struct str uri = chosen->members[i].key;
-        int at = vocabulary_index(uri);
-        if (at < 0 && json_is_true(&chosen->members[i].value))
+        const char *slash = uri.len ? memrchr(uri.at, '/', uri.len) : NULL;
+        struct str name = slash ? str_from(uri, (size_t)(slash - uri.at) + 1) : uri;
+        size_t count = sizeof(vocabularies) / sizeof(*vocabularies), at = 0;
+        while (at < count && !str_is(name, vocabularies[at].name))
+            at++;
+        bool known = at < count && str_starts(uri, "https://json-schema.org/draft/");
+        if (!known && json_is_true(&chosen->members[i].value))
             return err_set(c->why, ERR_SCHEMA,
                            "the metaschema '" STR_FMT "' requires the vocabulary '" STR_FMT
                            "', which toolgate does not know",
                            STR_ARG(metaschema), STR_ARG(uri));
-        if (at < 0)
+        if (!known)
             continue;
         out->vocabularies |= vocabularies[at].keywords;
         out->asserts_format |= str_is(str_of(vocabularies[at].name), "format-assertion");

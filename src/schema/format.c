@@ -66,7 +66,7 @@ static bool is_label(struct str label)
     if (label.len == 0 || label.len > LABEL_MAX_BYTES || label.at[0] == '-' || label.at[label.len - 1] == '-')
         return false;
     for (size_t i = 0; i < label.len; i++)
-        if (!is_digit(label.at[i]) && !is_alpha(label.at[i]) && label.at[i] != '-')
+        if (!ascii_is_digit(label.at[i]) && !ascii_is_letter(label.at[i]) && label.at[i] != '-')
             return false;
     bool tagged = label.len > 3 && label.at[2] == '-' && label.at[3] == '-';
     if (!tagged)
@@ -150,7 +150,7 @@ static bool is_json_pointer(struct str s)
 static bool is_relative_json_pointer(struct str s)
 {
     size_t n = 0;
-    while (n < s.len && is_digit(s.at[n]))
+    while (n < s.len && ascii_is_digit(s.at[n]))
         n++;
     if (n == 0 || (n > 1 && s.at[0] == '0'))
         return false;

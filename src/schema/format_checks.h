@@ -1,4 +1,4 @@
-/* The longer checks behind the table of formats, and character classes. Internal to this room. */
+/* The longer checks behind the table of formats, and hex digits. Internal to this room. */
 #ifndef TOOLGATE_SCHEMA_FORMAT_CHECKS_H
 #define TOOLGATE_SCHEMA_FORMAT_CHECKS_H
 
@@ -13,19 +13,9 @@ bool format_is_duration(struct str s);
 bool format_is_ipv4(struct str s);
 bool format_is_ipv6(struct str s);
 
-static inline bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static inline bool is_alpha(char c)
-{
-    return (c | 32) >= 'a' && (c | 32) <= 'z';
-}
-
 static inline int hex_value(char c) /* -1: not a hex digit */
 {
-    return is_digit(c) ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+    return ascii_is_digit(c) ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
 }
 
 static inline bool is_hex(char c)

@@ -8,7 +8,7 @@ static int number(struct str s, size_t at, size_t n, int low, int high)
     if (at + n > s.len)
         return -1;
     for (size_t i = at; i < at + n; i++) {
-        if (!is_digit(s.at[i]))
+        if (!ascii_is_digit(s.at[i]))
             return -1;
         value = value * 10 + (s.at[i] - '0');
     }
@@ -47,7 +47,7 @@ bool format_is_time(struct str s)
     int hour = number(s, 0, 2, 0, 23), minute = number(s, 3, 2, 0, 59), second = number(s, 6, 2, 0, 60);
     size_t end = 8, zone;
     if (s.at[end] == '.')
-        for (end++; end < s.len && is_digit(s.at[end]);)
+        for (end++; end < s.len && ascii_is_digit(s.at[end]);)
             end++;
     int east;
     zone = end;
@@ -70,7 +70,7 @@ static size_t read_run(struct str s, const char *units)
     const char *next = NULL;
     for (;;) {
         size_t digits = at;
-        while (digits < s.len && is_digit(s.at[digits]))
+        while (digits < s.len && ascii_is_digit(s.at[digits]))
             digits++;
         const char *unit = digits > at && digits < s.len && s.at[digits] ? strchr(units, s.at[digits]) : NULL;
         if (!unit || (next && unit != next))

@@ -261,18 +261,6 @@ static enum err compile_keywords(struct node_builder *b)
     return err;
 }
 
-/* Evaluation follows the order of the codes. */
-static void sort_ops(struct node_builder *b)
-{
-    for (size_t i = 1; i < b->op_count; i++) {
-        struct op op = b->ops[i];
-        size_t at = i;
-        for (; at > 0 && b->ops[at - 1].code > op.code; at--)
-            b->ops[at] = b->ops[at - 1];
-        b->ops[at] = op;
-    }
-}
-
 enum err compile_node(struct compiler *c, struct node_entry *entry)
 {
     const struct json *source = entry->subschema->source;
@@ -286,7 +274,14 @@ enum err compile_node(struct compiler *c, struct node_entry *entry)
         return err;
     if (b.props)
         compile_props_finish(&b);
-    sort_ops(&b);
+    /* Evaluation follows the order of the codes. */
+    for (size_t i = 1; i < b.op_count; i++) {
+        struct op op = b.ops[i];
+        size_t at = i;
+        for (; at > 0 && b.ops[at - 1].code > op.code; at--)
+            b.ops[at] = b.ops[at - 1];
+        b.ops[at] = op;
+    }
     struct op *ops = ARENA_ARRAY(c->arena, struct op, b.op_count);
     memcpy(ops, b.ops, b.op_count * sizeof(*ops));
     entry->node.ops = ops;

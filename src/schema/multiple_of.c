@@ -21,18 +21,6 @@ static wide times_mod(wide a, wide b, wide m)
     return sum;
 }
 
-/* r times 10^n modulo m. */
-static wide shift_mod(wide r, int64_t n, wide m)
-{
-    wide power = 10 % m;
-    for (; n > 0; n >>= 1) {
-        if (n & 1)
-            r = times_mod(r, power, m);
-        power = times_mod(power, power, m);
-    }
-    return r;
-}
-
 /* r times ten to the power of the digits of s, plus that number, modulo m (0: no modulus). */
 static wide append_digits(wide r, struct str s, wide m)
 {
@@ -59,7 +47,15 @@ static __attribute__((noinline)) bool divides_exactly(const struct json *v, cons
     /* Neither ends in a zero: with a smaller power of ten n is no multiple. */
     int64_t power = decimal_magnitude(&n) - n.count - (decimal_magnitude(&d) - d.count);
     wide m = append_digits(0, d.digits, 0);
-    return power >= 0 && m > 0 && shift_mod(append_digits(0, n.digits, m), power, m) == 0;
+    if (power < 0 || m == 0)
+        return false;
+    wide rest = append_digits(0, n.digits, m), factor = 10 % m; /* 10^power by squaring */
+    for (; power > 0; power >>= 1) {
+        if (power & 1)
+            rest = times_mod(rest, factor, m);
+        factor = times_mod(factor, factor, m);
+    }
+    return rest == 0;
 }
 
 bool multiple_of_holds(const struct json *v, const struct json *divisor)

@@ -234,6 +234,10 @@ bool choices_contain(const struct choices *choices, const struct json *v);
 /* The declared property of that name, or NULL. */
 const struct prop *props_find(const struct props *props, struct str key);
 
+/* The values that the node's discriminator of that name allows; NULL: any, or it has no such discriminator.
+ */
+const struct choices *discriminator_choices(const struct node *node, struct str key);
+
 /* Whether an object has every discriminator of the node; true for any other value. */
 bool discriminators_match(const struct node *node, const struct json *v);
 

@@ -110,7 +110,7 @@ static enum err char_escape(struct walk *w)
 {
     bool control = peek(w, 1) == 'c';
     int32_t c = control ? (peek(w, 2) | 32) - 'a' + 1 : read_hex(w, 2, 2);
-    if (control && !is_alpha(peek(w, 2)))
+    if (control && !ascii_is_letter(peek(w, 2)))
         return refuse(w, "\\c without a letter");
     if (c < 0)
         return refuse(w, "\\x without two hex digits");
@@ -200,9 +200,9 @@ static enum err escape(struct walk *w)
     case 'P':
         return property_escape(w);
     }
-    if (is_digit(c))
+    if (ascii_is_digit(c))
         return back_reference(w);
-    if (is_alpha(c) && !strchr("dDwWfnrt", c))
+    if (ascii_is_letter(c) && !strchr("dDwWfnrt", c))
         return refuse(w, "an escape that is none");
     if ((unsigned char)c < 0x80)
         return put_escape(w, NULL);

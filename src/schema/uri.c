@@ -127,7 +127,7 @@ static bool is_authority(struct str s)
             return false;
     }
     for (size_t i = 1; i < port.len; i++)
-        if (!is_digit(port.at[i]))
+        if (!ascii_is_digit(port.at[i]))
             return false;
     return (port.len == 0 || port.at[0] == ':') && consists_of(user, IN_HOST | COLON);
 }
@@ -135,7 +135,8 @@ static bool is_authority(struct str s)
 static bool is_valid(const struct components *c)
 {
     for (size_t i = 0; i + 1 < c->scheme.len; i++)
-        if (i == 0 ? !is_alpha(c->scheme.at[i]) : !(classes[(unsigned char)c->scheme.at[i]] & IN_SCHEME))
+        if (i == 0 ? !ascii_is_letter(c->scheme.at[i])
+                   : !(classes[(unsigned char)c->scheme.at[i]] & IN_SCHEME))
             return false;
     /* Without a scheme the first segment of the path may hold no colon; a later one would have been a scheme.
      */

@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "result/compact.h"
-#include "result/token_estimate.h"
+#include "result/compact_internal.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "schema/schema.h"
