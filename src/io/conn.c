@@ -316,16 +316,19 @@ static void on_out_hung_up(evutil_socket_t fd, short what, void *arg)
         stop_sending(arg);
 }
 
-static struct conn *make_conn(struct loop *loop, int in, int out, size_t line_max,
-                              const struct conn_callbacks *callbacks, void *owner)
+struct conn *conn_new(struct loop *loop, int in, int out, size_t line_max,
+                      const struct conn_callbacks *callbacks, void *owner)
 {
     struct conn *c = calloc(1, sizeof(*c));
+    int type;
+    socklen_t size = sizeof(type);
     if (!c)
         abort();
     c->loop = loop;
     c->fd = in;
     c->out_fd = out;
     c->pair = in != out;
+    c->pipe = c->pair && getsockopt(in, SOL_SOCKET, SO_TYPE, &type, &size) != 0;
     c->callbacks = callbacks;
     c->owner = owner;
     c->reads = true;
@@ -337,22 +340,6 @@ static struct conn *make_conn(struct loop *loop, int in, int out, size_t line_ma
                  c);
     if ((c->pair && out >= 0 && event_add(&c->out_hung_up, NULL) != 0) || event_add(&c->readable, NULL) != 0)
         kill_conn(c);
-    return c;
-}
-
-struct conn *conn_new(struct loop *loop, int fd, size_t line_max, const struct conn_callbacks *callbacks,
-                      void *owner)
-{
-    return make_conn(loop, fd, fd, line_max, callbacks, owner);
-}
-
-struct conn *conn_new_pair(struct loop *loop, int in, int out, size_t line_max,
-                           const struct conn_callbacks *callbacks, void *owner)
-{
-    struct conn *c = make_conn(loop, in, out, line_max, callbacks, owner);
-    int type;
-    socklen_t size = sizeof(type);
-    c->pipe = getsockopt(in, SOL_SOCKET, SO_TYPE, &type, &size) != 0;
     return c;
 }
 

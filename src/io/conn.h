@@ -55,20 +55,18 @@ size_t loop_closed_peers(struct loop *loop);
 void *loop_singleton(struct loop *loop, const void *key, void *(*make)(struct loop *loop),
                      void (*free_object)(void *));
 
-/* Takes over the socket, which must be non-blocking. Lines may have up to `line_max` bytes. */
-struct conn *conn_new(struct loop *loop, int fd, size_t line_max, const struct conn_callbacks *callbacks,
-                      void *owner);
-void conn_limit_line(struct conn *conn, size_t line_max);
-
 /*
- * Reads from one descriptor and writes to another; both are pipes or sockets, non-blocking, and taken over.
- * `out` -1: it only reads. Unsent output does not stop reading: two peers that each write before they read
- * would wait for each other, so the caller bounds what it writes (conn_unsent_bytes). After the peer stops
- * reading it may still send; the conn ends with its end of file, after which `eof` fires, or by a conn_
- * function.
+ * Takes over the descriptors, which must be non-blocking. Lines may have up to `line_max` bytes. For a socket
+ * `in` and `out` are the same.
+ *
+ * A pair reads from one descriptor and writes to another; both are pipes or sockets. `out` -1: it only reads.
+ * Unsent output does not stop reading: two peers that each write before they read would wait for each other,
+ * so the caller bounds what it writes (conn_unsent_bytes). After the peer stops reading it may still send;
+ * the conn ends with its end of file, after which `eof` fires, or by a conn_ function.
  */
-struct conn *conn_new_pair(struct loop *loop, int in, int out, size_t line_max,
-                           const struct conn_callbacks *callbacks, void *owner);
+struct conn *conn_new(struct loop *loop, int in, int out, size_t line_max,
+                      const struct conn_callbacks *callbacks, void *owner);
+void conn_limit_line(struct conn *conn, size_t line_max);
 /* Of a pair: sends what the peer takes at once, drops the rest, and closes `out`. Reading continues. */
 void conn_close_out(struct conn *conn);
 

@@ -155,7 +155,7 @@ static void on_accepted(void *owner, int fd)
     snprintf(client->name, sizeof(client->name), "c%" PRIu64 "-%016" PRIx64, ++server->accepted,
              hash_random());
     LIST_INSERT_HEAD(&server->clients, client, link);
-    client->conn = conn_new(server->loop, fd, server_config(server)->limits.message, &callbacks, client);
+    client->conn = conn_new(server->loop, fd, fd, server_config(server)->limits.message, &callbacks, client);
     log_event(LOG_DEBUG, "client_connected", LOG_TEXT("connection", client->name),
               LOG_TEXT("user", peer.user), LOG_NUM("pid", peer.pid));
 }

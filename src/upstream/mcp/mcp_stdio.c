@@ -331,8 +331,8 @@ static void start(struct mcp_transport *t)
         err = child_start(t->loop, &child, &child_callbacks, t, &t->child, &in, &out, &errors, &t->why);
     if (err)
         return;
-    t->conn = conn_new_pair(t->loop, out, in, UPSTREAM_LINE_MAX_BYTES, &conn_callbacks, t);
-    t->errors = conn_new_pair(t->loop, errors, -1, STDERR_LINE_MAX_BYTES, &error_callbacks, t);
+    t->conn = conn_new(t->loop, out, in, UPSTREAM_LINE_MAX_BYTES, &conn_callbacks, t);
+    t->errors = conn_new(t->loop, errors, -1, STDERR_LINE_MAX_BYTES, &error_callbacks, t);
     log_event(LOG_INFO, "upstream_started", LOG_STR("upstream", t->spec->name),
               LOG_NUM("pid", child_pid(t->child)));
 }

@@ -49,7 +49,7 @@ static void on_accepted(void *owner, int fd)
     struct echo_client *client = calloc(1, sizeof(*client));
     if (!client)
         abort();
-    client->conn = conn_new(echo->loop, fd, ECHO_LINE_MAX_BYTES, &hooks, client);
+    client->conn = conn_new(echo->loop, fd, fd, ECHO_LINE_MAX_BYTES, &hooks, client);
 }
 
 static void on_no_files(void *owner, int fd)

@@ -90,7 +90,7 @@ static int set_up(void **state)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
     side->loop = loop_new();
     side->peer = pair[1];
-    side->conn = conn_new(side->loop, pair[0], LINE_MAX_BYTES, &hooks, side);
+    side->conn = conn_new(side->loop, pair[0], pair[0], LINE_MAX_BYTES, &hooks, side);
     *state = side;
     return 0;
 }
@@ -261,7 +261,7 @@ static void open_pair(struct pipes *p, bool sockets)
     p->side.loop = loop_new();
     p->side.peer = in[1];
     p->to_read = out[0];
-    p->side.conn = conn_new_pair(p->side.loop, in[0], out[1], LINE_MAX_BYTES, &hooks, &p->side);
+    p->side.conn = conn_new(p->side.loop, in[0], out[1], LINE_MAX_BYTES, &hooks, &p->side);
 }
 
 static void close_pair(struct pipes *p)
