@@ -307,28 +307,23 @@ static size_t tool_index(const struct generation *generation, struct str name)
     return low;
 }
 
-static void fill_slot(struct cache_slot *slot, struct view *v, struct hash128 key)
-{
-    size_t bytes = v->generation->tool_count / 8 + 1;
-    if (!slot->hidden && !(slot->hidden = malloc(bytes)))
-        abort();
-    slot->key = key;
-    memset(slot->hidden, 0xff, bytes);
-    list_tools(v);
-    for (size_t i = 0; i < v->count; i++) {
-        size_t index = tool_index(v->generation, v->list[i].name);
-        slot->hidden[index / 8] &= (uint8_t) ~(1u << index % 8);
-    }
-}
-
 static bool is_hidden(struct view *v, struct str tool)
 {
     struct hidden_cache *cache = hidden_cache(v->generation);
     struct hash128 key = cache_key(v, cache);
     struct cache_slot *slot = &cache->slots[key.low % CACHE_SLOTS];
-    size_t index = tool_index(v->generation, tool);
-    if (!slot->hidden || slot->key.low != key.low || slot->key.high != key.high)
-        fill_slot(slot, v, key);
+    size_t index = tool_index(v->generation, tool), bytes = v->generation->tool_count / 8 + 1;
+    if (!slot->hidden || slot->key.low != key.low || slot->key.high != key.high) {
+        if (!slot->hidden && !(slot->hidden = malloc(bytes)))
+            abort();
+        slot->key = key;
+        memset(slot->hidden, 0xff, bytes);
+        list_tools(v);
+        for (size_t i = 0; i < v->count; i++) {
+            size_t shown = tool_index(v->generation, v->list[i].name);
+            slot->hidden[shown / 8] &= (uint8_t) ~(1u << shown % 8);
+        }
+    }
     return slot->hidden[index / 8] & 1u << index % 8;
 }
 

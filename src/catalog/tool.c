@@ -87,9 +87,7 @@ static void set_definition(struct arena *arena, struct tool *tool, const struct 
         warn(arena, tool, STR_LIT("it has no inputSchema: any object is accepted"));
     if (!tool->input && (d || tool->unregistered || tool->schema_pending)) {
         struct json_member type = json_member(STR_LIT("type"), json_string(STR_LIT("object")));
-        struct json *any_object = arena_alloc(arena, sizeof(*any_object));
-        *any_object = json_object(arena, &type, 1);
-        tool->input = any_object;
+        tool->input = json_keep(arena, json_object(arena, &type, 1));
     }
     const struct json *properties = json_get_text(tool->input, "properties");
     if (!json_is(properties, JSON_OBJECT))

@@ -7,31 +7,21 @@
 #include "json/parse.h"
 #include "json/patch.h"
 
-static const struct json *keep(struct arena *arena, struct json value)
-{
-    struct json *kept = arena_alloc(arena, sizeof(*kept));
-    *kept = value;
-    return kept;
-}
-
-/* A string that holds no object stays a string, and the schema reports it. */
-static const struct json *object_in_string(struct arena *arena, const struct json *sent)
-{
-    struct json *inner = arena_alloc(arena, sizeof(*inner));
-    struct json_error error;
-    struct str text = str_trim(json_str(sent));
-    bool is_object = text.len && text.at[0] == '{' && json_parse(arena, text, NULL, inner, &error) == OK;
-    return is_object ? inner : sent;
-}
-
 void arguments_read(struct arguments *args, struct arena *arena, const struct json *sent, struct str fault,
                     const struct config *config)
 {
     struct problem problem = {.code = NULL};
     *args = (struct arguments){0};
     problems_init(&args->problems, arena);
-    args->sent = sent ? sent : keep(arena, json_object(arena, NULL, 0));
-    args->raw = json_is(args->sent, JSON_STRING) ? object_in_string(arena, args->sent) : args->sent;
+    args->sent = sent ? sent : json_keep(arena, json_object(arena, NULL, 0));
+    args->raw = args->sent;
+    if (json_is(args->sent, JSON_STRING)) { /* a string that holds no object is left to the schema */
+        struct json inner;
+        struct json_error error;
+        struct str text = str_trim(json_str(args->sent));
+        if (text.len && text.at[0] == '{' && json_parse(arena, text, NULL, &inner, &error) == OK)
+            args->raw = json_keep(arena, inner);
+    }
     args->now = args->raw;
     if (fault.len)
         problem = (struct problem){.code = "unreadable", .message = arena_dup(arena, fault)};
@@ -136,5 +126,5 @@ const struct json *arguments_rewrites(const struct arguments *args, struct arena
     if (args->now == args->raw || !json_is(args->raw, JSON_OBJECT))
         return NULL;
     struct json patch = json_patch(arena, args->raw, args->now);
-    return patch.len ? keep(arena, patch) : NULL;
+    return patch.len ? json_keep(arena, patch) : NULL;
 }

@@ -349,14 +349,9 @@ struct call *call_new(struct gate *gate, struct arena *arena, const struct call_
     return c;
 }
 
-void call_on_progress(struct call *c, call_progress *progress, void *owner)
+void call_listen(struct call *c, call_progress *progress, call_log *log, void *owner)
 {
     c->progress = progress;
-    c->listener = owner;
-}
-
-void call_on_log(struct call *c, call_log *log, void *owner)
-{
     c->log = log;
     c->listener = owner;
 }

@@ -85,10 +85,9 @@ typedef void call_progress(void *owner, double progress, double total, struct st
 /* Allocated in `arena` and freed with it. Holds a reference to gate->generation until call_free. */
 struct call *call_new(struct gate *gate, struct arena *arena, const struct call_request *request);
 
-/* Optional, before call_start: receive what the tool reports while it runs. They fire until `done`, never
- * after call_start has returned true or after call_cancel. */
-void call_on_progress(struct call *call, call_progress *progress, void *owner);
-void call_on_log(struct call *call, call_log *log, void *owner);
+/* Optional, before call_start: receives what the tool reports while it runs. Either may be NULL. They fire
+ * until `done`, never after call_start has returned true or after call_cancel. */
+void call_listen(struct call *call, call_progress *progress, call_log *log, void *owner);
 
 /* True: the call has finished, and `done` will not fire. False: `done` fires exactly once, later, never
  * inside call_start, and never after call_cancel. */

@@ -133,11 +133,10 @@ static const struct json *next_args(struct call *c, const struct json *changes)
 {
     if (!json_is(changes, JSON_OBJECT) || !json_is(c->args.now, JSON_OBJECT))
         return NULL;
-    struct json *next = arena_alloc(c->arena, sizeof(*next));
-    *next = *c->args.now;
+    struct json next = *c->args.now;
     for (uint32_t i = 0; i < changes->len; i++)
-        *next = json_with(c->arena, next, changes->members[i].key, changes->members[i].value);
-    return next;
+        next = json_with(c->arena, &next, changes->members[i].key, changes->members[i].value);
+    return json_keep(c->arena, next);
 }
 
 /* Only a tool that this client may call can follow. Examples run a policy without the other tools. */
@@ -155,9 +154,8 @@ static const struct json *follow_up(struct call *c, const struct json *follow)
     }
     if (!json_is(follow, JSON_OBJECT) || json_is(args, JSON_OBJECT) || (args && args->len))
         return follow;
-    struct json *whole = ARENA_NEW(c->arena, struct json); /* Lua's empty table may be a list */
-    *whole = json_with(c->arena, follow, STR_LIT("args"), json_object(c->arena, NULL, 0));
-    return whole;
+    struct json empty = json_object(c->arena, NULL, 0); /* Lua's empty table may be a list */
+    return json_keep(c->arena, json_with(c->arena, follow, STR_LIT("args"), empty));
 }
 
 static void verdict_from_result_hook(struct call *c, const struct policy_outcome *outcome)
@@ -241,19 +239,6 @@ static void judge_result(struct call *c)
     call_discard_unless_enforced(c);
 }
 
-/* Ids, facts and fingerprints come from the whole result; only the model gets the compacted one. */
-static void compact(struct call *c)
-{
-    const struct tool *tool = c->tool;
-    if (!tool->compact.on || tool->mode != POLICY_ENFORCE)
-        return;
-    if (!compact_result(c->arena, tool, c->args.now, call_goal(c), &c->result, &c->compacted))
-        return;
-    c->verdict.compact_note = c->compacted.note;
-    c->verdict.bytes_from = c->compacted.done ? c->compacted.from : 0;
-    c->verdict.bytes_to = c->compacted.done ? c->compacted.to : 0;
-}
-
 enum step call_judge(struct call *c)
 {
     struct verdict *v = &c->verdict;
@@ -268,7 +253,12 @@ enum step call_judge(struct call *c)
         result_fill_structured(&c->result, c->tool->output != NULL);
     c->uninformative = result_is_uninformative(&c->result, c->tool->effects);
     v->blank = c->result.content && result_is_blank(&c->result);
-    if (!is_error)
-        compact(c);
+    /* Ids, facts and fingerprints come from the whole result; only the model gets the compacted one. */
+    if (!is_error && c->tool->compact.on && c->tool->mode == POLICY_ENFORCE &&
+        compact_result(c->arena, c->tool, c->args.now, call_goal(c), &c->result, &c->compacted)) {
+        v->compact_note = c->compacted.note;
+        v->bytes_from = c->compacted.done ? c->compacted.from : 0;
+        v->bytes_to = c->compacted.done ? c->compacted.to : 0;
+    }
     return STEP_NEXT;
 }

@@ -7,11 +7,14 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "gate/examples_sample.h"
 #include "gate/simulator.h"
 #include "gate/verdict.h"
+#include "json/build.h"
+#include "json/path.h"
 #include "json/write.h"
+#include "policy/policy_hooks.h"
 #include "policy/policy_set.h"
+#include "schema/sample.h"
 
 #include <stdlib.h>
 
@@ -76,13 +79,6 @@ static bool verdict_matches(struct str gives, const struct verdict *v)
     return true;
 }
 
-static struct str json_string_of(struct arena *arena, const struct json *value)
-{
-    struct buf text = buf_in(arena);
-    json_write(&text, value);
-    return buf_view(&text);
-}
-
 static void add_mismatch(struct example_outcome *o, const char *field, struct str expected, struct str got)
 {
     o->mismatches[o->mismatch_count++] = (struct example_mismatch){field, expected, got, NULL};
@@ -99,7 +95,7 @@ static void compare_json(struct example_run *run, const char *field, const struc
         return;
     struct json_diff_result *changes = arena_alloc(run->arena, sizeof(*changes));
     json_diff_find(run->arena, expected, got, changes);
-    add_mismatch(o, field, json_string_of(run->arena, expected), json_string_of(run->arena, got));
+    add_mismatch(o, field, json_to_str(run->arena, expected), json_to_str(run->arena, got));
     o->mismatches[o->mismatch_count - 1].changes = changes;
 }
 
@@ -142,6 +138,64 @@ static void compare(struct example_run *run)
     o->open = !o->passed && tool && tool->schema_pending;
 }
 
+/*
+ * ---- samples: calls made from the schema of a tool that runs in Lua, without expectations. A policy may
+ * refuse, ask or fail; it must not break, and the result of `run` must fit the output schema. ----
+ */
+
+/* The ids in the arguments, which the session has "seen" so that the call gets as far as `run`. */
+static const struct json *ids_in(struct arena *arena, const struct policy *policy, const struct json *args)
+{
+    const struct json *values[LEDGER_IDS_MAX];
+    struct json *items = ARENA_ARRAY(arena, struct json, policy->id_count * LEDGER_IDS_MAX + 1);
+    size_t count = 0;
+    for (size_t i = 0; i < policy->id_count; i++) {
+        size_t found = json_path_scalars(args, policy->ids[i].path, values, LEDGER_IDS_MAX);
+        for (size_t k = 0; k < found; k++)
+            items[count++] = *values[k];
+    }
+    return json_keep(arena, json_array(items, count));
+}
+
+/* Writes the sample as an example; false: the schema yields no arguments. */
+static bool make_sample(struct arena *arena, const struct tool *tool, enum sample_extent extent,
+                        struct policy_example *out)
+{
+    struct json *args = ARENA_NEW(arena, struct json);
+    if (!tool->input_schema || !schema_sample(arena, tool->input_schema, extent, args))
+        return false;
+    *out = (struct policy_example){.name = extent == SAMPLE_ALL ? STR_LIT("every field of its schema")
+                                                                : STR_LIT("required fields only"),
+                                   .line = policy_hook_line(tool->policy, HOOK_RUN),
+                                   .args = args,
+                                   .seen = ids_in(arena, tool->policy, args)};
+    return true;
+}
+
+/* How often the policy has broken so far. */
+static uint64_t count_faults(const struct policy *policy)
+{
+    const struct policy_failures *fault = policy_failures(policy);
+    return fault ? fault->count : 0;
+}
+
+/* `faults`: count_faults before the call. */
+static void check_sample(struct arena *arena, const struct call *call, uint64_t faults,
+                         struct example_outcome *o)
+{
+    const struct verdict *v = call_outcome(call)->verdict;
+    struct example_mismatch *mismatch = &o->mismatches[0];
+    if (count_faults(o->policy) > faults)
+        *mismatch =
+            (struct example_mismatch){"sample", STR_LIT("a policy that does not break"),
+                                      arena_dup(arena, str_of(policy_failures(o->policy)->last.text)), NULL};
+    else if (v->class == CLASS_SCHEMA_MISMATCH)
+        *mismatch = (struct example_mismatch){"sample", STR_LIT("a result that fits the output schema"),
+                                              v->detail.len ? v->detail : o->verdict, NULL};
+    o->mismatch_count = mismatch->field != NULL;
+    o->passed = !o->mismatch_count;
+}
+
 /* ---- one example ---- */
 
 static void run_example(struct examples *examples, const struct policy *policy,
@@ -150,14 +204,14 @@ static void run_example(struct examples *examples, const struct policy *policy,
     struct example_outcome outcome = {.policy = policy, .example = example, .sample = sample};
     struct example_run run = {.arena = arena_new(), .example = example, .outcome = &outcome};
     struct examples_count *count = &examples->count;
-    uint64_t faults = examples_sample_faults(policy);
+    uint64_t faults = count_faults(policy);
     enum log_level level = log_quiet(); /* a refused example is no event of the daemon */
     int64_t began = clock_mono_us();
     call_example(examples, &run);
     outcome.us = clock_mono_us() - began;
     read_outcome(&run);
     if (sample) {
-        examples_sample_check(run.arena, run.call, faults, &outcome);
+        check_sample(run.arena, run.call, faults, &outcome);
         *(outcome.passed ? &count->samples : &count->samples_failed) += 1;
     } else {
         compare(&run);
@@ -203,9 +257,9 @@ static void run_samples(struct examples *examples, const struct policy *policy)
     struct arena *arena = arena_new();
     struct policy_example least, most;
     bool runs = tool && tool->policy == policy && tool->runner == RUNNER_LUA;
-    if (runs && examples_sample_make(arena, tool, SAMPLE_REQUIRED, &least)) {
+    if (runs && make_sample(arena, tool, SAMPLE_REQUIRED, &least)) {
         run_if_selected(examples, policy, &least, true);
-        if (examples_sample_make(arena, tool, SAMPLE_ALL, &most) && !json_equal(least.args, most.args))
+        if (make_sample(arena, tool, SAMPLE_ALL, &most) && !json_equal(least.args, most.args))
             run_if_selected(examples, policy, &most, true);
     } else if (runs) {
         examples->count.unsampled++;

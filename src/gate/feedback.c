@@ -1,6 +1,6 @@
 /*
- * The feedback of a call that did not pass. Most classes are a headline, what the tool said and what to do
- * next, from the class table; the writers of the others are here.
+ * The feedback of a call that did not pass, and the notes beside a result. Most classes are a headline, what
+ * the tool said and what to do next, from the class table; the writers of the others are here.
  */
 #include "gate/feedback_writer.h"
 
@@ -8,6 +8,39 @@
 #include "gate/feedback_budget.h"
 #include "json/parse.h"
 #include "json/write.h"
+
+__attribute__((format(printf, 2, 3))) static void put(const struct feedback_writer *w, const char *format,
+                                                      ...)
+{
+    va_list args;
+    va_start(args, format);
+    buf_str(w->out, arena_vprintf(w->arena, format, args));
+    va_end(args);
+}
+
+static void put_new_name(const struct feedback_writer *w)
+{
+    if (!w->f->alias.len)
+        return;
+    if (w->out->len && w->out->at[w->out->len - 1] != '\n')
+        put(w, "\n");
+    put(w, "Note: '" STR_FMT "' is called '" STR_FMT "' now: use that name.\n", STR_ARG(w->f->alias),
+        STR_ARG(w->f->name));
+}
+
+static const char *loop_text(struct str code)
+{
+    return str_is(code, "cycle") ? "you are repeating the same few calls"
+                                 : "you are repeating this exact call";
+}
+
+static struct str end_text(const struct feedback_writer *w)
+{
+    struct str text = buf_view(w->out);
+    while (text.len && text.at[text.len - 1] == '\n')
+        text.len--;
+    return text;
+}
 
 static const char *plural(size_t n)
 {
@@ -21,7 +54,7 @@ static void put_quoted(const struct feedback_writer *w, struct str text, size_t 
     struct str cut = str_cut(text, max);
     json_write_string(w->out, cut);
     if (cut.len < text.len)
-        feedback_put(w, "… (%zu bytes more)", text.len - cut.len);
+        put(w, "… (%zu bytes more)", text.len - cut.len);
 }
 
 /* A JSON object or array is data by itself: it is shown whole and readable, since the error is somewhere in
@@ -33,31 +66,31 @@ static void put_message(const struct feedback_writer *w, const char *intro, size
     struct json_error error;
     if (!text.len)
         return;
-    feedback_put(w, "%s", intro);
+    put(w, "%s", intro);
     if (trimmed.len && trimmed.len <= FEEDBACK_DATA_MAX_BYTES && strchr("{[", trimmed.at[0]) &&
         json_parse(w->arena, trimmed, NULL, &value, &error) == OK)
         json_write(w->out, &value);
     else
         put_quoted(w, text, max);
-    feedback_put(w, "\n");
+    put(w, "\n");
 }
 
 static void put_next(const struct feedback_writer *w, const char *by_default)
 {
     struct str hint = w->v->hint.len ? w->v->hint : str_of(by_default);
-    feedback_put(w, "Next: " STR_FMT "\n", STR_ARG(hint));
+    put(w, "Next: " STR_FMT "\n", STR_ARG(hint));
 }
 
 /* "NAME HEADLINE (code): detail", or "NAME HEADLINE" if the headline is a whole sentence. */
 static void put_headline(const struct feedback_writer *w, const char *headline)
 {
-    feedback_put(w, STR_FMT " %s", STR_ARG(w->f->name), headline);
+    put(w, STR_FMT " %s", STR_ARG(w->f->name), headline);
     if (headline[strlen(headline) - 1] != '.') {
         if (w->v->code.len)
-            feedback_put(w, " (" STR_FMT ")", STR_ARG(w->v->code));
-        feedback_put(w, w->v->detail.len ? ": " STR_FMT : "." STR_FMT, STR_ARG(w->v->detail));
+            put(w, " (" STR_FMT ")", STR_ARG(w->v->code));
+        put(w, w->v->detail.len ? ": " STR_FMT : "." STR_FMT, STR_ARG(w->v->detail));
     }
-    feedback_put(w, "\n");
+    put(w, "\n");
 }
 
 static void put_failure(const struct feedback_writer *w)
@@ -75,7 +108,7 @@ static void put_failure(const struct feedback_writer *w)
                 : w->v->class == CLASS_TRANSIENT ? FEEDBACK_TRANSIENT_MAX_BYTES
                                                  : FEEDBACK_QUOTE_MAX_BYTES);
     if (w->v->class == CLASS_TRANSIENT && w->v->tries > 1)
-        feedback_put(w, "toolgate tried it %u times.\n", w->v->tries);
+        put(w, "toolgate tried it %u times.\n", w->v->tries);
     if (class->next)
         put_next(w, class->next);
 }
@@ -86,20 +119,18 @@ static void put_intent(const struct feedback_writer *w)
 {
     const struct tool *tool = w->f->tool;
     if (tool->description.len)
-        feedback_put(w, "Intent: " STR_FMT "\n",
-                     STR_ARG(arena_first_line(w->arena, tool->description, FEEDBACK_DESCRIPTION_MAX_BYTES)));
+        put(w, "Intent: " STR_FMT "\n",
+            STR_ARG(arena_first_line(w->arena, tool->description, FEEDBACK_DESCRIPTION_MAX_BYTES)));
     if (!tool_is_enforced(tool))
         return;
     if (tool->policy->use_when.len)
-        feedback_put(
-            w, "Use it when " STR_FMT "\n",
+        put(w, "Use it when " STR_FMT "\n",
             STR_ARG(arena_first_line(w->arena, tool->policy->use_when, FEEDBACK_DESCRIPTION_MAX_BYTES)));
     if (tool->policy->avoid_when.len)
-        feedback_put(
-            w, "Avoid it when " STR_FMT "\n",
+        put(w, "Avoid it when " STR_FMT "\n",
             STR_ARG(arena_first_line(w->arena, tool->policy->avoid_when, FEEDBACK_DESCRIPTION_MAX_BYTES)));
     for (size_t i = 0; i < tool->policy->rule_count; i++)
-        feedback_put(w, "Rule: " STR_FMT "\n", STR_ARG(tool->policy->rule_words[i]));
+        put(w, "Rule: " STR_FMT "\n", STR_ARG(tool->policy->rule_words[i]));
 }
 
 static void put_type(const struct feedback_writer *w, const struct json *property)
@@ -116,9 +147,9 @@ static void put_type(const struct feedback_writer *w, const struct json *propert
             json_write(w->out, &values->items[i]);
     }
     if (json_is(values, JSON_ARRAY) && values->len > PROBLEM_CHOICES_MAX)
-        feedback_put(w, "|… (%u more)", values->len - PROBLEM_CHOICES_MAX);
+        put(w, "|… (%u more)", values->len - PROBLEM_CHOICES_MAX);
     if (format.len)
-        feedback_put(w, " " STR_FMT, STR_ARG(format));
+        put(w, " " STR_FMT, STR_ARG(format));
 }
 
 static void put_parameters(const struct feedback_writer *w)
@@ -126,64 +157,59 @@ static void put_parameters(const struct feedback_writer *w)
     const struct json *properties = json_get_text(w->f->tool->input, "properties");
     const struct json *required = json_get_text(w->f->tool->input, "required");
     if (!json_is(properties, JSON_OBJECT) || !properties->len) {
-        feedback_put(w, "It takes no parameters.\n");
+        put(w, "It takes no parameters.\n");
         return;
     }
-    feedback_put(w, "Valid parameters:\n");
+    put(w, "Valid parameters:\n");
     for (uint32_t i = 0; i < properties->len && i < FEEDBACK_PARAMETERS_MAX; i++) {
         const struct json_member *p = &properties->members[i];
         struct str text = arena_first_line(w->arena, json_str(json_get_text(&p->value, "description")),
                                            FEEDBACK_DESCRIPTION_MAX_BYTES);
-        feedback_put(w, "- " STR_FMT " (", STR_ARG(p->key));
+        put(w, "- " STR_FMT " (", STR_ARG(p->key));
         put_type(w, &p->value);
-        feedback_put(w, "%s)%s" STR_FMT "\n", json_array_has(required, p->key) ? ", required" : "",
-                     text.len ? ": " : "", STR_ARG(text));
+        put(w, "%s)%s" STR_FMT "\n", json_array_has(required, p->key) ? ", required" : "",
+            text.len ? ": " : "", STR_ARG(text));
     }
     if (properties->len > FEEDBACK_PARAMETERS_MAX)
-        feedback_put(w, "- and %u more\n", properties->len - FEEDBACK_PARAMETERS_MAX);
-}
-
-static void put_exhausted(const struct feedback_writer *w)
-{
-    feedback_put(
-        w,
-        STR_FMT
-        " was not run: its arguments were still wrong after %u attempts, and none are left this turn.\n",
-        STR_ARG(w->f->name), w->v->attempt);
-    problems_text(w->out, &w->v->problems);
-    put_next(w, "Ask the user for what is missing, use another tool, or answer with what you have. The tool "
-                "still works with correct arguments.");
+        put(w, "- and %u more\n", properties->len - FEEDBACK_PARAMETERS_MAX);
 }
 
 void feedback_invalid_arguments(const struct feedback_writer *w)
 {
     size_t count = w->v->problems.errors + w->v->problems.more;
     if (w->v->kind == VERDICT_REFUSE) {
-        put_exhausted(w);
+        put(w,
+            STR_FMT
+            " was not run: its arguments were still wrong after %u attempts, and none are left this turn.\n",
+            STR_ARG(w->f->name), w->v->attempt);
+        problems_text(w->out, &w->v->problems);
+        put_next(w,
+                 "Ask the user for what is missing, use another tool, or answer with what you have. The tool "
+                 "still works with correct arguments.");
         return;
     }
-    feedback_put(w, STR_FMT " was not run: ", STR_ARG(w->f->name));
+    put(w, STR_FMT " was not run: ", STR_ARG(w->f->name));
     if (count)
-        feedback_put(w, "%zu problem%s with its arguments.\n", count, plural(count));
+        put(w, "%zu problem%s with its arguments.\n", count, plural(count));
     else
-        feedback_put(w, STR_FMT "\n", STR_ARG(w->v->detail));
+        put(w, STR_FMT "\n", STR_ARG(w->v->detail));
     problems_text(w->out, &w->v->problems);
     if (count && w->v->detail.len)
-        feedback_put(w, STR_FMT "\n", STR_ARG(w->v->detail));
+        put(w, STR_FMT "\n", STR_ARG(w->v->detail));
     if (w->v->suggest) {
-        feedback_put(w, "Suggested: ");
+        put(w, "Suggested: ");
         json_write(w->out, w->v->suggest);
-        feedback_put(w, "\n");
+        put(w, "\n");
     }
     put_intent(w);
     put_parameters(w);
     if (w->v->hint.len)
-        feedback_put(w, "Next: " STR_FMT " ", STR_ARG(w->v->hint));
+        put(w, "Next: " STR_FMT " ", STR_ARG(w->v->hint));
     else
-        feedback_put(w, "Next: correct %s and call " STR_FMT " again, the rest unchanged. ",
-                     count ? "the listed problems" : "the arguments", STR_ARG(w->f->name));
+        put(w, "Next: correct %s and call " STR_FMT " again, the rest unchanged. ",
+            count ? "the listed problems" : "the arguments", STR_ARG(w->f->name));
     if (w->v->has_budget)
-        feedback_put(w, "%u attempt%s left this turn.\n", w->v->attempts_left, plural(w->v->attempts_left));
+        put(w, "%u attempt%s left this turn.\n", w->v->attempts_left, plural(w->v->attempts_left));
 }
 
 /* ---- the other classes ---- */
@@ -191,23 +217,23 @@ void feedback_invalid_arguments(const struct feedback_writer *w)
 void feedback_unknown_tool(const struct feedback_writer *w)
 {
     size_t count = w->f->suggestion_count;
-    feedback_put(w, "There is no tool ");
+    put(w, "There is no tool ");
     json_write_string(w->out, arena_truncate(w->arena, w->f->name, PROBLEM_GOT_MAX_BYTES));
-    feedback_put(w, ".");
+    put(w, ".");
     for (size_t i = 0; i < count; i++)
-        feedback_put(w, "%s'" STR_FMT "'",
-                     i == 0           ? " Did you mean "
-                     : i + 1 == count ? " or "
-                                      : ", ",
-                     STR_ARG(w->f->suggestions[i]));
-    feedback_put(w, count ? "?\n" : "\n");
+        put(w, "%s'" STR_FMT "'",
+            i == 0           ? " Did you mean "
+            : i + 1 == count ? " or "
+                             : ", ",
+            STR_ARG(w->f->suggestions[i]));
+    put(w, count ? "?\n" : "\n");
     put_next(w, "Call only tools from your list, by their exact names; if none fits, tell the user.");
 }
 
 void feedback_retry_budget(const struct feedback_writer *w)
 {
     struct feedback_budget budget = feedback_budget_of(w->arena, w->v->code, w->v, w->f->tool);
-    feedback_put(w, STR_FMT " was not run: %s.\n", STR_ARG(w->f->name), budget.what);
+    put(w, STR_FMT " was not run: %s.\n", STR_ARG(w->f->name), budget.what);
     put_next(w, budget.next);
 }
 
@@ -215,18 +241,18 @@ void feedback_loop(const struct feedback_writer *w)
 {
     bool is_cycle = str_is(w->v->code, "cycle");
     if (w->v->kind == VERDICT_HALT) {
-        feedback_put(w, "Stop. " STR_FMT " was not run: %s again and again.\n", STR_ARG(w->f->name),
-                     feedback_loop_text(w->v->code));
+        put(w, "Stop. " STR_FMT " was not run: %s again and again.\n", STR_ARG(w->f->name),
+            loop_text(w->v->code));
         put_next(w, "End this run now: call no more tools, and tell the user what you found and where you "
                     "are stuck.");
         return;
     }
-    feedback_put(w, STR_FMT " was not run: ", STR_ARG(w->f->name));
+    put(w, STR_FMT " was not run: ", STR_ARG(w->f->name));
     if (is_cycle)
-        feedback_put(w, "%s, and the results have not changed.\n", feedback_loop_text(w->v->code));
+        put(w, "%s, and the results have not changed.\n", loop_text(w->v->code));
     else
-        feedback_put(w, "you have made this exact call %u time%s in a row and the result has not changed.\n",
-                     w->v->repeats, plural(w->v->repeats));
+        put(w, "you have made this exact call %u time%s in a row and the result has not changed.\n",
+            w->v->repeats, plural(w->v->repeats));
     problems_text(w->out, &w->v->problems);
     put_next(
         w, "Use the result you already have. If it is not enough, change the arguments, use another tool, or "
@@ -252,10 +278,10 @@ void feedback_unavailable(const struct feedback_writer *w)
         put_failure(w);
         return;
     }
-    feedback_put(w,
-                 STR_FMT " was not run (ledger_unavailable): the gateway cannot count calls now, so it runs "
-                         "none, of any tool.\n",
-                 STR_ARG(w->f->name));
+    put(w,
+        STR_FMT " was not run (ledger_unavailable): the gateway cannot count calls now, so it runs "
+                "none, of any tool.\n",
+        STR_ARG(w->f->name));
     put_next(w, "Call no tools for now. Answer with what you have, or tell the user that the tools are down "
                 "and that the operator must check the gateway.");
 }
@@ -263,18 +289,18 @@ void feedback_unavailable(const struct feedback_writer *w)
 void feedback_need_user_input(const struct feedback_writer *w)
 {
     const struct json *choices = w->v->choices;
-    feedback_put(w, STR_FMT " needs the user's input.\n", STR_ARG(w->f->name));
+    put(w, STR_FMT " needs the user's input.\n", STR_ARG(w->f->name));
     if (w->v->detail.len || !w->v->quoted.len) {
-        feedback_put(w, "Ask the user: " STR_FMT "\n", STR_ARG(w->v->detail));
+        put(w, "Ask the user: " STR_FMT "\n", STR_ARG(w->v->detail));
     } else {
-        feedback_put(w, "It asks the user: ");
+        put(w, "It asks the user: ");
         put_quoted(w, w->v->quoted, FEEDBACK_QUOTE_MAX_BYTES);
-        feedback_put(w, "\n");
+        put(w, "\n");
     }
     if (json_is(choices, JSON_ARRAY) && choices->len) {
-        feedback_put(w, "Choices: ");
+        put(w, "Choices: ");
         json_write(w->out, choices);
-        feedback_put(w, "\n");
+        put(w, "\n");
     }
     put_next(w, "Ask exactly that and wait for the answer; do not answer it yourself.");
 }
@@ -288,6 +314,105 @@ struct str feedback_text(struct arena *arena, const struct feedback *feedback)
         class->write(&w);
     else if (class->headline)
         put_failure(&w);
-    feedback_put_new_name(&w);
-    return feedback_end(&w);
+    put_new_name(&w);
+    return end_text(&w);
+}
+
+/* ---- notes beside a result: what was changed, what is missing, what to do next ---- */
+
+static void note_rewrite(const struct feedback_writer *w, const struct json *op)
+{
+    struct str pointer = json_str(json_get_text(op, "path"));
+    struct str shown = str_cut(pointer, PROBLEM_GOT_MAX_BYTES);
+    put(w, "Note: '");
+    for (size_t i = 1; i < shown.len; i++) /* "/a/b" as "a.b" */
+        buf_byte(w->out, shown.at[i] == '/' ? '.' : shown.at[i]);
+    if (shown.len < pointer.len)
+        buf_text(w->out, "…");
+    if (str_is(json_str(json_get_text(op, "op")), "remove")) {
+        put(w, "' was left out.\n");
+        return;
+    }
+    struct str value = json_to_str(w->arena, json_get_text(op, "value"));
+    put(w, "' was read as " STR_FMT ".\n", STR_ARG(arena_truncate(w->arena, value, PROBLEM_GOT_MAX_BYTES)));
+}
+
+/* A default that was filled in is no news: the tool's schema states it. */
+static void note_rewrites(const struct feedback_writer *w)
+{
+    const struct json *rewrites = w->v->rewrites;
+    size_t count = 0;
+    for (uint32_t i = 0; rewrites && i < rewrites->len; i++) {
+        bool filled_in = str_is(json_str(json_get_text(&rewrites->items[i], "op")), "add");
+        if (!filled_in && ++count <= FEEDBACK_REWRITES_MAX)
+            note_rewrite(w, &rewrites->items[i]);
+    }
+    if (count > FEEDBACK_REWRITES_MAX)
+        put(w, "Note: and %zu more were changed or left out.\n", count - FEEDBACK_REWRITES_MAX);
+}
+
+static void note_repeats(const struct feedback_writer *w)
+{
+    const struct verdict *v = w->v;
+    if (v->blank && v->class == CLASS_OK)
+        put(w, "Note: " STR_FMT " ran and returned nothing: that is its whole answer.\n",
+            STR_ARG(w->f->name));
+    if (v->repeats >= 2)
+        put(w,
+            "Note: this call has given the same result %u times in a row. Use the result, or change "
+            "the arguments.\n",
+            v->repeats);
+}
+
+/* `would`: the session's budget or loop that is not enforced, because the call has no session or the mode is
+ * shadow. */
+static void note_budget(const struct feedback_writer *w)
+{
+    const struct verdict *v = w->v;
+    const struct ledger_limits *limits = &w->f->tool->limits;
+    bool loops = str_is(v->would, "loop") || str_is(v->would, "cycle");
+    if (loops && v->repeats < 2) {
+        put(w, "Note: %s. Use the results you have.\n", loop_text(v->would));
+    } else if (v->would.len && !loops) {
+        struct feedback_budget budget = feedback_budget_of(w->arena, v->would, v, w->f->tool);
+        put(w, "Note: %s. %s\n", budget.what, budget.next);
+    }
+    if (limits->writes && limits->same_call > 1 && v->same_calls == limits->same_call && !v->would.len)
+        put(w, "Note: this call changes something. With these arguments it will not run again this "
+               "turn unless its result is new.\n");
+}
+
+struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
+{
+    struct buf out = buf_in(arena);
+    struct feedback_writer w = {&out, arena, feedback, feedback->verdict};
+    put_new_name(&w);
+    if (w.v->warning.len)
+        put(&w, "Note: " STR_FMT "\n", STR_ARG(w.v->warning));
+    if (w.v->compact_note.len)
+        put(&w, "Note: " STR_FMT "\n", STR_ARG(w.v->compact_note));
+    if (w.v->tries > 1)
+        put(&w, "Note: it took %u tries; the others failed temporarily.\n", w.v->tries);
+    note_rewrites(&w);
+    if (w.v->problems.count)
+        problems_text(&out, &w.v->problems);
+    note_repeats(&w);
+    note_budget(&w);
+    const struct json *follow = w.v->follow_up;
+    if (w.v->class == CLASS_PARTIAL_DATA)
+        put(&w, "Note: this is not everything (" STR_FMT "): " STR_FMT ".\n", STR_ARG(w.v->code),
+            STR_ARG(w.v->detail));
+    if (w.v->next_args) {
+        put(&w, "Next: for the rest call " STR_FMT " with ", STR_ARG(w.f->name));
+        json_write(w.out, w.v->next_args);
+        put(&w, "\n");
+    }
+    if (json_get_text(follow, "tool") && json_get_text(follow, "args")) {
+        put(&w, "Next: call " STR_FMT " with ", STR_ARG(json_str(json_get_text(follow, "tool"))));
+        json_write(w.out, json_get_text(follow, "args"));
+        put(&w, "\n");
+    }
+    if (w.v->hint.len)
+        put(&w, "Hint: " STR_FMT "\n", STR_ARG(w.v->hint));
+    return end_text(&w);
 }

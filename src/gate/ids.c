@@ -18,9 +18,7 @@ static bool is_id(const struct json *value)
 
 static struct str quoted_id(struct arena *arena, const struct json *id)
 {
-    struct buf text = buf_in(arena);
-    json_write(&text, id);
-    return arena_truncate(arena, buf_view(&text), PROBLEM_GOT_MAX_BYTES);
+    return arena_truncate(arena, json_to_str(arena, id), PROBLEM_GOT_MAX_BYTES);
 }
 
 bool ids_find_malformed(struct arena *arena, const struct policy *policy, const struct json *args,

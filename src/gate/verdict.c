@@ -75,9 +75,7 @@ static void write_suggestions(struct json_out *out, const struct verdict *v)
             write_suggestion(out, &v->problems.list[i], v->problems.list[i].suggestion);
     for (uint32_t i = 0; suggest && i < suggest->len; i++) {
         struct problem place = {.path = suggest->members[i].key};
-        struct buf value = buf_in(v->problems.arena);
-        json_write(&value, &suggest->members[i].value);
-        write_suggestion(out, &place, buf_view(&value));
+        write_suggestion(out, &place, json_to_str(v->problems.arena, &suggest->members[i].value));
     }
     json_close(out, ']');
 }

@@ -44,7 +44,15 @@ const struct json *json_keep(struct arena *arena, struct json value)
     return kept;
 }
 
-/* A copy of the members with space for `extra` more; object_new then copies them to their final place. */
+static struct json object_of(struct arena *arena, struct json_member *members, size_t count)
+{
+    const struct json_member *duplicate;
+    uint32_t left = (uint32_t)count;
+    const struct json_member *row = object_row(arena, members, &left, &duplicate);
+    return (struct json){.type = JSON_OBJECT, .len = left, .members = row};
+}
+
+/* A copy of the members with space for `extra` more; object_of then copies them to their final place. */
 static struct json_member *scratch_of(struct arena *arena, const struct json_member *members, size_t count,
                                       size_t extra)
 {
@@ -56,7 +64,7 @@ static struct json_member *scratch_of(struct arena *arena, const struct json_mem
 
 struct json json_object(struct arena *arena, const struct json_member *members, size_t count)
 {
-    return object_new(arena, scratch_of(arena, members, count, 0), count, NULL);
+    return object_of(arena, scratch_of(arena, members, count, 0), count);
 }
 
 struct json json_with(struct arena *arena, const struct json *object, struct str key, struct json value)
@@ -69,7 +77,7 @@ struct json json_with(struct arena *arena, const struct json *object, struct str
     }
     struct json_member *scratch = scratch_of(arena, object->members, object->len, 1);
     scratch[object->len] = json_member(key, value);
-    return object_new(arena, scratch, object->len + 1, NULL);
+    return object_of(arena, scratch, object->len + 1);
 }
 
 struct json json_without(struct arena *arena, const struct json *object, struct str key)
@@ -80,7 +88,7 @@ struct json json_without(struct arena *arena, const struct json *object, struct 
     size_t at = (size_t)(there - object->members), after = object->len - at - 1;
     struct json_member *scratch = scratch_of(arena, object->members, object->len, 0);
     memmove(scratch + at, scratch + at + 1, after * sizeof(*scratch));
-    return object_new(arena, scratch, object->len - 1, NULL);
+    return object_of(arena, scratch, object->len - 1);
 }
 
 struct json json_with_item(struct arena *arena, const struct json *array, size_t at, struct json item)

@@ -11,14 +11,6 @@ struct diff_walk {
     struct json_diff_result *out;
 };
 
-static struct str written(struct diff_walk *w, const struct json *value)
-{
-    struct buf text = buf_in(w->arena);
-    if (value)
-        json_write(&text, value);
-    return buf_view(&text);
-}
-
 /* Long values are shown from shortly before they differ: how many bytes to leave out. */
 static size_t common_prefix(struct str a, struct str b)
 {
@@ -90,7 +82,7 @@ static void walk(struct diff_walk *w, const struct json *expected, const struct 
             w->path.len = before;
         }
     } else {
-        struct str wanted = written(w, expected), found = written(w, got);
+        struct str wanted = json_to_str(w->arena, expected), found = json_to_str(w->arena, got);
         size_t from = expected && got ? common_prefix(wanted, found) : 0;
         add_line(w, '-', expected, wanted, from);
         add_line(w, '+', got, found, from);

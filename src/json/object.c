@@ -111,15 +111,6 @@ const struct json_member *object_row(struct arena *arena, struct json_member *me
     return *duplicate ? hard_row(arena, members, count, duplicate) : row;
 }
 
-struct json object_new(struct arena *arena, struct json_member *members, size_t count,
-                       const struct json_member **duplicate)
-{
-    const struct json_member *none;
-    uint32_t left = (uint32_t)count;
-    const struct json_member *row = object_row(arena, members, &left, duplicate ? duplicate : &none);
-    return (struct json){.type = JSON_OBJECT, .len = left, .members = row};
-}
-
 const struct json_member *object_find(const struct json *object, struct str key)
 {
     if (object->len <= OBJECT_SMALL) {

@@ -12,12 +12,9 @@ struct arena;
 
 #define OBJECT_SMALL 16u /* up to here a linear search is faster than hashing */
 
-/* An object of copied members. Of a duplicate key, the first place and the last value are kept; `members` is
- * overwritten then, and *duplicate is the later member (else NULL). `duplicate` may be NULL. */
-struct json object_new(struct arena *arena, struct json_member *members, size_t count,
-                       const struct json_member **duplicate);
-
-/* Makes the array alone. *count: the number of members, and of those left afterwards. */
+/* The array of copied members. Of a duplicate key, the first place and the last value are kept; `members` is
+ * overwritten then, and *duplicate is the later member (else NULL). *count: the number of members, and of
+ * those left afterwards. */
 const struct json_member *object_row(struct arena *arena, struct json_member *members, uint32_t *count,
                                      const struct json_member **duplicate);
 

@@ -66,6 +66,14 @@ void json_write(struct buf *out, const struct json *value)
     }
 }
 
+struct str json_to_str(struct arena *arena, const struct json *value)
+{
+    struct buf text = buf_in(arena);
+    if (value)
+        json_write(&text, value);
+    return buf_view(&text);
+}
+
 /* Writes one byte that needs an escape, or one UTF-8 sequence; returns the bytes read. */
 static size_t write_special(struct buf *out, const char *p, const char *end)
 {

@@ -9,6 +9,9 @@
  * written compactly. The output is always one line. */
 void json_write(struct buf *out, const struct json *value);
 
+/* The same as a string in the arena; empty for NULL. */
+struct str json_to_str(struct arena *arena, const struct json *value);
+
 /* A string literal with its quotes; invalid UTF-8 becomes U+FFFD, so the output is always valid JSON. */
 void json_write_string(struct buf *out, struct str s);
 

@@ -306,9 +306,8 @@ static enum request_status start(struct request *r, const struct call_request *r
     r->call = call_new(&r->client->server->gate, r->arena, request);
     r->progress = -INFINITY;
     r->cancel = cancel;
-    if (json_is(token, JSON_STRING) || json_is(token, JSON_NUMBER))
-        call_on_progress(r->call, on_progress, r);
-    call_on_log(r->call, on_log, r);
+    bool wants_progress = json_is(token, JSON_STRING) || json_is(token, JSON_NUMBER);
+    call_listen(r->call, wants_progress ? on_progress : NULL, on_log, r);
     return call_start(r->call, on_done, r) ? answer(r) : REQUEST_PENDING;
 }
 

@@ -51,15 +51,11 @@ struct call *call_new(struct gate *gate, struct arena *arena, const struct call_
     return call;
 }
 
-void call_on_progress(struct call *call, call_progress *progress, void *owner)
+void call_listen(struct call *call, call_progress *progress, call_log *log, void *owner)
 {
+    (void)log;
     call->progress = progress;
     call->progress_owner = owner;
-}
-
-void call_on_log(struct call *call, call_log *log, void *owner)
-{
-    (void)call, (void)log, (void)owner;
 }
 
 bool call_start(struct call *call, call_done *done, void *owner)
