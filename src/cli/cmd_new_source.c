@@ -34,17 +34,6 @@ static struct json *read_file(const struct command *command, struct arena *arena
     return NULL;
 }
 
-static bool use_template(const struct command *command, const char *name, struct new_tool *tool)
-{
-    for (size_t i = 0; i < TEMPLATES; i++)
-        if (strcmp(name, templates[i]) == 0)
-            tool->template = templates[i];
-    if (!tool->template)
-        term_error(command->name, "--template: expected one of blank, read, write, search, http, got '%s'",
-                   name);
-    return tool->template != NULL;
-}
-
 static bool use_schema(const struct command *command, const char *path, struct arena *arena,
                        struct new_tool *tool)
 {
@@ -165,14 +154,6 @@ static int on_tools(void *owner, const struct json *answer)
     return CLI_OK;
 }
 
-static bool search_daemon(struct search *search, const char *socket)
-{
-    if (rpc_call(search->command, socket, "toolgate/tools", str_of("{}"), on_tools, search) != CLI_OK)
-        return false;
-    return search->found || report_unknown(search, arena_printf(search->arena, "the daemon at %s", socket).at,
-                                           "`toolgate tools` with the same --socket lists them");
-}
-
 bool new_tool_find(const struct command *command, const struct new_source *source, struct arena *arena,
                    struct new_tool *tool)
 {
@@ -183,12 +164,26 @@ bool new_tool_find(const struct command *command, const struct new_source *sourc
                    "--socket, or the template");
         return false;
     }
-    if (source->template)
-        return use_template(command, source->template, tool);
-    if (source->socket   ? !search_daemon(&search, source->socket)
-        : source->schema ? !use_schema(command, source->schema, arena, tool)
-                         : !search_files(&search, source->local))
+    if (source->template) {
+        for (size_t i = 0; i < TEMPLATES; i++)
+            if (strcmp(source->template, templates[i]) == 0)
+                tool->template = templates[i];
+        if (!tool->template)
+            term_error(command->name,
+                       "--template: expected one of blank, read, write, search, http, got '%s'",
+                       source->template);
+        return tool->template != NULL;
+    }
+    if (source->socket) {
+        if (rpc_call(command, source->socket, "toolgate/tools", str_of("{}"), on_tools, &search) != CLI_OK)
+            return false;
+        if (!search.found)
+            return report_unknown(&search, arena_printf(arena, "the daemon at %s", source->socket).at,
+                                  "`toolgate tools` with the same --socket lists them");
+    } else if (source->schema ? !use_schema(command, source->schema, arena, tool)
+                              : !search_files(&search, source->local)) {
         return false;
+    }
     tool->template = tool->schema ? "definition" : "blank";
     return true;
 }

@@ -264,18 +264,6 @@ static void test_place(const struct test_options *options, const char *place, st
     arena_free(arena);
 }
 
-/* A pattern that matches nothing was mistyped: it must not look like success. */
-static bool nothing_matches(const struct test_options *options, const struct test_tally *tally)
-{
-    const struct examples_count *count = &tally->count;
-    bool nothing = options->only && !tally->broken && !count->passed && !count->failed && !count->open &&
-                   !count->samples && !count->samples_failed;
-    if (nothing)
-        term_error("test", "--only: no \"tool: example\" matches '%s'; without --only all are listed",
-                   options->only);
-    return nothing;
-}
-
 static void print_sum(const struct test_options *options, const struct test_tally *tally)
 {
     const struct examples_count *count = &tally->count;
@@ -321,10 +309,15 @@ static int test_all(const struct test_options *options)
         point_at_specs(options, options->local.policies ? options->local.policies : CONFIG_DEFAULT_FOLDER);
     for (int i = 0; i < options->place_count; i++)
         point_at_specs(options, options->places[i]);
-    int status =
-        tally.count.failed || tally.count.samples_failed || tally.broken || nothing_matches(options, &tally)
-            ? CLI_NO
-            : CLI_OK;
+    const struct examples_count *count = &tally.count;
+    bool failed = count->failed || count->samples_failed || tally.broken;
+    /* A pattern that matches nothing was mistyped: it must not look like success. */
+    if (options->only && !failed && !count->passed && !count->open && !count->samples) {
+        term_error("test", "--only: no \"tool: example\" matches '%s'; without --only all are listed",
+                   options->only);
+        failed = true;
+    }
+    int status = failed ? CLI_NO : CLI_OK;
     if (tally.coverage) {
         int covered = print_coverage(options, tally.coverage);
         status = covered > status ? covered : status;

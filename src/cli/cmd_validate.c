@@ -43,11 +43,9 @@ static void put_problem(struct json_out *out, const struct problem *p)
     json_field_str(out, "path", p->path);
     json_field_text(out, "code", p->code);
     json_field_str(out, "message", p->message);
-    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
-        if (!values[i].json.len)
-            continue;
-        json_field_raw(out, values[i].key, values[i].json);
-    }
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        if (values[i].json.len)
+            json_field_raw(out, values[i].key, values[i].json);
     json_close(out, '}');
 }
 
@@ -69,23 +67,18 @@ static void print_json(struct arena *arena, const char *file, const struct probl
 
 /* ---- one instance ---- */
 
-static bool read_instance(const struct validation *v, const char *file, struct json *out)
-{
-    struct why why;
-    if (strcmp(file, "-") == 0)
-        return json_input_stdin(v->command, v->arena, out);
-    if (json_read_input(v->arena, file, JSON_INPUT_MAX_BYTES, out, &why) == OK)
-        return true;
-    term_error(v->command->name, "%s", why.text);
-    return false;
-}
-
 static int validate(const struct validation *v, const char *file)
 {
     struct json instance;
     struct problems problems;
-    if (!read_instance(v, file, &instance))
+    struct why why;
+    if (strcmp(file, "-") == 0) {
+        if (!json_input_stdin(v->command, v->arena, &instance))
+            return CLI_ERROR;
+    } else if (json_read_input(v->arena, file, JSON_INPUT_MAX_BYTES, &instance, &why) != OK) {
+        term_error(v->command->name, "%s", why.text);
         return CLI_ERROR;
+    }
     problems_init(&problems, v->arena);
     enum schema_validity answer = schema_explain(v->schema, &instance, &problems);
     if (v->json)

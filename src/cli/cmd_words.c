@@ -210,23 +210,17 @@ static struct str trim(struct str s)
     return s;
 }
 
-/* `name?: type`, as an annotation and in the list of parameters. */
-static void add_param(struct buf *out, struct buf *names, struct str param)
-{
-    struct str type = param, name = take_until(&type, ':');
-    bool optional = name.len && name.at[name.len - 1] == '?';
-    buf_printf(out, "---@param " STR_FMT " " STR_FMT "\n", STR_ARG(name), STR_ARG(trim(type)));
-    name.len -= optional;
-    buf_printf(names, "%s" STR_FMT, names->len ? ", " : "", STR_ARG(name));
-}
-
-/* fun(a: A, b?: B): C, D */
+/* fun(a: A, b?: B): C, D. A parameter is an annotation, and in the list of names. */
 static void add_function(struct buf *out, const char *name, struct str form)
 {
     struct buf names = {.arena = out->arena};
     struct str rest = str_from(form, strlen("fun(")), params = take_until(&rest, ')');
-    while (params.len)
-        add_param(out, &names, trim(take_until(&params, ',')));
+    while (params.len) {
+        struct str type = trim(take_until(&params, ',')), param = take_until(&type, ':');
+        buf_printf(out, "---@param " STR_FMT " " STR_FMT "\n", STR_ARG(param), STR_ARG(trim(type)));
+        param.len -= param.len && param.at[param.len - 1] == '?';
+        buf_printf(&names, "%s" STR_FMT, names.len ? ", " : "", STR_ARG(param));
+    }
     for (rest = trim(str_from(rest, rest.len ? 1 : 0)); rest.len;) {
         struct str type = trim(take_until(&rest, ','));
         buf_printf(out, "---@return " STR_FMT "\n", STR_ARG(type));

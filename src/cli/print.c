@@ -134,17 +134,6 @@ static void print_trace(const struct json *trace)
     }
 }
 
-static void print_list(const char *title, const struct json *list)
-{
-    if (!json_is(list, JSON_ARRAY) || !list->len)
-        return;
-    printf("%s%s%s\n", term_colour(TERM_BOLD), title, term_colour(TERM_PLAIN));
-    for (size_t i = 0; i < list->len; i++) {
-        printf("  ");
-        print_json_line(&list->items[i]);
-    }
-}
-
 static void print_section(const char *title, struct str text)
 {
     if (!text.len)
@@ -172,8 +161,14 @@ void print_check(struct str tool, const struct json *answer, bool trace)
     putchar('\n');
     if (trace)
         print_trace(json_get_text(answer, "trace"));
-    print_list("repaired", rewrites);
-    if (arguments && json_is(rewrites, JSON_ARRAY) && rewrites->len) {
+    bool repaired = json_is(rewrites, JSON_ARRAY) && rewrites->len;
+    if (repaired)
+        printf("%srepaired%s\n", term_colour(TERM_BOLD), term_colour(TERM_PLAIN));
+    for (size_t i = 0; repaired && i < rewrites->len; i++) {
+        printf("  ");
+        print_json_line(&rewrites->items[i]);
+    }
+    if (arguments && repaired) {
         printf("%sarguments%s\n  ", term_colour(TERM_BOLD), term_colour(TERM_PLAIN));
         print_json_line(arguments);
     }

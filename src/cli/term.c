@@ -29,22 +29,17 @@ void term_error(const char *command, const char *format, ...)
     fputc('\n', stderr);
 }
 
-static bool is_coloured(void)
-{
-    static int known = -1;
-    if (known < 0) {
-        const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-        known = isatty(STDOUT_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
-    }
-    return known;
-}
-
 const char *term_colour(enum term_colour colour)
 {
     static const char *const codes[] = {
         [TERM_PLAIN] = "\033[0m", [TERM_BOLD] = "\033[1m",   [TERM_DIM] = "\033[2m",
         [TERM_RED] = "\033[31m",  [TERM_GREEN] = "\033[32m", [TERM_YELLOW] = "\033[33m"};
-    return is_coloured() ? codes[colour] : "";
+    static int coloured = -1;
+    if (coloured < 0) {
+        const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+        coloured = isatty(STDOUT_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
+    }
+    return coloured ? codes[colour] : "";
 }
 
 const char *term_verdict_colour(struct str verdict)
