@@ -37,21 +37,16 @@ static void read_step(lua_State *L, void *context)
                    sandbox_chunk(r->file));
 }
 
-static const char *folder_of(struct arena *arena, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? arena_dup(arena, (struct str){path, (size_t)(slash - path)}).at : ".";
-}
-
 enum err lua_config_read(const char *path, struct arena *arena, struct json *out, struct why *why)
 {
     struct config_reader r = {.arena = arena, .file = path};
     enum err err = file_read(arena, path, SANDBOX_SOURCE_MAX_BYTES, &r.source, why);
     if (err != OK)
         return err;
+    const char *slash = strrchr(path, '/');
+    const char *folder = slash ? arena_dup(arena, (struct str){path, (size_t)(slash - path)}).at : ".";
     struct sandbox *sandbox = sandbox_new(CONFIG_MEMORY_KB, vocabulary_open);
-    struct sandbox_context now = {
-        .arena = arena, .folder = folder_of(arena, path), .file = path, .loading = true};
+    struct sandbox_context now = {.arena = arena, .folder = folder, .file = path, .loading = true};
     if (sandbox_run(sandbox, SANDBOX_LOAD_DEADLINE_MS, &now, read_step, &r, why) == OK)
         *out = *r.out;
     else

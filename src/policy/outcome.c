@@ -104,20 +104,6 @@ static void read_problem(lua_State *L, int at, struct arena *arena, struct polic
     problems_add(&outcome->problems, problem);
 }
 
-static void read_problems(lua_State *L, int at, struct arena *arena, struct policy_outcome *outcome)
-{
-    lua_getfield(L, at, "problems");
-    int list = lua_gettop(L);
-    proxy_unwrap(L, list);
-    size_t count = lua_objlen(L, list);
-    for (size_t i = 0; i < count; i++) {
-        lua_rawgeti(L, list, (int)i + 1);
-        read_problem(L, lua_gettop(L), arena, outcome);
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 1);
-}
-
 static void read_fields(lua_State *L, int at, struct arena *arena, struct policy_outcome *outcome)
 {
     outcome->code = read_text(L, at, "code", arena);
@@ -176,6 +162,16 @@ void outcome_read(lua_State *L, int at, enum policy_hook hook, struct arena *are
     lua_pop(L, 1);
     outcome->kind = outcomes[i].kind;
     read_fields(L, at, arena, outcome);
-    if (outcome->kind == OUTCOME_REPAIR)
-        read_problems(L, at, arena, outcome);
+    if (outcome->kind != OUTCOME_REPAIR)
+        return;
+    lua_getfield(L, at, "problems");
+    int list = lua_gettop(L);
+    proxy_unwrap(L, list);
+    size_t count = lua_objlen(L, list);
+    for (size_t n = 1; n <= count; n++) {
+        lua_rawgeti(L, list, (int)n);
+        read_problem(L, lua_gettop(L), arena, outcome);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
 }

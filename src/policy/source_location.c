@@ -171,19 +171,6 @@ struct str location_tool_name(struct str source)
 
 /* ---- comments and functions ------------------------------------------------------------------- */
 
-struct doc_comments doc_comments_init(struct str source)
-{
-    return (struct doc_comments){source, source, 1};
-}
-
-/* The rest of the line, without its end. */
-static struct str line_of(struct str s)
-{
-    const char *end = s.len ? memchr(s.at, '\n', s.len) : NULL;
-    size_t len = end ? (size_t)(end - s.at) : s.len;
-    return (struct str){s.at, len && s.at[len - 1] == '\r' ? len - 1 : len};
-}
-
 bool doc_comments_next(struct doc_comments *comments, struct str *text, int *line)
 {
     struct lexer lex = {comments->rest, comments->line};
@@ -199,7 +186,10 @@ bool doc_comments_next(struct doc_comments *comments, struct str *text, int *lin
             before--;
         found = str_starts(s, "---") && (before == comments->source.at || before[-1] == '\n');
         if (found) {
-            *text = line_of(str_from(s, 3));
+            struct str rest = str_from(s, 3);
+            const char *newline = rest.len ? memchr(rest.at, '\n', rest.len) : NULL;
+            size_t len = newline ? (size_t)(newline - rest.at) : rest.len;
+            *text = (struct str){rest.at, len && rest.at[len - 1] == '\r' ? len - 1 : len};
             *line = lex.line;
         }
         if (str_starts(s, "--"))

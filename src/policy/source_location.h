@@ -28,12 +28,11 @@ struct str location_tool_name(struct str source);
 /* The names of the first two parameters of the function that begins on that line; empty if it has fewer. */
 void location_parameters(struct str source, int line, struct str *first, struct str *second);
 
-/* Comments that begin with ---, each alone on its line. */
+/* Comments that begin with ---, each alone on its line. Begin with { source, source, 1 }. */
 struct doc_comments {
     struct str source, rest;
     int line;
 };
-struct doc_comments doc_comments_init(struct str source);
 
 /* The text behind the --- and its line; false after the last. */
 bool doc_comments_next(struct doc_comments *comments, struct str *text, int *line);

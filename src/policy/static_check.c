@@ -123,14 +123,6 @@ void static_check_file(lua_State *L, const struct bytecode *file, struct diagnos
 
 /* ---- call.… ------------------------------------------------------------------------ */
 
-/* The instruction may assign to the parameter. */
-static bool overwrites_call(const struct bytecode_opcodes *ops, uint32_t ins)
-{
-    if (bytecode_op(ins) == ops->set_nil)
-        return bytecode_a(ins) <= CALL_REGISTER && CALL_REGISTER <= bytecode_d(ins);
-    return bytecode_a(ins) == CALL_REGISTER && !bytecode_writes_upvalue(ops, ins);
-}
-
 /* The hook or a function in it assigns to its `call`, or to a field of that name of any table. */
 static bool is_set(const struct bytecode_opcodes *ops, const struct bytecode *code, struct str field,
                    bool inner)
@@ -142,7 +134,10 @@ static bool is_set(const struct bytecode_opcodes *ops, const struct bytecode *co
         uint16_t upvalue = inner && bytecode_writes_upvalue(ops, ins) ? code->upvalues[bytecode_a(ins)] : 0;
         if ((upvalue & BYTECODE_UPVALUE_LOCAL) && (upvalue & 0xff) == CALL_REGISTER)
             return true;
-        if (!inner && overwrites_call(ops, ins))
+        bool overwrites = bytecode_op(ins) == ops->set_nil
+                              ? bytecode_a(ins) <= CALL_REGISTER && CALL_REGISTER <= bytecode_d(ins)
+                              : bytecode_a(ins) == CALL_REGISTER && !bytecode_writes_upvalue(ops, ins);
+        if (!inner && overwrites)
             return true;
     }
     for (uint32_t i = 0; i < code->constant_count; i++)

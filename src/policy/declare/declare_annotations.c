@@ -18,7 +18,7 @@
  */
 static void push_comments(struct declaration *d, int above, int *from, int *to)
 {
-    struct doc_comments comments = doc_comments_init(d->source);
+    struct doc_comments comments = {d->source, d->source, 1};
     struct str text;
     int line, last = -1, begin = 0; /* the first remark begins, also on line 1 */
     *from = *to = 0;

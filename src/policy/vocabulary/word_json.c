@@ -14,12 +14,6 @@
 
 #include <lauxlib.h>
 
-static bool is_text(struct str s)
-{
-    s = str_trim(s);
-    return s.len && strchr("{[\"", s.at[0]);
-}
-
 static void read_text(lua_State *L, const struct sandbox_context *now, struct str text, struct json *out)
 {
     struct json_error fault;
@@ -78,7 +72,8 @@ int word_json(lua_State *L)
             L, "json: files and texts are read while the policy loads: put it at the top of the file");
     given.at = lua_tolstring(L, 1, &given.len);
     value = ARENA_NEW(now->arena, struct json);
-    if (is_text(given))
+    struct str trimmed = str_trim(given);
+    if (trimmed.len && strchr("{[\"", trimmed.at[0]))
         read_text(L, now, given, value);
     else
         read_file(L, now, given, value);
