@@ -23,7 +23,7 @@ static void stays(const char *line)
     becomes(line, line);
 }
 
-static void into_meta(void **state)
+static void adds_the_session_to_meta(void **state)
 {
     (void)state;
     becomes("{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{\"a\":1}}}",
@@ -32,7 +32,7 @@ static void into_meta(void **state)
             "{\"id\":1,\"method\":\"m\",\"params\":{\"x\":[ 1.10 ],\"_meta\" : {" SESSION " } }}");
 }
 
-static void into_params(void **state)
+static void adds_meta_to_params(void **state)
 {
     (void)state;
     becomes("  {\"method\":\"m\", \"params\" : { \"n\":12345678901234567890 },\"id\":\"x\"}\r",
@@ -42,20 +42,20 @@ static void into_params(void **state)
             "{\"method\":\"m\",\"params\":{\"_meta\":{" SESSION "}},\"id\":1}");
 }
 
-static void into_the_request(void **state)
+static void adds_params_to_the_request(void **state)
 {
     (void)state;
     becomes("{\"id\":1,\"method\":\"tools/list\"}",
             "{\"params\":{\"_meta\":{" SESSION "}},\"id\":1,\"method\":\"tools/list\"}");
 }
 
-static void a_session_that_is_named_stays(void **state)
+static void keeps_a_given_session(void **state)
 {
     (void)state;
     stays("{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{\"dev.toolgate/session\":\"mine\"}}}");
 }
 
-static void lines_that_are_no_request_are_unchanged(void **state)
+static void keeps_other_lines_unchanged(void **state)
 {
     (void)state;
     stays("");
@@ -67,7 +67,7 @@ static void lines_that_are_no_request_are_unchanged(void **state)
     stays("{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":null}}");
 }
 
-static void a_soft_fault_is_for_the_daemon_to_say(void **state)
+static void adds_the_session_despite_a_soft_fault(void **state)
 {
     (void)state;
     becomes("{\"id\":1,\"method\":\"m\",\"params\":{\"a\":1,\"a\":2}}",
@@ -77,12 +77,12 @@ static void a_soft_fault_is_for_the_daemon_to_say(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(into_meta),
-        cmocka_unit_test(into_params),
-        cmocka_unit_test(into_the_request),
-        cmocka_unit_test(a_session_that_is_named_stays),
-        cmocka_unit_test(lines_that_are_no_request_are_unchanged),
-        cmocka_unit_test(a_soft_fault_is_for_the_daemon_to_say),
+        cmocka_unit_test(adds_the_session_to_meta),
+        cmocka_unit_test(adds_meta_to_params),
+        cmocka_unit_test(adds_params_to_the_request),
+        cmocka_unit_test(keeps_a_given_session),
+        cmocka_unit_test(keeps_other_lines_unchanged),
+        cmocka_unit_test(adds_the_session_despite_a_soft_fault),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,7 +96,7 @@ static enum err ask(const char *answer, struct arena *arena, struct json *result
     return err;
 }
 
-static void an_answer_is_found_behind_notices(void **state)
+static void call_skips_notifications(void **state)
 {
     (void)state;
     struct arena *arena = arena_new();
@@ -130,7 +130,7 @@ static void errors_are_reported(void **state)
     golden_check_rows("cli", "daemon client: answers that cannot be used");
 }
 
-static void no_daemon_is_an_error(void **state)
+static void connect_fails_without_a_daemon(void **state)
 {
     (void)state;
     struct daemon_client *client;
@@ -145,7 +145,7 @@ static void no_daemon_is_an_error(void **state)
 
 /* ---- the bench's load, against an echo ---- */
 
-static void the_load_counts_and_times_answers(void **state)
+static void the_load_counts_and_times_replies(void **state)
 {
     (void)state;
     pid_t pid = daemon_that_says(NULL);
@@ -160,7 +160,7 @@ static void the_load_counts_and_times_answers(void **state)
     stop(pid);
 }
 
-static void the_load_looks_at_answers(void **state)
+static void the_load_checks_replies(void **state)
 {
     (void)state;
     pid_t pid = daemon_that_says(NULL);
@@ -185,11 +185,11 @@ static void the_load_reports_that_the_daemon_ended(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_answer_is_found_behind_notices),
+        cmocka_unit_test(call_skips_notifications),
         cmocka_unit_test(errors_are_reported),
-        cmocka_unit_test(no_daemon_is_an_error),
-        cmocka_unit_test(the_load_counts_and_times_answers),
-        cmocka_unit_test(the_load_looks_at_answers),
+        cmocka_unit_test(connect_fails_without_a_daemon),
+        cmocka_unit_test(the_load_counts_and_times_replies),
+        cmocka_unit_test(the_load_checks_replies),
         cmocka_unit_test(the_load_reports_that_the_daemon_ended),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);

@@ -94,14 +94,14 @@ static void values_reach_their_targets(void **state)
     assert_string_equal(argv[1], "b");
 }
 
-static void a_hidden_option_works(void **state)
+static void hidden_options_are_accepted(void **state)
 {
     (void)state;
     assert_true(READS("--echo", "a"));
     assert_true(got.hidden);
 }
 
-static void errors_have_the_fix(void **state)
+static void errors_name_the_fix(void **state)
 {
     (void)state;
     assert_false(READS("--scoket", "/s", "a"));
@@ -131,7 +131,7 @@ static void operands_are_counted(void **state)
     golden_check_rows("cli", "options: operands");
 }
 
-static void help_has_it_all(void **state)
+static void help_lists_everything(void **state)
 {
     (void)state;
     assert_false(PRINTS("--help"));
@@ -143,11 +143,9 @@ static void help_has_it_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_reach_their_targets),
-        cmocka_unit_test(a_hidden_option_works),
-        cmocka_unit_test(errors_have_the_fix),
-        cmocka_unit_test(operands_are_counted),
-        cmocka_unit_test(help_has_it_all),
+        cmocka_unit_test(values_reach_their_targets), cmocka_unit_test(hidden_options_are_accepted),
+        cmocka_unit_test(errors_name_the_fix),        cmocka_unit_test(operands_are_counted),
+        cmocka_unit_test(help_lists_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,7 @@ static void turn(struct place *place)
     listener_accept(place->listener);
 }
 
-static void accepts_with_the_mode_that_was_asked_for(void **state)
+static void accepts_with_the_requested_mode(void **state)
 {
     struct place *place = *state;
     struct stat st;
@@ -105,7 +105,7 @@ static void accepts_with_the_mode_that_was_asked_for(void **state)
     close(fd);
 }
 
-static void makes_the_last_folder(void **state)
+static void creates_the_last_folder(void **state)
 {
     struct place *place = *state;
     struct why why;
@@ -134,7 +134,7 @@ static void replaces_a_stale_file(void **state)
     close(call(place));
 }
 
-static void leaves_a_living_one_alone(void **state)
+static void leaves_a_running_daemons_socket_alone(void **state)
 {
     struct place *place = *state, other = *place;
     struct why why;
@@ -145,7 +145,7 @@ static void leaves_a_living_one_alone(void **state)
     close(call(place));
 }
 
-static void leaves_a_file_that_is_no_socket_alone(void **state)
+static void leaves_a_regular_file_alone(void **state)
 {
     struct place *place = *state;
     struct why why;
@@ -169,7 +169,7 @@ static void removes_only_its_own_file(void **state)
     listener_free(successor.listener);
 }
 
-static void refuses_a_path_that_is_too_long(void **state)
+static void refuses_a_path_too_long(void **state)
 {
     struct place *place = *state;
     struct why why;
@@ -228,7 +228,7 @@ static void raises_the_soft_limit_of_files(void **state)
 }
 
 /* If the host allows few files, most of them are for connections. */
-static void shares_the_few_files_there_are(void **state)
+static void reserves_files_under_a_low_limit(void **state)
 {
     (void)state;
     pid_t child = fork();
@@ -245,16 +245,16 @@ static void shares_the_few_files_there_are(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(accepts_with_the_mode_that_was_asked_for, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(makes_the_last_folder, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(accepts_with_the_requested_mode, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(creates_the_last_folder, set_up, tear_down),
         cmocka_unit_test_setup_teardown(replaces_a_stale_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(leaves_a_living_one_alone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(leaves_a_file_that_is_no_socket_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(leaves_a_running_daemons_socket_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(leaves_a_regular_file_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(removes_only_its_own_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(refuses_a_path_that_is_too_long, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(refuses_a_path_too_long, set_up, tear_down),
         cmocka_unit_test_setup_teardown(sends_an_error_without_free_descriptors, set_up, tear_down),
         cmocka_unit_test(raises_the_soft_limit_of_files),
-        cmocka_unit_test(shares_the_few_files_there_are),
+        cmocka_unit_test(reserves_files_under_a_low_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -224,7 +224,7 @@ static void expect_silence(struct fixture *fixture)
 
 /* ---- cancellation and progress ---------------------------------------------- */
 
-static void answers_come_in_the_order_of_finishing(void **state)
+static void replies_come_in_the_order_of_finishing(void **state)
 {
     struct fixture *fixture = *state;
     call(fixture, 1);
@@ -239,7 +239,7 @@ static void answers_come_in_the_order_of_finishing(void **state)
     assert_int_equal(freed_count, 2);
 }
 
-static void a_cancelled_one_is_never_answered(void **state)
+static void a_cancelled_request_gets_no_reply(void **state)
 {
     struct fixture *fixture = *state;
     call(fixture, 1);
@@ -294,7 +294,7 @@ static void unread_progress_takes_no_memory(void **state)
     assert_int_equal(arena_bytes(one->arena), held);
 }
 
-static void a_connection_has_so_many_in_flight(void **state)
+static void in_flight_calls_of_a_connection_are_limited(void **state)
 {
     struct fixture *fixture = *state;
     for (int i = 1; i <= 5; i++)
@@ -308,7 +308,7 @@ static void a_connection_has_so_many_in_flight(void **state)
     expect_words(fixture, "\"id\":7,\"result\":{}");
 }
 
-static void all_together_have_so_many_in_flight(void **state)
+static void in_flight_calls_of_all_connections_are_limited(void **state)
 {
     struct fixture *fixture = *state;
     fixture->server.pending = 4 * SERVER_IN_FLIGHT_FACTOR;
@@ -317,7 +317,7 @@ static void all_together_have_so_many_in_flight(void **state)
     fixture->server.pending = 0;
 }
 
-static void all_together_hold_so_much(void **state)
+static void memory_of_all_connections_is_limited(void **state)
 {
     struct fixture *fixture = *state;
     fixture->server.pending_bytes = 20000000;
@@ -328,7 +328,7 @@ static void all_together_hold_so_much(void **state)
     fixture->server.pending_bytes = 0;
 }
 
-static void a_client_that_closed_its_sending_side_is_answered(void **state)
+static void a_half_closed_client_gets_its_reply(void **state)
 {
     struct fixture *fixture = *state;
     char byte;
@@ -355,7 +355,7 @@ static void the_calls_of_a_disconnected_client_are_cancelled(void **state)
     assert_int_equal(fixture->server.client_count, 0);
 }
 
-static void a_daemon_that_stops_answers_first(void **state)
+static void drain_replies_before_it_closes(void **state)
 {
     struct fixture *fixture = *state;
     call(fixture, 1);
@@ -392,7 +392,7 @@ static void a_subscription_is_cancelled_silently(void **state)
 }
 
 /* The daemon sends clients no requests, so it ignores responses. */
-static void responses_are_passed_over(void **state)
+static void responses_are_ignored(void **state)
 {
     struct fixture *fixture = *state;
     say(fixture,
@@ -417,18 +417,18 @@ static void an_id_has_its_own_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(answers_come_in_the_order_of_finishing),
-        TEST(a_cancelled_one_is_never_answered),
+        TEST(replies_come_in_the_order_of_finishing),
+        TEST(a_cancelled_request_gets_no_reply),
         TEST(progress_only_increases),
         TEST(unread_progress_takes_no_memory),
-        TEST(a_connection_has_so_many_in_flight),
-        TEST(all_together_have_so_many_in_flight),
-        TEST(all_together_hold_so_much),
-        TEST(a_client_that_closed_its_sending_side_is_answered),
+        TEST(in_flight_calls_of_a_connection_are_limited),
+        TEST(in_flight_calls_of_all_connections_are_limited),
+        TEST(memory_of_all_connections_is_limited),
+        TEST(a_half_closed_client_gets_its_reply),
         TEST(the_calls_of_a_disconnected_client_are_cancelled),
-        TEST(a_daemon_that_stops_answers_first),
+        TEST(drain_replies_before_it_closes),
         TEST(a_subscription_is_cancelled_silently),
-        TEST(responses_are_passed_over),
+        TEST(responses_are_ignored),
         TEST(an_id_has_its_own_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,7 +35,7 @@ static void hears(int fd, const char *beginning)
     assert_memory_equal(text, beginning, strlen(beginning));
 }
 
-static void states_are_sent(void **state)
+static void notify_sends_the_state(void **state)
 {
     char name[64];
     int fd = manager(name);
@@ -52,7 +52,7 @@ static void states_are_sent(void **state)
     close(fd);
 }
 
-static void the_watchdog_is_for_this_process(void **state)
+static void watchdog_checks_the_process_id(void **state)
 {
     char pid[32];
     (void)state;
@@ -80,7 +80,7 @@ static void hand_over(const char *count, const char *pid)
     setenv("LISTEN_PID", pid ? pid : own, 1);
 }
 
-static void a_socket_is_taken_over(void **state)
+static void listen_fd_takes_the_inherited_socket(void **state)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct why why;
@@ -113,9 +113,9 @@ static void a_socket_is_taken_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(states_are_sent),
-        cmocka_unit_test(the_watchdog_is_for_this_process),
-        cmocka_unit_test(a_socket_is_taken_over),
+        cmocka_unit_test(notify_sends_the_state),
+        cmocka_unit_test(watchdog_checks_the_process_id),
+        cmocka_unit_test(listen_fd_takes_the_inherited_socket),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
