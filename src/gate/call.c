@@ -11,7 +11,7 @@
  *     retry    a transient failure                                        ─┘ the policy
  *   8 settle   what happened ───▶ ledger
  *
- * tools/call passes all of it, toolgate/check stops after 5, toolgate/report enters at 7. A stage returns
+ * tools/call passes all of it, toolgate/check skips 6 and 7, toolgate/report skips 2 to 6. A stage returns
  * what comes next (enum step) and writes what it decides to the verdict; the table below skips the stages
  * that a decision makes pointless. Stages 6 to 8 are in call_run.c, call_judge.c and call_settle.c.
  */
@@ -44,7 +44,7 @@ static enum step find_tool(struct call *c)
         verdict_set(&c->verdict, CLASS_UNKNOWN_TOOL, STR_LIT("unknown_tool"), STR_NONE, STR_NONE);
         return STEP_NEXT;
     }
-    if (!str_eq(c->tool->name, r->tool)) { /* budgets and ids are those of the name that the tool has now */
+    if (!str_eq(c->tool->name, r->tool)) { /* an alias: the ledger counts under the tool's name */
         c->outcome.alias = r->tool;
         r->tool = c->tool->name;
     }
@@ -55,7 +55,7 @@ static enum step find_tool(struct call *c)
     return STEP_NEXT;
 }
 
-/* Prepare hooks decide by the session's goal and progress, which the ledger knows for all workers. */
+/* Prepare hooks decide by the session's goal and progress, which the ledger keeps for all workers. */
 static enum step known(struct call *c)
 {
     const struct call_request *r = &c->request;
@@ -82,8 +82,8 @@ static enum step check_schema(struct call *c)
 
 /* ---- 3 rules ---- */
 
-/* Rules add to the problems that the schema has found. An id of impossible format cannot have come from a
- * result, so it decides the class even if other problems could be repaired. */
+/* Rules add to the problems that the schema has found. A malformed id makes the class
+ * fabricated_id even if there are repairable problems, too. */
 static enum step check_rules(struct call *c)
 {
     struct policy_call view = call_for_policy(c);
@@ -144,7 +144,7 @@ static enum step admit(struct call *c)
         c->ids = arena_alloc(c->arena, sizeof(*c->ids));
         ids_collect(policy, c->args.now, c->ids);
     }
-    if (c->request.dry_run) { /* answered as for a session's first call */
+    if (c->request.dry_run) { /* as if it were a new session's first call */
         c->answer.engine = "none";
         c->answer.says = c->verdict.class == CLASS_INVALID_ARGUMENTS ? LEDGER_REPAIR : LEDGER_RUN;
         c->answer.attempt = 1;

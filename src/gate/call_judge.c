@@ -27,16 +27,16 @@ static struct str envelope_detail(const char *code)
     } details[] = {
         {"success_false", "it reports that it failed"},
         {"status_error", "its status is an error"},
-        {"error_field", "it holds an error, and no data"},
-        {"errors_field", "it holds errors, and no data"},
-        {"http_status", "it holds an HTTP status of an error"},
+        {"error_field", "it has an error and no data"},
+        {"errors_field", "it has errors and no data"},
+        {"http_status", "it has an HTTP error status"},
         {"error_text", "its text is an error message"},
         {"rate_limited", "it is called too often"},
         {"timed_out", "it took too long"},
         {"overloaded", "the service behind it is overloaded"},
         {"connection_lost", "the connection behind it was lost"},
-        {"busy", "what it needs is in use"},
-        {"later", "it asks to be called later"},
+        {"busy", "its resource is in use"},
+        {"later", "it asks for a later retry"},
     };
     for (size_t i = 0; code && i < sizeof(details) / sizeof(*details); i++)
         if (strcmp(details[i].code, code) == 0)
@@ -76,8 +76,8 @@ static void verdict_from_envelope(struct call *c, const struct envelope *e, stru
     v->after_s = transient ? e->after_s : -1;
 }
 
-/* A failure that the tool states stays one in every mode; only its kind is read from its words, of a result
- * or, if there is none, of a message. */
+/* An error that the tool reports is an error in every mode. Its kind (transient, a question, …) is read from
+ * the result's text, or from `message` if there is no result. */
 static void judge_stated_error(struct call *c, const struct result *result, struct str message)
 {
     struct envelope envelope = {.kind = ENVELOPE_FAILED, .after_s = -1};
@@ -108,8 +108,8 @@ static void read_report(struct call *c)
 
 /* ---- the output schema ---- */
 
-/* `given` is the result before redaction: redacted fields must not break the schema, and problems that quote
- * them are dropped. */
+/* `given` is the result before redaction, since redacted fields may violate the schema. If anything was
+ * redacted, no problem is listed: it could quote a redacted value. */
 static void judge_by_schema(struct call *c, const struct result *given)
 {
     struct verdict *v = &c->verdict;
@@ -128,7 +128,7 @@ static void judge_by_schema(struct call *c, const struct result *given)
 
 /* ---- the policy's result hook ---- */
 
-/* Completes {page = 2} to the arguments of the whole next call. */
+/* Merges the hook's changes, such as {page = 2}, into this call's arguments. */
 static const struct json *next_args(struct call *c, const struct json *changes)
 {
     if (!json_is(changes, JSON_OBJECT) || !json_is(c->args.now, JSON_OBJECT))
@@ -139,7 +139,8 @@ static const struct json *next_args(struct call *c, const struct json *changes)
     return json_keep(c->arena, next);
 }
 
-/* Only a tool that this client may call can follow. Examples run a policy without the other tools. */
+/* NULL if the client may not call the tool that should follow. Examples (no metrics) do not look: they load
+ * one policy without the other tools. */
 static const struct json *follow_up(struct call *c, const struct json *follow)
 {
     struct call_request next = c->request;
@@ -149,12 +150,12 @@ static const struct json *follow_up(struct call *c, const struct json *follow)
     next.tool = json_str(json_get_text(follow, "tool"));
     if (c->gate->metrics && !tool_lookup_find(c->arena, c->generation, &next)) {
         log_event(LOG_WARN, "follow_up_unknown", LOG_STR("tool", c->tool->name), LOG_STR("names", next.tool),
-                  LOG_TEXT("why", "there is no such tool for this peer, so the model does not get it"));
+                  LOG_TEXT("why", "this peer may not call that tool; the follow-up was dropped"));
         return NULL;
     }
     if (!json_is(follow, JSON_OBJECT) || json_is(args, JSON_OBJECT) || (args && args->len))
         return follow;
-    struct json empty = json_object(c->arena, NULL, 0); /* Lua's empty table may be a list */
+    struct json empty = json_object(c->arena, NULL, 0); /* an empty Lua table arrives as [] */
     return json_keep(c->arena, json_with(c->arena, follow, STR_LIT("args"), empty));
 }
 
@@ -185,7 +186,7 @@ static void verdict_from_result_hook(struct call *c, const struct policy_outcome
         break;
     case OUTCOME_POLICY_ERROR: /* the tool has run: its result is delivered */
         decision_log_policy_error(c->tool->name, outcome->why.text);
-        v->warning = STR_LIT("The gateway's check of this result failed; judge the result yourself.");
+        v->warning = STR_LIT("The gateway could not check this result; verify it yourself.");
         break;
     default:
         break;

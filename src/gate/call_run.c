@@ -38,7 +38,8 @@ static enum step run_without_upstreams(struct call *c)
     static const char *const kinds[] = {
         [TARGET_MCP] = "a server", [TARGET_HTTP] = "an HTTP endpoint", [TARGET_EXEC] = "a command"};
     verdict_set(&c->verdict, CLASS_UNAVAILABLE, STR_LIT("not_run_here"),
-                arena_printf(c->arena, "%s runs it, and only a daemon (toolgate serve) can call that",
+                arena_printf(c->arena,
+                             "this tool runs in %s, which only a running daemon (toolgate serve) can call",
                              kinds[c->tool->target.kind]),
                 STR_LIT("Give the example a result, or make the call through a running daemon."));
     return STEP_NEXT;
@@ -94,7 +95,7 @@ static void verdict_from_upstream(struct call *c)
         break;
     case UPSTREAM_TRANSIENT:
         if (a->reached && !c->tool->idempotent) {
-            detail = ARENA_JOIN(c->arena, detail, STR_LIT("; it may or may not have been carried out"));
+            detail = ARENA_JOIN(c->arena, detail, STR_LIT("; the call may have taken effect"));
             hint = CALL_HINT_CHECK_FIRST;
         }
         verdict_set(v, CLASS_TRANSIENT, a->code, detail, hint);

@@ -1,6 +1,6 @@
 /*
- * Stage 8: reports to the ledger how a call ended. An admitted call is settled once: by its result, by a
- * report of what the agent ran itself, or as released after call_cancel.
+ * Stage 8: reports to the ledger how a call ended. An admitted call is settled exactly once:
+ * with its result, with the agent's report, or as released if it was cancelled.
  */
 #include "gate/call_state.h"
 
@@ -16,7 +16,7 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
     struct ledger_settle *request = ARENA_NEW(c->arena, struct ledger_settle);
     const struct hash128 *ids = NULL;
     size_t id_count = 0;
-    double cost = c->verdict.cost; /* as the policy stated it, else as the result's _meta does */
+    double cost = c->verdict.cost; /* from the policy, else from the result's _meta */
     if (cost < 0 &&
         (!json_double(json_get_text(c->result.metadata, CALL_COST_KEY), &cost) || cost > POLICY_COST_MAX))
         cost = -1;
@@ -58,7 +58,7 @@ enum step call_settle(struct call *c)
     bool reserved = c->request.mode == CALL_CHECK && !verdict_is_decided(v);
     if (reserved || !(c->admitted || c->request.mode == CALL_REPORT) || !c->tool)
         return STEP_NEXT;
-    /* An upstream that named a time is down only for now: asking again then is no loop. */
+    /* If the upstream gave a retry time, the call counts as transient, so that a retry is no loop. */
     bool transient = v->class == CLASS_UNAVAILABLE && v->after_s >= 0;
     enum ledger_class class = transient ? LEDGER_CLASS_TRANSIENT : error_class_info(v->class)->settled_as;
     c->settle_started = true;

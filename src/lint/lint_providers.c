@@ -25,7 +25,8 @@ static struct str join(struct lint_context *c, struct str path, struct str name)
 
 static const char *const branches[] = {"anyOf", "oneOf", "allOf"};
 
-/* Branches have the path of the schema around them, so they are not visited themselves. */
+/* The walk descends into anyOf, oneOf and allOf with the path of the schema around them; `visit` is not
+ * called for a branch itself. */
 static void walk(struct lint_context *c, struct str path, const struct json *schema, lint_visit *visit,
                  int depth)
 {
@@ -119,7 +120,7 @@ static void check_list(struct lint_context *c, struct str path, const struct jso
     bool list = str_is(json_str(type), "array") || json_array_has(type, STR_LIT("array"));
     if (list && !json_get_text(schema, "items"))
         lint_report(c, lint_schema_line(c),
-                    "tool '" STR_FMT "': the list '" STR_FMT "' has no items, which OpenAI's and "
+                    "tool '" STR_FMT "': the list '" STR_FMT "' has no 'items' schema, which OpenAI's and "
                     "Gemini's APIs refuse: add items, as in list(str, \"…\")",
                     STR_ARG(c->tool->name), STR_ARG(path));
 }
@@ -161,7 +162,7 @@ static void check_enum(struct lint_context *c, struct str path, const struct jso
     if (values->len > OPENAI_ENUM_LONG && length > OPENAI_ENUM_CHARS_MAX)
         lint_report(c, lint_schema_line(c),
                     "tool '" STR_FMT "': the enum of '" STR_FMT
-                    "' has %u values of %zu characters together, and OpenAI's "
+                    "' has %u values with %zu characters in total, and OpenAI's "
                     "strict mode allows %u: shorten them, or use a string with a check",
                     STR_ARG(c->tool->name), STR_ARG(path), values->len, length, OPENAI_ENUM_CHARS_MAX);
 }
@@ -173,7 +174,7 @@ void lint_many_values(struct lint_context *c)
     if (c->enum_values > OPENAI_ENUM_VALUES_MAX)
         lint_report(c, lint_schema_line(c),
                     "tool '" STR_FMT
-                    "': its enums have %zu values together, and OpenAI's strict mode allows %u: use a "
+                    "': its enums have %zu values in total, and OpenAI's strict mode allows %u: use a "
                     "string with a check, or split the tool",
                     STR_ARG(c->tool->name), c->enum_values, OPENAI_ENUM_VALUES_MAX);
 }
@@ -184,11 +185,12 @@ void lint_many_tools(struct lint_context *c)
     for (size_t i = 0; i < c->generation->tool_count; i++)
         shown += tool_is_described(c->generation->tools[i]);
     if (shown > OPENAI_TOOLS_MAX)
-        lint_report(c, 0,
-                    "%zu tools, and OpenAI's API allows %u: hide some with prepare_tools in a gateway "
-                    "file, or "
-                    "serve them by several daemons",
-                    shown, OPENAI_TOOLS_MAX);
+        lint_report(
+            c, 0,
+            "%zu tools are shown, and OpenAI's API allows %u: hide some with prepare_tools in a gateway "
+            "file, or "
+            "serve them by several daemons",
+            shown, OPENAI_TOOLS_MAX);
 }
 
 /* ---- notes ----------------------------------------------------------------------------- */

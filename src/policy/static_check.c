@@ -1,4 +1,5 @@
-/* Only what is certain is an error here; any other missing name is an error when it is read. */
+/* Finds names that do not exist in the bytecode of a policy. Reports only certain cases; any other missing
+ * name fails when it is read at run time. */
 #include "policy/static_check.h"
 #include "base/arena.h"
 #include "policy/call_table.h"

@@ -1,7 +1,7 @@
 /*
- * The structured value and each text block are measured, made smaller if they
- * must be, and measured again. A form that the output schema rejects is
- * followed by a milder one.
+ * Shortens a result to the byte and token budget of its tool: the structured
+ * value and each text block. If a form violates the output schema, the next,
+ * less aggressive form is tried.
  */
 #include "result/compact.h"
 
@@ -30,13 +30,13 @@ static bool fits(const struct policy_compact *budget, struct str text)
            token_estimate(text) <= budget->max_tokens;
 }
 
-/* The next number of bytes to try, from a text that was too large with `room`. */
+/* A smaller limit in bytes to try next, after `room` gave a text over the budget. */
 static size_t corrected(const struct policy_compact *budget, struct str text, size_t room)
 {
     double bytes = budget->max_bytes ? (double)budget->max_bytes / (double)(text.len + 1) : 1;
     double tokens = budget->max_tokens ? (double)budget->max_tokens / (double)(token_estimate(text) + 1) : 1;
     double factor = bytes < tokens ? bytes : tokens;
-    double base = room < text.len ? (double)room : (double)text.len; /* large parts leave room unused */
+    double base = room < text.len ? (double)room : (double)text.len; /* the text may be far below `room` */
     return (size_t)(base * (factor < 1 ? factor * 0.97 : 0.9));
 }
 
@@ -47,7 +47,7 @@ static struct str written(struct arena *arena, const struct json *value)
     return buf_view(&out);
 }
 
-/* The text that a model reads of a block, or NULL: other blocks stay at any size. */
+/* The text that a model reads of a block, or NULL: blocks that are no text are never shortened. */
 static const struct json *text_in(const struct json *block)
 {
     struct str type = json_str(json_get_text(block, "type"));
@@ -68,8 +68,8 @@ static void put_omission(struct buf *out, const struct omission *o)
         buf_printf(out, "%llu of %llu items of %s" STR_FMT " are left out", count, of, name, STR_ARG(path));
         break;
     case OMITTED_DETAIL:
-        buf_printf(out, "%llu of the %llu shown of %s" STR_FMT " are cut down to ids, titles and times",
-                   count, of, name, STR_ARG(path));
+        buf_printf(out, "%llu of the %llu shown of %s" STR_FMT " are reduced to ids, titles and times", count,
+                   of, name, STR_ARG(path));
         break;
     case OMITTED_FIELD:
         buf_printf(out, "'" STR_FMT "' is left out%s", STR_ARG(path), count > 1 ? " everywhere" : "");
@@ -93,7 +93,7 @@ static void put_advice(struct buf *out, const struct tool *tool)
             if (str_is(tool->parameters[p], narrow[i]))
                 found[count++] = narrow[i];
     if (!count) {
-        buf_text(out, " For the rest ask for less, or for one item by its id.");
+        buf_text(out, " To see the rest, ask for less or for one item by id.");
         return;
     }
     buf_text(out, " For the rest narrow the call by ");
@@ -102,7 +102,7 @@ static void put_advice(struct buf *out, const struct tool *tool)
     buf_text(out, ".");
 }
 
-/* From the freest to the mildest: the schema may require what the policy drops, or any field. */
+/* The most aggressive form first; the schema may require fields that it leaves out. */
 static const struct form {
     bool drops, items_only;
 } forms[] = {{true, false}, {true, true}, {false, true}};
@@ -133,7 +133,7 @@ static uint32_t count_values(const struct json *value, uint32_t most)
     return count;
 }
 
-/* The value in the first form that fits the budget and the schema (may be NULL); NULL: in none. */
+/* The value in the first form that fits the budget and the schema, if there is one. NULL if none fits. */
 static const struct json *shrink_value(struct compact_ctx *c, const struct json *value,
                                        const struct policy_compact *budget, const struct schema *schema)
 {
@@ -188,7 +188,7 @@ static struct str shrink_text(struct compact_ctx *c, struct str text, const stru
     return small ? written(c->arena, small) : shrink_plain(c, text, budget);
 }
 
-/* 0 means no budget, so a budget that is spent is 1. */
+/* 0 means unlimited, so a spent budget is 1. */
 static uint32_t share_of(uint32_t rest, size_t blocks)
 {
     if (rest == 0 || blocks == 0)

@@ -62,7 +62,7 @@ static enum err check_template(struct str text, const char *where, struct why *w
     return OK;
 }
 
-/* An argument that selected the host would send our headers to anybody. */
+/* An argument that selected the host could send our credentials to any host. */
 static enum err check_host(struct str url, struct why *why)
 {
     struct http_template_part part;
@@ -92,7 +92,7 @@ enum err http_tool_check(const struct http_spec *spec, bool has_upstream, struct
                        STR_ARG(str_cut(spec->method, 20)));
     for (size_t i = 0; i < url.len; i++)
         if ((unsigned char)url.at[i] <= ' ' || url.at[i] == '#')
-            return err_set(why, ERR_CONFIG, "the address holds a space, a line break or a '#'");
+            return err_set(why, ERR_CONFIG, "the URL contains a space, a line break or a '#'");
     if (has_upstream && !str_starts(url, "/"))
         return err_set(why, ERR_CONFIG,
                        "expected a path that begins with \"/\", since an upstream is named, got '" STR_FMT
@@ -106,7 +106,7 @@ enum err http_tool_check(const struct http_spec *spec, bool has_upstream, struct
     if (!has_upstream)
         err = check_host(url, why);
     if (err == OK)
-        err = check_template(url, "the address", why);
+        err = check_template(url, "the URL", why);
     for (size_t i = 0; err == OK && i < spec->headers.count; i++) {
         const struct name_value *header = &spec->headers.list[i];
         if (!fetch_header_is_safe(header->name, header->value))
@@ -152,7 +152,7 @@ static bool has_dot_segment(struct str path)
     return false;
 }
 
-/* The argument of a placeholder in the URL or a header, which uses it. */
+/* Looks up the argument of a placeholder in the URL or a header, and marks it as used. */
 static enum err take_argument(struct http_call *call, struct str name, struct str *text, struct why *why)
 {
     const struct json_member *member = NULL;
@@ -161,8 +161,7 @@ static enum err take_argument(struct http_call *call, struct str name, struct st
         if (str_eq(arguments->members[i].key, name))
             member = &arguments->members[i];
     if (!member || member->value.type == JSON_NULL)
-        return err_set(why, ERR_PARSE, "the argument '" STR_FMT "' is missing, which the request needs",
-                       STR_ARG(name));
+        return err_set(why, ERR_PARSE, "the argument '" STR_FMT "' is missing", STR_ARG(name));
     if (!as_text(&member->value, text))
         return err_set(why, ERR_PARSE,
                        "the argument '" STR_FMT "' must be a string, a number, true or false, got %s",
@@ -186,7 +185,7 @@ static enum err add_setting(struct http_call *call, struct buf *out, bool secret
 
 /* ---- the URL ------------------------------------------------------------------------- */
 
-/* A host is no secret, and answers repeat it. */
+/* The host is not redacted: it is no secret, and responses repeat it. */
 static bool is_before_path(const struct buf *url)
 {
     size_t slashes = 0;
@@ -271,7 +270,7 @@ static enum err build_path(struct http_call *call, struct buf *url, struct why *
         url->len--;
     if (err == OK && has_query(url))
         err = err_set(why, ERR_CONFIG,
-                      "the address of an upstream for http = {…} has a query; put that into each url");
+                      "the upstream's url must not contain a query: put it into the url of each tool");
     if (err == OK)
         err = add_template(call, &path, call->spec->url, false, why);
     if (err != OK)
@@ -279,8 +278,8 @@ static enum err build_path(struct http_call *call, struct buf *url, struct why *
     struct str clean = {path.at, 0};
     while (clean.len < path.len && !strchr("?#", path.at[clean.len]))
         clean.len++;
-    if (has_dot_segment(clean)) /* made of several parts, none of which is one */
-        return err_set(why, ERR_PARSE, "the arguments make '.' or '..' a part of the path");
+    if (has_dot_segment(clean)) /* joined from parts, such as '.' and '.' */
+        return err_set(why, ERR_PARSE, "with these arguments the path contains a '.' or '..' segment");
     buf_str(url, buf_view(&path));
     return OK;
 }

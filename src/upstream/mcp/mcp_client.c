@@ -18,7 +18,7 @@ static const struct mcp_transport_hooks hooks;
 static void on_start_timeout(void *owner)
 {
     struct mcp_client *client = owner;
-    mcp_client_fail(client, "it was not ready within %u ms%s", client->spec->start_ms,
+    mcp_client_fail(client, "it was not ready within %u ms%s", mcp_client_start_ms(client),
                     client->open ? " (no response to the handshake or to tools/list)" : "");
 }
 
