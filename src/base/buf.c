@@ -69,10 +69,3 @@ void buf_printf(struct buf *buf, const char *format, ...)
     va_end(again);
     va_end(args);
 }
-
-void buf_drop(struct buf *buf, size_t count)
-{
-    buf->len -= count;
-    if (buf->len)
-        memmove(buf->at, buf->at + count, buf->len);
-}

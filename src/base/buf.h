@@ -60,7 +60,12 @@ void buf_hex64(struct buf *buf, uint64_t n); /* 16 digits */
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Removes the first `count` bytes, for example those that a socket has taken. */
-void buf_drop(struct buf *buf, size_t count);
+static inline void buf_drop(struct buf *buf, size_t count)
+{
+    buf->len -= count;
+    if (buf->len)
+        memmove(buf->at, buf->at + count, buf->len);
+}
 
 static inline struct str buf_view(const struct buf *buf)
 {

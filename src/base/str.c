@@ -1,17 +1,6 @@
 /* Comparing, cutting and matching strings. */
 #include "base/str.h"
 
-#include <strings.h>
-
-int str_cmp(struct str a, struct str b)
-{
-    size_t n = a.len < b.len ? a.len : b.len;
-    int order = n ? memcmp(a.at, b.at, n) : 0;
-    if (order != 0)
-        return order;
-    return a.len < b.len ? -1 : a.len > b.len;
-}
-
 struct str str_cut(struct str s, size_t max)
 {
     if (s.len <= max)
@@ -66,20 +55,6 @@ bool str_contains_nocase(struct str haystack, struct str needle)
         if (k == needle.len)
             return true;
     }
-    return false;
-}
-
-bool str_starts_nocase(struct str s, const char *prefix)
-{
-    size_t n = strlen(prefix);
-    return s.len >= n && strncasecmp(s.at, prefix, n) == 0;
-}
-
-bool str_is_one_of(struct str s, const char *const *words, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (str_is(s, words[i]))
-            return true;
     return false;
 }
 

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 /* Borrowed bytes, not NUL-terminated unless documented so. `at` may be NULL if len is 0. */
 struct str {
@@ -87,7 +88,14 @@ static inline bool ascii_is_letter(char c)
 }
 
 /* Byte order, the shorter first on a tie: the order of every list that toolgate prints. */
-int str_cmp(struct str a, struct str b);
+static inline int str_cmp(struct str a, struct str b)
+{
+    size_t n = a.len < b.len ? a.len : b.len;
+    int order = n ? memcmp(a.at, b.at, n) : 0;
+    if (order != 0)
+        return order;
+    return a.len < b.len ? -1 : a.len > b.len;
+}
 
 /* At most `max` bytes of s, never splitting a UTF-8 sequence. */
 struct str str_cut(struct str s, size_t max);
@@ -102,10 +110,21 @@ size_t str_utf8_length(const char *p, const char *end);
 bool str_contains_nocase(struct str haystack, struct str needle);
 
 /* The same at the beginning; `prefix` is in lower case. */
-bool str_starts_nocase(struct str s, const char *prefix);
+static inline bool str_starts_nocase(struct str s, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return s.len >= n && strncasecmp(s.at, prefix, n) == 0;
+}
 
 /* Whether s is one of `count` words. */
-bool str_is_one_of(struct str s, const char *const *words, size_t count);
+static inline bool str_is_one_of(struct str s, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_is(s, words[i]))
+            return true;
+    return false;
+}
+
 #define STR_IS_ONE_OF(s, words) str_is_one_of(s, words, sizeof(words) / sizeof(*(words)))
 
 /* `*` matches any run of bytes, `?` one byte; everything else matches itself. */

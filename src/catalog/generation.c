@@ -2,13 +2,6 @@
 #include "catalog/generation.h"
 
 #include "base/arena.h"
-#include "base/map.h"
-
-struct generation *generation_ref(struct generation *g)
-{
-    g->references++;
-    return g;
-}
 
 void generation_unref(struct generation *g)
 {
@@ -29,11 +22,6 @@ const struct tool_list *generation_tool_list(const struct generation *g, struct 
         if (str_eq(g->config.upstreams[i]->name, upstream))
             return g->tool_lists[i];
     return NULL;
-}
-
-const struct tool *generation_find(const struct generation *g, struct str name)
-{
-    return map_get(g->by_name, name);
 }
 
 const struct json *generation_tools_in_file(const struct json *file)

@@ -7,6 +7,7 @@
 #ifndef TOOLGATE_CATALOG_GENERATION_H
 #define TOOLGATE_CATALOG_GENERATION_H
 
+#include "base/map.h"
 #include "catalog/generation_report.h"
 #include "catalog/tool.h"
 #include "config/config.h"
@@ -14,7 +15,6 @@
 #include "policy/policy_set.h"
 
 struct generation_build;
-struct map;
 
 /* Data that catalog.c computes from the generation and keeps with it; `free` is called with it. */
 struct generation_cache {
@@ -69,14 +69,22 @@ struct generation_build *generation_build_begin(struct config *config, uint64_t 
 bool generation_build_step(struct generation_build *build);
 enum err generation_build_end(struct generation_build *build, struct generation **out);
 
-struct generation *generation_ref(struct generation *generation);
+static inline struct generation *generation_ref(struct generation *g)
+{
+    g->references++;
+    return g;
+}
+
 void generation_unref(struct generation *generation); /* may be NULL */
 
 /* The tool list that the generation was built from; NULL: the upstream had none, or is not configured. */
 const struct tool_list *generation_tool_list(const struct generation *generation, struct str upstream);
 
 /* By name or alias (then tool->name differs); NULL: unknown. */
-const struct tool *generation_find(const struct generation *generation, struct str name);
+static inline const struct tool *generation_find(const struct generation *g, struct str name)
+{
+    return map_get(g->by_name, name);
+}
 
 /* The array of definitions in a tools file: the file itself, a tools/list result, or a whole reply that holds
  * one; NULL: none of these. */

@@ -184,11 +184,6 @@ static enum err compile(struct arena *arena, struct tool *tool, const struct jso
     return err;
 }
 
-bool tool_name_fits(struct str name)
-{
-    return str_is_name(name) && name.len <= TOOL_NAME_MAX_BYTES;
-}
-
 /* For require_descriptions: the tool and each of its parameters. */
 static enum err check_descriptions(struct arena *arena, const struct tool *tool, struct why *why)
 {

@@ -63,7 +63,10 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
 struct str tool_upstream(const struct policy *policy, struct str *tool);
 
 /* Letters, digits, '_' and '-', 1 to TOOL_NAME_MAX_BYTES of them. */
-bool tool_name_fits(struct str name);
+static inline bool tool_name_fits(struct str name)
+{
+    return str_is_name(name) && name.len <= TOOL_NAME_MAX_BYTES;
+}
 
 /* tools/list shows it: toolgate runs it and knows its schema. */
 static inline bool tool_is_listed(const struct tool *tool)

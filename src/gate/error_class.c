@@ -10,7 +10,7 @@
 #define DO_NOT_REPEAT "Do not repeat the call now. Use another tool, or tell the user."
 
 /* One row per class: what programs see, what the ledger counts, what the model reads. */
-static const struct error_class_info classes[CLASS_COUNT] = {
+const struct error_class_info error_class_table[CLASS_COUNT] = {
     [CLASS_OK] = {"ok", VERDICT_PASS, false, ADMIT(VALID), SETTLE(OK), .coverage = NULL},
 
     [CLASS_PARTIAL_DATA] = {"partial_data", VERDICT_PASS, false, ADMIT(VALID), SETTLE(PARTIAL),
@@ -82,15 +82,10 @@ static const struct error_class_info classes[CLASS_COUNT] = {
                          .headline = "was cancelled", .next = DO_NOT_REPEAT},
 };
 
-const struct error_class_info *error_class_info(enum error_class class)
-{
-    return &classes[class];
-}
-
 enum err error_class_named(struct str name, enum error_class *out)
 {
     for (int i = 0; i < CLASS_COUNT; i++)
-        if (str_is(name, classes[i].name)) {
+        if (str_is(name, error_class_table[i].name)) {
             *out = (enum error_class)i;
             return OK;
         }

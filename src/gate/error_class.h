@@ -47,7 +47,12 @@ struct error_class_info {
     void (*write)(const struct feedback_writer *w);
 };
 
-const struct error_class_info *error_class_info(enum error_class class);
+extern const struct error_class_info error_class_table[CLASS_COUNT];
+
+static inline const struct error_class_info *error_class_info(enum error_class class)
+{
+    return &error_class_table[class];
+}
 
 /* OK, or ERR_NOT_FOUND if `name` is no class's wire name. */
 enum err error_class_named(struct str name, enum error_class *out);

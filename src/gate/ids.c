@@ -6,11 +6,6 @@
 #include "json/write.h"
 #include "policy/id_format.h"
 
-struct hash128 ids_hash(const struct json *id)
-{
-    return hash_stable((struct str){id->text, id->len});
-}
-
 static bool is_id(const struct json *value)
 {
     return json_is(value, JSON_STRING) || json_is(value, JSON_NUMBER);

@@ -35,6 +35,9 @@ size_t ids_in_result(struct arena *arena, const struct policy *policy, const str
                      const struct hash128 **out);
 
 /* The ledger's key of one id: "5" and 5 are the same id. */
-struct hash128 ids_hash(const struct json *id);
+static inline struct hash128 ids_hash(const struct json *id)
+{
+    return hash_stable((struct str){id->text, id->len});
+}
 
 #endif

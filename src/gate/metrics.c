@@ -16,12 +16,6 @@ void metrics_count_verdict(struct metrics *metrics, const struct verdict *verdic
     metrics->rewrites += verdict->rewrites && verdict->rewrites->len > 0;
 }
 
-void metrics_count_abandoned_chains(struct metrics *metrics, uint32_t count)
-{
-    if (metrics)
-        metrics->chains_ended += count;
-}
-
 void metrics_write(struct json_out *out, const struct metrics *m)
 {
     json_open(out, '{');

@@ -23,7 +23,11 @@ struct metrics {
 void metrics_count_verdict(struct metrics *metrics, const struct verdict *verdict);
 
 /* `count` repair chains were still open when their turn ended. `metrics` may be NULL. */
-void metrics_count_abandoned_chains(struct metrics *metrics, uint32_t count);
+static inline void metrics_count_abandoned_chains(struct metrics *metrics, uint32_t count)
+{
+    if (metrics)
+        metrics->chains_ended += count;
+}
 
 /* Writes one object. */
 void metrics_write(struct json_out *out, const struct metrics *metrics);

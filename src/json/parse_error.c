@@ -8,11 +8,6 @@
 
 #define FOUND_MAX_BYTES 16u /* of the text, quoted in a message */
 
-bool parse_error_is_soft(enum json_error_code code)
-{
-    return code == JSON_ERROR_DUPLICATE_KEY || code == JSON_ERROR_SURROGATE;
-}
-
 void parse_error_set(struct json_error *error, enum json_error_code code, size_t offset, const char *format,
                      ...)
 {
@@ -68,13 +63,6 @@ static const struct {
     {"probable comment", AT_CONSUMED, "a JSON value", "JSON has no comments: remove this one"},
     {"", AT_CONSUMED, "a JSON value", "send one JSON value"},
 };
-
-size_t parse_error_skip_space(struct str text, size_t at)
-{
-    while (at < text.len && json_string_is_space(text.at[at]))
-        at++;
-    return at;
-}
 
 static size_t place_of(enum error_place place, struct str text, size_t consumed, size_t last_end)
 {
