@@ -21,7 +21,7 @@ static const char *type(const char *text)
     return json_of(json_get_text(json_get_text(p->schema, "properties"), "x"));
 }
 
-static void a_line_an_argument(void **state)
+static void one_line_per_argument(void **state)
 {
     (void)state;
     assert_string_equal(
@@ -152,7 +152,7 @@ static void run_may_be_a_function_of_the_file(void **state)
                "\"a\":{");
 }
 
-static void other_comments_say_nothing(void **state)
+static void other_comments_are_ignored(void **state)
 {
     (void)state;
     static const char *const sources[] = {
@@ -171,7 +171,7 @@ static void other_comments_say_nothing(void **state)
     }
 }
 
-static void the_fields_decide(void **state)
+static void fields_replace_annotations(void **state)
 {
     (void)state;
     const struct policy *p = load(source_of("--- From above.\n---@param b integer Anything",
@@ -191,7 +191,7 @@ static void the_fields_decide(void **state)
                         "Reads it.");
 }
 
-static void rules_know_annotated_arguments(void **state)
+static void rules_accept_annotated_arguments(void **state)
 {
     (void)state;
     assert_has(fault_of(source_of("---@param id string", "rules = { always : needs 'idd' },")),
@@ -234,14 +234,14 @@ static void errors_have_their_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_line_an_argument, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_line_per_argument, set_up, tear_down),
         cmocka_unit_test_setup_teardown(types_become_schemas, set_up, tear_down),
         cmocka_unit_test_setup_teardown(types_with_nil_are_optional, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_class_for_all_arguments, set_up, tear_down),
         cmocka_unit_test_setup_teardown(run_may_be_a_function_of_the_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(other_comments_say_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_fields_decide, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(rules_know_annotated_arguments, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(other_comments_are_ignored, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(fields_replace_annotations, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(rules_accept_annotated_arguments, set_up, tear_down),
         cmocka_unit_test_setup_teardown(errors_have_their_line, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("policy_annotations", tests, NULL, NULL);

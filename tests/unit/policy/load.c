@@ -151,7 +151,7 @@ static void errors_have_line_and_fix(void **state)
     golden_check_rows("load", "declarations: mistakes");
 }
 
-static void examples_know_their_line(void **state)
+static void examples_have_their_line(void **state)
 {
     (void)state;
     const struct policy *p = load(
@@ -295,7 +295,7 @@ static void a_folder_is_read_in_order(void **state)
     assert_true(policy_set_hash(loaded) != hash);
 }
 
-static void every_file_has_its_complaint(void **state)
+static void every_invalid_file_is_reported(void **state)
 {
     (void)state;
     write_file("a.lua", "return tool 't' { titel = 1 }");
@@ -361,11 +361,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(everything_declared_is_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(absent_fields_are_unset, set_up, tear_down),
         cmocka_unit_test_setup_teardown(errors_have_line_and_fix, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(examples_know_their_line, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(examples_have_their_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(params_are_a_closed_schema, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_gateway_is_a_file_of_its_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_folder_is_read_in_order, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(every_file_has_its_complaint, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(every_invalid_file_is_reported, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_missing_folder_is_an_error, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_quarantined_file_does_not_run, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_quarantine_ends_when_the_file_changes, make_folder, remove_folder),

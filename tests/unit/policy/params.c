@@ -35,7 +35,7 @@ static void keywords_have_a_fixed_order(void **state)
                "\"required\":[\"t\"],"));
 }
 
-static void objects_within_keep_it_too(void **state)
+static void nested_objects_keep_the_order(void **state)
 {
     (void)state;
     assert_string_equal(
@@ -105,7 +105,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(parameters_keep_the_authors_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(keywords_have_a_fixed_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(objects_within_keep_it_too, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nested_objects_keep_the_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_order_is_found_anywhere_in_the_source, set_up, tear_down),
         cmocka_unit_test_setup_teardown(fields_without_an_order_are_sorted_by_name, set_up, tear_down),
         cmocka_unit_test_setup_teardown(json_keeps_its_order, set_up, tear_down),

@@ -208,7 +208,7 @@ static void all_problems_are_reported_at_once(void **state)
     assert_string_equal(applied(p, "{\"action\":\"other\",\"id\":1}"), "{\"action\":\"other\",\"id\":1}");
 }
 
-static void rules_are_heard_beside_the_schema(void **state)
+static void rules_are_reported_beside_the_schema(void **state)
 {
     (void)state;
     const struct policy *p = rules("when { action = 'by_span' } : needs 'start' : defaults { limit = 1 }, "
@@ -291,7 +291,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_predicate_decides_what_is_needed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(errors_in_conditions_are_found_at_load, set_up, tear_down),
         cmocka_unit_test_setup_teardown(all_problems_are_reported_at_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(rules_are_heard_beside_the_schema, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(rules_are_reported_beside_the_schema, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_rule_refuses_in_check, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rules_describe_their_needs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(hits_count_the_effects_of_a_rule, set_up, tear_down),
