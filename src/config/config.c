@@ -5,10 +5,9 @@
 #include "config/config.h"
 
 #include "base/arena.h"
-#include "config/allow_list.h"
 #include "config/config_ledger.h"
 #include "config/config_upstreams.h"
-#include "config/mcp_servers_file.h"
+#include "config/peer.h"
 #include "config/key_table.h"
 #include "ledger/ledger.h"
 #include "sandbox/deadline.h"
@@ -150,7 +149,7 @@ static const struct config_key log_keys[] = {
 static const struct config_key config_keys[] = {
     {KEY("socket", key_path, socket)},
     {KEY("socket_mode", read_socket_mode, socket_mode)},
-    {KEY("allow", allow_list_read, allow)},
+    {KEY("allow", peer_read_allow, allow)},
     {KEY("policies", key_path, policies)},
     {KEY("tools", key_files, tools), .text = "a file name with tool definitions (JSON)"},
     {.name = STR("upstreams"), .read = config_upstreams_read},

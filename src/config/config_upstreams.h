@@ -43,4 +43,7 @@ key_reader config_upstream_folder;  /* struct str: a path */
 /* By name; after the last config_upstream_add. */
 void config_upstreams_sort(struct config *config);
 
+/* mcp_servers_file.c: adds the upstreams of all config->mcp_configs. `why` has one line for each error. */
+enum err mcp_servers_file_read(struct config *config, struct why *why);
+
 #endif

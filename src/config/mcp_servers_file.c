@@ -1,15 +1,17 @@
 /*
+ * The mcpServers JSON of other clients (Claude Desktop, Cursor, VS Code's
+ * `servers`, Zed's `context_servers`), with comments.
  * Entries are read by the readers of `upstreams` (config_upstreams.c). Keys of
  * other clients are ignored; a key that an operator might believe to be in
  * force gets a warning.
  */
-#include "config/mcp_servers_file.h"
-
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/suggest.h"
 #include "config/config_upstreams.h"
 #include "json/parse.h"
+
+#define MCP_SERVERS_FILE_MAX_BYTES 4194304u
 
 struct mcp_entry {
     struct config_upstream upstream; /* first: its readers write through it */

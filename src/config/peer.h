@@ -28,4 +28,7 @@ void peer_init_example(struct peer *peer, struct str user);
 bool peer_may_connect(const struct config *config, const struct peer *peer);
 bool peer_may_call(const struct config *config, const struct peer *peer, struct str tool);
 
+/* Reads `allow`: { { users = {…}, groups = {…}, tools = {…} } } into a struct config. */
+key_reader peer_read_allow;
+
 #endif

@@ -39,20 +39,6 @@ static void log_breaker(const struct upstream *u)
                   LOG_STR("upstream", u->spec->name));
 }
 
-/* Not a crash, which mcp_client.c logs once for all calls, and not a command, which exec.c logs. */
-static void log_outcome(struct upstream_call *call, enum health health)
-{
-    const struct upstream_answer *a = call->answer;
-    bool denied = str_is(a->code, "http_401") || str_is(a->code, "http_403");
-    bool failed = health == HEALTH_FAILING || denied || a->outcome == UPSTREAM_BROKEN;
-    if (!failed || call->request->target->kind == TARGET_EXEC)
-        return;
-    if (!str_is(a->code, "crashed"))
-        upstream_call_log_failure(call, a->code, a->detail);
-    else if (call->upstream)
-        upstream_remember_error(call->upstream, a->detail);
-}
-
 static void update_breaker(struct upstream *u, const struct queued_call *queued, enum health health)
 {
     struct upstream_answer *answer = queued->call.answer;
@@ -84,8 +70,18 @@ static void update_breaker(struct upstream *u, const struct queued_call *queued,
 static void end_call(struct queued_call *queued, enum health health)
 {
     struct upstream *u = queued->call.upstream;
-    LIST_REMOVE(&queued->call, entry);
-    log_outcome(&queued->call, health);
+    struct upstream_call *call = &queued->call;
+    const struct upstream_answer *a = call->answer;
+    bool denied = str_is(a->code, "http_401") || str_is(a->code, "http_403");
+    bool failed = health == HEALTH_FAILING || denied || a->outcome == UPSTREAM_BROKEN;
+    LIST_REMOVE(call, entry);
+    /* mcp_client.c logs a crash, once for all calls, and exec.c its commands. */
+    if (failed && call->request->target->kind != TARGET_EXEC) {
+        if (!str_is(a->code, "crashed"))
+            upstream_call_log_failure(call, a->code, a->detail);
+        else if (u)
+            upstream_remember_error(u, a->detail);
+    }
     if (!u)
         return;
     u->in_flight--;
@@ -153,18 +149,6 @@ static void on_queue_timeout(void *owner)
     queued->call.done(queued->call.owner);
 }
 
-static enum upstream_call_state enqueue(struct queued_call *queued)
-{
-    struct upstream *u = queued->call.upstream;
-    LIST_INSERT_HEAD(&u->set->calls, &queued->call, entry);
-    TAILQ_INSERT_TAIL(&u->queue, queued, entry);
-    queued->queued = true;
-    u->queued++;
-    timer_set(&queued->deadline, u->set->loop, upstream_call_timeout_ms(&queued->call, u->spec->timeout_ms),
-              on_queue_timeout, queued);
-    return UPSTREAM_PENDING;
-}
-
 static bool has_room(const struct upstream *u)
 {
     return !u->spec->in_flight || u->in_flight < u->spec->in_flight;
@@ -185,9 +169,15 @@ static enum upstream_call_state admit(struct queued_call *queued, bool may_queue
     queued->probe = decision == BREAKER_PROBE;
     if (queued->probe)
         log_breaker(u);
-    else if (may_queue && (u->queued || !has_room(u)))
-        return enqueue(queued);
-    return begin(queued);
+    if (queued->probe || !may_queue || (!u->queued && has_room(u)))
+        return begin(queued);
+    LIST_INSERT_HEAD(&u->set->calls, &queued->call, entry);
+    TAILQ_INSERT_TAIL(&u->queue, queued, entry);
+    queued->queued = true;
+    u->queued++;
+    timer_set(&queued->deadline, u->set->loop, upstream_call_timeout_ms(&queued->call, u->spec->timeout_ms),
+              on_queue_timeout, queued);
+    return UPSTREAM_PENDING;
 }
 
 void upstream_start_queued(struct upstream *u)
@@ -278,26 +268,22 @@ void upstream_delay(struct upstreams *set, uint32_t ms, struct arena *arena, ups
     timer_set(&delay->timer, set->loop, ms, on_delay_over, delay);
 }
 
-static void cancel_call(struct upstream_call *call)
-{
-    struct queued_call *queued = (struct queued_call *)call;
-    if (queued->queued) {
-        unqueue(queued);
-        return;
-    }
-    end_call(queued, HEALTH_UNKNOWN);
-    if (call->stop)
-        call->stop(call);
-}
-
 void upstream_cancel(struct upstreams *set, void *owner)
 {
     struct upstream_call *next_call;
     struct delay *next_delay;
     for (struct upstream_call *call = LIST_FIRST(&set->calls); call; call = next_call) {
         next_call = LIST_NEXT(call, entry);
-        if (call->owner == owner)
-            cancel_call(call);
+        struct queued_call *queued = (struct queued_call *)call;
+        if (call->owner != owner)
+            continue;
+        if (queued->queued) {
+            unqueue(queued);
+            continue;
+        }
+        end_call(queued, HEALTH_UNKNOWN);
+        if (call->stop)
+            call->stop(call);
     }
     for (struct delay *delay = LIST_FIRST(&set->delays); delay; delay = next_delay) {
         next_delay = LIST_NEXT(delay, entry);

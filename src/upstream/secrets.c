@@ -124,21 +124,6 @@ static enum err expand_variable(struct expansion *x, struct str inside)
     return OK;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------ */
-
-/* One reference, at the front of `rest`. */
-static enum err expand_next(struct expansion *x, struct str *rest)
-{
-    const char *end = memchr(rest->at, '}', rest->len);
-    if (!end)
-        return err_set(x->why, ERR_PARSE, "'${' without '}'; write $${ for a literal ${");
-    struct str inside = {rest->at + 2, (size_t)(end - rest->at) - 2};
-    *rest = str_from(*rest, inside.len + 3);
-    if (str_starts(inside, "file:"))
-        return expand_file(x, str_from(inside, 5));
-    return expand_variable(x, str_starts(inside, "env:") ? str_from(inside, 4) : inside);
-}
-
 enum err secrets_expand(struct arena *arena, struct str text, struct secrets *used, struct str *out,
                         struct why *why)
 {
@@ -157,7 +142,17 @@ enum err secrets_expand(struct arena *arena, struct str text, struct secrets *us
             buf_text(&x.out, "${");
             text = str_from(text, 2);
         } else if (text.len) {
-            err = expand_next(&x, &text);
+            const char *end = memchr(text.at, '}', text.len);
+            if (!end) {
+                *out = STR_NONE;
+                return err_set(why, ERR_PARSE, "'${' without '}'; write $${ for a literal ${");
+            }
+            struct str inside = {text.at + 2, (size_t)(end - text.at) - 2};
+            text = str_from(text, inside.len + 3);
+            if (str_starts(inside, "file:"))
+                err = expand_file(&x, str_from(inside, 5));
+            else
+                err = expand_variable(&x, str_starts(inside, "env:") ? str_from(inside, 4) : inside);
         }
     }
     buf_byte(&x.out, '\0');

@@ -69,18 +69,6 @@ static void mark_pending(struct fetch *f)
 
 /* ---- libcurl's callbacks ---------------------------------------------------------- */
 
-static void keep_header(struct fetch *f, struct str line)
-{
-    const char *colon = memchr(line.at, ':', line.len);
-    if (!colon)
-        return;
-    struct str name = arena_dup(f->arena, (struct str){line.at, (size_t)(colon - line.at)});
-    for (size_t i = 0; i < name.len; i++)
-        ((char *)name.at)[i] = (char)tolower((unsigned char)name.at[i]);
-    f->headers[f->header_count++] = (struct name_value){
-        .name = name, .value = arena_dup(f->arena, str_trim(str_from(line, name.len + 1)))};
-}
-
 static size_t on_header(char *at, size_t size, size_t count, void *owner)
 {
     struct fetch *f = owner;
@@ -94,10 +82,16 @@ static size_t on_header(char *at, size_t size, size_t count, void *owner)
         f->too_large = true;
         return 0;
     }
-    if (line.len) {
-        keep_header(f, line);
-        return size * count;
+    const char *colon = line.len ? memchr(line.at, ':', line.len) : NULL;
+    if (colon) {
+        struct str name = arena_dup(f->arena, (struct str){line.at, (size_t)(colon - line.at)});
+        for (size_t i = 0; i < name.len; i++)
+            ((char *)name.at)[i] = (char)tolower((unsigned char)name.at[i]);
+        f->headers[f->header_count++] = (struct name_value){
+            .name = name, .value = arena_dup(f->arena, str_trim(str_from(line, name.len + 1)))};
     }
+    if (line.len)
+        return size * count;
     long status = 0;
     f->fetcher->curl->easy_getinfo(f->easy, CURLINFO_RESPONSE_CODE, &status);
     f->has_head = status >= 200; /* trailers end with an empty line, too, and change nothing */

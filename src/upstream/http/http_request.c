@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "json/build.h"
 #include "json/write.h"
-#include "upstream/http/http_template.h"
 
+#include <ctype.h>
 #include <strings.h>
 
 static const struct method {
@@ -36,15 +36,79 @@ bool http_tool_is_idempotent(const struct http_spec *spec)
     return method && method->idempotent;
 }
 
+/* ---- templates -----------------------------------------------------------------------
+ * {name} is an argument, ${NAME} a setting (secrets.h), $${ a literal ${. The value of an argument is data:
+ * it is encoded and never read as a template itself. */
+
+enum template_kind {
+    TEMPLATE_TEXT,
+    TEMPLATE_ARGUMENT, /* `text`: its name */
+    TEMPLATE_SETTING,  /* `text`: "${NAME}" as written */
+    TEMPLATE_BAD       /* `text`: from a brace that does not close, or encloses no name */
+};
+
+struct template_part {
+    enum template_kind kind;
+    struct str text;
+};
+
+static bool is_name(struct str s)
+{
+    bool valid = s.len > 0;
+    for (size_t i = 0; valid && i < s.len; i++)
+        valid = isalnum((unsigned char)s.at[i]) || memchr("_-.", s.at[i], 3);
+    return valid;
+}
+
+/* Takes the next part from the front of *rest; false: the end. */
+static bool next_part(struct str *rest, struct template_part *part)
+{
+    if (!rest->len)
+        return false;
+    bool setting = str_starts(*rest, "${");
+    const char *close = memchr(rest->at, '}', rest->len);
+    size_t n = close ? (size_t)(close - rest->at) + 1 : rest->len;
+    struct str inside = {rest->at + 1, close ? n - 2 : 0};
+    if (str_starts(*rest, "$${")) {
+        *part = (struct template_part){TEMPLATE_TEXT, {rest->at + 1, 2}};
+        n = 3;
+    } else if (setting && close) {
+        *part = (struct template_part){TEMPLATE_SETTING, {rest->at, n}};
+    } else if (rest->at[0] == '{' && close && is_name(inside)) {
+        *part = (struct template_part){TEMPLATE_ARGUMENT, inside};
+    } else if (setting || rest->at[0] == '{') {
+        *part = (struct template_part){TEMPLATE_BAD, {rest->at, n}};
+    } else {
+        for (n = 1; n < rest->len && rest->at[n] != '{'; n++)
+            if (str_starts(str_from(*rest, n), "${") || str_starts(str_from(*rest, n), "$${"))
+                break;
+        *part = (struct template_part){TEMPLATE_TEXT, {rest->at, n}};
+    }
+    *rest = str_from(*rest, n);
+    return true;
+}
+
+/* Percent-encodes everything but letters, digits and -._~ */
+static void encode(struct buf *out, struct str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.at[i];
+        if (isalnum(c) || memchr("-._~", c, 4))
+            buf_byte(out, (char)c);
+        else
+            buf_printf(out, "%%%02X", c);
+    }
+}
+
 /* ---- checks when a policy is loaded ------------------------------------------------ */
 
 bool http_tool_argument(const struct http_spec *spec, size_t at, struct str *name)
 {
-    struct http_template_part part;
+    struct template_part part;
     for (size_t i = 0; i <= spec->headers.count; i++) {
         struct str rest = i ? spec->headers.list[i - 1].value : spec->url;
-        while (http_template_next(&rest, &part))
-            if (part.kind == HTTP_TEMPLATE_ARGUMENT && at-- == 0) {
+        while (next_part(&rest, &part))
+            if (part.kind == TEMPLATE_ARGUMENT && at-- == 0) {
                 *name = part.text;
                 return true;
             }
@@ -54,9 +118,9 @@ bool http_tool_argument(const struct http_spec *spec, size_t at, struct str *nam
 
 static enum err check_template(struct str text, const char *where, struct why *why)
 {
-    struct http_template_part part;
-    while (http_template_next(&text, &part))
-        if (part.kind == HTTP_TEMPLATE_BAD)
+    struct template_part part;
+    while (next_part(&text, &part))
+        if (part.kind == TEMPLATE_BAD)
             return err_set(why, ERR_CONFIG, "%s has '" STR_FMT "': expected {argument} or ${SETTING}", where,
                            STR_ARG(str_cut(part.text, 40)));
     return OK;
@@ -65,17 +129,17 @@ static enum err check_template(struct str text, const char *where, struct why *w
 /* An argument that selected the host could send our credentials to any host. */
 static enum err check_host(struct str url, struct why *why)
 {
-    struct http_template_part part;
+    struct template_part part;
     size_t slashes = 0;
-    while (slashes < 3 && http_template_next(&url, &part)) {
-        if (part.kind == HTTP_TEMPLATE_ARGUMENT)
+    while (slashes < 3 && next_part(&url, &part)) {
+        if (part.kind == TEMPLATE_ARGUMENT)
             return err_set(why, ERR_CONFIG,
                            "{" STR_FMT "} is before the path: an argument may be in the path, the query or "
                            "a header, and never select the host",
                            STR_ARG(part.text));
-        for (size_t i = 0; part.kind == HTTP_TEMPLATE_TEXT && i < part.text.len; i++)
+        for (size_t i = 0; part.kind == TEMPLATE_TEXT && i < part.text.len; i++)
             slashes += part.text.at[i] == '/';
-        if (part.kind == HTTP_TEMPLATE_SETTING && !slashes)
+        if (part.kind == TEMPLATE_SETTING && !slashes)
             slashes = 2; /* ${BASE}/path: the setting has the scheme */
     }
     return OK;
@@ -203,21 +267,21 @@ static bool has_query(const struct buf *url)
 static enum err add_template(struct http_call *call, struct buf *out, struct str rest, bool literal,
                              struct why *why)
 {
-    struct http_template_part part;
+    struct template_part part;
     enum err err = OK;
-    while (err == OK && http_template_next(&rest, &part)) {
+    while (err == OK && next_part(&rest, &part)) {
         struct str text = part.text;
-        if (part.kind == HTTP_TEMPLATE_SETTING) {
+        if (part.kind == TEMPLATE_SETTING) {
             bool secret = (call->base && !literal) || !is_before_path(out);
             err = add_setting(call, out, secret, text, why);
-        } else if (part.kind == HTTP_TEMPLATE_ARGUMENT && !literal) {
+        } else if (part.kind == TEMPLATE_ARGUMENT && !literal) {
             err = take_argument(call, part.text, &text, why);
             if (err == OK && !has_query(out) && has_dot_segment(text))
                 err = err_set(why, ERR_PARSE,
                               "the argument '" STR_FMT "' must not be '.' or '..', alone or between slashes",
                               STR_ARG(part.text));
             if (err == OK)
-                http_template_encode(out, text);
+                encode(out, text);
         } else {
             buf_str(out, text);
         }
@@ -236,9 +300,9 @@ static void add_query_value(struct buf *out, struct str name, const struct json 
         text = buf_view(&json);
     }
     buf_byte(out, has_query(out) ? '&' : '?');
-    http_template_encode(out, name);
+    encode(out, name);
     buf_byte(out, '=');
-    http_template_encode(out, text);
+    encode(out, text);
 }
 
 static void add_query(struct http_call *call, struct buf *out)
@@ -299,16 +363,16 @@ static enum err fill_header(struct http_call *call, struct str template, bool li
                             struct why *why)
 {
     struct buf out = buf_in(call->arena);
-    struct http_template_part part;
+    struct template_part part;
     enum err err = OK;
-    while (err == OK && http_template_next(&template, &part)) {
+    while (err == OK && next_part(&template, &part)) {
         struct str text = part.text;
-        if (part.kind == HTTP_TEMPLATE_SETTING) {
+        if (part.kind == TEMPLATE_SETTING) {
             err = add_setting(call, &out, true, text, why);
-        } else if (part.kind == HTTP_TEMPLATE_ARGUMENT && literal) {
+        } else if (part.kind == TEMPLATE_ARGUMENT && literal) {
             buf_printf(&out, "{" STR_FMT "}", STR_ARG(text));
         } else {
-            bool argument = part.kind == HTTP_TEMPLATE_ARGUMENT;
+            bool argument = part.kind == TEMPLATE_ARGUMENT;
             if (argument)
                 err = take_argument(call, part.text, &text, why);
             if (err == OK && argument && !fetch_header_is_safe(STR_LIT("x"), text))

@@ -352,11 +352,8 @@ static struct mcp_transport *stdio_make(struct loop *loop, const struct upstream
     struct mcp_transport *t = calloc(1, sizeof(*t));
     if (!t)
         abort();
-    t->loop = loop;
-    t->spec = spec;
-    t->hooks = hooks;
-    t->owner = owner;
-    t->arena = arena_new();
+    *t = (struct mcp_transport){
+        .loop = loop, .spec = spec, .hooks = hooks, .owner = owner, .arena = arena_new()};
     return t;
 }
 
@@ -421,13 +418,11 @@ static int64_t stdio_pid(const struct mcp_transport *t)
     return t->child ? child_pid(t->child) : 0;
 }
 
-const struct mcp_transport_kind mcp_transport_stdio = {
-    .make = stdio_make,
-    .open = stdio_open,
-    .send = stdio_send,
-    .blocked = stdio_blocked,
-    .redact = stdio_redact,
-    .pid = stdio_pid,
-    .close = stdio_close,
-    .free = stdio_free,
-};
+const struct mcp_transport_kind mcp_transport_stdio = {.make = stdio_make,
+                                                       .open = stdio_open,
+                                                       .send = stdio_send,
+                                                       .blocked = stdio_blocked,
+                                                       .redact = stdio_redact,
+                                                       .pid = stdio_pid,
+                                                       .close = stdio_close,
+                                                       .free = stdio_free};

@@ -161,17 +161,6 @@ static void continue_list(struct mcp_client *client, struct str cursor)
     request_page(client, cursor);
 }
 
-/* Once the server is up, a list that cannot be read leaves the last one in force. */
-static void fail_list(struct mcp_client *client, struct str why)
-{
-    if (!client->ready) {
-        mcp_client_fail(client, "it does not list its tools: " STR_FMT, STR_ARG(why));
-        return;
-    }
-    log_event(LOG_WARN, "upstream_tools_stale", LOG_STR("upstream", client->spec->name), LOG_STR("why", why));
-    mcp_tools_clear(&client->listing);
-}
-
 static void on_page(struct mcp_client *client, struct pending_request *pending,
                     const struct mcp_message *message)
 {
@@ -193,8 +182,15 @@ static void on_page(struct mcp_client *client, struct pending_request *pending,
         why = STR_LIT("the response has no array `tools`");
     if (why.len && !client->ready && strstr(why.at, "error -32601")) /* a server without tools */
         tools = &no_tools;
-    else if (why.len) {
-        fail_list(client, why);
+    else if (why.len || !tools) {
+        if (!client->ready) {
+            mcp_client_fail(client, "it does not list its tools: " STR_FMT, STR_ARG(why));
+            return;
+        }
+        /* The last list that could be read stays in force. */
+        log_event(LOG_WARN, "upstream_tools_stale", LOG_STR("upstream", client->spec->name),
+                  LOG_STR("why", why));
+        mcp_tools_clear(listing);
         return;
     }
     listing->bytes += text.len;
