@@ -50,8 +50,6 @@ static void log_policy_error(struct str tool, const char *why)
     log_event(LOG_ERROR, "policy_error", LOG_STR("tool", tool), LOG_TEXT("why", why));
 }
 
-/* ---- one tool ---- */
-
 static bool has_prepare(const struct tool *tool)
 {
     return tool_is_enforced(tool) && tool->policy->hooks[HOOK_PREPARE];
@@ -103,8 +101,6 @@ static void add(struct view *v, const struct tool *tool, bool hooks)
         v->count++;
     }
 }
-
-/* ---- the gateway's prepare_tools ---- */
 
 /* Tells the author of prepare_tools that a definition with a changed or invented name is ignored. */
 static void log_unknown_names(const struct view *v, const struct json *definitions)
@@ -166,8 +162,6 @@ static void prepare_tools(struct view *v)
             log_unknown_names(v, outcome.value);
     }
 }
-
-/* ---- the list ---- */
 
 static int compare_names(const void *a, const void *b)
 {
@@ -240,8 +234,6 @@ void catalog_write(struct arena *arena, struct generation *generation, const str
     if (request->places)
         write_places(&v);
 }
-
-/* ---- the cache of hidden tools ---- */
 
 /*
  * To know whether hooks hide a tool, all definitions have to go through them. The answer depends on user,
@@ -326,8 +318,6 @@ static bool is_hidden(struct view *v, struct str tool)
     }
     return slot->hidden[index / 8] & 1u << index % 8;
 }
-
-/* ---- hidden or not ---- */
 
 static bool may_hide(const struct generation *generation, const struct tool *tool)
 {

@@ -24,8 +24,6 @@ static void put_string(struct draft *draft, const char *key, struct str text)
         put(draft, key, json_string(text));
 }
 
-/* ---- schemas ---- */
-
 /* SDK v1 wants an object for each property: true becomes {}, false {"not":{}}. */
 static struct json without_boolean_schemas(struct arena *arena, const struct json *properties)
 {
@@ -79,8 +77,6 @@ static enum err put_schemas(struct draft *draft, const struct json *input, const
     return OK;
 }
 
-/* ---- annotations, icons, _meta ---- */
-
 static void put_annotations(struct draft *draft, const struct json *annotations)
 {
     static const struct {
@@ -114,8 +110,6 @@ static void put_extras(struct draft *draft, const struct json *definition)
         put(draft, "_meta", *meta);
 }
 
-/* ---- the description ---- */
-
 static void add_sentence(struct buf *text, const char *prefix, struct str sentence)
 {
     sentence = str_trim(sentence);
@@ -142,8 +136,6 @@ static struct str description(struct arena *arena, const struct tool *tool)
         add_sentence(&text, i == 0 ? "Rules:\n- " : "- ", policy->rule_words[i]);
     return buf_view(&text);
 }
-
-/* ---- definitions ---- */
 
 enum err definition_from_tool(struct arena *arena, const struct tool *tool, struct json *out, struct why *why)
 {

@@ -66,8 +66,6 @@ static void add_tool(struct generation_build *b, struct tool *tool)
                                   STR_ARG(tool->name), STR_ARG(tool->warnings[i]));
 }
 
-/* ---- the phases: each step returns whether its phase needs another one ---- */
-
 static bool load_policies(struct generation_build *b)
 {
     if (policy_set_load_step(b->policies))
@@ -204,8 +202,6 @@ static bool sort_tools(struct generation_build *b)
     return false;
 }
 
-/* ---- hashes ---- */
-
 static void mix(uint64_t *hash, uint64_t more)
 {
     uint64_t both[2] = {*hash, more};
@@ -270,8 +266,6 @@ static bool hash_generation(struct generation_build *b)
     g->hash = arena_printf(g->arena, "%016llx", (unsigned long long)b->hash);
     return false;
 }
-
-/* ---- the build ---- */
 
 static bool (*const phases[])(struct generation_build *) = {load_policies, read_definitions, get_tool_lists,
                                                             import_tools,  add_own_tools,    add_aliases,

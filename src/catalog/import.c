@@ -34,8 +34,6 @@ struct import {
     size_t upstream_bytes, bytes;  /* definitions of this upstream, of all */
 };
 
-/* ---- names ---- */
-
 static struct str name_of(const struct json *definition)
 {
     return json_str(json_get_text(definition, "name"));
@@ -72,8 +70,6 @@ static struct name_use *use_of(struct import *im, struct str name)
     return use;
 }
 
-/* ---- what policies want ---- */
-
 /* The policy runs its tool in Lua, a command or an endpoint, or claims an upstream's: another tool of its
  * name is not meant. */
 static bool has_own_tool(const struct policy *policy)
@@ -101,8 +97,6 @@ static bool is_selected(const struct upstream_spec *spec, struct str tool)
             return true;
     return !spec->tool_count;
 }
-
-/* ---- phases 1 and 2: names ---- */
 
 static bool count_names(struct import *im, struct tool **out);
 static bool import_tools(struct import *im, struct tool **out);
@@ -160,8 +154,6 @@ static bool count_names(struct import *im, struct tool **out)
     im->upstream++;
     return true;
 }
-
-/* ---- phase 3: tools ---- */
 
 static void leave_out(const struct import *im, const struct upstream_spec *spec, struct str tool,
                       const char *why)
@@ -311,8 +303,6 @@ bool import_step(struct import *im, struct tool **out)
     *out = NULL;
     return im->phase(im, out);
 }
-
-/* ---- checking policies against the upstreams ---- */
 
 static void report_unknown_upstream(const struct import_request *r, const struct policy *policy,
                                     struct str name)

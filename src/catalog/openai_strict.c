@@ -20,8 +20,6 @@ static bool give_up(struct walk *walk, const char *reason)
     return false;
 }
 
-/* ---- keywords ------------------------------------------------------------- */
-
 typedef bool translate_keyword(struct walk *walk, const struct json *value, struct json *out);
 
 static bool keep(struct walk *walk, const struct json *value, struct json *out)
@@ -114,8 +112,6 @@ static const struct keyword {
      NULL},
 };
 
-/* ---- objects -------------------------------------------------------------- */
-
 static bool has_type(const struct json *schema, const char *name)
 {
     const struct json *type = json_get_text(schema, "type");
@@ -176,8 +172,6 @@ static bool close_object(struct walk *walk, const struct json *schema, struct js
     *out = json_with(arena, out, STR_LIT("additionalProperties"), json_bool(false));
     return true;
 }
-
-/* ---- the walk ------------------------------------------------------------- */
 
 static bool translate_keywords(struct walk *walk, const struct json *schema, struct json *out)
 {

@@ -41,8 +41,6 @@ struct str tool_upstream(const struct policy *policy, struct str *tool)
     return (struct str){whole.at, len};
 }
 
-/* ---- the definition ---- */
-
 /* The policy decides, else the upstream that offers the tool runs it, else the agent. */
 static void set_runner(struct tool *tool, const struct policy *policy)
 {
@@ -98,8 +96,6 @@ static void set_definition(struct arena *arena, struct tool *tool, const struct 
     tool->parameters = names;
     tool->parameter_count = properties->len;
 }
-
-/* ---- behaviour and limits ---- */
 
 static uint32_t first_set(uint32_t by_policy, uint32_t by_config, uint32_t by_default)
 {
@@ -163,8 +159,6 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
     /* Cost limits of the session apply to tools that have a cost or a cost limit; others are free. */
     l->costs = p->cost != POLICY_COST_UNSET || l->tool.cost_per_turn || l->tool.cost_per_session;
 }
-
-/* ---- checks ---- */
 
 static enum err compile(struct arena *arena, struct tool *tool, const struct json *source, const char *which,
                         struct schema **out, struct why *why)

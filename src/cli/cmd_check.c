@@ -31,8 +31,6 @@ static int print_answer(void *owner, const struct json *answer)
     return print_exit_code(answer);
 }
 
-/* ---- the dry run ---- */
-
 /* The same object as the result of toolgate/check. */
 static struct str answer_json(struct arena *arena, const struct call *call, bool trace)
 {

@@ -48,8 +48,6 @@ static void end(struct bridge *bridge, int status, const char *error)
     bridge->error = error;
 }
 
-/* ---- client to daemon ---- */
-
 static void take_lines(struct bridge *bridge)
 {
     struct str rest = buf_view(&bridge->line);
@@ -105,8 +103,6 @@ static void write_daemon(struct bridge *bridge)
     }
 }
 
-/* ---- daemon to client ---- */
-
 static bool write_client(const char *at, size_t len)
 {
     while (len) {
@@ -135,8 +131,6 @@ static void read_daemon(struct bridge *bridge)
     else if (!write_client(bytes, (size_t)n))
         end(bridge, CLI_ERROR, "stdout is closed");
 }
-
-/* ---- the loop ---- */
 
 static void turn(struct bridge *bridge)
 {

@@ -14,8 +14,6 @@ struct lint_options {
     bool strict, json, list;
 };
 
-/* ---- printing ------------------------------------------------------------------- */
-
 static void print_line(const struct lint_finding *f)
 {
     static const enum term_colour colours[] = {
@@ -42,8 +40,6 @@ static void print_json(const struct lint_finding *f)
     printf(STR_FMT "\n", STR_ARG(buf_view(&line)));
     buf_clear(&line);
 }
-
-/* ---- the command ---------------------------------------------------------------------- */
 
 static bool look(struct lint *lint, const struct lint_options *options, const char *place)
 {

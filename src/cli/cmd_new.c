@@ -32,8 +32,6 @@ struct new_run {
     struct str path;
 };
 
-/* ---- the file ---- */
-
 /* A file name for any tool's name: "server/tool" is one file, too. */
 static struct str file_name(struct arena *arena, struct str tool)
 {
@@ -77,8 +75,6 @@ static bool write_file(const struct new_run *run, struct str text)
         term_error(run->command->name, "%s: %s", run->path.at, strerror(errno));
     return written;
 }
-
-/* ---- what comes next ---- */
 
 /* The daemon's definition as a file of tools, which ends with this process. */
 static const char *definition_file(const struct new_run *run)
@@ -158,8 +154,6 @@ static void print_next(const struct new_run *run, size_t examples)
     else
         printf("  toolgate serve" STR_FMT "\n", STR_ARG(options));
 }
-
-/* ---- the command ---- */
 
 static int write_policy(struct new_run *run)
 {

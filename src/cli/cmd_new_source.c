@@ -55,8 +55,6 @@ static bool use_schema(const struct command *command, const char *path, struct a
     return true;
 }
 
-/* ---- definitions ---- */
-
 static void note_definition(struct search *search, const struct json *definition, const char *path)
 {
     static const struct json any_object = {.type = JSON_OBJECT};
@@ -130,8 +128,6 @@ static bool search_files(struct search *search, const struct local_options *loca
     search->tool->definition = NULL; /* the file has it */
     return valid;
 }
-
-/* ---- a running daemon ---- */
 
 static int on_tools(void *owner, const struct json *answer)
 {

@@ -17,8 +17,6 @@
 #define PRETTY_LINE_BYTES 100u /* a value that fits stays on one line */
 #define LEVELS            "======"
 
-/* ---- literals ---- */
-
 static void write_quoted(struct buf *out, struct str string)
 {
     buf_byte(out, '"');
@@ -83,8 +81,6 @@ static void write_json(struct buf *out, struct arena *arena, const struct json *
     buf_text(out, "json ");
     write_long(out, buf_view(&text), "");
 }
-
-/* ---- parts ---- */
 
 static void write_upstream(struct buf *out, struct arena *arena, const struct new_tool *tool)
 {
@@ -188,8 +184,6 @@ static void write_examples(struct buf *out, struct arena *arena, const struct ne
     }
     buf_text(out, "  },\n");
 }
-
-/* ---- the template ---- */
 
 static const struct part {
     const char *line;

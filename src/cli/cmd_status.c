@@ -68,8 +68,6 @@ static void print_upstreams(const struct json *list)
     }
 }
 
-/* ---- ledger ---- */
-
 static const struct {
     const char *on_outage, *words;
 } outage_rules[] = {{"local", "each daemon counts for itself, and merges afterwards"},

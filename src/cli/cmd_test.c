@@ -31,8 +31,6 @@ struct test_tally {
     struct coverage *coverage; /* NULL: not requested */
 };
 
-/* ---- results ---- */
-
 static void print_details(const struct example_outcome *o)
 {
     struct example_colours paint = {.expected = term_colour(TERM_RED),
@@ -66,8 +64,6 @@ static void seen(void *owner, const struct example_outcome *o)
     }
     fflush(stdout);
 }
-
-/* ---- coverage ---- */
 
 struct share {
     size_t hit, total;
@@ -202,8 +198,6 @@ static int print_coverage(const struct test_options *options, const struct cover
     return CLI_NO;
 }
 
-/* ---- running ---- */
-
 static struct generation *build(const struct config_sources *sources, struct generation_report *report)
 {
     struct config config;
@@ -326,8 +320,6 @@ static int test_all(const struct test_options *options)
     return status;
 }
 
-/* ---- watching ---- */
-
 struct watch_list {
     struct file_watch *watch;
     struct why why;
@@ -409,8 +401,6 @@ static int watch(const struct test_options *options)
     file_watch_free(w.watch);
     return CLI_ERROR;
 }
-
-/* ---- the command ---- */
 
 static int run(const struct command *command, int argc, char **argv)
 {

@@ -65,8 +65,6 @@ static int print(bool names, const struct json *tools, const struct json *places
     return CLI_OK;
 }
 
-/* ---- of the daemon ---- */
-
 static int print_answer(void *owner, const struct json *answer)
 {
     const struct json *tools = json_get_text(answer, "tools");
@@ -91,8 +89,6 @@ static int ask(const struct command *command, const char *socket, const char *fo
     buf_clear(&params);
     return status;
 }
-
-/* ---- of these files ---- */
 
 static int load(const struct command *command, const struct local_options *options,
                 enum provider_format format, bool strict, bool names)

@@ -17,8 +17,6 @@ struct validation {
     bool json;
 };
 
-/* ---- output ---- */
-
 static void print_problems(const char *file, const struct problems *problems)
 {
     printf("%s%s%s: %s%s\n", term_colour(TERM_BOLD), file, term_colour(TERM_PLAIN),
@@ -65,8 +63,6 @@ static void print_json(struct arena *arena, const char *file, const struct probl
     printf(STR_FMT "\n", STR_ARG(buf_view(&line)));
 }
 
-/* ---- one instance ---- */
-
 static int validate(const struct validation *v, const char *file)
 {
     struct json instance;
@@ -88,8 +84,6 @@ static int validate(const struct validation *v, const char *file)
     return answer == SCHEMA_VALID ? CLI_OK : answer == SCHEMA_INVALID ? CLI_NO : CLI_ERROR;
 }
 
-/* ---- the schema ---- */
-
 static bool compile(struct validation *v, const char *file, const struct schema_options *options)
 {
     struct json *source = ARENA_NEW(v->arena, struct json);
@@ -110,7 +104,6 @@ static bool compile(struct validation *v, const char *file, const struct schema_
     return true;
 }
 
-/* --with URI=FILE: a document that $ref may name. */
 static bool add_documents(const struct validation *v, const struct cli_list *with,
                           struct schema_registry *registry)
 {

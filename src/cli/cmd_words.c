@@ -13,8 +13,6 @@
 
 #define WORDS_NAMES_MAX 1024u /* words and fields, as candidates for the closest name */
 
-/* ---- the list ---- */
-
 static void print_word(const struct vocabulary_word *word)
 {
     printf("%s%-13s%s %s\n%14s%s%s%s\n", term_colour(TERM_BOLD), word->name, term_colour(TERM_PLAIN),
@@ -56,8 +54,6 @@ static void print_all(struct arena *arena)
         print_word(&words[i]);
     }
 }
-
-/* ---- one name ---- */
 
 /* By itself, or with its table, as in errors: "loop.poll.every". */
 static bool is_field(struct str name, const struct reference_table *table, const char *field)
@@ -112,8 +108,6 @@ static int print_entry(const struct command *command, struct arena *arena, struc
                    STR_ARG(name));
     return CLI_NO;
 }
-
-/* ---- Markdown ---- */
 
 /* Takes the first of the forms, which are separated by "  or  ", off `*forms`. */
 static struct str take_form(struct str *forms)
@@ -185,8 +179,6 @@ static void write_markdown(struct arena *arena, struct buf *out)
         buf_text(out, " |\n");
     }
 }
-
-/* ---- LuaCATS ---- */
 
 /* A word's `type` holds its forms, one a line. The first is the function, the others are overloads; forms
  * that begin with `self: CLASS` are that class's methods. */
@@ -319,8 +311,6 @@ static void write_luacats(struct arena *arena, struct buf *out)
         if (words[i].type)
             add_word(out, &words[i]);
 }
-
-/* ---- the command ---- */
 
 static const struct {
     const char *name;

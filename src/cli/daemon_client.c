@@ -27,8 +27,6 @@ struct daemon_client {
     char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
 
-/* ---- connecting ---- */
-
 static enum err no_daemon(const char *path, int error, struct why *why)
 {
     if (error == ENOENT)
@@ -99,8 +97,6 @@ void daemon_client_close(struct daemon_client *client)
     free(client);
 }
 
-/* ---- lines ---- */
-
 static enum err gone(const struct daemon_client *client, struct why *why)
 {
     return err_set(why, ERR_CLOSED,
@@ -169,8 +165,6 @@ enum err daemon_client_read(struct daemon_client *client, struct str *line, stru
             return err;
     }
 }
-
-/* ---- requests ---- */
 
 static enum err send_request(struct daemon_client *client, const char *method, struct str params,
                              struct why *why)

@@ -36,8 +36,6 @@ static void print_help(const struct command *command, const struct cli_option *o
     printf("\nexit code:\n%s\n\nexample:\n%s\n", command->exits, command->example);
 }
 
-/* ---- to getopt's form and back ---- */
-
 struct getopt_form {
     struct option longs[OPTIONS_MAX + 2];
     char letters[2 * OPTIONS_MAX + 8];
@@ -72,8 +70,6 @@ static const struct cli_option *find_option(const struct cli_option *options, in
             return options;
     return NULL;
 }
-
-/* ---- values ---- */
 
 static bool set_number(const struct command *command, const struct cli_option *option, const char *text)
 {
@@ -117,8 +113,6 @@ static bool set_option(const struct command *command, const struct cli_option *o
     }
     return false;
 }
-
-/* ---- errors ---- */
 
 static void unknown_option(const struct command *command, const struct cli_option *options, const char *word)
 {

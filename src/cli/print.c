@@ -29,8 +29,6 @@ int64_t print_number(const struct json *object, const char *key)
     return n;
 }
 
-/* ---- trees ---- */
-
 /* "pass 4, refuse 3", without zeros. False: not an object of numbers. */
 static bool print_counters(const struct json *value)
 {
@@ -97,8 +95,6 @@ void print_tree(const struct json *value, int indent)
     }
 }
 
-/* ---- content ---- */
-
 static void print_block(const struct json *block)
 {
     struct str type = json_str(json_get_text(block, "type")), text = json_str(json_get_text(block, "text"));
@@ -119,8 +115,6 @@ void print_content(const struct json *content)
     for (size_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++)
         print_block(&content->items[i]);
 }
-
-/* ---- verdicts ---- */
 
 static void print_trace(const struct json *trace)
 {

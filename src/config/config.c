@@ -39,8 +39,6 @@
 
 static key_reader read_socket_mode, read_coerce, read_cost, read_compact, read_names, read_retry;
 
-/* ---- the keys ---- */
-
 static const struct config_key call_retry_keys[] = {
     U32("times", retry.times, 1, POLICY_RETRY_TIMES_MAX),
     {KEY("backoff", key_duration, retry.backoff_ms), .min = 1, .max = POLICY_RETRY_WITHIN_MAX_S * 1000},
@@ -168,8 +166,6 @@ static const struct config_key config_keys[] = {
     {.read = NULL},
 };
 
-/* ---- readers of values that are no plain number, choice or path ---- */
-
 static void read_socket_mode(const struct key_value *value)
 {
     struct str text = json_str(value->json);
@@ -246,8 +242,6 @@ static void read_retry(const struct key_value *value)
     if (value->json->type != JSON_BOOL)
         key_table_read(value->reader, call_retry_keys, value->path, value->json, config);
 }
-
-/* ---- loading ---- */
 
 static void set_defaults(struct config *config)
 {

@@ -20,8 +20,6 @@
 #define IN_FLIGHT_MAX    65536
 #define STRING_MAX_BYTES 65536u /* of one argument, variable or header */
 
-/* ---- the keys of one entry ---- */
-
 enum start { START_AT_ONCE, START_LAZY };
 
 static key_reader read_prefix;
@@ -66,8 +64,6 @@ static const struct {
     {"prefix", STDIO | HTTP},
     {"tools", STDIO | HTTP},
 };
-
-/* ---- readers ---- */
 
 /* Without the value. */
 static void expected_type(const struct key_value *value, const char *what)
@@ -199,8 +195,6 @@ static void read_prefix(const struct key_value *value)
             value->json->truth ? UPSTREAM_PREFIX_ALWAYS : UPSTREAM_PREFIX_ON_COLLISION;
 }
 
-/* ---- the entry as a whole ---- */
-
 void config_upstream_init(struct config_upstream *entry)
 {
     *entry = (struct config_upstream){
@@ -326,8 +320,6 @@ void config_upstream_add(struct config_reader *reader, struct str path, struct s
     *kept = *spec;
     config->upstreams[config->upstream_count++] = kept;
 }
-
-/* ---- all of the Lua file's ---- */
 
 void config_upstreams_read(const struct key_value *value)
 {

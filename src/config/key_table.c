@@ -117,8 +117,6 @@ void key_table_read(struct config_reader *reader, const struct config_key *keys,
     }
 }
 
-/* ---- readers, one per type ---- */
-
 void key_bool(const struct key_value *value)
 {
     if (value->json->type != JSON_BOOL)

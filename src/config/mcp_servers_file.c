@@ -60,8 +60,6 @@ static void warn(struct servers_reader *r, struct str text)
     config->warnings = list;
 }
 
-/* ---- one entry -------------------------------------------------------------- */
-
 static void ignore_key(struct servers_reader *r, struct str path, struct str key)
 {
     /* Settings of other clients that toolgate has no use for. */
@@ -165,8 +163,6 @@ static void read_entry(struct servers_reader *r, struct str path, const struct j
     if (reader->errors.len == errors)
         config_upstream_add(reader, path, member->key, &member->value, &entry.upstream, r->config);
 }
-
-/* ---- files ------------------------------------------------------------------- */
 
 static void read_servers(struct servers_reader *r, const struct json *file)
 {

@@ -67,8 +67,6 @@ bool peer_may_call(const struct config *config, const struct peer *peer, struct 
     return granted;
 }
 
-/* ---- the key `allow`: names become numbers, so that checking a peer needs no look-up ---- */
-
 _Static_assert(sizeof(uid_t) == sizeof(uint32_t) && sizeof(gid_t) == sizeof(uint32_t),
                "uids and gids are read as 32-bit numbers");
 

@@ -60,8 +60,6 @@ static void call_example(struct examples *examples, struct example_run *run)
     run->call = simulator_call(&examples->gate, run->arena, &request, e->result);
 }
 
-/* ---- comparing ---- */
-
 /* Each word of `gives` names the verdict, its class or its code. */
 static bool verdict_matches(struct str gives, const struct verdict *v)
 {
@@ -196,8 +194,6 @@ static void check_sample(struct arena *arena, const struct call *call, uint64_t 
     o->passed = !o->mismatch_count;
 }
 
-/* ---- one example ---- */
-
 static void run_example(struct examples *examples, const struct policy *policy,
                         const struct policy_example *example, bool sample)
 {
@@ -266,8 +262,6 @@ static void run_samples(struct examples *examples, const struct policy *policy)
     }
     arena_free(arena);
 }
-
-/* ---- all of them ---- */
 
 struct examples *examples_begin(struct generation *generation, struct generation_report *report,
                                 example_seen *seen, void *owner)

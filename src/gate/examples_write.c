@@ -28,8 +28,6 @@ static const char *why_schema_unknown(const struct example_outcome *o)
                      "or a 'schema' in the policy";
 }
 
-/* ---- for a terminal ---- */
-
 struct page {
     struct buf *out;
     int indent;
@@ -117,8 +115,6 @@ void examples_write_text(struct buf *out, const struct example_outcome *o, int i
         buf_printf(out, "%*s%s\n", indent, "", why_schema_unknown(o));
 }
 
-/* ---- for a log ---- */
-
 /* Newlines become spaces, so that one line stays one line. */
 static void write_flat(struct buf *out, struct str text, size_t max)
 {
@@ -164,8 +160,6 @@ void examples_write_line(struct buf *out, const struct example_outcome *o)
     if (o->schema_unknown)
         buf_printf(out, "; %s", why_schema_unknown(o));
 }
-
-/* ---- for a program ---- */
 
 static void write_json_mismatch(struct json_out *out, const struct example_mismatch *m)
 {

@@ -47,8 +47,6 @@ static const char *plural(size_t n)
     return n == 1 ? "" : "s";
 }
 
-/* ---- parts ---- */
-
 static void put_quoted(const struct feedback_writer *w, struct str text, size_t max)
 {
     struct str cut = str_cut(text, max);
@@ -112,8 +110,6 @@ static void put_failure(const struct feedback_writer *w)
     if (class->next)
         put_next(w, class->next);
 }
-
-/* ---- invalid arguments ---- */
 
 static void put_intent(const struct feedback_writer *w)
 {
@@ -211,8 +207,6 @@ void feedback_invalid_arguments(const struct feedback_writer *w)
     if (w->v->has_budget)
         put(w, "%u attempt%s left this turn.\n", w->v->attempts_left, plural(w->v->attempts_left));
 }
-
-/* ---- the other classes ---- */
 
 void feedback_unknown_tool(const struct feedback_writer *w)
 {
@@ -317,8 +311,6 @@ struct str feedback_text(struct arena *arena, const struct feedback *feedback)
     put_new_name(&w);
     return end_text(&w);
 }
-
-/* ---- notes beside a result: what was changed, what is missing, what to do next ---- */
 
 static void note_rewrite(const struct feedback_writer *w, const struct json *op)
 {

@@ -19,8 +19,6 @@ struct generation_load {
     enum err err;
 };
 
-/* ---- the phases: each step returns whether its phase needs another one ---- */
-
 static bool read_config(struct generation_load *l)
 {
     struct generation_build_options options = {.stalls = NULL};
@@ -66,8 +64,6 @@ static bool run_examples(struct generation_load *l)
         l->err = ERR_CONFIG;
     return false;
 }
-
-/* ---- the load ---- */
 
 static bool (*const phases[])(struct generation_load *) = {read_config, build, compare_with_serving,
                                                            run_examples};

@@ -28,8 +28,6 @@ enum err simulator_ledger(struct ledger **out, struct why *why)
     return ledger_new_local(&options, out, why);
 }
 
-/* ---- one call ---- */
-
 static void unreachable_done(void *owner, struct call *call)
 {
     (void)owner, (void)call; /* the local ledger always answers at once */
@@ -76,8 +74,6 @@ void simulator_add_seen_ids(struct gate *gate, struct arena *arena, const struct
         ledger_see(gate->ledger, key, &hash, 1);
     }
 }
-
-/* ---- history ---- */
 
 struct past_call {
     struct gate *gate;

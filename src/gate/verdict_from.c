@@ -25,8 +25,6 @@ void verdict_from_broken_hook(struct verdict *v, const struct tool *tool, struct
         verdict_from_policy_error(v, tool, arena, why);
 }
 
-/* ---- arguments and ids ---- */
-
 void verdict_from_arguments(struct verdict *v, const struct tool *tool, struct arena *arena,
                             const struct arguments *args)
 {
@@ -73,8 +71,6 @@ void verdict_from_unseen_id(struct verdict *v, struct arena *arena, const struct
     verdict_from_id(v, certain ? CLASS_FABRICATED_ID : CLASS_INVALID_ARGUMENTS, "unseen_id", fault, message,
                     hint);
 }
-
-/* ---- the ledger ---- */
 
 static void exhaust_repairs(struct verdict *v)
 {
@@ -136,8 +132,6 @@ void verdict_from_settle(struct verdict *v, const struct ledger_settled *settled
                      << (doublings > WAIT_DOUBLINGS_MAX ? WAIT_DOUBLINGS_MAX : doublings);
     }
 }
-
-/* ---- hooks ---- */
 
 void verdict_from_question(struct verdict *v, const struct policy_outcome *outcome)
 {

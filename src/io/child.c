@@ -49,8 +49,6 @@ struct child {
 /* Of all loops. */
 static LIST_HEAD(, child) children = LIST_HEAD_INITIALIZER(children);
 
-/* ---- its end ---------------------------------------------------------------------------------- */
-
 static void stop_watching(struct child *c)
 {
     if (c->exit_event)
@@ -143,8 +141,6 @@ void child_kill(struct child *c, bool forget)
     c->state = CHILD_KILLED;
     timer_clear(&c->timer);
 }
-
-/* ---- its beginning ----------------------------------------------------------------------------- */
 
 struct channels {
     int ours[3], theirs[3]; /* stdin, stdout, stderr; -1: closed */
@@ -252,8 +248,6 @@ struct str child_status(struct arena *arena, int status)
         return arena_printf(arena, "killed by SIG%s", name);
     return arena_printf(arena, "ended with the status %d", status);
 }
-
-/* ---- the end of all ---------------------------------------------------------------------------- */
 
 static void signal_all(const struct loop *loop, int number)
 {

@@ -47,8 +47,6 @@ static void drop(pid_t group)
         }
 }
 
-/* ---- in the guard ---------------------------------------------------------------------------- */
-
 /* Drops the groups that are empty, as the kernel may reuse their numbers. */
 static void signal_all(int number)
 {
@@ -99,8 +97,6 @@ static _Noreturn void run_guard(int socket)
     signal_all(SIGKILL);
     _exit(0);
 }
-
-/* ---- in the daemon --------------------------------------------------------------------------- */
 
 static bool is_running(void)
 {

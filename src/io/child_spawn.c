@@ -37,8 +37,6 @@ struct spawn_state {
     int error;
 };
 
-/* ---- in the new process ---------------------------------------------------------------------- */
-
 /* A sanitizer would take its stack for ours and needs more memory than the limits may allow. */
 #define IN_NEW_PROCESS __attribute__((no_sanitize("address", "undefined")))
 
@@ -126,8 +124,6 @@ IN_NEW_PROCESS static int run_child(void *arg)
     _exit(127);
 }
 
-/* ---- finding the program --------------------------------------------------------------------- */
-
 /* As a shell does: a name with a slash is a path, any other is looked up in PATH, in which an empty folder
  * means the current one. */
 static enum err find_program(const struct child_spec *spec, char found[PATH_MAX], struct why *why)
@@ -160,8 +156,6 @@ static enum err find_program(const struct child_spec *spec, char found[PATH_MAX]
     return err_set(why, ERR_NOT_FOUND, "no command '%s' in PATH (%s): install it, or give its full path",
                    name, path);
 }
-
-/* ---- in the daemon --------------------------------------------------------------------------- */
 
 static enum err explain_exec(const struct spawn_state *state, struct why *why)
 {

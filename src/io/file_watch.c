@@ -77,8 +77,6 @@ int file_watch_fd(const struct file_watch *watch)
     return watch->fd;
 }
 
-/* ---- places ----------------------------------------------------------------- */
-
 static bool add_place(struct file_watch *watch, const char *folder, const char *name)
 {
     int wd = inotify_add_watch(watch->fd, folder, EVENTS);
@@ -169,8 +167,6 @@ enum err file_watch_add(struct file_watch *watch, const char *path, struct why *
     root_clear(root);
     return ERR_IO;
 }
-
-/* ---- events ----------------------------------------------------------------- */
 
 static bool matters(const struct file_watch *watch, const struct inotify_event *event)
 {

@@ -5,8 +5,6 @@
 
 #define FILE_MAX_NODES 10000000u /* the operator's own file: a higher number is a mistake */
 
-/* ---- comments ------------------------------------------------------------- */
-
 static char *end_of_string(char *at, const char *end)
 {
     for (at++; at < end && *at != '"'; at++)
@@ -48,8 +46,6 @@ static void blank_comments(char *at, char *end)
         at = past ? past : *at == '"' ? end_of_string(at, end) : at + 1;
     }
 }
-
-/* ---- reading --------------------------------------------------------------- */
 
 static enum err parse_file(struct arena *arena, struct str text, const char *path, struct json *out,
                            struct why *why)

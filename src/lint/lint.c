@@ -96,8 +96,6 @@ const char *lint_level_name(enum lint_level level)
     return names[level];
 }
 
-/* ---- findings --------------------------------------------------------------------- */
-
 struct lint *lint_new(void)
 {
     struct lint *lint = calloc(1, sizeof(*lint));
@@ -165,8 +163,6 @@ const struct lint_finding *lint_findings(struct lint *lint, size_t *count)
     return lint->list;
 }
 
-/* ---- errors of the loader -------------------------------------------------------------- */
-
 /* Splits "file:12: message" or "file: message"; a message alone has no place. */
 static void add_message(struct lint *lint, const struct lint_code *code, struct str text)
 {
@@ -188,8 +184,6 @@ static void add_message(struct lint *lint, const struct lint_code *code, struct 
         line = 0;
     add(lint, file, line, code, text);
 }
-
-/* ---- the context of the checks ---------------------------------------------------------- */
 
 struct run_list {
     struct arena *arena;
@@ -227,8 +221,6 @@ static struct json definitions(struct arena *arena, struct generation *generatio
     log_level_set(level);
     return json_parse(arena, buf_view(&text), &limits, &list, &fault) == OK ? list : json_array(NULL, 0);
 }
-
-/* ---- the run -------------------------------------------------------------------------------- */
 
 static void check_tool(struct lint_context c, const struct tool *tool, const struct json *shown,
                        const struct coverage *coverage, const struct run_list *runs)

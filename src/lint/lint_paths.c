@@ -117,8 +117,6 @@ void lint_result_paths(struct lint_context *c)
     check_paths(c, "compact", "drop", p->compact.drop, p->compact.drop_count);
 }
 
-/* ---- commands ------------------------------------------------------------------------- */
-
 /* The optional argument that the word names, without which exec omits it, or STR_NONE. */
 static struct str optional_argument(const struct json *schema, struct str word)
 {

@@ -16,8 +16,6 @@
 #define OPENAI_ENUM_CHARS_MAX    15000u /* of such an enum */
 #define ANTHROPIC_PROPERTY_BYTES 64u    /* ^[a-zA-Z0-9_.-]{1,64}$ */
 
-/* ---- walking a schema --------------------------------------------------------------- */
-
 static struct str join(struct lint_context *c, struct str path, struct str name)
 {
     return arena_printf(c->arena, STR_FMT "%s" STR_FMT, STR_ARG(path), path.len ? "." : "", STR_ARG(name));
@@ -71,8 +69,6 @@ static const struct json *shown_schema(const struct lint_context *c)
 {
     return c->shown ? json_get_text(c->shown, "inputSchema") : NULL;
 }
-
-/* ---- warnings: the API refuses the tool list -------------------------------------------- */
 
 void lint_root_choice(struct lint_context *c)
 {
@@ -192,8 +188,6 @@ void lint_many_tools(struct lint_context *c)
             "serve them by several daemons",
             shown, OPENAI_TOOLS_MAX);
 }
-
-/* ---- notes ----------------------------------------------------------------------------- */
 
 void lint_first_letter(struct lint_context *c)
 {

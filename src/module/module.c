@@ -44,8 +44,6 @@ static struct spec_gate *begin(lua_State *L)
     return g;
 }
 
-/* ---- options ------------------------------------------------------------------- */
-
 static const char *const option_names[] = {"session", "goal",    "step",   "user",  "turn",      "seen",
                                            "facts",   "history", "result", "error", "transient", NULL};
 
@@ -107,8 +105,6 @@ static const struct json *value_option(lua_State *L, int at, const char *name, s
     }
     return value;
 }
-
-/* ---- one call --------------------------------------------------------------------- */
 
 struct call_options {
     struct call_request request;
@@ -258,8 +254,6 @@ static int gate_list(lua_State *L)
     return 1;
 }
 
-/* ---- time ----------------------------------------------------------------------------- */
-
 /* gate:at(seconds since 1970) and gate:advance(seconds) return the gate. */
 static int gate_at(lua_State *L)
 {
@@ -289,8 +283,6 @@ static int gate_forget(lua_State *L)
     lua_settop(L, 1);
     return 1;
 }
-
-/* ---- loading ---------------------------------------------------------------------------- */
 
 static int gate_gc(lua_State *L)
 {

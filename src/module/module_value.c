@@ -11,8 +11,6 @@
 
 static const char null_value = 0; /* toolgate.null is its address */
 
-/* ---- to Lua ------------------------------------------------------------------ */
-
 void module_value_push(lua_State *L, const struct json *value)
 {
     double n = 0;
@@ -54,8 +52,6 @@ void module_value_push(lua_State *L, const struct json *value)
         break;
     }
 }
-
-/* ---- from Lua ---------------------------------------------------------------- */
 
 struct read_state {
     const char *what;
@@ -159,8 +155,6 @@ const struct json *module_value_read(lua_State *L, int at, const char *what, str
     *value = read_value(L, at, &r);
     return value;
 }
-
-/* ---- constants ------------------------------------------------------------------ */
 
 /* toolgate.array { … } marks the table and returns it. */
 static int mark_array(lua_State *L)

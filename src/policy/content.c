@@ -51,8 +51,6 @@ static const char *const expected_form[] = {
     [PRIORITY] = "a number from 0 to 1",
 };
 
-/* ---- forms ---------------------------------------------------------------------- */
-
 static bool is_letter_or_digit(char c)
 {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
@@ -154,8 +152,6 @@ static bool has_form(const struct json *value, enum form form)
     }
     return false;
 }
-
-/* ---- blocks ------------------------------------------------------------------------ */
 
 struct check {
     struct arena *arena;

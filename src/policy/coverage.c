@@ -46,8 +46,6 @@ const struct coverage_file *coverage_files(const struct coverage *c, size_t *cou
     return c->files;
 }
 
-/* ---- lines that can run ------------------------------------------------------- */
-
 struct file_reading {
     struct coverage *c;
     struct coverage_file *file;
@@ -132,8 +130,6 @@ static void add_file(struct coverage *c, lua_State *L, struct str file, const st
     c->count += lua_cpcall(L, read_code, &r) == 0;
     lua_settop(L, 0);
 }
-
-/* ---- lines that ran ------------------------------------------------------------------ */
 
 static struct coverage_file *file_of(struct coverage *c, const char *chunk)
 {

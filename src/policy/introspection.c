@@ -35,8 +35,6 @@ int introspection_tool_line(const struct policy_introspection *source)
     return 1;
 }
 
-/* ---- rules -------------------------------------------------------------------- */
-
 struct listener {
     introspection_callback *found;
     void *owner;
@@ -70,8 +68,6 @@ void introspection_rules_without_hint(const struct policy_introspection *source,
         if (rules->list[i].refuses && !rules->list[i].hint.len)
             found(owner, rules->list[i].line, STR_LIT("refuses"));
 }
-
-/* ---- calls ---------------------------------------------------------------------- */
 
 /* The number of arguments behind an open parenthesis; 0 if the last one may be several, as a call or `...`.
  */
@@ -145,8 +141,6 @@ void introspection_calls_without_hint(const struct policy_introspection *source,
     find_short_calls(source, "refuse", 3, &listener);
     find_short_calls(source, "garbage", 3, &listener);
 }
-
-/* ---- problems ------------------------------------------------------------------------ */
 
 /* Reads one problem, behind its `{`, to its `}`; true if it has a path at its own level. */
 static bool has_path(struct lexer *lex)

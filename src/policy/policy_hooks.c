@@ -93,8 +93,6 @@ static void run_hook(const struct policy *policy, enum policy_hook hook, const s
     run(policy->set, &r, &context);
 }
 
-/* ---- return values -------------------------------------------------------------------------- */
-
 static void raise_returned(lua_State *L, const struct hook_run *r, const char *expected)
 {
     diagnostics_push_value(L, 2);
@@ -160,8 +158,6 @@ static void read_definitions(lua_State *L, struct hook_run *r)
         luaL_error(L, "prepare_tools returned no list: expected the definitions to show, or nil to hide all");
 }
 
-/* ---- rules ------------------------------------------------------------------------------------ */
-
 /* One evaluation of all rules. With predicates it runs in the sandbox, within one deadline. */
 struct rules_run {
     const struct rules *rules;
@@ -210,8 +206,6 @@ static void run_rules(const struct policy *policy, const struct policy_call *cal
                 rule->line, STR_ARG(str_cut(rule->when, 300)));
     fail(set, policy, outcome);
 }
-
-/* ---- the hooks ------------------------------------------------------------------------------ */
 
 void policy_normalise(const struct policy *policy, const struct policy_call *call, const struct json *args,
                       struct arena *arena, struct policy_outcome *outcome)
@@ -297,8 +291,6 @@ void policy_set_prepare_tools(struct policy_set *set, const struct policy_call *
     run(set, &r, &context);
 }
 
-/* ---- a policy that breaks its own schema ------------------------------------------------------ */
-
 /* The rules are applied once more, each time one more of them. */
 static const struct rule *bad_rule(const struct policy *policy, const struct json *args,
                                    policy_schema_accepts *accepts, void *owner, struct arena *arena)
@@ -333,8 +325,6 @@ struct str policy_report_schema_violation(const struct policy *policy, const str
     add_failure(policy->set, policy, &why);
     return arena_dup(arena, str_of(why.text));
 }
-
-/* ---- counters -------------------------------------------------------------------------------- */
 
 const uint64_t *policy_rule_hits(const struct policy *policy)
 {

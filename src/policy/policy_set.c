@@ -37,8 +37,6 @@ static void add_errors(struct policy_load_errors *errors, const struct why *why)
     } while (rest.len);
 }
 
-/* ---- the set -------------------------------------------------------------------------- */
-
 static struct policy_set *set_new(const struct policy_set_options *options)
 {
     struct arena *arena = arena_new();
@@ -118,8 +116,6 @@ uint64_t policy_set_hash(const struct policy_set *set)
 {
     return set->hash ^ set->files.hash;
 }
-
-/* ---- one file ----------------------------------------------------------------------------- */
 
 struct file_load {
     struct declaration d;
@@ -250,8 +246,6 @@ enum err policy_set_load_string(struct str name, struct str source, const struct
     *out = set;
     return err;
 }
-
-/* ---- a folder --------------------------------------------------------------------------------- */
 
 /* Files *_spec.lua are an operator's own, for busted. */
 static int is_policy(const struct dirent *entry)

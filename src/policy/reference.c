@@ -65,8 +65,6 @@ const struct reference_type *reference_types(size_t *count)
     return types;
 }
 
-/* ---- for the reference and for editors ------------------------------------------------------------ */
-
 /* The type and the form of a value, if the row does not give them. */
 static const struct {
     const char *type, *form;

@@ -73,8 +73,6 @@ int location_of_field(struct str source, const char *parent, struct str name)
     return inner ? inner : line;
 }
 
-/* ---- the order of fields -------------------------------------------------------------- */
-
 /* The name of a field that begins at this token, `name =` or `["name"] =`; the lexer is moved behind it. */
 static struct str field_name(struct lexer *lex, struct token t)
 {
@@ -168,8 +166,6 @@ struct str location_tool_name(struct str source)
     enter_declaration(&lex, &name);
     return name;
 }
-
-/* ---- comments and functions ------------------------------------------------------------------- */
 
 bool doc_comments_next(struct doc_comments *comments, struct str *text, int *line)
 {

@@ -40,8 +40,6 @@ static bool push_field(lua_State *L, int table, struct str name)
     return !lua_isnil(L, -1);
 }
 
-/* ---- globals --------------------------------------------------------------------- */
-
 static void unknown_global(struct check *c, int line, struct str name)
 {
     struct str names[LIBRARIES_NAMES_MAX];
@@ -121,8 +119,6 @@ void static_check_file(lua_State *L, const struct bytecode *file, struct diagnos
     check_function(&c, file);
     lua_settop(L, c.words - 1);
 }
-
-/* ---- call.… ------------------------------------------------------------------------ */
 
 /* The hook or a function in it assigns to its `call`, or to a field of that name of any table. */
 static bool is_set(const struct bytecode_opcodes *ops, const struct bytecode *code, struct str field,

@@ -51,8 +51,6 @@ static int fail_at(struct read_state *r, const struct read_path *path, const cha
 static struct json read_value(struct read_state *r, int at, const struct read_path *path,
                               const struct bridge_hints *hints);
 
-/* ---- scalars ----------------------------------------------------------------------- */
-
 static struct json read_number(struct read_state *r, double n, const struct read_path *path,
                                const struct json *original)
 {
@@ -100,8 +98,6 @@ static struct str copy_utf8(struct arena *arena, struct str s)
     return buf_view(&out);
 }
 
-/* ---- lists --------------------------------------------------------------------------- */
-
 static bool same_value(const struct json *a, const struct json *b)
 {
     return b && a->type == b->type && a->len == b->len && a->truth == b->truth && a->text == b->text;
@@ -125,8 +121,6 @@ static struct json read_list(struct read_state *r, int at, size_t count, const s
     }
     return same ? *hints->original : json_array(items, count);
 }
-
-/* ---- objects --------------------------------------------------------------------------- */
 
 static const struct json *schema_of(const struct json *schema, struct str key)
 {
@@ -203,8 +197,6 @@ static struct json read_object(struct read_state *r, int at, size_t count, bool 
     }
     return json_object(r->arena, members, n);
 }
-
-/* ---- tables ----------------------------------------------------------------------------- */
 
 struct keys {
     size_t names, numbers, highest;

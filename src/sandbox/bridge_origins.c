@@ -55,8 +55,6 @@ static void grow_index(struct bridge_origin_list *list, struct arena *arena)
     list->indexed = 0;
 }
 
-/* ---- tables ------------------------------------------------------------------------- */
-
 void bridge_origins_add_table(struct bridge_origins *origins, const void *table, const struct json *value)
 {
     add(&origins->tables, origins->arena, (struct bridge_origin){(uint64_t)(uintptr_t)table, value});
@@ -96,8 +94,6 @@ void bridge_origins_release(lua_State *L)
     lua_pushnil(L);
     lua_rawset(L, LUA_REGISTRYINDEX);
 }
-
-/* ---- numbers ------------------------------------------------------------------------- */
 
 static uint64_t bits_of(double n)
 {

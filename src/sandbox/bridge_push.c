@@ -19,8 +19,6 @@ struct push_state {
 
 static void push_value(struct push_state *p, const struct json *v);
 
-/* ---- numbers ---------------------------------------------------------------------------- */
-
 /* The fast path for short whole numbers. */
 static bool small_integer(const struct json *v, double *out)
 {
@@ -44,8 +42,6 @@ double bridge_number(const struct json *v)
         json_double(v, &n);
     return n;
 }
-
-/* ---- tables ------------------------------------------------------------------------------- */
 
 /* Records that the table on top was made from this value. */
 static void record(struct push_state *p, const struct json *v)
@@ -153,8 +149,6 @@ const struct json *bridge_origin_of(lua_State *L, int at)
     struct bridge_origins *origins = sandbox_context(sandbox_of(L))->origins;
     return origins ? bridge_origins_table(origins, lua_topointer(L, at)) : NULL;
 }
-
-/* ---- deferred strings ------------------------------------------------------------------------- */
 
 void bridge_materialize(lua_State *L, int at)
 {

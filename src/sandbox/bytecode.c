@@ -33,8 +33,6 @@ struct dump {
     bool bad;
 };
 
-/* ---- bytes ------------------------------------------------------------------ */
-
 static const unsigned char *take(struct dump *d, size_t n)
 {
     if (d->bad || n > (size_t)(d->end - d->at)) {
@@ -78,8 +76,6 @@ static const void *take_array(struct dump *d, size_t count, size_t size)
     return to;
 }
 
-/* ---- constants --------------------------------------------------------------- */
-
 static void skip_table(struct dump *d)
 {
     uint32_t items = take_number(d), pairs = take_number(d);
@@ -110,8 +106,6 @@ static struct bytecode_constant take_constant(struct dump *d)
         take_number(d);
     return constant;
 }
-
-/* ---- a function ---------------------------------------------------------------- */
 
 static const struct bytecode *take_function(struct dump *d)
 {
@@ -211,8 +205,6 @@ struct str bytecode_text(const struct bytecode *code, uint32_t constant)
 {
     return constant < code->constant_count ? code->constants[constant].text : STR_NONE;
 }
-
-/* ---- opcodes -------------------------------------------------------------------------- */
 
 /* The opcode of instruction `i` of the source, or of the first function in it. */
 static uint8_t probe(lua_State *L, struct arena *arena, const char *source, bool inner, uint32_t i)

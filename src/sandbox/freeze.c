@@ -23,8 +23,6 @@ struct freeze_walk {
     bool froze;       /* at least one table */
 };
 
-/* ---- assignments ------------------------------------------------------------------ */
-
 /* Functions around a function, innermost first. */
 struct scope {
     const struct bytecode *code;
@@ -61,8 +59,6 @@ static void check_assignments(struct freeze_walk *s, const struct bytecode *code
         if (code->constants[i].function)
             check_assignments(s, code->constants[i].function, &scope);
 }
-
-/* ---- the walk ------------------------------------------------------------------------ */
 
 /* Whether the value on top was seen; replaces it by its proxy if it has one. */
 static bool replace_seen(struct freeze_walk *s)
@@ -126,8 +122,6 @@ static void freeze_value(struct freeze_walk *s)
     s->froze = s->froze || type == LUA_TTABLE;
     lua_settop(s->L, at);
 }
-
-/* ---- content of functions and tables ---------------------------------------------------- */
 
 /* Of the function on top; the embedded Lua of our own is left as it is. */
 static void freeze_upvalues(struct freeze_walk *s)
@@ -217,8 +211,6 @@ static void process_queue(struct freeze_walk *s)
         lua_settop(L, top);
     }
 }
-
-/* ---- the start of the walk ---------------------------------------------------------------- */
 
 /* Freezes all functions in the table at `declared` and its subtables, which themselves no call can reach. */
 static void find_functions(struct freeze_walk *s, int declared)

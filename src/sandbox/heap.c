@@ -67,8 +67,6 @@ static bool may_hold(const struct heap *heap, size_t more)
     return heap->held + more <= heap->cap + heap->gc_slack + HEAP_SLACK_BYTES;
 }
 
-/* ---- small blocks -------------------------------------------------------------------- */
-
 /* The chunk that contains the address. */
 static struct heap_chunk *chunk_of(void *block)
 {
@@ -140,8 +138,6 @@ static void free_small(struct heap *heap, void *block)
     }
 }
 
-/* ---- large blocks --------------------------------------------------------------------- */
-
 /* `block` NULL: a new one. On failure the old one stays. */
 static void *realloc_large(struct heap *heap, void *block, size_t old_size, size_t size)
 {
@@ -156,8 +152,6 @@ static void *realloc_large(struct heap *heap, void *block, size_t old_size, size
         LIST_INSERT_HEAD(&heap->large, moved ? moved : old, all);
     return moved ? moved + 1 : NULL;
 }
-
-/* ---- any -------------------------------------------------------------------------------- */
 
 static void free_block(struct heap *heap, void *block, size_t size)
 {

@@ -46,8 +46,6 @@ static const struct library libraries[] = {{"string", stock_string, our_string},
 
 #define LIBRARY_COUNT (sizeof(libraries) / sizeof(libraries[0]))
 
-/* ---- guards --------------------------------------------------------------------------------- */
-
 size_t libraries_collect_names(lua_State *L, int at, struct str *out, size_t count)
 {
     lua_pushnil(L);
@@ -146,8 +144,6 @@ bool libraries_push_wrapped(lua_State *L, int at)
     lua_remove(L, -2);
     return true;
 }
-
-/* ---- the libraries --------------------------------------------------------------------------- */
 
 void libraries_open(lua_State *L)
 {

@@ -41,8 +41,6 @@ static void step(struct lua_pattern *m)
         check_budget(m, STEPS_PER_CHECK);
 }
 
-/* ---- classes, ASCII only ---------------------------------------------------- */
-
 static bool is_between(int c, int low, int high)
 {
     return c >= low && c <= high;
@@ -158,8 +156,6 @@ static bool matches_one(struct lua_pattern *m, const char *s, const char *p, con
         return (unsigned char)*p == c;
     }
 }
-
-/* ---- items ------------------------------------------------------------------- */
 
 static const char *match_balance(struct lua_pattern *m, const char *s, const char *p)
 {

@@ -46,8 +46,6 @@ void proxy_copy(lua_State *L)
     lua_replace(L, at);
 }
 
-/* ---- writing ------------------------------------------------------------------ */
-
 const char *proxy_name(lua_State *L, int at)
 {
     lua_getmetatable(L, at);
@@ -74,8 +72,6 @@ void proxy_refuse_write(lua_State *L, int at)
     refuse_write(L);
 }
 
-/* ---- reading -------------------------------------------------------------------- */
-
 static int length(lua_State *L)
 {
     lua_getfenv(L, 1);
@@ -100,8 +96,6 @@ void proxy_push(lua_State *L, const char *name)
     lua_setfield(L, -2, "__len");
     lua_setmetatable(L, -2);
 }
-
-/* ---- functions that accept proxies ---------------------------------------------------- */
 
 /* Upvalues: the names of the types. */
 static int aware_type(lua_State *L)
@@ -189,8 +183,6 @@ static int aware_unpack(lua_State *L)
         lua_rawgeti(L, 1, (int)first + i);
     return (int)count;
 }
-
-/* ---- replacing functions ------------------------------------------------------------------ */
 
 /* In the registry's table `key`, maps the function at `from` to the one at `to`. */
 static void map_function(lua_State *L, const void *key, int from, int to)

@@ -70,8 +70,6 @@ size_t sandbox_memory_bytes(const struct sandbox *sandbox)
     return sandbox->heap.cap;
 }
 
-/* ---- deadline --------------------------------------------------------------- */
-
 int sandbox_raise_deadline(lua_State *L)
 {
     const struct deadline_run *run = sandbox_of(L)->frame.run;
@@ -120,8 +118,6 @@ void sandbox_check_stack(lua_State *L, const char *function)
     if (here + SANDBOX_STACK_BYTES < sandbox_of(L)->frame.stack)
         luaL_error(L, "%s: functions called from within %s are nested too deep", function, function);
 }
-
-/* ---- running ---------------------------------------------------------------- */
 
 static int enter(lua_State *L)
 {
@@ -212,8 +208,6 @@ enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct s
     return status == 0 ? OK : ERR_POLICY;
 }
 
-/* ---- marks -------------------------------------------------------------------- */
-
 void sandbox_push_mark(lua_State *L, enum mark mark)
 {
     lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox_of(L)->mark_refs[mark]);
@@ -241,8 +235,6 @@ enum mark sandbox_mark(lua_State *L, int at)
     lua_settop(L, top);
     return mark;
 }
-
-/* ---- environments --------------------------------------------------------------- */
 
 /*
  * A policy's environment is an empty table whose metatable forwards reads to the
@@ -329,8 +321,6 @@ void sandbox_load(lua_State *L, struct str source, const char *file)
     lua_setfenv(L, -2);
     lua_remove(L, -2);
 }
-
-/* ---- the state -------------------------------------------------------------------- */
 
 /* Pops the builtins on top and keeps them as this variant. */
 static void keep_variant(lua_State *L, struct sandbox *sandbox, enum variant variant)

@@ -16,8 +16,6 @@
 #define MAGIC         "^$*+?.([%-"
 #define OPTION_DIGITS 2 /* of a width or precision: LuaJIT's own limit */
 
-/* ---- find, match, gmatch, gsub ------------------------------------------------------------- */
-
 static void push_capture(struct lua_pattern *m, int at, const char *s, const char *e)
 {
     if (at >= m->level) {
@@ -213,8 +211,6 @@ int string_library_gsub(lua_State *L)
     lua_pushinteger(L, count);
     return 2;
 }
-
-/* ---- rep, format, tostring ------------------------------------------------------------------ */
 
 /* Upvalue 1 is the stock function; its arguments are checked already. */
 static int call_stock(lua_State *L)

@@ -58,8 +58,6 @@ struct str subschema_pointer(struct arena *arena, const struct subschema *subsch
     return buf_view(&out);
 }
 
-/* ---- identities ---- */
-
 static struct resource *add_resource(struct compiler *c, struct str uri, struct subschema *root,
                                      struct dialect dialect)
 {
@@ -134,8 +132,6 @@ static enum err index_identity(struct compiler *c, struct subschema *subschema)
     }
     return err;
 }
-
-/* ---- the walk ---- */
 
 static enum err index_schema(struct compiler *c, struct subschema *subschema);
 

@@ -80,8 +80,6 @@ static struct components split(struct str s)
     return c;
 }
 
-/* ---- grammar ---- */
-
 /* Only characters of these classes, and %XX. */
 static bool consists_of(struct str s, unsigned set)
 {
@@ -157,8 +155,6 @@ bool uri_is_reference(struct str s)
     struct components c = split(s);
     return is_valid(&c);
 }
-
-/* ---- resolution ---- */
 
 /* "a/b/../c" becomes "a/c", appended to the buffer. */
 static void put_without_dots(struct buf *out, struct str path)

@@ -18,8 +18,6 @@
 #define LOG_MAX        100u  /* notifications/message of one call; further ones are dropped */
 #define TEXT_MAX_BYTES 4096u /* of one notifications/message or notifications/progress */
 
-/* ---- params ---- */
-
 static enum err refuse(struct request *r, const char *message)
 {
     reply_error(r, RPC_INVALID_PARAMS, "%s", message);
@@ -104,8 +102,6 @@ static enum err read_elicitation(struct request *r, struct call_request *call)
     call->input_responses = responses;
     return param_string(r, r->params, "params.", "requestState", &call->request_state);
 }
-
-/* ---- replies ---- */
 
 static struct str verdict_json(struct request *r, const struct verdict *verdict)
 {
@@ -228,8 +224,6 @@ static enum request_status reply_report(struct request *r)
     return reply_close(r);
 }
 
-/* ---- while the tool runs ---- */
-
 /* The protocol requires that progress increases; other values are dropped. A tool may report progress for as
  * long as it runs, so this allocates nothing in the request's arena. */
 static void on_progress(void *owner, double progress, double total, struct str message)
@@ -271,8 +265,6 @@ static void on_log(void *owner, struct str level, struct str text)
     reply_notification(r->client, "notifications/message", buf_view(&params));
     buf_clear(&params);
 }
-
-/* ---- the methods ---- */
 
 static enum request_status answer(struct request *r)
 {

@@ -20,8 +20,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- the connection's callbacks ---- */
-
 static void on_line(void *owner, struct str line)
 {
     request_serve(owner, line);
@@ -73,8 +71,6 @@ static void on_gone(void *owner)
 }
 
 static const struct conn_callbacks callbacks = {on_line, on_too_long, on_eof, on_gone, NULL, NULL};
-
-/* ---- accept ---- */
 
 /* Sends one error. Reads what the peer has sent: a close with unread bytes would reset the connection, and
  * the error would be lost. */
@@ -161,8 +157,6 @@ static void on_accepted(void *owner, int fd)
 }
 
 const struct listener_hooks client_listener_hooks = {on_accepted, on_no_files};
-
-/* ---- until it closes ---- */
 
 void client_apply_config(struct client *client)
 {

@@ -73,8 +73,6 @@ void config_watch_free(struct config_watch *w)
     free(w);
 }
 
-/* ---- which files ---- */
-
 static void add_name(struct buf *files, const char *path)
 {
     if (path)

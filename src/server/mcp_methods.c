@@ -11,8 +11,6 @@
 #include "server/subscriptions.h"
 #include "policy/policy_set.h"
 
-/* ---- handshake ---- */
-
 /* The rest of 2025-03-26 is supported, batches are not. */
 static const char *const legacy_versions[] = {MCP_NEWEST_LEGACY, "2025-06-18", "2025-03-26"};
 
@@ -76,8 +74,6 @@ enum request_status mcp_ping(struct request *r)
     return reply_close(r);
 }
 
-/* ---- logging: messages of call.log ---- */
-
 /* In the modern era only the request itself can ask for log messages. */
 bool mcp_wants_log(const struct request *r, struct str level)
 {
@@ -98,8 +94,6 @@ enum request_status mcp_set_level(struct request *r)
     reply_open(r);
     return reply_close(r);
 }
-
-/* ---- tools ---- */
 
 static enum request_status reply_list(struct request *r, const struct catalog_request *wanted)
 {
@@ -132,8 +126,6 @@ enum request_status mcp_tools_list(struct request *r)
         client->wants_list_changed = true;
     return tools_list_begin(r, &wanted, reply_list);
 }
-
-/* ---- notifications ---- */
 
 void mcp_initialized(struct request *r)
 {

@@ -24,8 +24,6 @@ struct quarantine {
     size_t count;
 };
 
-/* ---- reading ---- */
-
 /* False: the line does not begin with a hash. */
 static bool read_hash(struct str line, uint64_t *out)
 {
@@ -105,8 +103,6 @@ const char *quarantine_path(const struct quarantine *q)
 {
     return q->path;
 }
-
-/* ---- writing ---- */
 
 void quarantine_keep(struct quarantine *q, const struct policy_stall *stalls, size_t count)
 {

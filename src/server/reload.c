@@ -70,8 +70,6 @@ void reloader_free(struct reloader *r)
     free(r);
 }
 
-/* ---- loading ---- */
-
 static void on_tools_changed(struct server *server)
 {
     reload_request(server, RELOAD_CAUSE_UPSTREAM);
@@ -154,8 +152,6 @@ enum err reload_initial(struct server *server, struct why *why)
     return err;
 }
 
-/* ---- the end of a reload ---- */
-
 static void swap(struct server *server, struct generation *next)
 {
     struct generation *old = server->gate.generation;
@@ -228,8 +224,6 @@ static void finish(struct reloader *r)
                    err ? "the last reload failed; serving" : "serving", server->gate.generation->number);
 }
 
-/* ---- toolgate/reload ---- */
-
 static void answer(const struct reloader *r, struct request *request)
 {
     const struct generation *serving = r->server->gate.generation;
@@ -268,8 +262,6 @@ enum request_status reload_method(struct request *request)
     reload_request(r->server, "asked");
     return REQUEST_PENDING;
 }
-
-/* ---- turn by turn ---- */
 
 void reload_request(struct server *server, const char *cause)
 {
@@ -323,8 +315,6 @@ bool reload_turn(struct server *server)
     r->trim = true;
     return true;
 }
-
-/* ---- toolgate/status ---- */
 
 void reload_write_status(const struct client *client, struct json_out *out)
 {

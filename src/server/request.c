@@ -12,8 +12,6 @@
 
 #include <stdlib.h>
 
-/* ---- JSON ---- */
-
 static void answer_unreadable(struct request *r, struct str text, const struct json_error *fault)
 {
     const struct config *config = server_config(r->client->server);
@@ -41,8 +39,6 @@ static bool read_json(struct request *r, struct str text)
         answer_unreadable(r, text, &fault);
     return fault.soft;
 }
-
-/* ---- envelope ---- */
 
 static bool read_id(struct request *r)
 {
@@ -98,8 +94,6 @@ static bool read_envelope(struct request *r)
     r->method_name = json_str(method);
     return true;
 }
-
-/* ---- era ---- */
 
 static bool read_params(struct request *r)
 {
@@ -157,8 +151,6 @@ static bool check_modern(struct request *r)
         return true;
     return false;
 }
-
-/* ---- method ---- */
 
 static void refuse_method(struct request *r)
 {
@@ -225,8 +217,6 @@ static bool find_place(struct request *r)
     return false;
 }
 
-/* ---- pending requests ---- */
-
 static void free_pending(struct request *r)
 {
     struct server *server = r->client->server;
@@ -258,8 +248,6 @@ struct request *request_find(struct client *client, const struct json *id)
             break;
     return r;
 }
-
-/* ---- serving ---- */
 
 static enum request_status serve(struct request *r, struct str text)
 {

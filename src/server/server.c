@@ -18,8 +18,6 @@
 #include <inttypes.h>
 #include <signal.h>
 
-/* ---- signals ---- */
-
 static void on_drain_limit(void *owner)
 {
     struct server *server = owner;
@@ -85,8 +83,6 @@ static void watch_signals(struct server *server)
         event_add(server->watchdog, &interval);
 }
 
-/* ---- start ---- */
-
 static void on_files_changed(void *owner)
 {
     struct server *server = owner;
@@ -133,8 +129,6 @@ static enum err start(struct server *server, struct why *why)
     return listener_new(loop_base(server->loop), config->socket, config->socket_mode, &client_listener_hooks,
                         server, &server->listener, why);
 }
-
-/* ---- end ---- */
 
 static void stop(struct server *server)
 {

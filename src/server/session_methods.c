@@ -42,8 +42,6 @@ static struct ledger_work *begin(struct request *r, struct str session, const st
     return work;
 }
 
-/* ---- turn ---- */
-
 static enum request_status answer_turn(struct request *r)
 {
     const struct ledger_work *work = r->work;
@@ -73,8 +71,6 @@ enum request_status session_methods_turn(struct request *r)
                ? work->answer(r)
                : REQUEST_PENDING;
 }
-
-/* ---- session ---- */
 
 static enum request_status not_found(struct request *r)
 {

@@ -10,8 +10,6 @@
 #include "server/mcp_keys.h"
 #include "server/method_table.h"
 
-/* ---- register ---- */
-
 /* One bad definition does not prevent the others. */
 enum request_status tool_methods_register(struct request *r)
 {
@@ -52,8 +50,6 @@ enum request_status tool_methods_register(struct request *r)
     json_field_raw(out, "refused", buf_view(&refused_text));
     return reply_close(r);
 }
-
-/* ---- tools ---- */
 
 static void collect_warning(void *owner, struct str tool, const char *text)
 {
@@ -100,8 +96,6 @@ enum request_status tool_methods_tools(struct request *r)
         return REQUEST_DONE;
     return tools_list_begin(r, &wanted, reply_definitions);
 }
-
-/* ---- schemas ---- */
 
 static const struct schema_entry {
     const char *name;

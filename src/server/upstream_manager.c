@@ -22,8 +22,6 @@ struct upstream_manager {
     bool waited; /* for the tools of all upstreams, once */
 };
 
-/* ---- changes of an upstream's tools ---- */
-
 static void on_reload_due(void *owner)
 {
     struct upstream_manager *m = owner;
@@ -50,8 +48,6 @@ static void on_changed(void *owner, struct str name)
         delay = UPSTREAM_MANAGER_DELAY_MS;
     timer_set(&m->reload, server->loop, (uint32_t)delay, on_reload_due, m);
 }
-
-/* ---- waiting ---- */
 
 static void on_limit(void *owner)
 {
@@ -95,8 +91,6 @@ const struct tool_list_source *upstream_manager_source(struct upstream_manager *
 {
     return &m->source;
 }
-
-/* ---- start and stop ---- */
 
 static const struct upstreams_hooks hooks = {on_changed};
 

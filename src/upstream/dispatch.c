@@ -12,8 +12,6 @@
 
 #define BUSY_AFTER_S 1 /* when to retry after the queue was full */
 
-/* ---- the end of a call, and what it proves about the upstream ------------------ */
-
 enum health { HEALTH_UNKNOWN, HEALTH_ALIVE, HEALTH_FAILING };
 
 /* A refusal is an answer, and so is a broken result; 429 carries its own time to retry. */
@@ -95,8 +93,6 @@ static void finish(struct upstream_call *call)
     end_call((struct queued_call *)call, health_shown_by(call->answer));
     call->done(call->owner);
 }
-
-/* ---- the start of a call -------------------------------------------------------- */
 
 static enum upstream_call_state begin(struct queued_call *queued)
 {
@@ -189,8 +185,6 @@ void upstream_start_queued(struct upstream *u)
             queued->call.done(queued->call.owner);
     }
 }
-
-/* ---- calls --------------------------------------------------------------------- */
 
 /* False, with the answer: the target names an upstream that cannot run it. */
 static bool find_upstream(struct upstream_call *call)

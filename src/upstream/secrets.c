@@ -54,8 +54,6 @@ static void append_secret(struct expansion *x, struct str value)
     }
 }
 
-/* ---- ${file:/path} ------------------------------------------------------------------------------ */
-
 /* O_NONBLOCK: opening a named pipe must not block the loop. */
 static int open_file(const char *path)
 {
@@ -97,8 +95,6 @@ static enum err expand_file(struct expansion *x, struct str path)
     append_secret(x, (struct str){bytes, len});
     return OK;
 }
-
-/* ---- ${NAME} ------------------------------------------------------------------------------------- */
 
 static enum err expand_variable(struct expansion *x, struct str inside)
 {

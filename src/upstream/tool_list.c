@@ -59,8 +59,6 @@ uint64_t tool_list_hash(const struct tool_list *list)
     return list->hash;
 }
 
-/* ---- the cache of lazy upstreams --------------------------------------------- */
-
 static void put_strings(struct buf *text, const struct str *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

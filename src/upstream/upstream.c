@@ -12,8 +12,6 @@
 
 #include <stdlib.h>
 
-/* ---- one upstream --------------------------------------------------------- */
-
 static void on_mcp_state(void *owner)
 {
     struct upstream *u = owner;
@@ -101,8 +99,6 @@ static struct upstream *upstream_new(struct upstreams *set, const struct upstrea
         mcp_client_start(u->mcp);
     return u;
 }
-
-/* ---- the set -------------------------------------------------------------- */
 
 struct upstreams *upstreams_new(struct loop *loop, const char *state, const struct upstreams_hooks *hooks,
                                 void *owner)
@@ -206,8 +202,6 @@ struct tool_list *upstreams_tool_list(struct upstreams *set, struct str name)
         list = u->last_tools;
     return list ? tool_list_ref(list) : NULL;
 }
-
-/* ---- for `toolgate status` ------------------------------------------------- */
 
 static void put_upstream(struct json_out *out, const struct upstream *u)
 {

@@ -24,8 +24,6 @@ struct policy *declare_blank(struct policy_set *set, struct str name, struct str
     return p;
 }
 
-/* ---- readers of single fields ------------------------------------------------------------- */
-
 static void read_schema(struct declaration *d, const struct field *field, int at)
 {
     enum mark mark = lua_istable(d->L, at) ? sandbox_mark(d->L, at) : MARK_NONE;
@@ -107,8 +105,6 @@ static void read_inner(struct declaration *d, const struct field *field, int at)
     field_require_table(d, field->name, at, field->expected);
     field_read_table(d, at, field->name, field->table, d->out);
 }
-
-/* ---- tool ------------------------------------------------------------------------------------ */
 
 #define AT(member)    .offset = offsetof(struct policy, member)
 #define GIVEN(member) .given = offsetof(struct policy, member) + 1
@@ -208,8 +204,6 @@ static const struct field tool_fields[] = {
 
 const struct field_table declare_tool_table = FIELD_TABLE(
     "tool", "toolgate.Policy", "What `tool \"name\" { … }` declares; every field is optional.", tool_fields);
-
-/* ---- gateway ----------------------------------------------------------------------------------- */
 
 static const struct field gateway_fields[] = {
     {"instructions", FIELD_STRING, "\"…\"", NULL, "Instructions that a client receives when it connects.",

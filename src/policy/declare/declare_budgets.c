@@ -5,8 +5,6 @@
 
 #define AT(member) .offset = offsetof(struct policy, member)
 
-/* ---- retry ---------------------------------------------------------------------------- */
-
 #define SHORT "a duration as \"200ms\", \"5s\" or in seconds, from a millisecond to a minute"
 
 static const struct field again_fields[] = {
@@ -57,8 +55,6 @@ static const struct field retry_fields[] = {
 const struct field_table declare_retry_table =
     FIELD_TABLE("retry", "toolgate.Retry", "How often a call may be tried again.", retry_fields);
 
-/* ---- loop ----------------------------------------------------------------------------- */
-
 static const struct field poll_fields[] = {
     {"max", FIELD_COUNT, NULL, NULL, "How often the same call may be made. Default 20.", AT(poll_max),
      LEAST(1)},
@@ -96,8 +92,6 @@ static const struct field loop_fields[] = {
 
 const struct field_table declare_loop_table =
     FIELD_TABLE("loop", "toolgate.Loop", "What counts as a loop.", loop_fields);
-
-/* ---- limits and cost ------------------------------------------------------------------ */
 
 const struct policy_limits policy_limits_unset = {
     .calls_per_turn = POLICY_UNSET,

@@ -8,8 +8,6 @@
 #define EXAMPLES_MAX 10000u
 #define HISTORY_MAX  100u /* calls before one example; the ledger remembers 32 */
 
-/* ---- values ---------------------------------------------------------------------------------- */
-
 static void read_arguments(struct declaration *d, const struct field *field, int at)
 {
     *FIELD_INTO(d, field, const struct json *) = field_json(d, field->name, at, d->policy->schema);
@@ -37,8 +35,6 @@ static void read_list(struct declaration *d, const struct field *field, int at)
                     field->name);
     *FIELD_INTO(d, field, const struct json *) = value;
 }
-
-/* ---- history ----------------------------------------------------------------------------------- */
 
 /* The calls are only checked here; gate/examples.c reads them from the JSON. */
 struct past_call {
@@ -83,8 +79,6 @@ static void read_history(struct declaration *d, const struct field *field, int a
     }
     read_list(d, field, at);
 }
-
-/* ---- examples ---------------------------------------------------------------------------------- */
 
 #define AT(member) .offset = offsetof(struct policy_example, member)
 

@@ -20,8 +20,6 @@ static struct exec_spec *spec_of(struct declaration *d)
     return (struct exec_spec *)d->policy->exec;
 }
 
-/* ---- fields ---------------------------------------------------------------------------------------- */
-
 static bool is_variable(struct str name)
 {
     for (size_t i = 0; i < name.len; i++)
@@ -140,8 +138,6 @@ const struct field_table declare_exec_group_table =
     FIELD_TABLE("exec[]", "toolgate.ExecGroup",
                 "Words of a command that go in together or not at all: { \"--limit\", \"{limit}\" }.",
                 group_fields, ITEMS("string|number"));
-
-/* ---- words ------------------------------------------------------------------------------------------- */
 
 static void add_word(struct declaration *d, int at, uint32_t group, struct str when)
 {

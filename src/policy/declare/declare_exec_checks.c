@@ -154,8 +154,6 @@ static void check_command(struct declaration *d)
                       "the command cannot be named by an argument: which one runs is not a model's choice");
 }
 
-/* ---- words and schema ---------------------------------------------------------------------------------- */
-
 static void check_name(struct declaration *d, struct str path)
 {
     const struct json *schema = d->policy->schema, *properties = declare_properties(schema);

@@ -7,8 +7,6 @@
 #define HTTP_HEADERS_MAX   50u
 #define HTTP_TIMEOUT_MAX_S 3600u
 
-/* ---- fields ----------------------------------------------------------------------- */
-
 static struct http_spec *spec_of(struct declaration *d)
 {
     return (struct http_spec *)d->policy->http; /* const once declare_http has made it */
@@ -45,8 +43,6 @@ const struct field_table declare_http_table = FIELD_TABLE(
     "which {name} is an argument; only a path, from \"/\" on, if the policy names an upstream.",
     http_fields, ITEMS("string"));
 
-/* ---- the whole ----------------------------------------------------------------------- */
-
 /* "GET https://api.example.com/v1/issues/{id}" */
 static void read_line(struct declaration *d, int at)
 {
@@ -76,8 +72,6 @@ void declare_http(struct declaration *d, const struct field *field, int at)
     field_read_named(d, at, "http", &declare_http_table, 1, spec_of(d));
     lua_settop(d->L, at);
 }
-
-/* ---- the address and the schema ------------------------------------------------------- */
 
 static void check_needed(struct declaration *d, struct str name)
 {

@@ -8,8 +8,6 @@
 
 #define IDS_MAX 256u
 
-/* ---- rules ------------------------------------------------------------------------------ */
-
 void declare_rules(struct declaration *d, const struct field *field, int at)
 {
     struct rules *rules = &d->policy->code->rules;
@@ -40,8 +38,6 @@ void declare_check_rules(struct declaration *d)
         sandbox_raise_deadline(d->L);
     diagnostics_raise(d->L, &conflicts);
 }
-
-/* ---- ids = { argument = seen(), other = shape "uuid" } ---------------------------------------- */
 
 /* Reads the pair on top of the stack. The value may also be a bare word, as in `ids = { id = seen }`. */
 static void read_id(struct declaration *d, struct policy_id *id)

@@ -39,8 +39,6 @@ int field_mismatch(struct declaration *d, const char *name, int at, const char *
                 name, expected, lua_tostring(d->L, -1));
 }
 
-/* ---- values that several fields share ---------------------------------------------------- */
-
 void field_require_table(struct declaration *d, const char *name, int at, const char *expected)
 {
     if (!lua_istable(d->L, at) || sandbox_mark(d->L, at) != MARK_NONE)
@@ -138,8 +136,6 @@ const struct json *field_json(struct declaration *d, const char *what, int at, c
     *kept = file ? *value : json_copy(d->arena, value); /* a file's value is shared by all its readers */
     return kept;
 }
-
-/* ---- fields by their kind ----------------------------------------------------------------- */
 
 /* Splits "read write destructive". */
 static size_t split_choices(const char *choices, struct str out[CHOICES_MAX])
@@ -249,8 +245,6 @@ static void read_field(struct declaration *d, const struct field *field, int at)
     if (field->given)
         *((bool *)d->out + field->given - 1) = true;
 }
-
-/* ---- a table ---------------------------------------------------------------------------- */
 
 /* Raises if the table has no field of this name. */
 static void check_name(struct declaration *d, const struct field_table *table, struct str name)

@@ -56,8 +56,6 @@ static const struct json *change(const struct rule *rule, const struct json *arg
     return args;
 }
 
-/* ---- problems ------------------------------------------------------------------------------ */
-
 static void add(struct problems *problems, struct str path, const char *code, struct str message)
 {
     problems_add(problems, (struct problem){.path = path, .code = code, .message = message});
@@ -114,8 +112,6 @@ static bool report_exclusive(const struct rule *rule, const struct json *args, s
     }
     return found;
 }
-
-/* ---- all of them -------------------------------------------------------------------------- */
 
 const struct json *rule_apply_all(const struct rules *rules, const struct json *args, struct arena *arena,
                                   struct problems *problems, struct condition_tests *tests)

@@ -67,8 +67,6 @@ static struct rule_names read_name_list(lua_State *L, int at, const char *name, 
     return names;
 }
 
-/* ---- conditions ---------------------------------------------------------------------- */
-
 static int by_text(const void *a, const void *b)
 {
     struct json left = *(const struct json *)a, right = *(const struct json *)b;
@@ -228,8 +226,6 @@ static void read_conditions(struct rule_reader *r, int at, struct rule *out)
     out->conditions = list;
     out->condition_count = n;
 }
-
-/* ---- a rule ------------------------------------------------------------------------------ */
 
 static void read_refusal(lua_State *L, int at, struct arena *arena, struct rule *out)
 {

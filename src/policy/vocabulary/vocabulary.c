@@ -288,8 +288,6 @@ const struct vocabulary_word *vocabulary_words(size_t *count)
     return rows;
 }
 
-/* ---- all of them ------------------------------------------------------------------------- */
-
 /* Each Lua file is called with the builtins and the words so far, and returns its own; they are added to the
  * table at `found`. */
 static void run_lua_file(lua_State *L, const char *name, int found)

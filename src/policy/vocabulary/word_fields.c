@@ -11,8 +11,6 @@
         .required = true                                                                                     \
     }
 
-/* ---- outcomes and ids -------------------------------------------------------------------- */
-
 static const struct field repair_fields[] = {
     ROW("path", "\"items[0].id\"", "string",
         "The argument that is wrong; without it the model has to guess."),
@@ -65,8 +63,6 @@ static const struct field seen_fields[] = {
 const struct field_table word_seen_table =
     FIELD_TABLE("seen", "toolgate.SeenOptions", "What `seen { … }` takes.", seen_fields);
 
-/* ---- types of params ---------------------------------------------------------------------- */
-
 static const struct field params_fields[] = {
     ROW("open", "true", "boolean", "true: arguments that are not named are allowed, too."),
 };
@@ -112,8 +108,6 @@ static const struct field list_fields[] = {
 const struct field_table word_list_table =
     FIELD_TABLE("list", "toolgate.ListOptions: toolgate.TypeOptions",
                 "What `list { type, … }` takes besides.", list_fields, ITEMS("toolgate.AnyType", "string"));
-
-/* ---- what toolgate fills in ------------------------------------------------------------------ */
 
 static const struct field peer_fields[] = {
     ROW("user", NULL, "string?", "The user of the calling process; nil if it has no name."),

@@ -83,8 +83,6 @@ int word_json(lua_State *L)
     return 1;
 }
 
-/* ---- the order of fields --------------------------------------------------------------- */
-
 static const char templates_key; /* its address names the table in the registry */
 
 #define ORDER_NAMES_MAX 1000u /* more fields than that keep the order of their names */

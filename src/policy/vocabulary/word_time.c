@@ -172,8 +172,6 @@ int word_day(lua_State *L)
     return 1;
 }
 
-/* ---- durations ------------------------------------------------------------------------ */
-
 static bool take_amount(struct str *s, double *out)
 {
     bool any = false;

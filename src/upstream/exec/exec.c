@@ -78,8 +78,6 @@ static void free_commands(void *commands)
     free(all);
 }
 
-/* ---- release ------------------------------------------------------------------------------------------ */
-
 static void on_turn(void *owner);
 
 static void close_stream(struct stream *stream)
@@ -235,8 +233,6 @@ static void on_exited(void *owner, int status)
     exec_result_answer(c->call, &outcome, rate_limit_allow(&c->all->traces, TRACES_PER_SECOND, &held));
     c->call->finish(c->call);
 }
-
-/* ---- start -------------------------------------------------------------------------------------------- */
 
 /* The model learns only that it cannot be started; the reason is logged. */
 static void answer_not_started(struct command *c, enum err err, const struct why *why)

@@ -6,8 +6,6 @@
 
 #include <ctype.h>
 
-/* ---- pieces -------------------------------------------------------------------------------------- */
-
 /* Bytes of "{path}" at the front of `s`; 0: there is none. */
 static size_t placeholder_length(struct str s)
 {
@@ -88,8 +86,6 @@ const struct json *exec_argv_argument(const struct json *arguments, struct str p
         return NULL;
     return value;
 }
-
-/* ---- the command line ------------------------------------------------------------------------------ */
 
 struct argv_builder {
     struct arena *arena;

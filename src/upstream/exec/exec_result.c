@@ -43,8 +43,6 @@ static struct str clean(struct arena *arena, struct str text, bool terminal)
     return buf_view(&out);
 }
 
-/* ---- a result ------------------------------------------------------------------------------------ */
-
 static enum err parse_lines(struct arena *arena, struct str text, struct json *out, struct json_error *error,
                             size_t *line_number)
 {
@@ -97,8 +95,6 @@ static void take_result(struct upstream_call *call, const struct exec_outcome *o
     call->answer->outcome = UPSTREAM_RESULT;
     call->answer->result = value;
 }
-
-/* ---- a failure ------------------------------------------------------------------------------------ */
 
 /* The message of a trace is the last unindented line before its frames; or, if the trace begins with its
  * header and frames (Python), the first one after them. Of traces that caused each other the last is taken.

@@ -100,8 +100,6 @@ static void encode(struct buf *out, struct str text)
     }
 }
 
-/* ---- checks when a policy is loaded ------------------------------------------------ */
-
 bool http_tool_argument(const struct http_spec *spec, size_t at, struct str *name)
 {
     struct template_part part;
@@ -181,8 +179,6 @@ enum err http_tool_check(const struct http_spec *spec, bool has_upstream, struct
     return err;
 }
 
-/* ---- arguments and settings ---------------------------------------------------------- */
-
 static bool is_used(const struct http_call *call, const struct json_member *member)
 {
     for (size_t i = 0; i < call->used_count; i++)
@@ -246,8 +242,6 @@ static enum err add_setting(struct http_call *call, struct buf *out, bool secret
         buf_str(out, value);
     return err;
 }
-
-/* ---- the URL ------------------------------------------------------------------------- */
 
 /* The host is not redacted: it is no secret, and responses repeat it. */
 static bool is_before_path(const struct buf *url)
@@ -347,8 +341,6 @@ static enum err build_path(struct http_call *call, struct buf *url, struct why *
     buf_str(url, buf_view(&path));
     return OK;
 }
-
-/* ---- headers and body ------------------------------------------------------------------ */
 
 static bool has_header(const struct name_value *list, size_t count, struct str name)
 {

@@ -30,8 +30,6 @@ static bool is_text(struct str text)
     return true;
 }
 
-/* ---- errors ----------------------------------------------------------------------- */
-
 const struct http_failure http_failures[] = {
     [FETCH_UNREACHABLE] = {UPSTREAM_TRANSIENT, "unreachable"},
     [FETCH_TIMEOUT] = {UPSTREAM_TRANSIENT, "timeout"},
@@ -115,8 +113,6 @@ static void read_error(struct upstream_call *run, const struct http_call *call,
         upstream_call_answer(run, UPSTREAM_REFUSED, code, STR_FMT " answered with status %d", STR_ARG(from),
                              status);
 }
-
-/* ---- values ------------------------------------------------------------------------- */
 
 /* JSON, also if it is not declared: services call it text/plain, or nothing at all. Else text. */
 static bool read_value(struct upstream_call *run, const struct http_call *call,

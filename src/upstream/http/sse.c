@@ -44,8 +44,6 @@ struct str sse_last_id(const struct sse *sse)
     return buf_view(&sse->last_id);
 }
 
-/* ---- fields ---------------------------------------------------------------- */
-
 static void set_data(struct sse *sse, struct str value)
 {
     if (sse->data.len + value.len + 1 > sse->max) {
@@ -78,8 +76,6 @@ static void set_retry(struct sse *sse, struct str value)
     if (value.len)
         sse->retry_ms = ms > SSE_RETRY_MAX_MS ? SSE_RETRY_MAX_MS : ms;
 }
-
-/* ---- lines ----------------------------------------------------------------- */
 
 /* True: the line is empty and completes an event. */
 static bool take_line(struct sse *sse)

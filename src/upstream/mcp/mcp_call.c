@@ -14,8 +14,6 @@
 
 #define RESULT_NODES 400000u /* JSON values in one result: about 25 MB of memory */
 
-/* ---- the end of a call ------------------------------------------------------- */
-
 /* The format continues "the server '…', which runs this tool, ". */
 __attribute__((format(printf, 5, 6))) static enum upstream_call_state
 answer(const struct mcp_client *client, struct upstream_call *call, enum upstream_outcome outcome,
@@ -110,8 +108,6 @@ void mcp_call_timed_out(struct pending_request *pending)
     }
     call->finish(call);
 }
-
-/* ---- the response ---------------------------------------------------------------- */
 
 /* NULL: a CallToolResult. */
 static const char *problem_of(const struct json *result)
@@ -226,8 +222,6 @@ static void on_response(struct mcp_client *client, struct pending_request *pendi
     else
         take_result(pending, message->result);
 }
-
-/* ---- the start of a call ----------------------------------------------------------- */
 
 static void send_call(struct mcp_client *client, struct pending_request *pending)
 {

@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- start and stop --------------------------------------------------------- */
-
 static const struct mcp_transport_hooks hooks;
 
 static void on_start_timeout(void *owner)
@@ -88,8 +86,6 @@ void mcp_client_stop(struct mcp_client *client)
     timer_clear(&client->restart);
     mcp_client_schedule(client);
 }
-
-/* ---- up and down ------------------------------------------------------------ */
 
 static void become_up(struct mcp_client *client)
 {
@@ -174,8 +170,6 @@ static void fail(struct mcp_client *client, const char *why, struct str quoted)
     arena_free(arena);
 }
 
-/* ---- what the transport reports ---------------------------------------------- */
-
 static void on_opened(void *owner)
 {
     struct mcp_client *client = owner;
@@ -253,8 +247,6 @@ static void on_closed(void *owner, const char *why, struct str quoted)
 
 static const struct mcp_transport_hooks hooks = {on_opened, on_message, on_failed, on_closed};
 
-/* ---- deadlines: one timer for all ---------------------------------------------- */
-
 static void on_request_timeout(struct mcp_client *client, struct pending_request *pending)
 {
     static const struct mcp_message late = {.kind = MCP_MESSAGE_MALFORMED,
@@ -295,8 +287,6 @@ static void on_deadline(void *owner)
 }
 
 static const struct mcp_client_life life = {on_soon, on_deadline, fail, become_up};
-
-/* ---- the client ------------------------------------------------------------------ */
 
 struct mcp_client *mcp_client_new(struct loop *loop, const struct upstream_spec *spec,
                                   const struct mcp_client_hooks *client_hooks, void *owner)

@@ -20,8 +20,6 @@
 #define CANCEL           "{\"action\":\"cancel\"}"
 #define URL_REQUIRED     (-32042)
 
-/* ---- in words ------------------------------------------------------------------- */
-
 static struct str short_text(const struct json *object, const char *key)
 {
     return str_cut(json_str(json_get_text(object, key)), FIELD_MAX_BYTES);
@@ -69,8 +67,6 @@ static void write_question(struct buf *out, const struct json *params)
     for (uint32_t i = 0; json_is(fields, JSON_OBJECT) && i < fields->len && i < FIELDS_MAX; i++)
         write_field(out, schema, &fields->members[i]);
 }
-
-/* ---- the call ends with a question ------------------------------------------------- */
 
 static void finish(struct pending_request *pending, const struct buf *question, const struct json *input)
 {
@@ -137,8 +133,6 @@ bool mcp_elicitation_from_error(struct pending_request *pending, const struct js
     finish(pending, &question, NULL);
     return true;
 }
-
-/* ---- legacy: a request during the call --------------------------------------------- */
 
 /* Equal questions have equal names, in every round. */
 static struct str name_of(struct arena *arena, const struct json *params)

@@ -43,8 +43,6 @@ struct str header_mapping_encode(struct arena *arena, struct str text)
     return ARENA_JOIN(arena, STR_LIT(BASE64_PREFIX), base64(arena, text), STR_LIT(BASE64_SUFFIX));
 }
 
-/* ---- annotations of a schema ---------------------------------------------------- */
-
 struct annotation {
     struct str header;      /* "Region" */
     const struct str *path; /* names of properties, from the root */
@@ -174,8 +172,6 @@ enum err header_mapping_check(const struct json *schema, struct why *why)
     struct annotations all = {.why = why};
     return schema ? walk(&all, schema, NULL, true) : OK;
 }
-
-/* ---- learning and use --------------------------------------------------------------- */
 
 void header_mapping_clear(struct header_mapping *mapping)
 {

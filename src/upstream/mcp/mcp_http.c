@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- from open to closed --------------------------------------------------------------- */
-
 static struct mcp_transport *http_make(struct loop *loop, const struct upstream_spec *spec,
                                        const struct mcp_transport_hooks *hooks, void *owner)
 {
@@ -87,8 +85,6 @@ static void http_free(struct mcp_transport *t)
     mcp_http_clear_settings(t);
     free(t);
 }
-
-/* ---- messages ----------------------------------------------------------------------------- */
 
 static void http_send(struct mcp_transport *t, uint64_t id, const char *method, struct str name,
                       struct str message)

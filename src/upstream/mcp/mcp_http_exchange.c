@@ -176,8 +176,6 @@ static void take_session_response(struct exchange *x, struct str text)
     mcp_http_deliver(t, 0, STR_LIT(LIST_CHANGED));
 }
 
-/* ---- responses -------------------------------------------------------------------------------- */
-
 static bool is_response_to(const struct exchange *x, struct str text)
 {
     struct mcp_message message = mcp_message_scan(text);
@@ -263,8 +261,6 @@ static void take_body(struct exchange *x)
     }
 }
 
-/* ---- sending and resuming --------------------------------------------------------------------- */
-
 static void on_head(void *owner, const struct fetch_head *head);
 static void on_done(void *owner, const struct fetch_end *end);
 
@@ -342,8 +338,6 @@ static void resume(struct exchange *x, const char *why)
     timer_set(&x->timer, x->transport->loop,
               wait_ms < MCP_HTTP_RETRY_MAX_MS ? wait_ms : MCP_HTTP_RETRY_MAX_MS, on_resume, x);
 }
-
-/* ---- what fetch reports ----------------------------------------------------------------------- */
 
 static void on_head(void *owner, const struct fetch_head *head)
 {

@@ -34,8 +34,6 @@ void mcp_http_deliver(struct mcp_transport *t, uint64_t about, struct str text)
     arena_free(scratch);
 }
 
-/* ---- headers and settings ---------------------------------------------------------- */
-
 struct fetch_request mcp_http_request(struct mcp_transport *t, struct arena *arena, const char *method,
                                       struct name_values more)
 {

@@ -27,8 +27,6 @@ void mcp_notifications_request(struct mcp_client *client, uint64_t about, const 
                                     "calls tools; it has no roots and no sampling\"}"));
 }
 
-/* ---- notifications ---------------------------------------------------------------- */
-
 static bool read_params(struct mcp_client *client, const struct mcp_message *message, struct json *params)
 {
     struct json_error error;

@@ -77,8 +77,6 @@ struct pending_request *pending_find(const struct pending_requests *all, uint64_
     return pending->id == id && pending->sent ? pending : NULL;
 }
 
-/* ---- abandoned calls ---------------------------------------------------------------- */
-
 /* If there is no room, the oldest entry is reused for an unknown caller, which differs from every other. */
 void abandoned_calls_add(struct abandoned_calls *all, uint64_t id, uint64_t caller, int64_t now_us)
 {

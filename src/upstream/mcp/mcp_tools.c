@@ -48,8 +48,6 @@ void mcp_tools_fetch(struct mcp_client *client)
     request_page(client, STR_NONE);
 }
 
-/* ---- changes ---------------------------------------------------------------------- */
-
 static void on_relist(void *owner)
 {
     struct mcp_client *client = owner;
@@ -101,8 +99,6 @@ static void subscribe(struct mcp_client *client)
     mcp_request_meta(client, 0, true);
     mcp_request_send(client, pending->id, method, STR_NONE);
 }
-
-/* ---- pages ------------------------------------------------------------------------ */
 
 static void finish_list(struct mcp_client *client)
 {
