@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/hash.h"
-#include "cli/bridge.h"
+#include "cli/stdio_bridge.h"
 #include "cli/daemon_client.h"
 #include "cli/options.h"
 #include "cli/term.h"
@@ -55,7 +55,7 @@ static void take_lines(struct bridge *bridge)
     const char *newline;
     while (rest.len > seen && (newline = memchr(rest.at + seen, '\n', rest.len - seen))) {
         size_t length = (size_t)(newline - rest.at);
-        bridge_line(&bridge->out, (struct str){rest.at, length}, bridge->session);
+        stdio_bridge_line(&bridge->out, (struct str){rest.at, length}, bridge->session);
         buf_byte(&bridge->out, '\n');
         rest = str_from(rest, length + 1);
         seen = 0;

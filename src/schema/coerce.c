@@ -6,7 +6,7 @@
  */
 #include "schema/coerce.h"
 
-#include "schema/node.h"
+#include "schema/schema_node.h"
 
 #include "base/arena.h"
 #include "json/build.h"

@@ -10,7 +10,7 @@
 #ifndef TOOLGATE_SCHEMA_COMPILE_H
 #define TOOLGATE_SCHEMA_COMPILE_H
 
-#include "schema/node.h"
+#include "schema/schema_node.h"
 
 #include "base/arena.h"
 #include "base/map.h"

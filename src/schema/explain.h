@@ -6,7 +6,7 @@
 #ifndef TOOLGATE_SCHEMA_EXPLAIN_H
 #define TOOLGATE_SCHEMA_EXPLAIN_H
 
-#include "schema/node.h"
+#include "schema/schema_node.h"
 
 #include "base/arena.h"
 

@@ -1,5 +1,5 @@
 /* A walk over in-place ops. Their graph has no cycles but through dynamic references, which are left out. */
-#include "schema/node.h"
+#include "schema/schema_node.h"
 
 struct collector {
     struct in_place_nodes *all;

@@ -1,5 +1,5 @@
 /* Long division on the digits of the literals; nothing is rounded. */
-#include "schema/node.h"
+#include "schema/schema_node.h"
 
 #include "json/decimal.h"
 

@@ -2,7 +2,7 @@
  * uniqueItems: equal items have equal hashes, so only those are compared. A
  * short list uses the stack; a long one allocates a table for the check.
  */
-#include "schema/node.h"
+#include "schema/schema_node.h"
 
 #include "base/hash.h"
 

@@ -4,7 +4,7 @@
  * same functions, so the two cannot disagree.
  */
 #include "schema/evaluated_set.h"
-#include "schema/node.h"
+#include "schema/schema_node.h"
 
 #include "base/hash.h"
 

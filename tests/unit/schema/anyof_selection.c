@@ -1,7 +1,7 @@
 /* anyOf and oneOf with a branch map give the same answers and messages as trying every branch. */
 #include "schema/schema_support.h"
 
-#include "schema/node.h"
+#include "schema/schema_node.h"
 
 static uint32_t seed = 54321;
 

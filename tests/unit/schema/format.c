@@ -3,7 +3,7 @@
 
 #include "json/build.h"
 #include "schema/format.h"
-#include "schema/node.h"
+#include "schema/schema_node.h"
 #include "base/suggest.h"
 
 static void formats_accept_valid_strings_only(void **state)

@@ -1,5 +1,5 @@
 /* Inserts the session after the opening brace of _meta, else of params, else of the request. */
-#include "cli/bridge.h"
+#include "cli/stdio_bridge.h"
 
 #include "base/arena.h"
 #include "json/parse.h"
@@ -34,7 +34,7 @@ static void add_session(struct buf *out, struct arena *arena, struct str line, c
         buf_str(out, line); /* it has one, or params or _meta has a wrong type */
 }
 
-void bridge_line(struct buf *out, struct str line, struct str session)
+void stdio_bridge_line(struct buf *out, struct str line, struct str session)
 {
     struct arena *arena = arena_new();
     struct json message;

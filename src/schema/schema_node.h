@@ -3,8 +3,8 @@
  * keywords as a short array of ops, cheap ones first. Nodes never change once
  * compiled. Internal to this room.
  */
-#ifndef TOOLGATE_SCHEMA_NODE_H
-#define TOOLGATE_SCHEMA_NODE_H
+#ifndef TOOLGATE_SCHEMA_SCHEMA_NODE_H
+#define TOOLGATE_SCHEMA_SCHEMA_NODE_H
 
 #include "schema/format.h"
 #include "schema/pattern.h"
