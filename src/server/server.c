@@ -157,7 +157,7 @@ enum err server_run(const struct config_sources *sources, struct why *why)
         bool busy = false;
         server.serving = true;
         const struct generation *g = server.gate.generation;
-        if (!server.draining) {
+        if (g && !server.draining) {
             log_event(LOG_INFO, "daemon_ready", LOG_TEXT("socket", listener_path(server.listener)),
                       LOG_NUM("generation", g->number), LOG_STR("hash", g->hash),
                       LOG_NUM("tools", g->tool_count), LOG_NUM("policies", policy_set_count(g->policies)));

@@ -6,7 +6,8 @@ local unix = require "socket.unix"
 
 local M = { running = {} }
 -- The errors of a connection to a killed Redis; for golden.check.
-M.LOST = { ["Server closed the connection"] = "<why>", ["Connection reset by peer"] = "<why>", ["Broken pipe"] = "<why>" }
+M.LOST = { ["Server closed the connection"] = "<why>", ["Connection reset by peer"] = "<why>", ["Broken pipe"] = "<why>",
+           ["Connection refused; nothing listens there: start it, or name its address in ledger%.redis"] = "<why>" }
 
 local server = {}
 server.__index = server

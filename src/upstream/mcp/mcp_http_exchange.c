@@ -256,8 +256,10 @@ static void take_body(struct exchange *x)
                      "an MCP server",
              STR_ARG(origin(x)), x->type[0] ? x->type : "something");
     } else if (deliver(x, body)) {
+        /* NOLINTBEGIN(clang-analyzer-unix.Malloc): deliver returned true, so x lives */
         fail(x, UPSTREAM_BROKEN, "invalid_json", -1, STR_FMT " answered with no JSON-RPC response",
              STR_ARG(origin(x)));
+        /* NOLINTEND(clang-analyzer-unix.Malloc) */
     }
 }
 
@@ -371,7 +373,7 @@ static void take_status(struct exchange *x)
     } else if (status >= 400 && status != 401 && status != 403 && !http_response_is_transient(status) &&
                is_response_to(x, body)) {
         if (deliver(x, body)) /* a JSON-RPC error with an HTTP status */
-            exchange_free(x);
+            exchange_free(x); /* NOLINT(clang-analyzer-unix.Malloc): deliver returned true, so x lives */
     } else if (status == 401 && !x->renewed && mcp_http_reload_headers(x->transport)) {
         x->renewed = true;
         exchange_post(x);

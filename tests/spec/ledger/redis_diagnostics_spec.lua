@@ -9,8 +9,8 @@ local socket = require "socket"
 
 -- The parts of log lines and of the status that vary from run to run.
 local VARIABLE = { ["%d+ us"] = "<n> us", [": %a+ %d[%d.]+ at"] = ": redis <version> at",
-                   ["Server closed the connection"] = "<why>", ["Connection reset by peer"] = "<why>",
                    ["20%d%d%-%d%d%-%d%d %d%d:%d%d:%d%d"] = "<time>" }
+for reason, placeholder in pairs(redis.LOST) do VARIABLE[reason] = placeholder end
 local session = client_of.session
 
 local POLICIES = { ["echo.lua"] = fixtures.echo }
