@@ -19,7 +19,7 @@ local LIBRARIES = {
 local floor = {}
 for height, room in ipairs(ROOMS) do floor[room] = height end
 
-local ROOM_MAX_FILES = 43 -- .c files of one room, its subfolders included
+local ROOM_MAX_FILES = 36 -- .c files of one room, its subfolders included
 
 local function files(folder, pattern)
   local found = {}
