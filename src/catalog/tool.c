@@ -134,6 +134,12 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
                                          [EFFECTS_WRITE] = SAME_CALL_WRITE,
                                          [EFFECTS_DESTRUCTIVE] = SAME_CALL_DESTRUCTIVE,
                                          [EFFECTS_TOGGLE] = LEDGER_UNLIMITED};
+    /* A toggle's effects depend on when it is called: the ledger treats them as unknown. */
+    static const enum ledger_effects effects[] = {[EFFECTS_UNDECLARED] = LEDGER_EFFECTS_UNKNOWN,
+                                                  [EFFECTS_READ] = LEDGER_EFFECTS_READ,
+                                                  [EFFECTS_WRITE] = LEDGER_EFFECTS_WRITE,
+                                                  [EFFECTS_DESTRUCTIVE] = LEDGER_EFFECTS_DESTRUCTIVE,
+                                                  [EFFECTS_TOGGLE] = LEDGER_EFFECTS_UNKNOWN};
     const struct policy *p = policy ? policy : &unset;
     const struct ledger_limits *base = &ledger_default_limits;
     struct ledger_limits *l = &tool->limits;
@@ -149,9 +155,8 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
         .poll_max = first_set(p->poll_max, config->poll_max, base->poll_max),
         .poll_every_ms = p->poll_every_ms,
         .polls = p->polls,
-        .reads = tool->effects == EFFECTS_READ,
-        .writes = tool->effects == EFFECTS_WRITE,
-        .destructive = tool->effects == EFFECTS_DESTRUCTIVE,
+        .same_failure = LEDGER_UNLIMITED,
+        .effects = effects[tool->effects],
         .tool = allowance(policy ? &policy->limits : &policy_limits_unset, &config->tool_limits),
         .session = allowance(&policy_limits_unset, &config->session_limits),
         .cost = p->cost != POLICY_COST_UNSET ? p->cost : 0,

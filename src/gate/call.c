@@ -63,7 +63,9 @@ static enum step known(struct call *c)
         return find_tool(c);
     call_set_place(c);
     c->peek = ARENA_NEW(c->arena, struct ledger_peek);
-    if (ledger_peek(c->gate->ledger, c->place.session, c->arena, c->peek, call_resume, c) == LEDGER_PENDING)
+    struct ledger_look *look = ARENA_NEW(c->arena, struct ledger_look);
+    *look = (struct ledger_look){.place = c->place};
+    if (ledger_peek(c->gate->ledger, look, c->arena, c->peek, call_resume, c) == LEDGER_PENDING)
         return STEP_WAIT;
     return find_tool(c);
 }

@@ -369,7 +369,7 @@ static void note_budget(const struct feedback_writer *w)
         struct feedback_budget budget = feedback_budget_of(w->arena, v->would, v, w->f->tool);
         put(w, "Note: %s. %s\n", budget.what, budget.next);
     }
-    if (limits->writes && limits->same_call > 1 && v->same_calls == limits->same_call && !v->would.len)
+    if (limits->effects == LEDGER_EFFECTS_WRITE && limits->same_call > 1 && v->same_calls == limits->same_call && !v->would.len)
         put(w, "Note: this call changes something. With these arguments it will not run again this "
                "turn unless its result is new.\n");
 }

@@ -23,6 +23,7 @@ const struct ledger_limits ledger_default_limits = {
     .halt = 5,
     .across_turns = 5,
     .poll_max = 20,
+    .same_failure = LEDGER_UNLIMITED,
 };
 
 struct ledger {
@@ -352,10 +353,11 @@ static void take_turned(const struct ask *ask, const struct engine_reply *reply)
 static const struct ask_kind turn_kind = {
     .script = SCRIPT_TURN, .standing = STANDS_ALONE, .take = take_turned};
 
-enum ledger_state ledger_turn(struct ledger *ledger, struct str session, uint32_t turn, struct str goal,
-                              struct arena *arena, struct ledger_turned *turned, ledger_done *done,
-                              void *owner)
+enum ledger_state ledger_turn(struct ledger *ledger, const struct ledger_turn *request, struct arena *arena,
+                              struct ledger_turned *turned, ledger_done *done, void *owner)
 {
+    struct str session = request->session, goal = request->goal;
+    uint32_t turn = request->turn;
     struct ask ask = {&turn_kind, NULL, turned, arena, done, owner};
     struct script_run *run = begin(arena, SCRIPT_TURN, session);
     *turned = (struct ledger_turned){.error = OK};
@@ -429,9 +431,10 @@ static void take_peek(const struct ask *ask, const struct engine_reply *reply)
 
 static const struct ask_kind peek_kind = {.script = SCRIPT_PEEK, .standing = STANDS_HERE, .take = take_peek};
 
-enum ledger_state ledger_peek(struct ledger *ledger, struct str session, struct arena *arena,
+enum ledger_state ledger_peek(struct ledger *ledger, const struct ledger_look *request, struct arena *arena,
                               struct ledger_peek *peek, ledger_done *done, void *owner)
 {
+    struct str session = request->place.session;
     struct ask ask = {&peek_kind, NULL, peek, arena, done, owner};
     *peek = (struct ledger_peek){.error = OK};
     return engine_run(ledger->engine, begin(arena, SCRIPT_PEEK, session), &ask);

@@ -1,7 +1,7 @@
 /*
- * What every worker of a fleet remembers together: repair chains, same-call
- * budgets, loops, seen ids, facts. The rules are Lua scripts (lua/ledger/),
- * run here by the local engine or in Redis; this header is their domain form.
+ * What all workers of a fleet remember together: repair chains, same-call
+ * budgets, loops, limits, seen ids, facts. The rules are in rules.c, the
+ * sessions in a store: in memory, or in a Redis that many daemons share.
  *
  * Each request either answers at once (LEDGER_DONE, the answer filled in) or
  * later (LEDGER_PENDING): then `done` fires exactly once, never before the
@@ -51,6 +51,8 @@ struct ledger_options {
     size_t memory_bytes;     /* of the local engine; 0: the default above */
     enum ledger_outage on_outage;
     bool settles_unheard; /* settles are sent and not waited for, where nothing but notes depends on them */
+    const char
+        *key_file; /* keeps the key of call ids if there is no Redis; NULL: a key for this process only */
 };
 
 #define LEDGER_TIMEOUT_MS 50u /* of Redis: an admit that takes longer is an outage for that call */
@@ -114,6 +116,22 @@ struct ledger_allowance {
     uint64_t cost_per_turn, cost_per_session;
 };
 
+/* What a call of the tool may change. */
+enum ledger_effects {
+    LEDGER_EFFECTS_UNKNOWN,
+    LEDGER_EFFECTS_READ,
+    LEDGER_EFFECTS_WRITE,
+    LEDGER_EFFECTS_DESTRUCTIVE
+};
+
+/* At most `count` calls in any `window_s` seconds, in a bucket shared by the fleet. */
+enum ledger_rate_by { LEDGER_RATE_BY_SESSION, LEDGER_RATE_BY_USER, LEDGER_RATE_BY_TOOL };
+struct ledger_rate {
+    uint32_t count, window_s;
+    enum ledger_rate_by by;
+};
+#define LEDGER_RATES_MAX 4u /* of one tool */
+
 struct ledger_limits {
     uint32_t repair;        /* 2: answers of "repair" before the chain is exhausted */
     uint32_t same_call;     /* 3; read 5, write 2, destructive 1 */
@@ -123,23 +141,32 @@ struct ledger_limits {
     uint32_t across_turns;  /* 5 */
     uint32_t poll_max;      /* 20 changed results in a row */
     bool polls;             /* declared with loop.poll: identical results do not count either */
-    uint32_t poll_every_ms; /* the same call is not let run sooner than this after the last; 0: at any pace */
-    bool reads, writes, destructive; /* effects; none where undeclared */
-    bool costs;                      /* limits by cost speak about it */
-    uint64_t cost;                   /* of one call, taken when it is let run; settle may say otherwise */
+    uint32_t poll_every_ms; /* least time between two of the same call; 0: none */
+    bool compare_arguments; /* loop.compare = "arguments": a changed result excuses nothing */
+    uint32_t same_failure;  /* failures with one text in a row before the next is refused; LEDGER_UNLIMITED:
+                               only noted */
+    enum ledger_effects effects;
+    bool costs;                      /* limits by cost apply to it */
+    uint64_t cost;                   /* of one call, taken when it is let run; settle may correct it */
     struct ledger_allowance tool;    /* of this tool's calls; seconds count from its first of the turn */
-    struct ledger_allowance session; /* of all calls together; seconds count from where the turn began */
+    struct ledger_allowance session; /* of all calls together; seconds count from the start of the turn */
+    struct ledger_rate rates[LEDGER_RATES_MAX];
+    uint32_t rate_count;
 };
+
+#define LEDGER_SAME_FAILURE_NOTED   3u /* from this failure in a row on, the reply says how many there were */
+#define LEDGER_SAME_FAILURE_REFUSED 6u /* loop.same_failure = "refuse": this one is not run any more */
 
 extern const struct ledger_limits ledger_default_limits;
 
 /* Which session, and when in it. */
 struct ledger_place {
     struct str session;         /* namespaced by the caller, e.g. "uid:1000/chat-7" */
+    struct hash128 session_id;  /* of a call id, if `session` is empty: ledger_call_id_read */
     bool anonymous;             /* no session key: budgets and loops advise, see PROTOCOL.md */
     uint32_t anonymous_repeats; /* 8 */
     uint32_t turn;        /* 0: not told; then the session's current one, budgets over the last 32 calls */
-    uint32_t turn_idle_s; /* where no turn is told: a silence as long begins one; 0: none does */
+    uint32_t turn_idle_s; /* in a session without turns, a silence as long begins one; 0: none does */
     struct str step;      /* label of the model message; empty: by time of feedback */
 };
 
@@ -151,12 +178,27 @@ enum ledger_so_far {
     LEDGER_SO_FAR_REFUSED     /* unknown tool, forbidden, policy_error, unavailable */
 };
 
+/* One problem of invalid arguments: an attempt whose problems only shrink is progress. */
+struct ledger_problem {
+    struct str path; /* "items[0].price"; empty: the arguments as a whole */
+    struct str code; /* "missing", "type", … */
+};
+
+#define LEDGER_OPEN_ARGUMENTS_MAX_BYTES 2048u /* of a reservation; longer ones are not kept for its report   \
+                                               */
+
 struct ledger_admit {
     struct ledger_place place;
-    uint64_t admission; /* the callId; both scripts are idempotent by it */
+    uint64_t admission; /* of the callId; never 0. admit and settle are idempotent by it */
     struct str tool;
-    struct str ext;           /* dev.toolgate/ext: goes into the line that tells of a chain given up */
-    struct hash128 arguments; /* json_fingerprint */
+    struct str
+        call; /* dev.toolgate/call: retries that repeat it are one repair chain; empty: the tool's chain */
+    const struct ledger_problem *problems; /* for LEDGER_SO_FAR_INVALID */
+    size_t problem_count;
+    struct str open_arguments; /* of a check, as JSON: kept until its report; empty: none */
+    struct str peer;           /* whose rates it counts for, e.g. "uid:1000" */
+    struct str ext;            /* dev.toolgate/ext: goes into the line that tells of a chain given up */
+    struct hash128 arguments;  /* json_fingerprint */
     enum ledger_so_far so_far;
     struct str refused_as; /* the class, for LEDGER_SO_FAR_REFUSED: goes into the history */
     const struct ledger_limits *limits;
@@ -182,20 +224,24 @@ struct ledger_answer {
     struct str
         code; /* of a refusal: "retry_budget_exceeded", "same_call", "loop", "cycle", "transient_budget",
                  "duplicate_in_step", "already_broken", "poll_budget", "too_soon", "calls_per_turn",
-                 "calls_per_session", "cost_per_turn", "cost_per_session", "seconds_per_turn"; empty where
-                 the ledger has nothing against it that the gate did not know */
-    bool of_session; /* it is the whole session's limit, not the tool's own */
-    uint64_t used;   /* calls, seconds or cost so far, where a limit is the code; of "too_soon": ms to wait */
-    uint32_t turn;   /* the turn it was counted in */
+                 "calls_per_session", "cost_per_turn", "cost_per_session", "seconds_per_turn", "same_failure",
+                 "rate_limit"; empty where the ledger has nothing against it that the gate did not know */
+    bool of_session;        /* it is the whole session's limit, not the tool's own */
+    uint64_t used;          /* calls, seconds or cost so far, where a limit is the code; of "too_soon" and
+                               "rate_limit": ms          to wait; of "same_failure": failures in a row */
+    uint32_t turn;          /* the turn it was counted in */
     uint32_t attempt;       /* 1 for the first of a repair chain */
     uint32_t attempts_left; /* repairs left after this one */
     uint32_t repeats;       /* identical calls in a row before this one */
     uint32_t no_progress;   /* calls in a row without progress */
     uint32_t spent;         /* of the same-call budget, this call included */
     bool uncounted;         /* nobody counted it: Redis is away, and on_outage is "open" */
-    struct str would; /* of an anonymous call that is let run: the code that a session would have been told */
-    uint64_t unseen;  /* bit i: ids[i] was never seen */
-    bool ids_complete;        /* the record of seen ids is whole: nothing was evicted */
+    struct str would;  /* of a call that is only advised (anonymous, or a read in a guessed turn): the code
+                          that would  have refused it */
+    uint64_t version;  /* of the session that it was judged by: differs from a peek's if another daemon came
+                          between */
+    uint64_t unseen;   /* bit i: ids[i] was never seen */
+    bool ids_complete; /* the record of seen ids is whole: nothing was evicted */
     uint32_t transient_count; /* transient failures of this call so far */
     struct str goal;          /* of the turn, as told by toolgate/turn */
     struct json history; /* array, oldest first: {tool, class, code, turn, step, at_ms, retries}; JSON_NULL if
@@ -234,6 +280,9 @@ struct ledger_settle {
     uint64_t admission;
     struct str tool;
     struct str ext;
+    struct str call;                       /* as in the admit */
+    const struct ledger_problem *problems; /* for LEDGER_CLASS_INVALID */
+    size_t problem_count;
     struct hash128 arguments;
     enum ledger_class class;
     struct str label;      /* the wire name for the history: "ok", "tool_error", "ask", "cancelled", … */
@@ -255,6 +304,8 @@ struct ledger_settled {
     bool unchanged;   /* the result is the one this call had last time */
     uint32_t repeats; /* identical calls with identical results in a row, this one included */
     uint32_t no_progress;
+    uint32_t same_failure; /* failures of the tool with this text in a row, this one included; 0: it did not
+                              fail */
     uint32_t attempt, attempts_left; /* for LEDGER_CLASS_INVALID */
     enum ledger_says says; /* for LEDGER_CLASS_INVALID: LEDGER_REPAIR, or LEDGER_REFUSE when exhausted */
     uint32_t transient_count;
@@ -271,16 +322,20 @@ enum ledger_state ledger_settle(struct ledger *ledger, const struct ledger_settl
  * call. */
 void ledger_log_chain(struct str tool, struct str ext, struct str outcome, uint32_t retries);
 
-/* A user turn begins: open repair chains end as llm_gave_up (logged here), runs start anew. `turn` 0: the
- * next one. */
+/* A user turn begins: open repair chains end as llm_gave_up (logged here), runs start anew. */
+struct ledger_turn {
+    struct str session;
+    uint32_t turn;   /* 0: the next one */
+    struct str goal; /* empty: none */
+    bool end;        /* the conversation is over: no turn begins, open chains end */
+};
 struct ledger_turned {
     enum err error;
     struct why why;
     uint32_t turn, gave_up;
 };
-enum ledger_state ledger_turn(struct ledger *ledger, struct str session, uint32_t turn, struct str goal,
-                              struct arena *arena, struct ledger_turned *turned, ledger_done *done,
-                              void *owner);
+enum ledger_state ledger_turn(struct ledger *ledger, const struct ledger_turn *request, struct arena *arena,
+                              struct ledger_turned *turned, ledger_done *done, void *owner);
 
 /* Ids that became known otherwise: from the goal's words, from an example's `seen`. Fire and forget. */
 void ledger_see(struct ledger *ledger, struct str session, const struct hash128 *ids, size_t count);
@@ -296,16 +351,43 @@ struct ledger_view {
 enum ledger_state ledger_view(struct ledger *ledger, struct str session, struct arena *arena,
                               struct ledger_view *view, ledger_done *done, void *owner);
 
-/* What a list of tools depends on. Of a session nobody knows: turn 0, no goal. */
+/* What prepare hooks and a report see of a session before the call is admitted. Of an unknown session: turn
+ * 0, no goal. */
+struct ledger_look {
+    struct ledger_place place; /* of which session */
+    bool newest;               /* never from the cache alone, which another daemon may have outdated */
+    bool wants_history, wants_facts;
+    uint64_t admission; /* 0: none; else `open` is filled in */
+};
+struct ledger_open_call {
+    bool is_known;        /* it was admitted, and the window still has it */
+    bool is_open;         /* and it is not settled */
+    struct str tool;      /* empty: no longer known */
+    struct str arguments; /* as JSON; empty: not kept */
+};
 struct ledger_peek {
     enum err error;
     struct why why;
-    uint32_t turn, no_progress;
+    uint32_t turn, step, no_progress;
     bool stuck; /* calls brought nothing new LEDGER_STUCK times in a row, in this turn */
     struct str goal;
+    struct json history, facts; /* JSON_NULL if not asked */
+    struct ledger_open_call open;
+    uint64_t version; /* of the session; see ledger_answer.version */
 };
-enum ledger_state ledger_peek(struct ledger *ledger, struct str session, struct arena *arena,
+enum ledger_state ledger_peek(struct ledger *ledger, const struct ledger_look *request, struct arena *arena,
                               struct ledger_peek *peek, ledger_done *done, void *owner);
+
+/* ---- call ids ---- */
+
+/* A callId names its session: base64url of the session's hash (16 bytes), the admission (8), and a MAC of
+ * both and the user (8). Its key is shared in Redis, else kept in options.key_file. */
+#define LEDGER_CALL_ID_CHARS 43u
+void ledger_call_id(const struct ledger *ledger, struct str session, uint64_t admission, uint32_t uid,
+                    char out[LEDGER_CALL_ID_CHARS + 1]);
+/* False: no daemon of this fleet gave this id to this user. */
+bool ledger_call_id_read(const struct ledger *ledger, struct str id, uint32_t uid, struct hash128 *session,
+                         uint64_t *admission);
 
 /* A person ends a run: of one tool, or (tool empty) the whole session is forgotten. */
 enum ledger_state ledger_reset(struct ledger *ledger, struct str session, struct str tool,

@@ -94,8 +94,8 @@ static void add_names(struct script_run *run, struct str tool, struct str ext)
 
 static void put_limits(struct buf *buf, const struct ledger_limits *l, uint32_t anonymous_repeats)
 {
-    put_u8(buf, l->writes);
-    put_u8(buf, l->destructive);
+    put_u8(buf, l->effects == LEDGER_EFFECTS_WRITE);
+    put_u8(buf, l->effects == LEDGER_EFFECTS_DESTRUCTIVE);
     put_u8(buf, l->polls);
     put_count(buf, l->same_call);
     put_count(buf, l->transient);
@@ -177,7 +177,7 @@ void pack_admit(struct script_run *run, const struct ledger_admit *request,
     put_key(&buf, request->tool, request->arguments);
     put_u8(&buf, request->so_far);
     put_u8(&buf, place->anonymous);
-    put_u8(&buf, limits->reads);
+    put_u8(&buf, limits->effects == LEDGER_EFFECTS_READ);
     put_count(&buf, limits->repair);
     put_u8(&buf, place->step.len > 0);
     put_u8(&buf, request->wants_facts);
@@ -230,9 +230,9 @@ void pack_settle(struct script_run *run, const struct ledger_settle *request,
     put_admission(&buf, request->admission);
     put_key(&buf, request->tool, request->arguments);
     put_result(&buf, request->result);
-    put_u8(&buf, classes[request->class] + (limits->reads ? 32 : 0));
-    put_u8(&buf, limits->reads);
-    put_u8(&buf, limits->destructive);
+    put_u8(&buf, classes[request->class] + (limits->effects == LEDGER_EFFECTS_READ ? 32 : 0));
+    put_u8(&buf, limits->effects == LEDGER_EFFECTS_READ);
+    put_u8(&buf, limits->effects == LEDGER_EFFECTS_DESTRUCTIVE);
     put_count(&buf, limits->repair);
     put_u8(&buf, word_label_number(request->label));
     put_u48(&buf, cost);

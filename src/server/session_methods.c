@@ -66,8 +66,10 @@ enum request_status session_methods_turn(struct request *r)
         return REQUEST_DONE;
     struct ledger_work *work = begin(r, session, &r->client->peer);
     work->answer = answer_turn;
-    return ledger_turn(r->client->server->gate.ledger, work->session, turn, goal, r->arena, &work->turned,
-                       on_answer, r) == LEDGER_DONE
+    struct ledger_turn *request = ARENA_NEW(r->arena, struct ledger_turn);
+    *request = (struct ledger_turn){.session = work->session, .turn = turn, .goal = goal};
+    return ledger_turn(r->client->server->gate.ledger, request, r->arena, &work->turned, on_answer, r) ==
+                   LEDGER_DONE
                ? work->answer(r)
                : REQUEST_PENDING;
 }

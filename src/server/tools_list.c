@@ -45,6 +45,8 @@ enum request_status tools_list_begin(struct request *r, const struct catalog_req
     r->cancel = cancel;
     struct str key = call_session_key(r->arena, server_config(client->server), &client->peer, wanted->session,
                                       str_of(client->name));
-    bool pending = ledger_peek(gate->ledger, key, r->arena, &list->peek, on_peek, r) == LEDGER_PENDING;
+    struct ledger_look *look = ARENA_NEW(r->arena, struct ledger_look);
+    *look = (struct ledger_look){.place.session = key, .newest = true};
+    bool pending = ledger_peek(gate->ledger, look, r->arena, &list->peek, on_peek, r) == LEDGER_PENDING;
     return pending ? REQUEST_PENDING : write_list(r);
 }

@@ -72,8 +72,7 @@ static struct ledger_admit admit_of(struct talk *t)
 {
     size_t tool = t->calls % TOOLS;
     t->limits = ledger_default_limits;
-    t->limits.reads = tools[tool].reads;
-    t->limits.writes = !tools[tool].reads;
+    t->limits.effects = tools[tool].reads ? LEDGER_EFFECTS_READ : LEDGER_EFFECTS_WRITE;
     return (struct ledger_admit){.place = place_of(t),
                                  .admission = ((uint64_t)t->number << 32 | t->calls) + 1,
                                  .tool = str_of(tools[tool].name),

@@ -3,11 +3,9 @@
 
 #include "ledger/ledger_case.h"
 
-static void effects(struct ledger_case *t, bool reads, bool writes, bool destructive, uint32_t same_call)
+static void effects(struct ledger_case *t, enum ledger_effects effects, uint32_t same_call)
 {
-    t->limits.reads = reads;
-    t->limits.writes = writes;
-    t->limits.destructive = destructive;
+    t->limits.effects = effects;
     t->limits.same_call = same_call;
 }
 
@@ -15,7 +13,7 @@ static void effects(struct ledger_case *t, bool reads, bool writes, bool destruc
 static void look_elsewhere(struct ledger_case *t, const char *args)
 {
     struct ledger_limits limits = t->limits;
-    effects(t, true, false, false, 5);
+    effects(t, LEDGER_EFFECTS_READ, 5);
     case_runs(t, "get_clock", args, args);
     t->limits = limits;
 }
@@ -39,7 +37,7 @@ static void an_undeclared_tool_has_three(void **state)
 static void a_destructive_tool_has_one(void **state)
 {
     struct ledger_case *t = *state;
-    effects(t, false, false, true, 1);
+    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
     case_runs(t, "delete", "{1}", "gone");
     assert_string_equal(case_asks(t, "delete", "{1}"), "refuse same_call");
     case_runs(t, "delete", "{2}", "gone");
@@ -50,7 +48,7 @@ static void a_destructive_tool_has_one(void **state)
 static void loop_has_precedence_over_a_budget(void **state)
 {
     struct ledger_case *t = *state;
-    effects(t, false, true, false, 2);
+    effects(t, LEDGER_EFFECTS_WRITE, 2);
     case_runs(t, "write", "{1}", "ok");
     case_runs(t, "write", "{1}", "ok");
     assert_string_equal(case_asks(t, "write", "{1}"), "refuse loop");
@@ -59,7 +57,7 @@ static void loop_has_precedence_over_a_budget(void **state)
 static void a_toggle_has_no_budget(void **state)
 {
     struct ledger_case *t = *state;
-    effects(t, false, false, false, LEDGER_UNLIMITED);
+    effects(t, LEDGER_EFFECTS_UNKNOWN, LEDGER_UNLIMITED);
     for (int i = 0; i < 8; i++)
         case_runs(t, "toggle", "{}", i % 2 ? "on" : "off");
 }
@@ -67,7 +65,7 @@ static void a_toggle_has_no_budget(void **state)
 static void calls_of_one_step_count_once(void **state)
 {
     struct ledger_case *t = *state;
-    effects(t, true, false, false, 5);
+    effects(t, LEDGER_EFFECTS_READ, 5);
     t->place.step = STR_LIT("m1");
     for (int i = 0; i < 4; i++)
         case_runs(t, "get", "{1}", "r");
@@ -84,7 +82,7 @@ static void calls_of_one_step_count_once(void **state)
 static void without_labels_a_step_ends_with_its_first_feedback(void **state)
 {
     struct ledger_case *t = *state;
-    effects(t, true, false, false, 5);
+    effects(t, LEDGER_EFFECTS_READ, 5);
     uint64_t sent[3];
     for (int step = 0; step < 2; step++) {
         for (int i = 0; i < 3; i++) {
@@ -100,7 +98,7 @@ static void without_labels_a_step_ends_with_its_first_feedback(void **state)
 static void one_of_identical_writes_in_a_step_runs(void **state)
 {
     struct ledger_case *t = *state;
-    effects(t, false, true, false, 2);
+    effects(t, LEDGER_EFFECTS_WRITE, 2);
     t->place.step = STR_LIT("m1");
     assert_string_equal(case_asks(t, "write", "{1}"), "run");
     assert_string_equal(case_asks(t, "write", "{1}"), "refuse duplicate_in_step");
@@ -170,7 +168,7 @@ static void a_schema_mismatch_is_not_repeated_in_its_turn(void **state)
 static void a_released_call_does_not_count(void **state)
 {
     struct ledger_case *t = *state;
-    effects(t, false, false, true, 1);
+    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
     for (int i = 0; i < 4; i++) {
         assert_string_equal(case_asks(t, "delete", "{1}"), "run");
         case_settle_as(t, "delete", "{1}", t->admissions, LEDGER_CLASS_RELEASED, NULL);
@@ -181,7 +179,7 @@ static void a_released_call_does_not_count(void **state)
 static void a_policy_refusal_frees_its_budget_and_counts_in_loops(void **state)
 {
     struct ledger_case *t = *state;
-    effects(t, false, false, true, 1);
+    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
     for (int i = 0; i < 2; i++) {
         assert_string_equal(case_asks(t, "delete", "{1}"), "run");
         case_settle_as(t, "delete", "{1}", t->admissions, LEDGER_CLASS_REFUSED, NULL);
@@ -193,7 +191,7 @@ static void a_policy_refusal_frees_its_budget_and_counts_in_loops(void **state)
 static void a_reservation_that_is_never_settled_frees_its_budget(void **state)
 {
     struct ledger_case *t = *state;
-    effects(t, false, true, false, 1);
+    effects(t, LEDGER_EFFECTS_WRITE, 1);
     assert_string_equal(case_asks(t, "write", "{1}"), "run");
     assert_string_equal(case_asks(t, "get_clock", "{}"), "run");
     assert_string_equal(case_asks(t, "write", "{1}"), "refuse duplicate_in_step");
@@ -204,7 +202,7 @@ static void a_reservation_that_is_never_settled_frees_its_budget(void **state)
 static void an_unsettled_destructive_call_keeps_its_budget(void **state)
 {
     struct ledger_case *t = *state;
-    effects(t, false, false, true, 1);
+    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
     t->place.step = STR_LIT("m1");
     assert_string_equal(case_asks(t, "delete", "{1}"), "run");
     case_now += LEDGER_RESERVATION_MS + 1;
@@ -215,7 +213,7 @@ static void an_unsettled_destructive_call_keeps_its_budget(void **state)
 static void a_late_settle_counts(void **state)
 {
     struct ledger_case *t = *state;
-    effects(t, false, true, false, 1);
+    effects(t, LEDGER_EFFECTS_WRITE, 1);
     assert_string_equal(case_asks(t, "write", "{1}"), "run");
     uint64_t late = t->admissions;
     case_now += LEDGER_RESERVATION_MS + 1;

@@ -114,11 +114,13 @@ static void an_open_chain_is_given_up_when_its_turn_ends(void **state)
     struct ledger_turned turned;
     case_invalid(t, "create", "{1}");
     case_invalid(t, "update", "{1}");
-    ledger_turn(t->ledger, t->place.session, 0, STR_NONE, t->arena, &turned, NULL, NULL);
+    ledger_turn(t->ledger, &(struct ledger_turn){.session = t->place.session, .turn = 0, .goal = STR_NONE},
+                t->arena, &turned, NULL, NULL);
     assert_int_equal(turned.error, OK);
     assert_int_equal(turned.turn, 2);
     assert_int_equal(turned.gave_up, 2);
-    ledger_turn(t->ledger, t->place.session, 2, STR_NONE, t->arena, &turned, NULL, NULL);
+    ledger_turn(t->ledger, &(struct ledger_turn){.session = t->place.session, .turn = 2, .goal = STR_NONE},
+                t->arena, &turned, NULL, NULL);
     assert_int_equal(turned.gave_up, 0);
     case_turn(t, 2);
     assert_string_equal(case_invalid(t, "create", "{1}"), "repair");
@@ -230,7 +232,10 @@ static void an_idle_time_before_a_numbered_turn_begins_no_further_turn(void **st
     t->place.turn_idle_s = 300;
     case_runs(t, "find", "{1}", "found");
     case_now += 1000 * 1000;
-    ledger_turn(t->ledger, t->place.session, 0, STR_LIT("find the other one"), t->arena, &turned, NULL, NULL);
+    ledger_turn(
+        t->ledger,
+        &(struct ledger_turn){.session = t->place.session, .turn = 0, .goal = STR_LIT("find the other one")},
+        t->arena, &turned, NULL, NULL);
     case_now += 1000;
     assert_string_equal(case_asks(t, "find", "{2}"), "run");
     assert_int_equal(t->answer.turn, turned.turn);

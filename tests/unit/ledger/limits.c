@@ -305,7 +305,7 @@ static void a_poll_in_time_resets_the_count_of_early_polls(void **state)
 static void a_sibling_of_an_early_poll_interrupts_no_row(void **state)
 {
     struct ledger_case *t = *state;
-    t->limits.reads = true;
+    t->limits.effects = LEDGER_EFFECTS_READ;
     t->limits.poll_every_ms = 5000;
     t->place.step = STR_LIT("m1");
     case_runs(t, "get", "{1}", "r");
@@ -337,14 +337,17 @@ static void a_peek_returns_goal_and_progress(void **state)
     struct ledger_case *t = *state;
     struct ledger_peek peek;
     struct ledger_turned turned;
-    ledger_peek(t->ledger, t->place.session, t->arena, &peek, NULL, NULL);
+    ledger_peek(t->ledger, &(struct ledger_look){.place = t->place}, t->arena, &peek, NULL, NULL);
     assert_int_equal(peek.error, OK);
     assert_int_equal(peek.no_progress, 0);
     assert_int_equal(peek.goal.len, 0);
-    ledger_turn(t->ledger, t->place.session, 1, STR_LIT("close my tickets"), t->arena, &turned, NULL, NULL);
+    ledger_turn(
+        t->ledger,
+        &(struct ledger_turn){.session = t->place.session, .turn = 1, .goal = STR_LIT("close my tickets")},
+        t->arena, &turned, NULL, NULL);
     case_invalid(t, "search", "{1}");
     case_invalid(t, "fetch", "{2}");
-    ledger_peek(t->ledger, t->place.session, t->arena, &peek, NULL, NULL);
+    ledger_peek(t->ledger, &(struct ledger_look){.place = t->place}, t->arena, &peek, NULL, NULL);
     assert_int_equal(peek.turn, 1);
     assert_int_equal(peek.no_progress, 2);
     assert_true(str_is(peek.goal, "close my tickets"));

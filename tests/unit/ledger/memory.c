@@ -241,7 +241,10 @@ static void the_goal_belongs_to_its_turn(void **state)
 {
     struct ledger_case *t = *state;
     struct ledger_turned turned;
-    ledger_turn(t->ledger, t->place.session, 4, STR_LIT("book a flight"), t->arena, &turned, NULL, NULL);
+    ledger_turn(
+        t->ledger,
+        &(struct ledger_turn){.session = t->place.session, .turn = 4, .goal = STR_LIT("book a flight")},
+        t->arena, &turned, NULL, NULL);
     case_turn(t, 0);
     case_runs(t, "get", "{1}", "r");
     assert_int_equal(t->answer.turn, 4);

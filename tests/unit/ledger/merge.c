@@ -192,7 +192,7 @@ static void merged_calls_are_not_merged_again_after_they_left_the_window(void **
 {
     struct pair *p = *state;
     char args[16];
-    p->limits.reads = true; /* a read re-arms nothing */
+    p->limits.effects = LEDGER_EFFECTS_READ; /* a read re-arms nothing */
     p->limits.same_call = 1;
     ends(p, p->here, "get", "{1}", "r");
     meet(p);

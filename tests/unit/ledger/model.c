@@ -123,9 +123,10 @@ static void limits_field(lua_State *L, int at, struct ledger_limits *out)
     table = lua_gettop(L);
     *out = (struct ledger_limits){
         .polls = flag_field(L, table, "polls"),
-        .reads = flag_field(L, table, "reads"),
-        .writes = flag_field(L, table, "writes"),
-        .destructive = flag_field(L, table, "destructive"),
+        .effects = flag_field(L, table, "reads")         ? LEDGER_EFFECTS_READ
+                   : flag_field(L, table, "writes")      ? LEDGER_EFFECTS_WRITE
+                   : flag_field(L, table, "destructive") ? LEDGER_EFFECTS_DESTRUCTIVE
+                                                         : LEDGER_EFFECTS_UNKNOWN,
         .costs = flag_field(L, table, "costs"),
         .cost = number_field(L, table, "cost"),
         .tool = allowance_field(L, table, "tool"),
@@ -366,8 +367,10 @@ static int bridge_turn(lua_State *L)
 {
     struct ledger_turned turned;
     begin_answer();
-    if (ledger_turn(bridge.ledger, text_field(L, 1, "session"), (uint32_t)number_field(L, 1, "turn"),
-                    text_field(L, 1, "goal"), bridge.arena, &turned, NULL, NULL) != LEDGER_DONE ||
+    struct ledger_turn request = {.session = text_field(L, 1, "session"),
+                                  .turn = (uint32_t)number_field(L, 1, "turn"),
+                                  .goal = text_field(L, 1, "goal")};
+    if (ledger_turn(bridge.ledger, &request, bridge.arena, &turned, NULL, NULL) != LEDGER_DONE ||
         turned.error != OK)
         return luaL_error(L, "turn: %s", turned.why.text);
     lua_newtable(L);
@@ -390,8 +393,8 @@ static int bridge_peek(lua_State *L)
 {
     struct ledger_peek peek;
     begin_answer();
-    if (ledger_peek(bridge.ledger, text_field(L, 1, "session"), bridge.arena, &peek, NULL, NULL) !=
-            LEDGER_DONE ||
+    struct ledger_look request = {.place.session = text_field(L, 1, "session")};
+    if (ledger_peek(bridge.ledger, &request, bridge.arena, &peek, NULL, NULL) != LEDGER_DONE ||
         peek.error != OK)
         return luaL_error(L, "peek: %s", peek.why.text);
     lua_newtable(L);

@@ -32,7 +32,7 @@ static void comes_to(struct ledger_case *t, const char *tool, const char *args, 
 static bool is_stuck(struct ledger_case *t)
 {
     struct ledger_peek peek;
-    ledger_peek(t->ledger, t->place.session, t->arena, &peek, NULL, NULL);
+    ledger_peek(t->ledger, &(struct ledger_look){.place = t->place}, t->arena, &peek, NULL, NULL);
     assert_int_equal(peek.error, OK);
     return peek.stuck;
 }
@@ -66,7 +66,7 @@ static void a_fabricated_id_admitted_before_the_feedback_is_no_retry(void **stat
 static void the_order_within_a_step_does_not_matter(void **state)
 {
     struct ledger_case *t = *state;
-    t->limits.reads = true;
+    t->limits.effects = LEDGER_EFFECTS_READ;
     for (int i = 1; i <= 2; i++) {
         in_step(t, i == 1 ? "m1" : "m2");
         case_runs(t, "look", "{other}", i == 1 ? "a" : "b");
@@ -92,7 +92,7 @@ static void a_call_between_two_steps_ends_a_row_despite_siblings(void **state)
 static void a_failed_write_is_not_repeated_by_its_duplicate(void **state)
 {
     struct ledger_case *t = *state;
-    t->limits.writes = true;
+    t->limits.effects = LEDGER_EFFECTS_WRITE;
     in_step(t, "m1");
     comes_to(t, "write", "{1}", LEDGER_CLASS_TOOL_ERROR);
     assert_string_equal(case_asks(t, "write", "{1}"), "refuse duplicate_in_step");
@@ -103,7 +103,7 @@ static void a_failed_write_is_not_repeated_by_its_duplicate(void **state)
 static void an_unsettled_destructive_call_is_not_repeated_by_its_duplicate(void **state)
 {
     struct ledger_case *t = *state;
-    t->limits.destructive = true;
+    t->limits.effects = LEDGER_EFFECTS_DESTRUCTIVE;
     t->limits.same_call = 1;
     in_step(t, "m1");
     begins(t, "erase", "{1}");

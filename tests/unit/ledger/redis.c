@@ -279,9 +279,10 @@ static void choose(struct world *w, struct arena *arena)
     w->tool = one_of(w, tools, 5);
     w->args = one_of(w, args, 3);
     w->limits = ledger_default_limits;
-    w->limits.reads = w->tool[0] == 'g';
-    w->limits.writes = w->tool[0] == 's';
-    w->limits.destructive = w->tool[0] == 'd';
+    w->limits.effects = w->tool[0] == 'g'   ? LEDGER_EFFECTS_READ
+                        : w->tool[0] == 's' ? LEDGER_EFFECTS_WRITE
+                        : w->tool[0] == 'd' ? LEDGER_EFFECTS_DESTRUCTIVE
+                                            : LEDGER_EFFECTS_UNKNOWN;
     w->limits.polls = w->tool[0] == 'j' && below(w, 2);
     w->limits.same_call = 1 + below(w, 5);
     choose_limits(w);

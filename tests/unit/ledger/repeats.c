@@ -23,7 +23,7 @@ static void the_third_identical_call_is_refused_and_the_fifth_halts(void **state
 static void another_admitted_call_ends_the_refusals(void **state)
 {
     struct ledger_case *t = *state;
-    t->limits.reads = true;
+    t->limits.effects = LEDGER_EFFECTS_READ;
     t->limits.same_call = 5;
     case_runs(t, "get_order", "{1}", "r");
     case_runs(t, "get_order", "{1}", "r");
@@ -49,7 +49,7 @@ static void a_refused_call_does_not_end_the_refusals(void **state)
 static void other_arguments_are_another_call(void **state)
 {
     struct ledger_case *t = *state;
-    t->limits.reads = true;
+    t->limits.effects = LEDGER_EFFECTS_READ;
     case_runs(t, "get_order", "{1}", "r");
     case_runs(t, "get_order", "{1}", "r");
     case_runs(t, "get_order", "{2}", "r");
@@ -258,7 +258,7 @@ static void an_anonymous_session_is_not_refused_for_a_budget(void **state)
     struct ledger_case *t = *state;
     t->place.anonymous = true;
     t->place.turn = 0;
-    t->limits.destructive = true;
+    t->limits.effects = LEDGER_EFFECTS_DESTRUCTIVE;
     t->limits.same_call = 1;
     case_runs(t, "delete", "{1}", "gone");
     case_runs(t, "delete", "{1}", "gone");

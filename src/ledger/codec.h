@@ -1,0 +1,44 @@
+/*
+ * A session as bytes, format 2: what stores keep and daemons of different builds share. Little-endian.
+ *
+ *   head   the fixed fields, then chains, counters and paced calls, then zeros up to a multiple of
+ * CODEC_PAD_BYTES calls  CODEC_CALL_BYTES each: at most SESSION_CALLS_MAX, in the order of the array, so that
+ * a commit can write one
+ *
+ * One table of fields per struct serves both directions. Bytes that were not written by this codec are an
+ * error of that session, never of the daemon.
+ */
+#ifndef TOOLGATE_LEDGER_CODEC_H
+#define TOOLGATE_LEDGER_CODEC_H
+
+#include "base/buf.h"
+#include "ledger/rules.h"
+
+#define CODEC_FORMAT      2u /* the first byte */
+#define CODEC_VERSION_AT  1u /* eight bytes: session.version; they are compared before a commit */
+#define CODEC_GUARD_BYTES 9u /* format and version: the beginning of every value */
+#define CODEC_PAD_BYTES   32u
+#define CODEC_CALL_BYTES  24u
+#define CODEC_NOTE_BYTES  13u    /* of the journal */
+#define CODEC_MAX_BYTES   16384u /* of any session; a longer value is none of ours */
+
+/* ERR_VERSION... see err.h: a newer format. ERR_PARSE: damaged. `session` is unspecified then. */
+enum codec_result { CODEC_OK, CODEC_DAMAGED, CODEC_NEWER };
+enum codec_result codec_decode(struct str bytes, struct session *session);
+
+/* The whole value, appended. */
+void codec_encode(const struct session *session, struct buf *out);
+
+/* The head alone, padded, appended; returns its length. A commit may write it in place if the stored head is
+ * as long. */
+size_t codec_encode_head(const struct session *session, struct buf *out);
+/* One call: CODEC_CALL_BYTES, appended; it stands at head + index * CODEC_CALL_BYTES. */
+void codec_encode_call(const struct session_call *call, struct buf *out);
+/* The guard of a session at this version: CODEC_GUARD_BYTES. */
+void codec_guard(uint64_t version, char out[CODEC_GUARD_BYTES]);
+
+void codec_encode_note(const struct session_note *note, struct buf *out);
+/* False: too few bytes. */
+bool codec_decode_note(struct str *bytes, struct session_note *note);
+
+#endif

@@ -1,0 +1,171 @@
+/*
+ * What the fleet remembers of one conversation, decoded: the plain struct that the rules (rules.h) work on,
+ * that the codec (codec.h) writes as bytes, and that stores (session_store.h) keep. Every limit of what a
+ * session remembers is here. Journal, seen ids, facts and the goal are parts of their own (session_parts.h):
+ * most calls need none of them.
+ */
+#ifndef TOOLGATE_LEDGER_SESSION_H
+#define TOOLGATE_LEDGER_SESSION_H
+
+#include "ledger/ledger.h"
+
+#define SESSION_CALLS_MAX     LEDGER_WINDOW /* calls in the window; the oldest goes */
+#define SESSION_CHAINS_MAX    16u  /* repair chains of a turn; the oldest counts as given up beyond */
+#define SESSION_PROBLEMS_MAX  16u  /* of a chain's last attempt; with more, the next is no progress */
+#define SESSION_FREE_ATTEMPTS 4u   /* of a chain: attempts that make progress and cost nothing */
+#define SESSION_COUNTERS_MAX  32u  /* tools with limits; those beyond share one count */
+#define SESSION_PACED_MAX     32u  /* calls with loop.poll.every whose last time is kept */
+#define SESSION_REQUESTS_MAX  4u   /* ids of turns and resets that were applied */
+#define SESSION_NAME_BYTES    64u  /* of a chain's tool and ext in the log; longer ones are cut */
+#define SESSION_COUNT_MAX     255u /* counts in a row stop here */
+
+/* How a call ended, in the order that the rules compare: up to CALL_TRANSIENT it was let run, up to
+ * CALL_TOOL_ERROR it ran or runs. */
+enum session_call_class {
+    CALL_PENDING, /* let run, not settled yet */
+    CALL_OK,
+    CALL_PARTIAL,
+    CALL_GARBAGE, /* also: empty, or unchanged */
+    CALL_MISMATCH,
+    CALL_TOOL_ERROR,
+    CALL_UNKNOWN, /* let run and never settled in its time, or settled without its admit */
+    CALL_TRANSIENT,
+    CALL_RELEASED, /* as if it had never been asked */
+    CALL_INVALID,
+    CALL_FABRICATED,
+    CALL_REFUSED,  /* by the gate: unknown tool, forbidden, a policy */
+    CALL_DENIED,   /* by the ledger */
+    CALL_BOUNDARY, /* no call: Redis was away until here, and runs start anew */
+    CALL_CLASS_COUNT
+};
+
+enum session_code {
+    CODE_NONE,
+    CODE_RETRY_BUDGET,
+    CODE_SAME_CALL,
+    CODE_LOOP,
+    CODE_CYCLE,
+    CODE_TRANSIENT_BUDGET,
+    CODE_DUPLICATE_IN_STEP,
+    CODE_ALREADY_BROKEN,
+    CODE_POLL_BUDGET,
+    CODE_CALLS_PER_TURN,
+    CODE_CALLS_PER_SESSION,
+    CODE_COST_PER_TURN,
+    CODE_COST_PER_SESSION,
+    CODE_SECONDS_PER_TURN,
+    CODE_LLM_GAVE_UP, /* in the journal only */
+    CODE_TOO_SOON,
+    CODE_SAME_FAILURE,
+    CODE_RATE_LIMIT,
+    CODE_COUNT
+};
+
+/* How a repair chain ended. */
+enum session_outcome {
+    OUTCOME_NONE,
+    OUTCOME_NO_RETRY,
+    OUTCOME_SUCCESS,
+    OUTCOME_REDUNDANT,
+    OUTCOME_EXHAUSTED,
+    OUTCOME_LLM_GAVE_UP,
+    OUTCOME_FABRICATED_ON_RETRY,
+    OUTCOME_COUNT
+};
+
+/* One call of the window. `arguments`, `result` and `admission` are cut to what is stored of them: 48, 48 and
+ * 40 bits. */
+struct session_call {
+    uint32_t tool;        /* hash of its name */
+    uint64_t arguments;   /* hash of the canonical arguments */
+    uint64_t result;      /* of a call that ran: hash of its result; 0: nothing is known of it */
+    uint64_t deadline_ms; /* CALL_PENDING: when its reservation ends */
+    uint64_t admission;
+    enum session_call_class class;
+    enum ledger_effects effects; /* of its tool, when it was called */
+    bool changed;    /* its result differed from the last time, and that excuses it (polls, reads, unknown) */
+    bool may_settle; /* CALL_UNKNOWN whose reservation ended: its result may still come */
+    uint8_t turn, step; /* their low bytes */
+    /* CALL_DENIED: */
+    enum ledger_says says;
+    enum session_code code;
+    uint8_t early; /* CODE_TOO_SOON: how often in a row */
+};
+
+struct session_problem {
+    uint32_t path, code; /* hashes */
+};
+
+/* Invalid calls of a tool in this turn. */
+struct session_chain {
+    uint32_t tool;
+    uint32_t call; /* hash of dev.toolgate/call; 0: none */
+    uint8_t attempts, free_attempts;
+    uint8_t step;      /* of the last attempt */
+    bool ended;        /* exhausted: valid arguments still pass, invalid ones are refused */
+    bool problems_cut; /* the last attempt had more than fit */
+    uint8_t problem_count;
+    struct session_problem problems[SESSION_PROBLEMS_MAX]; /* of the last attempt */
+    uint8_t name_len, ext_len;
+    char name[SESSION_NAME_BYTES], ext[SESSION_NAME_BYTES]; /* for the log line */
+};
+
+/* What a tool with limits has used. */
+struct session_counter {
+    uint32_t tool; /* 0: all tools beyond SESSION_COUNTERS_MAX together */
+    uint32_t turn; /* that the counts of a turn are of */
+    uint32_t calls_turn, calls;
+    uint64_t cost_turn, cost; /* in LEDGER_COST_UNIT */
+    uint32_t began_s;         /* the tool's first call of the turn */
+};
+
+/* When a call with loop.poll.every was let run last. */
+struct session_paced {
+    uint32_t tool;
+    uint64_t arguments;
+    uint64_t at_ms;
+};
+
+enum session_ids { IDS_NONE, IDS_COMPLETE, IDS_FORGOTTEN };
+
+struct session {
+    uint64_t version;   /* of the stored value; changes with each commit. 0: not stored yet */
+    uint64_t last_ms;   /* of the last request: time never goes back */
+    uint32_t renewed_s; /* when the time to live was renewed last */
+
+    uint32_t turn;
+    uint32_t told_turn; /* the last one that was named or begun by the client; 0: all were guessed */
+    uint32_t turn_began_s;
+    uint32_t heard_s;    /* the last request, where silence begins a turn; 0: none yet */
+    uint32_t label;      /* hash of the step's name; 0: it has none */
+    uint8_t step;        /* its low byte */
+    bool spoken;         /* feedback was sent in this step: the next unnamed call begins another */
+    bool stuck;          /* no_progress reached LEDGER_STUCK in this turn */
+    uint8_t no_progress; /* calls in a row */
+
+    uint32_t calls_made, calls_in_turn; /* let run and not given back */
+    uint64_t cost, cost_in_turn;
+
+    bool has_goal;
+    enum session_ids ids;
+    uint32_t journal_count;                  /* entries ever written */
+    uint16_t ids_changes, details_changes;   /* a cached part is current while these are as it knows them */
+    uint32_t requests[SESSION_REQUESTS_MAX]; /* a ring */
+    uint8_t request_at;
+
+    uint8_t chain_count, counter_count, paced_count;
+    uint8_t call_count;                              /* in the window */
+    uint8_t oldest;                                  /* index of the oldest call once the window is full */
+    struct session_call calls[SESSION_CALLS_MAX];    /* a ring: calls[(oldest + i) % SESSION_CALLS_MAX] */
+    struct session_chain chains[SESSION_CHAINS_MAX]; /* the one extended last at the end */
+    struct session_counter counters[SESSION_COUNTERS_MAX];
+    struct session_paced paced[SESSION_PACED_MAX]; /* the one let run last at the end */
+};
+
+/* The i-th call of the window, oldest first; i < call_count. */
+static inline struct session_call *session_call_at(struct session *s, unsigned i)
+{
+    return &s->calls[(s->oldest + i) % SESSION_CALLS_MAX];
+}
+
+#endif

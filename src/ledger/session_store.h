@@ -1,0 +1,96 @@
+/*
+ * Where sessions are kept: a store loads parts of a session and commits changes to them if nobody else has
+ * committed since, and nothing more. Two implementations: store_memory.h, store_redis.h. Neither knows what
+ * the bytes mean, but for the guard that the core begins with.
+ *
+ * A request ends exactly once: inside the call that started it, which then returns true, or later through
+ * `ended`, never inside the call. There is no cancel: the request must live until it has ended, or the store
+ * is freed, which ends none.
+ */
+#ifndef TOOLGATE_LEDGER_SESSION_STORE_H
+#define TOOLGATE_LEDGER_SESSION_STORE_H
+
+#include "base/buf.h"
+#include "base/hash.h"
+
+/* Parts of a session. Each is a value of its own, and all are in one hash slot of a cluster. */
+enum session_part {
+    PART_CORE,    /* string: the session (codec.h) */
+    PART_JOURNAL, /* string: a ring of notes */
+    PART_IDS,     /* string: seen ids, 8 bytes each, oldest first */
+    PART_DETAILS, /* hash: goal, facts, names of tools, arguments of open calls */
+    PART_COUNT
+};
+#define PART_BIT(part) (1u << (part))
+
+/* A write to one part. */
+enum store_write_kind {
+    WRITE_SET,     /* string: `value` from now on */
+    WRITE_AT,      /* string: `value` at byte `at`, which is at most its length */
+    WRITE_FIELD,   /* hash: field `name` is `value` */
+    WRITE_NO_FIELD /* hash: no field `name` */
+};
+struct store_write {
+    enum store_write_kind kind;
+    enum session_part part;
+    uint32_t at;
+    struct str name, value; /* borrowed until the request has ended */
+};
+#define STORE_WRITES_MAX 256u /* of one commit */
+
+enum store_result {
+    STORE_DONE,     /* loaded, or committed */
+    STORE_CONFLICT, /* another commit was first: `core` is what is stored now */
+    STORE_REFUSED,  /* the server turned it down for good; `why`. Nothing was written */
+    STORE_UNDONE,   /* the store is away, nothing was written; `why` */
+    STORE_LOST      /* the store is away, and it may have been written or not; `why` */
+};
+
+struct store_field {
+    struct str name, value;
+};
+
+struct store_request {
+    struct hash128 id; /* of the session */
+    unsigned parts;    /* load: PART_BITs */
+
+    /* commit */
+    struct str guard; /* what the stored core must begin with; empty: there must be none */
+    const struct store_write *writes;
+    size_t write_count;
+    uint32_t
+        renew_ttl_s; /* > 0: from now on all parts of the session live so long; a new core must have it */
+    bool forget;     /* delete all parts instead */
+
+    /* Where it ended: valid during `ended` only, or until the next request to the store. */
+    enum store_result result;
+    const char *why;
+    struct str core, journal, ids;    /* empty: there is none */
+    const struct store_field *fields; /* of PART_DETAILS */
+    size_t field_count;
+
+    void (*ended)(struct store_request *request);
+
+    /* the store's own */
+    struct store_request *next;
+    struct buf command;
+    int64_t began_us;
+    uint16_t slot;
+    uint8_t hops;
+    bool asking;
+    uint8_t kind;
+};
+
+struct session_store {
+    const struct session_store_kind *kind;
+};
+
+struct session_store_kind {
+    const char *name; /* "local", "redis" */
+    bool (*load)(struct session_store *store, struct store_request *request);
+    bool (*commit)(struct session_store *store, struct store_request *request);
+    int64_t (*now_ms)(struct session_store *store); /* the server's clock */
+    void (*free)(struct session_store *store);
+};
+
+#endif
