@@ -124,12 +124,12 @@ enum ledger_effects {
     LEDGER_EFFECTS_DESTRUCTIVE
 };
 
-/* At most `count` calls in any `window_s` seconds, in a bucket shared by the fleet. */
-enum ledger_rate_by { LEDGER_RATE_BY_SESSION, LEDGER_RATE_BY_USER, LEDGER_RATE_BY_TOOL };
+/* At most `count` calls in any `window_s` seconds. */
 struct ledger_rate {
     uint32_t count, window_s;
-    enum ledger_rate_by by;
 };
+/* Whose calls share a bucket of the tool's rates, over the fleet. */
+enum ledger_rate_by { LEDGER_RATE_BY_SESSION, LEDGER_RATE_BY_USER, LEDGER_RATE_BY_TOOL };
 #define LEDGER_RATES_MAX 4u /* of one tool */
 
 struct ledger_limits {
@@ -152,6 +152,7 @@ struct ledger_limits {
     struct ledger_allowance session; /* of all calls together; seconds count from the start of the turn */
     struct ledger_rate rates[LEDGER_RATES_MAX];
     uint32_t rate_count;
+    enum ledger_rate_by rate_by;
 };
 
 #define LEDGER_SAME_FAILURE_NOTED   3u /* from this failure in a row on, the reply says how many there were */
@@ -184,8 +185,9 @@ struct ledger_problem {
     struct str code; /* "missing", "type", … */
 };
 
-#define LEDGER_OPEN_ARGUMENTS_MAX_BYTES 2048u /* of a reservation; longer ones are not kept for its report   \
-                                               */
+#define LEDGER_OPEN_ARGUMENTS_MAX_BYTES                                                                      \
+    2048u /* of a reservation; longer ones are not kept for its report                                       \
+           */
 
 struct ledger_admit {
     struct ledger_place place;

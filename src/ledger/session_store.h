@@ -81,6 +81,26 @@ struct store_request {
     uint8_t kind;
 };
 
+/* A bucket of rates (GCRA): takes one call if every rate has room, else none. Asked again with an admission
+ * that it has taken, it takes nothing and says 0: it remembers the last STORE_RATE_ADMISSIONS. */
+#define STORE_RATE_ADMISSIONS 64u
+#define STORE_RATES_MAX       4u
+struct store_rate_request {
+    struct hash128 bucket;
+    uint64_t admission;
+    struct {
+        uint32_t count, window_s;
+    } rates[STORE_RATES_MAX];
+    uint32_t rate_count;
+
+    enum store_result result; /* never STORE_CONFLICT */
+    const char *why;
+    uint32_t wait_ms; /* STORE_DONE: 0: taken; else when there is room again */
+    void (*ended)(struct store_rate_request *request);
+
+    void *own; /* the store's */
+};
+
 struct session_store {
     const struct session_store_kind *kind;
 };
@@ -89,6 +109,7 @@ struct session_store_kind {
     const char *name; /* "local", "redis" */
     bool (*load)(struct session_store *store, struct store_request *request);
     bool (*commit)(struct session_store *store, struct store_request *request);
+    bool (*rate)(struct session_store *store, struct store_rate_request *request);
     int64_t (*now_ms)(struct session_store *store); /* the server's clock */
     void (*free)(struct session_store *store);
 };
