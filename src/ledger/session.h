@@ -148,7 +148,8 @@ struct session {
 
     bool has_goal;
     enum session_ids ids;
-    uint32_t journal_count;                  /* entries ever written */
+    uint32_t journal_count; /* entries ever written */
+    uint16_t journal_max;   /* entries that its ring holds, set when the session began; 0: none */
     uint16_t ids_changes, details_changes;   /* a cached part is current while these are as it knows them */
     uint32_t requests[SESSION_REQUESTS_MAX]; /* a ring */
     uint8_t request_at;
