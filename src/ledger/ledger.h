@@ -293,6 +293,7 @@ struct ledger_settle {
     const struct hash128 *gives_ids;
     size_t gives_id_count;
     const struct json *facts; /* object, merged into the session's; NULL: none */
+    struct str facts_json;    /* the same as JSON, instead; empty: none */
     bool uncounted;           /* its admit was answered by "none" */
     bool not_begun;           /* where what runs it is out of order: no limit and no cost is used up */
     bool cost_told;           /* `cost` is what it really came to; else it cost what the limits declare */

@@ -1,0 +1,189 @@
+/*
+ * Builds what a store commits: most calls write the head and one call of the core and one note of the
+ * journal, in place; where more has changed, the whole.
+ */
+#include "ledger/codec.h"
+#include "ledger/entry.h"
+
+#define RENEWALS 32u /* of the time to live, in its length: not with every commit */
+
+void commit_begin(struct commit *c)
+{
+    c->changed = c->whole = c->grows = false;
+    c->calls = 0;
+    c->notes.len = c->bytes.len = c->gave_up.len = 0;
+    c->write_count = 0;
+    c->journal_from = c->entry->session.journal_count;
+    c->changes.calls = 0;
+    c->changes.whole = c->changes.new_tool = false;
+    c->changes.note_count = c->changes.gave_up_count = 0;
+}
+
+static void take_notes(struct commit *c)
+{
+    struct ledger_entry *e = c->entry;
+    for (uint32_t i = 0; i < c->changes.note_count; i++) {
+        codec_encode_note(&c->changes.notes[i], &c->notes);
+        session_parts_add_note(&e->parts, &e->session, &c->changes.notes[i]);
+    }
+    c->changes.note_count = 0;
+}
+
+void commit_take_changes(struct commit *c)
+{
+    c->changed = true;
+    c->calls |= c->changes.calls;
+    c->whole |= c->changes.whole;
+    if (c->changes.gave_up_count)
+        buf_add(&c->gave_up, c->changes.gave_up, c->changes.gave_up_count * sizeof(*c->changes.gave_up));
+    take_notes(c);
+    c->changes.calls = 0;
+    c->changes.whole = c->changes.new_tool = false;
+    c->changes.gave_up_count = 0;
+}
+
+/* Bytes move as they grow: until commit_finish a name or value is its offset. */
+static struct str keep(struct commit *c, struct str s)
+{
+    size_t from = c->bytes.len;
+    buf_str(&c->bytes, s);
+    return (struct str){(const char *)from, s.len};
+}
+
+void commit_write(struct commit *c, enum store_write_kind kind, enum session_part part, size_t at,
+                  struct str name, struct str value)
+{
+    c->changed = true;
+    if (c->write_count == STORE_WRITES_MAX)
+        return; /* of a batch that writes as much, facts beyond are dropped: see room_for_fields */
+    struct store_write *w = &c->writes[c->write_count++];
+    *w = (struct store_write){.kind = kind, .part = part, .at = (uint32_t)at, .name = keep(c, name)};
+    w->value = keep(c, value);
+}
+
+/* ---- parts ---- */
+
+void commit_set_field(struct commit *c, struct str name, struct str value)
+{
+    struct ledger_entry *e = c->entry;
+    commit_write(c, WRITE_FIELD, PART_DETAILS, 0, name, value);
+    c->grows |= e->parts.field_count == 0;
+    session_parts_set_field(&e->parts, name, value);
+    e->parts.details_changes = ++e->session.details_changes;
+}
+
+void commit_drop_field(struct commit *c, struct str name)
+{
+    commit_write(c, WRITE_NO_FIELD, PART_DETAILS, 0, name, STR_NONE);
+    session_parts_drop_field(&c->entry->parts, name);
+}
+
+void commit_set_open(struct commit *c, struct str name, struct str value)
+{
+    commit_write(c, WRITE_FIELD, PART_DETAILS, 0, name, value);
+    c->grows |= c->entry->parts.field_count == 0;
+    session_parts_set_field(&c->entry->parts, name, value);
+}
+
+void commit_add_ids(struct commit *c, const struct hash128 *ids, size_t count)
+{
+    struct session_parts *parts = &c->entry->parts;
+    size_t from;
+    enum ids_added added = session_parts_add_ids(parts, &c->entry->session, ids, count, &from);
+    if (added == IDS_APPENDED)
+        commit_write(c, WRITE_AT, PART_IDS, from, STR_NONE,
+                     (struct str){parts->ids.at + from, parts->ids.len - from});
+    if (added == IDS_REPLACED) {
+        commit_write(c, WRITE_SET, PART_IDS, 0, STR_NONE, buf_view(&parts->ids));
+        c->grows = true;
+    }
+}
+
+/* ---- core and journal ---- */
+
+/* Notes in the order of the ring: a run of places that follow each other is one write. */
+static void write_journal(struct commit *c)
+{
+    const struct session *s = &c->entry->session;
+    size_t count = c->notes.len / CODEC_NOTE_BYTES, most = s->journal_max;
+    if (!count || !most)
+        return;
+    size_t first = count > most ? count - most : 0; /* the ones before are overwritten already */
+    c->grows |= c->journal_from == 0;
+    while (first < count) {
+        size_t place = (c->journal_from + first) % most;
+        size_t run = count - first < most - place ? count - first : most - place;
+        commit_write(c, WRITE_AT, PART_JOURNAL, place * CODEC_NOTE_BYTES, STR_NONE,
+                     (struct str){c->notes.at + first * CODEC_NOTE_BYTES, run * CODEC_NOTE_BYTES});
+        first += run;
+    }
+}
+
+static void write_whole(struct commit *c)
+{
+    size_t from = c->bytes.len;
+    codec_encode(&c->entry->session, &c->bytes);
+    struct store_write *w = &c->writes[c->write_count++];
+    *w = (struct store_write){.kind = WRITE_SET, .part = PART_CORE};
+    w->value = (struct str){(const char *)from, c->bytes.len - from};
+}
+
+static void write_call(struct commit *c, unsigned place)
+{
+    size_t from = c->bytes.len;
+    codec_encode_call(&c->entry->session.calls[place], &c->bytes);
+    struct store_write *w = &c->writes[c->write_count++];
+    *w = (struct store_write){.kind = WRITE_AT, .part = PART_CORE};
+    w->at = (uint32_t)(c->entry->head_len + place * CODEC_CALL_BYTES);
+    w->value = (struct str){(const char *)from, c->bytes.len - from};
+}
+
+static void write_core(struct commit *c)
+{
+    struct ledger_entry *e = c->entry;
+    size_t from = c->bytes.len, len = codec_encode_head(&e->session, &c->bytes);
+    if (!e->stored || c->whole || len != e->head_len) {
+        c->bytes.len = from;
+        write_whole(c);
+        e->head_len = len;
+        return;
+    }
+    struct store_write *w = &c->writes[c->write_count++];
+    *w = (struct store_write){.kind = WRITE_AT, .part = PART_CORE};
+    w->value = (struct str){(const char *)from, len};
+    for (uint32_t calls = c->calls; calls; calls &= calls - 1)
+        write_call(c, (unsigned)__builtin_ctz(calls));
+}
+
+static void settle_addresses(struct commit *c)
+{
+    for (size_t i = 0; i < c->write_count; i++) {
+        c->writes[i].name.at = c->bytes.at + (size_t)c->writes[i].name.at;
+        c->writes[i].value.at = c->bytes.at + (size_t)c->writes[i].value.at;
+    }
+}
+
+void commit_finish(struct commit *c, uint32_t ttl_s)
+{
+    struct ledger_entry *e = c->entry;
+    struct session *s = &e->session;
+    struct store_request *store = &c->store;
+    char guard[CODEC_GUARD_BYTES];
+    uint32_t now_s = (uint32_t)(s->last_ms / 1000);
+    bool renew = !e->stored || c->grows || now_s - s->renewed_s > ttl_s / RENEWALS;
+    codec_guard(s->version, guard);
+    store->guard = e->stored ? keep(c, (struct str){guard, sizeof(guard)}) : STR_NONE;
+    s->version++;
+    if (renew)
+        s->renewed_s = now_s;
+    write_journal(c);
+    write_core(c);
+    settle_addresses(c);
+    if (store->guard.len)
+        store->guard.at = c->bytes.at + (size_t)store->guard.at;
+    store->id = e->id;
+    store->writes = c->writes;
+    store->write_count = c->write_count;
+    store->renew_ttl_s = renew ? ttl_s : 0;
+    store->forget = false;
+}
