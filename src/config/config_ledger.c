@@ -2,7 +2,7 @@
 #include "config/config_ledger.h"
 
 #include "base/arena.h"
-#include "ledger/address.h"
+#include "ledger/redis_address.h"
 #include "ledger/ledger.h"
 #include "upstream/secrets.h"
 
@@ -46,7 +46,7 @@ static void read_redis(const struct key_value *value)
 {
     struct arena *arena = value->reader->arena;
     struct str text = json_str(value->json), whole;
-    struct address address;
+    struct redis_address address;
     struct why why;
     if (!text.len) {
         key_table_error(value->reader, value->path,
@@ -54,7 +54,7 @@ static void read_redis(const struct key_value *value)
         return;
     }
     if (secrets_expand(arena, text, NULL, &whole, &why) == OK &&
-        address_parse(arena, whole, &address, &why) != OK)
+        redis_address_parse(arena, whole, &address, &why) != OK)
         key_table_error(value->reader, value->path, "%s", why.text);
     *(const char **)key_target(value) = arena_dup(arena, text).at;
 }
@@ -84,10 +84,10 @@ bool config_ledger_equal(const struct config *a, const struct config *b)
 static enum err fill_address(struct arena *arena, const struct config *config, struct str *whole,
                              struct why *why)
 {
-    struct address address;
+    struct redis_address address;
     enum err err = secrets_expand(arena, str_of(config->ledger_redis), NULL, whole, why);
     if (err == OK)
-        err = address_parse(arena, *whole, &address, why);
+        err = redis_address_parse(arena, *whole, &address, why);
     if (err == OK && address.user.len && !address.password.len && !config->ledger_password_file)
         err = err_set(why, ERR_CONFIG,
                       "it has a user but no password: write user:password@, or set "

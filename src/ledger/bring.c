@@ -47,7 +47,7 @@ static void come_to_rest(struct engine *e, struct absence *a)
         return;
     away_fly(e->away, a, false);
     away_settle(e->away, a);
-    if (away_sessions(e->away) > 0 || e->presence.is_away || e->merged == e->merged_told)
+    if (away_sessions(e->away) > 0 || e->outage_log.is_away || e->merged == e->merged_told)
         return;
     log_event(LOG_INFO, "ledger_merged", LOG_NUM("sessions", e->merged), LOG_NUM("lost", e->lost));
     e->merged_told = e->merged;

@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "ledger/checkup.h"
+#include "ledger/redis_diagnostics.h"
 #include "ledger/store.h"
 
 #include <stdlib.h>
@@ -190,7 +190,7 @@ void engine_cancel(struct engine *e, void *owner)
 static void on_up(void *owner)
 {
     struct engine *e = owner;
-    presence_back(&e->presence, away_sessions(e->away));
+    redis_outage_log_back(&e->outage_log, away_sessions(e->away));
     e->has_lost = false;
     timer_set(&e->catch_up, e->loop, 0, catch_up, e);
 }
@@ -202,7 +202,7 @@ static void on_away(void *owner, const char *why)
     struct engine *e = owner;
     struct redis_stats stats;
     redis_stats(e->redis, &stats);
-    presence_away(&e->presence, stats.address, why, outages[e->on_outage]);
+    redis_outage_log_away(&e->outage_log, stats.address, why, outages[e->on_outage]);
 }
 
 static const struct redis_hooks redis_hooks = {on_up, on_away};
@@ -315,10 +315,10 @@ void engine_status(const struct engine *e, struct ledger_status *out)
     out->lost = e->lost;
     out->median_us = stats.median_us;
     out->keys = stats.keys;
-    out->outages = e->presence.outages;
+    out->outages = e->outage_log.outages;
     out->worst_us = stats.worst_us;
     out->nodes = stats.nodes;
-    out->warning_count = stats.checkup->count;
-    for (size_t i = 0; i < stats.checkup->count; i++)
-        out->warnings[i] = stats.checkup->said[i];
+    out->warning_count = stats.diagnostics->count;
+    for (size_t i = 0; i < stats.diagnostics->count; i++)
+        out->warnings[i] = stats.diagnostics->said[i];
 }

@@ -10,7 +10,7 @@
 #include "ledger/away.h"
 #include "ledger/engine.h"
 #include "ledger/local.h"
-#include "ledger/presence.h"
+#include "ledger/redis_outage_log.h"
 #include "base/rate_limit.h"
 
 struct loop;
@@ -28,7 +28,7 @@ struct engine {
     struct work *works, *spare;
     size_t spare_count, flying;
     bool has_lost, has_forgotten;
-    struct presence presence;
+    struct redis_outage_log outage_log;
     struct rate_limit refusals;
     uint64_t by_redis, by_stand_in, uncounted, refused, merged, merged_told, lost;
 };

@@ -28,8 +28,8 @@ const struct ledger_limits ledger_default_limits = {
 
 struct ledger {
     struct engine *engine;
-    struct arena *arena;    /* what the address is made of; NULL: there is only the local engine */
-    struct address address; /* of Redis */
+    struct arena *arena;          /* what the address is made of; NULL: there is only the local engine */
+    struct redis_address address; /* of Redis */
     bool settles_unheard;
 };
 
@@ -67,7 +67,7 @@ enum err ledger_new_redis(const struct ledger_options *options, const struct led
     if (!ledger)
         return err_set(why, ERR_LIMIT, "no memory for the ledger");
     ledger->arena = arena_new();
-    enum err err = address_parse(ledger->arena, str_of(redis->address), &ledger->address, why);
+    enum err err = redis_address_parse(ledger->arena, str_of(redis->address), &ledger->address, why);
     if (err != OK) {
         ledger_free(ledger);
         return err;
@@ -104,7 +104,7 @@ void ledger_status(const struct ledger *ledger, struct ledger_status *out)
 
 struct str ledger_address(const struct ledger *ledger, struct arena *arena)
 {
-    return ledger->arena ? address_shown(arena, &ledger->address) : STR_NONE;
+    return ledger->arena ? redis_address_shown(arena, &ledger->address) : STR_NONE;
 }
 
 /* A run that lives as long as its request, which may be asked for again in another engine. */

@@ -8,8 +8,8 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "ledger/checkup.h"
-#include "ledger/node.h"
+#include "ledger/redis_diagnostics.h"
+#include "ledger/redis_connection.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -21,13 +21,13 @@
 #define WHY_BYTES         512u
 
 struct redis {
-    struct node_common common;
+    struct redis_connection_common common;
     struct redis_options options;
     const struct redis_hooks *hooks;
     void *owner;
-    struct node *nodes[REDIS_NODES_MAX]; /* the first is the one that is configured */
-    struct arena *met;                   /* addresses of the others */
-    struct str shown;                    /* where it is, for people */
+    struct redis_connection *nodes[REDIS_NODES_MAX]; /* the first is the one that is configured */
+    struct arena *met;                               /* addresses of the others */
+    struct str shown;                                /* where it is, for people */
     uint32_t node_count;
     uint8_t *slots; /* whom to ask for a slot; NULL: it is no cluster, as far as we know */
     bool settled;
@@ -35,8 +35,8 @@ struct redis {
     uint32_t took_us[MEDIAN_OF_ANSWERS]; /* the last answers */
     int64_t worst_us, away_since_ms;
     char why_away[WHY_BYTES], server[32];
-    struct checkup checkup;
-    struct server_facts known; /* of the last connection */
+    struct redis_diagnostics diagnostics;
+    struct redis_facts known; /* of the last connection */
 };
 
 /* ---- commands ------------------------------------------------------------------ */
@@ -98,14 +98,14 @@ static void note_away(struct redis *r, const char *why)
     snprintf(r->why_away, sizeof(r->why_away), "%s", why);
 }
 
-static void forget_slots_of(struct redis *r, const struct node *node)
+static void forget_slots_of(struct redis *r, const struct redis_connection *node)
 {
     for (size_t i = 0; r->slots && i < SLOTS; i++)
         if (node == r->nodes[0] || r->nodes[r->slots[i]] == node)
             r->slots[i] = 0;
 }
 
-static void on_away(void *owner, struct node *node, const char *why)
+static void on_away(void *owner, struct redis_connection *node, const char *why)
 {
     struct redis *r = owner;
     forget_slots_of(r, node);
@@ -115,14 +115,14 @@ static void on_away(void *owner, struct node *node, const char *why)
     r->hooks->away(r->owner, why);
 }
 
-static bool same_server(const struct server_facts *a, const struct server_facts *b)
+static bool same_server(const struct redis_facts *a, const struct redis_facts *b)
 {
     return strcmp(a->run_id, b->run_id) == 0 && strcmp(a->server, b->server) == 0 &&
            strcmp(a->role, b->role) == 0 && a->aof == b->aof && a->cluster == b->cluster;
 }
 
 /* One that is connected to again and again is told of once. */
-static void say_what_it_is(struct redis *r, const struct server_facts *facts)
+static void say_what_it_is(struct redis *r, const struct redis_facts *facts)
 {
     bool known = r->connects > 1 && same_server(facts, &r->known);
     bool anew = r->answers && facts->run_id[0] && strcmp(facts->run_id, r->known.run_id) != 0;
@@ -136,7 +136,7 @@ static void say_what_it_is(struct redis *r, const struct server_facts *facts)
     r->known = *facts;
 }
 
-static void on_up(void *owner, struct node *node)
+static void on_up(void *owner, struct redis_connection *node)
 {
     struct redis *r = owner;
     if (node != r->nodes[0])
@@ -146,71 +146,72 @@ static void on_up(void *owner, struct node *node)
     r->away_since_ms = 0;
     r->worst_us = 0;
     r->why_away[0] = '\0';
-    snprintf(r->server, sizeof(r->server), "%s", node_facts(node)->server);
-    say_what_it_is(r, node_facts(node));
-    checkup_make(&r->checkup, node_facts(node), r->options.timeout_ms);
+    snprintf(r->server, sizeof(r->server), "%s", redis_connection_facts(node)->server);
+    say_what_it_is(r, redis_connection_facts(node));
+    redis_diagnostics_run(&r->diagnostics, redis_connection_facts(node), r->options.timeout_ms);
     r->hooks->up(r->owner);
 }
 
 /* A node of the cluster by its address, met now if need be; NULL: there are too many. */
-static struct node *node_at(struct redis *r, struct str host, uint16_t port, uint8_t *number)
+static struct redis_connection *node_at(struct redis *r, struct str host, uint16_t port, uint8_t *number)
 {
     for (uint32_t i = 0; i < r->node_count; i++) {
-        const struct address *a = node_address(r->nodes[i]);
-        if (a->kind == ADDRESS_TCP && a->hosts[0].port == port && str_eq(a->hosts[0].name, host)) {
+        const struct redis_address *a = redis_connection_address(r->nodes[i]);
+        if (a->kind == REDIS_ADDRESS_TCP && a->hosts[0].port == port && str_eq(a->hosts[0].name, host)) {
             *number = (uint8_t)i;
             return r->nodes[i];
         }
     }
     if (r->node_count == REDIS_NODES_MAX)
         return NULL;
-    struct address *a = ARENA_NEW(r->met, struct address);
-    a->kind = ADDRESS_TCP;
-    a->hosts[0] = (struct address_host){arena_dup(r->met, host), port};
+    struct redis_address *a = ARENA_NEW(r->met, struct redis_address);
+    a->kind = REDIS_ADDRESS_TCP;
+    a->hosts[0] = (struct redis_address_host){arena_dup(r->met, host), port};
     a->host_count = 1;
     *number = (uint8_t)r->node_count;
-    return r->nodes[r->node_count++] = node_new(&r->common, a, false);
+    return r->nodes[r->node_count++] = redis_connection_new(&r->common, a, false);
 }
 
-static struct node *node_for(const struct redis *r, const struct redis_job *job)
+static struct redis_connection *node_for(const struct redis *r, const struct redis_job *job)
 {
-    struct node *node = r->nodes[r->slots ? r->slots[job->slot] : 0];
-    return node_state(node) == NODE_UP ? node : r->nodes[0];
+    struct redis_connection *node = r->nodes[r->slots ? r->slots[job->slot] : 0];
+    return redis_connection_state(node) == CONNECTION_UP ? node : r->nodes[0];
 }
 
 /* ---- what a server says instead of a result ---------------------------------------- */
 
 /* "MOVED 3999 127.0.0.1:6381"; without a host the same one is meant. */
-static struct node *named_node(struct redis *r, const struct node *from, const char *text, uint8_t *number)
+static struct redis_connection *named_node(struct redis *r, const struct redis_connection *from,
+                                           const char *text, uint8_t *number)
 {
     const char *host = strchr(text, ' ') ? strchr(strchr(text, ' ') + 1, ' ') : NULL;
     const char *port = host ? strrchr(host, ':') : NULL;
-    const struct address *a = node_address(from);
+    const struct redis_address *a = redis_connection_address(from);
     if (!port)
         return NULL;
     struct str name = {host + 1, (size_t)(port - host - 1)};
-    if (!name.len && a->kind == ADDRESS_TCP)
+    if (!name.len && a->kind == REDIS_ADDRESS_TCP)
         name = a->hosts[0].name;
     unsigned long n = strtoul(port + 1, NULL, 10);
-    bool fits = name.len && name.len <= ADDRESS_HOST_MAX_BYTES && n > 0 && n <= 65535;
+    bool fits = name.len && name.len <= REDIS_ADDRESS_HOST_MAX_BYTES && n > 0 && n <= 65535;
     return fits ? node_at(r, name, (uint16_t)n, number) : NULL;
 }
 
-static void go_to(struct redis *r, struct node *node, struct redis_job *job, const char *why)
+static void go_to(struct redis *r, struct redis_connection *node, struct redis_job *job, const char *why)
 {
     if (node && job->hops++ < REDIS_HOPS_MAX) {
-        node_wake(node);
-        if (node_send(node, job, true))
+        redis_connection_wake(node);
+        if (redis_connection_send(node, job, true))
             return;
     }
     (void)r;
     end(job, REDIS_UNDONE, why);
 }
 
-static void moved(struct redis *r, struct node *from, struct redis_job *job, const char *text)
+static void moved(struct redis *r, struct redis_connection *from, struct redis_job *job, const char *text)
 {
     uint8_t number = 0;
-    struct node *to = named_node(r, from, text, &number);
+    struct redis_connection *to = named_node(r, from, text, &number);
     if (to && !r->slots && !(r->slots = calloc(SLOTS, 1)))
         abort();
     if (to)
@@ -218,30 +219,30 @@ static void moved(struct redis *r, struct node *from, struct redis_job *job, con
     go_to(r, to, job, text);
 }
 
-static void ask(struct redis *r, struct node *from, struct redis_job *job, const char *text)
+static void ask(struct redis *r, struct redis_connection *from, struct redis_job *job, const char *text)
 {
     uint8_t number = 0;
-    struct node *to = named_node(r, from, text, &number);
+    struct redis_connection *to = named_node(r, from, text, &number);
     job->asking = true;
     go_to(r, to, job, text);
 }
 
-static void reload(struct redis *r, struct node *from, struct redis_job *job, const char *text)
+static void reload(struct redis *r, struct redis_connection *from, struct redis_job *job, const char *text)
 {
-    node_reload(from);
+    redis_connection_reload(from);
     go_to(r, from, job, text);
 }
 
-static void leave(struct redis *r, struct node *from, struct redis_job *job, const char *text)
+static void leave(struct redis *r, struct redis_connection *from, struct redis_job *job, const char *text)
 {
     (void)r;
-    node_leave(from, text);
+    redis_connection_leave(from, text);
     end(job, REDIS_UNDONE, text);
 }
 
 /* A slot on its way between two nodes: a session of which not every key is there has to wait until it has
  * come over. */
-static void unfit(struct redis *r, struct node *from, struct redis_job *job, const char *text)
+static void unfit(struct redis *r, struct redis_connection *from, struct redis_job *job, const char *text)
 {
     (void)r, (void)from;
     end(job, REDIS_UNDONE, text);
@@ -249,7 +250,7 @@ static void unfit(struct redis *r, struct node *from, struct redis_job *job, con
 
 static const struct {
     const char *word;
-    void (*act)(struct redis *r, struct node *from, struct redis_job *job, const char *text);
+    void (*act)(struct redis *r, struct redis_connection *from, struct redis_job *job, const char *text);
 } words[] = {
     {"NOSCRIPT", reload},
     {"ERR Function not found", reload},
@@ -278,7 +279,7 @@ static const char *word_in(const char *text)
     return strncmp(text, "ERR ", 4) == 0 && inner ? inner + 3 : text;
 }
 
-static void on_error(struct redis *r, struct node *from, struct redis_job *job, const char *text)
+static void on_error(struct redis *r, struct redis_connection *from, struct redis_job *job, const char *text)
 {
     const char *word = word_in(text);
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
@@ -301,7 +302,8 @@ static void take_time(struct redis *r, const struct redis_job *job)
         r->worst_us = took;
 }
 
-static void on_answered(void *owner, struct node *node, struct redis_job *job, const redisReply *reply)
+static void on_answered(void *owner, struct redis_connection *node, struct redis_job *job,
+                        const redisReply *reply)
 {
     struct redis *r = owner;
     take_time(r, job);
@@ -321,7 +323,7 @@ static void on_lost(void *owner, struct redis_job *job, bool sent)
 
 /* ---- from outside -------------------------------------------------------------------- */
 
-static void name_functions(struct node_common *common)
+static void name_functions(struct redis_connection_common *common)
 {
     struct arena *arena = arena_new();
     (void)script_library(arena, "", &common->functions);
@@ -337,23 +339,23 @@ struct redis *redis_new(const struct redis_options *options, const struct redis_
     r->hooks = hooks;
     r->owner = owner;
     r->met = arena_new();
-    r->shown = address_shown(r->met, options->address);
-    r->common = (struct node_common){.options = &r->options,
-                                     .owner = r,
-                                     .up = on_up,
-                                     .away = on_away,
-                                     .answered = on_answered,
-                                     .lost = on_lost};
+    r->shown = redis_address_shown(r->met, options->address);
+    r->common = (struct redis_connection_common){.options = &r->options,
+                                                 .owner = r,
+                                                 .up = on_up,
+                                                 .away = on_away,
+                                                 .answered = on_answered,
+                                                 .lost = on_lost};
     name_functions(&r->common);
-    r->nodes[r->node_count++] = node_new(&r->common, options->address, true);
-    node_wake(r->nodes[0]);
+    r->nodes[r->node_count++] = redis_connection_new(&r->common, options->address, true);
+    redis_connection_wake(r->nodes[0]);
     return r;
 }
 
 void redis_free(struct redis *r)
 {
     for (uint32_t i = 0; r && i < r->node_count; i++)
-        node_free(r->nodes[i]);
+        redis_connection_free(r->nodes[i]);
     if (r) {
         arena_free(r->met);
         free(r->slots);
@@ -368,7 +370,7 @@ bool redis_is_settled(const struct redis *r)
 
 bool redis_is_up(const struct redis *r)
 {
-    return node_state(r->nodes[0]) == NODE_UP;
+    return redis_connection_state(r->nodes[0]) == CONNECTION_UP;
 }
 
 bool redis_send(struct redis *r, struct redis_job *job)
@@ -376,7 +378,7 @@ bool redis_send(struct redis *r, struct redis_job *job)
     job->began_us = clock_mono_us();
     job->hops = 0;
     job->asking = false;
-    return node_send(node_for(r, job), job, false);
+    return redis_connection_send(node_for(r, job), job, false);
 }
 
 static int by_size(const void *a, const void *b)
@@ -409,7 +411,7 @@ void redis_stats(const struct redis *r, struct redis_stats *out)
         .answers = r->answers,
         .why_away = r->why_away,
         .away_since_ms = r->away_since_ms,
-        .write_us = node_facts(r->nodes[0])->write_us,
-        .checkup = &r->checkup,
+        .write_us = redis_connection_facts(r->nodes[0])->write_us,
+        .diagnostics = &r->diagnostics,
     };
 }

@@ -9,12 +9,12 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "ledger/address.h"
+#include "ledger/redis_address.h"
 #include "ledger/script.h"
 
 #include <stdint.h>
 
-struct checkup;
+struct redis_diagnostics;
 struct loop;
 struct redis;
 
@@ -22,16 +22,16 @@ struct redis;
 #define REDIS_UNSENT_MAX_BYTES 4194304u /* of one connection; what would be more is not sent */
 #define REDIS_RETRY_FIRST_MS   20u      /* doubled with each failure in a row, and jittered by half */
 #define REDIS_RETRY_LAST_MS    1000u
-#define REDIS_GREETING_MS      2000u /* from connecting until it takes commands */
+#define REDIS_HANDSHAKE_MS     2000u /* from connecting until it takes commands */
 #define REDIS_NODES_MAX        64u   /* of a cluster */
 #define REDIS_HOPS_MAX         5u    /* redirections of one command */
 #define REDIS_OLDEST_VERSION   6     /* SET … KEEPTTL */
 
 struct redis_options {
     struct loop *loop;
-    const struct address *address; /* borrowed until redis_free */
-    const char *password_file;     /* read at every connect; NULL: the address's */
-    const char *name;              /* CLIENT SETNAME: letters, digits, dashes */
+    const struct redis_address *address; /* borrowed until redis_free */
+    const char *password_file;           /* read at every connect; NULL: the address's */
+    const char *name;                    /* CLIENT SETNAME: letters, digits, dashes */
     uint32_t timeout_ms;
 };
 
@@ -88,8 +88,8 @@ struct redis_stats {
     uint64_t answers;
     const char *why_away; /* "" while it is there */
     int64_t away_since_ms;
-    int64_t write_us; /* of the last greeting */
-    const struct checkup *checkup;
+    int64_t write_us; /* of the last handshake */
+    const struct redis_diagnostics *diagnostics;
 };
 void redis_stats(const struct redis *redis, struct redis_stats *out);
 

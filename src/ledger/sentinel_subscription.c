@@ -2,26 +2,26 @@
  * Asks first, then subscribes at the sentinel that answered, and asks again
  * whenever that one is lost: what was said in between is not missed.
  */
-#include "ledger/lookout.h"
+#include "ledger/sentinel_subscription.h"
 
 #include "io/timer.h"
-#include "ledger/attach.h"
+#include "ledger/redis_adapter.h"
 
 #include <hiredis/async.h>
 #include <stdlib.h>
 
-struct lookout {
+struct sentinel_subscription {
     struct loop *loop;
-    const struct address *address;
+    const struct redis_address *address;
     void (*moved)(void *owner);
     void *owner;
-    struct place master;
-    struct finder *finder; /* NULL: none is under way */
+    struct redis_place master;
+    struct redis_discovery *discovery; /* NULL: none is under way */
     redisAsyncContext *sentinel;
     struct timer again;
 };
 
-static void drop(struct lookout *w)
+static void drop(struct sentinel_subscription *w)
 {
     redisAsyncContext *context = w->sentinel;
     w->sentinel = NULL;
@@ -33,19 +33,19 @@ static void drop(struct lookout *w)
 
 static void ask(void *owner);
 
-static void again(struct lookout *w)
+static void again(struct sentinel_subscription *w)
 {
-    timer_set(&w->again, w->loop, LOOKOUT_AGAIN_MS, ask, w);
+    timer_set(&w->again, w->loop, SENTINEL_RETRY_MS, ask, w);
 }
 
-static void tell(struct lookout *w)
+static void tell(struct sentinel_subscription *w)
 {
-    lookout_stop(w);
+    sentinel_subscription_stop(w);
     w->moved(w->owner);
 }
 
 /* hiredis is about to free it. */
-static void lost(struct lookout *w)
+static void lost(struct sentinel_subscription *w)
 {
     w->sentinel->data = NULL;
     w->sentinel = NULL;
@@ -68,7 +68,7 @@ static void on_gone(const redisAsyncContext *context, int status)
 /* "NAME OLD-HOST OLD-PORT NEW-HOST NEW-PORT" */
 static void on_message(redisAsyncContext *context, void *answer, void *unused)
 {
-    struct lookout *w = context->data;
+    struct sentinel_subscription *w = context->data;
     const redisReply *reply = answer;
     (void)unused;
     if (!w || !reply || reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
@@ -94,7 +94,7 @@ static void on_introduced(redisAsyncContext *context, void *answer, void *unused
         listen_to(context);
 }
 
-static void subscribe(struct lookout *w, const struct place *sentinel)
+static void subscribe(struct sentinel_subscription *w, const struct redis_place *sentinel)
 {
     redisAsyncContext *context = redisAsyncConnect(sentinel->host, sentinel->port);
     if (!context || context->err) {
@@ -105,42 +105,43 @@ static void subscribe(struct lookout *w, const struct place *sentinel)
     }
     w->sentinel = context;
     context->data = w;
-    attach(w->loop, context);
+    redis_adapter_attach(w->loop, context);
     redisAsyncSetConnectCallback(context, on_connected);
     redisAsyncSetDisconnectCallback(context, on_gone);
-    if (!finder_introduce(w->address, context, on_introduced))
+    if (!redis_discovery_introduce(w->address, context, on_introduced))
         listen_to(context);
 }
 
-static bool same_place(const struct place *a, const struct place *b)
+static bool same_place(const struct redis_place *a, const struct redis_place *b)
 {
     return a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
-static void found(void *owner, const struct place *place, const struct why *why)
+static void found(void *owner, const struct redis_place *place, const struct why *why)
 {
-    struct lookout *w = owner;
+    struct sentinel_subscription *w = owner;
     (void)why;
     if (!place)
         again(w);
     else if (!same_place(place, &w->master))
         tell(w);
     else
-        subscribe(w, finder_sentinel(w->finder));
+        subscribe(w, redis_discovery_sentinel(w->discovery));
 }
 
 static void ask(void *owner)
 {
-    struct lookout *w = owner;
-    finder_free(w->finder);
-    w->finder = finder_new(w->loop, w->address, found, w);
-    finder_start(w->finder);
+    struct sentinel_subscription *w = owner;
+    redis_discovery_free(w->discovery);
+    w->discovery = redis_discovery_new(w->loop, w->address, found, w);
+    redis_discovery_start(w->discovery);
 }
 
-struct lookout *lookout_new(struct loop *loop, const struct address *address, void (*moved)(void *owner),
-                            void *owner)
+struct sentinel_subscription *sentinel_subscription_new(struct loop *loop,
+                                                        const struct redis_address *address,
+                                                        void (*moved)(void *owner), void *owner)
 {
-    struct lookout *w = calloc(1, sizeof(*w));
+    struct sentinel_subscription *w = calloc(1, sizeof(*w));
     if (!w)
         abort();
     w->loop = loop;
@@ -150,27 +151,27 @@ struct lookout *lookout_new(struct loop *loop, const struct address *address, vo
     return w;
 }
 
-void lookout_start(struct lookout *w, const struct place *master)
+void sentinel_subscription_start(struct sentinel_subscription *w, const struct redis_place *master)
 {
-    lookout_stop(w);
+    sentinel_subscription_stop(w);
     w->master = *master;
     timer_set(&w->again, w->loop, 0, ask, w);
 }
 
-/* A finder may be the one that is telling: it is freed with the next question. */
-void lookout_stop(struct lookout *w)
+/* A discovery may be the one that is telling: it is freed with the next question. */
+void sentinel_subscription_stop(struct sentinel_subscription *w)
 {
     timer_clear(&w->again);
-    if (w->finder)
-        finder_stop(w->finder);
+    if (w->discovery)
+        redis_discovery_stop(w->discovery);
     drop(w);
 }
 
-void lookout_free(struct lookout *w)
+void sentinel_subscription_free(struct sentinel_subscription *w)
 {
     if (!w)
         return;
-    lookout_stop(w);
-    finder_free(w->finder);
+    sentinel_subscription_stop(w);
+    redis_discovery_free(w->discovery);
     free(w);
 }

@@ -1,5 +1,5 @@
 /* Each part is cut off the text's front or back; what remains is the next one's. */
-#include "ledger/address.h"
+#include "ledger/redis_address.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -73,7 +73,7 @@ static struct str decoded(struct arena *arena, struct str text)
 }
 
 /* user:password@, with either left out. A password may hold an @, a host may not. */
-static void read_credentials(struct arena *arena, struct str *rest, struct address *a)
+static void read_credentials(struct arena *arena, struct str *rest, struct redis_address *a)
 {
     struct str hosts, user = STR_NONE;
     if (!cut_behind(rest, '@', &hosts))
@@ -87,7 +87,7 @@ static void read_credentials(struct arena *arena, struct str *rest, struct addre
     *rest = hosts;
 }
 
-static enum err read_host(struct arena *arena, struct str text, uint32_t port, struct address *a,
+static enum err read_host(struct arena *arena, struct str text, uint32_t port, struct redis_address *a,
                           struct why *why)
 {
     struct str name = text, digits = STR_NONE;
@@ -106,22 +106,22 @@ static enum err read_host(struct arena *arena, struct str text, uint32_t port, s
     }
     if (digits.at && !read_number(digits, 65535, &port))
         return wrong(why, "a port is no number from 1 to 65535");
-    if (!name.len || name.len > ADDRESS_HOST_MAX_BYTES || !port)
+    if (!name.len || name.len > REDIS_ADDRESS_HOST_MAX_BYTES || !port)
         return wrong(why, "a host or its port is missing or too long");
-    if (a->host_count == ADDRESS_HOSTS_MAX)
+    if (a->host_count == REDIS_ADDRESS_HOSTS_MAX)
         return wrong(why, "more than 16 hosts are named");
-    a->hosts[a->host_count++] = (struct address_host){arena_dup(arena, name), (uint16_t)port};
+    a->hosts[a->host_count++] = (struct redis_address_host){arena_dup(arena, name), (uint16_t)port};
     return OK;
 }
 
-static enum err read_db(struct str digits, struct address *a, struct why *why)
+static enum err read_db(struct str digits, struct redis_address *a, struct why *why)
 {
-    if (digits.len && !read_number(digits, ADDRESS_DB_MAX, &a->db))
+    if (digits.len && !read_number(digits, REDIS_ADDRESS_DB_MAX, &a->db))
         return wrong(why, "the database is no number");
     return OK;
 }
 
-static enum err read_unix(struct arena *arena, struct str rest, struct address *a, struct why *why)
+static enum err read_unix(struct arena *arena, struct str rest, struct redis_address *a, struct why *why)
 {
     struct str path = rest, query = STR_NONE;
     cut_behind(&path, '?', &query);
@@ -133,17 +133,18 @@ static enum err read_unix(struct arena *arena, struct str rest, struct address *
     return read_db(str_from(query, 3), a, why);
 }
 
-static enum err read_tcp(struct arena *arena, struct str rest, struct address *a, struct why *why)
+static enum err read_tcp(struct arena *arena, struct str rest, struct redis_address *a, struct why *why)
 {
     struct str host = rest, db = STR_NONE;
     read_credentials(arena, &host, a);
     cut_behind(&host, '/', &db);
-    enum err err = read_host(arena, host, ADDRESS_PORT_REDIS, a, why);
+    enum err err = read_host(arena, host, REDIS_ADDRESS_PORT_REDIS, a, why);
     return err ? err : read_db(db, a, why);
 }
 
 /* It is looked for first, since a password may hold anything. */
-static enum err read_sentinels_own(struct arena *arena, struct str *rest, struct address *a, struct why *why)
+static enum err read_sentinels_own(struct arena *arena, struct str *rest, struct redis_address *a,
+                                   struct why *why)
 {
     static const char mark[] = "?sentinels=";
     const char *at = rest->len ? memmem(rest->at, rest->len, mark, sizeof(mark) - 1) : NULL;
@@ -158,7 +159,7 @@ static enum err read_sentinels_own(struct arena *arena, struct str *rest, struct
     return OK;
 }
 
-static enum err read_sentinel(struct arena *arena, struct str rest, struct address *a, struct why *why)
+static enum err read_sentinel(struct arena *arena, struct str rest, struct redis_address *a, struct why *why)
 {
     struct str hosts, master, one;
     enum err err = read_sentinels_own(arena, &rest, a, why);
@@ -175,25 +176,25 @@ static enum err read_sentinel(struct arena *arena, struct str rest, struct addre
         return wrong(why, "the master's name is missing");
     a->master = arena_dup(arena, master);
     while (!err && cut_before(&hosts, ',', &one))
-        err = read_host(arena, one, ADDRESS_PORT_SENTINEL, a, why);
+        err = read_host(arena, one, REDIS_ADDRESS_PORT_SENTINEL, a, why);
     if (!err)
-        err = read_host(arena, hosts, ADDRESS_PORT_SENTINEL, a, why);
+        err = read_host(arena, hosts, REDIS_ADDRESS_PORT_SENTINEL, a, why);
     return err ? err : read_db(db, a, why);
 }
 
 static const struct {
     const char *scheme;
-    enum address_kind kind;
-    enum err (*read)(struct arena *arena, struct str rest, struct address *out, struct why *why);
+    enum redis_address_kind kind;
+    enum err (*read)(struct arena *arena, struct str rest, struct redis_address *out, struct why *why);
 } schemes[] = {
-    {"unix:", ADDRESS_UNIX, read_unix},
-    {"redis://", ADDRESS_TCP, read_tcp},
-    {"sentinel://", ADDRESS_SENTINEL, read_sentinel},
+    {"unix:", REDIS_ADDRESS_UNIX, read_unix},
+    {"redis://", REDIS_ADDRESS_TCP, read_tcp},
+    {"sentinel://", REDIS_ADDRESS_SENTINEL, read_sentinel},
 };
 
-enum err address_parse(struct arena *arena, struct str text, struct address *out, struct why *why)
+enum err redis_address_parse(struct arena *arena, struct str text, struct redis_address *out, struct why *why)
 {
-    *out = (struct address){.kind = ADDRESS_UNIX};
+    *out = (struct redis_address){.kind = REDIS_ADDRESS_UNIX};
     for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
         if (str_starts(text, schemes[i].scheme)) {
             out->kind = schemes[i].kind;
@@ -205,13 +206,13 @@ enum err address_parse(struct arena *arena, struct str text, struct address *out
     return wrong(why, "it begins with none of unix:, redis://, sentinel://");
 }
 
-struct str address_shown(struct arena *arena, const struct address *a)
+struct str redis_address_shown(struct arena *arena, const struct redis_address *a)
 {
     struct buf out = buf_in(arena);
     buf_text(&out, schemes[a->kind].scheme);
     buf_str(&out, a->path);
     for (size_t i = 0; i < a->host_count; i++) {
-        const struct address_host *host = &a->hosts[i];
+        const struct redis_address_host *host = &a->hosts[i];
         bool bare = !memchr(host->name.at, ':', host->name.len);
         buf_printf(&out, bare ? "%s" STR_FMT ":%u" : "%s[" STR_FMT "]:%u", i ? "," : "", STR_ARG(host->name),
                    host->port);
@@ -219,6 +220,6 @@ struct str address_shown(struct arena *arena, const struct address *a)
     if (a->master.len)
         buf_printf(&out, "/" STR_FMT, STR_ARG(a->master));
     if (a->db)
-        buf_printf(&out, a->kind == ADDRESS_UNIX ? "?db=%u" : "/%u", a->db);
+        buf_printf(&out, a->kind == REDIS_ADDRESS_UNIX ? "?db=%u" : "/%u", a->db);
     return buf_view(&out);
 }

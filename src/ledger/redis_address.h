@@ -9,8 +9,8 @@
  * passwords may be percent-encoded. Nothing that is said about an address
  * ever shows its passwords.
  */
-#ifndef TOOLGATE_LEDGER_ADDRESS_H
-#define TOOLGATE_LEDGER_ADDRESS_H
+#ifndef TOOLGATE_LEDGER_REDIS_ADDRESS_H
+#define TOOLGATE_LEDGER_REDIS_ADDRESS_H
 
 #include "base/err.h"
 #include "base/str.h"
@@ -19,34 +19,35 @@
 
 struct arena;
 
-#define ADDRESS_HOSTS_MAX      16u /* sentinels of one address */
-#define ADDRESS_HOST_MAX_BYTES 255u
-#define ADDRESS_PORT_REDIS     6379u
-#define ADDRESS_PORT_SENTINEL  26379u
-#define ADDRESS_DB_MAX         65535u
+#define REDIS_ADDRESS_HOSTS_MAX      16u /* sentinels of one address */
+#define REDIS_ADDRESS_HOST_MAX_BYTES 255u
+#define REDIS_ADDRESS_PORT_REDIS     6379u
+#define REDIS_ADDRESS_PORT_SENTINEL  26379u
+#define REDIS_ADDRESS_DB_MAX         65535u
 
-enum address_kind { ADDRESS_UNIX, ADDRESS_TCP, ADDRESS_SENTINEL };
+enum redis_address_kind { REDIS_ADDRESS_UNIX, REDIS_ADDRESS_TCP, REDIS_ADDRESS_SENTINEL };
 
-struct address_host {
+struct redis_address_host {
     struct str name; /* NUL-terminated; an IPv6 address without its brackets */
     uint16_t port;
 };
 
-struct address {
-    enum address_kind kind;
+struct redis_address {
+    enum redis_address_kind kind;
     struct str path;           /* unix: NUL-terminated */
     struct str user, password; /* empty: none */
     struct str sentinel_user, sentinel_password;
     struct str master; /* sentinel: the name it watches it by, NUL-terminated */
-    struct address_host hosts[ADDRESS_HOSTS_MAX];
+    struct redis_address_host hosts[REDIS_ADDRESS_HOSTS_MAX];
     size_t host_count;
     uint32_t db;
 };
 
 /* Texts live in the arena. ERR_CONFIG, with what is wrong with which part. */
-enum err address_parse(struct arena *arena, struct str text, struct address *out, struct why *why);
+enum err redis_address_parse(struct arena *arena, struct str text, struct redis_address *out,
+                             struct why *why);
 
 /* For people: without user and password. */
-struct str address_shown(struct arena *arena, const struct address *address);
+struct str redis_address_shown(struct arena *arena, const struct redis_address *address);
 
 #endif

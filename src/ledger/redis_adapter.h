@@ -3,13 +3,13 @@
  * command; here reading is asked for once, and what was appended during a
  * turn of the loop is sent at its end, in one write.
  */
-#ifndef TOOLGATE_LEDGER_ATTACH_H
-#define TOOLGATE_LEDGER_ATTACH_H
+#ifndef TOOLGATE_LEDGER_REDIS_ADAPTER_H
+#define TOOLGATE_LEDGER_REDIS_ADAPTER_H
 
 struct loop;
 struct redisAsyncContext;
 
 /* To be called before anything is sent. Detaches by itself when the context is freed. */
-void attach(struct loop *loop, struct redisAsyncContext *context);
+void redis_adapter_attach(struct loop *loop, struct redisAsyncContext *context);
 
 #endif

@@ -5,13 +5,13 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "ledger/address.h"
+#include "ledger/redis_address.h"
 #include "golden.h"
 
 #include <cmocka.h>
 
 static struct arena *arena;
-static struct address a;
+static struct redis_address a;
 
 static int begin(void **state)
 {
@@ -30,9 +30,9 @@ static int end(void **state)
 static void reads(const char *text, const char *shown)
 {
     struct why why = {""};
-    if (address_parse(arena, str_of(text), &a, &why) != OK)
+    if (redis_address_parse(arena, str_of(text), &a, &why) != OK)
         fail_msg("'%s': %s", text, why.text);
-    struct str said = address_shown(arena, &a);
+    struct str said = redis_address_shown(arena, &a);
     if (!str_is(said, shown))
         fail_msg("'%s' was expected to be shown as '%s', and is as '" STR_FMT "'", text, shown,
                  STR_ARG(said));
@@ -41,7 +41,7 @@ static void reads(const char *text, const char *shown)
 static void refuses(const char *text)
 {
     struct why why = {""};
-    if (address_parse(arena, str_of(text), &a, &why) != ERR_CONFIG)
+    if (redis_address_parse(arena, str_of(text), &a, &why) != ERR_CONFIG)
         fail_msg("'%s' was taken", text);
     golden_row(text, why.text);
     assert_null(strstr(why.text, "hidden"));

@@ -1,6 +1,6 @@
 /* The repeated arguments go as a whole, since half a password is not known for one; elsewhere it is masked.
  */
-#include "ledger/hush.h"
+#include "ledger/redis_redact.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@ static bool stands_at(const char *at, const char *end, struct str word)
     return word.len && (size_t)(end - at) >= word.len && memcmp(at, word.at, word.len) == 0;
 }
 
-void hush(const char *said, struct str password, char *out, size_t size)
+void redis_redact(const char *said, struct str password, char *out, size_t size)
 {
     const char *cut = strstr(said, repeats), *end = cut ? cut : said + strlen(said);
     size_t len = 0;

@@ -1,11 +1,11 @@
 /* Two pipelines: the second needs what INFO says. A callback of a connection that was given up finds no
  * owner. */
-#include "ledger/greeting.h"
+#include "ledger/redis_handshake.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "ledger/hush.h"
+#include "ledger/redis_redact.h"
 #include "ledger/pack.h"
 #include "ledger/redis.h"
 
@@ -13,13 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void fail(struct greeting *g, const char *doing, const char *why)
+static void fail(struct redis_handshake *g, const char *doing, const char *why)
 {
     char said[400], text[512];
     if (g->failed)
         return;
     g->failed = true;
-    hush(why, g->password, said, sizeof(said));
+    redis_redact(why, g->password, said, sizeof(said));
     snprintf(text, sizeof(text), "%s: %s", doing, said);
     g->over(g->owner, text);
 }
@@ -30,8 +30,8 @@ static void on_courtesy(redisAsyncContext *context, void *answer, void *of)
     (void)context, (void)answer, (void)of;
 }
 
-/* NULL where nobody wants to know any more, or it was an error that ends the greeting. */
-static const redisReply *good(redisAsyncContext *context, void *answer, const struct greeting *g)
+/* NULL where nobody wants to know any more, or it was an error that ends the handshake. */
+static const redisReply *good(redisAsyncContext *context, void *answer, const struct redis_handshake *g)
 {
     return context->data && !g->failed ? answer : NULL;
 }
@@ -66,7 +66,7 @@ static int64_t read_keys(const char *info, uint32_t db)
     return strtoll(text + 5, NULL, 10);
 }
 
-static void read_info(const char *info, uint32_t db, struct server_facts *facts)
+static void read_info(const char *info, uint32_t db, struct redis_facts *facts)
 {
     char text[64], version[24];
     info_line(info, "redis_version", version, sizeof(version));
@@ -90,7 +90,7 @@ static void read_info(const char *info, uint32_t db, struct server_facts *facts)
 }
 
 /* What makes it useless, before the write is tried. */
-static const char *judge(const struct server_facts *facts)
+static const char *judge(const struct redis_facts *facts)
 {
     if (facts->version && facts->version < REDIS_OLDEST_VERSION)
         return "it is older than Redis 6, which the ledger's scripts need";
@@ -112,7 +112,7 @@ static bool is_elsewhere(const redisReply *reply)
 
 static void on_trial(redisAsyncContext *context, void *answer, void *of)
 {
-    struct greeting *g = of;
+    struct redis_handshake *g = of;
     const redisReply *reply = good(context, answer, g);
     if (!reply || g->is_over)
         return;
@@ -131,7 +131,7 @@ static void on_trial(redisAsyncContext *context, void *answer, void *of)
     g->over(g->owner, NULL);
 }
 
-static void try_script(struct greeting *g, redisAsyncContext *context, const struct script_run *run)
+static void try_script(struct redis_handshake *g, redisAsyncContext *context, const struct script_run *run)
 {
     const char *argv[3 + SCRIPT_KEYS + SCRIPT_ARGS_MAX];
     size_t lens[3 + SCRIPT_KEYS + SCRIPT_ARGS_MAX], count = 0;
@@ -152,7 +152,7 @@ static void try_script(struct greeting *g, redisAsyncContext *context, const str
 
 /* A session that begins, learns of an id and is forgotten: a user without the right to run scripts, or to
  * what they do, would else be found out by the first call, and by each that follows. */
-static void try_scripts(struct greeting *g, redisAsyncContext *context)
+static void try_scripts(struct redis_handshake *g, redisAsyncContext *context)
 {
     const struct pack_options options = {.ttl_s = 1};
     const struct hash128 id = {0};
@@ -178,7 +178,7 @@ static void try_scripts(struct greeting *g, redisAsyncContext *context)
  * hold the key that was tried: it is well, or it would have said so. */
 static void on_probe(redisAsyncContext *context, void *answer, void *of)
 {
-    struct greeting *g = of;
+    struct redis_handshake *g = of;
     const redisReply *reply = good(context, answer, g);
     if (!reply)
         return;
@@ -190,7 +190,7 @@ static void on_probe(redisAsyncContext *context, void *answer, void *of)
     try_scripts(g, context);
 }
 
-static void probe(struct greeting *g, redisAsyncContext *context)
+static void probe(struct redis_handshake *g, redisAsyncContext *context)
 {
     g->write_began_us = clock_mono_us();
     redisAsyncCommand(context, on_probe, g, "SET tg1:{probe}:%s 1 PX 1000", g->name);
@@ -199,7 +199,7 @@ static void probe(struct greeting *g, redisAsyncContext *context)
 
 static void on_script(redisAsyncContext *context, void *answer, void *of)
 {
-    struct greeting *g = of;
+    struct redis_handshake *g = of;
     const redisReply *reply = good(context, answer, g);
     if (!reply)
         return;
@@ -212,7 +212,7 @@ static void on_script(redisAsyncContext *context, void *answer, void *of)
         probe(g, context);
 }
 
-static void load_texts(struct greeting *g, redisAsyncContext *context)
+static void load_texts(struct redis_handshake *g, redisAsyncContext *context)
 {
     struct arena *arena = arena_new();
     g->scripts = 0;
@@ -223,7 +223,7 @@ static void load_texts(struct greeting *g, redisAsyncContext *context)
     arena_free(arena);
 }
 
-static void load_library(redisCallbackFn *then, struct greeting *g, redisAsyncContext *context)
+static void load_library(redisCallbackFn *then, struct redis_handshake *g, redisAsyncContext *context)
 {
     struct arena *arena = arena_new();
     struct script_names names;
@@ -237,7 +237,7 @@ static void on_reloaded(redisAsyncContext *context, void *answer, void *of)
     (void)context, (void)answer, (void)of; /* the command behind it tells */
 }
 
-void greeting_load_scripts(struct greeting *g, redisAsyncContext *context)
+void redis_handshake_load_scripts(struct redis_handshake *g, redisAsyncContext *context)
 {
     if (g->functions)
         load_library(on_reloaded, g, context);
@@ -248,7 +248,7 @@ void greeting_load_scripts(struct greeting *g, redisAsyncContext *context)
 /* Another daemon may have brought it. Without the right to bring one there are still scripts. */
 static void on_library(redisAsyncContext *context, void *answer, void *of)
 {
-    struct greeting *g = of;
+    struct redis_handshake *g = of;
     const redisReply *reply = good(context, answer, g);
     if (!reply)
         return;
@@ -259,13 +259,13 @@ static void on_library(redisAsyncContext *context, void *answer, void *of)
         load_texts(g, context);
 }
 
-static void second_half(struct greeting *g, redisAsyncContext *context)
+static void second_half(struct redis_handshake *g, redisAsyncContext *context)
 {
-    const struct server_facts *old = &g->before;
+    const struct redis_facts *old = &g->before;
     g->functions = false;
     if (old->client_id && old->run_id[0] && strcmp(old->run_id, g->facts.run_id) == 0)
         redisAsyncCommand(context, on_courtesy, g, "CLIENT KILL ID %lld", old->client_id);
-    if (g->facts.version >= GREETING_FUNCTIONS_SINCE) {
+    if (g->facts.version >= REDIS_FUNCTIONS_SINCE) {
         load_library(on_library, g, context);
         return;
     }
@@ -274,7 +274,7 @@ static void second_half(struct greeting *g, redisAsyncContext *context)
 
 /* ---- the first half ----------------------------------------------------------- */
 
-static void must(redisAsyncContext *context, void *answer, struct greeting *g, const char *doing)
+static void must(redisAsyncContext *context, void *answer, struct redis_handshake *g, const char *doing)
 {
     const redisReply *reply = good(context, answer, g);
     if (reply && is_error(reply))
@@ -293,7 +293,7 @@ static void on_select(redisAsyncContext *context, void *answer, void *of)
 
 static void on_id(redisAsyncContext *context, void *answer, void *of)
 {
-    struct greeting *g = of;
+    struct redis_handshake *g = of;
     const redisReply *reply = good(context, answer, g);
     if (reply && reply->type == REDIS_REPLY_INTEGER)
         g->facts.client_id = reply->integer;
@@ -302,7 +302,7 @@ static void on_id(redisAsyncContext *context, void *answer, void *of)
 /* Without the right to ask, what matters is still found out by the write. */
 static void on_info(redisAsyncContext *context, void *answer, void *of)
 {
-    struct greeting *g = of;
+    struct redis_handshake *g = of;
     const redisReply *reply = good(context, answer, g);
     if (!reply)
         return;
@@ -321,10 +321,10 @@ static void on_info(redisAsyncContext *context, void *answer, void *of)
         second_half(g, context);
 }
 
-void greeting_begin(struct greeting *g, redisAsyncContext *context)
+void redis_handshake_begin(struct redis_handshake *g, redisAsyncContext *context)
 {
     g->failed = g->is_over = false;
-    g->facts = (struct server_facts){.server = "", .keys = -1};
+    g->facts = (struct redis_facts){.server = "", .keys = -1};
     if (g->password.len && g->user.len)
         redisAsyncCommand(context, on_auth, g, "AUTH %b %b", g->user.at, g->user.len, g->password.at,
                           g->password.len);

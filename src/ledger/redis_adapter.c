@@ -1,13 +1,13 @@
 /* Only a connection that is being made, or that takes no more, is watched for being writable. */
-#include "ledger/attach.h"
+#include "ledger/redis_adapter.h"
 
 #include "io/descriptor.h"
-#include "ledger/hearing.h"
+#include "ledger/redis_reply_guard.h"
 
 #include <hiredis/async.h>
 #include <stdlib.h>
 
-struct attachment {
+struct redis_adapter {
     redisAsyncContext *context; /* NULL: it was freed during the turn that is under way */
     struct descriptor *descriptor;
     bool busy;    /* in that turn */
@@ -16,7 +16,7 @@ struct attachment {
 
 static void on_ready(void *owner, int fd, bool readable, bool writable)
 {
-    struct attachment *a = owner;
+    struct redis_adapter *a = owner;
     (void)fd;
     a->busy = true;
     if (writable) {
@@ -27,7 +27,7 @@ static void on_ready(void *owner, int fd, bool readable, bool writable)
     if (readable && a->context)
         redisAsyncHandleRead(a->context);
     if (a->context)
-        hearing_bound(a->context);
+        redis_reply_guard_bound(a->context);
     a->busy = false;
     if (!a->context)
         free(a);
@@ -45,7 +45,7 @@ static void wants_no_read(void *owner)
 
 static void wants_write(void *owner)
 {
-    struct attachment *a = owner;
+    struct redis_adapter *a = owner;
     bool connected = a->context->c.flags & REDIS_CONNECTED;
     if (connected && !a->sending)
         descriptor_writable_soon(a->descriptor);
@@ -55,13 +55,13 @@ static void wants_write(void *owner)
 
 static void wants_no_write(void *owner)
 {
-    struct attachment *a = owner;
+    struct redis_adapter *a = owner;
     descriptor_watch(a->descriptor, true, false);
 }
 
 static void detach(void *owner)
 {
-    struct attachment *a = owner;
+    struct redis_adapter *a = owner;
     descriptor_free(a->descriptor);
     a->context->ev.data = NULL;
     a->context->ev.cleanup = NULL;
@@ -70,15 +70,15 @@ static void detach(void *owner)
         free(a);
 }
 
-void attach(struct loop *loop, struct redisAsyncContext *context)
+void redis_adapter_attach(struct loop *loop, struct redisAsyncContext *context)
 {
-    struct attachment *a = calloc(1, sizeof(*a));
+    struct redis_adapter *a = calloc(1, sizeof(*a));
     if (!a)
         abort();
     a->context = context;
     a->descriptor = descriptor_new(loop, context->c.fd, on_ready, a);
     descriptor_watch(a->descriptor, true, false);
-    hearing_begin(context);
+    redis_reply_guard_begin(context);
     context->ev.data = a;
     context->ev.addRead = wants_read;
     context->ev.delRead = wants_no_read;

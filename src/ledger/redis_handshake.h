@@ -5,8 +5,8 @@
  * our old connection is ended first: what waits there unread must not be run
  * after what was done about it here.
  */
-#ifndef TOOLGATE_LEDGER_GREETING_H
-#define TOOLGATE_LEDGER_GREETING_H
+#ifndef TOOLGATE_LEDGER_REDIS_HANDSHAKE_H
+#define TOOLGATE_LEDGER_REDIS_HANDSHAKE_H
 
 #include "base/err.h"
 #include "ledger/script.h"
@@ -15,9 +15,9 @@
 
 struct redisAsyncContext;
 
-#define GREETING_FUNCTIONS_SINCE 7 /* FUNCTION LOAD */
+#define REDIS_FUNCTIONS_SINCE 7 /* FUNCTION LOAD */
 
-struct server_facts {
+struct redis_facts {
     char server[32]; /* "redis 7.0.15" */
     char run_id[48];
     char role[16], evicts[32]; /* maxmemory_policy, where memory is bounded */
@@ -28,17 +28,17 @@ struct server_facts {
     bool loading, cluster, aof;
 };
 
-/* Embedded in a connection; one greeting after the other. */
-struct greeting {
+/* Embedded in a connection; one handshake after the other. */
+struct redis_handshake {
     struct str user, password; /* to say; empty: none */
     uint32_t db;
     const char *name;
     const struct script_names *libraries; /* of the functions */
-    struct script_names *shas; /* learned by the first greeting that asks; the same on every server */
+    struct script_names *shas; /* learned by the first handshake that asks; the same on every server */
     void (*over)(void *owner, const char *why); /* NULL: it takes commands */
     void *owner;
 
-    struct server_facts facts, before; /* of this connection, of the last one that got as far */
+    struct redis_facts facts, before; /* of this connection, of the last one that got as far */
     int64_t write_began_us;
     uint32_t scripts; /* loaded so far, where it knows no functions */
     uint32_t trials;  /* under way */
@@ -47,9 +47,9 @@ struct greeting {
 };
 
 /* `over` fires once, from a reply; not at all where the connection ends before. */
-void greeting_begin(struct greeting *greeting, struct redisAsyncContext *context);
+void redis_handshake_begin(struct redis_handshake *handshake, struct redisAsyncContext *context);
 
 /* All of them again, ahead of whatever is sent next. */
-void greeting_load_scripts(struct greeting *greeting, struct redisAsyncContext *context);
+void redis_handshake_load_scripts(struct redis_handshake *handshake, struct redisAsyncContext *context);
 
 #endif

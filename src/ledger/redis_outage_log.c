@@ -1,5 +1,5 @@
 /* What is not said as an error is said to whoever debugs. */
-#include "ledger/presence.h"
+#include "ledger/redis_outage_log.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -7,24 +7,24 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One line more every PRESENCE_LINE_MS. */
-static void refill(struct presence *p)
+/* One line more every REDIS_OUTAGE_LOG_LINE_MS. */
+static void refill(struct redis_outage_log *p)
 {
-    int64_t now = clock_mono_us() / 1000, more = (now - p->refilled_ms) / PRESENCE_LINE_MS;
+    int64_t now = clock_mono_us() / 1000, more = (now - p->refilled_ms) / REDIS_OUTAGE_LOG_LINE_MS;
     if (more <= 0)
         return;
     p->lines_used = more < p->lines_used ? p->lines_used - (uint32_t)more : 0;
     p->refilled_ms = now;
 }
 
-static bool is_news(struct presence *p, const char *why)
+static bool is_news(struct redis_outage_log *p, const char *why)
 {
     refill(p);
     bool news = !p->is_said || strcmp(p->why, why) != 0;
-    return news && p->lines_used < PRESENCE_LINES;
+    return news && p->lines_used < REDIS_OUTAGE_LOG_LINES;
 }
 
-static void say(struct presence *p, struct str address, const char *why, const char *on_outage)
+static void say(struct redis_outage_log *p, struct str address, const char *why, const char *on_outage)
 {
     char unsaid[24] = "";
     if (p->unsaid > 1)
@@ -37,7 +37,8 @@ static void say(struct presence *p, struct str address, const char *why, const c
     p->lines_used++;
 }
 
-void presence_away(struct presence *p, struct str address, const char *why, const char *on_outage)
+void redis_outage_log_away(struct redis_outage_log *p, struct str address, const char *why,
+                           const char *on_outage)
 {
     if (!p->is_away) {
         p->since_ms = clock_wall_ms();
@@ -52,7 +53,7 @@ void presence_away(struct presence *p, struct str address, const char *why, cons
         log_event(LOG_DEBUG, "redis_down", LOG_STR("address", address), LOG_TEXT("why", why));
 }
 
-void presence_back(struct presence *p, uint64_t sessions)
+void redis_outage_log_back(struct redis_outage_log *p, uint64_t sessions)
 {
     if (p->is_away)
         log_event(p->is_said ? LOG_INFO : LOG_DEBUG, "redis_up",

@@ -1,5 +1,5 @@
 /* hiredis makes a reply by four functions. Ours ask whether it is wanted, and have hiredis' own make it. */
-#include "ledger/hearing.h"
+#include "ledger/redis_reply_guard.h"
 
 #include "base/str.h"
 
@@ -58,7 +58,7 @@ static void *make_string(const redisReadTask *task, char *text, size_t len)
 static void *make_array(const redisReadTask *task, item_count count)
 {
     bool is_message = count == 3 || !is_subscribed(task);
-    bool fits = count <= (item_count)HEARING_MAX_ITEMS && is_message;
+    bool fits = count <= (item_count)REDIS_REPLY_GUARD_MAX_ITEMS && is_message;
     return is_awaited(task) && fits ? plain.createArray(task, count) : NULL;
 }
 
@@ -72,7 +72,7 @@ static void *make_nil(const redisReadTask *task)
     return is_awaited(task) ? plain.createNil(task) : NULL;
 }
 
-void hearing_begin(struct redisAsyncContext *context)
+void redis_reply_guard_begin(struct redisAsyncContext *context)
 {
     redisReader *reader = context->c.reader;
     if (!plain.createString) {
@@ -86,16 +86,16 @@ void hearing_begin(struct redisAsyncContext *context)
     reader->privdata = context;
 }
 
-void hearing_bound(struct redisAsyncContext *context)
+void redis_reply_guard_bound(struct redisAsyncContext *context)
 {
     redisReader *reader = context->c.reader;
-    if (reader->err || reader->len - reader->pos <= HEARING_MAX_BYTES)
+    if (reader->err || reader->len - reader->pos <= REDIS_REPLY_GUARD_MAX_BYTES)
         return;
     reader->err = REDIS_ERR_OOM;
     snprintf(reader->errstr, sizeof(reader->errstr), "Out of memory");
 }
 
-const char *hearing_why(const struct redisAsyncContext *context, char *out, unsigned long size)
+const char *redis_reply_guard_why(const struct redisAsyncContext *context, char *out, unsigned long size)
 {
     const char *said = context->errstr && context->errstr[0] ? context->errstr : "it closed the connection";
     if (context->err == REDIS_ERR_PROTOCOL)

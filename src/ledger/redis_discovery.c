@@ -3,11 +3,11 @@
  * is looked after by a timer here. Sentinels are asked one after the other;
  * the one that answered is asked first the next time.
  */
-#include "ledger/finder.h"
+#include "ledger/redis_discovery.h"
 
 #include "io/timer.h"
-#include "ledger/attach.h"
-#include "ledger/hush.h"
+#include "ledger/redis_adapter.h"
+#include "ledger/redis_redact.h"
 
 #include <arpa/inet.h>
 #include <hiredis/async.h>
@@ -19,45 +19,45 @@
 #define LOOK_AGAIN_MS 3u /* while a name is being looked up */
 #define WORDS_BYTES   200u
 
-/* Outlives a finder that no longer waits for it: the resolver's thread writes to it. */
+/* Outlives a discovery that no longer waits for it: the resolver's thread writes to it. */
 struct lookup {
     struct gaicb request;
     struct addrinfo hints;
-    char name[ADDRESS_HOST_MAX_BYTES + 1];
+    char name[REDIS_ADDRESS_HOST_MAX_BYTES + 1];
 };
 
-struct finder {
+struct redis_discovery {
     struct loop *loop;
-    const struct address *address;
-    finder_found *found;
+    const struct redis_address *address;
+    redis_discovery_found *found;
     void *owner;
     struct timer timer;
     struct lookup *lookup; /* NULL: none under way */
     uint32_t waited_ms;
     size_t host, asked; /* the host being tried; how many were */
     redisAsyncContext *sentinel;
-    struct place place, asked_at;
+    struct redis_place place, asked_at;
     struct why why;
     char not_let_in[WORDS_BYTES]; /* what the sentinel has against our password; empty: nothing */
 };
 
-static void try_host(struct finder *f);
+static void try_host(struct redis_discovery *f);
 
 /* ---- the end --------------------------------------------------------------- */
 
 static void tell(void *owner)
 {
-    struct finder *f = owner;
+    struct redis_discovery *f = owner;
     f->found(f->owner, &f->place, NULL);
 }
 
 static void tell_failure(void *owner)
 {
-    struct finder *f = owner;
+    struct redis_discovery *f = owner;
     f->found(f->owner, NULL, &f->why);
 }
 
-static void drop_sentinel(struct finder *f)
+static void drop_sentinel(struct redis_discovery *f)
 {
     redisAsyncContext *context = f->sentinel;
     f->sentinel = NULL;
@@ -68,7 +68,7 @@ static void drop_sentinel(struct finder *f)
 }
 
 /* This host did not lead to the goal; the next one may. */
-static void next_host(struct finder *f)
+static void next_host(struct redis_discovery *f)
 {
     f->host = (f->host + 1) % f->address->host_count;
     if (++f->asked < f->address->host_count)
@@ -79,12 +79,12 @@ static void next_host(struct finder *f)
 
 /* ---- sentinels -------------------------------------------------------------- */
 
-static const struct address_host *host_of(const struct finder *f)
+static const struct redis_address_host *host_of(const struct redis_discovery *f)
 {
     return &f->address->hosts[f->host];
 }
 
-static void sentinel_failed(struct finder *f, const char *how)
+static void sentinel_failed(struct redis_discovery *f, const char *how)
 {
     err_set(&f->why, ERR_UNAVAILABLE, "sentinel " STR_FMT ":%u %s", STR_ARG(host_of(f)->name),
             host_of(f)->port, how);
@@ -93,32 +93,33 @@ static void sentinel_failed(struct finder *f, const char *how)
 
 static void sentinel_silent(void *owner)
 {
-    struct finder *f = owner;
+    struct redis_discovery *f = owner;
     drop_sentinel(f);
     sentinel_failed(f, "does not answer");
 }
 
-static bool read_master(const redisReply *reply, struct place *place)
+static bool read_master(const redisReply *reply, struct redis_place *place)
 {
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
         reply->element[0]->type != REDIS_REPLY_STRING || reply->element[1]->type != REDIS_REPLY_STRING)
         return false;
     unsigned long port = strtoul(reply->element[1]->str, NULL, 10);
     place->port = port <= 65535 ? (uint16_t)port : 0;
-    return place->port &&
-           snprintf(place->host, sizeof(place->host), "%s", reply->element[0]->str) < (int)FINDER_HOST_BYTES;
+    return place->port && snprintf(place->host, sizeof(place->host), "%s", reply->element[0]->str) <
+                              (int)REDIS_DISCOVERY_HOST_BYTES;
 }
 
 static void on_introduced(redisAsyncContext *context, void *answer, void *unused)
 {
-    struct finder *f = context->data;
+    struct redis_discovery *f = context->data;
     const redisReply *reply = answer;
     (void)unused;
     if (f && reply && reply->type == REDIS_REPLY_ERROR)
-        hush(reply->str, f->address->sentinel_password, f->not_let_in, sizeof(f->not_let_in));
+        redis_redact(reply->str, f->address->sentinel_password, f->not_let_in, sizeof(f->not_let_in));
 }
 
-bool finder_introduce(const struct address *a, redisAsyncContext *context, redisCallbackFn *answered)
+bool redis_discovery_introduce(const struct redis_address *a, redisAsyncContext *context,
+                               redisCallbackFn *answered)
 {
     if (a->sentinel_user.len)
         redisAsyncCommand(context, answered, NULL, "AUTH %b %b", a->sentinel_user.at, a->sentinel_user.len,
@@ -130,7 +131,7 @@ bool finder_introduce(const struct address *a, redisAsyncContext *context, redis
 }
 
 /* One that wants no password answers all the same, and is believed. */
-static void say_refusal(struct finder *f, const char *words)
+static void say_refusal(struct redis_discovery *f, const char *words)
 {
     bool told = f->address->sentinel_password.len > 0;
     if (f->not_let_in[0])
@@ -145,7 +146,7 @@ static void say_refusal(struct finder *f, const char *words)
 
 static void on_master(redisAsyncContext *context, void *answer, void *unused)
 {
-    struct finder *f = context->data;
+    struct redis_discovery *f = context->data;
     const redisReply *reply = answer;
     (void)unused;
     if (!f || !reply) /* a lost connection is told by the other hooks */
@@ -166,7 +167,7 @@ static void on_master(redisAsyncContext *context, void *answer, void *unused)
 
 static void sentinel_gone(const redisAsyncContext *context, int status)
 {
-    struct finder *f = context->data;
+    struct redis_discovery *f = context->data;
     if (!f || status == REDIS_OK)
         return;
     f->sentinel->data = NULL;
@@ -177,7 +178,7 @@ static void sentinel_gone(const redisAsyncContext *context, int status)
 
 static void sentinel_connected(const redisAsyncContext *context, int status)
 {
-    struct finder *f = context->data;
+    struct redis_discovery *f = context->data;
     if (!f || status == REDIS_OK)
         return;
     f->sentinel->data = NULL;
@@ -186,7 +187,7 @@ static void sentinel_connected(const redisAsyncContext *context, int status)
     sentinel_failed(f, "cannot be reached");
 }
 
-static void ask_sentinel(struct finder *f, const char *host, uint16_t port)
+static void ask_sentinel(struct redis_discovery *f, const char *host, uint16_t port)
 {
     redisAsyncContext *context = redisAsyncConnect(host, port);
     if (!context || context->err) {
@@ -199,20 +200,20 @@ static void ask_sentinel(struct finder *f, const char *host, uint16_t port)
     f->asked_at.port = port;
     f->sentinel = context;
     context->data = f;
-    attach(f->loop, context);
+    redis_adapter_attach(f->loop, context);
     redisAsyncSetConnectCallback(context, sentinel_connected);
     redisAsyncSetDisconnectCallback(context, sentinel_gone);
     f->not_let_in[0] = '\0';
-    finder_introduce(f->address, context, on_introduced);
+    redis_discovery_introduce(f->address, context, on_introduced);
     redisAsyncCommand(context, on_master, NULL, "SENTINEL get-master-addr-by-name %s", f->address->master.at);
-    timer_set(&f->timer, f->loop, FINDER_TIMEOUT_MS, sentinel_silent, f);
+    timer_set(&f->timer, f->loop, REDIS_DISCOVERY_TIMEOUT_MS, sentinel_silent, f);
 }
 
 /* ---- names ------------------------------------------------------------------ */
 
-static void have_address(struct finder *f, const char *host)
+static void have_address(struct redis_discovery *f, const char *host)
 {
-    if (f->address->kind == ADDRESS_SENTINEL) {
+    if (f->address->kind == REDIS_ADDRESS_SENTINEL) {
         ask_sentinel(f, host, host_of(f)->port);
         return;
     }
@@ -221,7 +222,7 @@ static void have_address(struct finder *f, const char *host)
     timer_set(&f->timer, f->loop, 0, tell, f);
 }
 
-static void name_failed(struct finder *f, const char *how)
+static void name_failed(struct redis_discovery *f, const char *how)
 {
     err_set(&f->why, ERR_UNAVAILABLE, "the host '" STR_FMT "' is not found: %s", STR_ARG(host_of(f)->name),
             how);
@@ -236,7 +237,7 @@ static void lookup_free(struct lookup *lookup)
 }
 
 /* A lookup that can't be called back is left to the resolver: its thread still writes there. */
-static void abandon(struct finder *f)
+static void abandon(struct redis_discovery *f)
 {
     if (f->lookup && gai_cancel(&f->lookup->request) != EAI_NOTCANCELED)
         lookup_free(f->lookup);
@@ -245,14 +246,14 @@ static void abandon(struct finder *f)
 
 static void look_again(void *owner)
 {
-    struct finder *f = owner;
+    struct redis_discovery *f = owner;
     int state = gai_error(&f->lookup->request);
-    if (state == EAI_INPROGRESS && f->waited_ms < FINDER_TIMEOUT_MS) {
+    if (state == EAI_INPROGRESS && f->waited_ms < REDIS_DISCOVERY_TIMEOUT_MS) {
         f->waited_ms += LOOK_AGAIN_MS;
         timer_set(&f->timer, f->loop, LOOK_AGAIN_MS, look_again, f);
         return;
     }
-    char host[FINDER_HOST_BYTES];
+    char host[REDIS_DISCOVERY_HOST_BYTES];
     const struct addrinfo *known = f->lookup->request.ar_result;
     if (state == 0 &&
         getnameinfo(known->ai_addr, known->ai_addrlen, host, sizeof(host), NULL, 0, NI_NUMERICHOST) == 0) {
@@ -264,7 +265,7 @@ static void look_again(void *owner)
     name_failed(f, state == EAI_INPROGRESS ? "the resolver takes too long" : gai_strerror(state));
 }
 
-static void look_up(struct finder *f, struct str name)
+static void look_up(struct redis_discovery *f, struct str name)
 {
     struct lookup *lookup = calloc(1, sizeof(*lookup));
     struct gaicb *list[1];
@@ -291,7 +292,7 @@ static bool is_numeric(const char *name)
     return inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1;
 }
 
-static void try_host(struct finder *f)
+static void try_host(struct redis_discovery *f)
 {
     struct str name = host_of(f)->name;
     if (is_numeric(name.at))
@@ -302,9 +303,10 @@ static void try_host(struct finder *f)
 
 /* ---- from outside ------------------------------------------------------------ */
 
-struct finder *finder_new(struct loop *loop, const struct address *address, finder_found *found, void *owner)
+struct redis_discovery *redis_discovery_new(struct loop *loop, const struct redis_address *address,
+                                            redis_discovery_found *found, void *owner)
 {
-    struct finder *f = calloc(1, sizeof(*f));
+    struct redis_discovery *f = calloc(1, sizeof(*f));
     if (!f)
         abort();
     f->loop = loop;
@@ -314,10 +316,10 @@ struct finder *finder_new(struct loop *loop, const struct address *address, find
     return f;
 }
 
-void finder_start(struct finder *f)
+void redis_discovery_start(struct redis_discovery *f)
 {
     f->asked = 0;
-    if (f->address->kind != ADDRESS_UNIX) {
+    if (f->address->kind != REDIS_ADDRESS_UNIX) {
         try_host(f);
         return;
     }
@@ -326,21 +328,21 @@ void finder_start(struct finder *f)
     timer_set(&f->timer, f->loop, 0, tell, f);
 }
 
-const struct place *finder_sentinel(const struct finder *f)
+const struct redis_place *redis_discovery_sentinel(const struct redis_discovery *f)
 {
     return &f->asked_at;
 }
 
-void finder_stop(struct finder *f)
+void redis_discovery_stop(struct redis_discovery *f)
 {
     timer_clear(&f->timer);
     drop_sentinel(f);
     abandon(f);
 }
 
-void finder_free(struct finder *f)
+void redis_discovery_free(struct redis_discovery *f)
 {
     if (f)
-        finder_stop(f);
+        redis_discovery_stop(f);
     free(f);
 }

@@ -3,17 +3,17 @@
  * only its head can be the first to be late. hiredis keeps callbacks of its
  * own; once a connection is given up they find no node.
  */
-#include "ledger/node.h"
+#include "ledger/redis_connection.h"
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "io/timer.h"
-#include "ledger/attach.h"
-#include "ledger/finder.h"
-#include "ledger/hearing.h"
-#include "ledger/lookout.h"
-#include "ledger/mend.h"
+#include "ledger/redis_adapter.h"
+#include "ledger/redis_discovery.h"
+#include "ledger/redis_reply_guard.h"
+#include "ledger/sentinel_subscription.h"
+#include "ledger/redis_diagnostics.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,25 +30,25 @@ struct queue {
     struct redis_job *head, *tail;
 };
 
-struct node {
-    struct node_common *common;
-    const struct address *address;
-    struct finder *finder;
-    redisAsyncContext *context; /* NULL: off or finding */
-    enum node_state state;
+struct redis_connection {
+    struct redis_connection_common *common;
+    const struct redis_address *address;
+    struct redis_discovery *discovery;
+    redisAsyncContext *context; /* NULL: off or discovery */
+    enum redis_connection_state state;
     bool keeps;
-    struct greeting greeting;
+    struct redis_handshake handshake;
     char password[PASSWORD_MAX_BYTES];
     struct queue sent, waiting;
-    struct lookout *lookout; /* NULL: no sentinel knows better than we do */
-    struct place place;      /* where it is connected to */
-    struct timer deadline;   /* of the oldest job */
-    struct timer pause;      /* off: until the next attempt; finding, greeting: until it is given up */
-    uint32_t failures;       /* in a row */
+    struct sentinel_subscription *subscription; /* NULL: no sentinel knows better than we do */
+    struct redis_place place;                   /* where it is connected to */
+    struct timer deadline;                      /* of the oldest job */
+    struct timer pause; /* off: until the next attempt; discovery, handshake: until it is given up */
+    uint32_t failures;  /* in a row */
     char leaving_for[WHY_BYTES];
 };
 
-static void connect_to(void *owner, const struct place *place, const struct why *why);
+static void connect_to(void *owner, const struct redis_place *place, const struct why *why);
 
 /* ---- queues ----------------------------------------------------------------- */
 
@@ -77,13 +77,13 @@ static struct redis_job *pop(struct queue *queue)
 
 static void pause_is_over(void *owner)
 {
-    struct node *n = owner;
+    struct redis_connection *n = owner;
     if (n->keeps)
-        node_wake(n);
+        redis_connection_wake(n);
 }
 
 /* From half the pause to one and a half: a fleet must not come back all at once. */
-static uint32_t pause_ms(const struct node *n)
+static uint32_t pause_ms(const struct redis_connection *n)
 {
     uint32_t doublings = n->failures > 8 ? 8 : n->failures ? n->failures - 1 : 0;
     uint32_t ms = REDIS_RETRY_FIRST_MS << doublings;
@@ -92,14 +92,14 @@ static uint32_t pause_ms(const struct node *n)
     return ms / 2 + (uint32_t)(hash_random() % ms);
 }
 
-static void begin_pause(struct node *n)
+static void begin_pause(struct redis_connection *n)
 {
     uint32_t ms = pause_ms(n);
     log_event(LOG_DEBUG, "redis_reconnect_delayed", LOG_NUM("failures", n->failures), LOG_NUM("ms", ms));
     timer_set(&n->pause, n->common->options->loop, ms, pause_is_over, n);
 }
 
-static void fail_all(struct node *n, struct queue queue, bool sent)
+static void fail_all(struct redis_connection *n, struct queue queue, bool sent)
 {
     struct redis_job *job;
     while ((job = pop(&queue)))
@@ -107,19 +107,19 @@ static void fail_all(struct node *n, struct queue queue, bool sent)
 }
 
 /* `freed`: hiredis is about to free the connection itself. */
-static void give_up(struct node *n, const char *why, bool freed)
+static void give_up(struct redis_connection *n, const char *why, bool freed)
 {
     redisAsyncContext *context = n->context;
     struct queue sent = n->sent, waiting = n->waiting;
     char text[WHY_BYTES];
-    mend_add(why, text, sizeof(text));
+    redis_diagnostics_add_hint(why, text, sizeof(text));
     n->context = NULL;
     n->sent = n->waiting = (struct queue){NULL, NULL};
-    n->state = NODE_OFF;
+    n->state = CONNECTION_OFF;
     n->failures++;
     timer_clear(&n->deadline);
-    if (n->lookout)
-        lookout_stop(n->lookout);
+    if (n->subscription)
+        sentinel_subscription_stop(n->subscription);
     if (context)
         context->data = NULL;
     if (context && !freed)
@@ -132,28 +132,28 @@ static void give_up(struct node *n, const char *why, bool freed)
 
 static void took_too_long(void *owner)
 {
-    struct node *n = owner;
+    struct redis_connection *n = owner;
     bool connected = n->context && n->context->c.flags & REDIS_CONNECTED;
     char why[WHY_BYTES];
     snprintf(why, sizeof(why),
              connected ? "it takes the connection and did not answer the greeting within %u ms"
                        : "it is not reached within %u ms: does a firewall stand between?",
-             REDIS_GREETING_MS);
+             REDIS_HANDSHAKE_MS);
     give_up(n, why, false);
 }
 
 /* ---- deadlines ---------------------------------------------------------------- */
 
-static const struct redis_job *oldest(const struct node *n)
+static const struct redis_job *oldest(const struct redis_connection *n)
 {
     return n->sent.head ? n->sent.head : n->waiting.head;
 }
 
-static void watch_deadline(struct node *n);
+static void watch_deadline(struct redis_connection *n);
 
 static void on_deadline(void *owner)
 {
-    struct node *n = owner;
+    struct redis_connection *n = owner;
     const struct redis_job *job = oldest(n);
     char why[96];
     if (!job)
@@ -168,7 +168,7 @@ static void on_deadline(void *owner)
 }
 
 /* One timer for all that is under way, set for the oldest. */
-static void watch_deadline(struct node *n)
+static void watch_deadline(struct redis_connection *n)
 {
     const struct redis_job *job = oldest(n);
     if (timer_is_set(&n->deadline) || !job)
@@ -182,7 +182,7 @@ static void watch_deadline(struct node *n)
 
 static void on_reply(redisAsyncContext *context, void *answer, void *unused)
 {
-    struct node *n = context->data;
+    struct redis_connection *n = context->data;
     (void)unused;
     if (!n || !answer) /* given up, or lost: then on_gone follows */
         return;
@@ -190,7 +190,7 @@ static void on_reply(redisAsyncContext *context, void *answer, void *unused)
     const redisReply *reply = answer;
     n->failures = reply->type == REDIS_REPLY_ERROR ? n->failures : 0;
     n->common->answered(n->common->owner, n, job, answer);
-    if (n->context == context && n->state == NODE_LEAVING && !n->sent.head)
+    if (n->context == context && n->state == CONNECTION_LEAVING && !n->sent.head)
         give_up(n, n->leaving_for, false);
 }
 
@@ -200,9 +200,9 @@ static void on_asking(redisAsyncContext *context, void *answer, void *unused)
 }
 
 /* By which name it is called is known only now: the command's head is written into the room left for it. */
-static struct str head_of(const struct node *n, struct redis_job *job)
+static struct str head_of(const struct redis_connection *n, struct redis_job *job)
 {
-    bool by_function = n->greeting.functions;
+    bool by_function = n->handshake.functions;
     const struct script_names *names = by_function ? &n->common->functions : &n->common->shas;
     char head[REDIS_JOB_HEAD_BYTES + 1];
     int len = snprintf(head, sizeof(head), "*%u\r\n%s\r\n$40\r\n", job->words,
@@ -213,7 +213,7 @@ static struct str head_of(const struct node *n, struct redis_job *job)
     return str_from(buf_view(&job->command), from);
 }
 
-static void put(struct node *n, struct redis_job *job)
+static void put(struct redis_connection *n, struct redis_job *job)
 {
     struct str command = head_of(n, job);
     if (job->asking)
@@ -223,10 +223,10 @@ static void put(struct node *n, struct redis_job *job)
     push(&n->sent, job);
 }
 
-bool node_send(struct node *n, struct redis_job *job, bool waits)
+bool redis_connection_send(struct redis_connection *n, struct redis_job *job, bool waits)
 {
-    bool soon = waits && (n->state == NODE_FINDING || n->state == NODE_GREETING);
-    if (n->state == NODE_UP && sdslen(n->context->c.obuf) + job->command.len <= REDIS_UNSENT_MAX_BYTES)
+    bool soon = waits && (n->state == CONNECTION_DISCOVERY || n->state == CONNECTION_HANDSHAKE);
+    if (n->state == CONNECTION_UP && sdslen(n->context->c.obuf) + job->command.len <= REDIS_UNSENT_MAX_BYTES)
         put(n, job);
     else if (soon)
         push(&n->waiting, job);
@@ -236,58 +236,58 @@ bool node_send(struct node *n, struct redis_job *job, bool waits)
     return true;
 }
 
-void node_leave(struct node *n, const char *why)
+void redis_connection_leave(struct redis_connection *n, const char *why)
 {
-    if (n->state != NODE_UP)
+    if (n->state != CONNECTION_UP)
         return;
-    n->state = NODE_LEAVING;
+    n->state = CONNECTION_LEAVING;
     snprintf(n->leaving_for, sizeof(n->leaving_for), "%s", why);
 }
 
-void node_reload(struct node *n)
+void redis_connection_reload(struct redis_connection *n)
 {
-    if (n->state == NODE_UP)
-        greeting_load_scripts(&n->greeting, n->context);
+    if (n->state == CONNECTION_UP)
+        redis_handshake_load_scripts(&n->handshake, n->context);
 }
 
 /* ---- connecting ----------------------------------------------------------------- */
 
 static void on_connected(const redisAsyncContext *context, int status)
 {
-    struct node *n = context->data;
+    struct redis_connection *n = context->data;
     if (n && status != REDIS_OK)
         give_up(n, context->errstr ? context->errstr : "it cannot be reached", true);
 }
 
 static void on_gone(const redisAsyncContext *context, int status)
 {
-    struct node *n = context->data;
+    struct redis_connection *n = context->data;
     char why[WHY_BYTES];
     (void)status;
     if (n)
-        give_up(n, hearing_why(context, why, sizeof(why)), true);
+        give_up(n, redis_reply_guard_why(context, why, sizeof(why)), true);
 }
 
-static void greeted(void *owner, const char *why)
+static void on_handshake_over(void *owner, const char *why)
 {
-    struct node *n = owner;
+    struct redis_connection *n = owner;
     struct redis_job *job;
     explicit_bzero(n->password, sizeof(n->password));
     if (why) {
         give_up(n, why, false);
         return;
     }
-    n->state = NODE_UP;
+    n->state = CONNECTION_UP;
     timer_clear(&n->pause);
     while ((job = pop(&n->waiting)))
         put(n, job);
-    if (n->lookout)
-        lookout_start(n->lookout, &n->place);
+    if (n->subscription)
+        sentinel_subscription_start(n->subscription, &n->place);
     n->common->up(n->common->owner, n);
 }
 
 /* The file's first line; a password that is renewed there is used from the next connection on. */
-static bool read_password(struct node *n, char *why, size_t size)
+static bool read_password(struct redis_connection *n, char *why, size_t size)
 {
     const char *path = n->common->options->password_file;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -301,24 +301,24 @@ static bool read_password(struct node *n, char *why, size_t size)
     return len >= 0;
 }
 
-static void greet(struct node *n)
+static void begin_handshake(struct redis_connection *n)
 {
-    const struct address *first = n->common->options->address; /* a cluster has one password for all */
-    n->state = NODE_GREETING;
-    n->greeting.user = first->user;
-    n->greeting.password = n->common->options->password_file ? str_of(n->password) : first->password;
-    n->greeting.db = first->db;
-    n->greeting.name = n->common->options->name;
-    n->greeting.libraries = &n->common->functions;
-    n->greeting.shas = &n->common->shas;
-    n->greeting.over = greeted;
-    n->greeting.owner = n;
-    greeting_begin(&n->greeting, n->context);
+    const struct redis_address *first = n->common->options->address; /* a cluster has one password for all */
+    n->state = CONNECTION_HANDSHAKE;
+    n->handshake.user = first->user;
+    n->handshake.password = n->common->options->password_file ? str_of(n->password) : first->password;
+    n->handshake.db = first->db;
+    n->handshake.name = n->common->options->name;
+    n->handshake.libraries = &n->common->functions;
+    n->handshake.shas = &n->common->shas;
+    n->handshake.over = on_handshake_over;
+    n->handshake.owner = n;
+    redis_handshake_begin(&n->handshake, n->context);
 }
 
-static void connect_to(void *owner, const struct place *place, const struct why *why)
+static void connect_to(void *owner, const struct redis_place *place, const struct why *why)
 {
-    struct node *n = owner;
+    struct redis_connection *n = owner;
     char trouble[WHY_BYTES];
     if (!place) {
         give_up(n, why->text, false);
@@ -341,54 +341,55 @@ static void connect_to(void *owner, const struct place *place, const struct why 
     }
     n->context = context;
     context->data = n;
-    attach(n->common->options->loop, context);
+    redis_adapter_attach(n->common->options->loop, context);
     redisAsyncSetConnectCallback(context, on_connected);
     redisAsyncSetDisconnectCallback(context, on_gone);
-    greet(n);
+    begin_handshake(n);
 }
 
-void node_wake(struct node *n)
+void redis_connection_wake(struct redis_connection *n)
 {
     struct loop *loop = n->common->options->loop;
     bool pausing = timer_is_set(&n->pause);
-    if (n->state != NODE_OFF || pausing)
+    if (n->state != CONNECTION_OFF || pausing)
         return;
-    n->state = NODE_FINDING;
-    timer_set(&n->pause, loop, REDIS_GREETING_MS, took_too_long, n);
-    finder_free(n->finder);
-    n->finder = finder_new(loop, n->address, connect_to, n);
-    finder_start(n->finder);
+    n->state = CONNECTION_DISCOVERY;
+    timer_set(&n->pause, loop, REDIS_HANDSHAKE_MS, took_too_long, n);
+    redis_discovery_free(n->discovery);
+    n->discovery = redis_discovery_new(loop, n->address, connect_to, n);
+    redis_discovery_start(n->discovery);
 }
 
 /* What it has not answered yet it may still: nothing of it outlives its learning of this. */
 static void has_moved(void *owner)
 {
-    struct node *n = owner;
-    if (n->state == NODE_UP || n->state == NODE_LEAVING)
+    struct redis_connection *n = owner;
+    if (n->state == CONNECTION_UP || n->state == CONNECTION_LEAVING)
         give_up(n, "another server is the master now, as its sentinels say", false);
 }
 
 /* ---- from outside ---------------------------------------------------------------- */
 
-struct node *node_new(struct node_common *common, const struct address *address, bool keeps)
+struct redis_connection *redis_connection_new(struct redis_connection_common *common,
+                                              const struct redis_address *address, bool keeps)
 {
-    struct node *n = calloc(1, sizeof(*n));
+    struct redis_connection *n = calloc(1, sizeof(*n));
     if (!n)
         abort();
     n->common = common;
     n->address = address;
     n->keeps = keeps;
-    if (address->kind == ADDRESS_SENTINEL)
-        n->lookout = lookout_new(common->options->loop, address, has_moved, n);
+    if (address->kind == REDIS_ADDRESS_SENTINEL)
+        n->subscription = sentinel_subscription_new(common->options->loop, address, has_moved, n);
     return n;
 }
 
-void node_free(struct node *n)
+void redis_connection_free(struct redis_connection *n)
 {
     if (!n)
         return;
-    finder_free(n->finder);
-    lookout_free(n->lookout);
+    redis_discovery_free(n->discovery);
+    sentinel_subscription_free(n->subscription);
     timer_clear(&n->deadline);
     timer_clear(&n->pause);
     if (n->context) {
@@ -399,17 +400,17 @@ void node_free(struct node *n)
     free(n);
 }
 
-const struct address *node_address(const struct node *n)
+const struct redis_address *redis_connection_address(const struct redis_connection *n)
 {
     return n->address;
 }
 
-enum node_state node_state(const struct node *n)
+enum redis_connection_state redis_connection_state(const struct redis_connection *n)
 {
     return n->state;
 }
 
-const struct server_facts *node_facts(const struct node *n)
+const struct redis_facts *redis_connection_facts(const struct redis_connection *n)
 {
-    return &n->greeting.facts;
+    return &n->handshake.facts;
 }

@@ -1,0 +1,135 @@
+/* One function per check; each reports nothing, or one sentence with its fix. Hints are found by words of the
+ * reason; the first that is found counts. */
+#include "ledger/redis_diagnostics.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct subject {
+    const struct redis_facts *facts;
+    uint32_t timeout_ms;
+};
+
+static bool evicts(const struct subject *s, char said[REDIS_DIAGNOSTICS_BYTES])
+{
+    if (!s->facts->evicts[0])
+        return false;
+    snprintf(
+        said, REDIS_DIAGNOSTICS_BYTES,
+        "its maxmemory-policy is %s: short of memory, it drops budgets and loops of sessions that go on; "
+        "CONFIG SET maxmemory-policy noeviction",
+        s->facts->evicts);
+    return true;
+}
+
+/* INFO does not tell about snapshots, and they would keep no more than what was counted before the last. */
+static bool keeps_no_file(const struct subject *s, char said[REDIS_DIAGNOSTICS_BYTES])
+{
+    if (!s->facts->version || s->facts->aof)
+        return false;
+    snprintf(said, REDIS_DIAGNOSTICS_BYTES,
+             "it writes no append-only file: what was counted since its last snapshot is lost when it ends; "
+             "CONFIG SET appendonly yes");
+    return true;
+}
+
+static bool is_old(const struct subject *s, char said[REDIS_DIAGNOSTICS_BYTES])
+{
+    if (!s->facts->version || s->facts->version >= REDIS_FUNCTIONS_SINCE)
+        return false;
+    snprintf(said, REDIS_DIAGNOSTICS_BYTES,
+             "it is %s, which makes the ledger's scripts anew for every call; from version %d on they are a "
+             "library, in a third of the time",
+             s->facts->server, REDIS_FUNCTIONS_SINCE);
+    return true;
+}
+
+static bool is_slow(const struct subject *s, char said[REDIS_DIAGNOSTICS_BYTES])
+{
+    if (s->facts->write_us < (int64_t)s->timeout_ms * 1000 / REDIS_DIAGNOSTICS_SLOW_PART)
+        return false;
+    snprintf(said, REDIS_DIAGNOSTICS_BYTES,
+             "a write took it %.1f ms, and an answer that takes %u ms counts as an outage: look at its load "
+             "and the way there, or raise ledger.timeout_ms",
+             (double)s->facts->write_us / 1000, s->timeout_ms);
+    return true;
+}
+
+static const struct {
+    const char *event;
+    bool (*finds)(const struct subject *subject, char said[REDIS_DIAGNOSTICS_BYTES]);
+} checks[REDIS_DIAGNOSTICS_MAX] = {
+    {"redis_eviction_enabled", evicts},
+    {"redis_no_persistence", keeps_no_file},
+    {"redis_unsupported_version", is_old},
+    {"redis_slow", is_slow},
+};
+
+static bool holds(const struct redis_diagnostics *diagnostics, const char *event)
+{
+    for (size_t i = 0; i < diagnostics->count; i++)
+        if (diagnostics->events[i] == event)
+            return true;
+    return false;
+}
+
+void redis_diagnostics_run(struct redis_diagnostics *diagnostics, const struct redis_facts *facts,
+                           uint32_t timeout_ms)
+{
+    struct subject subject = {facts, timeout_ms};
+    struct redis_diagnostics now = {.count = 0};
+    for (size_t i = 0; i < REDIS_DIAGNOSTICS_MAX; i++) {
+        if (!checks[i].finds(&subject, now.said[now.count]))
+            continue;
+        if (!holds(diagnostics, checks[i].event))
+            log_event(LOG_WARN, checks[i].event, LOG_TEXT("why", now.said[now.count]));
+        now.events[now.count++] = checks[i].event;
+    }
+    *diagnostics = now;
+}
+
+/* ---- hints to reasons ---- */
+
+#define REASON_MAX_BYTES 380u /* of a server's words; the hint stands behind them */
+
+static const struct {
+    const char *word, *hint;
+} hints[] = {
+    {"behind ?sentinels=", "set the sentinels' own user and password there"},
+    {"WRONGPASS", "set its user and password in ledger.redis, or the password in ledger.password_file"},
+    {"NOAUTH", "name its user and password in ledger.redis, or the password in ledger.password_file"},
+    {"invalid password", "set its password in ledger.redis or ledger.password_file"},
+    {"without any password configured", "it knows no password: take yours out of ledger.redis"},
+    {"unknown command 'AUTH'", "it has no AUTH: take user and password out of ledger.redis"},
+    {"no password is set", "it knows no password: take yours out of ledger.redis"},
+    {"NOPERM", "give its user the rights that docs/configuration.md lists"},
+    {"ACL failure in script", "give its user the rights that docs/configuration.md lists"}, /* from 7.2 on */
+    {"can't run this command", "give its user the rights that docs/configuration.md lists"},
+    {"DB index is out of range", "name a database that it has in ledger.redis, or raise its 'databases'"},
+    {"OOM", "give it memory (CONFIG SET maxmemory), or let sessions end sooner (ledger.ttl_s)"},
+    {"MISCONF", "it cannot save: its own log says why, mostly a full disk"},
+    {"NOREPLICAS", "its replicas are gone, and its min-replicas-to-write demands them"},
+    {"Connection refused", "nothing listens there: start it, or name its address in ledger.redis"},
+    {"No such file", "nothing listens there: start it, or name its socket in ledger.redis"},
+    {"Permission denied", "let the daemon's user open its socket (unixsocketperm, or its group)"},
+};
+
+static const char *hint_for(const char *why)
+{
+    for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
+        if (strstr(why, hints[i].word))
+            return hints[i].hint;
+    return NULL;
+}
+
+void redis_diagnostics_add_hint(const char *why, char *out, size_t size)
+{
+    const char *hint = hint_for(why);
+    size_t len = strlen(why);
+    if (hint && len && why[len - 1] == '.')
+        len--;
+    snprintf(out, size, "%.*s%s%s", (int)(len < REASON_MAX_BYTES ? len : REASON_MAX_BYTES), why,
+             hint ? "; " : "", hint ? hint : "");
+}
