@@ -1,12 +1,16 @@
 /*
  * A session as bytes, format 2: what stores keep and daemons of different builds share. Little-endian.
  *
- *   head   the fixed fields, then chains, counters and paced calls, then zeros up to a multiple of
- * CODEC_PAD_BYTES calls  CODEC_CALL_BYTES each: at most SESSION_CALLS_MAX, in the order of the array, so that
- * a commit can write one
+ *   head   the format (1 byte), the fixed fields (HEAD_FIELDS: the version first, then the counts of what
+ *          follows), chains, each with its problems and names, counters and paced calls; then zeros up to a
+ *          multiple of CODEC_PAD_BYTES
+ *   calls  CODEC_CALL_BYTES each: at most SESSION_CALLS_MAX, in the order of the array, so that a commit can
+ *          write one
  *
- * One table of fields per struct serves both directions. Bytes that were not written by this codec are an
- * error of that session, never of the daemon.
+ * One table of fields per struct serves both directions; the tables at the top of codec.c are the layout.
+ * Hashes are cut to the width of their field, sums of costs stop at its largest value. What decodes is
+ * encoded as the same bytes. Bytes that were not written by this codec are an error of that session, never of
+ * the daemon.
  */
 #ifndef TOOLGATE_LEDGER_CODEC_H
 #define TOOLGATE_LEDGER_CODEC_H
@@ -22,8 +26,12 @@
 #define CODEC_NOTE_BYTES  13u    /* of the journal */
 #define CODEC_MAX_BYTES   16384u /* of any session; a longer value is none of ours */
 
-/* ERR_VERSION... see err.h: a newer format. ERR_PARSE: damaged. `session` is unspecified then. */
-enum codec_result { CODEC_OK, CODEC_DAMAGED, CODEC_NEWER };
+/* Unless CODEC_OK, `session` is unspecified. Array elements beyond their counts are left as they are. */
+enum codec_result {
+    CODEC_OK,
+    CODEC_DAMAGED,
+    CODEC_NEWER /* the format is newer than CODEC_FORMAT: leave it alone */
+};
 enum codec_result codec_decode(struct str bytes, struct session *session);
 
 /* The whole value, appended. */
@@ -38,7 +46,7 @@ void codec_encode_call(const struct session_call *call, struct buf *out);
 void codec_guard(uint64_t version, char out[CODEC_GUARD_BYTES]);
 
 void codec_encode_note(const struct session_note *note, struct buf *out);
-/* False: too few bytes. */
+/* Takes one off `bytes`. False: too few bytes, or no note. `tool` has its low 24 bits, `turn` its low 16. */
 bool codec_decode_note(struct str *bytes, struct session_note *note);
 
 #endif

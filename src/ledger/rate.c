@@ -31,7 +31,7 @@ uint32_t rate_take(struct rate_bucket *bucket, const struct store_rate_request *
         return 0;
     for (uint32_t i = 0; i < request->rate_count; i++) {
         uint32_t count = request->rates[i].count, window_s = request->rates[i].window_s;
-        int64_t full = 0, wait = (int64_t)window_s * US_PER_S;
+        int64_t full = 0, wait = (int64_t)window_s * US_PER_S + 1;
         if (count > 0) {
             levels[i] = raised(bucket->level_us[i], count, window_s, now_us, &full);
             wait = levels[i] - now_us - full;

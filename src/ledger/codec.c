@@ -1,0 +1,523 @@
+/*
+ * The tables of fields, and what both directions make of them. Each table is the layout: one line per field,
+ * in order, with its width. PUT and GET turn a table into straight-line code, as a window is decoded whenever
+ * a session comes into the cache.
+ */
+#include "ledger/codec.h"
+
+#include <endian.h>
+
+/* ---- widths -------------------------------------------------------------- */
+
+enum {
+    BYTES_u8 = 1,
+    BYTES_u16 = 2,
+    BYTES_u24 = 3,
+    BYTES_u32 = 4,
+    BYTES_u40 = 5,
+    BYTES_u48 = 6,
+    BYTES_u64 = 8
+};
+enum { BYTES_low8 = 1, BYTES_low16 = 2, BYTES_cost = 6 };
+
+#define MAX_u48 0xffffffffffffu
+
+static inline char *put_u8(char *p, uint8_t v)
+{
+    *p = (char)v;
+    return p + 1;
+}
+
+static inline char *put_u16(char *p, uint16_t v)
+{
+    v = htole16(v);
+    memcpy(p, &v, 2);
+    return p + 2;
+}
+
+static inline char *put_u32(char *p, uint32_t v)
+{
+    v = htole32(v);
+    memcpy(p, &v, 4);
+    return p + 4;
+}
+
+static inline char *put_u64(char *p, uint64_t v)
+{
+    v = htole64(v);
+    memcpy(p, &v, 8);
+    return p + 8;
+}
+
+static inline char *put_u24(char *p, uint32_t v)
+{
+    return put_u8(put_u16(p, (uint16_t)v), (uint8_t)(v >> 16));
+}
+
+static inline char *put_u40(char *p, uint64_t v)
+{
+    return put_u8(put_u32(p, (uint32_t)v), (uint8_t)(v >> 32));
+}
+
+static inline char *put_u48(char *p, uint64_t v)
+{
+    return put_u16(put_u32(p, (uint32_t)v), (uint16_t)(v >> 32));
+}
+
+/* A sum of costs stops at what 48 bits hold: nearly three times the largest limit, LEDGER_COST_MAX. */
+static inline char *put_cost(char *p, uint64_t v)
+{
+    return put_u48(p, v < MAX_u48 ? v : MAX_u48);
+}
+
+static inline uint8_t get_u8(const char *p)
+{
+    return (uint8_t)*p;
+}
+
+static inline uint16_t get_u16(const char *p)
+{
+    uint16_t v;
+    memcpy(&v, p, 2);
+    return le16toh(v);
+}
+
+static inline uint32_t get_u32(const char *p)
+{
+    uint32_t v;
+    memcpy(&v, p, 4);
+    return le32toh(v);
+}
+
+static inline uint64_t get_u64(const char *p)
+{
+    uint64_t v;
+    memcpy(&v, p, 8);
+    return le64toh(v);
+}
+
+static inline uint32_t get_u24(const char *p)
+{
+    return get_u16(p) | (uint32_t)get_u8(p + 2) << 16;
+}
+
+static inline uint64_t get_u40(const char *p)
+{
+    return get_u32(p) | (uint64_t)get_u8(p + 4) << 32;
+}
+
+static inline uint64_t get_u48(const char *p)
+{
+    return get_u32(p) | (uint64_t)get_u16(p + 4) << 32;
+}
+
+#define get_cost get_u48
+
+/* ---- the tables ---------------------------------------------------------- */
+
+/* What stands in the head but for the format, always. */
+#define HEAD_FIELDS(F)                                                                                       \
+    F(u64, s->version)                                                                                       \
+    F(u8, s->chain_count)                                                                                    \
+    F(u8, s->counter_count)                                                                                  \
+    F(u8, s->paced_count)                                                                                    \
+    F(u8, s->call_count)                                                                                     \
+    F(u8, s->oldest)                                                                                         \
+    F(u48, s->last_ms)                                                                                       \
+    F(u32, s->renewed_s)                                                                                     \
+    F(u32, s->turn)                                                                                          \
+    F(u32, s->told_turn)                                                                                     \
+    F(u32, s->turn_began_s)                                                                                  \
+    F(u32, s->heard_s)                                                                                       \
+    F(u32, s->label)                                                                                         \
+    F(u8, s->step)                                                                                           \
+    F(low8, bits)                                                                                            \
+    F(u8, s->no_progress)                                                                                    \
+    F(u32, s->calls_made)                                                                                    \
+    F(u32, s->calls_in_turn)                                                                                 \
+    F(cost, s->cost)                                                                                         \
+    F(cost, s->cost_in_turn)                                                                                 \
+    F(u32, s->journal_count)                                                                                 \
+    F(u16, s->journal_max)                                                                                   \
+    F(u16, s->ids_changes)                                                                                   \
+    F(u16, s->details_changes)                                                                               \
+    F(u8, s->request_at)                                                                                     \
+    F(u32, s->requests[0])                                                                                   \
+    F(u32, s->requests[1])                                                                                   \
+    F(u32, s->requests[2])                                                                                   \
+    F(u32, s->requests[3])
+_Static_assert(SESSION_REQUESTS_MAX == 4, "each request has its line");
+
+/* Of a byte: the lowest bit, how many. */
+#define HEAD_FLAGS(F)                                                                                        \
+    F(s->spoken, 0, 1)                                                                                       \
+    F(s->stuck, 1, 1)                                                                                        \
+    F(s->has_goal, 2, 1)                                                                                     \
+    F(s->ids, 3, 2)
+
+/* Its problems follow, then its name and ext. */
+#define CHAIN_FIELDS(F)                                                                                      \
+    F(u32, c->tool)                                                                                          \
+    F(u32, c->call)                                                                                          \
+    F(u8, c->attempts)                                                                                       \
+    F(u8, c->free_attempts)                                                                                  \
+    F(u8, c->step)                                                                                           \
+    F(low8, bits)                                                                                            \
+    F(u8, c->problem_count)                                                                                  \
+    F(u8, c->name_len)                                                                                       \
+    F(u8, c->ext_len)
+
+#define CHAIN_FLAGS(F)                                                                                       \
+    F(c->ended, 0, 1)                                                                                        \
+    F(c->problems_cut, 1, 1)
+
+#define PROBLEM_FIELDS(F)                                                                                    \
+    F(u32, problem->path)                                                                                    \
+    F(u32, problem->code)
+
+#define COUNTER_FIELDS(F)                                                                                    \
+    F(u32, c->tool)                                                                                          \
+    F(u32, c->turn)                                                                                          \
+    F(u32, c->calls_turn)                                                                                    \
+    F(u32, c->calls)                                                                                         \
+    F(cost, c->cost_turn)                                                                                    \
+    F(cost, c->cost)                                                                                         \
+    F(u32, c->began_s)
+
+#define PACED_FIELDS(F)                                                                                      \
+    F(u32, c->tool)                                                                                          \
+    F(u48, c->arguments)                                                                                     \
+    F(u48, c->at_ms)
+
+/* outcome: of CALL_PENDING the deadline in ms, of CALL_DENIED OUTCOME_FIELDS, else the hash of the result */
+#define CALL_FIELDS(F)                                                                                       \
+    F(u32, c->tool)                                                                                          \
+    F(u48, c->arguments)                                                                                     \
+    F(u48, outcome)                                                                                          \
+    F(low8, bits)                                                                                            \
+    F(u8, c->turn)                                                                                           \
+    F(u8, c->step)                                                                                           \
+    F(u40, c->admission)
+
+#define CALL_FLAGS(F)                                                                                        \
+    F(c->class, 0, 4)                                                                                        \
+    F(c->effects, 4, 2)                                                                                      \
+    F(c->changed, 6, 1)                                                                                      \
+    F(c->may_settle, 7, 1)
+
+#define DENIAL_BITS(F)                                                                                       \
+    F(c->says, 0, 8)                                                                                         \
+    F(c->code, 8, 8)                                                                                         \
+    F(c->early, 16, 8)
+
+#define NOTE_FIELDS(F)                                                                                       \
+    F(u32, n->second)                                                                                        \
+    F(u24, n->tool)                                                                                          \
+    F(u8, n->label)                                                                                          \
+    F(low8, n->code)                                                                                         \
+    F(low16, n->turn)                                                                                        \
+    F(u8, n->step)                                                                                           \
+    F(u8, n->retries)
+
+/* ---- what both directions make of them ----------------------------------- */
+
+/* Of enums, and of turns in the journal. */
+#define put_low8(p, v)  put_u8(p, (uint8_t)(v))
+#define put_low16(p, v) put_u16(p, (uint16_t)(v))
+#define get_low8        get_u8
+#define get_low16       get_u16
+
+#define BYTES(width, field) +BYTES_##width
+#define PUT(width, field)   p = put_##width(p, field);
+#define GET(width, field)   field = get_##width(p), p += BYTES_##width;
+
+/* `bits` is a variable of the caller's, initially 0. */
+#define PACK(field, lowest, count)   bits |= ((uint32_t)(field) & ((1u << (count)) - 1)) << (lowest);
+#define UNPACK(field, lowest, count) field = (bits >> (lowest)) & ((1u << (count)) - 1);
+#define MASK(field, lowest, count)   | ((1u << (count)) - 1) << (lowest)
+
+enum {
+    HEAD_BYTES = 1 + (0 HEAD_FIELDS(BYTES)),
+    CHAIN_BYTES = 0 CHAIN_FIELDS(BYTES),
+    PROBLEM_BYTES = 0 PROBLEM_FIELDS(BYTES),
+    COUNTER_BYTES = 0 COUNTER_FIELDS(BYTES),
+    PACED_BYTES = 0 PACED_FIELDS(BYTES)
+};
+_Static_assert(HEAD_BYTES <= 3 * CODEC_PAD_BYTES, "a session without chains has a short head");
+_Static_assert((0 CALL_FIELDS(BYTES)) == CODEC_CALL_BYTES, "see codec.h");
+_Static_assert((0 NOTE_FIELDS(BYTES)) == CODEC_NOTE_BYTES, "see codec.h");
+_Static_assert(CODEC_VERSION_AT == 1 && CODEC_GUARD_BYTES == 1 + BYTES_u64, "the version is the first field");
+
+/* ---- encode -------------------------------------------------------------- */
+
+static char *put_chain(char *p, const struct session_chain *c)
+{
+    uint32_t bits = 0;
+    CHAIN_FLAGS(PACK)
+    CHAIN_FIELDS(PUT)
+    for (unsigned i = 0; i < c->problem_count; i++) {
+        const struct session_problem *problem = &c->problems[i];
+        PROBLEM_FIELDS(PUT)
+    }
+    memcpy(p, c->name, c->name_len);
+    memcpy(p + c->name_len, c->ext, c->ext_len);
+    return p + c->name_len + c->ext_len;
+}
+
+static char *put_counter(char *p, const struct session_counter *c)
+{
+    COUNTER_FIELDS(PUT)
+    return p;
+}
+
+static char *put_paced(char *p, const struct session_paced *c)
+{
+    PACED_FIELDS(PUT)
+    return p;
+}
+
+static uint64_t outcome_of(const struct session_call *c)
+{
+    uint32_t bits = 0;
+    if (c->class == CALL_PENDING)
+        return c->deadline_ms;
+    if (c->class != CALL_DENIED)
+        return c->result;
+    DENIAL_BITS(PACK)
+    return bits;
+}
+
+static char *put_call(char *p, const struct session_call *c)
+{
+    uint32_t bits = 0;
+    uint64_t outcome = outcome_of(c);
+    CALL_FLAGS(PACK)
+    CALL_FIELDS(PUT)
+    return p;
+}
+
+static size_t padded(size_t len)
+{
+    return (len + CODEC_PAD_BYTES - 1) / CODEC_PAD_BYTES * CODEC_PAD_BYTES;
+}
+
+static size_t head_length(const struct session *s)
+{
+    size_t len = HEAD_BYTES + s->counter_count * (size_t)COUNTER_BYTES + s->paced_count * (size_t)PACED_BYTES;
+    for (unsigned i = 0; i < s->chain_count; i++) {
+        const struct session_chain *c = &s->chains[i];
+        len += CHAIN_BYTES + c->problem_count * (size_t)PROBLEM_BYTES + c->name_len + c->ext_len;
+    }
+    return len;
+}
+
+static char *put_head(char *p, const struct session *s)
+{
+    uint32_t bits = 0;
+    HEAD_FLAGS(PACK)
+    p = put_u8(p, CODEC_FORMAT);
+    HEAD_FIELDS(PUT)
+    for (unsigned i = 0; i < s->chain_count; i++)
+        p = put_chain(p, &s->chains[i]);
+    for (unsigned i = 0; i < s->counter_count; i++)
+        p = put_counter(p, &s->counters[i]);
+    for (unsigned i = 0; i < s->paced_count; i++)
+        p = put_paced(p, &s->paced[i]);
+    return p;
+}
+
+size_t codec_encode_head(const struct session *session, struct buf *out)
+{
+    size_t len = head_length(session), whole = padded(len);
+    char *start = buf_reserve(out, whole);
+    put_head(start, session);
+    memset(start + len, 0, whole - len);
+    out->len += whole;
+    return whole;
+}
+
+void codec_encode_call(const struct session_call *call, struct buf *out)
+{
+    put_call(buf_reserve(out, CODEC_CALL_BYTES), call);
+    out->len += CODEC_CALL_BYTES;
+}
+
+void codec_encode(const struct session *session, struct buf *out)
+{
+    codec_encode_head(session, out);
+    char *p = buf_reserve(out, session->call_count * (size_t)CODEC_CALL_BYTES);
+    for (unsigned i = 0; i < session->call_count; i++)
+        p = put_call(p, &session->calls[i]);
+    out->len += session->call_count * (size_t)CODEC_CALL_BYTES;
+}
+
+void codec_guard(uint64_t version, char out[CODEC_GUARD_BYTES])
+{
+    put_u64(put_u8(out, CODEC_FORMAT), version);
+}
+
+void codec_encode_note(const struct session_note *n, struct buf *out)
+{
+    char *p = buf_reserve(out, CODEC_NOTE_BYTES);
+    NOTE_FIELDS(PUT)
+    out->len += CODEC_NOTE_BYTES;
+}
+
+/* ---- decode -------------------------------------------------------------- */
+
+/* Whether so many bytes are left; the reader takes them. */
+static inline bool take(struct str *bytes, size_t count, const char **p)
+{
+    if (bytes->len < count)
+        return false;
+    *p = bytes->at;
+    *bytes = (struct str){bytes->at + count, bytes->len - count};
+    return true;
+}
+
+/* The order of the calls, too, must be one that session_call_at reads nothing else by. */
+static bool are_counts_sound(const struct session *s)
+{
+    return s->chain_count <= SESSION_CHAINS_MAX && s->counter_count <= SESSION_COUNTERS_MAX &&
+           s->paced_count <= SESSION_PACED_MAX && s->call_count <= SESSION_CALLS_MAX &&
+           s->oldest < SESSION_CALLS_MAX && (s->oldest == 0 || s->call_count == SESSION_CALLS_MAX) &&
+           s->request_at < SESSION_REQUESTS_MAX;
+}
+
+static bool get_fixed(struct str *bytes, struct session *s)
+{
+    const char *p;
+    uint32_t bits;
+    if (!take(bytes, HEAD_BYTES - 1, &p))
+        return false;
+    HEAD_FIELDS(GET)
+    HEAD_FLAGS(UNPACK)
+    return !(bits & ~(0u HEAD_FLAGS(MASK))) && s->ids <= IDS_FORGOTTEN && are_counts_sound(s);
+}
+
+static bool get_chain_name(struct str *bytes, uint8_t len, char name[SESSION_NAME_BYTES])
+{
+    const char *p;
+    if (len > SESSION_NAME_BYTES || !take(bytes, len, &p))
+        return false;
+    memcpy(name, p, len);
+    return true;
+}
+
+static bool get_chain(struct str *bytes, struct session_chain *c)
+{
+    const char *p;
+    uint32_t bits;
+    if (!take(bytes, CHAIN_BYTES, &p))
+        return false;
+    CHAIN_FIELDS(GET)
+    CHAIN_FLAGS(UNPACK)
+    if (bits & ~(0u CHAIN_FLAGS(MASK)) || c->problem_count > SESSION_PROBLEMS_MAX ||
+        !take(bytes, c->problem_count * (size_t)PROBLEM_BYTES, &p))
+        return false;
+    for (unsigned i = 0; i < c->problem_count; i++) {
+        struct session_problem *problem = &c->problems[i];
+        PROBLEM_FIELDS(GET)
+    }
+    return get_chain_name(bytes, c->name_len, c->name) && get_chain_name(bytes, c->ext_len, c->ext);
+}
+
+static bool get_counter(struct str *bytes, struct session_counter *c)
+{
+    const char *p;
+    if (!take(bytes, COUNTER_BYTES, &p))
+        return false;
+    COUNTER_FIELDS(GET)
+    return true;
+}
+
+static bool get_paced(struct str *bytes, struct session_paced *c)
+{
+    const char *p;
+    if (!take(bytes, PACED_BYTES, &p))
+        return false;
+    PACED_FIELDS(GET)
+    return true;
+}
+
+static bool set_denial(struct session_call *c, uint64_t outcome)
+{
+    uint32_t bits = (uint32_t)outcome;
+    DENIAL_BITS(UNPACK)
+    return outcome <= (0u DENIAL_BITS(MASK)) && c->says <= LEDGER_HALT && c->code < CODE_COUNT;
+}
+
+/* All fields are set, whatever the class, as the rules compare some of any call. */
+static inline bool get_call(const char *p, struct session_call *c)
+{
+    uint32_t bits;
+    uint64_t outcome;
+    CALL_FIELDS(GET)
+    CALL_FLAGS(UNPACK)
+    bool is_denied = c->class == CALL_DENIED;
+    c->deadline_ms = c->class == CALL_PENDING ? outcome : 0;
+    c->result = c->class == CALL_PENDING || is_denied ? 0 : outcome;
+    c->says = LEDGER_RUN;
+    c->code = CODE_NONE;
+    c->early = 0;
+    return c->class < CALL_CLASS_COUNT && (!is_denied || set_denial(c, outcome));
+}
+
+/* Zeros up to the calls. */
+static bool skip_padding(struct str *bytes, size_t head)
+{
+    const char *p;
+    size_t count = padded(head) - head;
+    if (!take(bytes, count, &p))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (p[i] != 0)
+            return false;
+    return true;
+}
+
+static bool get_head(struct str *bytes, struct session *s)
+{
+    size_t before = bytes->len;
+    if (!get_fixed(bytes, s))
+        return false;
+    for (unsigned i = 0; i < s->chain_count; i++)
+        if (!get_chain(bytes, &s->chains[i]))
+            return false;
+    for (unsigned i = 0; i < s->counter_count; i++)
+        if (!get_counter(bytes, &s->counters[i]))
+            return false;
+    for (unsigned i = 0; i < s->paced_count; i++)
+        if (!get_paced(bytes, &s->paced[i]))
+            return false;
+    return skip_padding(bytes, 1 + before - bytes->len);
+}
+
+static bool get_calls(struct str bytes, struct session *s)
+{
+    if (bytes.len != s->call_count * (size_t)CODEC_CALL_BYTES)
+        return false;
+    for (unsigned i = 0; i < s->call_count; i++)
+        if (!get_call(bytes.at + i * (size_t)CODEC_CALL_BYTES, &s->calls[i]))
+            return false;
+    return true;
+}
+
+enum codec_result codec_decode(struct str bytes, struct session *session)
+{
+    const char *format;
+    if (!take(&bytes, 1, &format) || bytes.len >= CODEC_MAX_BYTES)
+        return CODEC_DAMAGED;
+    if (get_u8(format) != CODEC_FORMAT)
+        return get_u8(format) > CODEC_FORMAT ? CODEC_NEWER : CODEC_DAMAGED;
+    return get_head(&bytes, session) && get_calls(bytes, session) ? CODEC_OK : CODEC_DAMAGED;
+}
+
+bool codec_decode_note(struct str *bytes, struct session_note *n)
+{
+    const char *p;
+    if (!take(bytes, CODEC_NOTE_BYTES, &p))
+        return false;
+    NOTE_FIELDS(GET)
+    return n->code < CODE_COUNT;
+}
