@@ -18,7 +18,8 @@ ROOMS  ?= base io json schema sandbox upstream policy ledger config catalog resu
 BUILD_PACKAGES := gcc make pkg-config libc6-dev libluajit-5.1-dev libevent-dev libyajl-dev libpcre2-dev \
                   libxxhash-dev libidn2-dev libhiredis-dev libcurl4-openssl-dev
 DEMO_PACKAGES  := luajit lua-socket lua-cjson lua-posix
-TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3 redis-server procps openssl stunnel4
+TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3 redis-server procps openssl stunnel4 \
+                  valgrind
 LINT_PACKAGES  := lua-check clang-format clang-tidy
 FUZZ_PACKAGES  := clang libclang-rt-14-dev
 # npm and python3-venv may be installed from another source than Debian: then they are not required.
@@ -68,7 +69,7 @@ UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 .DELETE_ON_ERROR:
 .PHONY: always all help deps demo test golden golden-now run install uninstall clean lint unit conformance bench fuzz \
         soak soak-now fuzz-now demo-now test-now run-now lint-now conformance-now bench-now bench-upstream bench-upstream-now \
-        bench-ledger bench-ledger-now
+        bench-ledger bench-ledger-now budget budget-now
 
 all: $(BUILD)/toolgate $(MODULE)
 
@@ -85,6 +86,7 @@ help:
 	@echo 'make bench         measure verdicts per second and the cost of policies, against an echo server'
 	@echo 'make bench-upstream  measure the cost between a client and a real MCP server (npm)'
 	@echo 'make bench-ledger  measure budgets and loops, in memory and in Redis, against redis-benchmark (redis-server)'
+	@echo 'make budget        write tests/bench/budget.txt, the instructions that make test allows a check (valgrind)'
 	@echo 'make reference     write docs/vocabulary.md and lua/types after a change of words or fields'
 	@echo 'make install       install to $$(DESTDIR)$$(PREFIX), by default $(PREFIX)'
 	@echo 'make uninstall     remove what make install installed'
@@ -134,6 +136,10 @@ fuzz:
 bench:
 	$(NEED) 'make bench' $(BUILD_PACKAGES) $(DEMO_PACKAGES)
 	$(ANEW) bench-now
+
+budget:
+	$(NEED) 'make budget' $(BUILD_PACKAGES) $(DEMO_PACKAGES) valgrind
+	$(ANEW) budget-now
 
 bench-upstream:
 	$(NEED) 'make bench-upstream' $(BUILD_PACKAGES) $(DEMO_PACKAGES) $(CLIENT_PACKAGES)
@@ -265,6 +271,11 @@ bench-now: $(BUILD)/toolgate $(BUILD)/toolgate-bench
 	$(BUILD)/toolgate-bench socket
 	$(BUILD)/toolgate-bench policy
 	TOOLGATE=$(BUILD)/toolgate luajit tests/bench/reload_under_load.lua
+
+# On purpose only: a change that costs more says so in its commit (CONTRIBUTING.md).
+budget-now: $(BUILD)/toolgate
+	@TOOLGATE=$(BUILD)/toolgate luajit tests/bench/instructions.lua --write-budget
+	@git diff --stat tests/bench/budget.txt
 
 # ROUNDS=20 CALLS=1000: per variant.
 bench-upstream-now: $(BUILD)/toolgate $(BUILD)/bench/relay

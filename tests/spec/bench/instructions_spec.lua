@@ -1,0 +1,24 @@
+-- A check may cost at most 5 % more instructions than tests/bench/budget.txt says; `make budget` refreshes the file.
+package.path = "tests/bench/?.lua;" .. package.path
+local callgrind = require "callgrind"
+local daemon = require "daemon"
+local process = require "process"
+
+local GROWTH_MAX = 0.05
+
+describe("the instruction budget", function()
+  it("holds for 1,000 checks", function()
+    if not callgrind.available then
+      pending "needs valgrind: apt-get install valgrind"
+      return
+    end
+    if process.read(daemon.binary):find("__asan_init", 1, true) then
+      pending "counts the build without sanitizers"
+      return
+    end
+    local budget, spent = callgrind.budget(), callgrind.spent()
+    assert.is_true(spent <= budget * (1 + GROWTH_MAX),
+      ("1,000 checks take %.0f instructions, %.1f %% more than tests/bench/budget.txt; CONTRIBUTING.md says how to find out "
+       .. "why"):format(spent, (spent / budget - 1) * 100))
+  end)
+end)
