@@ -1,0 +1,453 @@
+/*
+ * Each part is one block of bytes that is as large as it needs to be; details are fields one after another,
+ * in the order they came. All parts of a session live equally long.
+ */
+#include "ledger/store_memory.h"
+
+#include "ledger/ledger.h"
+#include "ledger/lru.h"
+#include "ledger/rate.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#define FETCH_BYTES_MAX  1024u
+#define CACHE_LINE_BYTES 64u
+#define EXPIRE_AT_ONCE   8u /* sessions or buckets whose time is over, looked for at each request */
+#define RATES_SHARE      8u /* of the memory: one part in so many */
+#define NEVER            INT64_MAX
+#define FIELD_HEAD_BYTES 8u /* lengths of name and value */
+#define FIRST_FIELDS     16u
+
+/* What malloc takes of its pool for so many bytes (glibc, 64 bits). */
+#define CHUNK_HEAD_BYTES 8u
+#define CHUNK_STEP_BYTES 16u
+#define CHUNK_MIN_BYTES  32u
+
+struct kept {
+    struct lru_node node; /* first: a node is its session */
+    char *at[PART_COUNT];
+    uint32_t len[PART_COUNT];
+};
+
+struct bucket {
+    struct lru_node node; /* first */
+    struct rate_bucket rates;
+};
+
+struct store_memory {
+    struct session_store store; /* first */
+    struct store_memory_options options;
+    struct lru sessions, buckets;
+    size_t bytes, bucket_bytes; /* without the tables */
+    uint64_t forgotten;
+    struct store_field *fields; /* of the last load */
+    size_t field_room;
+};
+
+static void *must(void *memory)
+{
+    if (!memory)
+        abort();
+    return memory;
+}
+
+static size_t chunk_bytes(size_t len)
+{
+    size_t chunk = (len + CHUNK_HEAD_BYTES + CHUNK_STEP_BYTES - 1) / CHUNK_STEP_BYTES * CHUNK_STEP_BYTES;
+    return chunk < CHUNK_MIN_BYTES ? CHUNK_MIN_BYTES : chunk;
+}
+
+/* ---- time ---------------------------------------------------------------- */
+
+static int64_t wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int64_t memory_now_ms(struct session_store *store)
+{
+    return ((struct store_memory *)store)->options.now_ms();
+}
+
+/* ---- sessions ------------------------------------------------------------ */
+
+/* What the part's bytes take; nothing where there are none. */
+static size_t part_bytes(size_t len)
+{
+    return len ? chunk_bytes(len) : 0;
+}
+
+/* Bytes beyond the old length are not set. */
+static void resize(struct store_memory *m, struct kept *s, enum session_part part, size_t len)
+{
+    size_t before = part_bytes(s->len[part]), after = part_bytes(len);
+    if (before != after) {
+        if (after == 0) {
+            free(s->at[part]);
+            s->at[part] = NULL;
+        } else {
+            s->at[part] = must(realloc(s->at[part], after - CHUNK_HEAD_BYTES));
+        }
+        m->bytes += after - before;
+    }
+    s->len[part] = (uint32_t)len;
+}
+
+static void drop(struct store_memory *m, struct kept *s)
+{
+    for (unsigned part = 0; part < PART_COUNT; part++)
+        resize(m, s, part, 0);
+    lru_remove(&m->sessions, &s->node);
+    m->bytes -= chunk_bytes(sizeof(*s));
+    free(s);
+}
+
+static struct str part_of(const struct kept *s, enum session_part part)
+{
+    return (struct str){s->at[part], s->len[part]};
+}
+
+static void let_go(struct store_memory *m, struct kept *s, bool evicted)
+{
+    m->forgotten += evicted;
+    if (m->options.gone)
+        m->options.gone(m->options.owner, s->node.id, part_of(s, PART_CORE), evicted);
+    drop(m, s);
+}
+
+static struct kept *add(struct store_memory *m, struct hash128 id)
+{
+    struct kept *s = must(calloc(1, sizeof(*s)));
+    s->node.id = id;
+    s->node.expires_ms = NEVER;
+    lru_add(&m->sessions, &s->node);
+    m->bytes += chunk_bytes(sizeof(*s));
+    return s;
+}
+
+static struct kept *find(struct store_memory *m, struct hash128 id, int64_t now_ms)
+{
+    struct kept *s = (struct kept *)lru_find(&m->sessions, id);
+    if (s && s->node.expires_ms <= now_ms) {
+        let_go(m, s, false);
+        return NULL;
+    }
+    return s;
+}
+
+/* The order by touch is nearly that by end of life: whoever renews it touches it. */
+static void expire_some(struct store_memory *m, int64_t now_ms)
+{
+    for (unsigned i = 0; i < EXPIRE_AT_ONCE; i++) {
+        struct kept *oldest = (struct kept *)m->sessions.oldest;
+        if (!oldest || oldest->node.expires_ms > now_ms)
+            return;
+        let_go(m, oldest, false);
+    }
+}
+
+static void stay_within_bound(struct store_memory *m, int64_t now_ms)
+{
+    while (m->bytes > m->options.memory_bytes && m->sessions.oldest != m->sessions.newest) {
+        struct kept *oldest = (struct kept *)m->sessions.oldest;
+        let_go(m, oldest, oldest->node.expires_ms > now_ms);
+    }
+}
+
+/* ---- details ------------------------------------------------------------- */
+
+static uint32_t length_at(const char *p)
+{
+    uint32_t len;
+    memcpy(&len, p, sizeof(len));
+    return len;
+}
+
+static struct store_field field_at(const char *p)
+{
+    const char *name = p + FIELD_HEAD_BYTES;
+    uint32_t name_len = length_at(p), value_len = length_at(p + 4);
+    return (struct store_field){{name, name_len}, {name + name_len, value_len}};
+}
+
+static size_t field_bytes(const struct store_field *field)
+{
+    return FIELD_HEAD_BYTES + field->name.len + field->value.len;
+}
+
+/* Where the field begins; the end of the details: there is none. */
+static size_t find_field(const struct kept *s, struct str name)
+{
+    size_t from = 0;
+    while (from < s->len[PART_DETAILS]) {
+        struct store_field field = field_at(s->at[PART_DETAILS] + from);
+        if (str_eq(field.name, name))
+            break;
+        from += field_bytes(&field);
+    }
+    return from;
+}
+
+/* Makes `before` bytes at `from` as many as `after`; what follows moves. */
+static void splice(struct store_memory *m, struct kept *s, size_t from, size_t before, size_t after)
+{
+    size_t len = s->len[PART_DETAILS], rest = len - from - before;
+    if (after > before)
+        resize(m, s, PART_DETAILS, len + after - before);
+    if (rest && after != before)
+        memmove(s->at[PART_DETAILS] + from + after, s->at[PART_DETAILS] + from + before, rest);
+    if (after < before)
+        resize(m, s, PART_DETAILS, len + after - before);
+}
+
+static size_t field_bytes_from(const struct kept *s, size_t from)
+{
+    if (from == s->len[PART_DETAILS])
+        return 0;
+    struct store_field field = field_at(s->at[PART_DETAILS] + from);
+    return field_bytes(&field);
+}
+
+/* A field that is there keeps its place. */
+static void set_field(struct store_memory *m, struct kept *s, struct str name, struct str value)
+{
+    struct store_field field = {name, value};
+    uint32_t lengths[2] = {(uint32_t)name.len, (uint32_t)value.len};
+    size_t from = find_field(s, name);
+    splice(m, s, from, field_bytes_from(s, from), field_bytes(&field));
+    char *p = s->at[PART_DETAILS] + from;
+    memcpy(p, lengths, sizeof(lengths));
+    if (name.len)
+        memcpy(p + FIELD_HEAD_BYTES, name.at, name.len);
+    if (value.len)
+        memcpy(p + FIELD_HEAD_BYTES + name.len, value.at, value.len);
+}
+
+static void remove_field(struct store_memory *m, struct kept *s, struct str name)
+{
+    size_t from = find_field(s, name);
+    splice(m, s, from, field_bytes_from(s, from), 0);
+}
+
+static void load_fields(struct store_memory *m, const struct kept *s, struct store_request *request)
+{
+    size_t from = 0, count = 0;
+    while (from < s->len[PART_DETAILS]) {
+        if (count == m->field_room) {
+            m->field_room = m->field_room ? m->field_room * 2 : FIRST_FIELDS;
+            m->fields = must(realloc(m->fields, m->field_room * sizeof(*m->fields)));
+        }
+        m->fields[count] = field_at(s->at[PART_DETAILS] + from);
+        from += field_bytes(&m->fields[count++]);
+    }
+    request->fields = m->fields;
+    request->field_count = count;
+}
+
+/* ---- load and commit ----------------------------------------------------- */
+
+/* The core is decoded in a moment as a whole, and with many sessions it is in no cache. */
+static void fetch(struct str core)
+{
+    for (size_t at = 0; at < core.len && at < FETCH_BYTES_MAX; at += CACHE_LINE_BYTES)
+        __builtin_prefetch(core.at + at);
+}
+
+static void answer(struct store_request *request, enum store_result result)
+{
+    request->result = result;
+    request->why = "";
+    request->core = request->journal = request->ids = STR_NONE;
+    request->fields = NULL;
+    request->field_count = 0;
+}
+
+static bool memory_load(struct session_store *store, struct store_request *request)
+{
+    struct store_memory *m = (struct store_memory *)store;
+    int64_t now_ms = m->options.now_ms();
+    expire_some(m, now_ms);
+    const struct kept *s = find(m, request->id, now_ms);
+    answer(request, STORE_DONE);
+    if (!s)
+        return true;
+    if (request->parts & PART_BIT(PART_CORE)) {
+        request->core = part_of(s, PART_CORE);
+        fetch(request->core);
+    }
+    if (request->parts & PART_BIT(PART_JOURNAL))
+        request->journal = part_of(s, PART_JOURNAL);
+    if (request->parts & PART_BIT(PART_IDS))
+        request->ids = part_of(s, PART_IDS);
+    if (request->parts & PART_BIT(PART_DETAILS))
+        load_fields(m, s, request);
+    return true;
+}
+
+static void write_at(struct store_memory *m, struct kept *s, const struct store_write *w)
+{
+    size_t before = s->len[w->part], end = w->at + w->value.len;
+    if (end > before) {
+        resize(m, s, w->part, end);
+        if (w->at > before)
+            memset(s->at[w->part] + before, 0, w->at - before);
+    }
+    if (w->value.len)
+        memcpy(s->at[w->part] + w->at, w->value.at, w->value.len);
+}
+
+static void apply(struct store_memory *m, struct kept *s, const struct store_write *w)
+{
+    switch (w->kind) {
+    case WRITE_SET:
+        resize(m, s, w->part, w->value.len);
+        if (w->value.len)
+            memcpy(s->at[w->part], w->value.at, w->value.len);
+        break;
+    case WRITE_AT:
+        write_at(m, s, w);
+        break;
+    case WRITE_FIELD:
+        set_field(m, s, w->name, w->value);
+        break;
+    case WRITE_NO_FIELD:
+        remove_field(m, s, w->name);
+        break;
+    }
+}
+
+static bool guard_holds(const struct kept *s, struct str guard)
+{
+    struct str core = s ? part_of(s, PART_CORE) : STR_NONE;
+    if (guard.len == 0)
+        return core.len == 0;
+    return core.len >= guard.len && str_bytes_eq(core.at, guard.at, guard.len);
+}
+
+static bool memory_commit(struct session_store *store, struct store_request *request)
+{
+    struct store_memory *m = (struct store_memory *)store;
+    int64_t now_ms = m->options.now_ms();
+    expire_some(m, now_ms);
+    struct kept *s = find(m, request->id, now_ms);
+    answer(request, STORE_DONE);
+    if (!guard_holds(s, request->guard)) {
+        request->result = STORE_CONFLICT;
+        request->core = s ? part_of(s, PART_CORE) : STR_NONE;
+        return true;
+    }
+    if (request->forget) {
+        if (s)
+            drop(m, s);
+        return true;
+    }
+    if (!s)
+        s = add(m, request->id);
+    for (size_t i = 0; i < request->write_count; i++)
+        apply(m, s, &request->writes[i]);
+    if (request->renew_ttl_s)
+        s->node.expires_ms = now_ms + (int64_t)request->renew_ttl_s * 1000;
+    stay_within_bound(m, now_ms);
+    return true;
+}
+
+/* ---- rates --------------------------------------------------------------- */
+
+static void drop_bucket(struct store_memory *m, struct bucket *bucket)
+{
+    lru_remove(&m->buckets, &bucket->node);
+    m->bucket_bytes -= chunk_bytes(sizeof(*bucket));
+    free(bucket);
+}
+
+/* Never the one touched last. */
+static void drop_some_buckets(struct store_memory *m, int64_t now_ms)
+{
+    size_t most = m->options.memory_bytes / RATES_SHARE;
+    for (unsigned i = 0; i < EXPIRE_AT_ONCE && m->buckets.oldest != m->buckets.newest; i++) {
+        struct bucket *oldest = (struct bucket *)m->buckets.oldest;
+        if (oldest->node.expires_ms > now_ms && m->bucket_bytes <= most)
+            return;
+        drop_bucket(m, oldest);
+    }
+}
+
+static struct bucket *bucket_for(struct store_memory *m, struct hash128 id, int64_t now_ms)
+{
+    struct bucket *bucket = (struct bucket *)lru_find(&m->buckets, id);
+    if (bucket && bucket->node.expires_ms <= now_ms)
+        bucket->rates = (struct rate_bucket){0};
+    if (!bucket) {
+        bucket = must(calloc(1, sizeof(*bucket)));
+        bucket->node.id = id;
+        lru_add(&m->buckets, &bucket->node);
+        m->bucket_bytes += chunk_bytes(sizeof(*bucket));
+    }
+    return bucket;
+}
+
+static bool memory_rate(struct session_store *store, struct store_rate_request *request)
+{
+    struct store_memory *m = (struct store_memory *)store;
+    int64_t now_ms = m->options.now_ms();
+    struct bucket *bucket = bucket_for(m, request->bucket, now_ms);
+    request->wait_ms = rate_take(&bucket->rates, request, now_ms);
+    if (request->wait_ms == 0)
+        bucket->node.expires_ms = now_ms + rate_keep_ms(request);
+    request->result = STORE_DONE;
+    request->why = "";
+    drop_some_buckets(m, now_ms);
+    return true;
+}
+
+/* ---- the whole ----------------------------------------------------------- */
+
+static void memory_free(struct session_store *store)
+{
+    struct store_memory *m = (struct store_memory *)store;
+    while (m->sessions.oldest)
+        drop(m, (struct kept *)m->sessions.oldest);
+    while (m->buckets.oldest)
+        drop_bucket(m, (struct bucket *)m->buckets.oldest);
+    lru_clear(&m->sessions);
+    lru_clear(&m->buckets);
+    free(m->fields);
+    free(m);
+}
+
+static const struct session_store_kind memory_kind = {
+    .name = "local",
+    .load = memory_load,
+    .commit = memory_commit,
+    .rate = memory_rate,
+    .now_ms = memory_now_ms,
+    .free = memory_free,
+};
+
+struct session_store *store_memory_new(const struct store_memory_options *options)
+{
+    struct store_memory *m = must(calloc(1, sizeof(*m)));
+    m->store.kind = &memory_kind;
+    m->options = *options;
+    if (!m->options.now_ms)
+        m->options.now_ms = wall_ms;
+    if (!m->options.memory_bytes)
+        m->options.memory_bytes = LEDGER_MEMORY_BYTES;
+    lru_init(&m->sessions);
+    lru_init(&m->buckets);
+    return &m->store;
+}
+
+void store_memory_usage(const struct session_store *store, struct store_memory_usage *out)
+{
+    const struct store_memory *m = (const struct store_memory *)store;
+    size_t tables = (m->sessions.bucket_count + m->buckets.bucket_count) * sizeof(*m->sessions.buckets);
+    *out = (struct store_memory_usage){
+        .sessions = m->sessions.count,
+        .bytes = m->bytes + m->bucket_bytes + tables,
+        .forgotten = m->forgotten,
+    };
+}
