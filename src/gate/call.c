@@ -105,7 +105,7 @@ static enum step check_rules(struct call *c)
 
 static enum step admit_answered(struct call *c)
 {
-    const struct ledger_answer *answer = &c->answer;
+    const struct ledger_answer *answer = c->answer;
     struct id_fault fault;
     c->verdict.engine = answer->engine;
     verdict_from_ledger(&c->verdict, answer);
@@ -146,11 +146,13 @@ static enum step admit(struct call *c)
         c->ids = arena_alloc(c->arena, sizeof(*c->ids));
         ids_collect(policy, c->args.now, c->ids);
     }
+    struct ledger_answer *answer = ARENA_NEW(c->arena, struct ledger_answer);
+    c->answer = answer;
     if (c->request.dry_run) { /* as if it were a new session's first call */
-        c->answer.engine = "none";
-        c->answer.says = c->verdict.class == CLASS_INVALID_ARGUMENTS ? LEDGER_REPAIR : LEDGER_RUN;
-        c->answer.attempt = 1;
-        c->answer.attempts_left = limits->repair;
+        answer->engine = "none";
+        answer->says = c->verdict.class == CLASS_INVALID_ARGUMENTS ? LEDGER_REPAIR : LEDGER_RUN;
+        answer->attempt = 1;
+        answer->attempts_left = limits->repair;
         return admit_answered(c);
     }
     struct ledger_admit *request = ARENA_NEW(c->arena, struct ledger_admit);
@@ -169,7 +171,7 @@ static enum step admit(struct call *c)
         .wants_facts = policy && policy->wants_facts,
         .reservation_ms = reservation_ms(c),
     };
-    if (ledger_admit(c->gate->ledger, request, c->arena, &c->answer, call_resume, c) == LEDGER_PENDING)
+    if (ledger_admit(c->gate->ledger, request, c->arena, answer, call_resume, c) == LEDGER_PENDING)
         return STEP_WAIT;
     return admit_answered(c);
 }
@@ -338,12 +340,16 @@ static uint64_t parse_call_id(struct str id)
 
 struct call *call_new(struct gate *gate, struct arena *arena, const struct call_request *request)
 {
+    static const struct ledger_answer not_admitted;
     struct call *c = ARENA_NEW(arena, struct call);
     c->gate = gate;
     c->arena = arena;
     c->request = *request;
     c->generation = generation_ref(gate->generation);
     c->admission = request->mode == CALL_REPORT ? parse_call_id(request->call_id) : new_admission(gate);
+    c->answer = &not_admitted;
+    if (request->trace)
+        c->traces = ARENA_ARRAY(arena, struct call_trace, CALL_TRACES_MAX);
     c->outcome.verdict = &c->verdict;
     c->verdict.after_s = -1;
     c->verdict.cost = -1;

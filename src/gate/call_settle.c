@@ -36,7 +36,7 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
         .gives_ids = ids,
         .gives_id_count = id_count,
         .facts = json_is(c->verdict.facts, JSON_OBJECT) ? c->verdict.facts : NULL,
-        .uncounted = c->answer.uncounted,
+        .uncounted = c->answer->uncounted,
         .not_begun = c->verdict.class == CLASS_UNAVAILABLE,
         .cost_told = cost >= 0,
         .cost = cost >= 0 ? (uint64_t)llround(cost * LEDGER_COST_UNIT) : 0,
@@ -53,8 +53,8 @@ enum step call_settle(struct call *c)
         v->has_budget = v->class == CLASS_INVALID_ARGUMENTS;
         return STEP_NEXT;
     }
-    decision_log_repair_chain(c->gate->metrics, &c->request, c->answer.chain, c->answer.chain_retries);
-    metrics_count_abandoned_chains(c->gate->metrics, c->answer.gave_up);
+    decision_log_repair_chain(c->gate->metrics, &c->request, c->answer->chain, c->answer->chain_retries);
+    metrics_count_abandoned_chains(c->gate->metrics, c->answer->gave_up);
     bool reserved = c->request.mode == CALL_CHECK && !verdict_is_decided(v);
     if (reserved || !(c->admitted || c->request.mode == CALL_REPORT) || !c->tool)
         return STEP_NEXT;
@@ -62,7 +62,8 @@ enum step call_settle(struct call *c)
     bool transient = v->class == CLASS_UNAVAILABLE && v->after_s >= 0;
     enum ledger_class class = transient ? LEDGER_CLASS_TRANSIENT : error_class_info(v->class)->settled_as;
     c->settle_started = true;
-    if (ledger_settle(c->gate->ledger, settle_request(c, class), c->arena, &c->settled, call_resume, c) ==
+    c->settled = ARENA_NEW(c->arena, struct ledger_settled);
+    if (ledger_settle(c->gate->ledger, settle_request(c, class), c->arena, c->settled, call_resume, c) ==
         LEDGER_PENDING)
         return STEP_WAIT;
     return call_settle_answered(c);
@@ -70,7 +71,7 @@ enum step call_settle(struct call *c)
 
 enum step call_settle_answered(struct call *c)
 {
-    const struct ledger_settled *settled = &c->settled;
+    const struct ledger_settled *settled = c->settled;
     if (settled->error != OK)
         log_event(LOG_WARN, "ledger_settle_failed", LOG_STR("tool", c->request.tool),
                   LOG_TEXT("why", settled->why.text));
@@ -82,6 +83,7 @@ enum step call_settle_answered(struct call *c)
 void call_release(struct call *c)
 {
     verdict_set(&c->verdict, CLASS_CANCELLED, STR_LIT("cancelled"), STR_NONE, STR_NONE);
-    ledger_settle(c->gate->ledger, settle_request(c, LEDGER_CLASS_RELEASED), c->arena, &c->settled, NULL,
+    c->settled = ARENA_NEW(c->arena, struct ledger_settled);
+    ledger_settle(c->gate->ledger, settle_request(c, LEDGER_CLASS_RELEASED), c->arena, c->settled, NULL,
                   NULL);
 }

@@ -8,13 +8,13 @@
 
 struct str call_goal(const struct call *c)
 {
-    return c->request.goal.len ? c->request.goal : c->answer.goal;
+    return c->request.goal.len ? c->request.goal : c->answer->goal;
 }
 
 struct policy_call call_for_policy(struct call *c)
 {
     const struct call_request *r = &c->request;
-    const struct json *history = &c->answer.history, *facts = &c->answer.facts;
+    const struct json *history = &c->answer->history, *facts = &c->answer->facts;
     return (struct policy_call){
         .tool = c->tool->name,
         .session = r->session,
@@ -22,8 +22,8 @@ struct policy_call call_for_policy(struct call *c)
         .step = r->step,
         .user = r->peer ? str_of(r->peer->user) : STR_NONE,
         .uid = r->peer ? r->peer->uid : 0,
-        .turn = c->answer.turn ? c->answer.turn : r->turn,
-        .attempt = c->answer.attempt,
+        .turn = c->answer->turn ? c->answer->turn : r->turn,
+        .attempt = c->answer->attempt,
         .history = json_is(history, JSON_ARRAY) ? history : NULL,
         .facts = r->facts                      ? r->facts
                  : json_is(facts, JSON_OBJECT) ? facts

@@ -43,8 +43,8 @@ struct call {
     struct id_candidates *ids;  /* NULL: no id needs to have been seen */
     struct hash128 fingerprint; /* of the arguments, without volatile ones */
     struct ledger_place place;
-    struct ledger_answer answer; /* to admit */
-    struct ledger_settled settled;
+    const struct ledger_answer *answer; /* to admit; until then, and of a report, an empty one */
+    struct ledger_settled *settled;     /* NULL until stage 8 */
     struct upstream_exchange *upstream; /* NULL: the tool does not run in an upstream */
     struct verdict *before_run;         /* restored before a retry; NULL: failures are not retried */
     uint32_t tries;
@@ -57,7 +57,7 @@ struct call {
     bool uninformative; /* the result adds nothing: the ledger counts it as garbage */
 
     size_t stage;
-    struct call_trace traces[CALL_TRACES_MAX];
+    struct call_trace *traces; /* CALL_TRACES_MAX; NULL: not requested */
     int64_t stage_began_ns;
 };
 
