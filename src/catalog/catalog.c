@@ -221,6 +221,20 @@ static void write_places(const struct view *v)
     json_close(&out, '}');
 }
 
+static void write_guessed(const struct view *v)
+{
+    struct json_out out = json_out(v->request->guessed);
+    json_open(&out, '{');
+    for (size_t i = 0; i < v->count; i++) {
+        const struct tool *tool = v->list[i].tool;
+        if (tool->effects_from != EFFECTS_FROM_NAME)
+            continue;
+        json_key_str(&out, tool->name);
+        json_put_text(&out, tool_effects_name(tool));
+    }
+    json_close(&out, '}');
+}
+
 void catalog_write(struct arena *arena, struct generation *generation, const struct catalog_request *request,
                    struct buf *buf)
 {
@@ -233,6 +247,8 @@ void catalog_write(struct arena *arena, struct generation *generation, const str
     json_close(&out, ']');
     if (request->places)
         write_places(&v);
+    if (request->guessed)
+        write_guessed(&v);
 }
 
 /*

@@ -17,9 +17,11 @@ struct catalog_request {
     const struct peer *peer; /* NULL: no access rules apply */
     struct client_tools *client_tools; /* NULL: none */
     struct str session, goal;
-    bool session_stuck; /* shows what prepare_tools leaves out, too */
-    struct buf *places; /* gets {"search":{"kind":"mcp","upstream":"docs","tool":"find"}} for tools that run
-                           in an upstream; NULL: not wanted */
+    bool session_stuck;  /* shows what prepare_tools leaves out, too */
+    struct buf *places;  /* gets {"search":{"kind":"mcp","upstream":"docs","tool":"find"}} for tools that run
+                            in an upstream; NULL: not wanted */
+    struct buf *guessed; /* gets {"create_event":"write"}: effects that the name alone suggests; NULL: not
+                            wanted */
 };
 
 /* Writes a JSON array, sorted by name. If a prepare hook breaks, that is logged and its tool is shown

@@ -4,11 +4,12 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "catalog/definition.h"
+#include "catalog/effects_guess.h"
 #include "config/config.h"
 #include "json/build.h"
 #include "upstream/http/http_tool.h"
 
-/* Same-call budgets by declared effects. */
+/* Same-call budgets by effects. */
 #define SAME_CALL_READ        5u
 #define SAME_CALL_WRITE       2u
 #define SAME_CALL_DESTRUCTIVE 1u
@@ -226,25 +227,53 @@ static enum err check_definition(struct arena *arena, struct tool *tool, const s
     return OK;
 }
 
+/* What the annotations state. MCP's defaults for a hint that is left out say nothing of the tool. */
+static enum policy_effects annotated_effects(const struct json *annotations)
+{
+    const struct json *reads = json_get_text(annotations, "readOnlyHint");
+    if (json_is_true(reads))
+        return EFFECTS_READ;
+    if (json_is_true(json_get_text(annotations, "destructiveHint")))
+        return EFFECTS_DESTRUCTIVE;
+    return json_is(reads, JSON_BOOL) ? EFFECTS_WRITE : EFFECTS_UNDECLARED;
+}
+
+/* The policy decides; else the stricter of annotations and name, since either may be wrong. */
+static void set_effects(struct tool *tool, const struct policy *policy)
+{
+    enum policy_effects annotated = annotated_effects(tool->annotations), guessed = effects_guess(tool->name);
+    if (policy && policy->effects != EFFECTS_UNDECLARED) {
+        tool->effects = policy->effects;
+        tool->effects_from = EFFECTS_FROM_POLICY;
+    } else if (annotated >= guessed) {
+        tool->effects = annotated;
+        tool->effects_from = annotated ? EFFECTS_FROM_ANNOTATIONS : EFFECTS_FROM_NOTHING;
+    } else {
+        tool->effects = guessed;
+        tool->effects_from = EFFECTS_FROM_NAME;
+    }
+}
+
+/* Whether toolgate may repeat a call by itself. A guess never makes it do that, and idempotentHint makes no
+ * write a read: the second identical write of a turn is as odd as any, whether or not it changes anything. */
+static void set_idempotent(struct tool *tool, const struct policy *policy)
+{
+    const struct http_spec *http = policy ? policy->http : NULL;
+    bool reads = tool->effects == EFFECTS_READ && tool->effects_from != EFFECTS_FROM_NAME;
+    tool->idempotent = reads || json_is_true(json_get_text(tool->annotations, "idempotentHint")) ||
+                       (http && http_tool_is_idempotent(http));
+    if (policy && policy->idempotent_given)
+        tool->idempotent = policy->idempotent;
+}
+
 enum err tool_build(struct arena *arena, const struct config *config, const struct tool_source *source,
                     struct tool **out, struct why *why)
 {
     const struct policy *policy = source->policy;
     struct tool *tool = ARENA_NEW(arena, struct tool);
     set_definition(arena, tool, source);
-    /* Of a definition's hints only readOnlyHint changes budgets: many servers mark tools as destructive that
-     * are not. A wrong idempotentHint can only make a tool run twice, and only if the policy asks for
-     * retries. */
-    const struct json *hints = tool->annotations;
-    const struct http_spec *http = policy ? policy->http : NULL;
-    tool->effects = json_is_true(json_get_text(hints, "readOnlyHint")) ? EFFECTS_READ : EFFECTS_UNDECLARED;
-    if (policy && policy->effects != EFFECTS_UNDECLARED)
-        tool->effects = policy->effects;
-    tool->idempotent = tool->effects == EFFECTS_READ ||
-                       json_is_true(json_get_text(hints, "idempotentHint")) ||
-                       (http && http_tool_is_idempotent(http));
-    if (policy && policy->idempotent_given)
-        tool->idempotent = policy->idempotent;
+    set_effects(tool, policy);
+    set_idempotent(tool, policy);
     tool->retry = policy && policy->retry_given ? policy->retry : config->retry;
     tool->mode = policy && policy->mode_given ? policy->mode : config->mode;
     tool->unknown = policy && policy->unknown_given ? policy->unknown : config->unknown;
@@ -264,6 +293,16 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
     }
     *out = err == OK ? tool : NULL;
     return err;
+}
+
+const char *tool_effects_name(const struct tool *tool)
+{
+    static const char *const names[] = {[EFFECTS_UNDECLARED] = "unknown",
+                                        [EFFECTS_READ] = "read",
+                                        [EFFECTS_WRITE] = "write",
+                                        [EFFECTS_DESTRUCTIVE] = "destructive",
+                                        [EFFECTS_TOGGLE] = "toggle"};
+    return names[tool->effects];
 }
 
 const struct tool *tool_as_enforced(struct arena *arena, const struct tool *tool)

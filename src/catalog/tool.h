@@ -20,6 +20,13 @@ enum tool_runner {
     RUNNER_UPSTREAM /* tool->target: a server, an endpoint, a command */
 };
 
+enum effects_source {
+    EFFECTS_FROM_NOTHING,
+    EFFECTS_FROM_POLICY,
+    EFFECTS_FROM_ANNOTATIONS,
+    EFFECTS_FROM_NAME
+};
+
 struct tool {
     struct str name, title, description;
     struct str origin;                               /* the file, "upstream NAME" or "register" */
@@ -34,6 +41,7 @@ struct tool {
     bool idempotent;           /* a second identical call has no further effect */
     struct policy_retry retry; /* times 0: no retry */
     enum policy_effects effects;
+    enum effects_source effects_from; /* EFFECTS_FROM_NAME: guessed */
     enum policy_mode mode;
     enum policy_unknown unknown;
     struct coerce_options coerce;
@@ -85,6 +93,9 @@ static inline bool tool_is_enforced(const struct tool *tool)
 {
     return tool->policy && tool->mode == POLICY_ENFORCE;
 }
+
+/* "read", "write", "destructive", "toggle", or "unknown". */
+const char *tool_effects_name(const struct tool *tool);
 
 /* The tool, or a copy of it in mode enforce. */
 const struct tool *tool_as_enforced(struct arena *arena, const struct tool *tool);

@@ -41,8 +41,10 @@ static void print_place(struct str name, const struct json *place)
     printf("]%s", term_colour(TERM_PLAIN));
 }
 
-static void print_names(const struct json *tools, const struct json *places)
+/* Returns how many effects are guessed. */
+static size_t print_names(const struct json *tools, const struct json *places, const struct json *guessed)
 {
+    size_t guesses = 0;
     for (size_t i = 0; i < tools->len; i++) {
         struct str name = json_str(json_get_text(&tools->items[i], "name"));
         struct str description = json_str(json_get_text(&tools->items[i], "description"));
@@ -52,16 +54,23 @@ static void print_names(const struct json *tools, const struct json *places)
         printf("%s%-24.*s%s " STR_FMT, term_colour(TERM_BOLD), (int)name.len, name.at,
                term_colour(TERM_PLAIN), STR_ARG(str_cut(description, TOOLS_DESCRIPTION_MAX_BYTES)));
         print_place(name, json_get(places, name));
+        struct str effects = json_str(json_get(guessed, name));
+        if (effects.len) {
+            printf("%s  [" STR_FMT "?]%s", term_colour(TERM_DIM), STR_ARG(effects), term_colour(TERM_PLAIN));
+            guesses++;
+        }
         putchar('\n');
     }
+    return guesses;
 }
 
-static int print(bool names, const struct json *tools, const struct json *places)
+static int print(bool names, const struct json *tools, const struct json *places, const struct json *guessed)
 {
-    if (names)
-        print_names(tools, places);
-    else
+    if (!names)
         print_array(tools);
+    else if (print_names(tools, places, guessed))
+        fprintf(stderr, "[read?], [write?] and [destructive?] are guessed from the tool's name; "
+                        "declare effects = \"…\" in its policy.\n");
     return CLI_OK;
 }
 
@@ -74,7 +83,8 @@ static int print_answer(void *owner, const struct json *answer)
             "expected a list of tools from the daemon: does it have the same version as this program?");
         return CLI_ERROR;
     }
-    return print(*(const bool *)owner, tools, json_get_text(answer, "runs_at"));
+    return print(*(const bool *)owner, tools, json_get_text(answer, "runs_at"),
+                 json_get_text(answer, "guessed_effects"));
 }
 
 static int ask(const struct command *command, const char *socket, const char *format, bool strict, bool names)
@@ -100,16 +110,20 @@ static int load(const struct command *command, const struct local_options *optio
     struct arena *arena = arena_new();
     struct peer peer;
     local_peer(&peer);
-    struct buf text = buf_in(arena), where = buf_in(arena);
-    struct catalog_request request = {
-        .provider = {.format = format, .strict = strict}, .all = true, .peer = &peer, .places = &where};
-    struct json tools, places;
+    struct buf text = buf_in(arena), where = buf_in(arena), guesses = buf_in(arena);
+    struct catalog_request request = {.provider = {.format = format, .strict = strict},
+                                      .all = true,
+                                      .peer = &peer,
+                                      .places = &where,
+                                      .guessed = &guesses};
+    struct json tools, places, guessed;
     struct json_error fault;
     int status = CLI_ERROR;
     catalog_write(arena, generation, &request, &text);
     if (json_parse(arena, buf_view(&text), &limits, &tools, &fault) == OK &&
-        json_parse(arena, buf_view(&where), &limits, &places, &fault) == OK)
-        status = print(names, &tools, &places);
+        json_parse(arena, buf_view(&where), &limits, &places, &fault) == OK &&
+        json_parse(arena, buf_view(&guesses), &limits, &guessed, &fault) == OK)
+        status = print(names, &tools, &places, &guessed);
     else
         term_error(command->name, "the list is too large to print: %s", fault.text);
     arena_free(arena);

@@ -1,6 +1,8 @@
 /* Missing information: hints, paths, descriptions, effects. */
 #include "lint/lint_internal.h"
 
+#include "base/arena.h"
+
 static void without_hint(void *owner, int line, struct str word)
 {
     lint_report(owner, line,
@@ -55,11 +57,17 @@ void lint_undescribed_arguments(struct lint_context *c)
 
 void lint_no_effects(struct lint_context *c)
 {
-    if (c->policy && c->tool->effects == EFFECTS_UNDECLARED && tool_is_described(c->tool))
-        lint_report(c, lint_tool_line(c),
-                    "tool '" STR_FMT "' does not declare its effects: add effects = \"read\", \"write\", "
-                    "\"destructive\" or \"toggle\", which determines how often the same call is allowed",
-                    STR_ARG(c->tool->name));
+    bool guessed = c->tool->effects_from == EFFECTS_FROM_NAME;
+    if (!c->policy || !tool_is_described(c->tool) || (c->tool->effects != EFFECTS_UNDECLARED && !guessed))
+        return;
+    struct str guess = STR_NONE;
+    if (guessed)
+        guess = arena_printf(c->arena, " (guessed from its name: %s)", tool_effects_name(c->tool));
+    lint_report(c, lint_tool_line(c),
+                "tool '" STR_FMT "' does not declare its effects" STR_FMT
+                ": add effects = \"read\", \"write\", \"destructive\" or \"toggle\", which determines how "
+                "often the same call is allowed",
+                STR_ARG(c->tool->name), STR_ARG(guess));
 }
 
 /* Only a failure that cannot have reached the tool is safe to retry if the tool is not idempotent. */

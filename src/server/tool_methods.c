@@ -64,11 +64,13 @@ static void collect_warning(void *owner, struct str tool, const char *text)
 static enum request_status reply_definitions(struct request *r, const struct catalog_request *wanted)
 {
     struct catalog_request now = *wanted;
-    struct buf warnings_text = buf_in(r->arena), places_text = buf_in(r->arena);
+    struct buf warnings_text = buf_in(r->arena), places_text = buf_in(r->arena),
+               guessed_text = buf_in(r->arena);
     struct json_out warnings = json_out(&warnings_text), *out = reply_open(r);
     now.provider.warn = collect_warning;
     now.provider.owner = &warnings;
     now.places = &places_text;
+    now.guessed = &guessed_text;
     json_field_text(out, "format", provider_format_name(now.provider.format));
     json_key(out, "tools");
     json_open(&warnings, '[');
@@ -77,6 +79,7 @@ static enum request_status reply_definitions(struct request *r, const struct cat
     json_close(&warnings, ']');
     json_field_raw(out, "warnings", buf_view(&warnings_text));
     json_field_raw(out, "runs_at", buf_view(&places_text));
+    json_field_raw(out, "guessed_effects", buf_view(&guessed_text));
     return reply_close(r);
 }
 

@@ -1,0 +1,98 @@
+/* The effects that names suggest: names of real tools, and what the table must not take them for. */
+#include "catalog/effects_guess.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static void is(const char *name, enum policy_effects effects)
+{
+    enum policy_effects guess = effects_guess(str_of(name));
+    if (guess != effects)
+        fail_msg("%s: guessed %d, expected %d", name, guess, effects);
+}
+
+static void the_verb_that_a_name_begins_with_decides(void **state)
+{
+    (void)state;
+    is("get_events", EFFECTS_READ);
+    is("list-pull-requests", EFFECTS_READ);
+    is("readFile", EFFECTS_READ);
+    is("GetProductDetailsV1", EFFECTS_READ);
+    is("search", EFFECTS_READ);
+    is("GET_PARCEL_STATE", EFFECTS_READ);
+    is("create_issue", EFFECTS_WRITE);
+    is("sendEmail", EFFECTS_WRITE);
+    is("book_desk", EFFECTS_WRITE);
+    is("mark_all_notifications_read", EFFECTS_WRITE);
+    is("delete_repository", EFFECTS_DESTRUCTIVE);
+    is("removeUser", EFFECTS_DESTRUCTIVE);
+    is("rm", EFFECTS_DESTRUCTIVE);
+}
+
+static void a_verb_is_a_whole_word(void **state)
+{
+    (void)state;
+    is("getaway_offers", EFFECTS_UNDECLARED);
+    is("address_lookup", EFFECTS_UNDECLARED);
+    is("settings", EFFECTS_UNDECLARED);
+    is("listing_details", EFFECTS_UNDECLARED);
+    is("bookshelf", EFFECTS_UNDECLARED);
+    is("checkout", EFFECTS_UNDECLARED);
+    is("GETTER", EFFECTS_UNDECLARED);
+    is("", EFFECTS_UNDECLARED);
+    is("__", EFFECTS_UNDECLARED);
+    is("a_name_that_is_longer_than_any_verb_of_the_table", EFFECTS_UNDECLARED);
+    is("antidisestablishmentarianism_get", EFFECTS_UNDECLARED);
+}
+
+static void a_prefix_names_a_server_or_a_group(void **state)
+{
+    (void)state;
+    is("calendar__get_events", EFFECTS_READ);
+    is("mcp__github__create-issue", EFFECTS_WRITE);
+    is("modelcontextprotocol.server-memory__delete_entities", EFFECTS_DESTRUCTIVE);
+    is("users.list", EFFECTS_READ);
+    is("chat.postMessage", EFFECTS_WRITE);
+    is("update-server__get_x", EFFECTS_READ);
+    is("read_file__v2", EFFECTS_READ); /* only the part before begins with a verb */
+    is("files/remove:", EFFECTS_DESTRUCTIVE);
+}
+
+/* A tool guessed to read that writes would be the worse error. */
+static void a_later_verb_makes_a_read_doubtful(void **state)
+{
+    (void)state;
+    is("get_or_create_user", EFFECTS_WRITE);
+    is("findAndDelete", EFFECTS_DESTRUCTIVE);
+    is("search_and_replace", EFFECTS_WRITE);
+    is("get_post", EFFECTS_UNDECLARED);
+    is("check_out_cart", EFFECTS_UNDECLARED);
+    is("get_profile_update", EFFECTS_UNDECLARED);
+    is("create_or_get", EFFECTS_WRITE);
+}
+
+static void what_depends_on_the_tool_is_not_guessed(void **state)
+{
+    static const char *const names[] = {"run_query",    "execute_sql",   "start_process",  "open_file",
+                                        "order_status", "place_details", "press_key",      "browser_click",
+                                        "toggle_light", "export_report", "validate_coupon"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        is(names[i], EFFECTS_UNDECLARED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_verb_that_a_name_begins_with_decides),
+        cmocka_unit_test(a_verb_is_a_whole_word),
+        cmocka_unit_test(a_prefix_names_a_server_or_a_group),
+        cmocka_unit_test(a_later_verb_makes_a_read_doubtful),
+        cmocka_unit_test(what_depends_on_the_tool_is_not_guessed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
