@@ -1,0 +1,260 @@
+/*
+ * Repair chains: the invalid calls of a tool in a turn, or of one dev.toolgate/call. A chain ends when a call
+ * of its key runs, when its attempts are used up, or with its turn.
+ */
+#include "ledger/rules_internal.h"
+
+#define ATTEMPTS_MAX 254u
+
+static struct session_chain *find_chain(const struct session *session, struct chain_key key)
+{
+    for (unsigned i = 0; i < session->chain_count; i++) {
+        const struct session_chain *chain = &session->chains[i];
+        if (chain->tool == key.tool && chain->call == key.call)
+            return (struct session_chain *)chain;
+    }
+    return NULL;
+}
+
+static void drop_chain(struct session *session, struct session_chain *chain)
+{
+    unsigned i = (unsigned)(chain - session->chains);
+    session->chain_count--;
+    memmove(chain, chain + 1, (session->chain_count - i) * sizeof(*chain));
+    memset(&session->chains[session->chain_count], 0, sizeof(*chain));
+}
+
+/* A chain that was still open is reported once, by the name and ext that it was called by last. */
+static void give_up_oldest(struct rules_ctx *ctx)
+{
+    struct session_chain *chain = &ctx->session->chains[0];
+    struct session_changes *changes = ctx->changes;
+    if (!chain->ended) {
+        uint8_t retries = chain->attempts ? chain->attempts - 1 : 0;
+        rules_note(ctx, &(struct session_note){.tool = chain->tool,
+                                               .label = ledger_label_number(STR_LIT("invalid_arguments")),
+                                               .code = CODE_LLM_GAVE_UP,
+                                               .turn = ctx->session->turn,
+                                               .step = chain->step,
+                                               .retries = retries});
+        if (changes->gave_up_count < SESSION_CHAINS_MAX) {
+            struct session_gave_up *to = &changes->gave_up[changes->gave_up_count++];
+            *to = (struct session_gave_up){retries, chain->name_len, chain->ext_len, "", ""};
+            memcpy(to->name, chain->name, chain->name_len);
+            memcpy(to->ext, chain->ext, chain->ext_len);
+        }
+    }
+    drop_chain(ctx->session, chain);
+}
+
+void chain_give_up_all(struct rules_ctx *ctx)
+{
+    while (ctx->session->chain_count > 0)
+        give_up_oldest(ctx);
+}
+
+void chain_drop_tool(struct session *session, uint32_t tool)
+{
+    for (unsigned i = session->chain_count; i-- > 0;)
+        if (session->chains[i].tool == tool)
+            drop_chain(session, &session->chains[i]);
+}
+
+/* ---- problems -------------------------------------------------------------------- */
+
+#define HASH_EMPTY 2166136261u /* FNV-1a: the hashes of a path's beginnings come with that of the path */
+
+static uint32_t hash_more(uint32_t hash, char c)
+{
+    return (hash ^ (unsigned char)c) * 16777619u;
+}
+
+static uint32_t hash_text(struct str text)
+{
+    uint32_t hash = HASH_EMPTY;
+    for (size_t i = 0; i < text.len; i++)
+        hash = hash_more(hash, text.at[i]);
+    return hash;
+}
+
+static bool has_problem(const struct session_chain *chain, struct session_problem problem)
+{
+    for (unsigned i = 0; i < chain->problem_count; i++)
+        if (chain->problems[i].path == problem.path && chain->problems[i].code == problem.code)
+            return true;
+    return false;
+}
+
+static void add_problems(struct session_chain *chain, const struct chain_attempt *attempt)
+{
+    for (size_t i = 0; i < attempt->problem_count; i++) {
+        struct session_problem problem = {hash_text(attempt->problems[i].path),
+                                          hash_text(attempt->problems[i].code)};
+        if (has_problem(chain, problem))
+            continue;
+        if (chain->problem_count == SESSION_PROBLEMS_MAX) {
+            chain->problems_cut = true;
+            return;
+        }
+        chain->problems[chain->problem_count++] = problem;
+    }
+}
+
+static bool has_path(const struct session_chain *chain, uint32_t path)
+{
+    for (unsigned i = 0; i < chain->problem_count; i++)
+        if (chain->problems[i].path == path)
+            return true;
+    return false;
+}
+
+/* The path is one of the chain's, or goes on from one with '.' or '['. */
+static bool extends_path(const struct session_chain *chain, struct str path)
+{
+    uint32_t hash = HASH_EMPTY;
+    if (has_path(chain, hash))
+        return true;
+    for (size_t i = 0; i < path.len; i++) {
+        if ((path.at[i] == '.' || path.at[i] == '[') && has_path(chain, hash))
+            return true;
+        hash = hash_more(hash, path.at[i]);
+    }
+    return has_path(chain, hash);
+}
+
+/* Each remaining problem is where there was one before, or deeper, and they are not the same ones. */
+static bool is_progress(const struct session_chain *before, const struct chain_attempt *attempt)
+{
+    struct session_chain now = {0};
+    if (before->attempts == 0 || before->step == attempt->step || before->problems_cut ||
+        before->problem_count == 0 || before->free_attempts >= SESSION_FREE_ATTEMPTS)
+        return false;
+    add_problems(&now, attempt);
+    if (now.problems_cut || now.problem_count == 0)
+        return false;
+    for (size_t i = 0; i < attempt->problem_count; i++)
+        if (!extends_path(before, attempt->problems[i].path))
+            return false;
+    bool differs = now.problem_count != before->problem_count;
+    for (unsigned i = 0; i < now.problem_count; i++)
+        differs |= !has_problem(before, now.problems[i]);
+    return differs;
+}
+
+/* ---- attempts -------------------------------------------------------------------- */
+
+static unsigned attempts_left(uint32_t repair, unsigned attempt)
+{
+    unsigned most = limit_count(repair);
+    if (most == SESSION_COUNT_MAX)
+        return most;
+    return attempt > most ? 0 : most + 1 - attempt;
+}
+
+static void name_chain(struct session_chain *chain, struct str name, struct str ext)
+{
+    struct str cut = str_cut(name, SESSION_NAME_BYTES);
+    chain->name_len = (uint8_t)cut.len;
+    memset(chain->name, 0, sizeof(chain->name));
+    if (cut.len)
+        memcpy(chain->name, cut.at, cut.len);
+    cut = str_cut(ext, SESSION_NAME_BYTES);
+    chain->ext_len = (uint8_t)cut.len;
+    memset(chain->ext, 0, sizeof(chain->ext));
+    if (cut.len)
+        memcpy(chain->ext, cut.at, cut.len);
+}
+
+/* The chain as it is with one more invalid call; those of one step are one attempt. */
+static void count_attempt(struct session_chain *chain, const struct chain_attempt *attempt, bool is_free)
+{
+    bool is_sibling = chain->attempts > 0 && chain->step == attempt->step;
+    if (is_free)
+        chain->free_attempts++;
+    else if (!is_sibling && chain->attempts < ATTEMPTS_MAX)
+        chain->attempts++;
+    chain->step = attempt->step;
+    if (attempt->no_problems)
+        return;
+    if (!is_sibling) {
+        chain->problem_count = 0;
+        chain->problems_cut = false;
+        memset(chain->problems, 0, sizeof(chain->problems));
+    }
+    add_problems(chain, attempt);
+}
+
+struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attempt *attempt)
+{
+    struct session *session = ctx->session;
+    struct session_chain chain = {.tool = attempt->key.tool, .call = attempt->key.call};
+    struct session_chain *before = find_chain(session, attempt->key);
+    if (before && before->ended)
+        return (struct chain_state){.exhausted = true, .attempt = before->attempts};
+    if (before) {
+        chain = *before;
+        drop_chain(session, before);
+    } else if (session->chain_count == SESSION_CHAINS_MAX) {
+        give_up_oldest(ctx);
+    }
+    struct chain_state state = {.made_progress = is_progress(&chain, attempt)};
+    unsigned repair = limit_count(ctx->limits->repair);
+    count_attempt(&chain, attempt, state.made_progress);
+    name_chain(&chain, attempt->name, attempt->ext);
+    state.attempt = chain.attempts;
+    state.left = attempts_left(ctx->limits->repair, chain.attempts);
+    state.exhausted = !state.made_progress && repair != SESSION_COUNT_MAX && chain.attempts > repair;
+    if (state.exhausted && !attempt->only_advises) {
+        chain.ended = true;
+        state.outcome = attempt->again ? OUTCOME_REDUNDANT : OUTCOME_EXHAUSTED;
+        state.retries = chain.attempts - 1u;
+    }
+    session->chains[session->chain_count++] = chain;
+    return state;
+}
+
+struct chain_state chain_look(const struct rules_ctx *ctx, struct chain_key key, bool invalid)
+{
+    const struct session_chain *chain = find_chain(ctx->session, key);
+    struct chain_state state = {.attempt = 1, .left = limit_count(ctx->limits->repair)};
+    if (!chain)
+        return state;
+    state.attempt = chain->attempts + !invalid;
+    state.left = attempts_left(ctx->limits->repair, state.attempt);
+    state.exhausted = chain->ended;
+    return state;
+}
+
+/* The chain's last feedback was sent before a call of this step was admitted. Steps are kept as one byte. */
+static bool is_heard(const struct session_chain *chain, uint8_t step)
+{
+    uint8_t later = (uint8_t)(step - chain->step);
+    return later > 0 && later < 128;
+}
+
+struct chain_state chain_succeed(struct rules_ctx *ctx, struct chain_key key, uint8_t step)
+{
+    struct session_chain *chain = find_chain(ctx->session, key);
+    struct chain_state state = {.attempt = 1, .left = limit_count(ctx->limits->repair)};
+    state.outcome = OUTCOME_NO_RETRY;
+    if (!chain || !is_heard(chain, step))
+        return state;
+    if (!chain->ended) {
+        state.outcome = OUTCOME_SUCCESS;
+        state.retries = chain->attempts;
+    }
+    drop_chain(ctx->session, chain);
+    return state;
+}
+
+struct chain_state chain_fabricated(struct rules_ctx *ctx, struct chain_key key, uint8_t step)
+{
+    struct chain_state state = chain_look(ctx, key, false);
+    struct session_chain *chain = find_chain(ctx->session, key);
+    if (!chain || chain->ended || !is_heard(chain, step))
+        return state;
+    state.outcome = OUTCOME_FABRICATED_ON_RETRY;
+    state.retries = chain->attempts;
+    drop_chain(ctx->session, chain);
+    return state;
+}

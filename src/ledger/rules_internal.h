@@ -1,0 +1,146 @@
+/*
+ * What the files of the rules share: rules.c applies requests, window.c reads the window of calls, chains.c
+ * keeps repair chains, limits.c keeps sums and the pace of polls.
+ */
+#ifndef TOOLGATE_LEDGER_RULES_INTERNAL_H
+#define TOOLGATE_LEDGER_RULES_INTERNAL_H
+
+#include "ledger/rules.h"
+
+/* One request and what it is applied to. */
+struct rules_ctx {
+    struct session *session;
+    struct session_changes *changes;
+    const struct ledger_limits *limits; /* of the request's tool */
+    int64_t now_ms;
+    uint32_t now_s;
+};
+
+/* The class is that of a tool that ran, and whose result is known. */
+static inline bool call_ran(const struct session_call *call)
+{
+    return call->class >= CALL_OK && call->class <= CALL_TOOL_ERROR;
+}
+
+static inline bool call_changes(const struct session_call *call)
+{
+    return call->effects == LEDGER_EFFECTS_WRITE || call->effects == LEDGER_EFFECTS_DESTRUCTIVE;
+}
+
+/* A limit that is a count of calls: larger ones than LEDGER_COUNT_MAX never fit in the window. */
+static inline unsigned limit_count(uint32_t limit)
+{
+    return limit == LEDGER_UNLIMITED  ? SESSION_COUNT_MAX
+           : limit < LEDGER_COUNT_MAX ? limit
+                                      : LEDGER_COUNT_MAX;
+}
+
+/* rules.c: an entry of the journal. */
+void rules_note(struct rules_ctx *ctx, const struct session_note *note);
+
+/* ---- window.c ---- */
+
+/* Whose past is asked for. */
+struct window_query {
+    uint32_t tool;
+    uint64_t arguments;
+    unsigned older; /* calls of the window that are older than it */
+    uint8_t turn, step;
+    uint64_t outcome;   /* call_outcome of the call itself; 0: not known yet */
+    bool any_outcome;   /* runs go by the arguments alone */
+    bool spent_forever; /* `spent` counts calls of earlier turns, too */
+};
+
+/* What the window says of a call. Counts are of steps, but for `held` and `transients`. */
+struct window_past {
+    bool tool_known;       /* the window has a call of this tool */
+    bool after_error;      /* the last time that it ran, it failed with a tool_error */
+    unsigned run, across;  /* in a row with one outcome: in this turn; in any */
+    unsigned asked, polls; /* in a row with any outcome, in this turn; of these, with a changed result */
+    unsigned early;        /* in a row and too soon, just now */
+    unsigned spent;        /* of its same-call budget */
+    unsigned held;         /* calls in this turn */
+    unsigned transients;   /* failures since it ran last, in this turn */
+    bool twin;             /* it runs or ran in this step */
+    bool broken;           /* its result did not match its schema, in this turn */
+    bool invalid_before;   /* its arguments were invalid, in this turn */
+    bool invalid_last;     /* and nothing else came of it since */
+};
+
+void window_look(const struct session *session, const struct window_query *query, struct window_past *past);
+
+/* How a call ended, for comparing two; 0: not known, which equals anything. */
+uint64_t call_outcome(const struct session_call *call);
+
+/* How often a cycle of 2 to 5 calls has been repeated if this call is made now; 1: it is in no cycle. */
+unsigned window_rounds(const struct session *session, const struct window_query *query);
+
+/* The same call's last result in an earlier step of its turn; NULL: there is none. */
+const struct session_call *window_last_result(const struct session *session,
+                                              const struct window_query *query);
+
+/* Failures in a row of the tool with one result, in the turn, before the call. `result` 0: any; else they
+ * must have this one. */
+unsigned window_same_failure(const struct session *session, const struct window_query *query,
+                             uint64_t result);
+
+/* Adds a call to the window; when it is full, the oldest goes. Returns where it is now. */
+struct session_call *window_add(struct rules_ctx *ctx, const struct session_call *call);
+void window_changed(struct rules_ctx *ctx, const struct session_call *call);
+/* Drops calls that would be mistaken for calls of a turn that begins now. */
+void window_forget_turn(struct rules_ctx *ctx, uint8_t turn);
+
+/* ---- chains.c ---- */
+
+struct chain_key {
+    uint32_t tool, call;
+};
+
+/* An invalid call. */
+struct chain_attempt {
+    struct chain_key key;
+    uint8_t step;
+    struct str name, ext;
+    const struct ledger_problem *problems;
+    size_t problem_count;
+    bool no_problems;  /* nothing is known of them: a valid call that is refused because it was invalid before
+                        */
+    bool again;        /* the same arguments were invalid before */
+    bool only_advises; /* the chain never ends */
+};
+
+struct chain_state {
+    bool exhausted;     /* this attempt is one too many */
+    bool made_progress; /* it cost nothing */
+    unsigned attempt, left;
+    enum session_outcome outcome; /* of a chain that ended now */
+    unsigned retries;             /* of that chain */
+};
+
+struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attempt *attempt);
+/* What `attempt` and `left` are for the next call of this key; for its last one if `invalid`. */
+struct chain_state chain_look(const struct rules_ctx *ctx, struct chain_key key, bool invalid);
+/* A call that was admitted in `step` ran. */
+struct chain_state chain_succeed(struct rules_ctx *ctx, struct chain_key key, uint8_t step);
+/* A call that was admitted in `step` had an id that nobody gave. */
+struct chain_state chain_fabricated(struct rules_ctx *ctx, struct chain_key key, uint8_t step);
+void chain_give_up_all(struct rules_ctx *ctx);
+void chain_drop_tool(struct session *session, uint32_t tool);
+
+/* ---- limits.c ---- */
+
+struct limit_use {
+    enum session_code code; /* CODE_NONE: there is room */
+    bool of_session;
+    uint64_t used;
+};
+struct limit_use limits_check(const struct rules_ctx *ctx, uint32_t tool);
+/* Adds to the sums, or takes back; `this_turn`: to those of the turn, too. */
+void limits_add(struct rules_ctx *ctx, uint32_t tool, int calls, int64_t cost, bool this_turn);
+
+/* How long a polled call must wait still. */
+uint32_t limits_wait_ms(const struct rules_ctx *ctx, uint32_t tool, uint64_t arguments);
+/* It is let run now; `runs` false: it was not after all. */
+void limits_pace(struct rules_ctx *ctx, uint32_t tool, uint64_t arguments, bool runs);
+
+#endif

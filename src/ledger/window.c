@@ -1,0 +1,378 @@
+/*
+ * What the window of a session says of one call: runs, cycles, what re-arms them, same failures. Calls are
+ * read from the newest to the oldest. Nothing here decides; rules.c does.
+ */
+#include "ledger/rules_internal.h"
+
+#define PERIOD_MAX 5u                            /* calls of a cycle */
+#define CYCLE_MAX  (PERIOD_MAX * PERIOD_MAX + 1) /* calls to look at for one */
+
+#define OUTCOME_OF_CLASS ((uint64_t)1 << 48) /* no result has this bit */
+
+/* ---- one call -------------------------------------------------------------------- */
+
+uint64_t call_outcome(const struct session_call *call)
+{
+    if (call_ran(call))
+        return call->result;
+    if (call->class >= CALL_INVALID && call->class <= CALL_REFUSED)
+        return OUTCOME_OF_CLASS + call->class;
+    return 0;
+}
+
+static bool is_same_call(const struct session_call *call, const struct window_query *query)
+{
+    return call->tool == query->tool && call->arguments == query->arguments;
+}
+
+static const struct session_call *call_at(const struct session *session, unsigned i)
+{
+    return session_call_at((struct session *)session, i);
+}
+
+/* ---- rows ------------------------------------------------------------------------ */
+
+#define STEP_NONE  (-1)
+#define STEP_MIXED (-2)
+
+/* While the window is read backwards. A row of steps that hold the call goes on until another call stood
+ * between two of them; a row of refusals outlasts calls that were not let run either. */
+struct row {
+    const struct window_query *query;
+    struct window_past *past;
+    bool goes_on;
+    bool armed;      /* nothing re-armed the call since */
+    bool same;       /* all outcomes so far are alike */
+    bool failing;    /* only transient failures so far */
+    bool hammering;  /* only polls that came too soon so far */
+    bool last_known; /* what came of it last, in this turn */
+    uint64_t outcome;
+    int step;         /* last one that was counted in the row */
+    int own_step;     /* last one that holds the call */
+    int spent_step;   /* last one that was counted as spent */
+    int other_step;   /* of another call that was let run since; STEP_NONE */
+    int refused_step; /* of another call that was not; STEP_NONE, STEP_MIXED: several */
+};
+
+/* Which calls are alike, and what came of it the last time that it ran. Returns the oldest one's place, or
+ * `older` if there is none. */
+static unsigned find_alike(const struct session *session, const struct window_query *query,
+                           struct window_past *past)
+{
+    unsigned oldest = query->older;
+    bool has_run = false;
+    for (unsigned i = query->older; i-- > 0;) {
+        const struct session_call *call = call_at(session, i);
+        if (call->tool != query->tool)
+            continue;
+        past->tool_known = true;
+        if (call->arguments != query->arguments)
+            continue;
+        oldest = i;
+        if (!has_run && call_ran(call)) {
+            has_run = true;
+            past->after_error = call->class == CALL_TOOL_ERROR;
+        }
+    }
+    return oldest;
+}
+
+/* A success of another tool that may have changed the world; also of a tool that may do anything (a shell),
+ * with other arguments. After an error only a declared change gives reason to try the same again. */
+static bool re_arms(const struct row *row, const struct session_call *other)
+{
+    if (other->class != CALL_OK && other->class != CALL_PARTIAL)
+        return false;
+    if (row->past->after_error && !call_changes(other))
+        return false;
+    if (other->tool != row->query->tool)
+        return other->effects != LEDGER_EFFECTS_READ;
+    return other->effects == LEDGER_EFFECTS_UNKNOWN;
+}
+
+static void see_other(struct row *row, const struct session_call *other)
+{
+    int step = other->step;
+    if (other->class == CALL_RELEASED)
+        return;
+    if (other->class == CALL_BOUNDARY) {
+        row->goes_on = false;
+        return;
+    }
+    if (row->goes_on && step != row->own_step) {
+        if (other->class <= CALL_TRANSIENT) {
+            if (row->other_step != STEP_NONE && row->other_step != step)
+                row->goes_on = false;
+            row->other_step = step;
+        } else {
+            row->refused_step =
+                row->refused_step == STEP_NONE || row->refused_step == step ? step : STEP_MIXED;
+        }
+    }
+    if (re_arms(row, other))
+        row->goes_on = row->armed = false;
+}
+
+static bool takes_budget(const struct session_call *call)
+{
+    if (call->class == CALL_UNKNOWN) /* it may have run */
+        return call->effects == LEDGER_EFFECTS_DESTRUCTIVE;
+    return call->class <= CALL_TOOL_ERROR && !call->changed;
+}
+
+/* What goes by the turn alone, or by the same-call budget. */
+static void see_budget(struct row *row, const struct session_call *call, bool this_turn)
+{
+    struct window_past *past = row->past;
+    if (row->armed && (this_turn || row->query->spent_forever) && call->step != row->spent_step &&
+        takes_budget(call)) {
+        past->spent++;
+        row->spent_step = call->step;
+    }
+    if (!this_turn)
+        return;
+    if (call->class != CALL_DENIED && !row->last_known) {
+        row->last_known = true;
+        past->invalid_last = call->class == CALL_INVALID;
+    }
+    past->held++;
+    past->broken |= call->class == CALL_MISMATCH;
+    past->invalid_before |= call->class == CALL_INVALID;
+    past->twin |= call->step == row->query->step &&
+                  (call->class <= CALL_TOOL_ERROR ||
+                   (call->class == CALL_UNKNOWN && call->effects == LEDGER_EFFECTS_DESTRUCTIVE));
+}
+
+/* Whether the row goes on with this step of the call, an earlier one than those so far. */
+static bool row_reaches(struct row *row, const struct session_call *call)
+{
+    if (row->other_step != STEP_NONE && row->other_step != call->step)
+        row->goes_on = false;
+    if (row->refused_step != STEP_NONE && row->refused_step != call->step && call->class != CALL_DENIED)
+        row->goes_on = false;
+    return row->goes_on;
+}
+
+static void compare_outcome(struct row *row, const struct session_call *call)
+{
+    uint64_t outcome = call_outcome(call);
+    if (!row->same || row->query->any_outcome || !outcome)
+        return;
+    if (!row->outcome)
+        row->outcome = outcome;
+    else if (row->outcome != outcome)
+        row->same = false;
+}
+
+static void count_step(struct row *row, const struct session_call *call, bool this_turn)
+{
+    struct window_past *past = row->past;
+    row->hammering = false;
+    if (call->step == row->step)
+        return;
+    row->step = call->step;
+    past->across += row->same;
+    if (!this_turn)
+        return;
+    past->run += row->same;
+    past->polls += call->changed && call->class <= CALL_PARTIAL;
+    past->asked++;
+}
+
+static void see_same(struct row *row, const struct session_call *call, bool this_turn)
+{
+    if (call->class == CALL_RELEASED)
+        return;
+    if (call->class == CALL_TRANSIENT) {
+        row->past->transients += this_turn && row->failing;
+        return;
+    }
+    if (call_ran(call))
+        row->failing = false;
+    see_budget(row, call, this_turn);
+    if (!row_reaches(row, call))
+        return;
+    row->own_step = call->step;
+    row->other_step = row->refused_step = STEP_NONE;
+    compare_outcome(row, call);
+    if (call->class != CALL_DENIED || call->code != CODE_TOO_SOON) {
+        count_step(row, call, this_turn);
+    } else if (this_turn && row->hammering) { /* it counts nowhere else */
+        row->hammering = false;
+        row->past->early = call->early - (call->step == row->query->step);
+    }
+}
+
+void window_look(const struct session *session, const struct window_query *query, struct window_past *past)
+{
+    *past = (struct window_past){0};
+    unsigned oldest = find_alike(session, query, past);
+    struct row row = {
+        .query = query,
+        .past = past,
+        .goes_on = true,
+        .armed = true,
+        .same = true,
+        .failing = true,
+        .hammering = true,
+        .outcome = query->outcome,
+        .step = query->step,
+        .own_step = query->step,
+        .spent_step = query->step,
+        .other_step = STEP_NONE,
+        .refused_step = STEP_NONE,
+    };
+    for (unsigned i = query->older; i-- > oldest;) {
+        const struct session_call *call = call_at(session, i);
+        bool this_turn = call->turn == query->turn;
+        if (!this_turn && !row.goes_on && !(query->spent_forever && row.armed))
+            return;
+        if (is_same_call(call, query))
+            see_same(&row, call, this_turn);
+        else
+            see_other(&row, call);
+    }
+}
+
+/* ---- cycles ---------------------------------------------------------------------- */
+
+/* The calls of this turn, the one that is judged first, then the newest. */
+struct lap {
+    struct {
+        uint32_t tool;
+        uint64_t arguments, outcome;
+    } calls[CYCLE_MAX];
+    unsigned last; /* index of the oldest */
+};
+
+/* Transient failures and released calls are left out, and of twins in a step all but one. What a write
+ * returns is not compared. */
+static void read_lap(const struct session *session, const struct window_query *query, struct lap *lap)
+{
+    uint32_t tool = query->tool;
+    uint64_t arguments = query->arguments;
+    uint8_t step = query->step;
+    lap->last = 0;
+    lap->calls[0].tool = tool;
+    lap->calls[0].arguments = arguments;
+    lap->calls[0].outcome = 0;
+    for (unsigned i = query->older; i-- > 0 && lap->last < CYCLE_MAX - 1;) {
+        const struct session_call *call = call_at(session, i);
+        if (call->turn != query->turn || call->class == CALL_BOUNDARY)
+            return;
+        if (call->class == CALL_TRANSIENT || call->class == CALL_RELEASED)
+            continue;
+        if (call->tool != tool || call->arguments != arguments || call->step != step) {
+            lap->last++;
+            lap->calls[lap->last].tool = call->tool;
+            lap->calls[lap->last].arguments = call->arguments;
+            lap->calls[lap->last].outcome = call_changes(call) ? 0 : call_outcome(call);
+        }
+        tool = call->tool;
+        arguments = call->arguments;
+        step = call->step;
+    }
+}
+
+static bool lap_same_call(const struct lap *lap, unsigned a, unsigned b)
+{
+    return lap->calls[a].tool == lap->calls[b].tool && lap->calls[a].arguments == lap->calls[b].arguments;
+}
+
+static bool lap_alike(const struct lap *lap, unsigned a, unsigned b)
+{
+    uint64_t x = lap->calls[a].outcome, y = lap->calls[b].outcome;
+    return lap_same_call(lap, a, b) && (x == y || !x || !y);
+}
+
+unsigned window_rounds(const struct session *session, const struct window_query *query)
+{
+    struct lap lap;
+    unsigned most = 1;
+    read_lap(session, query, &lap);
+    for (unsigned period = 2; period <= PERIOD_MAX; period++) {
+        bool is_mixed = false; /* else it is a run */
+        unsigned i = 0;
+        for (; i + period <= lap.last && lap_alike(&lap, i, i + period); i++)
+            is_mixed |= !lap_same_call(&lap, i, 0);
+        unsigned rounds = (i + period) / period;
+        if (is_mixed && rounds >= 3 && rounds > most)
+            most = rounds;
+    }
+    return most;
+}
+
+/* ---- results --------------------------------------------------------------------- */
+
+const struct session_call *window_last_result(const struct session *session, const struct window_query *query)
+{
+    for (unsigned i = query->older; i-- > 0;) {
+        const struct session_call *call = call_at(session, i);
+        if (call->turn != query->turn)
+            return NULL;
+        if (call_ran(call) && call->step != query->step && is_same_call(call, query))
+            return call;
+    }
+    return NULL;
+}
+
+unsigned window_same_failure(const struct session *session, const struct window_query *query, uint64_t result)
+{
+    unsigned count = 0;
+    for (unsigned i = query->older; i-- > 0;) {
+        const struct session_call *call = call_at(session, i);
+        if (call->turn != query->turn || call->class == CALL_BOUNDARY)
+            break;
+        if (call->tool != query->tool) {
+            if (call_changes(call) && (call->class == CALL_OK || call->class == CALL_PARTIAL))
+                break;
+            continue;
+        }
+        if (!call_ran(call))
+            continue;
+        if (call->class != CALL_TOOL_ERROR || !call->result || (result && result != call->result))
+            break;
+        result = call->result;
+        count++;
+    }
+    return count;
+}
+
+/* ---- changing it ----------------------------------------------------------------- */
+
+void window_changed(struct rules_ctx *ctx, const struct session_call *call)
+{
+    ctx->changes->calls |= 1u << (call - ctx->session->calls);
+}
+
+struct session_call *window_add(struct rules_ctx *ctx, const struct session_call *call)
+{
+    struct session *session = ctx->session;
+    struct session_call *to = session_call_at(session, session->call_count);
+    if (session->call_count < SESSION_CALLS_MAX)
+        session->call_count++;
+    else
+        session->oldest = (session->oldest + 1) % SESSION_CALLS_MAX;
+    *to = *call;
+    window_changed(ctx, to);
+    return to;
+}
+
+void window_forget_turn(struct rules_ctx *ctx, uint8_t turn)
+{
+    struct session *session = ctx->session;
+    struct session_call kept[SESSION_CALLS_MAX];
+    unsigned from = session->call_count;
+    while (from > 0 && session_call_at(session, from - 1)->turn != turn)
+        from--;
+    if (from == 0)
+        return;
+    unsigned count = session->call_count - from;
+    for (unsigned i = 0; i < count; i++)
+        kept[i] = *session_call_at(session, from + i);
+    memset(session->calls, 0, sizeof(session->calls));
+    memcpy(session->calls, kept, count * sizeof(*kept));
+    session->call_count = (uint8_t)count;
+    session->oldest = 0;
+    ctx->changes->whole = true;
+}
