@@ -1,0 +1,529 @@
+/* The codec of sessions: both directions agree for any session, and no bytes are more than an error. */
+#include "json/json_support.h"
+
+#include "base/buf.h"
+#include "ledger/codec.h"
+
+#include <stdlib.h>
+
+#define ROUND_TRIPS 20000
+#define MUTATIONS   100000
+
+static uint64_t random_state = 20261122;
+
+static uint64_t bits(unsigned count)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    uint64_t most = count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
+    return (random_state * UINT64_C(0x2545f4914f6cdd1d) >> 3) & most;
+}
+
+static uint32_t below(uint32_t count)
+{
+    return (uint32_t)(bits(32) % count);
+}
+
+/* A number of so many bits: often none, all or one of them. */
+static uint64_t any(unsigned count)
+{
+    uint64_t most = count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
+    switch (below(4)) {
+    case 0:
+        return 0;
+    case 1:
+        return most;
+    case 2:
+        return UINT64_C(1) << below(count);
+    default:
+        return bits(count);
+    }
+}
+
+static unsigned any_count(unsigned most)
+{
+    switch (below(4)) {
+    case 0:
+        return 0;
+    case 1:
+        return most;
+    default:
+        return below(most + 1);
+    }
+}
+
+static void any_call(struct session_call *c)
+{
+    c->tool = (uint32_t)any(32);
+    c->arguments = any(48);
+    c->admission = any(40);
+    c->class = below(CALL_CLASS_COUNT);
+    c->effects = below(4);
+    c->changed = below(2);
+    c->may_settle = below(2);
+    c->turn = (uint8_t)any(8);
+    c->step = (uint8_t)any(8);
+    if (c->class == CALL_PENDING) {
+        c->deadline_ms = any(48);
+    } else if (c->class == CALL_DENIED) {
+        c->says = below(LEDGER_HALT + 1);
+        c->code = below(CODE_COUNT);
+        c->early = (uint8_t)any(8);
+    } else {
+        c->result = any(48);
+    }
+}
+
+static void any_chain(struct session_chain *c)
+{
+    c->tool = (uint32_t)any(32);
+    c->call = (uint32_t)any(32);
+    c->attempts = (uint8_t)any(8);
+    c->free_attempts = (uint8_t)any(8);
+    c->step = (uint8_t)any(8);
+    c->ended = below(2);
+    c->problems_cut = below(2);
+    c->problem_count = (uint8_t)any_count(SESSION_PROBLEMS_MAX);
+    for (unsigned i = 0; i < c->problem_count; i++) {
+        c->problems[i].path = (uint32_t)any(32);
+        c->problems[i].code = (uint32_t)any(32);
+    }
+    c->name_len = (uint8_t)any_count(SESSION_NAME_BYTES);
+    c->ext_len = (uint8_t)any_count(SESSION_NAME_BYTES);
+    for (unsigned i = 0; i < c->name_len; i++)
+        c->name[i] = (char)any(8);
+    for (unsigned i = 0; i < c->ext_len; i++)
+        c->ext[i] = (char)any(8);
+}
+
+static void any_counter(struct session_counter *c)
+{
+    c->tool = (uint32_t)any(32);
+    c->turn = (uint32_t)any(32);
+    c->calls_turn = (uint32_t)any(32);
+    c->calls = (uint32_t)any(32);
+    c->cost_turn = any(48);
+    c->cost = any(48);
+    c->began_s = (uint32_t)any(32);
+}
+
+static void any_paced(struct session_paced *c)
+{
+    c->tool = (uint32_t)any(32);
+    c->arguments = any(48);
+    c->at_ms = any(48);
+}
+
+static void any_head(struct session *s)
+{
+    s->version = any(64);
+    s->last_ms = any(48);
+    s->renewed_s = (uint32_t)any(32);
+    s->turn = (uint32_t)any(32);
+    s->told_turn = (uint32_t)any(32);
+    s->turn_began_s = (uint32_t)any(32);
+    s->heard_s = (uint32_t)any(32);
+    s->label = (uint32_t)any(32);
+    s->step = (uint8_t)any(8);
+    s->spoken = below(2);
+    s->stuck = below(2);
+    s->no_progress = (uint8_t)any(8);
+    s->calls_made = (uint32_t)any(32);
+    s->calls_in_turn = (uint32_t)any(32);
+    s->cost = any(48);
+    s->cost_in_turn = any(48);
+    s->has_goal = below(2);
+    s->ids = below(IDS_FORGOTTEN + 1);
+    s->journal_count = (uint32_t)any(32);
+    s->journal_max = (uint16_t)any(16);
+    s->ids_changes = (uint16_t)any(16);
+    s->details_changes = (uint16_t)any(16);
+    for (unsigned i = 0; i < SESSION_REQUESTS_MAX; i++)
+        s->requests[i] = (uint32_t)any(32);
+    s->request_at = (uint8_t)below(SESSION_REQUESTS_MAX);
+}
+
+/* What is not set is zero, padding too, so that two sessions are equal if their bytes are. */
+static void any_session(struct session *s)
+{
+    memset(s, 0, sizeof(*s));
+    any_head(s);
+    s->chain_count = (uint8_t)any_count(below(3) ? 2 : SESSION_CHAINS_MAX);
+    s->counter_count = (uint8_t)any_count(SESSION_COUNTERS_MAX);
+    s->paced_count = (uint8_t)any_count(SESSION_PACED_MAX);
+    s->call_count = (uint8_t)any_count(SESSION_CALLS_MAX);
+    if (s->call_count == SESSION_CALLS_MAX)
+        s->oldest = (uint8_t)below(SESSION_CALLS_MAX);
+    for (unsigned i = 0; i < s->chain_count; i++)
+        any_chain(&s->chains[i]);
+    for (unsigned i = 0; i < s->counter_count; i++)
+        any_counter(&s->counters[i]);
+    for (unsigned i = 0; i < s->paced_count; i++)
+        any_paced(&s->paced[i]);
+    for (unsigned i = 0; i < s->call_count; i++)
+        any_call(&s->calls[i]);
+}
+
+/* Of a copy of exactly this size, so that a sanitizer sees a byte too far. */
+static enum codec_result decode(struct str bytes, struct session *session)
+{
+    char *exact = malloc(bytes.len ? bytes.len : 1);
+    assert_non_null(exact);
+    memcpy(exact, bytes.at, bytes.len);
+    enum codec_result result = codec_decode((struct str){exact, bytes.len}, session);
+    free(exact);
+    return result;
+}
+
+static void any_session_decodes_to_itself(void **state)
+{
+    (void)state;
+    static struct session before, after;
+    struct buf bytes = {0}, again = {0};
+    for (int round = 0; round < ROUND_TRIPS; round++) {
+        any_session(&before);
+        bytes.len = again.len = 0;
+        codec_encode(&before, &bytes);
+        assert_true(bytes.len <= CODEC_MAX_BYTES);
+        memset(&after, 0, sizeof(after));
+        assert_int_equal(decode(buf_view(&bytes), &after), CODEC_OK);
+        assert_memory_equal(&before, &after, sizeof(before));
+        codec_encode(&after, &again);
+        assert_true(str_eq(buf_view(&bytes), buf_view(&again)));
+    }
+    buf_clear(&bytes);
+    buf_clear(&again);
+}
+
+static void the_largest_session_has_room(void **state)
+{
+    (void)state;
+    static struct session s;
+    struct buf bytes = {0};
+    s.chain_count = SESSION_CHAINS_MAX;
+    s.counter_count = SESSION_COUNTERS_MAX;
+    s.paced_count = SESSION_PACED_MAX;
+    s.call_count = SESSION_CALLS_MAX;
+    for (unsigned i = 0; i < SESSION_CHAINS_MAX; i++) {
+        s.chains[i].problem_count = SESSION_PROBLEMS_MAX;
+        s.chains[i].name_len = s.chains[i].ext_len = SESSION_NAME_BYTES;
+    }
+    codec_encode(&s, &bytes);
+    assert_in_range(bytes.len, 1, CODEC_MAX_BYTES);
+    assert_int_equal(decode(buf_view(&bytes), &s), CODEC_OK);
+    buf_clear(&bytes);
+}
+
+/* A commit writes the head and one call in place. */
+static void the_pieces_make_the_whole(void **state)
+{
+    (void)state;
+    static struct session s;
+    struct buf whole = {0}, pieces = {0};
+    char guard[CODEC_GUARD_BYTES];
+    for (int round = 0; round < 100; round++) {
+        any_session(&s);
+        whole.len = pieces.len = 0;
+        codec_encode(&s, &whole);
+        size_t head = codec_encode_head(&s, &pieces);
+        assert_int_equal(head, pieces.len);
+        assert_int_equal(head % CODEC_PAD_BYTES, 0);
+        for (unsigned i = 0; i < s.call_count; i++) {
+            assert_int_equal(pieces.len, head + i * CODEC_CALL_BYTES);
+            codec_encode_call(&s.calls[i], &pieces);
+        }
+        assert_true(str_eq(buf_view(&whole), buf_view(&pieces)));
+        codec_guard(s.version, guard);
+        assert_memory_equal(whole.at, guard, sizeof(guard));
+    }
+    buf_clear(&whole);
+    buf_clear(&pieces);
+}
+
+static void sums_of_costs_stop_at_their_largest(void **state)
+{
+    (void)state;
+    static struct session s;
+    struct buf bytes = {0};
+    s.cost = UINT64_C(1) << 48;
+    s.cost_in_turn = UINT64_MAX;
+    codec_encode(&s, &bytes);
+    assert_int_equal(decode(buf_view(&bytes), &s), CODEC_OK);
+    assert_true(s.cost == UINT64_C(0xffffffffffff) && s.cost_in_turn == s.cost);
+    assert_true(s.cost > LEDGER_COST_MAX);
+    buf_clear(&bytes);
+}
+
+static bool is_untouched(const void *from, const void *to)
+{
+    for (const char *p = from; p < (const char *)to; p++)
+        if (*p != 0x5a)
+            return false;
+    return true;
+}
+
+static void unused_places_are_not_touched(void **state)
+{
+    (void)state;
+    static struct session s, after;
+    struct buf bytes = {0};
+    for (int round = 0; round < 100; round++) {
+        any_session(&s);
+        bytes.len = 0;
+        codec_encode(&s, &bytes);
+        memset(&after, 0x5a, sizeof(after));
+        assert_int_equal(decode(buf_view(&bytes), &after), CODEC_OK);
+        assert_true(is_untouched(&after.calls[s.call_count], after.chains));
+        assert_true(is_untouched(&after.chains[s.chain_count], after.counters));
+        assert_true(is_untouched(&after.counters[s.counter_count], after.paced));
+        assert_true(is_untouched(&after.paced[s.paced_count], &after.paced[SESSION_PACED_MAX]));
+    }
+    buf_clear(&bytes);
+}
+
+static void what_was_cut_is_damaged(void **state)
+{
+    (void)state;
+    static struct session s;
+    struct buf bytes = {0};
+    for (int round = 0; round < 30; round++) {
+        any_session(&s);
+        bytes.len = 0;
+        codec_encode(&s, &bytes);
+        for (size_t len = 0; len < bytes.len; len++)
+            assert_int_equal(decode((struct str){bytes.at, len}, &s), CODEC_DAMAGED);
+        buf_byte(&bytes, 0);
+        assert_int_equal(decode(buf_view(&bytes), &s), CODEC_DAMAGED);
+    }
+    buf_clear(&bytes);
+}
+
+static void mutate(struct buf *bytes)
+{
+    for (unsigned i = 0, count = 1 + below(8); i < count; i++) {
+        size_t at = below(2) ? below(100) : below((uint32_t)bytes->len);
+        if (at < bytes->len)
+            bytes->at[at] = (char)any(8);
+    }
+    if (below(8) == 0)
+        bytes->len = below((uint32_t)bytes->len + 1);
+}
+
+/* What decodes is encoded as the same bytes: two daemons never differ about a stored value. */
+static void mutated_bytes_decode_to_themselves_or_not_at_all(void **state)
+{
+    (void)state;
+    static struct session s;
+    struct buf original = {0}, bytes = {0}, again = {0};
+    int decoded = 0, damaged = 0, newer = 0;
+    for (int round = 0; round < MUTATIONS; round++) {
+        if (round % 100 == 0) {
+            any_session(&s);
+            original.len = 0;
+            codec_encode(&s, &original);
+        }
+        bytes.len = again.len = 0;
+        buf_str(&bytes, buf_view(&original));
+        mutate(&bytes);
+        enum codec_result result = decode(buf_view(&bytes), &s);
+        decoded += result == CODEC_OK;
+        damaged += result == CODEC_DAMAGED;
+        newer += result == CODEC_NEWER;
+        if (result == CODEC_NEWER)
+            assert_true((uint8_t)bytes.at[0] > CODEC_FORMAT);
+        if (result != CODEC_OK)
+            continue;
+        codec_encode(&s, &again);
+        assert_true(str_eq(buf_view(&bytes), buf_view(&again)));
+    }
+    assert_int_equal(decoded + damaged + newer, MUTATIONS);
+    assert_true(decoded > 1000 && damaged > 1000 && newer > 100);
+    buf_clear(&original);
+    buf_clear(&bytes);
+    buf_clear(&again);
+}
+
+static void another_format_is_told_apart(void **state)
+{
+    (void)state;
+    static struct session s;
+    struct buf bytes = {0};
+    codec_encode(&s, &bytes);
+    for (int format = 0; format < 256; format++) {
+        bytes.at[0] = (char)format;
+        enum codec_result expected = format > 2 ? CODEC_NEWER : format == 2 ? CODEC_OK : CODEC_DAMAGED;
+        assert_int_equal(decode(buf_view(&bytes), &s), expected);
+    }
+    assert_int_equal(decode((struct str){"\003", 1}, &s), CODEC_NEWER);
+    assert_int_equal(decode(STR_NONE, &s), CODEC_DAMAGED);
+    buf_clear(&bytes);
+}
+
+static void a_note_decodes_to_itself(void **state)
+{
+    (void)state;
+    struct buf bytes = {0};
+    struct session_note note, back;
+    for (int round = 0; round < 1000; round++) {
+        note = (struct session_note){(uint32_t)any(32), (uint32_t)any(24), (uint8_t)any(8), below(CODE_COUNT),
+                                     (uint32_t)any(16), (uint8_t)any(8),   (uint8_t)any(8)};
+        bytes.len = 0;
+        codec_encode_note(&note, &bytes);
+        assert_int_equal(bytes.len, CODEC_NOTE_BYTES);
+        struct str rest = buf_view(&bytes);
+        assert_true(codec_decode_note(&rest, &back));
+        assert_int_equal(rest.len, 0);
+        assert_true(note.second == back.second && note.tool == back.tool && note.label == back.label &&
+                    note.code == back.code && note.turn == back.turn && note.step == back.step &&
+                    note.retries == back.retries);
+        rest = (struct str){bytes.at, bytes.len - 1};
+        assert_false(codec_decode_note(&rest, &back));
+        assert_int_equal(rest.len, CODEC_NOTE_BYTES - 1);
+    }
+    bytes.at[8] = CODE_COUNT;
+    struct str rest = buf_view(&bytes);
+    assert_false(codec_decode_note(&rest, &back));
+    buf_clear(&bytes);
+}
+
+/* ---- the format ----------------------------------------------------------- */
+
+static void set_example(struct session *s)
+{
+    *s = (struct session){
+        .version = 0x0807060504030201,
+        .last_ms = 1700000000123,
+        .renewed_s = 1700000000,
+        .turn = 7,
+        .told_turn = 6,
+        .turn_began_s = 1699999990,
+        .heard_s = 1700000000,
+        .label = 0x11223344,
+        .step = 5,
+        .spoken = true,
+        .no_progress = 2,
+        .calls_made = 40,
+        .calls_in_turn = 3,
+        .cost = 5000000,
+        .cost_in_turn = 1000000,
+        .has_goal = true,
+        .ids = IDS_COMPLETE,
+        .journal_count = 41,
+        .journal_max = 100,
+        .ids_changes = 8,
+        .details_changes = 9,
+        .requests = {0xa1, 0xa2},
+        .request_at = 2,
+        .chain_count = 1,
+        .counter_count = 1,
+        .paced_count = 1,
+        .call_count = 3,
+        .chains = {{.tool = 0x21,
+                    .call = 0x22,
+                    .attempts = 2,
+                    .free_attempts = 1,
+                    .step = 4,
+                    .ended = true,
+                    .problem_count = 1,
+                    .problems = {{0x31, 0x32}},
+                    .name_len = 6,
+                    .ext_len = 2,
+                    .name = "create",
+                    .ext = "it"}},
+        .counters = {{0x41, 7, 2, 9, 1000000, 5000000, 1699999991}},
+        .paced = {{0x51, 0x52, 1700000000100}},
+        .calls =
+            {{.tool = 0x61, .arguments = 0x62, .deadline_ms = 1700000060123, .admission = 0x63, .step = 5},
+             {.tool = 0x71,
+              .arguments = 0x72,
+              .result = 0x73,
+              .admission = 0x74,
+              .class = CALL_OK,
+              .effects = LEDGER_EFFECTS_WRITE,
+              .changed = true,
+              .turn = 7,
+              .step = 4},
+             {.tool = 0x81,
+              .arguments = 0x82,
+              .admission = 0x83,
+              .class = CALL_DENIED,
+              .turn = 7,
+              .step = 5,
+              .says = LEDGER_HALT,
+              .code = CODE_TOO_SOON,
+              .early = 2}},
+    };
+}
+
+static const char example[] = "02010203040506070801010103007b68e5cf8b0100f153650700000006000000\n"
+                              "f6f0536500f1536544332211050d022800000003000000404b4c00000040420f\n"
+                              "0000002900000064000800090002a1000000a200000000000000000000002100\n"
+                              "0000220000000201040101060231000000320000006372656174656974410000\n"
+                              "0007000000020000000900000040420f000000404b4c000000f7f05365510000\n"
+                              "005200000000006468e5cf8b0100000000000000000000000000000000000000\n"
+                              "61000000620000000000db52e6cf8b0100000563000000007100000072000000\n"
+                              "0000730000000000610704740000000081000000820000000000030f02000000\n"
+                              "0c07058300000000\n";
+
+static void to_hex(struct str bytes, struct buf *out)
+{
+    for (size_t i = 0; i < bytes.len; i++)
+        buf_printf(out, "%02x%s", (uint8_t)bytes.at[i], i % 32 == 31 || i + 1 == bytes.len ? "\n" : "");
+    buf_byte(out, '\0');
+}
+
+/* Bytes that are stored somewhere: whoever changes them raises CODEC_FORMAT. */
+static void the_format_stays(void **state)
+{
+    (void)state;
+    static struct session s;
+    struct buf bytes = {0}, hex = {0};
+    set_example(&s);
+    codec_encode(&s, &bytes);
+    to_hex(buf_view(&bytes), &hex);
+    assert_string_equal(hex.at, example);
+    buf_clear(&bytes);
+    buf_clear(&hex);
+}
+
+static void the_format_of_notes_stays(void **state)
+{
+    (void)state;
+    struct buf bytes = {0}, hex = {0};
+    struct session_note note = {0x04030201, 0x070605, 8, CODE_CYCLE, 0x0b0a, 12, 13};
+    codec_encode_note(&note, &bytes);
+    to_hex(buf_view(&bytes), &hex);
+    assert_string_equal(hex.at, "0102030405060708040a0b0c0d\n");
+    buf_clear(&bytes);
+    buf_clear(&hex);
+}
+
+/* A session without chains, counters or paced calls: what every commit of most sessions writes. */
+static void the_head_is_short(void **state)
+{
+    (void)state;
+    static struct session s;
+    struct buf bytes = {0};
+    assert_int_equal(codec_encode_head(&s, &bytes), 96);
+    buf_clear(&bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_session_decodes_to_itself),
+        cmocka_unit_test(the_largest_session_has_room),
+        cmocka_unit_test(the_pieces_make_the_whole),
+        cmocka_unit_test(sums_of_costs_stop_at_their_largest),
+        cmocka_unit_test(unused_places_are_not_touched),
+        cmocka_unit_test(what_was_cut_is_damaged),
+        cmocka_unit_test(mutated_bytes_decode_to_themselves_or_not_at_all),
+        cmocka_unit_test(another_format_is_told_apart),
+        cmocka_unit_test(a_note_decodes_to_itself),
+        cmocka_unit_test(the_format_stays),
+        cmocka_unit_test(the_format_of_notes_stays),
+        cmocka_unit_test(the_head_is_short),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
