@@ -76,6 +76,7 @@
 ---@field retry? toolgate.Retry How often a call may be tried again.
 ---@field loop? toolgate.Loop What counts as a loop.
 ---@field limits? toolgate.Limits How much of this tool may be used: calls, cost and time.
+---@field rate? string|toolgate.Rate How many calls may be made in any second, minute, hour or day, over all daemons.
 ---@field cost? number What a call costs, in the unit of the limits; ok { cost = … } replaces it.
 ---@field compact? boolean|toolgate.Compact What a result that is too large for a model is shortened to, field by field.
 ---@field ids? table<string, toolgate.Id> Which arguments hold ids, and what an id must be.
@@ -109,6 +110,9 @@
 ---@field halt? integer The n-th such call ends the run. Default 5.
 ---@field across_turns? integer The run ends when the same call is repeated in this many turns. Default 5.
 ---@field volatile? string|string[] Arguments that do not make a call a different one.
+---@field volatile_result? string|string[] Fields of results that do not make a result a different one: a path as in gives_ids, or the name of a field anywhere.
+---@field compare? "result"|"arguments" What makes calls identical: arguments and result, or the arguments alone. Default result; for a tool that writes always arguments.
+---@field same_failure? "note"|"refuse" From the third failure in a row with the same error, whatever the arguments, a note; or the sixth is refused. Default note.
 ---@field poll? boolean|toolgate.Poll Agents poll the tool until something has changed.
 
 ---For a tool that agents poll.
@@ -123,6 +127,11 @@
 ---@field seconds_per_turn? number|false Seconds after its first call of a turn; later calls are refused.
 ---@field cost_per_turn? number|false Total cost of its calls in one turn.
 ---@field cost_per_session? number|false Total cost of its calls in one session.
+
+---How many calls of this tool may be made in a span of time.
+---@class toolgate.Rate
+---@field [1]? string
+---@field by? "session"|"user"|"tool" Whose calls count together: of one session, of one user, of all. Default user.
 
 ---The command that is the tool. Items without a name are its words, in which {name} is an argument. A word whose argument is left out is left out, too; a table of words goes in as a whole or not at all.
 ---@class toolgate.Exec

@@ -103,6 +103,9 @@ static uint32_t first_set(uint32_t by_policy, uint32_t by_config, uint32_t by_de
     return by_policy != POLICY_UNSET ? by_policy : by_config != POLICY_UNSET ? by_config : by_default;
 }
 
+_Static_assert(POLICY_RATES_MAX == LEDGER_RATES_MAX && (int)RATE_BY_USER == LEDGER_RATE_BY_USER &&
+                   (int)RATE_BY_TOOL == LEDGER_RATE_BY_TOOL,
+               "rates pass from one to the other as they are");
 _Static_assert(POLICY_COST_UNIT == LEDGER_COST_UNIT, "costs pass from one to the other as they are");
 
 static uint64_t first_cost(uint64_t by_policy, uint64_t by_config)
@@ -162,6 +165,14 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
         .session = allowance(&policy_limits_unset, &config->session_limits),
         .cost = p->cost != POLICY_COST_UNSET ? p->cost : 0,
     };
+    if (p->compare ? p->compare == COMPARE_ARGUMENTS : config->compare == COMPARE_ARGUMENTS)
+        l->compare_arguments = true;
+    if (p->same_failure ? p->same_failure == SAME_FAILURE_REFUSE
+                        : config->same_failure == SAME_FAILURE_REFUSE)
+        l->same_failure = LEDGER_SAME_FAILURE_REFUSED;
+    for (size_t i = 0; i < p->rate_count; i++)
+        l->rates[l->rate_count++] = (struct ledger_rate){p->rates[i].count, p->rates[i].window_s};
+    l->rate_by = (enum ledger_rate_by)p->rate_by;
     /* Cost limits of the session apply to tools that have a cost or a cost limit; others are free. */
     l->costs = p->cost != POLICY_COST_UNSET || l->tool.cost_per_turn || l->tool.cost_per_session;
 }

@@ -60,12 +60,21 @@ static const struct config_key poll_keys[] = {
     {.read = NULL},
 };
 
+static const struct key_choice compares[] = {
+    {"result", COMPARE_RESULT}, {"arguments", COMPARE_ARGUMENTS}, {0}};
+static const struct key_choice same_failures[] = {
+    {"note", SAME_FAILURE_NOTE}, {"refuse", SAME_FAILURE_REFUSE}, {0}};
+
 static const struct config_key loop_keys[] = {
     U32("repeats", repeats, 2, CONFIG_COUNT_MAX),
     U32("halt", halt, 2, CONFIG_COUNT_MAX),
     U32("across_turns", across_turns, 2, CONFIG_COUNT_MAX),
     TABLE("poll", poll_keys),
     ABSENT("volatile", "the policy of a tool names its volatile arguments; remove the key here"),
+    ABSENT("volatile_result",
+           "the policy of a tool names the volatile fields of its results; remove the key here"),
+    {KEY("compare", key_one_of, compare), .choices = compares},
+    {KEY("same_failure", key_one_of, same_failure), .choices = same_failures},
     {.read = NULL},
 };
 
@@ -105,6 +114,7 @@ static const struct config_key defaults_keys[] = {
     {KEY("unknown", key_one_of, unknown), .choices = unknowns},
     {.name = STR("coerce"), .read = read_coerce},
     TABLE("limits", tool_limits_keys),
+    ABSENT("rate", "the policy of a tool declares its rate; remove the key here"),
     {.name = STR("compact"), .read = read_compact},
     {.read = NULL},
 };

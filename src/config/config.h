@@ -22,7 +22,7 @@ struct arena;
 #define CONFIG_IN_FLIGHT         256u        /* limits.in_flight: calls a connection */
 #define CONFIG_CONNECTIONS       4096u       /* limits.connections */
 #define CONFIG_MEMORY_BYTES      1073741824u /* limits.memory: all calls together */
-#define CONFIG_TURN_IDLE_S       0u          /* turn_idle_s: 0, no pause begins a turn */
+#define CONFIG_TURN_IDLE_S       90u         /* turn_idle_s; 0: no pause begins a turn */
 #define CONFIG_ANONYMOUS_REPEATS 8u
 
 #define CONFIG_DEFAULT_FOLDER "policies"      /* the default, if it exists */
@@ -64,6 +64,8 @@ struct config {
     unsigned ledger_settle;    /* 0: awaited; 1: only sent */
     /* defaults = {…}, for what a policy leaves out */
     uint32_t repair, same_call, transient, repeats, halt, across_turns, poll_max; /* POLICY_UNSET */
+    enum policy_compare compare;
+    enum policy_same_failure same_failure;
     enum policy_mode mode;
     enum policy_unknown unknown;
     struct coerce_options coerce;

@@ -112,6 +112,7 @@ void lint_result_paths(struct lint_context *c)
         check_path(c, c->tool->output, NULL, "gives_ids", p->gives_ids[i], "output schema");
     if (!p)
         return;
+    check_paths(c, "loop", "volatile_result", p->volatile_results, p->volatile_result_count);
     check_paths(c, NULL, "redact", p->redact, p->redact_count);
     check_paths(c, "compact", "keep", p->compact.keep, p->compact.keep_count);
     check_paths(c, "compact", "drop", p->compact.drop, p->compact.drop_count);

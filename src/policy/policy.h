@@ -55,6 +55,18 @@ struct policy_limits {
 };
 extern const struct policy_limits policy_limits_unset;
 
+/* rate = { "10/minute", by = "user" }: at most `count` calls in any `window_s` seconds. */
+#define POLICY_RATES_MAX      4u
+#define POLICY_RATE_COUNT_MAX 1000000u
+struct policy_rate {
+    uint32_t count, window_s;
+};
+enum policy_rate_by { RATE_BY_SESSION, RATE_BY_USER, RATE_BY_TOOL }; /* whose calls count together */
+
+/* loop.compare and loop.same_failure. */
+enum policy_compare { COMPARE_UNSET, COMPARE_RESULT, COMPARE_ARGUMENTS };
+enum policy_same_failure { SAME_FAILURE_UNSET, SAME_FAILURE_NOTE, SAME_FAILURE_REFUSE };
+
 /* How result/compact.h shortens a result that is too large for a model. */
 #define POLICY_COMPACT_BYTES 20000u /* if the policy names no budget */
 #define POLICY_COMPACT_MIN   200u   /* bytes or tokens */
@@ -103,9 +115,16 @@ struct policy {
     uint32_t repair, same_call, transient;          /* retry = {…}; POLICY_UNSET */
     uint32_t repeats, halt, across_turns, poll_max; /* loop = {…}; POLICY_UNSET */
     bool polls;
+    enum policy_compare compare;
+    enum policy_same_failure same_failure;
+    struct policy_rate rates[POLICY_RATES_MAX];
+    size_t rate_count;
+    enum policy_rate_by rate_by;
     bool wants_history, wants_facts; /* its source reads call.history, call.facts */
     const struct str *volatiles;     /* loop.volatile: arguments left out of the fingerprint */
     size_t volatile_count;
+    const struct str *volatile_results; /* loop.volatile_result: fields of results, as in redact */
+    size_t volatile_result_count;
     const struct policy_id *ids; /* sorted by path */
     size_t id_count;
     const struct str *gives_ids; /* paths into results: "events[].id" */

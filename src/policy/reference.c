@@ -13,6 +13,7 @@ static const struct field_table *const tables[] = {
     &declare_loop_table,
     &declare_poll_table,
     &declare_limits_table,
+    &declare_rate_table,
     &declare_exec_table,
     &declare_exec_group_table,
     &declare_http_table,

@@ -11,6 +11,7 @@ struct walk {
     struct arena *arena;
     const struct str *fields;
     size_t count;
+    bool removes;    /* leaves the fields out instead */
     struct buf path; /* of the current value: "customers[].email" */
 };
 
@@ -41,9 +42,12 @@ static const struct json *redact_object(struct walk *w, const struct json *objec
         if (length)
             buf_byte(&w->path, '.');
         buf_str(&w->path, member->key);
+        bool hides = is_hidden(w, member->key);
         struct json hidden = replacement(&member->value);
-        const struct json *value = is_hidden(w, member->key) ? &hidden : redact(w, &member->value);
-        if (value != &member->value)
+        const struct json *value = hides ? &hidden : redact(w, &member->value);
+        if (hides && w->removes)
+            now = json_keep(w->arena, json_without(w->arena, now, member->key));
+        else if (value != &member->value)
             now = json_keep(w->arena, json_with(w->arena, now, member->key, *value));
         w->path.len = length;
     }
@@ -94,6 +98,14 @@ static const struct json *redact_block(struct walk *w, const struct json *block)
     struct buf written = buf_in(w->arena);
     json_write(&written, now);
     return json_keep(w->arena, json_with(w->arena, block, STR_LIT("text"), json_string(buf_view(&written))));
+}
+
+const struct json *redact_without(struct arena *arena, const struct str *fields, size_t count,
+                                  const struct json *value)
+{
+    struct walk w = {
+        .arena = arena, .fields = fields, .count = count, .removes = true, .path = buf_in(arena)};
+    return count && value ? redact(&w, value) : value;
 }
 
 bool redact_result(struct arena *arena, const struct str *fields, size_t count, struct result *result)

@@ -15,4 +15,9 @@
  * of the fields. */
 bool redact_result(struct arena *arena, const struct str *fields, size_t count, struct result *result);
 
+/* A value without these fields, which are left out instead; itself if it has none of them. An item of a list
+ * becomes null. `value` may be NULL. */
+const struct json *redact_without(struct arena *arena, const struct str *fields, size_t count,
+                                  const struct json *value);
+
 #endif

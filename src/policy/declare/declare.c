@@ -164,6 +164,8 @@ static const struct field tool_fields[] = {
     {"limits", FIELD_CUSTOM, "{ calls_per_turn = 10, cost_per_session = 2.5 }", "toolgate.Limits",
      "How much of this tool may be used: calls, cost and time.",
      INNER(declare_limits_table, "{ calls_per_turn = 10 }")},
+    {"rate", FIELD_CUSTOM, "{ \"10/minute\", \"100/hour\", by = \"user\" }", "string|toolgate.Rate",
+     "How many calls may be made in any second, minute, hour or day, over all daemons.", READ(declare_rate)},
     {"cost", FIELD_CUSTOM, "0.02", "number",
      "What a call costs, in the unit of the limits; ok { cost = … } replaces it.", READ(declare_cost)},
     {"compact", FIELD_CUSTOM, "{ max_bytes = 20000, keep = { \"title\" }, drop = { \"events[].raw\" } }",

@@ -1,7 +1,8 @@
-/* How often, how much and how long a tool may be called: retry, loop, limits, cost. */
+/* How often, how much and how long a tool may be called: retry, loop, limits, rate, cost. */
 #include "policy/declare/declare_internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #define AT(member) .offset = offsetof(struct policy, member)
 
@@ -86,6 +87,18 @@ static const struct field loop_fields[] = {
      LEAST(2)},
     {"volatile", FIELD_STRINGS, NULL, NULL, "Arguments that do not make a call a different one.",
      AT(volatiles)},
+    {"volatile_result", FIELD_STRINGS, "{ \"elapsed_ms\", \"meta.request_id\" }", NULL,
+     "Fields of results that do not make a result a different one: a path as in gives_ids, or the name of a "
+     "field anywhere.",
+     AT(volatile_results)},
+    {"compare", FIELD_CHOICE, NULL, NULL,
+     "What makes calls identical: arguments and result, or the arguments alone. Default result; for a tool "
+     "that writes always arguments.",
+     AT(compare), CHOICES("result arguments", COMPARE_RESULT)},
+    {"same_failure", FIELD_CHOICE, NULL, NULL,
+     "From the third failure in a row with the same error, whatever the arguments, a note; or the sixth is "
+     "refused. Default note.",
+     AT(same_failure), CHOICES("note refuse", SAME_FAILURE_NOTE)},
     {"poll", FIELD_CUSTOM, "true  or  { every = \"5s\", max = 20 }", "boolean|toolgate.Poll",
      "Agents poll the tool until something has changed.", READ(read_poll)},
 };
@@ -134,6 +147,55 @@ static const struct field limits_fields[] = {
 const struct field_table declare_limits_table = FIELD_TABLE(
     "limits", "toolgate.Limits",
     "How much of this tool may be used; false lifts a limit of the configuration's defaults.", limits_fields);
+
+static const struct field rate_fields[] = {
+    {"by", FIELD_CHOICE, NULL, NULL,
+     "Whose calls count together: of one session, of one user, of all. Default user.", AT(rate_by),
+     CHOICES("session user tool", RATE_BY_SESSION)},
+};
+
+const struct field_table declare_rate_table =
+    FIELD_TABLE("rate", "toolgate.Rate", "How many calls of this tool may be made in a span of time.",
+                rate_fields, ITEMS("string"));
+
+/* "10/minute" */
+static struct policy_rate read_one_rate(struct declaration *d, const struct field *field, int at)
+{
+    static const struct {
+        const char *name;
+        uint32_t seconds;
+    } units[] = {{"second", 1}, {"minute", 60}, {"hour", 3600}, {"day", 86400}};
+    const char *text = lua_type(d->L, at) == LUA_TSTRING ? lua_tostring(d->L, at) : "";
+    char *end;
+    unsigned long count = strtoul(text, &end, 10);
+    bool counts = *text >= '1' && *text <= '9' && *end == '/' && count <= POLICY_RATE_COUNT_MAX;
+    for (size_t i = 0; counts && i < sizeof(units) / sizeof(units[0]); i++)
+        if (strcmp(end + 1, units[i].name) == 0)
+            return (struct policy_rate){(uint32_t)count, units[i].seconds};
+    field_mismatch(d, field->name, at,
+                   "\"COUNT/UNIT\", a count from 1 to 1000000 and one of second, minute, hour, day");
+}
+
+/* rate = "10/minute", or rate = { "10/minute", "100/hour", by = "user" } */
+void declare_rate(struct declaration *d, const struct field *field, int at)
+{
+    struct policy *p = d->policy;
+    p->rate_by = RATE_BY_USER;
+    size_t count = lua_istable(d->L, at) ? lua_objlen(d->L, at) : 1;
+    if (!lua_istable(d->L, at)) {
+        p->rates[p->rate_count++] = read_one_rate(d, field, at);
+        return;
+    }
+    field_require_table(d, field->name, at, "\"10/minute\" or { \"10/minute\", by = \"user\" }");
+    field_read_named(d, at, field->name, &declare_rate_table, count, d->out);
+    if (!count || count > POLICY_RATES_MAX)
+        field_error(d, field->name, "'rate': expected 1 to %u rates, got %zu", POLICY_RATES_MAX, count);
+    for (size_t i = 0; i < count; i++) {
+        lua_rawgeti(d->L, at, (int)i + 1);
+        p->rates[p->rate_count++] = read_one_rate(d, field, lua_gettop(d->L));
+        lua_pop(d->L, 1);
+    }
+}
 
 void declare_cost(struct declaration *d, const struct field *field, int at)
 {

@@ -167,8 +167,9 @@ static void read_choice(struct declaration *d, const struct field *field, int at
     struct str meant = given.len ? suggest_closest(given, names, count) : STR_NONE;
     if (!meant.len)
         field_mismatch(d, field->name, at, list);
-    field_error(d, field->name, "'%s': expected %s, got \"" STR_FMT "\" (did you mean '" STR_FMT "'?)",
-                field->name, list, STR_ARG(str_cut(given, 60)), STR_ARG(meant));
+    field_error(d, field->name, "'%s%s%s': expected %s, got \"" STR_FMT "\" (did you mean '" STR_FMT "'?)",
+                d->parent ? d->parent : "", d->parent ? "." : "", field->name, list,
+                STR_ARG(str_cut(given, 60)), STR_ARG(meant));
 }
 
 static uint32_t read_count(struct declaration *d, const struct field *field, int at)

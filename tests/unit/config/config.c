@@ -88,7 +88,9 @@ static void every_key_is_read(void **state)
              " ledger = { namespace = 'shared', ttl_s = 3600, history = 10, on_outage = 'local', settle = "
              "'awaited' },"
              " defaults = { retry = { repair = 1, same_call = 4, transient = 2 },"
-             "   loop = { repeats = 4, halt = 6, across_turns = 7, poll = { max = 9 } },"
+             "   loop = { repeats = 4, halt = 6, across_turns = 7, compare = 'arguments', same_failure = "
+             "'refuse',"
+             "     poll = { max = 9 } },"
              "   mode = 'shadow', coerce = { lists = false }, unknown = 'drop',"
              "   limits = { calls_per_turn = 11, seconds_per_turn = 30, cost_per_turn = 0.25 },"
              "   compact = { max_tokens = 900, drop = { 'raw', 'items[].html' } } },"
@@ -115,6 +117,8 @@ static void every_key_is_read(void **state)
     assert_int_equal(config.halt, 6);
     assert_int_equal(config.across_turns, 7);
     assert_int_equal(config.poll_max, 9);
+    assert_int_equal(config.compare, COMPARE_ARGUMENTS);
+    assert_int_equal(config.same_failure, SAME_FAILURE_REFUSE);
     assert_int_equal(config.mode, POLICY_SHADOW);
     assert_int_equal(config.unknown, UNKNOWN_DROP);
     assert_int_equal(config.tool_limits.calls_per_turn, 11);

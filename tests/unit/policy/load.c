@@ -27,10 +27,13 @@ static void everything_declared_is_read(void **state)
         "  effects = 'read', mode = 'shadow', unknown = 'drop', validate = false, final = true,\n"
         "  on_policy_error = 'open', coerce = { strings = false },\n"
         "  retry = { repair = 1, same_call = 2, transient = 4 },\n"
-        "  loop = { repeats = 5, halt = 7, across_turns = 9, volatile = { 'request_id', 'ts' }, poll = { max "
+        "  loop = { repeats = 5, halt = 7, across_turns = 9, volatile = { 'request_id', 'ts' },\n"
+        "  volatile_result = { 'elapsed_ms', 'meta.id' }, compare = 'arguments', same_failure = 'refuse', "
+        "poll = { max "
         "= 20, every = 'PT5S' } },\n"
         "  limits = { calls_per_turn = 10, calls_per_session = false, cost_per_session = 2.5 }, cost = "
         "0.02,\n"
+        "  rate = { '10/minute', '1000000/day', by = 'user' },\n"
         "  compact = { max_tokens = 900, keep = { 'events[].id', 'title' }, drop = 'raw' },\n"
         "  ids = { ids = seen { look_up = 'search first' }, ['items[].id'] = shape 'uuid', e = shape { "
         "prefix = 'evt_' },\n"
@@ -60,6 +63,11 @@ static void everything_declared_is_read(void **state)
                 str_is(p->compact.drop[0], "raw"));
     assert_int_equal(p->volatile_count, 2);
     assert_true(str_is(p->volatiles[1], "ts"));
+    assert_true(p->volatile_result_count == 2 && str_is(p->volatile_results[1], "meta.id"));
+    assert_true(p->compare == COMPARE_ARGUMENTS && p->same_failure == SAME_FAILURE_REFUSE);
+    assert_true(p->rate_count == 2 && p->rate_by == RATE_BY_USER);
+    assert_true(p->rates[0].count == 10 && p->rates[0].window_s == 60);
+    assert_true(p->rates[1].count == 1000000 && p->rates[1].window_s == 86400);
     assert_int_equal(p->id_count, 4);
     assert_true(str_is(p->ids[0].path, "both") && p->ids[0].seen && str_is(p->ids[0].format, "integer"));
     assert_true(str_is(p->ids[1].path, "e") && !p->ids[1].seen && str_is(p->ids[1].format, "prefix:evt_"));
@@ -75,6 +83,7 @@ static void absent_fields_are_unset(void **state)
     assert_true(p->validate && !p->final && !p->mode_given && !p->unknown_given && !p->coerce_given &&
                 !p->polls);
     assert_true(p->repair == POLICY_UNSET && p->repeats == POLICY_UNSET && p->poll_max == POLICY_UNSET);
+    assert_true(p->compare == COMPARE_UNSET && p->same_failure == SAME_FAILURE_UNSET && p->rate_count == 0);
     assert_true(p->effects == EFFECTS_UNDECLARED && !p->schema && p->example_count == 0 &&
                 p->rule_count == 0);
     assert_int_equal(check(p, "{}"), OUTCOME_PASS);
@@ -95,6 +104,18 @@ static void errors_have_line_and_fix(void **state)
     faulty("return tool 't' { loop = { repeats = 1 } }");
     faulty("return tool 't' { loop = { halt = 0 } }");
     faulty("return tool 't' {\n loop = {\n poll = { every = 1,\n max = 0 } } }");
+    faulty("return tool 't' { loop = { compare = 'args' } }");
+    faulty("return tool 't' { loop = { same_failure = true } }");
+    faulty("return tool 't' { loop = { volatile_result = { 7 } } }");
+    faulty("return tool 't' {\n rate = '10/week' }");
+    faulty("return tool 't' { rate = '0/minute' }");
+    faulty("return tool 't' { rate = '1000001/minute' }");
+    faulty("return tool 't' { rate = '10 / minute' }");
+    faulty("return tool 't' { rate = 10 }");
+    faulty("return tool 't' { rate = {} }");
+    faulty("return tool 't' { rate = { '1/second', '2/minute', '3/hour', '4/day', '5/day' } }");
+    faulty("return tool 't' { rate = { '1/second', by = 'uid' } }");
+    faulty("return tool 't' { rate = { '1/second', per = 'user' } }");
     faulty("return tool 't' { retry = { repair = 1e10 } }");
     faulty("return tool 't' { retry = 2 }");
     faulty("return tool 't' { gives_ids = { 1 } }");

@@ -1,0 +1,108 @@
+-- What a policy may say about identical calls, failures and rates: loop.volatile_result, loop.compare,
+-- loop.same_failure, rate.
+local daemon = require "daemon"
+local client_of = require "client"
+local verdict, session = client_of.verdict, client_of.session
+
+-- Its result tells the time that the caller gives it, which is no argument that counts.
+local CLOCK = [==[
+-- clock: for specs.
+return tool "clock" {
+  description = "For specs.", effects = "read", schema = params { n = optional(int "Which"), at = optional(int "When") },
+  loop = { volatile = "at", %s },
+  run = function(args) return { n = args.n, elapsed_ms = args.at, meta = { id = args.at, page = 1 } } end,
+}
+]==]
+
+-- Fails with the text that it is given, which is the only thing it reads.
+local FAILS = [==[
+-- fails: for specs.
+return tool "fails" {
+  description = "For specs.", effects = "read", schema = params { text = str "Why", n = int "Which" },
+  loop = { %s },
+  run = function(args) return failed("no", args.text) end,
+}
+]==]
+
+local LIMITED = [==[
+-- limited: for specs.
+return tool "limited" {
+  description = "For specs.", effects = "read", schema = params { n = int "Which" },
+  rate = { "2/hour", by = "%s" },
+  run = function(args) return { n = args.n } end,
+}
+]==]
+
+describe("a policy's fields for loops and rates", function()
+  local gate, client
+
+  local function start(file, source)
+    gate = daemon.start { policies = { [file] = source } }
+    client = gate:connect()
+  end
+  after_each(daemon.stop_all)
+
+  local function codes(tool, arguments, count)
+    local list = {}
+    for i = 1, count do
+      local said = verdict(client:calls(tool, arguments(i), session("s", { turn = 1 })))
+      list[i] = said.code or said.verdict
+    end
+    return table.concat(list, " ")
+  end
+  local function clock(i) return { n = 1, at = i } end
+
+  it("volatile_result leaves fields of results out of the comparison, by path or by name", function()
+    start("clock.lua", CLOCK:format 'volatile_result = { "elapsed_ms", "meta.id", "not.there" }')
+    assert.equal("pass pass loop", codes("clock", clock, 3))
+  end)
+
+  it("a field that is not named makes the result a new one", function()
+    start("clock.lua", CLOCK:format 'volatile_result = "elapsed_ms"')
+    assert.equal("pass pass pass", codes("clock", clock, 3))
+  end)
+
+  it('compare = "arguments" ignores results', function()
+    start("clock.lua", CLOCK:format 'compare = "arguments"')
+    assert.equal("pass pass loop", codes("clock", clock, 3))
+  end)
+
+  local function failing(i) return { text = "disk full", n = i } end
+
+  it("the third failure with the same error has a note, and none is refused", function()
+    start("fails.lua", FAILS:format "")
+    for i = 1, 7 do
+      local reply = client:calls("fails", failing(i), session("s", { turn = 1 }))
+      assert.equal("tool_error", verdict(reply).error_class)
+      assert.equal(i >= 3, reply.result.content[1].text:find("failed " .. i .. " times in a row", 1, true) ~= nil, i)
+    end
+  end)
+
+  it('same_failure = "refuse" refuses the sixth', function()
+    start("fails.lua", FAILS:format 'same_failure = "refuse"')
+    assert.equal("no no no no no same_failure", codes("fails", failing, 6))
+  end)
+
+  it("another error begins the count anew", function()
+    start("fails.lua", FAILS:format 'same_failure = "refuse"')
+    assert.equal("no no no no no no no", codes("fails", function(i)
+      return { text = i == 4 and "no such file" or "disk full", n = i }
+    end, 7))
+  end)
+
+  local function limited(i, name)
+    return verdict(client:calls("limited", { n = i }, session(name, { turn = 1 })))
+  end
+
+  for by, in_another_session in pairs { session = "pass", user = "wait", tool = "wait" } do
+    it("a rate by " .. by .. " makes the third call wait; in another session: " .. in_another_session, function()
+      start("limited.lua", LIMITED:format(by))
+      assert.equal("pass", limited(1, "a").verdict)
+      assert.equal("pass", limited(2, "a").verdict)
+      local third = limited(3, "a")
+      assert.same({ "wait", "rate_limit", "transient" }, { third.verdict, third.code, third.error_class })
+      assert.is_true(third.after_s > 0 and third.after_s <= 3600)
+      assert.equal(in_another_session, limited(4, "b").verdict)
+    end)
+  end
+end)
