@@ -35,8 +35,38 @@ static inline unsigned limit_count(uint32_t limit)
                                       : LEDGER_COUNT_MAX;
 }
 
-/* rules.c: an entry of the journal. */
+/* Runs go by arguments alone where a new result is no reason to go on. */
+static inline bool runs_ignore_results(const struct ledger_limits *limits)
+{
+    return limits->compare_arguments || limits->effects == LEDGER_EFFECTS_WRITE ||
+           limits->effects == LEDGER_EFFECTS_DESTRUCTIVE;
+}
+
+/* ---- rules.c ---- */
+
+/* What is stored of names and hashes. */
+uint32_t rules_hash_label(struct str label); /* 0: it is empty */
+uint64_t rules_cut_admission(uint64_t admission);
+uint64_t rules_cut_arguments(struct hash128 arguments);
+uint64_t rules_cut_result(struct hash128 result); /* 0: {0, 0}, nothing is known of it */
+
+/* Changes nothing yet: a request that was applied already has no time. */
+struct rules_ctx rules_begin(struct session *session, struct session_changes *changes,
+                             const struct ledger_limits *limits, int64_t now_ms);
+void rules_expire(struct rules_ctx *ctx);
+/* `may_guess`: silence may begin a turn. */
+void rules_come_to_turn(struct rules_ctx *ctx, const struct ledger_place *place, bool may_guess);
+void rules_come_to_step(struct session *session, struct str name);
+void rules_end_silence(struct rules_ctx *ctx);
+/* Feedback of a call of this step goes out. */
+void rules_end_step(struct session *session, uint8_t step);
+/* Nothing new came of a call. */
+void rules_no_progress(struct session *session);
+
+/* Entries of the journal; their time is that of the request. */
 void rules_note(struct rules_ctx *ctx, const struct session_note *note);
+void rules_note_call(struct rules_ctx *ctx, const struct session_call *call, uint8_t label,
+                     enum session_code code, unsigned retries);
 
 /* ---- window.c ---- */
 
@@ -84,6 +114,9 @@ const struct session_call *window_last_result(const struct session *session,
 unsigned window_same_failure(const struct session *session, const struct window_query *query,
                              uint64_t result);
 
+/* How many calls of the window are older. */
+unsigned window_place(const struct session *session, const struct session_call *call);
+
 /* Adds a call to the window; when it is full, the oldest goes. Returns where it is now. */
 struct session_call *window_add(struct rules_ctx *ctx, const struct session_call *call);
 void window_changed(struct rules_ctx *ctx, const struct session_call *call);
@@ -95,6 +128,11 @@ void window_forget_turn(struct rules_ctx *ctx, uint8_t turn);
 struct chain_key {
     uint32_t tool, call;
 };
+
+static inline struct chain_key chain_key_of(uint32_t tool, struct str call)
+{
+    return (struct chain_key){tool, rules_hash_label(call)};
+}
 
 /* An invalid call. */
 struct chain_attempt {

@@ -338,6 +338,11 @@ unsigned window_same_failure(const struct session *session, const struct window_
     return count;
 }
 
+unsigned window_place(const struct session *session, const struct session_call *call)
+{
+    return ((unsigned)(call - session->calls) + SESSION_CALLS_MAX - session->oldest) % SESSION_CALLS_MAX;
+}
+
 /* ---- changing it ----------------------------------------------------------------- */
 
 void window_changed(struct rules_ctx *ctx, const struct session_call *call)

@@ -1,0 +1,397 @@
+/*
+ * admit: a call asks to be let run. It comes to its turn and step, the window says what its past is, then
+ * what speaks against it is looked for in order of precedence (judge), and it is recorded.
+ */
+#include "ledger/rules_internal.h"
+
+/* ---- what speaks against a call ------------------------------------------- */
+
+/* A call that asks to be let run. */
+struct admission {
+    struct rules_ctx ctx;
+    const struct ledger_admit *request;
+    struct window_query query;
+    struct window_past past;
+    uint32_t rate_wait_ms;
+};
+
+struct verdict {
+    enum ledger_says says;
+    enum session_code code, would;
+    bool loops; /* the code is of a loop, which is looked for in calls of any kind */
+    bool of_session;
+    uint64_t used;
+    struct chain_state chain;
+};
+
+/* A tool that is meant to be asked again: at most so often in a row, whatever comes of it. */
+static void judge_poll(const struct admission *a, struct verdict *verdict)
+{
+    const struct ledger_limits *limits = a->ctx.limits;
+    int asked = (int)a->past.asked, most = (int)limit_count(limits->poll_max);
+    if (asked < most)
+        return;
+    verdict->code = CODE_POLL_BUDGET;
+    if (asked >= most + (int)limit_count(limits->halt) - (int)limit_count(limits->repeats))
+        verdict->says = LEDGER_HALT;
+}
+
+/* Runs and cycles; the longer one gives the code. Returns how often the call would have been made. */
+static unsigned judge_loop(const struct admission *a, struct verdict *verdict)
+{
+    const struct ledger_limits *limits = a->ctx.limits;
+    unsigned times = a->past.run + 1, repeats = limit_count(limits->repeats);
+    if (limits->polls) {
+        judge_poll(a, verdict);
+        return times;
+    }
+    if (times >= repeats || a->past.across + 1 >= limit_count(limits->across_turns))
+        verdict->code = CODE_LOOP;
+    if (a->past.held >= 2) {
+        unsigned rounds = window_rounds(a->ctx.session, &a->query);
+        if (rounds >= repeats && rounds > times) {
+            verdict->code = CODE_CYCLE;
+            times = rounds;
+        }
+    }
+    if (verdict->code && times >= limit_count(limits->halt))
+        verdict->says = LEDGER_HALT;
+    return times;
+}
+
+static bool fails_alike(const struct admission *a, struct verdict *verdict)
+{
+    uint32_t most = a->ctx.limits->same_failure;
+    if (most == LEDGER_UNLIMITED)
+        return false;
+    unsigned failures = window_same_failure(a->ctx.session, &a->query, 0);
+    if (failures + 1 < most)
+        return false;
+    verdict->used = failures;
+    return true;
+}
+
+/* In a session whose turns are guessed from silence, "this turn" is too vague to refuse a read for. */
+static bool only_advises_same_call(const struct admission *a)
+{
+    return a->ctx.limits->effects == LEDGER_EFFECTS_READ && !a->ctx.session->told_turn &&
+           a->request->place.turn_idle_s > 0;
+}
+
+static enum session_code over_same_call(const struct admission *a, struct verdict *verdict)
+{
+    const struct ledger_limits *limits = a->ctx.limits;
+    if (limits->same_call == LEDGER_UNLIMITED || limits->polls ||
+        a->past.spent < limit_count(limits->same_call))
+        return CODE_NONE;
+    if (!only_advises_same_call(a))
+        return CODE_SAME_CALL;
+    verdict->would = CODE_SAME_CALL;
+    return CODE_NONE;
+}
+
+static enum session_code over_limits(const struct admission *a, struct verdict *verdict)
+{
+    struct limit_use use = limits_check(&a->ctx, a->query.tool);
+    verdict->of_session = use.of_session;
+    verdict->used = use.used;
+    return use.code;
+}
+
+/* What speaks against a valid call that is in no loop, in order of precedence. */
+static enum session_code find_refusal(const struct admission *a, struct verdict *verdict)
+{
+    const struct ledger_limits *limits = a->ctx.limits;
+    const struct window_past *past = &a->past;
+    bool changes = limits->effects == LEDGER_EFFECTS_WRITE || limits->effects == LEDGER_EFFECTS_DESTRUCTIVE;
+    if (past->broken)
+        return CODE_ALREADY_BROKEN;
+    if ((verdict->used = limits_wait_ms(&a->ctx, a->query.tool, a->query.arguments)) > 0)
+        return CODE_TOO_SOON;
+    if (fails_alike(a, verdict))
+        return CODE_SAME_FAILURE;
+    if (past->twin && changes)
+        return CODE_DUPLICATE_IN_STEP;
+    if (over_same_call(a, verdict))
+        return CODE_SAME_CALL;
+    if (limits->transient != LEDGER_UNLIMITED && past->transients >= limit_count(limits->transient))
+        return CODE_TRANSIENT_BUDGET;
+    if (limits->poll_max != LEDGER_UNLIMITED && past->polls >= limit_count(limits->poll_max))
+        return CODE_POLL_BUDGET;
+    enum session_code limit = over_limits(a, verdict);
+    if (limit || !a->rate_wait_ms)
+        return limit;
+    verdict->used = a->rate_wait_ms;
+    return CODE_RATE_LIMIT;
+}
+
+static void judge_budgets(const struct admission *a, struct verdict *verdict)
+{
+    verdict->code = find_refusal(a, verdict);
+    if (verdict->code == CODE_TOO_SOON && a->past.early + 1 >= limit_count(a->ctx.limits->halt))
+        verdict->says = LEDGER_HALT;
+    if (verdict->code)
+        verdict->would = CODE_NONE;
+}
+
+/* ---- the repair chain ----------------------------------------------------- */
+
+/* Asking again what was invalid just now is one more attempt, also if a loop is what speaks against it. */
+static void judge_attempt(struct admission *a, struct verdict *verdict)
+{
+    const struct ledger_admit *request = a->request;
+    bool is_valid = request->so_far == LEDGER_SO_FAR_VALID;
+    struct chain_attempt attempt = {
+        .key = chain_key_of(a->query.tool, request->call),
+        .step = a->query.step,
+        .name = request->tool,
+        .ext = request->ext,
+        .problems = is_valid ? NULL : request->problems,
+        .problem_count = is_valid ? 0 : request->problem_count,
+        .no_problems = is_valid,
+        .again = is_valid || a->past.invalid_before,
+        .only_advises = request->place.anonymous,
+    };
+    verdict->chain = chain_extend(&a->ctx, &attempt);
+    if (verdict->chain.exhausted && !verdict->loops && !is_valid)
+        verdict->code = CODE_RETRY_BUDGET;
+}
+
+static void judge_chain(struct admission *a, struct verdict *verdict)
+{
+    const struct ledger_admit *request = a->request;
+    bool is_valid = request->so_far == LEDGER_SO_FAR_VALID;
+    struct chain_key key = chain_key_of(a->query.tool, request->call);
+    if (request->so_far == LEDGER_SO_FAR_INVALID || (is_valid && verdict->loops && a->past.invalid_last))
+        judge_attempt(a, verdict);
+    else if (request->so_far == LEDGER_SO_FAR_FABRICATED)
+        verdict->chain = chain_fabricated(&a->ctx, key, a->query.step);
+    else
+        verdict->chain = chain_look(&a->ctx, key, false);
+}
+
+/* ---- the verdict ---------------------------------------------------------- */
+
+static enum ledger_says says_otherwise(enum ledger_so_far so_far)
+{
+    return so_far == LEDGER_SO_FAR_VALID     ? LEDGER_RUN
+           : so_far == LEDGER_SO_FAR_INVALID ? LEDGER_REPAIR
+                                             : LEDGER_REFUSE;
+}
+
+/* Without a session everything advises, but for one call that is repeated again and again. */
+static void advise_only(const struct admission *a, unsigned times, struct verdict *verdict)
+{
+    const struct ledger_place *place = &a->request->place;
+    uint32_t most = place->anonymous_repeats;
+    if (verdict->code == CODE_LOOP && most && times >= limit_count(most)) {
+        verdict->says = LEDGER_REFUSE;
+        return;
+    }
+    verdict->would = verdict->code;
+    verdict->code = CODE_NONE;
+}
+
+static void judge(struct admission *a, struct verdict *verdict)
+{
+    enum ledger_so_far so_far = a->request->so_far;
+    verdict->says = LEDGER_REFUSE;
+    unsigned times = judge_loop(a, verdict);
+    verdict->loops = verdict->code != CODE_NONE;
+    if (!verdict->loops && so_far == LEDGER_SO_FAR_VALID)
+        judge_budgets(a, verdict);
+    judge_chain(a, verdict);
+    if (verdict->code && a->request->place.anonymous)
+        advise_only(a, times, verdict);
+    if (!verdict->code)
+        verdict->says = says_otherwise(so_far);
+}
+
+/* What was decided during an outage stands. */
+static void judge_past(struct admission *a, const struct session_past *past, struct verdict *verdict)
+{
+    verdict->loops = past->code != CODE_NONE && past->code != CODE_RETRY_BUDGET;
+    if (a->request->so_far == LEDGER_SO_FAR_VALID)
+        verdict->chain = chain_look(&a->ctx, chain_key_of(a->query.tool, a->request->call), false);
+    else
+        judge_chain(a, verdict);
+    verdict->says = past->says;
+    verdict->code = past->code;
+}
+
+/* ---- the record ----------------------------------------------------------- */
+
+static enum session_call_class class_of(const struct admission *a, const struct verdict *verdict)
+{
+    enum ledger_so_far so_far = a->request->so_far;
+    if (verdict->code && (verdict->loops || so_far == LEDGER_SO_FAR_VALID))
+        return CALL_DENIED;
+    return so_far == LEDGER_SO_FAR_INVALID      ? CALL_INVALID
+           : so_far == LEDGER_SO_FAR_FABRICATED ? CALL_FABRICATED
+           : verdict->says == LEDGER_RUN        ? CALL_PENDING
+                                                : CALL_REFUSED;
+}
+
+static uint8_t label_of(const struct admission *a, const struct session_call *call)
+{
+    enum session_code code = call->code;
+    if (call->class == CALL_DENIED)
+        return ledger_label_number(code == CODE_TOO_SOON || code == CODE_RATE_LIMIT ? STR_LIT("transient")
+                                   : code == CODE_LOOP || code == CODE_CYCLE        ? STR_LIT("loop")
+                                                                             : STR_LIT("retry_budget"));
+    if (call->class == CALL_INVALID)
+        return ledger_label_number(STR_LIT("invalid_arguments"));
+    if (call->class == CALL_FABRICATED)
+        return ledger_label_number(STR_LIT("fabricated_id"));
+    return ledger_label_number(a->request->refused_as);
+}
+
+/* A call that comes too soon again takes the place of the one before: hammering must not push out of the
+ * window what the session remembers. */
+static void add_call(struct admission *a, const struct session_call *call)
+{
+    struct session *session = a->ctx.session;
+    struct session_call *last =
+        session->call_count ? session_call_at(session, session->call_count - 1u) : NULL;
+    if (call->code == CODE_TOO_SOON && last && last->class == CALL_DENIED && last->code == CODE_TOO_SOON &&
+        last->tool == call->tool && last->arguments == call->arguments) {
+        *last = *call;
+        window_changed(&a->ctx, last);
+        return;
+    }
+    window_add(&a->ctx, call);
+}
+
+static void record_run(struct admission *a, struct session_call *call)
+{
+    const struct ledger_limits *limits = a->ctx.limits;
+    uint32_t lasts = a->request->reservation_ms ? a->request->reservation_ms : LEDGER_RESERVATION_MS;
+    call->deadline_ms = (uint64_t)a->ctx.now_ms + lasts;
+    limits_add(&a->ctx, call->tool, 1, (int64_t)limits->cost, true);
+    limits_pace(&a->ctx, call->tool, call->arguments, true);
+}
+
+static void record_refusal(struct admission *a, const struct session_call *call,
+                           const struct verdict *verdict)
+{
+    struct session *session = a->ctx.session;
+    if (verdict->chain.made_progress && call->class == CALL_INVALID)
+        session->no_progress = 0;
+    else if (verdict->code != CODE_TOO_SOON && verdict->code != CODE_RATE_LIMIT)
+        rules_no_progress(session);
+    session->spoken = true;
+    if (verdict->says != LEDGER_REPAIR)
+        rules_note_call(&a->ctx, call, label_of(a, call), verdict->code, verdict->chain.retries);
+}
+
+static void record(struct admission *a, const struct verdict *verdict)
+{
+    struct session_call call = {
+        .tool = a->query.tool,
+        .arguments = a->query.arguments,
+        .admission = rules_cut_admission(a->request->admission),
+        .class = class_of(a, verdict),
+        .effects = a->ctx.limits->effects,
+        .turn = a->query.turn,
+        .step = a->query.step,
+    };
+    if (call.class == CALL_DENIED) {
+        call.says = verdict->says;
+        call.code = verdict->code;
+        if (verdict->code == CODE_TOO_SOON)
+            call.early = a->past.early < SESSION_COUNT_MAX ? (uint8_t)(a->past.early + 1) : SESSION_COUNT_MAX;
+    }
+    a->ctx.changes->new_tool = !a->past.tool_known;
+    if (call.class == CALL_PENDING)
+        record_run(a, &call);
+    else
+        record_refusal(a, &call, verdict);
+    add_call(a, &call);
+}
+
+/* ---- admit ----------------------------------------------------------------------- */
+
+static void fill_answer(const struct admission *a, const struct verdict *verdict,
+                        struct ledger_answer *answer)
+{
+    const struct session *session = a->ctx.session;
+    answer->error = OK;
+    answer->says = verdict->says;
+    answer->code = ledger_code_name(verdict->code);
+    answer->would = ledger_code_name(verdict->would);
+    answer->of_session = verdict->of_session;
+    answer->used = verdict->used;
+    answer->turn = session->turn;
+    answer->attempt = verdict->chain.attempt;
+    answer->attempts_left = verdict->chain.left;
+    answer->repeats = a->past.run;
+    answer->no_progress = session->no_progress;
+    answer->spent = a->past.spent + 1;
+    answer->transient_count = a->past.transients;
+    answer->chain = ledger_outcome_name(verdict->chain.outcome);
+    answer->chain_retries = verdict->chain.retries;
+}
+
+static void look_back(struct admission *a, const struct session_call *before)
+{
+    struct session *session = a->ctx.session;
+    a->query = (struct window_query){
+        .tool = session_tool(a->request->tool),
+        .arguments = rules_cut_arguments(a->request->arguments),
+        .older = before ? window_place(session, before) : session->call_count,
+        .turn = before ? before->turn : (uint8_t)session->turn,
+        .step = before ? before->step : session->step,
+        .any_outcome = runs_ignore_results(a->ctx.limits),
+        .spent_forever = a->ctx.limits->effects == LEDGER_EFFECTS_DESTRUCTIVE && !session->told_turn,
+    };
+    window_look(session, &a->query, &a->past);
+}
+
+/* The call is there already: what was decided then. Of a chain, what is left of it now. */
+static void answer_again(struct admission *a, const struct session_call *before, struct ledger_answer *answer)
+{
+    bool is_invalid = before->class == CALL_INVALID;
+    struct verdict verdict = {.says = LEDGER_REFUSE};
+    look_back(a, before);
+    verdict.chain = chain_look(&a->ctx, chain_key_of(a->query.tool, a->request->call), is_invalid);
+    if (before->class == CALL_DENIED) {
+        verdict.says = before->says;
+        verdict.code = before->code;
+    } else if (before->class <= CALL_RELEASED) {
+        verdict.says = LEDGER_RUN;
+    } else if (is_invalid && verdict.chain.exhausted) {
+        verdict.code = CODE_RETRY_BUDGET;
+    } else if (is_invalid) {
+        verdict.says = LEDGER_REPAIR;
+    }
+    fill_answer(a, &verdict, answer);
+    answer->gave_up = 0;
+}
+
+void session_admit(struct session *session, const struct ledger_admit *request,
+                   const struct session_past *past, uint32_t rate_wait_ms, int64_t now_ms,
+                   struct ledger_answer *answer, struct session_changes *changes)
+{
+    struct admission a = {.request = request, .rate_wait_ms = rate_wait_ms};
+    struct verdict verdict = {0};
+    uint32_t gave_up = changes->gave_up_count;
+    answer->version = session->version;
+    a.ctx = rules_begin(session, changes, request->limits, now_ms);
+    const struct session_call *before = session_find(session, request->admission);
+    if (before) {
+        answer_again(&a, before, answer);
+        return;
+    }
+    session->last_ms = (uint64_t)a.ctx.now_ms;
+    rules_expire(&a.ctx);
+    rules_come_to_turn(&a.ctx, &request->place, !past);
+    rules_come_to_step(session, request->place.step);
+    look_back(&a, NULL);
+    if (past)
+        judge_past(&a, past, &verdict);
+    else
+        judge(&a, &verdict);
+    record(&a, &verdict);
+    fill_answer(&a, &verdict, answer);
+    answer->gave_up = changes->gave_up_count - gave_up;
+}

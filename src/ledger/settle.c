@@ -1,0 +1,218 @@
+/*
+ * settle: what became of a call that was admitted. Its result is compared with the last one, its repair chain
+ * may end, what was taken for it makes room for what it came to.
+ */
+#include "ledger/rules_internal.h"
+
+/* ---- settle ---------------------------------------------------------------------- */
+
+static const enum session_call_class settled_classes[LEDGER_CLASS_COUNT] = {
+    [LEDGER_CLASS_OK] = CALL_OK,
+    [LEDGER_CLASS_PARTIAL] = CALL_PARTIAL,
+    [LEDGER_CLASS_GARBAGE] = CALL_GARBAGE,
+    [LEDGER_CLASS_SCHEMA_MISMATCH] = CALL_MISMATCH,
+    [LEDGER_CLASS_TOOL_ERROR] = CALL_TOOL_ERROR,
+    [LEDGER_CLASS_TRANSIENT] = CALL_TRANSIENT,
+    [LEDGER_CLASS_INVALID] = CALL_INVALID,
+    [LEDGER_CLASS_FABRICATED] = CALL_FABRICATED,
+    [LEDGER_CLASS_RELEASED] = CALL_RELEASED,
+    [LEDGER_CLASS_REFUSED] = CALL_REFUSED,
+};
+
+/* What became of a call. */
+struct settlement {
+    struct rules_ctx ctx;
+    const struct ledger_settle *request;
+    struct session_call *call;
+    struct session_call came; /* what is to be recorded of it */
+    bool is_counted;          /* already */
+    bool was_denied, is_orphan;
+    struct window_query query;
+    struct window_past past;
+    struct chain_state chain;
+    enum ledger_says says;
+    bool unchanged;
+};
+
+/* Never admitted, or so long ago that the window has lost it: nobody knows what it did. */
+static struct session_call *add_orphan(struct settlement *s)
+{
+    const struct ledger_settle *request = s->request;
+    struct session *session = s->ctx.session;
+    struct session_call orphan = {
+        .tool = session_tool(request->tool),
+        .arguments = rules_cut_arguments(request->arguments),
+        .admission = rules_cut_admission(request->admission),
+        .class = CALL_UNKNOWN,
+        .effects = s->ctx.limits->effects,
+    };
+    rules_come_to_step(session, request->place.step);
+    orphan.turn = (uint8_t)session->turn;
+    orphan.step = session->step;
+    s->ctx.changes->new_tool = true;
+    for (unsigned i = 0; i < session->call_count; i++)
+        if (session->calls[i].tool == orphan.tool)
+            s->ctx.changes->new_tool = false;
+    return window_add(&s->ctx, &orphan);
+}
+
+static void find_call(struct settlement *s)
+{
+    s->call = (struct session_call *)session_find(s->ctx.session, s->request->admission);
+    if (!s->call) {
+        s->is_orphan = true;
+        s->call = add_orphan(s);
+        s->came = *s->call;
+        return;
+    }
+    const struct session_call *call = s->call;
+    s->was_denied = call->class == CALL_DENIED;
+    s->is_counted = call->class != CALL_PENDING && call->class != CALL_DENIED &&
+                    !(call->class == CALL_UNKNOWN && call->may_settle);
+    s->came = *call;
+    s->came.class = settled_classes[s->request->class];
+    s->came.result = call_ran(&s->came) ? rules_cut_result(s->request->result) : 0;
+    s->came.may_settle = s->came.changed = false;
+    s->came.deadline_ms = 0;
+    s->came.says = LEDGER_RUN;
+    s->came.code = CODE_NONE;
+    s->came.early = 0;
+}
+
+/* A new result is a reason to ask again only where asking changes nothing itself. */
+static bool excuses_change(const struct settlement *s)
+{
+    const struct ledger_limits *limits = s->ctx.limits;
+    return !limits->compare_arguments && (limits->polls || !call_changes(&s->came));
+}
+
+static void compare_with_last(struct settlement *s)
+{
+    struct session *session = s->ctx.session;
+    s->query = (struct window_query){
+        .tool = s->came.tool,
+        .arguments = s->came.arguments,
+        .older = window_place(session, s->call),
+        .turn = s->came.turn,
+        .step = s->came.step,
+        .outcome = call_outcome(&s->came),
+        .any_outcome = runs_ignore_results(s->ctx.limits),
+    };
+    window_look(session, &s->query, &s->past);
+    if (!call_ran(&s->came) || s->past.held == 0)
+        return;
+    const struct session_call *last = window_last_result(session, &s->query);
+    s->unchanged = last && last->result == s->came.result;
+    s->came.changed = last && !s->unchanged && s->came.class <= CALL_PARTIAL && excuses_change(s);
+}
+
+static void settle_chain(struct settlement *s)
+{
+    const struct ledger_settle *request = s->request;
+    struct chain_key key = chain_key_of(s->came.tool, request->call);
+    struct chain_attempt attempt = {
+        .key = key,
+        .step = s->came.step,
+        .name = request->tool,
+        .ext = request->ext,
+        .problems = request->problems,
+        .problem_count = request->problem_count,
+        .again = s->past.invalid_before,
+        .only_advises = request->place.anonymous,
+    };
+    if (s->came.class == CALL_INVALID) {
+        s->chain = chain_extend(&s->ctx, &attempt);
+        s->says = s->chain.exhausted && !request->place.anonymous ? LEDGER_REFUSE : LEDGER_REPAIR;
+    } else if (s->came.class >= CALL_OK && s->came.class <= CALL_MISMATCH) {
+        s->chain = chain_succeed(&s->ctx, key, s->came.step);
+    } else if (s->came.class == CALL_FABRICATED) {
+        s->chain = chain_fabricated(&s->ctx, key, s->came.step);
+    }
+}
+
+static void settle_progress(struct settlement *s)
+{
+    enum session_call_class class = s->came.class;
+    if (class == CALL_PARTIAL || (class == CALL_OK && !s->unchanged) || s->chain.made_progress)
+        s->ctx.session->no_progress = 0;
+    else if (class != CALL_TRANSIENT && class != CALL_RELEASED && class != CALL_UNKNOWN)
+        rules_no_progress(s->ctx.session);
+}
+
+/* What was taken when it was let run makes room for what it came to; what did not run after all costs
+ * nothing.
+ */
+static void settle_sums(struct settlement *s)
+{
+    const struct ledger_settle *request = s->request;
+    const struct ledger_limits *limits = s->ctx.limits;
+    bool taken = !s->was_denied && !s->is_orphan;
+    bool given_back = s->came.class >= CALL_RELEASED || request->not_begun;
+    int64_t cost = given_back ? 0 : (int64_t)(request->cost_told ? request->cost : limits->cost);
+    int calls = s->was_denied && !given_back;
+    if (taken)
+        cost -= (int64_t)limits->cost;
+    if (taken && given_back) {
+        calls = -1;
+        limits_pace(&s->ctx, s->came.tool, s->came.arguments, false);
+    }
+    if (calls || cost)
+        limits_add(&s->ctx, s->came.tool, calls, cost, s->came.turn == (uint8_t)s->ctx.session->turn);
+}
+
+static void count_settled(struct settlement *s)
+{
+    struct session *session = s->ctx.session;
+    session->last_ms = (uint64_t)s->ctx.now_ms;
+    settle_chain(s);
+    rules_end_step(session, s->came.step);
+    rules_end_silence(&s->ctx);
+    settle_progress(s);
+    settle_sums(s);
+    if (s->says != LEDGER_REPAIR)
+        rules_note_call(&s->ctx, &s->came, s->is_orphan ? 0 : ledger_label_number(s->request->label),
+                        s->says == LEDGER_REFUSE ? CODE_RETRY_BUDGET : CODE_NONE, s->chain.retries);
+    *s->call = s->came;
+    window_changed(&s->ctx, s->call);
+}
+
+static void look_settled(struct settlement *s)
+{
+    bool is_invalid = s->came.class == CALL_INVALID;
+    s->chain = chain_look(&s->ctx, chain_key_of(s->came.tool, s->request->call), true);
+    if (is_invalid)
+        s->says = s->chain.exhausted ? LEDGER_REFUSE : LEDGER_REPAIR;
+}
+
+static void fill_settled(const struct settlement *s, struct ledger_settled *settled)
+{
+    bool failed = s->came.class == CALL_TOOL_ERROR && s->came.result;
+    settled->error = OK;
+    settled->says = s->says;
+    settled->unchanged = s->unchanged;
+    settled->repeats = s->past.run + 1;
+    settled->no_progress = s->ctx.session->no_progress;
+    settled->same_failure = failed ? 1 + window_same_failure(s->ctx.session, &s->query, s->came.result) : 0;
+    settled->attempt = s->chain.attempt;
+    settled->attempts_left = s->chain.left;
+    settled->transient_count = s->past.transients + (s->came.class == CALL_TRANSIENT);
+    settled->chain = ledger_outcome_name(s->chain.outcome);
+    settled->chain_retries = s->chain.retries;
+}
+
+bool session_settle(struct session *session, const struct ledger_settle *request, int64_t now_ms,
+                    struct ledger_settled *settled, struct session_changes *changes)
+{
+    struct settlement s = {.request = request, .says = LEDGER_RUN};
+    s.chain = (struct chain_state){.attempt = 1};
+    s.ctx = rules_begin(session, changes, request->limits, now_ms);
+    s.chain.left = limit_count(s.ctx.limits->repair);
+    find_call(&s);
+    compare_with_last(&s);
+    if (s.is_counted)
+        look_settled(&s);
+    else
+        count_settled(&s);
+    fill_settled(&s, settled);
+    return !s.is_counted;
+}
