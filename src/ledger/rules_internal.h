@@ -76,7 +76,7 @@ struct window_query {
     uint64_t arguments;
     unsigned older; /* calls of the window that are older than it */
     uint8_t turn, step;
-    uint64_t outcome;   /* call_outcome of the call itself; 0: not known yet */
+    uint64_t outcome;   /* window_outcome of the call itself; 0: not known yet */
     bool any_outcome;   /* runs go by the arguments alone */
     bool spent_forever; /* `spent` counts calls of earlier turns, too */
 };
@@ -100,7 +100,7 @@ struct window_past {
 void window_look(const struct session *session, const struct window_query *query, struct window_past *past);
 
 /* How a call ended, for comparing two; 0: not known, which equals anything. */
-uint64_t call_outcome(const struct session_call *call);
+uint64_t window_outcome(const struct session_call *call);
 
 /* How often a cycle of 2 to 5 calls has been repeated if this call is made now; 1: it is in no cycle. */
 unsigned window_rounds(const struct session *session, const struct window_query *query);

@@ -11,7 +11,7 @@
 
 /* ---- one call -------------------------------------------------------------------- */
 
-uint64_t call_outcome(const struct session_call *call)
+uint64_t window_outcome(const struct session_call *call)
 {
     if (call_ran(call))
         return call->result;
@@ -155,7 +155,7 @@ static bool row_reaches(struct row *row, const struct session_call *call)
 
 static void compare_outcome(struct row *row, const struct session_call *call)
 {
-    uint64_t outcome = call_outcome(call);
+    uint64_t outcome = window_outcome(call);
     if (!row->same || row->query->any_outcome || !outcome)
         return;
     if (!row->outcome)
@@ -266,7 +266,7 @@ static void read_lap(const struct session *session, const struct window_query *q
             lap->last++;
             lap->calls[lap->last].tool = call->tool;
             lap->calls[lap->last].arguments = call->arguments;
-            lap->calls[lap->last].outcome = call_changes(call) ? 0 : call_outcome(call);
+            lap->calls[lap->last].outcome = call_changes(call) ? 0 : window_outcome(call);
         }
         tool = call->tool;
         arguments = call->arguments;
