@@ -69,7 +69,7 @@ static void append(struct late_list *list, struct late *late)
 
 static void free_late(struct away *away, struct late *late)
 {
-    buf_clear(&late->job.command);
+    buf_clear(&late->job.command.bytes);
     free(late);
     away->commands--;
 }
@@ -187,7 +187,7 @@ bool away_add(struct away *away, struct absence *a, struct late_list *list, stru
         return false;
     late->job = *from;
     late->of = a;
-    from->command = (struct buf){.at = NULL};
+    from->command.bytes = (struct buf){.at = NULL};
     append(list, late);
     away->commands++;
     return true;

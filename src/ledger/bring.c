@@ -109,7 +109,7 @@ static void add_merge(struct engine *e, struct absence *a)
     char keys[SCRIPT_KEYS][SCRIPT_KEY_BYTES];
     struct arena *arena = arena_new();
     struct script_run run;
-    struct redis_job job = {.hops = 0};
+    struct redis_job job = {.script = 0};
     struct str account = account_of(e, a, arena);
     if (account.len || a->doubts.len) {
         begin_on(&run, SCRIPT_MERGE, a, keys);
@@ -118,7 +118,7 @@ static void add_merge(struct engine *e, struct absence *a)
         if (!away_add(e->away, a, &a->ready, &job))
             say_lost(e);
     }
-    buf_clear(&job.command);
+    buf_clear(&job.command.bytes);
     buf_clear(&a->doubts);
     a->counted = false;
     arena_free(arena);
@@ -156,7 +156,7 @@ void catch_up(void *owner)
 {
     struct engine *e = owner;
     bool taken = true;
-    while (taken && e->flying < FLYING_MAX && redis_is_up(e->redis) && away_first(e->away)) {
+    while (taken && e->flying < FLYING_MAX && redis_cluster_is_up(e->redis) && away_first(e->away)) {
         struct absence *a = away_first(e->away);
         taken = bring(e, a);
     }
@@ -166,6 +166,6 @@ void catch_up(void *owner)
 
 void catch_up_later(struct engine *e)
 {
-    if (redis_is_up(e->redis) && !timer_is_set(&e->catch_up))
+    if (redis_cluster_is_up(e->redis) && !timer_is_set(&e->catch_up))
         timer_set(&e->catch_up, e->loop, CATCH_UP_MS, catch_up, e);
 }

@@ -75,9 +75,9 @@ static void unlink_work(struct engine *e, struct work *w)
 
 static void work_free(struct engine *e, struct work *w)
 {
-    buf_clear(&w->release.command);
-    if (e->spare_count == WORKS_SPARE_MAX || w->job.command.cap > SPARE_BYTES_MAX) {
-        buf_clear(&w->job.command);
+    buf_clear(&w->release.command.bytes);
+    if (e->spare_count == WORKS_SPARE_MAX || w->job.command.bytes.cap > SPARE_BYTES_MAX) {
+        buf_clear(&w->job.command.bytes);
         buf_clear(&w->doubt);
         free(w);
         return;
@@ -97,7 +97,7 @@ static struct str key_of(const struct work *w)
 /* It was let run, and nobody is there to run it. */
 static void give_up_reservation(struct engine *e, struct work *w, struct str reply)
 {
-    if (w->release.command.len && reply.len > PACK_SAYS_AT && reply.at[PACK_SAYS_AT] == LEDGER_RUN) {
+    if (w->release.command.bytes.len && reply.len > PACK_SAYS_AT && reply.at[PACK_SAYS_AT] == LEDGER_RUN) {
         keep_for_later(e, key_of(w), &w->release);
         catch_up(e);
     }
@@ -155,8 +155,8 @@ enum ledger_state engine_run(struct engine *e, const struct script_run *run, con
         answer_here(e, run, ask, false);
         return LEDGER_DONE;
     }
-    struct absence *a = redis_is_up(e->redis) ? away_find(e->away, run->keys[0]) : NULL;
-    bool ahead = redis_is_up(e->redis) && (!a || bring(e, a));
+    struct absence *a = redis_cluster_is_up(e->redis) ? away_find(e->away, run->keys[0]) : NULL;
+    bool ahead = redis_cluster_is_up(e->redis) && (!a || bring(e, a));
     if (ahead) {
         struct work *w = work_new(e, run, ask);
         if (redis_send(e->redis, &w->job)) {
@@ -201,7 +201,7 @@ static void on_away(void *owner, const char *why)
 {
     struct engine *e = owner;
     struct redis_stats stats;
-    redis_stats(e->redis, &stats);
+    redis_cluster_stats(e->redis, &stats);
     redis_outage_log_away(&e->outage_log, stats.address, why, outages[e->on_outage]);
 }
 
@@ -212,9 +212,10 @@ static const struct redis_hooks redis_hooks = {on_up, on_away};
 static void start_redis(struct engine *e, const struct redis_options *given)
 {
     struct redis_options options = *given;
+    options.scripts = redis_old_scripts();
     e->loop = given->loop;
     e->away = away_new(e);
-    e->redis = redis_new(&options, &redis_hooks, e);
+    e->redis = redis_cluster_new(&options, &redis_hooks, e);
 }
 
 enum err engine_new(const struct ledger_options *o, const struct redis_options *redis, struct engine **out,
@@ -256,19 +257,19 @@ void engine_free(struct engine *e)
         return;
     timer_clear(&e->catch_up);
     say_untold(e);
-    redis_free(e->redis);
+    redis_cluster_free(e->redis);
     while (e->works) {
         struct work *w = e->works;
         e->works = w->next;
-        buf_clear(&w->release.command);
-        buf_clear(&w->job.command);
+        buf_clear(&w->release.command.bytes);
+        buf_clear(&w->job.command.bytes);
         buf_clear(&w->doubt);
         free(w);
     }
     while (e->spare) {
         struct work *w = e->spare;
         e->spare = w->next;
-        buf_clear(&w->job.command);
+        buf_clear(&w->job.command.bytes);
         buf_clear(&w->doubt);
         free(w);
     }
@@ -284,7 +285,7 @@ const struct pack_options *engine_options(const struct engine *e)
 
 bool engine_is_settled(const struct engine *e)
 {
-    return !e->redis || redis_is_settled(e->redis);
+    return !e->redis || redis_cluster_is_settled(e->redis);
 }
 
 void engine_status(const struct engine *e, struct ledger_status *out)
@@ -299,8 +300,8 @@ void engine_status(const struct engine *e, struct ledger_status *out)
     if (!e->redis)
         return;
     struct redis_stats stats;
-    redis_stats(e->redis, &stats);
-    out->connected = redis_is_up(e->redis);
+    redis_cluster_stats(e->redis, &stats);
+    out->connected = redis_cluster_is_up(e->redis);
     out->on_outage = outages[e->on_outage];
     out->server = stats.server;
     out->why_away = stats.why_away;

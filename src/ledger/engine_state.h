@@ -18,7 +18,7 @@ struct work;
 
 struct engine {
     struct local *local;
-    struct redis *redis; /* NULL: there is only the local one */
+    struct redis_cluster *redis; /* NULL: there is only the local one */
     struct away *away;
     struct pack_options options;
     enum ledger_outage on_outage;

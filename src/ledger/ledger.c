@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "ledger/engine.h"
 #include "ledger/pack.h"
+#include "ledger/redis_address.h"
 #include "ledger/view.h"
 #include "ledger/words.h"
 

@@ -27,7 +27,7 @@
 #define WHY_BYTES          512u
 
 struct queue {
-    struct redis_job *head, *tail;
+    struct redis_command *head, *tail;
 };
 
 struct redis_connection {
@@ -42,7 +42,7 @@ struct redis_connection {
     struct queue sent, waiting;
     struct sentinel_subscription *subscription; /* NULL: no sentinel knows better than we do */
     struct redis_place place;                   /* where it is connected to */
-    struct timer deadline;                      /* of the oldest job */
+    struct timer deadline;                      /* of the oldest command */
     struct timer pause; /* off: until the next attempt; discovery, handshake: until it is given up */
     uint32_t failures;  /* in a row */
     char leaving_for[WHY_BYTES];
@@ -52,25 +52,25 @@ static void connect_to(void *owner, const struct redis_place *place, const struc
 
 /* ---- queues ----------------------------------------------------------------- */
 
-static void push(struct queue *queue, struct redis_job *job)
+static void push(struct queue *queue, struct redis_command *command)
 {
-    job->next = NULL;
+    command->next = NULL;
     if (queue->tail)
-        queue->tail->next = job;
+        queue->tail->next = command;
     else
-        queue->head = job;
-    queue->tail = job;
+        queue->head = command;
+    queue->tail = command;
 }
 
-static struct redis_job *pop(struct queue *queue)
+static struct redis_command *pop(struct queue *queue)
 {
-    struct redis_job *job = queue->head;
-    if (job) {
-        queue->head = job->next;
+    struct redis_command *command = queue->head;
+    if (command) {
+        queue->head = command->next;
         queue->tail = queue->head ? queue->tail : NULL;
-        job->next = NULL;
+        command->next = NULL;
     }
-    return job;
+    return command;
 }
 
 /* ---- giving up --------------------------------------------------------------- */
@@ -101,9 +101,9 @@ static void begin_pause(struct redis_connection *n)
 
 static void fail_all(struct redis_connection *n, struct queue queue, bool sent)
 {
-    struct redis_job *job;
-    while ((job = pop(&queue)))
-        n->common->lost(n->common->owner, job, sent);
+    struct redis_command *command;
+    while ((command = pop(&queue)))
+        n->common->lost(n->common->owner, command, sent);
 }
 
 /* `freed`: hiredis is about to free the connection itself. */
@@ -144,7 +144,7 @@ static void took_too_long(void *owner)
 
 /* ---- deadlines ---------------------------------------------------------------- */
 
-static const struct redis_job *oldest(const struct redis_connection *n)
+static const struct redis_command *oldest(const struct redis_connection *n)
 {
     return n->sent.head ? n->sent.head : n->waiting.head;
 }
@@ -154,11 +154,11 @@ static void watch_deadline(struct redis_connection *n);
 static void on_deadline(void *owner)
 {
     struct redis_connection *n = owner;
-    const struct redis_job *job = oldest(n);
+    const struct redis_command *command = oldest(n);
     char why[96];
-    if (!job)
+    if (!command)
         return;
-    int64_t waited_ms = (clock_mono_us() - job->began_us) / 1000;
+    int64_t waited_ms = (clock_mono_us() - command->began_us) / 1000;
     if (waited_ms < n->common->options->timeout_ms) {
         watch_deadline(n);
         return;
@@ -170,10 +170,10 @@ static void on_deadline(void *owner)
 /* One timer for all that is under way, set for the oldest. */
 static void watch_deadline(struct redis_connection *n)
 {
-    const struct redis_job *job = oldest(n);
-    if (timer_is_set(&n->deadline) || !job)
+    const struct redis_command *command = oldest(n);
+    if (timer_is_set(&n->deadline) || !command)
         return;
-    int64_t waited_ms = (clock_mono_us() - job->began_us) / 1000;
+    int64_t waited_ms = (clock_mono_us() - command->began_us) / 1000;
     int64_t left_ms = n->common->options->timeout_ms - waited_ms;
     timer_set(&n->deadline, n->common->options->loop, left_ms > 0 ? (uint32_t)left_ms : 0, on_deadline, n);
 }
@@ -186,10 +186,15 @@ static void on_reply(redisAsyncContext *context, void *answer, void *unused)
     (void)unused;
     if (!n || !answer) /* given up, or lost: then on_gone follows */
         return;
-    struct redis_job *job = pop(&n->sent);
+    struct redis_command *command = pop(&n->sent);
     const redisReply *reply = answer;
-    n->failures = reply->type == REDIS_REPLY_ERROR ? n->failures : 0;
-    n->common->answered(n->common->owner, n, job, answer);
+    if (reply->type == REDIS_REPLY_ERROR) {
+        n->common->failed(n->common->owner, n, command, reply->str);
+    } else {
+        struct redis_value value = redis_value_of(reply);
+        n->failures = 0;
+        n->common->answered(n->common->owner, n, command, &value);
+    }
     if (n->context == context && n->state == CONNECTION_LEAVING && !n->sent.head)
         give_up(n, n->leaving_for, false);
 }
@@ -199,37 +204,34 @@ static void on_asking(redisAsyncContext *context, void *answer, void *unused)
     (void)context, (void)answer, (void)unused; /* the command behind it tells */
 }
 
-/* By which name it is called is known only now: the command's head is written into the room left for it. */
-static struct str head_of(const struct redis_connection *n, struct redis_job *job)
+static struct str finish(const struct redis_connection *n, struct redis_command *command)
 {
-    bool by_function = n->handshake.functions;
-    const struct script_names *names = by_function ? &n->common->functions : &n->common->shas;
-    char head[REDIS_JOB_HEAD_BYTES + 1];
-    int len = snprintf(head, sizeof(head), "*%u\r\n%s\r\n$40\r\n", job->words,
-                       by_function ? "$5\r\nFCALL" : "$7\r\nEVALSHA");
-    size_t from = REDIS_JOB_HEAD_BYTES - (size_t)len;
-    memcpy(job->command.at + from, head, (size_t)len);
-    memcpy(job->command.at + REDIS_JOB_HEAD_BYTES, names->of[job->script], SCRIPT_NAME_BYTES);
-    return str_from(buf_view(&job->command), from);
+    const struct redis_scripts *scripts = n->common->options->scripts;
+    if (command->script == REDIS_PLAIN_COMMAND)
+        return buf_view(&command->bytes);
+    return redis_command_finish(command, n->handshake.functions,
+                                n->handshake.functions ? scripts->functions[command->script]
+                                                       : scripts->shas[command->script]);
 }
 
-static void put(struct redis_connection *n, struct redis_job *job)
+static void put(struct redis_connection *n, struct redis_command *command)
 {
-    struct str command = head_of(n, job);
-    if (job->asking)
+    struct str bytes = finish(n, command);
+    if (command->asking)
         redisAsyncCommand(n->context, on_asking, NULL, "ASKING");
-    job->asking = false;
-    redisAsyncFormattedCommand(n->context, on_reply, NULL, command.at, command.len);
-    push(&n->sent, job);
+    command->asking = false;
+    redisAsyncFormattedCommand(n->context, on_reply, NULL, bytes.at, bytes.len);
+    push(&n->sent, command);
 }
 
-bool redis_connection_send(struct redis_connection *n, struct redis_job *job, bool waits)
+bool redis_connection_send(struct redis_connection *n, struct redis_command *command, bool waits)
 {
     bool soon = waits && (n->state == CONNECTION_DISCOVERY || n->state == CONNECTION_HANDSHAKE);
-    if (n->state == CONNECTION_UP && sdslen(n->context->c.obuf) + job->command.len <= REDIS_UNSENT_MAX_BYTES)
-        put(n, job);
+    if (n->state == CONNECTION_UP &&
+        sdslen(n->context->c.obuf) + command->bytes.len <= REDIS_UNSENT_MAX_BYTES)
+        put(n, command);
     else if (soon)
-        push(&n->waiting, job);
+        push(&n->waiting, command);
     else
         return false;
     watch_deadline(n);
@@ -271,7 +273,7 @@ static void on_gone(const redisAsyncContext *context, int status)
 static void on_handshake_over(void *owner, const char *why)
 {
     struct redis_connection *n = owner;
-    struct redis_job *job;
+    struct redis_command *command;
     explicit_bzero(n->password, sizeof(n->password));
     if (why) {
         give_up(n, why, false);
@@ -279,8 +281,8 @@ static void on_handshake_over(void *owner, const char *why)
     }
     n->state = CONNECTION_UP;
     timer_clear(&n->pause);
-    while ((job = pop(&n->waiting)))
-        put(n, job);
+    while ((command = pop(&n->waiting)))
+        put(n, command);
     if (n->subscription)
         sentinel_subscription_start(n->subscription, &n->place);
     n->common->up(n->common->owner, n);
@@ -309,8 +311,7 @@ static void begin_handshake(struct redis_connection *n)
     n->handshake.password = n->common->options->password_file ? str_of(n->password) : first->password;
     n->handshake.db = first->db;
     n->handshake.name = n->common->options->name;
-    n->handshake.libraries = &n->common->functions;
-    n->handshake.shas = &n->common->shas;
+    n->handshake.scripts = n->common->options->scripts;
     n->handshake.over = on_handshake_over;
     n->handshake.owner = n;
     redis_handshake_begin(&n->handshake, n->context);

@@ -6,8 +6,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "ledger/redis_redact.h"
-#include "ledger/pack.h"
-#include "ledger/redis.h"
+#include "ledger/redis_connection.h"
 
 #include <hiredis/async.h>
 #include <stdio.h>
@@ -116,62 +115,41 @@ static void on_trial(redisAsyncContext *context, void *answer, void *of)
     const redisReply *reply = good(context, answer, g);
     if (!reply || g->is_over)
         return;
+    size_t at = g->tried++;
     if (is_error(reply) && !is_elsewhere(reply)) {
-        fail(g, "a script", reply->str);
+        fail(g, g->trying[at], reply->str);
         return;
     }
-    if (!is_error(reply) && reply->type != REDIS_REPLY_STRING) {
-        fail(g, "a script", "the answer is none that it gives");
+    struct redis_value value = redis_value_of(reply);
+    if (!is_error(reply) && !g->scripts->is_expected(at, &value)) {
+        fail(g, g->trying[at], "the answer is none that it gives");
         return;
     }
-    if (--g->trials)
+    if (g->tried < g->trials)
         return;
     g->before = g->facts;
     g->is_over = true;
     g->over(g->owner, NULL);
 }
 
-static void try_script(struct redis_handshake *g, redisAsyncContext *context, const struct script_run *run)
+static const char *name_of(const struct redis_handshake *g, size_t script)
 {
-    const char *argv[3 + SCRIPT_KEYS + SCRIPT_ARGS_MAX];
-    size_t lens[3 + SCRIPT_KEYS + SCRIPT_ARGS_MAX], count = 0;
-    const struct script_names *names = g->functions ? g->libraries : g->shas;
-    struct str head[] = {str_of(g->functions ? "FCALL" : "EVALSHA"),
-                         {names->of[run->script], SCRIPT_NAME_BYTES},
-                         STR_LIT("4")};
-    for (size_t i = 0; i < 3 + SCRIPT_KEYS + run->arg_count; i++) {
-        struct str word = i < 3                 ? head[i]
-                          : i < 3 + SCRIPT_KEYS ? run->keys[i - 3]
-                                                : run->args[i - 3 - SCRIPT_KEYS];
-        argv[count] = word.len ? word.at : "";
-        lens[count++] = word.len;
-    }
-    g->trials++;
-    redisAsyncCommandArgv(context, on_trial, g, (int)count, argv, lens);
+    return g->functions ? g->scripts->functions[script] : g->scripts->shas[script];
 }
 
-/* A session that begins, learns of an id and is forgotten: a user without the right to run scripts, or to
- * what they do, would else be found out by the first call, and by each that follows. */
+/* A user without the right to run scripts, or to what they do, would else be found out by the first call, and
+ * by each that follows. */
 static void try_scripts(struct redis_handshake *g, redisAsyncContext *context)
 {
-    const struct pack_options options = {.ttl_s = 1};
-    const struct hash128 id = {0};
-    struct arena *arena = arena_new();
-    struct script_run run = {.script = SCRIPT_TURN};
-    for (size_t i = 0; i < SCRIPT_KEYS; i++)
-        run.keys[i] = str_of(arena_printf(arena, "tg1:{probe}:%s:%c", g->name, SCRIPT_KEY_LETTERS[i]).at);
-    g->trials = 0;
-    pack_turn(&run, 1, STR_LIT("goal"), &options, arena);
-    try_script(g, context, &run);
-    run.script = SCRIPT_SEE;
-    run.arg_count = 0;
-    pack_see(&run, &id, 1, &options, arena);
-    try_script(g, context, &run);
-    run.script = SCRIPT_RESET;
-    run.arg_count = 0;
-    pack_reset(&run, STR_NONE, &options, arena);
-    try_script(g, context, &run);
-    arena_free(arena);
+    struct redis_command command = {.hops = 0};
+    g->trials = g->tried = 0;
+    while (g->trials < REDIS_TRIALS_MAX &&
+           (g->trying[g->trials] = g->scripts->write_trial(&command, g->trials, g->probe_name))) {
+        struct str bytes = redis_command_finish(&command, g->functions, name_of(g, command.script));
+        redisAsyncFormattedCommand(context, on_trial, g, bytes.at, bytes.len);
+        g->trials++;
+    }
+    buf_clear(&command.bytes);
 }
 
 /* When all scripts are there, so that its time is the way's and the server's. Of a cluster another node may
@@ -192,9 +170,13 @@ static void on_probe(redisAsyncContext *context, void *answer, void *of)
 
 static void probe(struct redis_handshake *g, redisAsyncContext *context)
 {
+    struct redis_command command = {.hops = 0};
+    if (!g->probe_name[0])
+        snprintf(g->probe_name, sizeof(g->probe_name), "%.64s:%08x", g->name, (unsigned)hash_random());
+    g->scripts->write_probe(&command, g->probe_name);
     g->write_began_us = clock_mono_us();
-    redisAsyncCommand(context, on_probe, g, "SET tg1:{probe}:%s 1 PX 1000", g->name);
-    redisAsyncCommand(context, on_courtesy, g, "DEL tg1:{probe}:%s", g->name);
+    redisAsyncFormattedCommand(context, on_probe, g, command.bytes.at, command.bytes.len);
+    buf_clear(&command.bytes);
 }
 
 static void on_script(redisAsyncContext *context, void *answer, void *of)
@@ -203,21 +185,21 @@ static void on_script(redisAsyncContext *context, void *answer, void *of)
     const redisReply *reply = good(context, answer, g);
     if (!reply)
         return;
-    if (is_error(reply) || reply->len != SCRIPT_NAME_BYTES) {
+    if (is_error(reply) || reply->len != REDIS_SCRIPT_NAME_BYTES) {
         fail(g, "SCRIPT LOAD", is_error(reply) ? reply->str : "an answer that is no SHA1");
         return;
     }
-    memcpy(g->shas->of[g->scripts++ % SCRIPT_COUNT], reply->str, SCRIPT_NAME_BYTES);
-    if (g->scripts == SCRIPT_COUNT && !g->is_over)
+    memcpy(g->scripts->shas[g->loaded++ % g->scripts->count], reply->str, REDIS_SCRIPT_NAME_BYTES);
+    if (g->loaded == g->scripts->count && !g->is_over)
         probe(g, context);
 }
 
 static void load_texts(struct redis_handshake *g, redisAsyncContext *context)
 {
     struct arena *arena = arena_new();
-    g->scripts = 0;
-    for (int i = 0; i < SCRIPT_COUNT; i++) {
-        struct str text = script_text(arena, (enum script)i);
+    g->loaded = 0;
+    for (size_t i = 0; i < g->scripts->count; i++) {
+        struct str text = g->scripts->text(arena, i);
         redisAsyncCommand(context, on_script, g, "SCRIPT LOAD %b", text.at, text.len);
     }
     arena_free(arena);
@@ -226,8 +208,7 @@ static void load_texts(struct redis_handshake *g, redisAsyncContext *context)
 static void load_library(redisCallbackFn *then, struct redis_handshake *g, redisAsyncContext *context)
 {
     struct arena *arena = arena_new();
-    struct script_names names;
-    struct str text = script_library(arena, "", &names);
+    struct str text = g->scripts->library(arena);
     redisAsyncCommand(context, then, g, "FUNCTION LOAD %b", text.at, text.len);
     arena_free(arena);
 }
@@ -241,7 +222,7 @@ void redis_handshake_load_scripts(struct redis_handshake *g, redisAsyncContext *
 {
     if (g->functions)
         load_library(on_reloaded, g, context);
-    else if (g->scripts >= SCRIPT_COUNT)
+    else if (g->loaded >= g->scripts->count)
         load_texts(g, context);
 }
 
@@ -259,10 +240,32 @@ static void on_library(redisAsyncContext *context, void *answer, void *of)
         load_texts(g, context);
 }
 
+static void must(redisAsyncContext *context, void *answer, struct redis_handshake *g, const char *doing)
+{
+    const redisReply *reply = good(context, answer, g);
+    if (reply && is_error(reply))
+        fail(g, doing, reply->str);
+}
+
+/* The server's clock lies between both ends of the round trip. */
+static void on_time(redisAsyncContext *context, void *answer, void *of)
+{
+    struct redis_handshake *g = of;
+    const redisReply *reply = good(context, answer, g);
+    must(context, answer, g, "TIME");
+    if (!reply || is_error(reply))
+        return;
+    struct redis_value value = redis_value_of(reply);
+    if (!redis_clock_read(&g->facts.clock, &value, g->time_asked_us))
+        fail(g, "TIME", "the answer is none that it gives");
+}
+
 static void second_half(struct redis_handshake *g, redisAsyncContext *context)
 {
     const struct redis_facts *old = &g->before;
     g->functions = false;
+    g->time_asked_us = redis_clock_local_us();
+    redisAsyncCommand(context, on_time, g, "TIME");
     if (old->client_id && old->run_id[0] && strcmp(old->run_id, g->facts.run_id) == 0)
         redisAsyncCommand(context, on_courtesy, g, "CLIENT KILL ID %lld", old->client_id);
     if (g->facts.version >= REDIS_FUNCTIONS_SINCE) {
@@ -273,13 +276,6 @@ static void second_half(struct redis_handshake *g, redisAsyncContext *context)
 }
 
 /* ---- the first half ----------------------------------------------------------- */
-
-static void must(redisAsyncContext *context, void *answer, struct redis_handshake *g, const char *doing)
-{
-    const redisReply *reply = good(context, answer, g);
-    if (reply && is_error(reply))
-        fail(g, doing, reply->str);
-}
 
 static void on_auth(redisAsyncContext *context, void *answer, void *of)
 {

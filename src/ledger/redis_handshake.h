@@ -9,11 +9,14 @@
 #define TOOLGATE_LEDGER_REDIS_HANDSHAKE_H
 
 #include "base/err.h"
-#include "ledger/script.h"
+#include "ledger/redis_clock.h"
+#include "ledger/redis_scripts.h"
 
 #include <stdint.h>
 
 struct redisAsyncContext;
+
+#define REDIS_TRIALS_MAX 16u
 
 #define REDIS_FUNCTIONS_SINCE 7 /* FUNCTION LOAD */
 
@@ -25,6 +28,7 @@ struct redis_facts {
     long long client_id;
     int64_t write_us; /* how long the first one took, there and back */
     int64_t keys;     /* of the database; -1: not told */
+    struct redis_clock clock;
     bool loading, cluster, aof;
 };
 
@@ -33,16 +37,17 @@ struct redis_handshake {
     struct str user, password; /* to say; empty: none */
     uint32_t db;
     const char *name;
-    const struct script_names *libraries; /* of the functions */
-    struct script_names *shas; /* learned by the first handshake that asks; the same on every server */
+    struct redis_scripts *scripts;              /* to load and to try */
     void (*over)(void *owner, const char *why); /* NULL: it takes commands */
     void *owner;
 
     struct redis_facts facts, before; /* of this connection, of the last one that got as far */
-    int64_t write_began_us;
-    uint32_t scripts; /* loaded so far, where it knows no functions */
-    uint32_t trials;  /* under way */
-    bool functions;   /* it runs them as a library */
+    int64_t write_began_us, time_asked_us;
+    uint32_t loaded; /* scripts, where it knows no functions */
+    size_t trials, tried;
+    const char *trying[REDIS_TRIALS_MAX];
+    char probe_name[80]; /* the same for each handshake: what a broken one left is overwritten */
+    bool functions;      /* it runs them as a library */
     bool failed, is_over;
 };
 

@@ -10,8 +10,7 @@
 struct redisAsyncContext;
 
 #define REDIS_REPLY_GUARD_MAX_BYTES 16777216u /* of one reply that has not ended */
-#define REDIS_REPLY_GUARD_MAX_ITEMS                                                                          \
-    64u /* of a list: no reply of a server or a sentinel that is read here has more */
+#define REDIS_REPLY_GUARD_MAX_ITEMS 16384u    /* of a list: more than the fields of any session's details */
 
 /* Before the first command. The reader's privdata is taken. */
 void redis_reply_guard_begin(struct redisAsyncContext *context);

@@ -85,7 +85,7 @@ static void answer(const struct ask *ask, enum reply_how how, const char *why)
 static void refuse(struct engine *e, const struct ask *ask)
 {
     struct redis_stats stats;
-    redis_stats(e->redis, &stats);
+    redis_cluster_stats(e->redis, &stats);
     e->refused++;
     answer(ask, REPLY_FAILED, stats.why_away[0] ? stats.why_away : "Redis did not answer");
 }
@@ -119,22 +119,22 @@ void keep_for_later(struct engine *e, struct str key, struct redis_job *job)
 
 static void keep_run_for_later(struct engine *e, const struct script_run *run)
 {
-    struct redis_job job = {.hops = 0};
+    struct redis_job job = {.script = 0};
     redis_job_write(&job, run);
     keep_for_later(e, run->keys[0], &job);
-    buf_clear(&job.command);
+    buf_clear(&job.command.bytes);
 }
 
 /* A person's word goes ahead of what was counted since. */
 static void reset_in_both(struct engine *e, const struct script_run *run, const struct ask *ask)
 {
-    struct redis_job job = {.hops = 0};
+    struct redis_job job = {.script = 0};
     count_here(e, run, ask);
     struct absence *a = note_absence(e, run->keys[0]);
     redis_job_write(&job, run);
     if (a && !away_add(e->away, a, &a->ready, &job))
         say_lost(e);
-    buf_clear(&job.command);
+    buf_clear(&job.command.bytes);
 }
 
 static void settle_somewhere(struct engine *e, const struct script_run *run, const struct ask *ask)

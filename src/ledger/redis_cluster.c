@@ -1,0 +1,395 @@
+/*
+ * A session's keys share a slot, and who holds a slot is learned from whoever says MOVED. What a server
+ * answers instead of a result is looked up in one table.
+ */
+#include "ledger/redis_cluster.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "ledger/redis_diagnostics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MEDIAN_OF_ANSWERS 128u
+#define TOOK_MAX_US       3600000000u /* no deadline is as long */
+#define WHY_BYTES         512u
+
+struct redis_cluster {
+    struct redis_connection_common common;
+    struct redis_options options;
+    const struct redis_hooks *hooks;
+    void *owner;
+    struct redis_connection *nodes[REDIS_NODES_MAX]; /* the first is the one that is configured */
+    struct arena *met;                               /* addresses of the others */
+    struct str shown;                                /* where it is, for people */
+    uint32_t node_count;
+    uint8_t *slots; /* whom to ask for a slot; NULL: it is no cluster, as far as we know */
+    bool settled;
+    uint64_t connects, failures, answers;
+    uint32_t took_us[MEDIAN_OF_ANSWERS]; /* the last answers */
+    int64_t worst_us, away_since_ms;
+    char why_away[WHY_BYTES], server[32];
+    struct redis_diagnostics diagnostics;
+    struct redis_facts known; /* of the last connection */
+};
+
+static void end(struct redis_command *command, enum redis_ended how, const char *why)
+{
+    command->ended(command, how, NULL, why);
+}
+
+/* ---- nodes ---------------------------------------------------------------------- */
+
+static void note_away(struct redis_cluster *r, const char *why)
+{
+    r->settled = true;
+    r->failures++;
+    if (!r->away_since_ms)
+        r->away_since_ms = clock_wall_ms();
+    snprintf(r->why_away, sizeof(r->why_away), "%s", why);
+}
+
+static void forget_slots_of(struct redis_cluster *r, const struct redis_connection *node)
+{
+    for (size_t i = 0; r->slots && i < REDIS_SLOTS; i++)
+        if (node == r->nodes[0] || r->nodes[r->slots[i]] == node)
+            r->slots[i] = 0;
+}
+
+static void on_away(void *owner, struct redis_connection *node, const char *why)
+{
+    struct redis_cluster *r = owner;
+    forget_slots_of(r, node);
+    if (node != r->nodes[0])
+        return;
+    note_away(r, why);
+    r->hooks->away(r->owner, why);
+}
+
+static bool same_server(const struct redis_facts *a, const struct redis_facts *b)
+{
+    return strcmp(a->run_id, b->run_id) == 0 && strcmp(a->server, b->server) == 0 &&
+           strcmp(a->role, b->role) == 0 && a->aof == b->aof && a->cluster == b->cluster;
+}
+
+/* One that is connected to again and again is told of once. */
+static void say_what_it_is(struct redis_cluster *r, const struct redis_facts *facts)
+{
+    bool known = r->connects > 1 && same_server(facts, &r->known);
+    bool anew = r->answers && facts->run_id[0] && strcmp(facts->run_id, r->known.run_id) != 0;
+    log_event(known ? LOG_DEBUG : LOG_INFO, "redis_connected", LOG_STR("address", r->shown),
+              LOG_TEXT("server", facts->server), LOG_TEXT("role", facts->role),
+              LOG_TEXT("cluster", facts->cluster ? "yes" : "no"), LOG_TEXT("aof", facts->aof ? "yes" : "no"));
+    if (anew && facts->keys == 0 && !facts->cluster)
+        log_event(LOG_WARN, "redis_data_lost",
+                  LOG_TEXT("why", "it was started anew and is empty: budgets and loops of all sessions begin "
+                                  "anew; an append-only file would have kept them"));
+    r->known = *facts;
+}
+
+static void on_up(void *owner, struct redis_connection *node)
+{
+    struct redis_cluster *r = owner;
+    if (node != r->nodes[0])
+        return;
+    r->settled = true;
+    r->connects++;
+    r->away_since_ms = 0;
+    r->worst_us = 0;
+    r->why_away[0] = '\0';
+    snprintf(r->server, sizeof(r->server), "%s", redis_connection_facts(node)->server);
+    say_what_it_is(r, redis_connection_facts(node));
+    redis_diagnostics_run(&r->diagnostics, redis_connection_facts(node), r->options.timeout_ms);
+    r->hooks->up(r->owner);
+}
+
+/* A node of the cluster by its address, met now if need be; NULL: there are too many. */
+static struct redis_connection *node_at(struct redis_cluster *r, struct str host, uint16_t port,
+                                        uint8_t *number)
+{
+    for (uint32_t i = 0; i < r->node_count; i++) {
+        const struct redis_address *a = redis_connection_address(r->nodes[i]);
+        if (a->kind == REDIS_ADDRESS_TCP && a->hosts[0].port == port && str_eq(a->hosts[0].name, host)) {
+            *number = (uint8_t)i;
+            return r->nodes[i];
+        }
+    }
+    if (r->node_count == REDIS_NODES_MAX)
+        return NULL;
+    struct redis_address *a = ARENA_NEW(r->met, struct redis_address);
+    a->kind = REDIS_ADDRESS_TCP;
+    a->hosts[0] = (struct redis_address_host){arena_dup(r->met, host), port};
+    a->host_count = 1;
+    *number = (uint8_t)r->node_count;
+    return r->nodes[r->node_count++] = redis_connection_new(&r->common, a, false);
+}
+
+static struct redis_connection *node_for(const struct redis_cluster *r, const struct redis_command *command)
+{
+    struct redis_connection *node = r->nodes[r->slots ? r->slots[redis_command_slot(command)] : 0];
+    return redis_connection_state(node) == CONNECTION_UP ? node : r->nodes[0];
+}
+
+/* ---- what a server says instead of a result ---------------------------------------- */
+
+/* "MOVED 3999 127.0.0.1:6381"; without a host the same one is meant. */
+static struct redis_connection *named_node(struct redis_cluster *r, const struct redis_connection *from,
+                                           const char *text, uint8_t *number)
+{
+    const char *host = strchr(text, ' ') ? strchr(strchr(text, ' ') + 1, ' ') : NULL;
+    const char *port = host ? strrchr(host, ':') : NULL;
+    const struct redis_address *a = redis_connection_address(from);
+    if (!port)
+        return NULL;
+    struct str name = {host + 1, (size_t)(port - host - 1)};
+    if (!name.len && a->kind == REDIS_ADDRESS_TCP)
+        name = a->hosts[0].name;
+    unsigned long n = strtoul(port + 1, NULL, 10);
+    bool fits = name.len && name.len <= REDIS_ADDRESS_HOST_MAX_BYTES && n > 0 && n <= 65535;
+    return fits ? node_at(r, name, (uint16_t)n, number) : NULL;
+}
+
+static void go_to(struct redis_cluster *r, struct redis_connection *node, struct redis_command *command,
+                  const char *why)
+{
+    if (node && command->hops++ < REDIS_HOPS_MAX) {
+        redis_connection_wake(node);
+        if (redis_connection_send(node, command, true))
+            return;
+    }
+    (void)r;
+    end(command, REDIS_UNDONE, why);
+}
+
+static void moved(struct redis_cluster *r, struct redis_connection *from, struct redis_command *command,
+                  const char *text)
+{
+    uint8_t number = 0;
+    struct redis_connection *to = named_node(r, from, text, &number);
+    if (to && !r->slots && !(r->slots = calloc(REDIS_SLOTS, 1)))
+        abort();
+    if (to)
+        r->slots[redis_command_slot(command)] = number;
+    go_to(r, to, command, text);
+}
+
+static void ask(struct redis_cluster *r, struct redis_connection *from, struct redis_command *command,
+                const char *text)
+{
+    uint8_t number = 0;
+    struct redis_connection *to = named_node(r, from, text, &number);
+    command->asking = true;
+    go_to(r, to, command, text);
+}
+
+static void reload(struct redis_cluster *r, struct redis_connection *from, struct redis_command *command,
+                   const char *text)
+{
+    redis_connection_reload(from);
+    go_to(r, from, command, text);
+}
+
+static void leave(struct redis_cluster *r, struct redis_connection *from, struct redis_command *command,
+                  const char *text)
+{
+    (void)r;
+    redis_connection_leave(from, text);
+    end(command, REDIS_UNDONE, text);
+}
+
+/* A slot on its way between two nodes: a session of which not every key is there has to wait until it has
+ * come over. */
+static void unfit(struct redis_cluster *r, struct redis_connection *from, struct redis_command *command,
+                  const char *text)
+{
+    (void)r, (void)from;
+    end(command, REDIS_UNDONE, text);
+}
+
+static const struct {
+    const char *word;
+    void (*act)(struct redis_cluster *r, struct redis_connection *from, struct redis_command *command,
+                const char *text);
+} words[] = {
+    {"NOSCRIPT", reload},
+    {"ERR Function not found", reload},
+    {"MOVED", moved},
+    {"ASK", ask},
+    {"TRYAGAIN", unfit},
+    {"READONLY", leave},
+    {"LOADING", leave},
+    {"BUSY", leave},
+    {"OOM", leave},
+    {"MISCONF", leave},
+    {"NOREPLICAS", leave},
+    {"CLUSTERDOWN", leave},
+    {"MASTERDOWN", leave},
+    {"NOAUTH", leave},
+    {"NOPERM", leave},
+    {"UNBLOCKED", leave},
+    {"ERR The user executing the script can't run this command", leave}, /* NOPERM, as version 7.0 has it */
+    {"ERR ACL failure in", leave}, /* NOPERM, as later ones and Valkey have it */
+};
+
+/* Before version 7 a command's error stands within a script's: "ERR Error running script (…): -OOM …". */
+static const char *word_in(const char *text)
+{
+    const char *inner = strstr(text, ": -");
+    return strncmp(text, "ERR ", 4) == 0 && inner ? inner + 3 : text;
+}
+
+static void on_error(struct redis_cluster *r, struct redis_connection *from, struct redis_command *command,
+                     const char *text)
+{
+    const char *word = word_in(text);
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+        size_t len = strlen(words[i].word);
+        if (strncmp(word, words[i].word, len) == 0 && (word[len] == ' ' || word[len] == '\0')) {
+            words[i].act(r, from, command, word);
+            return;
+        }
+    }
+    end(command, REDIS_REFUSED, text);
+}
+
+/* ---- answers ----------------------------------------------------------------------- */
+
+static void take_time(struct redis_cluster *r, const struct redis_command *command)
+{
+    int64_t took = clock_mono_us() - command->began_us;
+    r->took_us[r->answers++ % MEDIAN_OF_ANSWERS] = took < TOOK_MAX_US ? (uint32_t)took : TOOK_MAX_US;
+    if (took > r->worst_us)
+        r->worst_us = took;
+}
+
+static void on_answered(void *owner, struct redis_connection *node, struct redis_command *command,
+                        const struct redis_value *value)
+{
+    (void)node;
+    take_time(owner, command);
+    command->ended(command, REDIS_ANSWERED, value, NULL);
+}
+
+static void on_failed(void *owner, struct redis_connection *node, struct redis_command *command,
+                      const char *error)
+{
+    take_time(owner, command);
+    on_error(owner, node, command, error);
+}
+
+static void on_lost(void *owner, struct redis_command *command, bool sent)
+{
+    const struct redis_cluster *r = owner;
+    end(command, sent ? REDIS_LOST : REDIS_UNDONE, r->why_away);
+}
+
+/* ---- from outside -------------------------------------------------------------------- */
+
+struct redis_cluster *redis_cluster_new(const struct redis_options *options, const struct redis_hooks *hooks,
+                                        void *owner)
+{
+    struct redis_cluster *r = calloc(1, sizeof(*r));
+    if (!r)
+        abort();
+    r->options = *options;
+    r->hooks = hooks;
+    r->owner = owner;
+    r->met = arena_new();
+    r->shown = redis_address_shown(r->met, options->address);
+    r->common = (struct redis_connection_common){.options = &r->options,
+                                                 .owner = r,
+                                                 .up = on_up,
+                                                 .away = on_away,
+                                                 .answered = on_answered,
+                                                 .failed = on_failed,
+                                                 .lost = on_lost};
+    r->nodes[r->node_count++] = redis_connection_new(&r->common, options->address, true);
+    redis_connection_wake(r->nodes[0]);
+    return r;
+}
+
+void redis_cluster_free(struct redis_cluster *r)
+{
+    for (uint32_t i = 0; r && i < r->node_count; i++)
+        redis_connection_free(r->nodes[i]);
+    if (r) {
+        arena_free(r->met);
+        free(r->slots);
+    }
+    free(r);
+}
+
+bool redis_cluster_is_settled(const struct redis_cluster *r)
+{
+    return r->settled;
+}
+
+bool redis_cluster_is_up(const struct redis_cluster *r)
+{
+    return redis_connection_state(r->nodes[0]) == CONNECTION_UP;
+}
+
+static bool send_to(struct redis_connection *node, struct redis_command *command)
+{
+    command->began_us = clock_mono_us();
+    command->hops = 0;
+    command->asking = false;
+    return redis_connection_send(node, command, false);
+}
+
+bool redis_cluster_send(struct redis_cluster *r, struct redis_command *command)
+{
+    return send_to(node_for(r, command), command);
+}
+
+bool redis_cluster_send_first(struct redis_cluster *r, struct redis_command *command)
+{
+    return send_to(r->nodes[0], command);
+}
+
+const struct redis_facts *redis_cluster_facts(const struct redis_cluster *r)
+{
+    return redis_connection_facts(r->nodes[0]);
+}
+
+const char *redis_cluster_why_away(const struct redis_cluster *r)
+{
+    return r->why_away;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of the last answers; 0: there was none. */
+static int64_t median_us(const struct redis_cluster *r)
+{
+    uint32_t sorted[MEDIAN_OF_ANSWERS];
+    size_t count = r->answers < MEDIAN_OF_ANSWERS ? (size_t)r->answers : MEDIAN_OF_ANSWERS;
+    memcpy(sorted, r->took_us, count * sizeof(*sorted));
+    qsort(sorted, count, sizeof(*sorted), by_size);
+    return count ? sorted[count / 2] : 0;
+}
+
+void redis_cluster_stats(const struct redis_cluster *r, struct redis_stats *out)
+{
+    *out = (struct redis_stats){
+        .address = r->shown,
+        .server = str_of(r->server),
+        .connects = r->connects,
+        .failures = r->failures,
+        .nodes = r->node_count,
+        .median_us = median_us(r),
+        .keys = r->connects ? r->known.keys : -1,
+        .worst_us = r->worst_us,
+        .answers = r->answers,
+        .why_away = r->why_away,
+        .away_since_ms = r->away_since_ms,
+        .write_us = redis_connection_facts(r->nodes[0])->write_us,
+        .diagnostics = &r->diagnostics,
+    };
+}

@@ -1,0 +1,60 @@
+/*
+ * One Redis (or Valkey): alone, watched by sentinels, or a cluster, whose nodes are met as they are named.
+ * Sends commands to whoever holds their slot, follows redirections, loads scripts again that a server has
+ * lost, and reports each command's end, in time. What to do while Redis is away is for others to decide.
+ */
+#ifndef TOOLGATE_LEDGER_REDIS_CLUSTER_H
+#define TOOLGATE_LEDGER_REDIS_CLUSTER_H
+
+#include "ledger/redis_connection.h"
+
+struct redis_cluster;
+struct redis_diagnostics;
+
+#define REDIS_NODES_MAX 64u /* of a cluster */
+#define REDIS_HOPS_MAX  5u  /* redirections of one command */
+
+/* From the loop's turn, never inside a redis_cluster_ function. */
+struct redis_hooks {
+    void (*up)(void *owner);
+    void (*away)(void *owner, const char *why); /* also where it was never there */
+};
+
+struct redis_cluster *redis_cluster_new(const struct redis_options *options, const struct redis_hooks *hooks,
+                                        void *owner);
+/* No hook and no command's `ended` fires any more. */
+void redis_cluster_free(struct redis_cluster *cluster);
+
+/* The first attempt to connect has ended, one way or the other. */
+bool redis_cluster_is_settled(const struct redis_cluster *cluster);
+bool redis_cluster_is_up(const struct redis_cluster *cluster);
+
+/* `ended` fires once, never inside this call. False: not sent, and it won't be; nobody is there to take it.
+ */
+bool redis_cluster_send(struct redis_cluster *cluster, struct redis_command *command);
+/* The same for a command that belongs to no slot: to the server that is configured. */
+bool redis_cluster_send_first(struct redis_cluster *cluster, struct redis_command *command);
+
+/* Of the server that is configured, from its last handshake. */
+const struct redis_facts *redis_cluster_facts(const struct redis_cluster *cluster);
+/* Why it is away; "" while it is there. */
+const char *redis_cluster_why_away(const struct redis_cluster *cluster);
+
+struct redis_stats {
+    struct str address; /* without user and password */
+    struct str server;  /* "redis 7.0.15"; empty: never connected */
+    uint64_t connects, failures;
+    uint32_t nodes;    /* of a cluster, as far as they were met */
+    int64_t median_us; /* of the last hundred or so answers */
+    int64_t worst_us;  /* since connected */
+    int64_t keys;      /* of its database, when it was connected to; -1: not told */
+    uint64_t answers;
+    uint64_t conflicts;   /* commits that another one was ahead of; store_redis.h counts them */
+    const char *why_away; /* "" while it is there */
+    int64_t away_since_ms;
+    int64_t write_us; /* of the last handshake */
+    const struct redis_diagnostics *diagnostics;
+};
+void redis_cluster_stats(const struct redis_cluster *cluster, struct redis_stats *out);
+
+#endif

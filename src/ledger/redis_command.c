@@ -1,0 +1,143 @@
+/* Words are written by hand rather than by printf: each commit writes a dozen. */
+#include "ledger/redis_command.h"
+
+#include "ledger/redis_scripts.h"
+
+#include <hiredis/hiredis.h>
+
+#define HEAD_BYTES 32u /* "*65535\r\n$7\r\nEVALSHA\r\n$40\r\n" and some */
+
+static void put_digits(struct buf *out, uint64_t n)
+{
+    char digits[20], *at = digits + sizeof(digits);
+    do
+        *--at = (char)('0' + n % 10);
+    while (n /= 10);
+    buf_add(out, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+/* ---- writing ---- */
+
+static void begin(struct redis_command *c, unsigned script, size_t words)
+{
+    c->bytes.len = 0;
+    c->key_at = c->key_len = 0;
+    c->words = (uint16_t)words;
+    c->script = (uint8_t)script;
+}
+
+void redis_command_begin(struct redis_command *c, size_t words)
+{
+    begin(c, REDIS_PLAIN_COMMAND, words);
+    buf_byte(&c->bytes, '*');
+    put_digits(&c->bytes, words);
+    buf_add(&c->bytes, "\r\n", 2);
+}
+
+void redis_command_begin_script(struct redis_command *c, unsigned script, size_t key_count, size_t arg_count)
+{
+    begin(c, script, 3 + key_count + arg_count);
+    buf_reserve(&c->bytes, HEAD_BYTES + REDIS_SCRIPT_NAME_BYTES);
+    c->bytes.len = HEAD_BYTES + REDIS_SCRIPT_NAME_BYTES;
+    buf_add(&c->bytes, "\r\n", 2);
+    redis_command_number(c, key_count);
+}
+
+void redis_command_word(struct redis_command *c, struct str word)
+{
+    buf_byte(&c->bytes, '$');
+    put_digits(&c->bytes, word.len);
+    buf_add(&c->bytes, "\r\n", 2);
+    buf_str(&c->bytes, word);
+    buf_add(&c->bytes, "\r\n", 2);
+}
+
+void redis_command_number(struct redis_command *c, uint64_t number)
+{
+    struct buf *out = &c->bytes;
+    uint64_t rest = number;
+    unsigned digits = 1;
+    while (rest /= 10)
+        digits++;
+    buf_byte(out, '$');
+    put_digits(out, digits);
+    buf_add(out, "\r\n", 2);
+    put_digits(out, number);
+    buf_add(out, "\r\n", 2);
+}
+
+void redis_command_key(struct redis_command *c, struct str key)
+{
+    redis_command_word(c, key);
+    if (c->key_len)
+        return;
+    c->key_at = (uint32_t)(c->bytes.len - 2 - key.len);
+    c->key_len = (uint32_t)key.len;
+}
+
+/* CRC16 (XMODEM) of the hash tag, or of the whole key if it has none. */
+uint16_t redis_command_slot(const struct redis_command *c)
+{
+    const char *key = c->bytes.at + c->key_at, *end = key + c->key_len;
+    const char *open = memchr(key, '{', c->key_len);
+    const char *close = open ? memchr(open + 1, '}', (size_t)(end - open - 1)) : NULL;
+    bool tagged = close && close > open + 1;
+    uint16_t crc = 0;
+    for (const char *at = tagged ? open + 1 : key; at < (tagged ? close : end); at++) {
+        crc ^= (uint16_t)((unsigned char)*at << 8);
+        for (int bit = 0; bit < 8; bit++)
+            crc = (uint16_t)(crc & 0x8000 ? crc << 1 ^ 0x1021 : crc << 1);
+    }
+    return crc % REDIS_SLOTS;
+}
+
+struct str redis_command_finish(struct redis_command *c, bool by_function, const char *name)
+{
+    if (c->script == REDIS_PLAIN_COMMAND)
+        return buf_view(&c->bytes);
+    struct str verb =
+        by_function ? STR_LIT("\r\n$5\r\nFCALL\r\n$40\r\n") : STR_LIT("\r\n$7\r\nEVALSHA\r\n$40\r\n");
+    char *at = c->bytes.at + HEAD_BYTES;
+    memcpy(at, name, REDIS_SCRIPT_NAME_BYTES);
+    at -= verb.len;
+    memcpy(at, verb.at, verb.len);
+    unsigned words = c->words;
+    do
+        *--at = (char)('0' + words % 10);
+    while (words /= 10);
+    *--at = '*';
+    return (struct str){at, (size_t)(c->bytes.at + c->bytes.len - at)};
+}
+
+/* ---- reading ---- */
+
+/* Of a status only its text counts. */
+struct redis_value redis_value_of(const struct redisReply *reply)
+{
+    struct redis_value value = {.kind = REDIS_VALUE_NIL};
+    switch (reply->type) {
+    case REDIS_REPLY_INTEGER:
+        value.kind = REDIS_VALUE_INTEGER;
+        value.integer = reply->integer;
+        break;
+    case REDIS_REPLY_STRING:
+    case REDIS_REPLY_STATUS:
+        value.kind = REDIS_VALUE_STRING;
+        value.string = (struct str){reply->str, reply->len};
+        break;
+    case REDIS_REPLY_ARRAY:
+        value.kind = REDIS_VALUE_ARRAY;
+        value.count = reply->elements;
+        value.items = reply->element;
+        break;
+    default:
+        break;
+    }
+    return value;
+}
+
+struct redis_value redis_value_at(const struct redis_value *array, size_t i)
+{
+    const redisReply *const *items = array->items;
+    return redis_value_of(items[i]);
+}

@@ -1,0 +1,716 @@
+/*
+ * One redis_command per request, from a pool: a request's memory belongs to the caller, the bytes sent belong
+ * to us. The clock is read along with requests, so that an idle daemon sends nothing.
+ */
+#include "ledger/store_redis.h"
+
+#include "base/arena.h"
+#include "base/embedded.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "io/timer.h"
+#include "ledger/codec.h"
+#include "ledger/redis_handshake.h"
+
+#include <stdlib.h>
+
+#define SPARE_MAX           256u  /* pending requests kept for the next */
+#define SPARE_BYTES_MAX     4096u /* and of these the buffers up to this size */
+#define CLOCK_EVERY_US      1000000
+#define CALLID_KEY          "tg2:callid_key"
+#define CALLID_KEY_AGAIN_MS 1000u
+
+enum { SCRIPT_COMMIT, SCRIPT_LOAD, SCRIPT_RATE, SCRIPTS };
+
+/* One request under way. */
+struct pending {
+    struct redis_command command; /* first: it is what the cluster hands back */
+    struct store_redis *store;
+    void *request;
+    struct pending *next, *previous; /* under way, or spare */
+};
+
+struct store_redis {
+    struct session_store store; /* first: it is what callers have */
+    struct redis_options options;
+    struct redis_scripts scripts;
+    const struct redis_hooks *hooks;
+    void *owner;
+    struct redis_cluster *cluster;
+    struct pending *under_way, *spare;
+    size_t spare_count;
+    struct redis_command time; /* the TIME under way, or the last one */
+    bool asks_time;
+    int64_t time_asked_us; /* by the local clock of redis_clock.h */
+    int64_t time_sent_us;  /* monotonic */
+    struct redis_clock clock;
+    struct redis_command key_set, key_get; /* likewise of the key */
+    bool sets_key, gets_key, has_key, is_up;
+    struct timer key_again;
+    unsigned char key[STORE_REDIS_KEY_BYTES];
+    struct store_field *fields; /* of the reply that is being reported */
+    size_t field_room;
+    uint64_t conflicts;
+};
+
+/* ---- keys ---- */
+
+#define KEY_BYTES 29u /* "tg2:{", 22 characters, "}", a letter */
+
+static const char part_letters[PART_COUNT] = {
+    [PART_CORE] = 's', [PART_JOURNAL] = 'j', [PART_IDS] = 'i', [PART_DETAILS] = 'd'};
+
+static void write_key(char key[KEY_BYTES], struct hash128 id, char letter)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    char *at = key + 5;
+    memcpy(key, "tg2:{", 5);
+    for (int shift = 58; shift >= 4; shift -= 6)
+        *at++ = digits[id.high >> shift & 63];
+    *at++ = digits[(id.high << 2 | id.low >> 62) & 63];
+    for (int shift = 56; shift >= 2; shift -= 6)
+        *at++ = digits[id.low >> shift & 63];
+    *at++ = digits[id.low << 4 & 63];
+    *at++ = '}';
+    *at = letter;
+}
+
+/* The key of a part, written over the one before. */
+static struct str part_key(char key[KEY_BYTES], enum session_part part)
+{
+    key[KEY_BYTES - 1] = part_letters[part];
+    return (struct str){key, KEY_BYTES};
+}
+
+/* ---- the pool ---- */
+
+static struct pending *pending_new(struct store_redis *s, void *request)
+{
+    struct pending *p = s->spare;
+    if (p) {
+        s->spare = p->next;
+        s->spare_count--;
+    } else if (!(p = calloc(1, sizeof(*p)))) {
+        abort();
+    }
+    p->store = s;
+    p->request = request;
+    p->previous = NULL;
+    p->next = s->under_way;
+    if (p->next)
+        p->next->previous = p;
+    s->under_way = p;
+    return p;
+}
+
+static void pending_free(struct pending *p)
+{
+    struct store_redis *s = p->store;
+    *(p->previous ? &p->previous->next : &s->under_way) = p->next;
+    if (p->next)
+        p->next->previous = p->previous;
+    if (s->spare_count == SPARE_MAX || p->command.bytes.cap > SPARE_BYTES_MAX) {
+        buf_clear(&p->command.bytes);
+        free(p);
+        return;
+    }
+    p->next = s->spare;
+    s->spare = p;
+    s->spare_count++;
+}
+
+/* ---- the clock ---- */
+
+static void on_time(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
+                    const char *why)
+{
+    struct store_redis *s = (struct store_redis *)((char *)command - offsetof(struct store_redis, time));
+    struct redis_clock clock;
+    (void)why;
+    s->asks_time = false;
+    if (how == REDIS_ANSWERED && redis_clock_read(&clock, value, s->time_asked_us))
+        redis_clock_update(&s->clock, &clock);
+}
+
+static void ask_time(struct store_redis *s, int64_t now_us)
+{
+    s->time.ended = on_time;
+    s->time_sent_us = now_us;
+    s->time_asked_us = redis_clock_local_us();
+    redis_command_begin(&s->time, 1);
+    redis_command_word(&s->time, STR_LIT("TIME"));
+    s->asks_time = redis_cluster_send_first(s->cluster, &s->time);
+}
+
+static int64_t now_ms(struct session_store *store)
+{
+    return redis_clock_now_ms(&((struct store_redis *)store)->clock);
+}
+
+/* ---- sending ---- */
+
+/* False: nobody is there to take it. */
+static bool send(struct store_redis *s, struct pending *p)
+{
+    if (!redis_cluster_send(s->cluster, &p->command)) {
+        pending_free(p);
+        return false;
+    }
+    if (p->command.began_us - s->time_sent_us >= CLOCK_EVERY_US && !s->asks_time)
+        ask_time(s, p->command.began_us);
+    return true;
+}
+
+static bool undone(struct store_redis *s, struct store_request *request)
+{
+    const char *why = redis_cluster_why_away(s->cluster);
+    request->result = STORE_UNDONE;
+    request->why = why[0] ? why : "it takes no more now";
+    request->ended(request);
+    return true;
+}
+
+/* ---- replies ---- */
+
+static const char no_such_answer[] = "the answer is none that the ledger's function gives";
+
+static enum store_result result_of(enum redis_ended how)
+{
+    return how == REDIS_REFUSED ? STORE_REFUSED : how == REDIS_LOST ? STORE_LOST : STORE_UNDONE;
+}
+
+static void clear_parts(struct store_request *request)
+{
+    request->core = request->journal = request->ids = STR_NONE;
+    request->fields = NULL;
+    request->field_count = 0;
+}
+
+static bool read_fields(struct store_redis *s, const struct redis_value *value, struct store_request *request)
+{
+    size_t count = value->count / 2;
+    if (value->kind != REDIS_VALUE_ARRAY)
+        return false;
+    if (count > s->field_room) {
+        s->field_room = count + count / 2;
+        s->fields = realloc(s->fields, s->field_room * sizeof(*s->fields));
+        if (!s->fields)
+            abort();
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct redis_value name = redis_value_at(value, 2 * i), text = redis_value_at(value, 2 * i + 1);
+        if (name.kind != REDIS_VALUE_STRING || text.kind != REDIS_VALUE_STRING)
+            return false;
+        s->fields[i] = (struct store_field){name.string, text.string};
+    }
+    request->fields = s->fields;
+    request->field_count = count;
+    return true;
+}
+
+static bool read_part(struct store_redis *s, enum session_part part, const struct redis_value *value,
+                      struct store_request *request)
+{
+    struct str *to[] = {
+        [PART_CORE] = &request->core, [PART_JOURNAL] = &request->journal, [PART_IDS] = &request->ids};
+    if (part == PART_DETAILS)
+        return read_fields(s, value, request);
+    *to[part] = value->kind == REDIS_VALUE_STRING ? value->string : STR_NONE;
+    return value->kind == REDIS_VALUE_STRING || value->kind == REDIS_VALUE_NIL;
+}
+
+static bool read_parts(struct store_redis *s, const struct redis_value *value, struct store_request *request)
+{
+    size_t expected = (size_t)__builtin_popcount(request->parts), i = 0;
+    if (expected > 1 && (value->kind != REDIS_VALUE_ARRAY || value->count != expected))
+        return false;
+    for (enum session_part part = PART_CORE; part < PART_COUNT; part++) {
+        if (!(request->parts & PART_BIT(part)))
+            continue;
+        struct redis_value item = expected > 1 ? redis_value_at(value, i++) : *value;
+        if (!read_part(s, part, &item, request))
+            return false;
+    }
+    return true;
+}
+
+static void on_loaded(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
+                      const char *why)
+{
+    struct pending *p = (struct pending *)command;
+    struct store_request *request = p->request;
+    clear_parts(request);
+    request->result = how == REDIS_LOST ? STORE_UNDONE : result_of(how); /* reading changes nothing */
+    request->why = why;
+    if (how == REDIS_ANSWERED) {
+        bool good = read_parts(p->store, value, request);
+        request->result = good ? STORE_DONE : STORE_REFUSED;
+        request->why = good ? NULL : no_such_answer;
+    }
+    pending_free(p);
+    request->ended(request);
+}
+
+static void on_committed(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
+                         const char *why)
+{
+    struct pending *p = (struct pending *)command;
+    struct store_request *request = p->request;
+    clear_parts(request);
+    request->result = result_of(how);
+    request->why = why;
+    if (how == REDIS_ANSWERED && value->kind == REDIS_VALUE_INTEGER) {
+        request->result = STORE_DONE;
+    } else if (how == REDIS_ANSWERED && value->kind == REDIS_VALUE_ARRAY) {
+        request->result = STORE_REFUSED;
+        request->why = no_such_answer;
+    } else if (how == REDIS_ANSWERED) {
+        request->result = STORE_CONFLICT;
+        request->core = value->kind == REDIS_VALUE_STRING ? value->string : STR_NONE;
+        p->store->conflicts++;
+    }
+    pending_free(p);
+    request->ended(request);
+}
+
+static void on_rated(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
+                     const char *why)
+{
+    struct pending *p = (struct pending *)command;
+    struct store_rate_request *request = p->request;
+    request->result = result_of(how);
+    request->why = why;
+    request->wait_ms = 0;
+    if (how == REDIS_ANSWERED && value->kind == REDIS_VALUE_INTEGER) {
+        request->result = STORE_DONE;
+        request->wait_ms = value->integer < UINT32_MAX ? (uint32_t)value->integer : UINT32_MAX;
+    } else if (how == REDIS_ANSWERED) {
+        request->result = STORE_REFUSED;
+        request->why = no_such_answer;
+    }
+    pending_free(p);
+    request->ended(request);
+}
+
+/* ---- requests ---- */
+
+static struct str command_that_reads(enum session_part part)
+{
+    return part == PART_DETAILS ? STR_LIT("HGETALL") : STR_LIT("GET");
+}
+
+static void write_load(struct redis_command *command, const struct store_request *request)
+{
+    size_t count = (size_t)__builtin_popcount(request->parts);
+    char key[KEY_BYTES];
+    write_key(key, request->id, 0);
+    if (count == 1) {
+        enum session_part part = (enum session_part)__builtin_ctz(request->parts);
+        redis_command_begin(command, 2);
+        redis_command_word(command, command_that_reads(part));
+        redis_command_key(command, part_key(key, part));
+        return;
+    }
+    redis_command_begin_script(command, SCRIPT_LOAD, count, count);
+    for (enum session_part part = PART_CORE; part < PART_COUNT; part++)
+        if (request->parts & PART_BIT(part))
+            redis_command_key(command, part_key(key, part));
+    for (enum session_part part = PART_CORE; part < PART_COUNT; part++)
+        if (request->parts & PART_BIT(part))
+            redis_command_word(command, command_that_reads(part));
+}
+
+static bool load(struct session_store *store, struct store_request *request)
+{
+    struct store_redis *s = (struct store_redis *)store;
+    struct pending *p = pending_new(s, request);
+    p->command.ended = on_loaded;
+    write_load(&p->command, request);
+    return send(s, p) || undone(s, request);
+}
+
+/* A command and two arguments. HDEL deletes the same field twice: all calls have the same form. */
+static void put_write(struct redis_command *command, const struct store_write *write)
+{
+    switch (write->kind) {
+    case WRITE_SET:
+        redis_command_word(command, STR_LIT("SET"));
+        redis_command_word(command, write->value);
+        redis_command_word(command, STR_LIT("KEEPTTL"));
+        break;
+    case WRITE_AT:
+        redis_command_word(command, STR_LIT("SETRANGE"));
+        redis_command_number(command, write->at);
+        redis_command_word(command, write->value);
+        break;
+    case WRITE_FIELD:
+        redis_command_word(command, STR_LIT("HSET"));
+        redis_command_word(command, write->name);
+        redis_command_word(command, write->value);
+        break;
+    case WRITE_NO_FIELD:
+        redis_command_word(command, STR_LIT("HDEL"));
+        redis_command_word(command, write->name);
+        redis_command_word(command, write->name);
+        break;
+    }
+}
+
+/* To forget is to renew for no time at all. */
+static void write_commit(struct redis_command *command, const struct store_request *request)
+{
+    size_t writes = request->forget ? 0 : request->write_count;
+    bool renews = request->forget || request->renew_ttl_s;
+    char key[KEY_BYTES];
+    write_key(key, request->id, 0);
+    redis_command_begin_script(command, SCRIPT_COMMIT, 1 + writes + (renews ? PART_COUNT : 0),
+                               2 + 3 * writes);
+    redis_command_key(command, part_key(key, PART_CORE));
+    for (size_t i = 0; i < writes; i++)
+        redis_command_key(command, part_key(key, request->writes[i].part));
+    for (enum session_part part = PART_CORE; renews && part < PART_COUNT; part++)
+        redis_command_key(command, part_key(key, part));
+    redis_command_word(command, request->guard);
+    redis_command_number(command, request->forget ? 0 : request->renew_ttl_s);
+    for (size_t i = 0; i < writes; i++)
+        put_write(command, &request->writes[i]);
+}
+
+static bool commit(struct session_store *store, struct store_request *request)
+{
+    struct store_redis *s = (struct store_redis *)store;
+    struct pending *p = pending_new(s, request);
+    p->command.ended = on_committed;
+    write_commit(&p->command, request);
+    return send(s, p) || undone(s, request);
+}
+
+static void write_rate(struct redis_command *command, const struct store_rate_request *request)
+{
+    char key[KEY_BYTES], admission[8];
+    write_key(key, request->bucket, 'r');
+    for (int i = 0; i < 8; i++)
+        admission[i] = (char)(request->admission >> (8 * i));
+    redis_command_begin_script(command, SCRIPT_RATE, 1, 2 + 2 * request->rate_count);
+    redis_command_key(command, (struct str){key, KEY_BYTES});
+    redis_command_word(command, (struct str){admission, sizeof(admission)});
+    redis_command_number(command, STORE_RATE_ADMISSIONS);
+    for (uint32_t i = 0; i < request->rate_count; i++) {
+        redis_command_number(command, request->rates[i].count);
+        redis_command_number(command, request->rates[i].window_s);
+    }
+}
+
+static bool rate(struct session_store *store, struct store_rate_request *request)
+{
+    struct store_redis *s = (struct store_redis *)store;
+    struct pending *p = pending_new(s, request);
+    p->command.ended = on_rated;
+    write_rate(&p->command, request);
+    if (send(s, p))
+        return true;
+    request->result = STORE_UNDONE;
+    request->why = redis_cluster_why_away(s->cluster);
+    request->ended(request);
+    return true;
+}
+
+/* ---- the key for call ids ---- */
+
+static void ask_key(void *owner);
+
+static void set_up(struct store_redis *s)
+{
+    if (s->is_up || !redis_cluster_is_up(s->cluster))
+        return;
+    s->is_up = true;
+    s->hooks->up(s->owner);
+}
+
+/* Any text that an operator puts there will do, too. */
+static void take_key(struct store_redis *s, struct str text)
+{
+    struct hash128 hash = hash_stable(text);
+    if (text.len == sizeof(s->key)) {
+        memcpy(s->key, text.at, sizeof(s->key));
+    } else {
+        memcpy(s->key, &hash.high, 8);
+        memcpy(s->key + 8, &hash.low, 8);
+    }
+    s->has_key = true;
+}
+
+static void on_key(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
+                   const char *why)
+{
+    struct store_redis *s = (struct store_redis *)((char *)command - offsetof(struct store_redis, key_get));
+    s->gets_key = false;
+    if (how == REDIS_ANSWERED && value->kind == REDIS_VALUE_STRING && value->string.len) {
+        take_key(s, value->string);
+    } else {
+        if (how == REDIS_REFUSED || how == REDIS_ANSWERED)
+            log_event(LOG_WARN, "redis_callid_key_unknown", LOG_TEXT("why", why ? why : "it was not kept"));
+        timer_set(&s->key_again, s->options.loop, CALLID_KEY_AGAIN_MS, ask_key, s);
+    }
+    set_up(s);
+}
+
+/* Whether it was set, the GET behind it tells. */
+static void on_key_set(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
+                       const char *why)
+{
+    (void)how, (void)value, (void)why;
+    ((struct store_redis *)((char *)command - offsetof(struct store_redis, key_set)))->sets_key = false;
+}
+
+/* Where Redis lost its data, the key that we know is the one that the fleet goes on with. */
+static void ask_key(void *owner)
+{
+    struct store_redis *s = owner;
+    uint64_t made[2] = {hash_random(), hash_random()};
+    struct str key = {s->has_key ? (const char *)s->key : (const char *)made, STORE_REDIS_KEY_BYTES};
+    if (s->sets_key || s->gets_key)
+        return;
+    s->key_set.ended = on_key_set;
+    redis_command_begin(&s->key_set, 4);
+    redis_command_word(&s->key_set, STR_LIT("SET"));
+    redis_command_key(&s->key_set, STR_LIT(CALLID_KEY));
+    redis_command_word(&s->key_set, key);
+    redis_command_word(&s->key_set, STR_LIT("NX"));
+    s->key_get.ended = on_key;
+    redis_command_begin(&s->key_get, 2);
+    redis_command_word(&s->key_get, STR_LIT("GET"));
+    redis_command_key(&s->key_get, STR_LIT(CALLID_KEY));
+    s->sets_key = redis_cluster_send(s->cluster, &s->key_set);
+    s->gets_key = s->sets_key && redis_cluster_send(s->cluster, &s->key_get);
+}
+
+/* ---- Redis comes and goes ---- */
+
+static void on_up(void *owner)
+{
+    struct store_redis *s = owner;
+    s->clock = redis_cluster_facts(s->cluster)->clock;
+    s->time_sent_us = 0;
+    timer_clear(&s->key_again);
+    ask_key(s);
+    if (s->has_key)
+        set_up(s);
+}
+
+static void on_away(void *owner, const char *why)
+{
+    struct store_redis *s = owner;
+    s->is_up = false;
+    s->hooks->away(s->owner, why);
+}
+
+static const struct redis_hooks cluster_hooks = {on_up, on_away};
+
+/* ---- scripts ---- */
+
+static const char *const script_files[SCRIPTS] = {[SCRIPT_COMMIT] = "ledger/commit.lua",
+                                                  [SCRIPT_LOAD] = "ledger/load.lua",
+                                                  [SCRIPT_RATE] = "ledger/rate.lua"};
+static const char *const script_names[SCRIPTS] = {
+    [SCRIPT_COMMIT] = "commit", [SCRIPT_LOAD] = "load", [SCRIPT_RATE] = "rate"};
+
+static struct str script_text(struct arena *arena, size_t script)
+{
+    (void)arena;
+    return embedded_text(script_files[script]);
+}
+
+static void write_library(struct buf *out, const struct redis_scripts *scripts)
+{
+    for (size_t i = 0; i < SCRIPTS; i++) {
+        buf_printf(out, "redis.register_function('%.*s', function(KEYS, ARGV)\n",
+                   (int)REDIS_SCRIPT_NAME_BYTES, scripts->functions[i]);
+        buf_str(out, embedded_text(script_files[i]));
+        buf_text(out, "end)\n");
+    }
+}
+
+/* The names follow from the texts alone, so that they can be written into the library. */
+static void name_functions(struct redis_scripts *scripts, struct arena *arena)
+{
+    struct buf texts = buf_in(arena);
+    write_library(&texts, &(struct redis_scripts){.count = 0});
+    redis_scripts_name(scripts, "tg2", buf_view(&texts), script_names);
+}
+
+static struct str library(struct arena *arena)
+{
+    struct redis_scripts scripts = {.count = SCRIPTS};
+    struct buf out = buf_in(arena);
+    name_functions(&scripts, arena);
+    buf_printf(&out, "#!lua name=%.*s\n", (int)REDIS_SCRIPT_NAME_BYTES - 4, scripts.functions[0]);
+    write_library(&out, &scripts);
+    return buf_view(&out);
+}
+
+/* ---- the trial at the handshake ---- */
+
+static const char probe_core[] = "123456789 a core";
+#define PROBE_TTL_S 10u
+
+/* The probe is an empty core, which commits take for none: it gives the trial's core a time to live, also
+ * where the user may not call EXPIRE. */
+static void write_probe(struct redis_command *command, const char *name)
+{
+    char key[KEY_BYTES];
+    write_key(key, hash_stable(str_of(name)), 0);
+    redis_command_begin(command, 5);
+    redis_command_word(command, STR_LIT("SET"));
+    redis_command_key(command, part_key(key, PART_CORE));
+    redis_command_word(command, STR_NONE);
+    redis_command_word(command, STR_LIT("EX"));
+    redis_command_number(command, PROBE_TTL_S);
+}
+
+/* Each command that commits use is tried by itself: Redis 7.0 does not name the one that a user may not use.
+ */
+static const struct {
+    const char *doing;
+    bool is_new, conflicts;
+    struct store_write write;
+} trial_commits[] = {
+    {"commit (FCALL or EVALSHA, GETRANGE, SET, EXPIRE)",
+     true,
+     false,
+     {.kind = WRITE_SET, .part = PART_CORE, .value = STR(probe_core)}},
+    {"commit (SETRANGE)", false, false, {.kind = WRITE_AT, .part = PART_CORE, .at = 10, .value = STR("A")}},
+    {"commit (HSET)",
+     false,
+     false,
+     {.kind = WRITE_FIELD, .part = PART_DETAILS, .name = STR("goal"), .value = STR("none")}},
+    {"commit (HDEL)", false, false, {.kind = WRITE_NO_FIELD, .part = PART_DETAILS, .name = STR("goal")}},
+    {"commit (GET)", true, true, {.kind = WRITE_AT, .part = PART_CORE, .value = STR("!")}},
+};
+#define TRIAL_COMMITS (sizeof(trial_commits) / sizeof(*trial_commits))
+enum { TRIAL_LOAD = TRIAL_COMMITS, TRIAL_RATE, TRIAL_FORGET, TRIALS };
+_Static_assert(TRIALS <= REDIS_TRIALS_MAX, "the handshake has room for all trials");
+
+static const char *write_trial(struct redis_command *command, size_t i, const char *name)
+{
+    struct store_request request = {.id = hash_stable(str_of(name)),
+                                    .guard = {probe_core, CODEC_GUARD_BYTES}};
+    if (i < TRIAL_COMMITS) {
+        request.guard = trial_commits[i].is_new ? STR_NONE : request.guard;
+        request.writes = &trial_commits[i].write;
+        request.write_count = 1;
+        request.renew_ttl_s = PROBE_TTL_S;
+        write_commit(command, &request);
+        return trial_commits[i].doing;
+    }
+    if (i == TRIAL_LOAD) {
+        request.parts = PART_BIT(PART_CORE) | PART_BIT(PART_DETAILS);
+        write_load(command, &request);
+        return "load (GET, HGETALL)";
+    }
+    if (i == TRIAL_RATE) {
+        struct store_rate_request rated = {.bucket = request.id, .rate_count = 0};
+        write_rate(command, &rated);
+        return "rate (HGET, TIME, HSET, PEXPIRE)";
+    }
+    if (i == TRIAL_FORGET) {
+        request.forget = true;
+        write_commit(command, &request);
+        return "commit (EXPIRE)";
+    }
+    return NULL;
+}
+
+static bool is_expected(size_t i, const struct redis_value *value)
+{
+    if (i == TRIAL_LOAD)
+        return value->kind == REDIS_VALUE_ARRAY;
+    if (i < TRIAL_COMMITS && trial_commits[i].conflicts)
+        return value->kind == REDIS_VALUE_STRING && str_is(value->string, "123456789 A core");
+    return value->kind == REDIS_VALUE_INTEGER;
+}
+
+static void init_scripts(struct redis_scripts *scripts)
+{
+    struct arena *arena = arena_new();
+    *scripts = (struct redis_scripts){.count = SCRIPTS,
+                                      .library = library,
+                                      .text = script_text,
+                                      .write_probe = write_probe,
+                                      .write_trial = write_trial,
+                                      .is_expected = is_expected};
+    name_functions(scripts, arena);
+    arena_free(arena);
+}
+
+/* ---- from outside ---- */
+
+static void free_list(struct pending *list)
+{
+    while (list) {
+        struct pending *p = list;
+        list = p->next;
+        buf_clear(&p->command.bytes);
+        free(p);
+    }
+}
+
+static void store_free(struct session_store *store)
+{
+    struct store_redis *s = (struct store_redis *)store;
+    redis_cluster_free(s->cluster);
+    timer_clear(&s->key_again);
+    free_list(s->under_way);
+    free_list(s->spare);
+    buf_clear(&s->time.bytes);
+    buf_clear(&s->key_set.bytes);
+    buf_clear(&s->key_get.bytes);
+    explicit_bzero(s->key, sizeof(s->key));
+    free(s->fields);
+    free(s);
+}
+
+static const struct session_store_kind redis_kind = {
+    .name = "redis", .load = load, .commit = commit, .rate = rate, .now_ms = now_ms, .free = store_free};
+
+struct session_store *store_redis_new(const struct redis_options *options, const struct redis_hooks *hooks,
+                                      void *owner)
+{
+    struct store_redis *s = calloc(1, sizeof(*s));
+    if (!s)
+        abort();
+    s->store.kind = &redis_kind;
+    s->hooks = hooks;
+    s->owner = owner;
+    init_scripts(&s->scripts);
+    s->options = *options;
+    s->options.scripts = &s->scripts;
+    s->cluster = redis_cluster_new(&s->options, &cluster_hooks, s);
+    return &s->store;
+}
+
+bool store_redis_is_settled(const struct session_store *store)
+{
+    const struct store_redis *s = (const struct store_redis *)store;
+    return redis_cluster_is_settled(s->cluster) && (s->is_up || !redis_cluster_is_up(s->cluster));
+}
+
+bool store_redis_is_up(const struct session_store *store)
+{
+    return ((const struct store_redis *)store)->is_up;
+}
+
+bool store_redis_key(const struct session_store *store, unsigned char out[STORE_REDIS_KEY_BYTES])
+{
+    const struct store_redis *s = (const struct store_redis *)store;
+    if (s->has_key)
+        memcpy(out, s->key, sizeof(s->key));
+    return s->has_key;
+}
+
+void store_redis_stats(const struct session_store *store, struct redis_stats *out)
+{
+    const struct store_redis *s = (const struct store_redis *)store;
+    redis_cluster_stats(s->cluster, out);
+    out->conflicts = s->conflicts;
+}

@@ -1,0 +1,38 @@
+/*
+ * Sessions in a Redis that many daemons share (session_store.h). Each part of a session is a key; the hash
+ * tag is base64url of the session's id, so that all are in one slot:
+ *
+ *   tg2:{B}s   core, string          tg2:{B}i   seen ids, string
+ *   tg2:{B}j   journal, string       tg2:{B}d   details, hash
+ *   tg2:{B}r   a bucket of rates, hash
+ *   tg2:callid_key   the fleet's key for call ids
+ *
+ * A commit is one call of lua/ledger/commit.lua. While Redis is away a request ends at once as STORE_UNDONE.
+ */
+#ifndef TOOLGATE_LEDGER_STORE_REDIS_H
+#define TOOLGATE_LEDGER_STORE_REDIS_H
+
+#include "ledger/redis_cluster.h"
+#include "ledger/session_store.h"
+
+#define STORE_REDIS_KEY_BYTES 16u
+
+/* Begins to connect; never fails. `options->scripts` is ignored. The hooks fire from the loop's turn, never
+ * inside a call: `up` when requests are taken and the key for call ids is known (or could not be had, see
+ * store_redis_key), `away` after each failure, also where it was never up. */
+struct session_store *store_redis_new(const struct redis_options *options, const struct redis_hooks *hooks,
+                                      void *owner);
+
+/* The first attempt to connect has ended, one way or the other. */
+bool store_redis_is_settled(const struct session_store *store);
+/* Between `up` and `away`. */
+bool store_redis_is_up(const struct session_store *store);
+
+/* The key that all daemons of this Redis share. It is stored by the first that connects, and again by those
+ * that know it where Redis lost its data. False: it was never reached, or would not give it; it is asked
+ * again every second. */
+bool store_redis_key(const struct session_store *store, unsigned char out[STORE_REDIS_KEY_BYTES]);
+
+void store_redis_stats(const struct session_store *store, struct redis_stats *out);
+
+#endif
