@@ -1,0 +1,517 @@
+/* The store in memory: guards, parts, times to live, the bound in bytes, rates. */
+#include "json/json_support.h"
+
+#include "base/buf.h"
+#include "ledger/codec.h"
+#include "ledger/ledger.h"
+#include "ledger/store_memory.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define DAY_S 86400u
+
+static int64_t clock_ms;
+
+static int64_t story_clock(void)
+{
+    return clock_ms;
+}
+
+struct gone {
+    unsigned expired, evicted;
+    struct hash128 last;
+    size_t core_len;
+};
+
+static void note_gone(void *owner, struct hash128 id, struct str core, bool evicted)
+{
+    struct gone *gone = owner;
+    gone->expired += !evicted;
+    gone->evicted += evicted;
+    gone->last = id;
+    gone->core_len = core.len;
+}
+
+struct story {
+    struct session_store *store;
+    struct store_request request;
+    struct gone gone;
+};
+
+static struct session_store *begin(struct story *t, size_t memory_bytes)
+{
+    struct store_memory_options options = {
+        .memory_bytes = memory_bytes, .now_ms = story_clock, .gone = note_gone, .owner = &t->gone};
+    clock_ms = 1700000000000;
+    return t->store = store_memory_new(&options);
+}
+
+static int story_begin(void **state)
+{
+    struct story *t = calloc(1, sizeof(*t));
+    begin(t, 0);
+    *state = t;
+    return 0;
+}
+
+static int story_end(void **state)
+{
+    struct story *t = *state;
+    t->store->kind->free(t->store);
+    free(t);
+    return 0;
+}
+
+static struct hash128 id_of(uint64_t n)
+{
+    return (struct hash128){n, n * 3};
+}
+
+static struct store_request *load(struct story *t, uint64_t n, unsigned parts)
+{
+    t->request = (struct store_request){.id = id_of(n), .parts = parts};
+    assert_true(t->store->kind->load(t->store, &t->request));
+    assert_int_equal(t->request.result, STORE_DONE);
+    return &t->request;
+}
+
+static const char *core_of(struct story *t, uint64_t n)
+{
+    static char text[64];
+    struct str core = load(t, n, PART_BIT(PART_CORE))->core;
+    snprintf(text, sizeof(text), STR_FMT, STR_ARG(core));
+    return text;
+}
+
+static enum store_result commit(struct story *t, uint64_t n, const char *guard,
+                                const struct store_write *writes, size_t count, uint32_t ttl_s)
+{
+    t->request = (struct store_request){
+        .id = id_of(n), .guard = str_of(guard), .writes = writes, .write_count = count, .renew_ttl_s = ttl_s};
+    assert_true(t->store->kind->commit(t->store, &t->request));
+    return t->request.result;
+}
+
+static enum store_result set_core(struct story *t, uint64_t n, const char *guard, const char *core,
+                                  uint32_t ttl_s)
+{
+    struct store_write write = {.kind = WRITE_SET, .part = PART_CORE, .value = str_of(core)};
+    return commit(t, n, guard, &write, 1, ttl_s);
+}
+
+static struct store_memory_usage usage_of(const struct story *t)
+{
+    struct store_memory_usage usage;
+    store_memory_usage(t->store, &usage);
+    return usage;
+}
+
+/* ---- guard ---------------------------------------------------------------- */
+
+static void a_commit_needs_the_core_it_was_made_from(void **state)
+{
+    struct story *t = *state;
+    assert_int_equal(set_core(t, 1, "v1", "v2 b", DAY_S), STORE_CONFLICT);
+    assert_int_equal(t->request.core.len, 0);
+    assert_int_equal(usage_of(t).sessions, 0);
+    assert_int_equal(set_core(t, 1, "", "v1 a", DAY_S), STORE_DONE);
+    assert_int_equal(set_core(t, 1, "", "v1 b", DAY_S), STORE_CONFLICT);
+    assert_true(str_is(t->request.core, "v1 a"));
+    assert_int_equal(set_core(t, 1, "v0", "v1 b", DAY_S), STORE_CONFLICT);
+    assert_int_equal(set_core(t, 1, "v1 and more", "v1 b", DAY_S), STORE_CONFLICT);
+    assert_string_equal(core_of(t, 1), "v1 a");
+    assert_int_equal(set_core(t, 1, "v1", "v2 b", 0), STORE_DONE);
+    assert_string_equal(core_of(t, 1), "v2 b");
+    assert_string_equal(core_of(t, 2), "");
+}
+
+static void a_forgotten_session_is_gone_with_its_parts(void **state)
+{
+    struct story *t = *state;
+    struct store_write writes[] = {
+        {.kind = WRITE_SET, .part = PART_CORE, .value = STR_LIT("v1")},
+        {.kind = WRITE_SET, .part = PART_IDS, .value = STR_LIT("ids")},
+    };
+    assert_int_equal(commit(t, 1, "", writes, 2, DAY_S), STORE_DONE);
+    t->request = (struct store_request){.id = id_of(1), .guard = STR_LIT("v0"), .forget = true};
+    t->store->kind->commit(t->store, &t->request);
+    assert_int_equal(t->request.result, STORE_CONFLICT);
+    t->request = (struct store_request){.id = id_of(1), .guard = STR_LIT("v1"), .forget = true};
+    t->store->kind->commit(t->store, &t->request);
+    assert_int_equal(t->request.result, STORE_DONE);
+    assert_int_equal(load(t, 1, PART_BIT(PART_IDS) | PART_BIT(PART_CORE))->ids.len, 0);
+    assert_int_equal(t->request.core.len, 0);
+    assert_int_equal(usage_of(t).sessions, 0);
+    assert_int_equal(usage_of(t).forgotten, 0);
+    assert_int_equal(t->gone.expired + t->gone.evicted, 0);
+}
+
+/* ---- parts ---------------------------------------------------------------- */
+
+static void parts_are_written_in_place_and_at_their_end(void **state)
+{
+    struct story *t = *state;
+    struct store_write first[] = {
+        {.kind = WRITE_SET, .part = PART_CORE, .value = STR_LIT("v1 head AAAA BBBB")},
+        {.kind = WRITE_AT, .part = PART_JOURNAL, .at = 0, .value = STR_LIT("note1")},
+    };
+    struct store_write second[] = {
+        {.kind = WRITE_AT, .part = PART_CORE, .at = 0, .value = STR_LIT("v2")},
+        {.kind = WRITE_AT, .part = PART_CORE, .at = 13, .value = STR_LIT("CCCC")},
+        {.kind = WRITE_AT, .part = PART_JOURNAL, .at = 5, .value = STR_LIT("note2 which is a long one")},
+        {.kind = WRITE_SET, .part = PART_IDS, .value = STR_LIT("12345678")},
+    };
+    assert_int_equal(commit(t, 1, "", first, 2, DAY_S), STORE_DONE);
+    assert_int_equal(commit(t, 1, "v1", second, 4, 0), STORE_DONE);
+    struct store_request *r = load(
+        t, 1, PART_BIT(PART_CORE) | PART_BIT(PART_JOURNAL) | PART_BIT(PART_IDS) | PART_BIT(PART_DETAILS));
+    assert_true(str_is(r->core, "v2 head AAAA CCCC"));
+    assert_true(str_is(r->journal, "note1note2 which is a long one"));
+    assert_true(str_is(r->ids, "12345678"));
+    assert_int_equal(r->field_count, 0);
+    r = load(t, 1, PART_BIT(PART_IDS));
+    assert_int_equal(r->core.len + r->journal.len, 0);
+    struct store_write last = {.kind = WRITE_SET, .part = PART_CORE, .value = STR_LIT("v3")};
+    assert_int_equal(commit(t, 1, "v2", &last, 1, 0), STORE_DONE);
+    assert_string_equal(core_of(t, 1), "v3");
+}
+
+/* "name=value …", in order */
+static const char *fields_of(struct story *t, uint64_t n)
+{
+    static char text[256];
+    size_t len = 0;
+    const struct store_request *r = load(t, n, PART_BIT(PART_DETAILS));
+    text[0] = '\0';
+    for (size_t i = 0; i < r->field_count; i++)
+        len += (size_t)snprintf(text + len, sizeof(text) - len, STR_FMT "=" STR_FMT " ",
+                                STR_ARG(r->fields[i].name), STR_ARG(r->fields[i].value));
+    return text;
+}
+
+static void change_field(struct story *t, const char *name, const char *value)
+{
+    struct store_write write = {.kind = value ? WRITE_FIELD : WRITE_NO_FIELD,
+                                .part = PART_DETAILS,
+                                .name = str_of(name),
+                                .value = str_of(value)};
+    assert_int_equal(commit(t, 1, "v1", &write, 1, 0), STORE_DONE);
+}
+
+static void fields_stay_in_the_order_they_came(void **state)
+{
+    struct story *t = *state;
+    set_core(t, 1, "", "v1", DAY_S);
+    change_field(t, "none", NULL);
+    assert_string_equal(fields_of(t, 1), "");
+    change_field(t, "a", "1");
+    change_field(t, "bb", "two");
+    change_field(t, "c", "");
+    assert_string_equal(fields_of(t, 1), "a=1 bb=two c= ");
+    change_field(t, "a", "longer than before");
+    change_field(t, "bb", "2");
+    assert_string_equal(fields_of(t, 1), "a=longer than before bb=2 c= ");
+    change_field(t, "bb", NULL);
+    change_field(t, "d", "4");
+    assert_string_equal(fields_of(t, 1), "a=longer than before c= d=4 ");
+    change_field(t, "a", NULL);
+    change_field(t, "d", NULL);
+    change_field(t, "c", NULL);
+    assert_string_equal(fields_of(t, 1), "");
+    size_t bytes = usage_of(t).bytes;
+    change_field(t, "e", "5");
+    change_field(t, "e", NULL);
+    assert_int_equal(usage_of(t).bytes, bytes);
+}
+
+static void a_thousand_fields_are_kept(void **state)
+{
+    struct story *t = *state;
+    char name[16], value[32];
+    set_core(t, 1, "", "v1", DAY_S);
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < 1000; i++) {
+            snprintf(name, sizeof(name), "f%d", i);
+            snprintf(value, sizeof(value), "%0*d", 1 + i % 7 + round, i);
+            change_field(t, name, value);
+        }
+    const struct store_request *r = load(t, 1, PART_BIT(PART_DETAILS));
+    assert_int_equal(r->field_count, 1000);
+    for (size_t i = 0; i < 1000; i++) {
+        snprintf(name, sizeof(name), "f%zu", i);
+        snprintf(value, sizeof(value), "%0*zu", (int)(3 + i % 7), i);
+        assert_true(str_is(r->fields[i].name, name) && str_is(r->fields[i].value, value));
+    }
+}
+
+/* ---- time and memory ------------------------------------------------------ */
+
+static void all_parts_live_until_their_time_is_over(void **state)
+{
+    struct story *t = *state;
+    set_core(t, 1, "", "v1", 100);
+    change_field(t, "a", "1");
+    clock_ms += 99000;
+    assert_int_equal(set_core(t, 1, "v1", "v1 later", 100), STORE_DONE);
+    clock_ms += 99000;
+    assert_string_equal(core_of(t, 1), "v1 later");
+    assert_int_equal(set_core(t, 1, "v1", "v1 again", 0), STORE_DONE); /* does not renew */
+    clock_ms += 999;
+    assert_string_equal(core_of(t, 1), "v1 again");
+    clock_ms += 1;
+    assert_string_equal(core_of(t, 1), "");
+    assert_string_equal(fields_of(t, 1), "");
+    assert_int_equal(t->gone.expired, 1);
+    assert_int_equal(t->gone.core_len, strlen("v1 again"));
+    assert_int_equal(t->gone.last.high, 1);
+    assert_int_equal(set_core(t, 1, "v1", "v2", 100), STORE_CONFLICT);
+    assert_int_equal(set_core(t, 1, "", "v1", 100), STORE_DONE);
+    assert_int_equal(usage_of(t).forgotten, 0);
+}
+
+static void sessions_that_nobody_asks_for_go_a_few_at_a_time(void **state)
+{
+    struct story *t = *state;
+    for (uint64_t n = 1; n <= 1000; n++)
+        set_core(t, n, "", "v1", 100);
+    clock_ms += 100000;
+    core_of(t, 5000);
+    size_t left = usage_of(t).sessions;
+    assert_in_range(left, 900, 999);
+    for (int i = 0; i < 1000; i++)
+        core_of(t, 5000);
+    assert_int_equal(usage_of(t).sessions, 0);
+    assert_int_equal(t->gone.expired, 1000);
+    assert_int_equal(t->gone.evicted, 0);
+}
+
+static void the_sessions_untouched_for_longest_are_evicted(void **state)
+{
+    struct story *t = *state;
+    t->store->kind->free(t->store);
+    begin(t, 100000);
+    for (uint64_t n = 1; n <= 5000; n++) {
+        assert_int_equal(set_core(t, n, "", "v1 of a session that stays", DAY_S), STORE_DONE);
+        assert_string_equal(core_of(t, 1), "v1 of a session that stays"); /* is touched by a load, too */
+    }
+    struct store_memory_usage usage = usage_of(t);
+    assert_in_range(usage.sessions, 300, 1000);
+    assert_int_equal(usage.forgotten, 5000 - usage.sessions);
+    assert_int_equal(t->gone.evicted, usage.forgotten);
+    assert_true(usage.bytes < 100000 + 20000); /* the tables are extra */
+    assert_string_equal(core_of(t, 5000), "v1 of a session that stays");
+    assert_string_equal(core_of(t, 5000 - usage.sessions), "");
+    assert_string_equal(core_of(t, 5000 - usage.sessions + 2), "v1 of a session that stays");
+}
+
+static void the_session_touched_last_stays_however_large(void **state)
+{
+    struct story *t = *state;
+    static char large[20000];
+    t->store->kind->free(t->store);
+    begin(t, 10000);
+    memset(large, 'v', sizeof(large) - 1);
+    set_core(t, 1, "", "v1", DAY_S);
+    assert_int_equal(set_core(t, 2, "", large, DAY_S), STORE_DONE);
+    assert_int_equal(load(t, 2, PART_BIT(PART_CORE))->core.len, sizeof(large) - 1);
+    assert_int_equal(usage_of(t).sessions, 1);
+    assert_int_equal(t->gone.last.high, 1);
+    set_core(t, 3, "", "v1", DAY_S);
+    assert_string_equal(core_of(t, 2), "");
+    assert_string_equal(core_of(t, 3), "v1");
+}
+
+/* A session of so many calls, as the ledger writes it: a call at a time, a note of each, the name of a tool.
+ */
+static void play_calls(struct story *t, uint64_t n, unsigned calls)
+{
+    static char core[4096], notes[4096];
+    const size_t head = 96;
+    for (unsigned i = 0; i < calls; i++) {
+        size_t window = i < LEDGER_WINDOW ? i + 1 : LEDGER_WINDOW;
+        struct store_write writes[] = {
+            {.kind = WRITE_SET, .part = PART_CORE, .value = {core, head + window * CODEC_CALL_BYTES}},
+            {.kind = WRITE_AT,
+             .part = PART_JOURNAL,
+             .at = (i % LEDGER_HISTORY_DEFAULT) * CODEC_NOTE_BYTES,
+             .value = {notes, CODEC_NOTE_BYTES}},
+            {.kind = WRITE_FIELD,
+             .part = PART_DETAILS,
+             .name = STR_LIT("t1234"),
+             .value = STR_LIT("get_weather")},
+        };
+        core[0] = 'v';
+        assert_int_equal(commit(t, n, i ? "v" : "", writes, i ? 2 : 3, DAY_S), STORE_DONE);
+    }
+}
+
+static void takes_at_most(struct story *t, unsigned calls, size_t most)
+{
+    const size_t sessions = 10000;
+    size_t before = usage_of(t).bytes, before_malloc = mallinfo2().uordblks;
+    for (uint64_t n = 1; n <= sessions; n++)
+        play_calls(t, n, calls);
+    size_t bytes = usage_of(t).bytes - before, by_malloc = mallinfo2().uordblks - before_malloc;
+    assert_int_equal(usage_of(t).sessions, sessions);
+    assert_in_range(bytes / sessions, most / 2, most);
+    if (by_malloc > 0) /* no sanitizer allocates instead */
+        assert_in_range(by_malloc, bytes * 98 / 100, bytes * 102 / 100);
+}
+
+static void a_session_of_20_calls_takes_little(void **state)
+{
+    takes_at_most(*state, 20, 1300);
+}
+
+static void a_session_of_120_calls_takes_little(void **state)
+{
+    takes_at_most(*state, 120, 2400);
+}
+
+/* ---- rates ---------------------------------------------------------------- */
+
+static uint32_t ask_rate(struct story *t, uint64_t bucket, uint64_t admission, uint32_t count,
+                         uint32_t window_s)
+{
+    struct store_rate_request request = {
+        .bucket = id_of(bucket), .admission = admission, .rates = {{count, window_s}}, .rate_count = 1};
+    assert_true(t->store->kind->rate(t->store, &request));
+    assert_int_equal(request.result, STORE_DONE);
+    return request.wait_ms;
+}
+
+static void a_rate_takes_its_count_and_then_one_a_step(void **state)
+{
+    struct story *t = *state;
+    for (uint64_t n = 1; n <= 5; n++)
+        assert_int_equal(ask_rate(t, 1, n, 5, 10), 0);
+    assert_int_equal(ask_rate(t, 1, 6, 5, 10), 2000);
+    clock_ms += 1999;
+    assert_int_equal(ask_rate(t, 1, 7, 5, 10), 1);
+    assert_int_equal(ask_rate(t, 2, 7, 5, 10), 0); /* another bucket */
+    clock_ms += 1;
+    assert_int_equal(ask_rate(t, 1, 8, 5, 10), 0);
+    assert_int_equal(ask_rate(t, 1, 9, 5, 10), 2000);
+    clock_ms += 10000;
+    for (uint64_t n = 10; n < 15; n++)
+        assert_int_equal(ask_rate(t, 1, n, 5, 10), 0);
+    assert_int_equal(ask_rate(t, 1, 15, 5, 10), 2000);
+}
+
+static void an_admission_is_taken_once(void **state)
+{
+    struct story *t = *state;
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(ask_rate(t, 1, 7, 2, 60), 0);
+    assert_int_equal(ask_rate(t, 1, 8, 2, 60), 0);
+    assert_int_equal(ask_rate(t, 1, 9, 2, 60), 30000);
+    assert_int_equal(ask_rate(t, 1, 7, 2, 60), 0); /* also when there is no room */
+    assert_int_equal(ask_rate(t, 2, 1, 100, 60), 0);
+    for (uint64_t n = 2; n <= STORE_RATE_ADMISSIONS + 1; n++)
+        assert_int_equal(ask_rate(t, 2, n, 100, 60), 0);
+    for (uint64_t n = 2; n <= STORE_RATE_ADMISSIONS + 1; n++)
+        assert_int_equal(ask_rate(t, 2, n, 1, 1000000), 0); /* remembered */
+    assert_true(ask_rate(t, 2, 1, 1, 1000000) > 0);         /* no longer */
+}
+
+static void all_rates_of_a_bucket_must_have_room(void **state)
+{
+    struct story *t = *state;
+    struct store_rate_request request = {.bucket = id_of(1), .rates = {{2, 1}, {3, 60}}, .rate_count = 2};
+    const uint32_t waits[] = {0, 0, 500, 500};
+    for (size_t i = 0; i < 4; i++) {
+        request.admission = i + 1;
+        t->store->kind->rate(t->store, &request);
+        assert_int_equal(request.wait_ms, waits[i]);
+    }
+    clock_ms += 1000;
+    request.admission = 5; /* the refused ones took nothing of the second rate */
+    t->store->kind->rate(t->store, &request);
+    assert_int_equal(request.wait_ms, 0);
+    request.admission = 6;
+    t->store->kind->rate(t->store, &request);
+    assert_int_equal(request.wait_ms, 19000);
+    assert_true(ask_rate(t, 9, 1, 0, 60) >= 60000);
+}
+
+static void steps_that_are_no_whole_number_still_make_the_count(void **state)
+{
+    struct story *t = *state;
+    const uint32_t counts[] = {1, 3, 7, 700, 999, 3000};
+    for (uint32_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+        uint64_t n = 1;
+        for (; n <= counts[i]; n++)
+            assert_int_equal(ask_rate(t, 100 + i, n, counts[i], 1), 0);
+        assert_in_range(ask_rate(t, 100 + i, n, counts[i], 1), 1, 1000 / counts[i] + 1);
+    }
+}
+
+static void no_clock_and_no_smaller_rate_keeps_anyone_out_for_long(void **state)
+{
+    struct story *t = *state;
+    for (uint64_t n = 1; n <= 3; n++)
+        ask_rate(t, 1, n, 3, 3600);
+    assert_int_equal(ask_rate(t, 1, 4, 2, 10), 5000); /* the policy has changed */
+    clock_ms -= 1000000;
+    assert_int_equal(ask_rate(t, 1, 5, 2, 10), 5000);
+}
+
+static void buckets_expire_and_are_bounded(void **state)
+{
+    struct story *t = *state;
+    size_t empty = usage_of(t).bytes;
+    for (uint64_t n = 1; n <= 100; n++)
+        ask_rate(t, n, n, 1, 3600);
+    assert_true(usage_of(t).bytes > empty);
+    clock_ms += 3599000;
+    assert_int_equal(ask_rate(t, 1, 1000, 1, 3600), 1000);
+    clock_ms += 1000;
+    for (uint64_t n = 0; n < 100; n++)
+        ask_rate(t, 1, 2000 + n, 1000, 1);
+    assert_true(usage_of(t).bytes < empty + 2 * 1024);
+    t->store->kind->free(t->store);
+    begin(t, 1000000);
+    for (uint64_t n = 1; n <= 5000; n++)
+        ask_rate(t, n, n, 1, 3600);
+    assert_true(usage_of(t).bytes < 200000);
+    assert_true(ask_rate(t, 5000, 1, 1, 3600) > 0); /* the newest stay */
+}
+
+static void the_wall_clock_is_the_default(void **state)
+{
+    (void)state;
+    struct store_memory_options none = {0};
+    struct session_store *store = store_memory_new(&none);
+    assert_string_equal(store->kind->name, "local");
+    assert_true(store->kind->now_ms(store) > 1700000000000);
+    store->kind->free(store);
+}
+
+#define STORY(name) cmocka_unit_test_setup_teardown(name, story_begin, story_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORY(a_commit_needs_the_core_it_was_made_from),
+        STORY(a_forgotten_session_is_gone_with_its_parts),
+        STORY(parts_are_written_in_place_and_at_their_end),
+        STORY(fields_stay_in_the_order_they_came),
+        STORY(a_thousand_fields_are_kept),
+        STORY(all_parts_live_until_their_time_is_over),
+        STORY(sessions_that_nobody_asks_for_go_a_few_at_a_time),
+        STORY(the_sessions_untouched_for_longest_are_evicted),
+        STORY(the_session_touched_last_stays_however_large),
+        STORY(a_session_of_20_calls_takes_little),
+        STORY(a_session_of_120_calls_takes_little),
+        STORY(a_rate_takes_its_count_and_then_one_a_step),
+        STORY(an_admission_is_taken_once),
+        STORY(all_rates_of_a_bucket_must_have_room),
+        STORY(steps_that_are_no_whole_number_still_make_the_count),
+        STORY(no_clock_and_no_smaller_rate_keeps_anyone_out_for_long),
+        STORY(buckets_expire_and_are_bounded),
+        cmocka_unit_test(the_wall_clock_is_the_default),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
