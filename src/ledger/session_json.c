@@ -1,0 +1,253 @@
+/*
+ * The text is written once and parsed back: facts are JSON already, so they need no second reader.
+ */
+#include "ledger/session_json.h"
+
+#include "base/arena.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "ledger/codec.h"
+
+#include <stdlib.h>
+
+#define TOOL_BYTES      4u /* of a tool's hash, in the name of its field */
+#define NOTE_TOOL_BYTES 3u /* the same in a note */
+
+static struct json parse(struct arena *arena, const struct buf *text)
+{
+    struct json value = {.type = JSON_NULL};
+    struct json_error error;
+    if (json_parse(arena, buf_view(text), NULL, &value, &error) != OK && !error.soft)
+        return (struct json){.type = JSON_NULL};
+    return value;
+}
+
+static void put_name(struct json_out *out, const char *key, struct str name)
+{
+    if (name.len)
+        json_field_str(out, key, name);
+    else
+        json_field(out, key, NULL);
+}
+
+/* ---- details --------------------------------------------------------------------- */
+
+static struct str find_field(const struct session_record *record, struct str name)
+{
+    for (size_t i = 0; i < record->field_count; i++)
+        if (str_eq(record->fields[i].name, name))
+            return record->fields[i].value;
+    return STR_NONE;
+}
+
+/* By the first bytes of the tool's hash. */
+static struct str tool_name(const struct session_record *record, uint32_t tool, size_t bytes)
+{
+    char name[1 + TOOL_BYTES] = {'t'};
+    for (size_t i = 0; i < bytes; i++)
+        name[1 + i] = (char)(tool >> 8 * i);
+    for (size_t i = 0; i < record->field_count; i++) {
+        struct str field = record->fields[i].name;
+        if (field.len == sizeof(name) && memcmp(field.at, name, 1 + bytes) == 0)
+            return record->fields[i].value;
+    }
+    return STR_NONE;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return str_cmp(((const struct store_field *)a)->name, ((const struct store_field *)b)->name);
+}
+
+/* Sorted: stores differ in the order of a hash. */
+static void put_facts(struct json_out *out, struct arena *arena, const struct session_record *record)
+{
+    struct store_field *facts = ARENA_ARRAY(arena, struct store_field, record->field_count + 1);
+    size_t count = 0;
+    for (size_t i = 0; i < record->field_count; i++)
+        if (str_starts(record->fields[i].name, "f")) {
+            facts[count] = record->fields[i];
+            facts[count].name = str_from(facts[count].name, 1);
+            count++;
+        }
+    qsort(facts, count, sizeof(*facts), by_name);
+    json_open(out, '{');
+    for (size_t i = 0; i < count; i++) {
+        json_key_str(out, facts[i].name);
+        json_put_raw(out, facts[i].value);
+    }
+    json_close(out, '}');
+}
+
+struct json session_json_facts(struct arena *arena, const struct session_record *record)
+{
+    struct buf text = buf_in(arena);
+    struct json_out out = json_out(&text);
+    put_facts(&out, arena, record);
+    return parse(arena, &text);
+}
+
+/* ---- history --------------------------------------------------------------------- */
+
+static void put_note(struct json_out *out, const struct session_record *record, uint32_t place)
+{
+    struct str bytes = str_from(record->journal, (size_t)place * CODEC_NOTE_BYTES);
+    struct session_note note;
+    if (!codec_decode_note(&bytes, &note))
+        return;
+    json_open(out, '{');
+    put_name(out, "tool", tool_name(record, note.tool, NOTE_TOOL_BYTES));
+    put_name(out, "class", ledger_label_name(note.label));
+    put_name(out, "code", ledger_code_name(note.code));
+    json_field_int(out, "turn", note.turn);
+    json_field_int(out, "step", note.step);
+    json_field_int(out, "at_ms", (int64_t)note.second * 1000);
+    json_field_int(out, "retries", note.retries);
+    json_close(out, '}');
+}
+
+static void put_notes(struct json_out *out, const struct session_record *record)
+{
+    uint32_t written = record->session->journal_count, capacity = record->session->journal_max;
+    uint32_t kept = written < capacity ? written : capacity;
+    for (uint32_t i = written - kept; i < written; i++)
+        put_note(out, record, i % capacity);
+}
+
+static void put_open_chain(struct json_out *out, const struct session_chain *chain)
+{
+    json_open(out, '{');
+    put_name(out, "tool", (struct str){chain->name, chain->name_len});
+    json_field_text(out, "class", "invalid_arguments");
+    put_name(out, "code", STR_NONE);
+    json_field_int(out, "step", chain->step);
+    json_field_int(out, "retries", chain->attempts ? chain->attempts - 1 : 0);
+    json_field_bool(out, "open", true);
+    json_close(out, '}');
+}
+
+static void put_history(struct json_out *out, const struct session_record *record)
+{
+    const struct session *session = record->session;
+    json_open(out, '[');
+    put_notes(out, record);
+    for (unsigned i = 0; i < session->chain_count; i++)
+        if (!session->chains[i].ended)
+            put_open_chain(out, &session->chains[i]);
+    json_close(out, ']');
+}
+
+struct json session_json_history(struct arena *arena, const struct session_record *record)
+{
+    struct buf text = buf_in(arena);
+    struct json_out out = json_out(&text);
+    put_history(&out, record);
+    return parse(arena, &text);
+}
+
+/* ---- the whole session ----------------------------------------------------------- */
+
+/* In the unit that the operator counts in. */
+static void put_cost(struct json_out *out, const char *key, uint64_t cost)
+{
+    json_key(out, key);
+    json_put_double(out, (double)cost / LEDGER_COST_UNIT);
+}
+
+static void put_chains(struct json_out *out, const struct session *session)
+{
+    json_field_open(out, "chains", '[');
+    for (unsigned i = 0; i < session->chain_count; i++) {
+        const struct session_chain *chain = &session->chains[i];
+        json_open(out, '{');
+        put_name(out, "tool", (struct str){chain->name, chain->name_len});
+        put_name(out, "ext", (struct str){chain->ext, chain->ext_len});
+        json_field_int(out, "invalid", chain->attempts);
+        json_field_bool(out, "ended", chain->ended);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
+struct tool_use {
+    struct str name;
+    const struct session_counter *counter;
+};
+
+static int by_tool(const void *a, const void *b)
+{
+    return str_cmp(((const struct tool_use *)a)->name, ((const struct tool_use *)b)->name);
+}
+
+/* What tools with limits have used. */
+static void put_tools(struct json_out *out, const struct session_record *record)
+{
+    const struct session *session = record->session;
+    struct tool_use tools[SESSION_COUNTERS_MAX];
+    if (session->counter_count == 0)
+        return;
+    for (unsigned i = 0; i < session->counter_count; i++)
+        tools[i] = (struct tool_use){tool_name(record, session->counters[i].tool, TOOL_BYTES),
+                                     &session->counters[i]};
+    qsort(tools, session->counter_count, sizeof(*tools), by_tool);
+    json_field_open(out, "tools", '[');
+    for (unsigned i = 0; i < session->counter_count; i++) {
+        const struct session_counter *counter = tools[i].counter;
+        bool this_turn = counter->turn == session->turn;
+        json_open(out, '{');
+        put_name(out, "tool", tools[i].name);
+        json_field_int(out, "calls_in_turn", this_turn ? counter->calls_turn : 0);
+        json_field_int(out, "calls", counter->calls);
+        put_cost(out, "cost_in_turn", this_turn ? counter->cost_turn : 0);
+        put_cost(out, "cost", counter->cost);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
+static unsigned count_waiting(const struct session *session)
+{
+    unsigned waiting = 0;
+    for (unsigned i = 0; i < session->call_count; i++)
+        waiting += session->calls[i].class == CALL_PENDING;
+    return waiting;
+}
+
+static void put_budgets(struct json_out *out, const struct session_record *record)
+{
+    const struct session *session = record->session;
+    json_field_open(out, "budgets", '{');
+    json_field_int(out, "calls_in_turn", session->calls_in_turn);
+    json_field_int(out, "calls", session->calls_made);
+    put_cost(out, "cost_in_turn", session->cost_in_turn);
+    put_cost(out, "cost", session->cost);
+    json_field_int(out, "turn_began_ms", (int64_t)session->turn_began_s * 1000);
+    json_field_int(out, "no_progress", session->no_progress);
+    json_field_int(out, "waiting", count_waiting(session));
+    put_chains(out, session);
+    put_tools(out, record);
+    json_close(out, '}');
+}
+
+struct json session_json(struct arena *arena, struct str name, const struct session_record *record)
+{
+    const struct session *session = record->session;
+    struct buf text = buf_in(arena);
+    struct json_out out = json_out(&text);
+    json_open(&out, '{');
+    put_name(&out, "session", name);
+    json_field_int(&out, "turn", session->turn);
+    json_field_int(&out, "step", session->step);
+    put_name(&out, "goal", session->has_goal ? find_field(record, STR_LIT("g")) : STR_NONE);
+    put_budgets(&out, record);
+    json_field_open(&out, "ids", '{');
+    json_field_int(&out, "seen", (int64_t)record->id_count);
+    json_field_bool(&out, "complete", session->ids != IDS_FORGOTTEN);
+    json_close(&out, '}');
+    json_key(&out, "facts");
+    put_facts(&out, arena, record);
+    json_key(&out, "history");
+    put_history(&out, record);
+    json_close(&out, '}');
+    return parse(arena, &text);
+}

@@ -1,0 +1,38 @@
+/*
+ * What a session remembers, as JSON for people and policies. Pure functions: the values live in the arena and
+ * borrow nothing.
+ */
+#ifndef TOOLGATE_LEDGER_SESSION_JSON_H
+#define TOOLGATE_LEDGER_SESSION_JSON_H
+
+#include "json/value.h"
+#include "ledger/session.h"
+#include "ledger/session_store.h"
+
+/*
+ * A session and its parts. Names of the details' fields:
+ *
+ *   "g"                        the turn's goal; it counts if session.has_goal
+ *   "f" + name                 a fact, as JSON
+ *   "t" + 4 bytes of its hash  a tool's name; the hash is little-endian
+ */
+struct session_record {
+    const struct session *session;
+    struct str journal; /* a ring of notes: the n-th of all ever written stands at n % journal_capacity */
+    uint32_t journal_capacity; /* in notes */
+    size_t id_count;           /* seen ids that are kept */
+    const struct store_field *fields;
+    size_t field_count;
+};
+
+/* Array, oldest first, one entry per logical call: {tool, class, code, turn, step, at_ms, retries}. Open
+ * repair chains come last; they have "open": true instead of a time and a turn. */
+struct json session_json_history(struct arena *arena, const struct session_record *record);
+
+/* Object, sorted by name. */
+struct json session_json_facts(struct arena *arena, const struct session_record *record);
+
+/* Everything: {session, turn, step, goal, budgets, ids, facts, history}. `name` is the session's. */
+struct json session_json(struct arena *arena, struct str name, const struct session_record *record);
+
+#endif
