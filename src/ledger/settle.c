@@ -95,7 +95,7 @@ static void compare_with_last(struct settlement *s)
         .older = window_place(session, s->call),
         .turn = s->came.turn,
         .step = s->came.step,
-        .outcome = call_outcome(&s->came),
+        .outcome = window_outcome(&s->came),
         .any_outcome = runs_ignore_results(s->ctx.limits),
     };
     window_look(session, &s->query, &s->past);
