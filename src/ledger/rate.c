@@ -12,47 +12,54 @@ static bool has_taken(const struct rate_bucket *bucket, uint64_t admission)
     return false;
 }
 
-/* The level with one call more; `full`: what the rate holds. */
-static int64_t raised(int64_t level, uint32_t count, uint32_t window_s, int64_t now_us, int64_t *full)
+static int64_t level_of(const struct rate_bucket *bucket, uint32_t count, uint32_t window_s)
 {
-    int64_t step = ((int64_t)window_s * US_PER_S + count - 1) / count;
-    *full = step * count;
-    if (level < now_us)
-        level = now_us;
-    if (level > now_us + *full)
-        level = now_us + *full;
-    return level + step;
+    for (uint32_t i = 0; i < STORE_RATES_MAX; i++)
+        if (bucket->rates[i].count == count && bucket->rates[i].window_s == window_s)
+            return bucket->rates[i].level_us;
+    return 0;
+}
+
+/* The longest wait; `next` is the bucket with one call more. */
+static int64_t wait_us(const struct rate_bucket *bucket, const struct store_rate_request *request,
+                       int64_t now_us, struct rate_bucket *next)
+{
+    int64_t longest = 0;
+    for (uint32_t i = 0; i < request->rate_count; i++) {
+        uint32_t count = request->rates[i].count, window_s = request->rates[i].window_s;
+        int64_t step = ((int64_t)window_s * US_PER_S + count - 1) / count, room = step * count;
+        int64_t level = level_of(bucket, count, window_s);
+        if (level < now_us)
+            level = now_us;
+        if (level > now_us + room)
+            level = now_us + room;
+        if (level + step - now_us - room > longest)
+            longest = level + step - now_us - room;
+        next->rates[i].count = count;
+        next->rates[i].window_s = window_s;
+        next->rates[i].level_us = level + step;
+    }
+    return longest;
+}
+
+static int64_t to_ms(int64_t us)
+{
+    return (us + US_PER_MS - 1) / US_PER_MS;
 }
 
 uint32_t rate_take(struct rate_bucket *bucket, const struct store_rate_request *request, int64_t now_ms)
 {
-    int64_t now_us = now_ms * US_PER_MS, wait_us = 0, levels[STORE_RATES_MAX];
+    struct rate_bucket next = {.expires_ms = now_ms + RATE_KEEP_MS_MIN};
     if (has_taken(bucket, request->admission))
         return 0;
-    for (uint32_t i = 0; i < request->rate_count; i++) {
-        uint32_t count = request->rates[i].count, window_s = request->rates[i].window_s;
-        int64_t full = 0, wait = (int64_t)window_s * US_PER_S + 1;
-        if (count > 0) {
-            levels[i] = raised(bucket->level_us[i], count, window_s, now_us, &full);
-            wait = levels[i] - now_us - full;
-        }
-        if (wait > wait_us)
-            wait_us = wait;
-    }
-    if (wait_us > 0) {
-        int64_t wait_ms = (wait_us + US_PER_MS - 1) / US_PER_MS;
-        return wait_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)wait_ms;
-    }
-    memcpy(bucket->level_us, levels, request->rate_count * sizeof(*levels));
+    int64_t wait = to_ms(wait_us(bucket, request, now_ms * US_PER_MS, &next));
+    if (wait > 0)
+        return wait < UINT32_MAX ? (uint32_t)wait : UINT32_MAX;
+    memcpy(bucket->rates, next.rates, sizeof(next.rates));
     bucket->taken[bucket->taken_at++ % STORE_RATE_ADMISSIONS] = request->admission;
-    return 0;
-}
-
-int64_t rate_keep_ms(const struct store_rate_request *request)
-{
-    int64_t longest = RATE_KEEP_MS_MIN;
+    bucket->expires_ms = next.expires_ms;
     for (uint32_t i = 0; i < request->rate_count; i++)
-        if ((int64_t)request->rates[i].window_s * 1000 > longest)
-            longest = (int64_t)request->rates[i].window_s * 1000;
-    return longest;
+        if (to_ms(next.rates[i].level_us) > bucket->expires_ms)
+            bucket->expires_ms = to_ms(next.rates[i].level_us);
+    return 0;
 }

@@ -1,41 +1,40 @@
 /*
  * Rates by time window, as arithmetic on a plain struct (GCRA, a leaky bucket as a meter). The memory store
  * runs this file; lua/ledger/rate.lua does the same in Redis. Both work in whole microseconds, which a double
- * holds exactly.
+ * holds exactly:
  *
- *   now    the store's clock in ms, times 1000
  *   step   window / count, rounded up: what one call fills
- *   full   step * count
- *   level  until when the rate is filled. Before use: at least `now`, at most `now` + full, so that a clock
- *          put back or a rate made smaller keeps nobody out for longer than one window
+ *   room   step * count
+ *   level  until when the rate is filled. Before use: at least now, at most now + room, so that a clock put
+ *          back keeps nobody out for longer than a window
  *
- * A rate has room for a call if level + step <= now + full; else there is room after level + step - now -
- * full, rounded up to ms. A call is taken if every rate has room: then each level rises by its step.
+ * A rate has room for a call if level + step <= now + room; else there is room after level + step - now -
+ * room, rounded up to ms. A call is taken if every rate has room: then each level rises by its step.
  * Otherwise none changes, and the answer is the longest wait. So `count` calls pass at once after a quiet
- * window, and then one for each step.
+ * window, and then one in each step.
  *
  * A bucket remembers the admissions that it took last; asked again with one of them, it takes nothing and
- * says 0. Rates are told apart by their place in the list. A bucket is kept until rate_keep_ms after the last
- * call that it took.
+ * says 0. Its rates are told apart by count and window. It is kept until all are empty again, and for
+ * RATE_KEEP_MS_MIN at least.
  */
 #ifndef TOOLGATE_LEDGER_RATE_H
 #define TOOLGATE_LEDGER_RATE_H
 
 #include "ledger/session_store.h"
 
+#define RATE_KEEP_MS_MIN 60000 /* after the last call that it took: its admission may come again */
+
 struct rate_bucket { /* initially zero */
-    int64_t level_us[STORE_RATES_MAX];
+    struct {
+        uint32_t count, window_s;
+        int64_t level_us;
+    } rates[STORE_RATES_MAX];              /* of the last call that was taken */
     uint64_t taken[STORE_RATE_ADMISSIONS]; /* a ring; 0: none */
     uint32_t taken_at;
+    int64_t expires_ms; /* set with each call that is taken */
 };
 
-#define RATE_KEEP_MS_MIN 60000 /* an admission may come again that long */
-
-/* Sets level and taken if it takes the call, and returns 0; else returns the ms to wait, at least 1. A rate
- * of count 0 never has room: the wait is its window. */
+/* 0: the call is taken, or was; else the ms to wait, at least 1. Each rate's count is at least 1. */
 uint32_t rate_take(struct rate_bucket *bucket, const struct store_rate_request *request, int64_t now_ms);
-
-/* The longest window of the rates, at least RATE_KEEP_MS_MIN. */
-int64_t rate_keep_ms(const struct store_rate_request *request);
 
 #endif

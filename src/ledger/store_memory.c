@@ -395,8 +395,7 @@ static bool memory_rate(struct session_store *store, struct store_rate_request *
     int64_t now_ms = m->options.now_ms();
     struct bucket *bucket = bucket_for(m, request->bucket, now_ms);
     request->wait_ms = rate_take(&bucket->rates, request, now_ms);
-    if (request->wait_ms == 0)
-        bucket->node.expires_ms = now_ms + rate_keep_ms(request);
+    bucket->node.expires_ms = bucket->rates.expires_ms;
     request->result = STORE_DONE;
     request->why = "";
     drop_some_buckets(m, now_ms);
