@@ -16,11 +16,9 @@ void buf_clear(struct buf *buf)
     *buf = (struct buf){.arena = buf->arena};
 }
 
-char *buf_reserve(struct buf *buf, size_t more)
+void buf_grow(struct buf *buf, size_t more)
 {
     size_t cap = buf->cap ? buf->cap : BUF_FIRST_BYTES;
-    if (buf->cap - buf->len >= more)
-        return buf->at + buf->len;
     while (cap - buf->len < more)
         cap *= 2;
     char *bigger = buf->arena ? arena_alloc(buf->arena, cap) : realloc(buf->at, cap);
@@ -32,7 +30,6 @@ char *buf_reserve(struct buf *buf, size_t more)
         memcpy(bigger, buf->at, buf->len);
     buf->at = bigger;
     buf->cap = cap;
-    return buf->at + buf->len;
 }
 
 void buf_int(struct buf *buf, int64_t n)

@@ -25,15 +25,21 @@ static inline struct buf buf_in(struct arena *arena)
 /* Frees a heap buffer and empties both kinds. */
 void buf_clear(struct buf *buf);
 
+/* Moves the bytes to where `more` have space after them. */
+void buf_grow(struct buf *buf, size_t more);
+
 /* Makes space for `more` bytes after len and returns where they go. The caller then increases len. */
-char *buf_reserve(struct buf *buf, size_t more);
+static inline char *buf_reserve(struct buf *buf, size_t more)
+{
+    if (buf->cap - buf->len < more)
+        buf_grow(buf, more);
+    return buf->at + buf->len;
+}
 
 static inline void buf_add(struct buf *buf, const void *bytes, size_t len)
 {
     if (len) {
-        if (buf->cap - buf->len < len)
-            buf_reserve(buf, len);
-        memcpy(buf->at + buf->len, bytes, len);
+        memcpy(buf_reserve(buf, len), bytes, len);
         buf->len += len;
     }
 }
@@ -50,9 +56,8 @@ static inline void buf_text(struct buf *buf, const char *text)
 
 static inline void buf_byte(struct buf *buf, char c)
 {
-    if (buf->len == buf->cap)
-        buf_reserve(buf, 1);
-    buf->at[buf->len++] = c;
+    *buf_reserve(buf, 1) = c;
+    buf->len++;
 }
 
 void buf_int(struct buf *buf, int64_t n);

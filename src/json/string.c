@@ -3,6 +3,7 @@
 
 /* A vector that gcc and clang support on every machine. */
 typedef signed char bytes16 __attribute__((vector_size(16)));
+typedef uint64_t words2 __attribute__((vector_size(16)));
 
 /* The index in memory of the first non-zero byte. */
 static inline unsigned first_byte(uint64_t word)
@@ -15,12 +16,17 @@ static inline unsigned first_byte(uint64_t word)
 }
 
 /* Non-zero for control characters, non-ASCII, backslashes and, if `quotes`, quotes. */
+static inline bytes16 specials_in(bytes16 b, bool quotes)
+{
+    bytes16 found = (b < 0x20) | (b == '\\'); /* signed: non-ASCII is below zero */
+    return quotes ? found | (b == '"') : found;
+}
+
 static inline bytes16 specials(const char *p, bool quotes)
 {
     bytes16 b;
     memcpy(&b, p, sizeof(b));
-    bytes16 found = (b < 0x20) | (b == '\\'); /* signed: non-ASCII is below zero */
-    return quotes ? found | (b == '"') : found;
+    return specials_in(b, quotes);
 }
 
 /* 16: none */
@@ -33,6 +39,23 @@ static inline unsigned first_of(bytes16 found)
     return halves[0] ? first_byte(halves[0]) : 8 + first_byte(halves[1]);
 }
 
+/* The 4 to 15 bytes at p, some of them twice: most strings are that short, and the loop over single bytes
+ * costs six times as much. */
+static inline bytes16 short_bytes(const char *p, size_t len)
+{
+    uint64_t first, last;
+    uint32_t first4, last4;
+    if (len >= 8) {
+        memcpy(&first, p, 8);
+        memcpy(&last, p + len - 8, 8);
+    } else {
+        memcpy(&first4, p, 4);
+        memcpy(&last4, p + len - 4, 4);
+        first = last = first4 | (uint64_t)last4 << 32;
+    }
+    return (bytes16)(words2){first, last};
+}
+
 static inline const char *skip(const char *p, const char *end, bool quotes)
 {
     unsigned at = 16;
@@ -40,6 +63,8 @@ static inline const char *skip(const char *p, const char *end, bool quotes)
         p += 32;
     while (end - p >= 16 && at == 16)
         p += at = first_of(specials(p, quotes));
+    if (at == 16 && end - p >= 4 && first_of(specials_in(short_bytes(p, (size_t)(end - p)), quotes)) == 16)
+        return end;
     while (at == 16 && p < end && (signed char)*p >= 0x20 && *p != '\\' && !(quotes && *p == '"'))
         p++;
     return p;

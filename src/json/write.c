@@ -99,14 +99,18 @@ static size_t write_special(struct buf *out, const char *p, const char *end)
 
 void json_write_string(struct buf *out, struct str s)
 {
-    const char *p = s.at ? s.at : "", *end = p + s.len;
+    const char *p = s.at ? s.at : "", *end = p + s.len, *special = json_string_skip_plain(p, end);
+    if (special == end) {
+        json_write_plain(out, s);
+        return;
+    }
     buf_byte(out, '"');
     while (p < end) {
-        const char *special = json_string_skip_plain(p, end);
         buf_add(out, p, (size_t)(special - p));
         p = special;
         if (p < end)
             p += write_special(out, p, end);
+        special = json_string_skip_plain(p, end);
     }
     buf_byte(out, '"');
 }

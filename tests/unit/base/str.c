@@ -27,6 +27,16 @@ static void compares_by_bytes(void **state)
     assert_true(str_cmp(s("z"), s("é")) < 0); /* bytes are unsigned */
     assert_true(str_eq((struct str){"a\0b", 3}, (struct str){"a\0b", 3}));
     assert_false(str_eq((struct str){"a\0b", 3}, (struct str){"a\0c", 3}));
+    for (size_t len = 1; len <= 40; len++) /* words of any length, which differ in any place */
+        for (size_t at = 0; at < len; at++) {
+            char a[40], b[40];
+            memset(a, 'x', len);
+            memcpy(b, a, len);
+            assert_true(str_eq((struct str){a, len}, (struct str){b, len}));
+            b[at] = 'y';
+            assert_false(str_eq((struct str){a, len}, (struct str){b, len}));
+            assert_true(str_cmp((struct str){a, len}, (struct str){b, len}) < 0);
+        }
 }
 
 static void cuts_between_characters(void **state)

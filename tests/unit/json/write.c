@@ -43,6 +43,21 @@ static void escapes_strings(void **state)
         assert_string_equal(string_of(rows[i].bytes, rows[i].len), rows[i].literal);
 }
 
+/* Strings are scanned 32, 16, 8 and 4 bytes at a time: a special byte is found in any place of any length. */
+static void escapes_in_every_place(void **state)
+{
+    (void)state;
+    char bytes[72], literal[80];
+    for (size_t len = 1; len <= sizeof(bytes); len++)
+        for (size_t at = 0; at < len; at++) {
+            memset(bytes, 'x', len);
+            snprintf(literal, sizeof(literal), "\"%.*s\\\"%.*s\"", (int)at, bytes, (int)(len - at - 1),
+                     bytes);
+            bytes[at] = '"';
+            assert_string_equal(string_of(bytes, len), literal);
+        }
+}
+
 static void every_byte_pair_is_json_again(void **state)
 {
     (void)state;
@@ -154,6 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         JSON_TEST(drops_newlines_between_tokens),
         JSON_TEST(escapes_strings),
+        JSON_TEST(escapes_in_every_place),
         JSON_TEST(every_byte_pair_is_json_again),
         JSON_TEST(writes_doubles),
         JSON_TEST(doubles_read_back),
