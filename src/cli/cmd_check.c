@@ -35,9 +35,9 @@ static int print_answer(void *owner, const struct json *answer)
 static struct str answer_json(struct arena *arena, const struct call *call, bool trace)
 {
     struct buf text = buf_in(arena);
-    verdict_write(&text, call_outcome(call)->verdict);
-    text.len--; /* its closing brace */
-    struct json_out out = {.buf = &text, .comma = true};
+    struct json_out out = json_out(&text);
+    json_open(&out, '{');
+    verdict_write(&out, call_outcome(call)->verdict);
     call_reply_check(&out, call, trace);
     json_close(&out, '}');
     return buf_view(&text);

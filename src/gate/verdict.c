@@ -80,10 +80,8 @@ static void write_suggestions(struct json_out *out, const struct verdict *v)
     json_close(out, ']');
 }
 
-void verdict_write(struct buf *buf, const struct verdict *v)
+void verdict_write(struct json_out *out, const struct verdict *v)
 {
-    struct json_out writer = json_out(buf), *out = &writer;
-    json_open(out, '{');
     json_field_text(out, "verdict", verdict_name(v->kind));
     json_field_bool(out, "valid", v->valid);
     json_field_text(out, "error_class", error_class_info(v->class)->name);
@@ -120,7 +118,6 @@ void verdict_write(struct buf *buf, const struct verdict *v)
     if (v->final)
         json_field_bool(out, "final", true);
     json_field_optional_str(out, "ledger", str_of(v->engine));
-    json_close(out, '}');
 }
 
 struct str verdict_schema(void)

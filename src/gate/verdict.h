@@ -10,6 +10,8 @@
 #include "json/value.h"
 #include "schema/problem.h"
 
+struct json_out;
+
 const char *verdict_name(enum verdict_kind kind);
 
 #define VERDICT_NO_PROGRESS LEDGER_STUCK /* consecutive calls without a new result */
@@ -63,8 +65,8 @@ void verdict_set(struct verdict *verdict, enum error_class class, struct str cod
  * first error in `would`. What the ledger counted stays. */
 void verdict_discard(struct verdict *verdict, struct arena *arena, bool remember);
 
-/* {"verdict":…,"valid":…,"error_class":…,…} as docs/protocol.md describes it. */
-void verdict_write(struct buf *out, const struct verdict *verdict);
+/* Writes "verdict":…,"valid":…,"error_class":…,… as docs/protocol.md describes it, into an open object. */
+void verdict_write(struct json_out *out, const struct verdict *verdict);
 
 /* The JSON Schemas of a verdict and of a coverage, for toolgate/schemas; never freed. */
 struct str verdict_schema(void);

@@ -178,7 +178,10 @@ static int return_call(lua_State *L, struct spec_gate *g, const struct call_opti
     struct buf text = buf_in(g->arena);
     struct json verdict = {.type = JSON_OBJECT};
     struct json_error fault;
-    verdict_write(&text, outcome->verdict);
+    struct json_out out = json_out(&text);
+    json_open(&out, '{');
+    verdict_write(&out, outcome->verdict);
+    json_close(&out, '}');
     json_parse(g->arena, buf_view(&text), NULL, &verdict, &fault);
     module_value_push(L, &verdict);
     rename_field(L, "error_class", "class");

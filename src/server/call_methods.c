@@ -103,13 +103,6 @@ static enum err read_elicitation(struct request *r, struct call_request *call)
     return param_string(r, r->params, "params.", "requestState", &call->request_state);
 }
 
-static struct str verdict_json(struct request *r, const struct verdict *verdict)
-{
-    struct buf text = buf_in(r->arena);
-    verdict_write(&text, verdict);
-    return buf_view(&text);
-}
-
 /* The tool's own metadata, without the keys that only toolgate may write, and the verdict. */
 static void put_meta(struct request *r, const struct verdict *verdict, const struct json *metadata)
 {
@@ -122,7 +115,9 @@ static void put_meta(struct request *r, const struct verdict *verdict, const str
         json_key_str(out, member->key);
         json_put(out, &member->value);
     }
-    json_field_raw(out, GATE_VERDICT_KEY, verdict_json(r, verdict));
+    json_field_open(out, GATE_VERDICT_KEY, '{');
+    verdict_write(out, verdict);
+    json_close(out, '}');
     if (verdict->final)
         json_field_bool(out, GATE_FINAL_KEY, true);
     json_close(out, '}');
@@ -211,7 +206,7 @@ static enum request_status reply_call(struct request *r)
 static enum request_status reply_check(struct request *r)
 {
     struct json_out *out = reply_open(r);
-    reply_members(r, verdict_json(r, call_outcome(r->call)->verdict));
+    verdict_write(out, call_outcome(r->call)->verdict);
     call_reply_check(out, r->call, json_is_true(json_get_text(r->meta, GATE_TRACE_KEY)));
     return reply_close(r);
 }
@@ -219,7 +214,7 @@ static enum request_status reply_check(struct request *r)
 static enum request_status reply_report(struct request *r)
 {
     struct json_out *out = reply_open(r);
-    reply_members(r, verdict_json(r, call_outcome(r->call)->verdict));
+    verdict_write(out, call_outcome(r->call)->verdict);
     call_reply_report(out, r->call);
     return reply_close(r);
 }

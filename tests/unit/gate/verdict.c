@@ -3,6 +3,7 @@
 #include "gate/verdict.h"
 #include "json/build.h"
 #include "json/parse.h"
+#include "json/write.h"
 #include "schema/schema.h"
 
 #include <setjmp.h>
@@ -54,9 +55,12 @@ static struct verdict verdict_of(enum error_class class)
 
 static const struct json *written(const struct verdict *v)
 {
-    struct buf out = buf_in(arena);
+    struct buf text = buf_in(arena);
+    struct json_out out = json_out(&text);
+    json_open(&out, '{');
     verdict_write(&out, v);
-    return parsed(buf_view(&out));
+    json_close(&out, '}');
+    return parsed(buf_view(&text));
 }
 
 static void every_class_fits_the_schema(void **state)
