@@ -18,9 +18,8 @@
  */
 struct session_record {
     const struct session *session;
-    struct str journal; /* a ring of notes: the n-th of all ever written stands at n % journal_capacity */
-    uint32_t journal_capacity; /* in notes */
-    size_t id_count;           /* seen ids that are kept */
+    struct str journal; /* a ring: the n-th note of all ever written stands at n % session.journal_max */
+    size_t id_count;    /* seen ids that are kept */
     const struct store_field *fields;
     size_t field_count;
 };
