@@ -35,14 +35,26 @@ struct view {
 
 static struct policy_call call_for_hook(const struct view *v, struct str tool)
 {
+    static const struct ledger_peek nothing;
     const struct catalog_request *r = v->request;
+    const struct ledger_peek *past = r->past ? r->past : &nothing;
     return (struct policy_call){
         .tool = tool,
         .session = r->session,
         .goal = r->goal,
+        .step = r->step,
+        .turn = past->turn,
+        .no_progress = past->no_progress,
+        .history = json_is(&past->history, JSON_ARRAY) ? &past->history : NULL,
+        .facts = json_is(&past->facts, JSON_OBJECT) ? &past->facts : NULL,
         .user = r->peer ? str_of(r->peer->user) : STR_NONE,
         .uid = r->peer ? r->peer->uid : 0,
     };
+}
+
+static bool is_stuck(const struct catalog_request *r)
+{
+    return r->past && r->past->stuck;
 }
 
 static void log_policy_error(struct str tool, const char *why)
@@ -132,7 +144,7 @@ static void keep_returned(struct view *v, const struct json *definitions)
                 (void *)&definitions->items[i]);
     for (size_t i = 0; i < v->count; i++) {
         const struct json *changed = map_get(returned, v->list[i].name);
-        if (!changed && !v->request->session_stuck)
+        if (!changed && !is_stuck(v->request))
             continue;
         v->list[count] = v->list[i];
         if (changed)
@@ -253,8 +265,8 @@ void catalog_write(struct arena *arena, struct generation *generation, const str
 
 /*
  * To know whether hooks hide a tool, all definitions have to go through them. The answer depends on user,
- * session, goal and progress only, so the generation keeps it, keyed by their hash: clients can make them as
- * long as a message.
+ * session, goal and progress only, and on what else of the session the hooks read; the generation keeps it,
+ * keyed by their hash: clients can make them as long as a message.
  */
 struct cache_slot {
     struct hash128 key;
@@ -262,7 +274,8 @@ struct cache_slot {
 };
 
 struct hidden_cache {
-    uint64_t salt[2]; /* keeps clients from choosing keys that collide */
+    struct policy_wants wants; /* of all prepare hooks and prepare_tools */
+    uint64_t salt[2];          /* keeps clients from choosing keys that collide */
     struct cache_slot slots[CACHE_SLOTS];
 };
 
@@ -274,6 +287,20 @@ static void hidden_cache_free(void *data)
     free(cache);
 }
 
+static struct policy_wants hooks_want(const struct generation *generation)
+{
+    struct policy_wants all = policy_set_gateway_wants(generation->policies);
+    for (size_t i = 0; i < generation->tool_count; i++) {
+        const struct tool *tool = generation->tools[i];
+        if (!has_prepare(tool))
+            continue;
+        all.history |= tool->policy->wants.history;
+        all.facts |= tool->policy->wants.facts;
+        all.progress |= tool->policy->wants.progress;
+    }
+    return all;
+}
+
 static struct hidden_cache *hidden_cache(struct generation *generation)
 {
     struct generation_cache *slot = &generation->cache;
@@ -282,6 +309,7 @@ static struct hidden_cache *hidden_cache(struct generation *generation)
     struct hidden_cache *cache = calloc(1, sizeof(*cache));
     if (!cache)
         abort();
+    cache->wants = hooks_want(generation);
     cache->salt[0] = hash_random();
     cache->salt[1] = hash_random();
     *slot = (struct generation_cache){.data = cache, .free = hidden_cache_free};
@@ -295,7 +323,15 @@ static struct hash128 cache_key(const struct view *v, const struct hidden_cache 
     struct buf key = buf_in(v->arena);
     buf_add(&key, cache->salt, sizeof(cache->salt));
     buf_add(&key, &uid, sizeof(uid));
-    buf_byte(&key, r->session_stuck);
+    buf_byte(&key, is_stuck(r));
+    if (r->past && (cache->wants.history || cache->wants.facts))
+        buf_add(&key, &r->past->version, sizeof(r->past->version));
+    if (r->past && cache->wants.progress) {
+        buf_add(&key, &r->past->turn, sizeof(r->past->turn));
+        buf_add(&key, &r->past->no_progress, sizeof(r->past->no_progress));
+        buf_add(&key, &r->step.len, sizeof(r->step.len));
+        buf_str(&key, r->step);
+    }
     buf_add(&key, &r->session.len, sizeof(r->session.len));
     buf_str(&key, r->session);
     buf_str(&key, r->goal);
@@ -352,6 +388,13 @@ bool catalog_has_hooks(const struct generation *generation)
     for (size_t i = 0; !any && i < generation->tool_count; i++)
         any = has_prepare(generation->tools[i]);
     return any;
+}
+
+void catalog_wants(struct generation *generation, struct ledger_look *look)
+{
+    const struct policy_wants *wants = &hidden_cache(generation)->wants;
+    look->wants_history = wants->history;
+    look->wants_facts = wants->facts;
 }
 
 bool catalog_shows(struct arena *arena, struct generation *generation, const struct catalog_request *request,

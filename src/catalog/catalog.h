@@ -16,8 +16,9 @@ struct catalog_request {
     bool all;                /* with tools that the agent runs, and the client's own (toolgate/tools) */
     const struct peer *peer; /* NULL: no access rules apply */
     struct client_tools *client_tools; /* NULL: none */
-    struct str session, goal;
-    bool session_stuck;  /* shows what prepare_tools leaves out, too */
+    struct str session, goal, step;
+    const struct ledger_peek *past; /* what hooks see of the session; NULL: nothing. If it is stuck, what
+                                       prepare_tools leaves out is shown, too */
     struct buf *places;  /* gets {"search":{"kind":"mcp","upstream":"docs","tool":"find"}} for tools that run
                             in an upstream; NULL: not wanted */
     struct buf *guessed; /* gets {"create_event":"write"}: effects that the name alone suggests; NULL: not
@@ -32,6 +33,9 @@ void catalog_write(struct arena *arena, struct generation *generation, const str
 /* Whether hooks can hide this tool, or any tool: only then do goal and session matter. */
 bool catalog_may_hide(const struct generation *generation, struct str tool);
 bool catalog_has_hooks(const struct generation *generation);
+
+/* What the hooks read of a session: sets wants_history and wants_facts. */
+void catalog_wants(struct generation *generation, struct ledger_look *look);
 
 /* Whether the peer may call the tool and no hook hides it. */
 bool catalog_shows(struct arena *arena, struct generation *generation, const struct catalog_request *request,

@@ -106,8 +106,8 @@ enum err config_ledger_validate(const struct config *config, struct why *why)
     return err;
 }
 
-enum err config_ledger_open(const struct config *config, struct loop *loop, struct ledger **out,
-                            struct why *why)
+enum err config_ledger_open(const struct config *config, struct loop *loop, const char *key_file,
+                            struct ledger **out, struct why *why)
 {
     struct ledger_options options = {
         .ttl_s = config->ledger_ttl_s,
@@ -115,6 +115,7 @@ enum err config_ledger_open(const struct config *config, struct loop *loop, stru
         .memory_bytes = config->ledger_memory,
         .on_outage = (enum ledger_outage)config->ledger_on_outage,
         .settles_unheard = config->ledger_settle != 0,
+        .key_file = key_file,
     };
     if (!config->ledger_redis)
         return ledger_new_local(&options, out, why);

@@ -13,12 +13,12 @@ void config_ledger_check(struct config_reader *reader, const struct config *conf
 /* False: the daemon has to be restarted for the difference. */
 bool config_ledger_equal(const struct config *a, const struct config *b);
 
-/* Opens the configured ledger; `loop` is for Redis. Secrets in the address are expanded here, and no error
- * shows them. */
+/* Opens the configured ledger; `loop` is for Redis, `key_file` (ledger_options) for a local one. Secrets in
+ * the address are expanded here, and no error shows them. */
 struct ledger;
 struct loop;
-enum err config_ledger_open(const struct config *config, struct loop *loop, struct ledger **out,
-                            struct why *why);
+enum err config_ledger_open(const struct config *config, struct loop *loop, const char *key_file,
+                            struct ledger **out, struct why *why);
 
 /* Checks the address without connecting. */
 enum err config_ledger_validate(const struct config *config, struct why *why);

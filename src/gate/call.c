@@ -25,23 +25,42 @@
 #include "gate/feedback.h"
 #include "gate/metrics.h"
 #include "gate/tool_lookup.h"
-
-#include <stdlib.h>
+#include "json/build.h"
+#include "json/parse.h"
+#include "json/write.h"
 
 #define SETTLE_MS 1000u /* from the end of a run until the ledger has settled it */
 
 /* ---- 1 known ---- */
 
+/* What the ledger knows of the session, and of the call that is reported. */
+static void read_past(struct call *c)
+{
+    struct call_request *r = &c->request;
+    const struct ledger_open_call *open = &c->peek->open;
+    struct json kept;
+    struct json_error fault;
+    r->past = c->peek;
+    r->goal = r->goal.len ? r->goal : c->peek->goal;
+    if (r->mode != CALL_REPORT)
+        return;
+    if (!r->tool.len)
+        r->tool = open->tool;
+    if (!r->arguments && open->arguments.len &&
+        json_parse(c->arena, open->arguments, NULL, &kept, &fault) == OK)
+        r->arguments = json_keep(c->arena, kept);
+}
+
 static enum step find_tool(struct call *c)
 {
     struct call_request *r = &c->request;
-    if (c->peek) {
-        r->goal = r->goal.len ? r->goal : c->peek->goal;
-        r->session_stuck = c->peek->stuck;
-    }
+    if (c->peek)
+        read_past(c);
     c->tool = tool_lookup_find(c->arena, c->generation, r);
     if (!c->tool) {
-        verdict_set(&c->verdict, CLASS_UNKNOWN_TOOL, STR_LIT("unknown_tool"), STR_NONE, STR_NONE);
+        bool forgotten = r->mode == CALL_REPORT && !r->tool.len;
+        verdict_set(&c->verdict, CLASS_UNKNOWN_TOOL,
+                    forgotten ? STR_LIT("call_forgotten") : STR_LIT("unknown_tool"), STR_NONE, STR_NONE);
         return STEP_NEXT;
     }
     if (!str_eq(c->tool->name, r->tool)) { /* an alias: the ledger counts under the tool's name */
@@ -55,17 +74,26 @@ static enum step find_tool(struct call *c)
     return STEP_NEXT;
 }
 
-/* Prepare hooks decide by the session's goal and progress, which the ledger keeps for all workers. */
+/* False: the answer comes later. */
+static bool look(struct call *c, bool newest)
+{
+    struct ledger_look *request = ARENA_NEW(c->arena, struct ledger_look);
+    *request = (struct ledger_look){.place = c->place, .newest = newest, .admission = c->request.admission};
+    if (c->request.mode != CALL_REPORT)
+        catalog_wants(c->generation, request);
+    c->peek = ARENA_NEW(c->arena, struct ledger_peek);
+    return ledger_peek(c->gate->ledger, request, c->arena, c->peek, call_resume, c) == LEDGER_DONE;
+}
+
+/* Prepare hooks decide by what the ledger knows of the session. A report that does not repeat its call takes
+ * it from there, too: from what the check, perhaps of another daemon, has left. */
 static enum step known(struct call *c)
 {
     const struct call_request *r = &c->request;
-    if (r->dry_run || r->ignore_prepare || !catalog_may_hide(c->generation, r->tool))
-        return find_tool(c);
+    bool reports = r->mode == CALL_REPORT, repeats = r->tool.len && r->arguments;
+    bool may_hide = !r->ignore_prepare && catalog_may_hide(c->generation, r->tool);
     call_set_place(c);
-    c->peek = ARENA_NEW(c->arena, struct ledger_peek);
-    struct ledger_look *look = ARENA_NEW(c->arena, struct ledger_look);
-    *look = (struct ledger_look){.place = c->place};
-    if (ledger_peek(c->gate->ledger, look, c->arena, c->peek, call_resume, c) == LEDGER_PENDING)
+    if (!r->dry_run && (reports ? !repeats : may_hide) && !look(c, reports))
         return STEP_WAIT;
     return find_tool(c);
 }
@@ -135,12 +163,23 @@ static uint32_t reservation_ms(const struct call *c)
     return ms < UINT32_MAX - SETTLE_MS ? ms + SETTLE_MS : UINT32_MAX;
 }
 
+/* For the result hook, should the report of this check not repeat them. */
+static struct str open_arguments(const struct call *c)
+{
+    if (c->request.mode != CALL_CHECK || verdict_is_decided(&c->verdict))
+        return STR_NONE;
+    struct str text = json_to_str(c->arena, c->args.now);
+    return text.len <= LEDGER_OPEN_ARGUMENTS_MAX_BYTES ? text : STR_NONE;
+}
+
 static enum step admit(struct call *c)
 {
     const struct policy *policy = c->tool ? c->tool->policy : NULL;
     const struct ledger_limits *limits = c->tool ? &c->tool->limits : &ledger_default_limits;
     const struct error_class_info *class = error_class_info(c->verdict.class);
-    call_set_place(c);
+    const struct peer *peer = c->request.peer;
+    size_t problem_count;
+    const struct ledger_problem *problems = call_problems(c, &problem_count);
     call_set_fingerprint(c);
     if (policy && policy->id_count && !verdict_is_decided(&c->verdict)) {
         c->ids = arena_alloc(c->arena, sizeof(*c->ids));
@@ -160,6 +199,11 @@ static enum step admit(struct call *c)
         .place = c->place,
         .admission = c->admission,
         .tool = c->request.tool,
+        .call = c->request.label,
+        .problems = problems,
+        .problem_count = problem_count,
+        .open_arguments = open_arguments(c),
+        .peer = peer ? arena_printf(c->arena, "uid:%u", (unsigned)peer->uid) : STR_NONE,
         .ext = c->request.ext,
         .arguments = c->fingerprint,
         .so_far = class->admitted_as,
@@ -167,13 +211,30 @@ static enum step admit(struct call *c)
         .limits = limits,
         .ids = c->ids ? c->ids->hashes : NULL,
         .id_count = c->ids ? c->ids->count : 0,
-        .wants_history = policy && policy->wants_history,
-        .wants_facts = policy && policy->wants_facts,
+        .wants_history = policy && policy->wants.history,
+        .wants_facts = policy && policy->wants.facts,
         .reservation_ms = reservation_ms(c),
     };
     if (ledger_admit(c->gate->ledger, request, c->arena, answer, call_resume, c) == LEDGER_PENDING)
         return STEP_WAIT;
     return admit_answered(c);
+}
+
+/* The hooks of stage 1 saw the session before another daemon changed it: they are asked once more, so that a
+ * tool that is hidden now does not run. */
+static enum step shown_still(struct call *c)
+{
+    c->request.past = c->peek;
+    if (!tool_lookup_find(c->arena, c->generation, &c->request))
+        verdict_set(&c->verdict, CLASS_UNKNOWN_TOOL, STR_LIT("unknown_tool"), STR_NONE, STR_NONE);
+    return STEP_NEXT;
+}
+
+static enum step look_again(struct call *c)
+{
+    if (!c->peek || c->peek->version == c->answer->version)
+        return STEP_NEXT;
+    return look(c, true) ? shown_still(c) : STEP_WAIT;
 }
 
 /* ---- 5 check ---- */
@@ -213,6 +274,7 @@ static const struct stage {
     {"schema", BEFORE_RUN, false, false, check_schema, NULL},
     {"rules", BEFORE_RUN, true, true, check_rules, NULL},
     {"admit", BEFORE_RUN, true, false, admit, admit_answered},
+    {"known", BEFORE_RUN, false, false, look_again, shown_still},
     {"check", BEFORE_RUN, false, false, check, NULL},
     {"run", IN(CALL_RUN), false, false, call_run, call_upstream_answered},
     {"judge", AFTER_RUN, false, false, call_judge, NULL},
@@ -326,18 +388,6 @@ static uint64_t new_admission(struct gate *gate)
     return z ^ (z >> 31);
 }
 
-/* The call id of a check, in a report. 0 for any other string: the ledger settles it as a call without
- * admission. */
-static uint64_t parse_call_id(struct str id)
-{
-    char text[17] = {0}, *end;
-    if (id.len != 16)
-        return 0;
-    memcpy(text, id.at, 16);
-    uint64_t admission = strtoull(text, &end, 16);
-    return end == text + 16 ? admission : 0;
-}
-
 struct call *call_new(struct gate *gate, struct arena *arena, const struct call_request *request)
 {
     static const struct ledger_answer not_admitted;
@@ -346,7 +396,7 @@ struct call *call_new(struct gate *gate, struct arena *arena, const struct call_
     c->arena = arena;
     c->request = *request;
     c->generation = generation_ref(gate->generation);
-    c->admission = request->mode == CALL_REPORT ? parse_call_id(request->call_id) : new_admission(gate);
+    c->admission = request->mode == CALL_REPORT ? request->admission : new_admission(gate);
     c->answer = &not_admitted;
     if (request->trace)
         c->traces = ARENA_ARRAY(arena, struct call_trace, CALL_TRACES_MAX);

@@ -7,7 +7,8 @@
 #ifndef TOOLGATE_GATE_CALL_H
 #define TOOLGATE_GATE_CALL_H
 
-#include "base/str.h"
+#include "base/err.h"
+#include "base/hash.h"
 
 #include <stdint.h>
 
@@ -18,6 +19,7 @@ struct config;
 struct generation;
 struct json;
 struct ledger;
+struct ledger_peek;
 struct metrics;
 struct peer;
 struct tool;
@@ -35,7 +37,7 @@ enum call_mode {
 /* The request. Everything is borrowed and must live as long as the call. */
 struct call_request {
     enum call_mode mode;
-    struct str tool;
+    struct str tool;              /* a report may leave it out, and the arguments: the ledger knows them */
     const struct json *arguments; /* NULL: none; a JSON string that holds an object is read as that object */
     struct str
         arguments_fault;   /* why the arguments could not be read (duplicate keys, …); empty: they could */
@@ -51,7 +53,8 @@ struct call_request {
     struct str error_message;
     bool has_error, error_transient;
     bool error_transient_given; /* false: the message is searched for signs of a transient failure */
-    struct str call_id;         /* from the check; empty: there was none */
+    uint64_t admission;         /* with session_id: of the check, from call_read_id */
+    struct hash128 session_id;
 
     /* Only tools/call. */
     bool supports_elicitation;          /* the client can put an upstream's questions to its user */
@@ -64,9 +67,9 @@ struct call_request {
     bool ignore_prepare;                 /* finds tools that prepare hooks hide */
     bool force_enforce;                  /* treats mode shadow and off as enforce */
 
-    bool session_stuck; /* set by stage 1: prepare_tools hides nothing from a session without progress */
-    bool dry_run;       /* asks the ledger nothing and counts nothing */
-    bool trace;         /* records each stage in call_outcome.traces */
+    const struct ledger_peek *past; /* set by stage 1: what prepare hooks see of the session; NULL: nothing */
+    bool dry_run;                   /* asks the ledger nothing and counts nothing */
+    bool trace;                     /* records each stage in call_outcome.traces */
 };
 
 /* What all calls of a process share. */
@@ -99,7 +102,12 @@ void call_cancel(struct call *call);
 void call_free(struct call *call);
 
 const struct tool *call_tool(const struct call *call); /* NULL: unknown tool */
-struct str call_id(const struct call *call);           /* 16 hex digits */
+struct str call_id(const struct call *call);           /* of a check: names it in its report */
+
+/* Reads the callId of a report into `report`, whose peer, session and connection are set. ERR_NOT_FOUND, and
+ * `why` for the agent's program: no check of this user has this id, or it was made in another session. */
+enum err call_read_id(const struct gate *gate, struct arena *arena, struct str id,
+                      struct call_request *report, struct why *why);
 
 struct call_trace {
     const char *stage;   /* "known", "schema", "rules", "admit", "check", "run", "judge", "retry", "settle" */

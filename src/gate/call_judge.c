@@ -92,8 +92,8 @@ static void read_report(struct call *c)
     const struct call_request *r = &c->request;
     c->ran = true;
     c->verdict.valid = true;
-    arguments_read(&c->args, c->arena, r->arguments, STR_NONE, &c->generation->config);
-    call_set_place(c);
+    if (r->arguments) /* else hooks see none */
+        arguments_read(&c->args, c->arena, r->arguments, STR_NONE, &c->generation->config);
     call_set_fingerprint(c);
     if (!r->has_error) {
         result_read(c->arena, r->result, &c->result);

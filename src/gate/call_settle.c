@@ -28,7 +28,8 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
 {
     struct ledger_settle *request = ARENA_NEW(c->arena, struct ledger_settle);
     const struct hash128 *ids = NULL;
-    size_t id_count = 0;
+    size_t id_count = 0, problem_count;
+    const struct ledger_problem *problems = call_problems(c, &problem_count);
     double cost = c->verdict.cost; /* from the policy, else from the result's _meta */
     if (cost < 0 &&
         (!json_double(json_get_text(c->result.metadata, CALL_COST_KEY), &cost) || cost > POLICY_COST_MAX))
@@ -40,6 +41,9 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
         .admission = c->admission,
         .tool = c->request.tool,
         .ext = c->request.ext,
+        .call = c->request.label,
+        .problems = problems,
+        .problem_count = problem_count,
         .arguments = c->fingerprint,
         .class = class == LEDGER_CLASS_OK && c->uninformative ? LEDGER_CLASS_GARBAGE : class,
         .label = str_of(error_class_info(c->verdict.class)->name),

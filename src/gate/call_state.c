@@ -1,6 +1,7 @@
 /* Reads and fills the state of a call; decides nothing. */
 #include "gate/call_state.h"
 
+#include "base/arena.h"
 #include "json/build.h"
 #include "json/canonical.h"
 
@@ -24,6 +25,7 @@ struct policy_call call_for_policy(struct call *c)
         .uid = r->peer ? r->peer->uid : 0,
         .turn = c->answer->turn ? c->answer->turn : r->turn,
         .attempt = c->answer->attempt,
+        .no_progress = c->answer->no_progress,
         .history = json_is(history, JSON_ARRAY) ? history : NULL,
         .facts = r->facts                      ? r->facts
                  : json_is(facts, JSON_OBJECT) ? facts
@@ -34,13 +36,23 @@ struct policy_call call_for_policy(struct call *c)
     };
 }
 
+static bool is_named(struct str session, struct hash128 id)
+{
+    struct hash128 hash = hash_stable(session);
+    return hash.high == id.high && hash.low == id.low;
+}
+
+/* A report that names no session is of the one that its callId names, which may be known by its hash only. */
 void call_set_place(struct call *c)
 {
     const struct call_request *r = &c->request;
     const struct config *config = &c->generation->config;
+    struct str session = call_session_key(c->arena, config, r->peer, r->session, r->connection);
+    bool elsewhere = r->mode == CALL_REPORT && !is_named(session, r->session_id);
     c->place = (struct ledger_place){
-        .session = call_session_key(c->arena, config, r->peer, r->session, r->connection),
-        .anonymous = !r->session.len,
+        .session = elsewhere ? STR_NONE : session,
+        .session_id = r->session_id,
+        .anonymous = !r->session.len && !elsewhere,
         .anonymous_repeats = config->anonymous_repeats,
         .turn = r->turn,
         .turn_idle_s = config->turn_idle_s,
@@ -56,6 +68,20 @@ void call_set_fingerprint(struct call *c)
                                       policy ? policy->volatile_count : 0);
 }
 
+const struct ledger_problem *call_problems(const struct call *c, size_t *count)
+{
+    const struct problems *problems = &c->verdict.problems;
+    *count = 0;
+    if (c->verdict.class != CLASS_INVALID_ARGUMENTS || problems->more || !problems->errors)
+        return NULL;
+    struct ledger_problem *list = ARENA_ARRAY(c->arena, struct ledger_problem, problems->errors);
+    for (size_t i = 0; i < problems->count; i++)
+        if (!problems->list[i].warning)
+            list[(*count)++] =
+                (struct ledger_problem){problems->list[i].path, str_of(problems->list[i].code)};
+    return list;
+}
+
 void call_discard_unless_enforced(struct call *c)
 {
     bool always = !c->tool || c->verdict.class == CLASS_AGENT_RUNS_THIS || c->args.unreadable;
@@ -66,6 +92,11 @@ void call_discard_unless_enforced(struct call *c)
 }
 
 /* ---- for callers ---- */
+
+static uint32_t call_uid(const struct call_request *request)
+{
+    return request->peer ? request->peer->uid : 0;
+}
 
 const struct call_outcome *call_outcome(const struct call *c)
 {
@@ -79,9 +110,31 @@ const struct tool *call_tool(const struct call *c)
 
 struct str call_id(const struct call *c)
 {
-    struct buf id = buf_in(c->arena);
-    buf_hex64(&id, c->admission);
-    return buf_view(&id);
+    char *id = arena_alloc(c->arena, LEDGER_CALL_ID_CHARS + 1);
+    ledger_call_id(c->gate->ledger, c->place.session, c->admission, call_uid(&c->request), id);
+    return str_of(id);
+}
+
+enum err call_read_id(const struct gate *gate, struct arena *arena, struct str id,
+                      struct call_request *report, struct why *why)
+{
+    if (id.len != LEDGER_CALL_ID_CHARS)
+        return err_set(why, ERR_NOT_FOUND,
+                       "expected the %u characters that toolgate/check gave, got %zu characters",
+                       LEDGER_CALL_ID_CHARS, id.len);
+    if (!ledger_call_id_read(gate->ledger, id, call_uid(report), &report->session_id, &report->admission))
+        return err_set(
+            why, ERR_NOT_FOUND,
+            "toolgate gave no check of this user this callId: report the one of the check's reply, "
+            "unchanged");
+    struct str named =
+        call_session_key(arena, &gate->generation->config, report->peer, report->session, report->connection);
+    if (report->session.len && !is_named(named, report->session_id))
+        return err_set(why, ERR_NOT_FOUND,
+                       "this call was checked in another session than '" STR_FMT
+                       "': leave dev.toolgate/session out of reports, or name the check's",
+                       STR_ARG(str_cut(report->session, 128)));
+    return OK;
 }
 
 const struct json *call_visible_result(const struct call *c)

@@ -85,6 +85,9 @@ struct str call_goal(const struct call *call);
 /* Fill in `place` and `fingerprint`, by which the ledger knows the call. */
 void call_set_place(struct call *call);
 void call_set_fingerprint(struct call *call);
+/* The problems of invalid arguments, by which the ledger tells whether an attempt was progress. None if not
+ * all are listed: then nobody can tell. */
+const struct ledger_problem *call_problems(const struct call *call, size_t *count);
 /* Takes back what was decided if the tool's mode is shadow (`would` keeps the code) or off. Every mode
  * enforces that the tool exists, runs here, and gets readable arguments. */
 void call_discard_unless_enforced(struct call *call);

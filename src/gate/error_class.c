@@ -45,7 +45,7 @@ const struct error_class_info error_class_table[CLASS_COUNT] = {
                                  "Look the id up with a search or list tool, or ask the user for it; do not "
                                  "guess it."},
 
-    [CLASS_UNKNOWN_TOOL] = {"unknown_tool", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(RELEASED),
+    [CLASS_UNKNOWN_TOOL] = {"unknown_tool", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(REFUSED),
                             .write = feedback_unknown_tool},
 
     [CLASS_FORBIDDEN] = {"forbidden", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(REFUSED),

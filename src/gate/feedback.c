@@ -105,6 +105,11 @@ static void put_failure(const struct feedback_writer *w)
                 is_data                          ? FEEDBACK_DATA_MAX_BYTES
                 : w->v->class == CLASS_TRANSIENT ? FEEDBACK_TRANSIENT_MAX_BYTES
                                                  : FEEDBACK_QUOTE_MAX_BYTES);
+    if (w->v->class == CLASS_TOOL_ERROR && w->v->same_failure >= LEDGER_SAME_FAILURE_NOTED)
+        put(w,
+            "It has failed %u times in a row with this error, whatever the arguments: other arguments "
+            "will not help.\n",
+            w->v->same_failure);
     if (w->v->class == CLASS_TRANSIENT && w->v->tries > 1)
         put(w, "toolgate tried it %u times.\n", w->v->tries);
     if (class->next)
@@ -211,6 +216,11 @@ void feedback_invalid_arguments(const struct feedback_writer *w)
 void feedback_unknown_tool(const struct feedback_writer *w)
 {
     size_t count = w->f->suggestion_count;
+    if (str_is(w->v->code, "call_forgotten")) {
+        put(w, "The gateway no longer knows the call of this callId. Report it with its name and "
+               "arguments.\n");
+        return;
+    }
     put(w, "There is no tool ");
     json_write_string(w->out, arena_truncate(w->arena, w->f->name, PROBLEM_GOT_MAX_BYTES));
     put(w, ".");
@@ -231,6 +241,13 @@ void feedback_retry_budget(const struct feedback_writer *w)
     put_next(w, budget.next);
 }
 
+/* To the ledger a write is the same write whatever it returns. */
+static bool compares_results(const struct tool *tool)
+{
+    return !tool || (!tool->limits.compare_arguments && tool->limits.effects != LEDGER_EFFECTS_WRITE &&
+                     tool->limits.effects != LEDGER_EFFECTS_DESTRUCTIVE);
+}
+
 void feedback_loop(const struct feedback_writer *w)
 {
     bool is_cycle = str_is(w->v->code, "cycle");
@@ -245,8 +262,8 @@ void feedback_loop(const struct feedback_writer *w)
     if (is_cycle)
         put(w, "%s, and the results have not changed.\n", loop_text(w->v->code));
     else
-        put(w, "you have made this exact call %u time%s in a row and the result has not changed.\n",
-            w->v->repeats, plural(w->v->repeats));
+        put(w, "you have made this exact call %u time%s in a row%s.\n", w->v->repeats, plural(w->v->repeats),
+            compares_results(w->f->tool) ? " and the result has not changed" : "");
     problems_text(w->out, &w->v->problems);
     put_next(
         w, "Use the result you already have. If it is not enough, change the arguments, use another tool, or "
@@ -255,7 +272,7 @@ void feedback_loop(const struct feedback_writer *w)
 
 void feedback_transient(const struct feedback_writer *w)
 {
-    if (str_is(w->v->code, "too_soon")) {
+    if (str_is(w->v->code, "too_soon") || str_is(w->v->code, "rate_limit")) {
         feedback_retry_budget(w);
         return;
     }
@@ -369,9 +386,10 @@ static void note_budget(const struct feedback_writer *w)
         struct feedback_budget budget = feedback_budget_of(w->arena, v->would, v, w->f->tool);
         put(w, "Note: %s. %s\n", budget.what, budget.next);
     }
-    if (limits->effects == LEDGER_EFFECTS_WRITE && limits->same_call > 1 && v->same_calls == limits->same_call && !v->would.len)
+    if (limits->effects == LEDGER_EFFECTS_WRITE && limits->same_call > 1 &&
+        v->same_calls == limits->same_call && !v->would.len)
         put(w, "Note: this call changes something. With these arguments it will not run again this "
-               "turn unless its result is new.\n");
+               "turn.\n");
 }
 
 struct str feedback_advice(struct arena *arena, const struct feedback *feedback)

@@ -105,6 +105,17 @@ struct feedback_budget feedback_budget_of(struct arena *arena, struct str code, 
                                        (unsigned long long)(v->limit_used + 999) / 1000);
         return (struct feedback_budget){what.at, next.at};
     }
+    if (str_is(code, "rate_limit")) {
+        unsigned long long s = (unsigned long long)(v->limit_used + 999) / 1000;
+        struct str next = arena_printf(arena, "Wait %llu s, then repeat the call, or use another tool.", s);
+        return (struct feedback_budget){"it is called too often for now", next.at};
+    }
+    if (str_is(code, "same_failure")) {
+        struct str what = arena_printf(arena, "it failed %llu times in a row with the same error",
+                                       (unsigned long long)v->limit_used);
+        return (struct feedback_budget){
+            what.at, "Other arguments do not help. Use another tool, or tell the user about the error."};
+    }
     return (struct feedback_budget){"its budget for this turn is used up",
                                     "Use what you have, or another tool."};
 }

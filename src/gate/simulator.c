@@ -53,7 +53,8 @@ struct call *simulator_call(struct gate *gate, struct arena *arena, const struct
     struct call *call = simulator_make(gate, arena, &copy, runs ? CALL_RUN : CALL_CHECK);
     if (runs || !result || call_outcome(call)->verdict->kind != VERDICT_PASS)
         return call;
-    copy.call_id = call_id(call);
+    struct why why;
+    call_read_id(gate, arena, call_id(call), &copy, &why);
     copy.arguments = call_outcome(call)->arguments;
     copy.result = result;
     call_free(call);

@@ -19,9 +19,10 @@ static bool exists(struct arena *arena, struct generation *generation, const str
                                    .peer = r->peer,
                                    .session = r->session,
                                    .goal = r->goal,
-                                   .session_stuck = r->session_stuck};
-    return is_granted(generation, r, tool) &&
-           (r->ignore_prepare || catalog_shows(arena, generation, &view, tool->name));
+                                   .step = r->step,
+                                   .past = r->past};
+    bool shown = r->ignore_prepare || r->mode == CALL_REPORT; /* a report's tool has run already */
+    return is_granted(generation, r, tool) && (shown || catalog_shows(arena, generation, &view, tool->name));
 }
 
 const struct tool *tool_lookup_find(struct arena *arena, struct generation *generation,

@@ -101,6 +101,8 @@ void verdict_write(struct json_out *out, const struct verdict *v)
         json_field_int(out, "tries", v->tries);
     if (v->no_progress >= VERDICT_NO_PROGRESS)
         json_field_int(out, "no_progress", v->no_progress);
+    if (v->same_failure >= LEDGER_SAME_FAILURE_NOTED)
+        json_field_int(out, "same_failure", v->same_failure);
     if (v->after_s >= 0)
         json_field_int(out, "after_s", v->after_s);
     json_field_optional_str(out, "coverage", v->coverage);
@@ -147,6 +149,9 @@ struct str verdict_schema(void)
         "\"minimum\":0},"
         "\"no_progress\":{\"type\":\"integer\",\"minimum\":6,\"description\":\"consecutive calls without a "
         "new result\"},"
+        "\"same_failure\":{\"type\":\"integer\",\"minimum\":3,\"description\":\"failures of this tool in a "
+        "row "
+        "with this error\"},"
         "\"tries\":{\"type\":\"integer\",\"minimum\":2,\"description\":\"how often the tool ran for this "
         "call\"},"
         "\"repeats\":{\"type\":\"integer\",\"minimum\":0},\"after_s\":{\"type\":\"integer\",\"minimum\":0},"

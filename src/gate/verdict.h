@@ -28,10 +28,11 @@ struct verdict {
     uint32_t attempt; /* of a repair chain; 0: none */
     bool has_budget;  /* `attempts_left` counts */
     uint32_t attempts_left;
-    uint32_t repeats;     /* identical calls with an identical result in a row */
-    uint32_t no_progress; /* consecutive calls without a new result; written from VERDICT_NO_PROGRESS on */
-    int64_t after_s;      /* VERDICT_WAIT: seconds; -1: none */
-    struct str coverage;  /* "SATISFIED" …; empty: unknown */
+    uint32_t repeats;      /* identical calls with an identical result in a row */
+    uint32_t no_progress;  /* consecutive calls without a new result; written from VERDICT_NO_PROGRESS on */
+    uint32_t same_failure; /* failures in a row with this error; written from LEDGER_SAME_FAILURE_NOTED on */
+    int64_t after_s;       /* VERDICT_WAIT: seconds; -1: none */
+    struct str coverage;   /* "SATISFIED" …; empty: unknown */
     const struct json *facts, *follow_up, *next_args, *choices; /* NULL: none */
     struct str would; /* modes shadow and off, anonymous sessions: the code that was not enforced */
     size_t bytes_from, bytes_to; /* of a compacted result; 0: not compacted */

@@ -85,7 +85,8 @@ static void verdict_from_refusal(struct verdict *v, const struct ledger_answer *
         verdict_set(v, CLASS_LOOP, answer->code, STR_NONE, STR_NONE);
     } else if (v->class == CLASS_INVALID_ARGUMENTS) {
         exhaust_repairs(v);
-    } else if (v->class == CLASS_OK && str_is(answer->code, "too_soon")) { /* the call is fine later */
+    } else if (v->class == CLASS_OK &&
+               (str_is(answer->code, "too_soon") || str_is(answer->code, "rate_limit"))) { /* fine later */
         verdict_set(v, CLASS_TRANSIENT, answer->code, STR_NONE, STR_NONE);
         v->after_s = (int64_t)(answer->used + 999) / 1000;
     } else if (v->class == CLASS_OK) {
@@ -124,6 +125,7 @@ void verdict_from_settle(struct verdict *v, const struct ledger_settled *settled
             exhaust_repairs(v);
     }
     v->no_progress = settled->no_progress;
+    v->same_failure = settled->same_failure;
     if (ran && settled->unchanged)
         v->repeats = settled->repeats;
     if (v->class == CLASS_TRANSIENT && v->after_s < 0) {

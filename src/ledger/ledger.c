@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "ledger/call_id.h"
 #include "ledger/engine.h"
 #include "ledger/pack.h"
 #include "ledger/redis_address.h"
@@ -32,9 +33,24 @@ struct ledger {
     struct arena *arena;          /* what the address is made of; NULL: there is only the local engine */
     struct redis_address address; /* of Redis */
     bool settles_unheard;
+    struct call_id_key call_ids;
 };
 
 /* ---- which engine --------------------------------------------------------- */
+
+/* Daemons of one Redis share the key, so that each reads the call ids of the others. */
+static void make_call_id_key(const struct ledger_options *options, const struct redis_options *redis,
+                             struct ledger *ledger)
+{
+    struct why why;
+    call_id_key_make(&ledger->call_ids);
+    if (redis) {
+        struct hash128 shared = hash_stable(redis_address_shown(ledger->arena, &ledger->address));
+        memcpy(ledger->call_ids.bytes, &shared, sizeof(ledger->call_ids.bytes));
+    } else if (options->key_file && call_id_key_load(options->key_file, &ledger->call_ids, &why) != OK) {
+        log_event(LOG_WARN, "call_id_key_not_kept", LOG_TEXT("why", why.text));
+    }
+}
 
 static enum err new_ledger(const struct ledger_options *given, const struct redis_options *redis,
                            struct ledger *ledger, struct ledger **out, struct why *why)
@@ -43,6 +59,7 @@ static enum err new_ledger(const struct ledger_options *given, const struct redi
     const struct ledger_options *options = given ? given : &defaults;
     enum err err = engine_new(options, redis, &ledger->engine, why);
     ledger->settles_unheard = options->settles_unheard;
+    make_call_id_key(options, redis, ledger);
     if (err != OK) {
         ledger_free(ledger);
         return err;
@@ -439,6 +456,23 @@ enum ledger_state ledger_peek(struct ledger *ledger, const struct ledger_look *r
     struct ask ask = {&peek_kind, NULL, peek, arena, done, owner};
     *peek = (struct ledger_peek){.error = OK};
     return engine_run(ledger->engine, begin(arena, SCRIPT_PEEK, session), &ask);
+}
+
+void ledger_call_id(const struct ledger *ledger, struct str session, uint64_t admission, uint32_t uid,
+                    char out[LEDGER_CALL_ID_CHARS + 1])
+{
+    struct call_id id = {.session = hash_stable(session), .admission = admission, .uid = uid};
+    call_id_write(&ledger->call_ids, &id, out);
+}
+
+bool ledger_call_id_read(const struct ledger *ledger, struct str text, uint32_t uid, struct hash128 *session,
+                         uint64_t *admission)
+{
+    struct call_id id = {.uid = uid};
+    bool valid = call_id_read(&ledger->call_ids, text, &id);
+    *session = id.session;
+    *admission = id.admission;
+    return valid;
 }
 
 static void take_reset(const struct ask *ask, const struct engine_reply *reply)

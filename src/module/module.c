@@ -225,8 +225,10 @@ static int gate_report(lua_State *L)
     luaL_checktype(L, 2, LUA_TTABLE);
     read_options(L, 4, g, &a);
     a.request.tool = string_option(L, 2, "tool", g->arena);
-    a.request.call_id = string_option(L, 2, "call_id", g->arena);
     a.request.session = string_option(L, 2, "session", g->arena);
+    struct why why;
+    if (call_read_id(&g->gate, g->arena, string_option(L, 2, "call_id", g->arena), &a.request, &why) != OK)
+        return luaL_error(L, "report: call_id: %s", why.text);
     a.request.arguments = value_option(L, 2, "arguments", g->arena);
     a.request.error_message = string_option(L, 4, "error", g->arena);
     a.request.has_error = a.request.error_message.len > 0;

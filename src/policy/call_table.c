@@ -54,6 +54,7 @@ enum call_field {
     CALL_UID,
     CALL_TURN,
     CALL_ATTEMPT,
+    CALL_NO_PROGRESS,
     CALL_HISTORY,
     CALL_FACTS,
     CALL_ARGS,
@@ -76,11 +77,13 @@ static const struct field call_fields[CALL_FIELDS] = {
     ROW(CALL_UID, "uid", "integer", "The user's number."),
     ROW(CALL_TURN, "turn", "integer", "The user's turn in this session; 0 if the agent does not send it."),
     ROW(CALL_ATTEMPT, "attempt", "integer", "1, or more after the model corrected its arguments."),
-    ROW(CALL_HISTORY, "history", "toolgate.Past[]",
-        "The earlier calls of this session, oldest first; empty in prepare."),
+    ROW(CALL_NO_PROGRESS, "no_progress", "integer",
+        "How many calls in a row brought nothing new, before this one."),
+    ROW(CALL_HISTORY, "history", "toolgate.Past[]", "The earlier calls of this session, oldest first."),
     ROW(CALL_FACTS, "facts", "table<string, any>",
         "The facts that earlier results of this session gave with ok { facts = … }."),
-    ROW(CALL_ARGS, "args", "table", "In result: the arguments of the call."),
+    ROW(CALL_ARGS, "args", "table?",
+        "In result: the arguments of the call; nil if a report does not repeat what is no longer known."),
     ROW(CALL_PEER, "peer", "toolgate.Peer", "The calling process."),
     ROW(CALL_PROGRESS, "progress", "fun(done: number, total?: number, message?: string)",
         "In run: reports progress to the agent's program."),
@@ -113,7 +116,7 @@ static void push_field(lua_State *L, enum call_field field, const struct sandbox
 {
     const struct policy_call *call = now->call;
     const struct str texts[] = {call->tool, call->session, call->goal, call->step, call->user};
-    const uint32_t numbers[] = {call->uid, call->turn, call->attempt};
+    const uint32_t numbers[] = {call->uid, call->turn, call->attempt, call->no_progress};
     const struct json *value;
     switch (field) {
     case CALL_HISTORY:
@@ -125,7 +128,10 @@ static void push_field(lua_State *L, enum call_field field, const struct sandbox
             lua_newtable(L);
         break;
     case CALL_ARGS:
-        bridge_push(L, now->args);
+        if (now->args)
+            bridge_push(L, now->args);
+        else
+            lua_pushnil(L);
         break;
     case CALL_PEER:
         lua_createtable(L, 0, 2);

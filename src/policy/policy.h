@@ -91,6 +91,12 @@ struct policy_retry {
     uint32_t within_ms;  /* after the first try began, no other begins */
 };
 
+/* What a source reads of `call` that changes with the session. */
+struct policy_wants {
+    bool history, facts; /* call.history, call.facts */
+    bool progress;       /* call.turn, call.step, call.no_progress */
+};
+
 struct policy {
     struct str name, file; /* file: as the operator knows it, "policies/get_events.lua" */
     struct str title, upstream, description, use_when, avoid_when;
@@ -120,8 +126,8 @@ struct policy {
     struct policy_rate rates[POLICY_RATES_MAX];
     size_t rate_count;
     enum policy_rate_by rate_by;
-    bool wants_history, wants_facts; /* its source reads call.history, call.facts */
-    const struct str *volatiles;     /* loop.volatile: arguments left out of the fingerprint */
+    struct policy_wants wants;
+    const struct str *volatiles; /* loop.volatile: arguments left out of the fingerprint */
     size_t volatile_count;
     const struct str *volatile_results; /* loop.volatile_result: fields of results, as in redact */
     size_t volatile_result_count;

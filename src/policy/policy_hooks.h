@@ -14,7 +14,7 @@ struct arena;
 /* What a hook knows of the call, a read-only snapshot: the Lua table `call`. */
 struct policy_call {
     struct str tool, session, goal, step, user;
-    uint32_t uid, turn, attempt;
+    uint32_t uid, turn, attempt, no_progress;
     const struct json *history, *facts; /* NULL if the policy does not read them */
     void *owner;                        /* of the two callbacks, which run inside policy_run */
     /* NULL: nobody wants progress; total < 0: unknown */

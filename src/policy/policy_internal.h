@@ -38,6 +38,7 @@ struct policy_set {
     struct str gateway_file, instructions; /* gateway_file empty: there is none */
     uint64_t gateway_source_hash;
     struct policy_hook_code prepare_tools;
+    struct policy_wants gateway_wants;
     struct policy_failures *gateway_failures; /* NULL: none */
     struct policy_stall *stalls;              /* the quarantined files */
     size_t stall_count;

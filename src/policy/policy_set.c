@@ -102,6 +102,11 @@ bool policy_set_has_gateway(const struct policy_set *set)
     return set->prepare_tools.ref != HOOK_NONE;
 }
 
+struct policy_wants policy_set_gateway_wants(const struct policy_set *set)
+{
+    return set->gateway_wants;
+}
+
 struct str policy_set_gateway_file(const struct policy_set *set)
 {
     return set->gateway_file;

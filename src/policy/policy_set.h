@@ -56,6 +56,7 @@ const struct policy *policy_set_find(const struct policy_set *set, struct str to
 const struct policy_stall *policy_set_stalls(const struct policy_set *set, size_t *count);
 
 bool policy_set_has_gateway(const struct policy_set *set); /* a gateway{…} file with prepare_tools */
+struct policy_wants policy_set_gateway_wants(const struct policy_set *set);
 struct str policy_set_gateway_file(const struct policy_set *set);
 struct str policy_set_instructions(const struct policy_set *set); /* gateway{ instructions = … } */
 

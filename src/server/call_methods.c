@@ -11,10 +11,8 @@
 #include "server/subscriptions.h"
 #include "policy/policy_set.h"
 
-#include <ctype.h>
 #include <math.h>
 
-#define CALL_ID_DIGITS 16u
 #define LOG_MAX        100u  /* notifications/message of one call; further ones are dropped */
 #define TEXT_MAX_BYTES 4096u /* of one notifications/message or notifications/progress */
 
@@ -46,7 +44,7 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
         .label = label_of(json_get_text(r->meta, GATE_CALL_KEY)),
         .ext = label_of(json_get_text(r->meta, GATE_EXT_KEY)),
     };
-    if (!json_is(name, JSON_STRING)) {
+    if (!json_is(name, JSON_STRING) && (name || mode != CALL_REPORT)) {
         reply_error(r, RPC_INVALID_PARAMS, "params.name: expected a string, the tool's name, got %s",
                     param_kind(name));
         return ERR_PARSE;
@@ -59,19 +57,25 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
     return err;
 }
 
-/* {callId?, name, arguments, result} or {callId?, name, arguments, error:{message, transient?}} */
+/* {callId, result} or {callId, error:{message, transient?}}; name and arguments may repeat the check's. */
 static enum err read_report(struct request *r, struct call_request *c)
 {
     const struct json *id = json_get_text(r->params, "callId"), *error = json_get_text(r->params, "error");
     const struct json *message = json_get_text(error, "message"),
                       *transient = json_get_text(error, "transient");
     c->result = json_get_text(r->params, "result");
-    c->call_id = json_str(id);
-    bool is_hex = c->call_id.len == CALL_ID_DIGITS;
-    for (size_t i = 0; is_hex && i < CALL_ID_DIGITS; i++)
-        is_hex = isxdigit((unsigned char)c->call_id.at[i]);
-    if (id && !json_is(id, JSON_NULL) && !is_hex)
-        return refuse(r, "params.callId: expected the 16 hex digits that toolgate/check gave, or nothing");
+    if (!json_is(id, JSON_STRING)) {
+        reply_error(r, RPC_INVALID_PARAMS,
+                    "params.callId: expected the callId of this call's toolgate/check, got %s: without it "
+                    "nothing is counted; check each call before you run it",
+                    param_kind(id));
+        return ERR_PARSE;
+    }
+    struct why why;
+    if (call_read_id(&r->client->server->gate, r->arena, json_str(id), c, &why) != OK) {
+        reply_error(r, RPC_INVALID_PARAMS, "params.callId: %s", why.text);
+        return ERR_PARSE;
+    }
     if (!c->result == !error)
         return refuse(r, "params: expected either result (the tool's) or error {message, transient?}");
     if (error && (!json_is(message, JSON_STRING) || (transient && !json_is(transient, JSON_BOOL))))

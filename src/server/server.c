@@ -1,6 +1,7 @@
 /* The daemon's life in order: start, event loop, drain, end. */
 #include "server/server.h"
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -10,6 +11,7 @@
 #include "server/quarantine.h"
 #include "server/reload.h"
 #include "server/server_internal.h"
+#include "server/state_dir.h"
 #include "server/systemd.h"
 #include "server/upstream_manager.h"
 #include "policy/policy_set.h"
@@ -90,6 +92,15 @@ static void on_files_changed(void *owner)
         reload_request(server, "files");
 }
 
+static enum err open_ledger(struct server *server, const struct config *config, struct why *why)
+{
+    struct arena *arena = arena_new();
+    const char *key_file = state_dir_path(arena, config, "call-ids.key");
+    enum err err = config_ledger_open(config, server->loop, key_file, &server->gate.ledger, why);
+    arena_free(arena);
+    return err;
+}
+
 static enum err load(struct server *server, struct why *why)
 {
     server->reloader = reloader_new(server);
@@ -100,7 +111,7 @@ static enum err load(struct server *server, struct why *why)
     if (!err)
         err = log_open(config->log_level, config->log_format, config->log_file, why);
     if (!err)
-        err = config_ledger_open(config, server->loop, &server->gate.ledger, why);
+        err = open_ledger(server, config, why);
     /* Waits for Redis for a while, so that the first calls find it. Without it the outage rules apply. */
     int64_t until_ms = clock_mono_us() / 1000 + SERVER_LEDGER_MS;
     while (!err && !ledger_is_settled(server->gate.ledger) && clock_mono_us() / 1000 < until_ms)

@@ -61,13 +61,15 @@ enum request_status session_methods_turn(struct request *r)
 {
     struct str session, goal;
     uint32_t turn;
-    if (param_session(r, &session) || param_string(r, r->params, "params.", "goal", &goal) ||
+    bool end;
+    if (param_session(r, &session) || param_flag(r, "end", &end) ||
+        param_string(r, r->params, "params.", "goal", &goal) ||
         param_count(r, r->params, "params.", "turn", &turn))
         return REQUEST_DONE;
     struct ledger_work *work = begin(r, session, &r->client->peer);
     work->answer = answer_turn;
     struct ledger_turn *request = ARENA_NEW(r->arena, struct ledger_turn);
-    *request = (struct ledger_turn){.session = work->session, .turn = turn, .goal = goal};
+    *request = (struct ledger_turn){.session = work->session, .turn = turn, .goal = goal, .end = end};
     return ledger_turn(r->client->server->gate.ledger, request, r->arena, &work->turned, on_answer, r) ==
                    LEDGER_DONE
                ? work->answer(r)

@@ -17,7 +17,7 @@ static enum request_status write_list(struct request *r)
         log_event(LOG_WARN, "ledger_peek_failed", LOG_TEXT("why", list->peek.why.text));
     if (!list->wanted.goal.len)
         list->wanted.goal = list->peek.goal;
-    list->wanted.session_stuck = list->peek.stuck;
+    list->wanted.past = &list->peek;
     return list->write(r, &list->wanted);
 }
 
@@ -47,6 +47,7 @@ enum request_status tools_list_begin(struct request *r, const struct catalog_req
                                       str_of(client->name));
     struct ledger_look *look = ARENA_NEW(r->arena, struct ledger_look);
     *look = (struct ledger_look){.place.session = key, .newest = true};
+    catalog_wants(gate->generation, look);
     bool pending = ledger_peek(gate->ledger, look, r->arena, &list->peek, on_peek, r) == LEDGER_PENDING;
     return pending ? REQUEST_PENDING : write_list(r);
 }

@@ -219,6 +219,15 @@ const struct field_table declare_gateway_table =
     FIELD_TABLE("gateway", "toolgate.Gateway",
                 "What `gateway { … }` declares for all tools; one file of a folder may.", gateway_fields);
 
+static struct policy_wants wants_of(struct str source)
+{
+    return (struct policy_wants){.history = location_has_access(source, "history"),
+                                 .facts = location_has_access(source, "facts"),
+                                 .progress = location_has_access(source, "turn") ||
+                                             location_has_access(source, "step") ||
+                                             location_has_access(source, "no_progress")};
+}
+
 void declare_read(struct declaration *d, int at)
 {
     lua_State *L = d->L;
@@ -236,13 +245,13 @@ void declare_read(struct declaration *d, int at)
                        d->set->gateway_file.at);
         field_read_table(d, fields, NULL, &declare_gateway_table, d->set);
         d->set->gateway_file = d->file;
+        d->set->gateway_wants = wants_of(d->source);
         return;
     }
     d->policy = declare_blank(d->set, field_string(d, -1), d->file);
     declare_annotations(d, fields);
     field_read_table(d, fields, NULL, &declare_tool_table, d->policy);
-    d->policy->wants_history = location_has_access(d->source, "history");
-    d->policy->wants_facts = location_has_access(d->source, "facts");
+    d->policy->wants = wants_of(d->source);
     d->policy->code->walks = bridge_needs_eager(d->source);
     declare_check_annotations(d);
     declare_check_rules(d);

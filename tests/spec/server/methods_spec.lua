@@ -26,7 +26,7 @@ describe("toolgate/", function()
       assert.equal("pass", said.verdict)
       assert.is_true(said.valid)
       assert.same({ city = "Bern" }, said.arguments)
-      assert.truthy(said.callId:match "^%x+$")
+      assert.truthy(#said.callId == 43 and said.callId:match "^[%w_-]+$")
       assert.not_equal(said.callId, client:checks("get_weather", { city = "Bern" }).callId)
     end)
 
@@ -83,10 +83,21 @@ describe("toolgate/", function()
       assert.same({ "transient", "wait" }, { wait.error_class, wait.verdict })
     end)
 
-    it("works on any daemon, without a callId or with an unknown one", function()
-      assert.equal("pass", client:asks("toolgate/report", { name = "get_weather", arguments = { city = "Bern" },
-                                                            result = "grey", _meta = session "s" }).verdict)
-      assert.equal("pass", report("00000000deadbeef", "get_weather", { city = "Bern" }, "grey", session "s").verdict)
+    it("without a callId, or with one that no check gave, is an error that says so", function()
+      local function refused(call_id, meta)
+        return client:ask("toolgate/report", { callId = call_id, name = "get_weather", arguments = { city = "Bern" },
+                                               result = "grey", _meta = meta }).error
+      end
+      local checked = client:checks("get_weather", { city = "Bern" }, session "s")
+      local forged = (checked.callId:sub(1, 1) == "A" and "B" or "A") .. checked.callId:sub(2)
+      local texts = {}
+      for i, fault in ipairs { refused(nil), refused(7), refused "00000000deadbeef", refused(forged),
+                               refused(checked.callId, session "other") } do
+        assert.equal(-32602, fault.code)
+        texts[i] = fault.message
+      end
+      golden.check("protocol", "report: callId", table.concat(texts, "\n"))
+      assert.equal("pass", report(checked.callId, "get_weather", { city = "Bern" }, "grey").verdict)
     end)
 
     it("counts the same callId once", function()

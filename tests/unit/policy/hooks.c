@@ -172,11 +172,11 @@ static void the_call_has_its_fields(void **state)
 static void history_and_facts_are_loaded_only_if_read(void **state)
 {
     (void)state;
-    assert_true(with_hook("check", "args, call", "return call.history[1] and nil")->wants_history);
-    assert_true(with_hook("check", "args, c", "local x = c['facts']")->wants_facts);
+    assert_true(with_hook("check", "args, call", "return call.history[1] and nil")->wants.history);
+    assert_true(with_hook("check", "args, c", "local x = c['facts']")->wants.facts);
     const struct policy *p = with_hook(
         "result", "r", "-- call.history\n local s = 'call.facts' return ok { facts = { history = 1 } }");
-    assert_true(!p->wants_history && !p->wants_facts);
+    assert_true(!p->wants.history && !p->wants.facts);
 }
 
 static void a_broken_hook_names_its_line(void **state)

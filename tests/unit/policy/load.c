@@ -73,7 +73,7 @@ static void everything_declared_is_read(void **state)
     assert_true(str_is(p->ids[1].path, "e") && !p->ids[1].seen && str_is(p->ids[1].format, "prefix:evt_"));
     assert_true(str_is(p->ids[2].look_up, "search first") && str_is(p->ids[3].path, "items[].id"));
     assert_true(p->gives_id_count == 1 && str_is(p->gives_ids[0], "events[].id"));
-    assert_true(p->hooks[HOOK_CHECK] && !p->hooks[HOOK_RUN] && p->wants_history && !p->wants_facts);
+    assert_true(p->hooks[HOOK_CHECK] && !p->hooks[HOOK_RUN] && p->wants.history && !p->wants.facts);
 }
 
 static void absent_fields_are_unset(void **state)

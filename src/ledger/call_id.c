@@ -1,0 +1,120 @@
+/* Pure functions over a key, and the key's file. */
+#include "ledger/call_id.h"
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "io/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define CALL_ID_BYTES        32u
+#define CALL_ID_SIGNED_BYTES 24u /* session and admission */
+
+static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+static void put_u64(uint8_t *at, uint64_t n)
+{
+    for (int i = 0; i < 8; i++)
+        at[i] = (uint8_t)(n >> 8 * i);
+}
+
+static uint64_t get_u64(const uint8_t *at)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < 8; i++)
+        n |= (uint64_t)at[i] << 8 * i;
+    return n;
+}
+
+static uint64_t mac(const struct call_id_key *key, const uint8_t bytes[CALL_ID_SIGNED_BYTES], uint32_t uid)
+{
+    uint8_t message[CALL_ID_SIGNED_BYTES + 8];
+    memcpy(message, bytes, CALL_ID_SIGNED_BYTES);
+    put_u64(message + CALL_ID_SIGNED_BYTES, uid);
+    return siphash(key->bytes, (struct str){(const char *)message, sizeof(message)});
+}
+
+/* 256 bits in 43 characters of 6: the last one holds 4, and ends in two zeros. */
+void call_id_write(const struct call_id_key *key, const struct call_id *id,
+                   char out[LEDGER_CALL_ID_CHARS + 1])
+{
+    uint8_t bytes[CALL_ID_BYTES + 1] = {0};
+    put_u64(bytes, id->session.high);
+    put_u64(bytes + 8, id->session.low);
+    put_u64(bytes + 16, id->admission);
+    put_u64(bytes + CALL_ID_SIGNED_BYTES, mac(key, bytes, id->uid));
+    for (size_t i = 0; i < LEDGER_CALL_ID_CHARS; i++) {
+        size_t bit = i * 6;
+        unsigned pair = (unsigned)bytes[bit / 8] << 8 | bytes[bit / 8 + 1];
+        out[i] = alphabet[pair >> (10 - bit % 8) & 63];
+    }
+    out[LEDGER_CALL_ID_CHARS] = '\0';
+}
+
+bool call_id_read(const struct call_id_key *key, struct str text, struct call_id *id)
+{
+    uint8_t bytes[CALL_ID_BYTES + 1] = {0};
+    if (text.len != LEDGER_CALL_ID_CHARS)
+        return false;
+    for (size_t i = 0; i < LEDGER_CALL_ID_CHARS; i++) {
+        const char *found = text.at[i] ? strchr(alphabet, text.at[i]) : NULL;
+        size_t bit = i * 6;
+        if (!found)
+            return false;
+        unsigned pair = (unsigned)(found - alphabet) << (10 - bit % 8);
+        bytes[bit / 8] |= (uint8_t)(pair >> 8);
+        bytes[bit / 8 + 1] |= (uint8_t)pair;
+    }
+    id->session = (struct hash128){get_u64(bytes), get_u64(bytes + 8)};
+    id->admission = get_u64(bytes + 16);
+    return !bytes[CALL_ID_BYTES] && id->admission &&
+           get_u64(bytes + CALL_ID_SIGNED_BYTES) == mac(key, bytes, id->uid);
+}
+
+void call_id_key_make(struct call_id_key *key)
+{
+    put_u64(key->bytes, hash_random());
+    put_u64(key->bytes + 8, hash_random());
+}
+
+/* Under another name first, so that no reader sees half a key. */
+static enum err write_key(struct arena *arena, const char *file, const struct call_id_key *key,
+                          struct why *why)
+{
+    struct str text = {(const char *)key->bytes, sizeof(key->bytes)};
+    const char *draft = arena_printf(arena, "%s.%d", file, (int)getpid()).at;
+    unlink(draft);
+    int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool written = fd >= 0 && write(fd, text.at, text.len) == (ssize_t)text.len && fsync(fd) == 0;
+    if (fd >= 0 && close(fd) != 0)
+        written = false;
+    if (written && rename(draft, file) == 0)
+        return OK;
+    enum err err = err_set(why, ERR_IO, "%s: cannot write the key of call ids: %s", file, strerror(errno));
+    unlink(draft);
+    return err;
+}
+
+enum err call_id_key_load(const char *file, struct call_id_key *key, struct why *why)
+{
+    struct arena *arena = arena_new();
+    struct str text = STR_NONE;
+    bool exists = access(file, F_OK) == 0;
+    enum err err = exists ? file_read(arena, file, 4096, &text, why) : OK;
+    if (err == ERR_LIMIT)
+        err = OK; /* no key is as long */
+    if (err == OK && text.len == sizeof(key->bytes)) {
+        memcpy(key->bytes, text.at, text.len);
+    } else if (err == OK) {
+        if (exists)
+            log_event(LOG_WARN, "call_id_key_replaced", LOG_TEXT("file", file),
+                      LOG_TEXT("why", "it holds no key; call ids given before are unknown now"));
+        call_id_key_make(key);
+        err = write_key(arena, file, key, why);
+    }
+    arena_free(arena);
+    return err;
+}

@@ -1,0 +1,38 @@
+/*
+ * The callId of a check: base64url of the session's hash (16 bytes), the admission (8) and a MAC over both
+ * and the user (8). So a report needs nothing else, on any daemon that has the key, and no client can make
+ * one or use another user's.
+ */
+#ifndef TOOLGATE_LEDGER_CALL_ID_H
+#define TOOLGATE_LEDGER_CALL_ID_H
+
+#include "base/siphash.h"
+#include "ledger/ledger.h"
+
+struct call_id {
+    struct hash128 session; /* hash_stable of its namespaced name */
+    uint64_t admission;
+    uint32_t uid;
+};
+
+struct call_id_key {
+    uint8_t bytes[SIPHASH_KEY_BYTES];
+};
+
+/* With a NUL behind it. */
+void call_id_write(const struct call_id_key *key, const struct call_id *id,
+                   char out[LEDGER_CALL_ID_CHARS + 1]);
+
+/* Fills in session and admission of `id`, whose uid is given. False: malformed, of another key, or of another
+ * user. */
+bool call_id_read(const struct call_id_key *key, struct str text, struct call_id *id);
+
+/* A new random key. */
+void call_id_key_make(struct call_id_key *key);
+
+/* Reads the key of `file`, which only its owner may read. A file that is not there is made; one that holds no
+ * key is replaced, with a warning, and the ids given before are then unknown. ERR_IO: it cannot be read or
+ * written. */
+enum err call_id_key_load(const char *file, struct call_id_key *key, struct why *why);
+
+#endif

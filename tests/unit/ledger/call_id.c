@@ -1,0 +1,112 @@
+/* Call ids: what they carry, which are refused, and the file of their key. */
+#include "ledger/call_id.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const struct call_id_key key = {"0123456789abcdef"}, other_key = {"0123456789abcdeF"};
+static const struct call_id id = {
+    .session = {0x0123456789abcdefu, 0xfedcba9876543210u}, .admission = 0x1122334455667788u, .uid = 1000};
+
+static bool reads(const struct call_id_key *with, const char *text, uint32_t uid)
+{
+    struct call_id out = {.uid = uid};
+    return call_id_read(with, str_of(text), &out);
+}
+
+static void an_id_names_its_session_and_admission(void **state)
+{
+    char text[LEDGER_CALL_ID_CHARS + 1];
+    struct call_id out = {.uid = 1000};
+    (void)state;
+    call_id_write(&key, &id, text);
+    assert_int_equal(strlen(text), LEDGER_CALL_ID_CHARS);
+    assert_int_equal(strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"),
+                     LEDGER_CALL_ID_CHARS);
+    assert_true(call_id_read(&key, str_of(text), &out));
+    assert_true(out.session.high == id.session.high && out.session.low == id.session.low);
+    assert_true(out.admission == id.admission);
+}
+
+static void another_key_and_another_user_are_refused(void **state)
+{
+    char text[LEDGER_CALL_ID_CHARS + 1];
+    (void)state;
+    call_id_write(&key, &id, text);
+    assert_false(reads(&other_key, text, 1000));
+    assert_false(reads(&key, text, 1001));
+}
+
+static void every_changed_character_is_refused(void **state)
+{
+    char text[LEDGER_CALL_ID_CHARS + 1];
+    (void)state;
+    call_id_write(&key, &id, text);
+    for (size_t i = 0; i < LEDGER_CALL_ID_CHARS; i++) {
+        char kept = text[i];
+        for (int c = 1; c < 256; c++) {
+            text[i] = (char)c;
+            assert_int_equal(reads(&key, text, 1000), text[i] == kept);
+        }
+        text[i] = kept;
+    }
+}
+
+static void other_lengths_are_refused(void **state)
+{
+    char text[LEDGER_CALL_ID_CHARS + 2];
+    (void)state;
+    call_id_write(&key, &id, text);
+    text[LEDGER_CALL_ID_CHARS] = 'A';
+    text[LEDGER_CALL_ID_CHARS + 1] = '\0';
+    assert_false(reads(&key, text, 1000));
+    text[LEDGER_CALL_ID_CHARS - 1] = '\0';
+    assert_false(reads(&key, text, 1000));
+    assert_false(reads(&key, "", 1000));
+    assert_false(reads(&key, "0123456789abcdef", 1000)); /* an id of version 1 */
+}
+
+static void the_key_of_a_file_stays_the_same(void **state)
+{
+    char folder[] = "/tmp/toolgate-call-id-XXXXXX", file[64];
+    struct call_id_key first, again;
+    struct stat info;
+    struct why why;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(file, sizeof(file), "%s/key", folder);
+    assert_int_equal(call_id_key_load(file, &first, &why), OK);
+    assert_int_equal(stat(file, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    assert_int_equal(call_id_key_load(file, &again, &why), OK);
+    assert_memory_equal(&first, &again, sizeof(first));
+    assert_int_equal(truncate(file, 5), 0); /* damaged: replaced */
+    assert_int_equal(call_id_key_load(file, &again, &why), OK);
+    assert_memory_not_equal(&first, &again, sizeof(first));
+    unlink(file);
+    assert_int_equal(mkdir(file, 0700), 0);
+    assert_int_not_equal(call_id_key_load(file, &again, &why), OK);
+    assert_non_null(strstr(why.text, file));
+    rmdir(file);
+    rmdir(folder);
+    assert_int_equal(call_id_key_load(file, &again, &why), ERR_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_id_names_its_session_and_admission),
+        cmocka_unit_test(another_key_and_another_user_are_refused),
+        cmocka_unit_test(every_changed_character_is_refused),
+        cmocka_unit_test(other_lengths_are_refused),
+        cmocka_unit_test(the_key_of_a_file_stays_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
