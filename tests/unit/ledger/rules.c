@@ -1,0 +1,1241 @@
+/* The rules as pure functions: the rows of the ledger's table, and what is decided beside it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "ledger/rules.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#define BEGAN_MS 1700000000000
+
+struct rules_case {
+    struct session session;
+    struct ledger_place place;
+    struct ledger_limits limits; /* of the tool that is called next */
+    struct str call;
+    const struct ledger_problem *problems;
+    size_t problem_count;
+    uint32_t rate_wait_ms;
+    int64_t now_ms;
+    uint64_t admission; /* the last one */
+    char tool[32], arguments[32];
+    struct ledger_answer answer;
+    struct ledger_settled settled;
+    struct session_changes changes; /* of the last request */
+};
+
+static int begin(void **state)
+{
+    struct rules_case *t = test_calloc(1, sizeof(*t));
+    t->now_ms = BEGAN_MS;
+    t->place = (struct ledger_place){.turn = 1, .anonymous_repeats = 8};
+    t->limits = ledger_default_limits;
+    session_begin(&t->session, 7, t->now_ms);
+    *state = t;
+    return 0;
+}
+
+static int end(void **state)
+{
+    test_free(*state);
+    return 0;
+}
+
+static struct hash128 hash(const char *text)
+{
+    return text ? hash_stable(str_of(text)) : (struct hash128){0, 0};
+}
+
+static struct ledger_admit admit_request(struct rules_case *t)
+{
+    return (struct ledger_admit){
+        .place = t->place,
+        .admission = t->admission,
+        .tool = str_of(t->tool),
+        .call = t->call,
+        .ext = STR_LIT("crm"),
+        .problems = t->problems,
+        .problem_count = t->problem_count,
+        .arguments = hash(t->arguments),
+        .refused_as = STR_LIT("forbidden"),
+        .limits = &t->limits,
+    };
+}
+
+/* The verdict and its code: "run", "refuse loop". */
+static const char *verdict(const struct ledger_answer *answer)
+{
+    static const char *const words[] = {"run", "repair", "refuse", "halt"};
+    static char text[64];
+    snprintf(text, sizeof(text), "%s%s" STR_FMT, words[answer->says], answer->code.len ? " " : "",
+             STR_ARG(answer->code));
+    return text;
+}
+
+static const char *asks_as(struct rules_case *t, const char *tool, const char *arguments,
+                           enum ledger_so_far so_far)
+{
+    snprintf(t->tool, sizeof(t->tool), "%s", tool);
+    snprintf(t->arguments, sizeof(t->arguments), "%s", arguments);
+    t->admission++;
+    struct ledger_admit request = admit_request(t);
+    request.so_far = so_far;
+    memset(&t->changes, 0, sizeof(t->changes));
+    session_admit(&t->session, &request, NULL, t->rate_wait_ms, t->now_ms, &t->answer, &t->changes);
+    return verdict(&t->answer);
+}
+
+static const char *asks(struct rules_case *t, const char *tool, const char *arguments)
+{
+    return asks_as(t, tool, arguments, LEDGER_SO_FAR_VALID);
+}
+
+static bool settle_admission(struct rules_case *t, uint64_t admission, enum ledger_class class,
+                             const char *result)
+{
+    struct ledger_settle request = {
+        .place = t->place,
+        .admission = admission,
+        .tool = str_of(t->tool),
+        .call = t->call,
+        .ext = STR_LIT("crm"),
+        .problems = t->problems,
+        .problem_count = t->problem_count,
+        .arguments = hash(t->arguments),
+        .class = class,
+        .label = class == LEDGER_CLASS_OK ? STR_LIT("ok") : STR_LIT("tool_error"),
+        .result = hash(result),
+        .limits = &t->limits,
+    };
+    memset(&t->changes, 0, sizeof(t->changes));
+    return session_settle(&t->session, &request, t->now_ms, &t->settled, &t->changes);
+}
+
+/* Of the last call. */
+static bool settles(struct rules_case *t, enum ledger_class class, const char *result)
+{
+    return settle_admission(t, t->admission, class, result);
+}
+
+/* A call that must be let run, and what comes of it. */
+static void runs_as(struct rules_case *t, const char *tool, const char *arguments, enum ledger_class class,
+                    const char *result)
+{
+    const char *said = asks(t, tool, arguments);
+    if (strcmp(said, "run") != 0)
+        fail_msg("%s(%s): %s", tool, arguments, said);
+    assert_true(settles(t, class, result));
+}
+
+static void runs(struct rules_case *t, const char *tool, const char *arguments, const char *result)
+{
+    runs_as(t, tool, arguments, LEDGER_CLASS_OK, result);
+}
+
+static const char *invalid(struct rules_case *t, const char *tool, const char *arguments)
+{
+    return asks_as(t, tool, arguments, LEDGER_SO_FAR_INVALID);
+}
+
+static void effects(struct rules_case *t, enum ledger_effects effects, uint32_t same_call)
+{
+    t->limits.effects = effects;
+    t->limits.same_call = same_call;
+}
+
+/* A call of another tool with these effects. */
+static void runs_other(struct rules_case *t, enum ledger_effects kind, const char *tool,
+                       const char *arguments)
+{
+    struct ledger_limits limits = t->limits;
+    effects(t, kind, LEDGER_UNLIMITED);
+    runs(t, tool, arguments, arguments);
+    t->limits = limits;
+}
+
+static bool turn(struct rules_case *t, const struct ledger_turn *request, uint32_t id,
+                 struct ledger_turned *turned)
+{
+    memset(&t->changes, 0, sizeof(t->changes));
+    return session_turn(&t->session, request, id, t->now_ms, turned, &t->changes);
+}
+
+static void assert_outcome(struct str chain, uint32_t retries, const char *expected,
+                           uint32_t expected_retries)
+{
+    if (!str_is(chain, expected) || retries != expected_retries)
+        fail_msg("expected '%s' after %u retries, got '" STR_FMT "' after %u", expected, expected_retries,
+                 STR_ARG(chain), retries);
+}
+
+#define ASSERT_ASKED(t, outcome, retries)                                                                    \
+    assert_outcome((t)->answer.chain, (t)->answer.chain_retries, outcome, retries)
+#define ASSERT_SETTLED(t, outcome, retries)                                                                  \
+    assert_outcome((t)->settled.chain, (t)->settled.chain_retries, outcome, retries)
+
+static void assert_note(const struct session_note *note, const char *label, enum session_code code,
+                        uint32_t of_turn, unsigned retries)
+{
+    assert_true(str_is(ledger_label_name(note->label), label));
+    assert_int_equal(note->code, code);
+    assert_int_equal(note->turn, of_turn);
+    assert_int_equal(note->retries, retries);
+}
+
+/* ---- invalid: repair, repair, exhausted ------------------------------------------ */
+
+static void two_repairs_then_the_chain_is_exhausted(void **state)
+{
+    struct rules_case *t = *state;
+    assert_string_equal(invalid(t, "create", "{1}"), "repair");
+    assert_int_equal(t->answer.attempts_left, 2);
+    assert_int_equal(t->changes.note_count, 0); /* one entry for the logical call, at its end */
+    assert_string_equal(invalid(t, "create", "{2}"), "repair");
+    assert_int_equal(t->answer.attempts_left, 1);
+    assert_string_equal(invalid(t, "create", "{3}"), "refuse retry_budget_exceeded");
+    ASSERT_ASKED(t, "exhausted", 2);
+    assert_int_equal(t->answer.no_progress, 3);
+    assert_note(&t->changes.notes[0], "invalid_arguments", CODE_RETRY_BUDGET, 1, 2);
+    runs(t, "create", "{4}", "made"); /* valid arguments always pass */
+    ASSERT_SETTLED(t, "no_retry", 0);
+}
+
+static void the_same_invalid_arguments_again_are_redundant(void **state)
+{
+    struct rules_case *t = *state;
+    invalid(t, "create", "{1}");
+    invalid(t, "create", "{2}");
+    assert_string_equal(invalid(t, "create", "{1}"), "refuse retry_budget_exceeded");
+    ASSERT_ASKED(t, "redundant", 2);
+}
+
+static void identical_invalid_calls_are_a_loop(void **state)
+{
+    struct rules_case *t = *state;
+    invalid(t, "create", "{1}");
+    invalid(t, "create", "{1}");
+    assert_string_equal(invalid(t, "create", "{1}"), "refuse loop");
+    ASSERT_ASKED(t, "redundant", 2);
+    assert_string_equal(invalid(t, "create", "{1}"), "refuse loop");
+    assert_string_equal(invalid(t, "create", "{1}"), "halt loop");
+}
+
+static void asking_what_was_invalid_just_now_is_an_attempt(void **state)
+{
+    struct rules_case *t = *state;
+    t->limits.repair = 3;
+    invalid(t, "create", "{1}");
+    invalid(t, "create", "{1}");
+    assert_string_equal(asks(t, "create", "{1}"), "refuse loop");
+    assert_int_equal(t->answer.attempt, 3);
+    assert_int_equal(t->answer.attempts_left, 1);
+}
+
+static void a_check_may_find_arguments_invalid_after_admit(void **state)
+{
+    struct rules_case *t = *state;
+    for (uint32_t i = 0; i < 3; i++) {
+        char arguments[8];
+        snprintf(arguments, sizeof(arguments), "{%u}", i);
+        assert_string_equal(asks(t, "create", arguments), "run");
+        settles(t, LEDGER_CLASS_INVALID, NULL);
+        assert_int_equal(t->settled.attempt, i + 1);
+        assert_int_equal(t->settled.says, i < 2 ? LEDGER_REPAIR : LEDGER_REFUSE);
+    }
+    ASSERT_SETTLED(t, "exhausted", 2);
+    assert_int_equal(t->session.calls_made, 0); /* given back */
+}
+
+/* ---- progress in a chain ---------------------------------------------------------- */
+
+#define PROBLEM(p, c)                                                                                        \
+    {                                                                                                        \
+        STR(p), STR(c)                                                                                       \
+    }
+
+static const char *invalid_for(struct rules_case *t, const char *arguments,
+                               const struct ledger_problem *problems, size_t count)
+{
+    t->problems = problems;
+    t->problem_count = count;
+    return invalid(t, "create", arguments);
+}
+
+static const struct ledger_problem both[] = {PROBLEM("name", "missing"), PROBLEM("items[0]", "type")};
+static const struct ledger_problem one[] = {PROBLEM("items[0]", "type")};
+static const struct ledger_problem deeper[] = {PROBLEM("items[0].price", "type")};
+static const struct ledger_problem elsewhere[] = {PROBLEM("items", "type")};
+static const struct ledger_problem alike[] = {PROBLEM("items[0]name", "type")};
+static const struct ledger_problem whole[] = {PROBLEM("", "type")};
+
+static void an_attempt_that_leaves_fewer_problems_is_free(void **state)
+{
+    struct rules_case *t = *state;
+    assert_string_equal(invalid_for(t, "{1}", both, 2), "repair");
+    assert_int_equal(t->answer.no_progress, 1);
+    assert_string_equal(invalid_for(t, "{2}", one, 1), "repair");
+    assert_int_equal(t->answer.attempt, 1);
+    assert_int_equal(t->answer.attempts_left, 2);
+    assert_int_equal(t->answer.no_progress, 0);
+    assert_string_equal(invalid_for(t, "{3}", deeper, 1), "repair"); /* it extends the path */
+    assert_int_equal(t->answer.attempt, 1);
+    runs(t, "create", "{4}", "made");
+    ASSERT_SETTLED(t, "success", 1); /* free attempts are no retries */
+}
+
+static void other_problems_are_no_progress(void **state)
+{
+    struct rules_case *t = *state;
+    invalid_for(t, "{1}", one, 1);
+    invalid_for(t, "{2}", one, 1); /* the same set */
+    assert_int_equal(t->answer.attempt, 2);
+    assert_string_equal(invalid_for(t, "{3}", elsewhere, 1), "refuse retry_budget_exceeded");
+}
+
+static void a_path_goes_on_with_a_dot_or_a_bracket(void **state)
+{
+    struct rules_case *t = *state;
+    invalid_for(t, "{1}", one, 1);
+    invalid_for(t, "{2}", alike, 1);
+    assert_int_equal(t->answer.attempt, 2);
+    t->place.turn = 2;
+    invalid_for(t, "{1}", whole, 1);
+    invalid_for(t, "{2}", alike, 1); /* the arguments as a whole: any path extends that */
+    assert_int_equal(t->answer.attempt, 1);
+}
+
+static void at_most_four_attempts_of_a_chain_are_free(void **state)
+{
+    struct rules_case *t = *state;
+    static const struct ledger_problem *const sets[] = {both, one, deeper};
+    static const struct ledger_problem longer[] = {PROBLEM("items[0].price.unit", "type")};
+    static const struct ledger_problem longest[] = {PROBLEM("items[0].price.unit.x", "type")};
+    static const struct ledger_problem too_long[] = {PROBLEM("items[0].price.unit.x.y", "type")};
+    invalid_for(t, "{0}", sets[0], 2);
+    invalid_for(t, "{1}", sets[1], 1);
+    invalid_for(t, "{2}", sets[2], 1);
+    invalid_for(t, "{3}", longer, 1);
+    invalid_for(t, "{4}", longest, 1);
+    assert_int_equal(t->answer.attempt, 1);
+    invalid_for(t, "{5}", too_long, 1);
+    assert_int_equal(t->answer.attempt, 2);
+}
+
+static void problems_of_one_step_are_one_set(void **state)
+{
+    struct rules_case *t = *state;
+    t->place.step = STR_LIT("m1");
+    invalid_for(t, "{1}", one, 1);
+    static const struct ledger_problem name[] = {PROBLEM("name", "missing")};
+    invalid_for(t, "{2}", name, 1);
+    assert_int_equal(t->answer.attempt, 1);
+    t->place.step = STR_LIT("m2");
+    invalid_for(t, "{3}", name, 1); /* of two, one is left */
+    assert_int_equal(t->answer.attempt, 1);
+    assert_int_equal(t->answer.no_progress, 0);
+}
+
+static void more_problems_than_are_kept_are_never_progress(void **state)
+{
+    struct rules_case *t = *state;
+    struct ledger_problem many[SESSION_PROBLEMS_MAX + 1];
+    char paths[SESSION_PROBLEMS_MAX + 1][8];
+    for (size_t i = 0; i <= SESSION_PROBLEMS_MAX; i++) {
+        snprintf(paths[i], sizeof(paths[i]), "p%zu", i);
+        many[i] = (struct ledger_problem){str_of(paths[i]), STR("type")};
+    }
+    invalid_for(t, "{1}", many, SESSION_PROBLEMS_MAX + 1);
+    invalid_for(t, "{2}", many, 2);
+    assert_int_equal(t->answer.attempt, 2);
+    t->place.turn = 2;
+    invalid_for(t, "{1}", many, SESSION_PROBLEMS_MAX);
+    invalid_for(t, "{2}", many, 2);
+    assert_int_equal(t->answer.attempt, 1);
+}
+
+static void a_check_makes_progress_too(void **state)
+{
+    struct rules_case *t = *state;
+    t->problems = both, t->problem_count = 2;
+    runs_as(t, "create", "{1}", LEDGER_CLASS_INVALID, NULL);
+    t->problems = one, t->problem_count = 1;
+    runs_as(t, "create", "{2}", LEDGER_CLASS_INVALID, NULL);
+    assert_int_equal(t->settled.attempt, 1);
+    assert_int_equal(t->settled.says, LEDGER_REPAIR);
+    assert_int_equal(t->settled.no_progress, 0);
+}
+
+/* ---- whose chain it is ------------------------------------------------------------ */
+
+static void retries_that_repeat_a_call_have_their_own_chain(void **state)
+{
+    struct rules_case *t = *state;
+    t->call = STR_LIT("toolu_1");
+    invalid(t, "create", "{1}");
+    t->call = STR_LIT("toolu_2");
+    invalid(t, "create", "{2}");
+    assert_int_equal(t->answer.attempt, 1);
+    runs(t, "create", "{3}", "made");
+    ASSERT_SETTLED(t, "success", 1);
+    t->call = STR_LIT("toolu_1"); /* still open */
+    invalid(t, "create", "{4}");
+    assert_int_equal(t->answer.attempt, 2);
+}
+
+static void siblings_of_a_step_are_one_attempt(void **state)
+{
+    struct rules_case *t = *state;
+    t->place.step = STR_LIT("m1");
+    invalid(t, "create", "{1}");
+    invalid(t, "create", "{2}");
+    assert_int_equal(t->answer.attempt, 1);
+    runs(t, "create", "{3}", "made"); /* admitted before that feedback: it ends no chain */
+    ASSERT_SETTLED(t, "no_retry", 0);
+    t->place.step = STR_LIT("m2");
+    runs(t, "create", "{4}", "made");
+    ASSERT_SETTLED(t, "success", 1);
+}
+
+static void a_fabricated_id_in_a_retry_ends_the_chain(void **state)
+{
+    struct rules_case *t = *state;
+    assert_string_equal(asks_as(t, "read", "{0}", LEDGER_SO_FAR_FABRICATED), "refuse");
+    ASSERT_ASKED(t, "", 0);
+    assert_note(&t->changes.notes[0], "fabricated_id", CODE_NONE, 1, 0);
+    invalid(t, "read", "{1}");
+    asks_as(t, "read", "{2}", LEDGER_SO_FAR_FABRICATED);
+    ASSERT_ASKED(t, "fabricated_id_on_retry", 1);
+    invalid(t, "read", "{3}");
+    assert_int_equal(t->answer.attempt, 1);
+    runs_as(t, "read", "{4}", LEDGER_CLASS_FABRICATED, NULL);
+    ASSERT_SETTLED(t, "fabricated_id_on_retry", 1);
+}
+
+static void a_chain_beyond_sixteen_is_given_up(void **state)
+{
+    struct rules_case *t = *state;
+    char tool[16];
+    for (unsigned i = 0; i <= SESSION_CHAINS_MAX; i++) {
+        snprintf(tool, sizeof(tool), "create_%u", i);
+        invalid(t, tool, "{1}");
+        assert_int_equal(t->answer.gave_up, i == SESSION_CHAINS_MAX);
+    }
+    assert_int_equal(t->session.chain_count, SESSION_CHAINS_MAX);
+    assert_memory_equal(t->changes.gave_up[0].name, "create_0", t->changes.gave_up[0].name_len);
+    assert_memory_equal(t->changes.gave_up[0].ext, "crm", t->changes.gave_up[0].ext_len);
+    assert_note(&t->changes.notes[0], "invalid_arguments", CODE_LLM_GAVE_UP, 1, 0);
+}
+
+/* ---- refused by the gate ---------------------------------------------------------- */
+
+static void refusals_of_the_gate_count_in_runs(void **state)
+{
+    struct rules_case *t = *state;
+    assert_string_equal(asks_as(t, "get_ordr", "{1}", LEDGER_SO_FAR_REFUSED), "refuse");
+    assert_note(&t->changes.notes[0], "forbidden", CODE_NONE, 1, 0);
+    asks_as(t, "get_ordr", "{1}", LEDGER_SO_FAR_REFUSED);
+    assert_string_equal(asks_as(t, "get_ordr", "{1}", LEDGER_SO_FAR_REFUSED), "refuse loop");
+    assert_int_equal(t->answer.no_progress, 3);
+    asks_as(t, "get_ordr", "{1}", LEDGER_SO_FAR_REFUSED);
+    assert_string_equal(asks_as(t, "get_ordr", "{1}", LEDGER_SO_FAR_REFUSED), "halt loop");
+}
+
+static void a_cancelled_call_was_never_asked(void **state)
+{
+    struct rules_case *t = *state;
+    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
+    t->limits.tool.calls_per_turn = 1;
+    for (int i = 0; i < 4; i++)
+        runs_as(t, "delete", "{1}", LEDGER_CLASS_RELEASED, NULL);
+    assert_int_equal(t->settled.no_progress, 0);
+    assert_int_equal(t->session.calls_made, 0);
+}
+
+/* ---- ran: runs and budgets -------------------------------------------------------- */
+
+static void the_third_identical_call_is_refused_and_the_fifth_halts(void **state)
+{
+    struct rules_case *t = *state;
+    runs(t, "get", "{1}", "r");
+    assert_int_equal(t->settled.no_progress, 0);
+    runs(t, "get", "{1}", "r");
+    assert_true(t->settled.unchanged);
+    assert_int_equal(t->settled.repeats, 2);
+    assert_int_equal(t->settled.no_progress, 1);
+    assert_string_equal(asks(t, "get", "{1}"), "refuse loop");
+    assert_note(&t->changes.notes[0], "loop", CODE_LOOP, 1, 0);
+    assert_string_equal(asks(t, "get", "{1}"), "refuse loop");
+    assert_string_equal(asks(t, "get", "{1}"), "halt loop");
+}
+
+static void classes_that_bring_nothing_new(void **state)
+{
+    struct rules_case *t = *state;
+    static const struct {
+        enum ledger_class class;
+        unsigned no_progress;
+    } rows[] = {{LEDGER_CLASS_PARTIAL, 0},    {LEDGER_CLASS_GARBAGE, 1},   {LEDGER_CLASS_SCHEMA_MISMATCH, 2},
+                {LEDGER_CLASS_TOOL_ERROR, 3}, {LEDGER_CLASS_TRANSIENT, 3}, {LEDGER_CLASS_OK, 0}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char arguments[8];
+        snprintf(arguments, sizeof(arguments), "{%zu}", i);
+        runs_as(t, "get", arguments, rows[i].class, "r");
+        assert_int_equal(t->settled.no_progress, rows[i].no_progress);
+    }
+}
+
+static void a_session_is_stuck_from_the_sixth_call_on(void **state)
+{
+    struct rules_case *t = *state;
+    for (unsigned i = 0; i < LEDGER_STUCK; i++) {
+        char tool[8];
+        assert_false(t->session.stuck);
+        snprintf(tool, sizeof(tool), "t%u", i);
+        runs_as(t, tool, "{}", LEDGER_CLASS_TOOL_ERROR, "no");
+    }
+    assert_true(t->session.stuck);
+    runs(t, "get", "{1}", "new");
+    assert_true(t->session.stuck); /* for the rest of the turn */
+    t->place.turn = 2;
+    runs(t, "get", "{1}", "new");
+    assert_false(t->session.stuck);
+}
+
+static void a_new_result_excuses_a_read(void **state)
+{
+    struct rules_case *t = *state;
+    char result[8];
+    effects(t, LEDGER_EFFECTS_READ, 5);
+    for (int i = 0; i < 12; i++) {
+        snprintf(result, sizeof(result), "%d%%", i);
+        runs(t, "job_status", "{7}", result);
+        assert_int_equal(t->settled.no_progress, 0);
+        assert_int_equal(t->settled.repeats, 1);
+    }
+    assert_int_equal(t->answer.spent, 2);
+}
+
+static void a_new_result_excuses_no_write(void **state)
+{
+    struct rules_case *t = *state;
+    effects(t, LEDGER_EFFECTS_WRITE, 2);
+    runs(t, "create", "{1}", "id 1");
+    runs(t, "create", "{1}", "id 2");
+    assert_false(t->settled.unchanged);
+    assert_int_equal(t->settled.no_progress, 0);
+    assert_int_equal(t->settled.repeats, 2);
+    assert_string_equal(asks(t, "create", "{1}"), "refuse loop");
+    assert_int_equal(t->answer.spent, 3);
+}
+
+static void compare_arguments_ignores_results_of_any_tool(void **state)
+{
+    struct rules_case *t = *state;
+    effects(t, LEDGER_EFFECTS_READ, 5);
+    t->limits.compare_arguments = true;
+    runs(t, "get", "{1}", "r");
+    runs(t, "get", "{1}", "q");
+    assert_string_equal(asks(t, "get", "{1}"), "refuse loop");
+}
+
+static void new_results_end_with_the_poll_budget(void **state)
+{
+    struct rules_case *t = *state;
+    char result[8];
+    t->limits.poll_max = 4;
+    for (int i = 0; i < 5; i++) {
+        snprintf(result, sizeof(result), "%d%%", i);
+        runs(t, "job_status", "{7}", result);
+    }
+    assert_string_equal(asks(t, "job_status", "{7}"), "refuse poll_budget");
+}
+
+static void a_schema_mismatch_is_not_repeated_in_its_turn(void **state)
+{
+    struct rules_case *t = *state;
+    runs_as(t, "fetch", "{1}", LEDGER_CLASS_SCHEMA_MISMATCH, "{");
+    runs_other(t, LEDGER_EFFECTS_WRITE, "set", "{}"); /* re-arms budgets, but not a broken tool */
+    assert_string_equal(asks(t, "fetch", "{1}"), "refuse already_broken");
+    t->place.turn = 2;
+    assert_string_equal(asks(t, "fetch", "{1}"), "run");
+}
+
+static void transient_failures_have_their_own_budget(void **state)
+{
+    struct rules_case *t = *state;
+    for (uint32_t i = 1; i <= 3; i++) {
+        runs_as(t, "fetch", "{1}", LEDGER_CLASS_TRANSIENT, NULL);
+        assert_int_equal(t->settled.transient_count, i);
+        assert_int_equal(t->settled.no_progress, 0);
+        assert_int_equal(t->answer.spent, 1);
+    }
+    assert_string_equal(asks(t, "fetch", "{1}"), "refuse transient_budget");
+}
+
+static void budgets_by_effects(void **state)
+{
+    struct rules_case *t = *state;
+    static const struct {
+        enum ledger_effects effects;
+        uint32_t same_call;
+    } rows[] = {{LEDGER_EFFECTS_READ, 5},
+                {LEDGER_EFFECTS_UNKNOWN, 3},
+                {LEDGER_EFFECTS_WRITE, 2},
+                {LEDGER_EFFECTS_DESTRUCTIVE, 1}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char tool[8], other[24];
+        snprintf(tool, sizeof(tool), "t%zu", i);
+        effects(t, rows[i].effects, rows[i].same_call);
+        for (uint32_t n = 0; n < rows[i].same_call; n++) {
+            runs(t, tool, "{1}", "r");
+            snprintf(other, sizeof(other), "%zu.%u", i, n);
+            runs_other(t, LEDGER_EFFECTS_READ, "look", other); /* ends the run, re-arms nothing */
+        }
+        assert_string_equal(asks(t, tool, "{1}"), "refuse same_call");
+    }
+}
+
+static void one_of_identical_writes_in_a_step_runs(void **state)
+{
+    struct rules_case *t = *state;
+    effects(t, LEDGER_EFFECTS_WRITE, 2);
+    t->place.step = STR_LIT("m1");
+    assert_string_equal(asks(t, "write", "{1}"), "run");
+    assert_string_equal(asks(t, "write", "{1}"), "refuse duplicate_in_step");
+    t->place.step = STR_LIT("m2");
+    assert_string_equal(asks(t, "write", "{1}"), "run");
+}
+
+/* ---- cycles ----------------------------------------------------------------------- */
+
+static void a_cycle_of_two_is_refused_in_its_third_round(void **state)
+{
+    struct rules_case *t = *state;
+    effects(t, LEDGER_EFFECTS_READ, 5);
+    for (int i = 0; i < 5; i++)
+        runs(t, i % 2 ? "b" : "a", "{}", i % 2 ? "rb" : "ra");
+    assert_string_equal(asks(t, "b", "{}"), "refuse cycle");
+}
+
+static void new_results_of_writes_end_no_cycle(void **state)
+{
+    struct rules_case *t = *state;
+    char result[8];
+    for (int i = 0; i < 5; i++) {
+        effects(t, i % 2 ? LEDGER_EFFECTS_WRITE : LEDGER_EFFECTS_READ, 5);
+        snprintf(result, sizeof(result), "%d", i);
+        runs(t, i % 2 ? "create" : "get", "{}", i % 2 ? result : "r");
+    }
+    effects(t, LEDGER_EFFECTS_WRITE, 5);
+    assert_string_equal(asks(t, "create", "{}"), "refuse cycle");
+}
+
+/* ---- re-arming -------------------------------------------------------------------- */
+
+static void a_success_of_another_tool_re_arms_unless_it_reads(void **state)
+{
+    struct rules_case *t = *state;
+    for (int i = 0; i < 2; i++)
+        runs(t, "get", "{1}", "r");
+    runs_other(t, LEDGER_EFFECTS_UNKNOWN, "set", "{1}");
+    for (int i = 0; i < 2; i++)
+        runs(t, "get", "{1}", "r");
+    assert_string_equal(asks(t, "get", "{1}"), "refuse loop");
+}
+
+static void other_arguments_of_a_shell_re_arm(void **state)
+{
+    struct rules_case *t = *state;
+    for (int i = 0; i < 8; i++) { /* test, edit, test again */
+        char arguments[16];
+        snprintf(arguments, sizeof(arguments), "edit %d", i);
+        runs(t, "shell", "make test", "failed");
+        runs(t, "shell", arguments, "done");
+    }
+    effects(t, LEDGER_EFFECTS_READ, 2); /* a tool that only reads changes nothing */
+    runs(t, "list", "a", "r");
+    runs(t, "list", "b", "r");
+    runs(t, "list", "a", "r");
+    runs(t, "list", "c", "r");
+    assert_string_equal(asks(t, "list", "a"), "refuse same_call");
+}
+
+static void after_an_error_only_a_write_re_arms(void **state)
+{
+    struct rules_case *t = *state;
+    for (int i = 0; i < 3; i++) {
+        char arguments[16];
+        snprintf(arguments, sizeof(arguments), "{%d}", i);
+        runs_as(t, "pay", "{1}", LEDGER_CLASS_TOOL_ERROR, "no funds");
+        runs_other(t, LEDGER_EFFECTS_UNKNOWN, "think", arguments);
+        runs(t, "pay", arguments[1] == '1' ? "{x}" : arguments, "paid"); /* nor does the same tool */
+        if (i == 0)
+            t->limits.same_call = 2;
+        if (i == 1)
+            break;
+    }
+    assert_string_equal(asks(t, "pay", "{1}"), "refuse same_call");
+    runs_other(t, LEDGER_EFFECTS_WRITE, "deposit", "{100}");
+    assert_string_equal(asks(t, "pay", "{1}"), "run");
+}
+
+/* ---- same failure ------------------------------------------------------------------ */
+
+static void failures_with_one_text_are_counted(void **state)
+{
+    struct rules_case *t = *state;
+    t->limits.same_failure = LEDGER_SAME_FAILURE_REFUSED;
+    char arguments[8];
+    for (uint32_t i = 1; i < LEDGER_SAME_FAILURE_REFUSED; i++) {
+        snprintf(arguments, sizeof(arguments), "{%u}", i);
+        runs_as(t, "pay", arguments, LEDGER_CLASS_TOOL_ERROR, "no funds");
+        assert_int_equal(t->settled.same_failure, i);
+        runs_other(t, LEDGER_EFFECTS_UNKNOWN, "think", arguments); /* ends nothing */
+    }
+    assert_string_equal(asks(t, "pay", "{9}"), "refuse same_failure");
+    assert_int_equal(t->answer.used, LEDGER_SAME_FAILURE_REFUSED - 1);
+    assert_note(&t->changes.notes[0], "retry_budget", CODE_SAME_FAILURE, 1, 0);
+    runs_other(t, LEDGER_EFFECTS_WRITE, "deposit", "{100}");
+    runs_as(t, "pay", "{9}", LEDGER_CLASS_TOOL_ERROR, "no funds");
+    assert_int_equal(t->settled.same_failure, 1);
+}
+
+static void same_failures_are_only_noted_by_default(void **state)
+{
+    struct rules_case *t = *state;
+    char arguments[8];
+    for (uint32_t i = 1; i < 9; i++) {
+        snprintf(arguments, sizeof(arguments), "{%u}", i);
+        runs_as(t, "pay", arguments, LEDGER_CLASS_TOOL_ERROR, "no funds");
+        assert_int_equal(t->settled.same_failure, i);
+    }
+    runs_as(t, "pay", "{a}", LEDGER_CLASS_TRANSIENT, NULL); /* is not heard of */
+    runs_as(t, "pay", "{b}", LEDGER_CLASS_TOOL_ERROR, "no funds");
+    assert_int_equal(t->settled.same_failure, 9);
+    runs_as(t, "pay", "{c}", LEDGER_CLASS_TOOL_ERROR, "no such account");
+    assert_int_equal(t->settled.same_failure, 1);
+    t->place.turn = 2;
+    runs_as(t, "pay", "{d}", LEDGER_CLASS_TOOL_ERROR, "no such account");
+    assert_int_equal(t->settled.same_failure, 1);
+    runs(t, "pay", "{e}", "paid");
+    assert_int_equal(t->settled.same_failure, 0);
+}
+
+/* ---- rates, pace, limits ----------------------------------------------------------- */
+
+static void a_rate_without_room_refuses_what_else_would_run(void **state)
+{
+    struct rules_case *t = *state;
+    t->rate_wait_ms = 1500;
+    assert_string_equal(asks(t, "search", "{1}"), "refuse rate_limit");
+    assert_int_equal(t->answer.used, 1500);
+    assert_int_equal(t->answer.no_progress, 0);
+    assert_note(&t->changes.notes[0], "transient", CODE_RATE_LIMIT, 1, 0);
+    t->limits.session.calls_per_turn = 1;
+    t->rate_wait_ms = 0;
+    runs(t, "search", "{2}", "r");
+    t->rate_wait_ms = 1500;
+    assert_string_equal(asks(t, "search", "{3}"), "refuse calls_per_turn");
+    assert_string_equal(invalid(t, "create", "{}"), "repair");
+}
+
+static void an_early_poll_waits_and_hammering_halts(void **state)
+{
+    struct rules_case *t = *state;
+    t->limits.polls = true;
+    t->limits.poll_every_ms = 5000;
+    runs(t, "job_status", "{1}", "running");
+    t->now_ms += 2000;
+    assert_string_equal(asks(t, "job_status", "{1}"), "refuse too_soon");
+    assert_int_equal(t->answer.used, 3000);
+    assert_int_equal(t->answer.no_progress, 0);
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(asks(t, "job_status", "{1}"), "refuse too_soon");
+    assert_string_equal(asks(t, "job_status", "{1}"), "halt too_soon");
+    assert_int_equal(t->session.call_count, 2); /* each takes the place of the one before */
+    t->now_ms += 3000;
+    runs(t, "job_status", "{1}", "done");
+}
+
+static void limits_count_calls_and_costs(void **state)
+{
+    struct rules_case *t = *state;
+    t->limits.costs = true;
+    t->limits.cost = 300000;
+    t->limits.tool.cost_per_session = LEDGER_COST_UNIT;
+    for (int i = 0; i < 3; i++) {
+        char arguments[8];
+        snprintf(arguments, sizeof(arguments), "{%d}", i);
+        assert_string_equal(asks(t, "search", arguments), "run");
+    }
+    assert_string_equal(asks(t, "search", "{4}"), "refuse cost_per_session");
+    assert_int_equal(t->answer.used, 900000);
+    assert_false(t->answer.of_session);
+    assert_true(settle_admission(t, 1, LEDGER_CLASS_REFUSED, NULL)); /* gives its cost back */
+    assert_string_equal(asks(t, "search", "{5}"), "run");
+    t->limits.session.calls_per_session = 3;
+    assert_string_equal(asks(t, "fetch", "{1}"), "refuse calls_per_session");
+    assert_true(t->answer.of_session);
+}
+
+static void tools_with_limits_beyond_the_counters_share_one(void **state)
+{
+    struct rules_case *t = *state;
+    char tool[16];
+    t->limits.tool.calls_per_turn = 2;
+    for (unsigned i = 0; i < SESSION_COUNTERS_MAX + 1; i++) {
+        snprintf(tool, sizeof(tool), "tool_%u", i);
+        runs(t, tool, "{}", "r");
+    }
+    assert_string_equal(asks(t, "tool_99", "{}"), "refuse calls_per_turn");
+    assert_string_equal(asks(t, "tool_0", "{2}"), "run");
+}
+
+/* ---- reservations ------------------------------------------------------------------ */
+
+static void a_reservation_that_is_never_settled_expires(void **state)
+{
+    struct rules_case *t = *state;
+    effects(t, LEDGER_EFFECTS_WRITE, 1);
+    assert_string_equal(asks(t, "write", "{1}"), "run");
+    uint64_t late = t->admission;
+    assert_string_equal(asks(t, "look", "{}"), "run");
+    t->now_ms += LEDGER_RESERVATION_MS;
+    assert_string_equal(asks(t, "write", "{1}"), "refuse duplicate_in_step");
+    t->now_ms++;
+    assert_string_equal(asks(t, "write", "{1}"), "run");
+    assert_int_equal(t->changes.note_count, 2);
+    assert_note(&t->changes.notes[0], "unknown", CODE_NONE, 1, 0);
+    assert_int_equal(session_find(&t->session, late)->class, CALL_UNKNOWN);
+    assert_true(settle_admission(t, late, LEDGER_CLASS_OK, "r")); /* a late settle counts */
+    assert_int_equal(session_find(&t->session, late)->class, CALL_OK);
+}
+
+static void an_unsettled_destructive_call_keeps_its_budget(void **state)
+{
+    struct rules_case *t = *state;
+    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
+    t->place.step = STR_LIT("m1");
+    assert_string_equal(asks(t, "delete", "{1}"), "run");
+    t->now_ms += LEDGER_RESERVATION_MS + 1;
+    t->place.step = STR_LIT("m2");
+    assert_string_equal(asks(t, "delete", "{1}"), "refuse same_call");
+}
+
+static void time_never_goes_back(void **state)
+{
+    struct rules_case *t = *state;
+    t->now_ms += 100000;
+    assert_string_equal(asks(t, "get", "{1}"), "run");
+    t->now_ms -= 50000;
+    assert_string_equal(asks(t, "get", "{2}"), "run");
+    assert_int_equal(t->session.last_ms, BEGAN_MS + 100000);
+    assert_int_equal(session_find(&t->session, t->admission)->deadline_ms,
+                     BEGAN_MS + 100000 + LEDGER_RESERVATION_MS);
+}
+
+/* ---- at most once ------------------------------------------------------------------ */
+
+static void a_repeated_admit_changes_nothing(void **state)
+{
+    struct rules_case *t = *state;
+    static const enum ledger_so_far kinds[] = {LEDGER_SO_FAR_VALID, LEDGER_SO_FAR_INVALID,
+                                               LEDGER_SO_FAR_FABRICATED, LEDGER_SO_FAR_REFUSED};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        struct ledger_answer again = {0};
+        char first[64];
+        snprintf(first, sizeof(first), "%s", asks_as(t, "get", "{1}", kinds[i]));
+        struct ledger_admit request = admit_request(t);
+        request.so_far = kinds[i];
+        struct session before = t->session;
+        memset(&t->changes, 0, sizeof(t->changes));
+        session_admit(&t->session, &request, NULL, 0, t->now_ms + 5000, &again, &t->changes);
+        assert_string_equal(verdict(&again), first);
+        if (kinds[i] != LEDGER_SO_FAR_FABRICATED) /* that ended the chain */
+            assert_int_equal(again.attempt, t->answer.attempt);
+        assert_memory_equal(&t->session, &before, sizeof(before));
+        assert_int_equal(t->changes.calls, 0);
+    }
+}
+
+static void a_repeated_settle_changes_nothing(void **state)
+{
+    struct rules_case *t = *state;
+    t->limits.cost = 5;
+    runs(t, "get", "{1}", "r");
+    struct session before = t->session;
+    assert_false(settles(t, LEDGER_CLASS_OK, "r"));
+    assert_int_equal(t->changes.calls, 0);
+    assert_int_equal(t->changes.note_count, 0);
+    assert_memory_equal(&t->session, &before, sizeof(before));
+}
+
+static void a_refusal_is_repeated_as_it_was(void **state)
+{
+    struct rules_case *t = *state;
+    runs(t, "get", "{1}", "r");
+    runs(t, "get", "{1}", "r");
+    assert_string_equal(asks(t, "get", "{1}"), "refuse loop");
+    struct ledger_admit request = admit_request(t);
+    runs_other(t, LEDGER_EFFECTS_WRITE, "set", "{1}"); /* now it would run */
+    request.tool = STR_LIT("get");
+    request.arguments = hash("{1}");
+    session_admit(&t->session, &request, NULL, 0, t->now_ms, &t->answer, &t->changes);
+    assert_string_equal(verdict(&t->answer), "refuse loop");
+}
+
+static void a_settle_without_its_admit_is_unknown(void **state)
+{
+    struct rules_case *t = *state;
+    snprintf(t->tool, sizeof(t->tool), "get");
+    snprintf(t->arguments, sizeof(t->arguments), "{1}");
+    assert_true(settle_admission(t, 99, LEDGER_CLASS_OK, "r"));
+    assert_int_equal(session_find(&t->session, 99)->class, CALL_UNKNOWN);
+    assert_true(t->changes.new_tool);
+    assert_note(&t->changes.notes[0], "unknown", CODE_NONE, 0, 0);
+    assert_false(settle_admission(t, 99, LEDGER_CLASS_OK, "r"));
+}
+
+static void a_turn_without_a_number_is_begun_once(void **state)
+{
+    struct rules_case *t = *state;
+    struct ledger_turned turned;
+    struct ledger_turn next = {.goal = STR("find it")};
+    assert_true(turn(t, &next, 17, &turned));
+    assert_int_equal(turned.turn, 1);
+    assert_false(turn(t, &next, 17, &turned));
+    assert_int_equal(turned.turn, 1);
+    assert_true(turn(t, &next, 18, &turned));
+    assert_int_equal(turned.turn, 2);
+}
+
+/* ---- turns ------------------------------------------------------------------------- */
+
+static void a_turn_gives_up_open_chains(void **state)
+{
+    struct rules_case *t = *state;
+    struct ledger_turned turned;
+    invalid(t, "create", "{1}");
+    invalid(t, "update", "{1}");
+    assert_false(turn(t, &(struct ledger_turn){.turn = 2}, 1, &turned));
+    assert_int_equal(turned.turn, 2);
+    assert_int_equal(turned.gave_up, 2);
+    assert_int_equal(t->changes.note_count, 2);
+    assert_note(&t->changes.notes[0], "invalid_arguments", CODE_LLM_GAVE_UP, 1, 0);
+    assert_int_equal(t->session.chain_count, 0);
+    assert_false(turn(t, &(struct ledger_turn){.turn = 1, .goal = STR("late")}, 2, &turned));
+    assert_int_equal(turned.turn, 2);
+    assert_false(t->session.has_goal);
+}
+
+static void the_end_of_a_conversation_gives_up_open_chains(void **state)
+{
+    struct rules_case *t = *state;
+    struct ledger_turned turned;
+    struct ledger_turn goal = {.turn = 1, .goal = STR("find it")};
+    assert_true(turn(t, &goal, 1, &turned));
+    runs(t, "get", "{1}", "r");
+    invalid(t, "create", "{1}");
+    assert_false(turn(t, &(struct ledger_turn){.end = true}, 2, &turned));
+    assert_int_equal(turned.turn, 1);
+    assert_int_equal(turned.gave_up, 1);
+    assert_note(&t->changes.notes[0], "invalid_arguments", CODE_LLM_GAVE_UP, 1, 0);
+    assert_true(t->session.has_goal);
+    runs(t, "get", "{1}", "r"); /* the turn and its budgets go on */
+    assert_int_equal(t->answer.spent, 2);
+    assert_true(t->settled.unchanged);
+}
+
+static void a_run_over_many_turns_is_refused(void **state)
+{
+    struct rules_case *t = *state;
+    for (uint32_t i = 1; i <= 4; i++) {
+        t->place.turn = i;
+        runs(t, "transfer", "{1}", "done");
+        assert_int_equal(t->settled.repeats, 1);
+    }
+    t->place.turn = 5;
+    assert_string_equal(asks(t, "transfer", "{1}"), "refuse loop");
+}
+
+static void calls_of_a_turn_of_the_same_low_byte_are_dropped(void **state)
+{
+    struct rules_case *t = *state;
+    runs(t, "get", "{1}", "r");
+    t->place.turn = 2;
+    runs(t, "get", "{2}", "r");
+    t->place.turn = 257;
+    assert_string_equal(asks(t, "get", "{1}"), "run");
+    assert_true(t->changes.whole);
+    assert_int_equal(t->session.call_count, 2);
+    assert_int_equal(t->answer.repeats, 0);
+}
+
+/* ---- turns guessed from silence ---------------------------------------------------- */
+
+static void silence_begins_a_turn_where_none_was_ever_told(void **state)
+{
+    struct rules_case *t = *state;
+    t->place.turn = 0;
+    t->place.turn_idle_s = 90;
+    invalid(t, "create", "{1}");
+    t->now_ms += 89000;
+    runs(t, "get", "{1}", "r");
+    assert_int_equal(t->answer.turn, 0);
+    t->now_ms += 90000;
+    runs(t, "get", "{2}", "r");
+    assert_int_equal(t->answer.turn, 1);
+    assert_int_equal(t->answer.gave_up, 1);
+    t->place.turn = 2; /* told: from now on silence says nothing */
+    runs(t, "get", "{3}", "r");
+    t->place.turn = 0;
+    t->now_ms += 1000000;
+    runs(t, "get", "{4}", "r");
+    assert_int_equal(t->answer.turn, 2);
+}
+
+static void a_guessed_turn_re_arms_no_destructive_call(void **state)
+{
+    struct rules_case *t = *state;
+    t->place.turn = 0;
+    t->place.turn_idle_s = 90;
+    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
+    runs(t, "delete", "{1}", "gone");
+    t->now_ms += 100000;
+    assert_string_equal(asks(t, "delete", "{1}"), "refuse same_call");
+    assert_int_equal(t->answer.turn, 1);
+    runs_other(t, LEDGER_EFFECTS_WRITE, "create", "{1}"); /* re-arms as ever */
+    runs(t, "delete", "{1}", "gone");
+}
+
+static void a_read_in_a_guessed_turn_is_only_advised(void **state)
+{
+    struct rules_case *t = *state;
+    t->place.turn = 0;
+    t->place.turn_idle_s = 90;
+    effects(t, LEDGER_EFFECTS_READ, 2);
+    for (int i = 0; i < 3; i++) {
+        char arguments[8];
+        runs(t, "get", "{1}", "r");
+        assert_true(i < 2 ? t->answer.would.len == 0 : str_is(t->answer.would, "same_call"));
+        snprintf(arguments, sizeof(arguments), "{%d}", i);
+        runs_other(t, LEDGER_EFFECTS_READ, "look", arguments);
+    }
+    t->rate_wait_ms = 10; /* the other budgets are looked at all the same */
+    assert_string_equal(asks(t, "get", "{1}"), "refuse rate_limit");
+    assert_int_equal(t->answer.would.len, 0);
+}
+
+/* ---- resets, outages, anonymous sessions ------------------------------------------- */
+
+static void a_reset_ends_a_run_once(void **state)
+{
+    struct rules_case *t = *state;
+    runs(t, "get", "{1}", "r");
+    runs(t, "get", "{1}", "r");
+    invalid(t, "get", "{x}");
+    memset(&t->changes, 0, sizeof(t->changes));
+    session_reset(&t->session, STR_LIT("get"), 5, t->now_ms, &t->changes);
+    assert_int_equal(t->changes.calls, 7);
+    assert_int_equal(t->session.chain_count, 0);
+    runs(t, "get", "{1}", "r");
+    assert_int_equal(t->settled.repeats, 1);
+    session_reset(&t->session, STR_LIT("get"), 5, t->now_ms, &t->changes);
+    runs(t, "get", "{1}", "r");
+    assert_int_equal(t->settled.repeats, 2);
+}
+
+static void runs_start_anew_behind_a_boundary(void **state)
+{
+    struct rules_case *t = *state;
+    runs(t, "get", "{1}", "r");
+    runs(t, "get", "{1}", "r");
+    session_boundary(&t->session, &t->changes);
+    session_boundary(&t->session, &t->changes); /* is one */
+    assert_int_equal(t->session.call_count, 3);
+    runs(t, "get", "{1}", "r");
+    assert_int_equal(t->settled.repeats, 1);
+    assert_int_equal(t->answer.spent, 3); /* budgets stay */
+}
+
+static void admit_past(struct rules_case *t, const char *tool, enum ledger_so_far so_far,
+                       enum ledger_says says, enum session_code code)
+{
+    struct session_past past = {says, code};
+    snprintf(t->tool, sizeof(t->tool), "%s", tool);
+    snprintf(t->arguments, sizeof(t->arguments), "{1}");
+    t->admission++;
+    struct ledger_admit request = admit_request(t);
+    request.so_far = so_far;
+    session_admit(&t->session, &request, &past, 0, t->now_ms, &t->answer, &t->changes);
+}
+
+static void calls_of_an_outage_count_and_refuse_nothing(void **state)
+{
+    struct rules_case *t = *state;
+    t->limits.session.calls_per_turn = 1;
+    for (unsigned i = 1; i <= 4; i++) {
+        admit_past(t, "get", LEDGER_SO_FAR_VALID, LEDGER_RUN, CODE_NONE);
+        assert_string_equal(verdict(&t->answer), "run");
+        assert_int_equal(session_find(&t->session, t->admission)->class, CALL_PENDING);
+        assert_int_equal(t->session.calls_in_turn, i);
+        assert_true(settles(t, LEDGER_CLASS_OK, "r"));
+    }
+    admit_past(t, "get", LEDGER_SO_FAR_VALID, LEDGER_REFUSE, CODE_LOOP);
+    const struct session_call *denied = session_find(&t->session, t->admission);
+    assert_int_equal(denied->class, CALL_DENIED);
+    assert_int_equal(denied->code, CODE_LOOP);
+    admit_past(t, "get", LEDGER_SO_FAR_REFUSED, LEDGER_REFUSE, CODE_NONE);
+    assert_int_equal(session_find(&t->session, t->admission)->class, CALL_REFUSED);
+    t->place.turn = 2;
+    runs(t, "get", "{2}", "r");
+    t->place.turn = 1; /* late: counts in the current turn */
+    admit_past(t, "get", LEDGER_SO_FAR_VALID, LEDGER_RUN, CODE_NONE);
+    assert_int_equal(t->answer.turn, 2);
+}
+
+static void invalid_calls_of_an_outage_extend_their_chain(void **state)
+{
+    struct rules_case *t = *state;
+    for (int i = 0; i < 3; i++) {
+        admit_past(t, "create", LEDGER_SO_FAR_INVALID, LEDGER_REPAIR, CODE_NONE);
+        assert_string_equal(verdict(&t->answer), "repair");
+    }
+    ASSERT_ASKED(t, "redundant", 2);
+    assert_string_equal(invalid(t, "create", "{9}"), "refuse retry_budget_exceeded");
+}
+
+static void an_outage_begins_no_turn_by_silence(void **state)
+{
+    struct rules_case *t = *state;
+    t->place.turn = 0;
+    t->place.turn_idle_s = 90;
+    runs(t, "get", "{1}", "r");
+    t->now_ms += 1000000;
+    admit_past(t, "get", LEDGER_SO_FAR_VALID, LEDGER_RUN, CODE_NONE);
+    assert_int_equal(t->answer.turn, 0);
+}
+
+static void an_anonymous_session_is_advised_and_refused_at_eight(void **state)
+{
+    struct rules_case *t = *state;
+    t->place.anonymous = true;
+    t->place.turn = 0;
+    for (int i = 1; i <= 7; i++) {
+        runs(t, "get", "{1}", "r");
+        assert_true(i < 3 ? t->answer.would.len == 0 : str_is(t->answer.would, "loop"));
+    }
+    assert_string_equal(asks(t, "get", "{1}"), "refuse loop");
+    for (int i = 0; i < 4; i++)
+        assert_string_equal(invalid(t, "create", "{}"), "repair");
+    assert_true(t->answer.would.len > 0);
+}
+
+/* ---- what changed ------------------------------------------------------------------- */
+
+static void changes_name_the_calls_that_changed(void **state)
+{
+    struct rules_case *t = *state;
+    for (unsigned i = 0; i < SESSION_CALLS_MAX + 3; i++) {
+        char arguments[8];
+        snprintf(arguments, sizeof(arguments), "{%u}", i);
+        assert_string_equal(asks(t, "get", arguments), "run");
+        assert_int_equal(t->changes.calls, 1u << i % SESSION_CALLS_MAX);
+        assert_int_equal(t->changes.new_tool, i == 0);
+        settles(t, LEDGER_CLASS_OK, "r");
+        assert_int_equal(t->changes.calls, 1u << i % SESSION_CALLS_MAX);
+        assert_false(t->changes.whole);
+    }
+    assert_int_equal(t->session.call_count, SESSION_CALLS_MAX);
+    assert_int_equal(t->session.oldest, 3);
+    assert_int_equal(t->session.journal_count, SESSION_CALLS_MAX + 3);
+}
+
+static void names_cover_all_numbers(void **state)
+{
+    (void)state;
+    for (unsigned i = 1; i < CODE_COUNT; i++)
+        assert_true(ledger_code_name((enum session_code)i).len > 0);
+    for (unsigned i = 1; i < OUTCOME_COUNT; i++)
+        assert_true(ledger_outcome_name((enum session_outcome)i).len > 0);
+    assert_int_equal(ledger_code_name(CODE_COUNT).len, 0);
+    assert_true(str_is(ledger_label_name(255), "unknown"));
+    assert_true(str_is(ledger_label_name(ledger_label_number(STR_LIT("policy_error"))), "policy_error"));
+    assert_int_equal(ledger_label_number(STR_LIT("no such label")), 0);
+}
+
+#define STORY(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORY(two_repairs_then_the_chain_is_exhausted),
+        STORY(the_same_invalid_arguments_again_are_redundant),
+        STORY(identical_invalid_calls_are_a_loop),
+        STORY(asking_what_was_invalid_just_now_is_an_attempt),
+        STORY(a_check_may_find_arguments_invalid_after_admit),
+        STORY(an_attempt_that_leaves_fewer_problems_is_free),
+        STORY(other_problems_are_no_progress),
+        STORY(a_path_goes_on_with_a_dot_or_a_bracket),
+        STORY(at_most_four_attempts_of_a_chain_are_free),
+        STORY(problems_of_one_step_are_one_set),
+        STORY(more_problems_than_are_kept_are_never_progress),
+        STORY(a_check_makes_progress_too),
+        STORY(retries_that_repeat_a_call_have_their_own_chain),
+        STORY(siblings_of_a_step_are_one_attempt),
+        STORY(a_fabricated_id_in_a_retry_ends_the_chain),
+        STORY(a_chain_beyond_sixteen_is_given_up),
+        STORY(refusals_of_the_gate_count_in_runs),
+        STORY(a_cancelled_call_was_never_asked),
+        STORY(the_third_identical_call_is_refused_and_the_fifth_halts),
+        STORY(classes_that_bring_nothing_new),
+        STORY(a_session_is_stuck_from_the_sixth_call_on),
+        STORY(a_new_result_excuses_a_read),
+        STORY(a_new_result_excuses_no_write),
+        STORY(compare_arguments_ignores_results_of_any_tool),
+        STORY(new_results_end_with_the_poll_budget),
+        STORY(a_schema_mismatch_is_not_repeated_in_its_turn),
+        STORY(transient_failures_have_their_own_budget),
+        STORY(budgets_by_effects),
+        STORY(one_of_identical_writes_in_a_step_runs),
+        STORY(a_cycle_of_two_is_refused_in_its_third_round),
+        STORY(new_results_of_writes_end_no_cycle),
+        STORY(a_success_of_another_tool_re_arms_unless_it_reads),
+        STORY(other_arguments_of_a_shell_re_arm),
+        STORY(after_an_error_only_a_write_re_arms),
+        STORY(failures_with_one_text_are_counted),
+        STORY(same_failures_are_only_noted_by_default),
+        STORY(a_rate_without_room_refuses_what_else_would_run),
+        STORY(an_early_poll_waits_and_hammering_halts),
+        STORY(limits_count_calls_and_costs),
+        STORY(tools_with_limits_beyond_the_counters_share_one),
+        STORY(a_reservation_that_is_never_settled_expires),
+        STORY(an_unsettled_destructive_call_keeps_its_budget),
+        STORY(time_never_goes_back),
+        STORY(a_repeated_admit_changes_nothing),
+        STORY(a_repeated_settle_changes_nothing),
+        STORY(a_refusal_is_repeated_as_it_was),
+        STORY(a_settle_without_its_admit_is_unknown),
+        STORY(a_turn_without_a_number_is_begun_once),
+        STORY(a_turn_gives_up_open_chains),
+        STORY(the_end_of_a_conversation_gives_up_open_chains),
+        STORY(a_run_over_many_turns_is_refused),
+        STORY(calls_of_a_turn_of_the_same_low_byte_are_dropped),
+        STORY(silence_begins_a_turn_where_none_was_ever_told),
+        STORY(a_guessed_turn_re_arms_no_destructive_call),
+        STORY(a_read_in_a_guessed_turn_is_only_advised),
+        STORY(a_reset_ends_a_run_once),
+        STORY(runs_start_anew_behind_a_boundary),
+        STORY(calls_of_an_outage_count_and_refuse_nothing),
+        STORY(invalid_calls_of_an_outage_extend_their_chain),
+        STORY(an_outage_begins_no_turn_by_silence),
+        STORY(an_anonymous_session_is_advised_and_refused_at_eight),
+        STORY(changes_name_the_calls_that_changed),
+        STORY(names_cover_all_numbers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
