@@ -318,13 +318,9 @@ $(BUILD)/bench/%: tests/bench/%.c $(LIBRARY)
 ANALYZER = -Wno-analyzer-malloc-leak -Wno-analyzer-null-argument -Wno-analyzer-null-dereference \
            -Wno-analyzer-use-of-uninitialized-value -Wno-analyzer-use-after-free
 C_FILES = $(wildcard src/*/*.c src/*/*.h src/*/*/*.c src/*/*/*.h tests/unit/*.h tests/unit/*/*.c tests/unit/*/*.h tests/unit/*/*/*.c tests/bench/*.c tests/bench/*/*.[ch])
-# A ledger script runs as one source with the shared files before it, and uses part of them.
-LEDGER_SHARED  = lua/ledger/session.lua lua/ledger/rules.lua lua/ledger/limits.lua lua/ledger/away.lua
-LEDGER_SCRIPTS = $(filter-out $(LEDGER_SHARED),$(wildcard lua/ledger/*.lua))
 lint-now:
 	luacheck --quiet lua/policy lua/templates policies tests
-	for script in $(LEDGER_SCRIPTS); do cat $(LEDGER_SHARED) $$script | \
-	    luacheck - --quiet --read-globals redis KEYS ARGV --ignore 211 221 231 || exit 1; done
+	luacheck --quiet --read-globals redis KEYS ARGV unpack -- lua/ledger
 	clang-format --dry-run -Werror $(C_FILES)
 	printf '%s\n' $(SOURCES) $(MODULE_SOURCES) | xargs -P$(shell nproc) -n1 \
 	    gcc $(CPPFLAGS) -std=gnu11 -O2 -Werror -fanalyzer $(ANALYZER) -c -o /dev/null

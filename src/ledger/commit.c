@@ -11,6 +11,7 @@ void commit_begin(struct commit *c)
 {
     c->changed = c->whole = c->grows = false;
     c->calls = 0;
+    c->parts = 0;
     c->notes.len = c->bytes.len = c->gave_up.len = 0;
     c->write_count = 0;
     c->journal_from = c->entry->session.journal_count;
@@ -22,9 +23,11 @@ void commit_begin(struct commit *c)
 static void take_notes(struct commit *c)
 {
     struct ledger_entry *e = c->entry;
+    uint32_t first = e->session.journal_count - c->changes.note_count; /* the rules have counted them */
+    c->parts |= c->changes.note_count ? PART_BIT(PART_JOURNAL) : 0;
     for (uint32_t i = 0; i < c->changes.note_count; i++) {
         codec_encode_note(&c->changes.notes[i], &c->notes);
-        session_parts_add_note(&e->parts, &e->session, &c->changes.notes[i]);
+        session_parts_add_note(&e->parts, &e->session, first + i, &c->changes.notes[i]);
     }
     c->changes.note_count = 0;
 }
@@ -54,6 +57,7 @@ void commit_write(struct commit *c, enum store_write_kind kind, enum session_par
                   struct str name, struct str value)
 {
     c->changed = true;
+    c->parts |= PART_BIT(part);
     if (c->write_count == STORE_WRITES_MAX)
         return; /* of a batch that writes as much, facts beyond are dropped: see room_for_fields */
     struct store_write *w = &c->writes[c->write_count++];
@@ -186,4 +190,21 @@ void commit_finish(struct commit *c, uint32_t ttl_s)
     store->write_count = c->write_count;
     store->renew_ttl_s = renew ? ttl_s : 0;
     store->forget = false;
+}
+
+void commit_finish_everything(struct commit *c, uint32_t ttl_s)
+{
+    struct ledger_entry *e = c->entry;
+    const struct session_parts *parts = &e->parts;
+    c->write_count = 0;
+    c->bytes.len = c->notes.len = 0;
+    e->stored = false;
+    if ((parts->known & PART_BIT(PART_JOURNAL)) && parts->journal.len)
+        commit_write(c, WRITE_SET, PART_JOURNAL, 0, STR_NONE, buf_view(&parts->journal));
+    if ((parts->known & PART_BIT(PART_IDS)) && parts->ids.len)
+        commit_write(c, WRITE_SET, PART_IDS, 0, STR_NONE, buf_view(&parts->ids));
+    size_t room = STORE_WRITES_MAX - c->write_count - SESSION_CALLS_MAX - 1;
+    for (size_t i = 0; (parts->known & PART_BIT(PART_DETAILS)) && i < parts->field_count && i < room; i++)
+        commit_write(c, WRITE_FIELD, PART_DETAILS, 0, parts->fields[i].name, parts->fields[i].value);
+    commit_finish(c, ttl_s);
 }

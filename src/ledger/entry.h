@@ -22,6 +22,7 @@ struct commit {
     uint32_t calls;                 /* bit i: calls[i] changed */
     bool changed, whole;
     uint32_t journal_from; /* journal_count before */
+    unsigned parts;        /* PART_BITs of the parts that are written */
     bool grows;            /* a part is written for the first time: it needs a time to live */
     struct buf notes;      /* CODEC_NOTE_BYTES each */
     struct buf bytes;      /* what the writes' names and values stand in */
@@ -36,13 +37,15 @@ struct ledger_entry {
     bool loaded; /* `session` is what was stored, as far as we know */
     bool begun;  /* the session exists, stored or about to be */
     bool stored;
-    bool busy;         /* a load or a commit is under way, or requests are being answered */
-    bool local;        /* counted in this daemon's memory: Redis is away, or what it has is unreadable */
-    bool paused;       /* between two tries */
-    uint8_t hopping;   /* commits to go until it counts as staying with this daemon */
-    uint8_t conflicts; /* in a row */
-    int64_t unreadable_until_ms; /* what Redis has of it is not asked for again before */
-    size_t head_len;             /* of the stored core */
+    bool busy;             /* a load or a commit is under way, or requests are being answered */
+    bool local;            /* counted in this daemon's memory: Redis is away, or what it has is unreadable */
+    bool paused;           /* between two tries */
+    uint8_t hopping;       /* commits to go until it counts as staying with this daemon */
+    uint8_t conflicts;     /* in a row */
+    bool unreadable;       /* what Redis has of it; then nothing is kept for Redis */
+    int64_t away_until_ms; /* Redis refused it, or it is unreadable: not asked for again before */
+    uint32_t replays;      /* kept requests in its queue or flying */
+    size_t head_len;       /* of the stored core */
     struct session session;
     struct session_parts parts;
     struct request_queue queue, flying;
@@ -90,5 +93,7 @@ void commit_set_open(struct commit *commit, struct str name, struct str value);
 void commit_add_ids(struct commit *commit, const struct hash128 *ids, size_t count);
 /* Completes `store`: guard, core, journal. The session gets its next version. */
 void commit_finish(struct commit *commit, uint32_t ttl_s);
+/* The same for a store that has nothing of the session: the core and all known parts. */
+void commit_finish_everything(struct commit *commit, uint32_t ttl_s);
 
 #endif

@@ -1,18 +1,19 @@
 /*
- * The ledger in domain terms: a request becomes a run of a script, the reply
- * becomes an answer. What the budgets and loops are stands in lua/ledger/,
- * which engine runs it in engine.c.
+ * The interface of ledger.h: a call becomes a request to its session, which transaction.c carries out.
  */
 #include "ledger/ledger.h"
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "ledger/call_id.h"
-#include "ledger/engine.h"
-#include "ledger/pack.h"
+#include "ledger/codec.h"
+#include "ledger/ledger_internal.h"
 #include "ledger/redis_address.h"
-#include "ledger/view.h"
-#include "ledger/words.h"
+#include "ledger/redis_diagnostics.h"
+#include "ledger/redis_outage_log.h"
+#include "ledger/store_memory.h"
+#include "ledger/store_redis.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -28,126 +29,7 @@ const struct ledger_limits ledger_default_limits = {
     .same_failure = LEDGER_UNLIMITED,
 };
 
-struct ledger {
-    struct engine *engine;
-    struct arena *arena;          /* what the address is made of; NULL: there is only the local engine */
-    struct redis_address address; /* of Redis */
-    bool settles_unheard;
-    struct call_id_key call_ids;
-};
-
-/* ---- which engine --------------------------------------------------------- */
-
-/* Daemons of one Redis share the key, so that each reads the call ids of the others. */
-static void make_call_id_key(const struct ledger_options *options, const struct redis_options *redis,
-                             struct ledger *ledger)
-{
-    struct why why;
-    call_id_key_make(&ledger->call_ids);
-    if (redis) {
-        struct hash128 shared = hash_stable(redis_address_shown(ledger->arena, &ledger->address));
-        memcpy(ledger->call_ids.bytes, &shared, sizeof(ledger->call_ids.bytes));
-    } else if (options->key_file && call_id_key_load(options->key_file, &ledger->call_ids, &why) != OK) {
-        log_event(LOG_WARN, "call_id_key_not_kept", LOG_TEXT("why", why.text));
-    }
-}
-
-static enum err new_ledger(const struct ledger_options *given, const struct redis_options *redis,
-                           struct ledger *ledger, struct ledger **out, struct why *why)
-{
-    static const struct ledger_options defaults;
-    const struct ledger_options *options = given ? given : &defaults;
-    enum err err = engine_new(options, redis, &ledger->engine, why);
-    ledger->settles_unheard = options->settles_unheard;
-    make_call_id_key(options, redis, ledger);
-    if (err != OK) {
-        ledger_free(ledger);
-        return err;
-    }
-    *out = ledger;
-    return OK;
-}
-
-enum err ledger_new_local(const struct ledger_options *options, struct ledger **out, struct why *why)
-{
-    *out = NULL;
-    struct ledger *ledger = calloc(1, sizeof(*ledger));
-    if (!ledger)
-        return err_set(why, ERR_LIMIT, "no memory for the ledger");
-    return new_ledger(options, NULL, ledger, out, why);
-}
-
-enum err ledger_new_redis(const struct ledger_options *options, const struct ledger_redis *redis,
-                          struct ledger **out, struct why *why)
-{
-    *out = NULL;
-    struct ledger *ledger = calloc(1, sizeof(*ledger));
-    if (!ledger)
-        return err_set(why, ERR_LIMIT, "no memory for the ledger");
-    ledger->arena = arena_new();
-    enum err err = redis_address_parse(ledger->arena, str_of(redis->address), &ledger->address, why);
-    if (err != OK) {
-        ledger_free(ledger);
-        return err;
-    }
-    struct redis_options o = {
-        .loop = redis->loop,
-        .address = &ledger->address,
-        .name = arena_printf(ledger->arena, "toolgate-%d", (int)getpid()).at,
-        .timeout_ms = redis->timeout_ms ? redis->timeout_ms : LEDGER_TIMEOUT_MS,
-    };
-    if (redis->password_file)
-        o.password_file = arena_dup(ledger->arena, str_of(redis->password_file)).at;
-    return new_ledger(options, &o, ledger, out, why);
-}
-
-void ledger_free(struct ledger *ledger)
-{
-    if (ledger) {
-        engine_free(ledger->engine);
-        arena_free(ledger->arena);
-    }
-    free(ledger);
-}
-
-bool ledger_is_settled(const struct ledger *ledger)
-{
-    return engine_is_settled(ledger->engine);
-}
-
-void ledger_status(const struct ledger *ledger, struct ledger_status *out)
-{
-    engine_status(ledger->engine, out);
-}
-
-struct str ledger_address(const struct ledger *ledger, struct arena *arena)
-{
-    return ledger->arena ? redis_address_shown(arena, &ledger->address) : STR_NONE;
-}
-
-/* A run that lives as long as its request, which may be asked for again in another engine. */
-static struct script_run *begin(struct arena *arena, enum script script, struct str session)
-{
-    struct script_run *run = arena_alloc(arena, sizeof(*run));
-    script_begin(run, script, session, arena_alloc(arena, SCRIPT_KEYS * SCRIPT_KEY_BYTES));
-    return run;
-}
-
-/* False: there is no reply to read; where that is a failure, it is said. */
-static bool is_said(const struct engine_reply *reply, enum err *error, struct why *why)
-{
-    if (reply->how == REPLY_FAILED)
-        *error = err_set(why, reply->error, "%s", reply->why);
-    return reply->how == REPLY_SAID;
-}
-
-static enum err short_reply(struct why *why, enum script script, size_t len)
-{
-    return err_set(why, ERR_PARSE, "%s answered %zu bytes, too few for its contract", script_name(script),
-                   len);
-}
-
-/* ---- repair chains -------------------------------------------------------- */
+/* ---- repair chains in the log ---- */
 
 static const struct {
     const char *outcome;
@@ -165,340 +47,334 @@ void ledger_log_chain(struct str tool, struct str ext, struct str outcome, uint3
                       LOG_STR("ext", ext), LOG_STR("outcome", outcome), LOG_NUM("retry_count", retries));
 }
 
-/* One line for each chain that an ended turn left open; returns how many. */
-static uint32_t log_gave_up(struct str list)
+/* A session has ended with its time to live, or for want of memory: chains that were open are given up. */
+static void on_session_gone(void *owner, struct hash128 id, struct str core, bool evicted)
 {
-    struct reply reply = reply_of(list);
-    uint32_t count = 0;
-    while (reply.at < reply.end && !reply.bad) {
-        uint8_t retries = reply_u8(&reply);
-        struct str tool = reply_take(&reply, reply_u8(&reply));
-        struct str ext = reply_take(&reply, reply_u8(&reply));
-        ledger_log_chain(tool, ext, STR_LIT("llm_gave_up"), retries);
-        count++;
+    struct ledger *l = owner;
+    struct session session;
+    (void)id;
+    if (evicted && !l->has_evicted) { /* once: it goes on as long as there are more sessions than room */
+        l->has_evicted = true;
+        log_event(LOG_WARN, "ledger_evicted",
+                  LOG_TEXT("why",
+                           "its memory is full: of the sessions that were silent for longest, budgets and "
+                           "loops begin anew; raise ledger.memory, or lower ledger.ttl_s"));
     }
-    return count;
+    if (codec_decode(core, &session) != CODEC_OK)
+        return;
+    for (unsigned i = 0; i < session.chain_count; i++) {
+        const struct session_chain *chain = &session.chains[i];
+        if (!chain->ended)
+            ledger_log_chain((struct str){chain->name, chain->name_len},
+                             (struct str){chain->ext, chain->ext_len}, STR_LIT("llm_gave_up"),
+                             chain->attempts ? chain->attempts - 1u : 0);
+    }
 }
 
-/* ---- admit ---------------------------------------------------------------- */
+/* ---- Redis comes and goes ---- */
 
-static uint64_t read_unseen(struct reply *reply)
+static const char *const outages[] = {"local", "closed", "open"};
+
+static void on_up(void *owner)
 {
-    uint64_t unseen = 0;
-    for (int i = 0; i < 8; i++)
-        unseen |= (uint64_t)reply_u8(reply) << 8 * i;
-    return unseen;
+    struct ledger *l = owner;
+    redis_outage_log_back(&l->outage_log, outage_sessions(l->outage));
+    timer_set(&l->replay, l->loop, 0, outage_replay, l);
 }
 
-static void read_verdict(struct reply *reply, struct ledger_answer *answer)
+static void on_away(void *owner, const char *why)
 {
-    answer->turn = reply_u32(reply);
-    reply_take(reply, 4); /* step label */
-    answer->says = (enum ledger_says)reply_u8(reply);
-    answer->code = word_code(reply_u8(reply));
-    answer->would = word_code(reply_u8(reply));
-    answer->attempt = reply_u8(reply);
-    answer->attempts_left = reply_u8(reply);
-    answer->repeats = reply_u8(reply);
-    answer->no_progress = reply_u8(reply);
-    answer->spent = reply_u8(reply);
-    answer->transient_count = reply_u8(reply);
-    answer->chain = word_outcome(reply_u8(reply));
-    answer->chain_retries = reply_u8(reply);
-    answer->ids_complete = reply_u8(reply) == 1;
+    struct ledger *l = owner;
+    struct redis_stats stats;
+    store_redis_stats(l->redis, &stats);
+    redis_outage_log_away(&l->outage_log, stats.address, why, outages[l->on_outage]);
 }
 
-static enum err read_answer(const struct ledger_admit *request, struct arena *arena, struct str text,
-                            struct ledger_answer *answer)
+/* ---- new, free ---- */
+
+/* Without a file the key is made anew with each start: ids given before are unknown then. */
+static void load_own_key(struct ledger *l, const struct ledger_options *options)
 {
-    struct reply reply = reply_of(text);
-    struct reply_parts parts = {0};
-    read_verdict(&reply, answer);
-    if (reply.at < reply.end) {
-        answer->unseen = read_unseen(&reply);
-        reply_read_parts(&reply, &parts);
-    }
-    if (reply.bad)
-        return short_reply(&answer->why, SCRIPT_ADMIT, text.len);
-    answer->gave_up = log_gave_up(parts.gave_up);
-    answer->goal = parts.goal;
-    if (reply.at < reply.end) {
-        answer->of_session = reply_u8(&reply) == 2;
-        answer->used = reply_u48(&reply);
-    }
-    if (request->wants_history)
-        answer->history = view_history(arena, &parts);
-    if (request->wants_facts)
-        answer->facts = view_facts(arena, &parts);
+    struct why why;
+    call_id_key_make(&l->own_key);
+    if (options->key_file && call_id_key_load(options->key_file, &l->own_key, &why) != OK)
+        log_event(LOG_WARN, "call_id_key_not_kept", LOG_TEXT("why", why.text));
+}
+
+static struct ledger *new_ledger(const struct ledger_options *given)
+{
+    static const struct ledger_options defaults;
+    const struct ledger_options *options = given ? given : &defaults;
+    struct ledger *l = calloc(1, sizeof(*l));
+    if (!l)
+        abort();
+    struct store_memory_options memory = {
+        .memory_bytes = options->memory_bytes ? options->memory_bytes : LEDGER_MEMORY_BYTES,
+        .now_ms = options->now_ms,
+        .gone = on_session_gone,
+        .owner = l,
+    };
+    entries_init(&l->entries);
+    LIST_INIT(&l->waiting);
+    l->memory = store_memory_new(&memory);
+    l->on_outage = options->on_outage;
+    l->ttl_s = options->ttl_s ? options->ttl_s : LEDGER_TTL_S_DEFAULT;
+    l->history = options->history ? options->history : LEDGER_HISTORY_DEFAULT;
+    l->settles_unheard = options->settles_unheard;
+    load_own_key(l, options);
+    return l;
+}
+
+enum err ledger_new_local(const struct ledger_options *options, struct ledger **out, struct why *why)
+{
+    (void)why;
+    *out = new_ledger(options);
     return OK;
 }
 
-static void take_answer(const struct ask *ask, const struct engine_reply *reply)
+enum err ledger_new_redis(const struct ledger_options *options, const struct ledger_redis *redis,
+                          struct ledger **out, struct why *why)
 {
-    struct ledger_answer *answer = ask->answer;
-    answer->engine = reply->engine;
-    answer->uncounted = reply->how == REPLY_UNCOUNTED;
-    if (is_said(reply, &answer->error, &answer->why))
-        answer->error = read_answer(ask->request, ask->arena, reply->text, answer);
-    if (reply->stand_in)
-        answer->ids_complete = false; /* what was seen before is not known here */
-}
-
-static uint64_t admission_of_admit(const struct ask *ask)
-{
-    return ((const struct ledger_admit *)ask->request)->admission;
-}
-
-/* Its caller is gone: as if it had never been asked. */
-static void release_admitted(const struct ask *ask, const struct pack_options *options,
-                             struct script_run *run)
-{
-    const struct ledger_admit *asked = ask->request;
-    struct ledger_settle request = {
-        .place = asked->place,
-        .admission = asked->admission,
-        .tool = asked->tool,
-        .ext = asked->ext,
-        .arguments = asked->arguments,
-        .class = LEDGER_CLASS_RELEASED,
-        .label = STR_LIT("cancelled"),
-        .limits = asked->limits,
+    static const struct redis_hooks hooks = {on_up, on_away};
+    struct ledger *l = new_ledger(options);
+    *out = NULL;
+    l->arena = arena_new();
+    l->address = ARENA_NEW(l->arena, struct redis_address);
+    enum err err = redis_address_parse(l->arena, str_of(redis->address), l->address, why);
+    if (err != OK) {
+        ledger_free(l);
+        return err;
+    }
+    struct redis_options o = {
+        .loop = redis->loop,
+        .address = l->address,
+        .name = arena_printf(l->arena, "toolgate-%d", (int)getpid()).at,
+        .timeout_ms = redis->timeout_ms ? redis->timeout_ms : LEDGER_TIMEOUT_MS,
     };
-    run->script = SCRIPT_SETTLE;
-    run->arg_count = 0;
-    pack_settle(run, &request, options, ask->arena);
+    if (redis->password_file)
+        o.password_file = arena_dup(l->arena, str_of(redis->password_file)).at;
+    l->loop = redis->loop;
+    l->outage = outage_new();
+    l->redis = store_redis_new(&o, &hooks, l);
+    *out = l;
+    return OK;
 }
 
-static const struct ask_kind admit_kind = {SCRIPT_ADMIT, STANDS_FOR_A_CALL, take_answer, admission_of_admit,
-                                           release_admitted};
+static void log_untold(const struct ledger *l)
+{
+    size_t sessions = l->outage ? outage_sessions(l->outage) : 0;
+    if (sessions)
+        log_event(
+            LOG_WARN, "ledger_sessions_lost", LOG_NUM("sessions", (int64_t)sessions),
+            LOG_NUM("requests", (int64_t)outage_requests(l->outage)),
+            LOG_TEXT("why", "the daemon ends before Redis is back: Redis does not learn what it counted"));
+}
 
-enum ledger_state ledger_admit(struct ledger *ledger, const struct ledger_admit *request, struct arena *arena,
+void ledger_free(struct ledger *l)
+{
+    if (!l)
+        return;
+    timer_clear(&l->replay);
+    log_untold(l);
+    if (l->redis)
+        l->redis->kind->free(l->redis);
+    entries_clear(&l->entries, transaction_drop);
+    outage_free(l->outage);
+    l->memory->kind->free(l->memory);
+    arena_free(l->arena);
+    free(l);
+}
+
+bool ledger_is_settled(const struct ledger *l)
+{
+    return !l->redis || store_redis_is_settled(l->redis);
+}
+
+struct str ledger_address(const struct ledger *l, struct arena *arena)
+{
+    return l->address ? redis_address_shown(arena, l->address) : STR_NONE;
+}
+
+/* ---- status ---- */
+
+static void redis_status(const struct ledger *l, struct ledger_status *out)
+{
+    struct redis_stats stats;
+    store_redis_stats(l->redis, &stats);
+    out->connected = store_redis_is_up(l->redis);
+    out->on_outage = outages[l->on_outage];
+    out->server = stats.server;
+    out->why_away = stats.why_away;
+    out->away_since_ms = stats.away_since_ms;
+    out->connects = stats.connects;
+    out->outages = l->outage_log.outages;
+    out->by_redis = l->by_redis;
+    out->by_stand_in = l->by_local;
+    out->uncounted = l->uncounted;
+    out->refused = l->refused;
+    out->waiting = outage_sessions(l->outage) + l->replaying;
+    out->merged = l->replayed;
+    out->lost = l->lost;
+    out->conflicts = l->conflicts;
+    out->median_us = stats.median_us;
+    out->worst_us = stats.worst_us;
+    out->keys = stats.keys;
+    out->nodes = stats.nodes;
+    out->warning_count = stats.diagnostics->count;
+    for (size_t i = 0; i < stats.diagnostics->count; i++)
+        out->warnings[i] = stats.diagnostics->said[i];
+}
+
+void ledger_status(const struct ledger *l, struct ledger_status *out)
+{
+    struct store_memory_usage here;
+    store_memory_usage(l->memory, &here);
+    *out = (struct ledger_status){.engine = l->redis ? "redis" : "local",
+                                  .why_away = "",
+                                  .sessions = here.sessions,
+                                  .bytes = here.bytes,
+                                  .forgotten = here.forgotten};
+    if (l->redis)
+        redis_status(l, out);
+}
+
+/* ---- requests ---- */
+
+static struct hash128 id_of(const struct ledger_place *place)
+{
+    return place->session.len ? hash_stable(place->session) : place->session_id;
+}
+
+static struct session_request *begin(struct ledger *l, struct arena *arena, enum request_kind kind,
+                                     struct hash128 id, const void *asked)
+{
+    struct session_request *r = arena_alloc(arena, sizeof(*r));
+    *r = (struct session_request){.kind = kind, .id = id, .of.any = asked, .arena = arena, .ledger = l};
+    return r;
+}
+
+static enum ledger_state start(struct session_request *r, void *answer, ledger_done *done, void *owner)
+{
+    r->answer = answer;
+    r->done = done;
+    r->owner = owner;
+    return transaction_start(r->ledger, r);
+}
+
+enum ledger_state ledger_admit(struct ledger *l, const struct ledger_admit *request, struct arena *arena,
                                struct ledger_answer *answer, ledger_done *done, void *owner)
 {
-    struct ask ask = {&admit_kind, request, answer, arena, done, owner};
-    struct script_run *run = begin(arena, SCRIPT_ADMIT, request->place.session);
-    *answer = (struct ledger_answer){.error = OK, .engine = "none"};
-    pack_admit(run, request, engine_options(ledger->engine), arena);
-    return engine_run(ledger->engine, run, &ask);
+    struct session_request *r = begin(l, arena, REQUEST_ADMIT, id_of(&request->place), request);
+    answer->error = OK;
+    answer->engine = "none";
+    return start(r, answer, done, owner);
 }
 
-/* ---- settle --------------------------------------------------------------- */
-
-static enum err read_settled(struct str text, struct str tool, struct ledger_settled *settled)
-{
-    struct reply reply = reply_of(text);
-    settled->says = (enum ledger_says)reply_u8(&reply);
-    settled->unchanged = reply_u8(&reply) == 1;
-    settled->repeats = reply_u8(&reply);
-    settled->no_progress = reply_u8(&reply);
-    settled->attempt = reply_u8(&reply);
-    settled->attempts_left = reply_u8(&reply);
-    settled->transient_count = reply_u8(&reply);
-    settled->chain = word_outcome(reply_u8(&reply));
-    settled->chain_retries = reply_u8(&reply);
-    uint8_t dropped = reply_u8(&reply);
-    if (dropped)
-        log_event(LOG_WARN, "facts_dropped", LOG_STR("tool", tool), LOG_NUM("count", dropped),
-                  LOG_NUM("limit_bytes", LEDGER_FACTS_MAX_BYTES));
-    return reply.bad ? short_reply(&settled->why, SCRIPT_SETTLE, text.len) : OK;
-}
-
-/* Redis will be told later: what a first attempt would have been told. */
+/* What is answered where nobody waits for the ledger: as to a first attempt. */
 static void settle_unheard(const struct ledger_settle *request, struct ledger_settled *settled)
 {
     const struct ledger_limits *limits = request->limits ? request->limits : &ledger_default_limits;
+    *settled = (struct ledger_settled){.error = OK};
     settled->says = request->class == LEDGER_CLASS_INVALID ? LEDGER_REPAIR : LEDGER_RUN;
     settled->attempt = 1;
     settled->attempts_left = limits->repair;
 }
 
-static void take_settled(const struct ask *ask, const struct engine_reply *reply)
-{
-    struct ledger_settled *settled = ask->answer;
-    const struct ledger_settle *request = ask->request;
-    if (is_said(reply, &settled->error, &settled->why))
-        settled->error = read_settled(reply->text, request->tool, settled);
-    else
-        settle_unheard(request, settled);
-}
-
-static uint64_t admission_of_settle(const struct ask *ask)
-{
-    return ((const struct ledger_settle *)ask->request)->admission;
-}
-
-static const struct ask_kind settle_kind = {SCRIPT_SETTLE, STANDS_BEHIND_ONE, take_settled,
-                                            admission_of_settle, NULL};
-
 /* Nothing but notes for the model depends on the answer, except where a repair may be the last. */
-static bool goes_unheard(const struct ledger *ledger, const struct ledger_settle *request)
+static bool goes_unheard(const struct ledger *l, const struct ledger_settle *request)
 {
-    return ledger->settles_unheard && request->class != LEDGER_CLASS_INVALID &&
+    return l->redis && l->settles_unheard && request->class != LEDGER_CLASS_INVALID &&
            request->class != LEDGER_CLASS_FABRICATED;
 }
 
-enum ledger_state ledger_settle(struct ledger *ledger, const struct ledger_settle *request,
-                                struct arena *arena, struct ledger_settled *settled, ledger_done *done,
-                                void *owner)
+enum ledger_state ledger_settle(struct ledger *l, const struct ledger_settle *request, struct arena *arena,
+                                struct ledger_settled *settled, ledger_done *done, void *owner)
 {
-    bool unheard = goes_unheard(ledger, request);
-    struct ask ask = {&settle_kind, request, settled, arena, unheard ? NULL : done, owner};
-    *settled = (struct ledger_settled){.error = OK};
     settle_unheard(request, settled);
     if (request->uncounted)
         return LEDGER_DONE;
-    struct script_run *run = begin(arena, SCRIPT_SETTLE, request->place.session);
-    pack_settle(run, request, engine_options(ledger->engine), arena);
-    return engine_run(ledger->engine, run, &ask);
+    struct session_request *r = begin(l, arena, REQUEST_SETTLE, id_of(&request->place), request);
+    return start(r, settled, goes_unheard(l, request) ? NULL : done, owner);
 }
 
-/* ---- turns ---------------------------------------------------------------- */
-
-static void take_turned(const struct ask *ask, const struct engine_reply *reply)
-{
-    struct ledger_turned *turned = ask->answer;
-    if (!is_said(reply, &turned->error, &turned->why))
-        return;
-    struct reply text = reply_of(reply->text);
-    struct reply_parts parts;
-    turned->turn = reply_u32(&text);
-    reply_read_parts(&text, &parts);
-    turned->gave_up = log_gave_up(parts.gave_up);
-    if (text.bad)
-        turned->error = short_reply(&turned->why, SCRIPT_TURN, reply->text.len);
-}
-
-static const struct ask_kind turn_kind = {
-    .script = SCRIPT_TURN, .standing = STANDS_ALONE, .take = take_turned};
-
-enum ledger_state ledger_turn(struct ledger *ledger, const struct ledger_turn *request, struct arena *arena,
+enum ledger_state ledger_turn(struct ledger *l, const struct ledger_turn *request, struct arena *arena,
                               struct ledger_turned *turned, ledger_done *done, void *owner)
 {
-    struct str session = request->session, goal = request->goal;
-    uint32_t turn = request->turn;
-    struct ask ask = {&turn_kind, NULL, turned, arena, done, owner};
-    struct script_run *run = begin(arena, SCRIPT_TURN, session);
+    struct session_request *r = begin(l, arena, REQUEST_TURN, hash_stable(request->session), request);
     *turned = (struct ledger_turned){.error = OK};
-    pack_turn(run, turn, goal, engine_options(ledger->engine), arena);
-    return engine_run(ledger->engine, run, &ask);
+    r->number = (uint32_t)hash_random() | 1;
+    return start(r, turned, done, owner);
 }
 
-/* ---- ids, people ---------------------------------------------------------- */
-
-static void take_nothing(const struct ask *ask, const struct engine_reply *reply)
+void ledger_see(struct ledger *l, struct str session, const struct hash128 *ids, size_t count)
 {
-    (void)ask;
-    if (reply->how == REPLY_FAILED)
-        log_event(LOG_WARN, "ledger_record_ids_failed", LOG_TEXT("why", reply->why));
+    struct see_request see = {ids, count};
+    struct session_request request = {
+        .kind = REQUEST_SEE, .id = hash_stable(session), .of.see = &see, .ledger = l};
+    if (count)
+        transaction_add(l, request_copy(&request));
 }
 
-static const struct ask_kind see_kind = {
-    .script = SCRIPT_SEE, .standing = STANDS_LATER, .take = take_nothing};
-
-void ledger_see(struct ledger *ledger, struct str session, const struct hash128 *ids, size_t count)
-{
-    struct arena *arena = arena_new();
-    struct ask ask = {.kind = &see_kind, .arena = arena};
-    for (size_t from = 0; from < count; from += LEDGER_IDS_MAX) {
-        struct script_run *run = begin(arena, SCRIPT_SEE, session);
-        pack_see(run, ids + from, count - from, engine_options(ledger->engine), arena);
-        engine_run(ledger->engine, run, &ask);
-    }
-    arena_free(arena);
-}
-
-static void take_view(const struct ask *ask, const struct engine_reply *reply)
-{
-    struct ledger_view *view = ask->answer;
-    const struct str *session = ask->request;
-    if (!is_said(reply, &view->error, &view->why))
-        return;
-    view->stand_in = reply->stand_in;
-    if (reply->text.len)
-        view->error = view_session(ask->arena, *session, reply->text, &view->session, &view->why);
-    else
-        view->error =
-            err_set(&view->why, ERR_NOT_FOUND, "no session '" STR_FMT "' is known", STR_ARG(*session));
-}
-
-static const struct ask_kind view_kind = {.script = SCRIPT_VIEW, .standing = STANDS_HERE, .take = take_view};
-
-enum ledger_state ledger_view(struct ledger *ledger, struct str session, struct arena *arena,
+enum ledger_state ledger_view(struct ledger *l, struct str session, struct arena *arena,
                               struct ledger_view *view, ledger_done *done, void *owner)
 {
     struct str *name = arena_alloc(arena, sizeof(*name));
-    struct ask ask = {&view_kind, name, view, arena, done, owner};
     *name = session;
     *view = (struct ledger_view){.error = OK};
-    return engine_run(ledger->engine, begin(arena, SCRIPT_VIEW, session), &ask);
+    return start(begin(l, arena, REQUEST_VIEW, hash_stable(session), name), view, done, owner);
 }
 
-static void take_peek(const struct ask *ask, const struct engine_reply *reply)
-{
-    struct ledger_peek *peek = ask->answer;
-    if (!is_said(reply, &peek->error, &peek->why))
-        return;
-    struct reply text = reply_of(reply->text);
-    peek->turn = reply_u32(&text);
-    peek->no_progress = reply_u8(&text);
-    peek->stuck = reply_u8(&text) == 1;
-    peek->goal = reply_part(&text);
-    if (text.bad)
-        peek->error = short_reply(&peek->why, SCRIPT_PEEK, reply->text.len);
-}
-
-static const struct ask_kind peek_kind = {.script = SCRIPT_PEEK, .standing = STANDS_HERE, .take = take_peek};
-
-enum ledger_state ledger_peek(struct ledger *ledger, const struct ledger_look *request, struct arena *arena,
+enum ledger_state ledger_peek(struct ledger *l, const struct ledger_look *request, struct arena *arena,
                               struct ledger_peek *peek, ledger_done *done, void *owner)
 {
-    struct str session = request->place.session;
-    struct ask ask = {&peek_kind, NULL, peek, arena, done, owner};
-    *peek = (struct ledger_peek){.error = OK};
-    return engine_run(ledger->engine, begin(arena, SCRIPT_PEEK, session), &ask);
+    peek->error = OK;
+    return start(begin(l, arena, REQUEST_LOOK, id_of(&request->place), request), peek, done, owner);
 }
 
-void ledger_call_id(const struct ledger *ledger, struct str session, uint64_t admission, uint32_t uid,
+enum ledger_state ledger_reset(struct ledger *l, struct str session, struct str tool, struct arena *arena,
+                               enum err *error, ledger_done *done, void *owner)
+{
+    struct str *name = arena_alloc(arena, sizeof(*name));
+    *name = tool;
+    *error = OK;
+    struct session_request *r =
+        begin(l, arena, tool.len ? REQUEST_RESET : REQUEST_FORGET, hash_stable(session), name);
+    r->number = (uint32_t)hash_random() | 1;
+    return start(r, error, done, owner);
+}
+
+void ledger_cancel(struct ledger *l, void *owner)
+{
+    transaction_cancel(l, owner);
+}
+
+/* ---- call ids ---- */
+
+/* The key that the fleet shares, if Redis has given it; else this daemon's own. */
+static struct call_id_key key_of(const struct ledger *l)
+{
+    struct call_id_key key = l->own_key;
+    if (l->redis)
+        store_redis_key(l->redis, key.bytes);
+    return key;
+}
+
+void ledger_call_id(const struct ledger *l, struct str session, uint64_t admission, uint32_t uid,
                     char out[LEDGER_CALL_ID_CHARS + 1])
 {
     struct call_id id = {.session = hash_stable(session), .admission = admission, .uid = uid};
-    call_id_write(&ledger->call_ids, &id, out);
+    struct call_id_key key = key_of(l);
+    call_id_write(&key, &id, out);
 }
 
-bool ledger_call_id_read(const struct ledger *ledger, struct str text, uint32_t uid, struct hash128 *session,
+bool ledger_call_id_read(const struct ledger *l, struct str text, uint32_t uid, struct hash128 *session,
                          uint64_t *admission)
 {
     struct call_id id = {.uid = uid};
-    bool valid = call_id_read(&ledger->call_ids, text, &id);
+    struct call_id_key key = key_of(l);
+    if (!call_id_read(&key, text, &id) && !call_id_read(&l->own_key, text, &id))
+        return false; /* an id given before Redis was first reached has this daemon's own key */
     *session = id.session;
     *admission = id.admission;
-    return valid;
-}
-
-static void take_reset(const struct ask *ask, const struct engine_reply *reply)
-{
-    enum err *error = ask->answer;
-    struct why why;
-    if (is_said(reply, error, &why) && !str_is(reply->text, "1"))
-        *error = ERR_NOT_FOUND;
-    if (reply->how == REPLY_FAILED)
-        log_event(LOG_WARN, "ledger_reset_failed", LOG_TEXT("why", why.text));
-}
-
-static const struct ask_kind reset_kind = {
-    .script = SCRIPT_RESET, .standing = STANDS_IN_BOTH, .take = take_reset};
-
-enum ledger_state ledger_reset(struct ledger *ledger, struct str session, struct str tool,
-                               struct arena *arena, enum err *error, ledger_done *done, void *owner)
-{
-    struct ask ask = {&reset_kind, NULL, error, arena, done, owner};
-    struct script_run *run = begin(arena, SCRIPT_RESET, session);
-    *error = OK;
-    pack_reset(run, tool, engine_options(ledger->engine), arena);
-    return engine_run(ledger->engine, run, &ask);
-}
-
-void ledger_cancel(struct ledger *ledger, void *owner)
-{
-    engine_cancel(ledger->engine, owner);
+    return true;
 }

@@ -87,6 +87,7 @@ struct ledger_status {
     int64_t away_since_ms;                              /* 0: it is there */
     uint64_t connects, outages;                         /* that came to be */
     uint64_t by_redis, by_stand_in, uncounted, refused; /* requests, by who answered them */
+    uint64_t conflicts;          /* commits that another daemon came before; they were made again */
     size_t waiting;              /* sessions whose account Redis has not been told yet */
     uint64_t merged, lost;       /* accounts taken over; commands that found no place to wait */
     int64_t median_us, worst_us; /* from sending to the answer: of the last hundred or so, since connected */

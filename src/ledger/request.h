@@ -12,6 +12,7 @@
 #include <sys/queue.h>
 
 struct ledger_entry;
+struct rate_wait;
 
 enum request_kind {
     REQUEST_ADMIT,
@@ -50,12 +51,13 @@ struct session_request {
     void *owner;
     uint32_t number;   /* of a turn or a reset, so that it is applied once */
     bool is_past;      /* it was answered during an outage, as `past` says */
+    bool is_fresh;     /* a look: what is stored was loaded for it */
     bool is_cancelled; /* an admit whose caller is gone: it is released once it is committed */
     bool is_owned;     /* in one block, with a copy of what it asks */
     size_t bytes;      /* of that block */
     struct session_past past;
     uint32_t rate_wait_ms;
-    struct store_rate_request rate;
+    struct rate_wait *rate_wait; /* its rates are being asked; it is in no queue yet */
     struct ledger *ledger;
     STAILQ_ENTRY(session_request) next;
     LIST_ENTRY(session_request) waiting; /* among all whose `done` is to fire */

@@ -78,11 +78,11 @@ void session_parts_check(struct session_parts *p, const struct session *s)
 
 /* ---- journal ---- */
 
-void session_parts_add_note(struct session_parts *p, struct session *s, const struct session_note *note)
+void session_parts_add_note(struct session_parts *p, const struct session *s, uint32_t number,
+                            const struct session_note *note)
 {
-    size_t at = s->journal_max ? (size_t)(s->journal_count % s->journal_max) * CODEC_NOTE_BYTES : 0;
-    s->journal_count++;
-    p->journal_count = s->journal_count;
+    size_t at = s->journal_max ? (size_t)(number % s->journal_max) * CODEC_NOTE_BYTES : 0;
+    p->journal_count = number + 1;
     if (!s->journal_max || !(p->known & PART_BIT(PART_JOURNAL)))
         return;
     if (at >= p->journal.len) {

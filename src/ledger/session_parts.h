@@ -1,13 +1,15 @@
 /*
- * What a session remembers beside its core (session.h): the journal, the seen ids, and the details: goal, facts, names
- * of tools, arguments of open calls. A daemon loads a part when a request needs it and keeps it in its cache; the core
- * counts the changes of each, so that a cached part is known to be current without asking.
+ * What a session remembers beside its core (session.h): the journal, the seen ids, and the details: goal,
+ * facts, names of tools, arguments of open calls. A daemon loads a part when a request needs it and keeps it
+ * in its cache; the core counts the changes of each, so that a cached part is known to be current without
+ * asking.
  *
  * Details are fields of a hash, named by one letter and what follows it:
  *   g            the turn's goal
  *   f + name     a fact, as JSON
  *   t + 4 bytes  the name of a tool, by its hash (little-endian)
- *   a + 1 byte   an open call's arguments, by its place in the window: 8 bytes admission (little-endian), then JSON
+ *   a + 1 byte   an open call's arguments, by its place in the window: 8 bytes admission (little-endian),
+ * then JSON
  */
 #ifndef TOOLGATE_LEDGER_SESSION_PARTS_H
 #define TOOLGATE_LEDGER_SESSION_PARTS_H
@@ -16,10 +18,10 @@
 #include "ledger/rules.h"
 #include "ledger/session_store.h"
 
-#define SESSION_NAMES_MAX       256u /* names of tools; of others the journal shows none */
-#define SESSION_ID_BYTES        8u
-#define SESSION_FIELDS_MAX      2048u /* details with more were not written by us */
-#define SESSION_GOAL_MAX_BYTES  8192u
+#define SESSION_NAMES_MAX      256u /* names of tools; of others the journal shows none */
+#define SESSION_ID_BYTES       8u
+#define SESSION_FIELDS_MAX     2048u /* details with more were not written by us */
+#define SESSION_GOAL_MAX_BYTES 8192u
 
 struct session_parts {
     unsigned known; /* PART_BITs: loaded, and current as far as the core tells */
@@ -41,14 +43,17 @@ void session_parts_load(struct session_parts *parts, const struct session *sessi
 void session_parts_check(struct session_parts *parts, const struct session *session);
 
 /* ---- journal ---- */
-void session_parts_add_note(struct session_parts *parts, struct session *session, const struct session_note *note);
+/* `number` of the note, counting all that were ever written from 0. */
+void session_parts_add_note(struct session_parts *parts, const struct session *session, uint32_t number,
+                            const struct session_note *note);
 
 /* ---- ids: PART_IDS is known ---- */
 
 enum ids_added { IDS_SAME, IDS_APPENDED, IDS_REPLACED };
-/* Adds those that were not seen yet; the oldest go beyond LEDGER_SEEN_IDS_MAX. `from`: where new bytes begin. */
-enum ids_added session_parts_add_ids(struct session_parts *parts, struct session *session, const struct hash128 *ids,
-                                     size_t count, size_t *from);
+/* Adds those that were not seen yet; the oldest go beyond LEDGER_SEEN_IDS_MAX. `from`: where new bytes begin.
+ */
+enum ids_added session_parts_add_ids(struct session_parts *parts, struct session *session,
+                                     const struct hash128 *ids, size_t count, size_t *from);
 /* Bit i: ids[i] was never seen; count is at most LEDGER_IDS_MAX. */
 uint64_t session_parts_unseen(const struct session_parts *parts, const struct hash128 *ids, size_t count);
 

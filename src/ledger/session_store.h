@@ -3,9 +3,9 @@
  * committed since, and nothing more. Two implementations: store_memory.h, store_redis.h. Neither knows what
  * the bytes mean, but for the guard that the core begins with.
  *
- * A request ends exactly once: inside the call that started it, which then returns true, or later through
- * `ended`, never inside the call. There is no cancel: the request must live until it has ended, or the store
- * is freed, which ends none.
+ * load, commit and rate return true if the request has ended inside the call: then its result is filled in
+ * and `ended` is not called. False: `ended` is called later, exactly once, never inside the call. There is no
+ * cancel: the request must live until it has ended, or the store is freed, which ends none.
  */
 #ifndef TOOLGATE_LEDGER_SESSION_STORE_H
 #define TOOLGATE_LEDGER_SESSION_STORE_H

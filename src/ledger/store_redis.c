@@ -166,7 +166,6 @@ static bool undone(struct store_redis *s, struct store_request *request)
     const char *why = redis_cluster_why_away(s->cluster);
     request->result = STORE_UNDONE;
     request->why = why[0] ? why : "it takes no more now";
-    request->ended(request);
     return true;
 }
 
@@ -326,7 +325,7 @@ static bool load(struct session_store *store, struct store_request *request)
     struct pending *p = pending_new(s, request);
     p->command.ended = on_loaded;
     write_load(&p->command, request);
-    return send(s, p) || undone(s, request);
+    return !send(s, p) && undone(s, request);
 }
 
 /* A command and two arguments. HDEL deletes the same field twice: all calls have the same form. */
@@ -382,7 +381,7 @@ static bool commit(struct session_store *store, struct store_request *request)
     struct pending *p = pending_new(s, request);
     p->command.ended = on_committed;
     write_commit(&p->command, request);
-    return send(s, p) || undone(s, request);
+    return !send(s, p) && undone(s, request);
 }
 
 static void write_rate(struct redis_command *command, const struct store_rate_request *request)
@@ -408,10 +407,9 @@ static bool rate(struct session_store *store, struct store_rate_request *request
     p->command.ended = on_rated;
     write_rate(&p->command, request);
     if (send(s, p))
-        return true;
+        return false;
     request->result = STORE_UNDONE;
     request->why = redis_cluster_why_away(s->cluster);
-    request->ended(request);
     return true;
 }
 

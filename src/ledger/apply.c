@@ -1,0 +1,425 @@
+/*
+ * One request on one session: the rules decide (rules.c); the parts answer what the rules do not know: seen
+ * ids, goal, history, facts, the arguments of open calls.
+ */
+#include "base/arena.h"
+#include "base/log.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "ledger/ledger_internal.h"
+#include "ledger/session_json.h"
+
+#define ALL_PARTS (PART_BIT(PART_JOURNAL) | PART_BIT(PART_IDS) | PART_BIT(PART_DETAILS))
+
+/* ---- which parts ---- */
+
+static bool knows_tool(const struct session *s, struct str name)
+{
+    uint32_t tool = session_tool(name);
+    for (unsigned i = 0; i < s->call_count; i++)
+        if (s->calls[i].tool == tool)
+            return true;
+    return false;
+}
+
+static unsigned history_parts(bool history, bool facts)
+{
+    return (history ? PART_BIT(PART_JOURNAL) | PART_BIT(PART_DETAILS) : 0) |
+           (facts ? PART_BIT(PART_DETAILS) : 0);
+}
+
+static unsigned admit_parts(const struct ledger_entry *e, const struct ledger_admit *admit)
+{
+    unsigned parts = history_parts(admit->wants_history, admit->wants_facts);
+    if (admit->id_count)
+        parts |= PART_BIT(PART_IDS);
+    if (e->begun && (e->session.has_goal || !knows_tool(&e->session, admit->tool)))
+        parts |= PART_BIT(PART_DETAILS);
+    return parts;
+}
+
+static unsigned settle_parts(const struct ledger_entry *e, const struct ledger_settle *settle)
+{
+    unsigned parts = settle->gives_id_count ? PART_BIT(PART_IDS) : 0;
+    bool is_new =
+        e->begun && !session_find(&e->session, settle->admission) && !knows_tool(&e->session, settle->tool);
+    if (settle->facts || settle->facts_json.len || is_new)
+        parts |= PART_BIT(PART_DETAILS);
+    return parts;
+}
+
+static unsigned look_parts(const struct ledger_entry *e, const struct ledger_look *look)
+{
+    unsigned parts = history_parts(look->wants_history, look->wants_facts);
+    if (look->admission || (e->begun && e->session.has_goal))
+        parts |= PART_BIT(PART_DETAILS);
+    return parts;
+}
+
+unsigned apply_parts(const struct ledger_entry *e, const struct session_request *r)
+{
+    switch (r->kind) {
+    case REQUEST_ADMIT:
+        return admit_parts(e, r->of.admit);
+    case REQUEST_SETTLE:
+        return settle_parts(e, r->of.settle);
+    case REQUEST_TURN:
+        return r->of.turn->goal.len ? PART_BIT(PART_DETAILS) : 0;
+    case REQUEST_SEE:
+        return PART_BIT(PART_IDS);
+    case REQUEST_LOOK:
+        return look_parts(e, r->of.look);
+    case REQUEST_VIEW:
+        return ALL_PARTS;
+    case REQUEST_RELEASE:
+    case REQUEST_RESET:
+    case REQUEST_FORGET:
+    case REQUEST_BOUNDARY:
+        break;
+    }
+    return 0;
+}
+
+bool request_only_looks(enum request_kind kind)
+{
+    return kind == REQUEST_LOOK || kind == REQUEST_VIEW;
+}
+
+/* ---- parts in answers ---- */
+
+static struct str goal_of(const struct ledger_entry *e, struct arena *arena)
+{
+    if (!e->session.has_goal || !arena)
+        return STR_NONE;
+    return arena_dup(arena, session_parts_field(&e->parts, STR_LIT("g")));
+}
+
+static struct session_record record_of(const struct ledger_entry *e)
+{
+    return (struct session_record){
+        .session = &e->session,
+        .journal = buf_view(&e->parts.journal),
+        .id_count = e->parts.ids.len / SESSION_ID_BYTES,
+        .fields = e->parts.fields,
+        .field_count = e->parts.field_count,
+    };
+}
+
+static struct json history_of(const struct ledger_entry *e, struct arena *arena)
+{
+    struct session_record record = record_of(e);
+    return session_json_history(arena, &record);
+}
+
+static struct json facts_of(const struct ledger_entry *e, struct arena *arena)
+{
+    struct session_record record = record_of(e);
+    return session_json_facts(arena, &record);
+}
+
+/* The record is whole if nothing was evicted, by us or, with the part's key, by Redis. */
+static bool ids_complete(const struct ledger_entry *e)
+{
+    bool lost = e->session.ids == IDS_COMPLETE && (e->parts.known & PART_BIT(PART_IDS)) && !e->parts.ids.len;
+    return e->session.ids != IDS_FORGOTTEN && !lost;
+}
+
+/* ---- admit ---- */
+
+static void keep_name(struct commit *c, struct str tool)
+{
+    char field[SESSION_FIELD_BYTES];
+    const struct session_parts *parts = &c->entry->parts;
+    struct str name = session_field_tool(session_tool(tool), field);
+    if (!(parts->known & PART_BIT(PART_DETAILS)) || session_parts_field(parts, name).len ||
+        session_parts_names(parts) >= SESSION_NAMES_MAX)
+        return;
+    commit_set_field(c, name, str_cut(tool, NAME_MAX_BYTES));
+}
+
+/* For the report of a check, which another daemon may get. */
+static void keep_arguments(struct commit *c, const struct ledger_admit *admit)
+{
+    char field[SESSION_FIELD_BYTES];
+    struct buf value = {.at = NULL};
+    const struct session *s = &c->entry->session;
+    const struct session_call *call = session_find(s, admit->admission);
+    if (!call || call->class != CALL_PENDING || !admit->open_arguments.len ||
+        admit->open_arguments.len > LEDGER_OPEN_ARGUMENTS_MAX_BYTES)
+        return;
+    buf_add(&value, &admit->admission, sizeof(admit->admission));
+    buf_str(&value, admit->open_arguments);
+    commit_set_open(c, session_field_open((unsigned)(call - s->calls), field), buf_view(&value));
+    buf_clear(&value);
+}
+
+static void apply_admit(struct commit *c, struct session_request *r, int64_t now_ms, const char *engine)
+{
+    struct ledger_entry *e = c->entry;
+    const struct ledger_admit *admit = r->of.admit;
+    struct ledger_answer unheard, *answer = r->answer ? r->answer : &unheard;
+    *answer = (struct ledger_answer){.engine = engine};
+    uint64_t version = e->session.version;
+    session_admit(&e->session, admit, r->is_past ? &r->past : NULL, r->rate_wait_ms, now_ms, answer,
+                  &c->changes);
+    bool is_new = c->changes.new_tool;
+    answer->version = version;
+    commit_take_changes(c);
+    if (is_new)
+        keep_name(c, admit->tool);
+    keep_arguments(c, admit);
+    answer->goal = goal_of(e, r->arena);
+    answer->ids_complete = ids_complete(e) && !(e->local && c->ledger->redis);
+    if (admit->id_count)
+        answer->unseen = session_parts_unseen(&e->parts, admit->ids, admit->id_count);
+    if (admit->wants_history && r->arena)
+        answer->history = history_of(e, r->arena);
+    if (admit->wants_facts && r->arena)
+        answer->facts = facts_of(e, r->arena);
+    const struct session_call *call = session_find(&e->session, admit->admission);
+    r->past =
+        (struct session_past){answer->says, call && call->class == CALL_DENIED ? call->code : CODE_NONE};
+}
+
+/* ---- settle ---- */
+
+static bool add_fact(struct commit *c, struct str name, const struct json *value)
+{
+    struct buf field = {.at = NULL}, text = {.at = NULL};
+    buf_byte(&field, 'f');
+    buf_str(&field, name);
+    json_write(&text, value);
+    bool fits = session_parts_fact_fits(&c->entry->parts, buf_view(&field), buf_view(&text));
+    if (fits)
+        commit_set_field(c, buf_view(&field), buf_view(&text));
+    buf_clear(&field);
+    buf_clear(&text);
+    return fits;
+}
+
+static void add_facts(struct commit *c, const struct ledger_settle *settle, const struct json *facts)
+{
+    uint32_t dropped = facts->len > FACTS_MAX ? facts->len - FACTS_MAX : 0;
+    for (uint32_t i = 0; i < facts->len && i < FACTS_MAX; i++)
+        dropped += !add_fact(c, facts->members[i].key, &facts->members[i].value);
+    if (dropped)
+        log_event(LOG_WARN, "facts_dropped", LOG_STR("tool", settle->tool), LOG_NUM("count", dropped),
+                  LOG_NUM("limit_bytes", LEDGER_FACTS_MAX_BYTES));
+}
+
+static void add_facts_json(struct commit *c, const struct ledger_settle *settle)
+{
+    struct arena *arena = arena_new();
+    struct json facts = {.type = JSON_NULL};
+    struct json_error fault;
+    if (json_parse(arena, settle->facts_json, NULL, &facts, &fault) == OK && facts.type == JSON_OBJECT)
+        add_facts(c, settle, &facts);
+    arena_free(arena);
+}
+
+static void drop_arguments(struct commit *c, uint64_t admission)
+{
+    char field[SESSION_FIELD_BYTES];
+    const struct ledger_entry *e = c->entry;
+    const struct session_call *call = session_find(&e->session, admission);
+    if (!call)
+        return;
+    struct str name = session_field_open((unsigned)(call - e->session.calls), field);
+    struct str kept = session_parts_field(&e->parts, name);
+    if (kept.len > sizeof(admission) && memcmp(kept.at, &admission, sizeof(admission)) == 0)
+        commit_drop_field(c, name);
+}
+
+static void apply_settle(struct commit *c, struct session_request *r, int64_t now_ms)
+{
+    struct ledger_entry *e = c->entry;
+    const struct ledger_settle *settle = r->of.settle;
+    struct ledger_settled unheard, *settled = r->answer ? r->answer : &unheard;
+    *settled = (struct ledger_settled){.error = OK};
+    bool counted = session_settle(&e->session, settle, now_ms, settled, &c->changes);
+    bool is_new = c->changes.new_tool;
+    commit_take_changes(c);
+    if (!counted)
+        return;
+    if (is_new)
+        keep_name(c, settle->tool);
+    drop_arguments(c, settle->admission);
+    if (settle->gives_id_count)
+        commit_add_ids(c, settle->gives_ids, settle->gives_id_count);
+    if (settle->facts)
+        add_facts(c, settle, settle->facts);
+    else if (settle->facts_json.len)
+        add_facts_json(c, settle);
+}
+
+static void apply_release(struct commit *c, const struct session_request *r, int64_t now_ms)
+{
+    struct ledger_settled settled = {.error = OK};
+    struct ledger_settle settle = *r->of.settle;
+    const struct session_call *call = session_find(&c->entry->session, settle.admission);
+    if (!call || call->class != CALL_PENDING)
+        return;
+    settle.class = LEDGER_CLASS_RELEASED;
+    settle.label = STR_LIT("cancelled");
+    session_settle(&c->entry->session, &settle, now_ms, &settled, &c->changes);
+    commit_take_changes(c);
+    drop_arguments(c, settle.admission);
+}
+
+/* ---- turns and people ---- */
+
+static void apply_turn(struct commit *c, struct session_request *r, int64_t now_ms)
+{
+    const struct ledger_turn *turn = r->of.turn;
+    struct ledger_turned unheard, *turned = r->answer ? r->answer : &unheard;
+    *turned = (struct ledger_turned){.error = OK};
+    bool takes_goal = session_turn(&c->entry->session, turn, r->number, now_ms, turned, &c->changes);
+    commit_take_changes(c);
+    if (takes_goal)
+        commit_set_field(c, STR_LIT("g"), str_cut(turn->goal, SESSION_GOAL_MAX_BYTES));
+}
+
+static void apply_view(const struct commit *c, const struct session_request *r)
+{
+    const struct ledger_entry *e = c->entry;
+    struct ledger_view *view = r->answer;
+    *view = (struct ledger_view){.error = OK, .stand_in = e->local && c->ledger->redis};
+    struct session_record record = record_of(e);
+    view->session = session_json(r->arena, *r->of.session, &record);
+}
+
+static void find_open_call(const struct ledger_entry *e, const struct ledger_look *look, struct arena *arena,
+                           struct ledger_open_call *open)
+{
+    char field[SESSION_FIELD_BYTES];
+    const struct session *s = &e->session;
+    const struct session_call *call = session_find(s, look->admission);
+    if (!call)
+        return;
+    struct str kept = session_parts_field(&e->parts, session_field_open((unsigned)(call - s->calls), field));
+    open->is_known = true;
+    open->is_open = call->class == CALL_PENDING || call->may_settle;
+    open->tool = arena_dup(arena, session_parts_field(&e->parts, session_field_tool(call->tool, field)));
+    if (kept.len > sizeof(uint64_t) && memcmp(kept.at, &look->admission, sizeof(uint64_t)) == 0)
+        open->arguments =
+            arena_dup(arena, (struct str){kept.at + sizeof(uint64_t), kept.len - sizeof(uint64_t)});
+}
+
+static void apply_look(const struct commit *c, const struct session_request *r)
+{
+    const struct ledger_entry *e = c->entry;
+    const struct ledger_look *look = r->of.look;
+    struct ledger_peek *peek = r->answer;
+    *peek = (struct ledger_peek){
+        .turn = e->session.turn,
+        .step = e->session.step,
+        .no_progress = e->session.no_progress,
+        .stuck = e->session.stuck,
+        .goal = goal_of(e, r->arena),
+        .version = e->session.version,
+    };
+    if (look->wants_history)
+        peek->history = history_of(e, r->arena);
+    if (look->wants_facts)
+        peek->facts = facts_of(e, r->arena);
+    if (look->admission)
+        find_open_call(e, look, r->arena, &peek->open);
+}
+
+/* ---- all of them ---- */
+
+void apply_request(struct commit *c, struct session_request *r, int64_t now_ms, const char *engine)
+{
+    struct session *s = &c->entry->session;
+    switch (r->kind) {
+    case REQUEST_ADMIT:
+        apply_admit(c, r, now_ms, engine);
+        break;
+    case REQUEST_SETTLE:
+        apply_settle(c, r, now_ms);
+        break;
+    case REQUEST_RELEASE:
+        apply_release(c, r, now_ms);
+        break;
+    case REQUEST_TURN:
+        apply_turn(c, r, now_ms);
+        break;
+    case REQUEST_SEE:
+        commit_add_ids(c, r->of.see->ids, r->of.see->count);
+        c->changed = true;
+        break;
+    case REQUEST_RESET:
+        session_reset(s, *r->of.tool, r->number, now_ms, &c->changes);
+        commit_take_changes(c);
+        if (r->answer)
+            *(enum err *)r->answer = OK;
+        break;
+    case REQUEST_BOUNDARY:
+        session_boundary(s, &c->changes);
+        commit_take_changes(c);
+        break;
+    case REQUEST_LOOK:
+        apply_look(c, r);
+        break;
+    case REQUEST_VIEW:
+        apply_view(c, r);
+        break;
+    case REQUEST_FORGET:
+        break; /* transaction.c commits it by itself */
+    }
+}
+
+void request_fail(const struct session_request *r, enum err error, const char *why)
+{
+    if (!r->answer)
+        return;
+    switch (r->kind) {
+    case REQUEST_ADMIT: {
+        struct ledger_answer *answer = r->answer;
+        *answer = (struct ledger_answer){.engine = "none"};
+        answer->error = err_set(&answer->why, error, "%s", why);
+        break;
+    }
+    case REQUEST_SETTLE: {
+        struct ledger_settled *settled = r->answer;
+        settled->error = err_set(&settled->why, error, "%s", why);
+        break;
+    }
+    case REQUEST_TURN: {
+        struct ledger_turned *turned = r->answer;
+        turned->error = err_set(&turned->why, error, "%s", why);
+        break;
+    }
+    case REQUEST_LOOK: {
+        struct ledger_peek *peek = r->answer;
+        *peek = (struct ledger_peek){.turn = 0};
+        peek->error = err_set(&peek->why, error, "%s", why);
+        break;
+    }
+    case REQUEST_VIEW: {
+        struct ledger_view *view = r->answer;
+        view->error = err_set(&view->why, error, "%s", why);
+        break;
+    }
+    case REQUEST_RESET:
+    case REQUEST_FORGET:
+        *(enum err *)r->answer = error;
+        break;
+    case REQUEST_RELEASE:
+    case REQUEST_SEE:
+    case REQUEST_BOUNDARY:
+        break;
+    }
+}
+
+void request_not_found(const struct session_request *r)
+{
+    if (r->kind == REQUEST_LOOK && r->answer)
+        *(struct ledger_peek *)r->answer = (struct ledger_peek){.turn = 0};
+    else if (r->kind == REQUEST_VIEW && r->answer) {
+        struct ledger_view *view = r->answer;
+        view->error =
+            err_set(&view->why, ERR_NOT_FOUND, "no session '" STR_FMT "' is known", STR_ARG(*r->of.session));
+    } else
+        request_fail(r, ERR_NOT_FOUND, "no such session is known");
+}

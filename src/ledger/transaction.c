@@ -1,0 +1,628 @@
+/*
+ * The life of a request in its session:
+ *
+ *   start ─▶ queue ─▶ load (if not cached) ─▶ apply ─▶ commit ─▶ answered
+ *              ▲                                          │
+ *              └──── conflict: with what is stored now ───┘
+ *
+ * All that wait in a session when its turn comes are applied and committed together. A commit that another
+ * daemon came before returns what is stored now; the requests are applied to that, and committed again. Where
+ * the store is away, outage_serve.c takes over.
+ */
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "ledger/codec.h"
+#include "ledger/ledger_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define WRITES_OF_ONE_REQUEST (FACTS_MAX + 8u)
+
+static void on_loaded(struct store_request *store);
+static void on_committed(struct store_request *store);
+
+static struct session_store *store_of(const struct ledger_entry *e)
+{
+    return e->ledger->redis && !e->local ? e->ledger->redis : e->ledger->memory;
+}
+
+/* ---- a request ends ---- */
+
+void transaction_finish(struct ledger *l, struct session_request *r)
+{
+    if (r->is_owned) {
+        request_free(r);
+    } else if (r == l->starting) {
+        l->starting = NULL; /* its caller learns it from transaction_start */
+    } else {
+        LIST_REMOVE(r, waiting);
+        r->is_waiting = false;
+        r->done(r->owner);
+    }
+}
+
+static void log_gave_up(const struct commit *c)
+{
+    for (size_t at = 0; at + sizeof(struct session_gave_up) <= c->gave_up.len;
+         at += sizeof(struct session_gave_up)) {
+        struct session_gave_up chain;
+        memcpy(&chain, c->gave_up.at + at, sizeof(chain));
+        ledger_log_chain((struct str){chain.name, chain.name_len}, (struct str){chain.ext, chain.ext_len},
+                         STR_LIT("llm_gave_up"), chain.retries);
+    }
+}
+
+/* It was let run, and nobody is there to run it. */
+static void release_cancelled(struct ledger *l, const struct session_request *r)
+{
+    const struct ledger_admit *admit = r->of.admit;
+    if (r->kind != REQUEST_ADMIT || !r->is_cancelled || r->past.says != LEDGER_RUN)
+        return;
+    struct ledger_settle settle = {.place = admit->place,
+                                   .admission = admit->admission,
+                                   .tool = admit->tool,
+                                   .ext = admit->ext,
+                                   .call = admit->call,
+                                   .arguments = admit->arguments,
+                                   .limits = admit->limits};
+    struct session_request release = {
+        .kind = REQUEST_RELEASE, .id = r->id, .of.settle = &settle, .ledger = l};
+    transaction_add(l, request_copy(&release));
+}
+
+static void count_answer(struct ledger *l, const struct ledger_entry *e, const struct session_request *r)
+{
+    if (!l->redis || r->is_past || request_only_looks(r->kind))
+        return;
+    if (e->local)
+        l->by_local++;
+    else
+        l->by_redis++;
+}
+
+/* All that fly are answered. */
+void transaction_land(struct ledger_entry *e)
+{
+    struct ledger *l = e->ledger;
+    struct session_request *r;
+    log_gave_up(e->commit);
+    while ((r = STAILQ_FIRST(&e->flying))) {
+        STAILQ_REMOVE_HEAD(&e->flying, next);
+        count_answer(l, e, r);
+        if (e->local && l->redis && !request_only_looks(r->kind) && !e->unreadable)
+            outage_remember(l, r);
+        else if (r->is_past)
+            outage_replayed(e, r, true);
+        release_cancelled(l, r);
+        transaction_finish(l, r);
+    }
+}
+
+static void take_off_queue(struct ledger_entry *e, struct session_request *r)
+{
+    STAILQ_REMOVE_HEAD(&e->queue, next);
+    STAILQ_INSERT_TAIL(&e->flying, r, next);
+}
+
+void transaction_back_to_queue(struct ledger_entry *e)
+{
+    STAILQ_CONCAT(&e->flying, &e->queue);
+    STAILQ_CONCAT(&e->queue, &e->flying);
+}
+
+/* The commit in hand is over. */
+static void rest(struct ledger_entry *e)
+{
+    entries_return_commit(&e->ledger->entries, e->commit);
+    e->commit = NULL;
+    e->busy = false;
+}
+
+/* ---- load ---- */
+
+static void begin_session(struct ledger_entry *e)
+{
+    struct session *s = &e->session;
+    if (e->begun)
+        return;
+    session_begin(s, hash_random() | 1, store_of(e)->kind->now_ms(store_of(e)));
+    s->journal_max = (uint16_t)e->ledger->history;
+    session_parts_begin(&e->parts, s);
+    e->begun = true;
+}
+
+/* What is stored now; false: it can't be read. */
+static bool take_core(struct ledger_entry *e, struct str core, const char **event)
+{
+    entry_forget(e);
+    e->loaded = true;
+    if (!core.len)
+        return true;
+    enum codec_result result = codec_decode(core, &e->session);
+    e->begun = e->stored = true;
+    e->head_len = result == CODEC_OK ? core.len - e->session.call_count * CODEC_CALL_BYTES : 0;
+    *event = result == CODEC_NEWER ? "ledger_format_newer" : "ledger_value_unreadable";
+    return result == CODEC_OK;
+}
+
+/* The session is counted in this daemon's memory for a while, and what is stored stays as it is. */
+static void leave_unreadable(struct ledger_entry *e, const char *event)
+{
+    uint64_t held;
+    char id[40];
+    struct session_store *store = store_of(e);
+    snprintf(id, sizeof(id), "%016llx%016llx", (unsigned long long)e->id.high, (unsigned long long)e->id.low);
+    if (rate_limit_allow(&e->ledger->unreadables, EVENTS_PER_S, &held))
+        log_event(LOG_ERROR, event, LOG_TEXT("session", id),
+                  LOG_TEXT("why",
+                           "what is stored of this session cannot be read: this daemon counts it alone, and "
+                           "leaves the value as it is; delete its key, or upgrade this daemon"),
+                  LOG_NUM("not_logged", held));
+    entry_forget(e);
+    e->unreadable = e->ledger->redis != NULL;
+    e->away_until_ms = store->kind->now_ms(store) + UNREADABLE_RETRY_MS;
+    e->local = true;
+}
+
+static unsigned parts_missing(const struct ledger_entry *e)
+{
+    unsigned parts = 0;
+    const struct session_request *r;
+    unsigned count = 0;
+    STAILQ_FOREACH(r, &e->queue, next)
+    {
+        parts |= apply_parts(e, r);
+        if (++count == COMMIT_BATCH_MAX)
+            break;
+    }
+    return e->loaded && !e->begun ? 0 : parts & ~(e->loaded ? e->parts.known : 0);
+}
+
+static void take_load(struct ledger_entry *e)
+{
+    const struct store_request *store = &e->commit->store;
+    const char *event = NULL;
+    unsigned known = e->parts.known;
+    if (store->result != STORE_DONE) {
+        outage_serve(e, true, false, false);
+    } else if (!take_core(e, store->core, &event)) {
+        leave_unreadable(e, event);
+    } else if (e->begun) {
+        e->parts.known = known;
+        session_parts_load(&e->parts, &e->session, store->parts, store);
+    }
+}
+
+/* True: it has ended. */
+static bool load(struct ledger_entry *e, unsigned parts)
+{
+    struct store_request *store = &e->commit->store;
+    store->id = e->id;
+    store->parts = parts | PART_BIT(PART_CORE);
+    store->ended = on_loaded;
+    return store_of(e)->kind->load(store_of(e), store);
+}
+
+static void on_loaded(struct store_request *store)
+{
+    struct ledger_entry *e = ((struct commit *)store)->entry;
+    take_load(e);
+    rest(e);
+    transaction_run(e);
+}
+
+/* ---- apply ---- */
+
+/* Requests of a session that does not exist and that they do not begin. */
+static bool needs_session(enum request_kind kind)
+{
+    return request_only_looks(kind) || kind == REQUEST_RESET || kind == REQUEST_FORGET ||
+           kind == REQUEST_RELEASE;
+}
+
+static void apply_batch(struct ledger_entry *e)
+{
+    struct commit *c = e->commit;
+    struct session_request *r;
+    struct session_store *store = store_of(e);
+    int64_t now_ms = store->kind->now_ms(store);
+    commit_begin(c);
+    for (unsigned count = 0; count < COMMIT_BATCH_MAX && (r = STAILQ_FIRST(&e->queue)); count++) {
+        if (r->kind == REQUEST_FORGET && e->begun && count)
+            break;
+        take_off_queue(e, r);
+        if (!e->begun && needs_session(r->kind)) {
+            request_not_found(r);
+            continue;
+        }
+        begin_session(e);
+        if (r->kind == REQUEST_FORGET)
+            break;
+        apply_request(c, r, now_ms, store->kind->name);
+        if (c->write_count + WRITES_OF_ONE_REQUEST > STORE_WRITES_MAX)
+            break;
+    }
+}
+
+/* ---- commit ---- */
+
+static bool forgets(const struct ledger_entry *e)
+{
+    const struct session_request *r = STAILQ_FIRST(&e->flying);
+    return r && r->kind == REQUEST_FORGET && e->begun;
+}
+
+/* True: it has ended. */
+static bool commit(struct ledger_entry *e)
+{
+    struct commit *c = e->commit;
+    commit_finish(c, e->ledger->ttl_s);
+    c->store.forget = forgets(e);
+    c->store.ended = on_committed;
+    return store_of(e)->kind->commit(store_of(e), &c->store);
+}
+
+static void take_forgotten(struct ledger_entry *e)
+{
+    const struct session_request *r = STAILQ_FIRST(&e->flying);
+    entry_forget(e);
+    e->loaded = true;
+    if (r->answer)
+        *(enum err *)r->answer = OK;
+}
+
+static void take_committed(struct ledger_entry *e)
+{
+    if (forgets(e))
+        take_forgotten(e);
+    else
+        e->stored = true;
+    if (!e->conflicts && e->hopping)
+        e->hopping--;
+    e->conflicts = 0;
+    transaction_land(e);
+}
+
+static void give_up(struct ledger_entry *e)
+{
+    struct session_request *r;
+    uint64_t held;
+    e->ledger->failed_conflicts++;
+    if (rate_limit_allow(&e->ledger->conflict_lines, EVENTS_PER_S, &held))
+        log_event(LOG_WARN, "ledger_conflicts", LOG_NUM("tries", CONFLICTS_MAX),
+                  LOG_TEXT("why",
+                           "other daemons commit to this session all the time: its calls are unavailable for "
+                           "now; let one daemon serve a session"),
+                  LOG_NUM("not_logged", held));
+    e->conflicts = 0;
+    while ((r = STAILQ_FIRST(&e->flying))) {
+        STAILQ_REMOVE_HEAD(&e->flying, next);
+        request_fail(r, ERR_UNAVAILABLE, "too many daemons change this session at once");
+        if (r->is_past)
+            outage_replayed(e, r, false);
+        transaction_finish(e->ledger, r);
+    }
+}
+
+static void on_pause_over(void *owner)
+{
+    struct ledger_entry *e = owner;
+    e->paused = false;
+    transaction_run(e);
+}
+
+static void pause_a_little(struct ledger_entry *e)
+{
+    unsigned doublings = e->conflicts - CONFLICTS_AT_ONCE - 1;
+    uint32_t most = doublings < 3 ? CONFLICT_PAUSE_MS << doublings : CONFLICT_PAUSE_MAX_MS;
+    e->paused = true;
+    timer_set(&e->pause, e->ledger->loop, (uint32_t)(hash_random() % most) + 1, on_pause_over, e);
+}
+
+static void take_conflict(struct ledger_entry *e)
+{
+    const char *event = NULL;
+    struct session_parts *parts = &e->parts;
+    unsigned known = parts->known;
+    e->ledger->conflicts++;
+    e->conflicts++;
+    e->hopping = HOPPING_COMMITS;
+    if (!take_core(e, e->commit->store.core, &event)) {
+        transaction_back_to_queue(e);
+        leave_unreadable(e, event);
+        return;
+    }
+    parts->known = known & ~e->commit->parts; /* what our own requests did to them is not stored */
+    session_parts_check(parts, &e->session);
+    if (e->conflicts > CONFLICTS_MAX) {
+        give_up(e);
+        return;
+    }
+    transaction_back_to_queue(e);
+    if (e->conflicts > CONFLICTS_AT_ONCE && e->ledger->loop)
+        pause_a_little(e);
+}
+
+static void take_commit(struct ledger_entry *e)
+{
+    switch (e->commit->store.result) {
+    case STORE_DONE:
+        take_committed(e);
+        break;
+    case STORE_CONFLICT:
+        take_conflict(e);
+        break;
+    case STORE_REFUSED:
+    case STORE_UNDONE:
+        outage_serve(e, true, true, false);
+        break;
+    case STORE_LOST:
+        outage_serve(e, true, true, true);
+        break;
+    }
+}
+
+static void on_committed(struct store_request *store)
+{
+    struct ledger_entry *e = ((struct commit *)store)->entry;
+    take_commit(e);
+    rest(e);
+    transaction_run(e);
+}
+
+/* ---- run ---- */
+
+/* One round: loads, or applies and commits. False: it goes on when the store has answered. */
+static bool run_once(struct ledger_entry *e)
+{
+    unsigned missing = parts_missing(e);
+    if (!e->loaded || missing) {
+        if (!load(e, missing))
+            return false;
+        take_load(e);
+        return true;
+    }
+    apply_batch(e);
+    if (!e->commit->changed && !forgets(e)) {
+        transaction_land(e);
+        return true;
+    }
+    if (!commit(e))
+        return false;
+    take_commit(e);
+    return true;
+}
+
+/* Whether a cached session may have ended with its time to live. */
+static void check_age(struct ledger_entry *e)
+{
+    struct session_store *store = store_of(e);
+    if (e->loaded && e->stored &&
+        store->kind->now_ms(store) / 1000 - e->session.renewed_s > (int64_t)e->ledger->ttl_s)
+        entry_forget(e);
+}
+
+/* Of an open call that is asked for, the cache has neither the call nor its arguments: another daemon may. */
+static bool lacks_open_call(const struct ledger_entry *e, uint64_t admission)
+{
+    char field[SESSION_FIELD_BYTES];
+    const struct session_call *call = e->begun ? session_find(&e->session, admission) : NULL;
+    if (!call)
+        return true;
+    unsigned place = (unsigned)(call - e->session.calls);
+    return !session_parts_field(&e->parts, session_field_open(place, field)).len;
+}
+
+/* Looks that the cache cannot answer, since another daemon may have changed the session. */
+static void check_freshness(struct ledger_entry *e)
+{
+    struct session_request *r;
+    STAILQ_FOREACH(r, &e->queue, next)
+    {
+        if (r->kind == REQUEST_VIEW || r->kind == REQUEST_LOOK) {
+            const struct ledger_look *look = r->kind == REQUEST_LOOK ? r->of.look : NULL;
+            bool stale = !look || look->newest || e->hopping ||
+                         (look->admission && lacks_open_call(e, look->admission));
+            if (stale && !r->is_fresh)
+                entry_forget(e);
+            r->is_fresh = true;
+        }
+    }
+}
+
+void transaction_run(struct ledger_entry *e)
+{
+    while (!e->busy && !e->paused && !STAILQ_EMPTY(&e->queue)) {
+        e->busy = true;
+        e->commit = entries_commit(&e->ledger->entries, e);
+        check_age(e);
+        if (e->ledger->redis && !outage_can_run(e)) {
+            outage_serve(e, false, false, false);
+        } else {
+            if (e->ledger->redis && !e->local)
+                check_freshness(e);
+            if (!run_once(e))
+                return;
+        }
+        rest(e);
+    }
+}
+
+/* ---- rates ---- */
+
+/* Outlives its request, which may be cancelled. */
+struct rate_wait {
+    struct store_rate_request store;
+    struct ledger *ledger;
+    struct session_request *request; /* NULL: cancelled */
+};
+
+static bool has_rates(const struct session_request *r)
+{
+    return r->kind == REQUEST_ADMIT && r->of.admit->limits && r->of.admit->limits->rate_count &&
+           r->of.admit->so_far == LEDGER_SO_FAR_VALID;
+}
+
+/* Who shares a bucket: the tool's name, then whom it is counted by. */
+static struct hash128 bucket_of(const struct session_request *r)
+{
+    const struct ledger_admit *admit = r->of.admit;
+    struct buf name = {.at = NULL};
+    buf_str(&name, admit->tool);
+    buf_byte(&name, '\0');
+    if (admit->limits->rate_by == LEDGER_RATE_BY_SESSION)
+        buf_add(&name, &r->id, sizeof(r->id));
+    else if (admit->limits->rate_by == LEDGER_RATE_BY_USER)
+        buf_str(&name, admit->peer);
+    struct hash128 bucket = hash_stable(buf_view(&name));
+    buf_clear(&name);
+    return bucket;
+}
+
+static void enqueue(struct ledger *l, struct session_request *r)
+{
+    struct ledger_entry *e = entries_get(&l->entries, l, r->id);
+    STAILQ_INSERT_TAIL(&e->queue, r, next);
+    transaction_run(e);
+}
+
+static void take_rate(struct rate_wait *wait)
+{
+    struct ledger *l = wait->ledger;
+    struct session_request *r = wait->request;
+    if (r && wait->store.result != STORE_DONE) { /* Redis is away: this daemon counts */
+        wait->store.result = STORE_DONE;
+        l->memory->kind->rate(l->memory, &wait->store);
+    }
+    if (r) {
+        r->rate_wait = NULL;
+        r->rate_wait_ms = wait->store.wait_ms;
+    }
+    free(wait);
+    if (r)
+        enqueue(l, r);
+}
+
+static void on_rate(struct store_rate_request *store)
+{
+    take_rate((struct rate_wait *)store);
+}
+
+static void ask_rates(struct ledger *l, struct session_request *r)
+{
+    const struct ledger_limits *limits = r->of.admit->limits;
+    struct session_store *store = l->redis ? l->redis : l->memory;
+    struct rate_wait *wait = calloc(1, sizeof(*wait));
+    if (!wait)
+        abort();
+    wait->ledger = l;
+    wait->request = r;
+    wait->store.bucket = bucket_of(r);
+    wait->store.admission = r->of.admit->admission;
+    wait->store.rate_count = limits->rate_count;
+    for (uint32_t i = 0; i < limits->rate_count; i++) {
+        wait->store.rates[i].count = limits->rates[i].count;
+        wait->store.rates[i].window_s = limits->rates[i].window_s;
+    }
+    wait->store.ended = on_rate;
+    r->rate_wait = wait;
+    if (store->kind->rate(store, &wait->store))
+        take_rate(wait);
+}
+
+/* ---- start, cancel ---- */
+
+static bool replace_in(struct request_queue *queue, const struct session_request *r,
+                       struct session_request *by)
+{
+    struct session_request *at, *before = NULL;
+    STAILQ_FOREACH(at, queue, next)
+    {
+        if (at == r)
+            break;
+        before = at;
+    }
+    if (!at)
+        return false;
+    if (by && before)
+        STAILQ_INSERT_AFTER(queue, before, by, next);
+    else if (by)
+        STAILQ_INSERT_HEAD(queue, by, next);
+    STAILQ_REMOVE(queue, at, session_request, next);
+    return true;
+}
+
+/* Nobody waits for it any more: what has to be counted goes on as a copy. An admit whose caller is gone, and
+ * that is not applied yet, is as if it had never been asked. */
+static void detach(struct ledger *l, const struct session_request *r, bool cancelled)
+{
+    struct ledger_entry *e = entries_find(&l->entries, r->id);
+    bool is_admit = r->kind == REQUEST_ADMIT, looks = request_only_looks(r->kind);
+    if (r->rate_wait) {
+        r->rate_wait->request = NULL;
+        return;
+    }
+    struct session_request *copy = looks ? NULL : request_copy(r);
+    if (copy)
+        copy->is_cancelled = is_admit && cancelled;
+    bool flies = e && replace_in(&e->flying, r, copy);
+    bool goes_on = copy && !(is_admit && cancelled);
+    if (!flies && e)
+        replace_in(&e->queue, r, goes_on ? copy : NULL);
+    if (copy && !flies && !goes_on)
+        request_free(copy);
+}
+
+enum ledger_state transaction_start(struct ledger *l, struct session_request *r)
+{
+    struct session_request *outer = l->starting;
+    l->starting = r;
+    if (has_rates(r))
+        ask_rates(l, r);
+    else
+        enqueue(l, r);
+    bool over = l->starting != r;
+    l->starting = outer;
+    if (over)
+        return LEDGER_DONE;
+    if (!r->done) {
+        detach(l, r, false);
+        return LEDGER_DONE;
+    }
+    r->is_waiting = true;
+    LIST_INSERT_HEAD(&l->waiting, r, waiting);
+    return LEDGER_PENDING;
+}
+
+void transaction_add(struct ledger *l, struct session_request *owned)
+{
+    enqueue(l, owned);
+}
+
+void transaction_cancel(struct ledger *l, void *owner)
+{
+    struct session_request *r = LIST_FIRST(&l->waiting);
+    while (r) {
+        struct session_request *next = LIST_NEXT(r, waiting);
+        if (r->owner == owner) {
+            LIST_REMOVE(r, waiting);
+            detach(l, r, true);
+        }
+        r = next;
+    }
+}
+
+void transaction_drop(struct ledger_entry *e)
+{
+    struct session_request *r;
+    STAILQ_CONCAT(&e->flying, &e->queue);
+    while ((r = STAILQ_FIRST(&e->flying))) {
+        STAILQ_REMOVE_HEAD(&e->flying, next);
+        if (r->is_owned)
+            request_free(r);
+    }
+    if (e->commit)
+        entries_return_commit(&e->ledger->entries, e->commit);
+}
