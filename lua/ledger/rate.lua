@@ -1,5 +1,5 @@
 -- Takes one call from a bucket of rates if each has room (GCRA, with bursts of a whole count), else none.
--- A bucket lives for 60 s at least, so that a lost reply can be asked for again.
+-- A bucket lives for 60 s at least, so that a lost reply can be asked for again; without rates it goes at once.
 -- KEYS: the bucket, a hash: "COUNT/SECONDS" is that rate's level, in µs (src/ledger/rate.h has the arithmetic); "taken"
 -- the latest admissions that took a call, 8 bytes each. ARGV: the admission, how many of them to remember, then count and
 -- window in s of each rate. Returns 0 if a call is taken, or was by this admission; else the milliseconds until there is
@@ -10,7 +10,7 @@ for at = 1, #taken, 8 do
   if taken:sub(at, at + 7) == admission then return 0 end
 end
 local time = call("TIME")
-local now, wait, lives = time[1] * 1000000 + time[2], 0, 60000000
+local now, wait, lives = time[1] * 1000000 + time[2], 0, #ARGV > 2 and 60000000 or 0
 local fields = { "taken", (taken .. admission):sub(-8 * ARGV[2]) }
 for at = 3, #ARGV, 2 do
   local name, step = ARGV[at] .. "/" .. ARGV[at + 1], math.ceil(ARGV[at + 1] * 1000000 / ARGV[at])
