@@ -1,29 +1,37 @@
--- A second ledger to compare the real one with: sessions as plain lists of all their calls, judged by ledger_rules.lua.
--- It is written from the specification, not from the scripts; it packs, precomputes and forgets nothing early. It
--- answers as ledger.h does; fields that the specification leaves open are nil.
+-- A second ledger to compare the real one with: sessions as plain lists of their calls, judged by ledger_rules.lua.
+-- It is written from the specification, not from the C code; it packs and precomputes nothing. It answers as ledger.h
+-- does; fields that the specification leaves open are nil.
+--
+-- A linearizability checker needs three more functions: M.clone, M.apply and M.difference, at the end of this file.
 local rules = require "ledger_rules"
 
-local M = {}
+local M = { met = rules.met, meet = rules.meet } -- how often each decision was reached
 
+local WINDOW      = 32 -- "a window of 32": the calls that budgets and loops count
 local SEEN_MAX    = 512
+local CHAINS_MAX  = 16
+local PACED_MAX   = 32
 local RESERVATION = 60000
 local STUCK       = 6
 
 local CLASSES, UNLIMITED = rules.CLASSES, rules.UNLIMITED
-local same_call, window, of_turn, let_run = rules.same_call, rules.window, rules.of_turn, rules.let_run
+local same_call, of_turn, let_run = rules.same_call, rules.of_turn, rules.let_run
 local step_of, re_armed_at, count_keys, outcome = rules.step_of, rules.re_armed_at, rules.count_keys, rules.outcome
 local steps_spent, transient_count, was_used, used = rules.steps_spent, rules.transient_count, rules.was_used, rules.used
 local run_steps, repeats, hammered, second_of = rules.run_steps, rules.repeats, rules.hammered, rules.second_of
-local chain_of, left_open = rules.chain_of, rules.left_open
+local chain_of, extend_chain = rules.chain_of, rules.extend_chain
 
 -- ---- sessions and turns ----
 local function new_session(now)
   return {
-    calls = {},      -- all of them, in the order of admission
-    events = {},     -- for the repair chains of this turn
-    uses = {},       -- admitted and released calls
-    journal = {}, seen = {}, facts = {}, goal = "", paced = {},
+    calls = {},      -- the window: the last calls, in the order of admission
+    left = {},       -- by tool: calls and cost of those that left the window, and how much of it is of earlier turns
+    chains = {},     -- repair chains of this turn, the one extended last at the end
+    in_use = {},     -- by tool: calls of this turn that were let run and not given back, and when the first one was
+    paced = {},      -- the last time of calls with a pace, the one let run last at the end
+    journal = {}, seen = {}, facts = {}, goal = "",
     turn = 0, turn_began = now, steps = 0, label = "", -- the last step's number and name
+    told = false,    -- somebody named a turn; else all turns were guessed
     no_progress = 0, stuck = false, forgotten = false,
     tick = 0,        -- the number of operations on the session
     touched = now,   -- time of the last use; `heard`: start of the current idle time
@@ -56,26 +64,42 @@ local function note(session, call, class, code, turn, retries, now)
   })
 end
 
-local function begin_turn(session, turn, now)
-  local gave_up = left_open(session)
-  for _, chain in ipairs(gave_up) do
-    note(session, chain.last, "invalid_arguments", "llm_gave_up", session.turn, chain.attempts - 1, now)
-  end
-  gave_up, session.events = #gave_up, {}
-  session.turn, session.turn_began, session.stuck, session.label = turn, now, false, ""
-  session.goal = ""
+-- "A chain left open when its turn ends is llm_gave_up; when toolgate/turn {end: true} closes the conversation, too."
+local function give_up(session, chain, now)
+  if chain.over then return 0 end
+  note(session, chain, "invalid_arguments", "llm_gave_up", session.turn, chain.attempts - 1, now)
+  return 1
+end
+
+local function give_up_all(session, now)
+  local gave_up = 0
+  for _, chain in ipairs(session.chains) do gave_up = gave_up + give_up(session, chain, now) end
+  session.chains = {}
   return gave_up
 end
 
--- "A late turn number counts in the current turn"; "without a turn number an idle time begins one". Calls, results and
+local function begin_turn(session, turn, now)
+  local gave_up = give_up_all(session, now)
+  session.turn, session.turn_began, session.stuck, session.label = turn, now, false, ""
+  session.goal, session.in_use = "", {}
+  for _, sums in pairs(session.left) do sums.calls_before, sums.cost_before = sums.calls, sums.cost end
+  return gave_up
+end
+
+-- "A late turn number counts in the current turn"; without any turn number an idle time begins one. "Sessions without
+-- turn numbers: a silence of turn_idle_s begins a turn": sessions in which nobody ever named one. Calls, results and
 -- turns reset the idle time.
 local function come_to_turn(session, place, now)
   local gave_up = 0
   local quiet = session.heard and second_of(now) - second_of(session.heard) or 0
+  if place.turn > 0 then session.told = true end
   if place.turn > session.turn then
     gave_up = begin_turn(session, place.turn, now)
-  elseif place.turn == 0 and place.turn_idle_s > 0 and quiet >= place.turn_idle_s then
+  elseif not session.told and place.turn_idle_s > 0 and quiet >= place.turn_idle_s then
     gave_up = begin_turn(session, session.turn + 1, now)
+    M.meet "silence begins a turn"
+  elseif place.turn == 0 and place.turn_idle_s > 0 and quiet >= place.turn_idle_s then
+    M.meet "silence in a told session"
   end
   if place.turn_idle_s > 0 then session.heard = now end
   return gave_up
@@ -98,8 +122,12 @@ local function has_seen(session, id)
 end
 
 local function see(session, ids)
+  local seen = session.seen
   for _, id in ipairs(ids or {}) do
-    if not has_seen(session, id) then session.seen[#session.seen + 1] = id end
+    if not has_seen(session, id) then
+      if session.seen == seen then session.seen = { unpack(seen) } end -- a clone still has the old list
+      table.insert(session.seen, id)
+    end
   end
   while #session.seen > SEEN_MAX do -- the one first seen longest ago
     table.remove(session.seen, 1)
@@ -118,7 +146,7 @@ end
 -- ---- admit ----
 -- "What is never settled … its history entry stays, 'result unknown'."
 local function expire(session, now)
-  for _, call in ipairs(window(session)) do
+  for _, call in ipairs(session.calls) do
     if let_run(call) and not call.class and not call.expired and now > call.expires then
       call.expired = true
       note(session, call, "unknown", "", call.turn, 0, now)
@@ -131,18 +159,27 @@ local function poll_row(session, ask)
   if ask.limits.polls then return rules.poll_budget(session, ask) end
 end
 local LOOPS = { rules.loop, poll_row }
-local BUDGETS = { rules.already_broken, rules.duplicate_in_step, rules.same_call_budget, rules.transient_budget,
-                  rules.poll_budget, rules.limits }
+-- The first that has something against a valid call gives the code.
+local BUDGETS = { rules.already_broken, rules.too_soon, rules.same_failure, rules.duplicate_in_step,
+                  rules.same_call_budget, rules.transient_budget, rules.poll_budget, rules.limits, rules.rate_limit }
 
+-- What a rule says, its code, how much is used up, whether of the session's limit; last the code of a rule that only
+-- advises: those behind it are still asked.
 local function first_of(list, session, ask, now)
+  local would
   for _, rule in ipairs(list) do
     local says, code, amount, of_session = rule(session, ask, now)
-    if says then return says, code, amount, of_session end
+    if says == "advise" then
+      would = code
+    elseif says then
+      return says, code, amount, of_session
+    end
   end
+  return nil, nil, nil, nil, would
 end
 
 local function find(session, admission)
-  for _, call in ipairs(window(session)) do
+  for _, call in ipairs(session.calls) do
     if call.admission == admission then return call end
   end
 end
@@ -167,10 +204,15 @@ local function invalid_before(session, ask)
   return false
 end
 
-local function remember_event(session, call, chain, again)
-  local event = { call = call, chain = chain, turn = session.turn, again = again or invalid_before(session, call) }
-  session.events[#session.events + 1] = event
-  return event, chain_of(session, session.turn, call.tool)
+-- One more invalid attempt. "Bounds: 16 chains, the oldest is given up: logged and in the journal as at a turn's end."
+local function attempt_again(session, call, problems, again, answer, now)
+  local chain, ended, retries, free = extend_chain(session, call, problems, again or invalid_before(session, call))
+  answer.chain, answer.chain_retries = ended, retries
+  if #session.chains > CHAINS_MAX then
+    M.meet "17th chain"
+    answer.gave_up = (answer.gave_up or 0) + give_up(session, table.remove(session.chains, 1), now)
+  end
+  return chain, free
 end
 
 -- "1st and 2nd repair (left 2, 1)."
@@ -182,29 +224,33 @@ end
 local DECIDE = {}
 
 function DECIDE.valid(session, ask, answer, now)
-  local says, code, amount, of_session = first_of(LOOPS, session, ask, now)
-  if not says and not rules.already_broken(session, ask) then says, code, amount = rules.too_soon(session, ask, now) end
-  if not says then says, code, amount, of_session = first_of(BUDGETS, session, ask, now) end
+  local says, code, amount, of_session, would = first_of(LOOPS, session, ask, now)
+  local looping = says ~= nil
+  if not says then says, code, amount, of_session, would = first_of(BUDGETS, session, ask, now) end
   answer.says, answer.code, answer.used, answer.of_session = says or "run", code or "", amount or 0, of_session or false
-  -- "The same invalid arguments again: the same": also if the loop rule comes before the check of arguments.
+  -- "Where several reasons apply": advice is only told where nothing refuses.
+  if would then answer.advise_only, answer.would = true, would end
+  -- "The same invalid arguments again: the same": also if the loop rule comes before the check of arguments. What is wrong
+  -- with them was not looked at.
   local before = found(ask, of_turn(session))
-  if (code == "loop" or code == "cycle" or code == "poll_budget" and ask.limits.polls) and before[#before] == "invalid" then
-    local event, chain = remember_event(session, ask, "invalid", true)
+  if looping and before[#before] == "invalid" then
+    local chain = attempt_again(session, ask, nil, true, answer, now)
+    M.meet "a loop extends a chain"
     answer.attempt, answer.attempts_left = chain.attempts, left_after(ask.limits.repair, chain.attempts)
-    answer.chain, answer.chain_retries = event.ended or "", event.retries or 0
   end
 end
 
--- "Invalid: 1st and 2nd repair (left 2, 1), 3rd refuse retry_budget_exceeded."
+-- "Invalid: 1st and 2nd repair (left 2, 1), 3rd refuse retry_budget_exceeded." Returns true if the attempt made progress.
+-- A free attempt of an anonymous session is not advised about either, however many attempts there were.
 function DECIDE.invalid(session, ask, answer, now)
-  local event, chain = remember_event(session, ask, "invalid")
+  local chain, free = attempt_again(session, ask, ask.problems, false, answer, now)
   answer.attempt = chain.attempts
   answer.attempts_left = left_after(ask.limits.repair, chain.attempts)
-  answer.chain, answer.chain_retries = event.ended or "", event.retries or 0
   answer.says = "repair"
-  if chain.attempts > ask.limits.repair then answer.says, answer.code = "refuse", "retry_budget_exceeded" end
+  if chain.attempts > ask.limits.repair and not free then answer.says, answer.code = "refuse", "retry_budget_exceeded" end
   local says, code = first_of(LOOPS, session, ask, now)
   if says then answer.says, answer.code = says, code end
+  return free
 end
 
 -- A fabricated id, or a refusal by the gate: only a loop has precedence.
@@ -214,8 +260,7 @@ function DECIDE.refused(session, ask, answer, now)
 end
 
 function DECIDE.fabricated(session, ask, answer, now)
-  local event = remember_event(session, ask, "fabricated")
-  answer.chain, answer.chain_retries = event.ended or "", event.retries or 0
+  answer.chain, answer.chain_retries = rules.end_chain_fabricated(session, ask)
   DECIDE.refused(session, ask, answer, now)
 end
 
@@ -237,16 +282,18 @@ end
 local function denied_class(call)
   if not call.denied then return nil end
   if call.code == "loop" or call.code == "cycle" then return "loop" end
-  return call.code == "too_soon" and "transient" or "retry_budget"
+  return (call.code == "too_soon" or call.code == "rate_limit") and "transient" or "retry_budget"
 end
 
 -- The complete journal, of which the ledger keeps the end, and the open chains.
 local function history(session)
   local out = {}
   for i, entry in ipairs(session.journal) do out[i] = entry end
-  for _, chain in ipairs(left_open(session)) do
-    out[#out + 1] = { tool = chain.last.tool, class = "invalid_arguments", open = true, step = chain.step % 256,
-                      retries = chain.attempts - 1 }
+  for _, chain in ipairs(session.chains) do
+    if not chain.over then
+      out[#out + 1] = { tool = chain.tool, class = "invalid_arguments", open = true, step = chain.step,
+                        retries = chain.attempts - 1 }
+    end
   end
   return out
 end
@@ -262,10 +309,52 @@ local function new_call(session, request, now)
   if not lasts or lasts == 0 then lasts = RESERVATION end
   return {
     admission = request.admission, tool = request.tool, args = request.args, so_far = request.so_far,
+    call = request.call or "", problems = request.problems or {}, rate_wait_ms = request.rate_wait_ms,
     turn = session.turn, label = request.step, step = step_of(session, request), at = now, tick = session.tick,
-    anonymous = request.anonymous, expires = now + lasts, limits = l,
-    reads = l.reads, destructive = l.destructive, cost = l.cost,
+    anonymous = request.anonymous, turn_idle_s = request.turn_idle_s, expires = now + lasts, limits = l,
+    effects = l.effects, cost = l.cost,
   }
+end
+
+-- A call comes into the window. The sums of the one that leaves it stay.
+local function remember(session, call)
+  table.insert(session.calls, call)
+  if #session.calls <= WINDOW then return end
+  local gone = table.remove(session.calls, 1)
+  local sums = session.left[gone.tool] or { calls = 0, cost = 0, calls_before = 0, cost_before = 0 }
+  session.left[gone.tool] = sums
+  if not was_used(gone) then return end
+  local one, before = gone.orphan and 0 or 1, gone.turn ~= session.turn
+  sums.calls, sums.cost = sums.calls + one, sums.cost + gone.cost
+  if before then sums.calls_before, sums.cost_before = sums.calls_before + one, sums.cost_before + gone.cost end
+end
+
+local function forget_pace(session, call)
+  for i, paced in ipairs(session.paced) do
+    if same_call(paced, call) then return table.remove(session.paced, i) end
+  end
+end
+
+-- "And not sooner than `every` after the last time": the last 32 calls with a pace.
+local function remember_pace(session, call, now)
+  if call.limits.poll_every_ms == 0 then return end
+  forget_pace(session, call)
+  table.insert(session.paced, { tool = call.tool, args = call.args, at = now })
+  if #session.paced > PACED_MAX then table.remove(session.paced, 1) end
+end
+
+local function use(session, call, now)
+  local in_use = session.in_use[call.tool] or { calls = 0 }
+  session.in_use[call.tool] = in_use
+  if in_use.calls == 0 then in_use.first = now end
+  in_use.calls = in_use.calls + 1
+  remember_pace(session, call, now)
+end
+
+local function give_back(session, call)
+  local in_use = session.in_use[call.tool]
+  if call.turn == session.turn then in_use.calls = in_use.calls - 1 end
+  if call.limits.poll_every_ms > 0 then forget_pace(session, call) end
 end
 
 function M.admit(model, request)
@@ -273,6 +362,7 @@ function M.admit(model, request)
   local before = find(session, request.admission)
   -- "Idempotent by it": it counts once. The state of a repair chain may have changed, and is reported as it is now.
   if before then
+    M.meet "admitted again"
     local first = before.answer or {}
     local told = request.so_far ~= "invalid" or before.denied
     return { says = told and first.says or nil, code = told and first.code or nil, turn = session.turn,
@@ -284,11 +374,12 @@ function M.admit(model, request)
   local answer = { code = "", would = "", chain = "", chain_retries = 0, of_session = false, advise_only = false,
                    used = 0, turn = session.turn, gave_up = gave_up, goal = session.goal,
                    unseen = unseen(session, request.ids), ids_complete = not session.forgotten }
-  local chain = chain_of(session, session.turn, ask.tool)
-  answer.attempt, answer.attempts_left = chain.attempts + 1, left_after(ask.limits.repair, chain.attempts + 1)
+  local chain = chain_of(session, ask)
+  answer.attempt = (chain and chain.attempts or 0) + 1
+  answer.attempts_left = left_after(ask.limits.repair, answer.attempt)
   answer.repeats = repeats(session, ask)
   answer.transient_count = transient_count(session, ask)
-  DECIDE[request.so_far](session, ask, answer, now)
+  local free = DECIDE[request.so_far](session, ask, answer, now)
   if request.anonymous then advise(ask, answer, request) end
   ask.denied = answer.says ~= "run" and answer.code ~= "" and answer.code ~= "retry_budget_exceeded"
   ask.said, ask.code, ask.answer = answer.says, answer.code, answer
@@ -296,8 +387,9 @@ function M.admit(model, request)
     local steps = steps_spent(session, ask)
     steps[ask.step] = true
     answer.spent = count_keys(steps)
-  else
-    progress(session, answer.code ~= "too_soon" and 1 or nil)
+  elseif answer.code ~= "too_soon" and answer.code ~= "rate_limit" then
+    -- "Progress: 0", unless it is refused as a loop all the same.
+    progress(session, free and answer.code == "" and 0 or 1)
   end
   -- "That uses nothing up": a repeated too_soon replaces the one before it.
   local last = session.calls[#session.calls]
@@ -306,13 +398,10 @@ function M.admit(model, request)
     ask.soon[ask.step] = true
     if last and last.code == "too_soon" and same_call(last, ask) then session.calls[#session.calls] = nil end
   end
-  session.calls[#session.calls + 1] = ask
+  remember(session, ask)
   answer.no_progress = session.no_progress
   session.steps, session.label = ask.step, ask.label
-  if answer.says == "run" then
-    table.insert(session.uses, { call = ask, by = 1, at = now })
-    session.paced[ask.tool .. " " .. ask.args] = now
-  end
+  if answer.says == "run" then use(session, ask, now) end
   if answer.says == "refuse" or answer.says == "halt" then
     note(session, ask, denied_class(ask) or request.refused_as, answer.code, session.turn, answer.chain_retries, now)
   end
@@ -329,7 +418,7 @@ local function repeats_with(session, call)
     if other == call then break end
     before[#before + 1] = other
   end
-  local steps = run_steps(call, before, re_armed_at(session, call.tool, call.tick))
+  local steps = run_steps(call, before, re_armed_at(session, call, call.tick))
   steps[call.turn .. "." .. call.step] = true
   return count_keys(steps)
 end
@@ -346,51 +435,55 @@ end
 
 -- "A settle without its admit is counted as `unknown`": it is in the list of calls, without an outcome.
 local function orphan(session, request, now)
+  M.meet "orphan"
   local call = new_call(session, request, now)
   call.said, call.code, call.orphan, call.expired, call.settle_answer = "run", "", true, true, {}
   call.cost = request.cost_told and request.cost or request.limits.cost
   call.so_far = "valid"
-  session.calls[#session.calls + 1] = call
+  remember(session, call)
   session.steps, session.label = call.step, call.label
   note(session, call, "unknown", "", session.turn, 0, now)
   see(session, request.gives_ids)
   if request.fact ~= "" then session.facts[request.fact] = true end
   end_silence(session, now)
-  return { no_progress = session.no_progress, chain = "" }
+  return { no_progress = session.no_progress, chain = "", same_failure = 0 }
 end
 
 function M.settle(model, request)
   local session, now = session_of(model, request.session), model.now
   local call = find(session, request.admission)
   if not call then return orphan(session, request, now) end
+  if call.settle_answer then M.meet "settled again" end
   if call.settle_answer then return { no_progress = session.no_progress, chain = "" } end
   local class = CLASSES[request.class]
   local last = class.ran and last_result(session, call)
   call.class, call.result = request.class, request.result
   call.cost = request.cost_told and request.cost or call.cost
   local unchanged = last and last.result == call.result or false
-  -- Only a successful poll brings something new: another error text does not.
-  call.changed = last and not unchanged and (request.class == "ok" or request.class == "partial") or false
-  local answer = { unchanged = unchanged, chain = "", chain_retries = 0 }
-  local chain = class.ends and "ran" or (request.class == "invalid" or request.class == "fabricated") and request.class
-  if chain then
-    local event, state = remember_event(session, call, chain)
-    answer.chain, answer.chain_retries = event.ended or "", event.retries or 0
-    if request.class == "invalid" then
-      answer.attempt, answer.attempts_left = state.attempts, left_after(call.limits.repair, state.attempts)
-      answer.says = state.attempts > call.limits.repair and not call.anonymous and "refuse" or "repair"
-    end
+  -- Only a success brings something new: another error text does not.
+  local success = request.class == "ok" or request.class == "partial"
+  call.changed = last and not unchanged and success and rules.is_excused(call) or false
+  local answer = { unchanged = unchanged, chain = "", chain_retries = 0, same_failure = rules.failures_with(session, call) }
+  local free
+  if class.ends then
+    answer.chain, answer.chain_retries = rules.end_chain_ran(session, call)
+  elseif request.class == "fabricated" then
+    answer.chain, answer.chain_retries = rules.end_chain_fabricated(session, call)
+  elseif request.class == "invalid" then
+    local chain
+    chain, free = attempt_again(session, call, request.problems or {}, false, answer, now)
+    answer.attempt, answer.attempts_left = chain.attempts, left_after(call.limits.repair, chain.attempts)
+    answer.says = chain.over and "refuse" or "repair"
   end
-  if not was_used(call) and let_run(call) then
-    table.insert(session.uses, { call = call, by = -1, at = now })
-    session.paced[call.tool .. " " .. call.args] = nil
-  end
+  if let_run(call) and not was_used(call) then give_back(session, call) end
   if answer.says ~= "repair" then
     local code = answer.says == "refuse" and "retry_budget_exceeded" or ""
     note(session, call, request.label, code, call.turn, answer.chain_retries, now)
   end
   local change = class.progress
   if request.class == "ok" and unchanged then change = 1 end
+  if free then change = 0 end
+  if free then M.meet "progress, settled" end
   progress(session, change)
   see(session, request.gives_ids)
   if request.fact ~= "" then session.facts[request.fact] = true end
@@ -404,13 +497,21 @@ function M.settle(model, request)
 end
 
 -- ---- the rest ----
--- A turn number in the past changes nothing, nor does its goal.
+-- A turn number in the past changes nothing, nor does its goal; and it names no turn, because none begins. The end of a
+-- conversation begins no turn: only open chains end.
 function M.turn(model, request)
   local session, now = session_of(model, request.session), model.now
-  local gave_up = 0
-  local turn = request.turn > 0 and request.turn or session.turn + 1
-  if turn > session.turn then gave_up = begin_turn(session, turn, now) end
-  if turn == session.turn and request.goal ~= "" then session.goal = request.goal end
+  local gave_up, turn = 0, request.turn > 0 and request.turn or session.turn + 1
+  if request["end"] then
+    gave_up = give_up_all(session, now)
+    if gave_up > 0 then M.meet "chains end with the conversation" end
+  else
+    if turn > session.turn then
+      gave_up = begin_turn(session, turn, now)
+      session.told = true
+    end
+    if turn == session.turn and request.goal ~= "" then session.goal = request.goal end
+  end
   end_silence(session, now)
   return { turn = session.turn, gave_up = gave_up }
 end
@@ -421,10 +522,13 @@ function M.see(model, request)
   return {}
 end
 
+-- Changes nothing: a session is not touched by it, and expired reservations stay.
 function M.peek(model, request)
   local session = known(model, request.session)
-  if not session then return { turn = 0, no_progress = 0, stuck = false, goal = "" } end
-  return { turn = session.turn, no_progress = session.no_progress, stuck = session.stuck, goal = session.goal }
+  if not session then return { turn = 0, step = 0, no_progress = 0, stuck = false, goal = "" } end
+  return { turn = session.turn, step = session.steps % 256, no_progress = session.no_progress, stuck = session.stuck,
+           goal = session.goal, history = request.wants_history and history(session) or nil,
+           facts = request.wants_facts and facts_of(session) or nil }
 end
 
 -- "A person can end it": the tool's runs, budgets and chain restart, and its calls stay in the list; without a tool the
@@ -438,10 +542,10 @@ function M.reset(model, request)
   end
   session.tick, session.touched = session.tick + 1, model.now
   for _, call in ipairs(session.calls) do
-    if call.tool == request.tool then call.args = "before reset " .. call.admission end
+    if call.tool == request.tool then call.args, call.reset = "before reset " .. call.admission, true end
   end
-  for _, event in ipairs(session.events) do
-    if event.call.tool == request.tool then event.chain = nil end
+  for i = #session.chains, 1, -1 do
+    if session.chains[i].tool == request.tool then table.remove(session.chains, i) end
   end
   return {}
 end
@@ -450,7 +554,7 @@ function M.view(model, request)
   local session = known(model, request.session)
   if not session then return {} end
   local calls, cost = used(session)
-  local calls_in_turn, cost_in_turn = used(session, session.turn)
+  local calls_in_turn, cost_in_turn = used(session, true)
   return { session = {
     turn = session.turn, step = session.steps % 256, goal = session.goal ~= "" and session.goal or nil,
     history = history(session), facts = facts_of(session),
@@ -458,6 +562,88 @@ function M.view(model, request)
     budgets = { calls = calls, calls_in_turn = calls_in_turn, no_progress = session.no_progress,
                 cost = cost / 1e6, cost_in_turn = cost_in_turn / 1e6, turn_began_ms = second_of(session.turn_began) * 1000 },
   } }
+end
+
+-- ---- for a linearizability checker ----
+local function flat(list)
+  local copy = {}
+  for name, value in pairs(list) do copy[name] = value end
+  return copy
+end
+
+local function flat_each(list)
+  local copy = {}
+  for name, value in pairs(list) do copy[name] = flat(value) end
+  return copy
+end
+
+-- A copy of the model and all its sessions: what is applied to either does not change the other. Costs a few
+-- microseconds a session: what is never changed once it is there (answers, journal entries, lists of seen ids, problems,
+-- limits) is shared.
+function M.clone(model)
+  local copy = flat(model)
+  copy.sessions = {}
+  for name, session in pairs(model.sessions) do
+    local one = flat(session)
+    one.calls, one.chains = flat_each(session.calls), flat_each(session.chains)
+    one.left, one.in_use = flat_each(session.left), flat_each(session.in_use)
+    one.journal, one.facts, one.paced = flat(session.journal), flat(session.facts), flat(session.paced)
+    copy.sessions[name] = one
+  end
+  return copy
+end
+
+-- Applies one request to the model and returns the answer that it must have. op.kind is the name of the request ("admit",
+-- "settle", "turn", "see", "peek", "view", "reset", or "clock", which only sets the time), and the other fields are those
+-- of ledger.h's structs (ledger_walk.lua builds them all). op.now, if given: the time in ms; it never goes back.
+-- A request that was applied before is answered as a repeated one: most fields of that answer are nil, which is open.
+function M.apply(model, op)
+  if op.now then M.clock(model, math.max(op.now, model.now)) end
+  if op.kind == "clock" then return {} end
+  return M[op.kind](model, op)
+end
+
+local alike
+
+-- The ledger keeps the last entries of a journal only, at least `kept`. Returns the first entries that differ.
+local function alike_histories(got, expected, kept)
+  if #got > #expected or #got < math.min(#expected, kept) then return false end
+  for i = 1, #got do
+    local other = expected[#expected - #got + i]
+    if not alike(got[i], other, kept) then return false, got[i], other end
+  end
+  return true
+end
+
+-- Fields that the model leaves nil are open in the specification.
+function alike(got, expected, kept)
+  if type(expected) ~= "table" or type(got) ~= "table" then return got == expected, got, expected end
+  if not expected[1] and next(expected) then
+    for name, value in pairs(expected) do
+      local compare = name == "history" and alike_histories or alike
+      local same, a, b = compare(got[name], value, kept)
+      if not same then return false, a or got[name], b or value end
+    end
+    return true
+  end
+  return alike_histories(got, expected, kept)
+end
+
+-- Compares an answer with the model's, field by field: those that either leaves nil are not compared. Returns nil where
+-- they agree, else the name of the first field that differs and both values. `kept`: entries of a journal that the ledger
+-- keeps at least.
+function M.difference(got, expected, kept)
+  local names = {}
+  for name in pairs(got) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local same, a, b = true, nil, nil
+    if expected[name] ~= nil then same, a, b = alike(got[name], expected[name], kept) end
+    if not same then
+      if a == nil and b == nil then a, b = got[name], expected[name] end
+      return name, a, b
+    end
+  end
 end
 
 return M

@@ -1,8 +1,13 @@
--- The ledger's rules a second time, written from the specification and not from the scripts: slow and obvious. A session
--- (ledger_model.lua) is the list of all its calls; each rule reads the list again for every question, and quotes the
+-- The ledger's rules a second time, written from the specification and not from the C code: slow and obvious. A session
+-- (ledger_model.lua) is the list of its last calls; each rule reads the list again for every question, and quotes the
 -- sentence it comes from. A comment states the decision if the specification is open.
-local WINDOW    = 32 -- "a window of 32": the calls that budgets and loops count
-local UNLIMITED = 4294967295
+local UNLIMITED      = 4294967295
+local PROBLEMS_MAX   = 16 -- pairs of (path, code) of one attempt; with more it is comparable to nothing
+local FREE_ATTEMPTS  = 4  -- of a chain: attempts that make progress and cost nothing
+
+-- How often each decision was reached, for the walk that must reach all of them.
+local met = {}
+local function meet(what) met[what] = (met[what] or 0) + 1 end
 
 -- ---- classes: the columns of the table of outcomes ----
 -- ran: the tool ran and its result is known. budget: counts in the same-call budget. run: counts in the loop run.
@@ -23,24 +28,26 @@ local CLASSES = {
 -- ---- reading the list of calls ----
 local function same_call(a, b) return a.tool == b.tool and a.args == b.args end
 
--- The calls in the window, oldest first.
-local function window(session)
-  local out = {}
-  for i = math.max(1, #session.calls - WINDOW + 1), #session.calls do out[#out + 1] = session.calls[i] end
-  return out
-end
-
--- The calls of a turn, by default the current one; "with no turn signal, per-turn budgets count over the last 32 calls".
+-- The calls in the window that belong to a turn, by default the current one; "with no turn signal, per-turn budgets count
+-- over the last 32 calls".
 local function of_turn(session, turn)
   local out = {}
-  for _, call in ipairs(window(session)) do
-    if call.turn == (turn or session.turn) then out[#out + 1] = call end
+  turn = turn or session.turn
+  for _, call in ipairs(session.calls) do
+    if call.turn == turn then out[#out + 1] = call end
   end
   return out
 end
 
 local function let_run(call) return call.said == "run" end
 local function is_open(call) return let_run(call) and not call.class and not call.expired end
+local function ran(call) return call.class and CLASSES[call.class].ran end
+
+-- A partial result is a success, too.
+local function succeeded(call) return call.class == "ok" or call.class == "partial" end
+
+-- "A tool that writes or destroys (declared, annotated or by its verb)."
+local function writes(call) return call.effects == "write" or call.effects == "destructive" end
 
 -- "Steps: calls of one model message are one step: by dev.toolgate/step, else all calls admitted before the feedback of
 -- a sibling was sent." The first feedback closes an unnamed step, because the model may already react to it.
@@ -58,14 +65,41 @@ local function step_of(session, place)
   return siblings and not closed and session.steps or session.steps + 1
 end
 
--- "A successful call of a different tool not declared `read` re-arms the runs and same-call budgets of the session":
--- the tick from which calls of this tool count. A partial result is a success, too. Concurrent calls count in the order
--- of admission.
-local function re_armed_at(session, tool, before)
-  local at = 0
-  for _, call in ipairs(window(session)) do
+-- ---- re-arming ----
+-- The last time that the tool ran this very call, in whatever turn, it failed.
+local function failed_last(session, ask, before)
+  local failed = false
+  for _, call in ipairs(session.calls) do
     if before and call.tick >= before then break end
-    if (call.class == "ok" or call.class == "partial") and call.tool ~= tool and not call.reads then at = call.tick end
+    if same_call(call, ask) and ran(call) then failed = call.class == "tool_error" end
+  end
+  return failed
+end
+
+-- "A successful call of a different tool that is not read re-arms the runs and same-call budgets of the session: the
+-- world has changed. So does a successful call of the same unknown tool with other arguments (a shell: test, edit,
+-- test again). After an identical error, only a successful write re-arms": one of another tool. A shell's own other
+-- calls do not re-arm what failed, because nobody knows that they write.
+local function re_arms(call, ask, failed)
+  if not succeeded(call) then return false end
+  local other = call.tool ~= ask.tool
+  if not other and (call.effects ~= "unknown" or call.args == ask.args) then return false end
+  if other and call.effects == "read" then return false end
+  if not failed then
+    if not other then meet "a shell re-arms" end
+    return true
+  end
+  meet(writes(call) and other and "a write re-arms after an error" or "re-arms no error")
+  return writes(call) and other
+end
+
+-- The tick from which calls count. Concurrent calls count in the order of admission.
+local function re_armed_at(session, ask, before)
+  local at, failed = 0, nil
+  for _, call in ipairs(session.calls) do
+    if before and call.tick >= before then break end
+    if succeeded(call) and failed == nil then failed = failed_last(session, ask, before) end
+    if re_arms(call, ask, failed) then at = call.tick end
   end
   return at
 end
@@ -77,36 +111,59 @@ local function count_keys(set)
 end
 
 -- ---- same-call budget ----
--- "What is never settled frees its same-call budget (not for destructive: it may have run)"; "a result that differs
--- from last time does not count".
+-- "A result that differs from last time, and the tool reads, polls or is unknown: does not count. A tool that writes or
+-- destroys: +1, a write that returns a new id each time is still the same write." "loop.compare = "arguments" ignores
+-- results for any tool."
+local function is_excused(call)
+  if call.limits.compare_arguments then
+    meet "changed, arguments compared"
+    return false
+  end
+  if call.limits.polls or not writes(call) then return true end
+  meet "changed, a write"
+  return false
+end
+
+-- "What is never settled frees its same-call budget (not for destructive: it may have run)."
 local function takes_budget(call)
   if not let_run(call) then return false end
-  if not call.class then return is_open(call) or call.destructive end
+  if not call.class then return is_open(call) or call.effects == "destructive" end
   return CLASSES[call.class].budget and not call.changed
 end
 
--- "Budgets and runs count steps, not calls."
+-- "Budgets and runs count steps, not calls." "A guessed turn never re-arms destructive calls": where nobody ever named a
+-- turn, their budget counts over the whole window.
 local function steps_spent(session, ask)
-  local steps, from = {}, re_armed_at(session, ask.tool)
-  for _, call in ipairs(of_turn(session)) do
-    if same_call(call, ask) and call.tick > from and takes_budget(call) then steps[call.step] = true end
+  local steps, from = {}, re_armed_at(session, ask)
+  local calls = session.calls
+  if session.told or ask.effects ~= "destructive" then calls = of_turn(session) end
+  for _, call in ipairs(calls) do
+    if same_call(call, ask) and call.tick > from and takes_budget(call) then
+      steps[call.step] = true
+      if call.turn ~= session.turn then meet "budget of earlier guessed turns" end
+    end
   end
   return steps
 end
 
+-- "The same-call budget of reads only advises where silence begins turns, since 'this turn' is a guess."
 local function same_call_budget(session, ask)
   if ask.limits.same_call == UNLIMITED or ask.limits.polls then return nil end
   local steps = steps_spent(session, ask)
   steps[ask.step] = nil
-  if count_keys(steps) >= ask.limits.same_call then return "refuse", "same_call" end
+  if count_keys(steps) < ask.limits.same_call then return nil end
+  local guessed = not session.told and ask.turn_idle_s > 0
+  if not guessed or ask.effects ~= "read" then return "refuse", "same_call" end
+  meet "read advised"
+  return "advise", "same_call"
 end
 
 -- "Of identical writes in one step one runs and the others are refused."
 local function duplicate_in_step(session, ask)
-  if not (ask.limits.writes or ask.limits.destructive) then return nil end
+  if not writes(ask) then return nil end
   for _, call in ipairs(of_turn(session)) do
-    local runs = is_open(call) or let_run(call) and not call.class and call.destructive
-    if same_call(call, ask) and call.step == ask.step and (runs or call.class and CLASSES[call.class].ran) then
+    local runs = is_open(call) or let_run(call) and not call.class and call.effects == "destructive"
+    if same_call(call, ask) and call.step == ask.step and (runs or ran(call)) then
       return "refuse", "duplicate_in_step"
     end
   end
@@ -122,10 +179,10 @@ end
 -- "transient: own cap (3), wait doubled": failures since the last other result.
 local function transient_count(session, ask, turn)
   local n = 0
-  for _, call in ipairs(window(session)) do
+  for _, call in ipairs(session.calls) do
     if turn and call.tick > ask.tick then break end
     if call.turn == (turn or session.turn) and same_call(call, ask) and call.class then
-      if call.class == "transient" then n = n + 1 elseif CLASSES[call.class].ran then n = 0 end
+      if call.class == "transient" then n = n + 1 elseif ran(call) then n = 0 end
     end
   end
   return n
@@ -135,14 +192,64 @@ local function transient_budget(session, ask)
   if transient_count(session, ask) >= ask.limits.transient then return "refuse", "transient_budget" end
 end
 
+-- ---- the same failure, other arguments ----
+-- "Failures in a row of one tool with the same error text", in one turn, before `ask` (an admit: before now) and together
+-- with `text` and `count` (a settle: those of the call itself). Calls whose result is unknown, and calls that did not run,
+-- neither count nor end the row; a success of another tool ends it if that tool writes. An error without a text equals no
+-- other. "A person can end it": calls before a reset do not count.
+local function failures_in_row(session, ask, turn, text, count)
+  local calls = of_turn(session, turn)
+  for i = #calls, 1, -1 do
+    local call = calls[i]
+    if call.tick < ask.tick and not call.reset then
+      if call.tool ~= ask.tool then
+        if succeeded(call) and writes(call) then
+          if count > 0 then meet "a write ends failures" end
+          return count
+        end
+      elseif ran(call) then
+        if call.class ~= "tool_error" or call.result == "" or text and call.result ~= text then return count end
+        text, count = call.result, count + 1
+        if count == 3 then meet "3 failures alike" end
+      end
+    end
+  end
+  return count
+end
+
+local function failures_with(session, call)
+  if call.class ~= "tool_error" or call.result == "" then return 0 end
+  return failures_in_row(session, call, call.turn, call.result, 1)
+end
+
+-- "From the 6th refused where `loop.same_failure = "refuse"`."
+local function same_failure(session, ask)
+  if ask.limits.same_failure == UNLIMITED then return nil end
+  local count = failures_in_row(session, ask, session.turn, nil, 0)
+  if count >= ask.limits.same_failure - 1 then return "refuse", "same_failure", count end
+end
+
 -- ---- loops ----
 -- The outcome of a call, for comparing two calls; nil: unknown ("judged by arguments alone").
 local function outcome(call)
   if call.denied then return nil end
-  if call.class then return CLASSES[call.class].ran and "result " .. call.result or call.class end
+  if call.class then
+    if not ran(call) then return call.class end
+    return call.result ~= "" and "result " .. call.result or nil
+  end
   if call.so_far ~= "valid" then return call.so_far end
   return nil
 end
+
+-- "Results of writes are not compared": nothing of such a call is but its arguments.
+local function outcome_in_cycle(call)
+  if writes(call) then return nil end
+  return outcome(call)
+end
+
+-- "For a tool that does not read: with any result": of one that writes or destroys. "loop.compare = "arguments" ignores
+-- results for any tool."
+local function ignores_results(ask) return writes(ask) or ask.limits.compare_arguments end
 
 -- True if the call ran, may have run, or may still run; false if it was released before.
 local function admitted(call)
@@ -150,8 +257,7 @@ local function admitted(call)
 end
 
 local function counts_in_run(call)
-  if not call.class then return true end
-  return CLASSES[call.class].run
+  return not call.class or CLASSES[call.class].run
 end
 
 -- Calls in order, grouped by step.
@@ -172,6 +278,7 @@ end
 -- row. "Any other admitted call ends the run of refusals": calls that were not admitted do not. `any`: with any results.
 local function run_steps(ask, calls, from, any)
   local row, known, gap = {}, nil, false
+  any = any or ignores_results(ask)
   if ask.class then known = outcome(ask) end
   local counted = {}
   for _, call in ipairs(calls) do
@@ -188,7 +295,10 @@ local function run_steps(ask, calls, from, any)
         -- "Only a row of refusals": the last one before the other call was refused.
         if not newest and gap and not call.denied then return row end
         local result = outcome(call)
-        if result and known and result ~= known and not any then return row end
+        if result and known and result ~= known then
+          if not any then return row end
+          if ignores_results(ask) then meet "results ignored" end
+        end
         known, newest = known or result, call
         if call.code ~= "too_soon" then row[step.name] = true end -- "that uses nothing up"
       elseif admitted(call) then
@@ -206,7 +316,7 @@ local function run_steps(ask, calls, from, any)
 end
 
 local function repeats(session, ask)
-  local steps = run_steps(ask, of_turn(session), re_armed_at(session, ask.tool))
+  local steps = run_steps(ask, of_turn(session), re_armed_at(session, ask))
   steps[session.turn .. "." .. ask.step] = nil
   return count_keys(steps)
 end
@@ -222,7 +332,7 @@ end
 -- "A new user turn starts the run anew, but loop.across_turns (5) still ends what goes on turn after turn."
 local function loop_across_turns(session, ask)
   if ask.limits.polls then return nil end
-  local steps = run_steps(ask, window(session), re_armed_at(session, ask.tool))
+  local steps = run_steps(ask, session.calls, re_armed_at(session, ask))
   steps[session.turn .. "." .. ask.step] = nil
   if count_keys(steps) + 1 >= ask.limits.across_turns then return "refuse", "loop" end
 end
@@ -239,7 +349,9 @@ local function rounds(session, ask)
   local last = row[#row]
   row[last and same_call(last, ask) and last.step == ask.step and #row or #row + 1] = ask
   local function alike(a, b)
-    return same_call(a, b) and (a == ask or not outcome(a) or not outcome(b) or outcome(a) == outcome(b))
+    local one, other = outcome_in_cycle(a), outcome_in_cycle(b)
+    if same_call(a, b) and writes(a) and outcome(a) ~= outcome(b) then meet "results of writes in a cycle" end
+    return same_call(a, b) and (a == ask or not one or not other or one == other)
   end
   local most = 1
   for period = 2, 5 do
@@ -277,10 +389,10 @@ local function was_used(call)
 end
 
 -- ---- polling ----
--- "Result differs from last time (a poll): starts anew, up to loop.poll.max (20)": the length of such a row. Of siblings
--- the last one counts.
+-- "Result differs from last time, and the tool reads, polls or is unknown: starts anew, up to loop.poll.max (20)": the
+-- length of such a row. Of siblings the last one counts.
 local function changed_in_row(session, ask)
-  local row, newest, count = run_steps(ask, of_turn(session), re_armed_at(session, ask.tool), true), {}, 0
+  local row, newest, count = run_steps(ask, of_turn(session), re_armed_at(session, ask), true), {}, 0
   for _, call in ipairs(of_turn(session)) do
     if same_call(call, ask) and counts_in_run(call) and call.code ~= "too_soon" then newest[call.step] = call end
   end
@@ -297,7 +409,7 @@ local function poll_budget(session, ask)
     if changed_in_row(session, ask) >= ask.limits.poll_max then return "refuse", "poll_budget" end
     return nil
   end
-  local row = run_steps(ask, of_turn(session), re_armed_at(session, ask.tool), true)
+  local row = run_steps(ask, of_turn(session), re_armed_at(session, ask), true)
   row[session.turn .. "." .. ask.step] = nil
   local asked = count_keys(row)
   if asked < ask.limits.poll_max then return nil end
@@ -306,7 +418,7 @@ end
 
 -- The steps of early polls in a row; the last of them has the set.
 local function hammered(session, ask)
-  local calls, from = {}, re_armed_at(session, ask.tool)
+  local calls, from = {}, re_armed_at(session, ask)
   for _, call in ipairs(of_turn(session)) do
     if call.tick > from then calls[#calls + 1] = call end
   end
@@ -332,8 +444,10 @@ end
 -- "And not sooner than `every` after the last time … that uses nothing up, but after five early polls the run ends."
 -- A released call starts no pause, and removes the one before it.
 local function too_soon(session, ask, now)
-  local last = session.paced[ask.tool .. " " .. ask.args]
-  local wait = last and last + ask.limits.poll_every_ms - now or 0
+  local wait = 0
+  for _, paced in ipairs(session.paced) do
+    if same_call(paced, ask) then wait = paced.at + ask.limits.poll_every_ms - now end
+  end
   if ask.limits.poll_every_ms == 0 or wait <= 0 then return nil end
   local steps = hammered(session, ask)
   steps[ask.step] = nil
@@ -341,10 +455,18 @@ local function too_soon(session, ask, now)
 end
 
 -- ---- limits ----
-local function used(session, turn, tool)
+-- Calls and cost of a tool, or of all, in this turn or ever: of the calls in the window, and of those that left it
+-- (session.left), with whose outcome nothing can happen any more.
+local function used(session, in_turn, tool)
   local calls, cost = 0, 0
+  for name, sums in pairs(session.left) do
+    if not tool or name == tool then
+      calls, cost = calls + sums.calls, cost + sums.cost
+      if in_turn then calls, cost = calls - sums.calls_before, cost - sums.cost_before end
+    end
+  end
   for _, call in ipairs(session.calls) do
-    if (not turn or call.turn == turn) and (not tool or call.tool == tool) and was_used(call) then
+    if (not in_turn or call.turn == session.turn) and (not tool or call.tool == tool) and was_used(call) then
       if not call.orphan then calls = calls + 1 end -- never admitted, but its cost counts
       cost = cost + call.cost
     end
@@ -358,20 +480,15 @@ local function second_of(ms) return math.floor(ms / 1000) end
 -- released there is no first one.
 local function seconds(session, tool, now)
   if not tool then return second_of(now) - second_of(session.turn_began) end
-  local first, calls = nil, 0
-  for _, use in ipairs(session.uses) do
-    if use.call.turn == session.turn and use.call.tool == tool then
-      if calls == 0 then first = use.at end
-      calls = calls + use.by
-    end
-  end
-  return calls > 0 and second_of(now) - second_of(first) or 0
+  local in_use = session.in_use[tool]
+  return in_use and in_use.calls > 0 and second_of(now) - second_of(in_use.first) or 0
 end
 
 -- The first limit that is reached gives the code.
 local function allowance(session, ask, allowed, tool, now)
-  local calls_turn, cost_turn = used(session, session.turn, tool)
-  local calls_session, cost_session = used(session, nil, tool)
+  if not next(allowed) then return nil end
+  local calls_turn, cost_turn = used(session, true, tool)
+  local calls_session, cost_session = used(session, false, tool)
   local function over_cost(limit, spent)
     return (limit or 0) > 0 and ask.limits.costs and (spent >= limit or spent + ask.limits.cost > limit)
   end
@@ -391,78 +508,129 @@ local function limits(session, ask, now)
   if code then return "refuse", code, spent, true end
 end
 
+-- A rate's bucket is asked before the session: the request carries how long it has no room for.
+local function rate_limit(_, ask)
+  if (ask.rate_wait_ms or 0) > 0 then return "refuse", "rate_limit", ask.rate_wait_ms end
+end
+
 -- ---- repair chains ----
--- The chain of a tool in a turn, replayed from its events: attempts so far, the step of the last one, and whether it has
--- ended. A late result of an earlier turn's call counts in the current turn; the earlier turn's chains have ended.
-local function fresh() return { attempts = 0, over = false } end
+-- "Where a client repeats dev.toolgate/call on its retries, the chain belongs to that id, else to (session, turn, tool)."
+-- A call without such an id has a chain of its own, too: that of the tool's calls without one.
+local function chain_of(session, call)
+  for i, chain in ipairs(session.chains) do
+    if chain.tool == call.tool and chain.call == call.call then return chain, i end
+  end
+end
+
+local function drop_chain(session, call)
+  local _, i = chain_of(session, call)
+  if i then table.remove(session.chains, i) end
+end
 
 -- True if the feedback of the chain's last call was sent before this call was admitted, judged by steps: a call of a
--- later step knows it.
-local function heard_of(chain, call) return call.step > chain.step end
+-- later step knows it. Numbers of steps are kept in one byte, and repeat.
+local function heard_of(chain, call)
+  local later = (call.step - chain.step) % 256
+  return later > 0 and later < 128
+end
 
-local CHAIN = {}
+-- What was wrong with an attempt: the set of its pairs of (path, code), "kept as bounded hashes". `more`: what is known of
+-- siblings of its step. The set is never changed afterwards.
+local function set_of(problems, more)
+  local set = { count = 0, cut = false, pairs = {} }
+  local function add(path, code)
+    local name = path .. "\0" .. code
+    if set.pairs[name] then return end
+    if set.count == PROBLEMS_MAX then
+      if not set.cut then meet "17 problems" end
+      set.cut = true
+      return
+    end
+    set.pairs[name], set.count = path, set.count + 1
+  end
+  for name, path in pairs(more and more.pairs or {}) do add(path, name:sub(#path + 2)) end
+  for _, problem in ipairs(problems) do add(problem.path, problem.code) end
+  set.cut = set.cut or more and more.cut or false
+  return set
+end
 
-function CHAIN.invalid(chain, event, call)
-  if chain.over then return chain end
-  if chain.step == call.step then return chain end
-  chain.attempts, chain.step, chain.last = chain.attempts + 1, call.step, call
+-- "Equals or extends": items[0] extends items and the empty path, and items2 does not.
+local function extends(path, known)
+  if path == known or known == "" then return true end
+  local following = path:sub(#known + 1, #known + 1)
+  return path:sub(1, #known) == known and (following == "." or following == "[")
+end
+
+-- "An attempt is progress if each remaining problem's path equals or extends one of the last attempt's and the set of
+-- (path, code) differs." Where one of both is empty or was cut nobody can tell, so it is not progress.
+local function is_progress(set, last)
+  if set.cut or last.cut or set.count == 0 or last.count == 0 then return false end
+  local differs = set.count ~= last.count
+  for name, path in pairs(set.pairs) do
+    local found = false
+    for _, known in pairs(last.pairs) do found = found or extends(path, known) end
+    if not found then return false end
+    differs = differs or not last.pairs[name]
+  end
+  return differs
+end
+
+-- Invalid arguments: the chain of the call begins or goes on; calls of one step count once. `problems` nil: it is not known
+-- what is wrong with them, and what was known of the last attempt stays. Returns the chain, its outcome if it ended now
+-- with its retries, and whether the attempt was free: "progress spends nothing, at most 4 times".
+local function extend_chain(session, call, problems, again)
+  local chain = chain_of(session, call)
+  if chain and chain.over then return chain, "", 0, false end
+  drop_chain(session, call) -- the chain that was extended last is the last one
+  chain = chain or { tool = call.tool, call = call.call, attempts = 0, free = 0, over = false, problems = set_of {} }
+  session.chains[#session.chains + 1] = chain
+  local sibling = chain.step == call.step % 256
+  local set = problems and set_of(problems, sibling and chain.problems or nil)
+  local free = set and not sibling and chain.attempts > 0 and is_progress(set, chain.problems)
+  if free and chain.free == FREE_ATTEMPTS then
+    meet "5th progress"
+    free = false
+  end
+  if sibling and set and set.count > 0 then meet "problems of siblings" end
+  chain.problems, chain.step = set or chain.problems, call.step % 256
+  if free then
+    meet "progress"
+    chain.free = chain.free + 1
+    return chain, "", 0, true
+  end
+  if not sibling then chain.attempts = chain.attempts + 1 end
   -- "Budgets and loops advise" without a session: an anonymous session exhausts nothing.
-  if chain.attempts <= call.limits.repair or call.anonymous then return chain end
-  event.ended, event.retries = event.again and "redundant" or "exhausted", chain.attempts - 1
+  if sibling or chain.attempts <= call.limits.repair or call.anonymous then return chain, "", 0, false end
   chain.over = true
-  return chain
+  return chain, again and "redundant" or "exhausted", chain.attempts - 1, false
 end
 
 -- "Never a retry: refused; fabricated_id_on_retry if in a chain."
-function CHAIN.fabricated(chain, event, call)
-  if chain.attempts == 0 or chain.over or not heard_of(chain, call) then return chain end
-  event.ended, event.retries = "fabricated_id_on_retry", chain.attempts
-  return fresh()
+local function end_chain_fabricated(session, call)
+  local chain = chain_of(session, call)
+  if not chain or chain.over or not heard_of(chain, call) then return "", 0 end
+  drop_chain(session, call)
+  return "fabricated_id_on_retry", chain.attempts
 end
 
 -- "Ends: success if it had begun, else no_retry"; "a success ends only a chain whose feedback was sent before it was
 -- admitted".
-function CHAIN.ran(chain, event, call)
-  if chain.attempts > 0 and not heard_of(chain, call) then
-    event.ended, event.retries = "no_retry", 0
-    return chain
-  end
-  local begun = chain.attempts > 0 and not chain.over
-  event.ended, event.retries = begun and "success" or "no_retry", begun and chain.attempts or 0
-  return fresh()
-end
-
-local function chain_of(session, turn, tool)
-  local chain = fresh()
-  for _, event in ipairs(session.events) do
-    if event.turn == turn and event.call.tool == tool and event.chain then
-      event.ended, event.retries = nil, nil
-      chain = CHAIN[event.chain](chain, event, event.call)
-    end
-  end
-  return chain
-end
-
--- "A chain left open when its turn ends is llm_gave_up." Ordered by their last event.
-local function left_open(session)
-  local tools, open = {}, {}
-  for i = #session.events, 1, -1 do
-    local event = session.events[i]
-    if event.chain == "invalid" and not tools[event.call.tool] then
-      tools[event.call.tool] = true
-      local chain = chain_of(session, session.turn, event.call.tool)
-      if chain.attempts > 0 and not chain.over then table.insert(open, 1, chain) end
-    end
-  end
-  return open
+local function end_chain_ran(session, call)
+  local chain = chain_of(session, call)
+  if not chain or not heard_of(chain, call) then return "no_retry", 0 end
+  drop_chain(session, call)
+  if chain.over then return "no_retry", 0 end
+  return "success", chain.attempts
 end
 
 return {
-  CLASSES = CLASSES, UNLIMITED = UNLIMITED, same_call = same_call, window = window, of_turn = of_turn,
-  let_run = let_run, step_of = step_of, re_armed_at = re_armed_at, count_keys = count_keys, steps_spent = steps_spent,
+  met = met, meet = meet,
+  CLASSES = CLASSES, UNLIMITED = UNLIMITED, same_call = same_call, of_turn = of_turn, let_run = let_run, step_of = step_of,
+  re_armed_at = re_armed_at, count_keys = count_keys, is_excused = is_excused, steps_spent = steps_spent,
   same_call_budget = same_call_budget, duplicate_in_step = duplicate_in_step, already_broken = already_broken,
-  transient_count = transient_count, transient_budget = transient_budget, outcome = outcome, run_steps = run_steps,
-  repeats = repeats, loop = loop, was_used = was_used, poll_budget = poll_budget, hammered = hammered,
-  too_soon = too_soon, used = used, second_of = second_of, limits = limits, chain_of = chain_of,
-  left_open = left_open,
+  transient_count = transient_count, transient_budget = transient_budget, failures_with = failures_with,
+  same_failure = same_failure, outcome = outcome, run_steps = run_steps, repeats = repeats, loop = loop,
+  was_used = was_used, poll_budget = poll_budget, hammered = hammered, too_soon = too_soon, used = used,
+  second_of = second_of, limits = limits, rate_limit = rate_limit, chain_of = chain_of, extend_chain = extend_chain,
+  end_chain_fabricated = end_chain_fabricated, end_chain_ran = end_chain_ran,
 }

@@ -24,8 +24,8 @@ local EPOCH = 1700000000000
 
 local function limits_of(kind)
   local l = { repair = 2, same_call = 3, transient = 3, repeats = 3, halt = 5, across_turns = 5, poll_max = 20,
-              poll_every_ms = 0, polls = false, reads = false, writes = false, destructive = false, costs = false,
-              cost = 0, tool = {}, session = {} }
+              poll_every_ms = 0, polls = false, compare_arguments = false, same_failure = NONE, effects = "unknown",
+              costs = false, cost = 0, tool = {}, session = {} }
   for name, value in pairs(kind) do l[name] = value end
   return l
 end
@@ -41,8 +41,8 @@ local function allowance()
 end
 
 local KINDS = {
-  look = { reads = true, same_call = 5 }, write = { writes = true, same_call = 2 },
-  erase = { destructive = true, same_call = 1 }, plain = {}, ask = { polls = true, poll_max = 4 },
+  look = { effects = "read", same_call = 5 }, write = { effects = "write", same_call = 2 },
+  erase = { effects = "destructive", same_call = 1 }, plain = {}, ask = { polls = true, poll_max = 4 },
 }
 local NAMES = { "look", "write", "erase", "plain", "ask" }
 
@@ -64,6 +64,9 @@ local function tools_of_chapter()
       if now_and_then(3) or l.polls and now_and_then(2) then l.poll_every_ms = one_of { 400, 2000, 15000 } end
       if now_and_then(3) then l.tool = allowance() end
       if now_and_then(2) then l.costs, l.cost = true, one_of { 0, 1, 2, 5 } end
+      if now_and_then(6) then l.effects = one_of { "unknown", "read", "write", "destructive" } end
+      l.compare_arguments = now_and_then(5)
+      if now_and_then(2) then l.same_failure = one_of { 2, 3, 4, 6 } end
     end
     l.halt = math.max(l.halt, l.repeats)
     tools[i] = { name = name, limits = l }
@@ -72,13 +75,14 @@ local function tools_of_chapter()
 end
 
 -- ---- random operations ----
-local clock, admissions, open, tools, sessions, flood, changing
+local clock, admissions, open, tools, sessions, flood, changing, repairing, tries
 
--- Every tenth chapter has many ids, costs, slow turns, or one call with a new result each time: chance alone would seldom
--- reach these limits.
+-- Every tenth chapter has many ids, costs, slow turns, many repair chains, or one call with a new result each time: chance
+-- alone would seldom reach these limits.
 local function begin_chapter(number)
   clock, admissions, open, sessions, tools = EPOCH, 0, {}, {}, tools_of_chapter()
-  flood, changing = number % 10 == 3, number % 10 == 9
+  flood, changing, repairing = number % 10 == 3, number % 10 == 9, number % 10 == 1
+  tries = number % 10 == 2 -- one tool is tried again and again with invalid arguments
   for _, tool in ipairs(tools) do
     local l = tool.limits
     if number % 10 == 7 then
@@ -88,18 +92,24 @@ local function begin_chapter(number)
       l.tool, l.session = { seconds_per_turn = 20 }, { seconds_per_turn = 60 }
     elseif changing then
       l.same_call, l.poll_max, l.tool, l.session = NONE, 2 + chance(3), {}, {}
+    elseif repairing or tries then
+      l.repair, l.same_call, l.tool, l.session = 2 + chance(6), 1 + chance(8), {}, {}
     end
   end
   for i = 1, 1 + chance(3) do
-    sessions[i] = { name = "s" .. i, anonymous = now_and_then(8), turn = 1, told = not now_and_then(3), steps = 0, ids = 0,
-                    labelled = now_and_then(2), idle = now_and_then(3) and one_of { 5, 60 } or 0, past = {}, row = {} }
+    -- turns: by number, by a turn request without one, or guessed: nobody ever names one
+    sessions[i] = { name = "s" .. i, anonymous = now_and_then(8), turn = 1, turns = one_of { "told", "told", "asked", "guessed" },
+                    steps = 0, ids = 0, labelled = now_and_then(2), idle = one_of { 0, 0, 5, 60, 90 }, past = {}, row = {},
+                    calls = repairing and 20 or one_of { 0, 0, 3 }, problems = {} }
+    sessions[i].told = sessions[i].turns == "told"
   end
 end
 
 local function place(session, op)
   op.session, op.anonymous, op.anonymous_repeats = session.name, session.anonymous, 8
   op.turn, op.turn_idle_s = session.told and session.turn or 0, session.idle
-  if session.told and session.turn > 1 and now_and_then(20) then
+  if session.told and now_and_then(20) or now_and_then(300) then op.turn = session.told and 0 or 1 + chance(session.turn) end
+  if op.turn > 0 and session.turn > 1 and now_and_then(20) then
     op.turn = session.turn - chance(math.min(session.turn, 200))
   end
   op.began = op.turn > 0 and op.turn or session.turn -- a deleted session accepts an old turn
@@ -119,16 +129,24 @@ end
 
 local MAKE = {}
 
--- The next call: a new one, the same again, or a few in rotation.
+-- The next call: a new one, the same again, or a few in rotation. A row may be one of a tool that always fails alike,
+-- whatever its arguments are.
 local function choose(session)
   local row = session.row
   if now_and_then(12) then
     session.row = {}
+    local failing = now_and_then(3) and one_of(tools)
     for i = 1, changing and 1 or 1 + chance(6) do
       session.row[i] = { tool = one_of(tools), args = one_of { "a", "b" },
                          result = changing and "fresh" or one_of { "r", "r", "q", "fresh" } }
+      if failing and not now_and_then(4) then
+        session.row[i] = { tool = failing, args = one_of { "a", "b", "c", "d", "e", "f" }, fails = true }
+      end
     end
-    session.at = 0
+    session.at, session.trying = 0, tries and not now_and_then(4) and one_of(tools)
+  end
+  if session.trying and not now_and_then(8) then
+    return { tool = session.trying, args = one_of { "a", "b", "c", "d", "e", "f", "g" }, invalid = true }
   end
   if #row > 0 and not now_and_then(6) then
     session.at = (session.at or 0) % #row + 1
@@ -137,13 +155,67 @@ local function choose(session)
   return { tool = one_of(tools), args = one_of { "a", "a", "a", "b", "c" } }
 end
 
+-- ---- problems of invalid arguments ----
+local function some_problem()
+  return { path = one_of { "", "a", "b", "items", "items[0]", "items[0].price", "a.b" }, code = one_of { "missing", "type" } }
+end
+
+local function copy_of(list)
+  local out = {}
+  for i, item in ipairs(list) do out[i] = item end
+  return out
+end
+
+-- What an attempt may have against it, given what the last one had.
+local NEXT = {}
+function NEXT.same(list) return list end
+function NEXT.shrink(list) table.remove(list, chance(#list + 1)) return list end
+function NEXT.extend(list)
+  local i = chance(#list) + 1
+  list[i] = { path = list[i].path .. one_of { ".x", "[1]", "x" }, code = list[i].code }
+  return list
+end
+function NEXT.recode(list)
+  local i = chance(#list) + 1
+  list[i] = { path = list[i].path, code = one_of { "missing", "type", "range" } }
+  return list
+end
+function NEXT.split(list)
+  local path = one_of(list).path
+  for i = 1, 1 + chance(3) do list[#list + 1] = { path = path .. "[" .. i .. "]", code = "type" } end
+  return list
+end
+function NEXT.differ() return { some_problem(), some_problem() } end
+function NEXT.twice(list) list[#list + 1] = list[1] return list end
+function NEXT.none() return {} end
+function NEXT.grow(list) -- to about as many as are remembered
+  for i = 1, 13 + chance(6) do list[#list + 1] = { path = list[1].path .. "[" .. i .. "]", code = "type" } end
+  return list
+end
+local SHAPES = { "same", "shrink", "shrink", "extend", "extend", "recode", "recode", "split", "differ", "twice", "none",
+                 "grow" }
+
+local function some_problems(session, op)
+  local key = op.tool .. " " .. op.call
+  local last = session.problems[key] or {}
+  local list = NEXT[#last > 0 and one_of(SHAPES) or "differ"](copy_of(last))
+  session.problems[key] = #list <= 24 and list or {}
+  return list
+end
+
 function MAKE.admit(session)
   local what = choose(session)
   admissions = admissions + 1
   local op = place(session, { kind = "admit", admission = admissions, tool = what.tool.name, limits = what.tool.limits,
-                              args = what.args, so_far = "valid", refused_as = "", reservation_ms = 0, wish = what.result })
-  if now_and_then(7) then op.so_far = one_of { "invalid", "invalid", "fabricated", "refused" } end
-  if op.so_far ~= "valid" and not now_and_then(3) then op.args = "x" .. op.args end
+                              args = what.args, so_far = "valid", refused_as = "", reservation_ms = 0, wish = what.result,
+                              fails = what.fails, call = "" })
+  if session.calls > 0 and not now_and_then(3) then op.call = "c" .. chance(session.calls) end
+  if now_and_then(7) or repairing and now_and_then(2) then
+    op.so_far = one_of { "invalid", "invalid", "invalid", "fabricated", "refused" }
+  end
+  if what.invalid then op.so_far, op.call = "invalid", "" end
+  if op.so_far ~= "valid" and not now_and_then(3) then op.args = "x" .. op.args .. chance(4) end
+  if op.so_far == "invalid" then op.problems = some_problems(session, op) end
   op.refused_as = ({ invalid = "invalid_arguments", fabricated = "fabricated_id", refused = "forbidden" })[op.so_far] or ""
   if now_and_then(5) then op.reservation_ms = one_of { 100, 5000, 600000 } end
   if now_and_then(5) then op.ids = some_ids(session) end
@@ -169,9 +241,12 @@ function MAKE.settle(session, admitted)
   for name, value in pairs(admitted) do op[name] = value end
   op.kind, admitted.reported = "settle", true
   op.class = op.wish and not now_and_then(6) and "ok" or one_of(CLASSES)
+  if op.fails and not now_and_then(8) then op.class, op.wish = "tool_error", now_and_then(9) and "no" or "failed" end
+  if op.class == "invalid" then op.problems = some_problems(session, op) end
   op.label = ({ released = one_of { "cancelled", "ask" }, invalid = "invalid_arguments", fabricated = "fabricated_id",
                 refused = "policy_error", garbage = "semantic_garbage", partial = "partial_data" })[op.class] or op.class
   op.result = op.wish == "fresh" and "r" .. op.admission or op.wish or one_of { "r", "r", "r", "q" }
+  if op.class == "tool_error" and now_and_then(20) then op.result = "" end
   op.fact = now_and_then(6) and "fact" .. chance(5) or ""
   op.cost_told, op.cost = now_and_then(3), chance(4)
   if now_and_then(4) then
@@ -204,16 +279,19 @@ local function latest_turn(session)
 end
 
 function MAKE.turn(session)
+  local ends = now_and_then(6)
+  if session.turns == "guessed" and not now_and_then(20) then ends = true end
   local told = session.told and session.turn + 1 or 0
   if told > 0 and now_and_then(10) then told = told + chance(90) end
   if told > 0 and now_and_then(10) then told = chance(told) + 1 end
   told = math.min(told, latest_turn(session))
-  session.turn = math.max(session.turn, told)
-  return { kind = "turn", session = session.name, turn = told, goal = now_and_then(3) and "" or "goal " .. admissions }
+  if not ends then session.turn = math.max(session.turn, told) end
+  return { kind = "turn", session = session.name, turn = told, ["end"] = ends,
+           goal = now_and_then(3) and "" or "goal " .. admissions }
 end
 
 function MAKE.clock()
-  clock = clock + one_of { 1, 1, 300, 300, 999, 999, 2500, 2500, 8000, 25000, 61000 }
+  clock = clock + one_of { 1, 1, 300, 300, 999, 999, 2500, 2500, 8000, 25000, 61000, 91000 }
   return { kind = "clock", now = clock }
 end
 
@@ -222,7 +300,9 @@ function MAKE.forget()
   return { kind = "clock", now = clock }
 end
 
-function MAKE.peek(session) return { kind = "peek", session = session.name } end
+function MAKE.peek(session)
+  return { kind = "peek", session = session.name, wants_history = now_and_then(2), wants_facts = now_and_then(2) }
+end
 function MAKE.view(session) return { kind = "view", session = session.name } end
 function MAKE.reset(session)
   return { kind = "reset", session = session.name, tool = now_and_then(6) and "" or one_of(NAMES) }
@@ -272,16 +352,13 @@ local function is_doubtful(op)
 end
 
 -- ---- comparing ----
+local play_alone
+
 local function play(engine, model, op)
-  if op.kind == "clock" then
-    engine.clock(op.now)
-    model_of.clock(model, op.now)
-    return {}, {}
-  end
-  return engine[op.kind](op), model_of[op.kind](model, op)
+  if not engine then return play_alone(model, op) end
+  return engine[op.kind](op), model_of.apply(model, op)
 end
 
--- Fields that the model leaves nil are open in the specification.
 local function text_of(value)
   if type(value) == "number" then return ("%.15g"):format(value) end
   if type(value) ~= "table" then return tostring(value) end
@@ -294,59 +371,19 @@ local function text_of(value)
   return "{" .. table.concat(out, " ") .. "}"
 end
 
-local alike
-
--- The ledger keeps at least the last `history` entries of a journal. Returns the first entries that differ.
-local function alike_histories(got, expected)
-  if #got > #expected or #got < math.min(#expected, OPTIONS.history) then return false end
-  for i = 1, #got do
-    local other = expected[#expected - #got + i]
-    if not alike(got[i], other) then return false, got[i], other end
-  end
-  return true
-end
-
-function alike(got, expected)
-  if type(expected) ~= "table" or type(got) ~= "table" then return got == expected, got, expected end
-  if not expected[1] and next(expected) then
-    for name, value in pairs(expected) do
-      local compare = name == "history" and alike_histories or alike
-      local same, a, b = compare(got[name], value)
-      if not same then return false, a or got[name], b or value end
-    end
-    return true
-  end
-  return alike_histories(got, expected)
-end
-
-local function difference(_, got, expected)
-  local names = {}
-  for name in pairs(got) do names[#names + 1] = name end
-  table.sort(names)
-  for _, name in ipairs(names) do
-    local same, a, b = true, nil, nil
-    if expected[name] ~= nil then same, a, b = alike(got[name], expected[name]) end
-    if not same then
-      if a == nil and b == nil then a, b = got[name], expected[name] end
-      return name, text_of(a), text_of(b)
-    end
-  end
-end
-
 -- Replays a shortened list to see whether the difference remains. A settle whose call is not admitted is skipped.
 local function replay(engine, operations, on)
   engine.new()
-  engine.clock(EPOCH)
   local model = model_of.new(OPTIONS)
-  model_of.clock(model, EPOCH)
+  play(engine, model, { kind = "clock", now = EPOCH })
   local ran = {}
   for i, op in ipairs(operations) do
     if op.kind ~= "settle" or op.orphan or ran[op.session .. op.admission] then
       local got, expected = play(engine, model, op)
       if op.kind == "admit" then ran[op.session .. op.admission] = got.says == "run" end
-      local name, a, b = difference(op, got, expected)
+      local name, a, b = model_of.difference(got, expected, OPTIONS.history)
       if on then on(op, got, expected, name) end
-      if name then return i, op.kind .. "." .. name, a, b end
+      if name then return i, op.kind .. "." .. name, text_of(a), text_of(b) end
     end
   end
 end
@@ -392,17 +429,29 @@ local function words_of(limits)
   return table.concat(out, " ")
 end
 
+-- "path:code path:code"; empty if there are none.
+local function problems_of(op)
+  local out = {}
+  for i, problem in ipairs(op.problems or {}) do out[i] = ("'%s':%s"):format(problem.path, problem.code) end
+  return #out > 0 and " problems " .. table.concat(out, " ") or ""
+end
+
 local DESCRIBE = {}
 function DESCRIBE.admit(op)
   local marks = (op.anonymous and " anonymous" or "") .. (op.step ~= "" and " step " .. op.step or "")
+                .. (op.turn_idle_s > 0 and " idle " .. op.turn_idle_s or "") .. (op.call ~= "" and " call " .. op.call or "")
   local extra = op.ids and #op.ids > 0 and " ids " .. table.concat(op.ids, ",") or ""
-  return ("%s  #%d %s(%s) %s turn %d%s  {%s}%s"):format(op.session, op.admission, op.tool, op.args, op.so_far, op.turn,
-                                                       marks, words_of(op.limits), extra)
+  return ("%s  #%d %s(%s) %s turn %d%s  {%s}%s%s"):format(op.session, op.admission, op.tool, op.args, op.so_far, op.turn,
+                                                         marks, words_of(op.limits), extra, problems_of(op))
 end
 function DESCRIBE.settle(op)
-  return ("%s  #%d %s(%s) settled as %s %s"):format(op.session, op.admission, op.tool, op.args, op.class, op.result)
+  return ("%s  #%d %s(%s) settled as %s '%s'%s"):format(op.session, op.admission, op.tool, op.args, op.class, op.result,
+                                                       problems_of(op))
 end
-function DESCRIBE.turn(op) return ("%s  turn %d begins"):format(op.session, op.turn) end
+function DESCRIBE.turn(op)
+  if op["end"] then return op.session .. "  the conversation ends" end
+  return ("%s  turn %d begins"):format(op.session, op.turn)
+end
 function DESCRIBE.clock(op) return ("      the clock: %d ms"):format(op.now - EPOCH) end
 function DESCRIBE.peek(op) return op.session .. "  peeked" end
 function DESCRIBE.see(op) return ("%s  sees %d ids: %s"):format(op.session, #op.ids, table.concat(op.ids, ",")) end
@@ -429,23 +478,115 @@ local function fail_with_story(engine, operations, i)
   error(("%s: the ledger: '%s', the model: '%s'\n%s"):format(what, tostring(got), tostring(expected), story(engine, few)), 0)
 end
 
+-- ---- the model alone ----
+local function bounded(list, most, what)
+  if #list > most then error(("%d %s, at most %d"):format(#list, what, most), 0) end
+end
+
+local function check_bounds(session)
+  bounded(session.calls, 32, "calls")
+  bounded(session.chains, 16, "chains")
+  bounded(session.paced, 32, "paced calls")
+  bounded(session.seen, 512, "seen ids")
+  for _, chain in ipairs(session.chains) do
+    if chain.free > 4 or chain.problems.count > 16 then error("a chain out of bounds", 0) end
+    if chain.attempts == 0 then error("a chain without an attempt", 0) end
+  end
+end
+
+-- What holds of every answer to an admit, whatever the rules are.
+local function check_answer(op, answer)
+  local says, code = answer.says, answer.code
+  local function must(holds, what) if not holds then error(what .. "\n" .. DESCRIBE.admit(op), 0) end end
+  if not says or not answer.unseen then return end -- a repeated one
+  must(says ~= "run" or code == "", "it runs, and has a code")
+  must(says ~= "run" or op.so_far == "valid", "what is not valid runs")
+  must(says ~= "halt" or code ~= "", "halt without a code")
+  must(says ~= "refuse" or code ~= "" or op.so_far ~= "valid", "refused without a code")
+  local would = answer.would or "" -- nil: open
+  must((answer.advise_only or false) == (would ~= ""), "advice without a code")
+  must(would == "" or op.anonymous or op.limits.effects == "read" and would == "same_call", "advised in vain")
+  must(code ~= "same_failure" or answer.used >= op.limits.same_failure - 1, "too few failures")
+  must(code ~= "loop" or answer.repeats + 1 >= math.min(op.limits.repeats, op.limits.across_turns) or
+       op.limits.across_turns < NONE, "too few repeats")
+end
+
+-- Everything of a model that is a value, in one string: `tick` and `touched` also change where nothing happens.
+local function image_of(value, out)
+  out = out or {}
+  if type(value) ~= "table" then
+    out[#out + 1] = tostring(value)
+    return out
+  end
+  local names = {}
+  for name in pairs(value) do names[#names + 1] = name end
+  table.sort(names, function(a, b) return tostring(a) < tostring(b) end)
+  for _, name in ipairs(names) do
+    if name ~= "tick" and name ~= "touched" and name ~= "limits" then
+      out[#out + 1] = tostring(name)
+      image_of(value[name], out)
+    end
+  end
+  return out
+end
+local function image(model) return table.concat(image_of(model), "\0") end
+
+-- A copy answers as the original, and what is applied to it leaves the original as it was. A request that comes again
+-- changes nothing.
+local function check_clone(model, op)
+  local before, copy = image(model), model_of.clone(model)
+  local told = model_of.apply(copy, op)
+  if image(model) ~= before then error("a copy is not apart from its original: " .. DESCRIBE[op.kind](op), 0) end
+  local after = image(copy)
+  local answer = model_of.apply(model, op)
+  local name = model_of.difference(told, answer, OPTIONS.history)
+  if name or image(model) ~= after then error("a copy answers differently: " .. DESCRIBE[op.kind](op), 0) end
+  if op.kind == "admit" or op.kind == "settle" then
+    model_of.apply(copy, op)
+    if image(copy) ~= after then error("it counts twice: " .. DESCRIBE[op.kind](op), 0) end
+  end
+  return answer, answer
+end
+
+function play_alone(model, op)
+  local answer = now_and_then(300) and check_clone(model, op) or model_of.apply(model, op)
+  local session = op.session and model.sessions[op.session]
+  if session then check_bounds(session) end
+  if op.kind == "admit" then check_answer(op, answer) end
+  return answer, answer
+end
+
 -- ---- the walk ----
--- The codes that a walk must reach: a rule that never applies is not compared.
+-- What a walk must reach, so often in 100,000 operations: a rule that never applies is not compared.
 local MEETS = {
-  "run", "repair", "refuse", "halt", "same_call", "loop", "cycle", "transient_budget", "duplicate_in_step",
-  "already_broken", "poll_budget", "changes", "too_soon", "retry_budget_exceeded", "calls_per_turn", "calls_per_session",
-  "cost_per_turn", "cost_per_session", "seconds_per_turn", "halt cycle", "halt poll_budget", "halt too_soon", "no_retry",
-  "success", "exhausted", "redundant", "fabricated_id_on_retry", "gave_up", "advise_only", "unchanged", "stuck",
-  "forgotten ids", "of_session", "unknown", "llm_gave_up",
+  { 9000, "run" }, { 1000, "repair" }, { 3000, "refuse" }, { 500, "halt" }, { 150, "same_call" }, { 1000, "loop" },
+  { 60, "cycle" }, { 150, "transient_budget" }, { 50, "duplicate_in_step" }, { 50, "already_broken" },
+  { 150, "poll_budget" }, { 20, "changes" }, { 300, "too_soon" }, { 50, "retry_budget_exceeded" },
+  { 100, "calls_per_turn" }, { 100, "calls_per_session" }, { 50, "cost_per_turn" }, { 100, "cost_per_session" },
+  { 100, "seconds_per_turn" }, { 20, "halt loop" }, { 10, "halt cycle" }, { 50, "halt poll_budget" }, { 20, "halt too_soon" },
+  { 1000, "no_retry" }, { 150, "success" }, { 20, "exhausted" }, { 20, "redundant" }, { 30, "fabricated_id_on_retry" },
+  { 100, "gave_up" }, { 200, "advise_only" }, { 1000, "unchanged" }, { 50, "stuck" }, { 100, "forgotten ids" },
+  { 100, "of_session" }, { 200, "unknown" }, { 200, "llm_gave_up" },
+  { 100, "same_failure" }, { 300, "3 failures alike" }, { 20, "a write ends failures" }, { 100, "progress" },
+  { 20, "progress, settled" }, { 5, "5th progress" }, { 50, "17 problems" }, { 50, "problems of siblings" }, { 5, "17th chain" },
+  { 20, "a loop extends a chain" }, { 10, "chains end with the conversation" }, { 100, "silence begins a turn" },
+  { 50, "silence in a told session" }, { 20, "read advised" }, { 20, "budget of earlier guessed turns" },
+  { 100, "changed, a write" }, { 100, "changed, arguments compared" }, { 100, "results ignored" },
+  { 50, "results of writes in a cycle" }, { 50, "a shell re-arms" }, { 20, "re-arms no error" },
+  { 20, "a write re-arms after an error" }, { 100, "orphan" }, { 100, "admitted again" }, { 100, "settled again" },
+  { 100, "peek history" }, { 100, "peek facts" }, { 100, "reset tool" }, { 10, "reset session" }, { 50, "late turn" },
+  { 20, "advised loop" },
 }
 
-local function count_what_is_met(met, op, got)
-  local function meet(what) met[what] = (met[what] or 0) + 1 end
+local meet = model_of.meet
+
+local function count_what_is_met(op, got)
   for _, name in ipairs { "says", "code", "chain", "would" } do
     if got[name] and got[name] ~= "" then meet(got[name]) end
   end
   if got.says == "halt" then meet("halt " .. got.code) end
   if got.code == "poll_budget" and not op.limits.polls then meet "changes" end -- results that keep changing
+  if got.would == "loop" then meet "advised loop" end
   if (got.gave_up or 0) > 0 then meet "gave_up" end
   for _, name in ipairs { "advise_only", "unchanged", "stuck", "of_session" } do
     if got[name] then meet(name) end
@@ -455,50 +596,64 @@ local function count_what_is_met(met, op, got)
     if entry.class == "unknown" then meet "unknown" end
     if entry.code == "llm_gave_up" then meet "llm_gave_up" end
   end
+  if op.kind == "peek" and got.history then meet "peek history" end
+  if op.kind == "peek" and got.facts then meet "peek facts" end
+  if op.kind == "reset" then meet(op.tool == "" and "reset session" or "reset tool") end
+  if op.kind == "admit" and op.turn > 0 and got.turn and op.turn < got.turn then meet "late turn" end
 end
 
-local function missing(met)
+-- What was met less often than it should be in so many operations, chance allowed for.
+local function missing(operations)
   local out = {}
-  for _, what in ipairs(MEETS) do
-    if not met[what] then out[#out + 1] = what end
+  for _, one in ipairs(MEETS) do
+    local least, what = one[1], one[2]
+    if (model_of.met[what] or 0) < math.max(1, math.floor(least * operations / 100000 / 4)) then
+      out[#out + 1] = ("%s %d"):format(what, model_of.met[what] or 0)
+    end
   end
   return out
 end
 
-local function counts(met)
+local function counts()
   local out = {}
-  for i, what in ipairs(MEETS) do out[i] = what .. " " .. (met[what] or 0) end
+  for i, one in ipairs(MEETS) do out[i] = one[2] .. " " .. (model_of.met[one[2]] or 0) end
   return table.concat(out, ", ")
 end
 
--- Continues up to three times as long until it has met everything in MEETS.
-function M.walk(engine, seed, count)
-  state = seed % 2147483646 + 1
-  local played, chapter, met = 0, 0, {}
-  while played < count or (count >= ENOUGH and played < 3 * count and #missing(met) > 0) do
-    chapter = chapter + 1
-    begin_chapter(chapter)
-    local ran = {}
-    heard = {}
-    local operations = { { kind = "clock", now = clock } }
-    engine.new()
-    local model = model_of.new(OPTIONS)
-    play(engine, model, operations[1])
-    for i = 2, now_and_then(12) and LONG_CHAPTER or CHAPTER do
-      local op = next_operation()
-      if op.kind ~= "clock" and is_doubtful(op) then op = MAKE.forget() end
-      operations[#operations + 1] = op
-      if op.kind ~= "settle" or op.orphan or ran[op.admission] then
-        local got, expected = play(engine, model, op)
-        if op.kind == "admit" then ran[op.admission] = got.says == "run" end
-        count_what_is_met(met, op, got)
-        if difference(op, got, expected) then fail_with_story(engine, operations, i) end
-        played = played + 1
-      end
+local function walk_chapter(engine, number)
+  begin_chapter(number)
+  local ran, operations, played = {}, { { kind = "clock", now = clock } }, 0
+  heard = {}
+  if engine then engine.new() end
+  local model = model_of.new(OPTIONS)
+  play(engine, model, operations[1])
+  for i = 2, now_and_then(12) and LONG_CHAPTER or CHAPTER do
+    local op = next_operation()
+    if op.kind ~= "clock" and is_doubtful(op) then op = MAKE.forget() end
+    operations[#operations + 1] = op
+    if op.kind ~= "settle" or op.orphan or ran[op.admission] then
+      local got, expected = play(engine, model, op)
+      if op.kind == "admit" then ran[op.admission] = got.says == "run" end
+      count_what_is_met(op, got)
+      if engine and model_of.difference(got, expected, OPTIONS.history) then fail_with_story(engine, operations, i) end
+      played = played + 1
     end
   end
-  if #missing(met) > 0 and count >= ENOUGH then error("never met: " .. table.concat(missing(met), ", "), 0) end
-  return ("%d operations alike: %s"):format(played, counts(met))
+  return played
+end
+
+-- Plays `count` operations at least, up to three times as many until it has met everything in MEETS often enough.
+-- `engine` nil: the model alone, which is checked against what must hold of it in any case.
+function M.walk(engine, seed, count)
+  state = seed % 2147483646 + 1
+  for what in pairs(model_of.met) do model_of.met[what] = nil end
+  local played, chapter = 0, 0
+  while played < count or (count >= ENOUGH and played < 3 * count and #missing(played) > 0) do
+    chapter = chapter + 1
+    played = played + walk_chapter(engine, chapter)
+  end
+  if #missing(played) > 0 and count >= ENOUGH then error("met too seldom: " .. table.concat(missing(played), ", "), 0) end
+  return ("%d operations %s: %s"):format(played, engine and "alike" or "of the model alone", counts())
 end
 
 return M

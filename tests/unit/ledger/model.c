@@ -18,7 +18,9 @@
 #include "ledger/ledger_case.h"
 
 #define OPERATIONS    30000
+#define ALONE         20000 /* operations of the model alone */
 #define IDS_MAX       LEDGER_IDS_MAX
+#define PROBLEMS_MAX  64 /* of one attempt in the walk */
 #define ARENA_EVERY   64 /* answers that share an arena */
 #define MODEL_TTL_S   3600
 #define MODEL_HISTORY 60
@@ -85,6 +87,36 @@ static size_t hashes_field(lua_State *L, int at, const char *name, struct hash12
     return count;
 }
 
+/* A list of {path, code}. */
+static size_t problems_field(lua_State *L, int at, struct ledger_problem *out)
+{
+    size_t count = 0;
+    lua_getfield(L, at, "problems");
+    if (lua_istable(L, -1)) {
+        int list = lua_gettop(L);
+        size_t len = lua_objlen(L, list);
+        if (len > PROBLEMS_MAX)
+            luaL_error(L, "%d problems", (int)len);
+        for (; count < len; count++) {
+            lua_rawgeti(L, list, (int)count + 1);
+            out[count] = (struct ledger_problem){.path = text_field(L, list + 1, "path"),
+                                                 .code = text_field(L, list + 1, "code")};
+            lua_pop(L, 1);
+        }
+    }
+    lua_pop(L, 1);
+    return count;
+}
+
+static unsigned option_field(lua_State *L, int at, const char *name, const char *const *words, size_t count)
+{
+    struct str word = text_field(L, at, name);
+    for (size_t i = 0; i < count; i++)
+        if (str_is(word, words[i]))
+            return (unsigned)i;
+    return (unsigned)luaL_error(L, "%s: no word of the bridge: '%s'", name, word.at);
+}
+
 static struct ledger_allowance allowance_field(lua_State *L, int at, const char *name)
 {
     struct ledger_allowance out = {0};
@@ -105,6 +137,7 @@ static struct ledger_allowance allowance_field(lua_State *L, int at, const char 
 
 static void limits_field(lua_State *L, int at, struct ledger_limits *out)
 {
+    static const char *const effects_words[] = {"unknown", "read", "write", "destructive"};
     static const struct {
         const char *name;
         size_t offset;
@@ -117,16 +150,15 @@ static void limits_field(lua_State *L, int at, struct ledger_limits *out)
         {"across_turns", offsetof(struct ledger_limits, across_turns)},
         {"poll_max", offsetof(struct ledger_limits, poll_max)},
         {"poll_every_ms", offsetof(struct ledger_limits, poll_every_ms)},
+        {"same_failure", offsetof(struct ledger_limits, same_failure)},
     };
     int table;
     lua_getfield(L, at, "limits");
     table = lua_gettop(L);
     *out = (struct ledger_limits){
         .polls = flag_field(L, table, "polls"),
-        .effects = flag_field(L, table, "reads")         ? LEDGER_EFFECTS_READ
-                   : flag_field(L, table, "writes")      ? LEDGER_EFFECTS_WRITE
-                   : flag_field(L, table, "destructive") ? LEDGER_EFFECTS_DESTRUCTIVE
-                                                         : LEDGER_EFFECTS_UNKNOWN,
+        .compare_arguments = flag_field(L, table, "compare_arguments"),
+        .effects = (enum ledger_effects)option_field(L, table, "effects", effects_words, 4),
         .costs = flag_field(L, table, "costs"),
         .cost = number_field(L, table, "cost"),
         .tool = allowance_field(L, table, "tool"),
@@ -147,15 +179,6 @@ static struct ledger_place place_field(lua_State *L, int at)
         .turn_idle_s = (uint32_t)number_field(L, at, "turn_idle_s"),
         .step = text_field(L, at, "step"),
     };
-}
-
-static unsigned option_field(lua_State *L, int at, const char *name, const char *const *words, size_t count)
-{
-    struct str word = text_field(L, at, name);
-    for (size_t i = 0; i < count; i++)
-        if (str_is(word, words[i]))
-            return (unsigned)i;
-    return (unsigned)luaL_error(L, "%s: no word of the bridge: '%s'", name, word.at);
 }
 
 /* ---- answers to Lua ---- */
@@ -248,8 +271,9 @@ static int bridge_new(lua_State *L)
 
 static int bridge_clock(lua_State *L)
 {
-    case_now = (int64_t)luaL_checknumber(L, 1);
-    return 0;
+    case_now = (int64_t)number_field(L, 1, "now");
+    lua_newtable(L);
+    return 1;
 }
 
 static void give_answer(lua_State *L, const struct ledger_answer *a, const struct ledger_admit *request)
@@ -286,6 +310,7 @@ static int bridge_admit(lua_State *L)
     static const char *const so_far_words[] = {"valid", "invalid", "fabricated", "refused"};
     struct ledger_limits limits;
     struct hash128 ids[IDS_MAX];
+    struct ledger_problem problems[PROBLEMS_MAX];
     struct ledger_answer answer;
     begin_answer();
     limits_field(L, 1, &limits);
@@ -293,6 +318,9 @@ static int bridge_admit(lua_State *L)
         .place = place_field(L, 1),
         .admission = number_field(L, 1, "admission"),
         .tool = text_field(L, 1, "tool"),
+        .call = text_field(L, 1, "call"),
+        .problems = problems,
+        .problem_count = problems_field(L, 1, problems),
         .ext = STR_LIT("it"),
         .arguments = hash_field(L, 1, "args"),
         .so_far = (enum ledger_so_far)option_field(L, 1, "so_far", so_far_words, 4),
@@ -324,6 +352,7 @@ static int bridge_settle(lua_State *L)
                                               "released",   "refused"};
     struct ledger_limits limits;
     struct hash128 ids[IDS_MAX];
+    struct ledger_problem problems[PROBLEMS_MAX];
     struct ledger_settled settled;
     struct json facts;
     struct json_member member;
@@ -335,6 +364,9 @@ static int bridge_settle(lua_State *L)
         .place = place_field(L, 1),
         .admission = number_field(L, 1, "admission"),
         .tool = text_field(L, 1, "tool"),
+        .call = text_field(L, 1, "call"),
+        .problems = problems,
+        .problem_count = problems_field(L, 1, problems),
         .ext = STR_LIT("it"),
         .arguments = hash_field(L, 1, "args"),
         .class = (enum ledger_class)option_field(L, 1, "class", class_words, LEDGER_CLASS_COUNT),
@@ -355,6 +387,7 @@ static int bridge_settle(lua_State *L)
     give_text(L, "chain", settled.chain);
     give_flag(L, "unchanged", settled.unchanged);
     give_number(L, "repeats", settled.repeats);
+    give_number(L, "same_failure", settled.same_failure);
     give_number(L, "no_progress", settled.no_progress);
     give_number(L, "attempt", settled.attempt);
     give_number(L, "attempts_left", settled.attempts_left);
@@ -369,7 +402,8 @@ static int bridge_turn(lua_State *L)
     begin_answer();
     struct ledger_turn request = {.session = text_field(L, 1, "session"),
                                   .turn = (uint32_t)number_field(L, 1, "turn"),
-                                  .goal = text_field(L, 1, "goal")};
+                                  .goal = text_field(L, 1, "goal"),
+                                  .end = flag_field(L, 1, "end")};
     if (ledger_turn(bridge.ledger, &request, bridge.arena, &turned, NULL, NULL) != LEDGER_DONE ||
         turned.error != OK)
         return luaL_error(L, "turn: %s", turned.why.text);
@@ -393,7 +427,9 @@ static int bridge_peek(lua_State *L)
 {
     struct ledger_peek peek;
     begin_answer();
-    struct ledger_look request = {.place.session = text_field(L, 1, "session")};
+    struct ledger_look request = {.place.session = text_field(L, 1, "session"),
+                                  .wants_history = flag_field(L, 1, "wants_history"),
+                                  .wants_facts = flag_field(L, 1, "wants_facts")};
     if (ledger_peek(bridge.ledger, &request, bridge.arena, &peek, NULL, NULL) != LEDGER_DONE ||
         peek.error != OK)
         return luaL_error(L, "peek: %s", peek.why.text);
@@ -401,7 +437,12 @@ static int bridge_peek(lua_State *L)
     give_number(L, "turn", peek.turn);
     give_number(L, "no_progress", peek.no_progress);
     give_flag(L, "stuck", peek.stuck);
+    give_number(L, "step", peek.step);
     give_text(L, "goal", peek.goal);
+    if (request.wants_history)
+        give_json(L, "history", &peek.history);
+    if (request.wants_facts)
+        give_json(L, "facts", &peek.facts);
     return 1;
 }
 
@@ -460,16 +501,18 @@ static double told(const char *name, double otherwise)
     return given ? strtod(given, NULL) : otherwise;
 }
 
-static void the_ledger_answers_as_the_model_does(void **state)
+/* Walks through the ledger and the model, or, without an engine, through the model alone. */
+static void walk(bool alone, double operations)
 {
-    (void)state;
     lua_State *L = walk_open();
     log_level_set(LOG_OFF);
     double seed = told("TOOLGATE_LEDGER_SEED", (double)(time(NULL) % 1000000000));
-    double operations = told("TOOLGATE_LEDGER_OPERATIONS", OPERATIONS);
     print_message("seed %.0f, %.0f operations\n", seed, operations);
     lua_getfield(L, -1, "walk");
-    lua_getglobal(L, "engine");
+    if (alone)
+        lua_pushnil(L);
+    else
+        lua_getglobal(L, "engine");
     lua_pushnumber(L, seed);
     lua_pushnumber(L, operations);
     if (lua_pcall(L, 3, 1, 0) != 0) {
@@ -478,12 +521,26 @@ static void the_ledger_answers_as_the_model_does(void **state)
     }
     print_message("%s\n", lua_tostring(L, -1));
     lua_close(L);
+}
+
+/* Every decision of the model is reached, and what must hold of its answers whatever the rules are does. */
+static void the_walk_reaches_every_rule(void **state)
+{
+    (void)state;
+    walk(true, ALONE);
+}
+
+static void the_ledger_answers_as_the_model_does(void **state)
+{
+    (void)state;
+    walk(false, told("TOOLGATE_LEDGER_OPERATIONS", OPERATIONS));
     ledger_free(bridge.ledger);
     arena_free(bridge.arena);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_ledger_answers_as_the_model_does)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_walk_reaches_every_rule),
+                                       cmocka_unit_test(the_ledger_answers_as_the_model_does)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
