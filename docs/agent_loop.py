@@ -31,8 +31,7 @@ def run(model, tools, gate, messages):
                 outcome = {"result": tools[name](**reply["arguments"])}
             except Exception as error:
                 outcome = {"error": {"message": str(error)}}
-            reply = gate.request("toolgate/report", callId=reply["callId"], name=name,
-                                 arguments=reply["arguments"], **outcome)
+            reply = gate.request("toolgate/report", callId=reply["callId"], **outcome)
         # what the model reads next: the feedback, or the result (redacted, shortened) with its notes
         content = reply.get("content") or [{"type": "text", "text": reply["text"]}]
         reads = [block["text"] if block["type"] == "text" else block for block in content] + notes

@@ -290,9 +290,10 @@
 ---@field uid integer The user's number.
 ---@field turn integer The user's turn in this session; 0 if the agent does not send it.
 ---@field attempt integer 1, or more after the model corrected its arguments.
----@field history toolgate.Past[] The earlier calls of this session, oldest first; empty in prepare.
+---@field no_progress integer How many calls in a row brought nothing new, before this one.
+---@field history toolgate.Past[] The earlier calls of this session, oldest first.
 ---@field facts table<string, any> The facts that earlier results of this session gave with ok { facts = … }.
----@field args table In result: the arguments of the call.
+---@field args? table In result: the arguments of the call; nil if a report does not repeat what is no longer known.
 ---@field peer toolgate.Peer The calling process.
 ---@field progress fun(done: number, total?: number, message?: string) In run: reports progress to the agent's program.
 ---@field log fun(level: toolgate.LogLevel, text: string) In run: logs to the agent's program; the model does not read it.

@@ -77,7 +77,7 @@ M.subjects = {
     daemon = by_policy,
     calls = function(stream, first, count)
       for number = first, first + count - 1 do
-        local id = check(stream, number):match '"callId":"(%x+)"'
+        local id = check(stream, number):match '"callId":"([^"]+)"'
         ask(stream, request(number, "toolgate/report", (',"callId":"%s","result":{"events":[{"id":"e%d","title":"Review"}]}')
                             :format(id, number)), '"verdict":"pass"')
       end

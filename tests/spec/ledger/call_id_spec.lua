@@ -2,6 +2,7 @@
 local daemon = require "daemon"
 local client_of = require "client"
 local fixtures = require "fixtures"
+local process = require "process"
 local session = client_of.session
 
 -- Its result hook tells which arguments it was given.
@@ -73,10 +74,14 @@ describe("a report with nothing but its callId", function()
     assert.equal("pass", client:checks("get_weather", { city = "Bern" }, session("s", { turn = 1 })).verdict)
   end)
 
-  it("survives a restart of the daemon only as a forgotten call, never as another's", function()
-    local checked = client:checks("get_weather", { city = "Bern" }, session "s")
-    gate:restart()
-    client = gate:connect()
-    assert.equal("call_forgotten", report(checked).code)
+  it("is known after a restart by its key, though the memory of the call is gone", function()
+    local socket = process.directory() .. "/s"
+    local function start()
+      return daemon.start { policies = { ["echo.lua"] = fixtures.echo }, tools = fixtures.agent_tools, socket = socket }
+    end
+    local first = start()
+    local checked = first:connect():checks("get_weather", { city = "Bern" }, session "s")
+    first:stop()
+    assert.equal("call_forgotten", report(checked, start():connect()).code)
   end)
 end)

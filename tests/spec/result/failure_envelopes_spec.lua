@@ -175,8 +175,9 @@ describe("an agent's report", function()
   after_each(daemon.stop_all)
 
   local function reports(what)
-    what.name, what.arguments = "find", {}
-    return client:asks("toolgate/report", what, session "s")
+    what.callId = client:checks("find", {}, session "s").callId
+    what.name, what.arguments, what._meta = "find", {}, session "s"
+    return client:asks("toolgate/report", what)
   end
 
   it("of an error is classified as transient by its message, unless the agent sets transient", function()

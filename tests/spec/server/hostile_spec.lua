@@ -133,9 +133,11 @@ describe("a report whose 'transient' is not a boolean", function()
 
   it("is an error", function()
     local client = daemon.start { tools = require("fixtures").agent_tools }:connect()
-    local said = client:ask("toolgate/report", { name = "get_weather", arguments = { city = "Bern" },
+    local checked = client:checks("get_weather", { city = "Bern" })
+    local said = client:ask("toolgate/report", { callId = checked.callId,
                                                  error = { message = "busy", transient = "yes" } })
     assert.equal(-32602, said.error and said.error.code)
+    assert.truthy(said.error.message:find("params.error", 1, true))
   end)
 end)
 

@@ -135,7 +135,9 @@ describe("toolgate/", function()
     end)
 
     it("needs a result or an error", function()
-      assert.equal(-32602, client:ask("toolgate/report", { name = "get_weather", arguments = { city = "x" } }).error.code)
+      local checked = client:checks("get_weather", { city = "x" })
+      local fault = client:ask("toolgate/report", { callId = checked.callId }).error
+      assert.same({ -32602, true }, { fault.code, fault.message:find("either result", 1, true) ~= nil })
     end)
   end)
 

@@ -1,0 +1,101 @@
+-- What prepare and prepare_tools see of a session, and how a fleet keeps it up to date.
+local daemon = require "daemon"
+local client_of = require "client"
+local redis = require "redis"
+local session = client_of.session
+
+-- Shown only if the condition holds.
+local SHOWN = [==[
+-- shown: for specs.
+return tool "shown" {
+  description = "For specs.", effects = "read", schema = params {},
+  prepare = function(def, call) if %s then return def end end,
+  run = function() return { done = true } end,
+}
+]==]
+
+-- Its result is a fact.
+local LEARN = [==[
+-- learn: for specs.
+return tool "learn" {
+  description = "For specs.", effects = "write", schema = params { locked = bool "Which" },
+  run = function(args) return { locked = args.locked } end,
+  result = function(result) return ok { facts = { locked = result.locked } } end,
+}
+]==]
+
+local function policies(condition)
+  return { ["shown.lua"] = SHOWN:format(condition), ["learn.lua"] = LEARN }
+end
+
+local function lists(client, meta)
+  for _, tool in ipairs(client:asks("tools/list", { _meta = meta }).tools) do
+    if tool.name == "shown" then return true end
+  end
+  return false
+end
+
+describe("prepare sees of the session", function()
+  after_each(daemon.stop_all)
+
+  for what, condition in pairs {
+    ["call.facts"] = "call.facts.locked == true",
+    ["call.history"] = "#call.history == 1 and call.history[1].tool == 'learn'",
+    ["call.turn"] = "call.turn == 3",
+  } do
+    it(what .. ", in the list and when the tool is called", function()
+      local client = daemon.start { policies = policies(condition) }:connect()
+      local meta = session("s", { turn = 3 })
+      assert.is_false(lists(client, meta))
+      assert.equal("unknown_tool", client_of.verdict(client:calls("shown", {}, session("other", { turn = 1 }))).error_class)
+      assert.equal("pass", client_of.verdict(client:calls("learn", { locked = true }, meta)).verdict)
+      assert.is_true(lists(client, meta))
+      assert.equal("pass", client_of.verdict(client:calls("shown", {}, meta)).verdict)
+    end)
+  end
+
+  it("call.no_progress: the calls in a row that brought nothing new", function()
+    local client = daemon.start { policies = policies "call.no_progress >= 2" }:connect()
+    local meta = session("s", { turn = 1 })
+    for i = 1, 2 do
+      assert.is_false(lists(client, meta), i)
+      client:calls("no_such_tool", { n = i }, meta)
+    end
+    assert.is_true(lists(client, meta))
+  end)
+
+  it("and a report of a tool that is hidden meanwhile is judged all the same", function()
+    local client = daemon.start { tools = require("fixtures").agent_tools, policies = { ["get_weather.lua"] = [==[
+-- get_weather: for specs. Run by the agent.
+return tool "get_weather" { effects = "read", prepare = function(def, call) if call.no_progress == 0 then return def end end }
+]==] } }:connect()
+    local meta = session("s", { turn = 1 })
+    local checked = client:checks("get_weather", { city = "Bern" }, meta)
+    client:calls("no_such_tool", {}, meta)
+    assert.equal("unknown_tool", client:checks("get_weather", { city = "Bern" }, meta).error_class)
+    local said = client:asks("toolgate/report", { callId = checked.callId, name = "get_weather",
+                                                  arguments = { city = "Bern" }, result = "grey", _meta = meta })
+    assert.equal("pass", said.verdict)
+  end)
+end)
+
+describe("in a fleet, a tool that another daemon's call has hidden", function()
+  after_each(function()
+    daemon.stop_all()
+    redis.stop_all()
+  end)
+
+  it("does not run, though this daemon still knows the session as it was", function()
+    local config = ("return { ledger = { redis = 'unix:%s', timeout_ms = 5000 } }"):format(redis.start().socket)
+    local a = daemon.start { policies = policies "not call.facts.locked", config = config }:connect()
+    local b = daemon.start { policies = policies "not call.facts.locked", config = config }:connect()
+    local function says(client, tool, arguments)
+      return client_of.verdict(client:calls(tool, arguments, session("s", { turn = 1 })))
+    end
+    assert.equal("pass", says(a, "shown", {}).verdict)
+    assert.equal("pass", says(b, "learn", { locked = true }).verdict)
+    assert.equal("unknown_tool", says(a, "shown", {}).error_class)
+    assert.equal("pass", says(b, "learn", { locked = false }).verdict)
+    assert.equal("pass", says(a, "shown", {}).verdict)
+  end)
+end)
