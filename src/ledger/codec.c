@@ -228,7 +228,7 @@ _Static_assert(SESSION_REQUESTS_MAX == 4, "each request has its line");
 #define get_low8        get_u8
 #define get_low16       get_u16
 
-#define BYTES(width, field) +BYTES_##width
+#define BYTES(width, field) BYTES_##width + /* NOLINT(bugprone-macro-parentheses): a term of a sum */
 #define PUT(width, field)   p = put_##width(p, field);
 #define GET(width, field)   field = get_##width(p), p += BYTES_##width;
 
@@ -238,15 +238,15 @@ _Static_assert(SESSION_REQUESTS_MAX == 4, "each request has its line");
 #define MASK(field, lowest, count)   | ((1u << (count)) - 1) << (lowest)
 
 enum {
-    HEAD_BYTES = 1 + (0 HEAD_FIELDS(BYTES)),
-    CHAIN_BYTES = 0 CHAIN_FIELDS(BYTES),
-    PROBLEM_BYTES = 0 PROBLEM_FIELDS(BYTES),
-    COUNTER_BYTES = 0 COUNTER_FIELDS(BYTES),
-    PACED_BYTES = 0 PACED_FIELDS(BYTES)
+    HEAD_BYTES = 1 + (HEAD_FIELDS(BYTES) 0),
+    CHAIN_BYTES = CHAIN_FIELDS(BYTES) 0,
+    PROBLEM_BYTES = PROBLEM_FIELDS(BYTES) 0,
+    COUNTER_BYTES = COUNTER_FIELDS(BYTES) 0,
+    PACED_BYTES = PACED_FIELDS(BYTES) 0
 };
 _Static_assert(HEAD_BYTES <= 3 * CODEC_PAD_BYTES, "a session without chains has a short head");
-_Static_assert((0 CALL_FIELDS(BYTES)) == CODEC_CALL_BYTES, "see codec.h");
-_Static_assert((0 NOTE_FIELDS(BYTES)) == CODEC_NOTE_BYTES, "see codec.h");
+_Static_assert((CALL_FIELDS(BYTES) 0) == CODEC_CALL_BYTES, "see codec.h");
+_Static_assert((NOTE_FIELDS(BYTES) 0) == CODEC_NOTE_BYTES, "see codec.h");
 _Static_assert(CODEC_VERSION_AT == 1 && CODEC_GUARD_BYTES == 1 + BYTES_u64, "the version is the first field");
 
 /* ---- encode -------------------------------------------------------------- */

@@ -85,7 +85,7 @@ static void resize(struct store_memory *m, struct kept *s, enum session_part par
 {
     size_t before = part_bytes(s->len[part]), after = part_bytes(len);
     if (before != after) {
-        if (after == 0) {
+        if (len == 0) {
             free(s->at[part]);
             s->at[part] = NULL;
         } else {
@@ -178,16 +178,24 @@ static size_t field_bytes(const struct store_field *field)
     return FIELD_HEAD_BYTES + field->name.len + field->value.len;
 }
 
-/* Where the field begins; the end of the details: there is none. */
-static size_t find_field(const struct kept *s, struct str name)
+/* `from` is before the end: there are bytes. */
+static struct store_field field_from(const struct kept *s, size_t from)
+{
+    return field_at((char *)must(s->at[PART_DETAILS]) + from);
+}
+
+/* Where the field begins, and how many bytes it has; the end of the details and 0: there is none. */
+static size_t find_field(const struct kept *s, struct str name, size_t *bytes)
 {
     size_t from = 0;
     while (from < s->len[PART_DETAILS]) {
-        struct store_field field = field_at(s->at[PART_DETAILS] + from);
+        struct store_field field = field_from(s, from);
+        *bytes = field_bytes(&field);
         if (str_eq(field.name, name))
-            break;
-        from += field_bytes(&field);
+            return from;
+        from += *bytes;
     }
+    *bytes = 0;
     return from;
 }
 
@@ -197,18 +205,12 @@ static void splice(struct store_memory *m, struct kept *s, size_t from, size_t b
     size_t len = s->len[PART_DETAILS], rest = len - from - before;
     if (after > before)
         resize(m, s, PART_DETAILS, len + after - before);
-    if (rest && after != before)
-        memmove(s->at[PART_DETAILS] + from + after, s->at[PART_DETAILS] + from + before, rest);
+    if (rest && after != before) {
+        char *at = (char *)must(s->at[PART_DETAILS]) + from;
+        memmove(at + after, at + before, rest);
+    }
     if (after < before)
         resize(m, s, PART_DETAILS, len + after - before);
-}
-
-static size_t field_bytes_from(const struct kept *s, size_t from)
-{
-    if (from == s->len[PART_DETAILS])
-        return 0;
-    struct store_field field = field_at(s->at[PART_DETAILS] + from);
-    return field_bytes(&field);
 }
 
 /* A field that is there keeps its place. */
@@ -216,9 +218,9 @@ static void set_field(struct store_memory *m, struct kept *s, struct str name, s
 {
     struct store_field field = {name, value};
     uint32_t lengths[2] = {(uint32_t)name.len, (uint32_t)value.len};
-    size_t from = find_field(s, name);
-    splice(m, s, from, field_bytes_from(s, from), field_bytes(&field));
-    char *p = s->at[PART_DETAILS] + from;
+    size_t before, from = find_field(s, name, &before);
+    splice(m, s, from, before, field_bytes(&field));
+    char *p = (char *)must(s->at[PART_DETAILS]) + from;
     memcpy(p, lengths, sizeof(lengths));
     if (name.len)
         memcpy(p + FIELD_HEAD_BYTES, name.at, name.len);
@@ -228,8 +230,8 @@ static void set_field(struct store_memory *m, struct kept *s, struct str name, s
 
 static void remove_field(struct store_memory *m, struct kept *s, struct str name)
 {
-    size_t from = find_field(s, name);
-    splice(m, s, from, field_bytes_from(s, from), 0);
+    size_t before, from = find_field(s, name, &before);
+    splice(m, s, from, before, 0);
 }
 
 static void load_fields(struct store_memory *m, const struct kept *s, struct store_request *request)
@@ -240,7 +242,7 @@ static void load_fields(struct store_memory *m, const struct kept *s, struct sto
             m->field_room = m->field_room ? m->field_room * 2 : FIRST_FIELDS;
             m->fields = must(realloc(m->fields, m->field_room * sizeof(*m->fields)));
         }
-        m->fields[count] = field_at(s->at[PART_DETAILS] + from);
+        m->fields[count] = field_from(s, from);
         from += field_bytes(&m->fields[count++]);
     }
     request->fields = m->fields;
