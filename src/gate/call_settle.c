@@ -7,22 +7,8 @@
 #include "base/arena.h"
 #include "gate/decision_log.h"
 #include "gate/metrics.h"
-#include "json/canonical.h"
-#include "result/redact.h"
 
 #include <math.h>
-
-/* Of what came back, without the fields that the policy calls volatile. */
-static struct hash128 result_fingerprint(struct call *c)
-{
-    const struct policy *policy = c->tool->policy;
-    const struct json *value = c->result.value;
-    if (!value)
-        return hash_stable(c->verdict.quoted);
-    if (policy)
-        value = redact_without(c->arena, policy->volatile_results, policy->volatile_result_count, value);
-    return json_fingerprint(c->arena, value, NULL, 0);
-}
 
 static struct ledger_settle *settle_request(struct call *c, enum ledger_class class)
 {
@@ -47,7 +33,8 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
         .arguments = c->fingerprint,
         .class = class == LEDGER_CLASS_OK && c->uninformative ? LEDGER_CLASS_GARBAGE : class,
         .label = str_of(error_class_info(c->verdict.class)->name),
-        .result = result_fingerprint(c),
+        .result = c->result.value ? result_fingerprint(c->arena, c->tool->policy, c->result.value)
+                                  : hash_stable(c->verdict.quoted),
         .limits = &c->tool->limits,
         .gives_ids = ids,
         .gives_id_count = id_count,

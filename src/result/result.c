@@ -4,9 +4,11 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/build.h"
+#include "json/canonical.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "policy/content.h"
+#include "result/redact.h"
 
 static bool is_text_block(const struct json *block)
 {
@@ -286,6 +288,13 @@ bool result_is_uninformative(const struct result *result, enum policy_effects ef
                                                      : json_str(result->value),
                                      effects == EFFECTS_READ);
     return value_is_uninformative(result->value);
+}
+
+struct hash128 result_fingerprint(struct arena *arena, const struct policy *policy, const struct json *value)
+{
+    if (policy)
+        value = redact_without(arena, policy->volatile_results, policy->volatile_result_count, value);
+    return json_fingerprint(arena, value, NULL, 0);
 }
 
 bool result_is_blank(const struct result *result)

@@ -6,6 +6,7 @@
 #ifndef TOOLGATE_RESULT_RESULT_H
 #define TOOLGATE_RESULT_RESULT_H
 
+#include "base/hash.h"
 #include "json/value.h"
 #include "policy/policy.h"
 
@@ -59,6 +60,10 @@ const char *result_parse_error(const struct result *result);
 /* Empty, "none", "No results found for x", {"results": [], "total": 0}; for a tool that reads also "ok" and
  * "done". False for a tool that changes something, which need not return more. */
 bool result_is_uninformative(const struct result *result, enum policy_effects effects);
+
+/* What the ledger compares: a hash of the value without the fields that the policy calls volatile. `policy`
+ * may be NULL. */
+struct hash128 result_fingerprint(struct arena *arena, const struct policy *policy, const struct json *value);
 
 /* A model sees nothing of it. */
 bool result_is_blank(const struct result *result);

@@ -74,7 +74,7 @@ describe("a policy's fields for loops and rates", function()
     for i = 1, 7 do
       local reply = client:calls("fails", failing(i), session("s", { turn = 1 }))
       assert.equal("tool_error", verdict(reply).error_class)
-      assert.equal(i >= 3, reply.result.content[1].text:find("failed " .. i .. " times in a row", 1, true) ~= nil, i)
+      assert.equal(i >= 3, client_of.text(reply):find("failed " .. i .. " times in a row", 1, true) ~= nil, i)
     end
   end)
 
