@@ -301,7 +301,7 @@ static void record(struct admission *a, const struct verdict *verdict)
         if (verdict->code == CODE_TOO_SOON)
             call.early = a->past.early < SESSION_COUNT_MAX ? (uint8_t)(a->past.early + 1) : SESSION_COUNT_MAX;
     }
-    a->ctx.changes->new_tool = !a->past.tool_known;
+    a->ctx.changes->new_tool = !window_has_tool(a->ctx.session, call.tool);
     if (call.class == CALL_PENDING)
         record_run(a, &call);
     else
@@ -338,6 +338,7 @@ static void look_back(struct admission *a, const struct session_call *before)
     a->query = (struct window_query){
         .tool = session_tool(a->request->tool),
         .arguments = rules_cut_arguments(a->request->arguments),
+        .self = before,
         .older = before ? window_place(session, before) : session->call_count,
         .turn = before ? before->turn : (uint8_t)session->turn,
         .step = before ? before->step : session->step,

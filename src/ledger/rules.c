@@ -43,11 +43,12 @@ uint64_t rules_cut_result(struct hash128 result)
 const struct session_call *session_find(const struct session *session, uint64_t admission)
 {
     uint64_t cut = rules_cut_admission(admission);
-    for (unsigned i = session->call_count; i-- > 0;) {
-        const struct session_call *call = session_call_at((struct session *)session, i);
-        if (call->admission == cut && call->class != CALL_BOUNDARY)
-            return call;
-    }
+    const struct session_call *calls = session->calls;
+    unsigned count = session->call_count;
+#pragma GCC unroll 32
+    for (unsigned i = 0; i < SESSION_CALLS_MAX; i++)
+        if (calls[i].admission == cut && i < count && calls[i].class != CALL_BOUNDARY)
+            return &calls[i];
     return NULL;
 }
 
@@ -132,21 +133,35 @@ void rules_no_progress(struct session *session)
         session->stuck = true;
 }
 
-/* What was let run and not settled in its time: it may have run, nobody knows with what result. */
+static bool is_overdue(const struct session_call *call, uint64_t now_ms)
+{
+    return call->class == CALL_PENDING && now_ms > call->deadline_ms;
+}
+
+static void expire_call(struct rules_ctx *ctx, struct session_call *call)
+{
+    call->class = CALL_UNKNOWN;
+    call->may_settle = true;
+    call->deadline_ms = 0;
+    rules_end_step(ctx->session, call->step);
+    rules_note_call(ctx, call, ledger_label_number(STR_LIT("unknown")), CODE_NONE, 0);
+    window_changed(ctx, call);
+}
+
+/* What was let run and not settled in its time: it may have run, nobody knows with what result. The first
+ * look is at all of the array, in any order, as there is mostly none. */
 void rules_expire(struct rules_ctx *ctx)
 {
     struct session *session = ctx->session;
-    for (unsigned i = 0; i < session->call_count; i++) {
-        struct session_call *call = session_call_at(session, i);
-        if (call->class != CALL_PENDING || (uint64_t)ctx->now_ms <= call->deadline_ms)
-            continue;
-        call->class = CALL_UNKNOWN;
-        call->may_settle = true;
-        call->deadline_ms = 0;
-        rules_end_step(session, call->step);
-        rules_note_call(ctx, call, ledger_label_number(STR_LIT("unknown")), CODE_NONE, 0);
-        window_changed(ctx, call);
-    }
+    uint64_t now_ms = (uint64_t)ctx->now_ms;
+    bool any = false;
+#pragma GCC unroll 32
+    for (unsigned i = 0; i < SESSION_CALLS_MAX; i++)
+        if (is_overdue(&session->calls[i], now_ms))
+            any = true;
+    for (unsigned i = 0; any && i < session->call_count; i++)
+        if (is_overdue(session_call_at(session, i), now_ms))
+            expire_call(ctx, session_call_at(session, i));
 }
 
 /* ---- turns and steps ------------------------------------------------------------- */

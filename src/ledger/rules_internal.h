@@ -74,7 +74,8 @@ void rules_note_call(struct rules_ctx *ctx, const struct session_call *call, uin
 struct window_query {
     uint32_t tool;
     uint64_t arguments;
-    unsigned older; /* calls of the window that are older than it */
+    const struct session_call *self; /* in the window; NULL: it is not there yet */
+    unsigned older;                  /* calls of the window that are older than it */
     uint8_t turn, step;
     uint64_t outcome;   /* window_outcome of the call itself; 0: not known yet */
     bool any_outcome;   /* runs go by the arguments alone */
@@ -83,7 +84,6 @@ struct window_query {
 
 /* What the window says of a call. Counts are of steps, but for `held` and `transients`. */
 struct window_past {
-    bool tool_known;       /* the window has a call of this tool */
     bool after_error;      /* the last time that it ran, it failed with a tool_error */
     unsigned run, across;  /* in a row with one outcome: in this turn; in any */
     unsigned asked, polls; /* in a row with any outcome, in this turn; of these, with a changed result */
@@ -97,6 +97,7 @@ struct window_past {
     bool invalid_last;     /* and nothing else came of it since */
 };
 
+bool window_has_tool(const struct session *session, uint32_t tool);
 void window_look(const struct session *session, const struct window_query *query, struct window_past *past);
 
 /* How a call ended, for comparing two; 0: not known, which equals anything. */

@@ -49,10 +49,7 @@ static struct session_call *add_orphan(struct settlement *s)
     rules_come_to_step(session, request->place.step);
     orphan.turn = (uint8_t)session->turn;
     orphan.step = session->step;
-    s->ctx.changes->new_tool = true;
-    for (unsigned i = 0; i < session->call_count; i++)
-        if (session->calls[i].tool == orphan.tool)
-            s->ctx.changes->new_tool = false;
+    s->ctx.changes->new_tool = !window_has_tool(session, orphan.tool);
     return window_add(&s->ctx, &orphan);
 }
 
@@ -92,6 +89,7 @@ static void compare_with_last(struct settlement *s)
     s->query = (struct window_query){
         .tool = s->came.tool,
         .arguments = s->came.arguments,
+        .self = s->call,
         .older = window_place(session, s->call),
         .turn = s->came.turn,
         .step = s->came.step,

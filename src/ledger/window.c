@@ -54,8 +54,30 @@ struct row {
     int refused_step; /* of another call that was not; STEP_NONE, STEP_MIXED: several */
 };
 
-/* Which calls are alike, and what came of it the last time that it ran. Returns the oldest one's place, or
- * `older` if there is none. */
+/* Whether any other call is alike, wherever it stands: mostly none is. */
+static bool has_alike(const struct session *session, const struct window_query *query)
+{
+    const struct session_call *calls = session->calls, *self = query->self;
+    uint64_t arguments = query->arguments;
+    uint32_t tool = query->tool;
+    unsigned count = session->call_count;
+#pragma GCC unroll 32
+    for (unsigned i = 0; i < SESSION_CALLS_MAX; i++)
+        if (calls[i].arguments == arguments && calls[i].tool == tool && i < count && &calls[i] != self)
+            return true;
+    return false;
+}
+
+bool window_has_tool(const struct session *session, uint32_t tool)
+{
+    for (unsigned i = session->call_count; i-- > 0;)
+        if (call_at(session, i)->tool == tool)
+            return true;
+    return false;
+}
+
+/* The oldest call that is alike, and what came of the newest that ran. Returns its place, or `older` if there
+ * is none. */
 static unsigned find_alike(const struct session *session, const struct window_query *query,
                            struct window_past *past)
 {
@@ -63,10 +85,7 @@ static unsigned find_alike(const struct session *session, const struct window_qu
     bool has_run = false;
     for (unsigned i = query->older; i-- > 0;) {
         const struct session_call *call = call_at(session, i);
-        if (call->tool != query->tool)
-            continue;
-        past->tool_known = true;
-        if (call->arguments != query->arguments)
+        if (!is_same_call(call, query))
             continue;
         oldest = i;
         if (!has_run && call_ran(call)) {
@@ -206,6 +225,8 @@ static void see_same(struct row *row, const struct session_call *call, bool this
 void window_look(const struct session *session, const struct window_query *query, struct window_past *past)
 {
     *past = (struct window_past){0};
+    if (!has_alike(session, query))
+        return;
     unsigned oldest = find_alike(session, query, past);
     struct row row = {
         .query = query,
