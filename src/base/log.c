@@ -95,9 +95,14 @@ static void put_field(struct buf *out, const struct log_field *field)
         buf_str(out, text);
 }
 
+bool log_wants(enum log_level level)
+{
+    return level >= logger.level;
+}
+
 void log_write(enum log_level level, const char *event, const struct log_field *fields)
 {
-    if (level < logger.level)
+    if (!log_wants(level))
         return;
     bool json = logger.format == LOG_FORMAT_JSON;
     struct buf line = {0};

@@ -29,10 +29,14 @@ struct log_field {
 #define LOG_NUM(name, value)                                                                                 \
     ((struct log_field){.key = (name), .is_number = true, .number = (int64_t)(value)})
 
-/* log_event(LOG_WARN, "policy_error", LOG_STR("tool", name), LOG_TEXT("why", why.text)) */
+/* log_event(LOG_WARN, "policy_error", LOG_STR("tool", name), LOG_TEXT("why", why.text)). The fields of an
+ * event that is not logged are not evaluated. */
 #define log_event(level, event, ...)                                                                         \
-    log_write((level), (event), (const struct log_field[]){{.key = ""}, ##__VA_ARGS__, {.key = NULL}} + 1)
+    (log_wants(level) ? log_write((level), (event),                                                          \
+                                  (const struct log_field[]){{.key = ""}, ##__VA_ARGS__, {.key = NULL}} + 1) \
+                      : (void)0)
 
+bool log_wants(enum log_level level);
 void log_write(enum log_level level, const char *event, const struct log_field *fields);
 
 /* The default is LOG_INFO as text on stderr. `path` NULL selects stderr; an existing file is appended to, and

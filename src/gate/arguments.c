@@ -102,7 +102,7 @@ static void take_changed(struct arguments *args, struct arena *arena, const stru
 void arguments_check_rules(struct arguments *args, struct arena *arena, const struct tool *tool,
                            const struct policy_call *call)
 {
-    struct policy_outcome outcome;
+    struct policy_outcome outcome __attribute__((uninitialized)); /* 2 KB, filled in by policy_normalise */
     if (!tool->policy || tool->mode == POLICY_OFF || args->unreadable)
         return;
     if (args->problems.errors) {

@@ -200,7 +200,7 @@ static bool judge_by_policy(struct call *c)
     struct verdict *v = &c->verdict;
     if (!policy || !policy->hooks[HOOK_RESULT])
         return false;
-    struct policy_outcome outcome;
+    struct policy_outcome outcome __attribute__((uninitialized)); /* 2 KB, filled in by policy_judge */
     struct policy_call view = call_for_policy(c);
     policy_judge(policy, &view, c->args.now, c->result.value, c->arena, &outcome);
     v->coverage = outcome.coverage;

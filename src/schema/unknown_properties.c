@@ -41,7 +41,7 @@ void schema_unknown_properties(const struct schema *schema, const struct json *i
     struct str *unused =
         NULL; /* declared names that the object does not use: only those can have been meant */
     size_t unused_count = 0;
-    struct in_place_nodes all;
+    struct in_place_nodes all __attribute__((uninitialized)); /* 1.5 KB; `count` says how much is written */
     if (!collect_declarations(schema, instance, &all))
         return;
     for (uint32_t i = 0; i < instance->len; i++) {
@@ -68,7 +68,7 @@ const struct json *schema_drop_unknown_properties(struct arena *arena, const str
                                                   const struct json *instance)
 {
     struct pass pass = pass_begin(schema);
-    struct in_place_nodes all;
+    struct in_place_nodes all __attribute__((uninitialized)); /* 1.5 KB; `count` says how much is written */
     uint32_t count = 0;
     if (!collect_declarations(schema, instance, &all))
         return instance;
