@@ -33,10 +33,9 @@ size_t str_utf8_length(const char *at, const char *end)
 
 struct str str_trim(struct str s)
 {
-    static const char space[] = " \t\n\r";
-    while (s.len && s.at[0] && strchr(space, s.at[0]))
+    while (s.len && ascii_is_space(s.at[0]))
         s.at++, s.len--;
-    while (s.len && s.at[s.len - 1] && strchr(space, s.at[s.len - 1]))
+    while (s.len && ascii_is_space(s.at[s.len - 1]))
         s.len--;
     return s;
 }

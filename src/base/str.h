@@ -92,6 +92,12 @@ static inline bool ascii_is_letter(char c)
     return (c | 32) >= 'a' && (c | 32) <= 'z';
 }
 
+/* JSON's white space. */
+static inline bool ascii_is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
 /* Byte order, the shorter first on a tie: the order of every list that toolgate prints. */
 static inline int str_cmp(struct str a, struct str b)
 {
@@ -116,9 +122,12 @@ size_t str_utf8_length(const char *p, const char *end);
 /* Ignores the case of ASCII letters; other bytes compare as they are. */
 bool str_contains_nocase(struct str haystack, struct str needle);
 
-/* The same at the beginning; `prefix` is in lower case. */
+/* The same at the beginning; `prefix` is in lower case. The first byte decides nearly always, without a call.
+ */
 static inline bool str_starts_nocase(struct str s, const char *prefix)
 {
+    if (s.len && *prefix && s.at[0] != *prefix && (s.at[0] | 32) != *prefix)
+        return false;
     size_t n = strlen(prefix);
     return s.len >= n && strncasecmp(s.at, prefix, n) == 0;
 }

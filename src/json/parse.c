@@ -105,7 +105,7 @@ static size_t token_start(const struct parser *p)
 {
     size_t at = p->last_end;
     while (at < p->text.len &&
-           (json_string_is_space(p->text.at[at]) || p->text.at[at] == ',' || p->text.at[at] == ':'))
+           (ascii_is_space(p->text.at[at]) || p->text.at[at] == ',' || p->text.at[at] == ':'))
         at++;
     return at;
 }

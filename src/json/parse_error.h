@@ -27,7 +27,7 @@ void parse_error_quote(char out[PARSE_ERROR_QUOTE_BYTES], struct str text, size_
 /* The index of the first byte from `at` on that is not white space. */
 static inline size_t parse_error_skip_space(struct str text, size_t at)
 {
-    while (at < text.len && json_string_is_space(text.at[at]))
+    while (at < text.len && ascii_is_space(text.at[at]))
         at++;
     return at;
 }

@@ -14,7 +14,7 @@ struct scan {
 
 static void skip_space(struct scan *s)
 {
-    while (s->at < s->end && json_string_is_space(*s->at))
+    while (s->at < s->end && ascii_is_space(*s->at))
         s->at++;
 }
 
@@ -98,9 +98,9 @@ struct str json_recover_id(struct str text)
             return literal.len && is_valid_string(literal) ? literal : STR_NONE;
         }
         depth += (c == '{' || c == '[') - (c == '}' || c == ']');
-        if (depth < 1 && !json_string_is_space(c))
+        if (depth < 1 && !ascii_is_space(c))
             return STR_NONE;
-        if (!json_string_is_space(c))
+        if (!ascii_is_space(c))
             before = c;
         s.at++;
     }

@@ -17,12 +17,6 @@ const char *json_string_skip_plain(const char *p, const char *end);
 /* The code unit of the \uXXXX at p, or -1 if there is none. */
 int32_t json_string_code_unit(const char *p, const char *end);
 
-/* JSON's four white space characters. */
-static inline bool json_string_is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 static inline bool json_string_is_high_surrogate(int32_t unit)
 {
     return unit >= 0xD800 && unit <= 0xDBFF;

@@ -47,7 +47,8 @@ static bool read_id(struct request *r)
         return true;
     bool number = json_is(id, JSON_NUMBER), plain = number;
     for (uint32_t i = 0; plain && i < id->len; i++)
-        plain = !strchr(".eE", id->text[i]); /* a client that reads 1.0 as 1 would not find its reply */
+        plain = id->text[i] != '.' &&
+                (id->text[i] | 32) != 'e'; /* a client that reads 1.0 as 1 would not find its reply */
     if (!plain && !json_is(id, JSON_STRING)) {
         reply_error(r, RPC_INVALID_REQUEST, "id: expected a string or an integer, got %s",
                     number ? "a number with a fraction or an exponent" : param_kind(id));

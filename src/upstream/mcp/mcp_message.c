@@ -17,7 +17,7 @@ struct scan {
 
 static char peek(struct scan *s)
 {
-    while (s->at < s->end && memchr(" \t\r\n", *s->at, 4))
+    while (s->at < s->end && ascii_is_space(*s->at))
         s->at++;
     return s->at < s->end ? *s->at : '\0';
 }
@@ -68,7 +68,7 @@ static bool take_value(struct scan *s, struct str *value)
     } else if (c == '{' || c == '[') {
         whole = skip_nested(s);
     } else {
-        while (s->at < s->end && !strchr(",}] \t\r\n", *s->at))
+        while (s->at < s->end && *s->at != ',' && *s->at != '}' && *s->at != ']' && !ascii_is_space(*s->at))
             s->at++;
         whole = s->at > start && s->at < s->end;
     }
@@ -80,13 +80,12 @@ static bool take_value(struct scan *s, struct str *value)
 static bool take_member(struct scan *s, struct mcp_message *message)
 {
     const struct {
-        const char *key;
-        struct str *value;
-    } members[] = {{"\"id\"", &message->id},
-                   {"\"method\"", &message->method},
-                   {"\"params\"", &message->params},
-                   {"\"result\"", &message->result},
-                   {"\"error\"", &message->error}};
+        struct str key, *value;
+    } members[] = {{STR("\"id\""), &message->id},
+                   {STR("\"method\""), &message->method},
+                   {STR("\"params\""), &message->params},
+                   {STR("\"result\""), &message->result},
+                   {STR("\"error\""), &message->error}};
     struct str key, value;
     if (peek(s) != '"' || !take_value(s, &key) || peek(s) != ':')
         return false;
@@ -94,7 +93,7 @@ static bool take_member(struct scan *s, struct mcp_message *message)
     if (!take_value(s, &value))
         return false;
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-        if (str_is(key, members[i].key)) {
+        if (str_eq(key, members[i].key)) {
             if (members[i].value->at)
                 return false;
             *members[i].value = value;
