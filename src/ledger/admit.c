@@ -103,14 +103,13 @@ static enum session_code find_refusal(const struct admission *a, struct verdict 
 {
     const struct ledger_limits *limits = a->ctx.limits;
     const struct window_past *past = &a->past;
-    bool changes = limits->effects == LEDGER_EFFECTS_WRITE || limits->effects == LEDGER_EFFECTS_DESTRUCTIVE;
     if (past->broken)
         return CODE_ALREADY_BROKEN;
     if ((verdict->used = limits_wait_ms(&a->ctx, a->query.tool, a->query.arguments)) > 0)
         return CODE_TOO_SOON;
     if (fails_alike(a, verdict))
         return CODE_SAME_FAILURE;
-    if (past->twin && changes)
+    if (past->twin && effects_change(limits->effects))
         return CODE_DUPLICATE_IN_STEP;
     if (over_same_call(a, verdict))
         return CODE_SAME_CALL;

@@ -80,7 +80,7 @@ void session_begin(struct session *session, uint64_t version, int64_t now_ms)
     session->spoken = true;
 }
 
-/* Applied already? Remembers it otherwise. */
+/* Whether a request was applied already; remembers it otherwise. */
 static bool is_repeated(struct session *session, uint32_t id)
 {
     for (unsigned i = 0; id && i < SESSION_REQUESTS_MAX; i++)

@@ -22,9 +22,10 @@ static inline bool call_ran(const struct session_call *call)
     return call->class >= CALL_OK && call->class <= CALL_TOOL_ERROR;
 }
 
-static inline bool call_changes(const struct session_call *call)
+/* A tool with these effects changes something, and that is declared. */
+static inline bool effects_change(enum ledger_effects effects)
 {
-    return call->effects == LEDGER_EFFECTS_WRITE || call->effects == LEDGER_EFFECTS_DESTRUCTIVE;
+    return effects == LEDGER_EFFECTS_WRITE || effects == LEDGER_EFFECTS_DESTRUCTIVE;
 }
 
 /* A limit that is a count of calls: larger ones than LEDGER_COUNT_MAX never fit in the window. */
@@ -38,8 +39,7 @@ static inline unsigned limit_count(uint32_t limit)
 /* Runs go by arguments alone where a new result is no reason to go on. */
 static inline bool runs_ignore_results(const struct ledger_limits *limits)
 {
-    return limits->compare_arguments || limits->effects == LEDGER_EFFECTS_WRITE ||
-           limits->effects == LEDGER_EFFECTS_DESTRUCTIVE;
+    return limits->compare_arguments || effects_change(limits->effects);
 }
 
 /* ---- rules.c ---- */

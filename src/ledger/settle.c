@@ -80,7 +80,7 @@ static void find_call(struct settlement *s)
 static bool excuses_change(const struct settlement *s)
 {
     const struct ledger_limits *limits = s->ctx.limits;
-    return !limits->compare_arguments && (limits->polls || !call_changes(&s->came));
+    return !limits->compare_arguments && (limits->polls || !effects_change(s->came.effects));
 }
 
 static void compare_with_last(struct settlement *s)

@@ -102,7 +102,7 @@ static bool re_arms(const struct row *row, const struct session_call *other)
 {
     if (other->class != CALL_OK && other->class != CALL_PARTIAL)
         return false;
-    if (row->past->after_error && !call_changes(other))
+    if (row->past->after_error && !effects_change(other->effects))
         return false;
     if (other->tool != row->query->tool)
         return other->effects != LEDGER_EFFECTS_READ;
@@ -287,7 +287,7 @@ static void read_lap(const struct session *session, const struct window_query *q
             lap->last++;
             lap->calls[lap->last].tool = call->tool;
             lap->calls[lap->last].arguments = call->arguments;
-            lap->calls[lap->last].outcome = call_changes(call) ? 0 : window_outcome(call);
+            lap->calls[lap->last].outcome = effects_change(call->effects) ? 0 : window_outcome(call);
         }
         tool = call->tool;
         arguments = call->arguments;
@@ -345,7 +345,7 @@ unsigned window_same_failure(const struct session *session, const struct window_
         if (call->turn != query->turn || call->class == CALL_BOUNDARY)
             break;
         if (call->tool != query->tool) {
-            if (call_changes(call) && (call->class == CALL_OK || call->class == CALL_PARTIAL))
+            if (effects_change(call->effects) && (call->class == CALL_OK || call->class == CALL_PARTIAL))
                 break;
             continue;
         }
