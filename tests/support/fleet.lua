@@ -27,27 +27,30 @@ fleet.__index = fleet
 
 -- ---- the daemons ----------------------------------------------------------------
 
-local function gate_config(self, given)
+local function gate_config(self, given, number)
+  local url = given.between and given.between(self.store, number) or self.store:url()
   return ("return { socket_mode = '0600', log = { level = %q }, ledger = { redis = %q, timeout_ms = %d, on_outage = %q } }")
-    :format(given.log or "error", self.store:url(), given.timeout_ms or 5000, given.on_outage or "closed")
+    :format(given.log or "error", url, given.timeout_ms or 5000, given.on_outage or "closed")
 end
 
 local function start_gate(self, gate)
-  gate.daemon = daemon.start { fails = true, socket = gate.path, policies = self.policies, config = self.config }
+  gate.daemon = daemon.start { fails = true, socket = gate.path, policies = self.policies, tools = self.tools,
+                               config = gate.config }
 end
 
--- given: daemons, on_outage, timeout_ms, policies (a table of files), redis (arguments), log.
+-- given: daemons, on_outage, timeout_ms, policies (a table of files), tools (JSON), redis (arguments), log, between (a
+-- function of the Redis and a daemon's number: the address of what is between the two).
 function M.start(given)
   local self = setmetatable({ gates = {}, waiting = {}, sleepers = {}, timers = {}, problems = {},
                               latencies = {}, agents = 0, unanswered = 0, asked = 0, directory = process.directory() }, fleet)
   signal.signal(signal.SIGPIPE, signal.SIG_IGN)
   self.store = redis.start { arguments = given.redis or {} }
-  self.config = gate_config(self, given)
-  self.policies = self.directory .. "/policies"
+  self.policies, self.tools = self.directory .. "/policies", given.tools
   os.execute("mkdir " .. self.policies)
   for name, text in pairs(given.policies) do process.write(self.policies .. "/" .. name, text) end
   for i = 1, given.daemons do
-    local gate = { number = i, path = ("%s/%d.sock"):format(self.directory, i), pending = {}, last_id = 0, kills = 0 }
+    local gate = { number = i, path = ("%s/%d.sock"):format(self.directory, i), pending = {}, last_id = 0, kills = 0,
+                   config = gate_config(self, given, i) }
     self.gates[i] = gate
     start_gate(self, gate)
   end

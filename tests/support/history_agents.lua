@@ -1,0 +1,325 @@
+-- Agents that share sessions over all daemons of a fleet (fleet.lua) and record what they sent and heard, for the check
+-- by linearize.lua. They run their tools themselves: a call is toolgate/check and, if it passes, toolgate/report; between
+-- calls they begin turns and reset tools. Each request goes to another daemon than the agent's last one.
+local client = require "client"
+local histories = require "ledger_history"
+local linearize = require "linearize"
+
+local M = {}
+local json = client.json
+
+local AWAY_PAUSE_MS = 300 -- after a call that Redis did not count: an outage must not fill the history
+local PAUSE_MS = 4       -- between a check and its report, now and then
+local TURN_IDLE_S = 90   -- the configuration's default
+local SPENT = { calls_per_turn = 5, calls_per_session = 12 }
+
+-- Tools with their declarations, as a policy writes them and as the model takes them.
+M.TOOLS = {
+  { name = "look", effects = "read" },
+  { name = "note", effects = "write" },
+  { name = "wipe", effects = "destructive" },
+  { name = "shell", effects = "unknown" },
+  { name = "spend", effects = "read", policy = "limits = { calls_per_turn = 5, calls_per_session = 12 }",
+    limits = { tool = SPENT } },
+  { name = "watch", effects = "read", policy = "loop = { poll = { max = 4 } }", limits = { polls = true, poll_max = 4 } },
+}
+for _, tool in ipairs(M.TOOLS) do tool.limits = histories.limits(tool.effects, tool.limits) end
+
+-- The hook ends a call as its result tells.
+local POLICY = [==[
+-- %s: recorded by the linearizability check.
+return tool %q {
+  %s %s
+  result = function(result)
+    if result.how == "partial" then return partial("more", "more follow") end
+    if result.how == "garbage" then return garbage("empty", "nothing there", "look elsewhere") end
+    if result.how == "broken" then return broken("cut", "it ends in the middle") end
+  end,
+}
+]==]
+
+function M.policies()
+  local files = {}
+  for _, tool in ipairs(M.TOOLS) do
+    local effects = tool.effects ~= "unknown" and ("effects = %q,"):format(tool.effects) or ""
+    files[tool.name .. ".lua"] = POLICY:format(tool.name, tool.name, effects, tool.policy and tool.policy .. "," or "")
+  end
+  return files
+end
+
+function M.definitions()
+  local list = {}
+  for i, tool in ipairs(M.TOOLS) do
+    list[i] = { name = tool.name, description = "For the linearizability check.",
+                inputSchema = { type = "object", properties = { at = { type = "string" } }, required = { "at" } } }
+  end
+  return json.encode(list)
+end
+
+-- ---- recording ------------------------------------------------------------------------
+
+local world = {}
+world.__index = world
+
+-- `lenient`: Redis may be away, and then reports, turns and resets are answered before Redis has them.
+function M.new(fleet, given)
+  return setmetatable({ fleet = fleet, lenient = given.lenient, sessions = {}, position = 0, lost = 0, made = 0,
+                        unavailable = 0, by_local = 0 }, world)
+end
+
+function world:now()
+  self.position = self.position + 1
+  return self.position
+end
+
+function world:new_session(kind)
+  local session = { name = ("linear %d"):format(#self.sessions + 1), history = {}, turn = kind.told and 1 or 0, kind = kind,
+                    labels = 0, passed = 0, lost = 0 }
+  table.insert(self.sessions, session)
+  return session
+end
+
+-- Requests whose effect may come after their answer. If their daemon was killed meanwhile, it may never come.
+local function defer(request, gate)
+  request.ret, request.heard, request.deferred = nil, nil, { gate = gate, kills = gate.kills }
+end
+
+-- A refused check may have reached Redis before the outage; then the daemon takes it back. That it did is in the session's
+-- last view.
+local function take_back(session, request)
+  local release = { kind = "settle", session = request.session, admission = request.admission, tool = request.tool,
+                    args = request.args, limits = request.limits, turn = request.turn, step = request.step, class = "released",
+                    label = "cancelled", result = "", fact = "", cost_told = false, inv = request.inv, after = request,
+                    turn_idle_s = TURN_IDLE_S, optional = true, takes_back = true }
+  table.insert(session.history, release)
+end
+
+local function keep_answer(self, session, request, gate, line)
+  local heard = line and histories.heard_of(request.kind, line)
+  if line and line:find('"error":{"code":', 1, true) then -- an unknown session is not reset; else the ledger is away
+    heard = line:find('"code":1014,', 1, true) and request.kind == "reset" and {} or nil
+  end
+  if not line then
+    request.optional = true
+    self.lost = self.lost + 1
+  elseif not heard then
+    request.optional, request.unavailable = true, true
+    self.unavailable = self.unavailable + 1
+    if request.kind == "admit" and request.so_far == "valid" then take_back(session, request) end
+  else
+    request.ret, request.heard = self:now(), heard
+    if line:find('"ledger":"local"', 1, true) then
+      session.counted_locally, self.by_local = true, self.by_local + 1
+    end
+    if self.lenient and request.kind ~= "admit" then defer(request, gate) end
+  end
+  return heard
+end
+
+local agent = {}
+agent.__index = agent
+
+function agent:asks(request, method, params)
+  local session, all = self.session, self.world
+  request.session, request.inv = session.name, all:now()
+  table.insert(session.history, request)
+  local line = all.fleet:ask(self, method, params)
+  request.daemon = self.gate.number
+  local heard = keep_answer(all, session, request, self.gate, line)
+  if line and not heard then all.fleet:pause(AWAY_PAUSE_MS) end
+  return heard, line
+end
+
+-- ---- requests ---------------------------------------------------------------------------
+
+local function one_of(list) return list[math.random(#list)] end
+local function now_and_then(n) return math.random(n) == 1 end
+
+local function meta_of(session, place)
+  local parts = { ('"dev.toolgate/session":"%s"'):format(session.name) }
+  if place.turn > 0 then parts[#parts + 1] = ('"dev.toolgate/turn":%d'):format(place.turn) end
+  if place.step ~= "" then parts[#parts + 1] = ('"dev.toolgate/step":"%s"'):format(place.step) end
+  return "{" .. table.concat(parts, ",") .. "}"
+end
+
+local OUTCOMES = {
+  { class = "ok", label = "ok" }, { class = "ok", label = "ok" }, { class = "ok", label = "ok" },
+  { class = "ok", label = "ok" }, { class = "tool_error", label = "tool_error" },
+  { class = "transient", label = "transient" }, { class = "partial", label = "partial_data" },
+  { class = "garbage", label = "semantic_garbage" }, { class = "schema_mismatch", label = "schema_mismatch" },
+}
+local HOW = { ok = "ok", partial = "partial", garbage = "garbage", schema_mismatch = "broken" }
+
+local function outcome_of(self)
+  local outcome = one_of(OUTCOMES)
+  local what = one_of { "r", "r", "r", "q", "new" }
+  if what == "new" then what = "new " .. self.world.position end
+  if outcome.class == "tool_error" or outcome.class == "transient" then
+    return outcome, outcome.class .. " " .. what,
+           ('"error":{"message":"%s","transient":%s}'):format(what, tostring(outcome.class == "transient"))
+  end
+  return outcome, HOW[outcome.class] .. " " .. what, ('"result":{"how":"%s","what":"%s"}'):format(HOW[outcome.class], what)
+end
+
+local function reports(self, admit, call_id)
+  local outcome, result, told = outcome_of(self)
+  local again
+  repeat
+    local request = { kind = "settle", admission = admit.admission, tool = admit.tool, args = admit.args,
+                      limits = admit.limits, turn = admit.turn, step = admit.step, turn_idle_s = TURN_IDLE_S,
+                      class = outcome.class, label = outcome.label, result = result, fact = "", cost_told = false }
+    local _, line = self:asks(request, "toolgate/report", ('{"callId":"%s","name":"%s","arguments":%s,%s,"_meta":%s}'):format(
+      call_id, admit.tool, admit.json, told, meta_of(self.session, admit)))
+    again = not line -- a report that was lost with its daemon is sent again: it must not count twice
+  until not again
+end
+
+local function calls(self, place)
+  local session, all = self.session, self.world
+  local tool = one_of(M.TOOLS)
+  local valid = not now_and_then(7)
+  local args = one_of { "a", "a", "a", "b", "c" }
+  all.made = all.made + 1
+  local request = { kind = "admit", admission = ("unheard %d"):format(all.made), tool = tool.name, limits = tool.limits,
+                    args = valid and args or "wrong " .. args, json = ('{"%s":"%s"}'):format(valid and "at" or "wrong", args),
+                    so_far = valid and "valid" or "invalid", refused_as = valid and "" or "invalid_arguments",
+                    reservation_ms = 0, turn = place.turn, step = place.step, turn_idle_s = TURN_IDLE_S,
+                    problems = not valid and { { path = "at", code = "missing" } } or nil }
+  local heard, line = self:asks(request, "toolgate/check", ('{"name":"%s","arguments":%s,"_meta":%s}'):format(
+    tool.name, request.json, meta_of(session, place)))
+  local id = line and line:match '"callId":"([^"]*)"'
+  if not line then session.lost = session.lost + 1 end
+  if not heard or heard.verdict ~= "pass" then
+    if id and heard then request.admission = id end
+    return
+  end
+  request.admission = id
+  session.passed = session.passed + 1
+  if now_and_then(3) then all.fleet:pause(math.random(PAUSE_MS)) end
+  if not now_and_then(25) then reports(self, request, id) end -- else it is never settled
+end
+
+local function next_place(self)
+  local session = self.session
+  if session.kind.labelled and not now_and_then(8) then session.labels = session.labels + 1 end
+  local turn = session.turn
+  if turn > 1 and now_and_then(10) then turn = turn - 1 end -- a late call of the last turn
+  if turn > 0 and now_and_then(20) then
+    session.turn = session.turn + 1
+    turn = session.turn
+  end
+  return { turn = turn, step = session.kind.labelled and "m" .. session.labels or "" }
+end
+
+local function begins_turn(self)
+  local session = self.session
+  if session.turn > 0 then session.turn = session.turn + 1 end
+  local request = { kind = "turn", turn = session.turn, goal = "" }
+  self:asks(request, "toolgate/turn", ('{"turn":%d,"_meta":{"dev.toolgate/session":"%s"}}'):format(
+    session.turn, session.name):gsub('"turn":0,', ""))
+end
+
+local function resets(self)
+  local tool = one_of(M.TOOLS).name
+  self:asks({ kind = "reset", tool = tool }, "toolgate/session",
+            ('{"session":"%s","reset":"%s"}'):format(self.session.name, tool))
+end
+
+function agent:lives(count)
+  for _ = 1, count do
+    if self.world.fleet.gave_up then return end
+    local roll = math.random(100)
+    if roll <= 5 then begins_turn(self)
+    elseif roll <= 8 then resets(self)
+    else calls(self, next_place(self)) end
+  end
+end
+
+-- ---- the workload -----------------------------------------------------------------------
+
+-- Agents of a session without step names: there the journal tells too little of the order for a search among more.
+local UNNAMED_AGENTS = 3
+
+-- Plays `sessions` sessions, `groups` at once, each with `agents` agents that make `calls` calls each.
+function world:plays(given)
+  local left = given.sessions
+  for _ = 1, given.groups do
+    self.fleet:begin(function()
+      while left > 0 and not self.fleet.gave_up do
+        left = left - 1
+        local session = self:new_session { told = not now_and_then(4), labelled = not now_and_then(3) }
+        local bodies = {}
+        for i = 1, session.kind.labelled and given.agents or math.min(given.agents, UNNAMED_AGENTS) do
+          bodies[i] = function() setmetatable({ world = self, session = session }, agent):lives(given.calls) end
+        end
+        self.fleet:at_once(bodies)
+      end
+    end)
+  end
+  self.fleet:run()
+end
+
+-- Asks for every session after everything is merged.
+function world:views()
+  self.merged = self:now()
+  self.fleet:begin(function()
+    local place = {}
+    for _, session in ipairs(self.sessions) do
+      local request = { kind = "view", session = session.name, inv = self:now() }
+      local line = self.fleet:ask(place, "toolgate/session", ('{"session":"%s"}'):format(session.name))
+      local message = json.decode(line)
+      request.daemon, request.ret = place.gate.number, self:now()
+      if message.result then
+        request.heard = histories.view_of(message.result)
+        session.final = request.heard
+        table.insert(session.history, request)
+      elseif session.passed > 0 then
+        self.fleet:problem("'%s': %s", session.name, line)
+      end
+    end
+  end)
+  self.fleet:run()
+end
+
+-- ---- the verdict --------------------------------------------------------------------------
+
+-- What was deferred happened before all was merged, unless its daemon was killed first.
+local function end_deferrals(session, merged)
+  for _, request in ipairs(session.history) do
+    local deferred = request.deferred
+    if deferred then
+      if deferred.gate.kills > deferred.kills then request.optional = true else request.by = merged end
+    end
+  end
+end
+
+-- A session of which a daemon counted calls in its own ledger: no call is lost, none is counted twice.
+local function totals_agree(session)
+  local counted = session.final and session.final.calls or 0
+  if counted >= session.passed and counted <= session.passed + session.lost then return true end
+  return false, ("'%s': %d calls passed, %d were lost, %d are counted"):format(session.name, session.passed, session.lost,
+                                                                              counted)
+end
+
+-- Checks each session. Returns how many were explained, of how many only the totals were checked, and the stories of
+-- those that are wrong or undecided.
+function world:check(bound)
+  local out = { explained = 0, totals = 0, wrong = {}, undecided = {}, tried = 0, requests = 0 }
+  for _, session in ipairs(self.sessions) do
+    if session.counted_locally then
+      local ok, why = totals_agree(session)
+      out.totals = out.totals + 1
+      if not ok then table.insert(out.wrong, why) end
+    else
+      end_deferrals(session, self.merged)
+      local seen = linearize.check(session.history, histories.specification(session.name, session.final, session.history),
+                                   bound)
+      out.tried, out.requests = out.tried + seen.tried, out.requests + #session.history
+      if seen.result == "explained" then out.explained = out.explained + 1
+      else table.insert(out[seen.result], ("'%s': %s"):format(session.name, seen.story)) end
+    end
+  end
+  return out
+end
+
+return M
