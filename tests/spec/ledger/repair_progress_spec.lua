@@ -1,0 +1,66 @@
+-- Repair chains: attempts that make progress, chains named by the model's own id of the call, and the end of a
+-- conversation.
+local daemon = require "daemon"
+local client_of = require "client"
+local verdict, session = client_of.verdict, client_of.session
+
+local FORM = [==[
+-- form: for specs.
+return tool "form" {
+  description = "For specs.", effects = "write",
+  schema = params { a = int "A", b = int "B", c = int "C", d = optional(object({ e = int "E", f = int "F" }, "D")) },
+  run = function() return { done = true } end,
+}
+]==]
+
+describe("a repair chain", function()
+  local gate, client
+
+  before_each(function()
+    gate = daemon.start { policies = { ["form.lua"] = FORM } }
+    client = gate:connect()
+  end)
+  after_each(daemon.stop_all)
+
+  -- The attempt and how many are left, or the code of the refusal.
+  local function tries(arguments, meta)
+    local said = verdict(client:calls("form", arguments, session("s", meta or { turn = 1 })))
+    if said.verdict == "repair" then return said.attempt .. "/" .. said.attempts_left end
+    return said.code or said.verdict
+  end
+
+  it("spends nothing on an attempt that leaves fewer problems", function()
+    assert.equal("1/2", tries { a = "x", b = "x", c = "x" })
+    assert.equal("1/2", tries { a = 1, b = "x", c = "x" })
+    assert.equal("1/2", tries { a = 1, b = 2, c = "x" })
+    assert.equal("pass", tries { a = 1, b = 2, c = 3 })
+  end)
+
+  it("spends nothing on an attempt whose problems lie within the last ones", function()
+    assert.equal("1/2", tries { a = 1, b = 2, c = 3, d = "x" })
+    assert.equal("1/2", tries { a = 1, b = 2, c = 3, d = { e = 1 } })
+    assert.equal("pass", tries { a = 1, b = 2, c = 3, d = { e = 1, f = 2 } })
+  end)
+
+  it("spends an attempt on a new problem, and on the same ones again", function()
+    assert.equal("1/2", tries { a = "x", b = 2, c = 3 })
+    assert.equal("2/1", tries { a = 1, b = "x", c = 3 })
+    assert.equal("retry_budget_exceeded", tries { a = 1, b = "y", c = 3 })
+  end)
+
+  it("of one dev.toolgate/call is not that of another", function()
+    local function call(name) return { turn = 1, call = name } end
+    assert.equal("1/2", tries({ a = "x", b = 2, c = 3 }, call "toolu_1"))
+    assert.equal("2/1", tries({ a = 1, b = "x", c = 3 }, call "toolu_1"))
+    assert.equal("1/2", tries({ a = 1, b = 2, c = "x" }, call "toolu_2"))
+  end)
+
+  it("that is open ends as llm_gave_up with the conversation, and no turn begins", function()
+    assert.equal("1/2", tries { a = "x", b = 2, c = 3 })
+    local said = client:asks("toolgate/turn", { ["end"] = true, _meta = session "s" })
+    assert.same({ turn = 1, gaveUp = 1 }, said)
+    assert.truthy(gate:log():find "validation_retry_outcome tool=form ext=%S+ outcome=llm_gave_up retry_count=1")
+    assert.equal(0, client:asks("toolgate/turn", { ["end"] = true, _meta = session "s" }).gaveUp)
+    assert.equal(-32602, client:ask("toolgate/turn", { ["end"] = "yes", _meta = session "s" }).error.code)
+  end)
+end)
