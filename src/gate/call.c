@@ -172,12 +172,19 @@ static struct str open_arguments(const struct call *c)
     return text.len <= LEDGER_OPEN_ARGUMENTS_MAX_BYTES ? text : STR_NONE;
 }
 
+/* Whose calls share the tool's rates; empty unless they count by user. */
+static struct str rate_peer(const struct call *c, const struct ledger_limits *limits)
+{
+    const struct peer *peer = c->request.peer;
+    bool by_user = limits->rate_count && limits->rate_by == LEDGER_RATE_BY_USER;
+    return by_user && peer ? arena_printf(c->arena, "uid:%u", (unsigned)peer->uid) : STR_NONE;
+}
+
 static enum step admit(struct call *c)
 {
     const struct policy *policy = c->tool ? c->tool->policy : NULL;
     const struct ledger_limits *limits = c->tool ? &c->tool->limits : &ledger_default_limits;
     const struct error_class_info *class = error_class_info(c->verdict.class);
-    const struct peer *peer = c->request.peer;
     size_t problem_count;
     const struct ledger_problem *problems = call_problems(c, &problem_count);
     call_set_fingerprint(c);
@@ -194,7 +201,7 @@ static enum step admit(struct call *c)
         answer->attempts_left = limits->repair;
         return admit_answered(c);
     }
-    struct ledger_admit *request = ARENA_NEW(c->arena, struct ledger_admit);
+    struct ledger_admit *request = arena_alloc(c->arena, sizeof(*request));
     *request = (struct ledger_admit){
         .place = c->place,
         .admission = c->admission,
@@ -203,7 +210,7 @@ static enum step admit(struct call *c)
         .problems = problems,
         .problem_count = problem_count,
         .open_arguments = open_arguments(c),
-        .peer = peer ? arena_printf(c->arena, "uid:%u", (unsigned)peer->uid) : STR_NONE,
+        .peer = rate_peer(c, limits),
         .ext = c->request.ext,
         .arguments = c->fingerprint,
         .so_far = class->admitted_as,

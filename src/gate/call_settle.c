@@ -12,7 +12,7 @@
 
 static struct ledger_settle *settle_request(struct call *c, enum ledger_class class)
 {
-    struct ledger_settle *request = ARENA_NEW(c->arena, struct ledger_settle);
+    struct ledger_settle *request = arena_alloc(c->arena, sizeof(*request));
     const struct hash128 *ids = NULL;
     size_t id_count = 0, problem_count;
     const struct ledger_problem *problems = call_problems(c, &problem_count);
