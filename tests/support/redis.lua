@@ -98,11 +98,11 @@ function server:calls(command)
   return tonumber((self:does("INFO", "commandstats")):match("cmdstat_" .. command .. ":calls=(%d+)")) or 0
 end
 
--- The keys of the ledger, without probes.
+-- The keys of sessions and rates.
 function server:keys()
   local keys = {}
-  for _, key in ipairs(self:does("KEYS", "tg1:*")) do
-    if not key:find("{probe}", 1, true) then keys[#keys + 1] = key end
+  for _, key in ipairs(self:does("KEYS", "tg2:*")) do
+    if key ~= "tg2:callid_key" then keys[#keys + 1] = key end
   end
   table.sort(keys)
   return keys

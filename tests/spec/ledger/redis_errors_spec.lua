@@ -177,7 +177,7 @@ describe("a Redis that replies", function()
   } do
     it("NOPERM to a user who " .. what .. " is an outage until the rights are granted, logged once", function()
       local function rules(words)
-        local all = { "ACL", "SETUSER", "gate", "on", ">pw", "resetkeys", "~tg1:*", "nocommands", "+@all" }
+        local all = { "ACL", "SETUSER", "gate", "on", ">pw", "resetkeys", "~tg2:*", "nocommands", "+@all" }
         for word in words:gmatch "%S+" do all[#all + 1] = word end
         store:does(unpack(all))
       end

@@ -201,7 +201,8 @@ static void finish(struct daemon *d, struct asked *a,
                    bool (*begin)(struct session_store *, struct store_request *))
 {
     a->ended = 0;
-    assert_true(begin(d->store, &a->request));
+    if (begin(d->store, &a->request))
+        on_ended(&a->request);
     turn_until(d, &a->ended, 1);
     assert_int_equal(a->ended, 1);
 }
@@ -246,13 +247,14 @@ static void assert_str(const struct buf *got, const char *expected)
 /* ---- one server for all cases ---- */
 
 static struct server server;
-static bool by_sha;
+static bool by_sha, has_functions; /* has_functions: from Redis 7 on */
 
 /* A user who may not bring functions is served by scripts. */
 static void begin(struct daemon *d)
 {
     does(&server, "FLUSHALL");
-    does(&server, "ACL SETUSER default %cfunction|load", by_sha ? '-' : '+');
+    if (has_functions)
+        does(&server, "ACL SETUSER default %cfunction|load", by_sha ? '-' : '+');
     open_store(d, server.address, 2000);
     turn_until(d, &d->ups, 1);
     does(&server, "CONFIG RESETSTAT");
@@ -374,10 +376,12 @@ static void loads_lost_scripts_again(void **state)
     (void)state;
     begin(&d);
     struct asked a = asked_for(&d);
-    does(&server, "FUNCTION FLUSH");
+    if (has_functions)
+        does(&server, "FUNCTION FLUSH");
     does(&server, "SCRIPT FLUSH");
     assert_int_equal(commits(&d, &a, "", whole, TTL_S), STORE_DONE);
-    does(&server, "FUNCTION FLUSH");
+    if (has_functions)
+        does(&server, "FUNCTION FLUSH");
     does(&server, "SCRIPT FLUSH");
     assert_int_equal(loads(&d, &a, ALL_PARTS), STORE_DONE);
     assert_str(&a.core, CORE);
@@ -419,7 +423,7 @@ static void keeps_the_order_of_requests(void **state)
         a[i].request.writes = &writes[i];
         a[i].request.write_count = 1;
         a[i].request.renew_ttl_s = TTL_S;
-        assert_true(d.store->kind->commit(d.store, &a[i].request));
+        assert_false(d.store->kind->commit(d.store, &a[i].request));
     }
     turn_until(&d, &a[COUNT - 1].ended, 1);
     for (int i = 0; i < COUNT; i++)
@@ -448,7 +452,7 @@ static uint32_t takes(struct daemon *d, uint64_t admission, uint32_t count, uint
                                   .rates = {{count, window_s}, {count2, window2_s}},
                                   .rate_count = count2 ? 2 : 1,
                                   .ended = on_rated}};
-    assert_true(d->store->kind->rate(d->store, &r.request));
+    assert_false(d->store->kind->rate(d->store, &r.request));
     turn_until(d, &r.ended, 1);
     if (r.request.result != STORE_DONE)
         fail_msg("rate: %s", r.request.why);
@@ -526,7 +530,7 @@ static void a_reply_that_does_not_come_in_time_is_lost(void **state)
     kill(server.pid, SIGSTOP);
     b.request.parts = PART_BIT(PART_CORE);
     int64_t began_us = clock_mono_us();
-    assert_true(d.store->kind->load(d.store, &b.request));
+    assert_false(d.store->kind->load(d.store, &b.request));
     assert_int_equal(commits(&d, &a, "", whole, TTL_S), STORE_LOST);
     assert_in_range(clock_mono_us() - began_us, 45000, 1000000);
     assert_int_equal(b.result, STORE_UNDONE);
@@ -554,12 +558,12 @@ static void away_requests_end_within_the_call(void **state)
     struct asked a = asked_for(&d);
     a.request.parts = PART_BIT(PART_CORE);
     assert_true(d.store->kind->load(d.store, &a.request));
-    assert_int_equal(a.ended, 1);
-    assert_int_equal(a.result, STORE_UNDONE);
-    assert_non_null(strstr(a.why, "No such file"));
+    assert_int_equal(a.ended, 0);
+    assert_int_equal(a.request.result, STORE_UNDONE);
+    assert_non_null(strstr(a.request.why, "No such file"));
     struct rated r = {.request = {.rates = {{1, 1}}, .rate_count = 1, .ended = on_rated}};
     assert_true(d.store->kind->rate(d.store, &r.request));
-    assert_int_equal(r.ended, 1);
+    assert_int_equal(r.ended, 0);
     assert_int_equal(r.request.result, STORE_UNDONE);
     unsigned char key[STORE_REDIS_KEY_BYTES];
     assert_false(store_redis_key(d.store, key));
@@ -596,6 +600,8 @@ static void missing_rights_are_found_at_connect(void **state)
                  {"-pexpire", "PEXPIRE"},   {"-get", "GET"},           {"resetkeys ~tg1:*", "access"}};
     char address[sizeof(server.address) + 16];
     (void)state;
+    if (!has_functions)
+        skip();
     does(&server, "FLUSHALL");
     snprintf(address, sizeof(address), "%s", server.address);
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -738,6 +744,8 @@ static void a_cluster_serves_every_session_and_the_key(void **state)
     unsigned char keys[2][STORE_REDIS_KEY_BYTES];
     struct redis_stats stats;
     (void)state;
+    if (!has_functions) /* nor ADDSLOTSRANGE */
+        skip();
     assert_true(form_cluster(nodes));
     for (int i = 0; i < 2; i++) {
         open_store(&d[i], nodes[i].address, 2000);
@@ -821,7 +829,8 @@ int main(void)
         print_message("skipped: no redis-server\n");
         return 0;
     }
-    int failed = cmocka_run_group_tests(both, use_functions, NULL);
+    has_functions = does(&server, "COMMAND INFO fcall")->element[0]->type == REDIS_REPLY_ARRAY;
+    int failed = has_functions ? cmocka_run_group_tests(both, use_functions, NULL) : 0;
     failed += cmocka_run_group_tests(both, use_scripts, NULL);
     failed += cmocka_run_group_tests(once, use_functions, NULL);
     stop(&server);
