@@ -44,7 +44,8 @@ void ledger_log_chain(struct str tool, struct str ext, struct str outcome, uint3
     for (size_t i = 0; i < sizeof(chain_levels) / sizeof(*chain_levels); i++)
         if (str_is(outcome, chain_levels[i].outcome))
             log_event(chain_levels[i].level, "validation_retry_outcome", LOG_STR("tool", tool),
-                      LOG_STR("ext", ext), LOG_STR("outcome", outcome), LOG_NUM("retry_count", retries));
+                      LOG_STR("ext", ext.len ? ext : STR_LIT("-")), LOG_STR("outcome", outcome),
+                      LOG_NUM("retry_count", retries));
 }
 
 /* A session has ended with its time to live, or for want of memory: chains that were open are given up. */
