@@ -101,13 +101,13 @@ static bool is_granted(const struct view *v, const struct tool *tool)
            (!r->peer || peer_may_call(&v->generation->config, r->peer, tool->name));
 }
 
-static void add(struct view *v, const struct tool *tool, bool hooks)
+static void add(struct view *v, const struct tool *tool)
 {
     struct listed_tool *listed = &v->list[v->count];
     struct why why;
     if (definition_from_tool(v->arena, tool, &listed->definition, &why) != OK) {
         log_event(LOG_ERROR, "tool_omitted", LOG_STR("tool", tool->name), LOG_TEXT("why", why.text));
-    } else if (!hooks || prepare(v, tool, &listed->definition)) {
+    } else if (prepare(v, tool, &listed->definition)) {
         listed->name = tool->name;
         listed->tool = tool;
         v->count++;
@@ -192,7 +192,7 @@ static void add_client_tools(struct view *v, size_t own_count)
     for (size_t i = 0; i < own_count; i++) {
         const struct tool *tool = client_tools_find(own, v->generation, client_tools_name_at(own, i));
         if (tool)
-            add(v, tool, false);
+            add(v, tool);
     }
     qsort(v->list, v->count, sizeof(*v->list), compare_names);
 }
@@ -205,7 +205,7 @@ static void list_tools(struct view *v)
     for (size_t i = 0; i < all_count; i++) {
         const struct tool *tool = v->generation->tools[i];
         if (is_granted(v, tool) && !tool->schema_pending)
-            add(v, tool, true);
+            add(v, tool);
     }
     prepare_tools(v);
     if (own_count)
@@ -376,9 +376,12 @@ static bool may_hide(const struct generation *generation, const struct tool *too
     return has_prepare(tool) || policy_set_has_gateway(generation->policies);
 }
 
-bool catalog_may_hide(const struct generation *generation, struct str name)
+bool catalog_may_hide(struct generation *generation, struct client_tools *own, struct str name)
 {
-    const struct tool *tool = generation_find(generation, name);
+    const struct tool *tool = client_tools_find(own, generation, name);
+    if (tool)
+        return has_prepare(tool);
+    tool = generation_find(generation, name);
     return tool && may_hide(generation, tool);
 }
 
@@ -395,6 +398,16 @@ void catalog_wants(struct generation *generation, struct ledger_look *look)
     const struct policy_wants *wants = &hidden_cache(generation)->wants;
     look->wants_history = wants->history;
     look->wants_facts = wants->facts;
+}
+
+bool catalog_shows_own(struct arena *arena, struct generation *generation,
+                       const struct catalog_request *request, const struct tool *tool)
+{
+    struct view v = {.arena = arena, .generation = generation, .request = request};
+    struct json definition;
+    struct why why;
+    return !has_prepare(tool) || definition_from_tool(arena, tool, &definition, &why) != OK ||
+           prepare(&v, tool, &definition);
 }
 
 bool catalog_shows(struct arena *arena, struct generation *generation, const struct catalog_request *request,

@@ -30,12 +30,17 @@ struct catalog_request {
 void catalog_write(struct arena *arena, struct generation *generation, const struct catalog_request *request,
                    struct buf *out);
 
-/* Whether hooks can hide this tool, or any tool: only then do goal and session matter. */
-bool catalog_may_hide(const struct generation *generation, struct str tool);
+/* Whether hooks can hide this tool, or any tool: only then do goal and session matter. Of the client's own
+ * tools (NULL: none) only their own prepare hides one; prepare_tools is for the operator's. */
+bool catalog_may_hide(struct generation *generation, struct client_tools *own, struct str tool);
 bool catalog_has_hooks(const struct generation *generation);
 
 /* What the hooks read of a session: sets wants_history and wants_facts. */
 void catalog_wants(struct generation *generation, struct ledger_look *look);
+
+/* Whether the prepare hook of a client's own tool shows it. */
+bool catalog_shows_own(struct arena *arena, struct generation *generation,
+                       const struct catalog_request *request, const struct tool *tool);
 
 /* Whether the peer may call the tool and no hook hides it. */
 bool catalog_shows(struct arena *arena, struct generation *generation, const struct catalog_request *request,

@@ -91,7 +91,7 @@ static enum step known(struct call *c)
 {
     const struct call_request *r = &c->request;
     bool reports = r->mode == CALL_REPORT, repeats = r->tool.len && r->arguments;
-    bool may_hide = !r->ignore_prepare && catalog_may_hide(c->generation, r->tool);
+    bool may_hide = !r->ignore_prepare && catalog_may_hide(c->generation, r->client_tools, r->tool);
     call_set_place(c);
     if (!r->dry_run && (reports ? !repeats : may_hide) && !look(c, reports))
         return STEP_WAIT;

@@ -12,25 +12,37 @@ static bool is_granted(struct generation *generation, const struct call_request 
     return !r->peer || peer_may_call(&generation->config, r->peer, tool->name);
 }
 
+static struct catalog_request view_of(const struct call_request *r)
+{
+    return (struct catalog_request){.all = true,
+                                    .peer = r->peer,
+                                    .session = r->session,
+                                    .goal = r->goal,
+                                    .step = r->step,
+                                    .past = r->past};
+}
+
+/* A report's tool has run already: it is judged even if it is hidden meanwhile. */
+static bool ignores_hooks(const struct call_request *r)
+{
+    return r->ignore_prepare || r->mode == CALL_REPORT;
+}
+
 static bool exists(struct arena *arena, struct generation *generation, const struct call_request *r,
                    const struct tool *tool)
 {
-    struct catalog_request view = {.all = true,
-                                   .peer = r->peer,
-                                   .session = r->session,
-                                   .goal = r->goal,
-                                   .step = r->step,
-                                   .past = r->past};
-    bool shown = r->ignore_prepare || r->mode == CALL_REPORT; /* a report's tool has run already */
-    return is_granted(generation, r, tool) && (shown || catalog_shows(arena, generation, &view, tool->name));
+    struct catalog_request view = view_of(r);
+    return is_granted(generation, r, tool) &&
+           (ignores_hooks(r) || catalog_shows(arena, generation, &view, tool->name));
 }
 
 const struct tool *tool_lookup_find(struct arena *arena, struct generation *generation,
                                     const struct call_request *r)
 {
+    struct catalog_request view = view_of(r);
     const struct tool *tool = client_tools_find(r->client_tools, generation, r->tool);
     if (tool)
-        return tool;
+        return ignores_hooks(r) || catalog_shows_own(arena, generation, &view, tool) ? tool : NULL;
     tool = generation_find(generation, r->tool);
     return tool && exists(arena, generation, r, tool) ? tool : NULL;
 }

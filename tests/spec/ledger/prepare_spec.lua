@@ -64,6 +64,22 @@ describe("prepare sees of the session", function()
     assert.is_true(lists(client, meta))
   end)
 
+  it("the same for a tool that an agent registers", function()
+    local client = daemon.start { policies = { ["own.lua"] = [==[
+-- own: for specs. Run by the agent.
+return tool "own" { effects = "read", prepare = function(def, call) if call.turn >= 2 then return def end end }
+]==] } }:connect()
+    client:asks("toolgate/register", { tools = { { name = "own", inputSchema = { type = "object" } } } })
+    local function listed(turn)
+      client:checks("own", {}, session("s", { turn = turn }))
+      return #client:asks("toolgate/tools", { _meta = session("s", { turn = turn }) }).tools
+    end
+    assert.equal(0, listed(1))
+    assert.equal("unknown_tool", client:checks("own", {}, session("s", { turn = 1 })).error_class)
+    assert.equal(1, listed(2))
+    assert.equal("pass", client:checks("own", {}, session("s", { turn = 2 })).verdict)
+  end)
+
   it("and a report of a tool that is hidden meanwhile is judged all the same", function()
     local client = daemon.start { tools = require("fixtures").agent_tools, policies = { ["get_weather.lua"] = [==[
 -- get_weather: for specs. Run by the agent.
