@@ -366,6 +366,43 @@ static void a_definition_is_unchanged(void **state)
                        "{\"type\":\"object\",\"properties\":{\"n\":{\"const\":12345678901234567890}}}"));
 }
 
+static void effects_are_the_stricter_of_annotations_and_name(void **state)
+{
+    static const struct {
+        const char *name, *annotations;
+        enum policy_effects effects;
+        enum effects_source from;
+        uint32_t same_call;
+        bool idempotent;
+    } rows[] = {
+        {"create_a", "{\"readOnlyHint\":true}", EFFECTS_WRITE, EFFECTS_FROM_NAME, 2, false},
+        {"get_b", "{\"destructiveHint\":true}", EFFECTS_DESTRUCTIVE, EFFECTS_FROM_ANNOTATIONS, 1, false},
+        {"get_c", "{}", EFFECTS_READ, EFFECTS_FROM_NAME, 5, false}, /* a guess repeats no call */
+        {"get_d", "{\"readOnlyHint\":true}", EFFECTS_READ, EFFECTS_FROM_ANNOTATIONS, 5, true},
+        {"set_e", "{\"idempotentHint\":true}", EFFECTS_WRITE, EFFECTS_FROM_NAME, 2, true},
+        {"f", "{\"destructiveHint\":false}", EFFECTS_UNDECLARED, EFFECTS_FROM_NOTHING, 3, false},
+        {"g", "{\"readOnlyHint\":false}", EFFECTS_WRITE, EFFECTS_FROM_ANNOTATIONS, 2, false},
+        {"delete_h", "{\"readOnlyHint\":false}", EFFECTS_DESTRUCTIVE, EFFECTS_FROM_NAME, 1, false},
+        {"i", "{\"readOnlyHint\":true,\"destructiveHint\":true}", EFFECTS_READ, EFFECTS_FROM_ANNOTATIONS, 5,
+         true}, /* MCP: destructiveHint has a meaning only for tools that write */
+    };
+    struct buf list = buf_in(arena);
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        buf_printf(&list, "%s{\"name\":\"%s\"," SCHEMA ",\"annotations\":%s}", i ? "," : "[", rows[i].name,
+                   rows[i].annotations);
+    buf_byte(&list, ']');
+    upstream_lists("a", arena_dup(arena, buf_view(&list)).at);
+    loads(A, NOBODY);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct tool *tool = generation_find(generation, str_of(rows[i].name));
+        if (tool->effects != rows[i].effects || tool->effects_from != rows[i].from ||
+            tool->limits.same_call != rows[i].same_call || tool->idempotent != rows[i].idempotent)
+            fail_msg("%s: effects %d from %d, same_call %u, idempotent %d", rows[i].name, tool->effects,
+                     tool->effects_from, tool->limits.same_call, tool->idempotent);
+    }
+}
+
 static void one_invalid_tool_does_not_affect_the_others(void **state)
 {
     (void)state;
@@ -455,6 +492,7 @@ int main(void)
         TEST(a_policy_waits_for_its_upstream),
         TEST(a_policy_must_name_a_configured_upstream),
         TEST(a_definition_is_unchanged),
+        TEST(effects_are_the_stricter_of_annotations_and_name),
         TEST(one_invalid_tool_does_not_affect_the_others),
         TEST(long_definitions_leave_room_for_others),
         TEST(equal_tool_lists_give_equal_generations),
