@@ -250,8 +250,7 @@ bool session_turn(struct session *session, const struct ledger_turn *request, ui
     return true;
 }
 
-/* Its calls keep their places, with arguments that no call has: without them others would stand in a row that
- * never did. */
+/* Its calls keep their places (call_was_reset): without them others would stand in a row that never did. */
 void session_reset(struct session *session, struct str tool, uint32_t id, int64_t now_ms,
                    struct session_changes *changes)
 {

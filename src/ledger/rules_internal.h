@@ -22,6 +22,12 @@ static inline bool call_ran(const struct session_call *call)
     return call->class >= CALL_OK && call->class <= CALL_TOOL_ERROR;
 }
 
+/* A person ended the runs of its tool: it keeps its place, with arguments that no other call has. */
+static inline bool call_was_reset(const struct session_call *call)
+{
+    return call->arguments == call->admission;
+}
+
 /* A tool with these effects changes something, and that is declared. */
 static inline bool effects_change(enum ledger_effects effects)
 {

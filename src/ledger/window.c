@@ -344,6 +344,8 @@ unsigned window_same_failure(const struct session *session, const struct window_
         const struct session_call *call = call_at(session, i);
         if (call->turn != query->turn || call->class == CALL_BOUNDARY)
             break;
+        if (call_was_reset(call))
+            continue;
         if (call->tool != query->tool) {
             if (effects_change(call->effects) && (call->class == CALL_OK || call->class == CALL_PARTIAL))
                 break;

@@ -1049,6 +1049,17 @@ static void a_reset_ends_a_run_once(void **state)
     assert_int_equal(t->settled.repeats, 2);
 }
 
+static void a_reset_ends_a_row_of_failures(void **state)
+{
+    struct rules_case *t = *state;
+    t->limits.same_failure = 2;
+    runs_as(t, "pay", "{1}", LEDGER_CLASS_TOOL_ERROR, "no funds");
+    assert_string_equal(asks(t, "pay", "{2}"), "refuse same_failure");
+    session_reset(&t->session, STR_LIT("pay"), 5, t->now_ms, &t->changes);
+    runs_as(t, "pay", "{2}", LEDGER_CLASS_TOOL_ERROR, "no funds");
+    assert_int_equal(t->settled.same_failure, 1);
+}
+
 static void runs_start_anew_behind_a_boundary(void **state)
 {
     struct rules_case *t = *state;
@@ -1229,6 +1240,7 @@ int main(void)
         STORY(a_guessed_turn_re_arms_no_destructive_call),
         STORY(a_read_in_a_guessed_turn_is_only_advised),
         STORY(a_reset_ends_a_run_once),
+        STORY(a_reset_ends_a_row_of_failures),
         STORY(runs_start_anew_behind_a_boundary),
         STORY(calls_of_an_outage_count_and_refuse_nothing),
         STORY(invalid_calls_of_an_outage_extend_their_chain),
