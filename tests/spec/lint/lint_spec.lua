@@ -110,6 +110,9 @@ describe("toolgate lint", function()
     assert.same({ "off@6" }, (found { ["note.lua"] = policy { extra = '  mode = "off",' } }))
     assert.same({ "no-description@1", "no-effects@1", "no-examples@1" },
                 (found { ["note.lua"] = 'return tool "note" { schema = params {}, run = function() return 1 end }' }))
+    local codes, all = found { ["note.lua"] = 'return tool "get_note" { schema = params {}, run = function() return 1 end }' }
+    assert.same({ "no-description@1", "no-effects@1", "no-examples@1" }, codes)
+    golden.check("cli", "lint: effects guessed from the name", all[2].sentence)
   end)
 
   it("finds a command's option that remains if its argument is absent", function()
