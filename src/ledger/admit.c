@@ -368,6 +368,18 @@ static void answer_again(struct admission *a, const struct session_call *before,
     answer->gave_up = 0;
 }
 
+/* Daemons replay an outage one after the other: the report of a call may come before the call. */
+static void adopt_orphan(struct admission *a, const struct session_past *past,
+                         const struct session_call *before)
+{
+    struct session_call *call = &a->ctx.session->calls[before - a->ctx.session->calls];
+    if (past->says != LEDGER_RUN || call->class != CALL_UNKNOWN || call->may_settle)
+        return;
+    call->may_settle = true; /* so that it is adopted once */
+    a->ctx.changes->calls |= 1u << (call - a->ctx.session->calls);
+    limits_add(&a->ctx, call->tool, 1, 0, true); /* its report has counted what it cost */
+}
+
 void session_admit(struct session *session, const struct ledger_admit *request,
                    const struct session_past *past, uint32_t rate_wait_ms, int64_t now_ms,
                    struct ledger_answer *answer, struct session_changes *changes)
@@ -379,6 +391,8 @@ void session_admit(struct session *session, const struct ledger_admit *request,
     a.ctx = rules_begin(session, changes, request->limits, now_ms);
     const struct session_call *before = session_find(session, request->admission);
     if (before) {
+        if (past)
+            adopt_orphan(&a, past, before);
         answer_again(&a, before, answer);
         return;
     }

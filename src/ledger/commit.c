@@ -14,7 +14,7 @@ void commit_begin(struct commit *c)
     c->parts = 0;
     c->notes.len = c->bytes.len = c->gave_up.len = 0;
     c->write_count = 0;
-    c->journal_from = c->entry->session.journal_count;
+    c->journal_from = c->entry->begun ? c->entry->session.journal_count : 0;
     c->changes.calls = 0;
     c->changes.whole = c->changes.new_tool = false;
     c->changes.note_count = c->changes.gave_up_count = 0;
@@ -174,13 +174,13 @@ void commit_finish(struct commit *c, uint32_t ttl_s)
     struct store_request *store = &c->store;
     char guard[CODEC_GUARD_BYTES];
     uint32_t now_s = (uint32_t)(s->last_ms / 1000);
-    bool renew = !e->stored || c->grows || now_s - s->renewed_s > ttl_s / RENEWALS;
     codec_guard(s->version, guard);
     store->guard = e->stored ? keep(c, (struct str){guard, sizeof(guard)}) : STR_NONE;
     s->version++;
+    write_journal(c);
+    bool renew = !e->stored || c->grows || now_s - s->renewed_s > ttl_s / RENEWALS;
     if (renew)
         s->renewed_s = now_s;
-    write_journal(c);
     write_core(c);
     settle_addresses(c);
     if (store->guard.len)

@@ -54,13 +54,7 @@ static void on_session_gone(void *owner, struct hash128 id, struct str core, boo
     struct ledger *l = owner;
     struct session session;
     (void)id;
-    if (evicted && !l->has_evicted) { /* once: it goes on as long as there are more sessions than room */
-        l->has_evicted = true;
-        log_event(LOG_WARN, "ledger_evicted",
-                  LOG_TEXT("why",
-                           "its memory is full: of the sessions that were silent for longest, budgets and "
-                           "loops begin anew; raise ledger.memory, or lower ledger.ttl_s"));
-    }
+    l->evicts |= evicted;
     if (codec_decode(core, &session) != CODEC_OK)
         return;
     for (unsigned i = 0; i < session.chain_count; i++) {
@@ -254,12 +248,30 @@ static struct session_request *begin(struct ledger *l, struct arena *arena, enum
     return r;
 }
 
+/* Once: it goes on as long as there are more sessions than room, and status counts them. */
+static void log_evicted(struct ledger *l)
+{
+    struct store_memory_usage here;
+    l->evicts = false;
+    if (l->has_evicted)
+        return;
+    l->has_evicted = true;
+    store_memory_usage(l->memory, &here);
+    log_event(LOG_WARN, "ledger_evicted", LOG_NUM("sessions", (int64_t)here.sessions),
+              LOG_NUM("bytes", (int64_t)here.bytes),
+              LOG_TEXT("why", "its memory is full: of the sessions that were silent for longest, budgets and "
+                              "loops begin anew; raise ledger.memory, or lower ledger.ttl_s"));
+}
+
 static enum ledger_state start(struct session_request *r, void *answer, ledger_done *done, void *owner)
 {
     r->answer = answer;
     r->done = done;
     r->owner = owner;
-    return transaction_start(r->ledger, r);
+    enum ledger_state state = transaction_start(r->ledger, r);
+    if (r->ledger->evicts)
+        log_evicted(r->ledger);
+    return state;
 }
 
 enum ledger_state ledger_admit(struct ledger *l, const struct ledger_admit *request, struct arena *arena,

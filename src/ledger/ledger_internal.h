@@ -33,7 +33,7 @@ struct ledger {
     enum ledger_outage on_outage;
     uint32_t ttl_s, history;
     bool settles_unheard;
-    bool has_evicted; /* logged */
+    bool evicts, has_evicted; /* a session was let go of for want of memory; that was logged */
     struct loop *loop;
     struct arena *arena; /* of the address */
     struct redis_address *address;

@@ -66,6 +66,7 @@ static void go_local(struct ledger_entry *e)
         return;
     }
     forget_here(l, e->id);
+    session_boundary(&e->session, &c->changes);
     commit_finish_everything(c, l->ttl_s);
     c->store.ended = NULL;
     l->memory->kind->commit(l->memory, &c->store);
@@ -241,18 +242,30 @@ void outage_serve(struct ledger_entry *e, bool tried, bool applied, bool lost)
 
 /* ---- Redis is back ---- */
 
+/* Runs of identical calls start anew behind calls that this daemon has counted alone. */
+static void add_boundary(struct ledger_entry *e, struct request_queue *kept)
+{
+    const struct session_request *r;
+    STAILQ_FOREACH(r, kept, next)
+    if (r->kind == REQUEST_ADMIT)
+        break;
+    if (!r)
+        return;
+    struct session_request *boundary = calloc(1, sizeof(*boundary));
+    if (!boundary)
+        abort();
+    *boundary = (struct session_request){
+        .kind = REQUEST_BOUNDARY, .id = e->id, .is_owned = true, .ledger = e->ledger};
+    STAILQ_INSERT_TAIL(kept, boundary, next);
+}
+
 static void begin_replay(struct ledger_entry *e)
 {
     struct ledger *l = e->ledger;
     struct request_queue kept = STAILQ_HEAD_INITIALIZER(kept);
-    struct session_request *boundary = calloc(1, sizeof(*boundary));
-    if (!boundary)
-        abort();
-    *boundary =
-        (struct session_request){.kind = REQUEST_BOUNDARY, .id = e->id, .is_owned = true, .ledger = l};
-    STAILQ_INSERT_TAIL(&kept, boundary, next);
     e->replays = outage_take(l->outage, e->id, &kept);
     l->replaying++;
+    add_boundary(e, &kept);
     STAILQ_CONCAT(&kept, &e->queue);
     STAILQ_CONCAT(&e->queue, &kept);
 }

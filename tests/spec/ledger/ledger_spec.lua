@@ -234,13 +234,13 @@ describe("sessions beyond the ledger's memory", function()
 
   it("are evicted least recently used first, which is counted and logged once", function()
     local gate, client = with()
-    for i = 1, 3000 do
+    for i = 1, 6000 do
       client:calls("echo", { text = "a" }, session("s" .. i, { turn = 1 }))
-      if i % 300 == 0 then client:calls("echo", { text = "n" .. i }, session("steady", { turn = 1 })) end
+      if i % 600 == 0 then client:calls("echo", { text = "n" .. i }, session("steady", { turn = 1 })) end
     end
     local ledger = gate:status().ledger
     assert.is_true(ledger.forgotten > 0)
-    assert.equal(3001, ledger.sessions + ledger.forgotten)
+    assert.equal(6001, ledger.sessions + ledger.forgotten)
     assert.equal(10, client:asks("toolgate/session", { session = "steady" }).budgets.calls)
     assert.not_nil(client:ask("toolgate/session", { session = "s1" }).error)
     assert.equal(1, select(2, gate:log():gsub("ledger_evicted", "")))
@@ -251,7 +251,7 @@ describe("sessions beyond the ledger's memory", function()
 
   it("are evicted during an outage of Redis as well, and the status reports it", function()
     local gate, client = with "redis = 'unix:/nowhere'"
-    for i = 1, 3000 do client:calls("echo", { text = "a" }, session("s" .. i, { turn = 1 })) end
+    for i = 1, 6000 do client:calls("echo", { text = "a" }, session("s" .. i, { turn = 1 })) end
     local forgotten = gate:status().ledger.forgotten
     assert.is_true(forgotten > 0)
     golden.check("cli", "status: sessions forgotten during an outage of Redis", status_of(gate):match "[^\n]*evicted[^\n]*",
