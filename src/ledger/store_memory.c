@@ -4,8 +4,8 @@
  */
 #include "ledger/store_memory.h"
 
+#include "base/lru.h"
 #include "ledger/ledger.h"
-#include "ledger/lru.h"
 #include "ledger/rate.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Chained buckets, doubled when they are as many as the nodes, and a list by touch. */
-#include "ledger/lru.h"
+#include "base/lru.h"
 
 #include <stdlib.h>
 

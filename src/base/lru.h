@@ -2,8 +2,8 @@
  * A hash table by 128-bit id that also knows the order in which its nodes were touched. Nodes are embedded in
  * what they are of, which owns them; the table is seeded, since peers choose what ids are made of.
  */
-#ifndef TOOLGATE_LEDGER_LRU_H
-#define TOOLGATE_LEDGER_LRU_H
+#ifndef TOOLGATE_BASE_LRU_H
+#define TOOLGATE_BASE_LRU_H
 
 #include "base/hash.h"
 
