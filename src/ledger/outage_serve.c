@@ -212,8 +212,10 @@ static void put_kept_back(struct ledger_entry *e, bool refused)
 static void log_refused(struct ledger_entry *e)
 {
     uint64_t held;
+    char stem[STORE_REDIS_STEM_BYTES];
+    store_redis_stem(e->id, stem);
     if (rate_limit_allow(&e->ledger->refusals, EVENTS_PER_S, &held))
-        log_event(LOG_ERROR, "redis_refused", LOG_TEXT("why", e->commit->store.why),
+        log_event(LOG_ERROR, "redis_refused", LOG_TEXT("key", stem), LOG_TEXT("why", e->commit->store.why),
                   LOG_NUM("not_logged", held));
 }
 

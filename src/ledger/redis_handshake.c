@@ -134,6 +134,8 @@ static void on_trial(redisAsyncContext *context, void *answer, void *of)
 
 static const char *name_of(const struct redis_handshake *g, size_t script)
 {
+    if (script == REDIS_PLAIN_COMMAND)
+        return NULL;
     return g->functions ? g->scripts->functions[script] : g->scripts->shas[script];
 }
 

@@ -20,8 +20,8 @@ struct redis_scripts {
     struct str (*text)(struct arena *arena, size_t script); /* the text for SCRIPT LOAD */
     /* The handshake's first write, a plain command on a key that expires; `name` makes it unique. */
     void (*write_probe)(struct redis_command *command, const char *name);
-    /* Writes call `i` of the trial, a call of a script, on keys that `name` makes unique; NULL: there are no
-     * more. Returns what it tries, for a message. */
+    /* Writes command `i` of the trial, mostly a call of a script, on keys that `name` makes unique; NULL:
+     * there are no more. Returns what it tries, for a message. */
     const char *(*write_trial)(struct redis_command *command, size_t i, const char *name);
     bool (*is_expected)(size_t i, const struct redis_value *value);
     char functions[REDIS_SCRIPTS_MAX][REDIS_SCRIPT_NAME_BYTES];

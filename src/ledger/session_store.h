@@ -60,7 +60,7 @@ struct store_request {
     size_t write_count;
     uint32_t
         renew_ttl_s; /* > 0: from now on all parts of the session live so long; a new core must have it */
-    bool forget;     /* delete all parts instead */
+    bool forget;     /* delete all parts instead, whatever is stored: the guard is ignored */
 
     /* Where it ended: valid during `ended` only, or until the next request to the store. */
     enum store_result result;

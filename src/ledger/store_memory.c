@@ -336,14 +336,14 @@ static bool memory_commit(struct session_store *store, struct store_request *req
     expire_some(m, now_ms);
     struct kept *s = find(m, request->id, now_ms);
     answer(request, STORE_DONE);
-    if (!guard_holds(s, request->guard)) {
-        request->result = STORE_CONFLICT;
-        request->core = s ? part_of(s, PART_CORE) : STR_NONE;
-        return true;
-    }
     if (request->forget) {
         if (s)
             drop(m, s);
+        return true;
+    }
+    if (!guard_holds(s, request->guard)) {
+        request->result = STORE_CONFLICT;
+        request->core = s ? part_of(s, PART_CORE) : STR_NONE;
         return true;
     }
     if (!s)

@@ -82,6 +82,11 @@ static struct str part_key(char key[KEY_BYTES], enum session_part part)
     return (struct str){key, KEY_BYTES};
 }
 
+void store_redis_stem(struct hash128 id, char out[STORE_REDIS_STEM_BYTES])
+{
+    write_key(out, id, '\0');
+}
+
 /* ---- the pool ---- */
 
 static struct pending *pending_new(struct store_redis *s, void *request)
@@ -355,11 +360,10 @@ static void put_write(struct redis_command *command, const struct store_write *w
     }
 }
 
-/* To forget is to renew for no time at all. */
 static void write_commit(struct redis_command *command, const struct store_request *request)
 {
-    size_t writes = request->forget ? 0 : request->write_count;
-    bool renews = request->forget || request->renew_ttl_s;
+    size_t writes = request->write_count;
+    bool renews = request->renew_ttl_s > 0;
     char key[KEY_BYTES];
     write_key(key, request->id, 0);
     redis_command_begin_script(command, SCRIPT_COMMIT, 1 + writes + (renews ? PART_COUNT : 0),
@@ -370,9 +374,20 @@ static void write_commit(struct redis_command *command, const struct store_reque
     for (enum session_part part = PART_CORE; renews && part < PART_COUNT; part++)
         redis_command_key(command, part_key(key, part));
     redis_command_word(command, request->guard);
-    redis_command_number(command, request->forget ? 0 : request->renew_ttl_s);
+    redis_command_number(command, request->renew_ttl_s);
     for (size_t i = 0; i < writes; i++)
         put_write(command, &request->writes[i]);
+}
+
+/* Whatever is stored there, also what is no session. */
+static void write_forget(struct redis_command *command, struct hash128 id)
+{
+    char key[KEY_BYTES];
+    write_key(key, id, 0);
+    redis_command_begin(command, 1 + PART_COUNT);
+    redis_command_word(command, STR_LIT("DEL"));
+    for (enum session_part part = PART_CORE; part < PART_COUNT; part++)
+        redis_command_key(command, part_key(key, part));
 }
 
 static bool commit(struct session_store *store, struct store_request *request)
@@ -380,7 +395,10 @@ static bool commit(struct session_store *store, struct store_request *request)
     struct store_redis *s = (struct store_redis *)store;
     struct pending *p = pending_new(s, request);
     p->command.ended = on_committed;
-    write_commit(&p->command, request);
+    if (request->forget)
+        write_forget(&p->command, request->id);
+    else
+        write_commit(&p->command, request);
     return !send(s, p) && undone(s, request);
 }
 
@@ -552,12 +570,25 @@ static struct str library(struct arena *arena)
 static const char probe_core[] = "123456789 a core";
 #define PROBE_TTL_S 10u
 
+/* The keys of the trial are tg2:{probe-…}: the 36 bits that base64url writes as "probe-", and 92 of a hash.
+ */
+static struct hash128 probe_id(const char *name)
+{
+    static const unsigned char digits[] = {41, 43, 40, 27, 30, 62};
+    struct hash128 id = hash_stable(str_of(name));
+    uint64_t begin = 0;
+    for (size_t i = 0; i < sizeof(digits); i++)
+        begin = begin << 6 | digits[i];
+    id.high = begin << 28 | (id.high & 0xfffffff);
+    return id;
+}
+
 /* The probe is an empty core, which commits take for none: it gives the trial's core a time to live, also
  * where the user may not call EXPIRE. */
 static void write_probe(struct redis_command *command, const char *name)
 {
     char key[KEY_BYTES];
-    write_key(key, hash_stable(str_of(name)), 0);
+    write_key(key, probe_id(name), 0);
     redis_command_begin(command, 5);
     redis_command_word(command, STR_LIT("SET"));
     redis_command_key(command, part_key(key, PART_CORE));
@@ -591,8 +622,7 @@ _Static_assert(TRIALS <= REDIS_TRIALS_MAX, "the handshake has room for all trial
 
 static const char *write_trial(struct redis_command *command, size_t i, const char *name)
 {
-    struct store_request request = {.id = hash_stable(str_of(name)),
-                                    .guard = {probe_core, CODEC_GUARD_BYTES}};
+    struct store_request request = {.id = probe_id(name), .guard = {probe_core, CODEC_GUARD_BYTES}};
     if (i < TRIAL_COMMITS) {
         request.guard = trial_commits[i].is_new ? STR_NONE : request.guard;
         request.writes = &trial_commits[i].write;
@@ -612,9 +642,8 @@ static const char *write_trial(struct redis_command *command, size_t i, const ch
         return "rate (HGET, TIME, HSET, PEXPIRE)";
     }
     if (i == TRIAL_FORGET) {
-        request.forget = true;
-        write_commit(command, &request);
-        return "commit (EXPIRE)";
+        write_forget(command, request.id);
+        return "commit (DEL)";
     }
     return NULL;
 }

@@ -33,6 +33,10 @@ bool store_redis_is_up(const struct session_store *store);
  * again every second. */
 bool store_redis_key(const struct session_store *store, unsigned char out[STORE_REDIS_KEY_BYTES]);
 
+/* What the keys of a session have in common, "tg2:{B}", for messages. NUL-terminated. */
+#define STORE_REDIS_STEM_BYTES 29u
+void store_redis_stem(struct hash128 id, char out[STORE_REDIS_STEM_BYTES]);
+
 void store_redis_stats(const struct session_store *store, struct redis_stats *out);
 
 #endif

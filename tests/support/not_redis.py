@@ -7,7 +7,9 @@ import codecs, socket, sys, threading
 
 first, function, forever = (codecs.decode(word, "unicode_escape").encode("latin-1") for word in sys.argv[1:4])
 INFO = b"redis_version:7.0.0\r\nrun_id:1\r\nrole:master\r\naof_enabled:1\r\n"
-ANSWERS = {b"INFO": b"$%d\r\n%s\r\n" % (len(INFO), INFO), b"ID": b":7\r\n"}
+TIME = b"*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n"
+CALLID_KEY = b"$16\r\n0123456789abcdef\r\n"
+ANSWERS = {b"TIME": TIME, b"GET": b"$-1\r\n", b"tg2:callid_key": CALLID_KEY, b"DEL": b":4\r\n", b"INFO": b"$%d\r\n%s\r\n" % (len(INFO), INFO), b"ID": b":7\r\n"}
 
 
 def words_of(stream):
@@ -19,17 +21,24 @@ def words_of(stream):
     return words
 
 
+# The handshake's trial: commits, the last of which is a conflict, a load, a rate.
+def trial(words):
+    if words[1].endswith(b"_loa"):
+        return b"*2\r\n$0\r\n\r\n*0\r\n"
+    return b"$16\r\n123456789 A core\r\n" if b"!" in words else b":1\r\n"
+
+
 def play(peer):
     stream = peer.makefile("rb")
     while True:
         words = words_of(stream)
-        if words[0].upper() == b"FCALL" and b"{probe}" in words[3]:
-            peer.sendall(b"$1\r\n1\r\n")
+        if words[0].upper() == b"FCALL" and b"{probe-" in words[3]:
+            peer.sendall(trial(words))
         elif words[0].upper() == b"FCALL":
             print("fcall", flush=True)
             peer.sendall(function)
         else:
-            peer.sendall(ANSWERS.get(words[0], ANSWERS.get(words[1] if len(words) == 2 else b"", b"+OK\r\n")))
+            peer.sendall(ANSWERS.get(words[1] if len(words) == 2 else b"", ANSWERS.get(words[0], b"+OK\r\n")))
 
 
 def serve(peer):

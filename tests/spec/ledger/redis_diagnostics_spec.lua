@@ -140,7 +140,7 @@ local function in_between(store, change)
                        :gsub("FUNCTION", "FUNKTION")
           elseif change == "ancient" then
             text = text:gsub("redis_version:%d+", "redis_version:5"):gsub("valkey_version", "valkei_version")
-          elseif change == "slow" and text:find("SET", 1, true) and text:find("{probe}", 1, true) then
+          elseif change == "slow" and text:find("SET", 1, true) and text:find("{probe-", 1, true) then
             socket.sleep(0.03)
           end
           pairs_of[one]:settimeout(5)
