@@ -51,6 +51,19 @@ describe("the same call, with other calls in between,", function()
     end)
   end
 
+  -- Where nobody names turns, "this turn" is a guess.
+  for tool, expected in pairs { read = "advised", write = "refused" } do
+    it("of a tool with effects " .. tool .. " is " .. expected .. " beyond its budget in a session without turns", function()
+      local said
+      for i = 1, 6 do
+        said = verdict(client:calls(tool, { n = 1 }, session "s"))
+        client:calls("echo", { text = "n" .. i }, session "s")
+      end
+      assert.same(tool == "read" and { "pass", nil, "same_call" } or { "refuse", "same_call", nil },
+                  { said.verdict, said.code, said.would })
+    end)
+  end
+
   it("ignores volatile fields, and is another call with any other field", function()
     for i = 1, 2 do assert.equal("pass", verdict(client:calls("write", { n = 1, at = "t" .. i }, session "s")).verdict) end
     assert.equal("loop", verdict(client:calls("write", { n = 1, at = "t3" }, session "s")).code)
