@@ -219,7 +219,7 @@ static void on_loaded(struct store_request *store)
 static bool needs_session(enum request_kind kind)
 {
     return request_only_looks(kind) || kind == REQUEST_RESET || kind == REQUEST_FORGET ||
-           kind == REQUEST_RELEASE;
+           kind == REQUEST_RELEASE || kind == REQUEST_BOUNDARY;
 }
 
 static void apply_batch(struct ledger_entry *e)
