@@ -165,17 +165,23 @@ local function said_alike(result)
   return (result:gsub('"callId":"[^"]*"', '"callId":""'):gsub('"ledger":"%a+"', '"ledger":""'))
 end
 
+-- What a client tells of a call's place; `bare`: the session alone, as stock MCP clients do.
+local function place_of(session, call, bare)
+  local name = json.encode(session.name)
+  if bare then return ('{"dev.toolgate/session":%s}'):format(name) end
+  return ('{"dev.toolgate/session":%s,"dev.toolgate/turn":%d,"dev.toolgate/step":"%s"}'):format(name, call.turn, call.step)
+end
+
 -- Replays a session; a refused call is not reported, and the recording continues. Checks and reports go to the
--- connections in turn. Returns for each call { verdict, check, report }.
-function M.replay(session, connections)
+-- connections in turn. `bare`: without turns and steps. Returns for each call { verdict, check, report }.
+function M.replay(session, connections, bare)
   local said, turn = {}, 0
   local function next_one()
     turn = turn % #connections + 1
     return connections[turn]
   end
   for i, call in ipairs(session) do
-    local place = ('"name":%s,"_meta":{"dev.toolgate/session":%s,"dev.toolgate/turn":%d,"dev.toolgate/step":"%s"}'):format(
-      json.encode(call.tool), json.encode(session.name), call.turn, call.step)
+    local place = ('"name":%s,"_meta":%s'):format(json.encode(call.tool), place_of(session, call, bare))
     local check = asks(next_one(), "toolgate/check", ('%s,"arguments":%s'):format(place, call.arguments))
     said[i] = { verdict = json.decode(check), check = said_alike(check), engine = M.raw(check, "ledger") }
     if said[i].verdict.verdict == "pass" then

@@ -1,10 +1,14 @@
 -- Recorded sessions on three daemons with one Redis: each reply equals the reply of a single daemon with the local
--- ledger; runaway sessions are stopped, and other sessions only if a person judged it right. Runs twice: with the
--- published tool definitions, and with effects that an operator would declare.
+-- ledger; runaway sessions are stopped, and other sessions only if a person judged it right. Runs three times: with the
+-- published tool definitions, whose effects toolgate guesses; with effects that an operator would declare; and as a stock
+-- MCP client would call, without turns and steps. tests/golden/trajectories.txt lists every refusal.
 local daemon = require "daemon"
+local golden = require "golden"
 local redis = require "redis"
 local trajectories = require "trajectories"
 
+local WAYS = { { "with undeclared effects" }, { "with declared effects", declared = true }, { "without turns", bare = true } }
+local PATIENT = "return { ledger = { timeout_ms = 5000 } }" -- a busy machine is not an outage
 local RUNAWAYS, SAVED = 6, 530
 
 -- The other sessions with a refused call, judged by a person. A new entry must be read and judged.
@@ -24,26 +28,34 @@ local JUDGED = {
   ["tau2/gptoss120b-airline/38-0"] = "Hands over a third time what was handed over.",
   ["tau2/gptoss120b-airline/45-0"] = "Hands over a third time what was handed over.",
   ["tau2/gptoss120b-airline/48-0"] = "Hands over eight times what was handed over; the fifth ends the run.",
+  -- Only without turns, which would tell that the user spoke in between:
+  ["tau2/gpt5-toolorch-retail/9-0"] = "Reads the same two products a third time in a row, without any other call between; they"
+    .. " have not changed, and it has read them twice. Only the second of the pair is refused.",
+  ["tau2/qwen25-7b-airline/15-0"] = "Books a third time in a row with a payment method that does not exist.",
+  ["tau2/qwen25-7b-airline/27-0"] = "Asks a third time in a row for a reservation that does not exist.",
+  ["tau2/qwen25-7b-airline/20-0"] = "Books a third time in a row with a certificate that does not exist.",
+  ["tau2/qwen25-7b-airline/29-0"] = "Searches two days that have no flight a third and a fourth time; pays a third time with a"
+    .. " card that does not exist. The right card passes.",
 }
 
 local sessions = trajectories.sessions()
 
 local function gate_for(toolset, declared, ...)
-  return daemon.start { tools = trajectories.tools_file(toolset), arguments = { ... },
+  return daemon.start { tools = trajectories.tools_file(toolset), arguments = { ... }, config = PATIENT,
                         policies = declared and trajectories.policies(sessions, toolset) or nil }:connect()
 end
 
 -- The replies of each session, from a fleet and from a single daemon.
-local function replay_all(declared)
+local function replay_all(way)
   local fleet_said, alone_said = {}, {}
   for _, toolset in ipairs(trajectories.toolsets(sessions)) do
     local store = redis.start()
-    local alone, fleet = { gate_for(toolset, declared) }, {}
-    for i = 1, 3 do fleet[i] = gate_for(toolset, declared, "--redis", store:url()) end
+    local alone, fleet = { gate_for(toolset, way.declared) }, {}
+    for i = 1, 3 do fleet[i] = gate_for(toolset, way.declared, "--redis", store:url()) end
     for _, session in ipairs(sessions) do
       if session.toolset == toolset then
-        fleet_said[session] = trajectories.replay(session, fleet)
-        alone_said[session] = trajectories.replay(session, alone)
+        fleet_said[session] = trajectories.replay(session, fleet, way.bare)
+        alone_said[session] = trajectories.replay(session, alone, way.bare)
       end
     end
     daemon.stop_all()
@@ -52,24 +64,28 @@ local function replay_all(declared)
   return fleet_said, alone_said
 end
 
-local function show(session, said)
-  local codes, list = {}, {}
-  for _, one in ipairs(said) do
-    local code = one.verdict.verdict ~= "pass" and one.verdict.code
-    if code and not codes[code] then list[#list + 1] = code end
-    if code then codes[code] = (codes[code] or 0) + 1 end
+-- "2 loop, 1 same_call of create_task": the refusals of a session, in the order in which they first came.
+local function refusals(session, said)
+  local counts, list = {}, {}
+  for i, one in ipairs(said) do
+    if one.verdict.verdict ~= "pass" then
+      local what = one.verdict.code .. " of " .. session[i].tool
+      if not counts[what] then list[#list + 1] = what end
+      counts[what] = (counts[what] or 0) + 1
+    end
   end
-  for i, code in ipairs(list) do list[i] = codes[code] .. " " .. code end
-  print(("  %-50s %2d calls, %s: %s"):format(session.name, #session, table.concat(list, ", "),
-                                            JUDGED[session.name] or "NOT JUDGED"))
+  for i, what in ipairs(list) do list[i] = counts[what] .. " " .. what end
+  return #list > 0 and table.concat(list, ", ") or nil
 end
 
-for _, declared in ipairs { false, true } do
-  describe("recorded sessions with " .. (declared and "declared" or "undeclared") .. " effects", function()
+local function is_runaway(session) return trajectories.repeats(session) >= trajectories.RUNAWAY_REPEATS end
+
+for _, way in ipairs(WAYS) do
+  describe("recorded sessions " .. way[1], function()
     local fleet, alone
 
     setup(function()
-      if sessions then fleet, alone = replay_all(declared) end
+      if sessions then fleet, alone = replay_all(way) end
     end)
     teardown(function()
       daemon.stop_all()
@@ -81,13 +97,6 @@ for _, declared in ipairs { false, true } do
         if not sessions then return pending("no " .. trajectories.folder) end
         body()
       end)
-    end
-
-    local function passes_all(said)
-      for _, one in ipairs(said) do
-        if one.verdict.verdict ~= "pass" then return false end
-      end
-      return true
     end
 
     story("get the same replies from three daemons with Redis and from one without", function()
@@ -107,7 +116,7 @@ for _, declared in ipairs { false, true } do
     story("that run away are stopped from the third identical call", function()
       local runaways, calls, saved = 0, 0, 0
       for _, session in ipairs(sessions) do
-        if trajectories.repeats(session) >= trajectories.RUNAWAY_REPEATS then
+        if is_runaway(session) then
           assert.is_nil(trajectories.passed_as_third(session, fleet[session]), session.name)
           runaways, calls = runaways + 1, calls + #session
           saved = saved + trajectories.stopped(fleet[session])
@@ -119,13 +128,17 @@ for _, declared in ipairs { false, true } do
     end)
 
     story("that do not run away are stopped only if a person judged it right", function()
+      local lines = {}
       for _, session in ipairs(sessions) do
-        local said = fleet[session]
-        if trajectories.repeats(session) < trajectories.RUNAWAY_REPEATS and not passes_all(said) then
-          show(session, said)
-          assert.truthy(JUDGED[session.name], session.name .. " has a refusal that nobody has judged")
+        local refused = refusals(session, fleet[session])
+        if refused then
+          lines[#lines + 1] = ("%s, %d calls: %s\n    %s"):format(session.name, #session, refused,
+            is_runaway(session) and "Runs away." or JUDGED[session.name] or "NOT JUDGED")
         end
       end
+      local text = table.concat(lines, "\n")
+      assert.is_nil(text:find("NOT JUDGED", 1, true), text)
+      golden.check("trajectories", way[1], text)
     end)
 
     story("get no refusal of a toggle, a reboot after a change, or a re-check after a fix", function()
