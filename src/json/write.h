@@ -20,7 +20,7 @@ static inline void json_write_plain(struct buf *out, struct str s)
 {
     char *at = buf_reserve(out, s.len + 2);
     *at = '"';
-    if (s.len)
+    if (s.at)
         memcpy(at + 1, s.at, s.len);
     at[1 + s.len] = '"';
     out->len += s.len + 2;
