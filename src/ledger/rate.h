@@ -14,8 +14,9 @@
  * window, and then one in each step.
  *
  * A bucket remembers the admissions that it took last; asked again with one of them, it takes nothing and
- * says 0. Its rates are told apart by count and window. It is kept until all are empty again, and for
- * RATE_KEEP_MS_MIN at least.
+ * says 0. Its rates are told apart by count and window; the memory store forgets a rate that the last call
+ * taken did not have, Redis when the bucket goes. A bucket is kept until all its rates are empty again, and
+ * for RATE_KEEP_MS_MIN at least.
  */
 #ifndef TOOLGATE_LEDGER_RATE_H
 #define TOOLGATE_LEDGER_RATE_H

@@ -170,7 +170,8 @@ static enum codec_result decode(struct str bytes, struct session *session)
 {
     char *exact = malloc(bytes.len ? bytes.len : 1);
     assert_non_null(exact);
-    memcpy(exact, bytes.at, bytes.len);
+    if (bytes.len)
+        memcpy(exact, bytes.at, bytes.len);
     enum codec_result result = codec_decode((struct str){exact, bytes.len}, session);
     free(exact);
     return result;
