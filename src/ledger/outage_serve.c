@@ -22,6 +22,13 @@ static void log_lost(struct ledger *l)
     l->has_lost = true;
 }
 
+/* Where Redis is there, no event tells when to try again. */
+static void replay_soon(struct ledger *l)
+{
+    if (store_redis_is_up(l->redis) && !timer_is_set(&l->replay))
+        timer_set(&l->replay, l->loop, REPLAY_RETRY_MS, outage_replay, l);
+}
+
 static void keep(struct ledger *l, struct session_request *copy)
 {
     copy->is_past = true;
@@ -30,8 +37,7 @@ static void keep(struct ledger *l, struct session_request *copy)
         log_lost(l);
         request_free(copy);
     }
-    if (store_redis_is_up(l->redis) && !timer_is_set(&l->replay))
-        timer_set(&l->replay, l->loop, REPLAY_RETRY_MS, outage_replay, l);
+    replay_soon(l);
 }
 
 void outage_remember(struct ledger *l, const struct session_request *r)
@@ -205,6 +211,7 @@ static void put_kept_back(struct ledger_entry *e, bool refused)
     e->ledger->replaying--;
     entry_forget(e);
     e->local = e->ledger->on_outage == LEDGER_OUTAGE_LOCAL;
+    replay_soon(e->ledger);
 }
 
 /* ---- deciding ---- */
