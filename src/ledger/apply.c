@@ -157,8 +157,9 @@ static void apply_admit(struct commit *c, struct session_request *r, int64_t now
 {
     struct ledger_entry *e = c->entry;
     const struct ledger_admit *admit = r->of.admit;
-    struct ledger_answer unheard, *answer = r->answer ? r->answer : &unheard;
-    *answer = (struct ledger_answer){.engine = engine};
+    struct ledger_answer *answer = r->answer ? r->answer : &c->ledger->unheard.answer;
+    LEDGER_CLEAR(answer);
+    answer->engine = engine;
     uint64_t version = e->session.version;
     session_admit(&e->session, admit, r->is_past ? &r->past : NULL, r->rate_wait_ms, now_ms, answer,
                   &c->changes);
@@ -234,8 +235,8 @@ static void apply_settle(struct commit *c, struct session_request *r, int64_t no
 {
     struct ledger_entry *e = c->entry;
     const struct ledger_settle *settle = r->of.settle;
-    struct ledger_settled unheard, *settled = r->answer ? r->answer : &unheard;
-    *settled = (struct ledger_settled){.error = OK};
+    struct ledger_settled *settled = r->answer ? r->answer : &c->ledger->unheard.settled;
+    LEDGER_CLEAR(settled);
     bool counted = session_settle(&e->session, settle, now_ms, settled, &c->changes);
     bool is_new = c->changes.new_tool;
     commit_take_changes(c);
@@ -254,14 +255,14 @@ static void apply_settle(struct commit *c, struct session_request *r, int64_t no
 
 static void apply_release(struct commit *c, const struct session_request *r, int64_t now_ms)
 {
-    struct ledger_settled settled = {.error = OK};
     struct ledger_settle settle = *r->of.settle;
     const struct session_call *call = session_find(&c->entry->session, settle.admission);
     if (!call || call->class != CALL_PENDING)
         return;
     settle.class = LEDGER_CLASS_RELEASED;
     settle.label = STR_LIT("cancelled");
-    session_settle(&c->entry->session, &settle, now_ms, &settled, &c->changes);
+    LEDGER_CLEAR(&c->ledger->unheard.settled);
+    session_settle(&c->entry->session, &settle, now_ms, &c->ledger->unheard.settled, &c->changes);
     commit_take_changes(c);
     drop_arguments(c, settle.admission);
 }
@@ -271,8 +272,8 @@ static void apply_release(struct commit *c, const struct session_request *r, int
 static void apply_turn(struct commit *c, struct session_request *r, int64_t now_ms)
 {
     const struct ledger_turn *turn = r->of.turn;
-    struct ledger_turned unheard, *turned = r->answer ? r->answer : &unheard;
-    *turned = (struct ledger_turned){.error = OK};
+    struct ledger_turned *turned = r->answer ? r->answer : &c->ledger->unheard.turned;
+    LEDGER_CLEAR(turned);
     bool takes_goal = session_turn(&c->entry->session, turn, r->number, now_ms, turned, &c->changes);
     commit_take_changes(c);
     if (takes_goal)
@@ -376,7 +377,8 @@ void request_fail(const struct session_request *r, enum err error, const char *w
     switch (r->kind) {
     case REQUEST_ADMIT: {
         struct ledger_answer *answer = r->answer;
-        *answer = (struct ledger_answer){.engine = "none"};
+        LEDGER_CLEAR(answer);
+        answer->engine = "none";
         answer->error = err_set(&answer->why, error, "%s", why);
         break;
     }

@@ -287,7 +287,7 @@ enum ledger_state ledger_admit(struct ledger *l, const struct ledger_admit *requ
 static void settle_unheard(const struct ledger_settle *request, struct ledger_settled *settled)
 {
     const struct ledger_limits *limits = request->limits ? request->limits : &ledger_default_limits;
-    *settled = (struct ledger_settled){.error = OK};
+    LEDGER_CLEAR(settled);
     settled->says = request->class == LEDGER_CLASS_INVALID ? LEDGER_REPAIR : LEDGER_RUN;
     settled->attempt = 1;
     settled->attempts_left = limits->repair;
@@ -314,7 +314,7 @@ enum ledger_state ledger_turn(struct ledger *l, const struct ledger_turn *reques
                               struct ledger_turned *turned, ledger_done *done, void *owner)
 {
     struct session_request *r = begin(l, arena, REQUEST_TURN, hash_stable(request->session), request);
-    *turned = (struct ledger_turned){.error = OK};
+    LEDGER_CLEAR(turned);
     r->number = (uint32_t)hash_random() | 1;
     return start(r, turned, done, owner);
 }

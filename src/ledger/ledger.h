@@ -16,7 +16,9 @@
 #include "base/hash.h"
 #include "json/value.h"
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct arena;
 struct buf;
@@ -101,6 +103,9 @@ void ledger_status(const struct ledger *ledger, struct ledger_status *out);
 struct str ledger_address(const struct ledger *ledger, struct arena *arena);
 
 enum ledger_state { LEDGER_DONE, LEDGER_PENDING };
+
+/* Zeroes an answer up to the first byte of `why`, its last member, which is larger than all the rest. */
+#define LEDGER_CLEAR(answer) memset((answer), 0, offsetof(__typeof__(*(answer)), why) + 1)
 
 /* What is declared about a tool, and what the defaults say otherwise (POLICY.md, LEDGER.md). 0 in a count
  * means "none allowed"; LEDGER_UNLIMITED means no limit. */
@@ -220,7 +225,6 @@ enum ledger_says {
 
 struct ledger_answer {
     enum err error; /* not OK: no answer was had; `why` says so */
-    struct why why;
     const char
         *engine; /* who answered: "redis", "local"; "none": it passes uncounted, or there is no answer */
     enum ledger_says says;
@@ -254,6 +258,7 @@ struct ledger_answer {
                             "fabricated_id_on_retry"; empty: none ended */
     uint32_t chain_retries;
     uint32_t gave_up; /* chains of an earlier turn that this call found open: llm_gave_up, logged here */
+    struct why why;   /* filled in if `error` is not OK; only its first byte is cleared otherwise */
 };
 
 typedef void ledger_done(void *owner);
@@ -304,7 +309,6 @@ struct ledger_settle {
 /* How a repair chain ended; LEDGER.md names the log line. */
 struct ledger_settled {
     enum err error;
-    struct why why;
     bool unchanged;   /* the result is the one this call had last time */
     uint32_t repeats; /* identical calls with identical results in a row, this one included */
     uint32_t no_progress;
@@ -316,6 +320,7 @@ struct ledger_settled {
     struct str
         chain; /* outcome of a chain that ended now: "no_retry", "success", "exhausted", …; empty: none */
     uint32_t chain_retries;
+    struct why why; /* filled in if `error` is not OK; only its first byte is cleared otherwise */
 };
 
 enum ledger_state ledger_settle(struct ledger *ledger, const struct ledger_settle *request,
@@ -335,8 +340,8 @@ struct ledger_turn {
 };
 struct ledger_turned {
     enum err error;
-    struct why why;
     uint32_t turn, gave_up;
+    struct why why; /* filled in if `error` is not OK; only its first byte is cleared otherwise */
 };
 enum ledger_state ledger_turn(struct ledger *ledger, const struct ledger_turn *request, struct arena *arena,
                               struct ledger_turned *turned, ledger_done *done, void *owner);
@@ -348,9 +353,9 @@ void ledger_see(struct ledger *ledger, struct str session, const struct hash128 
  * ledger/view.c. */
 struct ledger_view {
     enum err error; /* ERR_NOT_FOUND: no such session */
-    struct why why;
-    bool stand_in; /* Redis is away: it is what this daemon counted meanwhile */
+    bool stand_in;  /* Redis is away: it is what this daemon counted meanwhile */
     struct json session;
+    struct why why; /* filled in if `error` is not OK; only its first byte is cleared otherwise */
 };
 enum ledger_state ledger_view(struct ledger *ledger, struct str session, struct arena *arena,
                               struct ledger_view *view, ledger_done *done, void *owner);
@@ -371,13 +376,13 @@ struct ledger_open_call {
 };
 struct ledger_peek {
     enum err error;
-    struct why why;
     uint32_t turn, step, no_progress;
     bool stuck; /* calls brought nothing new LEDGER_STUCK times in a row, in this turn */
     struct str goal;
     struct json history, facts; /* JSON_NULL if not asked */
     struct ledger_open_call open;
     uint64_t version; /* of the session; see ledger_answer.version */
+    struct why why;   /* filled in if `error` is not OK; only its first byte is cleared otherwise */
 };
 enum ledger_state ledger_peek(struct ledger *ledger, const struct ledger_look *request, struct arena *arena,
                               struct ledger_peek *peek, ledger_done *done, void *owner);

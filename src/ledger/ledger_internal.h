@@ -45,7 +45,11 @@ struct ledger {
         failed_conflicts;
     uint32_t replaying; /* sessions */
     bool has_lost;      /* logged */
-    uint32_t numbers;   /* of turns and resets */
+    union {
+        struct ledger_answer answer;
+        struct ledger_settled settled;
+        struct ledger_turned turned;
+    } unheard; /* where what nobody waits for is answered */
     struct redis_outage_log outage_log;
     struct call_id_key own_key;
 };

@@ -45,6 +45,10 @@ const struct session_call *session_find(const struct session *session, uint64_t 
     uint64_t cut = rules_cut_admission(admission);
     const struct session_call *calls = session->calls;
     unsigned count = session->call_count;
+    const struct session_call *newest =
+        &calls[(session->oldest + count + SESSION_CALLS_MAX - 1) % SESSION_CALLS_MAX];
+    if (count && newest->admission == cut && newest->class != CALL_BOUNDARY)
+        return newest; /* mostly: it was admitted just now */
 #pragma GCC unroll 32
     for (unsigned i = 0; i < SESSION_CALLS_MAX; i++)
         if (calls[i].admission == cut && i < count && calls[i].class != CALL_BOUNDARY)
@@ -230,7 +234,8 @@ bool session_turn(struct session *session, const struct ledger_turn *request, ui
     bool is_new = request->turn > 0 && !request->end ? true : !is_repeated(session, id);
     uint32_t turn = request->turn ? request->turn : session->turn + is_new;
     uint32_t before = changes->gave_up_count;
-    *turned = (struct ledger_turned){.error = OK, .turn = session->turn};
+    LEDGER_CLEAR(turned);
+    turned->turn = session->turn;
     if (!is_new)
         return false;
     session->last_ms = (uint64_t)ctx.now_ms;

@@ -222,12 +222,11 @@ static bool needs_session(enum request_kind kind)
            kind == REQUEST_RELEASE || kind == REQUEST_BOUNDARY;
 }
 
-static void apply_batch(struct ledger_entry *e)
+static void apply_batch(struct ledger_entry *e, int64_t now_ms)
 {
     struct commit *c = e->commit;
     struct session_request *r;
     struct session_store *store = store_of(e);
-    int64_t now_ms = store->kind->now_ms(store);
     commit_begin(c);
     for (unsigned count = 0; count < COMMIT_BATCH_MAX && (r = STAILQ_FIRST(&e->queue)); count++) {
         if (r->kind == REQUEST_FORGET && e->begun && count)
@@ -375,7 +374,7 @@ static void on_committed(struct store_request *store)
 /* ---- run ---- */
 
 /* One round: loads, or applies and commits. False: it goes on when the store has answered. */
-static bool run_once(struct ledger_entry *e)
+static bool run_once(struct ledger_entry *e, int64_t now_ms)
 {
     unsigned missing = parts_missing(e);
     if (!e->loaded || missing) {
@@ -384,7 +383,7 @@ static bool run_once(struct ledger_entry *e)
         take_load(e);
         return true;
     }
-    apply_batch(e);
+    apply_batch(e, now_ms);
     if (!e->commit->changed && !forgets(e)) {
         transaction_land(e);
         return true;
@@ -396,11 +395,9 @@ static bool run_once(struct ledger_entry *e)
 }
 
 /* Whether a cached session may have ended with its time to live. */
-static void check_age(struct ledger_entry *e)
+static void check_age(struct ledger_entry *e, int64_t now_ms)
 {
-    struct session_store *store = store_of(e);
-    if (e->loaded && e->stored &&
-        store->kind->now_ms(store) / 1000 - e->session.renewed_s > (int64_t)e->ledger->ttl_s)
+    if (e->loaded && e->stored && now_ms / 1000 - e->session.renewed_s > (int64_t)e->ledger->ttl_s)
         entry_forget(e);
 }
 
@@ -437,13 +434,14 @@ void transaction_run(struct ledger_entry *e)
     while (!e->busy && !e->paused && !STAILQ_EMPTY(&e->queue)) {
         e->busy = true;
         e->commit = entries_commit(&e->ledger->entries, e);
-        check_age(e);
         if (e->ledger->redis && !outage_can_run(e)) {
             outage_serve(e, false, false, false);
         } else {
+            int64_t now_ms = store_of(e)->kind->now_ms(store_of(e));
+            check_age(e, now_ms);
             if (e->ledger->redis && !e->local)
                 check_freshness(e);
-            if (!run_once(e))
+            if (!run_once(e, now_ms))
                 return;
         }
         rest(e);
