@@ -93,6 +93,7 @@ uint16_t redis_command_slot(const struct redis_command *c)
 
 struct str redis_command_finish(struct redis_command *c, bool by_function, const char *name)
 {
+    *buf_reserve(&c->bytes, 1) = '\0'; /* hiredis looks at the byte behind the first word */
     if (c->script == REDIS_PLAIN_COMMAND)
         return buf_view(&c->bytes);
     struct str verb =

@@ -208,7 +208,7 @@ static struct str finish(const struct redis_connection *n, struct redis_command 
 {
     const struct redis_scripts *scripts = n->common->options->scripts;
     if (command->script == REDIS_PLAIN_COMMAND)
-        return buf_view(&command->bytes);
+        return redis_command_finish(command, false, NULL);
     return redis_command_finish(command, n->handshake.functions,
                                 n->handshake.functions ? scripts->functions[command->script]
                                                        : scripts->shas[command->script]);

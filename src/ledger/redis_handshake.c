@@ -177,7 +177,8 @@ static void probe(struct redis_handshake *g, redisAsyncContext *context)
         snprintf(g->probe_name, sizeof(g->probe_name), "%.64s:%08x", g->name, (unsigned)hash_random());
     g->scripts->write_probe(&command, g->probe_name);
     g->write_began_us = clock_mono_us();
-    redisAsyncFormattedCommand(context, on_probe, g, command.bytes.at, command.bytes.len);
+    struct str bytes = redis_command_finish(&command, g->functions, NULL);
+    redisAsyncFormattedCommand(context, on_probe, g, bytes.at, bytes.len);
     buf_clear(&command.bytes);
 }
 
