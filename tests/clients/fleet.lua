@@ -3,11 +3,13 @@
 --
 -- CALLS=200000 per story; AGENTS=64; DAEMONS=4; KILL_MS=200: interval of killing a daemon; REDIS_MS=1000: interval of
 -- killing or stopping Redis; TIMEOUT_MS=50: the ledger's timeout, if Redis is stopped; SEED=1;
--- ONLY=whole,daemons,closed,local,stopped_closed,stopped_local. Ends with `N passed, N failed`.
+-- ONLY=whole,daemons,closed,local,stopped_closed,stopped_local,linear; ROUNDS=5: of the linearizability check's stories
+-- (tests/support/linearizability.lua), 200 sessions each. Ends with `N passed, N failed`.
 package.path = "tests/support/?.lua;" .. package.path
 local agents = require "fleet_agents"
 local daemon = require "daemon"
 local fleets = require "fleet"
+local linearizability = require "linearizability"
 local process = require "process"
 local redis = require "redis"
 
@@ -133,18 +135,56 @@ local function chosen(name)
   return not only or only == "" or ("," .. only .. ","):find("," .. name .. ",", 1, true)
 end
 
+-- ---- linearizability ----
+
+local LINEAR = { sessions = 200, groups = 16, agents = 4, calls = 6 }
+local STORM = { sessions = 40, groups = 2, agents = 16, calls = 2 } -- many agents on one session
+local LINEAR_BOUND = 200000
+
+local function check_linearizability(story, size, round)
+  local seen = linearizability.play(story, size, number("SEED", 1) + round, LINEAR_BOUND)
+  print(("  %d sessions, %d calls: %d explained, %d by their totals, %d requests tried for %d; killed: %d daemons, %d times Redis"
+        .. "; %d lost, %d unavailable, %d counted locally"):format(size.sessions, seen.calls, seen.explained, seen.totals,
+        seen.tried, seen.requests, seen.kills, seen.redis_kills, seen.lost, seen.unavailable, seen.by_local))
+  tally(#seen.problems == 0 and #seen.wrong == 0, "every session is explained by some order of its requests")
+  tally(#seen.undecided == 0, "every search ended")
+  for _, list in ipairs { seen.problems, seen.wrong, seen.undecided } do
+    if list[1] then print("    " .. list[1]) end
+  end
+end
+
+local function clean_up()
+  for _, stop in ipairs { linearizability.stop_all, fleets.stop_all, daemon.stop_all, redis.stop_all } do
+    local clean, trouble = pcall(stop)
+    if not clean then tally(false, "%s", trouble) end
+  end
+end
+
+local function live_linear()
+  for round = 1, number("ROUNDS", 5) do
+    for _, story in ipairs(linearizability.STORIES) do
+      for what, size in pairs { ["groups of four"] = LINEAR, ["a storm"] = story[1] == "killed" and STORM or nil } do
+        if not story.is_wrong then
+          print(("linearizability %d, %s: %s"):format(round, what, story[2]))
+          local ok, why = xpcall(check_linearizability, debug.traceback, story, size, round)
+          if not ok then tally(false, "%s", why) end
+          clean_up()
+        end
+      end
+    end
+  end
+end
+
 math.randomseed(number("SEED", 1))
 for _, story in ipairs(STORIES) do
   if chosen(story[1]) then
     print(("%s: %s"):format(story[1], story[2]))
     local ok, why = xpcall(live, debug.traceback, story)
     if not ok then tally(false, "%s", why) end
-    for _, stop in ipairs { fleets.stop_all, daemon.stop_all, redis.stop_all } do
-      local clean, trouble = pcall(stop)
-      if not clean then tally(false, "%s", trouble) end
-    end
+    clean_up()
   end
 end
+if chosen "linear" then live_linear() end
 
 print(("%d passed, %d failed"):format(passed, failed))
 os.exit(failed == 0 and passed > 0)

@@ -63,8 +63,8 @@ world.__index = world
 
 -- `lenient`: Redis may be away, and then reports, turns and resets are answered before Redis has them.
 function M.new(fleet, given)
-  return setmetatable({ fleet = fleet, lenient = given.lenient, sessions = {}, position = 0, lost = 0, made = 0,
-                        unavailable = 0, by_local = 0 }, world)
+  return setmetatable({ fleet = fleet, lenient = given.lenient, sessions = {}, seen = {}, position = 0, lost = 0,
+                        made = 0, unavailable = 0, by_local = 0 }, world)
 end
 
 function world:now()
@@ -79,9 +79,17 @@ function world:new_session(kind)
   return session
 end
 
--- Requests whose effect may come after their answer. If their daemon was killed meanwhile, it may never come.
+-- Requests whose effect may come after their answer, if Redis was away. If their daemon was killed meanwhile, it may never
+-- come.
 local function defer(request, gate)
-  request.ret, request.heard, request.deferred = nil, nil, { gate = gate, kills = gate.kills }
+  request.deferred = { gate = gate, kills = gate.kills }
+end
+
+-- What the answers tell of a daemon's Redis: at which positions it was there, and at which it was not.
+local function watch(self, request, gate, was_there)
+  local seen = self.seen[gate.number] or {}
+  self.seen[gate.number] = seen
+  table.insert(seen, { inv = request.inv, ret = self.position, was_there = was_there })
 end
 
 -- A refused check may have reached Redis before the outage; then the daemon takes it back. That it did is in the session's
@@ -98,6 +106,7 @@ local function keep_answer(self, session, request, gate, line)
   local heard = line and histories.heard_of(request.kind, line)
   if line and line:find('"error":{"code":', 1, true) then -- an unknown session is not reset; else the ledger is away
     heard = line:find('"code":1014,', 1, true) and request.kind == "reset" and {} or nil
+    if not heard and not line:find('"code":1015,', 1, true) then self.fleet:problem("a request was answered %s", line) end
   end
   if not line then
     request.optional = true
@@ -105,12 +114,13 @@ local function keep_answer(self, session, request, gate, line)
   elseif not heard then
     request.optional, request.unavailable = true, true
     self.unavailable = self.unavailable + 1
+    watch(self, request, gate, false)
     if request.kind == "admit" and request.so_far == "valid" then take_back(session, request) end
   else
     request.ret, request.heard = self:now(), heard
-    if line:find('"ledger":"local"', 1, true) then
-      session.counted_locally, self.by_local = true, self.by_local + 1
-    end
+    local is_local = line:find('"ledger":"local"', 1, true)
+    if is_local then session.counted_locally, self.by_local = true, self.by_local + 1 end
+    if request.kind == "admit" then watch(self, request, gate, not is_local) end
     if self.lenient and request.kind ~= "admit" then defer(request, gate) end
   end
   return heard
@@ -126,7 +136,7 @@ function agent:asks(request, method, params)
   local line = all.fleet:ask(self, method, params)
   request.daemon = self.gate.number
   local heard = keep_answer(all, session, request, self.gate, line)
-  if line and not heard then all.fleet:pause(AWAY_PAUSE_MS) end
+  if line and (not heard or line:find('"ledger":"local"', 1, true)) then all.fleet:pause(AWAY_PAUSE_MS) end
   return heard, line
 end
 
@@ -283,14 +293,82 @@ end
 
 -- ---- the verdict --------------------------------------------------------------------------
 
--- What was deferred happened before all was merged, unless its daemon was killed first.
-local function end_deferrals(session, merged)
-  for _, request in ipairs(session.history) do
-    local deferred = request.deferred
-    if deferred then
-      if deferred.gate.kills > deferred.kills then request.optional = true else request.by = merged end
+-- The times at which a daemon may have been without Redis: from the last call before an answer that says so to the first
+-- call after it that Redis counted.
+local function outages_of(seen)
+  local list, open, last = {}, nil, 0
+  table.sort(seen, function(a, b) return a.ret < b.ret end)
+  for _, one in ipairs(seen) do
+    if one.was_there then
+      if open and one.inv > open.told then
+        list[#list + 1] = { from = open.from, to = one.ret }
+        open = nil
+      end
+      if not open then last = one.inv end
+    else
+      open = open or { from = last }
+      open.told = one.ret
     end
   end
+  if open then list[#list + 1] = { from = open.from, to = math.huge } end
+  return list
+end
+
+local function overlaps(request, outages)
+  for _, outage in ipairs(outages or {}) do
+    if request.inv <= outage.to and request.ret >= outage.from then return true end
+  end
+  return false
+end
+
+-- The history with other assumptions: may_be_late(request): of a deferred one; may_have_happened(request): of one that
+-- found the ledger unavailable.
+local function relaxed(session, merged, may_be_late, may_have_happened)
+  local out, twins = {}, {}
+  for _, request in ipairs(session.history) do
+    local twin, deferred = request, request.deferred
+    if deferred and may_be_late(request) then
+      twin = setmetatable({}, { __index = function(_, name)
+        if name ~= "ret" and name ~= "heard" then return request[name] end
+      end })
+      if deferred.gate.kills > deferred.kills then twin.optional = true else twin.by = merged end
+    elseif request.after then
+      twin = setmetatable({ after = twins[request.after] }, { __index = request })
+    end
+    local never = request.unavailable and not may_have_happened(request)
+    if not never and not (request.after and not twin.after) then out[#out + 1], twins[request] = twin, twin end
+  end
+  return out
+end
+
+local function always() return true end
+
+-- The tools of which the journal tells that a call was taken back.
+local function taken_back(session)
+  local tools = {}
+  for _, entry in ipairs(session.final and session.final.journal or {}) do
+    local tool = entry:match "^(%S+) cancelled "
+    if tool then tools[tool] = true end
+  end
+  return tools
+end
+
+local QUICK_BOUND = 3000 -- of the searches with more assumptions
+
+-- An order in which few effects come late, and few refused calls happened after all, explains a history as well as any
+-- other, and is found sooner.
+local function check_one(self, session, bound)
+  local tools, seen = taken_back(session), nil
+  local function in_outage(request) return overlaps(request, self.outages[request.deferred.gate.number]) end
+  local function in_journal(request) return request.so_far == "valid" and tools[request.tool] end
+  local tries = { { in_outage, in_journal, QUICK_BOUND }, { in_outage, always, QUICK_BOUND }, { always, in_journal, bound },
+                  { always, always, bound } }
+  for i = self.lenient and 1 or #tries, #tries do
+    local history = relaxed(session, self.merged, tries[i][1], tries[i][2])
+    seen = linearize.check(history, histories.specification(session.name, session.final, history), tries[i][3], i == #tries)
+    if seen.result == "explained" then return seen end
+  end
+  return seen
 end
 
 -- A session of which a daemon counted calls in its own ledger: no call is lost, none is counted twice.
@@ -305,15 +383,15 @@ end
 -- those that are wrong or undecided.
 function world:check(bound)
   local out = { explained = 0, totals = 0, wrong = {}, undecided = {}, tried = 0, requests = 0 }
+  self.outages = {}
+  for number, seen in pairs(self.seen) do self.outages[number] = outages_of(seen) end
   for _, session in ipairs(self.sessions) do
     if session.counted_locally then
       local ok, why = totals_agree(session)
       out.totals = out.totals + 1
       if not ok then table.insert(out.wrong, why) end
     else
-      end_deferrals(session, self.merged)
-      local seen = linearize.check(session.history, histories.specification(session.name, session.final, session.history),
-                                   bound)
+      local seen = check_one(self, session, bound)
       out.tried, out.requests = out.tried + seen.tried, out.requests + #session.history
       if seen.result == "explained" then out.explained = out.explained + 1
       else table.insert(out[seen.result], ("'%s': %s"):format(session.name, seen.story)) end

@@ -46,6 +46,7 @@ function M.play(story, size, seed, bound)
   local fleet = fleets.start { daemons = M.DAEMONS, policies = agents.policies(), tools = agents.definitions(),
                                on_outage = story.on_outage, timeout_ms = story.timeout_ms,
                                redis = story.redis_kills and KEEPS, between = address }
+  fleet:until_all_is_merged() -- before its first connection a daemon cannot read the callIds of the others
   if story.kills then fleet:kills_daemons { calls = story.kills } end
   if story.redis_kills then fleet:kills_redis({ calls = story.redis_kills }, DOWN_MS) end
   local world = agents.new(fleet, { lenient = story.lenient })

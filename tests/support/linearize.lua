@@ -201,15 +201,16 @@ local function story_of(wrong, history, spec)
 end
 
 -- Checks one history. Returns { result = "explained" | "wrong" | "undecided", order, tried, story }; story: of a wrong
--- history, its shortest prefix that cannot be explained.
-function M.check(history, spec, bound)
+-- history, its shortest prefix that cannot be explained, unless `tells` is false.
+function M.check(history, spec, bound, tells)
   bound = bound or M.BOUND
   local result, order, tried = look_for_order(history, spec, bound)
   local out = { result = result, order = order, tried = tried }
+  if tells == false or result == "explained" then return out end
   if result == "wrong" then
     local wrong = shortest_wrong_prefix(history, spec, bound) or { part = history, order = order, answers = #history }
     out.story = story_of(wrong, history, spec)
-  elseif result == "undecided" then
+  else
     out.story = ("undecided after %d requests were tried; %d of %d are in order\n%s"):format(tried, #order, #history,
                                                                                            farthest_of(order, spec))
   end
