@@ -3,8 +3,7 @@
  * journal, in place; where more has changed, the whole.
  */
 #include "ledger/codec.h"
-#include "ledger/entry.h"
-
+#include "ledger/ledger_internal.h"
 #define RENEWALS 32u /* of the time to live, in its length: not with every commit */
 
 void commit_begin(struct commit *c)
@@ -142,6 +141,21 @@ static void write_call(struct commit *c, unsigned place)
     w->value = (struct str){(const char *)from, c->bytes.len - from};
 }
 
+/* How much of a new head must be written over the one that is stored: its end rarely changes, and Redis sends
+ * each byte to its append-only file and its replicas. Keeps the new one. */
+static size_t changed_len(struct ledger_entry *e, const char *head, size_t len)
+{
+    size_t changed = len;
+    if (!e->ledger->redis || e->local)
+        return len;
+    if (e->head.len == len)
+        while (changed && e->head.at[changed - 1] == head[changed - 1])
+            changed--;
+    e->head.len = 0;
+    buf_add(&e->head, head, len);
+    return changed;
+}
+
 static void write_core(struct commit *c)
 {
     struct ledger_entry *e = c->entry;
@@ -154,7 +168,7 @@ static void write_core(struct commit *c)
     }
     struct store_write *w = &c->writes[c->write_count++];
     *w = (struct store_write){.kind = WRITE_AT, .part = PART_CORE};
-    w->value = (struct str){(const char *)from, len};
+    w->value = (struct str){(const char *)from, changed_len(e, c->bytes.at + from, len)};
     for (uint32_t calls = c->calls; calls; calls &= calls - 1)
         write_call(c, (unsigned)__builtin_ctz(calls));
 }

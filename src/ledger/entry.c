@@ -44,6 +44,7 @@ static void drop_entry(struct entries *e, struct ledger_entry *entry)
     e->count--;
     timer_clear(&entry->pause);
     session_parts_clear(&entry->parts);
+    buf_clear(&entry->head);
     free(entry);
 }
 
@@ -117,7 +118,7 @@ struct ledger_entry *entries_get(struct entries *e, struct ledger *ledger, struc
 void entry_forget(struct ledger_entry *entry)
 {
     entry->loaded = entry->begun = entry->stored = false;
-    entry->head_len = 0;
+    entry->head_len = entry->head.len = 0;
     entry->parts.known = 0;
 }
 

@@ -46,6 +46,7 @@ struct ledger_entry {
     int64_t away_until_ms; /* Redis refused it, or it is unreadable: not asked for again before */
     uint32_t replays;      /* kept requests in its queue or flying */
     size_t head_len;       /* of the stored core */
+    struct buf head;       /* those bytes, if they are known: only what differs is sent to Redis */
     struct session session;
     struct session_parts parts;
     struct request_queue queue, flying;

@@ -130,7 +130,7 @@ enum ledger_effects {
     LEDGER_EFFECTS_DESTRUCTIVE
 };
 
-/* At most `count` calls in any `window_s` seconds. */
+/* `count` calls at once after a quiet window, then one for each `window_s` / `count` seconds. */
 struct ledger_rate {
     uint32_t count, window_s;
 };

@@ -50,14 +50,7 @@ void outage_remember(struct ledger *l, const struct session_request *r)
 
 static void forget_here(struct ledger *l, struct hash128 id)
 {
-    struct store_request request = {.id = id, .forget = true, .parts = PART_BIT(PART_CORE)};
-    l->memory->kind->load(l->memory, &request);
-    if (!request.core.len)
-        return;
-    char guard[16];
-    size_t len = request.core.len < 9 ? request.core.len : 9;
-    memcpy(guard, request.core.at, len);
-    request.guard = (struct str){guard, len};
+    struct store_request request = {.id = id, .forget = true};
     l->memory->kind->commit(l->memory, &request);
 }
 
@@ -282,7 +275,12 @@ static void begin_replay(struct ledger_entry *e)
 bool outage_can_run(struct ledger_entry *e)
 {
     struct ledger *l = e->ledger;
-    bool away = !store_redis_is_up(l->redis) || l->redis->kind->now_ms(l->redis) < e->away_until_ms;
+    const struct session_request *first = STAILQ_FIRST(&e->queue);
+    bool forgets = e->local && first && first->kind == REQUEST_FORGET; /* also what Redis has refused */
+    if (forgets)
+        e->away_until_ms = 0;
+    bool waits = l->redis->kind->now_ms(l->redis) < e->away_until_ms;
+    bool away = !store_redis_is_up(l->redis) || waits;
     bool stands_in = l->on_outage == LEDGER_OUTAGE_LOCAL || e->unreadable;
     if (away) {
         if (!e->local && stands_in && outage_has(l->outage, e->id) && !e->replays) {

@@ -70,15 +70,6 @@ struct store_request {
     size_t field_count;
 
     void (*ended)(struct store_request *request);
-
-    /* the store's own */
-    struct store_request *next;
-    struct buf command;
-    int64_t began_us;
-    uint16_t slot;
-    uint8_t hops;
-    bool asking;
-    uint8_t kind;
 };
 
 /* A bucket of rates (GCRA): takes one call if every rate has room, else none. Asked again with an admission
@@ -97,8 +88,6 @@ struct store_rate_request {
     const char *why;
     uint32_t wait_ms; /* STORE_DONE: 0: taken; else when there is room again */
     void (*ended)(struct store_rate_request *request);
-
-    void *own; /* the store's */
 };
 
 struct session_store {

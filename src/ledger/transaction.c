@@ -147,9 +147,23 @@ static bool take_core(struct ledger_entry *e, struct str core, const char **even
     return result == CODEC_OK;
 }
 
+/* A person deletes a session that cannot be read: for that it need not be. */
+static bool is_forgotten(struct ledger_entry *e)
+{
+    const struct session_request *first = STAILQ_FIRST(&e->queue);
+    if (!first || first->kind != REQUEST_FORGET)
+        return false;
+    memset(&e->session, 0, sizeof(e->session));
+    e->loaded = e->begun = true;
+    e->stored = false;
+    return true;
+}
+
 /* The session is counted in this daemon's memory for a while, and what is stored stays as it is. */
 static void leave_unreadable(struct ledger_entry *e, const char *event)
 {
+    if (is_forgotten(e))
+        return;
     uint64_t held;
     char id[40];
     struct session_store *store = store_of(e);
@@ -185,7 +199,9 @@ static void take_load(struct ledger_entry *e)
     const struct store_request *store = &e->commit->store;
     const char *event = NULL;
     unsigned known = e->parts.known;
-    if (store->result != STORE_DONE) {
+    if (store->result == STORE_REFUSED && is_forgotten(e)) {
+        e->parts.known = 0;
+    } else if (store->result != STORE_DONE) {
         outage_serve(e, true, false, false);
     } else if (!take_core(e, store->core, &event)) {
         leave_unreadable(e, event);
