@@ -220,7 +220,7 @@ struct chain_state chain_look(const struct rules_ctx *ctx, struct chain_key key,
     if (!chain)
         return state;
     state.attempt = chain->attempts + !invalid;
-    state.left = attempts_left(ctx->limits->repair, state.attempt);
+    state.left = chain->ended ? 0 : attempts_left(ctx->limits->repair, state.attempt);
     state.exhausted = chain->ended;
     return state;
 }
