@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "io/file.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,21 +13,34 @@
 
 #define CALL_ID_BYTES        32u
 #define CALL_ID_SIGNED_BYTES 24u /* session and admission */
+#define GROUP_BYTES          3u  /* in 4 characters */
+#define GROUP_CHARS          4u
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
+/* The digit of a character, plus one; 0: it is none. */
+static const uint8_t digits[256] = {
+    ['A'] = 1,  ['B'] = 2,  ['C'] = 3,  ['D'] = 4,  ['E'] = 5,  ['F'] = 6,  ['G'] = 7,  ['H'] = 8,
+    ['I'] = 9,  ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14, ['O'] = 15, ['P'] = 16,
+    ['Q'] = 17, ['R'] = 18, ['S'] = 19, ['T'] = 20, ['U'] = 21, ['V'] = 22, ['W'] = 23, ['X'] = 24,
+    ['Y'] = 25, ['Z'] = 26, ['a'] = 27, ['b'] = 28, ['c'] = 29, ['d'] = 30, ['e'] = 31, ['f'] = 32,
+    ['g'] = 33, ['h'] = 34, ['i'] = 35, ['j'] = 36, ['k'] = 37, ['l'] = 38, ['m'] = 39, ['n'] = 40,
+    ['o'] = 41, ['p'] = 42, ['q'] = 43, ['r'] = 44, ['s'] = 45, ['t'] = 46, ['u'] = 47, ['v'] = 48,
+    ['w'] = 49, ['x'] = 50, ['y'] = 51, ['z'] = 52, ['0'] = 53, ['1'] = 54, ['2'] = 55, ['3'] = 56,
+    ['4'] = 57, ['5'] = 58, ['6'] = 59, ['7'] = 60, ['8'] = 61, ['9'] = 62, ['-'] = 63, ['_'] = 64,
+};
+
 static void put_u64(uint8_t *at, uint64_t n)
 {
-    for (int i = 0; i < 8; i++)
-        at[i] = (uint8_t)(n >> 8 * i);
+    n = htole64(n);
+    memcpy(at, &n, sizeof(n));
 }
 
 static uint64_t get_u64(const uint8_t *at)
 {
-    uint64_t n = 0;
-    for (int i = 0; i < 8; i++)
-        n |= (uint64_t)at[i] << 8 * i;
-    return n;
+    uint64_t n;
+    memcpy(&n, at, sizeof(n));
+    return le64toh(n);
 }
 
 static uint64_t mac(const struct call_id_key *key, const uint8_t bytes[CALL_ID_SIGNED_BYTES], uint32_t uid)
@@ -46,28 +60,42 @@ void call_id_write(const struct call_id_key *key, const struct call_id *id,
     put_u64(bytes + 8, id->session.low);
     put_u64(bytes + 16, id->admission);
     put_u64(bytes + CALL_ID_SIGNED_BYTES, mac(key, bytes, id->uid));
-    for (size_t i = 0; i < LEDGER_CALL_ID_CHARS; i++) {
-        size_t bit = i * 6;
-        unsigned pair = (unsigned)bytes[bit / 8] << 8 | bytes[bit / 8 + 1];
-        out[i] = alphabet[pair >> (10 - bit % 8) & 63];
+    for (size_t i = 0; i * GROUP_BYTES < CALL_ID_BYTES; i++) {
+        const uint8_t *from = bytes + i * GROUP_BYTES;
+        uint32_t group = (uint32_t)from[0] << 16 | (uint32_t)from[1] << 8 | from[2];
+        char *to = out + i * GROUP_CHARS;
+        to[0] = alphabet[group >> 18];
+        to[1] = alphabet[group >> 12 & 63];
+        to[2] = alphabet[group >> 6 & 63];
+        to[3] = alphabet[group & 63];
     }
-    out[LEDGER_CALL_ID_CHARS] = '\0';
+    out[LEDGER_CALL_ID_CHARS] = '\0'; /* over the character of the byte that is none */
+}
+
+/* False: one of the characters is none of the alphabet. */
+static bool read_bytes(struct str text, uint8_t bytes[CALL_ID_BYTES + 1])
+{
+    char padded[LEDGER_CALL_ID_CHARS + 1];
+    memcpy(padded, text.at, LEDGER_CALL_ID_CHARS);
+    padded[LEDGER_CALL_ID_CHARS] = 'A';
+    for (size_t i = 0; i * GROUP_BYTES < CALL_ID_BYTES; i++) {
+        const uint8_t *from = (const uint8_t *)padded + i * GROUP_CHARS;
+        uint32_t a = digits[from[0]], b = digits[from[1]], c = digits[from[2]], d = digits[from[3]];
+        if (!a || !b || !c || !d)
+            return false;
+        uint32_t group = (a - 1) << 18 | (b - 1) << 12 | (c - 1) << 6 | (d - 1);
+        bytes[i * GROUP_BYTES] = (uint8_t)(group >> 16);
+        bytes[i * GROUP_BYTES + 1] = (uint8_t)(group >> 8);
+        bytes[i * GROUP_BYTES + 2] = (uint8_t)group;
+    }
+    return true;
 }
 
 bool call_id_read(const struct call_id_key *key, struct str text, struct call_id *id)
 {
-    uint8_t bytes[CALL_ID_BYTES + 1] = {0};
-    if (text.len != LEDGER_CALL_ID_CHARS)
+    uint8_t bytes[CALL_ID_BYTES + 1];
+    if (text.len != LEDGER_CALL_ID_CHARS || !read_bytes(text, bytes))
         return false;
-    for (size_t i = 0; i < LEDGER_CALL_ID_CHARS; i++) {
-        const char *found = text.at[i] ? strchr(alphabet, text.at[i]) : NULL;
-        size_t bit = i * 6;
-        if (!found)
-            return false;
-        unsigned pair = (unsigned)(found - alphabet) << (10 - bit % 8);
-        bytes[bit / 8] |= (uint8_t)(pair >> 8);
-        bytes[bit / 8 + 1] |= (uint8_t)pair;
-    }
     id->session = (struct hash128){get_u64(bytes), get_u64(bytes + 8)};
     id->admission = get_u64(bytes + 16);
     return !bytes[CALL_ID_BYTES] && id->admission &&

@@ -364,28 +364,25 @@ void ledger_cancel(struct ledger *l, void *owner)
 /* ---- call ids ---- */
 
 /* The key that the fleet shares, if Redis has given it; else this daemon's own. */
-static struct call_id_key key_of(const struct ledger *l)
+static const struct call_id_key *key_of(const struct ledger *l, struct call_id_key *of_fleet)
 {
-    struct call_id_key key = l->own_key;
-    if (l->redis)
-        store_redis_key(l->redis, key.bytes);
-    return key;
+    return l->redis && store_redis_key(l->redis, of_fleet->bytes) ? of_fleet : &l->own_key;
 }
 
 void ledger_call_id(const struct ledger *l, struct str session, uint64_t admission, uint32_t uid,
                     char out[LEDGER_CALL_ID_CHARS + 1])
 {
     struct call_id id = {.session = hash_stable(session), .admission = admission, .uid = uid};
-    struct call_id_key key = key_of(l);
-    call_id_write(&key, &id, out);
+    struct call_id_key of_fleet;
+    call_id_write(key_of(l, &of_fleet), &id, out);
 }
 
 bool ledger_call_id_read(const struct ledger *l, struct str text, uint32_t uid, struct hash128 *session,
                          uint64_t *admission)
 {
     struct call_id id = {.uid = uid};
-    struct call_id_key key = key_of(l);
-    if (!call_id_read(&key, text, &id) && !call_id_read(&l->own_key, text, &id))
+    struct call_id_key of_fleet;
+    if (!call_id_read(key_of(l, &of_fleet), text, &id) && !call_id_read(&l->own_key, text, &id))
         return false; /* an id given before Redis was first reached has this daemon's own key */
     *session = id.session;
     *admission = id.admission;
