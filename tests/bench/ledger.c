@@ -1,9 +1,10 @@
 /*
- * The parts of `make bench-ledger` that have to be the daemon's own code; ledger.lua starts the servers, runs
- * these in turn and tells what came out. Each prints numbers under names, one line a round.
+ * The parts of `make bench-ledger` that must be the daemon's own code; ledger.lua starts the servers, runs
+ * these in turn and prints the results. Each prints numbers under names.
  *
- *   ledger local SESSIONS PAIRS ROUNDS      µs of an admit and a settle in the local engine
- *   ledger flight SOCKET N SECONDS          pairs a second with N calls in flight, as a daemon sends them
+ *   ledger local SESSIONS PAIRS ROUNDS   µs of an admit and a settle in the memory store, one line per round
+ *   ledger memory SESSIONS CALLS         bytes of a session in the memory store after so many calls
+ *   ledger flight SOCKET N SECONDS       pairs per second with N in flight, in Redis, as a daemon sends them
  */
 #include "base/arena.h"
 #include "base/buf.h"
@@ -14,10 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TURN_CALLS    12u  /* then the user speaks */
-#define WINDOW_PAIRS  120u /* a session's window and journal are full then */
+#define TURN_CALLS    12u /* then the user speaks */
 #define IN_FLIGHT_MAX 256u
 #define LATENCY_MAX   100000u /* µs; slower ones share the last place */
+#define WARM_S        1.0     /* of flight: windows and journals are full then */
 #define MEMORY_BYTES  1073741824u
 
 static void fail(const char *doing, const char *why)
@@ -26,8 +27,7 @@ static void fail(const char *doing, const char *why)
     exit(1);
 }
 
-/* ---- the work: what agents do, every call with arguments of its own ---------------------------------------
- */
+/* ---- the work: what agents do, every call with arguments of its own ---- */
 
 static const struct {
     const char *name;
@@ -95,8 +95,7 @@ static void must_run(const struct ledger_answer *answer)
         fail("admit", "a call was refused, so it is not the work that was to be measured");
 }
 
-/* ---- the local engine
- * -------------------------------------------------------------------------------------- */
+/* ---- the memory store ---- */
 
 static void pair_here(struct ledger *ledger, struct talk *t)
 {
@@ -127,18 +126,23 @@ static void pair_of(struct ledger *ledger, uint32_t *calls, uint32_t number)
     pair_here(ledger, &talk);
 }
 
+static struct ledger *ledger_in_memory(void)
+{
+    struct ledger_options options = {.memory_bytes = MEMORY_BYTES};
+    struct ledger *ledger;
+    struct why why;
+    if (ledger_new_local(&options, &ledger, &why) != OK)
+        fail("memory store", why.text);
+    return ledger;
+}
+
 static int bench_local(char **argv)
 {
     uint32_t sessions = (uint32_t)atoi(argv[0]), pairs = (uint32_t)atoi(argv[1]),
              rounds = (uint32_t)atoi(argv[2]);
-    struct ledger_options options = {.memory_bytes = MEMORY_BYTES};
     struct arena *arena = arena_new();
     uint32_t *calls = ARENA_ARRAY(arena, uint32_t, sessions);
-    struct ledger *ledger;
-    struct ledger_status status;
-    struct why why;
-    if (ledger_new_local(&options, &ledger, &why) != OK)
-        fail("local engine", why.text);
+    struct ledger *ledger = ledger_in_memory();
     for (uint32_t i = 0; i < sessions * 40 || i < 100000; i++) /* windows are full, what is hot is compiled */
         pair_of(ledger, calls, i % sessions);
     for (uint32_t round = 0; round < rounds; round++) {
@@ -147,15 +151,28 @@ static int bench_local(char **argv)
             pair_of(ledger, calls, (uint32_t)((uint64_t)i * 7919 % sessions));
         printf("pair_us=%.3f\n", (double)(clock_mono_ns() - from) / 1000 / pairs);
     }
-    ledger_status(ledger, &status);
-    printf("sessions=%zu bytes=%zu\n", status.sessions, status.bytes);
     ledger_free(ledger);
     arena_free(arena);
     return 0;
 }
 
-/* ---- calls in flight, as a daemon has them
- * --------------------------------------------------------------------- */
+static int bench_memory(char **argv)
+{
+    uint32_t sessions = (uint32_t)atoi(argv[0]), pairs = (uint32_t)atoi(argv[1]);
+    struct arena *arena = arena_new();
+    uint32_t *calls = ARENA_ARRAY(arena, uint32_t, sessions);
+    struct ledger *ledger = ledger_in_memory();
+    struct ledger_status status;
+    for (uint32_t i = 0; i < sessions * pairs; i++)
+        pair_of(ledger, calls, i % sessions);
+    ledger_status(ledger, &status);
+    printf("session_bytes=%zu\n", status.bytes / status.sessions);
+    ledger_free(ledger);
+    arena_free(arena);
+    return 0;
+}
+
+/* ---- calls in flight, as a daemon has them ---- */
 
 struct flight {
     struct ledger *ledger;
@@ -253,7 +270,7 @@ static int bench_flight(char **argv)
         agents[i].talk = talk_of(arena, i + (uint32_t)(hash_random() & 0xffffff));
         begin_pair(&agents[i]);
     }
-    spin(loop, 0.3);
+    spin(loop, WARM_S);
     flight.counting = true;
     double took = spin(loop, atof(argv[2]));
     printf("pairs_s=%.0f p50_us=%u p99_us=%u\n", (double)flight.pairs / took, percentile(&flight, 0.50),
@@ -261,17 +278,13 @@ static int bench_flight(char **argv)
     return 0; /* calls are still in flight: the process ends with them */
 }
 
-/* ----------------------------------------------------------------------------------------------------------------------
- */
-
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         int args;
         int (*run)(char **argv);
-    } kinds[] = {{"local", 3, bench_local},
-                 {"flight", 3, bench_flight}};
+    } kinds[] = {{"local", 3, bench_local}, {"memory", 2, bench_memory}, {"flight", 3, bench_flight}};
     for (size_t i = 0; argc > 1 && i < sizeof(kinds) / sizeof(*kinds); i++)
         if (strcmp(argv[1], kinds[i].name) == 0 && argc == kinds[i].args + 2)
             return kinds[i].run(argv + 2);

@@ -1,18 +1,20 @@
--- The cost of the ledger: in Redis by its own statistics, in bytes, in the local engine, and in calls per second beside
--- redis-benchmark with the same pair of scripts on the same server. The variants alternate, and medians are printed
--- beside the best, so that a busy machine is visible; ratios are of one round each.
+-- The cost of the ledger: in the memory store, in Redis by its own statistics, and between a client and real daemons.
+-- What is compared alternates within one run, and the ratios are of one round each, so that a busy machine shows in the
+-- spread and not in the result. Ends with a table of the targets.
 --   TOOLGATE=build/toolgate BENCH=build/bench/ledger luajit tests/bench/ledger.lua [ROUNDS]
 package.path = "tests/support/?.lua;" .. package.path
+local daemon = require "daemon"
 local process = require "process"
 local redis = require "redis"
 local stunnel = require "stunnel"
-local json = require("client").json
+local client_of = require "client"
 
 local ROUNDS = tonumber(arg[1]) or 7
-local SESSIONS, TARGET = 1000, { admit = 8.5, settle = 7, bytes = 900, journal = 2048, pair = 5, ratio = 0.85 }
-local FUNCTION = "tg1_bench_0123456789abcdef0123456789abcd"
-local KEY, PACKED = "tg1:{" .. ("0"):rep(32) .. "}:s", ("a"):rep(67)
-local binary, bench = os.getenv "TOOLGATE", os.getenv "BENCH"
+local FEW_ROUNDS = math.max(3, math.floor(ROUNDS / 2))
+local WARM_CALLS, COUNTED_CALLS, TIMED_CALLS = 8, 100, 400
+local EMPTY = "bench_empty"
+local bench = os.getenv "BENCH"
+local targets = {}
 
 local function run(...)
   local code, out, err = process.run({ ... }, { patience_s = 300 })
@@ -30,18 +32,22 @@ local function numbers(out)
   return found
 end
 
-local function median(list)
+local function percentile(list, share)
   local sorted = {}
   for i, n in ipairs(list) do sorted[i] = n end
   table.sort(sorted)
-  return sorted[math.ceil(#sorted / 2)]
+  return sorted[math.max(1, math.ceil(#sorted * share))]
 end
+
+local function median(list) return percentile(list, 0.5) end
 
 local function least(list) return math.min(unpack(list)) end
 
 local function line(...) print((...):format(select(2, ...))) end
 
--- ---- the machine --------------------------------------------------------------
+local function target(what, unit, most, measured)
+  table.insert(targets, { what = what, unit = unit, most = most, measured = measured })
+end
 
 local function machine()
   local model = process.read("/proc/cpuinfo"):match "model name%s*:%s*([^\n]*)" or "?"
@@ -49,121 +55,112 @@ local function machine()
   line("%d cores, %s; load before %s", cores, model, process.read("/proc/loadavg"):match "[%d.]+ [%d.]+ [%d.]+")
 end
 
--- ---- in Redis -----------------------------------------------------------------
+-- ---- the memory store -------------------------------------------------------------
 
--- The server's time for a function that does nothing, with arguments of the same size.
-local function empty_us(store)
-  store:does("FUNCTION", "LOAD", "REPLACE", "#!lua name=bench_empty\nredis.register_function('" .. ("e"):rep(40)
-             .. "', function() return '' end)")
-  store:does("CONFIG", "RESETSTAT")
-  run("redis-benchmark", "-s", store.socket, "-n", "50000", "-P", "50", "-c", "1", "--csv", "FCALL", ("e"):rep(40), "4", KEY,
-      KEY, KEY, KEY, PACKED, "search_orders", "", "")
-  return tonumber(store:does("INFO", "commandstats"):match "cmdstat_fcall:.-usec_per_call=([%d.]+)")
+local function in_memory()
+  print "\nIn the memory store, an admit and its settle:"
+  local counts, most = { 1, 1000, 100000 }, { 0.6, 0.8, 1.6 }
+  local seen = { {}, {}, {} }
+  for round = 1, ROUNDS do
+    for i, sessions in ipairs(counts) do
+      seen[i][round] = least(numbers(run(bench, "local", sessions, 100000, 2)).pair_us)
+    end
+  end
+  for i, sessions in ipairs(counts) do
+    line("  %6d sessions   %5.2f us a pair at best, median %.2f", sessions, least(seen[i]), median(seen[i]))
+    target(("local pair, %d sessions, at best"):format(sessions), "us", most[i], least(seen[i]))
+  end
+  print "\nBytes of a session in the memory store:"
+  for _, calls in ipairs { 1, 6, 20, 50, 120 } do
+    local bytes = numbers(run(bench, "memory", 5000, calls)).session_bytes[1]
+    line("  %4d after %d calls", bytes, calls)
+    local limit = ({ [20] = 1300, [120] = 2400 })[calls]
+    if limit then target(("session in the memory store, %d calls"):format(calls), "B", limit, bytes) end
+  end
 end
 
+-- ---- Redis by its own statistics ---------------------------------------------------
+
+local function function_calls(store)
+  local calls, us = store:does("INFO", "commandstats"):match "cmdstat_fcall:calls=(%d+),usec=(%d+)"
+  return tonumber(calls) or 0, tonumber(us) or 0
+end
+
+-- Redis' own time per function call while `work` runs.
+local function own_us(store, work)
+  local calls, us = function_calls(store)
+  work()
+  local calls_after, us_after = function_calls(store)
+  return (us_after - us) / (calls_after - calls)
+end
+
+-- Commits as a daemon sends them, beside an empty function without keys and arguments.
 local function own_time(store)
-  local found = numbers(run(bench, "scripts", store.socket, SESSIONS, ROUNDS * 3))
-  print "\nIn Redis, by its own count (INFO commandstats), sessions with a full window:"
-  line("  nothing   %5.2f us   a function that returns, with the same keys and arguments", empty_us(store))
-  for _, script in ipairs { "admit", "settle" } do
-    local list = found[script .. "_us"]
-    line("  %-8s  %5.2f us   at best, median %.2f; wanted at most %.1f", script, least(list), median(list), TARGET[script])
+  store:does("FUNCTION", "LOAD", "REPLACE",
+             ("#!lua name=%s\nredis.register_function('%s', function() return 1 end)"):format(EMPTY, EMPTY))
+  local commit, empty, ratio = {}, {}, {}
+  for round = 1, ROUNDS do
+    commit[round] = own_us(store, function() run(bench, "flight", store.socket, 16, 1) end)
+    empty[round] = own_us(store, function()
+      run("redis-benchmark", "-s", store.socket, "-n", 50000, "-P", 16, "-c", 1, "--csv", "FCALL", EMPTY, 0)
+    end)
+    ratio[round] = commit[round] / empty[round]
   end
-  print(("\nBytes a session (MEMORY USAGE), of %d sessions after 120 calls or more:"):format(SESSIONS))
-  line("  hot       %5d      window, budgets, chains; wanted at most %d", found.hot_bytes[1], TARGET.bytes)
-  line("  history   %5d      wanted at most %d", found.journal_bytes[1], TARGET.journal)
-  line("  names     %5d      of its tools, goal and facts", found.names_bytes[1])
-  local before = store:info "used_memory"
-  run(bench, "scripts", store.socket, 4 * SESSIONS, 1)
-  line("  in all    %5d      with what Redis keeps beside (used_memory of %d sessions more)",
-       (store:info "used_memory" - before) / (3 * SESSIONS), 3 * SESSIONS)
+  line("\nRedis' own time (INFO commandstats): a commit %.2f us at best, median %.2f; an empty function %.2f, %.2f; ratio %.1f",
+       least(commit), median(commit), least(empty), median(empty), median(ratio))
+  target("Redis' own time of a commit, of an empty function", "x", 9, median(ratio))
 end
 
--- ---- the local engine ------------------------------------------------------------
-
-local function local_time()
-  print "\nIn the local engine, an admit and its settle, packed, run and read:"
-  for _, sessions in ipairs { 1, 1000, 100000 } do
-    local found = numbers(run(bench, "local", sessions, 100000, ROUNDS))
-    line("  %6d sessions   %5.2f us a pair at best, median %.2f; wanted at most %d; %d bytes a session", sessions,
-         least(found.pair_us), median(found.pair_us), TARGET.pair, found.bytes[1] / found.sessions[1])
+local function memory_usage(store)
+  store:does "FLUSHALL"
+  run(bench, "flight", store.socket, 64, 2)
+  local bytes, names = {}, { s = "core", j = "journal", d = "details", i = "seen ids" }
+  local sessions = 0
+  for _, key in ipairs(store:keys()) do
+    local part = key:sub(-1)
+    bytes[part] = (bytes[part] or 0) + store:does("MEMORY", "USAGE", key)
+    sessions = sessions + (part == "s" and 1 or 0)
   end
+  local words, sum = {}, 0
+  for _, part in ipairs { "s", "j", "d", "i" } do
+    if bytes[part] then
+      words[#words + 1] = ("%s %d"):format(names[part], bytes[part] / sessions)
+      sum = sum + bytes[part] / sessions
+    end
+  end
+  line("\nBytes of a long session in Redis (MEMORY USAGE): %d: %s", sum, table.concat(words, ", "))
 end
 
--- ---- calls in flight ---------------------------------------------------------------
-
--- Pairs per second of redis-benchmark with this many requests in flight, in its better mode: many connections, or few
--- with a pipeline.
-local SHAPES = { [1] = { { 1, 1 } }, [16] = { { 16, 1 }, { 1, 16 } }, [256] = { { 256, 1 }, { 16, 16 } } }
-
-local function benchmark_pairs(store, in_flight)
-  local best = 0
-  for _, shape in ipairs(SHAPES[in_flight]) do
-    local out = run("redis-benchmark", "-s", store.socket, "-n", in_flight == 1 and 30000 or 80000, "-c", shape[1], "-P",
-                    shape[2], "--csv", "FCALL", FUNCTION, "4", KEY, KEY, KEY, KEY, PACKED, "search_orders", "", "")
-    best = math.max(best, tonumber(out:match '"([%d.]+)","[%d.]+","[%d.]+","[%d.]+","[%d.]+","[%d.]+","[%d.]+"%s*$') / 2)
-  end
-  return best
-end
+-- ---- pairs in flight ---------------------------------------------------------------
 
 local function flights(store)
-  store:does("FLUSHALL")
-  store:does("FUNCTION", "FLUSH")
-  store:does("FUNCTION", "LOAD", run(bench, "library"))
-  print "\nPairs of admit and settle a second, Redis on a Unix socket, beside redis-benchmark running the same pair:"
+  print "\nPairs of admit and settle per second, Redis on a Unix socket:"
   for _, in_flight in ipairs { 1, 16, 256 } do
-    local seen = { ratio = {}, rate = {}, theirs = {}, p50 = {}, p99 = {} }
-    for round = 1, ROUNDS do
-      local theirs = round % 2 == 1 and benchmark_pairs(store, in_flight)
+    local rates, p50, p99 = {}, {}, {}
+    for round = 1, FEW_ROUNDS do
       local found = numbers(run(bench, "flight", store.socket, in_flight, 1))
-      theirs = theirs or benchmark_pairs(store, in_flight)
-      seen.theirs[round], seen.rate[round] = theirs, found.pairs_s[1]
-      seen.p50[round], seen.p99[round] = found.p50_us[1], found.p99_us[1]
-      seen.ratio[round] = found.pairs_s[1] / theirs
+      rates[round], p50[round], p99[round] = found.pairs_s[1], found.p50_us[1], found.p99_us[1]
     end
-    line("  %3d in flight   %6.0f a second, p50 %5d us, p99 %5d us; redis-benchmark %6.0f; %.2f of it, wanted at least %.2f",
-         in_flight, median(seen.rate), median(seen.p50), median(seen.p99), median(seen.theirs), median(seen.ratio),
-         TARGET.ratio)
+    line("  %3d in flight   %6.0f per second, p50 %5d us, p99 %5d us", in_flight, median(rates), median(p50), median(p99))
   end
 end
 
--- The whole daemon: tools/call over its socket with a policy, a Lua tool and the ledger.
-local function daemons(store)
-  print "\nWhole calls (tools/call) a second of one daemon, its clients on the same cores:"
-  for _, shape in ipairs { { 1, 1 }, { 16, 1 }, { 16, 16 } } do
-    for _, where in ipairs { "local", "redis" } do
-      local rates, p50, p99, cpu = {}, {}, {}, {}
-      for round = 1, math.max(3, math.floor(ROUNDS / 2)) do
-        local argv = { binary, "bench", "socket", "--connections", shape[1], "--depth", shape[2], "--seconds", 3, "--json" }
-        if where == "redis" then
-          argv[#argv + 1] = "--redis"
-          argv[#argv + 1] = store:url()
-        end
-        local call = json.decode(run(unpack(argv))).runs[1].call
-        rates[round], p50[round], p99[round], cpu[round] = call.msgs_per_s, call.p50_us, call.p99_us, call.cpu_us
-      end
-      line("  %3d in flight, %s   %6.0f a second, p50 %5d us, p99 %5d us; the daemon's CPU %.1f us a call", shape[1] * shape[2],
-           where, median(rates), median(p50), median(p99), median(cpu))
-    end
-  end
-end
-
--- The cost of an append-only file. It measures this machine's disk.
-local function kept()
-  print "\nPairs a second of a Redis that writes an append-only file:"
+-- The cost of an append-only file. The rates measure this machine's disk.
+local function append_only()
+  print "\nPairs per second of a Redis that writes an append-only file:"
   for _, how in ipairs { "everysec", "always" } do
     local store = redis.start { arguments = { "--appendonly", "yes", "--appendfsync", how,
                                               "--auto-aof-rewrite-percentage", "0" } }
-    local rates, began, runs = {}, store:info "aof_current_size", store:calls "fcall"
+    local rates, began, calls = {}, store:info "aof_current_size", store:calls "fcall"
     for i, in_flight in ipairs { 1, 16, 256 } do
       local list = {}
-      for round = 1, math.max(3, math.floor(ROUNDS / 2)) do
-        list[round] = numbers(run(bench, "flight", store.socket, in_flight, 1)).pairs_s[1]
-      end
+      for round = 1, FEW_ROUNDS do list[round] = numbers(run(bench, "flight", store.socket, in_flight, 1)).pairs_s[1] end
       rates[i] = median(list)
     end
+    local bytes = (store:info "aof_current_size" - began) / ((store:calls "fcall" - calls) / 2)
     line("  appendfsync %-8s   %6.0f with 1 in flight, %6.0f with 16, %6.0f with 256; %d bytes a pair", how, rates[1],
-         rates[2], rates[3], (store:info "aof_current_size" - began) / ((store:calls "fcall" - runs) / 2))
+         rates[2], rates[3], bytes)
+    if how == "everysec" then target("append-only file, a pair", "B", 650, bytes) end
   end
 end
 
@@ -175,10 +172,10 @@ local function tunnels()
   end
   local store = stunnel.redis()
   local tunnel = stunnel.start(store):gsub("^unix:", "")
-  print "\nPairs a second without and with TLS by stunnel:"
+  print "\nPairs per second without and with TLS by stunnel, appendfsync everysec:"
   for _, in_flight in ipairs { 1, 16, 256 } do
     local rate, p50 = { {}, {} }, { {}, {} }
-    for round = 1, ROUNDS do
+    for round = 1, FEW_ROUNDS do
       for i, path in ipairs { store.socket, tunnel } do
         local found = numbers(run(bench, "flight", path, in_flight, 1))
         rate[i][round], p50[i][round] = found.pairs_s[1], found.p50_us[1]
@@ -189,18 +186,158 @@ local function tunnels()
   end
 end
 
--- ---- ----------------------------------------------------------------------------------
+-- ---- real daemons: commands, hops ----------------------------------------------------
+
+local FIND = [==[
+-- find: finds an order. Reads.
+return tool "find" {
+  description = "Find an order.", effects = "read", schema = params { number = int "Its number" },
+  run = function(args) return { found = args.number } end,
+}
+]==]
+
+local GATEWAY = [==[
+-- For every agent: what the tool list looks like.
+return gateway { prepare_tools = function(defs, call) if call.no_progress < 100 and #call.history < 1000 then return defs end end }
+]==]
+
+local FLEETS = { { name = "", policies = { ["find.lua"] = FIND } },
+                 { name = ", with prepare_tools", policies = { ["find.lua"] = FIND, ["gateway.lua"] = GATEWAY } } }
+
+-- Two daemons of one Redis, and a client of each.
+local function start_fleet(fleet)
+  fleet.store = redis.start()
+  fleet.calls, fleet.clients = 0, {}
+  for i = 1, 2 do
+    fleet.clients[i] = daemon.start { policies = fleet.policies, config =
+      ("return { socket_mode = '0600', log = { level = 'error' }, ledger = { redis = %q, timeout_ms = 5000 } }")
+      :format(fleet.store:url()) }:connect()
+    process.eventually("the daemon reaches Redis", function()
+      return fleet.clients[i]:asks("toolgate/status").ledger.connected
+    end)
+  end
+  return fleet
+end
+
+-- One call of the session, at the daemon that it stays with, or at the other one each time. A turn has 12 calls.
+local function call(fleet, session, hops)
+  fleet.calls = fleet.calls + 1
+  local state = fleet[session] or { calls = 0 }
+  fleet[session] = state
+  state.calls = state.calls + 1
+  local client = fleet.clients[hops and state.calls % 2 + 1 or 1]
+  local meta = client_of.session(session, { turn = math.floor(state.calls / 12) + 1 })
+  local began = process.now()
+  local result = client:calls("find", { number = state.calls }, meta)
+  local took = process.now() - began
+  if client_of.verdict(result).verdict ~= "pass" then error("a call was refused: " .. client_of.json.encode(result), 0) end
+  return took * 1e6
+end
+
+-- What daemons send while `work` runs, per command: MONITOR names also what scripts do, marked as such. TIME is left out,
+-- which a busy daemon sends once a second.
+local function commands_of(store, work)
+  local monitor, counts = store:sends "MONITOR", {}
+  monitor:settimeout(process.PATIENCE_S)
+  assert(monitor:receive "*l" == "+OK")
+  work()
+  store:does("ECHO", "the end")
+  while true do
+    local seen = assert(monitor:receive "*l")
+    if seen:find('"the end"', 1, true) then break end
+    local by, command = seen:match '%[%d+ ([^%]]*)%] "(%w+)"'
+    if by ~= "lua" and command ~= "TIME" then counts[command] = (counts[command] or 0) + 1 end
+  end
+  monitor:close()
+  return counts
+end
+
+local function count_commands(fleet, hops)
+  local session = hops and "counted hopping" or "counted staying"
+  for _ = 1, WARM_CALLS do call(fleet, session, hops) end
+  local counts = commands_of(fleet.store, function()
+    for _ = 1, COUNTED_CALLS do call(fleet, session, hops) end
+  end)
+  local sum, words = 0, {}
+  for command, count in pairs(counts) do
+    sum = sum + count
+    words[#words + 1] = ("%s %.2f"):format(command, count / COUNTED_CALLS)
+  end
+  table.sort(words)
+  local what = ("commands a call, %s%s"):format(hops and "hopping" or "staying", fleet.name)
+  line("  %-44s %.2f: %s", what, sum / COUNTED_CALLS, table.concat(words, ", "))
+  target("Redis " .. what, "", hops and 4 or 2, sum / COUNTED_CALLS)
+end
+
+local function time_hops(fleet)
+  local staying, hopping, ratio, slow = {}, {}, {}, {}
+  for round = 1, ROUNDS do
+    local here, there = {}, {}
+    for i = 1, TIMED_CALLS do
+      here[i] = call(fleet, "staying", false)
+      there[i] = call(fleet, "hopping", true)
+    end
+    staying[round], hopping[round] = median(here), median(there)
+    ratio[round] = hopping[round] / staying[round]
+    slow[round] = percentile(there, 0.99)
+  end
+  line("  a call%s: p50 %d us staying, %d us hopping; ratio %.2f (%.2f to %.2f); p99 hopping %d us", fleet.name, median(staying),
+       median(hopping), median(ratio), least(ratio), math.max(unpack(ratio)), median(slow))
+  target("p50 hopping, of staying" .. fleet.name, "x", 2.2, median(ratio))
+end
+
+local function fleets()
+  print "\nThrough two daemons on one Redis, each call a tools/call, one at a time:"
+  for _, fleet in ipairs(FLEETS) do
+    start_fleet(fleet)
+    count_commands(fleet, false)
+    count_commands(fleet, true)
+    time_hops(fleet)
+  end
+  daemon.stop_all()
+end
+
+-- Whole calls: tools/call over the socket with a policy, a Lua tool and the ledger.
+local function whole_calls(store)
+  print "\nWhole calls (tools/call) per second of one daemon, its clients on the same cores:"
+  for _, shape in ipairs { { 1, 1 }, { 16, 1 }, { 16, 16 } } do
+    for _, where in ipairs { "memory", "redis" } do
+      local argv = { daemon.bench, "socket", "--connections", shape[1], "--depth", shape[2], "--seconds", FEW_ROUNDS, "--json" }
+      if where == "redis" then
+        argv[#argv + 1] = "--redis"
+        argv[#argv + 1] = store:url()
+      end
+      local of = client_of.json.decode(run(unpack(argv))).runs[1].call
+      line("  %3d in flight, %-6s   %6.0f per second, p50 %5d us, p99 %5d us; the daemon's CPU time %.1f us a call",
+           shape[1] * shape[2], where, of.msgs_per_s, of.p50_us, of.p99_us, of.cpu_us)
+    end
+  end
+end
+
+-- ---- the whole -----------------------------------------------------------------------
+
+local function print_targets()
+  print "\n                                                        wanted at most    measured"
+  for _, t in ipairs(targets) do
+    line("  %-52s %10s %-3s %10s %-3s %s", t.what, ("%g"):format(t.most), t.unit, ("%.4g"):format(t.measured), t.unit,
+         t.measured <= t.most and "" or "MORE")
+  end
+end
 
 machine()
-local store = redis.start()
 local ok, why = pcall(function()
+  local store = redis.start()
+  in_memory()
   own_time(store)
-  local_time()
+  memory_usage(store)
+  fleets()
+  append_only()
   flights(store)
-  daemons(store)
-  kept()
+  whole_calls(store)
   tunnels()
+  print_targets()
 end)
+pcall(daemon.stop_all)
 stunnel.stop_all()
 redis.stop_all()
 if not ok then
