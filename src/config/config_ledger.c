@@ -21,7 +21,7 @@ static const struct key_choice settles[] = {{"awaited", 0}, {"sent", 1}, {0}};
 
 const struct config_key config_ledger_keys[] = {
     {AT("namespace", read_namespace, shared_namespace)},
-    {AT("ttl_s", key_u32, ledger_ttl_s), .min = 60, .max = 31536000},
+    {AT("ttl_s", key_u32, ledger_ttl_s), .min = 1, .max = 31536000},
     {AT("history", key_u32, ledger_history), .min = 1, .max = 10000},
     {AT("redis", read_redis, ledger_redis)},
     {AT("password_file", key_path, ledger_password_file)},

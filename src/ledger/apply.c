@@ -56,7 +56,7 @@ static unsigned look_parts(const struct ledger_entry *e, const struct ledger_loo
     return parts;
 }
 
-unsigned apply_parts(const struct ledger_entry *e, const struct session_request *r)
+static unsigned parts_of(const struct ledger_entry *e, const struct session_request *r)
 {
     switch (r->kind) {
     case REQUEST_ADMIT:
@@ -75,14 +75,21 @@ unsigned apply_parts(const struct ledger_entry *e, const struct session_request 
     case REQUEST_RESET:
     case REQUEST_FORGET:
     case REQUEST_BOUNDARY:
+    case REQUEST_LAPSED:
         break;
     }
     return 0;
 }
 
+unsigned apply_parts(const struct ledger_entry *e, const struct session_request *r)
+{
+    bool resizes = e->begun && e->session.journal_max != e->ledger->history && !request_only_looks(r->kind);
+    return parts_of(e, r) | (resizes ? PART_BIT(PART_JOURNAL) : 0);
+}
+
 bool request_only_looks(enum request_kind kind)
 {
-    return kind == REQUEST_LOOK || kind == REQUEST_VIEW;
+    return kind == REQUEST_LOOK || kind == REQUEST_VIEW || kind == REQUEST_LAPSED;
 }
 
 /* ---- parts in answers ---- */
@@ -365,6 +372,8 @@ void apply_request(struct commit *c, struct session_request *r, int64_t now_ms, 
     case REQUEST_VIEW:
         apply_view(c, r);
         break;
+    case REQUEST_LAPSED: /* it lives: another daemon has served it */
+        break;
     case REQUEST_FORGET:
         break; /* transaction.c commits it by itself */
     }
@@ -410,13 +419,17 @@ void request_fail(const struct session_request *r, enum err error, const char *w
     case REQUEST_RELEASE:
     case REQUEST_SEE:
     case REQUEST_BOUNDARY:
+    case REQUEST_LAPSED:
         break;
     }
 }
 
 void request_not_found(const struct session_request *r)
 {
-    if (r->kind == REQUEST_LOOK && r->answer)
+    if (r->kind == REQUEST_LAPSED)
+        for (uint32_t i = 0; i < r->of.lapsed->count; i++)
+            log_gave_up(&r->of.lapsed->chains[i]);
+    else if (r->kind == REQUEST_LOOK && r->answer)
         *(struct ledger_peek *)r->answer = (struct ledger_peek){.turn = 0};
     else if (r->kind == REQUEST_VIEW && r->answer) {
         struct ledger_view *view = r->answer;

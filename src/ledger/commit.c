@@ -102,6 +102,15 @@ void commit_add_ids(struct commit *c, const struct hash128 *ids, size_t count)
     }
 }
 
+void commit_resize_journal(struct commit *c, uint16_t max)
+{
+    struct ledger_entry *e = c->entry;
+    session_parts_resize_journal(&e->parts, &e->session, max);
+    commit_write(c, WRITE_SET, PART_JOURNAL, 0, STR_NONE, buf_view(&e->parts.journal));
+    c->journal_from = e->session.journal_count;
+    c->grows = true;
+}
+
 /* ---- core and journal ---- */
 
 /* Notes in the order of the ring: a run of places that follow each other is one write. */

@@ -92,6 +92,8 @@ void commit_drop_field(struct commit *commit, struct str name);
 /* A field that no cached part needs to be current for: arguments of open calls. */
 void commit_set_open(struct commit *commit, struct str name, struct str value);
 void commit_add_ids(struct commit *commit, const struct hash128 *ids, size_t count);
+/* Another configuration wants another number of notes than the session was begun with. */
+void commit_resize_journal(struct commit *commit, uint16_t max);
 /* Completes `store`: guard, core, journal. The session gets its next version. */
 void commit_finish(struct commit *commit, uint32_t ttl_s);
 /* The same for a store that has nothing of the session: the core and all known parts. */

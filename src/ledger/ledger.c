@@ -48,6 +48,31 @@ void ledger_log_chain(struct str tool, struct str ext, struct str outcome, uint3
                       LOG_NUM("retry_count", retries));
 }
 
+void log_gave_up(const struct session_gave_up *chain)
+{
+    ledger_log_chain((struct str){chain->name, chain->name_len}, (struct str){chain->ext, chain->ext_len},
+                     STR_LIT("llm_gave_up"), chain->retries);
+}
+
+/* False: there are none. */
+static bool open_chains(const struct session *session, struct lapsed_request *out)
+{
+    out->count = 0;
+    for (unsigned i = 0; i < session->chain_count; i++) {
+        const struct session_chain *chain = &session->chains[i];
+        struct session_gave_up *gave_up = &out->chains[out->count];
+        if (chain->ended)
+            continue;
+        out->count++;
+        gave_up->retries = chain->attempts ? chain->attempts - 1 : 0;
+        gave_up->name_len = chain->name_len;
+        gave_up->ext_len = chain->ext_len;
+        memcpy(gave_up->name, chain->name, sizeof(chain->name));
+        memcpy(gave_up->ext, chain->ext, sizeof(chain->ext));
+    }
+    return out->count > 0;
+}
+
 /* A session has ended with its time to live, or for want of memory: chains that were open are given up. */
 static void on_session_gone(void *owner, struct hash128 id, struct str core, bool evicted)
 {
@@ -55,15 +80,31 @@ static void on_session_gone(void *owner, struct hash128 id, struct str core, boo
     struct session session;
     (void)id;
     l->evicts |= evicted;
-    if (codec_decode(core, &session) != CODEC_OK)
-        return;
-    for (unsigned i = 0; i < session.chain_count; i++) {
-        const struct session_chain *chain = &session.chains[i];
-        if (!chain->ended)
-            ledger_log_chain((struct str){chain->name, chain->name_len},
-                             (struct str){chain->ext, chain->ext_len}, STR_LIT("llm_gave_up"),
-                             chain->attempts ? chain->attempts - 1u : 0);
+    struct lapsed_request lapsed;
+    if (codec_decode(core, &session) == CODEC_OK && open_chains(&session, &lapsed))
+        for (uint32_t i = 0; i < lapsed.count; i++)
+            log_gave_up(&lapsed.chains[i]);
+}
+
+/* In Redis nobody sees a session end: the daemons that remember one with open chains ask for it once its time
+ * is over. Each that remembers it logs its end. */
+static void check_lapsed(void *owner)
+{
+    struct ledger *l = owner;
+    struct ledger_entry *e, *next;
+    int64_t now_s = l->redis->kind->now_ms(l->redis) / 1000;
+    for (e = TAILQ_FIRST(&l->entries.recent); e; e = next) {
+        struct lapsed_request lapsed;
+        next = TAILQ_NEXT(e, recent);
+        if (!e->loaded || !e->stored || e->local || e->busy || now_s - e->session.renewed_s <= l->ttl_s ||
+            !open_chains(&e->session, &lapsed))
+            continue;
+        struct session_request request = {
+            .kind = REQUEST_LAPSED, .id = e->id, .of.lapsed = &lapsed, .ledger = l};
+        transaction_add(l, request_copy(&request));
     }
+    uint32_t every_ms = l->ttl_s < LAPSED_EVERY_MS / 1000 ? l->ttl_s * 1000 : LAPSED_EVERY_MS;
+    timer_set(&l->lapsed, l->loop, every_ms, check_lapsed, l);
 }
 
 /* ---- Redis comes and goes ---- */
@@ -151,6 +192,8 @@ enum err ledger_new_redis(const struct ledger_options *options, const struct led
     l->loop = redis->loop;
     l->outage = outage_new();
     l->redis = store_redis_new(&o, &hooks, l);
+    timer_set(&l->lapsed, l->loop, LAPSED_EVERY_MS < l->ttl_s * 1000 ? LAPSED_EVERY_MS : l->ttl_s * 1000,
+              check_lapsed, l);
     *out = l;
     return OK;
 }
@@ -170,6 +213,7 @@ void ledger_free(struct ledger *l)
     if (!l)
         return;
     timer_clear(&l->replay);
+    timer_clear(&l->lapsed);
     log_untold(l);
     if (l->redis)
         l->redis->kind->free(l->redis);

@@ -21,9 +21,11 @@
 #define UNREADABLE_RETRY_MS   60000u /* and one whose value cannot be read */
 #define REPLAYING_MAX         64u    /* sessions whose kept requests are under way */
 #define REPLAY_RETRY_MS       500u
-#define EVENTS_PER_S          2u  /* of log lines that a session can cause */
-#define FACTS_MAX             32u /* of one result; the rest find no room */
-#define NAME_MAX_BYTES        64u /* of a tool, in the details */
+#define LAPSED_EVERY_MS                                                                                      \
+    60000u                 /* sessions with open chains are looked at so often, or as often as they may end */
+#define EVENTS_PER_S   2u  /* of log lines that a session can cause */
+#define FACTS_MAX      32u /* of one result; the rest find no room */
+#define NAME_MAX_BYTES 64u /* of a tool, in the details */
 
 struct ledger {
     struct entries entries;
@@ -39,7 +41,7 @@ struct ledger {
     struct redis_address *address;
     LIST_HEAD(, session_request) waiting;
     struct session_request *starting; /* inside transaction_start */
-    struct timer replay;
+    struct timer replay, lapsed;
     struct rate_limit refusals, unreadables, conflict_lines;
     uint64_t by_redis, by_local, uncounted, refused, replayed, replayed_logged, lost, conflicts,
         failed_conflicts;
@@ -68,6 +70,8 @@ bool request_only_looks(enum request_kind kind);
 void request_fail(const struct session_request *request, enum err error, const char *why);
 /* The session does not exist, and the request does not begin it. */
 void request_not_found(const struct session_request *request);
+/* The line of a chain that nobody went on with. */
+void log_gave_up(const struct session_gave_up *chain);
 
 /* ---- transaction.c ---- */
 

@@ -145,6 +145,7 @@ static void serve_uncounted(struct ledger *l, const struct session_request *r, b
         refuse(l, r);
         break;
     case REQUEST_BOUNDARY:
+    case REQUEST_LAPSED:
         break;
     }
 }

@@ -147,6 +147,8 @@ static const void *put_asked(struct layout *block, const struct session_request 
         return put_see(block, from->of.see);
     case REQUEST_RESET:
         return put_tool(block, from->of.tool);
+    case REQUEST_LAPSED:
+        return put(block, from->of.lapsed, sizeof(*from->of.lapsed));
     case REQUEST_FORGET:
     case REQUEST_BOUNDARY:
     case REQUEST_LOOK:

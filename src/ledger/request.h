@@ -24,7 +24,8 @@ enum request_kind {
     REQUEST_FORGET, /* of the session */
     REQUEST_BOUNDARY,
     REQUEST_LOOK,
-    REQUEST_VIEW
+    REQUEST_VIEW,
+    REQUEST_LAPSED /* whether a session with open chains has ended with its time to live */
 };
 
 struct see_request {
@@ -43,6 +44,7 @@ struct session_request {
         const struct see_request *see;
         const struct str *tool; /* REQUEST_RESET */
         const struct ledger_look *look;
+        const struct lapsed_request *lapsed;
         const struct str *session; /* REQUEST_VIEW: its name */
     } of;
     void *answer;        /* NULL: nobody waits for it */
@@ -62,6 +64,12 @@ struct session_request {
     STAILQ_ENTRY(session_request) next;
     LIST_ENTRY(session_request) waiting; /* among all whose `done` is to fire */
     bool is_waiting;
+};
+
+/* Of REQUEST_LAPSED: what is logged if the session is gone. */
+struct lapsed_request {
+    uint32_t count;
+    struct session_gave_up chains[SESSION_CHAINS_MAX];
 };
 
 STAILQ_HEAD(request_queue, session_request);

@@ -95,6 +95,23 @@ void session_parts_add_note(struct session_parts *p, const struct session *s, ui
     memcpy(p->journal.at + at, bytes, CODEC_NOTE_BYTES);
 }
 
+void session_parts_resize_journal(struct session_parts *p, struct session *s, uint16_t max)
+{
+    struct buf ordered = {.at = NULL};
+    uint32_t kept = s->journal_count < s->journal_max ? s->journal_count : s->journal_max;
+    if (kept > max)
+        kept = max;
+    for (uint32_t i = s->journal_count - kept; i < s->journal_count; i++) {
+        size_t at = (size_t)(i % s->journal_max) * CODEC_NOTE_BYTES;
+        if (at + CODEC_NOTE_BYTES <= p->journal.len)
+            buf_add(&ordered, p->journal.at + at, CODEC_NOTE_BYTES);
+    }
+    buf_clear(&p->journal);
+    p->journal = ordered;
+    s->journal_max = max;
+    s->journal_count = p->journal_count = (uint32_t)(ordered.len / CODEC_NOTE_BYTES);
+}
+
 /* ---- ids ---- */
 
 static bool has_id(const struct buf *ids, uint64_t id)

@@ -47,6 +47,9 @@ void session_parts_check(struct session_parts *parts, const struct session *sess
 void session_parts_add_note(struct session_parts *parts, const struct session *session, uint32_t number,
                             const struct session_note *note);
 
+/* To a ring of `max` notes: the newest stay, and are counted anew from 0. PART_JOURNAL is known. */
+void session_parts_resize_journal(struct session_parts *parts, struct session *session, uint16_t max);
+
 /* ---- ids: PART_IDS is known ---- */
 
 enum ids_added { IDS_SAME, IDS_APPENDED, IDS_REPLACED };

@@ -43,14 +43,12 @@ void transaction_finish(struct ledger *l, struct session_request *r)
     }
 }
 
-static void log_gave_up(const struct commit *c)
+static void log_all_gave_up(const struct commit *c)
 {
-    for (size_t at = 0; at + sizeof(struct session_gave_up) <= c->gave_up.len;
-         at += sizeof(struct session_gave_up)) {
-        struct session_gave_up chain;
+    struct session_gave_up chain;
+    for (size_t at = 0; at + sizeof(chain) <= c->gave_up.len; at += sizeof(chain)) {
         memcpy(&chain, c->gave_up.at + at, sizeof(chain));
-        ledger_log_chain((struct str){chain.name, chain.name_len}, (struct str){chain.ext, chain.ext_len},
-                         STR_LIT("llm_gave_up"), chain.retries);
+        log_gave_up(&chain);
     }
 }
 
@@ -87,7 +85,7 @@ void transaction_land(struct ledger_entry *e)
 {
     struct ledger *l = e->ledger;
     struct session_request *r;
-    log_gave_up(e->commit);
+    log_all_gave_up(e->commit);
     while ((r = STAILQ_FIRST(&e->flying))) {
         STAILQ_REMOVE_HEAD(&e->flying, next);
         count_answer(l, e, r);
@@ -255,6 +253,8 @@ static void apply_batch(struct ledger_entry *e, int64_t now_ms)
         begin_session(e);
         if (r->kind == REQUEST_FORGET)
             break;
+        if (e->session.journal_max != e->ledger->history && !request_only_looks(r->kind))
+            commit_resize_journal(c, (uint16_t)e->ledger->history);
         apply_request(c, r, now_ms, store->kind->name);
         if (c->write_count + WRITES_OF_ONE_REQUEST > STORE_WRITES_MAX)
             break;
@@ -434,7 +434,7 @@ static void check_freshness(struct ledger_entry *e)
     struct session_request *r;
     STAILQ_FOREACH(r, &e->queue, next)
     {
-        if (r->kind == REQUEST_VIEW || r->kind == REQUEST_LOOK) {
+        if (request_only_looks(r->kind)) {
             const struct ledger_look *look = r->kind == REQUEST_LOOK ? r->of.look : NULL;
             bool stale = !look || look->newest || e->hopping ||
                          (look->admission && lacks_open_call(e, look->admission));

@@ -2,6 +2,8 @@
 -- conversation.
 local daemon = require "daemon"
 local client_of = require "client"
+local process = require "process"
+local redis = require "redis"
 local verdict, session = client_of.verdict, client_of.session
 
 local FORM = [==[
@@ -62,5 +64,27 @@ describe("a repair chain", function()
     assert.truthy(gate:log():find "validation_retry_outcome tool=form ext=%- outcome=llm_gave_up retry_count=0")
     assert.equal(0, client:asks("toolgate/turn", { ["end"] = true, _meta = session "s" }).gaveUp)
     assert.equal(-32602, client:ask("toolgate/turn", { ["end"] = "yes", _meta = session "s" }).error.code)
+  end)
+
+  -- In memory the ledger lets go of sessions whose time is over while it serves others; in Redis they go by themselves.
+  local function gives_up_with_its_session(words, serve_another)
+    gate = daemon.start { policies = { ["form.lua"] = FORM }, config = ("return { ledger = { ttl_s = 1, %s } }"):format(words) }
+    client = gate:connect()
+    client:calls("form", { a = "x" }, session("s", { turn = 1, ext = "ticket-7" }))
+    process.eventually("the chain is given up", function()
+      if serve_another then client:calls("form", { a = 1, b = 2, c = 3 }, session "another") end
+      return gate:log():find("outcome=llm_gave_up", 1, true)
+    end)
+    assert.truthy(gate:logs("validation_retry_outcome"):find("tool=form ext=ticket-7 outcome=llm_gave_up retry_count=0", 1, true))
+  end
+
+  it("that is open ends as llm_gave_up with its session's time to live, in memory", function()
+    gives_up_with_its_session("", true)
+  end)
+
+  it("that is open ends as llm_gave_up with its session's time to live, in Redis", function()
+    local store = redis.start()
+    finally(redis.stop_all)
+    gives_up_with_its_session(("redis = '%s'"):format(store:url()))
   end)
 end)
