@@ -75,6 +75,105 @@ const char *json_string_skip_plain(const char *p, const char *end)
     return skip(p, end, true);
 }
 
+/* ---- encoding ---- */
+
+/* Copies 16 bytes, and returns how many of them need no escape. */
+static inline unsigned copy_plain16(char *out, const char *p)
+{
+    bytes16 b;
+    memcpy(&b, p, sizeof(b));
+    memcpy(out, &b, sizeof(b));
+    return first_of(specials_in(b, true));
+}
+
+/* 4 to 15 bytes. */
+static inline void copy_short(char *out, const char *p, size_t len)
+{
+    if (len >= 8) {
+        memcpy(out, p, 8);
+        memcpy(out + len - 8, p + len - 8, 8);
+    } else {
+        memcpy(out, p, 4);
+        memcpy(out + len - 4, p + len - 4, 4);
+    }
+}
+
+/* The same as copy_plain16 for fewer bytes. */
+static inline unsigned copy_plain(char *out, const char *p, unsigned len)
+{
+    unsigned at = 0;
+    if (len >= 4 && first_of(specials_in(short_bytes(p, len), true)) == 16) {
+        copy_short(out, p, len);
+        return len;
+    }
+    for (; at < len && (signed char)p[at] >= 0x20 && p[at] != '\\' && p[at] != '"'; at++)
+        out[at] = p[at];
+    return at;
+}
+
+/* Writes one byte that needs an escape, or one UTF-8 sequence; *p: what follows it. */
+static inline char *encode_special(char *out, const char **p, const char *end)
+{
+    static const char hex[] = "0123456789abcdef";
+    static const char short_names[32] = {
+        ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
+    const char *from = *p;
+    unsigned char c = (unsigned char)*from;
+    size_t len = c < 0x80 ? 1 : str_utf8_length(from, end);
+    *p = from + (len ? len : 1);
+    if (c < 0x20 && !short_names[c]) {
+        memcpy(out, (const char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
+        return out + 6;
+    }
+    if (c < 0x80) {
+        out[0] = '\\';
+        out[1] = c < 0x20 ? short_names[c] : (char)c;
+        return out + 2;
+    }
+    if (!len)
+        from = REPLACEMENT_CHARACTER, len = sizeof(REPLACEMENT_CHARACTER) - 1;
+    for (; len; len--)
+        *out++ = *from++;
+    return out;
+}
+
+size_t json_string_encode(char *out, const char **p, const char *stop, const char *end)
+{
+    const char *from = *p;
+    char *to = out;
+    while (from < stop) {
+        bool is_long = stop - from >= 16;
+        unsigned len = is_long ? 16 : (unsigned)(stop - from);
+        unsigned plain = is_long ? copy_plain16(to, from) : copy_plain(to, from, len);
+        from += plain;
+        to += plain;
+        if (plain < len)
+            to = encode_special(to, &from, end);
+    }
+    *p = from;
+    return (size_t)(to - out);
+}
+
+bool json_string_copy_short(char *out, struct str s)
+{
+    bytes16 first, last;
+    if (s.len < 4)
+        return copy_plain(out, s.at, (unsigned)s.len) == s.len;
+    if (s.len < 16) {
+        copy_short(out, s.at, s.len);
+        return first_of(specials_in(short_bytes(s.at, s.len), true)) == 16;
+    }
+    if (s.len > 32)
+        return false;
+    memcpy(&first, s.at, 16);
+    memcpy(&last, s.at + s.len - 16, 16);
+    memcpy(out, &first, 16);
+    memcpy(out + s.len - 16, &last, 16);
+    return first_of(specials_in(first, true) | specials_in(last, true)) == 16;
+}
+
+/* ---- scanning ---- */
+
 static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')

@@ -14,6 +14,19 @@
 /* The first byte at or after p that needs an escape in a JSON string (control, '"', '\\') or is no ASCII. */
 const char *json_string_skip_plain(const char *p, const char *end);
 
+/* Copies a string of at most 32 bytes none of which needs an escape. False: it is another, and `out`, with
+ * room for all of it, holds anything. */
+bool json_string_copy_short(char *out, struct str s);
+
+/* What json_string_encode may write for `len` bytes: the longest escape, \u001f, for each, and a vector. */
+#define JSON_STRING_ENCODED_BYTES(len) ((len)*6u + 16u)
+
+/* Writes the bytes from *p to `stop` as the inside of a string literal, invalid UTF-8 as U+FFFD, and returns
+ * how many it wrote. *p: where it stopped, which is behind `stop` in the middle of a UTF-8 sequence; the
+ * string ends at `end`. `out` has JSON_STRING_ENCODED_BYTES of space, of which what is behind the result may
+ * be overwritten. */
+size_t json_string_encode(char *out, const char **p, const char *stop, const char *end);
+
 /* The code unit of the \uXXXX at p, or -1 if there is none. */
 int32_t json_string_code_unit(const char *p, const char *end);
 

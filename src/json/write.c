@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#define PIECE_BYTES 1024 /* of a string */
+
 /* Raw newlines are only between tokens and can be left out. */
 static void write_raw(struct buf *out, struct str raw)
 {
@@ -74,45 +76,30 @@ struct str json_to_str(struct arena *arena, const struct json *value)
     return buf_view(&text);
 }
 
-/* Writes one byte that needs an escape, or one UTF-8 sequence; returns the bytes read. */
-static size_t write_special(struct buf *out, const char *p, const char *end)
+/* In pieces, so that a long string reserves no multiple of its length. */
+static __attribute__((noinline)) void write_pieces(struct buf *out, struct str s)
 {
-    static const char hex[] = "0123456789abcdef";
-    static const char short_names[32] = {
-        ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
-    unsigned char c = (unsigned char)*p;
-    if (c < 0x20 && !short_names[c]) {
-        buf_add(out, (const char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
-        return 1;
-    }
-    if (c < 0x80) {
-        buf_add(out, (const char[]){'\\', c < 0x20 ? short_names[c] : *p}, 2);
-        return 1;
-    }
-    size_t len = str_utf8_length(p, end);
-    if (len)
-        buf_add(out, p, len);
-    else
-        buf_text(out, REPLACEMENT_CHARACTER);
-    return len ? len : 1;
-}
-
-void json_write_string(struct buf *out, struct str s)
-{
-    const char *p = s.at ? s.at : "", *end = p + s.len, *special = json_string_skip_plain(p, end);
-    if (special == end) {
-        json_write_plain(out, s);
-        return;
-    }
+    const char *p = s.at, *end = p + s.len;
     buf_byte(out, '"');
     while (p < end) {
-        buf_add(out, p, (size_t)(special - p));
-        p = special;
-        if (p < end)
-            p += write_special(out, p, end);
-        special = json_string_skip_plain(p, end);
+        size_t piece = end - p < PIECE_BYTES ? (size_t)(end - p) : PIECE_BYTES;
+        char *at = buf_reserve(out, JSON_STRING_ENCODED_BYTES(piece));
+        size_t encoded = json_string_encode(at, &p, p + piece, end);
+        out->len += encoded;
     }
     buf_byte(out, '"');
+}
+
+/* Most strings are short and plain. */
+void json_write_string(struct buf *out, struct str s)
+{
+    char *at = buf_reserve(out, s.len + 2);
+    if (!json_string_copy_short(at + 1, s)) {
+        write_pieces(out, s);
+        return;
+    }
+    at[0] = at[1 + s.len] = '"';
+    out->len += s.len + 2;
 }
 
 void json_put(struct json_out *out, const struct json *value)

@@ -63,7 +63,7 @@ static void every_byte_pair_is_json_again(void **state)
     (void)state;
     for (unsigned at = 0; at < 65536; at++) {
         char bytes[2] = {(char)(at >> 8), (char)at};
-        char room[16];
+        char room[64];
         struct buf out = {.at = room, .cap = sizeof(room)};
         struct json value;
         struct json_error fault;
