@@ -138,8 +138,8 @@ end
 -- ---- linearizability ----
 
 local LINEAR = { sessions = 200, groups = 16, agents = 4, calls = 6 }
-local STORM = { sessions = 40, groups = 2, agents = 16, calls = 2 } -- many agents on one session
-local LINEAR_BOUND = 200000
+local STORM = { sessions = 40, groups = 2, agents = 8, calls = 3 } -- many agents on one session
+local LINEAR_BOUND = 100000
 
 local function check_linearizability(story, size, round)
   local seen = linearizability.play(story, size, number("SEED", 1) + round, LINEAR_BOUND)

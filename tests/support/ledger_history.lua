@@ -169,6 +169,18 @@ local function place_agrees(session, request, places)
   return true
 end
 
+-- Calls that were let run count in the end, unless they are taken back.
+local function count_agrees(session, most)
+  session.let_run = (session.let_run or 0) + 1
+  if session.let_run <= most then return true end
+  return false, ("more than %d calls were let run"):format(most)
+end
+
+local function was_let_run(session, request)
+  local last = session.calls[#session.calls]
+  return last and last.admission == request.admission and last.said == "run"
+end
+
 local function was_taken_back(session, request)
   for _, call in ipairs(session.calls) do
     if call.admission == request.admission then return call.said == "run" and call.class == "released" end
@@ -237,6 +249,10 @@ end
 function M.specification(name, final, history)
   local spec = { describe = describe }
   local places = final and M.places_of(history, final.journal) or {}
+  local most = final and final.calls or math.huge
+  for _, request in ipairs(final and history or {}) do
+    if request.takes_back then most = most + 1 end
+  end
 
   function spec.begin()
     local model = model_of.new { ttl_s = TTL_S }
@@ -254,6 +270,7 @@ function M.specification(name, final, history)
     end
     if request.kind == "admit" then
       local possible, why = place_agrees(session, request, places)
+      if possible and was_let_run(session, request) then possible, why = count_agrees(session, most) end
       if not possible then return false, why end
     end
     if request.takes_back and not was_taken_back(session, request) then return false, "it was not let run" end
