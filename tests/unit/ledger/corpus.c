@@ -13,11 +13,13 @@
 #include "json/canonical.h"
 #include "json/parse.h"
 
-#define CORPUS                   "../shared/data/corpus/trajectories-*.ndjson"
-#define FILE_MAX_BYTES           (64u << 20)
-#define RUNAWAY_REPEATS          64u /* identical calls of a session that make it a runaway */
-#define RUNAWAYS_EXPECTED        6u
-#define CALM_REFUSED_MAX_PERCENT 1.0
+#define CORPUS            "../shared/data/corpus/trajectories-*.ndjson"
+#define FILE_MAX_BYTES    (64u << 20)
+#define RUNAWAY_REPEATS   64u /* identical calls of a session that make it a runaway */
+#define RUNAWAYS_EXPECTED 6u
+#define TURN_IDLE_S       90u
+#define CALL_MS           1000   /* between two calls of a turn */
+#define SILENCE_MS        120000 /* while the user writes */
 
 struct call {
     struct str tool, env;
@@ -168,14 +170,36 @@ static bool refused_by_ledger(const struct ledger_answer *answer)
     return answer->says == LEDGER_HALT || (answer->says == LEDGER_REFUSE && answer->code.len);
 }
 
+/* What the client tells of turns and steps. Without them, a user may take longer than turn_idle_s to write,
+ * or never. */
+enum way { TOLD, SILENT, ENDLESS };
+
+/* tests/golden/trajectories.txt explains each. Without turns: tau2/gpt5-toolorch-retail/9-0, too. */
+static const size_t calm_refused_max[] = {[TOLD] = 4, [SILENT] = 4, [ENDLESS] = 5};
+
+static void set_place(struct ledger_case *t, enum way way, const struct session *session, size_t at,
+                      char step[16])
+{
+    const struct call *call = &session->calls[at];
+    t->place.session = session->name;
+    if (way == TOLD) {
+        t->place.turn = call->turn;
+        t->place.step = (struct str){step, (size_t)snprintf(step, 16, "%u", call->step)};
+        return;
+    }
+    bool user_wrote = at > 0 && call->turn != call[-1].turn;
+    case_now += way == SILENT && user_wrote ? SILENCE_MS : CALL_MS;
+    t->place.turn = 0;
+    t->place.step = STR_NONE;
+    t->place.turn_idle_s = TURN_IDLE_S;
+}
+
 /* Replays a session as a daemon would; a refused call does not run, and the recording continues. */
-static void replay_call(struct ledger_case *t, struct session *session, size_t at)
+static void replay_call(struct ledger_case *t, enum way way, struct session *session, size_t at)
 {
     struct call *call = &session->calls[at];
     char step[16];
-    t->place.session = session->name;
-    t->place.turn = call->turn;
-    t->place.step = (struct str){step, (size_t)snprintf(step, sizeof(step), "%u", call->step)};
+    set_place(t, way, session, at, step);
     struct ledger_admit admit = {.place = t->place,
                                  .admission = ++t->admissions,
                                  .tool = call->tool,
@@ -215,24 +239,25 @@ static void show(const struct session *session)
                   call->turn, STR_ARG(session->code), STR_ARG(call->tool), STR_ARG(str_cut(call->text, 60)));
 }
 
-/* Of identical calls in a row in one turn, the third and later ones are refused. */
-static void refused_from_the_third_on(const struct session *session)
+/* Of identical calls in a row in one turn, the third and later ones are refused; if the turns are told, no
+ * others. */
+static void refused_from_the_third_on(const struct session *session, enum way way)
 {
     size_t row = 0;
     for (size_t i = 0; i < session->count; i++) {
         const struct call *call = &session->calls[i];
         bool goes_on = i > 0 && same_call(call, call - 1) && call->turn == call[-1].turn;
         row = goes_on ? row + 1 : 1;
-        if (call->refused != (row >= 3))
+        if (row >= 3 ? !call->refused : call->refused && way == TOLD)
             fail_msg(STR_FMT ": call %zu, number %zu of its row, was %s", STR_ARG(session->name), i + 1, row,
                      call->refused ? "refused" : "let run");
     }
 }
 
-static void recorded_sessions_are_judged_fairly(void **state)
+static void judge_fairly(void **state, enum way way)
 {
     struct ledger_case *t = *state;
-    static struct corpus corpus;
+    struct corpus corpus = {0};
     if (!read_corpus(&corpus)) {
         print_message("skipped: no " CORPUS "\n");
         arena_free(corpus.arena);
@@ -241,7 +266,7 @@ static void recorded_sessions_are_judged_fairly(void **state)
     size_t runaways = 0, calm = 0, calm_refused = 0, saved = 0, repeated = 0;
     for (size_t i = 0; i < corpus.count; i++)
         for (size_t at = 0; at < corpus.sessions[i]->count; at++)
-            replay_call(t, corpus.sessions[i], at);
+            replay_call(t, way, corpus.sessions[i], at);
     for (size_t i = 0; i < corpus.count; i++) {
         const struct session *session = corpus.sessions[i];
         bool runaway = session->repeats >= RUNAWAY_REPEATS;
@@ -249,7 +274,7 @@ static void recorded_sessions_are_judged_fairly(void **state)
             show(session);
         if (runaway) {
             runaways++;
-            refused_from_the_third_on(session);
+            refused_from_the_third_on(session, way);
             saved += session->refusals;
             repeated += session->repeats;
         } else if (session->calm) {
@@ -262,13 +287,32 @@ static void recorded_sessions_are_judged_fairly(void **state)
         corpus.count, runaways, saved, repeated, calm_refused, calm);
     arena_free(corpus.arena);
     assert_int_equal(runaways, RUNAWAYS_EXPECTED);
-    assert_true((double)calm_refused * 100.0 <= (double)calm * CALM_REFUSED_MAX_PERCENT);
+    assert_true(calm_refused <= calm_refused_max[way]);
+}
+
+static void recorded_sessions_are_judged_fairly(void **state)
+{
+    judge_fairly(state, TOLD);
+}
+
+static void recorded_sessions_whose_turns_are_silences_are_judged_fairly(void **state)
+{
+    judge_fairly(state, SILENT);
+}
+
+static void recorded_sessions_without_turns_are_judged_fairly(void **state)
+{
+    judge_fairly(state, ENDLESS);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(recorded_sessions_are_judged_fairly, case_begin, case_end),
+        cmocka_unit_test_setup_teardown(recorded_sessions_whose_turns_are_silences_are_judged_fairly,
+                                        case_begin, case_end),
+        cmocka_unit_test_setup_teardown(recorded_sessions_without_turns_are_judged_fairly, case_begin,
+                                        case_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
