@@ -300,6 +300,12 @@ static void take_committed(struct ledger_entry *e)
     transaction_land(e);
 }
 
+/* What cannot be refused any more. */
+static bool has_happened(enum request_kind kind)
+{
+    return kind == REQUEST_SETTLE || kind == REQUEST_RELEASE || kind == REQUEST_SEE;
+}
+
 static void give_up(struct ledger_entry *e)
 {
     struct session_request *r;
@@ -314,9 +320,12 @@ static void give_up(struct ledger_entry *e)
     e->conflicts = 0;
     while ((r = STAILQ_FIRST(&e->flying))) {
         STAILQ_REMOVE_HEAD(&e->flying, next);
-        request_fail(r, ERR_UNAVAILABLE, "too many daemons change this session at once");
+        if (r->is_past || has_happened(r->kind))
+            outage_remember(e->ledger, r); /* it is tried again later */
+        else
+            request_fail(r, ERR_UNAVAILABLE, "too many daemons change this session at once");
         if (r->is_past)
-            outage_replayed(e, r, false);
+            outage_replayed(e, r, true);
         transaction_finish(e->ledger, r);
     }
 }
