@@ -22,6 +22,8 @@ M.TOOLS = {
   { name = "spend", effects = "read", policy = "limits = { calls_per_turn = 5, calls_per_session = 12 }",
     limits = { tool = SPENT } },
   { name = "watch", effects = "read", policy = "loop = { poll = { max = 4 } }", limits = { polls = true, poll_max = 4 } },
+  { name = "verify", effects = "read", policy = [[loop = { compare = "arguments" }]], limits = { compare_arguments = true } },
+  { name = "brittle", effects = "unknown", policy = [[loop = { same_failure = "refuse" }]], limits = { same_failure = 6 } },
 }
 for _, tool in ipairs(M.TOOLS) do tool.limits = histories.limits(tool.effects, tool.limits) end
 
@@ -148,6 +150,7 @@ local function now_and_then(n) return math.random(n) == 1 end
 local function meta_of(session, place)
   local parts = { ('"dev.toolgate/session":"%s"'):format(session.name) }
   if place.turn > 0 then parts[#parts + 1] = ('"dev.toolgate/turn":%d'):format(place.turn) end
+  if place.call ~= "" then parts[#parts + 1] = ('"dev.toolgate/call":"%s"'):format(place.call) end
   if place.step ~= "" then parts[#parts + 1] = ('"dev.toolgate/step":"%s"'):format(place.step) end
   return "{" .. table.concat(parts, ",") .. "}"
 end
@@ -177,24 +180,30 @@ local function reports(self, admit, call_id)
   repeat
     local request = { kind = "settle", admission = admit.admission, tool = admit.tool, args = admit.args,
                       limits = admit.limits, turn = admit.turn, step = admit.step, turn_idle_s = TURN_IDLE_S,
-                      class = outcome.class, label = outcome.label, result = result, fact = "", cost_told = false }
-    local _, line = self:asks(request, "toolgate/report", ('{"callId":"%s","name":"%s","arguments":%s,%s,"_meta":%s}'):format(
-      call_id, admit.tool, admit.json, told, meta_of(self.session, admit)))
+                      call = admit.call, class = outcome.class, label = outcome.label, result = result, fact = "",
+                      cost_told = false }
+    local _, line = self:asks(request, "toolgate/report", ('{"callId":"%s","name":"%s","arguments":%s,%s,"_meta":%s}')
+      :format(call_id, admit.tool, admit.json, told, meta_of(self.session, admit)))
     again = not line -- a report that was lost with its daemon is sent again: it must not count twice
   until not again
 end
 
+local VALID = '{"at":"%s"}'
+-- Another problem in the same place is progress in a repair chain.
+local PROBLEMS = { { code = "missing", json = '{"wrong":"%s"}' }, { code = "type", json = '{"at":["%s"]}' } }
+
 local function calls(self, place)
   local session, all = self.session, self.world
   local tool = one_of(M.TOOLS)
-  local valid = not now_and_then(7)
   local args = one_of { "a", "a", "a", "b", "c" }
+  local problem = now_and_then(6) and one_of(PROBLEMS)
   all.made = all.made + 1
   local request = { kind = "admit", admission = ("unheard %d"):format(all.made), tool = tool.name, limits = tool.limits,
-                    args = valid and args or "wrong " .. args, json = ('{"%s":"%s"}'):format(valid and "at" or "wrong", args),
-                    so_far = valid and "valid" or "invalid", refused_as = valid and "" or "invalid_arguments",
-                    reservation_ms = 0, turn = place.turn, step = place.step, turn_idle_s = TURN_IDLE_S,
-                    problems = not valid and { { path = "at", code = "missing" } } or nil }
+                    args = problem and problem.code .. " " .. args or args, so_far = problem and "invalid" or "valid",
+                    json = (problem and problem.json or VALID):format(args), call = place.call,
+                    refused_as = problem and "invalid_arguments" or "", reservation_ms = 0, turn = place.turn,
+                    step = place.step, turn_idle_s = TURN_IDLE_S,
+                    problems = problem and { { path = "at", code = problem.code } } or nil }
   local heard, line = self:asks(request, "toolgate/check", ('{"name":"%s","arguments":%s,"_meta":%s}'):format(
     tool.name, request.json, meta_of(session, place)))
   local id = line and line:match '"callId":"([^"]*)"'
@@ -218,7 +227,8 @@ local function next_place(self)
     session.turn = session.turn + 1
     turn = session.turn
   end
-  return { turn = turn, step = session.kind.labelled and "m" .. session.labels or "" }
+  return { turn = turn, step = session.kind.labelled and "m" .. session.labels or "",
+           call = now_and_then(4) and "c1" or "" }
 end
 
 local function begins_turn(self)
