@@ -111,26 +111,6 @@ local function own_time(store)
   target("Redis' own time of a commit, of an empty function", "x", 9, median(ratio))
 end
 
-local function memory_usage(store)
-  store:does "FLUSHALL"
-  run(bench, "flight", store.socket, 64, 2)
-  local bytes, names = {}, { s = "core", j = "journal", d = "details", i = "seen ids" }
-  local sessions = 0
-  for _, key in ipairs(store:keys()) do
-    local part = key:sub(-1)
-    bytes[part] = (bytes[part] or 0) + store:does("MEMORY", "USAGE", key)
-    sessions = sessions + (part == "s" and 1 or 0)
-  end
-  local words, sum = {}, 0
-  for _, part in ipairs { "s", "j", "d", "i" } do
-    if bytes[part] then
-      words[#words + 1] = ("%s %d"):format(names[part], bytes[part] / sessions)
-      sum = sum + bytes[part] / sessions
-    end
-  end
-  line("\nBytes of a long session in Redis (MEMORY USAGE): %d: %s", sum, table.concat(words, ", "))
-end
-
 -- ---- pairs in flight ---------------------------------------------------------------
 
 local function flights(store)
@@ -198,7 +178,9 @@ return tool "find" {
 
 local GATEWAY = [==[
 -- For every agent: what the tool list looks like.
-return gateway { prepare_tools = function(defs, call) if call.no_progress < 100 and #call.history < 1000 then return defs end end }
+return gateway {
+  prepare_tools = function(defs, call) if call.no_progress < 100 and #call.history < 1000 then return defs end end,
+}
 ]==]
 
 local FLEETS = { { name = "", policies = { ["find.lua"] = FIND } },
@@ -269,6 +251,23 @@ local function count_commands(fleet, hops)
   target("Redis " .. what, "", hops and 4 or 2, sum / COUNTED_CALLS)
 end
 
+-- By part, of sessions that stay with their daemon.
+local function count_bytes(fleet)
+  local names = { s = "core", j = "journal", d = "details" }
+  for _, calls in ipairs { 1, 5, 20, 50, 120 } do
+    fleet.store:does "FLUSHALL"
+    for _ = 1, calls do call(fleet, "of " .. calls, false) end
+    local sum, words = 0, {}
+    for _, key in ipairs(fleet.store:keys()) do
+      local bytes = fleet.store:does("MEMORY", "USAGE", key)
+      sum = sum + bytes
+      words[#words + 1] = ("%s %d"):format(names[key:sub(-1)], bytes)
+    end
+    table.sort(words)
+    line("  a session of %3d calls in Redis: %d bytes (MEMORY USAGE): %s", calls, sum, table.concat(words, ", "))
+  end
+end
+
 local function time_hops(fleet)
   local staying, hopping, ratio, slow = {}, {}, {}, {}
   for round = 1, ROUNDS do
@@ -294,6 +293,7 @@ local function fleets()
     count_commands(fleet, true)
     time_hops(fleet)
   end
+  count_bytes(FLEETS[1])
   daemon.stop_all()
 end
 
@@ -302,7 +302,8 @@ local function whole_calls(store)
   print "\nWhole calls (tools/call) per second of one daemon, its clients on the same cores:"
   for _, shape in ipairs { { 1, 1 }, { 16, 1 }, { 16, 16 } } do
     for _, where in ipairs { "memory", "redis" } do
-      local argv = { daemon.bench, "socket", "--connections", shape[1], "--depth", shape[2], "--seconds", FEW_ROUNDS, "--json" }
+      local argv = { daemon.bench, "socket", "--connections", shape[1], "--depth", shape[2], "--seconds", FEW_ROUNDS,
+                     "--json" }
       if where == "redis" then
         argv[#argv + 1] = "--redis"
         argv[#argv + 1] = store:url()
@@ -329,7 +330,6 @@ local ok, why = pcall(function()
   local store = redis.start()
   in_memory()
   own_time(store)
-  memory_usage(store)
   fleets()
   append_only()
   flights(store)
