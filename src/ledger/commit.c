@@ -14,6 +14,7 @@ void commit_begin(struct commit *c)
     c->notes.len = c->bytes.len = c->gave_up.len = 0;
     c->write_count = 0;
     c->journal_from = c->entry->begun ? c->entry->session.journal_count : 0;
+    c->window_fills = !c->entry->begun || c->entry->session.call_count < SESSION_CALLS_MAX;
     c->changes.calls = 0;
     c->changes.whole = c->changes.new_tool = false;
     c->changes.note_count = c->changes.gave_up_count = 0;
@@ -113,6 +114,19 @@ void commit_resize_journal(struct commit *c, uint16_t max)
 
 /* ---- core and journal ---- */
 
+/* Redis gives a string that grows in place twice the memory it needs. When the ring is full it is written as
+ * a whole, once, and then takes no more than its length. */
+static bool write_full_journal(struct commit *c, size_t count)
+{
+    const struct session_parts *parts = &c->entry->parts;
+    size_t most = c->entry->session.journal_max;
+    bool fills = c->journal_from < most && c->journal_from + count >= most;
+    if (!fills || !(parts->known & PART_BIT(PART_JOURNAL)) || parts->journal.len != most * CODEC_NOTE_BYTES)
+        return false;
+    commit_write(c, WRITE_SET, PART_JOURNAL, 0, STR_NONE, buf_view(&parts->journal));
+    return true;
+}
+
 /* Notes in the order of the ring: a run of places that follow each other is one write. */
 static void write_journal(struct commit *c)
 {
@@ -122,6 +136,8 @@ static void write_journal(struct commit *c)
         return;
     size_t first = count > most ? count - most : 0; /* the ones before are overwritten already */
     c->grows |= c->journal_from == 0;
+    if (write_full_journal(c, count))
+        return;
     while (first < count) {
         size_t place = (c->journal_from + first) % most;
         size_t run = count - first < most - place ? count - first : most - place;
@@ -169,10 +185,12 @@ static void write_core(struct commit *c)
 {
     struct ledger_entry *e = c->entry;
     size_t from = c->bytes.len, len = codec_encode_head(&e->session, &c->bytes);
-    if (!e->stored || c->whole || len != e->head_len) {
+    c->window_fills &= e->session.call_count == SESSION_CALLS_MAX; /* as write_full_journal */
+    if (!e->stored || c->whole || c->window_fills || len != e->head_len) {
         c->bytes.len = from;
         write_whole(c);
         e->head_len = len;
+        e->head.len = 0;
         return;
     }
     struct store_write *w = &c->writes[c->write_count++];

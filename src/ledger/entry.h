@@ -22,6 +22,7 @@ struct commit {
     uint32_t calls;                 /* bit i: calls[i] changed */
     bool changed, whole;
     uint32_t journal_from; /* journal_count before */
+    bool window_fills;     /* the window had room before */
     unsigned parts;        /* PART_BITs of the parts that are written */
     bool grows;            /* a part is written for the first time: it needs a time to live */
     struct buf notes;      /* CODEC_NOTE_BYTES each */
