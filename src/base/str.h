@@ -34,14 +34,16 @@ static inline struct str str_of(const char *text)
     return (struct str){text, text ? strlen(text) : 0};
 }
 
-/* Faster than memcmp for names of up to 32 bytes: compares two overlapping words, or twice as many. */
+#define STR_EQ_INLINE_BYTES 32u /* more are compared by memcmp */
+
+/* Faster than memcmp for short names: compares two overlapping words, or twice as many. */
 static inline bool str_bytes_eq(const char *a, const char *b, size_t n)
 {
     uint64_t a8[4], b8[4];
     uint32_t a4[2], b4[2];
     if (n > 0 && (!a || !b))
         __builtin_unreachable(); /* a str is NULL only if it is empty */
-    if (n > 32)
+    if (n > STR_EQ_INLINE_BYTES)
         return memcmp(a, b, n) == 0;
     if (n > 16) {
         memcpy(a8, a, 16), memcpy(a8 + 2, a + n - 16, 16);

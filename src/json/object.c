@@ -111,9 +111,7 @@ const struct json_member *object_row(struct arena *arena, struct json_member *me
     return *duplicate ? hard_row(arena, members, count, duplicate) : row;
 }
 
-/* Separate, so that its stack frame costs the small ones, which nearly all are, nothing. */
-static __attribute__((noinline)) const struct json_member *find_in_large(const struct json *object,
-                                                                         struct str key)
+static const struct json_member *find_in_large(const struct json *object, struct str key)
 {
     size_t size = index_slots(object->len);
     const uint32_t *slots = (const uint32_t *)(const void *)object->members - size;
@@ -125,14 +123,26 @@ static __attribute__((noinline)) const struct json_member *find_in_large(const s
     return NULL;
 }
 
-const struct json_member *object_find(const struct json *object, struct str key)
+static inline const struct json_member *find_in_small(const struct json *object, struct str key)
 {
-    if (object->len > OBJECT_SMALL)
-        return find_in_large(object, key);
     for (uint32_t i = 0; i < object->len; i++)
         if (str_eq(object->members[i].key, key))
             return &object->members[i];
     return NULL;
+}
+
+/* Separate, so that the stack frame of what calls functions costs the others, which nearly all are, nothing.
+ */
+static __attribute__((noinline)) const struct json_member *find_hard(const struct json *object,
+                                                                     struct str key)
+{
+    return object->len > OBJECT_SMALL ? find_in_large(object, key) : find_in_small(object, key);
+}
+
+const struct json_member *object_find(const struct json *object, struct str key)
+{
+    bool is_hard = object->len > OBJECT_SMALL || key.len > STR_EQ_INLINE_BYTES;
+    return is_hard ? find_hard(object, key) : find_in_small(object, key);
 }
 
 struct json_member *object_dup_row(struct arena *arena, const struct json *object)
