@@ -45,7 +45,7 @@ static void sort_members(const struct json_member **row, size_t count)
 static void put_object(struct buf *out, const struct json *object, const struct str *without,
                        size_t without_count)
 {
-    const struct json_member *local[SORT_LOCAL], **row = local;
+    const struct json_member *local[SORT_LOCAL] __attribute__((uninitialized)), **row = local;
     size_t count = 0;
     if (object->len > SORT_LOCAL && !(row = malloc(object->len * sizeof(*row)))) {
         fprintf(stderr, "toolgate: out of memory (%u keys to sort)\n", object->len);

@@ -71,7 +71,7 @@ static enum err read_report(struct request *r, struct call_request *c)
                     param_kind(id));
         return ERR_PARSE;
     }
-    struct why why;
+    struct why why __attribute__((uninitialized)); /* filled in if it is read */
     if (call_read_id(&r->client->server->gate, r->arena, json_str(id), c, &why) != OK) {
         reply_error(r, RPC_INVALID_PARAMS, "params.callId: %s", why.text);
         return ERR_PARSE;
@@ -304,7 +304,7 @@ static enum request_status start(struct request *r, const struct call_request *r
 
 enum request_status call_methods_call(struct request *r)
 {
-    struct call_request request;
+    struct call_request request __attribute__((uninitialized)); /* read_call fills it in */
     if (read_call(r, CALL_RUN, &request) || read_elicitation(r, &request))
         return REQUEST_DONE;
     return start(r, &request, reply_call);
@@ -312,7 +312,7 @@ enum request_status call_methods_call(struct request *r)
 
 enum request_status call_methods_check(struct request *r)
 {
-    struct call_request request;
+    struct call_request request __attribute__((uninitialized)); /* read_call fills it in */
     if (read_call(r, CALL_CHECK, &request))
         return REQUEST_DONE;
     request.trace = json_is_true(json_get_text(r->meta, GATE_TRACE_KEY));
@@ -322,7 +322,7 @@ enum request_status call_methods_check(struct request *r)
 
 enum request_status call_methods_report(struct request *r)
 {
-    struct call_request request;
+    struct call_request request __attribute__((uninitialized)); /* read_call fills it in */
     if (read_call(r, CALL_REPORT, &request) || read_report(r, &request))
         return REQUEST_DONE;
     return start(r, &request, reply_report);
