@@ -123,26 +123,9 @@ static const struct json_member *find_in_large(const struct json *object, struct
     return NULL;
 }
 
-static inline const struct json_member *find_in_small(const struct json *object, struct str key)
+const struct json_member *object_find_hard(const struct json *object, struct str key)
 {
-    for (uint32_t i = 0; i < object->len; i++)
-        if (str_eq(object->members[i].key, key))
-            return &object->members[i];
-    return NULL;
-}
-
-/* Separate, so that the stack frame of what calls functions costs the others, which nearly all are, nothing.
- */
-static __attribute__((noinline)) const struct json_member *find_hard(const struct json *object,
-                                                                     struct str key)
-{
-    return object->len > OBJECT_SMALL ? find_in_large(object, key) : find_in_small(object, key);
-}
-
-const struct json_member *object_find(const struct json *object, struct str key)
-{
-    bool is_hard = object->len > OBJECT_SMALL || key.len > STR_EQ_INLINE_BYTES;
-    return is_hard ? find_hard(object, key) : find_in_small(object, key);
+    return object->len > OBJECT_SMALL ? find_in_large(object, key) : object_find_in_small(object, key);
 }
 
 struct json_member *object_dup_row(struct arena *arena, const struct json *object)

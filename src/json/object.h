@@ -18,8 +18,23 @@ struct arena;
 const struct json_member *object_row(struct arena *arena, struct json_member *members, uint32_t *count,
                                      const struct json_member **duplicate);
 
+static inline const struct json_member *object_find_in_small(const struct json *object, struct str key)
+{
+    for (uint32_t i = 0; i < object->len; i++)
+        if (str_eq(object->members[i].key, key))
+            return &object->members[i];
+    return NULL;
+}
+
+/* Of a large object, or by a long key. */
+const struct json_member *object_find_hard(const struct json *object, struct str key);
+
 /* The member, or NULL. */
-const struct json_member *object_find(const struct json *object, struct str key);
+static inline const struct json_member *object_find(const struct json *object, struct str key)
+{
+    bool is_hard = object->len > OBJECT_SMALL || key.len > STR_EQ_INLINE_BYTES;
+    return is_hard ? object_find_hard(object, key) : object_find_in_small(object, key);
+}
 
 /* A copy of the members and their index. The caller may change values and the addresses of keys. */
 struct json_member *object_dup_row(struct arena *arena, const struct json *object);
