@@ -152,6 +152,7 @@ static bool is_forgotten(struct ledger_entry *e)
     if (!first || first->kind != REQUEST_FORGET)
         return false;
     memset(&e->session, 0, sizeof(e->session));
+    e->session.journal_max = (uint16_t)e->ledger->history; /* nothing to resize, so no part to load */
     e->loaded = e->begun = true;
     e->stored = false;
     return true;
