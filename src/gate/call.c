@@ -187,7 +187,7 @@ static enum step admit(struct call *c)
     const struct error_class_info *class = error_class_info(c->verdict.class);
     size_t problem_count;
     const struct ledger_problem *problems = call_problems(c, &problem_count);
-    call_set_fingerprint(c);
+    c->fingerprint = call_fingerprint(c);
     if (policy && policy->id_count && !verdict_is_decided(&c->verdict)) {
         c->ids = arena_alloc(c->arena, sizeof(*c->ids));
         ids_collect(policy, c->args.now, c->ids);

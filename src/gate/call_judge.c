@@ -94,7 +94,6 @@ static void read_report(struct call *c)
     c->verdict.valid = true;
     if (r->arguments) /* else hooks see none */
         arguments_read(&c->args, c->arena, r->arguments, STR_NONE, &c->generation->config);
-    call_set_fingerprint(c);
     if (!r->has_error) {
         result_read(c->arena, r->result, &c->result);
     } else if (r->error_transient_given) {

@@ -10,6 +10,11 @@
 
 #include <math.h>
 
+static struct hash128 reported_arguments(const void *call)
+{
+    return call_fingerprint(call);
+}
+
 static struct ledger_settle *settle_request(struct call *c, enum ledger_class class)
 {
     struct ledger_settle *request = arena_alloc(c->arena, sizeof(*request));
@@ -31,6 +36,8 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
         .problems = problems,
         .problem_count = problem_count,
         .arguments = c->fingerprint,
+        .fingerprint = c->request.mode == CALL_REPORT ? reported_arguments : NULL,
+        .of = c,
         .class = class == LEDGER_CLASS_OK && c->uninformative ? LEDGER_CLASS_GARBAGE : class,
         .label = str_of(error_class_info(c->verdict.class)->name),
         .result = c->result.value ? result_fingerprint(c->arena, c->tool->policy, c->result.value)

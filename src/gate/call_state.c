@@ -60,12 +60,12 @@ void call_set_place(struct call *c)
     };
 }
 
-void call_set_fingerprint(struct call *c)
+struct hash128 call_fingerprint(const struct call *c)
 {
     const struct policy *policy = c->tool ? c->tool->policy : NULL;
     const struct json *args = c->args.now ? c->args.now : c->request.arguments;
-    c->fingerprint = json_fingerprint(c->arena, args, policy ? policy->volatiles : NULL,
-                                      policy ? policy->volatile_count : 0);
+    return json_fingerprint(c->arena, args, policy ? policy->volatiles : NULL,
+                            policy ? policy->volatile_count : 0);
 }
 
 const struct ledger_problem *call_problems(const struct call *c, size_t *count)

@@ -41,7 +41,7 @@ struct call {
     struct ledger_peek *peek; /* NULL: no hook can hide the tool */
     struct arguments args;
     struct id_candidates *ids;  /* NULL: no id needs to have been seen */
-    struct hash128 fingerprint; /* of the arguments, without volatile ones */
+    struct hash128 fingerprint; /* of one that was admitted, not reported */
     struct ledger_place place;
     const struct ledger_answer *answer; /* to admit; until then, and of a report, an empty one */
     struct ledger_settled *settled;     /* NULL until stage 8 */
@@ -82,9 +82,10 @@ void call_resume(void *owner);
 struct policy_call call_for_policy(struct call *call);
 /* The user's goal, from this call or from its turn. */
 struct str call_goal(const struct call *call);
-/* Fill in `place` and `fingerprint`, by which the ledger knows the call. */
+/* Where the ledger looks for the call. */
 void call_set_place(struct call *call);
-void call_set_fingerprint(struct call *call);
+/* Of its arguments, without volatile ones: by it the ledger knows calls that are alike. */
+struct hash128 call_fingerprint(const struct call *call);
 /* The problems of invalid arguments, by which the ledger tells whether an attempt was progress. None if not
  * all are listed: then nobody can tell. */
 const struct ledger_problem *call_problems(const struct call *call, size_t *count);

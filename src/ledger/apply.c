@@ -242,6 +242,12 @@ static void apply_settle(struct commit *c, struct session_request *r, int64_t no
 {
     struct ledger_entry *e = c->entry;
     const struct ledger_settle *settle = r->of.settle;
+    struct ledger_settle told __attribute__((uninitialized));
+    if (settle->fingerprint && !session_find(&e->session, settle->admission)) {
+        told = *settle;
+        told.arguments = settle->fingerprint(settle->of);
+        settle = &told;
+    }
     struct ledger_settled *settled = r->answer ? r->answer : &c->ledger->unheard.settled;
     LEDGER_CLEAR(settled);
     bool counted = session_settle(&e->session, settle, now_ms, settled, &c->changes);

@@ -292,6 +292,9 @@ struct ledger_settle {
     const struct ledger_problem *problems; /* for LEDGER_CLASS_INVALID */
     size_t problem_count;
     struct hash128 arguments;
+    struct hash128 (*fingerprint)(const void *of); /* makes `arguments` where a session has forgotten the
+                                                      call, which no other asks for; NULL: they are told */
+    const void *of;
     enum ledger_class class;
     struct str label;      /* the wire name for the history: "ok", "tool_error", "ask", "cancelled", … */
     struct hash128 result; /* json_fingerprint of what came back */

@@ -98,6 +98,9 @@ static const void *put_settle(struct layout *block, const struct ledger_settle *
     copy.gives_ids = put(block, from->gives_ids, from->gives_id_count * sizeof(*from->gives_ids));
     copy.facts_json = put_facts(block, from);
     copy.facts = NULL;
+    if (to && from->fingerprint)
+        copy.arguments = from->fingerprint(from->of);
+    copy.fingerprint = NULL;
     if (to)
         memcpy(to, &copy, sizeof(copy));
     return to;
