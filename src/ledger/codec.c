@@ -211,14 +211,18 @@ _Static_assert(SESSION_REQUESTS_MAX == 4, "each request has its line");
     F(c->code, 8, 8)                                                                                         \
     F(c->early, 16, 8)
 
+/* What came of it, in 16 bits: a session keeps a hundred notes. */
+#define NOTE_LABEL_BITS  5u
+#define NOTE_CODE_BITS   5u
+#define NOTE_RETRIES_MAX 63u
+_Static_assert(CODE_COUNT <= 1u << NOTE_CODE_BITS, "a code fits");
+
 #define NOTE_FIELDS(F)                                                                                       \
     F(u32, n->second)                                                                                        \
     F(u24, n->tool)                                                                                          \
-    F(u8, n->label)                                                                                          \
-    F(low8, n->code)                                                                                         \
+    F(u16, outcome)                                                                                          \
     F(low16, n->turn)                                                                                        \
-    F(u8, n->step)                                                                                           \
-    F(u8, n->retries)
+    F(u8, n->step)
 
 /* ---- what both directions make of them ----------------------------------- */
 
@@ -360,6 +364,10 @@ void codec_guard(uint64_t version, char out[CODEC_GUARD_BYTES])
 void codec_encode_note(const struct session_note *n, struct buf *out)
 {
     char *p = buf_reserve(out, CODEC_NOTE_BYTES);
+    unsigned retries = n->retries < NOTE_RETRIES_MAX ? n->retries : NOTE_RETRIES_MAX;
+    unsigned label = n->label & ((1u << NOTE_LABEL_BITS) - 1);
+    uint16_t outcome = (uint16_t)(label | (unsigned)n->code << NOTE_LABEL_BITS |
+                                  retries << (NOTE_LABEL_BITS + NOTE_CODE_BITS));
     NOTE_FIELDS(PUT)
     out->len += CODEC_NOTE_BYTES;
 }
@@ -517,8 +525,12 @@ enum codec_result codec_decode(struct str bytes, struct session *session)
 bool codec_decode_note(struct str *bytes, struct session_note *n)
 {
     const char *p;
+    uint16_t outcome;
     if (!take(bytes, CODEC_NOTE_BYTES, &p))
         return false;
     NOTE_FIELDS(GET)
+    n->label = outcome & ((1u << NOTE_LABEL_BITS) - 1);
+    n->code = outcome >> NOTE_LABEL_BITS & ((1u << NOTE_CODE_BITS) - 1);
+    n->retries = (uint8_t)(outcome >> (NOTE_LABEL_BITS + NOTE_CODE_BITS));
     return n->code < CODE_COUNT;
 }

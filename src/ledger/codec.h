@@ -23,7 +23,7 @@
 #define CODEC_GUARD_BYTES 9u /* format and version: the beginning of every value */
 #define CODEC_PAD_BYTES   32u
 #define CODEC_CALL_BYTES  24u
-#define CODEC_NOTE_BYTES  13u    /* of the journal */
+#define CODEC_NOTE_BYTES  12u    /* of the journal; retries stop at 63 there */
 #define CODEC_MAX_BYTES   16384u /* of any session; a longer value is none of ours */
 
 /* Unless CODEC_OK, `session` is unspecified. Array elements beyond their counts are left as they are. */
