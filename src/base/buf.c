@@ -34,6 +34,10 @@ void buf_grow(struct buf *buf, size_t more)
 
 void buf_int(struct buf *buf, int64_t n)
 {
+    if (n >= 0 && n <= 9) { /* most counts */
+        buf_byte(buf, (char)('0' + n));
+        return;
+    }
     char digits[24], *p = digits + sizeof(digits);
     uint64_t u = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
     do

@@ -85,15 +85,25 @@ static bool look(struct call *c, bool newest)
     return ledger_peek(c->gate->ledger, request, c->arena, c->peek, call_resume, c) == LEDGER_DONE;
 }
 
+static bool repeats_call(const struct call_request *report)
+{
+    return report->tool.len && report->arguments;
+}
+
+static bool may_be_hidden(const struct call *c)
+{
+    const struct call_request *r = &c->request;
+    return !r->ignore_prepare && catalog_may_hide(c->generation, r->client_tools, r->tool);
+}
+
 /* Prepare hooks decide by what the ledger knows of the session. A report that does not repeat its call takes
  * it from there, too: from what the check, perhaps of another daemon, has left. */
 static enum step known(struct call *c)
 {
     const struct call_request *r = &c->request;
-    bool reports = r->mode == CALL_REPORT, repeats = r->tool.len && r->arguments;
-    bool may_hide = !r->ignore_prepare && catalog_may_hide(c->generation, r->client_tools, r->tool);
+    bool reports = r->mode == CALL_REPORT;
     call_set_place(c);
-    if (!r->dry_run && (reports ? !repeats : may_hide) && !look(c, reports))
+    if (!r->dry_run && (reports ? !repeats_call(r) : may_be_hidden(c)) && !look(c, reports))
         return STEP_WAIT;
     return find_tool(c);
 }
@@ -192,7 +202,8 @@ static enum step admit(struct call *c)
         c->ids = arena_alloc(c->arena, sizeof(*c->ids));
         ids_collect(policy, c->args.now, c->ids);
     }
-    struct ledger_answer *answer = ARENA_NEW(c->arena, struct ledger_answer);
+    struct ledger_answer *answer = arena_alloc(c->arena, sizeof(*answer));
+    LEDGER_CLEAR(answer);
     c->answer = answer;
     if (c->request.dry_run) { /* as if it were a new session's first call */
         answer->engine = "none";

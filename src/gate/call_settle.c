@@ -72,7 +72,7 @@ enum step call_settle(struct call *c)
     bool transient = v->class == CLASS_UNAVAILABLE && v->after_s >= 0;
     enum ledger_class class = transient ? LEDGER_CLASS_TRANSIENT : error_class_info(v->class)->settled_as;
     c->settle_started = true;
-    c->settled = ARENA_NEW(c->arena, struct ledger_settled);
+    c->settled = arena_alloc(c->arena, sizeof(*c->settled)); /* ledger_settle fills it in */
     if (ledger_settle(c->gate->ledger, settle_request(c, class), c->arena, c->settled, call_resume, c) ==
         LEDGER_PENDING)
         return STEP_WAIT;
@@ -93,7 +93,7 @@ enum step call_settle_answered(struct call *c)
 void call_release(struct call *c)
 {
     verdict_set(&c->verdict, CLASS_CANCELLED, STR_LIT("cancelled"), STR_NONE, STR_NONE);
-    c->settled = ARENA_NEW(c->arena, struct ledger_settled);
+    c->settled = arena_alloc(c->arena, sizeof(*c->settled)); /* ledger_settle fills it in */
     ledger_settle(c->gate->ledger, settle_request(c, LEDGER_CLASS_RELEASED), c->arena, c->settled, NULL,
                   NULL);
 }

@@ -148,7 +148,8 @@ static void keep_name(struct commit *c, struct str tool)
 static void keep_arguments(struct commit *c, const struct ledger_admit *admit)
 {
     char field[SESSION_FIELD_BYTES];
-    struct buf value = {.at = NULL};
+    char room[sizeof(uint64_t) + LEDGER_OPEN_ARGUMENTS_MAX_BYTES] __attribute__((uninitialized));
+    struct buf value = {.at = room, .cap = sizeof(room)};
     const struct session *s = &c->entry->session;
     const struct session_call *call = session_find(s, admit->admission);
     if (!call || call->class != CALL_PENDING || !admit->open_arguments.len ||
@@ -157,7 +158,6 @@ static void keep_arguments(struct commit *c, const struct ledger_admit *admit)
     buf_add(&value, &admit->admission, sizeof(admit->admission));
     buf_str(&value, admit->open_arguments);
     commit_set_open(c, session_field_open((unsigned)(call - s->calls), field), buf_view(&value));
-    buf_clear(&value);
 }
 
 static void apply_admit(struct commit *c, struct session_request *r, int64_t now_ms, const char *engine)

@@ -32,17 +32,17 @@ const struct ledger_limits ledger_default_limits = {
 /* ---- repair chains in the log ---- */
 
 static const struct {
-    const char *outcome;
+    struct str outcome;
     enum log_level level;
 } chain_levels[] = {
-    {"no_retry", LOG_DEBUG}, {"success", LOG_INFO},     {"redundant", LOG_WARN},
-    {"exhausted", LOG_WARN}, {"llm_gave_up", LOG_INFO}, {"fabricated_id_on_retry", LOG_WARN},
+    {STR("no_retry"), LOG_DEBUG}, {STR("success"), LOG_INFO},     {STR("redundant"), LOG_WARN},
+    {STR("exhausted"), LOG_WARN}, {STR("llm_gave_up"), LOG_INFO}, {STR("fabricated_id_on_retry"), LOG_WARN},
 };
 
 void ledger_log_chain(struct str tool, struct str ext, struct str outcome, uint32_t retries)
 {
     for (size_t i = 0; i < sizeof(chain_levels) / sizeof(*chain_levels); i++)
-        if (str_is(outcome, chain_levels[i].outcome))
+        if (str_eq(outcome, chain_levels[i].outcome))
             log_event(chain_levels[i].level, "validation_retry_outcome", LOG_STR("tool", tool),
                       LOG_STR("ext", ext.len ? ext : STR_LIT("-")), LOG_STR("outcome", outcome),
                       LOG_NUM("retry_count", retries));
