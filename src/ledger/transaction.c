@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "ledger/codec.h"
 #include "ledger/ledger_internal.h"
+#include "ledger/store_redis.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define WRITES_OF_ONE_REQUEST (FACTS_MAX + 8u)
@@ -164,11 +164,11 @@ static void leave_unreadable(struct ledger_entry *e, const char *event)
     if (is_forgotten(e))
         return;
     uint64_t held;
-    char id[40];
+    char stem[STORE_REDIS_STEM_BYTES];
     struct session_store *store = store_of(e);
-    snprintf(id, sizeof(id), "%016llx%016llx", (unsigned long long)e->id.high, (unsigned long long)e->id.low);
+    store_redis_stem(e->id, stem);
     if (rate_limit_allow(&e->ledger->unreadables, EVENTS_PER_S, &held))
-        log_event(LOG_ERROR, event, LOG_TEXT("session", id),
+        log_event(LOG_ERROR, event, LOG_TEXT("key", stem),
                   LOG_TEXT("why",
                            "what is stored of this session cannot be read: this daemon counts it alone, and "
                            "leaves the value as it is; delete its key, or upgrade this daemon"),

@@ -74,7 +74,7 @@ describe("a stored session", function()
         for _ = 1, 3 do assert.equal("local", echo(i).ledger) end
         assert.truthy(logged(i, event) >= 1, gates[i]:log())
         golden.check("log", "ledger: a stored session is " .. (event == "ledger_format_newer" and "newer" or "damaged"),
-                     gates[i]:logs(" " .. event .. " "), { ['session="?%x+"?'] = "session=<id>" })
+                     gates[i]:logs(" " .. event .. " "), { ['key="?tg2:{[%w_-]+}"?'] = "key=<key>" })
       end
       assert.equal(value, store:does("GET", key))
       for i = 1, 2 do assert.equal("redis", echo(i, "another").ledger) end
