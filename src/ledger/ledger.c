@@ -190,7 +190,7 @@ enum err ledger_new_redis(const struct ledger_options *options, const struct led
     if (redis->password_file)
         o.password_file = arena_dup(l->arena, str_of(redis->password_file)).at;
     l->loop = redis->loop;
-    l->outage = outage_new();
+    l->outage = outage_new(options && options->memory_bytes ? options->memory_bytes : LEDGER_MEMORY_BYTES);
     l->redis = store_redis_new(&o, &hooks, l);
     timer_set(&l->lapsed, l->loop, LAPSED_EVERY_MS < l->ttl_s * 1000 ? LAPSED_EVERY_MS : l->ttl_s * 1000,
               check_lapsed, l);

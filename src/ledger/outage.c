@@ -13,16 +13,17 @@ struct kept_session {
 
 struct outage {
     struct kept_session **table;
-    size_t size, sessions, requests, bytes;
+    size_t size, sessions, requests, bytes, bytes_max;
     TAILQ_HEAD(, kept_session) all;
 };
 
-struct outage *outage_new(void)
+struct outage *outage_new(size_t bytes_max)
 {
     struct outage *o = calloc(1, sizeof(*o));
     if (!o || !(o->table = calloc(TABLE_FIRST, sizeof(struct kept_session *))))
         abort();
     o->size = TABLE_FIRST;
+    o->bytes_max = bytes_max;
     TAILQ_INIT(&o->all);
     return o;
 }
@@ -85,7 +86,7 @@ static void count(struct outage *o, const struct session_request *r)
 
 bool outage_keep(struct outage *o, struct session_request *owned)
 {
-    if (o->bytes + owned->bytes > OUTAGE_BYTES_MAX)
+    if (o->bytes + owned->bytes > o->bytes_max)
         return false;
     STAILQ_INSERT_TAIL(&session_for(o, owned->id)->requests, owned, next);
     count(o, owned);

@@ -7,12 +7,10 @@
 
 #include "ledger/request.h"
 
-#define OUTAGE_BYTES_MAX                                                                                     \
-    67108864u /* of all kept requests; about 100,000. Further ones are dropped, and counted */
-
 struct outage;
 
-struct outage *outage_new(void);
+/* All kept requests take at most `bytes_max`; a call is about 1,200 bytes. Further ones find no room. */
+struct outage *outage_new(size_t bytes_max);
 void outage_free(struct outage *outage);
 
 /* Takes an owned request over. False: no room, and it is still the caller's. */

@@ -15,10 +15,12 @@ static void log_lost(struct ledger *l)
 {
     l->lost++;
     if (!l->has_lost)
-        log_event(LOG_ERROR, "ledger_requests_dropped",
-                  LOG_NUM("sessions", (int64_t)outage_sessions(l->outage)),
-                  LOG_NUM("requests", (int64_t)outage_requests(l->outage)),
-                  LOG_TEXT("why", "the outage queue is full: Redis will not learn of further requests"));
+        log_event(
+            LOG_ERROR, "ledger_requests_dropped", LOG_NUM("sessions", (int64_t)outage_sessions(l->outage)),
+            LOG_NUM("requests", (int64_t)outage_requests(l->outage)),
+            LOG_TEXT(
+                "why",
+                "the outage queue is full: Redis will not learn of further requests; raise ledger.memory"));
     l->has_lost = true;
 }
 

@@ -344,6 +344,18 @@ describe("during an outage of Redis", function()
     assert.equal("find it ", known("s" .. TURNS).goal:sub(1, 8))
   end)
 
+  it("calls beyond the outage queue are counted locally, and the loss is logged once and counted", function()
+    store = redis.start()
+    gate = gate_with ", memory = 1048576"
+    client = gate:connect()
+    store:kill()
+    is_away()
+    for i = 1, 1500 do assert.equal("local", verdict(client:calls("echo", { text = "n" .. i }, session "s")).ledger) end
+    assert.is_true(gate:status().ledger.lost > 0)
+    golden.check("log", "ledger: the outage queue is full", gate:logs("ledger_requests_dropped"), { ["=%d+"] = "=<n>" })
+    assert.equal(1, select(2, gate:log():gsub("ledger_requests_dropped", "")))
+  end)
+
   it("a Redis that hangs is given up after 50 ms by default", function()
     store = redis.start()
     gate = daemon.start { policies = POLICIES, arguments = { "--redis", store:url() } }
