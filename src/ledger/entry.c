@@ -37,7 +37,8 @@ static void grow(struct entries *e)
     e->size = size;
 }
 
-static void drop_entry(struct entries *e, struct ledger_entry *entry)
+/* Leaves nothing of it but its memory. */
+static void take_out(struct entries *e, struct ledger_entry *entry)
 {
     *place_of(e, entry->id) = entry->alike;
     TAILQ_REMOVE(&e->recent, entry, recent);
@@ -45,6 +46,11 @@ static void drop_entry(struct entries *e, struct ledger_entry *entry)
     timer_clear(&entry->pause);
     session_parts_clear(&entry->parts);
     buf_clear(&entry->head);
+}
+
+static void drop_entry(struct entries *e, struct ledger_entry *entry)
+{
+    take_out(e, entry);
     free(entry);
 }
 
@@ -77,16 +83,30 @@ static bool is_idle(const struct ledger_entry *entry)
     return !entry->busy && !entry->paused && STAILQ_EMPTY(&entry->queue);
 }
 
-/* Looks at a few only: where all are in use there are more than ENTRIES_MAX for a while. */
-static void let_go(struct entries *e)
+/* Looks at a few only: where all are in use there are more than ENTRIES_MAX for a while. Returns the memory
+ * of one that was let go of; NULL: of none. */
+static struct ledger_entry *let_go(struct entries *e)
 {
-    struct ledger_entry *entry = TAILQ_FIRST(&e->recent);
+    struct ledger_entry *entry = TAILQ_FIRST(&e->recent), *spare = NULL;
     for (int i = 0; i < 4 && entry && e->count >= ENTRIES_MAX; i++) {
         struct ledger_entry *next = TAILQ_NEXT(entry, recent);
-        if (is_idle(entry))
-            drop_entry(e, entry);
+        if (is_idle(entry)) {
+            take_out(e, entry);
+            free(spare);
+            spare = entry;
+        }
         entry = next;
     }
+    return spare;
+}
+
+/* All but the session, which is filled in when it is loaded or begun: with many sessions each request would
+ * otherwise clear some 8 KB. */
+static void clear_entry(struct ledger_entry *entry)
+{
+    const size_t behind = offsetof(struct ledger_entry, session) + sizeof(entry->session);
+    memset(entry, 0, offsetof(struct ledger_entry, session));
+    memset((char *)entry + behind, 0, sizeof(*entry) - behind);
 }
 
 struct ledger_entry *entries_get(struct entries *e, struct ledger *ledger, struct hash128 id)
@@ -99,11 +119,12 @@ struct ledger_entry *entries_get(struct entries *e, struct ledger *ledger, struc
         }
         return entry;
     }
-    let_go(e);
+    entry = let_go(e);
     if (e->count >= e->size)
         grow(e);
-    entry = calloc(1, sizeof(*entry));
-    if (!entry)
+    if (entry)
+        clear_entry(entry);
+    else if (!(entry = calloc(1, sizeof(*entry))))
         abort();
     entry->id = id;
     entry->ledger = ledger;
