@@ -142,12 +142,20 @@ static inline uint64_t get_u48(const char *p)
     F(u16, s->journal_max)                                                                                   \
     F(u16, s->ids_changes)                                                                                   \
     F(u16, s->details_changes)                                                                               \
+    F(u32, s->marks[0].daemon)                                                                               \
+    F(u32, s->marks[0].request)                                                                              \
+    F(u32, s->marks[1].daemon)                                                                               \
+    F(u32, s->marks[1].request)                                                                              \
+    F(u32, s->marks[2].daemon)                                                                               \
+    F(u32, s->marks[2].request)                                                                              \
+    F(u32, s->marks[3].daemon)                                                                               \
+    F(u32, s->marks[3].request)                                                                              \
     F(u8, s->request_at)                                                                                     \
     F(u32, s->requests[0])                                                                                   \
     F(u32, s->requests[1])                                                                                   \
     F(u32, s->requests[2])                                                                                   \
     F(u32, s->requests[3])
-_Static_assert(SESSION_REQUESTS_MAX == 4, "each request has its line");
+_Static_assert(SESSION_REQUESTS_MAX == 4 && SESSION_MARKS_MAX == 4, "each has its line");
 
 /* Of a byte: the lowest bit, how many. */
 #define HEAD_FLAGS(F)                                                                                        \
@@ -248,7 +256,7 @@ enum {
     COUNTER_BYTES = COUNTER_FIELDS(BYTES) 0,
     PACED_BYTES = PACED_FIELDS(BYTES) 0
 };
-_Static_assert(HEAD_BYTES <= 3 * CODEC_PAD_BYTES, "a session without chains has a short head");
+_Static_assert(HEAD_BYTES <= 4 * CODEC_PAD_BYTES, "a session without chains has a short head");
 _Static_assert((CALL_FIELDS(BYTES) 0) == CODEC_CALL_BYTES, "see codec.h");
 _Static_assert((NOTE_FIELDS(BYTES) 0) == CODEC_NOTE_BYTES, "see codec.h");
 _Static_assert(CODEC_VERSION_AT == 1 && CODEC_GUARD_BYTES == 1 + BYTES_u64, "the version is the first field");

@@ -158,6 +158,7 @@ static struct ledger *new_ledger(const struct ledger_options *given)
     l->history = options->history ? options->history : LEDGER_HISTORY_DEFAULT;
     l->settles_unheard = options->settles_unheard;
     load_own_key(l, options);
+    l->daemon = (uint32_t)hash_random() | 1;
     return l;
 }
 

@@ -32,6 +32,7 @@ struct ledger {
     struct session_store *memory;
     struct session_store *redis; /* NULL: there is only the memory */
     struct outage *outage;       /* NULL likewise */
+    uint32_t daemon, sequence;   /* who this is in session_mark, and its last request */
     enum ledger_outage on_outage;
     uint32_t ttl_s, history;
     bool settles_unheard;
@@ -82,7 +83,8 @@ void transaction_add(struct ledger *ledger, struct session_request *owned);
 /* Goes on with what waits in the session. */
 void transaction_run(struct ledger_entry *entry);
 void transaction_cancel(struct ledger *ledger, void *owner);
-void transaction_drop(struct ledger_entry *entry); /* the ledger is freed */
+void transaction_drop(struct ledger_entry *entry);    /* the ledger is freed */
+uint32_t transaction_sequence(struct ledger *ledger); /* of the next request */
 void transaction_finish(struct ledger *ledger, struct session_request *request);
 /* For outage_serve.c: all that fly are answered, or wait again. */
 void transaction_land(struct ledger_entry *entry);

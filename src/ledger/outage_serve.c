@@ -34,6 +34,8 @@ static void replay_soon(struct ledger *l)
 static void keep(struct ledger *l, struct session_request *copy)
 {
     copy->is_past = true;
+    if (!copy->sequence)
+        copy->sequence = transaction_sequence(l);
     copy->is_cancelled = false;
     if (!outage_keep(l->outage, copy)) {
         log_lost(l);

@@ -51,6 +51,7 @@ struct session_request {
     struct arena *arena; /* of what the answer points to */
     ledger_done *done;
     void *owner;
+    uint32_t sequence; /* of this daemon's requests: session_mark */
     uint32_t number;   /* of a turn or a reset, so that it is applied once */
     bool is_past;      /* it was answered during an outage, as `past` says */
     bool is_fresh;     /* a look: what is stored was loaded for it */

@@ -16,6 +16,7 @@
 #define SESSION_COUNTERS_MAX  32u  /* tools with limits; those beyond share one count */
 #define SESSION_PACED_MAX     32u  /* calls with loop.poll.every whose last time is kept */
 #define SESSION_REQUESTS_MAX  4u   /* ids of turns and resets that were applied */
+#define SESSION_MARKS_MAX     4u   /* daemons whose last request is known */
 #define SESSION_NAME_BYTES    64u  /* of a chain's tool and ext in the log; longer ones are cut */
 #define SESSION_COUNT_MAX     255u /* counts in a row stop here */
 
@@ -128,6 +129,13 @@ struct session_paced {
 
 enum session_ids { IDS_NONE, IDS_COMPLETE, IDS_FORGOTTEN };
 
+/* The last request of a daemon that the session has seen: those up to it are not applied again, however many
+ * calls of others came in between. */
+struct session_mark {
+    uint32_t daemon;  /* 0: none */
+    uint32_t request; /* its own count; it wraps */
+};
+
 struct session {
     uint64_t version;   /* of the stored value; changes with each commit. 0: not stored yet */
     uint64_t last_ms;   /* of the last request: time never goes back */
@@ -153,6 +161,8 @@ struct session {
     uint16_t ids_changes, details_changes;   /* a cached part is current while these are as it knows them */
     uint32_t requests[SESSION_REQUESTS_MAX]; /* a ring */
     uint8_t request_at;
+
+    struct session_mark marks[SESSION_MARKS_MAX]; /* of the daemons that committed last, the latest first */
 
     uint8_t chain_count, counter_count, paced_count;
     uint8_t call_count;                              /* in the window */

@@ -237,6 +237,16 @@ static bool needs_session(enum request_kind kind)
            kind == REQUEST_RELEASE || kind == REQUEST_BOUNDARY;
 }
 
+/* A kept request whose commit had landed after all, though its reply was lost. */
+static bool has_landed(const struct ledger_entry *e, const struct session_request *r)
+{
+    const struct session_mark *marks = e->session.marks;
+    for (unsigned i = 0; r->is_past && e->begun && i < SESSION_MARKS_MAX; i++)
+        if (marks[i].daemon == e->ledger->daemon)
+            return (int32_t)(marks[i].request - r->sequence) >= 0;
+    return false;
+}
+
 static void apply_batch(struct ledger_entry *e, int64_t now_ms)
 {
     struct commit *c = e->commit;
@@ -251,6 +261,8 @@ static void apply_batch(struct ledger_entry *e, int64_t now_ms)
             request_not_found(r);
             continue;
         }
+        if (has_landed(e, r))
+            continue;
         begin_session(e);
         if (r->kind == REQUEST_FORGET)
             break;
@@ -270,10 +282,30 @@ static bool forgets(const struct ledger_entry *e)
     return r && r->kind == REQUEST_FORGET && e->begun;
 }
 
+/* The last request of the commit becomes this daemon's mark. */
+static void mark(struct ledger_entry *e)
+{
+    struct session_mark *marks = e->session.marks, mine = {.daemon = e->ledger->daemon};
+    const struct session_request *r;
+    unsigned at = 0;
+    STAILQ_FOREACH(r, &e->flying, next)
+    {
+        if (r->sequence)
+            mine.request = r->sequence;
+    }
+    if (!e->ledger->redis || e->local || !mine.request)
+        return;
+    while (at < SESSION_MARKS_MAX - 1 && marks[at].daemon != mine.daemon)
+        at++;
+    memmove(marks + 1, marks, at * sizeof(*marks));
+    marks[0] = mine;
+}
+
 /* True: it has ended. */
 static bool commit(struct ledger_entry *e)
 {
     struct commit *c = e->commit;
+    mark(e);
     commit_finish(c, e->ledger->ttl_s);
     c->store.forget = forgets(e);
     c->store.ended = on_committed;
@@ -506,9 +538,16 @@ static struct hash128 bucket_of(const struct session_request *r)
     return bucket;
 }
 
+uint32_t transaction_sequence(struct ledger *l)
+{
+    l->sequence += l->sequence == UINT32_MAX ? 2 : 1; /* 0 is none */
+    return l->sequence;
+}
+
 static void enqueue(struct ledger *l, struct session_request *r)
 {
     struct ledger_entry *e = entries_get(&l->entries, l, r->id);
+    r->sequence = transaction_sequence(l);
     STAILQ_INSERT_TAIL(&e->queue, r, next);
     transaction_run(e);
 }

@@ -141,6 +141,8 @@ static void any_head(struct session *s)
     s->details_changes = (uint16_t)any(16);
     for (unsigned i = 0; i < SESSION_REQUESTS_MAX; i++)
         s->requests[i] = (uint32_t)any(32);
+    for (unsigned i = 0; i < SESSION_MARKS_MAX; i++)
+        s->marks[i] = (struct session_mark){(uint32_t)any(32), (uint32_t)any(32)};
     s->request_at = (uint8_t)below(SESSION_REQUESTS_MAX);
 }
 
@@ -416,6 +418,7 @@ static void set_example(struct session *s)
         .ids_changes = 8,
         .details_changes = 9,
         .requests = {0xa1, 0xa2},
+        .marks = {{0xb1, 0xb2}, {0xb3, 0xb4}},
         .request_at = 2,
         .chain_count = 1,
         .counter_count = 1,
@@ -460,7 +463,8 @@ static void set_example(struct session *s)
 
 static const char example[] = "02010203040506070801010103007b68e5cf8b0100f153650700000006000000\n"
                               "f6f0536500f1536544332211050d022800000003000000404b4c00000040420f\n"
-                              "0000002900000064000800090002a1000000a200000000000000000000002100\n"
+                              "00000029000000640008000900b1000000b2000000b3000000b4000000000000\n"
+                              "0000000000000000000000000002a1000000a200000000000000000000002100\n"
                               "0000220000000201040101060231000000320000006372656174656974410000\n"
                               "0007000000020000000900000040420f000000404b4c000000f7f05365510000\n"
                               "005200000000006468e5cf8b0100000000000000000000000000000000000000\n"
@@ -507,7 +511,7 @@ static void the_head_is_short(void **state)
     (void)state;
     static struct session s;
     struct buf bytes = {0};
-    assert_int_equal(codec_encode_head(&s, &bytes), 96);
+    assert_int_equal(codec_encode_head(&s, &bytes), 128);
     buf_clear(&bytes);
 }
 
