@@ -322,6 +322,7 @@ local function print_targets()
   end
 end
 
+io.stdout:setvbuf "line"
 machine()
 local ok, why = pcall(function()
   local store = redis.start()
