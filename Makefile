@@ -85,7 +85,7 @@ help:
 	@echo 'make soak          run a fleet on one Redis and kill its members: CALLS=200000 per scenario'
 	@echo 'make bench         measure verdicts per second and the cost of policies, against an echo server'
 	@echo 'make bench-upstream  measure the cost between a client and a real MCP server (npm)'
-	@echo 'make bench-ledger  measure budgets and loops, in memory and in Redis, against redis-benchmark (redis-server)'
+	@echo 'make bench-ledger  measure the ledger in memory, in Redis and between daemons, beside its targets (redis-server)'
 	@echo 'make budget        write tests/bench/budget.txt, the instructions that make test allows a check (valgrind)'
 	@echo 'make reference     write docs/vocabulary.md and lua/types after a change of words or fields'
 	@echo 'make install       install to $$(DESTDIR)$$(PREFIX), by default $(PREFIX)'
