@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#define VERSIONS_OF_A_SESSION UINT32_MAX
+
 /* ---- loading and forgetting ---- */
 
 static void clear_fields(struct session_parts *p)
@@ -25,6 +27,7 @@ void session_parts_clear(struct session_parts *p)
 
 static void mark(struct session_parts *p, const struct session *s)
 {
+    p->version = s->version;
     p->journal_count = s->journal_count;
     p->ids_changes = s->ids_changes;
     p->details_changes = s->details_changes;
@@ -66,8 +69,17 @@ void session_parts_load(struct session_parts *p, const struct session *s, unsign
     p->known |= loaded & ~PART_BIT(PART_CORE);
 }
 
+/* Versions begin at random and go up by one: a session that was begun anew has one far away. */
+static bool is_the_same(const struct session_parts *p, const struct session *s)
+{
+    return s->version - p->version <= VERSIONS_OF_A_SESSION;
+}
+
 void session_parts_check(struct session_parts *p, const struct session *s)
 {
+    if (!is_the_same(p, s))
+        p->known = 0;
+    p->version = s->version;
     if (p->journal_count != s->journal_count)
         p->known &= ~PART_BIT(PART_JOURNAL);
     if (p->ids_changes != s->ids_changes)

@@ -25,6 +25,7 @@
 
 struct session_parts {
     unsigned known; /* PART_BITs: loaded, and current as far as the core tells */
+    uint64_t version; /* of the session that they were last compared with */
     uint32_t journal_count;
     uint16_t ids_changes, details_changes; /* of the core, when they were loaded or last written */
     struct buf journal, ids;
@@ -39,7 +40,7 @@ void session_parts_begin(struct session_parts *parts, const struct session *sess
 /* Takes over what a load with these parts has brought for `session`. */
 void session_parts_load(struct session_parts *parts, const struct session *session, unsigned loaded,
                         const struct store_request *request);
-/* Forgets the parts that another daemon has changed. */
+/* Forgets the parts that another daemon has changed, and all if it has begun the session anew. */
 void session_parts_check(struct session_parts *parts, const struct session *session);
 
 /* ---- journal ---- */

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #define WRITES_OF_ONE_REQUEST (FACTS_MAX + 8u)
+#define WRITES_OF_A_COMMIT    (SESSION_CALLS_MAX + 4u) /* beside those: each call, the head, the journal */
 
 static void on_loaded(struct store_request *store);
 static void on_committed(struct store_request *store);
@@ -269,7 +270,7 @@ static void apply_batch(struct ledger_entry *e, int64_t now_ms)
         if (e->session.journal_max != e->ledger->history && !request_only_looks(r->kind))
             commit_resize_journal(c, (uint16_t)e->ledger->history);
         apply_request(c, r, now_ms, store->kind->name);
-        if (c->write_count + WRITES_OF_ONE_REQUEST > STORE_WRITES_MAX)
+        if (c->write_count + WRITES_OF_ONE_REQUEST + WRITES_OF_A_COMMIT > STORE_WRITES_MAX)
             break;
     }
 }
@@ -467,8 +468,9 @@ static bool lacks_open_call(const struct ledger_entry *e, uint64_t admission)
     const struct session_call *call = e->begun ? session_find(&e->session, admission) : NULL;
     if (!call)
         return true;
-    unsigned place = (unsigned)(call - e->session.calls);
-    return !session_parts_field(&e->parts, session_field_open(place, field)).len;
+    struct str name = session_field_open((unsigned)(call - e->session.calls), field);
+    struct str kept = session_parts_field(&e->parts, name); /* or those of a call that was there before */
+    return kept.len < sizeof(admission) || memcmp(kept.at, &admission, sizeof(admission)) != 0;
 }
 
 /* Looks that the cache cannot answer, since another daemon may have changed the session. */
