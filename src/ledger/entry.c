@@ -104,9 +104,7 @@ static struct ledger_entry *let_go(struct entries *e)
  * otherwise clear some 8 KB. */
 static void clear_entry(struct ledger_entry *entry)
 {
-    const size_t behind = offsetof(struct ledger_entry, session) + sizeof(entry->session);
     memset(entry, 0, offsetof(struct ledger_entry, session));
-    memset((char *)entry + behind, 0, sizeof(*entry) - behind);
 }
 
 struct ledger_entry *entries_get(struct entries *e, struct ledger *ledger, struct hash128 id)

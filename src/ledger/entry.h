@@ -48,7 +48,6 @@ struct ledger_entry {
     uint32_t replays;      /* kept requests in its queue or flying */
     size_t head_len;       /* of the stored core */
     struct buf head;       /* those bytes, if they are known: only what differs is sent to Redis */
-    struct session session;
     struct session_parts parts;
     struct request_queue queue, flying;
     struct commit *commit; /* while busy */
@@ -56,6 +55,7 @@ struct ledger_entry {
     struct ledger *ledger;
     struct ledger_entry *alike;
     TAILQ_ENTRY(ledger_entry) recent;
+    struct session session; /* last: see clear_entry */
 };
 
 TAILQ_HEAD(entry_list, ledger_entry);
