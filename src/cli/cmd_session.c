@@ -252,8 +252,8 @@ static int print_session(void *owner, const struct json *answer)
     printf(", turn %lld, step %lld\n", (long long)print_number(answer, "turn"),
            (long long)print_number(answer, "step"));
     if (json_get_text(answer, "stand_in"))
-        printf("%s         Redis is down: this is what this daemon knows%s\n",
-               term_colour(TERM_YELLOW), term_colour(TERM_PLAIN));
+        printf("%s         Redis is down: this is what this daemon knows%s\n", term_colour(TERM_YELLOW),
+               term_colour(TERM_PLAIN));
     struct str goal = json_str(json_get_text(answer, "goal"));
     if (goal.len) {
         put_title("goal");

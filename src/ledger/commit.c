@@ -45,24 +45,25 @@ void commit_take_changes(struct commit *c)
     c->changes.gave_up_count = 0;
 }
 
-/* Bytes move as they grow: until commit_finish a name or value is its offset. */
-static struct str keep(struct commit *c, struct str s)
+/* The name and then the value of a write stand at `from` in `bytes`, which move as they grow: commit_finish
+ * says where they are. */
+static void add_write(struct commit *c, struct store_write write, size_t from)
 {
-    size_t from = c->bytes.len;
-    buf_str(&c->bytes, s);
-    return (struct str){(const char *)from, s.len};
+    c->from[c->write_count] = (uint32_t)from;
+    c->writes[c->write_count++] = write;
 }
 
 void commit_write(struct commit *c, enum store_write_kind kind, enum session_part part, size_t at,
                   struct str name, struct str value)
 {
+    size_t from = c->bytes.len;
     c->changed = true;
     c->parts |= PART_BIT(part);
     if (c->write_count == STORE_WRITES_MAX)
-        return; /* of a batch that writes as much, facts beyond are dropped: see room_for_fields */
-    struct store_write *w = &c->writes[c->write_count++];
-    *w = (struct store_write){.kind = kind, .part = part, .at = (uint32_t)at, .name = keep(c, name)};
-    w->value = keep(c, value);
+        return; /* never: transaction.c ends a batch before (WRITES_OF_ONE_REQUEST) */
+    buf_str(&c->bytes, name);
+    buf_str(&c->bytes, value);
+    add_write(c, (struct store_write){kind, part, (uint32_t)at, {NULL, name.len}, {NULL, value.len}}, from);
 }
 
 /* ---- parts ---- */
@@ -151,19 +152,15 @@ static void write_whole(struct commit *c)
 {
     size_t from = c->bytes.len;
     codec_encode(&c->entry->session, &c->bytes);
-    struct store_write *w = &c->writes[c->write_count++];
-    *w = (struct store_write){.kind = WRITE_SET, .part = PART_CORE};
-    w->value = (struct str){(const char *)from, c->bytes.len - from};
+    add_write(c, (struct store_write){WRITE_SET, PART_CORE, 0, STR_NONE, {NULL, c->bytes.len - from}}, from);
 }
 
 static void write_call(struct commit *c, unsigned place)
 {
-    size_t from = c->bytes.len;
+    size_t from = c->bytes.len, at = c->entry->head_len + place * CODEC_CALL_BYTES;
     codec_encode_call(&c->entry->session.calls[place], &c->bytes);
-    struct store_write *w = &c->writes[c->write_count++];
-    *w = (struct store_write){.kind = WRITE_AT, .part = PART_CORE};
-    w->at = (uint32_t)(c->entry->head_len + place * CODEC_CALL_BYTES);
-    w->value = (struct str){(const char *)from, c->bytes.len - from};
+    add_write(c, (struct store_write){WRITE_AT, PART_CORE, (uint32_t)at, STR_NONE, {NULL, CODEC_CALL_BYTES}},
+              from);
 }
 
 /* How much of a new head must be written over the one that is stored: its end rarely changes, and Redis sends
@@ -193,18 +190,17 @@ static void write_core(struct commit *c)
         e->head.len = 0;
         return;
     }
-    struct store_write *w = &c->writes[c->write_count++];
-    *w = (struct store_write){.kind = WRITE_AT, .part = PART_CORE};
-    w->value = (struct str){(const char *)from, changed_len(e, c->bytes.at + from, len)};
+    size_t changed = changed_len(e, c->bytes.at + from, len);
+    add_write(c, (struct store_write){WRITE_AT, PART_CORE, 0, STR_NONE, {NULL, changed}}, from);
     for (uint32_t calls = c->calls; calls; calls &= calls - 1)
         write_call(c, (unsigned)__builtin_ctz(calls));
 }
 
-static void settle_addresses(struct commit *c)
+static void set_addresses(struct commit *c)
 {
     for (size_t i = 0; i < c->write_count; i++) {
-        c->writes[i].name.at = c->bytes.at + (size_t)c->writes[i].name.at;
-        c->writes[i].value.at = c->bytes.at + (size_t)c->writes[i].value.at;
+        c->writes[i].name.at = c->bytes.at + c->from[i];
+        c->writes[i].value.at = c->writes[i].name.at + c->writes[i].name.len;
     }
 }
 
@@ -213,19 +209,16 @@ void commit_finish(struct commit *c, uint32_t ttl_s)
     struct ledger_entry *e = c->entry;
     struct session *s = &e->session;
     struct store_request *store = &c->store;
-    char guard[CODEC_GUARD_BYTES];
     uint32_t now_s = (uint32_t)(s->last_ms / 1000);
-    codec_guard(s->version, guard);
-    store->guard = e->stored ? keep(c, (struct str){guard, sizeof(guard)}) : STR_NONE;
+    codec_guard(s->version, c->guard);
+    store->guard = e->stored ? (struct str){c->guard, sizeof(c->guard)} : STR_NONE;
     s->version++;
     write_journal(c);
     bool renew = !e->stored || c->grows || now_s - s->renewed_s > ttl_s / RENEWALS;
     if (renew)
         s->renewed_s = now_s;
     write_core(c);
-    settle_addresses(c);
-    if (store->guard.len)
-        store->guard.at = c->bytes.at + (size_t)store->guard.at;
+    set_addresses(c);
     store->id = e->id;
     store->writes = c->writes;
     store->write_count = c->write_count;

@@ -56,8 +56,9 @@ static void drop_entry(struct entries *e, struct ledger_entry *entry)
 
 void entries_clear(struct entries *e, void (*drop)(struct ledger_entry *entry))
 {
-    struct ledger_entry *entry;
-    while ((entry = TAILQ_FIRST(&e->recent))) {
+    struct ledger_entry *entry, *next;
+    for (entry = TAILQ_FIRST(&e->recent); entry; entry = next) {
+        next = TAILQ_NEXT(entry, recent);
         drop(entry);
         drop_entry(e, entry);
     }

@@ -6,6 +6,7 @@
 #define TOOLGATE_LEDGER_ENTRY_H
 
 #include "io/timer.h"
+#include "ledger/codec.h"
 #include "ledger/request.h"
 #include "ledger/session_parts.h"
 
@@ -28,6 +29,8 @@ struct commit {
     struct buf notes;      /* CODEC_NOTE_BYTES each */
     struct buf bytes;      /* what the writes' names and values stand in */
     struct store_write writes[STORE_WRITES_MAX];
+    uint32_t from[STORE_WRITES_MAX]; /* where in `bytes` a write's name begins; its value follows */
+    char guard[CODEC_GUARD_BYTES];
     size_t write_count;
     struct buf gave_up; /* struct session_gave_up each: logged once they are committed */
     struct commit *spare;
