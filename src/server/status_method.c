@@ -56,6 +56,7 @@ static void put_redis(struct json_out *out, const struct ledger *ledger, const s
     json_field_int(out, "waiting", (int64_t)s->waiting);
     json_field_int(out, "merged", (int64_t)s->merged);
     json_field_int(out, "lost", (int64_t)s->lost);
+    json_field_int(out, "conflicts", (int64_t)s->conflicts);
     if (s->keys >= 0)
         json_field_int(out, "keys_at_connect", s->keys);
     json_field_open(out, "warnings", '[');

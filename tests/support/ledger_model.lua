@@ -78,6 +78,9 @@ local function give_up_all(session, now)
   return gave_up
 end
 
+-- A call keeps one byte of its turn's number: if it ends more than 255 turns later, the journal shows a later turn.
+local function turn_in_journal(session, call) return session.turn - (session.turn - call.turn) % 256 end
+
 local function begin_turn(session, turn, now)
   local gave_up = give_up_all(session, now)
   session.turn, session.turn_began, session.stuck, session.label = turn, now, false, ""
@@ -149,7 +152,7 @@ local function expire(session, now)
   for _, call in ipairs(session.calls) do
     if let_run(call) and not call.class and not call.expired and now > call.expires then
       call.expired = true
-      note(session, call, "unknown", "", call.turn, 0, now)
+      note(session, call, "unknown", "", turn_in_journal(session, call), 0, now)
     end
   end
 end
@@ -478,7 +481,7 @@ function M.settle(model, request)
   if let_run(call) and not was_used(call) then give_back(session, call) end
   if answer.says ~= "repair" then
     local code = answer.says == "refuse" and "retry_budget_exceeded" or ""
-    note(session, call, request.label, code, call.turn, answer.chain_retries, now)
+    note(session, call, request.label, code, turn_in_journal(session, call), answer.chain_retries, now)
   end
   local change = class.progress
   if request.class == "ok" and unchanged then change = 1 end
