@@ -32,13 +32,13 @@ static int print_answer(void *owner, const struct json *answer)
 }
 
 /* The same object as the result of toolgate/check. */
-static struct str answer_json(struct arena *arena, const struct call *call, bool trace)
+static struct str answer_json(struct arena *arena, const struct call *call)
 {
     struct buf text = buf_in(arena);
     struct json_out out = json_out(&text);
     json_open(&out, '{');
     verdict_write(&out, call_outcome(call)->verdict);
-    call_reply_check(&out, call, trace);
+    call_reply_check(&out, call);
     json_close(&out, '}');
     return buf_view(&text);
 }
@@ -65,7 +65,7 @@ static int decide(struct arena *arena, const struct check_options *check, struct
     int status = CLI_ERROR;
     if (!call_start(call, NULL, NULL)) /* the local ledger answers at once */
         term_error("check", "the ledger did not answer");
-    else if (json_parse(arena, answer_json(arena, call, check->trace), NULL, &answer, &fault) == OK)
+    else if (json_parse(arena, answer_json(arena, call), NULL, &answer, &fault) == OK)
         status = print_answer((void *)check, &answer);
     call_free(call);
     return status;

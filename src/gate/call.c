@@ -327,7 +327,7 @@ static void leave(struct call *c, const struct stage *stage)
 
 static void finish(struct call *c)
 {
-    struct str names[SUGGEST_MAX];
+    struct str names[SUGGEST_MAX] __attribute__((uninitialized));
     struct call_outcome *outcome = &c->outcome;
     const struct result *shown = c->compacted.done ? &c->compacted.result : &c->result;
     struct feedback feedback = {.verdict = &c->verdict,
@@ -409,10 +409,11 @@ static uint64_t new_admission(struct gate *gate)
 struct call *call_new(struct gate *gate, struct arena *arena, const struct call_request *request)
 {
     static const struct ledger_answer not_admitted;
-    struct call *c = ARENA_NEW(arena, struct call);
+    struct call *c = arena_alloc(arena, sizeof(*c));
+    c->request = *request;
+    memset(&c->gate, 0, sizeof(*c) - offsetof(struct call, gate));
     c->gate = gate;
     c->arena = arena;
-    c->request = *request;
     c->generation = generation_ref(gate->generation);
     c->admission = request->mode == CALL_REPORT ? request->admission : new_admission(gate);
     c->answer = &not_admitted;

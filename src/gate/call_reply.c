@@ -20,7 +20,7 @@ static void write_trace(struct json_out *out, const struct call *call)
     json_close(out, ']');
 }
 
-void call_reply_check(struct json_out *out, const struct call *call, bool trace)
+void call_reply_check(struct json_out *out, const struct call *call)
 {
     const struct call_outcome *outcome = call_outcome(call);
     json_field_str(out, "callId", call_id(call));
@@ -29,7 +29,7 @@ void call_reply_check(struct json_out *out, const struct call *call, bool trace)
     json_field_optional(out, "arguments", outcome->arguments);
     json_field_optional_str(out, "text", outcome->feedback);
     json_field_optional_str(out, "advice", outcome->advice);
-    if (trace)
+    if (outcome->traces)
         write_trace(out, call);
 }
 

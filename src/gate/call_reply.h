@@ -9,8 +9,8 @@
 
 struct json_out;
 
-/* callId, arguments, text, advice, and with `trace` the stages. */
-void call_reply_check(struct json_out *out, const struct call *call, bool trace);
+/* callId, arguments, text, advice, and the stages if the request wanted a trace. */
+void call_reply_check(struct json_out *out, const struct call *call);
 
 /* text, advice, content. */
 void call_reply_report(struct json_out *out, const struct call *call);

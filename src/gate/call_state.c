@@ -42,17 +42,23 @@ static bool is_named(struct str session, struct hash128 id)
     return hash.high == id.high && hash.low == id.low;
 }
 
-/* A report that names no session is of the one that its callId names, which may be known by its hash only. */
+static struct str session_key(const struct call *c)
+{
+    const struct call_request *r = &c->request;
+    return call_session_key(c->arena, &c->generation->config, r->peer, r->session, r->connection);
+}
+
+/* A report is of the session that its callId names, which may be known by its hash only; if it names one,
+ * too, call_read_id has compared them. */
 void call_set_place(struct call *c)
 {
     const struct call_request *r = &c->request;
     const struct config *config = &c->generation->config;
-    struct str session = call_session_key(c->arena, config, r->peer, r->session, r->connection);
-    bool elsewhere = r->mode == CALL_REPORT && !is_named(session, r->session_id);
+    bool reports = r->mode == CALL_REPORT;
     c->place = (struct ledger_place){
-        .session = elsewhere ? STR_NONE : session,
+        .session = reports ? STR_NONE : session_key(c),
         .session_id = r->session_id,
-        .anonymous = !r->session.len && !elsewhere,
+        .anonymous = !r->session.len && (!reports || is_named(session_key(c), r->session_id)),
         .anonymous_repeats = config->anonymous_repeats,
         .turn = r->turn,
         .turn_idle_s = config->turn_idle_s,

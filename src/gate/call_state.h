@@ -26,10 +26,10 @@ struct upstream_exchange {
 };
 
 struct call {
+    struct call_request request; /* first: call_new copies it, and zeroes what follows */
     struct gate *gate;
     struct generation *generation; /* referenced until call_free */
     struct arena *arena;
-    struct call_request request;
     call_done *done;
     void *owner; /* of `done` */
     call_progress *progress;

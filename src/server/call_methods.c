@@ -211,7 +211,7 @@ static enum request_status reply_check(struct request *r)
 {
     struct json_out *out = reply_open(r);
     verdict_write(out, call_outcome(r->call)->verdict);
-    call_reply_check(out, r->call, json_is_true(json_get_text(r->meta, GATE_TRACE_KEY)));
+    call_reply_check(out, r->call);
     return reply_close(r);
 }
 
