@@ -47,7 +47,7 @@ struct ledger_entry {
     uint8_t hopping;       /* commits to go until it counts as staying with this daemon */
     uint8_t conflicts;     /* in a row */
     bool unreadable;       /* what Redis has of it; then nothing is kept for Redis */
-    int64_t away_until_ms; /* Redis refused it, or it is unreadable: not asked for again before */
+    int64_t away_until_us; /* monotonic. Redis refused it, or it is unreadable: not asked for before */
     uint32_t replays;      /* kept requests in its queue or flying */
     size_t head_len;       /* of the stored core */
     struct buf head;       /* those bytes, if they are known: only what differs is sent to Redis */

@@ -3,6 +3,7 @@
  * `open` lets pass uncounted. When it is back, the kept requests are applied to what Redis has by then, as
  * calls that already happened.
  */
+#include "base/clock.h"
 #include "base/log.h"
 #include "ledger/ledger_internal.h"
 #include "ledger/store_redis.h"
@@ -229,7 +230,7 @@ void outage_serve(struct ledger_entry *e, bool tried, bool applied, bool lost)
     struct ledger *l = e->ledger;
     bool refused = tried && e->commit->store.result == STORE_REFUSED;
     if (tried && store_redis_is_up(l->redis)) /* its return is no event to wait for */
-        e->away_until_ms = l->redis->kind->now_ms(l->redis) + REFUSED_RETRY_MS;
+        e->away_until_us = clock_mono_us() + REFUSED_RETRY_MS * 1000;
     if (refused)
         log_refused(e);
     if (e->replays) {
@@ -283,8 +284,8 @@ bool outage_can_run(struct ledger_entry *e)
     const struct session_request *first = STAILQ_FIRST(&e->queue);
     bool forgets = e->local && first && first->kind == REQUEST_FORGET; /* also what Redis has refused */
     if (forgets)
-        e->away_until_ms = 0;
-    bool waits = l->redis->kind->now_ms(l->redis) < e->away_until_ms;
+        e->away_until_us = 0;
+    bool waits = e->away_until_us && clock_mono_us() < e->away_until_us;
     bool away = !store_redis_is_up(l->redis) || waits;
     bool stands_in = l->on_outage == LEDGER_OUTAGE_LOCAL || e->unreadable;
     if (away) {

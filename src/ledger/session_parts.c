@@ -221,13 +221,15 @@ void session_parts_drop_field(struct session_parts *p, struct str name)
 
 bool session_parts_fact_fits(const struct session_parts *p, struct str name, struct str value)
 {
-    size_t size = name.len + value.len;
+    size_t size = name.len + value.len, others = 0;
     for (size_t i = 0; i < p->field_count; i++) {
         const struct store_field *field = &p->fields[i];
-        if (field->name.at[0] == 'f' && !str_eq(field->name, name))
+        if (field->name.at[0] == 'f' && !str_eq(field->name, name)) {
             size += field->name.len + field->value.len;
+            others++;
+        }
     }
-    return size <= LEDGER_FACTS_MAX_BYTES;
+    return size <= LEDGER_FACTS_MAX_BYTES && others < SESSION_FACTS_MAX;
 }
 
 size_t session_parts_names(const struct session_parts *p)

@@ -21,6 +21,7 @@
 #define SESSION_NAMES_MAX      256u /* names of tools; of others the journal shows none */
 #define SESSION_ID_BYTES       8u
 #define SESSION_FIELDS_MAX     2048u /* details with more were not written by us */
+#define SESSION_FACTS_MAX      1024u /* so that no details have SESSION_FIELDS_MAX */
 #define SESSION_GOAL_MAX_BYTES 8192u
 
 struct session_parts {
@@ -67,7 +68,7 @@ uint64_t session_parts_unseen(const struct session_parts *parts, const struct ha
 struct str session_parts_field(const struct session_parts *parts, struct str name);
 void session_parts_set_field(struct session_parts *parts, struct str name, struct str value);
 void session_parts_drop_field(struct session_parts *parts, struct str name);
-/* Whether a fact has room in LEDGER_FACTS_MAX_BYTES. */
+/* Whether a fact has room in LEDGER_FACTS_MAX_BYTES and SESSION_FACTS_MAX. */
 bool session_parts_fact_fits(const struct session_parts *parts, struct str field, struct str value);
 size_t session_parts_names(const struct session_parts *parts); /* of tools */
 

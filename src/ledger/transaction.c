@@ -10,6 +10,7 @@
  * the store is away, outage_serve.c takes over.
  */
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "ledger/codec.h"
@@ -166,7 +167,6 @@ static void leave_unreadable(struct ledger_entry *e, const char *event)
         return;
     uint64_t held;
     char stem[STORE_REDIS_STEM_BYTES];
-    struct session_store *store = store_of(e);
     store_redis_stem(e->id, stem);
     if (rate_limit_allow(&e->ledger->unreadables, EVENTS_PER_S, &held))
         log_event(LOG_ERROR, event, LOG_TEXT("key", stem),
@@ -176,7 +176,7 @@ static void leave_unreadable(struct ledger_entry *e, const char *event)
                   LOG_NUM("not_logged", held));
     entry_forget(e);
     e->unreadable = e->ledger->redis != NULL;
-    e->away_until_ms = store->kind->now_ms(store) + UNREADABLE_RETRY_MS;
+    e->away_until_us = clock_mono_us() + UNREADABLE_RETRY_MS * (int64_t)1000;
     e->local = true;
 }
 

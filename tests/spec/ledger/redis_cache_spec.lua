@@ -16,6 +16,17 @@ return tool "shows" {
     return ok { facts = facts }
   end,
 }
+]==], ["notes.lua"] = [==[
+-- notes: for specs.
+return tool "notes" {
+  description = "For specs.", effects = "read",
+  schema = json [[{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}]],
+  result = function(result, call)
+    local facts = {}
+    for i = 1, 32 do facts[tostring(result.value * 32 + i)] = 1 end
+    return ok { facts = facts }
+  end,
+}
 ]==], ["tells.lua"] = [==[
 -- tells: for specs.
 return tool "tells" {
@@ -79,5 +90,17 @@ describe("a daemon's memory of a session in Redis", function()
     store:does("DEL", unpack(store:keys()))
     assert.equal("new", begins(second, "new"))
     assert.equal("new", client_of.text(first:calls("tells", { n = 2 }, session "s")))
+  end)
+
+  it("is the same elsewhere, however many facts it holds", function()
+    local first = client()
+    for i = 1, 80 do reports(first, first:checks("notes", { n = i }, session("s", { turn = i })), i) end
+    local function count(on)
+      local facts = 0
+      for _ in pairs(on:asks("toolgate/session", { session = "s" }).facts) do facts = facts + 1 end
+      return facts
+    end
+    assert.equal(1024, count(first))
+    assert.equal(1024, count(client()))
   end)
 end)
