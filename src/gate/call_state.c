@@ -38,7 +38,7 @@ struct policy_call call_for_policy(struct call *c)
 
 static bool is_named(struct str session, struct hash128 id)
 {
-    struct hash128 hash = hash_stable(session);
+    struct hash128 hash = ledger_session_id(session);
     return hash.high == id.high && hash.low == id.low;
 }
 

@@ -10,7 +10,7 @@
 #include "ledger/ledger.h"
 
 struct call_id {
-    struct hash128 session; /* hash_stable of its namespaced name */
+    struct hash128 session; /* ledger_session_id */
     uint64_t admission;
     uint32_t uid;
 };

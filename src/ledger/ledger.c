@@ -96,8 +96,8 @@ static void check_lapsed(void *owner)
     for (e = TAILQ_FIRST(&l->entries.recent); e; e = next) {
         struct lapsed_request lapsed;
         next = TAILQ_NEXT(e, recent);
-        if (!e->loaded || !e->stored || e->local || e->busy || now_s - e->session.renewed_s <= l->ttl_s ||
-            !open_chains(&e->session, &lapsed))
+        if (!e->loaded || !e->stored || e->local || e->busy || e->paused ||
+            now_s - e->session.renewed_s <= l->ttl_s || !open_chains(&e->session, &lapsed))
             continue;
         struct session_request request = {
             .kind = REQUEST_LAPSED, .id = e->id, .of.lapsed = &lapsed, .ledger = l};
@@ -280,9 +280,16 @@ void ledger_status(const struct ledger *l, struct ledger_status *out)
 
 /* ---- requests ---- */
 
+struct hash128 ledger_session_id(struct str session)
+{
+    const char *slash = session.len ? memchr(session.at, '/', session.len) : NULL;
+    struct str owner = {session.at, slash ? (size_t)(slash - session.at) : 0};
+    return (struct hash128){.high = hash_stable(owner).low, .low = hash_stable(session).low};
+}
+
 static struct hash128 id_of(const struct ledger_place *place)
 {
-    return place->session.len ? hash_stable(place->session) : place->session_id;
+    return place->session.len ? ledger_session_id(place->session) : place->session_id;
 }
 
 static struct session_request *begin(struct ledger *l, struct arena *arena, enum request_kind kind,
@@ -358,7 +365,7 @@ enum ledger_state ledger_settle(struct ledger *l, const struct ledger_settle *re
 enum ledger_state ledger_turn(struct ledger *l, const struct ledger_turn *request, struct arena *arena,
                               struct ledger_turned *turned, ledger_done *done, void *owner)
 {
-    struct session_request *r = begin(l, arena, REQUEST_TURN, hash_stable(request->session), request);
+    struct session_request *r = begin(l, arena, REQUEST_TURN, ledger_session_id(request->session), request);
     LEDGER_CLEAR(turned);
     r->number = (uint32_t)hash_random() | 1;
     return start(r, turned, done, owner);
@@ -368,7 +375,7 @@ void ledger_see(struct ledger *l, struct str session, const struct hash128 *ids,
 {
     struct see_request see = {ids, count};
     struct session_request request = {
-        .kind = REQUEST_SEE, .id = hash_stable(session), .of.see = &see, .ledger = l};
+        .kind = REQUEST_SEE, .id = ledger_session_id(session), .of.see = &see, .ledger = l};
     if (count)
         transaction_add(l, request_copy(&request));
 }
@@ -379,7 +386,7 @@ enum ledger_state ledger_view(struct ledger *l, struct str session, struct arena
     struct str *name = arena_alloc(arena, sizeof(*name));
     *name = session;
     *view = (struct ledger_view){.error = OK};
-    return start(begin(l, arena, REQUEST_VIEW, hash_stable(session), name), view, done, owner);
+    return start(begin(l, arena, REQUEST_VIEW, ledger_session_id(session), name), view, done, owner);
 }
 
 enum ledger_state ledger_peek(struct ledger *l, const struct ledger_look *request, struct arena *arena,
@@ -396,7 +403,7 @@ enum ledger_state ledger_reset(struct ledger *l, struct str session, struct str 
     *name = tool;
     *error = OK;
     struct session_request *r =
-        begin(l, arena, tool.len ? REQUEST_RESET : REQUEST_FORGET, hash_stable(session), name);
+        begin(l, arena, tool.len ? REQUEST_RESET : REQUEST_FORGET, ledger_session_id(session), name);
     r->number = (uint32_t)hash_random() | 1;
     return start(r, error, done, owner);
 }
@@ -417,7 +424,7 @@ static const struct call_id_key *key_of(const struct ledger *l, struct call_id_k
 void ledger_call_id(const struct ledger *l, struct str session, uint64_t admission, uint32_t uid,
                     char out[LEDGER_CALL_ID_CHARS + 1])
 {
-    struct call_id id = {.session = hash_stable(session), .admission = admission, .uid = uid};
+    struct call_id id = {.session = ledger_session_id(session), .admission = admission, .uid = uid};
     struct call_id_key of_fleet;
     call_id_write(key_of(l, &of_fleet), &id, out);
 }

@@ -166,6 +166,11 @@ struct ledger_limits {
 
 extern const struct ledger_limits ledger_default_limits;
 
+/* The hash that names a session: one half of what stands before the first '/' (whose it is), one of the
+ * whole. So no name that a user may choose reaches the session of another user, whatever can be done to the
+ * hash. */
+struct hash128 ledger_session_id(struct str session);
+
 /* Which session, and when in it. */
 struct ledger_place {
     struct str session;         /* namespaced by the caller, e.g. "uid:1000/chat-7" */

@@ -210,6 +210,7 @@ static void put_kept_back(struct ledger_entry *e, bool refused)
     e->ledger->replaying--;
     entry_forget(e);
     e->local = e->ledger->on_outage == LEDGER_OUTAGE_LOCAL;
+    e->unreadable = refused && e->local; /* Redis would refuse what is kept next, too */
     replay_soon(e->ledger);
 }
 

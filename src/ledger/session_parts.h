@@ -25,7 +25,7 @@
 #define SESSION_GOAL_MAX_BYTES 8192u
 
 struct session_parts {
-    unsigned known; /* PART_BITs: loaded, and current as far as the core tells */
+    unsigned known;   /* PART_BITs: loaded, and current as far as the core tells */
     uint64_t version; /* of the session that they were last compared with */
     uint32_t journal_count;
     uint16_t ids_changes, details_changes; /* of the core, when they were loaded or last written */

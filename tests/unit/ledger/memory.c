@@ -415,6 +415,15 @@ static void the_oldest_sessions_are_evicted_beyond_the_memory_limit(void **state
     arena_free(t.arena);
 }
 
+static void a_name_names_no_session_of_another_user(void **state)
+{
+    (void)state;
+    struct hash128 a = ledger_session_id(STR("uid:1000/chat")), b = ledger_session_id(STR("uid:1001/chat"));
+    struct hash128 a2 = ledger_session_id(STR("uid:1000/other"));
+    assert_true(a.high != b.high); /* whatever the names are */
+    assert_true(a.high == a2.high && a.low != a2.low);
+}
+
 static void sessions_are_independent(void **state)
 {
     struct ledger_case *t = *state;
