@@ -418,8 +418,9 @@ static void the_oldest_sessions_are_evicted_beyond_the_memory_limit(void **state
 static void a_name_names_no_session_of_another_user(void **state)
 {
     (void)state;
-    struct hash128 a = ledger_session_id(STR("uid:1000/chat")), b = ledger_session_id(STR("uid:1001/chat"));
-    struct hash128 a2 = ledger_session_id(STR("uid:1000/other"));
+    struct hash128 a = ledger_session_id(STR_LIT("uid:1000/chat")),
+                   b = ledger_session_id(STR_LIT("uid:1001/chat"));
+    struct hash128 a2 = ledger_session_id(STR_LIT("uid:1000/other"));
     assert_true(a.high != b.high); /* whatever the names are */
     assert_true(a.high == a2.high && a.low != a2.low);
 }
@@ -463,6 +464,7 @@ int main(void)
         STORY(a_session_ends_a_day_after_its_last_call),
         STORY(the_oldest_sessions_are_evicted_beyond_the_memory_limit),
         STORY(sessions_are_independent),
+        cmocka_unit_test(a_name_names_no_session_of_another_user),
     };
     log_quiet();
     return cmocka_run_group_tests(tests, NULL, NULL);
