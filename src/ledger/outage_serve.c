@@ -105,17 +105,7 @@ static void pass_uncounted(struct ledger *l, const struct session_request *r)
 /* An admit that may have been committed: its reservation must not stay. */
 static void take_back(struct ledger *l, const struct session_request *r)
 {
-    const struct ledger_admit *admit = r->of.admit;
-    struct ledger_settle settle = {.place = admit->place,
-                                   .admission = admit->admission,
-                                   .tool = admit->tool,
-                                   .ext = admit->ext,
-                                   .call = admit->call,
-                                   .arguments = admit->arguments,
-                                   .limits = admit->limits};
-    struct session_request release = {
-        .kind = REQUEST_RELEASE, .id = r->id, .of.settle = &settle, .ledger = l};
-    keep(l, request_copy(&release));
+    keep(l, request_release(r));
 }
 
 static void refuse(struct ledger *l, const struct session_request *r)

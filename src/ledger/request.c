@@ -182,6 +182,21 @@ struct session_request *request_copy(const struct session_request *from)
     return copy;
 }
 
+struct session_request *request_release(const struct session_request *from)
+{
+    const struct ledger_admit *admit = from->of.admit;
+    struct ledger_settle settle = {.place = admit->place,
+                                   .admission = admit->admission,
+                                   .tool = admit->tool,
+                                   .ext = admit->ext,
+                                   .call = admit->call,
+                                   .arguments = admit->arguments,
+                                   .limits = admit->limits};
+    struct session_request release = {
+        .kind = REQUEST_RELEASE, .id = from->id, .of.settle = &settle, .ledger = from->ledger};
+    return request_copy(&release);
+}
+
 void request_free(struct session_request *request)
 {
     free(request);

@@ -57,19 +57,9 @@ static void log_all_gave_up(const struct commit *c)
 /* It was let run, and nobody is there to run it. */
 static void release_cancelled(struct ledger *l, const struct session_request *r)
 {
-    const struct ledger_admit *admit = r->of.admit;
     if (r->kind != REQUEST_ADMIT || !r->is_cancelled || r->past.says != LEDGER_RUN)
         return;
-    struct ledger_settle settle = {.place = admit->place,
-                                   .admission = admit->admission,
-                                   .tool = admit->tool,
-                                   .ext = admit->ext,
-                                   .call = admit->call,
-                                   .arguments = admit->arguments,
-                                   .limits = admit->limits};
-    struct session_request release = {
-        .kind = REQUEST_RELEASE, .id = r->id, .of.settle = &settle, .ledger = l};
-    transaction_add(l, request_copy(&release));
+    transaction_add(l, request_release(r));
 }
 
 static void count_answer(struct ledger *l, const struct ledger_entry *e, const struct session_request *r)
