@@ -241,7 +241,7 @@ void feedback_retry_budget(const struct feedback_writer *w)
     put_next(w, budget.next);
 }
 
-/* To the ledger a write is the same write whatever it returns. */
+/* The ledger ignores what a write returns: the same arguments are the same write. */
 static bool compares_results(const struct tool *tool)
 {
     return !tool || (!tool->limits.compare_arguments && tool->limits.effects != LEDGER_EFFECTS_WRITE &&

@@ -24,7 +24,7 @@ struct verdict {
     struct chain_state chain;
 };
 
-/* A tool that is meant to be asked again: at most so often in a row, whatever comes of it. */
+/* A tool that is meant to be asked again: at most this often in a row, with any results. */
 static void judge_poll(const struct admission *a, struct verdict *verdict)
 {
     const struct ledger_limits *limits = a->ctx.limits;

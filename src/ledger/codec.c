@@ -464,7 +464,7 @@ static bool set_denial(struct session_call *c, uint64_t outcome)
     return outcome <= (0u DENIAL_BITS(MASK)) && c->says <= LEDGER_HALT && c->code < CODE_COUNT;
 }
 
-/* All fields are set, whatever the class, as the rules compare some of any call. */
+/* All fields are set for every class: the rules compare some of them without looking at the class. */
 static inline bool get_call(const char *p, struct session_call *c)
 {
     uint32_t bits;

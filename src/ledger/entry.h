@@ -12,7 +12,7 @@
 
 #define ENTRIES_MAX 1024u /* sessions remembered beside those with requests; about 8 KB each */
 #define COMMIT_BATCH_MAX                                                                                     \
-    16u /* requests of one commit: less than the window, by which a commit sent again is told */
+    16u /* requests of one commit: fewer than the window holds, so that a commit sent again is recognised */
 
 /* What requests did to a session since its last commit, as a store takes it. */
 struct commit {
