@@ -69,7 +69,7 @@ UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 .DELETE_ON_ERROR:
 .PHONY: always all help deps demo test golden golden-now run install uninstall clean lint unit conformance bench fuzz \
         soak soak-now fuzz-now demo-now test-now run-now lint-now conformance-now bench-now bench-upstream bench-upstream-now \
-        bench-ledger bench-ledger-now budget budget-now
+        bench-ledger bench-ledger-now budget budget-now judgement judgement-now
 
 all: $(BUILD)/toolgate $(MODULE)
 
@@ -82,6 +82,7 @@ help:
 	@echo 'make lint          run luacheck, clang-format, gcc -fanalyzer, clang-tidy'
 	@echo 'make fuzz          run libFuzzer over tests/fuzz, FUZZ_SECONDS=60 each'
 	@echo 'make conformance   run official MCP clients, the MCP and JSON Schema suites, recorded traffic (npm, PyPI)'
+	@echo 'make judgement     judge recorded traffic and spoiled calls, print how right the verdicts are (EACH=400 of each way)'
 	@echo 'make soak          run a fleet on one Redis and kill its members: CALLS=200000 per scenario'
 	@echo 'make bench         measure verdicts per second and the cost of policies, against an echo server'
 	@echo 'make bench-upstream  measure the cost between a client and a real MCP server (npm)'
@@ -124,6 +125,10 @@ lint:
 conformance:
 	$(NEED) 'make conformance' $(BUILD_PACKAGES) $(TEST_PACKAGES) $(CLIENT_PACKAGES)
 	$(ANEW) conformance-now
+
+judgement:
+	$(NEED) 'make judgement' $(BUILD_PACKAGES) $(TEST_PACKAGES)
+	$(ANEW) judgement-now
 
 soak:
 	$(NEED) 'make soak' $(BUILD_PACKAGES) $(TEST_PACKAGES)
@@ -247,6 +252,10 @@ run-now: $(BUILD)/toolgate
 # SUITE=DIR: the JSON Schema test suite, if it is not in the folder beside the project.
 conformance-now: $(BUILD)/toolgate $(BUILD)/toolgate-bench
 	@TOOLGATE=$(BUILD)/toolgate CLIENTS=$(abspath $(BUILD))/clients SUITE=$(SUITE) luajit tests/clients/run.lua
+
+# tests/judgement/run.lua lists its settings.
+judgement-now: $(BUILD)/toolgate
+	@TOOLGATE=$(BUILD)/toolgate luajit tests/judgement/run.lua
 
 # tests/clients/fleet.lua lists its settings.
 soak-now: $(BUILD)/toolgate
