@@ -66,6 +66,16 @@ local function check(stream, number)
   return ask(stream, request(number, "toolgate/check"), '"verdict":"pass"')
 end
 
+-- Each in a turn of its own, so that no repair budget ends; `from` and `to`: how the arguments are spoiled.
+local function spoiled_checks(from, to, wanted)
+  return function(stream, first, count)
+    for number = first, first + count - 1 do
+      local line = request(number, "toolgate/check"):gsub(from, to, 1):gsub('turn":1', 'turn":' .. number - 999999999)
+      ask(stream, line, wanted)
+    end
+  end
+end
+
 -- What is measured: a daemon, and the function that makes `count` calls numbered from `first`.
 M.subjects = {
   { name = "check", about = "toolgate/check of get_events: schema, rules, check hook, ledger; one at a time",
@@ -73,6 +83,10 @@ M.subjects = {
     calls = function(stream, first, count)
       for number = first, first + count - 1 do check(stream, number) end
     end },
+  { name = "repair", about = "the same check with a number as a string, which is repaired",
+    daemon = by_policy, calls = spoiled_checks('"limit":50', '"limit":"50"', '"verdict":"pass"') },
+  { name = "refuse", about = "the same check without a required parameter",
+    daemon = by_policy, calls = spoiled_checks('"action":"by_time_span",', "", '"verdict":"repair"') },
   { name = "report", about = "the same, and toolgate/report of a small result",
     daemon = by_policy,
     calls = function(stream, first, count)

@@ -10,6 +10,7 @@ local trajectories = require "trajectories"
 local client = require "client"
 local gates = require "gate"
 local mutations = require "mutations"
+local invented = require "invented"
 local tree = require "json_tree"
 local json = client.json
 
@@ -256,8 +257,8 @@ local function judge_results()
     end
   end
   judge(seen >= 0.85 * failures, "failures without isError recognised: %d of %d (to reach: 85 %%)", seen, failures)
-  judge(wrong <= math.max(1, results / 10000), "results taken for failures: %d of %d (to reach: 1 in 10,000); partial: %d", wrong, results,
-    partial)
+  judge(wrong <= math.max(1, results / 10000), "results taken for failures: %d of %d (to reach: 1 in 10,000); partial: %d", wrong,
+    results, partial)
   gate:stop()
 end
 
@@ -337,6 +338,43 @@ local function judge_spoiled(open, sets)
   judge(all.helpless == 0, "spoiled calls refused without naming the place: %d (to reach: 0)", all.helpless)
 end
 
+-- ---- invented calls ------------------------------------------------------------------------
+
+local function lacks(text, words)
+  for _, word in ipairs(words or {}) do
+    if not text:find(word, 1, true) then return word end
+  end
+end
+
+-- Why the answer is not the best possible one; nil: it is.
+local function shortcoming(case, said)
+  local passes = said.verdict.verdict == "pass"
+  if case.accepts then return not passes and "refused" or nil end
+  if case.becomes then
+    if not passes then return "refused" end
+    return not tree.alike(said.arguments, tree.read(case.becomes)) and "became " .. tree.write(said.arguments) or nil
+  end
+  if passes then return "ran with " .. tree.write(said.arguments) end
+  local missing = lacks(said.text, case.says)
+  if missing then return "does not say " .. missing end
+  for _, word in ipairs(case.never or {}) do
+    if said.text:find(word, 1, true) then return "says " .. word end
+  end
+end
+
+local function judge_invented(open)
+  local best, count = 0, 0
+  for _, case in ipairs(invented) do
+    local toolset, tool, sent = case[1], case[2], case[3]
+    local said = open(toolset):check(tool, sent)
+    local why = shortcoming(case, said)
+    count = count + 1
+    if why then show("%s %s: %s\n%s", tool, sent, why, said.text) else best = best + 1 end
+  end
+  judge(best >= count * 52 / 58, "invented faulty calls with the best possible answer: %d of %d (to reach: 52 of 58)", best,
+    count)
+end
+
 -- ---- all of it ------------------------------------------------------------------------------
 
 local function main()
@@ -357,6 +395,7 @@ local function main()
     judge_fresh_ids(open, sets)
   end
   if chosen "results" then judge_results() end
+  if chosen "invented" then judge_invented(open) end
   if chosen "spoiled" then judge_spoiled(open, sets) end
   daemon.stop_all()
   print(("%d passed, %d failed"):format(passed, failed))
