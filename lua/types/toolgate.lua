@@ -191,6 +191,7 @@
 ---@field user? string The user of the agent: call.user. A tool that is hidden from this user does not exist in the example.
 ---@field history? toolgate.ExampleCall[] Earlier calls of this session, oldest first: call.history, and what budgets and loops count.
 ---@field facts? table<string, any> The value of call.facts.
+---@field context? table<string, any> The value of call.context: what the agent's program says of the request.
 ---@field result? any The tool's result; the tool does not run.
 ---@field gives? string Words that must all match: the verdict, the class, the code.
 ---@field becomes? table The arguments that the tool receives.
@@ -293,6 +294,7 @@
 ---@field no_progress integer How many calls in a row brought nothing new, before this one.
 ---@field history toolgate.Past[] The earlier calls of this session, oldest first.
 ---@field facts table<string, any> The facts that earlier results of this session gave with ok { facts = … }.
+---@field context? table<string, any> What the agent's program says of this request in dev.toolgate/context; nil if it says nothing.
 ---@field args? table In result: the arguments of the call; nil if a report does not repeat what is no longer known.
 ---@field peer toolgate.Peer The calling process.
 ---@field progress fun(done: number, total?: number, message?: string) In run: reports progress to the agent's program.
@@ -469,7 +471,7 @@ function none_of(...) end
 ---when { day = is("on a weekend", function(value, args) … end) }
 ---```
 ---@param words string
----@param test fun(value: any, args: table): any
+---@param test fun(value: any, args: table, call: toolgate.Call): any
 ---@return toolgate.Condition
 function is(words, test) end
 

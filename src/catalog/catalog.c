@@ -1,6 +1,6 @@
 /*
- * Lists the tools that one peer sees: those of the generation, each through its prepare hook, all of them
- * through the gateway's prepare_tools, then the client's own. A cache in the generation answers whether hooks
+ * Lists the tools that one peer sees: those of the generation and the client's own, each through its prepare
+ * hook, then all of them through the gateway's prepare_tools. A cache in the generation answers whether hooks
  * hide a tool, which every call asks.
  */
 #include "catalog/catalog.h"
@@ -43,6 +43,7 @@ static struct policy_call call_for_hook(const struct view *v, struct str tool)
         .session = r->session,
         .goal = r->goal,
         .step = r->step,
+        .context = r->context,
         .turn = past->turn,
         .no_progress = past->no_progress,
         .history = json_is(&past->history, JSON_ARRAY) ? &past->history : NULL,
@@ -181,35 +182,25 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* A client's own tool replaces one of the same name that the agent runs, as check and report find it. */
-static void add_client_tools(struct view *v, size_t own_count)
+static void list_tools(struct view *v)
 {
-    struct client_tools *own = v->request->client_tools;
-    size_t count = 0;
-    for (size_t i = 0; i < v->count; i++)
-        if (!client_tools_find(own, v->generation, v->list[i].name))
-            v->list[count++] = v->list[i];
-    v->count = count;
+    struct client_tools *own = v->request->all ? v->request->client_tools : NULL;
+    size_t own_count = client_tools_count(own), all_count = v->generation->tool_count;
+    v->list = ARENA_ARRAY(v->arena, struct listed_tool, all_count + own_count + 1);
+    for (size_t i = 0; i < all_count; i++) {
+        const struct tool *tool = v->generation->tools[i];
+        if (is_granted(v, tool) && !tool->schema_pending &&
+            !(own_count && client_tools_find(own, v->generation, tool->name)))
+            add(v, tool);
+    }
     for (size_t i = 0; i < own_count; i++) {
         const struct tool *tool = client_tools_find(own, v->generation, client_tools_name_at(own, i));
         if (tool)
             add(v, tool);
     }
-    qsort(v->list, v->count, sizeof(*v->list), compare_names);
-}
-
-static void list_tools(struct view *v)
-{
-    size_t own_count = v->request->all ? client_tools_count(v->request->client_tools) : 0;
-    size_t all_count = v->generation->tool_count;
-    v->list = ARENA_ARRAY(v->arena, struct listed_tool, all_count + own_count + 1);
-    for (size_t i = 0; i < all_count; i++) {
-        const struct tool *tool = v->generation->tools[i];
-        if (is_granted(v, tool) && !tool->schema_pending)
-            add(v, tool);
-    }
-    prepare_tools(v);
     if (own_count)
-        add_client_tools(v, own_count);
+        qsort(v->list, v->count, sizeof(*v->list), compare_names);
+    prepare_tools(v);
 }
 
 /* Every client may read it, so it has no addresses (they may hold keys) and no commands (paths). */
@@ -265,12 +256,12 @@ void catalog_write(struct arena *arena, struct generation *generation, const str
 
 /*
  * To know whether hooks hide a tool, all definitions have to go through them. The answer depends on user,
- * session, goal and progress only, and on what else of the session the hooks read; the generation keeps it,
- * keyed by their hash: clients can make them as long as a message.
+ * session, goal, context, progress and the client's own tools only, and on what else of the session the hooks
+ * read; the generation keeps it, keyed by their hash: clients can make them as long as a message.
  */
 struct cache_slot {
     struct hash128 key;
-    uint8_t *hidden; /* one bit per tool of the generation; NULL: the slot is empty */
+    uint8_t *hidden; /* one bit per tool of the generation, then per tool of the client; NULL: empty */
 };
 
 struct hidden_cache {
@@ -332,9 +323,16 @@ static struct hash128 cache_key(const struct view *v, const struct hidden_cache 
         buf_add(&key, &r->step.len, sizeof(r->step.len));
         buf_str(&key, r->step);
     }
+    if (client_tools_count(r->client_tools)) {
+        uint64_t revision = client_tools_revision(r->client_tools);
+        buf_add(&key, &revision, sizeof(revision));
+    }
     buf_add(&key, &r->session.len, sizeof(r->session.len));
     buf_str(&key, r->session);
+    buf_add(&key, &r->goal.len, sizeof(r->goal.len));
     buf_str(&key, r->goal);
+    if (r->context)
+        json_write(&key, r->context);
     return hash_stable(buf_view(&key));
 }
 
@@ -351,12 +349,20 @@ static size_t tool_index(const struct generation *generation, struct str name)
     return low;
 }
 
-static bool is_hidden(struct view *v, struct str tool)
+/* Its bit in a slot of the cache. */
+static size_t bit_of(const struct view *v, const struct tool *tool)
+{
+    size_t index = tool_index(v->generation, tool->name), all = v->generation->tool_count;
+    bool own = index == all || v->generation->tools[index] != tool;
+    return own ? all + client_tools_index(v->request->client_tools, tool->name) : index;
+}
+
+static bool is_hidden(struct view *v, const struct tool *tool)
 {
     struct hidden_cache *cache = hidden_cache(v->generation);
     struct hash128 key = cache_key(v, cache);
     struct cache_slot *slot = &cache->slots[key.low % CACHE_SLOTS];
-    size_t index = tool_index(v->generation, tool), bytes = v->generation->tool_count / 8 + 1;
+    size_t bit = bit_of(v, tool), bytes = (v->generation->tool_count + CLIENT_TOOLS_MAX) / 8 + 1;
     if (!slot->hidden || slot->key.low != key.low || slot->key.high != key.high) {
         if (!slot->hidden && !(slot->hidden = malloc(bytes)))
             abort();
@@ -364,11 +370,11 @@ static bool is_hidden(struct view *v, struct str tool)
         memset(slot->hidden, 0xff, bytes);
         list_tools(v);
         for (size_t i = 0; i < v->count; i++) {
-            size_t shown = tool_index(v->generation, v->list[i].name);
+            size_t shown = bit_of(v, v->list[i].tool);
             slot->hidden[shown / 8] &= (uint8_t) ~(1u << shown % 8);
         }
     }
-    return slot->hidden[index / 8] & 1u << index % 8;
+    return slot->hidden[bit / 8] & 1u << bit % 8;
 }
 
 static bool may_hide(const struct generation *generation, const struct tool *tool)
@@ -379,9 +385,8 @@ static bool may_hide(const struct generation *generation, const struct tool *too
 bool catalog_may_hide(struct generation *generation, struct client_tools *own, struct str name)
 {
     const struct tool *tool = client_tools_find(own, generation, name);
-    if (tool)
-        return has_prepare(tool);
-    tool = generation_find(generation, name);
+    if (!tool)
+        tool = generation_find(generation, name);
     return tool && may_hide(generation, tool);
 }
 
@@ -400,27 +405,15 @@ void catalog_wants(struct generation *generation, struct ledger_look *look)
     look->wants_facts = wants->facts;
 }
 
-bool catalog_shows_own(struct arena *arena, struct generation *generation,
-                       const struct catalog_request *request, const struct tool *tool)
-{
-    struct view v = {.arena = arena, .generation = generation, .request = request};
-    struct json definition;
-    struct why why;
-    return !has_prepare(tool) || definition_from_tool(arena, tool, &definition, &why) != OK ||
-           prepare(&v, tool, &definition);
-}
-
 bool catalog_shows(struct arena *arena, struct generation *generation, const struct catalog_request *request,
-                   struct str name)
+                   const struct tool *tool)
 {
     struct catalog_request all = *request;
     struct view v = {.arena = arena, .generation = generation, .request = &all};
-    const struct tool *tool = generation_find(generation, name);
     all.all = true;
-    all.client_tools = NULL;
-    if (!tool || !is_granted(&v, tool))
+    if (!is_granted(&v, tool))
         return false;
     if (tool->schema_pending || !may_hide(generation, tool)) /* a tool without schema passes no hook */
         return true;
-    return !is_hidden(&v, name);
+    return !is_hidden(&v, tool);
 }

@@ -17,6 +17,7 @@ struct catalog_request {
     const struct peer *peer; /* NULL: no access rules apply */
     struct client_tools *client_tools; /* NULL: none */
     struct str session, goal, step;
+    const struct json *context;     /* for the hooks; NULL: none */
     const struct ledger_peek *past; /* what hooks see of the session; NULL: nothing. If it is stuck, what
                                        prepare_tools leaves out is shown, too */
     struct buf *places;  /* gets {"search":{"kind":"mcp","upstream":"docs","tool":"find"}} for tools that run
@@ -30,20 +31,16 @@ struct catalog_request {
 void catalog_write(struct arena *arena, struct generation *generation, const struct catalog_request *request,
                    struct buf *out);
 
-/* Whether hooks can hide this tool, or any tool: only then do goal and session matter. Of the client's own
- * tools (NULL: none) only their own prepare hides one; prepare_tools is for the operator's. */
+/* Whether hooks can hide this tool, or any tool: only then do goal, context and session matter. `own`: the
+ * client's own tools; NULL: none. */
 bool catalog_may_hide(struct generation *generation, struct client_tools *own, struct str tool);
 bool catalog_has_hooks(const struct generation *generation);
 
 /* What the hooks read of a session: sets wants_history and wants_facts. */
 void catalog_wants(struct generation *generation, struct ledger_look *look);
 
-/* Whether the prepare hook of a client's own tool shows it. */
-bool catalog_shows_own(struct arena *arena, struct generation *generation,
-                       const struct catalog_request *request, const struct tool *tool);
-
-/* Whether the peer may call the tool and no hook hides it. */
+/* Whether the peer may call the tool, of the generation or of request->client_tools, and no hook hides it. */
 bool catalog_shows(struct arena *arena, struct generation *generation, const struct catalog_request *request,
-                   struct str tool);
+                   const struct tool *tool);
 
 #endif

@@ -5,6 +5,7 @@
 #include "catalog/client_tools.h"
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "json/build.h"
 
 #include <stdlib.h>
@@ -22,6 +23,7 @@ struct client_tools {
     const struct peer *peer;
     struct entry *entries[CLIENT_TOOLS_MAX], *replaced;
     size_t count, bytes;
+    uint64_t revision;
 };
 
 struct client_tools *client_tools_new(const struct peer *peer)
@@ -30,6 +32,7 @@ struct client_tools *client_tools_new(const struct peer *peer)
     if (!tools)
         abort();
     tools->peer = peer;
+    tools->revision = hash_random();
     return tools;
 }
 
@@ -63,13 +66,17 @@ struct str client_tools_name_at(const struct client_tools *tools, size_t index)
     return tools->entries[index]->name;
 }
 
-/* tools->count: there is none of that name. */
-static size_t index_of(const struct client_tools *tools, struct str name)
+size_t client_tools_index(const struct client_tools *tools, struct str name)
 {
     size_t i = 0;
     while (i < tools->count && !str_eq(tools->entries[i]->name, name))
         i++;
     return i;
+}
+
+uint64_t client_tools_revision(const struct client_tools *tools)
+{
+    return tools->revision;
 }
 
 /* Uses the operator's policy of the same name, if there is one. The caller frees the entry's arena, also on
@@ -101,6 +108,7 @@ static void put(struct client_tools *tools, size_t index, struct entry *entry)
         tools->count++;
     }
     tools->entries[index] = entry;
+    tools->revision++;
     tools->bytes += arena_bytes(entry->arena);
 }
 
@@ -129,7 +137,7 @@ enum err client_tools_register(struct client_tools *tools, struct generation *ge
 {
     struct str name = json_str(json_get_text(definition, "name"));
     const struct tool *known = generation_find(generation, name);
-    size_t index = index_of(tools, name);
+    size_t index = client_tools_index(tools, name);
     const struct entry *entry = index < tools->count ? tools->entries[index] : NULL;
     *out = NULL;
     if (!name.len)
@@ -155,7 +163,7 @@ enum err client_tools_register(struct client_tools *tools, struct generation *ge
 const struct tool *client_tools_find(struct client_tools *tools, struct generation *generation,
                                      struct str name)
 {
-    size_t index = tools ? index_of(tools, name) : 0;
+    size_t index = tools ? client_tools_index(tools, name) : 0;
     if (!tools || index == tools->count)
         return NULL;
     const struct tool *known = generation_find(generation, name);

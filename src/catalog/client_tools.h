@@ -29,6 +29,10 @@ const struct tool *client_tools_find(struct client_tools *tools, struct generati
 void client_tools_free_replaced(struct client_tools *tools);
 
 size_t client_tools_count(const struct client_tools *tools);
+size_t client_tools_index(const struct client_tools *tools,
+                          struct str name); /* the count: none of that name */
+/* Another number after each change, and for the tools of each connection. */
+uint64_t client_tools_revision(const struct client_tools *tools);
 struct str client_tools_name_at(const struct client_tools *tools, size_t index);
 
 #endif

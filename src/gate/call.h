@@ -45,6 +45,7 @@ struct call_request {
     struct str connection; /* names the anonymous session; unique per connection */
     uint32_t turn;         /* 0: not given */
     struct str step, goal, label, ext;
+    const struct json *context;        /* for the policies: an object; NULL: none. In no fingerprint or log */
     const struct peer *peer;           /* NULL: no access rules apply */
     struct client_tools *client_tools; /* NULL: none */
 

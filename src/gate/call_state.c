@@ -30,6 +30,7 @@ struct policy_call call_for_policy(struct call *c)
         .facts = r->facts                      ? r->facts
                  : json_is(facts, JSON_OBJECT) ? facts
                                                : NULL,
+        .context = r->context,
         .owner = c->listener,
         .progress = c->progress,
         .log = c->log,

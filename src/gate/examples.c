@@ -48,6 +48,7 @@ static void call_example(struct examples *examples, struct example_run *run)
                                    .goal = e->goal,
                                    .turn = e->turn,
                                    .facts = e->facts,
+                                   .context = e->context,
                                    .ignore_prepare = !e->user.len,
                                    .force_enforce = true};
     if (e->user.len) {

@@ -84,6 +84,7 @@ struct past_call {
     struct str name;
     const struct tool *tool; /* NULL: unknown */
     enum error_class class;
+    const struct json *context; /* of the request whose past this is */
 };
 
 static enum err read_class(struct past_call *past, uint32_t number, struct why *why)
@@ -105,7 +106,7 @@ static struct hash128 fingerprint(const struct past_call *past)
     static const struct json none = {.type = JSON_OBJECT};
     const struct json *given = json_get_text(past->entry, "args");
     const struct policy *policy = past->tool ? past->tool->policy : NULL;
-    struct policy_call view = {.tool = past->name};
+    struct policy_call view = {.tool = past->name, .context = past->context};
     struct arguments args;
     arguments_read(&args, past->arena, given ? given : &none, STR_NONE, &past->gate->generation->config);
     if (past->tool && args.now) {
@@ -173,6 +174,7 @@ enum err simulator_add_history(struct gate *gate, struct arena *arena, const str
         struct past_call past = {.gate = gate,
                                  .arena = arena,
                                  .entry = entry,
+                                 .context = request->context,
                                  .place = {.session = session_key(gate, arena, request),
                                            .turn = number_or(entry, "turn", request->turn),
                                            .step = arena_printf(arena, "history %u", i)},

@@ -19,7 +19,15 @@ static struct catalog_request view_of(const struct call_request *r)
                                     .session = r->session,
                                     .goal = r->goal,
                                     .step = r->step,
+                                    .context = r->context,
                                     .past = r->past};
+}
+
+/* tools/list has no tools that the client registered, so prepare_tools does not see them before tools/call.
+ */
+static struct client_tools *listed_own(const struct call_request *r)
+{
+    return r->mode == CALL_RUN ? NULL : r->client_tools;
 }
 
 /* A report's tool has run already: it is judged even if it is hidden meanwhile. */
@@ -28,21 +36,26 @@ static bool ignores_hooks(const struct call_request *r)
     return r->ignore_prepare || r->mode == CALL_REPORT;
 }
 
+static bool is_shown(struct arena *arena, struct generation *generation, const struct call_request *r,
+                     const struct tool *tool, struct client_tools *own)
+{
+    struct catalog_request view = view_of(r);
+    view.client_tools = own;
+    return ignores_hooks(r) || catalog_shows(arena, generation, &view, tool);
+}
+
 static bool exists(struct arena *arena, struct generation *generation, const struct call_request *r,
                    const struct tool *tool)
 {
-    struct catalog_request view = view_of(r);
-    return is_granted(generation, r, tool) &&
-           (ignores_hooks(r) || catalog_shows(arena, generation, &view, tool->name));
+    return is_granted(generation, r, tool) && is_shown(arena, generation, r, tool, listed_own(r));
 }
 
 const struct tool *tool_lookup_find(struct arena *arena, struct generation *generation,
                                     const struct call_request *r)
 {
-    struct catalog_request view = view_of(r);
     const struct tool *tool = client_tools_find(r->client_tools, generation, r->tool);
     if (tool)
-        return ignores_hooks(r) || catalog_shows_own(arena, generation, &view, tool) ? tool : NULL;
+        return is_shown(arena, generation, r, tool, r->client_tools) ? tool : NULL;
     tool = generation_find(generation, r->tool);
     return tool && exists(arena, generation, r, tool) ? tool : NULL;
 }
@@ -50,7 +63,7 @@ const struct tool *tool_lookup_find(struct arena *arena, struct generation *gene
 size_t tool_lookup_suggest(struct arena *arena, struct generation *generation, const struct call_request *r,
                            struct str out[SUGGEST_MAX])
 {
-    struct client_tools *own = r->mode == CALL_RUN ? NULL : r->client_tools;
+    struct client_tools *own = listed_own(r);
     size_t own_count = client_tools_count(own), all_count = generation->tool_count;
     struct str *names = ARENA_ARRAY(arena, struct str, own_count + all_count);
     size_t count = 0, closest[SUGGEST_MAX], found = 0;
@@ -67,8 +80,10 @@ size_t tool_lookup_suggest(struct arena *arena, struct generation *generation, c
     size_t closest_count = suggest_ranked(r->tool, names, count, closest);
     for (size_t i = 0; i < closest_count; i++) { /* prepare hooks run for the few closest names only */
         struct str name = names[closest[i]];
-        const struct tool *tool = closest[i] < own_count ? NULL : generation_find(generation, name);
-        if (!tool || exists(arena, generation, r, tool))
+        bool is_own = closest[i] < own_count;
+        const struct tool *tool =
+            is_own ? client_tools_find(own, generation, name) : generation_find(generation, name);
+        if (is_own ? is_shown(arena, generation, r, tool, own) : exists(arena, generation, r, tool))
             out[found++] = name;
     }
     return found;

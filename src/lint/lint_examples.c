@@ -79,8 +79,9 @@ static bool same_json(const struct json *a, const struct json *b)
 static bool same_call(const struct policy_example *a, const struct policy_example *b)
 {
     return same_json(a->args, b->args) && same_json(a->result, b->result) && same_json(a->seen, b->seen) &&
-           same_json(a->history, b->history) && same_json(a->facts, b->facts) && str_eq(a->goal, b->goal) &&
-           str_eq(a->user, b->user) && str_eq(a->called, b->called) && a->turn == b->turn;
+           same_json(a->history, b->history) && same_json(a->facts, b->facts) &&
+           same_json(a->context, b->context) && str_eq(a->goal, b->goal) && str_eq(a->user, b->user) &&
+           str_eq(a->called, b->called) && a->turn == b->turn;
 }
 
 void lint_duplicate_example(struct lint_context *c)

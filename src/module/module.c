@@ -44,8 +44,9 @@ static struct spec_gate *begin(lua_State *L)
     return g;
 }
 
-static const char *const option_names[] = {"session", "goal",    "step",   "user",  "turn",      "seen",
-                                           "facts",   "history", "result", "error", "transient", NULL};
+static const char *const option_names[] = {"session",   "goal",    "step",    "user",   "turn",
+                                           "seen",      "facts",   "history", "result", "error",
+                                           "transient", "context", NULL};
 
 static const char *const load_option_names[] = {"config", "tools", NULL};
 
@@ -106,6 +107,14 @@ static const struct json *value_option(lua_State *L, int at, const char *name, s
     return value;
 }
 
+static const struct json *object_option(lua_State *L, int at, const char *name, struct arena *arena)
+{
+    const struct json *value = value_option(L, at, name, arena);
+    if (value && !json_is(value, JSON_OBJECT) && value->len)
+        luaL_error(L, "option '%s': expected a table with names, got a list", name);
+    return value;
+}
+
 struct call_options {
     struct call_request request;
     struct peer peer;
@@ -130,6 +139,7 @@ static void read_options(lua_State *L, int at, struct spec_gate *g, struct call_
         luaL_error(L, "option 'turn': expected a whole number from 0");
     r->turn = (uint32_t)n;
     r->facts = value_option(L, at, "facts", g->arena);
+    r->context = object_option(L, at, "context", g->arena);
     a->result = value_option(L, at, "result", g->arena);
     if (user.len) {
         peer_init_example(&a->peer, user);
@@ -251,8 +261,11 @@ static int gate_list(lua_State *L)
     struct json list = {.type = JSON_ARRAY};
     struct json_error fault;
     read_options(L, 2, g, &a);
-    struct catalog_request request = {
-        .all = true, .peer = a.request.peer, .session = a.request.session, .goal = a.request.goal};
+    struct catalog_request request = {.all = true,
+                                      .peer = a.request.peer,
+                                      .session = a.request.session,
+                                      .goal = a.request.goal,
+                                      .context = a.request.context};
     catalog_write(g->arena, g->gate.generation, &request, &text);
     json_parse(g->arena, buf_view(&text), NULL, &list, &fault);
     module_value_push(L, &list);

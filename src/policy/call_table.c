@@ -57,6 +57,7 @@ enum call_field {
     CALL_NO_PROGRESS,
     CALL_HISTORY,
     CALL_FACTS,
+    CALL_CONTEXT,
     CALL_ARGS,
     CALL_PEER,
     CALL_PROGRESS,
@@ -82,6 +83,8 @@ static const struct field call_fields[CALL_FIELDS] = {
     ROW(CALL_HISTORY, "history", "toolgate.Past[]", "The earlier calls of this session, oldest first."),
     ROW(CALL_FACTS, "facts", "table<string, any>",
         "The facts that earlier results of this session gave with ok { facts = … }."),
+    ROW(CALL_CONTEXT, "context", "table<string, any>?",
+        "What the agent's program says of this request in dev.toolgate/context; nil if it says nothing."),
     ROW(CALL_ARGS, "args", "table?",
         "In result: the arguments of the call; nil if a report does not repeat what is no longer known."),
     ROW(CALL_PEER, "peer", "toolgate.Peer", "The calling process."),
@@ -127,9 +130,11 @@ static void push_field(lua_State *L, enum call_field field, const struct sandbox
         else
             lua_newtable(L);
         break;
+    case CALL_CONTEXT:
     case CALL_ARGS:
-        if (now->args)
-            bridge_push(L, now->args);
+        value = field == CALL_CONTEXT ? call->context : now->args;
+        if (value)
+            bridge_push(L, value);
         else
             lua_pushnil(L);
         break;

@@ -37,7 +37,7 @@ struct policy_example {
     struct str name;
     int line;
     const struct json *args;
-    const struct json *result, *seen, *history, *facts; /* NULL: not given */
+    const struct json *result, *seen, *history, *facts, *context; /* NULL: not given */
     const struct json *becomes, *shows;
     struct str goal, user, gives, says, status; /* empty: not given */
     struct str called;                          /* the alias that the model calls; empty: the tool's name */

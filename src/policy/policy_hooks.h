@@ -16,6 +16,7 @@ struct policy_call {
     struct str tool, session, goal, step, user;
     uint32_t uid, turn, attempt, no_progress;
     const struct json *history, *facts; /* NULL if the policy does not read them */
+    const struct json *context;         /* what the agent says of this call; NULL: nothing */
     void *owner;                        /* of the two callbacks, which run inside policy_run */
     /* NULL: nobody wants progress; total < 0: unknown */
     void (*progress)(void *owner, double progress, double total, struct str message);

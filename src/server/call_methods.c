@@ -54,6 +54,8 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
         err = param_string(r, r->meta, "params._meta.", GATE_GOAL_KEY, &c->goal);
     if (!err)
         err = param_count(r, r->meta, "params._meta.", GATE_TURN_KEY, &c->turn);
+    if (!err)
+        err = param_context(r, &c->context);
     return err;
 }
 

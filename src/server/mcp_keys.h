@@ -24,6 +24,7 @@
 #define GATE_STEP_KEY    "dev.toolgate/step"
 #define GATE_CALL_KEY    "dev.toolgate/call"
 #define GATE_GOAL_KEY    "dev.toolgate/goal"
+#define GATE_CONTEXT_KEY "dev.toolgate/context"
 #define GATE_EXT_KEY     "dev.toolgate/ext"
 #define GATE_TRACE_KEY   "dev.toolgate/trace"
 

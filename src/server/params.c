@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #define SESSION_MAX_BYTES 1024u
+#define CONTEXT_MAX_BYTES 16384u /* written without spaces */
 #define GOT_MAX_BYTES     80u
 #define COUNT_MAX         INT32_MAX /* the ledger continues from a given turn, in 32 bits */
 
@@ -70,6 +71,23 @@ enum err param_session(struct request *request, struct str *out)
         return ERR_PARSE;
     }
     return err;
+}
+
+enum err param_context(struct request *request, const struct json **out)
+{
+    const struct json *context = json_get_text(request->meta, GATE_CONTEXT_KEY);
+    *out = context;
+    if (!context)
+        return OK;
+    if (!json_is(context, JSON_OBJECT))
+        return refuse(request, "params._meta.", GATE_CONTEXT_KEY, "an object", context);
+    size_t bytes = json_to_str(request->arena, context).len;
+    if (bytes <= CONTEXT_MAX_BYTES)
+        return OK;
+    reply_error(request, RPC_INVALID_PARAMS,
+                "params._meta." GATE_CONTEXT_KEY ": expected at most %u bytes of JSON, got %zu",
+                CONTEXT_MAX_BYTES, bytes);
+    return ERR_PARSE;
 }
 
 int param_log_level(struct str name)

@@ -99,6 +99,9 @@ enum err param_count(struct request *request, const struct json *object, const c
 /* The session's name from params._meta; empty: anonymous. */
 enum err param_session(struct request *request, struct str *out);
 
+/* What the agent says of the request to the policies, an object; absent: NULL. */
+enum err param_context(struct request *request, const struct json **out);
+
 /* 0 debug … 7 emergency; -1: no level of MCP. */
 int param_log_level(struct str name);
 

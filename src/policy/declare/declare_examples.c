@@ -25,6 +25,14 @@ static void read_table(struct declaration *d, const struct field *field, int at)
     read_arguments(d, field, at);
 }
 
+static void read_context(struct declaration *d, const struct field *field, int at)
+{
+    const struct json *value = lua_istable(d->L, at) ? field_json(d, field->name, at, NULL) : NULL;
+    if (!value || (value->type != JSON_OBJECT && value->len))
+        field_mismatch(d, field->name, at, "a table with names");
+    *FIELD_INTO(d, field, const struct json *) = value;
+}
+
 static void read_list(struct declaration *d, const struct field *field, int at)
 {
     if (!lua_istable(d->L, at))
@@ -100,6 +108,9 @@ static const struct field example_fields[] = {
      AT(history), READ(read_history)},
     {"facts", FIELD_CUSTOM, "{ orders = 3 }", "table<string, any>", "The value of call.facts.", AT(facts),
      READ(read_table)},
+    {"context", FIELD_CUSTOM, "{ role = \"guest\" }", "table<string, any>",
+     "The value of call.context: what the agent's program says of the request.", AT(context),
+     READ(read_context)},
     {"result", FIELD_CUSTOM, "{ events = {} }", "any", "The tool's result; the tool does not run.",
      AT(result), READ(read_result)},
     {"gives", FIELD_STRING, "\"refuse fabricated_id\"", NULL,

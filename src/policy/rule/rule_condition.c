@@ -1,5 +1,6 @@
 /* Each kind of condition: when it holds, and how it is described. */
 #include "policy/rule/rule_condition.h"
+#include "policy/call_table.h"
 #include "base/buf.h"
 #include "json/write.h"
 #include "sandbox/bridge.h"
@@ -50,7 +51,9 @@ static bool call_predicate(const struct rule_condition *c, const struct json *va
     lua_rawgeti(L, LUA_REGISTRYINDEX, tests->refs[c->test]);
     bridge_push(L, value);
     bridge_push(L, tests->args);
-    lua_call(L, 2, 1);
+    if (c->takes_call)
+        call_table_push(L);
+    lua_call(L, c->takes_call ? 3 : 2, 1);
     bool holds = lua_toboolean(L, -1);
     if (lua_istable(L, -1) || lua_isuserdata(L, -1))
         luaL_error(L, "is(\"%s\") returned a table or null: expected true or false", c->words.at);

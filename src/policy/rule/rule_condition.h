@@ -38,6 +38,7 @@ struct rule_condition {
     struct str words;  /* COND_PREDICATE: its description */
     size_t test;       /* COND_PREDICATE: its index in rules.tests */
     const void *which; /* COND_PREDICATE: identifies the function */
+    bool takes_call;   /* COND_PREDICATE: it has a third parameter */
 };
 
 /* What predicates need. Without it no predicate runs, and none holds. */

@@ -2,6 +2,7 @@
  */
 #include "base/arena.h"
 #include "sandbox/bridge.h"
+#include "sandbox/bytecode.h"
 #include "policy/rule/rule.h"
 #include "policy/rule/rule_describe.h"
 #include "sandbox/sandbox.h"
@@ -148,6 +149,14 @@ static void read_range(struct rule_reader *r, struct rule_condition *out)
     read_bound(r, "high", "high_open", &out->high);
 }
 
+static unsigned count_parameters(lua_State *L, int at)
+{
+    struct arena *arena = arena_new();
+    unsigned count = bytecode_read(L, at, arena)->parameters;
+    arena_free(arena);
+    return count;
+}
+
 /* out->test is the index among the predicates of all rules. */
 static void read_is(struct rule_reader *r, struct rule_condition *out)
 {
@@ -157,6 +166,7 @@ static void read_is(struct rule_reader *r, struct rule_condition *out)
     lua_pop(r->L, 1);
     push_field(r->L, "test");
     out->which = lua_topointer(r->L, -1);
+    out->takes_call = count_parameters(r->L, -1) > 2;
     out->test = rules->test_count;
     int *tests = ARENA_ARRAY(r->arena, int, rules->test_count + 1);
     if (rules->test_count)

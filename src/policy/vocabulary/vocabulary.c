@@ -90,7 +90,7 @@ static const struct word words[] = {
       "fun(...: any): toolgate.Condition"}, FROM_LUA, NULL},
     {{"is", RULES, "when { day = is(\"on a weekend\", function(value, args) … end) }",
       "The argument is given, and the pure function returns true; the words describe this for the model.",
-      "fun(words: string, test: fun(value: any, args: table): any): toolgate.Condition"}, FROM_LUA, NULL},
+      "fun(words: string, test: fun(value: any, args: table, call: toolgate.Call): any): toolgate.Condition"}, FROM_LUA, NULL},
     {{"always", RULES, "always : defaults { page = 1 }",
       "Begins a rule that always holds.",
       "toolgate.Rule"}, FROM_LUA, NULL},

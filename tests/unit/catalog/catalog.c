@@ -200,7 +200,8 @@ static void a_valid_schema_is_unchanged(void **state)
 static bool shows(struct fixture *fixture, const char *tool, const char *goal)
 {
     struct catalog_request request = {.peer = &fixture->peer, .goal = str_of(goal)};
-    return catalog_shows(fixture->arena, fixture->generation, &request, str_of(tool));
+    const struct tool *found = generation_find(fixture->generation, str_of(tool));
+    return found && catalog_shows(fixture->arena, fixture->generation, &request, found);
 }
 
 static void prepare_rewords_and_hides(void **state)
