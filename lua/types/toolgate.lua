@@ -174,11 +174,13 @@
 ---Which unambiguous values are converted; what is not named stays on.
 ---@class toolgate.Coerce
 ---@field json? boolean A string that holds JSON is parsed, if only the parsed value fits.
----@field strings? boolean "5" becomes 5 if only a number fits, "true" becomes true; spaces around a string go.
----@field lists? boolean One value becomes a list of one, if only a list fits.
+---@field strings? boolean "5" becomes 5 if only a number fits, "true" becomes true; 5 becomes "5" if only a string fits; spaces around a string go.
+---@field lists? boolean One value becomes a list of one, if only a list fits, and a string in a list of one becomes the string; "a, b" is split if each part fits an enum or a format.
 ---@field nulls? boolean null for an optional field counts as left out.
 ---@field enums? boolean The case of an enum's value is corrected.
 ---@field floats? boolean 5.0 becomes 5 if only a whole number fits.
+---@field names? boolean A name that differs from one declared, unused name in case, separators or a final s becomes that name.
+---@field words? boolean "yes", "no", 1 and 0 become a boolean if only a boolean fits, true becomes "True" of an enum; "", "None" and "null" for an optional field count as left out.
 
 ---One of `examples`: first a string that says what it shows, then
 ---@class toolgate.Example

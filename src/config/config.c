@@ -126,6 +126,8 @@ static const struct config_key coerce_keys[] = {
     {KEY("nulls", key_bool, coerce.nulls)},
     {KEY("enums", key_bool, coerce.enums)},
     {KEY("floats", key_bool, coerce.floats)},
+    {KEY("names", key_bool, coerce.names)},
+    {KEY("words", key_bool, coerce.words)},
     {.read = NULL},
 };
 

@@ -62,18 +62,34 @@ static void check_unknown_fields(struct arguments *args, struct arena *arena, co
         args->problems.more += unknown.more;
 }
 
+/* Coerces, or adds the problems. Names are not replaced in arguments that stay invalid: the problems then
+ * list all the names to change. */
+static void repair(struct arguments *args, struct arena *arena, const struct tool *tool,
+                   struct schema_remarks *remarks)
+{
+    const struct json *sent = args->now;
+    struct coerce_options coerce = tool->coerce;
+    args->now = schema_coerce(tool->input_schema, sent, &coerce, arena);
+    if (schema_inspect(tool->input_schema, args->now, remarks) == SCHEMA_VALID)
+        return;
+    coerce.names = false;
+    args->now = schema_coerce(tool->input_schema, sent, &coerce, arena);
+    schema_explain(tool->input_schema, args->now, &args->problems);
+}
+
 void arguments_check_schema(struct arguments *args, struct arena *arena, const struct tool *tool)
 {
     if (args->unreadable)
         return;
     bool validates = !(tool->policy && !tool->policy->validate);
-    if (validates && schema_validate(tool->input_schema, args->now) != SCHEMA_VALID) {
-        args->now = schema_coerce(tool->input_schema, args->now, &tool->coerce, arena);
-        if (schema_validate(tool->input_schema, args->now) != SCHEMA_VALID)
-            schema_explain(tool->input_schema, args->now, &args->problems);
-    }
-    if (validates && !args->problems.errors)
-        check_unknown_fields(args, arena, tool);
+    struct schema_remarks remarks = {0};
+    if (validates && schema_inspect(tool->input_schema, args->now, &remarks) != SCHEMA_VALID)
+        repair(args, arena, tool, &remarks);
+    if (!validates || args->problems.errors)
+        return;
+    if (remarks.undeclared) /* a misspelled name in an open object is valid, and its value would be lost */
+        args->now = schema_coerce_names(tool->input_schema, args->now, &tool->coerce, arena);
+    check_unknown_fields(args, arena, tool);
 }
 
 static bool accepts(void *schema, const struct json *args)

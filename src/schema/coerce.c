@@ -4,35 +4,18 @@
  * against the value's own node, references and branches included, so it cannot
  * bypass a rule.
  */
-#include "schema/coerce.h"
+#include "schema/coercer.h"
 
-#include "schema/schema_node.h"
+const struct coerce_options coerce_options_all = {.json = true,
+                                                  .strings = true,
+                                                  .lists = true,
+                                                  .nulls = true,
+                                                  .enums = true,
+                                                  .floats = true,
+                                                  .names = true,
+                                                  .words = true};
 
-#include "base/arena.h"
-#include "json/build.h"
-#include "json/parse.h"
-
-#include <strings.h>
-
-#define STRING    TYPE_BIT(JSON_STRING)
-#define ARRAY     TYPE_BIT(JSON_ARRAY)
-#define OBJECT    TYPE_BIT(JSON_OBJECT)
-#define NULL_TYPE TYPE_BIT(JSON_NULL)
-
-const struct coerce_options coerce_options_all = {
-    .json = true, .strings = true, .lists = true, .nulls = true, .enums = true, .floats = true};
-
-struct coercer {
-    struct pass pass;
-    struct arena *arena;
-    const struct coerce_options *options;
-    unsigned depth;
-    bool valid; /* inside a value that fits, where only the spelling of whole numbers changes */
-};
-
-static const struct json *coerce_value(struct coercer *c, const struct node *node, const struct json *v);
-
-static bool accepts(struct coercer *c, const struct node *node, const struct json *v)
+bool coerce_accepts(struct coercer *c, const struct node *node, const struct json *v)
 {
     return node_accepts(&c->pass, node, v, NULL) && !c->pass.too_complex;
 }
@@ -53,87 +36,13 @@ static bool holds_spelled_float(const struct json *v)
     return found;
 }
 
-static const struct json *respell(struct coercer *c, const struct node *node, const struct json *v)
+const struct json *coerce_respell(struct coercer *c, const struct node *node, const struct json *v)
 {
     int64_t n;
     bool whole = (node->types & TYPES_NUMBER) == TYPE_INTEGER;
     if (!c->options->floats || !whole || !is_spelled_float(v) || !json_int(v, &n))
         return v;
     return json_keep(c->arena, json_integer(c->arena, n));
-}
-
-static bool same_word(struct str a, struct str b)
-{
-    return a.len == b.len && strncasecmp(a.at, b.at, a.len) == 0;
-}
-
-/* The JSON that a string spells, if it is of one of these types; NULL: it is not. */
-static const struct json *read_json(struct coercer *c, unsigned types, struct str text)
-{
-    struct json parsed;
-    struct json_error error;
-    if (json_parse(c->arena, text, NULL, &parsed, &error) != OK || !(types & type_bit_of(&parsed)))
-        return NULL;
-    return json_keep(c->arena, parsed);
-}
-
-static bool looks_like_container(struct str text)
-{
-    return text.len > 0 && (text.at[0] == '{' || text.at[0] == '[');
-}
-
-/* The one string among the choices that differs in case or outer space alone. */
-static const struct json *read_choice(struct coercer *c, const struct node *node, struct str word)
-{
-    const struct json *found = NULL;
-    struct in_place_nodes all;
-    bool ambiguous = false;
-    in_place_collect(&all, node, NULL, NULL);
-    for (uint32_t i = 0; i < all.count; i++)
-        for (uint16_t k = 0; k < all.nodes[i]->op_count && all.nodes[i]->ops[k].code == OP_CHOICES; k++) {
-            const struct choices *choices = &all.nodes[i]->ops[k].choices;
-            for (uint32_t n = 0; n < choices->count; n++) {
-                const struct json *choice = choices->at[n];
-                if (!json_is(choice, JSON_STRING) || !same_word(str_trim(json_str(choice)), word))
-                    continue;
-                ambiguous |= found && !json_equal(found, choice);
-                found = choice;
-            }
-        }
-    return found && !ambiguous && accepts(c, node, found) ? found : NULL;
-}
-
-/* A list of the value, where only a list fits. */
-static const struct json *wrap(struct coercer *c, const struct node *node, const struct json *v)
-{
-    bool only_list = (node->types & ~NULL_TYPE) == ARRAY;
-    if (!c->options->lists || !only_list || v->type == JSON_ARRAY || v->type == JSON_NULL)
-        return v;
-    if (v->type == JSON_STRING && looks_like_container(str_trim(json_str(v))))
-        return v; /* misspelled JSON: wrapped, it would pass as one string */
-    const struct json *list = coerce_value(c, node, json_keep(c->arena, json_array(v, 1)));
-    return accepts(c, node, list) ? list : v;
-}
-
-static const struct json *coerce_string(struct coercer *c, const struct node *node, const struct json *v)
-{
-    struct str text = str_trim(json_str(v));
-    const struct json *read = NULL;
-    if (node->types & STRING) {
-        read = c->options->enums ? read_choice(c, node, text) : NULL;
-        return read ? read : wrap(c, node, v);
-    }
-    if (c->options->json && looks_like_container(text))
-        read = read_json(c, node->types & (OBJECT | ARRAY), text);
-    if (read)
-        return coerce_value(c, node, read); /* its problems are reported inside it */
-    bool truth = same_word(text, STR_LIT("true"));
-    if (c->options->strings && (node->types & TYPE_BIT(JSON_BOOL)) &&
-        (truth || same_word(text, STR_LIT("false"))))
-        read = json_keep(c->arena, json_bool(truth));
-    else if (c->options->strings && (read = read_json(c, node->types & TYPES_NUMBER, text)))
-        read = respell(c, node, read);
-    return read && accepts(c, node, read) ? read : wrap(c, node, v);
 }
 
 static const struct json *coerce_by_props(struct coercer *c, const struct props *props,
@@ -151,23 +60,30 @@ static const struct json *coerce_by_props(struct coercer *c, const struct props 
     return described || !props->rest ? v : coerce_value(c, props->rest, v);
 }
 
-/* A null that some part of the schema rejects, in a declared field that none requires. */
-static bool is_needless_null(struct coercer *c, const struct in_place_nodes *all,
-                             const struct json_member *member)
+static bool means_nothing(const struct coercer *c, const struct json *v)
+{
+    bool blank = v->type == JSON_STRING && coerce_is_blank(str_trim(json_str(v)));
+    return v->type == JSON_NULL ? c->options->nulls : blank && c->options->words;
+}
+
+/* A null or blank that some part of the schema rejects, in a declared field that none requires. It stays if a
+ * misspelling of the same field was sent too, because then either could have been meant. */
+static bool is_needless(struct coercer *c, const struct node *node, const struct in_place_nodes *all,
+                        const struct json *object, const struct json_member *member)
 {
     bool refused = false;
-    if (c->valid || !c->options->nulls || member->value.type != JSON_NULL)
+    if (c->valid || !means_nothing(c, &member->value))
         return false;
     for (uint32_t i = 0; i < all->count; i++) {
         const struct prop *p = all->props[i] ? props_find(all->props[i], member->key) : NULL;
         if (p && p->required)
             return false;
-        refused |= p && p->node && !accepts(c, p->node, &member->value);
+        refused |= p && p->node && !coerce_accepts(c, p->node, &member->value);
     }
-    return refused;
+    return refused && !coerce_names_misspelled(c, node, object, member->key);
 }
 
-static const struct json *coerce_object(struct coercer *c, const struct node *node, const struct json *v)
+static const struct json *coerce_members(struct coercer *c, const struct node *node, const struct json *v)
 {
     struct in_place_nodes *all = ARENA_NEW(c->arena, struct in_place_nodes);
     struct json_member *members = NULL;
@@ -176,10 +92,10 @@ static const struct json *coerce_object(struct coercer *c, const struct node *no
     for (uint32_t i = 0; i < v->len; i++) {
         const struct json_member *member = &v->members[i];
         const struct json *value = &member->value;
-        bool drop = is_needless_null(c, all, member);
-        for (uint32_t k = 0; k < all->count && !drop; k++)
+        for (uint32_t k = 0; k < all->count; k++)
             if (all->props[k])
                 value = coerce_by_props(c, all->props[k], member, value);
+        bool drop = value == &member->value && is_needless(c, node, all, v, member);
         if (!members && (drop || value != &member->value)) {
             members = ARENA_ARRAY(c->arena, struct json_member, v->len);
             memcpy(members, v->members, i * sizeof(*members));
@@ -191,25 +107,20 @@ static const struct json *coerce_object(struct coercer *c, const struct node *no
     return members ? json_keep(c->arena, json_object(c->arena, members, count)) : v;
 }
 
-static const struct json *coerce_array(struct coercer *c, const struct node *node, const struct json *v)
+/* Names first, since a member's name selects the schema of its value. The names of a branch that only may
+ * apply are tried if the object fits in no other way. */
+static const struct json *coerce_object(struct coercer *c, const struct node *node, const struct json *v)
 {
-    struct in_place_nodes *all = ARENA_NEW(c->arena, struct in_place_nodes);
-    struct json *items = NULL;
-    in_place_collect(all, node, v, &c->pass);
-    for (uint32_t i = 0; i < v->len; i++) {
-        const struct json *item = &v->items[i];
-        for (uint32_t k = 0; k < all->count; k++) {
-            const struct node *item_node = all->items[k] ? op_item_node(all->items[k], i) : NULL;
-            item = item_node ? coerce_value(c, item_node, item) : item;
-        }
-        if (!items && item != &v->items[i]) {
-            items = ARENA_ARRAY(c->arena, struct json, v->len);
-            memcpy(items, v->items, v->len * sizeof(*items));
-        }
-        if (items)
-            items[i] = *item;
-    }
-    return items ? json_keep(c->arena, json_array(items, v->len)) : v;
+    bool names = c->options->names && (!c->valid || c->renames);
+    const struct json *named = names ? coerce_names(c, node, v, NAMES_THAT_APPLY) : v;
+    const struct json *coerced = coerce_members(c, node, named);
+    if (!names || coerce_accepts(c, node, coerced))
+        return coerced;
+    if (c->valid)
+        return v;
+    named = coerce_names(c, node, v, NAMES_OF_ANY_BRANCH);
+    const struct json *other = named == v ? v : coerce_members(c, node, named);
+    return coerce_accepts(c, node, other) ? other : coerced;
 }
 
 static const struct json *coerce_by_type(struct coercer *c, const struct node *node, const struct json *v)
@@ -217,30 +128,29 @@ static const struct json *coerce_by_type(struct coercer *c, const struct node *n
     bool fits = node->types & type_bit_of(v);
     switch ((enum json_type)v->type) {
     case JSON_STRING:
-        return c->valid ? v : coerce_string(c, node, v);
-    case JSON_NUMBER:
-        return fits ? respell(c, node, v) : wrap(c, node, v);
-    case JSON_OBJECT:
-        return fits ? coerce_object(c, node, v) : wrap(c, node, v);
-    case JSON_ARRAY:
-        return fits ? coerce_array(c, node, v) : v;
     case JSON_BOOL:
-        return fits ? v : wrap(c, node, v);
+        return c->valid ? v : coerce_scalar(c, node, v);
+    case JSON_NUMBER:
+        return fits ? coerce_respell(c, node, v) : coerce_scalar(c, node, v);
+    case JSON_OBJECT:
+        return fits ? coerce_object(c, node, v) : coerce_wrap(c, node, v);
+    case JSON_ARRAY:
+        return fits ? coerce_array(c, node, v) : coerce_unwrap(c, node, v);
     case JSON_NULL:
         break;
     }
     return v;
 }
 
-static const struct json *coerce_value(struct coercer *c, const struct node *node, const struct json *v)
+const struct json *coerce_value(struct coercer *c, const struct node *node, const struct json *v)
 {
     if (c->pass.too_complex || c->depth == JSON_MAX_DEPTH)
         return v;
     bool outer = c->valid;
-    c->valid = outer || accepts(c, node, v);
+    c->valid = outer || coerce_accepts(c, node, v);
     c->depth++;
     const struct json *coerced = v;
-    if (!c->valid || (c->options->floats && holds_spelled_float(v)))
+    if (!c->valid || c->renames || (c->options->floats && holds_spelled_float(v)))
         coerced = coerce_by_type(c, node, v);
     c->depth--;
     c->valid = outer;
@@ -250,10 +160,23 @@ static const struct json *coerce_value(struct coercer *c, const struct node *nod
 const struct json *schema_coerce(const struct schema *schema, const struct json *instance,
                                  const struct coerce_options *options, struct arena *arena)
 {
+    static const struct coerce_options only_floats = {.floats = true};
     struct coercer c = {.pass = pass_begin(schema), .arena = arena, .options = options};
-    if (options->floats && !options->json && !options->strings && !options->lists && !options->nulls &&
-        !options->enums && !holds_spelled_float(instance))
+    if (memcmp(options, &only_floats, sizeof(only_floats)) == 0 && !holds_spelled_float(instance))
         return instance;
     const struct json *coerced = coerce_value(&c, schema->root, instance);
     return c.pass.too_complex ? instance : coerced;
+}
+
+const struct json *schema_coerce_names(const struct schema *schema, const struct json *instance,
+                                       const struct coerce_options *options, struct arena *arena)
+{
+    struct coerce_options without_floats = *options;
+    without_floats.floats = false;
+    struct coercer c = {
+        .pass = pass_begin(schema), .arena = arena, .options = &without_floats, .renames = true};
+    if (!options->names)
+        return instance;
+    const struct json *named = coerce_value(&c, schema->root, instance);
+    return !c.pass.too_complex && schema_validate(schema, named) == SCHEMA_VALID ? named : instance;
 }

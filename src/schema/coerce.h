@@ -9,11 +9,13 @@
 
 struct coerce_options {
     bool json; /* "{\"a\":1}" -> {"a":1}, "[1]" -> [1], where an object or array fits and a string does not */
-    bool strings; /* "5" -> 5, "true" -> true, where only a number or boolean fits */
-    bool lists;   /* "a" -> ["a"], where only a list fits */
+    bool strings; /* "5" -> 5, "true" -> true, where only a number or boolean fits; 5 -> "5" for a string */
+    bool lists;   /* "a" -> ["a"], where only a list fits; ["a"] -> "a" where only a string fits */
     bool nulls;   /* null -> absent, for an optional property that does not allow null */
     bool enums;   /* case and outer space of an enum value */
     bool floats;  /* 5.0 -> 5 for an integer: valid already, but some tools reject the spelling */
+    bool names;   /* "filePath" -> "file_path": case, separators and a final s of a declared name */
+    bool words;   /* "yes", 1 -> true; true -> "True" of an enum; "", "None" -> absent, as null is */
 };
 
 extern const struct coerce_options coerce_options_all;
@@ -22,5 +24,10 @@ extern const struct coerce_options coerce_options_all;
  * or with `floats` set. */
 const struct json *schema_coerce(const struct schema *schema, const struct json *instance,
                                  const struct coerce_options *options, struct arena *arena);
+
+/* For a valid instance with members that no property declares: renames those that misspell an unused declared
+ * name, if the result is valid too. Otherwise the instance itself. */
+const struct json *schema_coerce_names(const struct schema *schema, const struct json *instance,
+                                       const struct coerce_options *options, struct arena *arena);
 
 #endif

@@ -49,6 +49,15 @@ enum schema_validity { SCHEMA_VALID, SCHEMA_INVALID, SCHEMA_TOO_COMPLEX };
 /* The boolean pass. */
 enum schema_validity schema_validate(const struct schema *schema, const struct json *instance);
 
+/* What the boolean pass saw on its way. It may have seen it in an alternative that does not apply: a reason to
+ * look closer, which costs a valid instance without it nothing. */
+struct schema_remarks {
+    bool undeclared; /* an open object has a member that its properties do not declare */
+};
+
+enum schema_validity schema_inspect(const struct schema *schema, const struct json *instance,
+                                    struct schema_remarks *remarks);
+
 /* The collecting pass: adds every problem, with strings in problems->arena. With SCHEMA_TOO_COMPLEX the
  * problem has the code "too_complex". Returns what schema_validate would. */
 enum schema_validity schema_explain(const struct schema *schema, const struct json *instance,

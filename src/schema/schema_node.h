@@ -193,6 +193,7 @@ struct pass {
     const struct schema *schema;
     const struct scope *scope;
     uint32_t steps, frames;
+    struct schema_remarks remarks;
     const char
         *too_complex; /* the reason it gave up, after which its answers mean nothing; NULL: it has not */
 };

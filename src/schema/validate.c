@@ -147,6 +147,12 @@ static bool patterns_accept(struct pass *pass, const struct props *props, const 
     return true;
 }
 
+/* A member that only such a schema describes has no declaration. */
+static bool takes_anything(const struct node *rest)
+{
+    return !rest || (rest->types == TYPES_ANY && !rest->op_count);
+}
+
 static bool accepts_properties(struct pass *pass, const struct op *op, const struct json *v,
                                struct evaluated_set *evaluated)
 {
@@ -163,6 +169,8 @@ static bool accepts_properties(struct pass *pass, const struct op *op, const str
             return false;
         if (props->pattern_count && !patterns_accept(pass, props, m, &described))
             return false;
+        if (!described && props->declared)
+            pass->remarks.undeclared |= takes_anything(props->rest);
         if (!described && props->rest) {
             if (!fits(pass, props->rest, &m->value, NULL))
                 return false;
@@ -458,8 +466,16 @@ bool node_accepts(struct pass *pass, const struct node *node, const struct json 
 
 enum schema_validity schema_validate(const struct schema *schema, const struct json *instance)
 {
+    struct schema_remarks ignored;
+    return schema_inspect(schema, instance, &ignored);
+}
+
+enum schema_validity schema_inspect(const struct schema *schema, const struct json *instance,
+                                    struct schema_remarks *remarks)
+{
     struct pass pass = pass_begin(schema);
     bool ok = node_accepts(&pass, schema->root, instance, NULL);
+    *remarks = pass.remarks;
     if (pass.too_complex)
         return SCHEMA_TOO_COMPLEX;
     return ok ? SCHEMA_VALID : SCHEMA_INVALID;

@@ -76,12 +76,18 @@ static void read_on_error(struct declaration *d, const struct field *field, int 
     }
 static const struct field coerce_fields[] = {
     SWITCH(json, "A string that holds JSON is parsed, if only the parsed value fits."),
-    SWITCH(strings,
-           "\"5\" becomes 5 if only a number fits, \"true\" becomes true; spaces around a string go."),
-    SWITCH(lists, "One value becomes a list of one, if only a list fits."),
+    SWITCH(strings, "\"5\" becomes 5 if only a number fits, \"true\" becomes true; 5 becomes \"5\" if only a "
+                    "string fits; spaces around a string go."),
+    SWITCH(lists, "One value becomes a list of one, if only a list fits, and a string in a list of one "
+                  "becomes the string; \"a, b\" is split if each part fits an enum or a format."),
     SWITCH(nulls, "null for an optional field counts as left out."),
     SWITCH(enums, "The case of an enum's value is corrected."),
     SWITCH(floats, "5.0 becomes 5 if only a whole number fits."),
+    SWITCH(names, "A name that differs from one declared, unused name in case, separators or a final s "
+                  "becomes that name."),
+    SWITCH(words,
+           "\"yes\", \"no\", 1 and 0 become a boolean if only a boolean fits, true becomes \"True\" of an "
+           "enum; \"\", \"None\" and \"null\" for an optional field count as left out."),
 };
 #undef SWITCH
 

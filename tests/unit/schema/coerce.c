@@ -32,7 +32,58 @@ static const struct {
     {FIELD("{`type`:`integer`,`maximum`:3}"), "{`a`:`5`}", "as it was"},
     {FIELD("{`type`:[`integer`,`string`]}"), "{`a`:`5`}", "as it was"},
     {FIELD("{`anyOf`:[{`type`:`integer`},{`type`:`string`}]}"), "{`a`:`5`}", "as it was"},
-    {FIELD("{`type`:`string`}"), "{`a`:5}", "as it was"},
+    {FIELD("{`type`:`integer`}"), "{`a`:`007`}", "as it was"},
+    {FIELD("{`type`:`integer`}"), "{`a`:` 5 `}", "{`a`:5}"},
+    {FIELD("{`type`:`integer`}"), "{`a`:`5%`}", "as it was"},
+    {FIELD("{`type`:`integer`}"), "{`a`:`$5`}", "as it was"},
+    {FIELD("{`type`:`integer`}"), "{`a`:`0x10`}", "as it was"},
+    {FIELD("{`type`:`integer`}"), "{`a`:`1,000`}", "as it was"},
+    {FIELD("{`type`:`integer`}"), "{`a`:`١٢`}", "as it was"},
+    {FIELD("{`type`:`number`}"), "{`a`:`NaN`}", "as it was"},
+    {FIELD("{`type`:`integer`}"), "{`a`:`123456789012345678901234567890`}",
+     "{`a`:123456789012345678901234567890}"},
+    /* words for a boolean, where nothing else fits */
+    {FIELD("{`type`:`boolean`}"), "{`a`:`yes`}", "{`a`:true}"},
+    {FIELD("{`type`:[`boolean`,`null`]}"), "{`a`:`No`}", "{`a`:false}"},
+    {FIELD("{`type`:`boolean`}"), "{`a`:1}", "{`a`:true}"},
+    {FIELD("{`type`:`boolean`}"), "{`a`:0}", "{`a`:false}"},
+    {FIELD("{`type`:`boolean`}"), "{`a`:`1`}", "{`a`:true}"},
+    {FIELD("{`type`:`boolean`}"), "{`a`:2}", "as it was"},
+    {FIELD("{`type`:`boolean`}"), "{`a`:-0}", "as it was"},
+    {FIELD("{`type`:`boolean`}"), "{`a`:`maybe`}", "as it was"},
+    {FIELD("{`const`:true}"), "{`a`:`no`}", "as it was"},
+    {FIELD("{`type`:[`boolean`,`integer`]}"), "{`a`:`yes`}", "as it was"},
+    {FIELD("{`type`:[`boolean`,`integer`]}"), "{`a`:`1`}", "{`a`:1}"},
+    {FIELD("{`type`:[`boolean`,`number`]}"), "{`a`:`true`}", "{`a`:true}"},
+    {FIELD("{`enum`:[`True`,`False`]}"), "{`a`:true}", "{`a`:`True`}"},
+    {FIELD("{`enum`:[`true`,`false`,`auto`]}"), "{`a`:false}", "{`a`:`false`}"},
+    {FIELD("{`enum`:[`true`,`True`]}"), "{`a`:true}", "as it was"},
+    {FIELD("{`type`:`string`}"), "{`a`:true}", "as it was"},
+    /* a number where only a string fits, with the digits that were sent */
+    {FIELD("{`type`:`string`}"), "{`a`:42}", "{`a`:`42`}"},
+    {FIELD("{`type`:`string`}"), "{`a`:1.10}", "{`a`:`1.10`}"},
+    {FIELD("{`type`:`string`}"), "{`a`:9007199254740993}", "{`a`:`9007199254740993`}"},
+    {FIELD("{`type`:`string`}"), "{`a`:-0}", "{`a`:`-0`}"},
+    {FIELD("{`type`:`string`,`enum`:[`1`,`2`]}"), "{`a`:2}", "{`a`:`2`}"},
+    {FIELD("{`type`:`string`,`enum`:[`1`,`2`]}"), "{`a`:2.0}", "as it was"},
+    {FIELD("{`type`:`string`,`format`:`date`}"), "{`a`:20260503}", "as it was"},
+    {FIELD("{`type`:[`string`,`boolean`]}"), "{`a`:1}", "as it was"},
+    {FIELD("{`type`:[`string`,`array`]}"), "{`a`:1}", "as it was"},
+    {FIELD("{`type`:`string`}"), "{`a`:{}}", "as it was"},
+    /* null in words, or nothing */
+    {FIELD("{`type`:[`integer`,`null`]}"), "{`a`:`None`}", "{`a`:null}"},
+    {FIELD("{`type`:`integer`}"), "{`a`:`None`,`b`:1}", "{`b`:1}"},
+    {FIELD("{`type`:`integer`}"), "{`a`:`null`,`b`:1}", "{`b`:1}"},
+    {FIELD("{`type`:`integer`}"), "{`a`:``,`b`:1}", "{`b`:1}"},
+    {FIELD("{`type`:`string`,`minLength`:1}"), "{`a`:``}", "{}"},
+    {FIELD("{`type`:`string`}"), "{`a`:``}", "as it was"},
+    {FIELD("{`type`:`string`}"), "{`a`:`None`}", "as it was"},
+    {FIELD("{`enum`:[`none`,`all`]}"), "{`a`:`None`}", "{`a`:`none`}"},
+    {FIELD("{`enum`:[`low`,`high`]}"), "{`a`:``}", "{}"},
+    {FIELD("{`type`:`array`}"), "{`a`:``}", "{}"},
+    {"{`properties`:{`a`:{`type`:`integer`}},`required`:[`a`]}", "{`a`:``}", "as it was"},
+    {"{`additionalProperties`:{`type`:`integer`}}", "{`a`:``}", "as it was"},
+    {"{`properties`:{`a`:{`type`:`integer`}},`minProperties`:1}", "{`a`:``}", "{}"},
     /* strings that spell JSON */
     {FIELD("{`type`:`object`}"), "{`a`:`{\\`b\\`:1.10}`}", "{`a`:{`b`:1.10}}"},
     {FIELD("{`type`:`array`}"), "{`a`:`[1]`}", "{`a`:[1]}"},
@@ -44,7 +95,53 @@ static const struct {
     {FIELD("{`anyOf`:[{`type`:`array`,`items`:{`type`:`integer`}},{`type`:`null`}]}"), "{`a`:`3`}",
      "{`a`:[3]}"},
     {FIELD("{`type`:`array`,`items`:{`type`:`object`}}"), "{`a`:{`b`:1}}", "{`a`:[{`b`:1}]}"},
-    {FIELD("{`type`:`array`,`items`:{`type`:`string`}}"), "{`a`:1}", "as it was"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`boolean`}}"), "{`a`:5}", "as it was"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`string`}}"), "{`a`:7}", "{`a`:[`7`]}"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`string`}}"), "{`a`:`a, b`}", "as it was"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`string`}}"), "{`a`:`a;b`}", "as it was"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`string`}}"), "{`a`:`a\\nb`}", "as it was"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`string`}}"), "{`a`:`\\`a\\``}", "as it was"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`string`}}"), "{`a`:`None`}", "{}"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`string`}}"), "{`a`:`[\\`a\\`,`}", "as it was"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`string`}}"), "{`a`:`\\u0060\\u0060\\u0060json\\n[`}",
+     "as it was"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`string`}}"),
+     "{`a`:`The first half of this sentence is long enough to be one, and so is its second half behind the "
+     "comma.`}",
+     "{`a`:[`The first half of this sentence is long enough to be one, and so is its second half behind the "
+     "comma.`]}"},
+    {FIELD("{`type`:`array`,`items`:{`enum`:[`a`,`b`]}}"), "{`a`:`a, B`}", "{`a`:[`a`,`b`]}"},
+    {FIELD("{`type`:`array`,`items`:{`enum`:[`a`,`b`]}}"), "{`a`:`a, c`}", "as it was"},
+    {FIELD("{`type`:`array`,`items`:{`enum`:[`a`,`b`]}}"), "{`a`:`a,`}", "as it was"},
+    {FIELD("{`type`:`array`,`items`:{`enum`:[`a`,`b`,`a,b`]}}"), "{`a`:`a,b`}", "as it was"},
+    {FIELD("{`type`:`array`,`items`:{`enum`:[`a`,`a, b`]}}"), "{`a`:`a, b`}", "{`a`:[`a, b`]}"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`string`,`format`:`date`}}"), "{`a`:`2026-05-03, 2026-05-04`}",
+     "{`a`:[`2026-05-03`,`2026-05-04`]}"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`string`,`format`:`uri`}}"), "{`a`:`http://a/b,http://c/d`}",
+     "as it was"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`integer`}}"), "{`a`:`1, 2`}", "as it was"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`object`}}"), "{`a`:`{\\`b\\`:1}`}", "{`a`:[{`b`:1}]}"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`object`}}"), "{`a`:{`item`:[{}]}}", "as it was"},
+    {FIELD("{`type`:`array`,`items`:{`properties`:{`items`:{}},`type`:`object`}}"), "{`a`:{`items`:[1]}}",
+     "{`a`:[{`items`:[1]}]}"},
+    /* lists of lists: one list or three */
+    {FIELD("{`type`:`array`,`items`:{`type`:`array`,`items`:{`type`:`integer`}}}"), "{`a`:[255,255,255]}",
+     "as it was"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`array`,`items`:{`type`:`integer`}}}"),
+     "{`a`:[`255`,`255`,`255`]}", "as it was"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`array`,`minItems`:3,`items`:{`type`:`integer`}}}"),
+     "{`a`:[1,2,3]}", "{`a`:[[1,2,3]]}"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`array`,`maxItems`:1,`items`:{`type`:`integer`}}}"),
+     "{`a`:[1,2,3]}", "{`a`:[[1],[2],[3]]}"},
+    {FIELD("{`type`:`array`,`minItems`:1,`items`:{`type`:`array`}}"), "{`a`:[]}", "as it was"},
+    {FIELD("{`type`:`array`,`maxItems`:2}"), "{`a`:[1,2,3]}", "as it was"},
+    /* a text in a list of one */
+    {FIELD("{`type`:`string`}"), "{`a`:[`x`]}", "{`a`:`x`}"},
+    {FIELD("{`enum`:[`x`]}"), "{`a`:[`X`]}", "{`a`:`x`}"},
+    {FIELD("{`type`:`string`}"), "{`a`:[`x`,`y`]}", "as it was"},
+    {FIELD("{`type`:`string`}"), "{`a`:[1]}", "as it was"},
+    {FIELD("{`type`:`string`}"), "{`a`:[]}", "as it was"},
+    {FIELD("{`type`:[`string`,`object`]}"), "{`a`:[`x`]}", "as it was"},
     {FIELD("{`type`:`array`,`minItems`:2}"), "{`a`:1}", "as it was"},
     {FIELD("{`type`:[`array`,`string`]}"), "{`a`:`x`}", "as it was"},
     {FIELD("{`type`:[`array`,`integer`]}"), "{`a`:`x`}", "as it was"},
@@ -72,6 +169,10 @@ static const struct {
      "{`k`:`a`,`n`:`1`}", "{`k`:`a`,`n`:1}"},
     {"{`patternProperties`:{`^n`:{`type`:`integer`}}}", "{`n1`:`1`}", "{`n1`:1}"},
     {"{`type`:`object`}", "`{\\`a\\`:1}`", "{`a`:1}"},
+    /* a tuple is no list of one kind */
+    {"{`$schema`:`http://json-schema.org/draft-07/"
+     "schema#`,`properties`:{`a`:{`type`:`array`,`items`:[{`enum`:[`x`]},{`enum`:[`y`]}]}}}",
+     "{`a`:`x, y`}", "as it was"},
     /* a valid value is unchanged although its neighbour is coerced */
     {"{`properties`:{`a`:{`type`:`integer`},`b`:{}}}", "{`a`:`1`,`b`:`1`}", "{`a`:1,`b`:`1`}"},
 };
@@ -79,9 +180,11 @@ static const struct {
 static void coerces_only_to_the_one_reading_that_fits(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(readings) / sizeof(*readings); i++)
-        assert_string_equal(coerced_text(compile(readings[i].schema), parse(readings[i].instance)),
-                            quoted(readings[i].coerced).at);
+    for (size_t i = 0; i < sizeof(readings) / sizeof(*readings); i++) {
+        const char *got = coerced_text(compile(readings[i].schema), parse(readings[i].instance));
+        if (strcmp(got, quoted(readings[i].coerced).at) != 0)
+            fail_msg("%s %s became %s", readings[i].schema, readings[i].instance, got);
+    }
 }
 
 static void each_coercion_can_be_disabled(void **state)

@@ -68,17 +68,22 @@ static void scalar(struct pair *p)
 
 static void any(struct pair *p, unsigned depth);
 
+static bool in_list; /* the value is an item: [1,2] for a list of lists would have two readings */
+
 static void list(struct pair *p, unsigned depth)
 {
     uint32_t count = 1 + below(3);
-    bool wrapped = false;
+    bool wrapped = false, item = in_list;
     put(p, "{\"type\":\"array\",\"items\":", "[", "");
     struct pair one = {buf_in(arena), buf_in(arena), buf_in(arena)};
+    in_list = true;
     any(&one, depth + 1);
+    in_list = item;
     struct str value = buf_view(&one.value), bent = buf_view(&one.bent);
     /* a single value that is no list, no string that begins one, and not null, can only mean a list of
      * one */
-    wrapped = count == 1 && value.at[0] != '[' && value.at[0] != 'n' && value.at[0] != '"' && below(2);
+    wrapped =
+        !item && count == 1 && value.at[0] != '[' && value.at[0] != 'n' && value.at[0] != '"' && below(2);
     buf_text(&p->bent, wrapped ? "" : "[");
     for (uint32_t i = 0; i < count; i++) {
         put(p, "", i ? "," : "", i ? "," : "");
@@ -101,6 +106,8 @@ static void object(struct pair *p, unsigned depth)
 {
     uint32_t count = 1 + below(4);
     size_t from = p->bent.len;
+    bool item = in_list;
+    in_list = false;
     put(p, "{\"type\":\"object\",\"properties\":{", "{", "{");
     for (uint32_t i = 0; i < count; i++) {
         const char *comma = i ? "," : "";
@@ -111,6 +118,7 @@ static void object(struct pair *p, unsigned depth)
     put(p, "},\"required\":[\"f0\"]", "}", "}");
     buf_text(&p->schema, PICK("", ",\"additionalProperties\":false"));
     buf_text(&p->schema, "}");
+    in_list = item;
     if (below(4) == 0)
         quote_bent(p, from);
 }
