@@ -720,17 +720,19 @@ function need_user(question, choices) end
 ---@return toolgate.Outcome
 function failed(code, detail, hint) end
 
----The item whose field is the latest time or the greatest number, and its position.
+---The item whose field is the latest time or the greatest number, and its position; with a goal, only of the items that share most of its words.
 ---```lua
 ---newest(list, field)
+---newest(list, field, call.goal)
 ---```
 ---@param list any[]
 ---@param field string
+---@param goal? string
 ---@return any
 ---@return integer?
-function newest(list, field) end
+function newest(list, field, goal) end
 
----Whether the user asks for everything (all, every, everyone, entire, …).
+---Whether the user asks for everything (all, every, everyone, entire, …), and not for all-day or not all.
 ---```lua
 ---wants_all(call.goal)
 ---```

@@ -206,7 +206,7 @@ void bridge_open(lua_State *L)
 }
 
 /* Functions that access fields without naming them. */
-static const struct str iterating_functions[] = {STR("pairs"), STR("next")};
+static const struct str iterating_functions[] = {STR("pairs"), STR("next"), STR("newest")};
 
 static bool is_letter(char c)
 {

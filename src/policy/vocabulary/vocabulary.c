@@ -194,12 +194,13 @@ static const struct word words[] = {
       "The tool reported an error.",
       "fun(code: string, detail: string, hint?: string): toolgate.Outcome\n"
       "fun(detail: string): toolgate.Outcome"}, FROM_LUA, NULL},
-    {{"newest", JUDGING, "newest(list, field)",
-      "The item whose field is the latest time or the greatest number, and its position.",
-      "fun(list: any[], field: string): any, integer?"}, FROM_LUA, NULL},
+    {{"newest", JUDGING, "newest(list, field)  or  newest(list, field, call.goal)",
+      "The item whose field is the latest time or the greatest number, and its position; with a goal, only of the "
+      "items that share most of its words.",
+      "fun(list: any[], field: string, goal?: string): any, integer?"}, FROM_LUA, NULL},
 
     {{"wants_all", HELPING, "wants_all(call.goal)",
-      "Whether the user asks for everything (all, every, everyone, entire, …).",
+      "Whether the user asks for everything (all, every, everyone, entire, …), and not for all-day or not all.",
       "fun(goal?: string): boolean"}, FROM_LUA, NULL},
     {{"time", HELPING, "time(\"2026-05-01T00:00:00Z\")",
       "Seconds since 1970 of an ISO 8601 time or date; nil for any other string.",
@@ -277,7 +278,8 @@ static const struct word words[] = {
 
 static const char *const lua_files[] = {"policy/conditions.lua", "policy/declare.lua",
                                         "policy/params.lua",     "policy/annotations.lua",
-                                        "policy/outcomes.lua",   "policy/helpers.lua"};
+                                        "policy/outcomes.lua",   "policy/goal.lua",
+                                        "policy/helpers.lua"};
 
 const struct vocabulary_word *vocabulary_words(size_t *count)
 {

@@ -237,6 +237,7 @@ static const char *const readings[][2] = {
     {"array(LIST)", "[\"a\",\"b\",\"c\"]"},
     {"set(LIST).b", "true"},
     {"(newest(DATED, 'at')).id", "2"},
+    {"(newest(TITLED, 'at', 'the invoice')).id", "1"},
     {"host_in('a.example.com', HOSTS)", "true"},
     {"RECORD.name:upper() .. #RECORD.name", "\"ANN3\""},
     {"copy(LIST)", "[\"a\",\"b\",\"c\",\"d\"]"},
@@ -254,6 +255,7 @@ static const char *const constants =
     "local LOOP = {} LOOP.me = LOOP\n"
     "local HOSTS = { '*.example.com' }\n"
     "local DATED = { { id = 1, at = '2026-01-01' }, { id = 2, at = '2026-02-01' } }\n"
+    "local TITLED = { { id = 1, at = 1, is = { 'Invoice' } }, { id = 2, at = 2, is = { 'Party' } } }\n"
     "local RECORD = { name = 'ann' }\n"
     "local JSON = json [[{\"b\":[],\"c\":{},\"n\":[1,{\"d\":null}]}]]\n"
     "GLOBALS = { deep = { 'global deep' } }\n"
