@@ -6,6 +6,8 @@
 #include "json/write.h"
 #include "policy/id_format.h"
 
+#include <strings.h>
+
 static bool is_id(const struct json *value)
 {
     return json_is(value, JSON_STRING) || json_is(value, JSON_NUMBER);
@@ -54,14 +56,61 @@ void ids_collect(const struct policy *policy, const struct json *args, struct id
     }
 }
 
+/* A letter or digit; of the others, those of alphabets with spaces between words (Latin to Armenian, U+00C0
+ * to U+058F), by the first byte of their UTF-8. */
+static bool is_word_byte(unsigned char c)
+{
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' ||
+           (c >= 0xc3 && c <= 0xd6);
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* The text goes on with the same word before `at`: "15" before its 5, "INV-5", "2.5", "1,005". */
+static bool joins_before(struct str text, size_t at)
+{
+    char sign = at ? text.at[at - 1] : ' ';
+    char far = at > 1 ? text.at[at - 2] : ' ';
+    if (is_word_byte((unsigned char)sign))
+        return true;
+    if (((unsigned char)sign & 0xc0) == 0x80) /* the second byte of a letter */
+        return is_word_byte((unsigned char)far);
+    if (sign == '-' || sign == '.' || sign == '@')
+        return is_word_byte((unsigned char)far);
+    return (sign == ',' || sign == ':') && is_digit(far) && is_digit(text.at[at]);
+}
+
+static bool joins_after(struct str text, size_t end)
+{
+    char sign = end < text.len ? text.at[end] : ' ';
+    char far = end + 1 < text.len ? text.at[end + 1] : ' ';
+    if (is_word_byte((unsigned char)sign))
+        return true;
+    if (sign == '-' || sign == '.' || sign == '@')
+        return is_word_byte((unsigned char)far);
+    return (sign == ',' || sign == ':') && is_digit(far) && is_digit(text.at[end - 1]);
+}
+
+bool ids_in_goal(struct str goal, struct str id)
+{
+    for (size_t at = 0; id.len && at + id.len <= goal.len; at++)
+        if (strncasecmp(goal.at + at, id.at, id.len) == 0 &&
+            !(is_word_byte((unsigned char)id.at[0]) && joins_before(goal, at)) &&
+            !(is_word_byte((unsigned char)id.at[id.len - 1]) && joins_after(goal, at + id.len)))
+            return true;
+    return false;
+}
+
 const struct policy_id *ids_find_unseen(struct arena *arena, const struct id_candidates *candidates,
                                         const struct ledger_answer *answer, struct str goal,
                                         struct id_fault *fault)
 {
     for (size_t i = 0; i < candidates->count; i++) {
         const struct json *id = candidates->values[i];
-        bool in_goal = id->len && str_contains_nocase(goal, (struct str){id->text, id->len});
-        if (!(answer->unseen >> i & 1) || in_goal)
+        if (!(answer->unseen >> i & 1) || ids_in_goal(goal, (struct str){id->text, id->len}))
             continue;
         *fault = (struct id_fault){candidates->from[i]->path, quoted_id(arena, id), NULL};
         return candidates->from[i];

@@ -30,6 +30,11 @@ const struct policy_id *ids_find_unseen(struct arena *arena, const struct id_can
                                         const struct ledger_answer *answer, struct str goal,
                                         struct id_fault *fault);
 
+/* Whether the goal contains the id as a whole token, in any case: 5 in "order 5", not in "15 items" or
+ * "INV-5".
+ */
+bool ids_in_goal(struct str goal, struct str id);
+
 /* The ids at the paths of `gives_ids`, in the arena; returns how many, at most LEDGER_GIVEN_IDS_MAX. */
 size_t ids_in_result(struct arena *arena, const struct policy *policy, const struct json *result,
                      const struct hash128 **out);

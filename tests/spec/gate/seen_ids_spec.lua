@@ -87,3 +87,18 @@ describe("an id", function()
     assert.equal("pass", reads(clients[2], "o-2"))
   end)
 end)
+
+describe("an id in the goal", function()
+  after_each(daemon.stop_all)
+
+  it("counts as given by the user only as a whole token", function()
+    local client = daemon.start { policies = POLICIES }:connect()
+    local function reads(goal, id)
+      local said = verdict(client:calls("order", { id = id }, client_of.session("goal of " .. id, { goal = goal })))
+      return said.verdict .. " " .. said.error_class
+    end
+    assert.equal("pass ok", reads("close order 5", "5"))
+    assert.equal("refuse fabricated_id", reads("show 16 items", "6"))
+    assert.equal("refuse fabricated_id", reads("close order o-123", "o-12"))
+  end)
+end)
