@@ -61,7 +61,7 @@
 ---@field upstream? string The server that runs it, by its name in the configuration; after a slash, the tool's name there. With http: the upstream whose address and headers it uses.
 ---@field exec? toolgate.Exec A command that is the tool, started for each call, without a shell.
 ---@field http? string|toolgate.Http The HTTP endpoint that is the tool: arguments become a request, the response the result.
----@field schema? toolgate.Schema JSON Schema of the arguments. Default: the schema of the upstream's tool.
+---@field schema? toolgate.Schema|"strict"|"learn"|"advise" JSON Schema of the arguments. Default: the schema of the upstream's tool, of which a word says what it decides: strict: arguments that do not fit are refused; learn (default): until the model insists and the server accepts them; advise: they pass with a warning.
 ---@field output_schema? toolgate.Schema JSON Schema of the result; a result that does not fit is broken, and the model reads why.
 ---@field annotations? table<string, any> Annotations as in MCP, for the tool's definition.
 ---@field effects? "read"|"write"|"destructive"|"toggle" What a call changes; sets how often the same call may be made.

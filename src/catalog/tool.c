@@ -7,6 +7,7 @@
 #include "catalog/effects_guess.h"
 #include "config/config.h"
 #include "json/build.h"
+#include "schema/contradiction.h"
 #include "upstream/http/http_tool.h"
 
 /* Same-call budgets by effects. */
@@ -177,21 +178,65 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
     l->costs = p->cost != POLICY_COST_UNSET || l->tool.cost_per_turn || l->tool.cost_per_session;
 }
 
+static enum err check_size(const struct json *source, const char *which, struct why *why)
+{
+    if (source->raw_len > SCHEMA_MAX_BYTES)
+        return err_set(why, ERR_LIMIT, "%s is %u bytes, more than the %u allowed", which, source->raw_len,
+                       SCHEMA_MAX_BYTES);
+    return OK;
+}
+
 static enum err compile(struct arena *arena, struct tool *tool, const struct json *source, const char *which,
                         struct schema **out, struct why *why)
 {
     struct problems warnings;
     problems_init(&warnings, arena);
-    if (source->raw_len > SCHEMA_MAX_BYTES)
-        return err_set(why, ERR_LIMIT, "%s is %u bytes, more than the %u allowed", which, source->raw_len,
-                       SCHEMA_MAX_BYTES);
-    enum err err = schema_compile(arena, source, NULL, out, &warnings, why);
+    enum err err = check_size(source, which, why);
+    if (err == OK)
+        err = schema_compile(arena, source, NULL, out, &warnings, why);
     for (size_t i = 0; err == OK && i < warnings.count; i++)
         warn(arena, tool,
              arena_printf(arena, "%s %.*s: " STR_FMT, which, STR_ARG(warnings.list[i].path),
                           STR_ARG(warnings.list[i].message)));
     if (err != OK)
         err_prefix(why, which);
+    return err;
+}
+
+/* Whoever wrote the schema decides how far it goes: what a policy or an agent wrote is meant as it is, what
+ * an upstream published may be stricter than its server. To insist is never enough for a tool that destroys.
+ */
+static void set_schema_mode(struct tool *tool, const struct policy *policy)
+{
+    enum policy_schema_mode told = policy ? policy->schema_mode : SCHEMA_MODE_UNSET;
+    bool published = tool->runner == RUNNER_UPSTREAM && tool->definition && !(policy && policy->schema);
+    tool->schema_mode = told ? told : published ? SCHEMA_LEARN : SCHEMA_STRICT;
+    if (tool->schema_mode == SCHEMA_LEARN && tool->effects == EFFECTS_DESTRUCTIVE)
+        tool->schema_mode = SCHEMA_STRICT;
+}
+
+/* A schema that contradicts itself is read without the contradiction, unless a policy has written it or wants
+ * it kept: then lint reports it. */
+static enum err compile_input(struct arena *arena, struct tool *tool, struct why *why)
+{
+    const struct policy *policy = tool->policy;
+    bool is_written = policy && policy->schema,
+         is_kept = is_written || (policy && policy->schema_mode == SCHEMA_STRICT);
+    struct problems found;
+    problems_init(&found, arena);
+    const struct json *given = is_written ? tool->input : schema_drop_open_branches(arena, tool->input);
+    const struct json *soft = schema_soften(arena, given, &found);
+    tool->contradictions = found.list;
+    tool->contradiction_count = found.count;
+    for (size_t i = 0; !is_kept && i < found.count; i++)
+        warn(arena, tool,
+             arena_printf(arena, "input schema " STR_FMT ": " STR_FMT, STR_ARG(found.list[i].path),
+                          STR_ARG(found.list[i].message)));
+    enum err err = check_size(tool->input, "input schema", why);
+    if (err == OK)
+        err = compile(arena, tool, is_kept ? given : soft, "input schema", &tool->input_schema, why);
+    if (err == OK && !is_kept && soft != given)
+        err = schema_compile(arena, given, NULL, &tool->contradictory, NULL, why);
     return err;
 }
 
@@ -285,6 +330,7 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
     set_definition(arena, tool, source);
     set_effects(tool, policy);
     set_idempotent(tool, policy);
+    set_schema_mode(tool, policy);
     tool->retry = policy && policy->retry_given ? policy->retry : config->retry;
     tool->mode = policy && policy->mode_given ? policy->mode : config->mode;
     tool->unknown = policy && policy->unknown_given ? policy->unknown : config->unknown;
@@ -293,7 +339,7 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
     set_limits(tool, policy, config);
     enum err err = check_definition(arena, tool, config, why);
     if (err == OK)
-        err = compile(arena, tool, tool->input, "input schema", &tool->input_schema, why);
+        err = compile_input(arena, tool, why);
     if (err == OK && tool->output)
         err = compile(arena, tool, tool->output, "output schema", &tool->output_schema, why);
     if (err == OK) { /* a tool that cannot be listed is not served at all */

@@ -32,9 +32,13 @@ struct tool {
     struct str origin;                               /* the file, "upstream NAME" or "register" */
     const struct json *definition;                   /* as it was given; NULL: the policy alone defines it */
     const struct json *input, *output, *annotations; /* output, annotations: NULL: none */
-    struct schema *input_schema, *output_schema;
-    const struct policy *policy; /* NULL: none */
-    bool unregistered;           /* the agent has yet to register it: only examples can call it */
+    struct schema *input_schema, *output_schema;     /* input: without contradictions */
+    struct schema *contradictory; /* the input schema as published, where it contradicts itself; else NULL */
+    const struct problem *contradictions;
+    size_t contradiction_count;
+    enum policy_schema_mode schema_mode; /* of the input schema; never SCHEMA_MODE_UNSET */
+    const struct policy *policy;         /* NULL: none */
+    bool unregistered;                   /* the agent has yet to register it: only examples can call it */
     bool schema_pending; /* its upstream has yet to list it: not in tools/list, any object is accepted */
     enum tool_runner runner;
     struct target target;      /* RUNNER_UPSTREAM */

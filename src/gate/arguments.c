@@ -62,6 +62,35 @@ static void check_unknown_fields(struct arguments *args, struct arena *arena, co
         args->problems.more += unknown.more;
 }
 
+/* What the schema has against the arguments, as warnings. */
+static void advise(struct arguments *args, struct arena *arena, const struct schema *schema)
+{
+    struct problems found;
+    problems_init(&found, arena);
+    schema_explain(schema, args->now, &found);
+    for (size_t i = 0; i < found.count; i++) {
+        found.list[i].warning = true;
+        problems_add(&args->problems, found.list[i]);
+    }
+}
+
+/* A schema without its contradictions need not take all that it took with them: what fits either is valid. */
+static bool fits(const struct tool *tool, const struct json *args)
+{
+    return schema_validate(tool->input_schema, args) == SCHEMA_VALID ||
+           (tool->contradictory && schema_validate(tool->contradictory, args) == SCHEMA_VALID);
+}
+
+static void explain(struct arguments *args, const struct tool *tool)
+{
+    if (fits(tool, args->now))
+        return;
+    if (tool->schema_mode == SCHEMA_ADVISE)
+        advise(args, args->problems.arena, tool->input_schema);
+    else
+        schema_explain(tool->input_schema, args->now, &args->problems);
+}
+
 /* Coerces, or adds the problems. Names are not replaced in arguments that stay invalid: the problems then
  * list all the names to change. */
 static void repair(struct arguments *args, struct arena *arena, const struct tool *tool,
@@ -74,7 +103,7 @@ static void repair(struct arguments *args, struct arena *arena, const struct too
         return;
     coerce.names = false;
     args->now = schema_coerce(tool->input_schema, sent, &coerce, arena);
-    schema_explain(tool->input_schema, args->now, &args->problems);
+    explain(args, tool);
 }
 
 void arguments_check_schema(struct arguments *args, struct arena *arena, const struct tool *tool)
@@ -87,6 +116,8 @@ void arguments_check_schema(struct arguments *args, struct arena *arena, const s
         repair(args, arena, tool, &remarks);
     if (!validates || args->problems.errors)
         return;
+    if (tool->contradictory)
+        advise(args, arena, tool->contradictory);
     if (remarks.undeclared) /* a misspelled name in an open object is valid, and its value would be lost */
         args->now = schema_coerce_names(tool->input_schema, args->now, &tool->coerce, arena);
     check_unknown_fields(args, arena, tool);
@@ -103,7 +134,8 @@ static void take_changed(struct arguments *args, struct arena *arena, const stru
                          const struct json *changed)
 {
     struct problems violations;
-    if (!tool->policy->validate || schema_validate(tool->input_schema, changed) == SCHEMA_VALID) {
+    bool validates = tool->policy->validate && tool->schema_mode != SCHEMA_ADVISE;
+    if (!validates || fits(tool, changed)) {
         args->now = changed;
         return;
     }

@@ -35,6 +35,7 @@ static const struct check {
     [EXAMPLE] = EACH("example", LINT_ERROR, "an example that fails", NULL),
     [ODD] = EACH("odd", LINT_WARNING,
                  "a definition that is left out, or has a name or schema that MCP does not allow", NULL),
+    EACH("contradiction", LINT_ERROR, "a schema of a policy that contradicts itself", lint_contradictions),
     EACH("rule", LINT_WARNING,
          "a rule that contradicts another or the schema, or that the schema makes needless",
          lint_rule_conflicts),

@@ -38,7 +38,7 @@ typedef void lint_check(struct lint_context *c);
 lint_check lint_rule_conflicts, lint_untried_rules, lint_untried_hooks, lint_no_examples, lint_unused_result,
     lint_duplicate_example, lint_mode_off;
 /* lint_paths.c */
-lint_check lint_argument_paths, lint_result_paths, lint_left_option;
+lint_check lint_contradictions, lint_argument_paths, lint_result_paths, lint_left_option;
 /* lint_descriptions.c */
 lint_check lint_no_hint, lint_no_path, lint_no_description, lint_undescribed_arguments, lint_no_effects,
     lint_retry_not_idempotent;

@@ -158,3 +158,13 @@ void lint_left_option(struct lint_context *c)
                         STR_ARG(name), STR_ARG(option->text), STR_ARG(option->text), STR_ARG(name));
     }
 }
+
+/* Those of a published schema are warnings about its tool, unless a policy wants it kept as it is. */
+void lint_contradictions(struct lint_context *c)
+{
+    if (!c->policy || c->tool->contradictory)
+        return;
+    for (size_t i = 0; i < c->tool->contradiction_count; i++)
+        lint_report(c, lint_schema_line(c), "schema " STR_FMT ": " STR_FMT,
+                    STR_ARG(c->tool->contradictions[i].path), STR_ARG(c->tool->contradictions[i].message));
+}

@@ -19,6 +19,9 @@ struct policy_set;
 
 enum policy_mode { POLICY_ENFORCE, POLICY_SHADOW, POLICY_OFF };
 enum policy_effects { EFFECTS_UNDECLARED, EFFECTS_READ, EFFECTS_WRITE, EFFECTS_DESTRUCTIVE, EFFECTS_TOGGLE };
+/* What the schema of whoever runs the tool decides. "learn" is "strict" until a model insists (ledger.h). */
+enum policy_schema_mode { SCHEMA_MODE_UNSET, SCHEMA_STRICT, SCHEMA_LEARN, SCHEMA_ADVISE };
+
 enum policy_unknown { UNKNOWN_PASS, UNKNOWN_DROP, UNKNOWN_REFUSE };
 enum policy_hook { HOOK_PREPARE, HOOK_NORMALISE, HOOK_CHECK, HOOK_RUN, HOOK_RESULT, HOOK_COUNT };
 
@@ -106,6 +109,7 @@ struct policy {
     enum policy_effects effects;
     enum policy_mode mode;
     enum policy_unknown unknown;
+    enum policy_schema_mode schema_mode;
     bool validate;   /* false: the schema is documentation only */
     bool envelopes;  /* results may report their own failure: result/failure_envelope.h */
     bool final;      /* its result ends the run */

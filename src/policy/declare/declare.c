@@ -33,6 +33,24 @@ static void read_schema(struct declaration *d, const struct field *field, int at
     *FIELD_INTO(d, field, const struct json *) = field_json(d, field->name, at, NULL);
 }
 
+/* A schema, or how far that of whoever runs the tool decides. */
+static void read_input_schema(struct declaration *d, const struct field *field, int at)
+{
+    static const char *const words[] = {
+        [SCHEMA_STRICT] = "strict", [SCHEMA_LEARN] = "learn", [SCHEMA_ADVISE] = "advise"};
+    if (lua_type(d->L, at) != LUA_TSTRING) {
+        read_schema(d, field, at);
+        return;
+    }
+    for (int mode = SCHEMA_STRICT; mode <= SCHEMA_ADVISE; mode++)
+        if (strcmp(lua_tostring(d->L, at), words[mode]) == 0) {
+            d->policy->schema_mode = (enum policy_schema_mode)mode;
+            return;
+        }
+    field_mismatch(d, field->name, at,
+                   "\"strict\", \"learn\", \"advise\", or a schema: json \"file\", params { … }");
+}
+
 static void read_object(struct declaration *d, const struct field *field, int at)
 {
     if (!lua_istable(d->L, at))
@@ -136,9 +154,12 @@ static const struct field tool_fields[] = {
      "string|toolgate.Http",
      "The HTTP endpoint that is the tool: arguments become a request, the response the result.",
      READ(declare_http)},
-    {"schema", FIELD_CUSTOM, "json \"file.json\"  or  params { … }", "toolgate.Schema",
-     "JSON Schema of the arguments. Default: the schema of the upstream's tool.", AT(schema),
-     READ(read_schema)},
+    {"schema", FIELD_CUSTOM, "json \"file.json\"  or  params { … }  or  \"strict\"",
+     "toolgate.Schema|\"strict\"|\"learn\"|\"advise\"",
+     "JSON Schema of the arguments. Default: the schema of the upstream's tool, of which a word says what it "
+     "decides: strict: arguments that do not fit are refused; learn (default): until the model insists and "
+     "the server accepts them; advise: they pass with a warning.",
+     AT(schema), READ(read_input_schema)},
     {"output_schema", FIELD_CUSTOM, "json \"file.json\"", "toolgate.Schema",
      "JSON Schema of the result; a result that does not fit is broken, and the model reads why.",
      AT(output_schema), READ(read_schema)},

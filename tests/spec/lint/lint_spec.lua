@@ -77,6 +77,8 @@ local FAULTY = {
   { "list-items", { schema = "json [[{\"type\":\"object\",\"properties\":{\"text\":{\"type\":[\"string\",\"array\"],"
                           .. "\"description\":\"T\"}}}]]" }, { "list-items@5" } },
   { "long-description", { extra = "  use_when = ('x'):rep(1100)," }, { "long-description@2" } },
+  { "contradiction", { schema = 'json [[{"type":"object","required":["text"],"properties":{"text":{"type":"string",'
+      .. '"description":"T","default":"x"}}}]]' }, { "contradiction@5" } },
 }
 
 describe("toolgate lint", function()

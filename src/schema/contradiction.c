@@ -1,0 +1,401 @@
+/* One walk over the places where JSON Schema has subschemas; each object schema on it is rewritten by a
+ * function, and what holds it is copied only if something in it changed. */
+#include "schema/contradiction.h"
+
+#include "base/arena.h"
+#include "json/build.h"
+#include "schema/json_pointer.h"
+#include "schema/schema.h"
+
+#define DESCRIPTION_READ_MAX_BYTES 1000u /* of a description; what it says of optional stands at its ends */
+#define REFS_FOLLOWED_MAX          8u
+
+struct softening {
+    struct arena *arena;
+    const struct json *root;
+    struct problems *found; /* NULL: not wanted */
+    struct json (*rewrite)(struct softening *s, struct json schema, struct str at);
+    bool into_choices; /* also below oneOf, not, if */
+};
+
+/* ---- the walk -------------------------------------------------------------- */
+
+enum holds { HOLDS_ONE, HOLDS_LIST, HOLDS_MAP };
+
+static const struct {
+    const char *keyword;
+    enum holds holds;
+    bool is_choice;
+} places[] = {
+    {"properties", HOLDS_MAP, false},
+    {"patternProperties", HOLDS_MAP, false},
+    {"$defs", HOLDS_MAP, false},
+    {"definitions", HOLDS_MAP, false},
+    {"dependentSchemas", HOLDS_MAP, false},
+    {"items", HOLDS_ONE, false},
+    {"prefixItems", HOLDS_LIST, false},
+    {"additionalItems", HOLDS_ONE, false},
+    {"additionalProperties", HOLDS_ONE, false},
+    {"unevaluatedProperties", HOLDS_ONE, false},
+    {"allOf", HOLDS_LIST, false},
+    {"anyOf", HOLDS_LIST, false},
+    {"then", HOLDS_ONE, false},
+    {"else", HOLDS_ONE, false},
+    {"oneOf", HOLDS_LIST, true},
+};
+
+static struct json walk(struct softening *s, const struct json *schema, struct str at, unsigned depth);
+
+static struct str pointer_to(struct softening *s, struct str at, struct str token)
+{
+    struct buf out = buf_in(s->arena);
+    buf_str(&out, at);
+    json_pointer_put(&out, token);
+    return buf_view(&out);
+}
+
+static struct json walk_list(struct softening *s, const struct json *list, struct str at, unsigned depth)
+{
+    struct json out = *list;
+    for (uint32_t i = 0; i < list->len; i++) {
+        struct str place = arena_printf(s->arena, STR_FMT "/%u", STR_ARG(at), i);
+        struct json item = walk(s, &list->items[i], place, depth);
+        if (item.items != list->items[i].items)
+            out = json_with_item(s->arena, &out, i, item);
+    }
+    return out;
+}
+
+static struct json walk_map(struct softening *s, const struct json *map, struct str at, unsigned depth)
+{
+    struct json out = *map;
+    for (uint32_t i = 0; i < map->len; i++) {
+        struct str key = map->members[i].key;
+        struct json value = walk(s, &map->members[i].value, pointer_to(s, at, key), depth);
+        if (value.members != map->members[i].value.members)
+            out = json_with(s->arena, &out, key, value);
+    }
+    return out;
+}
+
+static struct json walk_place(struct softening *s, const struct json *held, enum holds holds, struct str at,
+                              unsigned depth)
+{
+    if (holds == HOLDS_MAP && held->type == JSON_OBJECT)
+        return walk_map(s, held, at, depth);
+    if (held->type == JSON_ARRAY) /* draft-07's items may be a list */
+        return walk_list(s, held, at, depth);
+    return holds == HOLDS_ONE ? walk(s, held, at, depth) : *held;
+}
+
+/* What is below comes first, so that a rewritten object is not walked again. */
+static struct json walk(struct softening *s, const struct json *schema, struct str at, unsigned depth)
+{
+    struct json out = *schema;
+    if (schema->type != JSON_OBJECT || depth == SCHEMA_MAX_NESTING)
+        return out;
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+        const struct json *held = json_get_text(schema, places[i].keyword);
+        if (!held || (places[i].is_choice && !s->into_choices))
+            continue;
+        struct str key = str_of(places[i].keyword);
+        struct json now = walk_place(s, held, places[i].holds, pointer_to(s, at, key), depth + 1);
+        if (now.members != held->members)
+            out = json_with(s->arena, &out, key, now);
+    }
+    return s->rewrite(s, out, at);
+}
+
+static const struct json *walk_root(struct softening *s)
+{
+    struct json out = walk(s, s->root, STR_LIT("#"), 0);
+    return out.members == s->root->members ? s->root : json_keep(s->arena, out);
+}
+
+/* ---- what a description says ------------------------------------------------ */
+
+static bool is_word_byte(char c)
+{
+    return ascii_is_letter(c) || ascii_is_digit(c) || (unsigned char)c >= 0x80;
+}
+
+/* Where `words` stand in a text of lower case, not as part of longer words; the text's length: nowhere. */
+static size_t find_words(struct str text, const char *words, size_t from)
+{
+    size_t n = strlen(words);
+    for (size_t i = from; i + n <= text.len; i++) {
+        bool begins = i == 0 || !is_word_byte(text.at[i - 1]) || !is_word_byte(words[0]);
+        bool ends = i + n == text.len || !is_word_byte(text.at[i + n]) || !is_word_byte(words[n - 1]);
+        if (begins && ends && memcmp(text.at + i, words, n) == 0)
+            return i;
+    }
+    return text.len;
+}
+
+static bool has_words(struct str text, const char *words)
+{
+    return find_words(text, words, 0) < text.len;
+}
+
+/* "is not", "isn't", "never", "no longer" just before. */
+static bool is_denied(struct str text, size_t at)
+{
+    static const char *const denials[] = {"not", "n't", "non-", "never", "no longer"};
+    struct str before = str_trim((struct str){text.at, at});
+    for (size_t i = 0; i < sizeof(denials) / sizeof(*denials); i++) {
+        size_t n = strlen(denials[i]);
+        if (before.len >= n && memcmp(before.at + before.len - n, denials[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool states(struct str text, const char *words)
+{
+    size_t at = find_words(text, words, 0);
+    return at < text.len && !is_denied(text, at);
+}
+
+bool description_says_optional(struct str description)
+{
+    static const char *const against[] = {
+        "required", "mandatory", "must be",           "error",     "fail", "fails", "rejected",
+        "rejects",  "must not",  "cannot be omitted", "invalid if"};
+    static const char *const for_it[] = {"(optional)", "(optional",      "[optional]",     "defaults to",
+                                         "if omitted", "may be omitted", "can be omitted", "is optional"};
+    char lower[DESCRIPTION_READ_MAX_BYTES];
+    struct str text = str_trim(str_cut(description, sizeof(lower)));
+    for (size_t i = 0; i < text.len; i++)
+        lower[i] = text.at[i] >= 'A' && text.at[i] <= 'Z' ? (char)(text.at[i] | 32) : text.at[i];
+    text.at = lower;
+    for (size_t i = 0; i < sizeof(against) / sizeof(*against); i++)
+        if (has_words(text, against[i]))
+            return false;
+    if (has_words(text, "optional") && find_words(text, "optional", 0) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof(for_it) / sizeof(*for_it); i++)
+        if (states(text, for_it[i]))
+            return true;
+    return false;
+}
+
+/* ---- contradictions ---------------------------------------------------------- */
+
+static void report(struct softening *s, struct str at, const char *code, struct str message)
+{
+    if (s->found)
+        problems_add(s->found,
+                     (struct problem){.path = at, .code = code, .message = message, .warning = true});
+}
+
+static bool type_allows(struct str type, const struct json *value)
+{
+    static const struct {
+        const char *name;
+        enum json_type type;
+    } names[] = {{"null", JSON_NULL},     {"boolean", JSON_BOOL}, {"number", JSON_NUMBER},
+                 {"string", JSON_STRING}, {"array", JSON_ARRAY},  {"object", JSON_OBJECT}};
+    if (str_is(type, "integer"))
+        return value->type == JSON_NUMBER && value->integral;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (str_is(type, names[i].name))
+            return value->type == names[i].type;
+    return true; /* no type of JSON Schema: the compiler has its own word for it */
+}
+
+static bool types_allow(const struct json *schema, const struct json *types, const struct json *value)
+{
+    if (value->type == JSON_NULL && json_is_true(json_get_text(schema, "nullable")))
+        return true;
+    if (types->type == JSON_STRING)
+        return type_allows(json_str(types), value);
+    for (uint32_t i = 0; types->type == JSON_ARRAY && i < types->len; i++)
+        if (type_allows(json_str(&types->items[i]), value))
+            return true;
+    return types->type != JSON_ARRAY;
+}
+
+/* Where some values of the enum fit its type, the enum is what its author looked at. Where none does, either
+ * may be meant, and what fits one of them is let through. */
+static struct json soften_enum(struct softening *s, struct json schema, struct str at)
+{
+    const struct json *types = json_get_text(&schema, "type"), *values = json_get_text(&schema, "enum");
+    uint32_t fit = 0;
+    if (!types || !json_is(values, JSON_ARRAY) || !values->len)
+        return schema;
+    for (uint32_t i = 0; i < values->len; i++)
+        fit += types_allow(&schema, types, &values->items[i]);
+    if (fit == values->len)
+        return schema;
+    report(s, at, "enum_outside_type",
+           fit ? STR_LIT("its type excludes values of its enum: the enum decides")
+               : STR_LIT("its type excludes every value of its enum: a value of either is accepted"));
+    struct json out = json_without(s->arena, &schema, STR_LIT("type"));
+    if (fit)
+        return out;
+    struct json_member type = json_member(STR_LIT("type"), *types),
+                       one = json_member(STR_LIT("enum"), *values);
+    struct json *either = ARENA_ARRAY(s->arena, struct json, 2);
+    either[0] = json_object(s->arena, &one, 1);
+    either[1] = json_object(s->arena, &type, 1);
+    out = json_without(s->arena, &out, STR_LIT("enum"));
+    return json_with(s->arena, &out, json_get_text(&out, "anyOf") ? STR_LIT("allOf") : STR_LIT("anyOf"),
+                     json_array(either, 2));
+}
+
+/* Lower and upper bounds that leave no room. */
+static struct json soften_bounds(struct softening *s, struct json schema, struct str at)
+{
+    static const struct {
+        const char *least, *most;
+    } pairs[] = {{"minimum", "maximum"},
+                 {"minLength", "maxLength"},
+                 {"minItems", "maxItems"},
+                 {"minProperties", "maxProperties"}};
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
+        const struct json *least = json_get_text(&schema, pairs[i].least);
+        const struct json *most = json_get_text(&schema, pairs[i].most);
+        if (!json_is(least, JSON_NUMBER) || !json_is(most, JSON_NUMBER) || json_number_cmp(least, most) <= 0)
+            continue;
+        report(s, at, "bounds_cross",
+               arena_printf(s->arena, "its %s is above its %s: neither is applied", pairs[i].least,
+                            pairs[i].most));
+        schema = json_without(s->arena, &schema, str_of(pairs[i].least));
+        schema = json_without(s->arena, &schema, str_of(pairs[i].most));
+    }
+    return schema;
+}
+
+static bool is_false(const struct json *v)
+{
+    return json_is(v, JSON_BOOL) && !v->truth;
+}
+
+static bool fits_nothing(const struct json *object, const struct json *property)
+{
+    const struct json *values = json_get_text(property, "enum"), *not = json_get_text(property, "not");
+    if (!property)
+        return is_false(json_get_text(object, "additionalProperties")) &&
+               !json_get_text(object, "patternProperties");
+    return is_false(property) || (json_is(values, JSON_ARRAY) && !values->len) || json_is_true(not ) ||
+           (json_is(not, JSON_OBJECT) && !not ->len);
+}
+
+/* Why a required property need not be there; NULL: it must. */
+static const char *excuse_for(const struct json *object, const struct json *property, const char **code)
+{
+    if (fits_nothing(object, property)) {
+        *code = "required_fits_nothing";
+        return "no value fits it";
+    }
+    if (json_get_text(property, "default")) {
+        *code = "required_has_default";
+        return "it has a default";
+    }
+    if (description_says_optional(json_str(json_get_text(property, "description")))) {
+        *code = "required_is_optional";
+        return "its description says that it is optional";
+    }
+    return NULL;
+}
+
+static struct json soften_required(struct softening *s, struct json schema, struct str at)
+{
+    const struct json *required = json_get_text(&schema, "required");
+    const struct json *properties = json_get_text(&schema, "properties");
+    if (!json_is(required, JSON_ARRAY) || !json_is(properties, JSON_OBJECT))
+        return schema;
+    struct json *kept = ARENA_ARRAY(s->arena, struct json, required->len);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < required->len; i++) {
+        struct str name = json_str(&required->items[i]);
+        const char *code = NULL, *excuse = excuse_for(&schema, json_get(properties, name), &code);
+        if (!excuse) {
+            kept[count++] = required->items[i];
+            continue;
+        }
+        report(s, at, code,
+               arena_printf(s->arena, "'" STR_FMT "' is required, and %s: a call without it is let run",
+                            STR_ARG(name), excuse));
+    }
+    if (count == required->len)
+        return schema;
+    return count ? json_with(s->arena, &schema, STR_LIT("required"), json_array(kept, count))
+                 : json_without(s->arena, &schema, STR_LIT("required"));
+}
+
+static struct json soften_node(struct softening *s, struct json schema, struct str at)
+{
+    schema = soften_enum(s, schema, at);
+    schema = soften_bounds(s, schema, at);
+    return soften_required(s, schema, at);
+}
+
+const struct json *schema_soften(struct arena *arena, const struct json *schema, struct problems *found)
+{
+    struct softening s = {.arena = arena, .root = schema, .found = found, .rewrite = soften_node};
+    return walk_root(&s);
+}
+
+/* ---- open branches ------------------------------------------------------------ */
+
+/* {"type": "object"}, and nothing that says more of it. */
+static bool is_open_object(const struct json *schema)
+{
+    static const char *const words[] = {"type", "title", "description", "additionalProperties", "default"};
+    const struct json *more = json_get_text(schema, "additionalProperties");
+    if (!str_is(json_str(json_get_text(schema, "type")), "object"))
+        return false;
+    for (uint32_t i = 0; i < schema->len; i++)
+        if (!STR_IS_ONE_OF(schema->members[i].key, words))
+            return false;
+    return !more || json_is_true(more) || (json_is(more, JSON_OBJECT) && !more->len);
+}
+
+/* The schema that a "#/…" reference leads to; others are taken as they are. */
+static const struct json *follow(struct softening *s, const struct json *schema)
+{
+    for (unsigned i = 0; i < REFS_FOLLOWED_MAX; i++) {
+        struct str rest = json_str(json_get_text(schema, "$ref"));
+        if (!str_starts(rest, "#/"))
+            break;
+        const struct json *at = s->root;
+        for (rest = str_from(rest, 1); at && rest.len;)
+            at = json_pointer_step(s->arena, at, &rest);
+        schema = at;
+    }
+    return schema;
+}
+
+static bool declares_properties(struct softening *s, const struct json *schema)
+{
+    const struct json *properties = json_get_text(follow(s, schema), "properties");
+    return json_is(properties, JSON_OBJECT) && properties->len > 0;
+}
+
+static struct json drop_open(struct softening *s, struct json schema, struct str at)
+{
+    static const char *const keywords[] = {"anyOf", "oneOf"};
+    (void)at;
+    for (size_t k = 0; k < 2; k++) {
+        const struct json *branches = json_get_text(&schema, keywords[k]);
+        uint32_t count = 0, models = 0;
+        if (!json_is(branches, JSON_ARRAY) || !branches->len)
+            continue;
+        struct json *kept = ARENA_ARRAY(s->arena, struct json, branches->len);
+        for (uint32_t i = 0; i < branches->len; i++) {
+            models += declares_properties(s, &branches->items[i]);
+            if (!is_open_object(&branches->items[i]))
+                kept[count++] = branches->items[i];
+        }
+        if (models && count < branches->len)
+            schema = json_with(s->arena, &schema, str_of(keywords[k]), json_array(kept, count));
+    }
+    return schema;
+}
+
+const struct json *schema_drop_open_branches(struct arena *arena, const struct json *schema)
+{
+    struct softening s = {.arena = arena, .root = schema, .rewrite = drop_open, .into_choices = true};
+    return walk_root(&s);
+}
