@@ -5,7 +5,7 @@
  */
 #include "schema/coercer.h"
 
-#define ITEM_MEAN_MAX_BYTES 40u /* between separators; longer parts make sentences, not a list */
+#define SPLIT_MAX_PARTS 256u /* a text of more is not split */
 
 struct text_list {
     struct json *parts; /* trimmed */
@@ -17,8 +17,8 @@ struct text_list {
 static struct text_list split(struct arena *arena, struct str text)
 {
     struct text_list list = {0};
-    list.parts = ARENA_ARRAY(arena, struct json, text.len + 1);
-    for (size_t from = 0, at = 0; at <= text.len; at++) {
+    list.parts = ARENA_ARRAY(arena, struct json, SPLIT_MAX_PARTS);
+    for (size_t from = 0, at = 0; at <= text.len && list.count < SPLIT_MAX_PARTS; at++) {
         if (at < text.len && !memchr(",;|\n", text.at[at], 4))
             continue;
         struct str part = str_trim((struct str){text.at + from, at - from});
@@ -83,8 +83,8 @@ static const struct json *list_of_text(struct coercer *c, const struct node *nod
     if (list.count == 1)
         return whole;
     if (!item || !has_choices_or_format(item))
-        return text.len / list.count > ITEM_MEAN_MAX_BYTES ? whole : NULL;
-    if (!list.other_separator && !list.empty_part)
+        return NULL;
+    if (!list.other_separator && !list.empty_part && list.count < SPLIT_MAX_PARTS)
         parts = list_of(c, node, list.parts, list.count);
     return !parts ? whole : !whole ? parts : NULL;
 }

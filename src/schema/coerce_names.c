@@ -10,7 +10,7 @@
 #define RENAMES_MAX    64u /* undeclared members of one object; with more, it is a map in all but name */
 
 struct spelling {
-    char at[NAME_MAX_BYTES]; /* in lower case, without separators */
+    char at[NAME_MAX_BYTES]; /* without separators */
     size_t len;
 };
 
@@ -19,7 +19,7 @@ static bool is_separator(char c)
     return c == '_' || c == '-' || c == ' ' || c == '.';
 }
 
-/* A separator between two digits stays: v1_1 is not v11. One letter keeps its case: -i is not -I. */
+/* A separator between two digits stays: v1_1 is not v11. */
 static bool spell(struct str name, struct spelling *out)
 {
     out->len = 0;
@@ -33,16 +33,13 @@ static bool spell(struct str name, struct spelling *out)
         else if (numeric)
             out->at[out->len++] = '_';
     }
-    for (size_t i = 0; i < out->len && out->len > 1; i++)
-        if (out->at[i] >= 'A' && out->at[i] <= 'Z')
-            out->at[i] = (char)(out->at[i] + 32);
     return out->len > 0;
 }
 
-static bool spells_plural(const struct spelling *one, const struct spelling *many)
+/* One letter keeps its case: -i is not -I. */
+static bool same_spelling(const struct spelling *a, const struct spelling *b, size_t len)
 {
-    return one->len > 1 && many->len == one->len + 1 && many->at[one->len] == 's' &&
-           memcmp(one->at, many->at, one->len) == 0;
+    return len == 1 ? a->at[0] == b->at[0] : strncasecmp(a->at, b->at, len) == 0;
 }
 
 static bool spells(struct str sent, struct str declared)
@@ -50,8 +47,10 @@ static bool spells(struct str sent, struct str declared)
     struct spelling a, b;
     if (!spell(sent, &a) || !spell(declared, &b))
         return false;
-    return (a.len == b.len && memcmp(a.at, b.at, a.len) == 0) || spells_plural(&a, &b) ||
-           spells_plural(&b, &a);
+    const struct spelling *longer = a.len > b.len ? &a : &b;
+    size_t len = a.len < b.len ? a.len : b.len;
+    bool plural = longer->len == len + 1 && (longer->at[len] | 32) == 's';
+    return (longer->len == len || plural) && same_spelling(&a, &b, len);
 }
 
 static bool is_open(const struct node *rest)

@@ -4,6 +4,8 @@
  */
 #include "schema/coercer.h"
 
+#include "json/spelled.h"
+
 bool coerce_is_blank(struct str text)
 {
     return text.len == 0 || str_is(text, "None") || str_is(text, "null");
@@ -14,8 +16,7 @@ bool coerce_looks_like_json(struct str text)
     return text.len > 0 && (text.at[0] == '{' || text.at[0] == '[' || str_starts(text, "```"));
 }
 
-/* The JSON that a string spells, if it is of one of these types; NULL: it is not. */
-static const struct json *read_json(struct coercer *c, unsigned types, struct str text)
+static const struct json *read_number(struct coercer *c, unsigned types, struct str text)
 {
     struct json parsed;
     struct json_error error;
@@ -24,25 +25,41 @@ static const struct json *read_json(struct coercer *c, unsigned types, struct st
     return json_keep(c->arena, parsed);
 }
 
-/* The one string among the choices that differs in case or outer space alone. */
-static const struct json *read_choice(struct coercer *c, const struct node *node, struct str word)
+/* The strings of the enums and consts that may apply. */
+struct spelled_choice {
+    const struct json *exact, *folded; /* equal but for outer space, or for that and case */
+    bool exact_ambiguous, folded_ambiguous;
+};
+
+static void compare_choice(struct spelled_choice *found, const struct json *choice, struct str word)
 {
-    const struct json *found = NULL;
+    if (!json_is(choice, JSON_STRING) || !same_word(str_trim(json_str(choice)), word))
+        return;
+    found->folded_ambiguous |= found->folded && !json_equal(found->folded, choice);
+    found->folded = choice;
+    if (str_eq(str_trim(json_str(choice)), word)) {
+        found->exact_ambiguous |= found->exact && !json_equal(found->exact, choice);
+        found->exact = choice;
+    }
+}
+
+/* The one string among the choices that differs in outer space alone, or else in case too. `cased`: the case
+ * that was sent means something. */
+static const struct json *read_choice(struct coercer *c, const struct node *node, struct str word, bool cased)
+{
+    struct spelled_choice found = {.exact = NULL};
     struct in_place_nodes all;
-    bool ambiguous = false;
     in_place_collect(&all, node, NULL, NULL);
     for (uint32_t i = 0; i < all.count; i++)
         for (uint16_t k = 0; k < all.nodes[i]->op_count && all.nodes[i]->ops[k].code == OP_CHOICES; k++) {
             const struct choices *choices = &all.nodes[i]->ops[k].choices;
-            for (uint32_t n = 0; n < choices->count; n++) {
-                const struct json *choice = choices->at[n];
-                if (!json_is(choice, JSON_STRING) || !same_word(str_trim(json_str(choice)), word))
-                    continue;
-                ambiguous |= found && !json_equal(found, choice);
-                found = choice;
-            }
+            for (uint32_t n = 0; n < choices->count; n++)
+                compare_choice(&found, choices->at[n], word);
         }
-    return found && !ambiguous && coerce_accepts(c, node, found) ? found : NULL;
+    bool exact = cased && found.exact;
+    const struct json *one = exact ? found.exact : found.folded;
+    bool ambiguous = exact ? found.exact_ambiguous : found.folded_ambiguous;
+    return one && !ambiguous && coerce_accepts(c, node, one) ? one : NULL;
 }
 
 /* "yes" and "1" mean true only where nothing but a boolean fits: beside a number, "1" is the number. */
@@ -68,12 +85,20 @@ static const struct json *read_null(struct coercer *c, const struct node *node, 
                                                                      : NULL;
 }
 
-/* An object, or a list, or the one object where a list of objects is wanted. */
+/* An object or a list that the text spells, however oddly; one that was cut off spells nothing. */
+static const struct json *read_spelled(struct coercer *c, struct str text)
+{
+    struct json read;
+    if (!c->options->json || !coerce_looks_like_json(text) ||
+        json_read_spelled(c->arena, text, &read, NULL) != JSON_SPELLED)
+        return NULL;
+    return read.type == JSON_OBJECT || read.type == JSON_ARRAY ? json_keep(c->arena, read) : NULL;
+}
+
+/* An object, a list, or the one object where a list of objects is wanted. */
 static const struct json *read_container(struct coercer *c, const struct node *node, struct str text)
 {
-    const struct json *read = NULL;
-    if (c->options->json && coerce_looks_like_json(text))
-        read = read_json(c, OBJECT | ARRAY, text);
+    const struct json *read = read_spelled(c, text);
     if (!read || (node->types & type_bit_of(read)))
         return read ? coerce_value(c, node, read) : NULL; /* its problems are reported inside it */
     const struct json *list = read->type == JSON_OBJECT ? coerce_wrap(c, node, read) : read;
@@ -85,7 +110,7 @@ static const struct json *coerce_string(struct coercer *c, const struct node *no
     struct str text = str_trim(json_str(v));
     const struct json *read = NULL;
     if (node->types & STRING) {
-        read = c->options->enums ? read_choice(c, node, text) : NULL;
+        read = c->options->enums ? read_choice(c, node, text, true) : NULL;
         return read ? read : v;
     }
     read = read_container(c, node, text);
@@ -94,7 +119,7 @@ static const struct json *coerce_string(struct coercer *c, const struct node *no
     read = read_boolean(c, node, text);
     if (!read)
         read = read_null(c, node, text);
-    if (!read && c->options->strings && (read = read_json(c, node->types & TYPES_NUMBER, text)))
+    if (!read && c->options->strings && (read = read_number(c, node->types & TYPES_NUMBER, text)))
         read = coerce_respell(c, node, read);
     return read && coerce_accepts(c, node, read) ? read : coerce_wrap(c, node, v);
 }
@@ -115,7 +140,7 @@ static const struct json *coerce_boolean(struct coercer *c, const struct node *n
 {
     const struct json *read = NULL;
     if (c->options->words && takes_only(node, STRING))
-        read = read_choice(c, node, v->truth ? STR_LIT("true") : STR_LIT("false"));
+        read = read_choice(c, node, v->truth ? STR_LIT("true") : STR_LIT("false"), false);
     return read ? read : coerce_wrap(c, node, v);
 }
 

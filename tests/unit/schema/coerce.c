@@ -90,6 +90,13 @@ static const struct {
     {FIELD("{`type`:`array`,`items`:{`type`:`integer`}}"), "{`a`:`[\\`1\\`]`}", "{`a`:[1]}"},
     {FIELD("{`type`:[`object`,`string`]}"), "{`a`:`{}`}", "as it was"},
     {FIELD("{`type`:`array`}"), "{`a`:`[1,`}", "as it was"},
+    {FIELD("{`type`:`array`}"), "{`a`:`[1,]`}", "{`a`:[1]}"},
+    {FIELD("{`type`:`object`}"), "{`a`:`{'b': True, 'c': None}`}", "{`a`:{`b`:true,`c`:null}}"},
+    {FIELD("{`type`:`object`}"), "{`a`:`\\u0060\\u0060\\u0060json\\n{}\\n\\u0060\\u0060\\u0060`}",
+     "{`a`:{}}"},
+    {FIELD("{`type`:`object`}"), "{`a`:`{\\`b\\`: \\`x`}", "as it was"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`string`}}"), "{`a`:`['b', 'c`}", "as it was"},
+    {FIELD("{`type`:[`array`,`string`]}"), "{`a`:`['b']`}", "as it was"},
     /* one value for a list */
     {FIELD("{`type`:`array`,`items`:{`type`:`string`}}"), "{`a`:`x`}", "{`a`:[`x`]}"},
     {FIELD("{`anyOf`:[{`type`:`array`,`items`:{`type`:`integer`}},{`type`:`null`}]}"), "{`a`:`3`}",
@@ -108,8 +115,9 @@ static const struct {
     {FIELD("{`type`:`array`,`items`:{`type`:`string`}}"),
      "{`a`:`The first half of this sentence is long enough to be one, and so is its second half behind the "
      "comma.`}",
-     "{`a`:[`The first half of this sentence is long enough to be one, and so is its second half behind the "
-     "comma.`]}"},
+     "as it was"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`string`}}"), "{`a`:`One sentence without any comma.`}",
+     "{`a`:[`One sentence without any comma.`]}"},
     {FIELD("{`type`:`array`,`items`:{`enum`:[`a`,`b`]}}"), "{`a`:`a, B`}", "{`a`:[`a`,`b`]}"},
     {FIELD("{`type`:`array`,`items`:{`enum`:[`a`,`b`]}}"), "{`a`:`a, c`}", "as it was"},
     {FIELD("{`type`:`array`,`items`:{`enum`:[`a`,`b`]}}"), "{`a`:`a,`}", "as it was"},
@@ -154,7 +162,9 @@ static const struct {
     /* enum values */
     {FIELD("{`enum`:[`placed`,`shipped`]}"), "{`a`:` Shipped`}", "{`a`:`shipped`}"},
     {FIELD("{`anyOf`:[{`enum`:[`placed`]},{`const`:`NA`},{`type`:`null`}]}"), "{`a`:`na`}", "{`a`:`NA`}"},
-    {FIELD("{`enum`:[`a`,`A`]}"), "{`a`:` a`}", "as it was"},
+    {FIELD("{`enum`:[`a`,`A`]}"), "{`a`:` a`}", "{`a`:`a`}"},
+    {FIELD("{`enum`:[`an`,`AN`]}"), "{`a`:`An`}", "as it was"},
+    {FIELD("{`enum`:[`a`,`a `]}"), "{`a`:` a`}", "as it was"},
     {FIELD("{`enum`:[`shipped`]}"), "{`a`:`shipping`}", "as it was"},
     /* whole numbers spelled as floats, valid as they are */
     {FIELD("{`type`:`integer`}"), "{`a`:5.0}", "{`a`:5}"},

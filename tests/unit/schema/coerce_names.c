@@ -58,7 +58,8 @@ static const struct {
     {"{`properties`:{`v1_1`:{}}}", "{`v1-1`:1}", "{`v1_1`:1}"},
     {"{`properties`:{`-i`:{}}}", "{`I`:1}", "as it was"},
     {"{`properties`:{`-i`:{}}}", "{`i`:1}", "{`-i`:1}"},
-    {"{`properties`:{`a`:{}}}", "{`as`:1}", "as it was"},
+    {"{`properties`:{`K`:{}}}", "{`Ks`:1}", "{`K`:1}"},
+    {"{`properties`:{`-i`:{}}}", "{`is`:1}", "{`-i`:1}"},
     {"{`properties`:{`_`:{}}}", "{`-`:1}", "as it was"},
     /* the keys of a map are data */
     {"{`properties`:{`limit`:{}},`additionalProperties`:{`type`:`integer`}}", "{`Limit`:5}", "as it was"},
