@@ -51,6 +51,13 @@ end
 
 local methods = {}
 
+-- A rule is built by its methods: `when { … } . needs "x"` passes "x" for the rule.
+local function check_self(self, word)
+  if builtins.marked(self) ~= "rule" then
+    raise(word .. ": expected a colon after the rule, not a dot: write when { … } : " .. word .. " …")
+  end
+end
+
 -- The fields of a rule have other names than the methods that fill them.
 local function rule(condition)
   return builtins.mark({ condition = condition, line = builtins.line(), required = {}, dropped = {}, values = {}, one_of = {},
@@ -62,16 +69,19 @@ local function append(list, more)
 end
 
 function methods.needs(self, ...)
+  check_self(self, "needs")
   append(self.required, names("needs", 1, ...))
   return self
 end
 
 function methods.drops(self, ...)
+  check_self(self, "drops")
   append(self.dropped, names("drops", 1, ...))
   return self
 end
 
 function methods.defaults(self, values)
+  check_self(self, "defaults")
   if type(values) ~= "table" then raise("defaults: expected { name = value }, got " .. builtins.kind(values)) end
   for name, value in pairs(values) do
     if type(name) ~= "string" then raise("defaults: expected { name = value }, got a list") end
@@ -81,16 +91,19 @@ function methods.defaults(self, values)
 end
 
 function methods.needs_one_of(self, ...)
+  check_self(self, "needs_one_of")
   self.one_of[#self.one_of + 1] = names("needs_one_of", 2, ...)
   return self
 end
 
 function methods.exclusive(self, ...)
+  check_self(self, "exclusive")
   self.at_most_one[#self.at_most_one + 1] = names("exclusive", 2, ...)
   return self
 end
 
 function methods.refuses(self, code, message, hint)
+  check_self(self, "refuses")
   if message == nil then code, message = "refused", code end
   if type(code) ~= "string" or type(message) ~= "string" or (hint ~= nil and type(hint) ~= "string") then
     raise("refuses: expected (code, message, hint) or a message, as strings")
@@ -116,7 +129,12 @@ end
 -- `always : needs "x"`: each method begins a rule of its own.
 local beginnings = {}
 for name, method in pairs(methods) do
-  beginnings[name] = function(_, ...) return method(rule(nil), ...) end
+  beginnings[name] = function(self, ...)
+    if self ~= M.always then
+      raise(name .. ": expected a colon after always, not a dot: write always : " .. name .. " …")
+    end
+    return method(rule(nil), ...)
+  end
 end
 M.always = builtins.constant(beginnings, "always")
 
@@ -147,7 +165,9 @@ function M.seen(given)
   if type(given) ~= "table" then raise("seen: expected { look_up = …, shape = … }, got " .. builtins.kind(given)) end
   for name in pairs(given) do
     if name ~= "look_up" and name ~= "shape" then
-      raise("seen: unknown field '" .. tostring(name) .. "': it takes look_up and shape")
+      local closest = builtins.closest(tostring(name), { "look_up", "shape" })
+      raise("seen: unknown field '" .. tostring(name) .. "'"
+            .. (closest and " (did you mean '" .. closest .. "'?)" or ": it takes look_up and shape"))
     end
   end
   if given.look_up ~= nil and type(given.look_up) ~= "string" then

@@ -23,6 +23,13 @@ local function text(word, name, value)
   raise(word .. ": " .. name .. ": expected a string, got " .. builtins.kind(value))
 end
 
+-- The words that take their values in order, not by name.
+local function in_order(word, form, first)
+  if type(first) == "table" then
+    raise(word .. ": expected its values in order, " .. word .. form .. ", got a table")
+  end
+end
+
 local function optional_text(word, name, value)
   if value == nil then return nil end
   if type(value) == "number" then value = tostring(value) end
@@ -77,12 +84,14 @@ function M.repair(given)
 end
 
 function M.refuse(code, message, hint)
+  in_order("refuse", "(code, message, hint)", code)
   if message == nil then code, message = "refused", code end
   return outcome("refuse", { code = text("refuse", "code", code), detail = text("refuse", "message", message),
                              hint = optional_text("refuse", "hint", hint) })
 end
 
 function M.ask(question, choices)
+  in_order("ask", "(question, choices)", question)
   if choices ~= nil then a_table("ask", choices, "a list of choices") end
   return outcome("ask", { detail = text("ask", "question", question), choices = choices })
 end
@@ -90,6 +99,7 @@ end
 M.need_user = M.ask
 
 function M.retry(message, hint)
+  in_order("retry", "(message, hint)", message)
   return outcome("retry", { detail = text("retry", "message", message), hint = optional_text("retry", "hint", hint) })
 end
 
@@ -142,21 +152,25 @@ function M.ok(given)
 end
 
 function M.partial(code, detail, next_args, hint)
+  in_order("partial", "(code, detail, next_args, hint)", code)
   if next_args ~= nil then a_table("partial", next_args, "next_args as a table of arguments") end
   return outcome("partial", { code = text("partial", "code", code), detail = text("partial", "detail", detail),
                               next_args = next_args, hint = optional_text("partial", "hint", hint) })
 end
 
 function M.garbage(code, detail, hint)
+  in_order("garbage", "(code, detail, hint)", code)
   return outcome("garbage", { code = text("garbage", "code", code), detail = text("garbage", "detail", detail),
                               hint = optional_text("garbage", "hint", hint) })
 end
 
 function M.broken(code, detail)
+  in_order("broken", "(code, detail)", code)
   return outcome("broken", { code = text("broken", "code", code), detail = text("broken", "detail", detail) })
 end
 
 function M.transient(detail, after)
+  in_order("transient", "(detail, after_seconds)", detail)
   if after ~= nil and (type(after) ~= "number" or after < 0) then
     raise("transient: after: expected seconds (a number from 0), got " .. builtins.kind(after))
   end
@@ -164,6 +178,7 @@ function M.transient(detail, after)
 end
 
 function M.failed(code, detail, hint)
+  in_order("failed", "(code, detail, hint)", code)
   if detail == nil then code, detail = "failed", code end
   return outcome("failed", { code = text("failed", "code", code), detail = text("failed", "detail", detail),
                              hint = optional_text("failed", "hint", hint) })

@@ -10,6 +10,7 @@
 struct feedback_writer;
 
 enum verdict_kind { VERDICT_PASS, VERDICT_REPAIR, VERDICT_WAIT, VERDICT_REFUSE, VERDICT_ASK, VERDICT_HALT };
+#define VERDICT_KINDS (VERDICT_HALT + 1)
 
 enum error_class {
     CLASS_OK,

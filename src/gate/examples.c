@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/suggest.h"
 #include "gate/simulator.h"
 #include "gate/verdict.h"
 #include "json/build.h"
@@ -61,21 +62,42 @@ static void call_example(struct examples *examples, struct example_run *run)
     run->call = simulator_call(&examples->gate, run->arena, &request, e->result);
 }
 
-/* Each word of `gives` names the verdict, its class or its code. */
-static bool verdict_matches(struct str gives, const struct verdict *v)
+/* Cuts the first word off `words`. */
+static struct str next_word(struct str *words)
 {
-    while (gives.len) {
-        size_t len = 0;
-        while (len < gives.len && gives.at[len] != ' ')
-            len++;
-        struct str word = {gives.at, len};
-        bool matches = str_is(word, verdict_name(v->kind)) ||
-                       str_is(word, error_class_info(v->class)->name) || str_eq(word, v->code);
-        if (len && !matches)
-            return false;
-        gives = str_from(gives, len + 1);
-    }
-    return true;
+    while (words->len && words->at[0] == ' ')
+        *words = str_from(*words, 1);
+    size_t len = 0;
+    while (len < words->len && words->at[len] != ' ')
+        len++;
+    struct str word = {words->at, len};
+    *words = str_from(*words, len);
+    return word;
+}
+
+/* Each word of `gives` names the verdict, its class or its code. The first that does not, or STR_NONE. */
+static struct str wrong_word(struct str gives, const struct verdict *v)
+{
+    for (struct str word; (word = next_word(&gives)).len;)
+        if (!str_is(word, verdict_name(v->kind)) && !str_is(word, error_class_info(v->class)->name) &&
+            !str_eq(word, v->code))
+            return word;
+    return STR_NONE;
+}
+
+/* The verdict or class that the word misspells; STR_NONE: it is one, or it is like none, as a policy's own
+ * code.
+ */
+static struct str misspelled(struct str word)
+{
+    struct str names[VERDICT_KINDS + CLASS_COUNT];
+    size_t count = 0;
+    for (int i = 0; i < VERDICT_KINDS; i++)
+        names[count++] = str_of(verdict_name((enum verdict_kind)i));
+    for (int i = 0; i < CLASS_COUNT; i++)
+        names[count++] = str_of(error_class_info((enum error_class)i)->name);
+    struct str closest = suggest_closest(word, names, count);
+    return str_eq(closest, word) ? STR_NONE : closest;
 }
 
 static void add_mismatch(struct example_outcome *o, const char *field, struct str expected, struct str got)
@@ -125,7 +147,15 @@ static void compare(struct example_run *run)
     if (run->why.text[0])
         add_mismatch(o, "history", STR_LIT("calls with known classes"),
                      arena_dup(run->arena, str_of(run->why.text)));
-    if (e->gives.len && !verdict_matches(e->gives, call_outcome(run->call)->verdict))
+    struct str wrong = wrong_word(e->gives, call_outcome(run->call)->verdict);
+    struct str meant = wrong.len ? misspelled(wrong) : STR_NONE;
+    if (meant.len)
+        add_mismatch(o, "gives",
+                     arena_printf(run->arena,
+                                  STR_FMT " (there is no '" STR_FMT "': did you mean '" STR_FMT "'?)",
+                                  STR_ARG(e->gives), STR_ARG(wrong), STR_ARG(meant)),
+                     o->verdict);
+    else if (wrong.len)
         add_mismatch(o, "gives", e->gives, o->verdict);
     compare_json(run, "becomes", e->becomes, o->arguments);
     compare_json(run, "shows", e->shows, o->shown);

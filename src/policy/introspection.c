@@ -86,47 +86,18 @@ static int count_arguments(struct lexer lex)
     return several ? 0 : count;
 }
 
-/* The token is a call of the word: no field, method, local or parameter of that name. */
-static bool is_call_of(struct token before, struct token t, const char *word)
-{
-    bool declares =
-        before.kind == TOKEN_NAME && (str_is(before.text, "local") || str_is(before.text, "function"));
-    return t.kind == TOKEN_NAME && str_is(t.text, word) && !declares && !lexer_token_is(before, '.') &&
-           !lexer_token_is(before, ':');
-}
-
-/* The policy gives the word another meaning, so its calls are not checked. */
-static bool redefines(struct str text, const char *word)
-{
-    struct lexer lex = lexer_init(text);
-    struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
-    for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex)) {
-        struct lexer ahead = lex, behind;
-        struct token one = lexer_next(&ahead);
-        behind = ahead;
-        bool assigned = lexer_token_is(one, '=') && !lexer_token_is(lexer_next(&behind), '=');
-        bool local =
-            before.kind == TOKEN_NAME && (str_is(before.text, "local") || str_is(before.text, "function"));
-        bool field = lexer_token_is(before, '{') || lexer_token_is(before, ',') ||
-                     lexer_token_is(before, ';') || lexer_token_is(before, '.');
-        if (t.kind == TOKEN_NAME && str_is(t.text, word) && (local || (assigned && !field)))
-            return true;
-    }
-    return false;
-}
-
 /* A call with fewer than `least` arguments has no hint. */
 static void find_short_calls(const struct policy_introspection *source, const char *word, int least,
                              const struct listener *listener)
 {
     struct lexer lex = lexer_init(source->text);
     struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
-    if (redefines(source->text, word))
+    if (location_redefines(source->text, word))
         return;
     for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex)) {
         struct lexer ahead = lex;
         struct token one = lexer_next(&ahead);
-        if (!is_call_of(before, t, word))
+        if (!location_is_call(before, t, word))
             continue;
         int count = one.kind == TOKEN_STRING ? 1 : lexer_token_is(one, '(') ? count_arguments(ahead) : 0;
         if (count && count < least)
@@ -182,12 +153,12 @@ void introspection_problems_without_path(const struct policy_introspection *sour
     struct listener listener = {found, owner};
     struct lexer lex = lexer_init(source->text);
     struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
-    if (redefines(source->text, "repair"))
+    if (location_redefines(source->text, "repair"))
         return;
     for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex)) {
         struct lexer ahead = lex;
         struct token one = lexer_next(&ahead);
-        bool call = is_call_of(before, t, "repair");
+        bool call = location_is_call(before, t, "repair");
         if (call && lexer_token_is(one, '('))
             one = lexer_next(&ahead);
         if (call && one.kind == TOKEN_STRING)

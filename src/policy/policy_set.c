@@ -138,6 +138,7 @@ static void load_protected(lua_State *L, void *context)
     sandbox_load(L, load->d.source, file);
     const struct bytecode *code = bytecode_read(L, 1, diagnostics->arena);
     static_check_file(L, code, diagnostics);
+    static_check_outcomes(load->d.source, diagnostics);
     diagnostics_raise(L, diagnostics);
     lua_getfenv(L, 1);
     lua_insert(L, 1);

@@ -73,8 +73,7 @@ int location_of_field(struct str source, const char *parent, struct str name)
     return inner ? inner : line;
 }
 
-/* The name of a field that begins at this token, `name =` or `["name"] =`; the lexer is moved behind it. */
-static struct str field_name(struct lexer *lex, struct token t)
+struct str location_field_name(struct lexer *lex, struct token t)
 {
     struct lexer ahead = *lex;
     struct str name = t.kind == TOKEN_NAME ? t.text : STR_NONE;
@@ -97,7 +96,7 @@ static bool match_fields(struct lexer lex, struct str *names, size_t count)
     bool at_item = true;
     struct token t = lexer_next(&lex);
     for (int depth = 1; t.kind != TOKEN_END; t = lexer_next(&lex)) {
-        struct str name = depth == 1 && at_item ? field_name(&lex, t) : STR_NONE;
+        struct str name = depth == 1 && at_item ? location_field_name(&lex, t) : STR_NONE;
         if (name.len) {
             size_t at = found;
             while (at < count && !str_eq(names[at], name))
@@ -156,6 +155,33 @@ bool location_has_access(struct str source, const char *name)
         if ((t.kind == TOKEN_NAME && lexer_token_is(before, '.') && str_is(t.text, name)) ||
             (t.kind == TOKEN_STRING && lexer_token_is(before, '[') && str_is(t.text, name)))
             return true;
+    return false;
+}
+
+bool location_is_call(struct token before, struct token t, const char *word)
+{
+    bool declares =
+        before.kind == TOKEN_NAME && (str_is(before.text, "local") || str_is(before.text, "function"));
+    return t.kind == TOKEN_NAME && str_is(t.text, word) && !declares && !lexer_token_is(before, '.') &&
+           !lexer_token_is(before, ':');
+}
+
+bool location_redefines(struct str source, const char *word)
+{
+    struct lexer lex = lexer_init(source);
+    struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
+    for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex)) {
+        struct lexer ahead = lex, behind;
+        struct token one = lexer_next(&ahead);
+        behind = ahead;
+        bool assigned = lexer_token_is(one, '=') && !lexer_token_is(lexer_next(&behind), '=');
+        bool local =
+            before.kind == TOKEN_NAME && (str_is(before.text, "local") || str_is(before.text, "function"));
+        bool field = lexer_token_is(before, '{') || lexer_token_is(before, ',') ||
+                     lexer_token_is(before, ';') || lexer_token_is(before, '.');
+        if (t.kind == TOKEN_NAME && str_is(t.text, word) && (local || (assigned && !field)))
+            return true;
+    }
     return false;
 }
 

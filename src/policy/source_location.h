@@ -7,6 +7,7 @@
 #define TOOLGATE_POLICY_SOURCE_LOCATION_H
 
 #include "base/str.h"
+#include "sandbox/lexer.h"
 
 /* The line of `name = …` in the table of tool "…" { … }, or in that of its field `parent` ("loop.poll"; NULL:
  * the tool's own). */
@@ -36,5 +37,15 @@ struct doc_comments {
 
 /* The text behind the --- and its line; false after the last. */
 bool doc_comments_next(struct doc_comments *comments, struct str *text, int *line);
+
+/* The token is a call of the word: no field, method, local or parameter of that name. */
+bool location_is_call(struct token before, struct token t, const char *word);
+
+/* The policy gives the word another meaning, so its calls are not checked. */
+bool location_redefines(struct str source, const char *word);
+
+/* The name of a field that begins at this token, `name =` or `["name"] =`, and the lexer behind it; STR_NONE:
+ * none begins here. */
+struct str location_field_name(struct lexer *lex, struct token t);
 
 #endif

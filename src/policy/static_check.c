@@ -2,11 +2,15 @@
  * name fails when it is read at run time. */
 #include "policy/static_check.h"
 #include "base/arena.h"
+#include "base/suggest.h"
 #include "policy/call_table.h"
+#include "policy/source_location.h"
+#include "policy/vocabulary/word_fields.h"
 #include "sandbox/libraries.h"
 #include "sandbox/sandbox.h"
 
-#define CALL_REGISTER 1u /* of the second parameter; parameters keep their registers */
+#define FIELDS_MAX    16u /* of an outcome */
+#define CALL_REGISTER 1u  /* of the second parameter; parameters keep their registers */
 
 struct check {
     lua_State *L;
@@ -162,5 +166,73 @@ void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnos
                             STR_ARG(meant));
         else
             diagnostics_add(diagnostics, bytecode_line(hook, i), "there is no call." STR_FMT, STR_ARG(field));
+    }
+}
+
+/* ---- the fields of outcomes, in the source: a hook that fails only in one branch may never run before it is
+ * needed ---- */
+
+static void unknown_field(struct diagnostics *d, int line, const struct field_table *table, struct str name)
+{
+    struct str names[FIELDS_MAX];
+    size_t count = 0;
+    for (; count < table->count && count < FIELDS_MAX; count++) {
+        names[count] = str_of(table->fields[count].name);
+        if (str_eq(names[count], name))
+            return;
+    }
+    struct str meant = suggest_closest(name, names, count);
+    diagnostics_add(d, line, "%s: unknown field '" STR_FMT "'%s" STR_FMT "%s", table->name,
+                    STR_ARG(str_cut(name, 60)), meant.len ? " (did you mean '" : "", STR_ARG(meant),
+                    meant.len ? "'?)" : "");
+}
+
+/* Behind a `{`, to its `}`. The items of a list have the same fields. */
+static void check_table(struct diagnostics *d, struct lexer *lex, const struct field_table *table)
+{
+    bool at_item = true;
+    struct token t = lexer_next(lex);
+    for (int depth = 1; t.kind != TOKEN_END; t = lexer_next(lex)) {
+        struct str name = depth == 1 && at_item ? location_field_name(lex, t) : STR_NONE;
+        struct lexer ahead = *lex;
+        const struct field_table *inner = NULL;
+        if (name.len) {
+            unknown_field(d, t.line, table, name);
+            inner = str_is(name, "follow_up") && table == &word_ok_table ? &word_follow_up_table : NULL;
+            t = inner ? lexer_next(&ahead) : t;
+        } else if (depth == 1 && at_item) {
+            inner = table == &word_repair_table ? table : NULL;
+        }
+        at_item = depth == 1 && (lexer_token_is(t, ',') || lexer_token_is(t, ';'));
+        if (inner && lexer_token_is(t, '{')) {
+            *lex = ahead;
+            check_table(d, lex, inner);
+        } else if (!name.len) {
+            depth += lexer_token_depth(t);
+            if (depth == 0)
+                return;
+        }
+    }
+}
+
+void static_check_outcomes(struct str source, struct diagnostics *diagnostics)
+{
+    static const struct field_table *const tables[] = {&word_repair_table, &word_ok_table,
+                                                       &word_tool_return_table};
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        struct lexer lex = lexer_init(source);
+        struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
+        if (location_redefines(source, tables[i]->name))
+            continue;
+        for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex)) {
+            struct lexer ahead = lex;
+            struct token one = lexer_next(&ahead);
+            if (!location_is_call(before, t, tables[i]->name))
+                continue;
+            if (lexer_token_is(one, '('))
+                one = lexer_next(&ahead);
+            if (lexer_token_is(one, '{'))
+                check_table(diagnostics, &ahead, tables[i]);
+        }
     }
 }

@@ -134,6 +134,15 @@ const char *sandbox_chunk(const char *file)
     return strlen(file) < LUA_IDSIZE - 2 || !slash ? file : slash + 1;
 }
 
+/* Past "(builtins):65: ", a line that no operator can look up. */
+static const char *skip_builtins_line(const char *text)
+{
+    const char *chunk = SANDBOX_BUILTINS_CHUNK + 1; /* without the = */
+    size_t len = strlen(chunk);
+    const char *end = strncmp(text, chunk, len) == 0 ? strstr(text + len, ": ") : NULL;
+    return end ? end + 2 : text;
+}
+
 /* The error value on top is what `error` was given: usually a string, but any value is possible. */
 static void explain_failure(const struct sandbox *sandbox, int status, struct why *why)
 {
@@ -154,7 +163,7 @@ static void explain_failure(const struct sandbox *sandbox, int status, struct wh
     else if (str_starts(str_of(text), chunk))
         err_set(why, ERR_POLICY, "%.*s%s", (int)(chunk - now->file), now->file, text);
     else
-        err_set(why, ERR_POLICY, "%s%s: %s", now->file, place, text);
+        err_set(why, ERR_POLICY, "%s%s: %s", now->file, place, skip_builtins_line(text));
 }
 
 /*

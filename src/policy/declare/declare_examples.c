@@ -2,6 +2,7 @@
  */
 #include "policy/declare/declare_internal.h"
 #include "base/arena.h"
+#include "base/suggest.h"
 #include "policy/source_location.h"
 #include "sandbox/diagnostics.h"
 
@@ -31,6 +32,26 @@ static void read_context(struct declaration *d, const struct field *field, int a
     if (!value || (value->type != JSON_OBJECT && value->len))
         field_mismatch(d, field->name, at, "a table with names");
     *FIELD_INTO(d, field, const struct json *) = value;
+}
+
+static void read_status(struct declaration *d, const struct field *field, int at)
+{
+    static const struct str names[] = {STR("SATISFIED"), STR("NEEDS_MORE_TOOLS"), STR("NEED_USER_INPUT"),
+                                       STR("FAILED")};
+    if (lua_type(d->L, at) != LUA_TSTRING)
+        field_mismatch(d, field->name, at, "a string");
+    struct str given = field_string(d, at), meant = suggest_closest(given, names, 4);
+    for (size_t i = 0; i < 4; i++)
+        if (str_eq(given, names[i])) {
+            *FIELD_INTO(d, field, struct str) = given;
+            return;
+        }
+    field_error(
+        d, field->name,
+        "'example.status': expected SATISFIED, NEEDS_MORE_TOOLS, NEED_USER_INPUT or FAILED, got '" STR_FMT
+        "'%s" STR_FMT "%s",
+        STR_ARG(str_cut(given, 60)), meant.len ? " (did you mean '" : "", STR_ARG(meant),
+        meant.len ? "'?)" : "");
 }
 
 static void read_list(struct declaration *d, const struct field *field, int at)
@@ -120,8 +141,8 @@ static const struct field example_fields[] = {
     {"shows", FIELD_CUSTOM, "{ name = \"Ana\", email = \"[redacted]\" }", "any",
      "The result that the model receives, redacted and compacted.", AT(shows), READ(read_result)},
     {"says", FIELD_STRING, "\"page 2\"", NULL, "Text that the reply to the model must contain.", AT(says)},
-    {"status", FIELD_STRING, "\"NEED_USER_INPUT\"", "toolgate.Coverage", "The coverage in the reply.",
-     AT(status)},
+    {"status", FIELD_CUSTOM, "\"NEED_USER_INPUT\"", "toolgate.Coverage", "The coverage in the reply.",
+     AT(status), READ(read_status)},
 };
 
 const struct field_table declare_example_table = FIELD_TABLE(

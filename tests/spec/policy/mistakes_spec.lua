@@ -1,0 +1,85 @@
+-- Mistakes in policies that Lua accepts and that would have no effect, or a puzzling one: errors at load that name the
+-- line and the fix.
+local daemon = require "daemon"
+local process = require "process"
+
+local function policy(parts)
+  return ([[
+-- p: for specs.
+return tool "p" {
+  description = "P.", effects = "read",
+  schema = params { n = int "N", m = optional(int "M") },
+  run = function(args) return { n = args.n } end,
+%s
+}
+]]):format(parts)
+end
+
+-- What `toolgate test` says of a policy with these fields, and its exit code.
+local function tested(parts)
+  local folder = process.directory()
+  process.write(folder .. "/p.lua", policy(parts))
+  local code, out, err = process.run { daemon.binary, "test", folder .. "/p.lua" }
+  process.remove(folder)
+  return out .. err, code
+end
+
+describe("a mistake in a policy", function()
+  -- { the fields, the error with the line of the mistake }
+  for name, case in pairs {
+    ["a dot before a method of a rule"] = {
+      '  rules = { when { n = 1 } . needs "m" },', "p%.lua:6: needs: .*write when { … } : needs …" },
+    ["a dot after always"] = { '  rules = { always . drops "m" },', "p%.lua:6: drops: .*write always : drops …" },
+    ["a dot later in a rule"] = {
+      '  rules = {\n    when { n = 1 } : needs "m" . refuses "no" },', "p%.lua:7: refuses: expected a colon" },
+    ["a mistyped field of repair"] = {
+      '  check = function(args)\n    if args.n == 3 then return repair { path = "n", mesage = "no" } end\n  end,',
+      "p%.lua:7: repair: unknown field 'mesage' %(did you mean 'message'%?%)" },
+    ["a mistyped field in a list of problems"] = {
+      '  check = function(args)\n    if args.n == 3 then return repair { { path = "n", message = "no" },\n'
+      .. '      { path = "m", message = f({ x = 1 }), sugest = 5 } } end\n  end,',
+      "p%.lua:8: repair: unknown field 'sugest' %(did you mean 'suggest'%?%)" },
+    ["a mistyped field of ok"] = {
+      '  result = function(r)\n    if r.n == 8 then return ok({ coverag = "SATISFIED", facts = { any = 1 } }) end\n  end,',
+      "p%.lua:7: ok: unknown field 'coverag' %(did you mean 'coverage'%?%)" },
+    ["a mistyped field of follow_up"] = {
+      '  result = function(r)\n    if r.n == 8 then return ok { follow_up = { tool = "p", arg = { n = 1 } } } end\n  end,',
+      "p%.lua:7: ok%.follow_up: unknown field 'arg' %(did you mean 'args'%?%)" },
+    ["a mistyped status in an example"] = {
+      '  examples = {\n    { "one", args = { n = 1 }, status = "SATISFED" } },',
+      "p%.lua:7: .*status.*'SATISFED' %(did you mean 'SATISFIED'%?%)" },
+  } do
+    it(name .. " is an error with its line", function()
+      local said, code = tested(case[1])
+      assert.matches(case[2], said)
+      assert.not_equal(0, code)
+    end)
+  end
+
+  it("is found where a word takes its values in order and gets a table", function()
+    local said = tested '  result = function() return partial { code = "x" } end,\n'
+                        .. '  examples = { { "one", args = { n = 1 }, gives = "pass" } },'
+    assert.matches("p%.lua:6: result: partial: expected its values in order, "
+                   .. "partial%(code, detail, next_args, hint%), got a table", said)
+  end)
+
+  it("is found in the verdict that an example expects", function()
+    local said, code = tested '  examples = { { "one", args = { n = "x" }, gives = "repiar invalid_arguments" } },'
+    assert.matches("there is no 'repiar': did you mean 'repair'%?", said)
+    assert.equal(1, code)
+    local other = tested '  examples = { { "one", args = { n = "x" }, gives = "refuse" } },'
+    assert.is_nil(other:find("there is no", 1, true))
+  end)
+
+  it("is none where the policy gives the word another meaning, or the table has other fields inside", function()
+    local said, code = tested [[
+  check = function(args)
+    local ok = function(t) return t.coverag end
+    if ok { coverag = true } and args.n == 3 then
+      return repair { path = "n", message = "no", suggest = { n = 5, any = { sugest = 1 } }, ["got"] = { x = 1 } }
+    end
+  end,
+  examples = { { "one", args = { n = 1 }, gives = "pass" } },]]
+    assert.equal(0, code, said)
+  end)
+end)
