@@ -16,6 +16,14 @@ function M.tool(name)
   end
 end
 
+function M.policy(fields)
+  if type(fields) ~= "table" then
+    raise('policy: expected { tools = { … }, … }, got ' .. builtins.kind(fields)
+          .. (type(fields) == "string" and ': for one tool, write tool "' .. fields .. '" { … }' or ""))
+  end
+  return builtins.mark({ what = "policy", fields = fields }, "declaration")
+end
+
 function M.gateway(fields)
   if type(fields) ~= "table" then raise("gateway: expected { … }, got " .. builtins.kind(fields)) end
   return builtins.mark({ what = "gateway", fields = fields }, "declaration")

@@ -4,7 +4,7 @@
 -- set one up is in docs/policy.md). `toolgate words --format luacats` prints this file.
 -- luacheck: ignore
 
----What a policy's file returns: made by tool or gateway.
+---What a policy's file returns: made by tool, policy or gateway.
 ---@class toolgate.Declaration
 
 ---What a hook decided: made by repair, refuse, ask, retry, ok, partial, …
@@ -56,38 +56,58 @@
 ---@class toolgate.Policy
 ---@field title? string A short name, for people.
 ---@field description? string What the tool does; the model reads it in the list of tools and in refusals.
----@field use_when? string When the model should use this tool; added to the description.
----@field avoid_when? string When it should not, and what to use instead; added to the description.
 ---@field upstream? string The server that runs it, by its name in the configuration; after a slash, the tool's name there. With http: the upstream whose address and headers it uses.
 ---@field exec? toolgate.Exec A command that is the tool, started for each call, without a shell.
 ---@field http? string|toolgate.Http The HTTP endpoint that is the tool: arguments become a request, the response the result.
 ---@field schema? toolgate.Schema|"strict"|"learn"|"advise" JSON Schema of the arguments. Default: the schema of the upstream's tool, of which a word says what it decides: strict: arguments that do not fit are refused; learn (default): until the model insists and the server accepts them; advise: they pass with a warning.
 ---@field output_schema? toolgate.Schema JSON Schema of the result; a result that does not fit is broken, and the model reads why.
 ---@field annotations? table<string, any> Annotations as in MCP, for the tool's definition.
----@field effects? "read"|"write"|"destructive"|"toggle" What a call changes; sets how often the same call may be made.
 ---@field idempotent? boolean true: making the same call twice has the effect of one, so that a failed call may be repeated (retry.again). Default: by effects and annotations.
----@field mode? "enforce"|"shadow"|"off" enforce; shadow: evaluated and logged, not enforced; off.
----@field unknown? "pass"|"drop"|"refuse" What happens to arguments that an open schema does not name.
 ---@field validate? boolean false: the schema is documentation only.
 ---@field envelopes? boolean false: a result that reports its own failure ({"success": false}, "Error: …") counts as a success.
 ---@field final? boolean true: this tool's result ends the run.
----@field on_policy_error? "closed"|"open" Whether a policy that fails refuses the call, or passes it.
 ---@field coerce? boolean|toolgate.Coerce Which unambiguous arguments are converted. Default: all.
----@field retry? toolgate.Retry How often a call may be tried again.
----@field loop? toolgate.Loop What counts as a loop.
----@field limits? toolgate.Limits How much of this tool may be used: calls, cost and time.
 ---@field rate? string|toolgate.Rate How many calls may be made in any second, minute, hour or day, over all daemons.
 ---@field cost? number What a call costs, in the unit of the limits; ok { cost = … } replaces it.
 ---@field compact? boolean|toolgate.Compact What a result that is too large for a model is shortened to, field by field.
----@field ids? table<string, toolgate.Id> Which arguments hold ids, and what an id must be.
 ---@field gives_ids? string|string[] Which fields of this tool's results hold ids.
 ---@field aliases? string|string[] Former names of the tool: a call by one of them runs this tool, and the model learns the new name.
+---@field prepare? fun(def: toolgate.Definition, call: toolgate.Call): toolgate.Definition? The tool's definition for this client; nil hides the tool.
+---@field run? fun(args: table, call: toolgate.Call): any The tool itself, written in Lua: returns its value, or retry, failed, transient.
+---@field use_when? string When the model should use this tool; added to the description.
+---@field avoid_when? string When it should not, and what to use instead; added to the description.
+---@field effects? "read"|"write"|"destructive"|"toggle" What a call changes; sets how often the same call may be made.
+---@field mode? "enforce"|"shadow"|"off" enforce; shadow: evaluated and logged, not enforced; off.
+---@field unknown? "pass"|"drop"|"refuse" What happens to arguments that an open schema does not name.
+---@field on_policy_error? "closed"|"open" Whether a policy that fails refuses the call, or passes it.
+---@field retry? toolgate.Retry How often a call may be tried again.
+---@field loop? toolgate.Loop What counts as a loop.
+---@field limits? toolgate.Limits How much of this tool may be used: calls, cost and time.
+---@field ids? table<string, toolgate.Id> Which arguments hold ids, and what an id must be.
 ---@field redact? string|string[] Fields of results that are redacted: a path as in gives_ids, or the name of a field anywhere.
 ---@field rules? toolgate.Rule[] Conditions on arguments and what follows from them; the model reads them in words.
----@field prepare? fun(def: toolgate.Definition, call: toolgate.Call): toolgate.Definition? The tool's definition for this client; nil hides the tool.
 ---@field normalise? fun(args: table, call: toolgate.Call): table|toolgate.Outcome|nil Changes the arguments; changed arguments are checked against the schema again.
 ---@field check? fun(args: table, call: toolgate.Call): toolgate.Outcome? What needs the session: nothing to pass, or repair, refuse, ask.
----@field run? fun(args: table, call: toolgate.Call): any The tool itself, written in Lua: returns its value, or retry, failed, transient.
+---@field result? fun(result: any, call: toolgate.Call): toolgate.Outcome? Judges a result: nothing if it is good, or ok, partial, garbage, …
+---@field examples? toolgate.Example[] The specification: they run whenever the file is loaded.
+
+---What `policy { … }` declares for several tools; of each limit the stricter one holds.
+---@class toolgate.Guard
+---@field tools string|string[] The tools it lies over, beside their own policies: names, or globs with * and ?.
+---@field use_when? string When the model should use this tool; added to the description.
+---@field avoid_when? string When it should not, and what to use instead; added to the description.
+---@field effects? "read"|"write"|"destructive"|"toggle" What a call changes; sets how often the same call may be made.
+---@field mode? "enforce"|"shadow"|"off" enforce; shadow: evaluated and logged, not enforced; off.
+---@field unknown? "pass"|"drop"|"refuse" What happens to arguments that an open schema does not name.
+---@field on_policy_error? "closed"|"open" Whether a policy that fails refuses the call, or passes it.
+---@field retry? toolgate.Retry How often a call may be tried again.
+---@field loop? toolgate.Loop What counts as a loop.
+---@field limits? toolgate.Limits How much of this tool may be used: calls, cost and time.
+---@field ids? table<string, toolgate.Id> Which arguments hold ids, and what an id must be.
+---@field redact? string|string[] Fields of results that are redacted: a path as in gives_ids, or the name of a field anywhere.
+---@field rules? toolgate.Rule[] Conditions on arguments and what follows from them; the model reads them in words.
+---@field normalise? fun(args: table, call: toolgate.Call): table|toolgate.Outcome|nil Changes the arguments; changed arguments are checked against the schema again.
+---@field check? fun(args: table, call: toolgate.Call): toolgate.Outcome? What needs the session: nothing to pass, or repair, refuse, ask.
 ---@field result? fun(result: any, call: toolgate.Call): toolgate.Outcome? Judges a result: nothing if it is good, or ok, partial, garbage, …
 ---@field examples? toolgate.Example[] The specification: they run whenever the file is loaded.
 
@@ -185,6 +205,7 @@
 ---One of `examples`: first a string that says what it shows, then
 ---@class toolgate.Example
 ---@field [1]? string
+---@field tool? string In a policy for several tools: the one that is called.
 ---@field args? any What the model sends.
 ---@field seen? (string|number)[] Ids that are known already.
 ---@field goal? string What the user asked for.
@@ -335,6 +356,14 @@
 ---@param name string
 ---@return fun(fields: toolgate.Policy): toolgate.Declaration
 function tool(name) end
+
+---Declares a policy that lies over several tools, beside their own; the strictest verdict wins.
+---```lua
+---policy { tools = { "write_*", "edit_file" }, check = … }
+---```
+---@param fields toolgate.Guard
+---@return toolgate.Declaration
+function policy(fields) end
 
 ---Declares what holds for all tools; the file returns it.
 ---```lua

@@ -17,4 +17,9 @@ size_t suggest_ranked(struct str word, const struct str *candidates, size_t coun
 /* The closest candidate, or STR_NONE if none is close enough. */
 struct str suggest_closest(struct str word, const struct str *candidates, size_t count);
 
+/* The candidate that the word is most likely a misspelling of: one slip (a letter added, left out, replaced
+ * or swapped with its neighbour), two in long names, never in digits. Far stricter than suggest_closest, for
+ * where a wrong guess does harm. STR_NONE: none. */
+struct str suggest_misspelled(struct str word, const struct str *candidates, size_t count);
+
 #endif

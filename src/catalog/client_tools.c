@@ -94,8 +94,10 @@ static enum err compile(struct generation *generation, const struct json *defini
                             .generation = generation->number};
     *out = entry;
     const struct tool *known = generation_find(generation, entry->name);
-    struct tool_source source = {
-        .definition = copy, .policy = known ? known->policy : NULL, .origin = STR_LIT("register")};
+    struct tool_source source = {.definition = copy,
+                                 .policy = known ? known->policy : NULL,
+                                 .policies = generation->policies,
+                                 .origin = STR_LIT("register")};
     return tool_build(arena, &generation->config, &source, &entry->tool, why);
 }
 

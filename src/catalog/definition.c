@@ -125,15 +125,21 @@ static void add_sentence(struct buf *text, const char *prefix, struct str senten
 
 static struct str description(struct arena *arena, const struct tool *tool)
 {
-    const struct policy *policy = tool->policy;
+    const struct policy *policy;
     struct buf text = buf_in(arena);
-    if (!tool_is_enforced(tool) || (!policy->use_when.len && !policy->avoid_when.len && !policy->rule_count))
+    bool says = false, rules = false;
+    for (size_t i = 0; (policy = tool_enforced_policy(tool, &i));)
+        says |= policy->use_when.len || policy->avoid_when.len || policy->rule_count;
+    if (!says)
         return tool->description;
     buf_str(&text, str_trim(tool->description));
-    add_sentence(&text, "Use it when ", policy->use_when);
-    add_sentence(&text, "Avoid it when ", policy->avoid_when);
-    for (size_t i = 0; i < policy->rule_count; i++)
-        add_sentence(&text, i == 0 ? "Rules:\n- " : "- ", policy->rule_words[i]);
+    for (size_t i = 0; (policy = tool_enforced_policy(tool, &i));) {
+        add_sentence(&text, "Use it when ", policy->use_when);
+        add_sentence(&text, "Avoid it when ", policy->avoid_when);
+    }
+    for (size_t i = 0; (policy = tool_enforced_policy(tool, &i));)
+        for (size_t n = 0; n < policy->rule_count; n++, rules = true)
+            add_sentence(&text, rules ? "- " : "Rules:\n- ", policy->rule_words[n]);
     return buf_view(&text);
 }
 

@@ -22,6 +22,12 @@ struct generation_cache {
     void (*free)(void *data);
 };
 
+/* A policy, or a name in its `tools`, that guards no tool. */
+struct unmatched_policy {
+    struct str file, name;
+    const char *why; /* NULL: it waits for a server that has not listed its tools yet */
+};
+
 /* Everybody reads it; after the build only `cache` and `references` change. */
 struct generation {
     struct arena *arena;
@@ -36,6 +42,8 @@ struct generation {
     uint64_t list_hash; /* over what tools/list shows */
     struct str *warnings;
     size_t warning_count;
+    struct unmatched_policy *unmatched;
+    size_t unmatched_count;
     struct generation_cache cache;
     unsigned references;
 };
@@ -53,6 +61,7 @@ struct generation_build_options {
     const struct policy_stall *stalls; /* policy files that must not run */
     size_t stall_count;
     const struct tool_list_source *tool_lists; /* NULL: no upstream runs */
+    bool tools_changed; /* only an upstream's list has changed; see unmatched.h */
 };
 
 /* Builds a generation without running its examples. Takes over `config`. On failure the report holds all

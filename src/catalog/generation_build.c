@@ -7,8 +7,10 @@
  *   3 tool lists     those of all upstreams, at one moment
  *   4 import         tools of upstreams
  *   5 own tools      tools that a policy alone defines
- *   6 aliases
- *   7 hashes         they distinguish workers with different policies
+ *   6 example tools  those that only an example of a policy for several tools names
+ *   7 aliases
+ *   8 unmatched      policies that guard no tool
+ *   9 hashes         they distinguish workers with different policies
  */
 #include "catalog/generation.h"
 
@@ -17,6 +19,7 @@
 #include "base/map.h"
 #include "catalog/definition.h"
 #include "catalog/import.h"
+#include "catalog/unmatched.h"
 #include "config/config.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -33,6 +36,8 @@ struct generation_build {
     struct policy_set_loader *policies;
     struct policy_load_errors policy_errors;
     struct import *import;
+    struct unmatched *unmatched;
+    bool tools_changed;
     size_t phase;
     size_t next;                    /* file, policy or tool of the phase */
     const struct json *definitions; /* of the tools file that is being read; NULL: none */
@@ -101,8 +106,10 @@ static void add_definition(struct generation_build *b, const struct json *defini
     struct tool *tool;
     struct why why;
     struct str name = json_str(json_get_text(definition, "name"));
-    struct tool_source source = {
-        .definition = definition, .policy = policy_set_find(g->policies, name), .origin = b->file};
+    struct tool_source source = {.definition = definition,
+                                 .policy = policy_set_find(g->policies, name),
+                                 .policies = g->policies,
+                                 .origin = b->file};
     if (tool_build(g->arena, &g->config, &source, &tool, &why) == OK)
         add_tool(b, tool);
     else
@@ -156,9 +163,11 @@ static bool add_own_tools(struct generation_build *b)
     if (b->next == policy_set_count(g->policies))
         return false;
     const struct policy *policy = policy_set_at(g->policies, b->next++);
-    struct tool_source source = {.policy = policy, .origin = policy->file};
+    struct tool_source source = {.policy = policy, .policies = g->policies, .origin = policy->file};
     struct tool *tool = map_get(g->by_name, policy->name);
     struct why why;
+    if (policy_is_overlay(policy))
+        return true;
     import_check_policy(b->import, policy);
     if (tool && tool->policy == policy && tool->definition)
         return true; /* the policy applies to a tool that has a definition */
@@ -166,6 +175,45 @@ static bool add_own_tools(struct generation_build *b)
         add_tool(b, tool);
     else
         generation_report_error(b->report, STR_FMT ": %s", STR_ARG(policy->file), why.text);
+    return true;
+}
+
+/* So that examples can call a tool that nobody has registered or listed yet. */
+static void add_example_tool(struct generation_build *b, const struct policy *policy, struct str name)
+{
+    struct generation *g = b->g;
+    struct tool_source source = {.name = name, .policies = g->policies, .origin = policy->file};
+    struct tool *tool;
+    struct why why;
+    if (map_get(g->by_name, name))
+        return;
+    if (tool_build(g->arena, &g->config, &source, &tool, &why) == OK) {
+        tool->schema_pending = unmatched_waits(b->unmatched);
+        add_tool(b, tool);
+    } else {
+        generation_report_error(b->report, STR_FMT ": example: %s", STR_ARG(policy->file), why.text);
+    }
+}
+
+static bool add_example_tools(struct generation_build *b)
+{
+    struct generation *g = b->g;
+    if (!b->unmatched)
+        b->unmatched = unmatched_begin(g, b->tools_changed, b->report);
+    if (b->next == policy_set_count(g->policies))
+        return false;
+    const struct policy *policy = policy_set_at(g->policies, b->next++);
+    for (size_t i = 0; policy_is_overlay(policy) && i < policy->example_count; i++)
+        add_example_tool(b, policy, policy->examples[i].tool);
+    return true;
+}
+
+static bool check_unmatched(struct generation_build *b)
+{
+    struct generation *g = b->g;
+    if (b->next == policy_set_count(g->policies))
+        return false;
+    unmatched_check(b->unmatched, policy_set_at(g->policies, b->next++));
     return true;
 }
 
@@ -262,14 +310,16 @@ static bool hash_generation(struct generation_build *b)
     mix(&b->hash, policies);
     mix(&b->hash, allow);
     mix(&b->hash, g->config.hash);
+    for (size_t i = 0; i < g->unmatched_count; i++) /* a server without tools changes only these */
+        mix(&b->hash, g->unmatched[i].why ? 2 * i + 1 : 2 * i);
     g->list_hash = b->list_hash;
     g->hash = arena_printf(g->arena, "%016llx", (unsigned long long)b->hash);
     return false;
 }
 
-static bool (*const phases[])(struct generation_build *) = {load_policies, read_definitions, get_tool_lists,
-                                                            import_tools,  add_own_tools,    add_aliases,
-                                                            sort_tools,    hash_tools,       hash_generation};
+static bool (*const phases[])(struct generation_build *) = {
+    load_policies, read_definitions, get_tool_lists, import_tools, add_own_tools,  add_example_tools,
+    add_aliases,   check_unmatched,  sort_tools,     hash_tools,   hash_generation};
 #define PHASE_COUNT (sizeof(phases) / sizeof(phases[0]))
 
 struct generation_build *generation_build_begin(struct config *config, uint64_t number,
@@ -291,6 +341,7 @@ struct generation_build *generation_build_begin(struct config *config, uint64_t 
     b->g = g;
     b->report = report;
     b->tool_lists = options ? options->tool_lists : NULL;
+    b->tools_changed = options && options->tools_changed;
     for (size_t i = 0; i < g->config.warning_count; i++)
         generation_report_warning(report, STR_FMT, STR_ARG(g->config.warnings[i]));
     b->policy_errors.arena = report->arena;

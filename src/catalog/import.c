@@ -191,6 +191,7 @@ static struct tool *build(struct import *im, const struct upstream_spec *spec, s
     struct tool_source source = {
         .definition = definition,
         .policy = policy,
+        .policies = r->policies,
         .origin = arena_printf(r->arena, "upstream " STR_FMT, STR_ARG(spec->name)),
         .name = name,
         .target = {.kind = TARGET_MCP, .upstream = spec->name, .tool = name_of(definition)}};
@@ -325,22 +326,6 @@ static void report_unknown_upstream(const struct import_request *r, const struct
     generation_report_error(r->report, STR_FMT, STR_ARG(buf_view(&line)));
 }
 
-static void warn_if_not_offered(const struct import_request *r, const struct policy *policy,
-                                const struct json *tools, struct str upstream, struct str tool)
-{
-    struct str *names = ARENA_ARRAY(r->arena, struct str, tools->len + 1);
-    for (uint32_t i = 0; i < tools->len; i++) {
-        names[i] = name_of(&tools->items[i]);
-        if (str_eq(names[i], tool))
-            return;
-    }
-    struct str closest = suggest_closest(tool, names, tools->len);
-    generation_report_warning(
-        r->report, STR_FMT ": upstream '" STR_FMT "' offers no tool '" STR_FMT "'%s" STR_FMT "%s",
-        STR_ARG(policy->file), STR_ARG(upstream), STR_ARG(tool), closest.len ? " (did you mean '" : "",
-        STR_ARG(closest), closest.len ? "'?)" : ": its calls will fail");
-}
-
 void import_check_policy(const struct import *im, const struct policy *policy)
 {
     const struct import_request *r = &im->request;
@@ -367,6 +352,4 @@ void import_check_policy(const struct import *im, const struct policy *policy)
             r->report, STR_FMT ": upstream: '" STR_FMT "' is %s", STR_ARG(policy->file), STR_ARG(name),
             is_rest ? "an address (rest), which offers no tools: declare the request with http = {…}"
                     : "an MCP server, and http = {…} goes to an address (rest): remove one of the two");
-    else if (r->tool_lists[at])
-        warn_if_not_offered(r, policy, tool_list_array(r->tool_lists[at]), name, tool);
 }

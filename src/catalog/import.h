@@ -39,8 +39,7 @@ struct import *import_begin(const struct import_request *request);
  * or NULL. False: there is nothing left. */
 bool import_step(struct import *import, struct tool **out);
 
-/* After the last step: reports an error if the policy's upstream is not configured or of the wrong kind, a
- * warning if the upstream does not offer the tool. */
+/* After the last step: reports an error if the policy's upstream is not configured or of the wrong kind. */
 void import_check_policy(const struct import *import, const struct policy *policy);
 
 #endif

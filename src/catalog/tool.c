@@ -7,6 +7,7 @@
 #include "catalog/effects_guess.h"
 #include "config/config.h"
 #include "json/build.h"
+#include "policy/policy_set.h"
 #include "schema/contradiction.h"
 #include "upstream/http/http_tool.h"
 
@@ -310,6 +311,22 @@ static void set_effects(struct tool *tool, const struct policy *policy)
     }
 }
 
+static bool has_effects(const struct policy *policy)
+{
+    return policy && policy->effects != EFFECTS_UNDECLARED;
+}
+
+/* Read, write, destructive; what is unknown or a toggle is stricter than reading only. */
+static int effects_rank(enum policy_effects effects)
+{
+    static const int ranks[] = {[EFFECTS_READ] = 0,
+                                [EFFECTS_UNDECLARED] = 1,
+                                [EFFECTS_TOGGLE] = 1,
+                                [EFFECTS_WRITE] = 2,
+                                [EFFECTS_DESTRUCTIVE] = 3};
+    return ranks[effects];
+}
+
 /* Whether toolgate may repeat a call by itself. A guess never makes it do that, and idempotentHint makes no
  * write a read: the second identical write of a turn is as odd as any, whether or not it changes anything. */
 static void set_idempotent(struct tool *tool, const struct policy *policy)
@@ -322,13 +339,137 @@ static void set_idempotent(struct tool *tool, const struct policy *policy)
         tool->idempotent = policy->idempotent;
 }
 
+/* ---- overlays ---- */
+
+static void set_overlays(struct arena *arena, struct tool *tool, const struct tool_source *source,
+                         const struct config *config)
+{
+    const struct policy **found;
+    size_t count = source->policies ? policy_set_overlays(source->policies, tool->name, arena, &found) : 0;
+    struct overlay *overlays = ARENA_ARRAY(arena, struct overlay, count + 1);
+    if (source->policy) {
+        tool->wants = source->policy->wants;
+        tool->takes_ids = source->policy->id_count > 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct policy *p = found[i];
+        overlays[i] = (struct overlay){p, p->mode_given ? p->mode : config->mode};
+        tool->wants.history |= p->wants.history;
+        tool->wants.facts |= p->wants.facts;
+        tool->wants.progress |= p->wants.progress;
+        tool->takes_ids |= p->id_count > 0;
+    }
+    tool->overlays = overlays;
+    tool->overlay_count = count;
+}
+
+/* In shadow and off an overlay has no part in limits and effects: the ledger answers for all at once. */
+static const struct policy *next_enforced_overlay(const struct tool *tool, size_t *next)
+{
+    while (*next < tool->overlay_count) {
+        const struct overlay *overlay = &tool->overlays[(*next)++];
+        if (overlay->mode == POLICY_ENFORCE)
+            return overlay->policy;
+    }
+    return NULL;
+}
+
+const struct policy *tool_enforced_policy(const struct tool *tool, size_t *next)
+{
+    size_t overlay = *next ? *next - 1 : 0;
+    bool first = *next == 0;
+    *next = 1;
+    if (first && tool_is_enforced(tool))
+        return tool->policy;
+    const struct policy *policy = next_enforced_overlay(tool, &overlay);
+    *next = overlay + 1;
+    return policy;
+}
+
+/* An overlay replaces a guess, and otherwise only makes the effects stricter. */
+static void restrict_effects(struct tool *tool)
+{
+    const struct policy *overlay;
+    for (size_t i = 0; (overlay = next_enforced_overlay(tool, &i));) {
+        bool guessed = tool->effects_from == EFFECTS_FROM_NAME || tool->effects_from == EFFECTS_FROM_NOTHING;
+        if (!has_effects(overlay) ||
+            (!guessed && effects_rank(overlay->effects) <= effects_rank(tool->effects)))
+            continue;
+        tool->effects = overlay->effects;
+        tool->effects_from = EFFECTS_FROM_POLICY;
+    }
+}
+
+static void lower(uint32_t *limit, uint32_t by_overlay)
+{
+    if (by_overlay != POLICY_UNSET && by_overlay < *limit)
+        *limit = by_overlay;
+}
+
+/* In an allowance 0 is no limit. */
+static uint64_t lower_allowance(uint64_t limit, uint64_t by_overlay, uint64_t unset)
+{
+    if (by_overlay == unset || !by_overlay)
+        return limit;
+    return !limit || by_overlay < limit ? by_overlay : limit;
+}
+
+static void restrict_allowance(struct ledger_allowance *a, const struct policy_limits *p)
+{
+    a->calls_per_turn = (uint32_t)lower_allowance(a->calls_per_turn, p->calls_per_turn, POLICY_UNSET);
+    a->calls_per_session =
+        (uint32_t)lower_allowance(a->calls_per_session, p->calls_per_session, POLICY_UNSET);
+    a->seconds_per_turn = (uint32_t)lower_allowance(a->seconds_per_turn, p->seconds_per_turn, POLICY_UNSET);
+    a->cost_per_turn = lower_allowance(a->cost_per_turn, p->cost_per_turn, POLICY_COST_UNSET);
+    a->cost_per_session = lower_allowance(a->cost_per_session, p->cost_per_session, POLICY_COST_UNSET);
+}
+
+/* Of each limit the stricter one holds. */
+static void restrict_limits(struct tool *tool)
+{
+    struct ledger_limits *l = &tool->limits;
+    const struct policy *overlay;
+    for (size_t i = 0; (overlay = next_enforced_overlay(tool, &i));) {
+        lower(&l->repair, overlay->repair);
+        lower(&l->same_call, overlay->same_call);
+        lower(&l->transient, overlay->transient);
+        lower(&l->repeats, overlay->repeats);
+        lower(&l->halt, overlay->halt);
+        lower(&l->across_turns, overlay->across_turns);
+        l->compare_arguments |= overlay->compare == COMPARE_ARGUMENTS;
+        if (overlay->same_failure == SAME_FAILURE_REFUSE)
+            l->same_failure = LEDGER_SAME_FAILURE_REFUSED;
+        restrict_allowance(&l->tool, &overlay->limits);
+        if (overlay->unknown_given && overlay->unknown > tool->unknown)
+            tool->unknown = overlay->unknown;
+    }
+    l->costs |= l->tool.cost_per_turn || l->tool.cost_per_session;
+}
+
+static void set_volatiles(struct arena *arena, struct tool *tool, const struct policy *policy)
+{
+    const struct policy *overlay;
+    size_t count = policy ? policy->volatile_count : 0;
+    for (size_t i = 0; (overlay = next_enforced_overlay(tool, &i));)
+        count += overlay->volatile_count;
+    struct str *list = ARENA_ARRAY(arena, struct str, count + 1);
+    for (size_t i = 0; policy && i < policy->volatile_count; i++)
+        list[tool->volatile_count++] = policy->volatiles[i];
+    for (size_t i = 0; (overlay = next_enforced_overlay(tool, &i));)
+        for (size_t k = 0; k < overlay->volatile_count; k++)
+            list[tool->volatile_count++] = overlay->volatiles[k];
+    tool->volatiles = list;
+}
+
 enum err tool_build(struct arena *arena, const struct config *config, const struct tool_source *source,
                     struct tool **out, struct why *why)
 {
     const struct policy *policy = source->policy;
     struct tool *tool = ARENA_NEW(arena, struct tool);
     set_definition(arena, tool, source);
+    set_overlays(arena, tool, source, config);
     set_effects(tool, policy);
+    restrict_effects(tool);
     set_idempotent(tool, policy);
     set_schema_mode(tool, policy);
     tool->retry = policy && policy->retry_given ? policy->retry : config->retry;
@@ -337,6 +478,8 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
     tool->coerce = policy && policy->coerce_given ? policy->coerce : config->coerce;
     tool->compact = policy && policy->compact_given ? policy->compact : config->compact;
     set_limits(tool, policy, config);
+    restrict_limits(tool);
+    set_volatiles(arena, tool, policy);
     enum err err = check_definition(arena, tool, config, why);
     if (err == OK)
         err = compile_input(arena, tool, why);
@@ -362,12 +505,20 @@ const char *tool_effects_name(const struct tool *tool)
     return names[tool->effects];
 }
 
-const struct tool *tool_as_enforced(struct arena *arena, const struct tool *tool)
+const struct tool *tool_as_enforced(struct arena *arena, const struct tool *tool,
+                                    const struct policy *overlay)
 {
-    if (tool->mode == POLICY_ENFORCE)
+    if (tool->mode == POLICY_ENFORCE && !overlay)
         return tool;
     struct tool *copy = ARENA_NEW(arena, struct tool);
+    struct overlay *overlays = ARENA_ARRAY(arena, struct overlay, tool->overlay_count + 1);
     *copy = *tool;
     copy->mode = POLICY_ENFORCE;
+    copy->overlays = overlays;
+    for (size_t i = 0; i < tool->overlay_count; i++) {
+        overlays[i] = tool->overlays[i];
+        if (overlays[i].policy == overlay)
+            overlays[i].mode = POLICY_ENFORCE;
+    }
     return copy;
 }

@@ -27,6 +27,12 @@ enum effects_source {
     EFFECTS_FROM_NAME
 };
 
+/* A policy for several tools that lies over one of them. */
+struct overlay {
+    const struct policy *policy;
+    enum policy_mode mode;
+};
+
 struct tool {
     struct str name, title, description;
     struct str origin;                               /* the file, "upstream NAME" or "register" */
@@ -37,8 +43,12 @@ struct tool {
     const struct problem *contradictions;
     size_t contradiction_count;
     enum policy_schema_mode schema_mode; /* of the input schema; never SCHEMA_MODE_UNSET */
-    const struct policy *policy;         /* NULL: none */
-    bool unregistered;                   /* the agent has yet to register it: only examples can call it */
+    const struct policy *policy;         /* its own; NULL: none */
+    const struct overlay *overlays;      /* in the order of their files */
+    size_t overlay_count;
+    bool takes_ids;            /* one of its policies says which arguments are ids */
+    struct policy_wants wants; /* of its own policy and of the overlays */
+    bool unregistered;         /* the agent has yet to register it: only examples can call it */
     bool schema_pending; /* its upstream has yet to list it: not in tools/list, any object is accepted */
     enum tool_runner runner;
     struct target target;      /* RUNNER_UPSTREAM */
@@ -50,6 +60,8 @@ struct tool {
     enum policy_unknown unknown;
     struct coerce_options coerce;
     struct ledger_limits limits;
+    const struct str *volatiles; /* loop.volatile of all its policies */
+    size_t volatile_count;
     struct policy_compact compact;
     const struct str *parameters; /* the names of the declared properties */
     size_t parameter_count;
@@ -59,8 +71,9 @@ struct tool {
 
 /* What a tool is built from. Everything is borrowed. */
 struct tool_source {
-    const struct json *definition; /* MCP; NULL: the policy declares everything */
-    const struct policy *policy;   /* NULL: none */
+    const struct json *definition;     /* MCP; NULL: the policy declares everything */
+    const struct policy *policy;       /* NULL: none */
+    const struct policy_set *policies; /* where its overlays are */
     struct str origin;
     struct str name;      /* empty: the definition's, or the policy's */
     struct target target; /* where an upstream's tool runs; else all zero */
@@ -101,7 +114,12 @@ static inline bool tool_is_enforced(const struct tool *tool)
 /* "read", "write", "destructive", "toggle", or "unknown". */
 const char *tool_effects_name(const struct tool *tool);
 
-/* The tool, or a copy of it in mode enforce. */
-const struct tool *tool_as_enforced(struct arena *arena, const struct tool *tool);
+/* The tool, or a copy of it in mode enforce; likewise for this one of its overlays. NULL: each has its mode.
+ */
+const struct tool *tool_as_enforced(struct arena *arena, const struct tool *tool,
+                                    const struct policy *overlay);
+
+/* The policies that are enforced: its own, then its overlays. Begin with *next = 0; NULL after the last. */
+const struct policy *tool_enforced_policy(const struct tool *tool, size_t *next);
 
 #endif

@@ -131,10 +131,10 @@ static bool accepts(void *schema, const struct json *args)
 /* If rules or normalise make valid arguments invalid, the policy is at fault, not the model; its changes are
  * dropped, even with on_policy_error = "open". */
 static void take_changed(struct arguments *args, struct arena *arena, const struct tool *tool,
-                         const struct json *changed)
+                         const struct policy *policy, const struct json *changed)
 {
     struct problems violations;
-    bool validates = tool->policy->validate && tool->schema_mode != SCHEMA_ADVISE;
+    bool validates = !(tool->policy && !tool->policy->validate) && tool->schema_mode != SCHEMA_ADVISE;
     if (!validates || fits(tool, changed)) {
         args->now = changed;
         return;
@@ -143,21 +143,19 @@ static void take_changed(struct arguments *args, struct arena *arena, const stru
     schema_explain(tool->input_schema, changed, &violations);
     struct str complaint = arena_printf(arena, "'" STR_FMT "' " STR_FMT, STR_ARG(violations.list[0].path),
                                         STR_ARG(violations.list[0].message));
-    args->policy_error = policy_report_schema_violation(tool->policy, args->now, accepts, tool->input_schema,
-                                                        complaint, arena);
+    args->policy_error =
+        policy_report_schema_violation(policy, args->now, accepts, tool->input_schema, complaint, arena);
 }
 
-void arguments_check_rules(struct arguments *args, struct arena *arena, const struct tool *tool,
-                           const struct policy_call *call)
+void arguments_check_policy(struct arguments *args, struct arena *arena, const struct tool *tool,
+                            const struct policy *policy, const struct policy_call *call)
 {
     struct policy_outcome outcome __attribute__((uninitialized)); /* 2 KB, filled in by policy_normalise */
-    if (!tool->policy || tool->mode == POLICY_OFF || args->unreadable)
-        return;
     if (args->problems.errors) {
-        policy_rules_explain(tool->policy, args->now, &args->problems);
+        policy_rules_explain(policy, args->now, &args->problems);
         return;
     }
-    policy_normalise(tool->policy, call, args->now, arena, &outcome);
+    policy_normalise(policy, call, args->now, arena, &outcome);
     if (outcome.kind == OUTCOME_POLICY_ERROR) {
         args->policy_error = arena_dup(arena, str_of(outcome.why.text));
     } else if (outcome.kind == OUTCOME_REPAIR) {
@@ -165,8 +163,15 @@ void arguments_check_rules(struct arguments *args, struct arena *arena, const st
             problems_add(&args->problems, outcome.problems.list[i]);
         args->problems.more += outcome.problems.more;
     } else if (outcome.args != args->now) {
-        take_changed(args, arena, tool, outcome.args);
+        take_changed(args, arena, tool, policy, outcome.args);
     }
+}
+
+void arguments_check_rules(struct arguments *args, struct arena *arena, const struct tool *tool,
+                           const struct policy_call *call)
+{
+    if (tool->policy && tool->mode != POLICY_OFF && !args->unreadable)
+        arguments_check_policy(args, arena, tool, tool->policy, call);
 }
 
 const struct json *arguments_rewrites(const struct arguments *args, struct arena *arena)

@@ -25,8 +25,12 @@ void arguments_read(struct arguments *args, struct arena *arena, const struct js
 /* Stage 2: coercion, JSON Schema, unknown fields. Adds all problems. */
 void arguments_check_schema(struct arguments *args, struct arena *arena, const struct tool *tool);
 
-/* Stage 3: rules and normalise, and the schema again if they changed anything. After errors of stage 2, only
- * adds the rules' problems. */
+/* Stage 3: rules and normalise of one policy, and the schema again if they changed anything. After errors,
+ * only adds the rules' problems. */
+void arguments_check_policy(struct arguments *args, struct arena *arena, const struct tool *tool,
+                            const struct policy *policy, const struct policy_call *call);
+
+/* The same for the tool's own policy, if it has one that is on. */
 void arguments_check_rules(struct arguments *args, struct arena *arena, const struct tool *tool,
                            const struct policy_call *call);
 

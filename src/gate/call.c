@@ -24,6 +24,7 @@
 #include "gate/decision_log.h"
 #include "gate/feedback.h"
 #include "gate/metrics.h"
+#include "gate/overlays.h"
 #include "gate/tool_lookup.h"
 #include "json/build.h"
 #include "json/parse.h"
@@ -68,7 +69,7 @@ static enum step find_tool(struct call *c)
         r->tool = c->tool->name;
     }
     if (r->force_enforce)
-        c->tool = tool_as_enforced(c->arena, c->tool);
+        c->tool = tool_as_enforced(c->arena, c->tool, r->enforced_overlay);
     if (r->mode == CALL_RUN && c->tool->runner == RUNNER_AGENT)
         verdict_set(&c->verdict, CLASS_AGENT_RUNS_THIS, STR_LIT("agent_runs_this"), STR_NONE, STR_NONE);
     return STEP_NEXT;
@@ -116,7 +117,7 @@ static enum step check_schema(struct call *c)
                    &c->generation->config);
     if (c->tool->mode != POLICY_OFF)
         arguments_check_schema(&c->args, c->arena, c->tool);
-    verdict_from_arguments(&c->verdict, c->tool, c->arena, &c->args);
+    verdict_from_arguments(&c->verdict, c->tool, NULL, c->arena, &c->args);
     return STEP_NEXT;
 }
 
@@ -130,10 +131,12 @@ static enum step check_rules(struct call *c)
     struct id_fault fault;
     bool has_rules = c->tool->policy && c->tool->mode != POLICY_OFF;
     arguments_check_rules(&c->args, c->arena, c->tool, &view);
-    verdict_from_arguments(&c->verdict, c->tool, c->arena, &c->args);
+    verdict_from_arguments(&c->verdict, c->tool, c->tool->policy, c->arena, &c->args);
     if (has_rules && ids_find_malformed(c->arena, c->tool->policy, c->args.now, &fault))
         verdict_from_malformed_id(&c->verdict, c->arena, &fault);
     call_discard_unless_enforced(c);
+    if (c->tool->overlay_count)
+        overlays_check_rules(c);
     c->verdict.valid = !verdict_is_decided(&c->verdict);
     c->verdict.rewrites = arguments_rewrites(&c->args, c->arena);
     return STEP_NEXT;
@@ -190,18 +193,27 @@ static struct str rate_peer(const struct call *c, const struct ledger_limits *li
     return by_user && peer ? arena_printf(c->arena, "uid:%u", (unsigned)peer->uid) : STR_NONE;
 }
 
+static void collect_ids(struct call *c)
+{
+    const struct policy *policy = c->tool->policy;
+    c->ids = arena_alloc(c->arena, sizeof(*c->ids));
+    c->ids->count = 0;
+    if (policy)
+        ids_collect(policy, c->args.now, c->ids);
+    for (size_t i = 0; i < c->tool->overlay_count; i++)
+        if (c->tool->overlays[i].mode == POLICY_ENFORCE)
+            ids_collect(c->tool->overlays[i].policy, c->args.now, c->ids);
+}
+
 static enum step admit(struct call *c)
 {
-    const struct policy *policy = c->tool ? c->tool->policy : NULL;
     const struct ledger_limits *limits = c->tool ? &c->tool->limits : &ledger_default_limits;
     const struct error_class_info *class = error_class_info(c->verdict.class);
     size_t problem_count;
     const struct ledger_problem *problems = call_problems(c, &problem_count);
     c->fingerprint = call_fingerprint(c);
-    if (policy && policy->id_count && !verdict_is_decided(&c->verdict)) {
-        c->ids = arena_alloc(c->arena, sizeof(*c->ids));
-        ids_collect(policy, c->args.now, c->ids);
-    }
+    if (c->tool && c->tool->takes_ids && !verdict_is_decided(&c->verdict))
+        collect_ids(c);
     struct ledger_answer *answer = arena_alloc(c->arena, sizeof(*answer));
     LEDGER_CLEAR(answer);
     c->answer = answer;
@@ -229,8 +241,8 @@ static enum step admit(struct call *c)
         .limits = limits,
         .ids = c->ids ? c->ids->hashes : NULL,
         .id_count = c->ids ? c->ids->count : 0,
-        .wants_history = policy && policy->wants.history,
-        .wants_facts = policy && policy->wants.facts,
+        .wants_history = c->tool && c->tool->wants.history,
+        .wants_facts = c->tool && c->tool->wants.facts,
         .reservation_ms = reservation_ms(c),
     };
     if (ledger_admit(c->gate->ledger, request, c->arena, answer, call_resume, c) == LEDGER_PENDING)
@@ -257,19 +269,26 @@ static enum step look_again(struct call *c)
 
 /* ---- 5 check ---- */
 
-static enum step check(struct call *c)
+static void check_own(struct call *c)
 {
     const struct policy *policy = c->tool->policy;
-    if (!policy || !policy->hooks[HOOK_CHECK] || c->tool->mode == POLICY_OFF)
-        return STEP_NEXT;
     struct policy_outcome outcome __attribute__((uninitialized)); /* 2 KB, filled in by policy_check */
     struct policy_call view = call_for_policy(c);
     policy_check(policy, &view, c->args.now, c->arena, &outcome);
     if (outcome.kind == OUTCOME_POLICY_ERROR)
-        verdict_from_broken_hook(&c->verdict, c->tool, c->arena, outcome.why.text);
+        verdict_from_broken_hook(&c->verdict, c->tool, policy, c->arena, outcome.why.text);
     else
         verdict_from_hook(&c->verdict, c->arena, &outcome);
     call_discard_unless_enforced(c);
+}
+
+static enum step check(struct call *c)
+{
+    const struct policy *policy = c->tool->policy;
+    if (policy && policy->hooks[HOOK_CHECK] && c->tool->mode != POLICY_OFF)
+        check_own(c);
+    if (c->tool->overlay_count)
+        overlays_check(c);
     return STEP_NEXT;
 }
 
@@ -301,6 +320,17 @@ static const struct stage {
 };
 #define STAGE_COUNT (sizeof(stages) / sizeof(stages[0]))
 
+/* "pass, guarded by policies/write_file.lua, policies/paths.lua" */
+static struct str list_overlays(const struct call *c)
+{
+    struct buf files = buf_in(c->arena);
+    if (c->tool->policy)
+        buf_str(&files, c->tool->policy->file);
+    for (size_t i = 0; i < c->tool->overlay_count; i++)
+        buf_printf(&files, "%s" STR_FMT, files.len ? ", " : "", STR_ARG(c->tool->overlays[i].policy->file));
+    return arena_printf(c->arena, "pass, guarded by " STR_FMT, STR_ARG(buf_view(&files)));
+}
+
 static void record_trace(struct call *c, const struct stage *stage)
 {
     const struct verdict *v = &c->verdict;
@@ -308,11 +338,15 @@ static void record_trace(struct call *c, const struct stage *stage)
     struct str decision = STR_LIT("pass");
     if (c->outcome.trace_count == CALL_TRACES_MAX)
         return;
-    if (verdict_is_decided(v) && v->problems.errors)
+    if (stage->enter == known && c->tool && c->tool->overlay_count)
+        decision = list_overlays(c);
+    else if (verdict_is_decided(v) && v->problems.errors)
         decision = arena_printf(c->arena, "%s: %zu problem%s", verdict_name(v->kind), problems,
                                 problems == 1 ? "" : "s");
     else if (verdict_is_decided(v))
         decision = arena_printf(c->arena, "%s: %s", verdict_name(v->kind), error_class_info(v->class)->name);
+    if (verdict_is_decided(v) && v->by.len)
+        decision = arena_printf(c->arena, STR_FMT " (" STR_FMT ")", STR_ARG(decision), STR_ARG(v->by));
     c->traces[c->outcome.trace_count++] =
         (struct call_trace){stage->name, decision, clock_mono_ns() - c->stage_began_ns};
 }

@@ -22,6 +22,7 @@ struct ledger;
 struct ledger_peek;
 struct metrics;
 struct peer;
+struct policy;
 struct tool;
 struct upstreams;
 struct verdict;
@@ -67,6 +68,7 @@ struct call_request {
     const struct json *facts;            /* used instead of the session's facts; NULL: those of the session */
     bool ignore_prepare;                 /* finds tools that prepare hooks hide */
     bool force_enforce;                  /* treats mode shadow and off as enforce */
+    const struct policy *enforced_overlay; /* likewise for this policy of several tools; NULL: none */
 
     const struct ledger_peek *past; /* set by stage 1: what prepare hooks see of the session; NULL: nothing */
     bool dry_run;                   /* asks the ledger nothing and counts nothing */

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/stack_trace.h"
 #include "gate/decision_log.h"
+#include "gate/overlays.h"
 #include "gate/tool_lookup.h"
 #include "json/build.h"
 #include "result/failure_envelope.h"
@@ -193,9 +194,8 @@ static void verdict_from_result_hook(struct call *c, const struct policy_outcome
 }
 
 /* True: the hook judged the result. */
-static bool judge_by_policy(struct call *c)
+static bool judge_by_policy(struct call *c, const struct policy *policy)
 {
-    const struct policy *policy = c->tool->policy;
     struct verdict *v = &c->verdict;
     if (!policy || !policy->hooks[HOOK_RESULT])
         return false;
@@ -213,6 +213,29 @@ static bool judge_by_policy(struct call *c)
     return outcome.kind != OUTCOME_PASS && outcome.kind != OUTCOME_POLICY_ERROR;
 }
 
+/* An error stands: no overlay can be stricter about a result that the model does not get. */
+static void judge_by_overlays(struct call *c)
+{
+    for (size_t i = 0; i < c->tool->overlay_count; i++) {
+        const struct overlay *overlay = &c->tool->overlays[i];
+        struct verdict before = c->verdict;
+        if (overlay->mode == POLICY_OFF || error_class_info(before.class)->is_error)
+            continue;
+        judge_by_policy(c, overlay->policy);
+        struct verdict found = c->verdict;
+        c->verdict = before;
+        overlays_merge(c, overlay, &found);
+    }
+}
+
+/* Redacts what its own policy and its overlays name, as far as they are enforced. */
+static void redact(struct call *c)
+{
+    const struct policy *policy;
+    for (size_t i = 0; (policy = tool_enforced_policy(c->tool, &i));)
+        redact_result(c->arena, policy->redact, policy->redact_count, &c->result);
+}
+
 /* ---- the stage ---- */
 
 /* A failure envelope need not have the form that the output schema declares, unless the policy takes it for a
@@ -222,21 +245,22 @@ static void judge_result(struct call *c)
     const struct policy *policy = c->tool->policy;
     const struct result given = c->result;
     struct envelope envelope = {.kind = ENVELOPE_NONE};
-    if (policy && c->tool->mode == POLICY_ENFORCE)
-        redact_result(c->arena, policy->redact, policy->redact_count, &c->result);
+    redact(c);
     if (reads_envelopes(c->tool))
         envelope = envelope_detect(c->arena, &c->result);
     if (!envelope.kind) {
         judge_by_schema(c, &given);
         if (!verdict_is_decided(&c->verdict))
-            judge_by_policy(c);
-    } else if (!judge_by_policy(c)) {
+            judge_by_policy(c, policy);
+    } else if (!judge_by_policy(c, policy)) {
         verdict_from_envelope(c, &envelope, result_text(c->arena, &c->result));
     } else if (!error_class_info(c->verdict.class)->is_error) {
         judge_by_schema(c, &given);
     }
     c->verdict.final = policy && policy->final && !error_class_info(c->verdict.class)->is_error;
     call_discard_unless_enforced(c);
+    if (c->tool->overlay_count)
+        judge_by_overlays(c);
 }
 
 enum step call_judge(struct call *c)
@@ -246,7 +270,7 @@ enum step call_judge(struct call *c)
         read_report(c);
     if (!verdict_is_decided(v) && c->result.is_error)
         judge_stated_error(c, &c->result, result_text(c->arena, &c->result));
-    if (!verdict_is_decided(v) && c->tool->mode != POLICY_OFF)
+    if (!verdict_is_decided(v) && (c->tool->mode != POLICY_OFF || c->tool->overlay_count))
         judge_result(c);
     bool is_error = error_class_info(v->class)->is_error;
     if (!is_error)

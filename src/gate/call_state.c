@@ -69,10 +69,9 @@ void call_set_place(struct call *c)
 
 struct hash128 call_fingerprint(const struct call *c)
 {
-    const struct policy *policy = c->tool ? c->tool->policy : NULL;
     const struct json *args = c->args.now ? c->args.now : c->request.arguments;
-    return json_fingerprint(c->arena, args, policy ? policy->volatiles : NULL,
-                            policy ? policy->volatile_count : 0);
+    return json_fingerprint(c->arena, args, c->tool ? c->tool->volatiles : NULL,
+                            c->tool ? c->tool->volatile_count : 0);
 }
 
 const struct ledger_problem *call_problems(const struct call *c, size_t *count)

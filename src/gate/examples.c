@@ -42,7 +42,9 @@ static void call_example(struct examples *examples, struct example_run *run)
 {
     const struct policy_example *e = run->example;
     const struct policy *policy = run->outcome->policy;
-    struct call_request request = {.tool = e->called.len ? e->called : policy->name,
+    struct call_request request = {.tool = e->called.len ? e->called
+                                           : e->tool.len ? e->tool
+                                                         : policy->name,
                                    .arguments = e->args,
                                    .session = arena_printf(run->arena, STR_FMT ":%d " STR_FMT,
                                                            STR_ARG(policy->file), e->line, STR_ARG(e->name)),
@@ -51,7 +53,8 @@ static void call_example(struct examples *examples, struct example_run *run)
                                    .facts = e->facts,
                                    .context = e->context,
                                    .ignore_prepare = !e->user.len,
-                                   .force_enforce = true};
+                                   .force_enforce = true,
+                                   .enforced_overlay = policy_is_overlay(policy) ? policy : NULL};
     if (e->user.len) {
         peer_init_example(&run->peer, e->user);
         request.peer = &run->peer;

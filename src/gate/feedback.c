@@ -116,22 +116,27 @@ static void put_failure(const struct feedback_writer *w)
         put_next(w, class->next);
 }
 
+static void put_guidance(const struct feedback_writer *w, const struct policy *policy)
+{
+    if (policy->use_when.len)
+        put(w, "Use it when " STR_FMT "\n",
+            STR_ARG(arena_first_line(w->arena, policy->use_when, FEEDBACK_DESCRIPTION_MAX_BYTES)));
+    if (policy->avoid_when.len)
+        put(w, "Avoid it when " STR_FMT "\n",
+            STR_ARG(arena_first_line(w->arena, policy->avoid_when, FEEDBACK_DESCRIPTION_MAX_BYTES)));
+    for (size_t i = 0; i < policy->rule_count; i++)
+        put(w, "Rule: " STR_FMT "\n", STR_ARG(policy->rule_words[i]));
+}
+
 static void put_intent(const struct feedback_writer *w)
 {
     const struct tool *tool = w->f->tool;
     if (tool->description.len)
         put(w, "Intent: " STR_FMT "\n",
             STR_ARG(arena_first_line(w->arena, tool->description, FEEDBACK_DESCRIPTION_MAX_BYTES)));
-    if (!tool_is_enforced(tool))
-        return;
-    if (tool->policy->use_when.len)
-        put(w, "Use it when " STR_FMT "\n",
-            STR_ARG(arena_first_line(w->arena, tool->policy->use_when, FEEDBACK_DESCRIPTION_MAX_BYTES)));
-    if (tool->policy->avoid_when.len)
-        put(w, "Avoid it when " STR_FMT "\n",
-            STR_ARG(arena_first_line(w->arena, tool->policy->avoid_when, FEEDBACK_DESCRIPTION_MAX_BYTES)));
-    for (size_t i = 0; i < tool->policy->rule_count; i++)
-        put(w, "Rule: " STR_FMT "\n", STR_ARG(tool->policy->rule_words[i]));
+    const struct policy *policy;
+    for (size_t i = 0; (policy = tool_enforced_policy(tool, &i));)
+        put_guidance(w, policy);
 }
 
 static void put_type(const struct feedback_writer *w, const struct json *property)

@@ -40,7 +40,6 @@ bool ids_find_malformed(struct arena *arena, const struct policy *policy, const 
 
 void ids_collect(const struct policy *policy, const struct json *args, struct id_candidates *out)
 {
-    out->count = 0;
     for (size_t i = 0; i < policy->id_count; i++) {
         const struct json *values[LEDGER_IDS_MAX];
         if (!policy->ids[i].seen)

@@ -23,6 +23,7 @@ struct id_candidates {
     const struct policy_id *from[LEDGER_IDS_MAX];
     size_t count;
 };
+/* Adds those of the policy. */
 void ids_collect(const struct policy *policy, const struct json *args, struct id_candidates *out);
 
 /* The first candidate that neither an earlier result nor the goal contains; NULL: there is none. */

@@ -5,6 +5,7 @@
 #include "base/suggest.h"
 #include "gate/arguments.h"
 #include "gate/ids.h"
+#include "gate/overlays.h"
 #include "gate/verdict.h"
 #include "json/canonical.h"
 #include "result/result.h"
@@ -105,16 +106,17 @@ static struct hash128 fingerprint(const struct past_call *past)
 {
     static const struct json none = {.type = JSON_OBJECT};
     const struct json *given = json_get_text(past->entry, "args");
-    const struct policy *policy = past->tool ? past->tool->policy : NULL;
+    const struct tool *tool = past->tool;
     struct policy_call view = {.tool = past->name, .context = past->context};
     struct arguments args;
     arguments_read(&args, past->arena, given ? given : &none, STR_NONE, &past->gate->generation->config);
     if (past->tool && args.now) {
         arguments_check_schema(&args, past->arena, past->tool);
         arguments_check_rules(&args, past->arena, past->tool, &view);
+        overlays_normalise(&args, past->arena, past->tool, &view);
     }
-    return json_fingerprint(past->arena, args.now ? args.now : given, policy ? policy->volatiles : NULL,
-                            policy ? policy->volatile_count : 0);
+    return json_fingerprint(past->arena, args.now ? args.now : given, tool ? tool->volatiles : NULL,
+                            tool ? tool->volatile_count : 0);
 }
 
 /* Admits it, and settles it if its class is one of calls that ran. Entries without a result all have the same
@@ -181,7 +183,7 @@ enum err simulator_add_history(struct gate *gate, struct arena *arena, const str
                                  .name = name.len ? name : request->tool};
         past.tool = generation_find(gate->generation, past.name);
         if (past.tool && request->force_enforce)
-            past.tool = tool_as_enforced(arena, past.tool);
+            past.tool = tool_as_enforced(arena, past.tool, request->enforced_overlay);
         simulator_set_clock(now - 1000 * (int64_t)number_or(entry, "ago", history->len - i));
         err = read_class(&past, i + 1, why);
         if (err == OK)

@@ -41,6 +41,7 @@ struct verdict {
     bool final;                  /* the result ends the run */
     const char *engine;          /* the ledger engine that answered */
     const char *stage;           /* the one that decided; NULL: none */
+    struct str by;               /* the file of several tools that decided; empty: none */
 
     /* Only for the feedback. */
     struct str quoted;       /* the tool's own words */

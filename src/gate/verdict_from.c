@@ -16,21 +16,21 @@ void verdict_from_policy_error(struct verdict *v, const struct tool *tool, struc
                 str_of(error_class_info(CLASS_POLICY_ERROR)->next));
 }
 
-void verdict_from_broken_hook(struct verdict *v, const struct tool *tool, struct arena *arena,
-                              const char *why)
+void verdict_from_broken_hook(struct verdict *v, const struct tool *tool, const struct policy *policy,
+                              struct arena *arena, const char *why)
 {
-    if (tool->policy->fails_open)
+    if (policy->fails_open)
         decision_log_policy_error(tool->name, why);
     else
         verdict_from_policy_error(v, tool, arena, why);
 }
 
-void verdict_from_arguments(struct verdict *v, const struct tool *tool, struct arena *arena,
-                            const struct arguments *args)
+void verdict_from_arguments(struct verdict *v, const struct tool *tool, const struct policy *policy,
+                            struct arena *arena, const struct arguments *args)
 {
     v->problems = args->problems;
     if (args->policy_error.len)
-        verdict_from_broken_hook(v, tool, arena, args->policy_error.at);
+        verdict_from_broken_hook(v, tool, policy, arena, args->policy_error.at);
     else if (args->problems.errors)
         verdict_set(v, CLASS_INVALID_ARGUMENTS, STR_LIT("invalid_arguments"), STR_NONE, STR_NONE);
 }

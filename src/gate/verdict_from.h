@@ -15,11 +15,12 @@ void verdict_from_policy_error(struct verdict *verdict, const struct tool *tool,
                                const char *why);
 
 /* The same for a hook that the call can do without: with on_policy_error = "open" it only logs. */
-void verdict_from_broken_hook(struct verdict *verdict, const struct tool *tool, struct arena *arena,
-                              const char *why);
+void verdict_from_broken_hook(struct verdict *verdict, const struct tool *tool, const struct policy *policy,
+                              struct arena *arena, const char *why);
 
-void verdict_from_arguments(struct verdict *verdict, const struct tool *tool, struct arena *arena,
-                            const struct arguments *args);
+/* `policy`: the one that checked them; NULL: none. */
+void verdict_from_arguments(struct verdict *verdict, const struct tool *tool, const struct policy *policy,
+                            struct arena *arena, const struct arguments *args);
 
 /* An id of impossible format. */
 void verdict_from_malformed_id(struct verdict *verdict, struct arena *arena, const struct id_fault *fault);

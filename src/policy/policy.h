@@ -44,6 +44,7 @@ struct policy_example {
     const struct json *becomes, *shows;
     struct str goal, user, gives, says, status; /* empty: not given */
     struct str called;                          /* the alias that the model calls; empty: the tool's name */
+    struct str tool;                            /* of a policy for several tools: which one */
     uint32_t turn;                              /* 0: not given */
 };
 
@@ -101,7 +102,10 @@ struct policy_wants {
 };
 
 struct policy {
-    struct str name, file; /* file: as the operator knows it, "policies/get_events.lua" */
+    struct str name, file;    /* file: as the operator knows it, "policies/get_events.lua" */
+    const struct str *guards; /* policy{ tools = … }: names and globs; then `name` is that of the file */
+    size_t guard_count;       /* 0: the policy of the one tool `name` */
+    size_t position;          /* among the files, of one with guards */
     struct str title, upstream, description, use_when, avoid_when;
     const struct exec_spec *exec;                            /* a command runs the tool; NULL: none */
     const struct http_spec *http;                            /* an HTTP endpoint; NULL: none */
@@ -151,5 +155,14 @@ struct policy {
     struct policy_code *code; /* rules and functions; this room only */
     struct policy_set *set;
 };
+
+/* Its `tools` name the tool. */
+bool policy_guards(const struct policy *policy, struct str tool);
+
+/* It lies over several tools, beside their own policies. */
+static inline bool policy_is_overlay(const struct policy *policy)
+{
+    return policy->guard_count > 0;
+}
 
 #endif

@@ -25,6 +25,12 @@ struct policy_code {
     struct policy_failures *failures; /* NULL: none */
 };
 
+/* Policies for several tools: those with a glob, or those that name one tool. */
+struct overlays {
+    struct policy **list;
+    size_t count;
+};
+
 struct policy_set {
     struct arena *examples; /* holds the examples; NULL once they are freed */
     struct arena *arena;    /* holds everything else */
@@ -32,7 +38,9 @@ struct policy_set {
     struct policy_set_options options;
     const char *folder; /* NULL: loaded from a string */
     struct policy **list;
-    struct map *by_name;
+    struct map *by_name;          /* policies of one tool */
+    struct map *overlays_by_name; /* tools to struct overlays */
+    struct overlays *globs;
     size_t count;
     struct json_files files;
     struct str gateway_file, instructions; /* gateway_file empty: there is none */

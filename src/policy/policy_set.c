@@ -22,7 +22,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define POLICY_FILES_MAX 100000u
+#define POLICY_FILES_MAX      100000u
+#define QUARANTINE_GUARDS_MAX 256u /* names that are read from a file that does not run */
 
 /* A text may hold several diagnostics. */
 static void add_errors(struct policy_load_errors *errors, const struct why *why)
@@ -50,6 +51,8 @@ static struct policy_set *set_new(const struct policy_set_options *options)
     if (!set->options.memory_kb)
         set->options.memory_kb = POLICY_MEMORY_KB;
     set->by_name = map_new(arena);
+    set->overlays_by_name = map_new(arena);
+    set->globs = ARENA_NEW(arena, struct overlays);
     set->prepare_tools.ref = HOOK_NONE;
     set->sandbox = sandbox_new(set->options.memory_kb, vocabulary_open);
     return set;
@@ -64,9 +67,74 @@ void policy_set_free(struct policy_set *set)
     arena_free(set->arena);
 }
 
+bool policy_guards(const struct policy *policy, struct str tool)
+{
+    for (size_t i = 0; i < policy->guard_count; i++)
+        if (str_glob(policy->guards[i], tool))
+            return true;
+    return false;
+}
+
+static void append_overlay(struct arena *arena, struct overlays *to, struct policy *policy)
+{
+    bool full = (to->count & (to->count - 1)) == 0; /* the list doubles at each power of two */
+    if (to->count && to->list[to->count - 1] == policy)
+        return;
+    if (full) {
+        struct policy **longer = ARENA_ARRAY(arena, struct policy *, to->count ? to->count * 2 : 1);
+        if (to->count)
+            memcpy(longer, to->list, to->count * sizeof(*longer));
+        to->list = longer;
+    }
+    to->list[to->count++] = policy;
+}
+
+static bool is_glob(struct str pattern)
+{
+    return memchr(pattern.at, '*', pattern.len) || memchr(pattern.at, '?', pattern.len);
+}
+
+/* Names are found by a map, so that only globs are compared with every tool. */
+static enum err add_overlay(struct policy_set *set, struct policy *policy)
+{
+    policy->position = set->count;
+    for (size_t i = 0; i < policy->guard_count; i++) {
+        struct str name = policy->guards[i];
+        struct overlays *to = is_glob(name) ? set->globs : map_get(set->overlays_by_name, name);
+        if (!to) {
+            to = ARENA_NEW(set->arena, struct overlays);
+            map_add(set->overlays_by_name, name, to);
+        }
+        append_overlay(set->arena, to, policy);
+    }
+    set->list[set->count++] = policy;
+    return OK;
+}
+
+size_t policy_set_overlays(const struct policy_set *set, struct str tool, struct arena *arena,
+                           const struct policy ***out)
+{
+    const struct overlays *globs = set->globs, *named = map_get(set->overlays_by_name, tool);
+    size_t most = globs->count + (named ? named->count : 0), count = 0, g = 0, n = 0;
+    if (!most)
+        return 0;
+    *out = ARENA_ARRAY(arena, const struct policy *, most);
+    while (g < globs->count || (named && n < named->count)) { /* merged in the order of the files */
+        bool by_name = named && n < named->count &&
+                       (g == globs->count || named->list[n]->position <= globs->list[g]->position);
+        const struct policy *policy = by_name ? named->list[n++] : globs->list[g++];
+        bool twice = count && (*out)[count - 1] == policy;
+        if (!twice && (by_name || policy_guards(policy, tool)))
+            (*out)[count++] = policy;
+    }
+    return count;
+}
+
 /* `list` has room for one policy per file. */
 static enum err add_policy(struct policy_set *set, struct policy *policy, struct why *why)
 {
+    if (policy_is_overlay(policy))
+        return add_overlay(set, policy);
     const struct policy *twin = policy_set_find(set, policy->name);
     if (twin)
         return err_set(why, ERR_POLICY, STR_FMT ": tool \"" STR_FMT "\" is declared in " STR_FMT " already",
@@ -178,12 +246,18 @@ static bool is_stalled(const struct policy_set *set, struct str file, uint64_t t
 static struct policy *quarantine(struct policy_set *set, struct str file, struct str source, uint64_t text)
 {
     struct str name = location_tool_name(source);
+    struct str *guards = ARENA_ARRAY(set->arena, struct str, QUARANTINE_GUARDS_MAX);
+    size_t guard_count = 0;
     if (!set->stalls)
         set->stalls = ARENA_ARRAY(set->arena, struct policy_stall, set->options.stall_count);
     set->stalls[set->stall_count++] = (struct policy_stall){file, text};
-    if (!name.len)
+    if (!name.len && !location_guards(source, guards, QUARANTINE_GUARDS_MAX, &guard_count))
         return NULL;
-    struct policy *p = declare_blank(set, arena_dup(set->arena, name), file);
+    struct policy *p = declare_blank(set, arena_dup(set->arena, name.len ? name : file), file);
+    for (size_t i = 0; i < guard_count; i++)
+        guards[i] = arena_dup(set->arena, guards[i]);
+    p->guards = guards;
+    p->guard_count = guard_count;
     p->code->quarantined = true;
     p->hooks[HOOK_NORMALISE] = p->hooks[HOOK_CHECK] = true;
     p->hooks[HOOK_RUN] = location_of_field(source, NULL, STR_LIT("run")) != 0;

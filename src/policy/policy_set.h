@@ -52,6 +52,10 @@ size_t policy_set_count(const struct policy_set *set);
 const struct policy *policy_set_at(const struct policy_set *set, size_t index);
 const struct policy *policy_set_find(const struct policy_set *set, struct str tool); /* NULL: none */
 
+/* The policies for several tools that lie over this one, in the order of their files, in `arena`. */
+size_t policy_set_overlays(const struct policy_set *set, struct str tool, struct arena *arena,
+                           const struct policy ***out);
+
 /* The quarantined files: those of options.stalls that are in the set with the same text. */
 const struct policy_stall *policy_set_stalls(const struct policy_set *set, size_t *count);
 

@@ -7,39 +7,20 @@
 #include "policy/vocabulary/word_fields.h"
 
 static const struct field_table *const tables[] = {
-    &declare_tool_table,
-    &declare_retry_table,
-    &declare_again_table,
-    &declare_loop_table,
-    &declare_poll_table,
-    &declare_limits_table,
-    &declare_rate_table,
-    &declare_exec_table,
-    &declare_exec_group_table,
-    &declare_http_table,
-    &declare_compact_table,
-    &declare_coerce_table,
-    &declare_example_table,
-    &declare_example_call_table,
-    &declare_gateway_table,
-    &word_repair_table,
-    &word_ok_table,
-    &word_follow_up_table,
-    &word_tool_return_table,
-    &word_seen_table,
-    &word_params_table,
-    &word_type_table,
-    &word_str_table,
-    &word_number_table,
-    &word_list_table,
-    &call_table,
-    &word_peer_table,
-    &word_past_table,
-    &word_url_table,
+    &declare_tool_table,       &declare_policy_table,   &declare_retry_table,
+    &declare_again_table,      &declare_loop_table,     &declare_poll_table,
+    &declare_limits_table,     &declare_rate_table,     &declare_exec_table,
+    &declare_exec_group_table, &declare_http_table,     &declare_compact_table,
+    &declare_coerce_table,     &declare_example_table,  &declare_example_call_table,
+    &declare_gateway_table,    &word_repair_table,      &word_ok_table,
+    &word_follow_up_table,     &word_tool_return_table, &word_seen_table,
+    &word_params_table,        &word_type_table,        &word_str_table,
+    &word_number_table,        &word_list_table,        &call_table,
+    &word_peer_table,          &word_past_table,        &word_url_table,
 };
 
 static const struct reference_type types[] = {
-    {"toolgate.Declaration", NULL, "What a policy's file returns: made by tool or gateway."},
+    {"toolgate.Declaration", NULL, "What a policy's file returns: made by tool, policy or gateway."},
     {"toolgate.Outcome", NULL, "What a hook decided: made by repair, refuse, ask, retry, ok, partial, …"},
     {"toolgate.Id", NULL, "What is demanded of an id: made by seen or shape."},
     {"toolgate.Condition", NULL,
@@ -105,15 +86,16 @@ const struct reference_table *reference_tables(struct arena *arena, size_t *coun
     struct reference_table *list = ARENA_ARRAY(arena, struct reference_table, *count);
     for (size_t i = 0; i < *count; i++) {
         const struct field_table *table = tables[i];
-        struct reference_field *fields = ARENA_ARRAY(arena, struct reference_field, table->count);
-        for (size_t n = 0; n < table->count; n++)
-            fields[n] = describe_field(arena, &table->fields[n]);
+        size_t rows = field_table_rows(table);
+        struct reference_field *fields = ARENA_ARRAY(arena, struct reference_field, rows);
+        for (size_t n = 0; n < rows; n++)
+            fields[n] = describe_field(arena, field_table_row(table, n));
         list[i] = (struct reference_table){table->name,
                                            table->type,
                                            table->sentence,
                                            table->read_only,
                                            fields,
-                                           table->count,
+                                           rows,
                                            {table->items[0], table->items[1]}};
     }
     return list;

@@ -3,7 +3,8 @@
 
 #include "sandbox/lexer.h"
 
-/* Moves behind the `{` of tool "…" { or gateway {, and sets *name if it is a tool and name is not NULL. */
+/* Moves behind the `{` of tool "…" {, policy { or gateway {, and sets *name if it is a tool and name is not
+ * NULL. */
 static bool enter_declaration(struct lexer *lex, struct str *name)
 {
     struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(lex);
@@ -20,7 +21,7 @@ static bool enter_declaration(struct lexer *lex, struct str *name)
                 continue;
             return t.kind != TOKEN_END;
         }
-        if (str_is(t.text, "gateway") && lexer_token_is(one, '{')) {
+        if ((str_is(t.text, "gateway") || str_is(t.text, "policy")) && lexer_token_is(one, '{')) {
             lexer_next(lex);
             return true;
         }
@@ -191,6 +192,39 @@ struct str location_tool_name(struct str source)
     struct str name = STR_NONE;
     enter_declaration(&lex, &name);
     return name;
+}
+
+/* The strings of a list that holds nothing else, the lexer being behind its `=`. False: it is computed. */
+static bool read_strings(struct lexer *lex, struct str *list, size_t most, size_t *count)
+{
+    struct token t = lexer_next(lex);
+    bool one = t.kind == TOKEN_STRING;
+    for (*count = 0; one || !lexer_token_is(t, '}'); t = lexer_next(lex)) {
+        if (t.kind == TOKEN_STRING && *count < most)
+            list[(*count)++] = t.text;
+        else if (!(lexer_token_is(t, '{') || lexer_token_is(t, ',') || lexer_token_is(t, ';')))
+            return false;
+        if (one)
+            break;
+    }
+    return *count > 0;
+}
+
+bool location_guards(struct str source, struct str *list, size_t most, size_t *count)
+{
+    struct lexer lex = lexer_init(source);
+    struct token t = lexer_next(&lex), next = lexer_next(&lex);
+    while (next.kind != TOKEN_END && !(str_is(t.text, "policy") && lexer_token_is(next, '{'))) {
+        t = next;
+        next = lexer_next(&lex);
+    }
+    if (next.kind == TOKEN_END)
+        return false;
+    if (!find_field(&lex, STR_LIT("tools")) || !read_strings(&lex, list, most, count)) {
+        list[0] = STR_LIT("*");
+        *count = 1;
+    }
+    return true;
 }
 
 bool doc_comments_next(struct doc_comments *comments, struct str *text, int *line)

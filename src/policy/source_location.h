@@ -26,6 +26,10 @@ bool location_has_access(struct str source, const char *name);
 /* The name in tool "…" {, or STR_NONE. */
 struct str location_tool_name(struct str source);
 
+/* The names and globs in policy { tools = { … } }, or "*" if they are computed; false: it is no such policy.
+ * `most` is at least 1. */
+bool location_guards(struct str source, struct str *list, size_t most, size_t *count);
+
 /* The names of the first two parameters of the function that begins on that line; empty if it has fewer. */
 void location_parameters(struct str source, int line, struct str *first, struct str *second);
 

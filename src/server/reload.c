@@ -86,6 +86,7 @@ static void on_config(void *owner, const struct config *config, struct generatio
     config_watch_apply(server->config_watch, config);
     if (!server->upstream_manager)
         server->upstream_manager = upstream_manager_new(server, config, on_tools_changed);
+    options->tools_changed = strcmp(((struct reloader *)owner)->cause, RELOAD_CAUSE_UPSTREAM) == 0;
     options->tool_lists = upstream_manager_source(server->upstream_manager);
 }
 
@@ -106,6 +107,15 @@ static void begin(struct reloader *r, const char *cause)
     r->server->reloading = true;
 }
 
+/* The guard is missing in what is served: an error, though the generation is live. */
+static void log_unmatched(const struct generation *g)
+{
+    for (size_t i = 0; i < g->unmatched_count; i++)
+        if (g->unmatched[i].why)
+            log_event(LOG_ERROR, "policy_without_tool", LOG_STR("file", g->unmatched[i].file),
+                      LOG_STR("names", g->unmatched[i].name), LOG_TEXT("why", g->unmatched[i].why));
+}
+
 /* After a generation went live: its examples are no longer needed, and the quarantine keeps only policies
  * that it stopped. */
 static void clean_up(struct server *server)
@@ -114,6 +124,7 @@ static void clean_up(struct server *server)
     size_t count;
     policy_set_free_examples(policies);
     const struct policy_stall *stalls = policy_set_stalls(policies, &count);
+    log_unmatched(server->gate.generation);
     quarantine_keep(server->quarantine, stalls, count);
 }
 

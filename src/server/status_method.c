@@ -15,6 +15,23 @@
 
 #include <unistd.h>
 
+/* Policies that guard no tool: those that wait for a server, and those whose server lacks the tool. */
+static void put_unmatched(struct json_out *out, const struct generation *g)
+{
+    json_field_open(out, "unmatched", '[');
+    for (size_t i = 0; i < g->unmatched_count; i++) {
+        const struct unmatched_policy *u = &g->unmatched[i];
+        json_open(out, '{');
+        json_field_str(out, "file", u->file);
+        json_field_str(out, "tool", u->name);
+        json_field_text(out, "state", u->why ? "error" : "waiting");
+        if (u->why)
+            json_field_text(out, "why", u->why);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
 static void put_generation(struct json_out *out, const struct client *client)
 {
     const struct generation *g = client->server->gate.generation;
@@ -30,6 +47,8 @@ static void put_generation(struct json_out *out, const struct client *client)
     json_field_int(out, "tools", tools);
     json_field_int(out, "policies", policy_count);
     json_field_strs(out, "warnings", g->warnings, client_is_operator(client) ? g->warning_count : 0);
+    if (client_is_operator(client))
+        put_unmatched(out, g);
     json_close(out, '}');
 }
 

@@ -136,14 +136,11 @@ static void read_inner(struct declaration *d, const struct field *field, int at)
 #define INNER(inner, example) .read = read_inner, .table = &(inner), .expected = (example)
 #define HOOK(number)          .read = read_hook, .first = (number)
 
+/* Rows of a policy for one tool, which a policy for several tools cannot have. */
 static const struct field tool_fields[] = {
     {"title", FIELD_STRING, "\"Calendar events\"", NULL, "A short name, for people.", AT(title)},
     {"description", FIELD_STRING, "\"Read calendar events.\"", NULL,
      "What the tool does; the model reads it in the list of tools and in refusals.", AT(description)},
-    {"use_when", FIELD_STRING, "\"you need what is in the calendar\"", NULL,
-     "When the model should use this tool; added to the description.", AT(use_when)},
-    {"avoid_when", FIELD_STRING, "\"you only need an address: use lookup_contact\"", NULL,
-     "When it should not, and what to use instead; added to the description.", AT(avoid_when)},
     {"upstream", FIELD_STRING, "\"calendar\"  or  \"calendar/getEvents\"", NULL,
      "The server that runs it, by its name in the configuration; after a slash, the tool's name there. With "
      "http: the upstream whose address and headers it uses.",
@@ -165,32 +162,17 @@ static const struct field tool_fields[] = {
      AT(output_schema), READ(read_schema)},
     {"annotations", FIELD_CUSTOM, "{ readOnlyHint = true }", "table<string, any>",
      "Annotations as in MCP, for the tool's definition.", AT(annotations), READ(read_object)},
-    {"effects", FIELD_CHOICE, NULL, NULL, "What a call changes; sets how often the same call may be made.",
-     AT(effects), CHOICES("read write destructive toggle", EFFECTS_READ)},
     {"idempotent", FIELD_BOOL, NULL, NULL,
      "true: making the same call twice has the effect of one, so that a failed call may be repeated "
      "(retry.again). Default: by effects and annotations.",
      AT(idempotent), GIVEN(idempotent_given)},
-    {"mode", FIELD_CHOICE, NULL, NULL, "enforce; shadow: evaluated and logged, not enforced; off.", AT(mode),
-     GIVEN(mode_given), CHOICES("enforce shadow off", POLICY_ENFORCE)},
-    {"unknown", FIELD_CHOICE, NULL, NULL, "What happens to arguments that an open schema does not name.",
-     AT(unknown), GIVEN(unknown_given), CHOICES("pass drop refuse", UNKNOWN_PASS)},
     {"validate", FIELD_BOOL, "false", NULL, "false: the schema is documentation only.", AT(validate)},
     {"envelopes", FIELD_BOOL, "false", NULL,
      "false: a result that reports its own failure ({\"success\": false}, \"Error: …\") counts as a success.",
      AT(envelopes)},
     {"final", FIELD_BOOL, NULL, NULL, "true: this tool's result ends the run.", AT(final)},
-    {"on_policy_error", FIELD_CUSTOM, "\"closed\"  or  \"open\"", "\"closed\"|\"open\"",
-     "Whether a policy that fails refuses the call, or passes it.", READ(read_on_error)},
     {"coerce", FIELD_CUSTOM, "false  or  { strings = false, … }", "boolean|toolgate.Coerce",
      "Which unambiguous arguments are converted. Default: all.", GIVEN(coerce_given), READ(read_coerce)},
-    {"retry", FIELD_CUSTOM, "{ repair = 2, same_call = 3 }", "toolgate.Retry",
-     "How often a call may be tried again.", INNER(declare_retry_table, "{ repair = 2, same_call = 3 }")},
-    {"loop", FIELD_CUSTOM, "{ repeats = 3, volatile = { \"request_id\" } }", "toolgate.Loop",
-     "What counts as a loop.", INNER(declare_loop_table, "{ repeats = 3 }")},
-    {"limits", FIELD_CUSTOM, "{ calls_per_turn = 10, cost_per_session = 2.5 }", "toolgate.Limits",
-     "How much of this tool may be used: calls, cost and time.",
-     INNER(declare_limits_table, "{ calls_per_turn = 10 }")},
     {"rate", FIELD_CUSTOM, "{ \"10/minute\", \"100/hour\", by = \"user\" }", "string|toolgate.Rate",
      "How many calls may be made in any second, minute, hour or day, over all daemons.", READ(declare_rate)},
     {"cost", FIELD_CUSTOM, "0.02", "number",
@@ -199,30 +181,53 @@ static const struct field tool_fields[] = {
      "boolean|toolgate.Compact",
      "What a result that is too large for a model is shortened to, field by field.", GIVEN(compact_given),
      READ(declare_compact)},
-    {"ids", FIELD_CUSTOM, "{ contact_id = seen(), [\"items[].id\"] = shape \"uuid\" }",
-     "table<string, toolgate.Id>", "Which arguments hold ids, and what an id must be.", READ(declare_ids)},
     {"gives_ids", FIELD_STRINGS, "{ \"events[].id\" }", NULL, "Which fields of this tool's results hold ids.",
      AT(gives_ids)},
     {"aliases", FIELD_STRINGS, "{ \"get_event\" }", NULL,
      "Former names of the tool: a call by one of them runs this tool, and the model learns the new name.",
      AT(aliases)},
+    {"prepare", FIELD_CUSTOM, "function(def, call) … end",
+     "fun(def: toolgate.Definition, call: toolgate.Call): toolgate.Definition?",
+     "The tool's definition for this client; nil hides the tool.", HOOK(HOOK_PREPARE)},
+    {"run", FIELD_CUSTOM, "function(args, call) … end", "fun(args: table, call: toolgate.Call): any",
+     "The tool itself, written in Lua: returns its value, or retry, failed, transient.", HOOK(HOOK_RUN)},
+};
+
+/* Rows that both have; they are read after the others, since rules and examples need the schema. */
+static const struct field shared_fields[] = {
+    {"use_when", FIELD_STRING, "\"you need what is in the calendar\"", NULL,
+     "When the model should use this tool; added to the description.", AT(use_when)},
+    {"avoid_when", FIELD_STRING, "\"you only need an address: use lookup_contact\"", NULL,
+     "When it should not, and what to use instead; added to the description.", AT(avoid_when)},
+    {"effects", FIELD_CHOICE, NULL, NULL, "What a call changes; sets how often the same call may be made.",
+     AT(effects), CHOICES("read write destructive toggle", EFFECTS_READ)},
+    {"mode", FIELD_CHOICE, NULL, NULL, "enforce; shadow: evaluated and logged, not enforced; off.", AT(mode),
+     GIVEN(mode_given), CHOICES("enforce shadow off", POLICY_ENFORCE)},
+    {"unknown", FIELD_CHOICE, NULL, NULL, "What happens to arguments that an open schema does not name.",
+     AT(unknown), GIVEN(unknown_given), CHOICES("pass drop refuse", UNKNOWN_PASS)},
+    {"on_policy_error", FIELD_CUSTOM, "\"closed\"  or  \"open\"", "\"closed\"|\"open\"",
+     "Whether a policy that fails refuses the call, or passes it.", READ(read_on_error)},
+    {"retry", FIELD_CUSTOM, "{ repair = 2, same_call = 3 }", "toolgate.Retry",
+     "How often a call may be tried again.", INNER(declare_retry_table, "{ repair = 2, same_call = 3 }")},
+    {"loop", FIELD_CUSTOM, "{ repeats = 3, volatile = { \"request_id\" } }", "toolgate.Loop",
+     "What counts as a loop.", INNER(declare_loop_table, "{ repeats = 3 }")},
+    {"limits", FIELD_CUSTOM, "{ calls_per_turn = 10, cost_per_session = 2.5 }", "toolgate.Limits",
+     "How much of this tool may be used: calls, cost and time.",
+     INNER(declare_limits_table, "{ calls_per_turn = 10 }")},
+    {"ids", FIELD_CUSTOM, "{ contact_id = seen(), [\"items[].id\"] = shape \"uuid\" }",
+     "table<string, toolgate.Id>", "Which arguments hold ids, and what an id must be.", READ(declare_ids)},
     {"redact", FIELD_STRINGS, "{ \"customers[].email\", \"iban\" }", NULL,
      "Fields of results that are redacted: a path as in gives_ids, or the name of a field anywhere.",
      AT(redact)},
     {"rules", FIELD_CUSTOM, "{ when { … } : needs \"…\", … }", "toolgate.Rule[]",
      "Conditions on arguments and what follows from them; the model reads them in words.",
      READ(declare_rules)},
-    {"prepare", FIELD_CUSTOM, "function(def, call) … end",
-     "fun(def: toolgate.Definition, call: toolgate.Call): toolgate.Definition?",
-     "The tool's definition for this client; nil hides the tool.", HOOK(HOOK_PREPARE)},
     {"normalise", FIELD_CUSTOM, "function(args, call) … end",
      "fun(args: table, call: toolgate.Call): table|toolgate.Outcome|nil",
      "Changes the arguments; changed arguments are checked against the schema again.", HOOK(HOOK_NORMALISE)},
     {"check", FIELD_CUSTOM, "function(args, call) … end",
      "fun(args: table, call: toolgate.Call): toolgate.Outcome?",
      "What needs the session: nothing to pass, or repair, refuse, ask.", HOOK(HOOK_CHECK)},
-    {"run", FIELD_CUSTOM, "function(args, call) … end", "fun(args: table, call: toolgate.Call): any",
-     "The tool itself, written in Lua: returns its value, or retry, failed, transient.", HOOK(HOOK_RUN)},
     {"result", FIELD_CUSTOM, "function(result, call) … end",
      "fun(result: any, call: toolgate.Call): toolgate.Outcome?",
      "Judges a result: nothing if it is good, or ok, partial, garbage, …", HOOK(HOOK_RESULT)},
@@ -231,8 +236,22 @@ static const struct field tool_fields[] = {
      READ(declare_examples)},
 };
 
-const struct field_table declare_tool_table = FIELD_TABLE(
-    "tool", "toolgate.Policy", "What `tool \"name\" { … }` declares; every field is optional.", tool_fields);
+static const struct field_table shared_table = FIELD_TABLE(NULL, NULL, NULL, shared_fields);
+
+static const struct field several_fields[] = {
+    {"tools", FIELD_STRINGS, "{ \"write_*\", \"edit_file\" }", NULL,
+     "The tools it lies over, beside their own policies: names, or globs with * and ?.", AT(guards),
+     .required = true},
+};
+
+const struct field_table declare_policy_table =
+    FIELD_TABLE("policy", "toolgate.Guard",
+                "What `policy { … }` declares for several tools; of each limit the stricter one holds.",
+                several_fields, ALSO(shared_table));
+
+const struct field_table declare_tool_table =
+    FIELD_TABLE("tool", "toolgate.Policy", "What `tool \"name\" { … }` declares; every field is optional.",
+                tool_fields, ALSO(shared_table));
 
 static const struct field gateway_fields[] = {
     {"instructions", FIELD_STRING, "\"…\"", NULL, "Instructions that a client receives when it connects.",
@@ -255,16 +274,29 @@ static struct policy_wants wants_of(struct str source)
                                              location_has_access(source, "no_progress")};
 }
 
+static void finish_policy(struct declaration *d)
+{
+    d->policy->wants = wants_of(d->source);
+    d->policy->code->walks = bridge_needs_eager(d->source);
+    declare_check_rules(d);
+}
+
 void declare_read(struct declaration *d, int at)
 {
     lua_State *L = d->L;
     if (sandbox_mark(L, at) != MARK_DECLARATION) {
         diagnostics_push_value(L, at);
-        luaL_error(L, "%s: expected the file to return tool \"name\" { … } or gateway { … }, got %s",
-                   sandbox_chunk(d->file.at), lua_tostring(L, -1));
+        luaL_error(
+            L, "%s: expected the file to return tool \"name\" { … }, policy { … } or gateway { … }, got %s",
+            sandbox_chunk(d->file.at), lua_tostring(L, -1));
     }
     lua_getfield(L, at, "fields");
     int fields = lua_gettop(L);
+    if (str_is(field_raw_string(d, at, "what"), "policy")) {
+        declare_several(d, fields);
+        finish_policy(d);
+        return;
+    }
     lua_getfield(L, at, "name");
     if (lua_isnil(L, -1)) {
         if (d->set->gateway_file.len)
@@ -278,10 +310,8 @@ void declare_read(struct declaration *d, int at)
     d->policy = declare_blank(d->set, field_string(d, -1), d->file);
     declare_annotations(d, fields);
     field_read_table(d, fields, NULL, &declare_tool_table, d->policy);
-    d->policy->wants = wants_of(d->source);
-    d->policy->code->walks = bridge_needs_eager(d->source);
     declare_check_annotations(d);
-    declare_check_rules(d);
+    finish_policy(d);
     declare_check_runner(d);
     declare_check_http(d);
     declare_check_exec(d);

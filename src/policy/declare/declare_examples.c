@@ -112,6 +112,8 @@ static void read_history(struct declaration *d, const struct field *field, int a
 #define AT(member) .offset = offsetof(struct policy_example, member)
 
 static const struct field example_fields[] = {
+    {"tool", FIELD_STRING, "\"edit_file\"", NULL, "In a policy for several tools: the one that is called.",
+     AT(tool)},
     {"args", FIELD_CUSTOM, "{ action = \"list\" }", "any", "What the model sends.", AT(args),
      READ(read_arguments)},
     {"seen", FIELD_CUSTOM, "{ \"e1\" }", "(string|number)[]", "Ids that are known already.", AT(seen),
@@ -149,6 +151,24 @@ const struct field_table declare_example_table = FIELD_TABLE(
     "an example", "toolgate.Example", "One of `examples`: first a string that says what it shows, then",
     example_fields, ITEMS("string"));
 
+/* In a policy for several tools, each example names one of them. */
+static void check_tool(struct declaration *d, const struct policy_example *e)
+{
+    const struct policy *p = d->policy;
+    const char *chunk = sandbox_chunk(d->file.at);
+    if (!policy_is_overlay(p) && !e->tool.len)
+        return;
+    if (!policy_is_overlay(p))
+        luaL_error(d->L, "%s:%d: example '%s': 'tool' is for policies of several tools: remove it", chunk,
+                   d->line, e->name.at);
+    if (!e->tool.len)
+        luaL_error(d->L, "%s:%d: example '%s': expected the tool that it calls, as in tool = \"%s\"", chunk,
+                   d->line, e->name.at, p->guards[0].at);
+    if (!policy_guards(p, e->tool))
+        luaL_error(d->L, "%s:%d: example '%s': no name in 'tools' matches '%s'", chunk, d->line, e->name.at,
+                   e->tool.at);
+}
+
 static void read_example(struct declaration *d, int at, struct policy_example *e)
 {
     const char *chunk = sandbox_chunk(d->file.at);
@@ -163,6 +183,7 @@ static void read_example(struct declaration *d, int at, struct policy_example *e
                    chunk, d->line);
     e->name = field_string(d, -1);
     lua_pop(d->L, 1);
+    check_tool(d, e);
     if (!e->gives.len && !e->says.len && !e->status.len && !e->becomes)
         luaL_error(d->L, "%s:%d: example '%s': expects nothing: add gives, becomes, says or status", chunk,
                    d->line, e->name.at);

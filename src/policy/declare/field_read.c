@@ -253,8 +253,8 @@ static void check_name(struct declaration *d, const struct field_table *table, s
     struct str names[FIELDS_MAX];
     const char *parent = d->parent ? d->parent : "", *dot = d->parent ? "." : "";
     size_t count = 0;
-    for (; count < table->count && count < FIELDS_MAX; count++) {
-        names[count] = str_of(table->fields[count].name);
+    for (; count < field_table_rows(table) && count < FIELDS_MAX; count++) {
+        names[count] = str_of(field_table_row(table, count)->name);
         if (str_eq(name, names[count]))
             return;
     }
@@ -286,11 +286,12 @@ void field_read_named(struct declaration *d, int at, const char *parent, const s
         name.at = lua_tolstring(L, -2, &name.len);
         check_name(d, table, name);
     }
-    for (size_t i = 0; i < table->count; i++) { /* in the order of the rows: some need what others read */
-        lua_pushstring(L, table->fields[i].name);
+    for (size_t i = 0; i < field_table_rows(table); i++) { /* in their order: some need what others read */
+        const struct field *field = field_table_row(table, i);
+        lua_pushstring(L, field->name);
         lua_rawget(L, at);
         if (!lua_isnil(L, -1))
-            read_field(d, &table->fields[i], lua_gettop(L));
+            read_field(d, field, lua_gettop(L));
         lua_pop(L, 1);
     }
     d->parent = outer_parent;

@@ -57,8 +57,9 @@ struct field_table {
     const char *sentence;
     const struct field *fields;
     size_t count;
-    const char *items[2]; /* the types of its items without a name; NULL: it takes none */
-    bool read_only;       /* toolgate fills it in, and a policy reads it */
+    const struct field_table *also; /* its rows follow those of this table; NULL: none */
+    const char *items[2];           /* the types of its items without a name; NULL: it takes none */
+    bool read_only;                 /* toolgate fills it in, and a policy reads it */
 };
 #define FIELD_TABLE(called, luacats, text, rows, ...)                                                        \
     {                                                                                                        \
@@ -66,5 +67,16 @@ struct field_table {
         .count = sizeof(rows) / sizeof((rows)[0]), __VA_ARGS__                                               \
     }
 #define ITEMS(...) .items = {__VA_ARGS__}
+#define ALSO(more) .also = &(more)
+
+static inline size_t field_table_rows(const struct field_table *table)
+{
+    return table->count + (table->also ? table->also->count : 0);
+}
+
+static inline const struct field *field_table_row(const struct field_table *table, size_t i)
+{
+    return i < table->count ? &table->fields[i] : &table->also->fields[i - table->count];
+}
 
 #endif

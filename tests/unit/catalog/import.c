@@ -341,8 +341,11 @@ static void a_policy_must_name_a_configured_upstream(void **state)
     fails("r = { rest = 'https://r' }", "return tool 'x' { upstream = 'r' }", "'r' is an address (rest)");
     fails(A, "return tool 'x' { upstream = 'a', schema = params {}, description = 'X', http = { 'GET /x' } }",
           "'a' is an MCP server");
-    loads(A, "return tool 'serch' { upstream = 'a' }");
-    warns("upstream 'a' offers no tool 'serch' (did you mean 'search'?)");
+    fails(A, "return tool 'serch' { upstream = 'a' }",
+          "upstream 'a' offers no tool 'serch' (did you mean 'search'?)");
+    loads(A, "return tool 'find' { upstream = 'a' }");
+    warns("upstream 'a' offers no tool 'find': its calls will fail");
+    assert_int_equal(generation->unmatched_count, 1);
 }
 
 /* ---- definitions ------------------------------------------------------------------------------ */

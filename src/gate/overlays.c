@@ -1,0 +1,125 @@
+/* Asks the overlays of a tool and merges what they find into the verdict of the call. */
+#include "gate/overlays.h"
+
+#include "gate/call_state.h"
+
+/* From halt down to pass; a partial result is stricter than a complete one. */
+static int strictness(const struct verdict *v)
+{
+    static const int ranks[] = {[VERDICT_PASS] = 0, [VERDICT_WAIT] = 2,   [VERDICT_REPAIR] = 3,
+                                [VERDICT_ASK] = 4,  [VERDICT_REFUSE] = 5, [VERDICT_HALT] = 6};
+    return ranks[v->kind] + (v->class == CLASS_PARTIAL_DATA);
+}
+
+/* Both have the model correct its arguments: it reads the problems of both at once. */
+static void add_problems(struct verdict *v, const struct verdict *found)
+{
+    for (size_t i = 0; i < found->problems.count; i++)
+        problems_add(&v->problems, found->problems.list[i]);
+    v->problems.more += found->problems.more;
+    if (!v->suggest)
+        v->suggest = found->suggest;
+    if (!v->detail.len && !v->hint.len) {
+        v->detail = found->detail;
+        v->hint = found->hint;
+    }
+}
+
+/* What a result hook states beside its verdict, where the hooks before it state nothing. */
+static void add_statements(struct verdict *v, const struct verdict *found)
+{
+    if (!v->coverage.len)
+        v->coverage = found->coverage;
+    if (!v->facts)
+        v->facts = found->facts;
+    if (!v->follow_up)
+        v->follow_up = found->follow_up;
+    if (!v->next_args)
+        v->next_args = found->next_args;
+}
+
+void overlays_merge(struct call *c, const struct overlay *overlay, const struct verdict *found)
+{
+    struct verdict *v = &c->verdict;
+    const struct error_class_info *class = error_class_info(found->class);
+    int stricter = strictness(found) - strictness(v);
+    if (overlay->mode == POLICY_SHADOW) {
+        if (class->is_error && stricter >= 0 && !v->would.len)
+            v->would = found->code.len ? found->code : str_of(class->name);
+        return;
+    }
+    if (stricter > 0) {
+        *v = *found;
+        v->by = overlay->policy->file;
+    } else if (stricter == 0 && !class->is_error) {
+        add_statements(v, found);
+    } else if (stricter == 0 && found->class == CLASS_INVALID_ARGUMENTS && v->class == found->class) {
+        add_problems(v, found);
+    }
+}
+
+/* The verdict of one overlay begins without what others have decided. */
+static struct verdict undecided(const struct call *c)
+{
+    struct verdict v = c->verdict;
+    verdict_set(&v, CLASS_OK, STR_NONE, STR_NONE, STR_NONE);
+    problems_init(&v.problems, c->arena);
+    v.suggest = v.choices = NULL;
+    return v;
+}
+
+static void check_rules(struct call *c, const struct overlay *overlay, const struct policy_call *view)
+{
+    const struct policy *policy = overlay->policy;
+    struct arguments args = c->args;
+    struct verdict found = undecided(c);
+    struct id_fault fault;
+    problems_init(&args.problems, c->arena);
+    if (!verdict_is_decided(&c->verdict))
+        arguments_check_policy(&args, c->arena, c->tool, policy, view);
+    else if (overlay->mode == POLICY_ENFORCE) /* then it only adds what its rules demand */
+        policy_rules_explain(policy, args.now, &c->verdict.problems);
+    verdict_from_arguments(&found, c->tool, policy, c->arena, &args);
+    if (ids_find_malformed(c->arena, policy, args.now, &fault))
+        verdict_from_malformed_id(&found, c->arena, &fault);
+    if (verdict_is_decided(&found))
+        overlays_merge(c, overlay, &found);
+    else if (overlay->mode == POLICY_ENFORCE)
+        c->args.now = args.now;
+}
+
+void overlays_check_rules(struct call *c)
+{
+    struct policy_call view = call_for_policy(c);
+    for (size_t i = 0; i < c->tool->overlay_count && !c->args.unreadable; i++)
+        if (c->tool->overlays[i].mode != POLICY_OFF)
+            check_rules(c, &c->tool->overlays[i], &view);
+}
+
+void overlays_normalise(struct arguments *args, struct arena *arena, const struct tool *tool,
+                        const struct policy_call *call)
+{
+    for (size_t i = 0; i < tool->overlay_count && !args->unreadable; i++)
+        if (tool->overlays[i].mode == POLICY_ENFORCE)
+            arguments_check_policy(args, arena, tool, tool->overlays[i].policy, call);
+}
+
+void overlays_check(struct call *c)
+{
+    struct policy_call view = call_for_policy(c);
+    for (size_t i = 0; i < c->tool->overlay_count; i++) {
+        const struct overlay *overlay = &c->tool->overlays[i];
+        const struct policy *policy = overlay->policy;
+        struct policy_outcome outcome;
+        struct verdict found = undecided(c);
+        if (overlay->mode == POLICY_OFF || !policy->hooks[HOOK_CHECK])
+            continue;
+        policy_check(policy, &view, c->args.now, c->arena, &outcome);
+        if (outcome.kind == OUTCOME_POLICY_ERROR)
+            verdict_from_broken_hook(&found, c->tool, policy, c->arena, outcome.why.text);
+        else
+            verdict_from_hook(&found, c->arena, &outcome);
+        if (verdict_is_decided(&found))
+            overlays_merge(c, overlay, &found);
+    }
+}
