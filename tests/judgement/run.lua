@@ -15,6 +15,7 @@ local tree = require "json_tree"
 local json = client.json
 
 local EACH = tonumber(os.getenv "EACH" or 400)
+local ROUNDS = 8 -- a call is spoiled at most so often in one way, by other draws
 local VERBOSE = os.getenv "VERBOSE" == "1"
 local folder = trajectories.folder
 local passed, failed = 0, 0
@@ -274,14 +275,22 @@ local function right_calls(open, sets)
     local said = open(toolset):check(tool, arguments)
     local right = tree.read(arguments)
     if said.verdict.verdict == "pass" and said.arguments and tree.alike(said.arguments, right) then
-      calls[#calls + 1] = { tool = tool, toolset = toolset, schema = definition.inputSchema, tree = right }
+      calls[#calls + 1] = { tool = tool, toolset = toolset, schema = definition.inputSchema, tree = right, key = key }
     end
   end
   for _, call in ipairs(labelled()) do take(call.tool, call.toolset, call.arguments) end
-  for _, session in ipairs(trajectories.sessions()) do
-    for _, call in ipairs(session) do
-      if call.env == "ok" then take(call.tool, session.toolset, call.arguments) end
-    end
+  for line in lines "calls-*-models.ndjson" do
+    local row = json.decode(line)
+    if not row.env or row.env == "ok" then take(row.tool, row.toolset, trajectories.raw(line, "arguments")) end
+  end
+  for toolset, tools in pairs(sets) do -- a tool that needs no argument may be called with none
+    for name in pairs(tools) do take(name, toolset, "{}") end
+  end
+  table.sort(calls, function(a, b) return a.key < b.key end)
+  local random = deterministic(1)
+  for i = #calls, 2, -1 do -- mixed, so that each way meets all toolsets
+    local j = (random(32768) * 32768 + random(32768)) % i + 1
+    calls[i], calls[j] = calls[j], calls[i]
   end
   return calls
 end
@@ -314,7 +323,7 @@ local function judge_spoiled(open, sets)
     local random, tried = deterministic(number), 0
     local count = { repaired = 0, proposed = 0, named = 0, helpless = 0, damaged = 0 }
     local at = random(#calls)
-    for _ = 1, #calls do
+    for _ = 1, ROUNDS * #calls do
       at = at % #calls + 1
       local call = calls[at]
       local text, names, tool = way.spoil(call, random)
