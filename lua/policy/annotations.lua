@@ -9,12 +9,16 @@ local builtins = ...
 local M = {}
 
 -- The order of keywords in the JSON.
-local ORDER = { "type", "description", "enum", "items", "properties", "required", "additionalProperties" }
+local ORDER = { "type", "description", "default", "enum", "items", "properties", "required", "additionalProperties" }
 local TAGS = { "param", "class", "field", "alias", "return", "see", "nodiscard", "deprecated", "async", "diagnostic",
                "overload", "generic", "type", "cast", "as", "meta", "module", "operator", "package", "private",
                "protected", "source", "vararg", "version", "enum" }
 local SCALARS = { string = "string", number = "number", integer = "integer", boolean = "boolean" }
 local TYPES = { "string", "number", "integer", "boolean", "any", "nil", "table" }
+-- Names of other languages and their own.
+local SYNONYMS = { object = "table", dict = "table<string, T>", map = "table<string, T>", list = "T[]", array = "T[]",
+                   int = "integer", float = "number", double = "number", str = "string", bool = "boolean",
+                   unknown = "any", void = "nil", null = "nil" }
 local NO_JSON = { fun = true, ["function"] = true, userdata = true, lightuserdata = true, thread = true }
 
 local known_tag = {}
@@ -49,6 +53,21 @@ local function take_sign(p, sign)
   return false
 end
 
+-- A sign that ends a type: what follows a space is the description.
+local function take_end(p, sign)
+  local back = p.at
+  skip(p)
+  if take(p, sign) then return true end
+  p.at = back
+  return false
+end
+
+local function expect_end(p, sign, what)
+  if not take_end(p, "%" .. sign) then
+    fault(p, "expected '" .. sign .. "' " .. what .. ", got '" .. p.text:sub(p.at) .. "'")
+  end
+end
+
 local function expect_sign(p, sign, what)
   if not take_sign(p, "%" .. sign) then fault(p, "expected '" .. sign .. "' " .. what .. ", got '" .. p.text:sub(p.at) .. "'") end
 end
@@ -73,10 +92,24 @@ local function inner_schema(made)
   return schema_of { anyOf = builtins.mark({ schema, { type = "null" } }, "array") }
 end
 
+-- The type that all values have; nil: they differ.
+local function common_type(values)
+  local common
+  for at, value in ipairs(values) do
+    local name = type(value)
+    if name == "number" and value == math.floor(value) then name = "integer" end
+    if at > 1 and name ~= common and (name == "integer" or name == "number")
+       and (common == "integer" or common == "number") then
+      name, common = "number", "number"
+    end
+    if at > 1 and name ~= common then return nil end
+    common = name
+  end
+  return common
+end
+
 local function enum_of(values, null)
-  local texts = true
-  for _, value in ipairs(values) do texts = texts and type(value) == "string" end
-  return { schema = schema_of { type = texts and "string" or nil, enum = builtins.mark(values, "array") },
+  return { schema = schema_of { type = common_type(values), enum = builtins.mark(values, "array") },
            values = values, null = null }
 end
 
@@ -114,30 +147,42 @@ local function properties_of(entries, rest)
     properties[entry.name] = entry.made.schema
     if entry.description ~= "" then entry.made.schema.description = entry.description end
     names[#names + 1] = entry.name
-    if not entry.optional and not entry.made.null then required[#required + 1] = entry.name end
+    if entry.default ~= nil then entry.made.schema.default = entry.default end
+    if not entry.optional and not entry.made.null and entry.default == nil then required[#required + 1] = entry.name end
   end
   return { schema = schema_of { type = "object", properties = builtins.order(properties, names),
                                 required = #required > 0 and builtins.mark(required, "array") or nil,
                                 additionalProperties = rest and inner_schema(rest) or false } }
 end
 
+-- [string]: any
+local function rest_of(p)
+  local key = take(p, "([%a_][%w_]*)")
+  expect_sign(p, "]", "after the type of the keys")
+  expect_sign(p, ":", "and the type of the values")
+  if key ~= "string" then
+    fault(p, "JSON names its members by strings: write [string]: T, or T[] for a list, not [" .. tostring(key) .. "]")
+  end
+  return union(p)
+end
+
 -- { city: string, days?: integer, [string]: any }
 local function literal_table(p)
   local entries, rest = {}, nil
-  while not take_sign(p, "}") do
+  while not take_end(p, "}") do
     if #entries > 0 or rest then
       if not take_sign(p, "[,;]") then fault(p, "expected ',' or '}' in { name: type }, got '" .. p.text:sub(p.at) .. "'") end
-      if take_sign(p, "}") then break end
+      if take_end(p, "}") then break end
     end
     if take_sign(p, "%[") then
-      union(p)
-      expect_sign(p, "]", "after the type of the keys")
-      expect_sign(p, ":", "and the type of the values")
-      rest = union(p)
+      rest = rest_of(p)
     else
       skip(p)
       local name = take(p, "([%w_%-]+)") or fault(p, "expected { name: type }, got '" .. p.text:sub(p.at) .. "'")
       local optional = take(p, "%?") ~= nil
+      if p.text:find("^%s*[,}]", p.at) then
+        fault(p, "'" .. name .. "' in { … } has no type: write { name: type }, or T[] for a list")
+      end
       expect_sign(p, ":", "after '" .. name .. "' in { name: type }")
       entries[#entries + 1] = { name = name, optional = optional, made = union(p), description = "", chunk = p.chunk,
                                 line = p.line }
@@ -151,19 +196,110 @@ end
 local function a_table(p)
   if not take_sign(p, "<") then return { schema = schema_of { type = "object" } } end
   skip(p)
-  local key = take(p, "([%a_][%w_]*)")
+  local key = take(p, "([%a_][%w_]*)") or p.text:sub(p.at):match "^[^,>]*"
+  if p.text:find("^%s*>", p.at) then
+    fault(p, "table<" .. key .. "> has no type of its values: write table<string, T>, or T[] for a list")
+  end
+  if key ~= "string" and key ~= "integer" then
+    fault(p, "JSON has no table by " .. key .. ": write table<string, T>, or T[] for a list")
+  end
   expect_sign(p, ",", "as in table<string, integer>")
   local value = union(p)
-  expect_sign(p, ">", "as in table<string, integer>")
+  expect_end(p, ">", "as in table<string, integer>")
   if key == "integer" then return { schema = schema_of { type = "array", items = inner_schema(value) } } end
-  if key ~= "string" then
-    fault(p, "JSON has no table by " .. tostring(key) .. ": it takes table<string, T>, or T[] for a list")
-  end
   return { schema = schema_of { type = "object", additionalProperties = inner_schema(value) } }
 end
 
 local function list_of(made)
   return { schema = schema_of { type = "array", items = inner_schema(made) } }
+end
+
+-- ---- defaults -----------------------------------------------------------------------------------------------------
+-- `---@param n? integer = 5 How many`; or in the description, as LuaCATS has no form of its own: (default: 5),
+-- (defaults to 5), Default: 5.
+
+local literal
+
+-- { 1, 2 } or [1, 2]; {} is also an empty object.
+local function literal_list(p, close, schema)
+  local items = {}
+  while not take_end(p, close) do
+    if #items > 0 and not take_sign(p, ",") then return nil end
+    skip(p)
+    local value = literal(p, {})
+    if value == nil then return nil end
+    items[#items + 1] = value
+  end
+  return builtins.mark(items, #items == 0 and schema.type == "object" and "object" or "array")
+end
+
+-- A value as Lua or JSON writes it; nil: there is none here.
+function literal(p, schema)
+  local text = take(p, '"([^"]*)"') or take(p, "'([^']*)'")
+  if text then return text end
+  if take(p, "{") then return literal_list(p, "}", schema) end
+  if take(p, "%[") then return literal_list(p, "%]", schema) end
+  local number = take(p, "%-?%d+%.?%d*")
+  if number then return tonumber(number) end
+  if take(p, "true%f[^%w_]") then return true end
+  if take(p, "false%f[^%w_]") then return false end
+end
+
+local function has_type(value, name)
+  if name == "integer" then return type(value) == "number" and value == math.floor(value) end
+  if name == "array" or name == "object" then return builtins.marked(value) == name end
+  return name == type(value)
+end
+
+local function is_among(value, list)
+  for _, each in ipairs(list) do
+    if each == value then return true end
+  end
+  return false
+end
+
+local function fits(value, schema)
+  if schema.enum then return is_among(value, schema.enum) end
+  for _, option in ipairs(schema.anyOf or {}) do
+    if fits(value, option) then return true end
+  end
+  if schema.anyOf then return false end
+  if schema.type == "array" and schema.items and has_type(value, "array") then
+    for _, item in ipairs(value) do
+      if not fits(item, schema.items) then return false end
+    end
+  end
+  if type(schema.type) == "table" then return has_type(value, schema.type[1]) end
+  return schema.type == nil or has_type(value, schema.type)
+end
+
+-- Behind the type: "= 5".
+local function stated_default(at, schema, name)
+  if not take_sign(at, "=") then return nil end
+  local value = literal(at, schema)
+  if value == nil or not at.text:find("^%s*$", at.at) and not at.text:find("^%s", at.at) then
+    fault(at, "the default of '" .. name .. '\' is no literal: write it as in = 5, = "text", = true or = {}')
+  end
+  if not fits(value, schema) then fault(at, "the default of '" .. name .. "' does not fit its type") end
+  return value
+end
+
+local DEFAULTS = { "%(%s*[Dd]efaults?%s+to%s+()", "%(%s*[Dd]efault:?%s+()", "%f[%a][Dd]efaults to%s+()",
+                   "%f[%a]Default:%s+()" }
+
+-- In prose only a literal that fits the type is taken for the default.
+local function described_default(text, schema)
+  for _, pattern in ipairs(DEFAULTS) do
+    local from = text:match(pattern)
+    local p = from and { text = text:gsub("`", ""), at = #text:sub(1, from - 1):gsub("`", "") + 1 }
+    local value = p and literal(p, schema)
+    if p and value == nil and schema.enum then
+      local word = take(p, "([%w_%-]+)")
+      value = is_among(word, schema.enum) and word or nil
+    end
+    local ends = p and (p.at > #p.text or p.text:find("^%s*[%).,;]", p.at))
+    if value ~= nil and ends and fits(value, schema) then return value end
+  end
 end
 
 -- Parses an entry: its type, then the description, which following lines continue.
@@ -172,6 +308,10 @@ local function read_entry(p, entry)
   local options, texts = {}, {}
   skip(at)
   if at.at <= #at.text then options[1] = union(at) end
+  if at.text:find("^%s*&", at.at) then
+    fault(at, "the type of '" .. entry.name .. "' joins two types by &: write a class with the fields of both")
+  end
+  local stated = options[1] and options[1].schema and stated_default(at, options[1].schema, entry.name)
   if at.at <= #at.text and not at.text:find("^[%s#@]", at.at) then
     fault(at, "expected a description after the type of '" .. entry.name .. "', got '" .. at.text:sub(at.at) .. "'")
   end
@@ -186,6 +326,8 @@ local function read_entry(p, entry)
   for _, more in ipairs(entry.more) do texts[#texts + 1] = more end
   entry.made = join(options)
   entry.description = table.concat(texts, " "):gsub("%s+", " "):match("^%s*(.-)%s*$")
+  entry.default = stated
+  if stated == nil and entry.made.schema then entry.default = described_default(entry.description, entry.made.schema) end
   return entry
 end
 
@@ -235,6 +377,7 @@ local function named(p, name)
   local class, alias = p.file.classes[name], p.file.aliases[name]
   if class then return guarded(p, name, function() return object_of_class(p, class) end) end
   if alias then return guarded(p, name, function() return copy_of(p, alias).made end) end
+  if SYNONYMS[name] then fault(p, "there is no type '" .. name .. "': write " .. SYNONYMS[name]) end
   fault(p, "unknown type '" .. name .. "'" .. meant(name, p.file.names) .. ": it takes " .. table.concat(TYPES, ", ")
         .. ', "a"|"b", T[], T?, table<string, T>, and classes and aliases of this file')
 end
@@ -242,15 +385,21 @@ end
 local function primary(p)
   if take_sign(p, "%(") then
     local made = union(p)
-    expect_sign(p, ")", "after the types")
+    expect_end(p, ")", "after the types")
     return made
   end
   if take_sign(p, "{") then return literal_table(p) end
+  if p.text:find("^%s*%[", p.at) then
+    fault(p, "a list whose items have types of their own is not supported: write T[], (A|B)[], or the schema as JSON")
+  end
   local text = take(p, '"([^"]*)"') or take(p, "'([^']*)'")
   if text then return enum_of { text } end
   local number = take(p, "%-?%d+%.?%d*")
   if number then return enum_of { tonumber(number) } end
-  local name = take(p, "([%a_][%w_%.]*)")
+  local name = take(p, "([%a_][%w_]*%.?[%w_%.]*[%w_])") or take(p, "([%a_])")
+  if name and p.text:find("^%.%.%.", p.at) then
+    fault(p, "arguments have names: write " .. name .. "[], not " .. name .. "...")
+  end
   if name then return named(p, name) end
   fault(p, "expected a type, got '" .. p.text:sub(p.at) .. "'")
 end
@@ -334,10 +483,10 @@ end
 local function read_lines(chunk, lines, from, to)
   local file, params, text = { classes = {}, aliases = {}, names = {} }, {}, {}
   for _, name in ipairs(TYPES) do file.names[#file.names + 1] = name end
-  local class, current, last, tagged
+  local class, current, last, tagged, before
   for at, line in ipairs(lines) do
     line.chunk = chunk
-    if at == from or line.line ~= last then class, current, tagged = nil, nil, false end
+    if at == from or line.line ~= last then class, current, tagged, before = nil, nil, false, {} end
     last = line.line + 1
     local tag, rest = line.text:match("^%s*@(%a+)(.*)$")
     local option = line.text:match("^%s*|[>+]?%s*(.-)%s*$")
@@ -348,6 +497,8 @@ local function read_lines(chunk, lines, from, to)
       if not tagged and tag ~= "param" then text = ours and {} or text end
       if tag == "class" then
         class = read_class(line, rest, file)
+        table.insert(class.more, 1, table.concat(before, " "))
+        before = {}
         current = class
       elseif tag == "field" and class then
         current = read_field(line, rest, class)
@@ -362,11 +513,14 @@ local function read_lines(chunk, lines, from, to)
       current.options[#current.options + 1] = { text = option, line = line.line }
     elseif current then
       current.more[#current.more + 1] = line.text
-    elseif ours and not tagged then
-      text[#text + 1] = line.text
+    elseif not tagged then
+      before[#before + 1] = line.text
+      if ours then text[#text + 1] = line.text end
     end
   end
-  for _, one in pairs(file.classes) do one.description = table.concat(one.more, " "):match("^%s*(.-)%s*$") end
+  for _, one in pairs(file.classes) do
+    one.description = table.concat(one.more, " "):gsub("%s+", " "):match("^%s*(.-)%s*$")
+  end
   return file, params, table.concat(text, " "):gsub("%s+", " "):match("^%s*(.-)%s*$")
 end
 
@@ -404,6 +558,7 @@ function M.read_annotations(chunk, lines, from, to, own, call)
   end
   if whole and whole.schema then
     for name in pairs(whole.schema.properties or {}) do lines_by_name[name] = whole.entry.line end
+    if text == "" then text, whole.schema.description = whole.schema.description or "", nil end
     return whole.schema, text, lines_by_name
   end
   if #singles == 0 then return nil end

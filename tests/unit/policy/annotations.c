@@ -48,7 +48,7 @@ static void types_become_schemas(void **state)
         {"any", "{}"},
         {"any Whatever it is", "{\"description\":\"Whatever it is\"}"},
         {"\"a\"|'b'|\"c d\"", "{\"type\":\"string\",\"enum\":[\"a\",\"b\",\"c d\"]}"},
-        {"1 | 2.5 | -3 How far", "{\"description\":\"How far\",\"enum\":[1,2.5,-3]}"},
+        {"1 | 2.5 | -3 How far", "{\"type\":\"number\",\"description\":\"How far\",\"enum\":[1,2.5,-3]}"},
         {"\"a\"|string", "{\"type\":\"string\"}"},
         {"1|2|integer", "{\"type\":\"integer\"}"},
         {"string[][]", "{\"type\":\"array\",\"items\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}}"},
@@ -66,6 +66,24 @@ static void types_become_schemas(void **state)
          "\"required\":[\"a\"],\"additionalProperties\":false}"},
         {"{ [string]: integer }[]", "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{},"
                                     "\"additionalProperties\":{\"type\":\"integer\"}}}"},
+        {"table<string, integer> By name",
+         "{\"type\":\"object\",\"description\":\"By name\",\"additionalProperties\":{\"type\":\"integer\"}}"},
+        {"{ a: string } Where",
+         "{\"type\":\"object\",\"description\":\"Where\",\"properties\":{\"a\":{\"type\":"
+         "\"string\"}},\"required\":[\"a\"],\"additionalProperties\":false}"},
+        {"(string|number) Either",
+         "{\"description\":\"Either\",\"anyOf\":[{\"type\":\"string\"},{\"type\":\"number\"}]}"},
+        {"( 'a' | 'b' )[] Some",
+         "{\"type\":\"array\",\"description\":\"Some\",\"items\":{\"type\":\"string\","
+         "\"enum\":[\"a\",\"b\"]}}"},
+        {"table<string, { x: number, y?: (string|boolean)[] }> Deep",
+         "{\"type\":\"object\",\"description\":\"Deep\",\"additionalProperties\":{\"type\":\"object\","
+         "\"properties\":{"
+         "\"x\":{\"type\":\"number\"},\"y\":{\"type\":\"array\",\"items\":{\"anyOf\":[{\"type\":\"string\"},{"
+         "\"type\":"
+         "\"boolean\"}]}}},\"required\":[\"x\"],\"additionalProperties\":false}}"},
+        {"true|false Whether", "{\"type\":\"boolean\",\"description\":\"Whether\",\"enum\":[true,false]}"},
+        {"1|'a'", "{\"enum\":[1,\"a\"]}"},
     };
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
         if (strcmp(type(types[i][0]), types[i][1]) != 0)
@@ -78,8 +96,76 @@ static void types_with_nil_are_optional(void **state)
     assert_string_equal(
         schema_of("---@param a? string\n---@param b string?\n---@param c string|nil\n---@param d nil|1 One"),
         "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"},\"b\":{\"type\":\"string\"},"
-        "\"c\":{\"type\":\"string\"},\"d\":{\"description\":\"One\",\"enum\":[1]}},"
+        "\"c\":{\"type\":\"string\"},\"d\":{\"type\":\"integer\",\"description\":\"One\",\"enum\":[1]}},"
         "\"additionalProperties\":false}");
+}
+
+static void defaults_are_in_the_schema(void **state)
+{
+    (void)state;
+    static const char *const types[][2] = {
+        {"integer = 5 How many", "{\"type\":\"integer\",\"description\":\"How many\",\"default\":5}"},
+        {"string = 'a b'", "{\"type\":\"string\",\"default\":\"a b\"}"},
+        {"boolean = false", "{\"type\":\"boolean\",\"default\":false}"},
+        {"\"a\"|\"b\" = \"b\" Which",
+         "{\"type\":\"string\",\"description\":\"Which\",\"default\":\"b\",\"enum\":[\"a\","
+         "\"b\"]}"},
+        {"string[] = {} Tags",
+         "{\"type\":\"array\",\"description\":\"Tags\",\"default\":[],\"items\":{\"type\":"
+         "\"string\"}}"},
+        {"string[] = { 'a', 'b' }",
+         "{\"type\":\"array\",\"default\":[\"a\",\"b\"],\"items\":{\"type\":\"string\"}}"},
+        {"table<string, integer> = {}",
+         "{\"type\":\"object\",\"default\":{},\"additionalProperties\":{\"type\":\"integer\"}}"},
+        {"number Price (default: 1.5)",
+         "{\"type\":\"number\",\"description\":\"Price (default: 1.5)\",\"default\":1.5}"},
+        {"integer Pages, defaults to `3`.",
+         "{\"type\":\"integer\",\"description\":\"Pages, defaults to `3`.\",\"default\":3}"},
+        {"\"asc\"|\"desc\" Order. Default: desc", "{\"type\":\"string\",\"description\":\"Order. Default: "
+                                                  "desc\",\"default\":\"desc\",\"enum\":[\"asc\",\"desc\"]}"},
+        {"string Zone (default: the user's)",
+         "{\"type\":\"string\",\"description\":\"Zone (default: the user's)\"}"},
+        {"integer Limit (default: \"all\")",
+         "{\"type\":\"integer\",\"description\":\"Limit (default: \\\"all\\\")\"}"},
+        {"string By default 5 items", "{\"type\":\"string\",\"description\":\"By default 5 items\"}"},
+        {"integer Defaults to 3 pages of ten",
+         "{\"type\":\"integer\",\"description\":\"Defaults to 3 pages of ten\"}"},
+    };
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+        if (strcmp(type(types[i][0]), types[i][1]) != 0)
+            fail_msg("%s: expected %s, got %s", types[i][0], types[i][1], type(types[i][0]));
+    assert_string_equal(
+        schema_of("---@param a integer = 5\n---@param b integer"),
+        "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\",\"default\":5},\"b\":{\"type\":"
+        "\"integer\"}},\"required\":[\"b\"],\"additionalProperties\":false}");
+}
+
+static void a_class_describes_the_tool(void **state)
+{
+    (void)state;
+    static const char *const classes[] = {"---Files a claim\n---for a customer.\n---@class Claim\n",
+                                          "---@class Claim  Files a claim\n---for a customer.\n"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *above = arena_printf(arena, "%s---@field id string\n", classes[i]).at;
+        const struct policy *p = load(
+            arena_printf(arena, "%s\nreturn tool 't' {\n---@param args Claim\n  run = function(args) end }",
+                         above)
+                .at);
+        assert_string_equal(text_of(p->description), "Files a claim for a customer.");
+        assert_null(json_get_text(p->schema, "description"));
+        p = load(arena_printf(
+                     arena,
+                     "%s\nreturn tool 't' {\n---Of run.\n---@param args Claim\n  run = function(args) end }",
+                     above)
+                     .at);
+        assert_string_equal(text_of(p->description), "Of run.");
+        p = load(arena_printf(arena,
+                              "%s\nreturn tool 't' { description = 'Own.',\n---@param args Claim\n  run = "
+                              "function(args) end }",
+                              above)
+                     .at);
+        assert_string_equal(text_of(p->description), "Own.");
+    }
 }
 
 static void a_class_for_all_arguments(void **state)
@@ -122,7 +208,7 @@ static void a_class_for_all_arguments(void **state)
         json_of(p->schema),
         "{\"type\":\"object\",\"properties\":{\"stops\":{\"type\":\"array\",\"description\":\"The stops, in "
         "their order\","
-        "\"items\":{\"type\":\"object\",\"description\":\"A stop on the "
+        "\"items\":{\"type\":\"object\",\"description\":\"Where something is. A stop on the "
         "way\",\"properties\":{\"city\":{\"type\":\"string\",\"description\":\"Name "
         "of the city\"},"
         "\"country\":{\"type\":\"string\"},\"days\":{\"type\":\"integer\",\"description\":\"How many days "
@@ -220,6 +306,21 @@ static void errors_have_their_line(void **state)
         {"---@class A\n---@field b A\n---@param args A"},
         {"---@class A: Bass\n---@field b string\n---@class Base\n---@param args A"},
         {"---@alias A B\n---@alias B A[]\n---@param x A"},
+        {"---@param a { string, integer }"},
+        {"---@param a [string, integer]"},
+        {"---@param a { [integer]: string }"},
+        {"---@param a table<string>"},
+        {"---@param a table<\"x\"|\"y\", integer>"},
+        {"---@param a A & B"},
+        {"---@param a string & B"},
+        {"---@param a string..."},
+        {"---@param a object"},
+        {"---@param a int"},
+        {"---@param a dict<string, integer>"},
+        {"---@param a integer = five"},
+        {"---@param a integer = \"5\""},
+        {"---@param a \"x\"|\"y\" = \"z\""},
+        {"---@param a string[] = { 1 }"},
     };
     for (size_t i = 0; i < sizeof(slips) / sizeof(slips[0]); i++) {
         const char *fault = fault_of(source_of(slips[i][0], ""));
@@ -237,6 +338,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_line_per_argument, set_up, tear_down),
         cmocka_unit_test_setup_teardown(types_become_schemas, set_up, tear_down),
         cmocka_unit_test_setup_teardown(types_with_nil_are_optional, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(defaults_are_in_the_schema, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_class_describes_the_tool, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_class_for_all_arguments, set_up, tear_down),
         cmocka_unit_test_setup_teardown(run_may_be_a_function_of_the_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(other_comments_are_ignored, set_up, tear_down),
