@@ -27,7 +27,8 @@ static const struct {
      "follow "
      "unfollow mark attach detach archive unarchive restore import install deploy provision trigger notify "
      "apply "
-     "revert rollback clear reset discard increment decrement lock unlock ban unban "},
+     "revert rollback clear reset discard increment decrement lock unlock ban unban disconnect mkdir mv cp "
+     "refill refuel recharge resume suspend pause redeem confirm "},
     {EFFECTS_DESTRUCTIVE, " delete remove drop destroy purge wipe erase truncate uninstall unlink rm rmdir "
                           "overwrite terminate kill shred "},
 };

@@ -40,8 +40,9 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
         .of = c,
         .class = class == LEDGER_CLASS_OK && c->uninformative ? LEDGER_CLASS_GARBAGE : class,
         .label = str_of(error_class_info(c->verdict.class)->name),
-        .result = c->result.value ? result_fingerprint(c->arena, c->tool->policy, c->result.value)
-                                  : hash_stable(c->verdict.quoted),
+        .result = c->result.value
+                      ? result_fingerprint(c->arena, c->tool->policy, &c->tool->limits, c->result.value)
+                      : hash_stable(c->verdict.quoted),
         .limits = &c->tool->limits,
         .gives_ids = ids,
         .gives_id_count = id_count,

@@ -150,8 +150,8 @@ static void count_past_call(const struct past_call *past)
         .arguments = admit.arguments,
         .class = class->settled_as,
         .label = str_of(class->name),
-        .result =
-            result.value ? result_fingerprint(past->arena, policy, result.value) : hash_stable(STR_NONE),
+        .result = result.value ? result_fingerprint(past->arena, policy, admit.limits, result.value)
+                               : hash_stable(STR_NONE),
         .limits = admit.limits,
     };
     if (policy && result.value)

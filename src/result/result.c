@@ -8,6 +8,7 @@
 #include "json/parse.h"
 #include "json/write.h"
 #include "policy/content.h"
+#include "result/fresh_ids.h"
 #include "result/redact.h"
 
 static bool is_text_block(const struct json *block)
@@ -290,10 +291,13 @@ bool result_is_uninformative(const struct result *result, enum policy_effects ef
     return value_is_uninformative(result->value);
 }
 
-struct hash128 result_fingerprint(struct arena *arena, const struct policy *policy, const struct json *value)
+struct hash128 result_fingerprint(struct arena *arena, const struct policy *policy,
+                                  const struct ledger_limits *limits, const struct json *value)
 {
     if (policy)
         value = redact_without(arena, policy->volatile_results, policy->volatile_result_count, value);
+    if (limits->effects == LEDGER_EFFECTS_UNKNOWN && !limits->polls)
+        value = fresh_ids_without(arena, value);
     return json_fingerprint(arena, value, NULL, 0);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "json/value.h"
+#include "ledger/ledger.h"
 #include "policy/policy.h"
 
 struct arena;
@@ -61,9 +62,10 @@ const char *result_parse_error(const struct result *result);
  * "done". False for a tool that changes something, which need not return more. */
 bool result_is_uninformative(const struct result *result, enum policy_effects effects);
 
-/* What the ledger compares: a hash of the value without the fields that the policy calls volatile. `policy`
- * may be NULL. */
-struct hash128 result_fingerprint(struct arena *arena, const struct policy *policy, const struct json *value);
+/* What the ledger compares: a hash of the value without the fields that the policy (may be NULL) calls
+ * volatile, and, for a tool that may write (`limits`), without fresh ids and times (fresh_ids.h). */
+struct hash128 result_fingerprint(struct arena *arena, const struct policy *policy,
+                                  const struct ledger_limits *limits, const struct json *value);
 
 /* A model sees nothing of it. */
 bool result_is_blank(const struct result *result);

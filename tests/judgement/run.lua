@@ -15,6 +15,7 @@ local tree = require "json_tree"
 local json = client.json
 
 local EACH = tonumber(os.getenv "EACH" or 400)
+local REPEATS_OF_A_LOOP = 8 -- a session that makes one call so often is no success, even if nothing fails
 local ROUNDS = 8 -- a call is spoiled at most so often in one way, by other draws
 local VERBOSE = os.getenv "VERBOSE" == "1"
 local folder = trajectories.folder
@@ -178,7 +179,7 @@ local function judge_sessions(open, sets)
       runaways = runaways + 1
       escaped = escaped + (trajectories.passed_as_third(session, said) and 1 or 0)
       saved = saved + trajectories.stopped(said)
-    elseif failures == 0 then
+    elseif failures == 0 and trajectories.repeats(session) < REPEATS_OF_A_LOOP then
       well = well + 1
       halts = halts + (halted and 1 or 0)
       if halted then show("halted: %s", session.name) end
