@@ -13,6 +13,8 @@ struct admission {
     struct window_query query;
     struct window_past past;
     uint32_t rate_wait_ms;
+    enum ledger_so_far so_far; /* the request's; LEDGER_SO_FAR_VALID of one that may run with its problems */
+    enum lax_kind lax;
 };
 
 struct verdict {
@@ -139,7 +141,7 @@ static void judge_budgets(const struct admission *a, struct verdict *verdict)
 static void judge_attempt(struct admission *a, struct verdict *verdict)
 {
     const struct ledger_admit *request = a->request;
-    bool is_valid = request->so_far == LEDGER_SO_FAR_VALID;
+    bool is_valid = a->so_far == LEDGER_SO_FAR_VALID;
     struct chain_attempt attempt = {
         .key = chain_key_of(a->query.tool, request->call),
         .step = a->query.step,
@@ -159,11 +161,11 @@ static void judge_attempt(struct admission *a, struct verdict *verdict)
 static void judge_chain(struct admission *a, struct verdict *verdict)
 {
     const struct ledger_admit *request = a->request;
-    bool is_valid = request->so_far == LEDGER_SO_FAR_VALID;
+    bool is_valid = a->so_far == LEDGER_SO_FAR_VALID;
     struct chain_key key = chain_key_of(a->query.tool, request->call);
-    if (request->so_far == LEDGER_SO_FAR_INVALID || (is_valid && verdict->loops && a->past.invalid_last))
+    if (a->so_far == LEDGER_SO_FAR_INVALID || (is_valid && verdict->loops && a->past.invalid_last))
         judge_attempt(a, verdict);
-    else if (request->so_far == LEDGER_SO_FAR_FABRICATED)
+    else if (a->so_far == LEDGER_SO_FAR_FABRICATED)
         verdict->chain = chain_fabricated(&a->ctx, key, a->query.step);
     else
         verdict->chain = chain_look(&a->ctx, key, false);
@@ -191,9 +193,20 @@ static void advise_only(const struct admission *a, unsigned times, struct verdic
     verdict->code = CODE_NONE;
 }
 
+/* What is wrong with it is let through: it is judged as if it were valid. */
+static void judge_insistence(struct admission *a)
+{
+    if (a->so_far != LEDGER_SO_FAR_INVALID || !a->request->lax)
+        return;
+    a->lax = lax_judge(&a->ctx, a->request, a->query.step);
+    if (a->lax)
+        a->so_far = LEDGER_SO_FAR_VALID;
+}
+
 static void judge(struct admission *a, struct verdict *verdict)
 {
-    enum ledger_so_far so_far = a->request->so_far;
+    judge_insistence(a);
+    enum ledger_so_far so_far = a->so_far;
     verdict->says = LEDGER_REFUSE;
     unsigned times = judge_loop(a, verdict);
     verdict->loops = verdict->code != CODE_NONE;
@@ -204,13 +217,22 @@ static void judge(struct admission *a, struct verdict *verdict)
         advise_only(a, times, verdict);
     if (!verdict->code)
         verdict->says = says_otherwise(so_far);
+    if (a->lax == LAX_INSISTS && verdict->says == LEDGER_RUN)
+        verdict->chain = chain_spend(&a->ctx, chain_key_of(a->query.tool, a->request->call));
 }
 
 /* What was decided during an outage stands. */
 static void judge_past(struct admission *a, const struct session_past *past, struct verdict *verdict)
 {
     verdict->loops = past->code != CODE_NONE && past->code != CODE_RETRY_BUDGET;
-    if (a->request->so_far == LEDGER_SO_FAR_VALID)
+    if (past->says == LEDGER_RUN && a->so_far == LEDGER_SO_FAR_INVALID) {
+        bool at_once = lax_judge(&a->ctx, a->request, a->query.step) == LAX_AT_ONCE;
+        a->lax = at_once ? LAX_AT_ONCE : LAX_INSISTS;
+        a->so_far = LEDGER_SO_FAR_VALID;
+    }
+    if (a->lax == LAX_INSISTS)
+        verdict->chain = chain_spend(&a->ctx, chain_key_of(a->query.tool, a->request->call));
+    else if (a->so_far == LEDGER_SO_FAR_VALID)
         verdict->chain = chain_look(&a->ctx, chain_key_of(a->query.tool, a->request->call), false);
     else
         judge_chain(a, verdict);
@@ -222,7 +244,7 @@ static void judge_past(struct admission *a, const struct session_past *past, str
 
 static enum session_call_class class_of(const struct admission *a, const struct verdict *verdict)
 {
-    enum ledger_so_far so_far = a->request->so_far;
+    enum ledger_so_far so_far = a->so_far;
     if (verdict->code && (verdict->loops || so_far == LEDGER_SO_FAR_VALID))
         return CALL_DENIED;
     return so_far == LEDGER_SO_FAR_INVALID      ? CALL_INVALID
@@ -305,6 +327,8 @@ static void record(struct admission *a, const struct verdict *verdict)
         record_run(a, &call);
     else
         record_refusal(a, &call, verdict);
+    if (a->request->lax && (call.class == CALL_INVALID || (a->lax && call.class == CALL_PENDING)))
+        lax_remember(&a->ctx, a->request, call.step, a->lax ? call.admission : 0);
     add_call(a, &call);
 }
 
@@ -321,6 +345,7 @@ static void fill_answer(const struct admission *a, const struct verdict *verdict
     answer->of_session = verdict->of_session;
     answer->used = verdict->used;
     answer->turn = session->turn;
+    answer->lax = a->lax && verdict->says == LEDGER_RUN;
     answer->attempt = verdict->chain.attempt;
     answer->attempts_left = verdict->chain.left;
     answer->repeats = a->past.run;
@@ -353,11 +378,13 @@ static void answer_again(struct admission *a, const struct session_call *before,
     bool is_invalid = before->class == CALL_INVALID;
     struct verdict verdict = {.says = LEDGER_REFUSE};
     look_back(a, before);
+    bool let_run = before->class <= CALL_RELEASED;
+    a->lax = let_run && a->so_far == LEDGER_SO_FAR_INVALID ? LAX_INSISTS : LAX_NONE;
     verdict.chain = chain_look(&a->ctx, chain_key_of(a->query.tool, a->request->call), is_invalid);
     if (before->class == CALL_DENIED) {
         verdict.says = before->says;
         verdict.code = before->code;
-    } else if (before->class <= CALL_RELEASED) {
+    } else if (let_run) {
         verdict.says = LEDGER_RUN;
     } else if (is_invalid && verdict.chain.exhausted) {
         verdict.code = CODE_RETRY_BUDGET;
@@ -384,7 +411,7 @@ void session_admit(struct session *session, const struct ledger_admit *request,
                    const struct session_past *past, uint32_t rate_wait_ms, int64_t now_ms,
                    struct ledger_answer *answer, struct session_changes *changes)
 {
-    struct admission a = {.request = request, .rate_wait_ms = rate_wait_ms};
+    struct admission a = {.request = request, .rate_wait_ms = rate_wait_ms, .so_far = request->so_far};
     struct verdict verdict = {0};
     uint32_t gave_up = changes->gave_up_count;
     answer->version = session->version;

@@ -198,13 +198,15 @@ struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attemp
         give_up_oldest(ctx);
     }
     struct chain_state state = {.made_progress = is_progress(&chain, attempt)};
+    bool is_sibling =
+        chain.attempts > 0 && chain.step == attempt->step; /* insistence may have spent them all */
     unsigned repair = limit_count(ctx->limits->repair);
     count_attempt(&chain, attempt, state.made_progress);
     name_chain(&chain, attempt->name, attempt->ext);
     state.attempt = chain.attempts;
     state.left = attempts_left(ctx->limits->repair, chain.attempts);
     state.exhausted = !state.made_progress && repair != SESSION_COUNT_MAX && chain.attempts > repair;
-    if (state.exhausted && !attempt->only_advises) {
+    if (state.exhausted && !is_sibling && !attempt->only_advises) {
         chain.ended = true;
         state.outcome = attempt->again ? OUTCOME_REDUNDANT : OUTCOME_EXHAUSTED;
         state.retries = chain.attempts - 1u;
@@ -223,6 +225,15 @@ struct chain_state chain_look(const struct rules_ctx *ctx, struct chain_key key,
     state.left = chain->ended ? 0 : attempts_left(ctx->limits->repair, state.attempt);
     state.exhausted = chain->ended;
     return state;
+}
+
+struct chain_state chain_spend(struct rules_ctx *ctx, struct chain_key key)
+{
+    struct session_chain *chain = find_chain(ctx->session, key);
+    if (chain && chain->attempts < ATTEMPTS_MAX)
+        chain->attempts++;
+    unsigned attempt = chain ? chain->attempts : 1;
+    return (struct chain_state){.attempt = attempt, .left = attempts_left(ctx->limits->repair, attempt)};
 }
 
 /* The chain's last feedback was sent before a call of this step was admitted. Steps are kept as one byte. */

@@ -198,6 +198,14 @@ _Static_assert(SESSION_REQUESTS_MAX == 4 && SESSION_MARKS_MAX == 4, "each has it
     F(u48, c->arguments)                                                                                     \
     F(u48, c->at_ms)
 
+/* Of format 3, after a byte with their count. */
+#define LAX_FIELDS(F)                                                                                        \
+    F(u32, c->tool)                                                                                          \
+    F(u32, c->problem)                                                                                       \
+    F(low8, c->state)                                                                                        \
+    F(u8, c->step)                                                                                           \
+    F(u40, c->admission)
+
 /* outcome: of CALL_PENDING the deadline in ms, of CALL_DENIED OUTCOME_FIELDS, else the hash of the result */
 #define CALL_FIELDS(F)                                                                                       \
     F(u32, c->tool)                                                                                          \
@@ -254,7 +262,8 @@ enum {
     CHAIN_BYTES = CHAIN_FIELDS(BYTES) 0,
     PROBLEM_BYTES = PROBLEM_FIELDS(BYTES) 0,
     COUNTER_BYTES = COUNTER_FIELDS(BYTES) 0,
-    PACED_BYTES = PACED_FIELDS(BYTES) 0
+    PACED_BYTES = PACED_FIELDS(BYTES) 0,
+    LAX_BYTES = LAX_FIELDS(BYTES) 0
 };
 _Static_assert(HEAD_BYTES <= 4 * CODEC_PAD_BYTES, "a session without chains has a short head");
 _Static_assert((CALL_FIELDS(BYTES) 0) == CODEC_CALL_BYTES, "see codec.h");
@@ -286,6 +295,12 @@ static char *put_counter(char *p, const struct session_counter *c)
 static char *put_paced(char *p, const struct session_paced *c)
 {
     PACED_FIELDS(PUT)
+    return p;
+}
+
+static char *put_lax(char *p, const struct session_lax *c)
+{
+    LAX_FIELDS(PUT)
     return p;
 }
 
@@ -321,14 +336,21 @@ static size_t head_length(const struct session *s)
         const struct session_chain *c = &s->chains[i];
         len += CHAIN_BYTES + c->problem_count * (size_t)PROBLEM_BYTES + c->name_len + c->ext_len;
     }
+    if (s->lax_count)
+        len += 1 + s->lax_count * (size_t)LAX_BYTES;
     return len;
+}
+
+uint8_t codec_format(const struct session *s)
+{
+    return s->lax_count ? CODEC_FORMAT : CODEC_FORMAT_FIRST;
 }
 
 static char *put_head(char *p, const struct session *s)
 {
     uint32_t bits = 0;
     HEAD_FLAGS(PACK)
-    p = put_u8(p, CODEC_FORMAT);
+    p = put_u8(p, codec_format(s));
     HEAD_FIELDS(PUT)
     for (unsigned i = 0; i < s->chain_count; i++)
         p = put_chain(p, &s->chains[i]);
@@ -336,6 +358,10 @@ static char *put_head(char *p, const struct session *s)
         p = put_counter(p, &s->counters[i]);
     for (unsigned i = 0; i < s->paced_count; i++)
         p = put_paced(p, &s->paced[i]);
+    if (s->lax_count)
+        p = put_u8(p, s->lax_count);
+    for (unsigned i = 0; i < s->lax_count; i++)
+        p = put_lax(p, &s->lax[i]);
     return p;
 }
 
@@ -364,9 +390,9 @@ void codec_encode(const struct session *session, struct buf *out)
     out->len += session->call_count * (size_t)CODEC_CALL_BYTES;
 }
 
-void codec_guard(uint64_t version, char out[CODEC_GUARD_BYTES])
+void codec_guard(uint8_t format, uint64_t version, char out[CODEC_GUARD_BYTES])
 {
-    put_u64(put_u8(out, CODEC_FORMAT), version);
+    put_u64(put_u8(out, format), version);
 }
 
 void codec_encode_note(const struct session_note *n, struct buf *out)
@@ -457,6 +483,31 @@ static bool get_paced(struct str *bytes, struct session_paced *c)
     return true;
 }
 
+static bool get_lax(struct str *bytes, struct session_lax *c)
+{
+    const char *p;
+    if (!take(bytes, LAX_BYTES, &p))
+        return false;
+    LAX_FIELDS(GET)
+    return c->state < LAX_STATE_COUNT;
+}
+
+/* Format 2 has none, format 3 at least one: so each session has one encoding. */
+static bool get_all_lax(struct str *bytes, uint8_t format, struct session *s)
+{
+    const char *p;
+    s->lax_count = 0;
+    if (format == CODEC_FORMAT_FIRST)
+        return true;
+    if (!take(bytes, 1, &p) || !get_u8(p) || get_u8(p) > SESSION_LAX_MAX)
+        return false;
+    s->lax_count = get_u8(p);
+    for (unsigned i = 0; i < s->lax_count; i++)
+        if (!get_lax(bytes, &s->lax[i]))
+            return false;
+    return true;
+}
+
 static bool set_denial(struct session_call *c, uint64_t outcome)
 {
     uint32_t bits = (uint32_t)outcome;
@@ -493,7 +544,7 @@ static bool skip_padding(struct str *bytes, size_t head)
     return true;
 }
 
-static bool get_head(struct str *bytes, struct session *s)
+static bool get_head(struct str *bytes, uint8_t format, struct session *s)
 {
     size_t before = bytes->len;
     if (!get_fixed(bytes, s))
@@ -507,6 +558,8 @@ static bool get_head(struct str *bytes, struct session *s)
     for (unsigned i = 0; i < s->paced_count; i++)
         if (!get_paced(bytes, &s->paced[i]))
             return false;
+    if (!get_all_lax(bytes, format, s))
+        return false;
     return skip_padding(bytes, 1 + before - bytes->len);
 }
 
@@ -525,9 +578,10 @@ enum codec_result codec_decode(struct str bytes, struct session *session)
     const char *format;
     if (!take(&bytes, 1, &format) || bytes.len >= CODEC_MAX_BYTES)
         return CODEC_DAMAGED;
-    if (get_u8(format) != CODEC_FORMAT)
-        return get_u8(format) > CODEC_FORMAT ? CODEC_NEWER : CODEC_DAMAGED;
-    return get_head(&bytes, session) && get_calls(bytes, session) ? CODEC_OK : CODEC_DAMAGED;
+    uint8_t number = get_u8(format);
+    if (number < CODEC_FORMAT_FIRST || number > CODEC_FORMAT)
+        return number > CODEC_FORMAT ? CODEC_NEWER : CODEC_DAMAGED;
+    return get_head(&bytes, number, session) && get_calls(bytes, session) ? CODEC_OK : CODEC_DAMAGED;
 }
 
 bool codec_decode_note(struct str *bytes, struct session_note *n)

@@ -1,9 +1,9 @@
 /*
- * A session as bytes, format 2: what stores keep and daemons of different builds share. Little-endian.
+ * A session as bytes: what stores keep and daemons of different builds share. Little-endian.
  *
  *   head   the format (1 byte), the fixed fields (HEAD_FIELDS: the version first, then the counts of what
- *          follows), chains, each with its problems and names, counters and paced calls; then zeros up to a
- *          multiple of CODEC_PAD_BYTES
+ *          follows), chains, each with its problems and names, counters, paced calls and (format 3)
+ *          problems that were asked about; then zeros up to a multiple of CODEC_PAD_BYTES
  *   calls  CODEC_CALL_BYTES each: at most SESSION_CALLS_MAX, in the order of the array, so that a commit can
  *          write one
  *
@@ -18,13 +18,14 @@
 #include "base/buf.h"
 #include "ledger/rules.h"
 
-#define CODEC_FORMAT      2u /* the first byte */
-#define CODEC_VERSION_AT  1u /* eight bytes: session.version; they are compared before a commit */
-#define CODEC_GUARD_BYTES 9u /* format and version: the beginning of every value */
-#define CODEC_PAD_BYTES   32u
-#define CODEC_CALL_BYTES  24u
-#define CODEC_NOTE_BYTES  12u    /* of the journal; retries stop at 63 there */
-#define CODEC_MAX_BYTES   16384u /* of any session; a longer value is none of ours */
+#define CODEC_FORMAT_FIRST 2u /* the first byte, of a session without problems that were asked about */
+#define CODEC_FORMAT       3u /* and with: builds that know format 2 alone share the sessions without them */
+#define CODEC_VERSION_AT   1u /* eight bytes: session.version; they are compared before a commit */
+#define CODEC_GUARD_BYTES  9u /* format and version: the beginning of every value */
+#define CODEC_PAD_BYTES    32u
+#define CODEC_CALL_BYTES   24u
+#define CODEC_NOTE_BYTES   12u    /* of the journal; retries stop at 63 there */
+#define CODEC_MAX_BYTES    16384u /* of any session; a longer value is none of ours */
 
 /* Unless CODEC_OK, `session` is unspecified. Array elements beyond their counts are left as they are. */
 enum codec_result {
@@ -42,8 +43,10 @@ void codec_encode(const struct session *session, struct buf *out);
 size_t codec_encode_head(const struct session *session, struct buf *out);
 /* One call: CODEC_CALL_BYTES, appended; it stands at head + index * CODEC_CALL_BYTES. */
 void codec_encode_call(const struct session_call *call, struct buf *out);
-/* The guard of a session at this version: CODEC_GUARD_BYTES. */
-void codec_guard(uint64_t version, char out[CODEC_GUARD_BYTES]);
+/* The format that the session is encoded in. */
+uint8_t codec_format(const struct session *session);
+/* The guard of a session stored in this format at this version: CODEC_GUARD_BYTES. */
+void codec_guard(uint8_t format, uint64_t version, char out[CODEC_GUARD_BYTES]);
 
 void codec_encode_note(const struct session_note *note, struct buf *out);
 /* Takes one off `bytes`. False: too few bytes, or no note. `tool` has its low 24 bits, `turn` its low 16. */

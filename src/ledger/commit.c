@@ -210,7 +210,8 @@ void commit_finish(struct commit *c, uint32_t ttl_s)
     struct session *s = &e->session;
     struct store_request *store = &c->store;
     uint32_t now_s = (uint32_t)(s->last_ms / 1000);
-    codec_guard(s->version, c->guard);
+    codec_guard(e->format, s->version, c->guard);
+    e->format = codec_format(s);
     store->guard = e->stored ? (struct str){c->guard, sizeof(c->guard)} : STR_NONE;
     s->version++;
     write_journal(c);

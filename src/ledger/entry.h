@@ -49,7 +49,8 @@ struct ledger_entry {
     bool unreadable;       /* what Redis has of it; then nothing is kept for Redis */
     int64_t away_until_us; /* monotonic. Redis refused it, or it is unreadable: not asked for before */
     uint32_t replays;      /* kept requests in its queue or flying */
-    size_t head_len;       /* of the stored core */
+    uint8_t format;        /* of the stored core */
+    size_t head_len;       /* of it */
     struct buf head;       /* those bytes, if they are known: only what differs is sent to Redis */
     struct session_parts parts;
     struct request_queue queue, flying;

@@ -208,6 +208,8 @@ struct ledger_admit {
         call; /* dev.toolgate/call: retries that repeat it are one repair chain; empty: the tool's chain */
     const struct ledger_problem *problems; /* for LEDGER_SO_FAR_INVALID */
     size_t problem_count;
+    bool lax; /* nothing else is wrong, and the model may insist: what was asked about before is let run */
+    uint64_t lax_known; /* bit i: the fleet has learnt that the server accepts problems[i]: ledger_lax_look */
     struct str open_arguments; /* of a check, as JSON: kept until its report; empty: none */
     struct str peer;           /* whose rates it counts for, e.g. "uid:1000" */
     struct str ext;            /* dev.toolgate/ext: goes into the line that tells of a chain given up */
@@ -242,6 +244,7 @@ struct ledger_answer {
     uint64_t used;          /* calls, seconds or cost so far, where a limit is the code; of "too_soon" and
                                "rate_limit": ms          to wait; of "same_failure": failures in a row */
     uint32_t turn;          /* the turn it was counted in */
+    bool lax;               /* it runs with its problems: the model insists, or the server accepts them */
     uint32_t attempt;       /* 1 for the first of a repair chain */
     uint32_t attempts_left; /* repairs left after this one */
     uint32_t repeats;       /* identical calls in a row before this one */
@@ -308,6 +311,7 @@ struct ledger_settle {
     size_t gives_id_count;
     const struct json *facts; /* object, merged into the session's; NULL: none */
     struct str facts_json;    /* the same as JSON, instead; empty: none */
+    bool arguments_refused;   /* of a tool_error: the server has refused the arguments as such */
     bool uncounted;           /* its admit was answered by "none" */
     bool not_begun;           /* where what runs it is out of order: no limit and no cost is used up */
     bool cost_told;           /* `cost` is what it really came to; else it cost what the limits declare */
@@ -317,6 +321,7 @@ struct ledger_settle {
 /* How a repair chain ended; LEDGER.md names the log line. */
 struct ledger_settled {
     enum err error;
+    bool lax_learnt;  /* it ran with problems, the server accepted them, and the session did not know that */
     bool unchanged;   /* the result is the one this call had last time */
     uint32_t repeats; /* identical calls with identical results in a row, this one included */
     uint32_t no_progress;

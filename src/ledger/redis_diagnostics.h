@@ -27,4 +27,9 @@ void redis_diagnostics_run(struct redis_diagnostics *diagnostics, const struct r
 /* The reason for which Redis is away, and behind it how to fix that, if it is known. */
 void redis_diagnostics_add_hint(const char *why, char *out, size_t size);
 
+/* What a server has against our AUTH, without our password, which may be empty: of a command that it does not
+ * know Redis repeats the arguments, cut at 128 bytes. They go as a whole, since half a password is not known
+ * for one; elsewhere it is masked. */
+void redis_redact(const char *said, struct str password, char *out, size_t size);
+
 #endif

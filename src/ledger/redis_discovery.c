@@ -7,7 +7,7 @@
 
 #include "io/timer.h"
 #include "ledger/redis_adapter.h"
-#include "ledger/redis_redact.h"
+#include "ledger/redis_diagnostics.h"
 
 #include <arpa/inet.h>
 #include <hiredis/async.h>

@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "ledger/redis_redact.h"
+#include "ledger/redis_diagnostics.h"
 #include "ledger/redis_connection.h"
 
 #include <hiredis/async.h>
@@ -334,4 +334,18 @@ void redis_handshake_begin(struct redis_handshake *g, redisAsyncContext *context
     redisAsyncCommand(context, on_courtesy, g, "CLIENT SETNAME %s", g->name);
     redisAsyncCommand(context, on_id, g, "CLIENT ID");
     redisAsyncCommand(context, on_info, g, "INFO");
+}
+
+/* ---- names of scripts ------------------------------------------------------ */
+
+void redis_scripts_name(struct redis_scripts *scripts, const char *prefix, struct str text,
+                        const char *const *names)
+{
+    struct hash128 hash = hash_stable(text);
+    for (size_t i = 0; i < scripts->count; i++) {
+        char name[REDIS_SCRIPT_NAME_BYTES + 1];
+        snprintf(name, sizeof(name), "%.3s_%016llx%016llx_%.3s", prefix, (unsigned long long)hash.high,
+                 (unsigned long long)hash.low, names[i]);
+        memcpy(scripts->functions[i], name, REDIS_SCRIPT_NAME_BYTES);
+    }
 }

@@ -272,6 +272,7 @@ void session_reset(struct session *session, struct str tool, uint32_t id, int64_
         window_changed(&ctx, call);
     }
     chain_drop_tool(session, hash);
+    lax_drop_tool(session, hash);
 }
 
 void session_boundary(struct session *session, struct session_changes *changes)

@@ -172,6 +172,24 @@ struct chain_state chain_fabricated(struct rules_ctx *ctx, struct chain_key key,
 void chain_give_up_all(struct rules_ctx *ctx);
 void chain_drop_tool(struct session *session, uint32_t tool);
 
+/* It was let run although it is invalid: an attempt of the chain, if there is one, that does not end it. */
+struct chain_state chain_spend(struct rules_ctx *ctx, struct chain_key key);
+
+/* ---- lax.c ---- */
+
+enum lax_kind {
+    LAX_NONE,    /* refused like any invalid call */
+    LAX_AT_ONCE, /* the server has accepted each of its problems before */
+    LAX_INSISTS  /* the session has asked about the others in an earlier step */
+};
+enum lax_kind lax_judge(const struct rules_ctx *ctx, const struct ledger_admit *request, uint8_t step);
+/* Its problems were asked about in `step`, or (admission) it is let run with them. */
+void lax_remember(struct rules_ctx *ctx, const struct ledger_admit *request, uint8_t step,
+                  uint64_t admission);
+/* True: the session has learnt from this call that the server accepts a problem. */
+bool lax_settle(struct session *session, const struct session_call *call, bool arguments_refused);
+void lax_drop_tool(struct session *session, uint32_t tool);
+
 /* ---- limits.c ---- */
 
 struct limit_use {

@@ -17,6 +17,7 @@
 #define SESSION_PACED_MAX     32u  /* calls with loop.poll.every whose last time is kept */
 #define SESSION_REQUESTS_MAX  4u   /* ids of turns and resets that were applied */
 #define SESSION_MARKS_MAX     4u   /* daemons whose last request is known */
+#define SESSION_LAX_MAX       16u  /* problems that were asked about; the one touched longest ago goes */
 #define SESSION_NAME_BYTES    64u  /* of a chain's tool and ext in the log; longer ones are cut */
 #define SESSION_COUNT_MAX     255u /* counts in a row stop here */
 
@@ -127,6 +128,15 @@ struct session_paced {
     uint64_t at_ms;
 };
 
+/* A problem that a model may insist on, and what the server has said to it. */
+enum session_lax_state { LAX_ASKED, LAX_ACCEPTED, LAX_REFUSED, LAX_STATE_COUNT };
+struct session_lax {
+    uint32_t tool, problem; /* hashes; the path's array indexes are left out */
+    enum session_lax_state state;
+    uint8_t step;       /* that it was asked about in */
+    uint64_t admission; /* of the last call that was let run with it, until it is settled; 0: none */
+};
+
 enum session_ids { IDS_NONE, IDS_COMPLETE, IDS_FORGOTTEN };
 
 /* The last request of a daemon that the session has seen: those up to it are not applied again, however many
@@ -171,6 +181,8 @@ struct session {
     struct session_chain chains[SESSION_CHAINS_MAX]; /* the one extended last at the end */
     struct session_counter counters[SESSION_COUNTERS_MAX];
     struct session_paced paced[SESSION_PACED_MAX]; /* the one let run last at the end */
+    uint8_t lax_count;
+    struct session_lax lax[SESSION_LAX_MAX]; /* the one touched last at the end */
 };
 
 /* The i-th call of the window, oldest first; i < call_count. */

@@ -31,7 +31,7 @@ struct settlement {
     struct window_past past;
     struct chain_state chain;
     enum ledger_says says;
-    bool unchanged;
+    bool unchanged, lax_learnt;
 };
 
 /* Never admitted, or so long ago that the window has lost it: nobody knows what it did. */
@@ -163,6 +163,8 @@ static void count_settled(struct settlement *s)
     struct session *session = s->ctx.session;
     session->last_ms = (uint64_t)s->ctx.now_ms;
     settle_chain(s);
+    if (session->lax_count && !s->is_orphan)
+        s->lax_learnt = lax_settle(session, &s->came, s->request->arguments_refused);
     rules_end_step(session, s->came.step);
     rules_end_silence(&s->ctx);
     settle_progress(s);
@@ -188,6 +190,7 @@ static void fill_settled(const struct settlement *s, struct ledger_settled *sett
     settled->error = OK;
     settled->says = s->says;
     settled->unchanged = s->unchanged;
+    settled->lax_learnt = s->lax_learnt;
     settled->repeats = s->past.run + 1;
     settled->no_progress = s->ctx.session->no_progress;
     settled->same_failure = failed ? 1 + window_same_failure(s->ctx.session, &s->query, s->came.result) : 0;

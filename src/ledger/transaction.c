@@ -132,6 +132,7 @@ static bool take_core(struct ledger_entry *e, struct str core, const char **even
         return true;
     enum codec_result result = codec_decode(core, &e->session);
     e->begun = e->stored = true;
+    e->format = (uint8_t)core.at[0];
     e->head_len = result == CODEC_OK ? core.len - e->session.call_count * CODEC_CALL_BYTES : 0;
     *event = result == CODEC_NEWER ? "ledger_format_newer" : "ledger_value_unreadable";
     return result == CODEC_OK;

@@ -28,6 +28,7 @@ local function new_session(now)
     left = {},       -- by tool: calls and cost of those that left the window, and how much of it is of earlier turns
     chains = {},     -- repair chains of this turn, the one extended last at the end
     in_use = {},     -- by tool: calls of this turn that were let run and not given back, and when the first one was
+    lax = {},        -- problems that were asked about: see ledger_rules.lua, insistence
     paced = {},      -- the last time of calls with a pace, the one let run last at the end
     journal = {}, seen = {}, facts = {}, goal = "",
     turn = 0, turn_began = now, steps = 0, label = "", -- the last step's number and name
@@ -226,6 +227,15 @@ end
 
 local DECIDE = {}
 
+-- What the model insists on, or the server accepts, is judged as if it were valid.
+function DECIDE.lax(session, ask, answer, now)
+  local kind = rules.lax_kind(session, ask)
+  if not kind then return false end
+  DECIDE.valid(session, ask, answer, now)
+  ask.so_far, ask.lax_kind = "valid", kind
+  return true
+end
+
 function DECIDE.valid(session, ask, answer, now)
   local says, code, amount, of_session, would = first_of(LOOPS, session, ask, now)
   local looping = says ~= nil
@@ -312,7 +322,7 @@ local function new_call(session, request, now)
   if not lasts or lasts == 0 then lasts = RESERVATION end
   return {
     admission = request.admission, tool = request.tool, args = request.args, so_far = request.so_far,
-    call = request.call or "", problems = request.problems or {}, rate_wait_ms = request.rate_wait_ms,
+    lax = request.lax, call = request.call or "", problems = request.problems or {}, rate_wait_ms = request.rate_wait_ms,
     turn = session.turn, label = request.step, step = step_of(session, request), at = now, tick = session.tick,
     anonymous = request.anonymous, turn_idle_s = request.turn_idle_s, expires = now + lasts, limits = l,
     effects = l.effects, cost = l.cost,
@@ -367,7 +377,7 @@ function M.admit(model, request)
   if before then
     M.meet "admitted again"
     local first = before.answer or {}
-    local told = request.so_far ~= "invalid" or before.denied
+    local told = request.so_far ~= "invalid" or before.denied or first.lax
     return { says = told and first.says or nil, code = told and first.code or nil, turn = session.turn,
              no_progress = session.no_progress, chain = "" }
   end
@@ -382,10 +392,23 @@ function M.admit(model, request)
   answer.attempts_left = left_after(ask.limits.repair, answer.attempt)
   answer.repeats = repeats(session, ask)
   answer.transient_count = transient_count(session, ask)
-  local free = DECIDE[request.so_far](session, ask, answer, now)
+  local lax = request.so_far == "invalid" and DECIDE.lax(session, ask, answer, now)
+  local free = not lax and DECIDE[request.so_far](session, ask, answer, now)
   if request.anonymous then advise(ask, answer, request) end
+  answer.lax = lax and answer.says == "run" or false
+  if answer.lax then
+    M.meet("lax, " .. ask.lax_kind)
+    if ask.lax_kind == "insists" then
+      rules.lax_spend(session, ask)
+      local spent = chain_of(session, ask)
+      answer.attempt = spent and spent.attempts or 1
+      answer.attempts_left = left_after(ask.limits.repair, answer.attempt)
+    end
+    rules.lax_remember(session, ask, ask.admission)
+  end
   ask.denied = answer.says ~= "run" and answer.code ~= "" and answer.code ~= "retry_budget_exceeded"
   ask.said, ask.code, ask.answer = answer.says, answer.code, answer
+  if ask.so_far == "invalid" and not ask.denied then rules.lax_remember(session, ask) end
   if answer.says == "run" then
     local steps = steps_spent(session, ask)
     steps[ask.step] = true
@@ -466,7 +489,8 @@ function M.settle(model, request)
   -- Only a success brings something new: another error text does not.
   local success = request.class == "ok" or request.class == "partial"
   call.changed = last and not unchanged and success and rules.is_excused(call) or false
-  local answer = { unchanged = unchanged, chain = "", chain_retries = 0, same_failure = rules.failures_with(session, call) }
+  local learnt = rules.lax_settle(session, call, request.class, request.arguments_refused)
+  local answer = { lax_learnt = learnt, unchanged = unchanged, chain = "", chain_retries = 0, same_failure = rules.failures_with(session, call) }
   local free
   if class.ends then
     answer.chain, answer.chain_retries = rules.end_chain_ran(session, call)
@@ -547,8 +571,10 @@ function M.reset(model, request)
   for _, call in ipairs(session.calls) do
     if call.tool == request.tool then call.args, call.reset = "before reset " .. call.admission, true end
   end
-  for i = #session.chains, 1, -1 do
-    if session.chains[i].tool == request.tool then table.remove(session.chains, i) end
+  for _, list in ipairs { session.chains, session.lax } do
+    for i = #list, 1, -1 do
+      if list[i].tool == request.tool then table.remove(list, i) end
+    end
   end
   return {}
 end
@@ -590,6 +616,7 @@ function M.clone(model)
     local one = flat(session)
     one.calls, one.chains = flat_each(session.calls), flat_each(session.chains)
     one.left, one.in_use = flat_each(session.left), flat_each(session.in_use)
+    one.lax = flat_each(session.lax)
     one.journal, one.facts, one.paced = flat(session.journal), flat(session.facts), flat(session.paced)
     copy.sessions[name] = one
   end

@@ -605,6 +605,99 @@ local function extend_chain(session, call, problems, again)
   return chain, again and "redundant" or "exhausted", chain.attempts - 1, false
 end
 
+-- ---- insistence ----
+-- "If a model insists on the same problem (tool, code, path) a second time in a session and nothing else is wrong, the call
+-- passes." A session remembers the last 16 problems that it has asked about: { tool, problem, state, step, admission }.
+-- state: "asked", then "accepted" or "refused" by the server. admission: of the last call that was let run with it.
+local LAX_MAX = 16
+
+-- "Array indexes in paths generalise": items[3].x is items[].x.
+local function general(path) return (path:gsub("%[%d+%]", "[]")) end
+
+local function lax_entry(session, tool, problem)
+  for i, entry in ipairs(session.lax) do
+    if entry.tool == tool and entry.problem == problem then return entry, i end
+  end
+end
+
+-- The problems that may be insisted on, in their order, each once; `known`: the fleet has learnt it. nil: there are none, or
+-- too many to remember, or the tool destroys.
+local function lax_problems(ask)
+  local out = {}
+  if not ask.lax or ask.effects == "destructive" then return nil end
+  for _, problem in ipairs(ask.problems) do
+    local name, again = general(problem.path) .. "\0" .. problem.code, false
+    for _, other in ipairs(out) do
+      if other.name == name then other.known, again = other.known or problem.known, true end
+    end
+    if not again then out[#out + 1] = { name = name, known = problem.known } end
+  end
+  if #out == 0 or #out > LAX_MAX then return nil end
+  return out
+end
+
+-- "at once": the server has accepted all of them, in this session or in others. "insists": the rest was asked about in an
+-- earlier step, and the chain has not ended. nil: the call is refused.
+local function lax_kind(session, ask)
+  local problems, insists = lax_problems(ask), false
+  if not problems then return nil end
+  for _, problem in ipairs(problems) do
+    local entry = lax_entry(session, ask.tool, problem.name)
+    if entry and entry.state == "refused" then return nil end
+    if not problem.known and not (entry and entry.state == "accepted") then
+      if not entry or entry.step == ask.step % 256 then return nil end
+      insists = true
+    end
+  end
+  if not insists then return "at once" end
+  local chain = chain_of(session, ask)
+  if chain and chain.over then return nil end
+  return "insists"
+end
+
+-- The call is refused for them, or (admission) let run with them. The entry touched last is the last one.
+local function lax_remember(session, ask, admission)
+  for _, problem in ipairs(lax_problems(ask) or {}) do
+    local entry, i = lax_entry(session, ask.tool, problem.name)
+    if i and admission then table.remove(session.lax, i) end
+    if not entry then
+      entry = { tool = ask.tool, problem = problem.name, state = "asked", step = ask.step % 256 }
+    end
+    if not i or admission then table.insert(session.lax, entry) end
+    entry.admission = admission or entry.admission
+    if #session.lax > LAX_MAX then
+      table.remove(session.lax, 1)
+      meet "17th problem asked about"
+    end
+  end
+end
+
+-- "It is attempt 2 of the chain and spends it." It neither begins a chain nor ends one.
+local function lax_spend(session, ask)
+  local chain = chain_of(session, ask)
+  if chain then chain.attempts = chain.attempts + 1 end
+end
+
+-- "If the result's class is ok, the session stops asking. If a passed call then fails with the server's argument error, the
+-- session does not learn and the next is refused again." True if the session has learnt it now.
+local function lax_settle(session, call, class, arguments_refused)
+  local learnt = false
+  for _, entry in ipairs(session.lax) do
+    if entry.admission == call.admission then
+      entry.admission = nil
+      if class == "ok" or class == "partial" then
+        learnt = learnt or entry.state ~= "accepted"
+        entry.state = "accepted"
+      elseif class == "tool_error" and arguments_refused then
+        entry.state = "refused"
+        meet "insisted in vain"
+      end
+    end
+  end
+  if learnt then meet "learnt" end
+  return learnt
+end
+
 -- "Never a retry: refused; fabricated_id_on_retry if in a chain."
 local function end_chain_fabricated(session, call)
   local chain = chain_of(session, call)
@@ -632,5 +725,6 @@ return {
   same_failure = same_failure, outcome = outcome, run_steps = run_steps, repeats = repeats, loop = loop,
   was_used = was_used, poll_budget = poll_budget, hammered = hammered, too_soon = too_soon, used = used,
   second_of = second_of, limits = limits, rate_limit = rate_limit, chain_of = chain_of, extend_chain = extend_chain,
-  end_chain_fabricated = end_chain_fabricated, end_chain_ran = end_chain_ran,
+  end_chain_fabricated = end_chain_fabricated, end_chain_ran = end_chain_ran, lax_kind = lax_kind,
+  lax_remember = lax_remember, lax_spend = lax_spend, lax_settle = lax_settle,
 }

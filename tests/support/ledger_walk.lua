@@ -207,6 +207,9 @@ local function some_problems(session, op)
   return list
 end
 
+-- Of these, other sessions have learnt that the server does not mind.
+local function known_by_fleet(problem) return problem.path == "b" and problem.code == "missing" end
+
 function MAKE.admit(session)
   local what = choose(session)
   admissions = admissions + 1
@@ -219,12 +222,15 @@ function MAKE.admit(session)
   end
   if what.invalid then op.so_far, op.call = "invalid", "" end
   if op.so_far ~= "valid" and not now_and_then(3) then op.args = "x" .. op.args .. chance(4) end
-  if op.so_far == "invalid" then op.problems = some_problems(session, op) end
+  if op.so_far == "invalid" then
+    op.problems, op.lax = some_problems(session, op), not now_and_then(3)
+    for _, problem in ipairs(op.problems) do problem.known = known_by_fleet(problem) end
+  end
   op.refused_as = ({ invalid = "invalid_arguments", fabricated = "fabricated_id", refused = "forbidden" })[op.so_far] or ""
   if now_and_then(5) then op.reservation_ms = one_of { 100, 5000, 600000 } end
   if now_and_then(5) then op.ids = some_ids(session) end
   op.wants_history, op.wants_facts = now_and_then(8), now_and_then(8)
-  if op.so_far == "valid" then open[#open + 1] = op end
+  if op.so_far == "valid" or op.lax then open[#open + 1] = op end
   session.past[#session.past + 1] = op
   return op
 end
@@ -251,6 +257,7 @@ function MAKE.settle(session, admitted)
                 refused = "policy_error", garbage = "semantic_garbage", partial = "partial_data" })[op.class] or op.class
   op.result = op.wish == "fresh" and "r" .. op.admission or op.wish or one_of { "r", "r", "r", "q" }
   if op.class == "tool_error" and now_and_then(20) then op.result = "" end
+  op.arguments_refused = op.class == "tool_error" and now_and_then(2)
   op.fact = now_and_then(6) and "fact" .. chance(5) or ""
   op.cost_told, op.cost = now_and_then(3), chance(4)
   if now_and_then(4) then
@@ -491,6 +498,7 @@ local function check_bounds(session)
   bounded(session.calls, 32, "calls")
   bounded(session.chains, 16, "chains")
   bounded(session.paced, 32, "paced calls")
+  bounded(session.lax, 16, "problems that were asked about")
   bounded(session.seen, 512, "seen ids")
   for _, chain in ipairs(session.chains) do
     if chain.free > 4 or chain.problems.count > 16 then error("a chain out of bounds", 0) end
@@ -504,7 +512,7 @@ local function check_answer(op, answer)
   local function must(holds, what) if not holds then error(what .. "\n" .. DESCRIBE.admit(op), 0) end end
   if not says or not answer.unseen then return end -- a repeated one
   must(says ~= "run" or code == "", "it runs, and has a code")
-  must(says ~= "run" or op.so_far == "valid", "what is not valid runs")
+  must(says ~= "run" or op.so_far == "valid" or answer.lax and op.limits.effects ~= "destructive", "what is not valid runs")
   must(says ~= "halt" or code ~= "", "halt without a code")
   must(says ~= "refuse" or code ~= "" or op.so_far ~= "valid", "refused without a code")
   local would = answer.would or "" -- nil: open
@@ -580,6 +588,8 @@ local MEETS = {
   { 20, "a write re-arms after an error" }, { 100, "orphan" }, { 100, "admitted again" }, { 100, "settled again" },
   { 100, "peek history" }, { 100, "peek facts" }, { 100, "reset tool" }, { 10, "reset session" }, { 50, "late turn" },
   { 20, "advised loop" },
+  { 200, "lax, insists" }, { 100, "lax, at once" }, { 20, "insisted in vain" }, { 50, "learnt" },
+  { 5, "17th problem asked about" },
 }
 
 local meet = model_of.meet

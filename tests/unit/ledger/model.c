@@ -108,6 +108,20 @@ static size_t problems_field(lua_State *L, int at, struct ledger_problem *out)
     return count;
 }
 
+/* Bit i: the fleet knows problems[i]. */
+static uint64_t known_field(lua_State *L, int at)
+{
+    uint64_t known = 0;
+    lua_getfield(L, at, "problems");
+    for (size_t i = 0; lua_istable(L, -1) && i < lua_objlen(L, -1); i++) {
+        lua_rawgeti(L, -1, (int)i + 1);
+        known |= (uint64_t)flag_field(L, lua_gettop(L), "known") << i;
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    return known;
+}
+
 static unsigned option_field(lua_State *L, int at, const char *name, const char *const *words, size_t count)
 {
     struct str word = text_field(L, at, name);
@@ -288,6 +302,7 @@ static void give_answer(lua_State *L, const struct ledger_answer *a, const struc
     give_flag(L, "unchanged", a->repeats > 0);
     give_flag(L, "advise_only", a->would.len > 0);
     give_flag(L, "ids_complete", a->ids_complete);
+    give_flag(L, "lax", a->lax);
     give_number(L, "used", a->used);
     give_number(L, "turn", a->turn);
     give_number(L, "attempt", a->attempt);
@@ -321,6 +336,8 @@ static int bridge_admit(lua_State *L)
         .call = text_field(L, 1, "call"),
         .problems = problems,
         .problem_count = problems_field(L, 1, problems),
+        .lax = flag_field(L, 1, "lax"),
+        .lax_known = known_field(L, 1),
         .ext = STR_LIT("it"),
         .arguments = hash_field(L, 1, "args"),
         .so_far = (enum ledger_so_far)option_field(L, 1, "so_far", so_far_words, 4),
@@ -376,6 +393,7 @@ static int bridge_settle(lua_State *L)
         .gives_ids = ids,
         .gives_id_count = hashes_field(L, 1, "gives_ids", ids),
         .facts = fact.len ? &facts : NULL,
+        .arguments_refused = flag_field(L, 1, "arguments_refused"),
         .cost_told = flag_field(L, 1, "cost_told"),
         .cost = number_field(L, 1, "cost"),
     };
@@ -386,6 +404,7 @@ static int bridge_settle(lua_State *L)
     give_text(L, "says", str_of(says_words[settled.says]));
     give_text(L, "chain", settled.chain);
     give_flag(L, "unchanged", settled.unchanged);
+    give_flag(L, "lax_learnt", settled.lax_learnt);
     give_number(L, "repeats", settled.repeats);
     give_number(L, "same_failure", settled.same_failure);
     give_number(L, "no_progress", settled.no_progress);
