@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "catalog/generation_report.h"
+#include "catalog/response_schemas.h"
 #include "catalog/tool.h"
 #include "config/config.h"
 #include "config/peer.h"
@@ -37,7 +38,8 @@ struct generation {
     struct map *by_name;           /* names and aliases to tools */
     struct tool **tools;           /* all, sorted by name */
     size_t tool_count, tool_capacity;
-    struct str hash; /* 16 hex digits, over everything */
+    struct response_schemas schemas; /* of the operator */
+    struct str hash;                 /* 16 hex digits, over everything */
     uint64_t number;
     uint64_t list_hash; /* over what tools/list shows */
     struct str *warnings;
@@ -61,7 +63,7 @@ struct generation_build_options {
     const struct policy_stall *stalls; /* policy files that must not run */
     size_t stall_count;
     const struct tool_list_source *tool_lists; /* NULL: no upstream runs */
-    bool tools_changed; /* only an upstream's list has changed; see unmatched.h */
+    bool tools_changed;                        /* only an upstream's list has changed; see unmatched.h */
 };
 
 /* Builds a generation without running its examples. Takes over `config`. On failure the report holds all

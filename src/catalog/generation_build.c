@@ -10,7 +10,8 @@
  *   6 example tools  those that only an example of a policy for several tools names
  *   7 aliases
  *   8 unmatched      policies that guard no tool
- *   9 hashes         they distinguish workers with different policies
+ *   9 schemas        the operator's response schemas
+ *  10 hashes         they distinguish workers with different policies
  */
 #include "catalog/generation.h"
 
@@ -237,6 +238,14 @@ static bool add_aliases(struct generation_build *b)
     return true;
 }
 
+static bool read_schemas(struct generation_build *b)
+{
+    static const char *const reserved[] = {RESPONSE_SCHEMA_VERDICT, RESPONSE_SCHEMA_COVERAGE, NULL};
+    struct generation *g = b->g;
+    response_schemas_load(g->arena, g->config.schemas, reserved, b->report, &g->schemas);
+    return false;
+}
+
 static int compare_names(const void *a, const void *b)
 {
     return str_cmp((*(struct tool *const *)a)->name, (*(struct tool *const *)b)->name);
@@ -310,6 +319,7 @@ static bool hash_generation(struct generation_build *b)
     mix(&b->hash, policies);
     mix(&b->hash, allow);
     mix(&b->hash, g->config.hash);
+    mix(&b->hash, g->schemas.hash);
     for (size_t i = 0; i < g->unmatched_count; i++) /* a server without tools changes only these */
         mix(&b->hash, g->unmatched[i].why ? 2 * i + 1 : 2 * i);
     g->list_hash = b->list_hash;
@@ -318,8 +328,8 @@ static bool hash_generation(struct generation_build *b)
 }
 
 static bool (*const phases[])(struct generation_build *) = {
-    load_policies, read_definitions, get_tool_lists, import_tools, add_own_tools,  add_example_tools,
-    add_aliases,   check_unmatched,  sort_tools,     hash_tools,   hash_generation};
+    load_policies, read_definitions, get_tool_lists, import_tools, add_own_tools, add_example_tools,
+    add_aliases,   check_unmatched,  sort_tools,     read_schemas, hash_tools,    hash_generation};
 #define PHASE_COUNT (sizeof(phases) / sizeof(phases[0]))
 
 struct generation_build *generation_build_begin(struct config *config, uint64_t number,

@@ -5,11 +5,30 @@
 #include "base/buf.h"
 #include "json/build.h"
 
+#define NAME_MAX_BYTES 100u /* of a name in a note */
+
 struct walk {
     struct arena *arena;
-    struct buf path; /* of the current place, for the error */
+    struct buf path;                   /* of the current place, for the error */
+    struct openai_strict_notes *notes; /* NULL: nobody wants them */
     struct why *why;
 };
+
+static void note(struct walk *walk, const char *before, struct str name, const char *after)
+{
+    struct openai_strict_notes *notes = walk->notes;
+    if (!notes)
+        return;
+    if (notes->count == OPENAI_STRICT_NOTES_MAX) {
+        notes->more++;
+        return;
+    }
+    struct buf text = buf_in(walk->arena);
+    buf_str(&text, buf_view(&walk->path));
+    buf_text(&text, ": ");
+    buf_printf(&text, "%s" STR_FMT "%s", before, STR_ARG(str_cut(name, NAME_MAX_BYTES)), after);
+    notes->list[notes->count++] = buf_view(&text);
+}
 
 static bool translate(struct walk *walk, const struct json *schema, struct json *out);
 
@@ -73,6 +92,7 @@ static bool keep_known_format(struct walk *walk, const struct json *value, struc
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (str_is(json_str(value), known[i]))
             return keep(walk, value, out);
+    note(walk, "the format '", json_str(value), "' is left out");
     *out = json_null(); /* left out */
     return true;
 }
@@ -164,12 +184,29 @@ static bool close_object(struct walk *walk, const struct json *schema, struct js
     for (uint32_t i = 0; i < count; i++) {
         members[i] = properties->members[i];
         names[i] = json_string(members[i].key);
-        if (!json_array_has(required, members[i].key))
+        if (!json_array_has(required, members[i].key)) {
             members[i].value = nullable(arena, &members[i].value);
+            note(walk, "'", members[i].key, "' is required, and may be null instead of left out");
+        }
     }
+    if (!json_is(json_get_text(schema, "additionalProperties"), JSON_BOOL) ||
+        json_is_true(json_get_text(schema, "additionalProperties")))
+        note(walk, "it is closed: no other properties", STR_NONE, "");
     *out = json_with(arena, out, STR_LIT("properties"), json_object(arena, members, count));
     *out = json_with(arena, out, STR_LIT("required"), json_array(names, count));
     *out = json_with(arena, out, STR_LIT("additionalProperties"), json_bool(false));
+    return true;
+}
+
+/* Of the keywords that are dropped: those that narrow what is valid, and are no loss of annotations. */
+static bool validates(struct str keyword)
+{
+    static const char *const written[] = {
+        "required", "additionalProperties", "$schema",  "$id",      "$comment", "default",
+        "examples", "deprecated",           "readOnly", "writeOnly"};
+    for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++)
+        if (str_is(keyword, written[i]))
+            return false;
     return true;
 }
 
@@ -182,12 +219,17 @@ static bool translate_keywords(struct walk *walk, const struct json *schema, str
         struct json value;
         while (keyword < end && !str_is(schema->members[i].key, keyword->name))
             keyword++;
-        if (keyword == end)
+        if (keyword == end) {
+            if (validates(schema->members[i].key))
+                note(walk, "'", schema->members[i].key, "' is left out");
             continue;
+        }
         if (!keyword->translate)
             return give_up(walk, keyword->becomes);
         if (!keyword->translate(walk, &schema->members[i].value, &value))
             return false;
+        if (keyword->translate != keep_known_format && !str_is(schema->members[i].key, keyword->becomes))
+            note(walk, "'", schema->members[i].key, "' is read as anyOf");
         if (keyword->translate != keep_known_format || json_is(&value, JSON_STRING))
             members[count++] = json_member(str_of(keyword->becomes), value);
     }
@@ -215,9 +257,9 @@ static bool translate(struct walk *walk, const struct json *schema, struct json 
 }
 
 enum err openai_strict_schema(struct arena *arena, const struct json *schema, struct json *out,
-                              struct why *why)
+                              struct openai_strict_notes *notes, struct why *why)
 {
-    struct walk walk = {.arena = arena, .path = buf_in(arena), .why = why};
+    struct walk walk = {.arena = arena, .path = buf_in(arena), .notes = notes, .why = why};
     struct json closed;
     buf_text(&walk.path, "#");
     if (!translate(&walk, schema, &closed))

@@ -10,9 +10,18 @@
 
 struct arena;
 
+#define OPENAI_STRICT_NOTES_MAX 32u
+
+/* What the translation changed, each with its place: "#/properties/note: may be null, as strict mode requires
+ * every property". */
+struct openai_strict_notes {
+    struct str list[OPENAI_STRICT_NOTES_MAX];
+    size_t count, more; /* more: those that did not fit */
+};
+
 /* ERR_SCHEMA: strict mode cannot express the schema; `why` names the place. The result shares memory with
- * `schema`. */
+ * `schema`. `notes` may be NULL. */
 enum err openai_strict_schema(struct arena *arena, const struct json *schema, struct json *out,
-                              struct why *why);
+                              struct openai_strict_notes *notes, struct why *why);
 
 #endif

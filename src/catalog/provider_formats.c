@@ -37,7 +37,7 @@ static void write_openai(struct arena *arena, const struct provider_options *opt
     const struct json *schema = json_get_text(definition, "inputSchema");
     struct json closed = *schema;
     struct why why;
-    bool strict = options->strict && openai_strict_schema(arena, schema, &closed, &why) == OK;
+    bool strict = options->strict && openai_strict_schema(arena, schema, &closed, NULL, &why) == OK;
     if (options->strict && !strict)
         warn(options, definition, why.text);
     json_open(out, '{');

@@ -161,6 +161,7 @@ static const struct config_key config_keys[] = {
     {KEY("socket_mode", read_socket_mode, socket_mode)},
     {KEY("allow", peer_read_allow, allow)},
     {KEY("policies", key_path, policies)},
+    {KEY("schemas", key_path, schemas)},
     {KEY("tools", key_files, tools), .text = "a file name with tool definitions (JSON)"},
     {.name = STR("upstreams"), .read = config_upstreams_read},
     {KEY("mcp_config", key_files, mcp_configs), .text = "a file name with mcpServers (JSON)"},
@@ -331,8 +332,34 @@ static void add_files(struct config *config, struct path_list *files, const char
     *files = (struct path_list){list, files->count + count};
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The folder schemas/ beside a file or folder; NULL if that is unknown. */
+static const char *schemas_beside(struct arena *arena, const char *path)
+{
+    size_t len = path ? strlen(path) : 0;
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    while (len && path[len - 1] != '/')
+        len--;
+    return path ? arena_printf(arena, "%.*s" CONFIG_SCHEMAS_FOLDER, (int)len, path).at : NULL;
+}
+
+static const char *default_schemas(struct config *config)
+{
+    const char *policies = is_folder(config->policies) ? config->policies : NULL;
+    const char *own = schemas_beside(config->arena, config->file),
+               *theirs = schemas_beside(config->arena, policies);
+    return own && (is_folder(own) || !is_folder(theirs)) ? own : theirs;
+}
+
 /* The command line wins; the defaults that depend on other keys come last. */
-static void complete(const struct config_sources *sources, struct config *config)
+static void complete(const struct config_sources *sources, struct config *config,
+                     const char **missing_schemas)
 {
     struct stat st;
     if (sources->socket)
@@ -343,6 +370,10 @@ static void complete(const struct config_sources *sources, struct config *config
         config->policies = arena_dup(config->arena, str_of(sources->policies)).at;
     if (!config->policies && stat(CONFIG_DEFAULT_FOLDER, &st) == 0 && S_ISDIR(st.st_mode))
         config->policies = CONFIG_DEFAULT_FOLDER;
+    if (!config->schemas)
+        config->schemas = default_schemas(config);
+    else if (!is_folder(config->schemas))
+        *missing_schemas = config->schemas;
     take_redis(sources, config);
     if (sources->no_watch)
         config->watch = false;
@@ -375,8 +406,12 @@ enum err config_load(const struct config_sources *sources, struct config *out, s
     set_defaults(out);
     enum err err = sources->file ? read_file(sources->file, sources, out, why) : OK;
     if (err == OK) {
-        complete(sources, out);
+        const char *missing_schemas = NULL;
+        complete(sources, out, &missing_schemas);
         err = check_paths(out, why);
+        if (!err && missing_schemas)
+            err = err_set(why, ERR_CONFIG, "schemas %s: expected a folder of *.json files, found none",
+                          missing_schemas);
     }
     if (err == OK)
         err = mcp_servers_file_read(out, why);

@@ -26,6 +26,7 @@ struct arena;
 #define CONFIG_ANONYMOUS_REPEATS 8u
 
 #define CONFIG_DEFAULT_FOLDER "policies"      /* the default, if it exists */
+#define CONFIG_SCHEMAS_FOLDER "schemas"       /* beside the configuration, or beside the policies */
 #define CONFIG_SYSTEM_FOLDER  "/run/toolgate" /* of the socket if XDG_RUNTIME_DIR is not set */
 #define CONFIG_SOCKET_NAME    "toolgate.sock"
 
@@ -48,6 +49,7 @@ struct config {
     const struct allow_rule *allow;
     size_t allow_count;           /* 0: everyone whom the socket's mode admits may call everything */
     const char *policies;         /* folder; NULL: ./policies if it exists */
+    const char *schemas;          /* folder of response schemas, which may be missing; NULL: none */
     struct path_list tools;       /* files with tool definitions */
     struct path_list mcp_configs; /* files with mcpServers */
     const struct upstream_spec **upstreams; /* of the file and of mcp_configs, by their names */

@@ -225,7 +225,7 @@ void lint_strict(struct lint_context *c)
     const struct json *schema = shown_schema(c);
     struct json closed;
     struct why why;
-    if (schema && openai_strict_schema(c->arena, schema, &closed, &why) != OK)
+    if (schema && openai_strict_schema(c->arena, schema, &closed, NULL, &why) != OK)
         lint_report(c, lint_schema_line(c), "tool '" STR_FMT "': not possible in OpenAI's strict mode: %s",
                     STR_ARG(c->tool->name), why.text);
 }

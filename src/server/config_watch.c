@@ -86,6 +86,7 @@ static struct buf files_of(const struct config *config)
         return files;
     add_name(&files, config->file);
     add_name(&files, config->policies ? config->policies : CONFIG_DEFAULT_FOLDER);
+    add_name(&files, config->schemas);
     for (size_t i = 0; i < config->tools.count; i++)
         add_name(&files, config->tools.list[i]);
     for (size_t i = 0; i < config->mcp_configs.count; i++)

@@ -16,7 +16,7 @@ static const struct method methods[] = {
     {"logging/setLevel", ERA_LEGACY, false, false, mcp_set_level},
     {"toolgate/register", ERA_BOTH, true, false, tool_methods_register},
     {"toolgate/tools", ERA_BOTH, false, false, tool_methods_tools},
-    {"toolgate/schemas", ERA_BOTH, false, false, tool_methods_schemas},
+    {"toolgate/schemas", ERA_BOTH, false, false, schema_methods_schemas},
     {"toolgate/session", ERA_BOTH, true, false, session_methods_session},
     {"toolgate/status", ERA_BOTH, false, false, status_method},
     {"toolgate/reload", ERA_BOTH, false, false, reload_method},

@@ -53,7 +53,7 @@ enum request_status call_methods_report(struct request *request);
 /* tool_methods.c */
 enum request_status tool_methods_register(struct request *request);
 enum request_status tool_methods_tools(struct request *request);
-enum request_status tool_methods_schemas(struct request *request);
+enum request_status schema_methods_schemas(struct request *request);
 
 /* session_methods.c */
 enum request_status session_methods_turn(struct request *request);

@@ -46,6 +46,10 @@ static void put_generation(struct json_out *out, const struct client *client)
     json_field_str(out, "hash", g->hash);
     json_field_int(out, "tools", tools);
     json_field_int(out, "policies", policy_count);
+    json_field_open(out, "schemas", '[');
+    for (size_t i = 0; i < g->schemas.count; i++)
+        json_put_str(out, g->schemas.list[i].name);
+    json_close(out, ']');
     json_field_strs(out, "warnings", g->warnings, client_is_operator(client) ? g->warning_count : 0);
     if (client_is_operator(client))
         put_unmatched(out, g);

@@ -1,11 +1,9 @@
-/* toolgate/register, toolgate/tools and toolgate/schemas. */
+/* toolgate/register and toolgate/tools. */
 #include "base/arena.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "catalog/client_tools.h"
-#include "catalog/openai_strict.h"
 #include "json/build.h"
-#include "json/parse.h"
 #include "server/tools_list.h"
 #include "server/mcp_keys.h"
 #include "server/method_table.h"
@@ -99,69 +97,4 @@ enum request_status tool_methods_tools(struct request *r)
         param_context(r, &wanted.context))
         return REQUEST_DONE;
     return tools_list_begin(r, &wanted, reply_definitions);
-}
-
-static const struct schema_entry {
-    const char *name;
-    struct str (*text)(void);
-} schemas[] = {{"verdict", verdict_schema}, {"coverage", coverage_schema}};
-
-/* The request field in which each provider takes a response's schema, and the JSON around the schema. */
-static const struct response_format {
-    const char *provider, *field, *before, *after;
-    bool closed; /* the provider takes closed schemas in which every property is required */
-} response_formats[] = {
-    {"openai", "response_format",
-     "{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"%s\",\"strict\":%s,\"schema\":", "}}", true},
-    {"anthropic", "output_format", "{\"type\":\"json_schema\",\"schema\":", "}", true},
-    {"gemini", "generationConfig", "{\"responseMimeType\":\"application/json\",\"responseJsonSchema\":", "}",
-     false},
-};
-
-static void put_response_format(struct request *r, const struct response_format *format,
-                                const struct schema_entry *entry)
-{
-    struct json_out *out = &r->out;
-    struct json schema;
-    struct json_error fault;
-    struct why why;
-    if (json_parse(r->arena, entry->text(), NULL, &schema, &fault) != OK)
-        return;
-    bool strict = format->closed && openai_strict_schema(r->arena, &schema, &schema, &why) == OK;
-    json_key(out, format->field);
-    buf_printf(out->buf, format->before, entry->name, strict ? "true" : "false");
-    json_write(out->buf, &schema);
-    buf_text(out->buf, format->after);
-    out->comma = true;
-}
-
-enum request_status tool_methods_schemas(struct request *r)
-{
-    struct str name, provider;
-    if (param_string(r, r->params, "params.", "name", &name) ||
-        param_string(r, r->params, "params.", "format", &provider))
-        return REQUEST_DONE;
-    const struct schema_entry *entry = NULL;
-    const struct response_format *format = NULL;
-    for (size_t i = 0; i < sizeof(schemas) / sizeof(schemas[0]); i++)
-        if (str_is(name, schemas[i].name))
-            entry = &schemas[i];
-    for (size_t i = 0; i < sizeof(response_formats) / sizeof(response_formats[0]); i++)
-        if (str_is(provider, response_formats[i].provider))
-            format = &response_formats[i];
-    if (!entry)
-        return reply_error(r, RPC_INVALID_PARAMS, "params.name: expected verdict or coverage, got " STR_FMT,
-                           STR_ARG(name.len ? str_cut(name, 64) : STR_LIT("nothing")));
-    if (provider.len && !format)
-        return reply_error(
-            r, RPC_INVALID_PARAMS,
-            "params.format: expected one of openai, anthropic, gemini, or nothing for the schema "
-            "alone, got '" STR_FMT "'",
-            STR_ARG(str_cut(provider, 64)));
-    struct json_out *out = reply_open(r);
-    json_field_text(out, "name", entry->name);
-    json_field_raw(out, "schema", entry->text());
-    if (format)
-        put_response_format(r, format, entry);
-    return reply_close(r);
 }

@@ -1,0 +1,119 @@
+/* Reads the folder in the order of names, each file checked by compiling its schema. */
+#include "catalog/response_schemas.h"
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "catalog/generation_report.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "schema/schema.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define SUFFIX ".json"
+
+/* Hidden files are none, except one without a name, which is a mistake. */
+static int is_schema(const struct dirent *entry)
+{
+    size_t len = strlen(entry->d_name), suffix = strlen(SUFFIX);
+    bool hidden = entry->d_name[0] == '.' && len > suffix;
+    return !hidden && len >= suffix && strcmp(entry->d_name + len - suffix, SUFFIX) == 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static bool name_fits(struct str name, const char *file, const char *const *reserved,
+                      struct generation_report *report)
+{
+    if (!str_is_name(name) || name.len > RESPONSE_SCHEMA_NAME_MAX_BYTES) {
+        generation_report_error(report,
+                                "%s: expected a name of 1 to %u letters, digits, _ and - before " SUFFIX
+                                ", got '" STR_FMT "'",
+                                file, RESPONSE_SCHEMA_NAME_MAX_BYTES, STR_ARG(str_cut(name, 80)));
+        return false;
+    }
+    for (; *reserved; reserved++)
+        if (str_is(name, *reserved)) {
+            generation_report_error(report,
+                                    "%s: toolgate's own schema is named '%s': give the file another name",
+                                    file, *reserved);
+            return false;
+        }
+    return true;
+}
+
+static const struct json *read_schema(struct arena *arena, const char *file, struct generation_report *report)
+{
+    struct json *schema = ARENA_NEW(arena, struct json);
+    struct schema *compiled;
+    struct arena *scratch = arena_new();
+    struct problems faults; /* small ones too: providers refuse what a lenient reader understands */
+    struct why why;
+    bool fits = false;
+    problems_init(&faults, scratch);
+    if (json_read_file(arena, file, SCHEMA_MAX_BYTES, schema, &why) != OK)
+        generation_report_error(report, "%s", why.text);
+    else if (schema->type != JSON_OBJECT)
+        generation_report_error(report, "%s: expected a JSON Schema, an object, got %s", file,
+                                json_type_name((enum json_type)schema->type));
+    else if (schema_compile(scratch, schema, NULL, &compiled, &faults, &why) != OK)
+        generation_report_error(report, "%s: %s", file, why.text);
+    else if (faults.count)
+        generation_report_error(report, "%s: " STR_FMT ": " STR_FMT, file, STR_ARG(faults.list[0].path),
+                                STR_ARG(faults.list[0].message));
+    else
+        fits = true;
+    arena_free(scratch);
+    return fits ? schema : NULL;
+}
+
+static void add(struct arena *arena, const char *folder, const char *entry, const char *const *reserved,
+                struct generation_report *report, struct response_schemas *out)
+{
+    struct str name = arena_dup(arena, (struct str){entry, strlen(entry) - strlen(SUFFIX)});
+    struct str file = arena_printf(arena, "%s/%s", folder, entry);
+    if (!name_fits(name, file.at, reserved, report))
+        return;
+    const struct json *schema = read_schema(arena, file.at, report);
+    if (!schema)
+        return;
+    struct buf text = {0};
+    buf_printf(&text, "%llx " STR_FMT " ", (unsigned long long)out->hash, STR_ARG(name));
+    json_write(&text, schema);
+    out->hash = hash_stable(buf_view(&text)).low;
+    buf_clear(&text);
+    out->list[out->count++] = (struct response_schema){name, file, schema};
+}
+
+void response_schemas_load(struct arena *arena, const char *folder, const char *const *reserved,
+                           struct generation_report *report, struct response_schemas *out)
+{
+    struct dirent **entries = NULL;
+    *out = (struct response_schemas){.list = NULL};
+    int count = folder ? scandir(folder, &entries, is_schema, by_name) : 0;
+    if (count < 0 && errno != ENOENT)
+        generation_report_error(report, "schemas %s: %s", folder, strerror(errno));
+    if (count > (int)RESPONSE_SCHEMAS_MAX)
+        generation_report_error(report, "schemas %s: expected at most %u files, got %d", folder,
+                                RESPONSE_SCHEMAS_MAX, count);
+    out->list = ARENA_ARRAY(arena, struct response_schema, RESPONSE_SCHEMAS_MAX + 1);
+    for (int i = 0; i < count; i++) {
+        if (count <= (int)RESPONSE_SCHEMAS_MAX)
+            add(arena, folder, entries[i]->d_name, reserved, report, out);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+const struct response_schema *response_schemas_find(const struct response_schemas *schemas, struct str name)
+{
+    for (size_t i = 0; i < schemas->count; i++)
+        if (str_eq(schemas->list[i].name, name))
+            return &schemas->list[i];
+    return NULL;
+}
