@@ -129,6 +129,37 @@ static void print_ledger(const struct json *ledger)
                (long long)print_number(ledger, "forgotten"));
 }
 
+/* What clients and policies do without effect: one line each, so that nobody has to look for it. */
+static void print_attention(const struct json *answer)
+{
+    const struct json *problems = json_get_text(answer, "problems");
+    const struct json *unmatched = json_get_text(json_get_text(answer, "generation"), "unmatched");
+    const struct json *quarantined = json_get_text(answer, "quarantined");
+    uint32_t count = (problems ? problems->len : 0) + (unmatched ? unmatched->len : 0) +
+                     (quarantined ? quarantined->len : 0);
+    if (!count)
+        return;
+    printf("%sneeds attention:%s\n", term_colour(TERM_BOLD), term_colour(TERM_PLAIN));
+    for (uint32_t i = 0; problems && i < problems->len; i++) {
+        const struct json *p = &problems->items[i];
+        printf("  " STR_FMT ", %lld times, last by " STR_FMT ": " STR_FMT "\n",
+               STR_ARG(json_str(json_get_text(p, "code"))), (long long)print_number(p, "count"),
+               STR_ARG(json_str(json_get_text(p, "client"))), STR_ARG(json_str(json_get_text(p, "last"))));
+    }
+    for (uint32_t i = 0; unmatched && i < unmatched->len; i++) {
+        const struct json *u = &unmatched->items[i];
+        struct str why = json_str(json_get_text(u, "why"));
+        printf("  " STR_FMT " guards no tool: " STR_FMT "\n", STR_ARG(json_str(json_get_text(u, "file"))),
+               STR_ARG(why.len ? why : STR_LIT("waits for its upstream")));
+    }
+    for (uint32_t i = 0; quarantined && i < quarantined->len; i++) {
+        const struct json *q = &quarantined->items[i];
+        printf("  " STR_FMT " is quarantined: " STR_FMT "; " STR_FMT "\n",
+               STR_ARG(json_str(json_get_text(q, "file"))), STR_ARG(json_str(json_get_text(q, "why"))),
+               STR_ARG(json_str(json_get_text(q, "fix"))));
+    }
+}
+
 static int print_status(void *owner, const struct json *answer)
 {
     (void)owner;
@@ -138,9 +169,10 @@ static int print_status(void *owner, const struct json *answer)
             print_upstreams(&member->value);
         else if (str_is(member->key, "ledger"))
             print_ledger(&member->value);
-        else
+        else if (!str_is(member->key, "problems") && !str_is(member->key, "quarantined"))
             print_member(member, 0);
     }
+    print_attention(answer);
     return CLI_OK;
 }
 

@@ -454,6 +454,8 @@ struct call *call_new(struct gate *gate, struct arena *arena, const struct call_
     if (request->trace)
         c->traces = ARENA_ARRAY(arena, struct call_trace, CALL_TRACES_MAX);
     c->outcome.verdict = &c->verdict;
+    c->verdict.notices = request->notices;
+    c->verdict.notice_count = request->notice_count;
     c->verdict.after_s = -1;
     c->verdict.cost = -1;
     problems_init(&c->verdict.problems, arena);

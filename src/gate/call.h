@@ -46,6 +46,9 @@ struct call_request {
     struct str connection; /* names the anonymous session; unique per connection */
     uint32_t turn;         /* 0: not given */
     struct str step, goal, label, ext;
+    const struct str
+        *notices; /* what the client sent without effect; the verdict's `warnings`; NULL: nothing */
+    size_t notice_count;
     const struct json *context;        /* for the policies: an object; NULL: none. In no fingerprint or log */
     const struct peer *peer;           /* NULL: no access rules apply */
     struct client_tools *client_tools; /* NULL: none */
@@ -106,6 +109,7 @@ void call_free(struct call *call);
 
 const struct tool *call_tool(const struct call *call); /* NULL: unknown tool */
 struct str call_id(const struct call *call);           /* of a check: names it in its report */
+bool call_is_dry_run(const struct call *call);
 
 /* Reads the callId of a report into `report`, whose peer, session and connection are set. ERR_NOT_FOUND, and
  * `why` for the agent's program: no check of this user has this id, or it was made in another session. */

@@ -114,6 +114,11 @@ const struct tool *call_tool(const struct call *c)
     return c->tool;
 }
 
+bool call_is_dry_run(const struct call *c)
+{
+    return c->request.dry_run;
+}
+
 struct str call_id(const struct call *c)
 {
     char *id = arena_alloc(c->arena, LEDGER_CALL_ID_CHARS + 1);

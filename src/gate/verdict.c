@@ -97,6 +97,8 @@ void verdict_write(struct json_out *out, const struct verdict *v)
     if (v->has_budget)
         json_field_int(out, "attempts_left", v->attempts_left);
     json_field_int(out, "repeats", v->repeats);
+    if (v->notice_count)
+        json_field_strs(out, "warnings", v->notices, v->notice_count);
     if (v->tries > 1)
         json_field_int(out, "tries", v->tries);
     if (v->no_progress >= VERDICT_NO_PROGRESS)
@@ -160,7 +162,11 @@ struct str verdict_schema(void)
         "\"object\"},"
         "\"compacted\":{\"type\":\"object\",\"required\":[\"from_bytes\",\"to_bytes\"],\"properties\":{"
         "\"from_bytes\":{\"type\":\"integer\"},\"to_bytes\":{\"type\":\"integer\"}}},"
-        "\"choices\":{\"type\":\"array\"},\"would\":{\"type\":\"string\"},\"final\":{\"type\":\"boolean\"},"
+        "\"choices\":{\"type\":\"array\"},\"warnings\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
+        "\"description\":\"what the request held that has no effect\"},"
+        "\"unreported\":{\"type\":\"integer\",\"minimum\":9,\"description\":\"checks in a row that the "
+        "agent's program "
+        "has not reported\"},\"would\":{\"type\":\"string\"},\"final\":{\"type\":\"boolean\"},"
         "\"ledger\":{\"type\":\"string\"}}}";
     static struct buf text; /* written once, kept for the life of the process */
     if (!text.len) {

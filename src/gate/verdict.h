@@ -34,6 +34,8 @@ struct verdict {
     int64_t after_s;       /* VERDICT_WAIT: seconds; -1: none */
     struct str coverage;   /* "SATISFIED" …; empty: unknown */
     const struct json *facts, *follow_up, *next_args, *choices; /* NULL: none */
+    const struct str *notices; /* what the client sent without effect; written as `warnings`; NULL: nothing */
+    size_t notice_count;
     struct str would; /* modes shadow and off, anonymous sessions: the code that was not enforced */
     size_t bytes_from, bytes_to; /* of a compacted result; 0: not compacted */
     double cost;                 /* of the call; -1: not stated */

@@ -41,6 +41,8 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
         .arguments = json_is(args, JSON_NULL) ? NULL : args, /* some clients write null for none */
         .arguments_fault = r->fault,
         .step = label_of(json_get_text(r->meta, GATE_STEP_KEY)),
+        .notices = r->notices,
+        .notice_count = r->notice_count,
         .label = label_of(json_get_text(r->meta, GATE_CALL_KEY)),
         .ext = label_of(json_get_text(r->meta, GATE_EXT_KEY)),
     };
@@ -59,6 +61,14 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
     return err;
 }
 
+/* A report that nobody can place counts nothing: the agent's program hears why, and so does the operator. */
+static enum err refuse_report(struct request *r, struct str why)
+{
+    problems_note(r->client, PROBLEM_REPORT_UNPLACED, why);
+    reply_error(r, RPC_INVALID_PARAMS, STR_FMT, STR_ARG(why));
+    return ERR_PARSE;
+}
+
 /* {callId, result} or {callId, error:{message, transient?}}; name and arguments may repeat the check's. */
 static enum err read_report(struct request *r, struct call_request *c)
 {
@@ -66,18 +76,17 @@ static enum err read_report(struct request *r, struct call_request *c)
     const struct json *message = json_get_text(error, "message"),
                       *transient = json_get_text(error, "transient");
     c->result = json_get_text(r->params, "result");
-    if (!json_is(id, JSON_STRING)) {
-        reply_error(r, RPC_INVALID_PARAMS,
-                    "params.callId: expected the callId of this call's toolgate/check, got %s: without it "
-                    "nothing is counted; check each call before you run it",
-                    param_kind(id));
-        return ERR_PARSE;
-    }
+    if (!json_is(id, JSON_STRING))
+        return refuse_report(
+            r,
+            arena_printf(r->arena,
+                         "params.callId: expected the callId of this call's toolgate/check, got %s: without "
+                         "it nothing is counted; check each call before you run it",
+                         param_kind(id)));
     struct why why __attribute__((uninitialized)); /* filled in if it is read */
-    if (call_read_id(&r->client->server->gate, r->arena, json_str(id), c, &why) != OK) {
-        reply_error(r, RPC_INVALID_PARAMS, "params.callId: %s", why.text);
-        return ERR_PARSE;
-    }
+    if (call_read_id(&r->client->server->gate, r->arena, json_str(id), c, &why) != OK)
+        return refuse_report(r, arena_printf(r->arena, "params.callId: %s", why.text));
+    unreported_clear(r->client);
     if (!c->result == !error)
         return refuse(r, "params: expected either result (the tool's) or error {message, transient?}");
     if (error && (!json_is(message, JSON_STRING) || (transient && !json_is(transient, JSON_BOOL))))
@@ -213,14 +222,23 @@ static enum request_status reply_check(struct request *r)
 {
     struct json_out *out = reply_open(r);
     verdict_write(out, call_outcome(r->call)->verdict);
+    bool runs = call_outcome(r->call)->verdict->kind == VERDICT_PASS && !call_is_dry_run(r->call);
+    uint32_t unreported =
+        runs ? unreported_add(r->client, label_of(json_get_text(r->meta, GATE_STEP_KEY))) : 0;
+    if (unreported)
+        json_field_int(out, "unreported", unreported);
     call_reply_check(out, r->call);
     return reply_close(r);
 }
 
 static enum request_status reply_report(struct request *r)
 {
+    const struct verdict *verdict = call_outcome(r->call)->verdict;
     struct json_out *out = reply_open(r);
-    verdict_write(out, call_outcome(r->call)->verdict);
+    if (str_is(verdict->code, "call_forgotten"))
+        problems_note(r->client, PROBLEM_REPORT_UNPLACED,
+                      STR_LIT("a callId whose call is forgotten: report it with its name and arguments"));
+    verdict_write(out, verdict);
     call_reply_report(out, r->call);
     return reply_close(r);
 }

@@ -16,6 +16,7 @@
 #define MCP_TTL_MS      300000    /* how long a client may cache a list; list_changed ends it earlier */
 #define MCP_CACHE_SCOPE "private" /* lists differ by the peer's user */
 
+#define GATE_KEY_PREFIX  "dev.toolgate/"
 #define GATE_EXTENSION   "dev.toolgate/gate"
 #define GATE_VERDICT_KEY "dev.toolgate/verdict"
 #define GATE_FINAL_KEY   "dev.toolgate/final"

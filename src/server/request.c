@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "json/parse.h"
+#include "server/gate_keys.h"
 #include "server/mcp_keys.h"
 #include "server/method_table.h"
 
@@ -265,7 +266,8 @@ static enum request_status serve(struct request *r, struct str text)
                       LOG_STR("method", r->method_name));
         return REQUEST_DONE;
     }
-    if (!read_params(r) || (r->modern && !check_modern(r)) || !find_method(r) || !find_place(r))
+    if (!read_params(r) || (r->modern && !check_modern(r)) || !find_method(r) || !find_place(r) ||
+        !gate_keys_check(r))
         return REQUEST_DONE;
     return r->method->handle(r);
 }

@@ -28,6 +28,8 @@ struct request {
     const struct json *params; /* an object; NULL: none */
     const struct json *meta;   /* params._meta, an object; NULL: none */
     bool modern;
+    struct str *notices; /* what the client sent without effect (gate_keys.h); NULL: nothing */
+    size_t notice_count;
     struct str fault; /* duplicate keys, lone surrogates: readable, but ambiguous; empty: none */
     size_t pending_bytes;
 

@@ -11,7 +11,9 @@
 #include "config/peer.h"
 #include "io/conn.h"
 #include "io/timer.h"
+#include "server/problems.h"
 #include "server/server.h"
+#include "server/unreported.h"
 
 #include <sys/queue.h>
 #include <unistd.h>
@@ -43,6 +45,7 @@ struct server {
     size_t pending, pending_bytes; /* requests without a reply yet, and their memory */
     uint64_t accepted, refused;    /* connections since the start */
     int64_t started_ms;
+    struct problem_notes problems;
     struct reloader *reloader;
     struct config_watch *config_watch;
     struct quarantine *quarantine;             /* NULL until a configuration is loaded */
@@ -68,6 +71,7 @@ struct client {
     size_t pending_count;
     LIST_HEAD(, subscription) subscriptions;
     size_t subscription_count;
+    struct unreported unreported;
     bool wants_list_changed; /* legacy: it sent initialize or tools/list */
     int log_level;           /* legacy: the lowest level of notifications/message that it gets */
     bool at_eof;             /* closed once no request is pending */

@@ -167,7 +167,7 @@ static void put_quarantined(struct json_out *out, const struct client *client)
                 json_field_str(out, "tool", policy_set_at(policies, n)->name);
         json_field_str(out, "file", stalls[i].file);
         json_field_text(out, "why", "it stalled the process, so it does not run, and its tool's calls fail");
-        json_field_text(out, "mend", "change the file, or remove its line from the list and restart");
+        json_field_text(out, "fix", "change the file, or remove its line from the list and restart");
         json_field_text(out, "list", quarantine_path(client->server->quarantine));
         json_close(out, '}');
     }
@@ -203,5 +203,7 @@ enum request_status status_method(struct request *r)
     put_rules(out, r->client);
     put_failures(out, r->client);
     put_quarantined(out, r->client);
+    if (client_is_operator(r->client)) /* names other clients */
+        problems_write(out, server);
     return reply_close(r);
 }

@@ -1,0 +1,125 @@
+/* Keys are compared as they are spelled; the closest known one is named. */
+#include "server/gate_keys.h"
+
+#include "base/arena.h"
+#include "base/suggest.h"
+#include "server/mcp_keys.h"
+#include "server/method_table.h"
+#include "server/problems.h"
+
+#define KEY_SHOWN_BYTES 64u
+
+/* `param_of`: the method that takes it as a parameter of its own, beside _meta. */
+static const struct gate_key {
+    struct str key; /* without the prefix */
+    const char *param_of;
+    bool anywhere; /* a parameter of this name has another meaning */
+} keys[] = {
+    {STR("session"), "toolgate/session", false},
+    {STR("turn"), "toolgate/turn", false},
+    {STR("step"), NULL, false},
+    {STR("call"), NULL, false},
+    {STR("goal"), "toolgate/turn", false},
+    {STR("context"), NULL, false},
+    {STR("ext"), NULL, true},
+    {STR("trace"), NULL, true},
+};
+#define KEY_COUNT (sizeof(keys) / sizeof(keys[0]))
+
+static const struct gate_key *find(struct str name)
+{
+    for (size_t i = 0; i < KEY_COUNT; i++)
+        if (str_eq(keys[i].key, name))
+            return &keys[i];
+    return NULL;
+}
+
+static bool is_gate_method(const struct request *r)
+{
+    return str_starts(r->method_name, "toolgate/");
+}
+
+/* False after an error reply. */
+static bool note(struct request *r, enum problem_kind kind, struct str text)
+{
+    problems_note(r->client, kind, text);
+    if (is_gate_method(r)) {
+        reply_error(r, RPC_INVALID_PARAMS, STR_FMT, STR_ARG(text));
+        return false;
+    }
+    if (!r->notices)
+        r->notices = ARENA_ARRAY(r->arena, struct str, GATE_NOTICES_MAX);
+    if (r->notice_count < GATE_NOTICES_MAX)
+        r->notices[r->notice_count++] = text;
+    return true;
+}
+
+/* The part of a key behind its prefix: "dev.toolgate/turn", "toolgate/turn" and "dev.toolgate.turn" mean
+ * turn. */
+static struct str last_word(struct str key)
+{
+    for (size_t i = key.len; i > 0; i--)
+        if (key.at[i - 1] == '/' || key.at[i - 1] == '.')
+            return str_from(key, i);
+    return key;
+}
+
+static bool note_unknown(struct request *r, struct str key)
+{
+    struct str names[KEY_COUNT];
+    for (size_t i = 0; i < KEY_COUNT; i++)
+        names[i] = keys[i].key;
+    struct str word = last_word(key);
+    const struct gate_key *same = find(word);
+    struct str close = same ? same->key : suggest_closest(word, names, KEY_COUNT);
+    struct str text =
+        arena_printf(r->arena, "params._meta: '" STR_FMT "' is no key of toolgate and has no effect",
+                     STR_ARG(str_cut(key, KEY_SHOWN_BYTES)));
+    if (close.len)
+        text = arena_printf(r->arena, STR_FMT ": did you mean '" GATE_KEY_PREFIX STR_FMT "'?", STR_ARG(text),
+                            STR_ARG(close));
+    return note(r, PROBLEM_UNKNOWN_KEY, text);
+}
+
+static bool check_meta_key(struct request *r, const struct json_member *member)
+{
+    struct str prefix = STR_LIT(GATE_KEY_PREFIX);
+    if (!str_starts(member->key, GATE_KEY_PREFIX))
+        return !str_contains_nocase(member->key, STR_LIT("toolgate")) || note_unknown(r, member->key);
+    if (!find(str_from(member->key, prefix.len)))
+        return note_unknown(r, member->key);
+    bool is_empty = json_is(&member->value, JSON_STRING) && !member->value.len;
+    if (is_empty && str_is(member->key, GATE_SESSION_KEY))
+        return note(
+            r, PROBLEM_EMPTY_SESSION,
+            STR_LIT("params._meta." GATE_SESSION_KEY
+                    ": is empty, so the call has no session; name the conversation, or leave the key out"));
+    return true;
+}
+
+/* "session" or "dev.toolgate/session" among the parameters, where nobody reads it. */
+static bool check_param(struct request *r, struct str name)
+{
+    bool prefixed = str_starts(name, GATE_KEY_PREFIX);
+    const struct gate_key *key = find(prefixed ? last_word(name) : name);
+    bool takes_it =
+        key && !prefixed && (key->anywhere || (key->param_of && str_is(r->method_name, key->param_of)));
+    if (!key || takes_it)
+        return true;
+    return note(r, PROBLEM_MISPLACED_KEY,
+                arena_printf(r->arena,
+                             "params." STR_FMT
+                             " has no effect: send it in params._meta as '" GATE_KEY_PREFIX STR_FMT "'",
+                             STR_ARG(name), STR_ARG(key->key)));
+}
+
+bool gate_keys_check(struct request *r)
+{
+    for (uint32_t i = 0; r->meta && i < r->meta->len; i++)
+        if (!check_meta_key(r, &r->meta->members[i]))
+            return false;
+    for (uint32_t i = 0; r->params && i < r->params->len; i++)
+        if (!check_param(r, r->params->members[i].key))
+            return false;
+    return true;
+}
