@@ -17,7 +17,11 @@ const struct coerce_options coerce_options_all = {.json = true,
 
 bool coerce_accepts(struct coercer *c, const struct node *node, const struct json *v)
 {
-    return node_accepts(&c->pass, node, v, NULL) && !c->pass.too_complex;
+    c->pass.remarks.local_times = false;
+    bool ok = node_accepts(&c->pass, node, v, NULL);
+    if (!ok && c->pass.remarks.local_times)
+        ok = node_accepts_local_times(&c->pass, node, v);
+    return ok && !c->pass.too_complex;
 }
 
 static bool is_spelled_float(const struct json *v)

@@ -7,6 +7,8 @@
 
 #include "schema/schema.h"
 
+struct time_zone;
+
 struct coerce_options {
     bool json; /* "{\"a\":1}" -> {"a":1}, "[1]" -> [1], where an object or array fits and a string does not */
     bool strings; /* "5" -> 5, "true" -> true, where only a number or boolean fits; 5 -> "5" for a string */
@@ -29,5 +31,11 @@ const struct json *schema_coerce(const struct schema *schema, const struct json 
  * name, if the result is valid too. Otherwise the instance itself. */
 const struct json *schema_coerce_names(const struct schema *schema, const struct json *instance,
                                        const struct coerce_options *options, struct arena *arena);
+
+/* For an instance that is valid only because date-times may lack their zone: adds the offset that the zone
+ * has at that time, or, without a zone, a warning of code "format" for each. A time that the zone's clocks
+ * skip or show twice is an error. */
+const struct json *schema_coerce_times(const struct schema *schema, const struct json *instance,
+                                       const struct time_zone *zone, struct problems *problems);
 
 #endif

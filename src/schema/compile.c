@@ -62,6 +62,7 @@ enum err schema_compile(struct arena *arena, const struct json *source, const st
         err = analyze_nodes(&c);
     arena_free(scratch);
     schema->dynamic = c.dynamic;
+    schema->local_times = options && options->local_times;
     *out = err ? NULL : schema;
     return err;
 }

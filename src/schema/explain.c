@@ -302,12 +302,14 @@ enum schema_validity schema_explain(const struct schema *schema, const struct js
         problems_add(problems, (struct problem){.code = "too_complex", .message = message});
         return SCHEMA_TOO_COMPLEX;
     }
-    if (ok)
+    bool local = !ok && pass.remarks.local_times;
+    if (ok || (local && node_accepts_local_times(&pass, schema->root, instance)))
         return SCHEMA_VALID;
     struct explain_ctx e = {.pass = pass_begin(schema),
                             .problems = problems,
                             .arena = problems->arena,
                             .explain_node = explain_node};
+    e.pass.local_times = local;
     size_t before = problems->errors + problems->more;
     explain_node(&e, schema->root, instance, NULL);
     if (problems->errors + problems->more == before)

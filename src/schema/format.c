@@ -159,20 +159,20 @@ static bool is_relative_json_pointer(struct str s)
 }
 
 static const struct format formats[] = {
-    {"date-time", "ISO datetime", "2026-05-03T00:00:00Z", format_is_date_time},
-    {"date", "ISO date", "2026-05-03", format_is_date},
-    {"time", "ISO time with its zone", "09:30:00Z", format_is_time},
-    {"duration", "ISO duration", "P1DT12H", format_is_duration},
-    {"uuid", "UUID", "123e4567-e89b-12d3-a456-426614174000", is_uuid},
-    {"email", "email address", "ada@example.com", is_email},
-    {"uri", "absolute URI", "https://example.com/path", uri_is_absolute},
-    {"uri-reference", "URI or relative reference", "/path?query", uri_is_reference},
-    {"ipv4", "IPv4 address", "192.0.2.1", format_is_ipv4},
-    {"ipv6", "IPv6 address", "2001:db8::1", format_is_ipv6},
-    {"hostname", "host name", "www.example.com", is_hostname},
-    {"json-pointer", "JSON pointer", "/items/0/name", is_json_pointer},
-    {"relative-json-pointer", "relative JSON pointer", "1/name", is_relative_json_pointer},
-    {"regex", "regular expression", "^[a-z]+$", pattern_is_regex},
+    {"date-time", "ISO datetime", "2026-05-03T00:00:00Z", format_is_date_time, format_is_local_date_time},
+    {"date", "ISO date", "2026-05-03", format_is_date, NULL},
+    {"time", "ISO time with its zone", "09:30:00Z", format_is_time, NULL},
+    {"duration", "ISO duration", "P1DT12H", format_is_duration, NULL},
+    {"uuid", "UUID", "123e4567-e89b-12d3-a456-426614174000", is_uuid, NULL},
+    {"email", "email address", "ada@example.com", is_email, NULL},
+    {"uri", "absolute URI", "https://example.com/path", uri_is_absolute, NULL},
+    {"uri-reference", "URI or relative reference", "/path?query", uri_is_reference, NULL},
+    {"ipv4", "IPv4 address", "192.0.2.1", format_is_ipv4, NULL},
+    {"ipv6", "IPv6 address", "2001:db8::1", format_is_ipv6, NULL},
+    {"hostname", "host name", "www.example.com", is_hostname, NULL},
+    {"json-pointer", "JSON pointer", "/items/0/name", is_json_pointer, NULL},
+    {"relative-json-pointer", "relative JSON pointer", "1/name", is_relative_json_pointer, NULL},
+    {"regex", "regular expression", "^[a-z]+$", pattern_is_regex, NULL},
 };
 
 const struct format *format_find(struct str name)

@@ -9,6 +9,7 @@ struct format {
     const char *title;   /* "ISO datetime" */
     const char *example; /* "2026-05-03T00:00:00Z" */
     bool (*check)(struct str s);
+    bool (*check_local)(struct str s); /* fits but for its time zone; NULL: the format has none */
 };
 
 /* NULL: unknown, or an annotation only. */

@@ -7,6 +7,11 @@
 /* By RFC 3339 and its appendix A; a leap second only at the end of a UTC day. */
 bool format_is_date_time(struct str s);
 bool format_is_date(struct str s);
+
+/* A date-time that only lacks its zone; and its seconds since 1970 by the clocks of wherever it is. */
+bool format_is_local_date_time(struct str s);
+int64_t format_local_seconds(struct str s);
+
 bool format_is_time(struct str s);
 bool format_is_duration(struct str s);
 

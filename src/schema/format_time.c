@@ -1,6 +1,8 @@
 /* Dates, times and durations by RFC 3339. */
 #include "schema/format_checks.h"
 
+#define DAYS_TO_1970 719468 /* from 0000-03-01 */
+
 /* `n` digits at `at` as a number in [low, high], or -1. */
 static int number(struct str s, size_t at, size_t n, int low, int high)
 {
@@ -40,20 +42,28 @@ static bool read_zone(struct str s, int *minutes)
     return hour >= 0 && minute >= 0;
 }
 
-bool format_is_time(struct str s)
+/* "hh:mm:ss" with an optional fraction; returns the bytes read, 0 for anything else. */
+static size_t read_clock(struct str s, int *minutes, int *second)
 {
-    if (s.len < 9 || s.at[2] != ':' || s.at[5] != ':')
-        return false;
-    int hour = number(s, 0, 2, 0, 23), minute = number(s, 3, 2, 0, 59), second = number(s, 6, 2, 0, 60);
-    size_t end = 8, zone;
-    if (s.at[end] == '.')
+    if (s.len < 8 || s.at[2] != ':' || s.at[5] != ':')
+        return 0;
+    int hour = number(s, 0, 2, 0, 23), minute = number(s, 3, 2, 0, 59);
+    size_t end = 8;
+    if (end < s.len && s.at[end] == '.')
         for (end++; end < s.len && ascii_is_digit(s.at[end]);)
             end++;
-    int east;
-    zone = end;
-    if (hour < 0 || minute < 0 || second < 0 || end == 9 || !read_zone(str_from(s, zone), &east))
+    *second = number(s, 6, 2, 0, 60);
+    *minutes = hour * 60 + minute;
+    return hour < 0 || minute < 0 || *second < 0 || end == 9 ? 0 : end;
+}
+
+bool format_is_time(struct str s)
+{
+    int minutes, second, east;
+    size_t zone = read_clock(s, &minutes, &second);
+    if (!zone || !read_zone(str_from(s, zone), &east))
         return false;
-    int utc = (hour * 60 + minute - east + 2 * 1440) % 1440;
+    int utc = (minutes - east + 2 * 1440) % 1440;
     return second < 60 || utc == 1439;
 }
 
@@ -61,6 +71,24 @@ bool format_is_date_time(struct str s)
 {
     return s.len > 11 && (s.at[10] == 'T' || s.at[10] == 't') && format_is_date((struct str){s.at, 10}) &&
            format_is_time(str_from(s, 11));
+}
+
+bool format_is_local_date_time(struct str s)
+{
+    int minutes, second;
+    return s.len > 11 && (s.at[10] == 'T' || s.at[10] == 't') && format_is_date((struct str){s.at, 10}) &&
+           read_clock(str_from(s, 11), &minutes, &second) == s.len - 11 && second < 60;
+}
+
+int64_t format_local_seconds(struct str s)
+{
+    int year = number(s, 0, 4, 0, 9999), month = number(s, 5, 2, 1, 12), day = number(s, 8, 2, 1, 31);
+    int minutes = 0, second = 0;
+    read_clock(str_from(s, 11), &minutes, &second);
+    /* Days of the Gregorian calendar, with the year beginning in March. */
+    int64_t y = month < 3 ? year - 1 : year, m = (month + 9) % 12;
+    int64_t days = 365 * y + (y >= 0 ? y / 4 - y / 100 + y / 400 : -1) + (153 * m + 2) / 5 + day - 1;
+    return (days - DAYS_TO_1970) * 86400 + minutes * 60 + second;
 }
 
 /* Digits and a unit, repeated; units follow each other as in `units`. Returns the bytes read, 0 for none. */

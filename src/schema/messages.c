@@ -386,6 +386,12 @@ static struct problem contains_problem(struct explain_ctx *e, const struct op *o
                                                     kind.len ? ")" : "", found)};
 }
 
+static struct str format_advice(const struct format *format, const struct json *v)
+{
+    bool local = format->check_local && format->check_local(json_str(v));
+    return local ? STR_LIT(" without its time zone: add Z for UTC, or an offset such as +02:00") : STR_NONE;
+}
+
 void message_op(struct explain_ctx *e, const struct op *op, const struct json *v,
                 const struct location *location)
 {
@@ -416,12 +422,13 @@ void message_op(struct explain_ctx *e, const struct op *op, const struct json *v
                                          e->node->description, STR_LIT(")"));
         break;
     case OP_FORMAT:
-        problem = (struct problem){
-            .code = "format",
-            .message = ARENA_JOIN(e->arena, STR_LIT("expected "), str_of(op->format->title),
-                                  STR_LIT(" (e.g. '"), str_of(op->format->example), STR_LIT("'), got "), got),
-            .expected = json_text(e->arena, op->value),
-            .got = got};
+        problem =
+            (struct problem){.code = "format",
+                             .message = ARENA_JOIN(e->arena, STR_LIT("expected "), str_of(op->format->title),
+                                                   STR_LIT(" (e.g. '"), str_of(op->format->example),
+                                                   STR_LIT("'), got "), got, format_advice(op->format, v)),
+                             .expected = json_text(e->arena, op->value),
+                             .got = got};
         break;
     case OP_COUNT:
         problem = count_problem(e, op, v);

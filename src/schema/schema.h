@@ -32,6 +32,7 @@ struct schema_options {
                            */
     const struct schema_registry *registry; /* NULL: metaschemas only */
     const char *default_dialect;            /* if there is no $schema; NULL: 2020-12 */
+    bool local_times; /* a date-time without its zone is valid if nothing else is wrong with the instance */
 };
 
 /*
@@ -49,10 +50,11 @@ enum schema_validity { SCHEMA_VALID, SCHEMA_INVALID, SCHEMA_TOO_COMPLEX };
 /* The boolean pass. */
 enum schema_validity schema_validate(const struct schema *schema, const struct json *instance);
 
-/* What the boolean pass saw on its way. It may have seen it in an alternative that does not apply: a reason to
- * look closer, which costs a valid instance without it nothing. */
+/* What the boolean pass saw on its way. It may have seen it in an alternative that does not apply: a reason
+ * to look closer, which costs a valid instance without it nothing. */
 struct schema_remarks {
-    bool undeclared; /* an open object has a member that its properties do not declare */
+    bool undeclared;  /* an open object has a member that its properties do not declare */
+    bool local_times; /* valid only because date-times may lack their zone */
 };
 
 enum schema_validity schema_inspect(const struct schema *schema, const struct json *instance,

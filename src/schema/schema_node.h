@@ -177,7 +177,8 @@ struct node {
 struct schema {
     const struct node *root;
     const struct json *source;
-    bool dynamic; /* has a reference that depends on the path taken: the passes keep the scope */
+    bool dynamic;     /* has a reference that depends on the path taken: the passes keep the scope */
+    bool local_times; /* schema_options */
 };
 
 /* ---- shared by the passes (validate.c) ---- */
@@ -194,6 +195,7 @@ struct pass {
     const struct scope *scope;
     uint32_t steps, frames;
     struct schema_remarks remarks;
+    bool local_times; /* a date-time may lack its zone */
     const char
         *too_complex; /* the reason it gave up, after which its answers mean nothing; NULL: it has not */
 };
@@ -229,6 +231,11 @@ bool node_accepts(struct pass *pass, const struct node *node, const struct json 
                   struct evaluated_set *evaluated);
 bool op_accepts(struct pass *pass, const struct op *op, const struct json *v,
                 struct evaluated_set *evaluated);
+
+/* Whether the node accepts the value if date-times may lack their zone, where the schema allows that. For a
+ * value that it rejects otherwise: an instance that fits with the strict format is never judged by the other.
+ */
+bool node_accepts_local_times(struct pass *pass, const struct node *node, const struct json *v);
 
 bool choices_contain(const struct choices *choices, const struct json *v);
 

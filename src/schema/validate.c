@@ -344,6 +344,16 @@ static bool accepts_if(struct pass *pass, const struct op *op, const struct json
     return !node || fits(pass, node, v, evaluated);
 }
 
+/* Of a string that is not of the format. It is noted, so that the instance is looked at again if it is
+ * invalid. */
+static __attribute__((noinline)) bool lacks_zone(struct pass *pass, const struct op *op, const struct json *v)
+{
+    if (!pass->schema->local_times || !op->format->check_local || !op->format->check_local(json_str(v)))
+        return false;
+    pass->remarks.local_times = true;
+    return pass->local_times;
+}
+
 /* Inlined into the loop of ops_accept: a call for each op would cost more than most ops do. */
 static inline __attribute__((always_inline)) bool
 run_op(struct pass *pass, const struct op *op, const struct json *v, struct evaluated_set *evaluated)
@@ -367,7 +377,7 @@ run_op(struct pass *pass, const struct op *op, const struct json *v, struct eval
     case OP_MULTIPLE:
         return pass_spend(pass, 1 + v->len / 64) && multiple_of_holds(v, op->value);
     case OP_FORMAT:
-        return pass_spend(pass, 1) && op->format->check(json_str(v));
+        return pass_spend(pass, 1) && (op->format->check(json_str(v)) || lacks_zone(pass, op, v));
     case OP_PATTERN:
         return pass_matches(pass, op->pattern, json_str(v));
     case OP_DEPENDENT_REQUIRED:
@@ -464,6 +474,15 @@ bool node_accepts(struct pass *pass, const struct node *node, const struct json 
     return fits(pass, node, v, evaluated);
 }
 
+bool node_accepts_local_times(struct pass *pass, const struct node *node, const struct json *v)
+{
+    bool outer = pass->local_times;
+    pass->local_times = pass->schema->local_times;
+    bool ok = pass->local_times && !pass->too_complex && node_accepts(pass, node, v, NULL);
+    pass->local_times = outer;
+    return ok;
+}
+
 enum schema_validity schema_validate(const struct schema *schema, const struct json *instance)
 {
     struct schema_remarks ignored;
@@ -475,7 +494,10 @@ enum schema_validity schema_inspect(const struct schema *schema, const struct js
 {
     struct pass pass = pass_begin(schema);
     bool ok = node_accepts(&pass, schema->root, instance, NULL);
+    bool local = !ok && pass.remarks.local_times && node_accepts_local_times(&pass, schema->root, instance);
     *remarks = pass.remarks;
+    remarks->local_times = local;
+    ok |= local;
     if (pass.too_complex)
         return SCHEMA_TOO_COMPLEX;
     return ok ? SCHEMA_VALID : SCHEMA_INVALID;

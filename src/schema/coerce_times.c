@@ -1,0 +1,195 @@
+/*
+ * Date-times that lack their zone, in an instance that fits but for them. The
+ * walk goes only into what the strict format rejects, so that a string that
+ * some other alternative accepts stays as it is.
+ */
+#include "schema/explain.h"
+
+#include "base/time_zone.h"
+#include "json/build.h"
+#include "schema/coerce.h"
+#include "schema/format_checks.h"
+
+struct times_walk {
+    struct explain_ctx e; /* its pass, problems and arena */
+    const struct time_zone *zone;
+};
+
+static const struct json *walk(struct times_walk *t, const struct node *node, const struct json *v,
+                               const struct location *location);
+
+static struct str with_offset(struct arena *arena, struct str text, int32_t offset)
+{
+    int32_t minutes = (offset < 0 ? -offset : offset) / 60;
+    return offset ? arena_printf(arena, STR_FMT "%c%02d:%02d", STR_ARG(text), offset < 0 ? '-' : '+',
+                                 minutes / 60, minutes % 60)
+                  : arena_printf(arena, STR_FMT "Z", STR_ARG(text));
+}
+
+static void report(struct times_walk *t, const struct location *location, bool warning, struct str message)
+{
+    message_add(&t->e, location, (struct problem){.code = "format", .message = message, .warning = warning});
+}
+
+static void report_two_readings(struct times_walk *t, const struct location *location, struct str text,
+                                const int32_t offsets[2])
+{
+    struct str name = time_zone_name(t->zone), first = with_offset(t->e.arena, text, offsets[0]);
+    struct str second = with_offset(t->e.arena, text, offsets[1]);
+    report(t, location, false,
+           arena_printf(t->e.arena,
+                        "the clocks of " STR_FMT " show this time twice: send '" STR_FMT "' or '" STR_FMT "'",
+                        STR_ARG(name), STR_ARG(first), STR_ARG(second)));
+}
+
+static const struct json *add_zone(struct times_walk *t, const struct json *v,
+                                   const struct location *location)
+{
+    struct arena *arena = t->e.arena;
+    struct str text = json_str(v);
+    int32_t offsets[2] = {0, 0};
+    if (!t->zone) {
+        report(
+            t, location, true,
+            STR_LIT(
+                "has no time zone, so the tool decides which one is meant; to be exact, add Z for UTC or an "
+                "offset such as +02:00"));
+        return v;
+    }
+    unsigned count = time_zone_offsets(t->zone, format_local_seconds(text), offsets);
+    if (count == 1 && offsets[0] % 60 == 0)
+        return json_keep(arena, json_string(with_offset(arena, text, offsets[0])));
+    if (count == 2)
+        report_two_readings(t, location, text, offsets);
+    else
+        report(t, location, false,
+               arena_printf(arena,
+                            "the clocks of " STR_FMT
+                            " never show this time: send another, or add Z for UTC or an "
+                            "offset such as +02:00",
+                            STR_ARG(time_zone_name(t->zone))));
+    return v;
+}
+
+static const struct json *walk_member(struct times_walk *t, const struct props *props,
+                                      const struct json_member *m, const struct location *location)
+{
+    const struct prop *p = props_find(props, m->key);
+    const struct json *v = &m->value;
+    bool described = p && p->node;
+    if (described)
+        v = walk(t, p->node, v, location);
+    for (uint32_t i = 0; i < props->pattern_count; i++)
+        if (pass_matches(&t->e.pass, props->patterns[i].pattern, m->key)) {
+            v = walk(t, props->patterns[i].node, v, location);
+            described = true;
+        }
+    return described || !props->rest ? v : walk(t, props->rest, v, location);
+}
+
+static const struct json *walk_members(struct times_walk *t, const struct props *props, const struct json *v,
+                                       const struct location *location)
+{
+    struct json_member *members = NULL;
+    for (uint32_t i = 0; i < v->len; i++) {
+        struct location at = {location, v->members[i].key.at ? v->members[i].key : STR_LIT(""), 0};
+        const struct json *value = walk_member(t, props, &v->members[i], &at);
+        if (value == &v->members[i].value)
+            continue;
+        if (!members) {
+            members = ARENA_ARRAY(t->e.arena, struct json_member, v->len);
+            memcpy(members, v->members, v->len * sizeof(*members));
+        }
+        members[i].value = *value;
+    }
+    return members ? json_keep(t->e.arena, json_object(t->e.arena, members, v->len)) : v;
+}
+
+static const struct json *walk_items(struct times_walk *t, const struct op *op, const struct json *v,
+                                     const struct location *location)
+{
+    struct json *items = NULL;
+    for (uint32_t i = 0; i < v->len; i++) {
+        const struct node *node = op_item_node(op, i);
+        struct location at = {location, STR_NONE, i};
+        const struct json *item = node ? walk(t, node, &v->items[i], &at) : &v->items[i];
+        if (item == &v->items[i])
+            continue;
+        if (!items) {
+            items = ARENA_ARRAY(t->e.arena, struct json, v->len);
+            memcpy(items, v->items, v->len * sizeof(*items));
+        }
+        items[i] = *item;
+    }
+    return items ? json_keep(t->e.arena, json_array(items, v->len)) : v;
+}
+
+/* The alternative that applies. */
+static const struct json *walk_branches(struct times_walk *t, const struct nodes *nodes, const struct json *v,
+                                        const struct location *location)
+{
+    for (uint32_t i = 0; i < nodes->count; i++)
+        if (node_accepts_local_times(&t->e.pass, nodes->at[i], v))
+            return walk(t, nodes->at[i], v, location);
+    return v;
+}
+
+static const struct json *walk_op(struct times_walk *t, const struct op *op, const struct json *v,
+                                  const struct location *location)
+{
+    const struct node *next = NULL;
+    switch ((enum op_code)op->code) {
+    case OP_PROPERTIES:
+        return walk_members(t, op->props, v, location);
+    case OP_ITEMS:
+        return walk_items(t, op, v, location);
+    case OP_REF:
+        return walk(t, op->node, v, location);
+    case OP_DYNAMIC_REF:
+        return walk(t, op_dynamic_target(&t->e.pass, op), v, location);
+    case OP_ALL_OF:
+        for (uint32_t i = 0; i < op->nodes.count; i++)
+            v = walk(t, op->nodes.at[i], v, location);
+        return v;
+    case OP_ANY_OF:
+    case OP_ONE_OF:
+        return walk_branches(t, &op->nodes, v, location);
+    case OP_IF:
+        next =
+            node_accepts(&t->e.pass, op->branch.condition, v, NULL) ? op->branch.then : op->branch.otherwise;
+        return next ? walk(t, next, v, location) : v;
+    case OP_DEPENDENT_SCHEMAS:
+        for (uint32_t i = 0; i < op->dependents.count; i++)
+            if (json_get(v, op->dependents.at[i].key))
+                v = walk(t, op->dependents.at[i].node, v, location);
+        return v;
+    default:
+        return v;
+    }
+}
+
+static const struct json *walk(struct times_walk *t, const struct node *node, const struct json *v,
+                               const struct location *location)
+{
+    struct scope here;
+    if (t->e.pass.too_complex || t->e.pass.frames >= SCHEMA_MAX_FRAMES ||
+        node_accepts(&t->e.pass, node, v, NULL))
+        return v;
+    if (v->type == JSON_STRING && format_is_local_date_time(json_str(v)))
+        return add_zone(t, v, location);
+    const struct scope *outer = pass_enter(&t->e.pass, node, &here);
+    for (uint16_t i = 0; i < node->op_count; i++)
+        if (node->ops[i].applies & type_bit_of(v))
+            v = walk_op(t, &node->ops[i], v, location);
+    pass_leave(&t->e.pass, outer);
+    return v;
+}
+
+const struct json *schema_coerce_times(const struct schema *schema, const struct json *instance,
+                                       const struct time_zone *zone, struct problems *problems)
+{
+    struct times_walk t = {.e = {.pass = pass_begin(schema), .problems = problems, .arena = problems->arena},
+                           .zone = zone};
+    const struct json *timed = walk(&t, schema->root, instance, NULL);
+    return schema_validate(schema, timed) == SCHEMA_VALID ? timed : instance;
+}
