@@ -67,6 +67,8 @@
 ---@field envelopes? boolean false: a result that reports its own failure ({"success": false}, "Error: …") counts as a success.
 ---@field final? boolean true: this tool's result ends the run.
 ---@field coerce? boolean|toolgate.Coerce Which unambiguous arguments are converted. Default: all.
+---@field timezone? string The time zone of date-times that the model sends without one; its offset is added. Default: they stay as they are, with a note.
+---@field formats? "lenient"|"strict" strict: a date-time without its time zone is refused.
 ---@field rate? string|toolgate.Rate How many calls may be made in any second, minute, hour or day, over all daemons.
 ---@field cost? number What a call costs, in the unit of the limits; ok { cost = … } replaces it.
 ---@field compact? boolean|toolgate.Compact What a result that is too large for a model is shortened to, field by field.

@@ -188,13 +188,13 @@ static enum err check_size(const struct json *source, const char *which, struct 
 }
 
 static enum err compile(struct arena *arena, struct tool *tool, const struct json *source, const char *which,
-                        struct schema **out, struct why *why)
+                        const struct schema_options *options, struct schema **out, struct why *why)
 {
     struct problems warnings;
     problems_init(&warnings, arena);
     enum err err = check_size(source, which, why);
     if (err == OK)
-        err = schema_compile(arena, source, NULL, out, &warnings, why);
+        err = schema_compile(arena, source, options, out, &warnings, why);
     for (size_t i = 0; err == OK && i < warnings.count; i++)
         warn(arena, tool,
              arena_printf(arena, "%s %.*s: " STR_FMT, which, STR_ARG(warnings.list[i].path),
@@ -221,6 +221,7 @@ static void set_schema_mode(struct tool *tool, const struct policy *policy)
 static enum err compile_input(struct arena *arena, struct tool *tool, struct why *why)
 {
     const struct policy *policy = tool->policy;
+    const struct schema_options options = {.local_times = tool->formats == FORMATS_LENIENT};
     bool is_written = policy && policy->schema,
          is_kept = is_written || (policy && policy->schema_mode == SCHEMA_STRICT);
     struct problems found;
@@ -235,9 +236,10 @@ static enum err compile_input(struct arena *arena, struct tool *tool, struct why
                           STR_ARG(found.list[i].message)));
     enum err err = check_size(tool->input, "input schema", why);
     if (err == OK)
-        err = compile(arena, tool, is_kept ? given : soft, "input schema", &tool->input_schema, why);
+        err =
+            compile(arena, tool, is_kept ? given : soft, "input schema", &options, &tool->input_schema, why);
     if (err == OK && !is_kept && soft != given)
-        err = schema_compile(arena, given, NULL, &tool->contradictory, NULL, why);
+        err = schema_compile(arena, given, &options, &tool->contradictory, NULL, why);
     return err;
 }
 
@@ -337,6 +339,15 @@ static void set_idempotent(struct tool *tool, const struct policy *policy)
                        (http && http_tool_is_idempotent(http));
     if (policy && policy->idempotent_given)
         tool->idempotent = policy->idempotent;
+}
+
+/* A time zone that a policy declares is for date-times that the configuration would refuse. */
+static void set_formats(struct tool *tool, const struct policy *policy, const struct config *config)
+{
+    tool->timezone = policy ? policy->timezone : NULL;
+    tool->formats = policy && policy->formats_given ? policy->formats : config->formats;
+    if (tool->timezone)
+        tool->formats = FORMATS_LENIENT;
 }
 
 /* ---- overlays ---- */
@@ -476,6 +487,7 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
     tool->mode = policy && policy->mode_given ? policy->mode : config->mode;
     tool->unknown = policy && policy->unknown_given ? policy->unknown : config->unknown;
     tool->coerce = policy && policy->coerce_given ? policy->coerce : config->coerce;
+    set_formats(tool, policy, config);
     tool->compact = policy && policy->compact_given ? policy->compact : config->compact;
     set_limits(tool, policy, config);
     restrict_limits(tool);
@@ -484,7 +496,7 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
     if (err == OK)
         err = compile_input(arena, tool, why);
     if (err == OK && tool->output)
-        err = compile(arena, tool, tool->output, "output schema", &tool->output_schema, why);
+        err = compile(arena, tool, tool->output, "output schema", NULL, &tool->output_schema, why);
     if (err == OK) { /* a tool that cannot be listed is not served at all */
         struct arena *scratch = arena_new();
         struct json definition;

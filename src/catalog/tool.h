@@ -59,6 +59,8 @@ struct tool {
     enum policy_mode mode;
     enum policy_unknown unknown;
     struct coerce_options coerce;
+    enum policy_formats formats;
+    const struct time_zone *timezone; /* of date-times that lack one; NULL: they stay as they are */
     struct ledger_limits limits;
     const struct str *volatiles; /* loop.volatile of all its policies */
     size_t volatile_count;

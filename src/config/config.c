@@ -80,6 +80,7 @@ static const struct config_key loop_keys[] = {
 
 static const struct key_choice modes[] = {
     {"enforce", POLICY_ENFORCE}, {"shadow", POLICY_SHADOW}, {"off", POLICY_OFF}, {0}};
+static const struct key_choice argument_formats[] = {{"lenient", FORMATS_LENIENT}, {"strict", FORMATS_STRICT}, {0}};
 static const struct key_choice unknowns[] = {
     {"pass", UNKNOWN_PASS}, {"drop", UNKNOWN_DROP}, {"refuse", UNKNOWN_REFUSE}, {0}};
 
@@ -113,6 +114,7 @@ static const struct config_key defaults_keys[] = {
     {KEY("mode", key_one_of, mode), .choices = modes},
     {KEY("unknown", key_one_of, unknown), .choices = unknowns},
     {.name = STR("coerce"), .read = read_coerce},
+    {KEY("formats", key_one_of, formats), .choices = argument_formats},
     TABLE("limits", tool_limits_keys),
     ABSENT("rate", "the policy of a tool declares its rate; remove the key here"),
     {.name = STR("compact"), .read = read_compact},

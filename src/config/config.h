@@ -70,6 +70,7 @@ struct config {
     enum policy_same_failure same_failure;
     enum policy_mode mode;
     enum policy_unknown unknown;
+    enum policy_formats formats;
     struct coerce_options coerce;
     struct policy_limits tool_limits;    /* defaults.limits: of each tool's calls */
     struct policy_limits session_limits; /* of all calls of a session together */

@@ -106,6 +106,20 @@ static void repair(struct arguments *args, struct arena *arena, const struct too
     explain(args, tool);
 }
 
+/* Of valid arguments: a misspelled name in an open object, whose value would be lost, and date-times without
+ * their zone. */
+static void complete(struct arguments *args, struct arena *arena, const struct tool *tool,
+                     struct schema_remarks *remarks)
+{
+    const struct json *sent = args->now;
+    if (remarks->undeclared)
+        args->now = schema_coerce_names(tool->input_schema, sent, &tool->coerce, arena);
+    if (args->now != sent)
+        schema_inspect(tool->input_schema, args->now, remarks);
+    if (remarks->local_times)
+        args->now = schema_coerce_times(tool->input_schema, args->now, tool->timezone, &args->problems);
+}
+
 void arguments_check_schema(struct arguments *args, struct arena *arena, const struct tool *tool)
 {
     if (args->unreadable)
@@ -118,8 +132,8 @@ void arguments_check_schema(struct arguments *args, struct arena *arena, const s
         return;
     if (tool->contradictory)
         advise(args, arena, tool->contradictory);
-    if (remarks.undeclared) /* a misspelled name in an open object is valid, and its value would be lost */
-        args->now = schema_coerce_names(tool->input_schema, args->now, &tool->coerce, arena);
+    if (remarks.undeclared || remarks.local_times)
+        complete(args, arena, tool, &remarks);
     check_unknown_fields(args, arena, tool);
 }
 

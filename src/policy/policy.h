@@ -23,6 +23,7 @@ enum policy_effects { EFFECTS_UNDECLARED, EFFECTS_READ, EFFECTS_WRITE, EFFECTS_D
 enum policy_schema_mode { SCHEMA_MODE_UNSET, SCHEMA_STRICT, SCHEMA_LEARN, SCHEMA_ADVISE };
 
 enum policy_unknown { UNKNOWN_PASS, UNKNOWN_DROP, UNKNOWN_REFUSE };
+enum policy_formats { FORMATS_LENIENT, FORMATS_STRICT }; /* lenient: a date-time may lack its time zone */
 enum policy_hook { HOOK_PREPARE, HOOK_NORMALISE, HOOK_CHECK, HOOK_RUN, HOOK_RESULT, HOOK_COUNT };
 
 #define POLICY_UNSET UINT32_MAX /* a count that the policy does not declare */
@@ -113,12 +114,14 @@ struct policy {
     enum policy_effects effects;
     enum policy_mode mode;
     enum policy_unknown unknown;
+    enum policy_formats formats;
+    const struct time_zone *timezone; /* of date-times that lack one; NULL: not declared */
     enum policy_schema_mode schema_mode;
     bool validate;   /* false: the schema is documentation only */
     bool envelopes;  /* results may report their own failure: result/failure_envelope.h */
     bool final;      /* its result ends the run */
     bool fails_open; /* on_policy_error = "open" */
-    bool unknown_given, coerce_given, mode_given, compact_given, retry_given, idempotent_given;
+    bool unknown_given, formats_given, coerce_given, mode_given, compact_given, retry_given, idempotent_given;
     bool idempotent; /* the same call twice has the effect of one */
     struct policy_compact compact;
     struct policy_limits limits;

@@ -65,9 +65,9 @@ static const struct json *add_zone(struct times_walk *t, const struct json *v,
         report(t, location, false,
                arena_printf(arena,
                             "the clocks of " STR_FMT
-                            " never show this time: send another, or add Z for UTC or an "
-                            "offset such as +02:00",
-                            STR_ARG(time_zone_name(t->zone))));
+                            " %s: send another, or add Z for UTC or an offset such as +02:00",
+                            STR_ARG(time_zone_name(t->zone)),
+                            count ? "were not whole minutes from UTC then" : "never show this time"));
     return v;
 }
 
@@ -191,5 +191,10 @@ const struct json *schema_coerce_times(const struct schema *schema, const struct
     struct times_walk t = {.e = {.pass = pass_begin(schema), .problems = problems, .arena = problems->arena},
                            .zone = zone};
     const struct json *timed = walk(&t, schema->root, instance, NULL);
-    return schema_validate(schema, timed) == SCHEMA_VALID ? timed : instance;
+    if (schema_validate(schema, timed) == SCHEMA_VALID)
+        return timed;
+    t.zone = NULL; /* with the zone it breaks another rule: it stays, with the warning */
+    t.e.pass = pass_begin(schema);
+    walk(&t, schema->root, instance, NULL);
+    return instance;
 }

@@ -1,6 +1,7 @@
 /* All fields of a tool and of a gateway, each once, in two tables; adding a field adds a row. */
 #include "policy/declare/declare_internal.h"
 #include "base/arena.h"
+#include "base/time_zone.h"
 #include "policy/source_location.h"
 #include "sandbox/bridge.h"
 #include "sandbox/diagnostics.h"
@@ -124,6 +125,17 @@ static void read_coerce(struct declaration *d, const struct field *field, int at
     field_read_table(d, at, field->name, &declare_coerce_table, &d->policy->coerce);
 }
 
+static void read_timezone(struct declaration *d, const struct field *field, int at)
+{
+    struct why why;
+    if (lua_type(d->L, at) != LUA_TSTRING)
+        field_mismatch(d, field->name, at, field->expected);
+    if (time_zone_load(d->arena, field_string(d, at), FIELD_INTO(d, field, const struct time_zone *), &why) !=
+        OK)
+        field_error(d, field->name, "'%s': %s: expected a name of the tz database, such as %s", field->name,
+                    why.text, field->expected);
+}
+
 static void read_inner(struct declaration *d, const struct field *field, int at)
 {
     field_require_table(d, field->name, at, field->expected);
@@ -173,6 +185,13 @@ static const struct field tool_fields[] = {
     {"final", FIELD_BOOL, NULL, NULL, "true: this tool's result ends the run.", AT(final)},
     {"coerce", FIELD_CUSTOM, "false  or  { strings = false, … }", "boolean|toolgate.Coerce",
      "Which unambiguous arguments are converted. Default: all.", GIVEN(coerce_given), READ(read_coerce)},
+    {"timezone", FIELD_CUSTOM, "\"Europe/Berlin\"", "string",
+     "The time zone of date-times that the model sends without one; its offset is added. Default: they stay "
+     "as they "
+     "are, with a note.",
+     AT(timezone), READ(read_timezone)},
+    {"formats", FIELD_CHOICE, NULL, NULL, "strict: a date-time without its time zone is refused.",
+     AT(formats), GIVEN(formats_given), CHOICES("lenient strict", FORMATS_LENIENT)},
     {"rate", FIELD_CUSTOM, "{ \"10/minute\", \"100/hour\", by = \"user\" }", "string|toolgate.Rate",
      "How many calls may be made in any second, minute, hour or day, over all daemons.", READ(declare_rate)},
     {"cost", FIELD_CUSTOM, "0.02", "number",
@@ -313,6 +332,7 @@ void declare_read(struct declaration *d, int at)
     declare_check_annotations(d);
     finish_policy(d);
     declare_check_runner(d);
+    declare_check_formats(d);
     declare_check_http(d);
     declare_check_exec(d);
 }

@@ -31,6 +31,15 @@ void declare_check_runner(struct declaration *d)
         check_upstream_name(d, p->upstream);
 }
 
+void declare_check_formats(struct declaration *d)
+{
+    if (d->policy->timezone && d->policy->formats == FORMATS_STRICT)
+        field_error(
+            d, "formats",
+            "'formats': \"strict\" refuses the date-times that 'timezone' adds a zone to: remove one of the "
+            "two");
+}
+
 const struct json *declare_properties(const struct json *schema)
 {
     static const char *const others[] = {

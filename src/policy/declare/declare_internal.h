@@ -26,6 +26,7 @@ void declare_check_annotations(struct declaration *d);
 /* After all fields. Each raises an error: */
 void declare_check_rules(struct declaration *d);  /* rules that contradict each other or the schema */
 void declare_check_runner(struct declaration *d); /* more than one of run, exec, http and upstream */
+void declare_check_formats(struct declaration *d); /* a time zone for what is refused */
 void declare_check_exec(
     struct declaration *d); /* a word that the schema lacks, or that runs a model's program */
 void declare_check_http(struct declaration *d); /* an address that needs what the schema does not require */

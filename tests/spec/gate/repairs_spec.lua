@@ -103,3 +103,53 @@ describe("a repair", function()
     assert.truthy(paths["args.file_path"] or paths["args.filePath"])
   end)
 end)
+
+local MEETING = [[{"type":"object","properties":{"at":{"type":"string","format":"date-time"},
+  "slots":{"type":"array","items":{"anyOf":[{"type":"string","format":"date-time"},{"type":"null"}]}},
+  "note":{"anyOf":[{"type":"string","format":"date-time"},{"type":"string"}]}}}]]
+
+describe("a date-time without its time zone", function()
+  after_each(daemon.stop_all)
+
+  it("passes as it is, with a warning", function()
+    local heard, said = hears(MEETING, { at = "2026-05-03T10:00:00" })
+    assert.same({ at = "2026-05-03T10:00:00" }, heard)
+    assert.is_nil(said.rewrites)
+    assert.equal("format", said.messages[1].code)
+    assert.equal("warning", said.messages[1].severity)
+    assert.equal("args.at", said.messages[1].path)
+  end)
+
+  it("gets the zone of the policy, in summer and in winter, at any depth", function()
+    local heard = hears(MEETING,
+      { at = "2026-05-03T10:00:00.5", slots = { "2026-01-03T10:00:00", "2026-05-03T10:00:00Z" },
+        note = "2026-05-03T10:00:00" },
+      'timezone = "Europe/Berlin",')
+    assert.same({ at = "2026-05-03T10:00:00.5+02:00",
+                  slots = { "2026-01-03T10:00:00+01:00", "2026-05-03T10:00:00Z" },
+                  note = "2026-05-03T10:00:00" }, heard)
+  end)
+
+  it("is refused if the zone's clocks skip it or show it twice", function()
+    for _, at in ipairs { "2026-03-29T02:30:00", "2026-10-25T02:30:00" } do
+      local heard, said = hears(MEETING, { at = at }, 'timezone = "Europe/Berlin",')
+      assert.is_nil(heard)
+      assert.equal("repair", said.verdict)
+      assert.equal("format", said.messages[1].code)
+      assert.equal("error", said.messages[1].severity)
+    end
+  end)
+
+  it("is refused under formats = strict", function()
+    local heard, said = hears(MEETING, { at = "2026-05-03T10:00:00" }, 'formats = "strict",')
+    assert.is_nil(heard)
+    assert.equal("format", said.messages[1].code)
+    assert.truthy(said.messages[1].message:find "time zone")
+  end)
+
+  it("is refused if it is no date-time", function()
+    for _, at in ipairs { "2026-05-03", "2026-02-30T10:00:00", "2026-05-03T25:00:00", "2026-05-03T10:00", "soon" } do
+      assert.is_nil((hears(MEETING, { at = at }, 'timezone = "Europe/Berlin",')))
+    end
+  end)
+end)

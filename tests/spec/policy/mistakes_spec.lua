@@ -32,6 +32,10 @@ describe("a mistake in a policy", function()
     ["a dot after always"] = { '  rules = { always . drops "m" },', "p%.lua:6: drops: .*write always : drops …" },
     ["a dot later in a rule"] = {
       '  rules = {\n    when { n = 1 } : needs "m" . refuses "no" },', "p%.lua:7: refuses: expected a colon" },
+    ["a time zone that the tz database does not have"] = {
+      '  timezone = "Europe/Berlim",', "p%.lua:6: 'timezone': no time zone 'Europe/Berlim'" },
+    ["a time zone for date-times that are refused"] = {
+      '  timezone = "Europe/Berlin",\n  formats = "strict",', "p%.lua:7: 'formats': \"strict\" refuses" },
     ["a mistyped field of repair"] = {
       '  check = function(args)\n    if args.n == 3 then return repair { path = "n", mesage = "no" } end\n  end,',
       "p%.lua:7: repair: unknown field 'mesage' %(did you mean 'message'%?%)" },
