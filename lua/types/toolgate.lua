@@ -384,6 +384,14 @@ function gateway(fields) end
 ---@return table
 function json(file_or_text) end
 
+---What policies/lib/paths.lua returns, read-only and shared by all policies; only while the policy loads.
+---```lua
+---local paths = require "lib.paths"
+---```
+---@param name string
+---@return table
+function require(name) end
+
 ---A JSON Schema without JSON: closed, and every field is required unless it is optional.
 ---```lua
 ---params { name = type, … }

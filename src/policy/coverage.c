@@ -109,7 +109,9 @@ static int read_code(lua_State *L)
     return 0;
 }
 
-static void add_file(struct coverage *c, lua_State *L, struct str file, const struct policy *policy)
+/* `name`: its tool, or the module that it is; empty: it is the gateway. */
+static void add_file(struct coverage *c, lua_State *L, struct str file, struct str name,
+                     const struct policy *policy)
 {
     struct file_reading r = {.c = c, .policy = policy};
     struct why why;
@@ -125,7 +127,7 @@ static void add_file(struct coverage *c, lua_State *L, struct str file, const st
     }
     r.file = &c->files[c->count];
     *r.file = (struct coverage_file){.file = arena_dup(c->arena, file),
-                                     .tool = policy ? arena_dup(c->arena, policy->name) : STR_NONE,
+                                     .tool = arena_dup(c->arena, name),
                                      .examples = policy ? policy->example_count : 0};
     c->count += lua_cpcall(L, read_code, &r) == 0;
     lua_settop(L, 0);
@@ -166,11 +168,25 @@ void coverage_begin(struct coverage *c, struct policy_set *set)
     c->first = c->count;
     c->chunk = NULL;
     for (size_t i = 0; i < set->count; i++)
-        add_file(c, L, set->list[i]->file, set->list[i]);
+        add_file(c, L, set->list[i]->file, set->list[i]->name, set->list[i]);
+    for (size_t i = 0; i < set->modules.count; i++)
+        add_file(c, L, set->modules.list[i].file, set->modules.list[i].name, NULL);
     if (set->gateway_file.len)
-        add_file(c, L, set->gateway_file, NULL);
+        add_file(c, L, set->gateway_file, STR_NONE, NULL);
     lua_close(L);
     sandbox_trace_lines(set->sandbox, on_line, c);
+}
+
+/* NULL: it is a module. */
+static const struct policy *policy_of_file(const struct policy_set *set, const struct coverage_file *f)
+{
+    const struct policy *policy = policy_set_find(set, f->tool);
+    if (policy && str_eq(policy->file, f->file))
+        return policy;
+    for (size_t i = 0; i < set->count; i++) /* a policy for several tools has no tool's name */
+        if (str_eq(set->list[i]->file, f->file))
+            return set->list[i];
+    return NULL;
 }
 
 void coverage_end(struct coverage *c, struct policy_set *set)
@@ -178,7 +194,7 @@ void coverage_end(struct coverage *c, struct policy_set *set)
     sandbox_trace_lines(set->sandbox, NULL, NULL);
     for (size_t i = c->first; i < c->count; i++) {
         struct coverage_file *f = &c->files[i];
-        const struct policy *policy = f->tool.len ? policy_set_find(set, f->tool) : NULL;
+        const struct policy *policy = f->tool.len ? policy_of_file(set, f) : NULL;
         for (size_t n = 0; n < f->function_count; n++) { /* entered, if its first line ran */
             size_t k = 0;
             while (k < f->line_count && f->lines[k].line < f->functions[n].line)

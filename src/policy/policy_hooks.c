@@ -71,8 +71,9 @@ static bool can_run(const struct policy *policy, enum policy_hook hook, struct p
     if (!policy->code->quarantined)
         return policy->code->hooks[hook].ref != HOOK_NONE;
     err_set(&outcome->why, ERR_POLICY,
-            STR_FMT ": is quarantined, as it stalled the process: a changed file is tried again",
-            STR_ARG(policy->file));
+            STR_FMT ": is quarantined, as " STR_FMT " stalled the process: a changed file is tried again",
+            STR_ARG(policy->file),
+            STR_ARG(str_eq(policy->file, policy->code->stalled) ? STR_LIT("it") : policy->code->stalled));
     fail(policy->set, policy, outcome);
     return false;
 }

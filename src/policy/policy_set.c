@@ -26,7 +26,7 @@
 #define QUARANTINE_GUARDS_MAX 256u /* names that are read from a file that does not run */
 
 /* A text may hold several diagnostics. */
-static void add_errors(struct policy_load_errors *errors, const struct why *why)
+void policy_set_add_errors(struct policy_load_errors *errors, const struct why *why)
 {
     struct str rest = str_of(why->text);
     do {
@@ -210,6 +210,7 @@ static void load_protected(lua_State *L, void *context)
     diagnostics_raise(L, diagnostics);
     lua_getfenv(L, 1);
     lua_insert(L, 1);
+    lua_modules_prepare(L, code, 1);
     lua_call(L, 0, LUA_MULTRET);
     if (lua_gettop(L) > 2)
         luaL_error(L, "%s:%d: expected the file to return one value, its tool or gateway, got %d",
@@ -232,25 +233,30 @@ static void load_protected(lua_State *L, void *context)
     word_json_release(L);
 }
 
-/* The file stalled the process before, with the same text. */
-static bool is_stalled(const struct policy_set *set, struct str file, uint64_t text)
+bool policy_set_note_stall(struct policy_set *set, struct str file, uint64_t text)
 {
     const struct policy_set_options *options = &set->options;
-    for (size_t i = 0; i < options->stall_count; i++)
-        if (options->stalls[i].text == text && str_eq(options->stalls[i].file, file))
-            return true;
-    return false;
+    size_t i = 0;
+    while (i < options->stall_count &&
+           !(options->stalls[i].text == text && str_eq(options->stalls[i].file, file)))
+        i++;
+    if (i == options->stall_count)
+        return false;
+    if (!set->stalls)
+        set->stalls = ARENA_ARRAY(set->arena, struct policy_stall, options->stall_count);
+    if (set->stall_count < options->stall_count)
+        set->stalls[set->stall_count++] = (struct policy_stall){file, text};
+    return true;
 }
 
-/* Nothing of the file runs: the tool's name is read from its text, and its calls fail. */
-static struct policy *quarantine(struct policy_set *set, struct str file, struct str source, uint64_t text)
+/* Nothing of the file runs: the tool's name is read from its text, and its calls fail. `stalled`: the file at
+ * fault, this one or one that it requires. */
+static struct policy *quarantine(struct policy_set *set, struct str file, struct str source,
+                                 struct str stalled)
 {
     struct str name = location_tool_name(source);
     struct str *guards = ARENA_ARRAY(set->arena, struct str, QUARANTINE_GUARDS_MAX);
     size_t guard_count = 0;
-    if (!set->stalls)
-        set->stalls = ARENA_ARRAY(set->arena, struct policy_stall, set->options.stall_count);
-    set->stalls[set->stall_count++] = (struct policy_stall){file, text};
     if (!name.len && !location_guards(source, guards, QUARANTINE_GUARDS_MAX, &guard_count))
         return NULL;
     struct policy *p = declare_blank(set, arena_dup(set->arena, name.len ? name : file), file);
@@ -259,6 +265,7 @@ static struct policy *quarantine(struct policy_set *set, struct str file, struct
     p->guards = guards;
     p->guard_count = guard_count;
     p->code->quarantined = true;
+    p->code->stalled = stalled;
     p->hooks[HOOK_NORMALISE] = p->hooks[HOOK_CHECK] = true;
     p->hooks[HOOK_RUN] = location_of_field(source, NULL, STR_LIT("run")) != 0;
     if (p->hooks[HOOK_RUN]) { /* a tool needs a schema: any object */
@@ -277,10 +284,19 @@ static void add_to_hash(uint64_t *hash, uint64_t more)
     *hash = hash_stable((struct str){(const char *)both, sizeof(both)}).low;
 }
 
+/* The functions that a file requires run as part of its hooks. */
+static void add_use(struct policy_set *set, struct policy *policy, const struct lua_module_use *use)
+{
+    policy_wants_add(policy ? &policy->wants : &set->gateway_wants, &use->wants);
+    if (policy)
+        policy->code->walks |= use->walks;
+}
+
 /* `source` is borrowed. */
 static enum err load_source(struct policy_set *set, struct str file, struct str source, struct why *why)
 {
-    uint64_t text = hash_stable(source).low;
+    uint64_t text = lua_modules_text_hash(set, source);
+    struct lua_module_use use = {.set = set};
     struct arena *scratch = arena_new();
     struct file_load load = {
         .d = {.set = set, .file = file, .source = source, .arena = set->arena, .scratch = scratch},
@@ -293,14 +309,22 @@ static enum err load_source(struct policy_set *set, struct str file, struct str 
                                       .source = source,
                                       .source_hash = text,
                                       .loading = true,
-                                      .files = &set->files};
+                                      .files = &set->files,
+                                      .modules = &use};
     enum err err = OK;
     add_to_hash(&set->hash, hash_stable(file).low);
     add_to_hash(&set->hash, text);
-    if (is_stalled(set, file, text))
-        load.d.policy = quarantine(set, file, source, text);
-    else
+    if (policy_set_note_stall(set, file, text)) {
+        load.d.policy = quarantine(set, file, source, file);
+    } else {
         err = sandbox_run(set->sandbox, SANDBOX_LOAD_DEADLINE_MS, &context, load_protected, &load, why);
+        if (err != OK && use.stalled) {
+            load.d.policy = quarantine(set, file, source, use.stalled->file);
+            err = OK;
+        }
+    }
+    if (err == OK)
+        add_use(set, load.d.policy, &use);
     if (err == OK && load.d.policy) {
         load.d.policy->code->source_hash = text;
         err = add_policy(set, load.d.policy, why);
@@ -319,7 +343,7 @@ enum err policy_set_load_string(struct str name, struct str source, const struct
     set->list = ARENA_ARRAY(set->arena, struct policy *, 1);
     enum err err = load_source(set, arena_dup(set->arena, name), source, &why);
     if (err != OK) {
-        add_errors(errors, &why);
+        policy_set_add_errors(errors, &why);
         policy_set_free(set);
         set = NULL;
     }
@@ -327,8 +351,7 @@ enum err policy_set_load_string(struct str name, struct str source, const struct
     return err;
 }
 
-/* Files *_spec.lua are an operator's own, for busted. */
-static int is_policy(const struct dirent *entry)
+int policy_set_is_source(const struct dirent *entry)
 {
     const char *name = entry->d_name;
     size_t len = strlen(name);
@@ -354,7 +377,7 @@ static enum err list_folder(struct policy_set_loader *loader, const char *folder
     struct arena *arena = loader->set->arena;
     struct dirent **entries;
     const char *slash = folder[strlen(folder) - 1] == '/' ? "" : "/";
-    int count = scandir(folder, &entries, is_policy, by_name);
+    int count = scandir(folder, &entries, policy_set_is_source, by_name);
     if (count < 0)
         return err_set(why, ERR_IO, "%s: expected a folder of policies: %s", folder, strerror(errno));
     loader->files = ARENA_ARRAY(arena, struct str, (size_t)count + 1);
@@ -384,7 +407,7 @@ static enum err list_files(struct policy_set_loader *loader, const char *path, s
 
 static void note_error(struct policy_set_loader *loader, enum err err, const struct why *why)
 {
-    add_errors(loader->errors, why);
+    policy_set_add_errors(loader->errors, why);
     loader->worst = err == ERR_IO ? ERR_IO : ERR_POLICY;
 }
 
@@ -401,6 +424,9 @@ struct policy_set_loader *policy_set_load_begin(const char *folder, const struct
     set->list = ARENA_ARRAY(set->arena, struct policy *, loader->count + 1);
     if (err != OK)
         note_error(loader, err, &why);
+    else if (!lua_modules_read(set, &why))
+        note_error(loader, ERR_POLICY, &why);
+    set->hash = set->modules.hash;
     return loader;
 }
 
@@ -408,6 +434,11 @@ bool policy_set_load_step(struct policy_set_loader *loader)
 {
     struct str source = STR_NONE;
     struct why why = {""};
+    bool failed = false;
+    if (lua_modules_step(loader->set, loader->errors, &failed)) {
+        loader->worst = failed && loader->worst == OK ? ERR_POLICY : loader->worst;
+        return true;
+    }
     if (loader->at == loader->count)
         return false;
     struct arena *scratch = arena_new();

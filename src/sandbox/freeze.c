@@ -249,25 +249,52 @@ static void find_functions(struct freeze_walk *s, int declared)
     lua_settop(L, top);
 }
 
+static struct freeze_walk walk_begin(lua_State *L, struct diagnostics *diagnostics)
+{
+    int top = lua_gettop(L);
+    luaL_checkstack(L, 20, "freezing");
+    lua_newtable(L);
+    lua_newtable(L);
+    return (struct freeze_walk){.L = L,
+                                .ops = sandbox_opcodes(sandbox_of(L)),
+                                .diagnostics = diagnostics,
+                                .seen = top + 1,
+                                .queue = top + 2,
+                                .first = 1};
+}
+
+static void freeze_globals(struct freeze_walk *s, int environment)
+{
+    sandbox_push_globals(s->L, environment);
+    if (lua_istable(s->L, -1))
+        freeze_fields(s, lua_gettop(s->L), true);
+}
+
 void freeze_file(lua_State *L, const struct bytecode *file, int environment, int declared,
                  struct diagnostics *diagnostics)
 {
     int top = lua_gettop(L);
-    struct freeze_walk s = {.L = L,
-                            .ops = sandbox_opcodes(sandbox_of(L)),
-                            .diagnostics = diagnostics,
-                            .seen = top + 1,
-                            .queue = top + 2,
-                            .first = 1};
-    luaL_checkstack(L, 20, "freezing");
-    lua_newtable(L);
-    lua_newtable(L);
+    struct freeze_walk s = walk_begin(L, diagnostics);
     find_functions(&s, declared);
-    sandbox_push_globals(L, environment);
-    if (lua_istable(L, -1))
-        freeze_fields(&s, top + 3, true);
+    freeze_globals(&s, environment);
     process_queue(&s);
     if (s.froze)
         sandbox_use_proxies(L, environment, iterator_check_passes(s.ops, file));
+    lua_settop(L, top);
+}
+
+/* Its functions get proxies from the files that call them, even if it has no table itself. */
+void freeze_module(lua_State *L, const struct bytecode *file, int environment, int value, const char *name,
+                   struct diagnostics *diagnostics)
+{
+    int top = lua_gettop(L);
+    struct freeze_walk s = walk_begin(L, diagnostics);
+    s.name = name;
+    lua_pushvalue(L, value);
+    freeze_value(&s);
+    lua_replace(L, value);
+    freeze_globals(&s, environment);
+    process_queue(&s);
+    sandbox_use_proxies(L, environment, iterator_check_passes(s.ops, file));
     lua_settop(L, top);
 }

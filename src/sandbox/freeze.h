@@ -17,4 +17,9 @@
 void freeze_file(lua_State *L, const struct bytecode *file, int environment, int declared,
                  struct diagnostics *diagnostics);
 
+/* The same for a file whose value others share: replaces the table at `value` by its proxy. `name` is used in
+ * the error for writes. */
+void freeze_module(lua_State *L, const struct bytecode *file, int environment, int value, const char *name,
+                   struct diagnostics *diagnostics);
+
 #endif

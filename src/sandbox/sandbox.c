@@ -245,6 +245,21 @@ enum mark sandbox_mark(lua_State *L, int at)
     return mark;
 }
 
+/* Which variant of the builtins the table on top is; VARIANTS: none. */
+static enum variant variant_of(lua_State *L)
+{
+    struct sandbox *sandbox = sandbox_of(L);
+    int v = 0;
+    for (; v < VARIANTS; v++) {
+        lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->builtins_refs[v]);
+        bool equal = lua_rawequal(L, -1, -2);
+        lua_pop(L, 1);
+        if (equal)
+            break;
+    }
+    return (enum variant)v;
+}
+
 /*
  * A policy's environment is an empty table whose metatable forwards reads to the
  * builtins and writes to this function. While the file loads, a write goes to a
@@ -267,9 +282,10 @@ static int set_global(lua_State *L)
     lua_pop(L, 1);
     lua_getmetatable(L, 1);
     lua_getfield(L, -1, "__index");
-    if (lua_rawequal(L, -1, -3)) { /* the first global */
+    enum variant variant = variant_of(L);
+    if (variant != VARIANTS) { /* the first global */
         lua_newtable(L);
-        lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->globals_meta_refs[VARIANT_STOCK]);
+        lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->globals_meta_refs[variant]);
         lua_setmetatable(L, -2);
         lua_pushvalue(L, -1);
         lua_setfield(L, -4, "__index");
@@ -290,12 +306,10 @@ void sandbox_push_globals(lua_State *L, int environment)
     lua_getmetatable(L, environment);
     lua_getfield(L, -1, "__index");
     lua_remove(L, -2);
-    sandbox_push_builtins(L);
-    if (lua_rawequal(L, -1, -2)) {
+    if (variant_of(L) != VARIANTS) {
         lua_pushnil(L);
-        lua_replace(L, -3);
+        lua_replace(L, -2);
     }
-    lua_pop(L, 1);
 }
 
 void sandbox_use_proxies(lua_State *L, int environment, bool in_loops_only)

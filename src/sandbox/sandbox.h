@@ -20,6 +20,7 @@
 struct arena;
 struct bridge_origins;
 struct json_files;
+struct lua_module_use;
 struct bytecode_opcodes;
 struct policy_call;
 
@@ -43,7 +44,8 @@ struct sandbox_context {
     uint64_t source_hash;           /* identifies the content of a file that stalls */
     const char *hook; /* the function that runs and its first line, for errors without a position */
     int hook_line;
-    struct json_files *files; /* while loading: cache of json "…"; NULL: no cache */
+    struct json_files *files;       /* while loading: cache of json "…"; NULL: no cache */
+    struct lua_module_use *modules; /* while loading: what require finds; NULL: nothing */
     bool loading;
     struct bridge_origins *origins; /* records which table came from which JSON value; NULL: not recorded */
     bool lazy;                      /* long strings are converted when they are read */

@@ -15,7 +15,10 @@ daemon.__index = daemon
 
 local function write_all(directory, files)
   os.execute("mkdir -p '" .. directory .. "'")
-  for name, text in pairs(files) do process.write(directory .. "/" .. name, text) end
+  for name, text in pairs(files) do
+    if name:find "/" then os.execute("mkdir -p '" .. directory .. "/" .. name:match "(.*)/" .. "'") end
+    process.write(directory .. "/" .. name, text)
+  end
   return directory
 end
 

@@ -284,7 +284,7 @@ const struct field_table declare_gateway_table =
     FIELD_TABLE("gateway", "toolgate.Gateway",
                 "What `gateway { … }` declares for all tools; one file of a folder may.", gateway_fields);
 
-static struct policy_wants wants_of(struct str source)
+struct policy_wants declare_wants(struct str source)
 {
     return (struct policy_wants){.history = location_has_access(source, "history"),
                                  .facts = location_has_access(source, "facts"),
@@ -295,7 +295,7 @@ static struct policy_wants wants_of(struct str source)
 
 static void finish_policy(struct declaration *d)
 {
-    d->policy->wants = wants_of(d->source);
+    d->policy->wants = declare_wants(d->source);
     d->policy->code->walks = bridge_needs_eager(d->source);
     declare_check_rules(d);
 }
@@ -323,7 +323,7 @@ void declare_read(struct declaration *d, int at)
                        d->set->gateway_file.at);
         field_read_table(d, fields, NULL, &declare_gateway_table, d->set);
         d->set->gateway_file = d->file;
-        d->set->gateway_wants = wants_of(d->source);
+        d->set->gateway_wants = declare_wants(d->source);
         return;
     }
     d->policy = declare_blank(d->set, field_string(d, -1), d->file);

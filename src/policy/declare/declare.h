@@ -27,6 +27,9 @@ struct declaration {
 /* Reads the value at `at`, inside a protected call. */
 void declare_read(struct declaration *d, int at);
 
+/* What the functions of a source read of `call`. */
+struct policy_wants declare_wants(struct str source);
+
 /* A policy with nothing declared: the default of every field. */
 struct policy *declare_blank(struct policy_set *set, struct str name, struct str file);
 

@@ -1,12 +1,13 @@
 /*
  * A word that is not in this table does not exist for a policy: no io, os, ffi, jit,
- * debug, load, require, xpcall, newproxy, coroutine, getfenv, setfenv,
+ * debug, load, xpcall, newproxy, coroutine, getfenv, setfenv,
  * getmetatable, setmetatable, rawget, rawset. libraries.c says what of the
  * libraries there is.
  */
 #include "policy/vocabulary/vocabulary.h"
 #include "base/embedded.h"
 #include "policy/call_table.h"
+#include "policy/lua_modules.h"
 #include "sandbox/read_only_proxy.h"
 #include "sandbox/libraries.h"
 #include "policy/vocabulary/builtins.h"
@@ -47,6 +48,9 @@ static const struct word words[] = {
     {{"json", DECLARING, "json \"file.json\"  or  json [[{…}]]",
       "JSON from a file beside the policy, or from the string itself; only while the policy loads.",
       "fun(file_or_text: string): table"}, FROM_C, word_json},
+    {{"require", DECLARING, "local paths = require \"lib.paths\"",
+      "What policies/lib/paths.lua returns, read-only and shared by all policies; only while the policy loads.",
+      "fun(name: string): table"}, FROM_C, lua_modules_require},
     {{"params", DECLARING, "params { name = type, … }  or  params({ … }, { open = true })",
       "A JSON Schema without JSON: closed, and every field is required unless it is optional.",
       "fun(fields: table<string, toolgate.AnyType>, options?: toolgate.ParamsOptions): toolgate.Schema"}, FROM_LUA, NULL},

@@ -1,0 +1,294 @@
+/*
+ * Modules are loaded in the order in which they require each other, which is read from their tokens: no
+ * module runs inside another's load, so each has its own deadline, and its errors and stalls have its own
+ * name.
+ */
+#include "policy/lua_modules.h"
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/suggest.h"
+#include "io/file.h"
+#include "policy/declare/declare.h"
+#include "policy/policy_internal.h"
+#include "policy/static_check.h"
+#include "sandbox/bridge.h"
+#include "sandbox/bridge_origins.h"
+#include "sandbox/deadline.h"
+#include "sandbox/freeze.h"
+#include "sandbox/iterator_check.h"
+#include "sandbox/lexer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define FOLDER "lib"
+#define PREFIX FOLDER "."
+
+/* ---- the files ---- */
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static void add_to_hash(uint64_t *hash, struct str text)
+{
+    uint64_t both[2] = {*hash, hash_stable(text).low};
+    *hash = hash_stable((struct str){(const char *)both, sizeof(both)}).low;
+}
+
+static enum err read_module(struct policy_set *set, const char *folder, const char *entry, struct why *why)
+{
+    struct lua_modules *modules = &set->modules;
+    struct lua_module *m = &modules->list[modules->count++];
+    struct str stem = {entry, strlen(entry) - strlen(".lua")};
+    *m = (struct lua_module){.name = arena_printf(set->arena, PREFIX STR_FMT, STR_ARG(stem)),
+                             .file = arena_printf(set->arena, "%s/%s", folder, entry)};
+    enum err err = file_read(set->arena, m->file.at, SANDBOX_SOURCE_MAX_BYTES, &m->source, why);
+    if (err != OK)
+        m->state = MODULE_BROKEN;
+    add_to_hash(&modules->hash, m->name);
+    add_to_hash(&modules->hash, m->source);
+    return err;
+}
+
+bool lua_modules_read(struct policy_set *set, struct why *why)
+{
+    struct dirent **entries;
+    size_t len = set->folder ? strlen(set->folder) : 0;
+    while (len > 1 && set->folder[len - 1] == '/')
+        len--;
+    if (!len)
+        return true;
+    const char *folder = arena_printf(set->arena, "%.*s/" FOLDER, (int)len, set->folder).at;
+    int count = scandir(folder, &entries, policy_set_is_source, by_name);
+    if (count < 0)
+        return true;
+    enum err err = OK;
+    set->modules.list = ARENA_ARRAY(set->arena, struct lua_module, LUA_MODULES_MAX);
+    if (count > (int)LUA_MODULES_MAX)
+        err =
+            err_set(why, ERR_LIMIT, "%s: expected at most %u files, got %d", folder, LUA_MODULES_MAX, count);
+    for (int i = 0; i < count; i++) {
+        if (err == OK)
+            err = read_module(set, folder, entries[i]->d_name, why);
+        free(entries[i]);
+    }
+    free(entries);
+    return err == OK;
+}
+
+static struct lua_module *find(const struct policy_set *set, struct str name)
+{
+    for (size_t i = 0; i < set->modules.count; i++)
+        if (str_eq(set->modules.list[i].name, name))
+            return &set->modules.list[i];
+    return NULL;
+}
+
+/* ---- what a source requires ---- */
+
+/* The name in the next require "…" or require("…"), and its line; false: there are no more. */
+static bool next_require(struct lexer *lex, struct str *name, int *line)
+{
+    for (struct token t = lexer_next(lex); t.kind != TOKEN_END; t = lexer_next(lex)) {
+        struct lexer ahead = *lex;
+        struct token one = lexer_next(&ahead);
+        if (t.kind != TOKEN_NAME || !str_is(t.text, "require"))
+            continue;
+        if (lexer_token_is(one, '('))
+            one = lexer_next(&ahead);
+        *name = one.text;
+        *line = t.line;
+        if (one.kind == TOKEN_STRING)
+            return true;
+    }
+    return false;
+}
+
+static bool requires(struct str source)
+{
+    return source.len && memmem(source.at, source.len, "require", strlen("require"));
+}
+
+uint64_t lua_modules_text_hash(const struct policy_set *set, struct str source)
+{
+    uint64_t hash = hash_stable(source).low;
+    if (!set->modules.hash || !requires(source))
+        return hash;
+    uint64_t both[2] = {hash, set->modules.hash};
+    return hash_stable((struct str){(const char *)both, sizeof(both)}).low;
+}
+
+/* ---- loading ---- */
+
+struct module_load {
+    struct policy_set *set;
+    struct lua_module *module;
+    struct diagnostics diagnostics;
+};
+
+static void load_protected(lua_State *L, void *context)
+{
+    struct module_load *load = context;
+    struct lua_module *m = load->module;
+    word_json_release(L);
+    sandbox_load(L, m->source, m->file.at);
+    const struct bytecode *code = bytecode_read(L, 1, load->diagnostics.arena);
+    static_check_file(L, code, &load->diagnostics);
+    diagnostics_raise(L, &load->diagnostics);
+    lua_getfenv(L, 1);
+    lua_insert(L, 1);
+    lua_modules_prepare(L, code, 1);
+    lua_call(L, 0, LUA_MULTRET);
+    bool declares = lua_gettop(L) == 2 && sandbox_mark(L, 2) == MARK_DECLARATION;
+    if (declares || lua_gettop(L) != 2 || !lua_istable(L, 2))
+        luaL_error(L, "%s:%d: expected the file to return one table of what it shares%s",
+                   sandbox_chunk(m->file.at), bytecode_line(code, code->count - 1),
+                   declares ? ": a policy belongs beside the folder " FOLDER ", not into it" : "");
+    freeze_module(L, code, 1, 2, m->name.at, &load->diagnostics);
+    diagnostics_raise(L, &load->diagnostics);
+    m->ref = luaL_ref(L, LUA_REGISTRYINDEX);
+    word_json_release(L);
+}
+
+static void run_module(struct policy_set *set, struct lua_module *m, struct policy_load_errors *errors)
+{
+    struct arena *scratch = arena_new();
+    struct module_load load = {
+        .set = set, .module = m, .diagnostics = {.arena = scratch, .file = m->file.at}};
+    struct lua_module_use use = {.set = set};
+    struct bridge_origins origins = {.arena = scratch};
+    struct sandbox_context context = {.arena = scratch,
+                                      .origins = &origins,
+                                      .folder = set->folder,
+                                      .file = m->file.at,
+                                      .source = m->source,
+                                      .source_hash = lua_modules_text_hash(set, m->source),
+                                      .loading = true,
+                                      .files = &set->files,
+                                      .modules = &use};
+    struct why why = {""};
+    enum err err = sandbox_run(set->sandbox, SANDBOX_LOAD_DEADLINE_MS, &context, load_protected, &load, &why);
+    m->state = err == OK ? MODULE_LOADED : use.stalled ? MODULE_QUARANTINED : MODULE_BROKEN;
+    m->wants = declare_wants(m->source);
+    policy_wants_add(&m->wants, &use.wants);
+    m->walks = use.walks || bridge_needs_eager(m->source);
+    if (m->state == MODULE_BROKEN)
+        policy_set_add_errors(errors, &why);
+    arena_free(scratch);
+}
+
+static void report_cycle(const struct lua_module *m, int line, const struct lua_module *other,
+                         struct policy_load_errors *errors)
+{
+    struct why why;
+    err_set(&why, ERR_POLICY,
+            STR_FMT ":%d: require \"" STR_FMT "\": the two files need each other: move what both need into a "
+                    "third file of " FOLDER,
+            STR_ARG(m->file), line, STR_ARG(other->name));
+    policy_set_add_errors(errors, &why);
+}
+
+/* First what it requires. A name that is computed is found only if it is loaded by then. */
+static void load_module(struct policy_set *set, struct lua_module *m, struct policy_load_errors *errors)
+{
+    struct lexer lex = lexer_init(m->source);
+    struct str name;
+    int line;
+    if (m->state != MODULE_UNLOADED)
+        return;
+    m->state = MODULE_LOADING;
+    while (next_require(&lex, &name, &line)) {
+        struct lua_module *other = find(set, name);
+        if (other && other->state == MODULE_LOADING) {
+            report_cycle(m, line, other, errors);
+            m->state = MODULE_BROKEN;
+            return;
+        }
+        if (other)
+            load_module(set, other, errors);
+    }
+    if (policy_set_note_stall(set, m->file, lua_modules_text_hash(set, m->source)))
+        m->state = MODULE_QUARANTINED;
+    else
+        run_module(set, m, errors);
+}
+
+bool lua_modules_step(struct policy_set *set, struct policy_load_errors *errors, bool *failed)
+{
+    struct lua_modules *modules = &set->modules;
+    if (modules->next == modules->count)
+        return false;
+    size_t before = errors->count;
+    load_module(set, &modules->list[modules->next++], errors);
+    *failed |= errors->count > before;
+    return true;
+}
+
+void lua_modules_prepare(lua_State *L, const struct bytecode *code, int environment)
+{
+    const struct sandbox_context *now = sandbox_context(sandbox_of(L));
+    if (requires(now->source))
+        sandbox_use_proxies(L, environment, iterator_check_passes(sandbox_opcodes(sandbox_of(L)), code));
+}
+
+/* ---- the word ---- */
+
+static void raise_unknown(lua_State *L, const struct policy_set *set, struct str name)
+{
+    struct str names[LUA_MODULES_MAX];
+    for (size_t i = 0; i < set->modules.count; i++)
+        names[i] = set->modules.list[i].name;
+    struct str meant = suggest_closest(name, names, set->modules.count);
+    const char *file = name.at + strlen(PREFIX);
+    if (!set->folder)
+        luaL_error(L, "require \"%s\": this policy has no folder with a " FOLDER " beside it", name.at);
+    else if (meant.len)
+        luaL_error(L,
+                   "require \"%s\": there is no file " FOLDER "/%s.lua beside the policies (did you mean "
+                   "\"%s\"?)",
+                   name.at, file, meant.at);
+    else
+        luaL_error(L,
+                   "require \"%s\": there is no file " FOLDER "/%s.lua beside the policies: create it, or "
+                   "remove this line",
+                   name.at, file);
+}
+
+static bool is_module_name(struct str name)
+{
+    return str_starts(name, PREFIX) && str_is_name(str_from(name, strlen(PREFIX)));
+}
+
+int lua_modules_require(lua_State *L)
+{
+    struct lua_module_use *use = sandbox_context(sandbox_of(L))->modules;
+    struct str name = STR_NONE;
+    if (lua_type(L, 1) == LUA_TSTRING)
+        name.at = lua_tolstring(L, 1, &name.len);
+    if (!use)
+        return luaL_error(L, "require: files are read while the policy loads: put it at the top of the file");
+    if (!is_module_name(name))
+        return luaL_error(L,
+                          "require: expected \"" PREFIX "NAME\" for the file " FOLDER "/NAME.lua beside the "
+                          "policies, NAME being letters, digits, '_' or '-', got %s%s%s: nothing else can be "
+                          "required",
+                          name.at ? "\"" : "", name.at ? name.at : luaL_typename(L, 1), name.at ? "\"" : "");
+    const struct lua_module *m = find(use->set, name);
+    if (!m)
+        raise_unknown(L, use->set, name);
+    if (m->state == MODULE_QUARANTINED)
+        use->stalled = m;
+    if (m->state != MODULE_LOADED)
+        return luaL_error(L, "require \"%s\": that file %s", name.at,
+                          m->state == MODULE_QUARANTINED ? "is quarantined, as it stalled the process"
+                          : m->state == MODULE_BROKEN    ? "does not load"
+                                                         : "is not loaded yet: write its name as a string");
+    policy_wants_add(&use->wants, &m->wants);
+    use->walks |= m->walks;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, m->ref);
+    return 1;
+}
