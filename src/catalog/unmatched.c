@@ -177,9 +177,29 @@ static bool is_in_examples(const struct policy *policy, struct str pattern)
     return false;
 }
 
+/* The name, or for PREFIX* the pattern with the beginning of a name, that is meant; STR_NONE: none is close.
+ */
+static struct str meant_pattern(const struct unmatched *u, struct str pattern)
+{
+    struct arena *arena = u->generation->arena;
+    struct str prefix = pattern;
+    if (!is_glob(pattern))
+        return suggest_misspelled(pattern, u->names, u->name_count);
+    for (size_t i = 0; i < prefix.len; i++)
+        if (prefix.at[i] == '*' || prefix.at[i] == '?')
+            prefix.len = i;
+    struct str *beginnings = ARENA_ARRAY(arena, struct str, u->name_count + 1);
+    for (size_t i = 0; i < u->name_count; i++)
+        beginnings[i] = str_cut(u->names[i], prefix.len);
+    struct str meant = suggest_misspelled(prefix, beginnings, u->name_count);
+    if (!meant.len || str_eq(meant, prefix))
+        return STR_NONE;
+    return arena_printf(arena, STR_FMT STR_FMT, STR_ARG(meant), STR_ARG(str_from(pattern, prefix.len)));
+}
+
 static void check_pattern(struct unmatched *u, const struct policy *policy, struct str pattern)
 {
-    struct str slip = is_glob(pattern) ? STR_NONE : suggest_misspelled(pattern, u->names, u->name_count);
+    struct str slip = meant_pattern(u, pattern);
     struct str meant = slip.len ? slip : suggest_closest(pattern, u->names, u->name_count);
     if (u->waits)
         wait(u, policy, pattern);
