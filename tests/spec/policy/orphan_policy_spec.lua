@@ -77,7 +77,7 @@ describe("a policy whose tool does not exist", function()
     write { ["edit_fil.lua"] = (bare "edit_fil":gsub("{ check", '{ description = "D.", schema = params {}, check')) }
     said, code = check("--tools", "tools.json")
     assert.equal(0, code, said)
-    assert.falsy(said:find("warning", 1, true), said)
+    assert.falsy(said:find("guards", 1, true), said)
   end)
 
   it("says what would make it take effect, and guards a tool once an agent registers it", function()
