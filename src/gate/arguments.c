@@ -69,7 +69,7 @@ static void advise(struct arguments *args, struct arena *arena, const struct sch
     problems_init(&found, arena);
     schema_explain(schema, args->now, &found);
     for (size_t i = 0; i < found.count; i++) {
-        found.list[i].warning = true;
+        found.list[i].warning = found.list[i].quiet = true;
         problems_add(&args->problems, found.list[i]);
     }
 }
@@ -86,7 +86,7 @@ static void explain(struct arguments *args, const struct tool *tool)
     if (fits(tool, args->now))
         return;
     if (tool->schema_mode == SCHEMA_ADVISE)
-        advise(args, args->problems.arena, tool->input_schema);
+        advise(args, args->problems.arena, tool->contradictory ? tool->contradictory : tool->input_schema);
     else
         schema_explain(tool->input_schema, args->now, &args->problems);
 }
@@ -130,7 +130,7 @@ void arguments_check_schema(struct arguments *args, struct arena *arena, const s
         repair(args, arena, tool, &remarks);
     if (!validates || args->problems.errors)
         return;
-    if (tool->contradictory)
+    if (tool->contradictory && !args->problems.count)
         advise(args, arena, tool->contradictory);
     if (remarks.undeclared || remarks.local_times)
         complete(args, arena, tool, &remarks);
@@ -148,7 +148,8 @@ static void take_changed(struct arguments *args, struct arena *arena, const stru
                          const struct policy *policy, const struct json *changed)
 {
     struct problems violations;
-    bool validates = !(tool->policy && !tool->policy->validate) && tool->schema_mode != SCHEMA_ADVISE;
+    bool validates =
+        !(tool->policy && !tool->policy->validate) && tool->schema_mode != SCHEMA_ADVISE && !args->lax;
     if (!validates || fits(tool, changed)) {
         args->now = changed;
         return;

@@ -15,6 +15,7 @@ struct arguments {
     struct problems problems; /* errors and warnings; problems.errors > 0: not valid */
     struct str policy_error;  /* how the policy failed; empty: it did not; NUL-terminated */
     bool unreadable;          /* no arguments to go on with, in any mode */
+    bool lax;                 /* policies check what the schema has something against */
 };
 
 /* Some clients send the object as a JSON string; it is read as that object. `fault`: why the arguments could

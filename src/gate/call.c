@@ -139,7 +139,7 @@ static enum step check_rules(struct call *c)
         overlays_check_rules(c);
     c->verdict.valid = !verdict_is_decided(&c->verdict);
     c->verdict.rewrites = arguments_rewrites(&c->args, c->arena);
-    return STEP_NEXT;
+    return c->verdict.valid || c->tool->schema_mode != SCHEMA_LEARN ? STEP_NEXT : call_lax_ask(c);
 }
 
 /* ---- 4 admit ---- */
@@ -150,6 +150,8 @@ static enum step admit_answered(struct call *c)
     struct id_fault fault;
     c->verdict.engine = answer->engine;
     verdict_from_ledger(&c->verdict, answer);
+    if (answer->lax)
+        call_lax_pass(c);
     c->admitted = answer->error == OK && answer->says == LEDGER_RUN && !verdict_is_decided(&c->verdict);
     if (c->admitted && c->ids) {
         struct str goal = call_goal(c);
@@ -179,9 +181,9 @@ static uint32_t reservation_ms(const struct call *c)
 /* For the result hook, should the report of this check not repeat them. */
 static struct str open_arguments(const struct call *c)
 {
-    if (c->request.mode != CALL_CHECK || verdict_is_decided(&c->verdict))
+    if (c->request.mode != CALL_CHECK || (verdict_is_decided(&c->verdict) && !c->lax))
         return STR_NONE;
-    struct str text = json_to_str(c->arena, c->args.now);
+    struct str text = json_to_str(c->arena, c->lax ? c->lax->args : c->args.now);
     return text.len <= LEDGER_OPEN_ARGUMENTS_MAX_BYTES ? text : STR_NONE;
 }
 
@@ -212,7 +214,7 @@ static enum step admit(struct call *c)
     size_t problem_count;
     const struct ledger_problem *problems = call_problems(c, &problem_count);
     c->fingerprint = call_fingerprint(c);
-    if (c->tool && c->tool->takes_ids && !verdict_is_decided(&c->verdict))
+    if (c->tool && c->tool->takes_ids && (!verdict_is_decided(&c->verdict) || c->lax))
         collect_ids(c);
     struct ledger_answer *answer = arena_alloc(c->arena, sizeof(*answer));
     LEDGER_CLEAR(answer);
@@ -232,6 +234,8 @@ static enum step admit(struct call *c)
         .call = c->request.label,
         .problems = problems,
         .problem_count = problem_count,
+        .lax = c->lax != NULL,
+        .lax_known = c->lax ? c->lax->known : 0,
         .open_arguments = open_arguments(c),
         .peer = rate_peer(c, limits),
         .ext = c->request.ext,

@@ -47,6 +47,8 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
         .gives_ids = ids,
         .gives_id_count = id_count,
         .facts = json_is(c->verdict.facts, JSON_OBJECT) ? c->verdict.facts : NULL,
+        .arguments_refused =
+            c->tool->schema_mode == SCHEMA_LEARN && (c->lax || !c->admitted) && call_lax_refused(c),
         .uncounted = c->answer->uncounted,
         .not_begun = c->verdict.class == CLASS_UNAVAILABLE,
         .cost_told = cost >= 0,

@@ -40,6 +40,7 @@ struct call {
     const struct tool *tool;  /* NULL until stage 1 has found it */
     struct ledger_peek *peek; /* NULL: no hook can hide the tool */
     struct arguments args;
+    struct call_lax *lax;       /* NULL: valid, or nothing to insist on */
     struct id_candidates *ids;  /* NULL: no id needs to have been seen */
     struct hash128 fingerprint; /* of one that was admitted, not reported */
     struct ledger_place place;
@@ -61,6 +62,14 @@ struct call {
     int64_t stage_began_ns;
 };
 
+/* A call whose problems a model may insist on. */
+struct call_lax {
+    const struct json *args; /* after the policies' normalise */
+    const struct ledger_problem *problems;
+    size_t problem_count;
+    uint64_t known; /* by the fleet: see ledger_admit.lax_known */
+};
+
 /* What a stage returns: go on to the next stage, wait for call_resume, or go back to stage 6. */
 enum step { STEP_NEXT, STEP_WAIT, STEP_RETRY };
 
@@ -72,6 +81,12 @@ enum step call_judge(struct call *call);     /* 7 */
 enum step call_settle(struct call *call);    /* 8 */
 enum step call_settle_answered(struct call *call); /* 8, resumed */
 void call_release(struct call *call); /* returns the reservation of an admitted call that is cancelled */
+
+/* ---- call_lax.c ---- */
+
+enum step call_lax_ask(struct call *call);      /* 3, of invalid arguments: may the model insist? */
+void call_lax_pass(struct call *call);          /* 4: it does */
+bool call_lax_refused(const struct call *call); /* 8: the server has refused the arguments as such */
 
 /* The callback of ledger and upstream requests: continues the call, which is `owner`. */
 void call_resume(void *owner);

@@ -346,6 +346,7 @@ static void fill_answer(const struct admission *a, const struct verdict *verdict
     answer->used = verdict->used;
     answer->turn = session->turn;
     answer->lax = a->lax && verdict->says == LEDGER_RUN;
+    answer->insists = answer->lax && a->lax == LAX_INSISTS;
     answer->attempt = verdict->chain.attempt;
     answer->attempts_left = verdict->chain.left;
     answer->repeats = a->past.run;

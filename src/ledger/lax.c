@@ -134,7 +134,7 @@ bool lax_settle(struct session *session, const struct session_call *call, bool a
         if (call->class == CALL_OK || call->class == CALL_PARTIAL) {
             learnt |= asked->state != LAX_ACCEPTED;
             asked->state = LAX_ACCEPTED;
-        } else if (call->class == CALL_TOOL_ERROR && arguments_refused) {
+        } else if (arguments_refused) {
             asked->state = LAX_REFUSED;
         }
     }

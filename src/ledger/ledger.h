@@ -245,6 +245,7 @@ struct ledger_answer {
                                "rate_limit": ms          to wait; of "same_failure": failures in a row */
     uint32_t turn;          /* the turn it was counted in */
     bool lax;               /* it runs with its problems: the model insists, or the server accepts them */
+    bool insists;           /* the former */
     uint32_t attempt;       /* 1 for the first of a repair chain */
     uint32_t attempts_left; /* repairs left after this one */
     uint32_t repeats;       /* identical calls in a row before this one */
@@ -311,7 +312,7 @@ struct ledger_settle {
     size_t gives_id_count;
     const struct json *facts; /* object, merged into the session's; NULL: none */
     struct str facts_json;    /* the same as JSON, instead; empty: none */
-    bool arguments_refused;   /* of a tool_error: the server has refused the arguments as such */
+    bool arguments_refused;   /* it failed because the server has refused the arguments as such */
     bool uncounted;           /* its admit was answered by "none" */
     bool not_begun;           /* where what runs it is out of order: no limit and no cost is used up */
     bool cost_told;           /* `cost` is what it really came to; else it cost what the limits declare */

@@ -55,7 +55,8 @@ void problem_line(struct buf *out, const struct problem *problem)
 void problems_text(struct buf *out, const struct problems *problems)
 {
     for (size_t i = 0; i < problems->count; i++)
-        problem_line(out, &problems->list[i]);
+        if (!problems->list[i].quiet)
+            problem_line(out, &problems->list[i]);
     if (problems->more)
         buf_printf(out, "- and %zu more\n", problems->more);
 }

@@ -25,6 +25,7 @@ struct problem {
     struct str expected, got, suggestion; /* JSON; empty: none */
     struct str description;               /* first line of the schema's own at that place, cut; empty: none */
     bool warning;                         /* no reason to refuse */
+    bool quiet;                           /* of a warning: in the verdict only, no model reads it */
     bool in_result;                       /* of the tool's result, not the arguments */
 };
 

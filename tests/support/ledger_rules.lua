@@ -688,7 +688,7 @@ local function lax_settle(session, call, class, arguments_refused)
       if class == "ok" or class == "partial" then
         learnt = learnt or entry.state ~= "accepted"
         entry.state = "accepted"
-      elseif class == "tool_error" and arguments_refused then
+      elseif arguments_refused then
         entry.state = "refused"
         meet "insisted in vain"
       end

@@ -1,0 +1,151 @@
+/*
+ * Arguments that do not fit a schema which may be stricter than its server (docs/policy.md): which problems a
+ * model may insist on, what the ledger is asked and told about them, and what the model reads. The ledger
+ * decides whether it insists; nothing here runs for arguments that fit.
+ */
+#include "gate/call_state.h"
+
+#include "base/arena.h"
+#include "gate/overlays.h"
+
+#define NAMED_MAX 3u /* problems in the note */
+
+/* What servers are often more lenient about than their schema. A bound, a pattern, a format or a choice of
+ * values is there because the server means it. */
+static bool may_insist_on(const struct problem *problem)
+{
+    static const char *const codes[] = {"missing",     "unknown_field", "type", "list",
+                                        "not_allowed", "oneOf",         "anyOf"};
+    struct str code = str_of(problem->code);
+    return STR_IS_ONE_OF(code, codes);
+}
+
+static bool is_candidate(const struct call *c)
+{
+    const struct problems *problems = &c->verdict.problems;
+    if (c->verdict.class != CLASS_INVALID_ARGUMENTS || c->tool->mode != POLICY_ENFORCE ||
+        c->args.unreadable || problems->more || !problems->errors)
+        return false;
+    for (size_t i = 0; i < problems->count; i++)
+        if (!problems->list[i].warning && !may_insist_on(&problems->list[i]))
+            return false;
+    return true;
+}
+
+/* The policies' rules hold all the same: they are asked as if the schema had nothing against the arguments.
+ */
+static bool policies_agree(struct call *c, struct arguments *args)
+{
+    struct policy_call view = call_for_policy(c);
+    struct id_fault fault;
+    *args = c->args;
+    args->lax = true;
+    problems_init(&args->problems, c->arena);
+    arguments_check_rules(args, c->arena, c->tool, &view);
+    if (!args->problems.errors && !args->policy_error.len)
+        overlays_normalise(args, c->arena, c->tool, &view);
+    if (args->problems.errors || args->policy_error.len)
+        return false;
+    return !c->tool->policy || !ids_find_malformed(c->arena, c->tool->policy, args->now, &fault);
+}
+
+enum step call_lax_ask(struct call *c)
+{
+    struct arguments args;
+    if (!is_candidate(c) || !policies_agree(c, &args))
+        return STEP_NEXT;
+    struct call_lax *lax = ARENA_NEW(c->arena, struct call_lax);
+    lax->args = args.now;
+    lax->problems = call_problems(c, &lax->problem_count);
+    c->lax = lax;
+    return STEP_NEXT;
+}
+
+/* ---- the verdict ------------------------------------------------------------------- */
+
+static void put_problem(struct buf *out, const struct problem *problem)
+{
+    struct str code = str_of(problem->code), path = str_cut(problem->path, PROBLEM_PATH_MAX_BYTES);
+    if (path.len)
+        buf_printf(out, "'" STR_FMT "' ", STR_ARG(path));
+    else
+        buf_text(out, "something ");
+    buf_text(out, str_is(code, "missing")                                        ? "is missing"
+                  : str_is(code, "unknown_field") || str_is(code, "not_allowed") ? "is not in the schema"
+                                                                                 : "has another type");
+}
+
+static struct str describe(struct arena *arena, const struct problems *problems)
+{
+    struct buf out = buf_in(arena);
+    size_t named = 0;
+    for (size_t i = 0; i < problems->count; i++) {
+        if (problems->list[i].warning)
+            continue;
+        if (named == NAMED_MAX) {
+            buf_printf(&out, " and %zu more", problems->errors - named);
+            break;
+        }
+        buf_text(&out, named++ ? ", " : "");
+        put_problem(&out, &problems->list[i]);
+    }
+    return buf_view(&out);
+}
+
+void call_lax_pass(struct call *c)
+{
+    struct verdict *v = &c->verdict;
+    struct str what = describe(c->arena, &v->problems);
+    bool insists = c->answer->insists;
+    v->warning = ARENA_JOIN(c->arena, STR_LIT("sent although "), what,
+                            insists ? STR_LIT(", because you insisted; the tool may refuse it.")
+                                    : STR_LIT("; the tool has accepted that before."));
+    for (size_t i = 0; i < v->problems.count; i++)
+        v->problems.list[i].warning = v->problems.list[i].quiet = true;
+    v->problems.errors = 0;
+    verdict_set(v, CLASS_OK, STR_LIT("schema_lax"), STR_NONE, STR_NONE);
+    v->valid = v->has_budget = false;
+    v->stage = NULL;
+    c->args.now = c->lax->args;
+    v->rewrites = arguments_rewrites(&c->args, c->arena);
+}
+
+/* ---- what came of it --------------------------------------------------------------- */
+
+static struct str last_name(struct str path)
+{
+    for (size_t i = path.len; i-- > 0;)
+        if (path.at[i] == '.' || path.at[i] == ']')
+            return str_from(path, i + 1);
+    return path;
+}
+
+/* The words of common validators. If other errors are taken for one, the session only keeps asking. */
+bool call_lax_refused(const struct call *c)
+{
+    static const struct str words[] = {
+        STR("invalid_params"), STR("-32602"),
+        STR("invalid param"),  STR("invalid argument"),
+        STR("invalid input"),  STR("invalid type"),
+        STR("validation"),     STR("required"),
+        STR("missing"),        STR("unexpected keyword"),
+        STR("unknown param"),  STR("unrecognized"),
+        STR("must be"),        STR("not of type"),
+        STR("expected"),       STR("additional propert"),
+        STR("extra inputs"),   STR("not permitted"),
+    };
+    const struct verdict *v = &c->verdict;
+    if (v->class != CLASS_TOOL_ERROR && v->class != CLASS_INVALID_ARGUMENTS)
+        return false;
+    if (str_is(v->code, "invalid_params"))
+        return true;
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        if (str_contains_nocase(v->quoted, words[i]))
+            return true;
+    for (size_t i = 0; c->lax && i < c->lax->problem_count; i++) {
+        struct str name = last_name(c->lax->problems[i].path);
+        if (name.len && str_contains_nocase(v->quoted, name))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,201 @@
+-- A published schema that is stricter than its server (tests/support/lenient_server.lua): contradictions advise, a model
+-- may insist, and what the server accepts is remembered.
+local daemon = require "daemon"
+local client_of = require "client"
+local golden = require "golden"
+local process = require "process"
+local session, text, verdict = client_of.session, client_of.text, client_of.verdict
+
+local notes
+
+local CONFIG = [[
+return { %s upstreams = { rows = { command = "luajit", args = { "%s/tests/support/lenient_server.lua" },
+                                   env = { NOTES = "%s" } %s } } }
+]]
+
+local function serve(given)
+  given = given or {}
+  local gate = daemon.start { config = CONFIG:format(given.ledger or "", daemon.root, notes, given.upstream or ""),
+                              policies = given.policies, environment = given.environment, before = given.before }
+  local client = gate:connect()
+  process.eventually("the tools are listed", function() return #client:asks("tools/list").tools >= 5 end)
+  return client, gate
+end
+
+-- What the server has received.
+local function received()
+  local list, file = {}, io.open(notes)
+  for line in file and file:lines() or function() end do list[#list + 1] = line end
+  if file then file:close() end
+  return list
+end
+
+describe("a schema that its server does not keep", function()
+  before_each(function() notes = process.directory() .. "/notes" end)
+  after_each(daemon.stop_all)
+
+  local turn
+  -- The verdict's word, code and whether the arguments fit.
+  local function calls(client, name, args, in_session)
+    turn = (turn or 0) + 1
+    local result = client:calls(name, args, session(in_session or "s", { turn = turn }))
+    local v = verdict(result)
+    return { v.verdict, v.code or "", v.valid }, v, result
+  end
+
+  local REFUSED, PASSED, FITS = { "repair", "invalid_arguments", false }, { "pass", "schema_lax", false }, { "pass", "", true }
+  local FULL = { query = "x", limit = 3, zone = "UTC", page = 1 }
+  local LACKS_LIMIT = { query = "x", zone = "UTC", page = 1 }
+
+  local function other(args, more)
+    local copy = {}
+    for name, value in pairs(args) do copy[name] = value end
+    for name, value in pairs(more) do copy[name] = value end
+    return copy
+  end
+
+  describe("and that contradicts itself", function()
+    it("does not refuse what is required and has a default, or is described as optional", function()
+      local client, gate = serve()
+      local passed, v, result = calls(client, "find_rows", { query = "x", limit = 3 })
+      assert.same(FITS, passed)
+      assert.same({ "args.page missing", "args.zone missing" }, client_of.problems(result))
+      assert.same({ "warning", "warning" }, { v.messages[1].severity, v.messages[2].severity })
+      assert.equal("rows 1", text(result)) -- the model reads nothing of it
+      local _, words = process.run { daemon.binary, "status", "--socket", gate.socket }
+      assert.truthy(words:find("'zone' is required, and it has a default", 1, true), words)
+    end)
+
+    it("is kept by schema = 'strict' of a policy", function()
+      local client = serve { policies = { ["find_rows.lua"] = 'return tool "find_rows" { schema = "strict" }' } }
+      assert.same(REFUSED, calls(client, "find_rows", { query = "x", limit = 3 }))
+      assert.same(FITS, calls(client, "store_rows", { query = "x", limit = 3 }))
+    end)
+
+    it("judges by the object that declares properties, not by the open one beside it", function()
+      local client = serve()
+      local _, _, result = calls(client, "find_rows", other(FULL, { by = { feild = "x" } }))
+      assert.same(FITS, (calls(client, "find_rows", other(FULL, { by = { field = "x" } }))))
+      assert.truthy(verdict(result).verdict == "repair" or verdict(result).rewrites)
+    end)
+  end)
+
+  describe("and a model that insists", function()
+    it("is let run, with a note, and is asked no more once the server has accepted it", function()
+      local client = serve()
+      local refused = calls(client, "find_rows", LACKS_LIMIT)
+      assert.same(REFUSED, refused)
+      local passed, v, result = calls(client, "find_rows", other(LACKS_LIMIT, { query = "y" }))
+      assert.same(PASSED, passed)
+      assert.same({ "args.limit missing" }, client_of.problems(result))
+      assert.equal("warning", v.messages[1].severity)
+      golden.check("feedback", "schema_lax: insisted", text(result))
+      assert.equal(1, #received())
+      passed, _, result = calls(client, "find_rows", other(LACKS_LIMIT, { query = "z" }))
+      assert.same(PASSED, passed)
+      golden.check("feedback", "schema_lax: accepted before", text(result))
+      assert.same(REFUSED, calls(client, "store_rows", LACKS_LIMIT)) -- another tool
+      assert.same(REFUSED, calls(client, "find_rows", { limit = 1, zone = "UTC", page = 1 })) -- another problem
+    end)
+
+    it("is refused again for the rest of the session if the server refuses the arguments", function()
+      local client = serve()
+      assert.same(REFUSED, calls(client, "picky_rows", LACKS_LIMIT))
+      local _, _, result = calls(client, "picky_rows", other(LACKS_LIMIT, { query = "y" }))
+      assert.equal("tool_error", verdict(result).error_class)
+      for i = 1, 2 do
+        assert.same(REFUSED, calls(client, "picky_rows", other(LACKS_LIMIT, { query = "z" .. i })))
+      end
+      assert.same(REFUSED, calls(client, "picky_rows", LACKS_LIMIT, "t")) -- another session asks anew
+    end)
+
+    it("learns nothing from an error of another kind", function()
+      local client = serve()
+      assert.same(REFUSED, calls(client, "broken_rows", LACKS_LIMIT))
+      for i = 1, 2 do
+        local _, v = calls(client, "broken_rows", other(LACKS_LIMIT, { query = "y" .. i }))
+        assert.equal("tool_error", v.error_class)
+      end
+    end)
+
+    it("is heard for array elements alike, whatever their index", function()
+      local client = serve()
+      assert.same(REFUSED, calls(client, "find_rows", other(FULL, { rows = { { id = 1 }, { x = 1 } } })))
+      assert.same(PASSED, calls(client, "find_rows", other(FULL, { rows = { { x = 1 } } })))
+    end)
+
+    it("is not heard for bounds, enums and values that are too large", function()
+      local client = serve()
+      for _, more in ipairs { { limit = 1000 }, { kind = "c" } } do
+        for _ = 1, 2 do assert.same(REFUSED, calls(client, "find_rows", other(FULL, more))) end
+      end
+      -- nor where one of them stands beside a problem that may be insisted on
+      for _ = 1, 2 do assert.same(REFUSED, calls(client, "find_rows", other(LACKS_LIMIT, { kind = "c" }))) end
+      assert.same({}, received())
+    end)
+
+    it("is not heard in the step that asked", function()
+      local client = serve()
+      for i = 1, 2 do
+        local v = verdict(client:calls("find_rows", other(LACKS_LIMIT, { query = "q" .. i }),
+                                       session("s", { turn = 1, step = "m1" })))
+        assert.equal("repair", v.verdict)
+      end
+      assert.equal("schema_lax", verdict(client:calls("find_rows", other(LACKS_LIMIT, { query = "q3" }),
+                                                      session("s", { turn = 1, step = "m2" }))).code)
+    end)
+
+    it("is never heard for a tool that destroys, nor where a policy says strict or wrote the schema", function()
+      local client = serve { policies = {
+        ["find_rows.lua"] = 'return tool "find_rows" { schema = "strict" }',
+        ["store_rows.lua"] = 'return tool "store_rows" { schema = params { query = str "What", limit = int "How many" } }',
+        ["delete_rows.lua"] = 'return tool "delete_rows" { schema = "learn" }',
+      } }
+      for _, name in ipairs { "delete_rows", "find_rows", "store_rows" } do
+        for i = 1, 2 do assert.same(REFUSED, calls(client, name, { query = "q" .. i, zone = name ~= "store_rows" and "z" or nil,
+                                                                  page = name ~= "store_rows" and 1 or nil }), name) end
+      end
+      assert.same({}, received())
+    end)
+
+    it("does not get past a policy's rules, normalise or check", function()
+      local client = serve { policies = { ["find_rows.lua"] = [[
+return tool "find_rows" {
+  rules = { when { query = "SECRET" } : refuses("hidden", "This is hidden", "Ask for something else.") },
+  normalise = function(args) args.query = args.query:upper() return args end,
+}]] } }
+      assert.same(REFUSED, calls(client, "find_rows", LACKS_LIMIT))
+      for _ = 1, 2 do assert.not_equal("pass", calls(client, "find_rows", other(LACKS_LIMIT, { query = "secret" }))[1]) end
+      assert.same(PASSED, calls(client, "find_rows", other(LACKS_LIMIT, { query = "abc" })))
+      assert.equal(1, #received())
+      assert.truthy(received()[1]:find('"query":"ABC"', 1, true), received()[1])
+    end)
+
+    it("is let run by check and report, too", function()
+      local client = serve()
+      local function checks(query)
+        turn = turn + 1
+        return client:checks("find_rows", other(LACKS_LIMIT, { query = query }), session("c", { turn = turn }))
+      end
+      assert.equal("repair", checks("a").verdict)
+      local passed = checks "b"
+      assert.same({ "pass", "schema_lax" }, { passed.verdict, passed.code })
+      client:asks("toolgate/report", { callId = passed.callId, result = { content = { { type = "text", text = "two rows" } } } })
+      local v = checks "c"
+      assert.same({ "pass", "schema_lax", 1 }, { v.verdict, v.code, v.attempt })
+    end)
+  end)
+
+  it("advises only where a policy says so", function()
+    local client = serve { policies = { ["find_rows.lua"] = 'return tool "find_rows" { schema = "advise" }' } }
+    local _, v, result = calls(client, "find_rows", other(LACKS_LIMIT, { kind = "c" }))
+    assert.same({ "pass", true }, { v.verdict, v.valid })
+    assert.same({ "args.limit missing", "args.kind enum" }, client_of.problems(result))
+    assert.equal(1, #received())
+  end)
+
+  it("is reported with the words that are known if a policy has another one", function()
+    local words = daemon.fails { policies = { ["a.lua"] = 'return tool "a" { schema = "lerarn" }' } }
+    golden.check("load", "policy: schema is no word", words)
+  end)
+end)
