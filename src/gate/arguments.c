@@ -134,7 +134,8 @@ void arguments_check_schema(struct arguments *args, struct arena *arena, const s
         advise(args, arena, tool->contradictory);
     if (remarks.undeclared || remarks.local_times)
         complete(args, arena, tool, &remarks);
-    check_unknown_fields(args, arena, tool);
+    if (!remarks.declared)
+        check_unknown_fields(args, arena, tool);
 }
 
 static bool accepts(void *schema, const struct json *args)

@@ -37,6 +37,14 @@ const struct node *resource_dynamic_anchor(const struct resource *resource, stru
     return NULL;
 }
 
+static bool has_properties(const struct node *node)
+{
+    bool found = false;
+    for (uint16_t i = 0; i < node->op_count; i++)
+        found |= node->ops[i].code == OP_PROPERTIES && node->ops[i].props->declared;
+    return found;
+}
+
 enum err schema_compile(struct arena *arena, const struct json *source, const struct schema_options *options,
                         struct schema **out, struct problems *warnings, struct why *why)
 {
@@ -62,6 +70,7 @@ enum err schema_compile(struct arena *arena, const struct json *source, const st
         err = analyze_nodes(&c);
     arena_free(scratch);
     schema->dynamic = c.dynamic;
+    schema->declares = !err && has_properties(schema->root);
     schema->local_times = options && options->local_times;
     *out = err ? NULL : schema;
     return err;

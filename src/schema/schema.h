@@ -55,6 +55,7 @@ enum schema_validity schema_validate(const struct schema *schema, const struct j
 struct schema_remarks {
     bool undeclared;  /* an open object has a member that its properties do not declare */
     bool local_times; /* valid only because date-times may lack their zone */
+    bool declared;    /* every member of the instance is a property of the schema: none is unknown */
 };
 
 enum schema_validity schema_inspect(const struct schema *schema, const struct json *instance,

@@ -179,6 +179,7 @@ struct schema {
     const struct json *source;
     bool dynamic;     /* has a reference that depends on the path taken: the passes keep the scope */
     bool local_times; /* schema_options */
+    bool declares;    /* the root has properties of its own, so that it looks at every member */
 };
 
 /* ---- shared by the passes (validate.c) ---- */

@@ -496,6 +496,7 @@ enum schema_validity schema_inspect(const struct schema *schema, const struct js
     bool ok = node_accepts(&pass, schema->root, instance, NULL);
     bool local = !ok && pass.remarks.local_times && node_accepts_local_times(&pass, schema->root, instance);
     *remarks = pass.remarks;
+    remarks->declared = ok && schema->declares && !remarks->undeclared;
     remarks->local_times = local;
     ok |= local;
     if (pass.too_complex)
