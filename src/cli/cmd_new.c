@@ -9,9 +9,12 @@
 #include "cli/term.h"
 #include "config/config.h"
 #include "gate/generation_load.h"
+#include "io/file.h"
 #include "json/write.h"
+#include "policy/introspection.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -20,6 +23,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define NAME_MAX_BYTES   200u
+#define POLICY_MAX_BYTES 1048576u /* of a file that is searched for the tool */
 
 struct new_run {
     const struct command *command;
@@ -45,6 +51,45 @@ static struct str file_name(struct arena *arena, struct str tool)
     return name;
 }
 
+/* A name that a definition has is the server's affair; a new one must be one that clients and providers take.
+ */
+static bool check_name(const struct new_run *run)
+{
+    struct str name = run->tool.name;
+    bool fits = true;
+    for (size_t i = 0; i < name.len; i++)
+        fits &= isalnum((unsigned char)name.at[i]) || strchr("_-./", name.at[i]);
+    if (fits || run->tool.defined)
+        return true;
+    term_error(run->command->name,
+               "'" STR_FMT "': expected a tool's name of letters, digits, _, -, . and / (providers take only "
+               "letters, digits, _ and -, at most 64 of them)",
+               STR_ARG(name));
+    return false;
+}
+
+/* A policy of another file for this tool: there can be only one. */
+static bool has_other_policy(const struct new_run *run)
+{
+    DIR *folder = opendir(run->folder);
+    bool found = false;
+    for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
+        struct str path = arena_printf(run->arena, "%s/%s", run->folder, entry->d_name), text;
+        struct why why;
+        size_t len = strlen(entry->d_name);
+        if (len < 4 || strcmp(entry->d_name + len - 4, ".lua") != 0 || str_eq(path, run->path) ||
+            file_read(run->arena, path.at, POLICY_MAX_BYTES, &text, &why) != OK)
+            continue;
+        found = str_eq(introspection_tool_name(text), run->tool.name);
+        if (found)
+            term_error(run->command->name, STR_FMT " is the policy of '" STR_FMT "' already: edit that file",
+                       STR_ARG(path), STR_ARG(run->tool.name));
+    }
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
 static bool is_in_folder(const char *file, const char *folder)
 {
     char copy[4096];
@@ -64,8 +109,9 @@ static bool write_file(const struct new_run *run, struct str text)
     int fd = open(run->path.at, O_WRONLY | O_CREAT | O_CLOEXEC | (run->force ? O_TRUNC : O_EXCL), 0644);
     if (fd < 0 && errno == EEXIST) {
         term_error(run->command->name,
-                   "%s exists already: --force overwrites it, --print writes to stdout instead",
-                   run->path.at);
+                   "%s exists already, the policy of '" STR_FMT
+                   "': --force overwrites it, --print writes to stdout instead",
+                   run->path.at, STR_ARG(run->tool.name));
         return false;
     }
     bool written = fd >= 0 && write(fd, text.at, text.len) == (ssize_t)text.len;
@@ -160,7 +206,7 @@ static int write_policy(struct new_run *run)
     struct buf text = buf_in(run->arena);
     const char *schema = run->source.schema;
     size_t examples = 0;
-    if (!new_tool_find(run->command, &run->source, run->arena, &run->tool))
+    if (!new_tool_find(run->command, &run->source, run->arena, &run->tool) || !check_name(run))
         return CLI_ERROR;
     if (run->tool.with_schema)
         run->tool.tools_file = NULL;
@@ -173,7 +219,7 @@ static int write_policy(struct new_run *run)
         printf(STR_FMT, STR_ARG(buf_view(&text)));
         return CLI_OK;
     }
-    if (!write_file(run, buf_view(&text)))
+    if (has_other_policy(run) || !write_file(run, buf_view(&text)))
         return CLI_ERROR;
     if (!try_policy(run, &examples)) {
         term_error(run->command->name, "%s is written, but does not hold yet: fix the errors above",
@@ -203,8 +249,8 @@ static int run(const struct command *command, int argc, char **argv)
     };
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
-    if (!*argv[0] || strlen(argv[0]) > 200) {
-        term_error(command->name, "expected a tool's name of 1 to 200 bytes");
+    if (!*argv[0] || strlen(argv[0]) > NAME_MAX_BYTES) {
+        term_error(command->name, "expected a tool's name of 1 to %u bytes", NAME_MAX_BYTES);
         return CLI_ERROR;
     }
     run.arena = arena_new();

@@ -9,15 +9,16 @@
 struct arena;
 
 struct new_tool {
-    struct str name, description;  /* description empty: none */
-    const struct json *schema;     /* NULL: a template has its own */
-    bool read_only;                /* the definition's readOnlyHint */
-    const char *tools_file;        /* serves the definition; NULL: only the policy does */
-    struct str upstream;           /* "docs", "docs/find"; empty: not an upstream's tool */
-    const struct json *definition; /* from the daemon; NULL: not asked */
-    struct str schema_file;        /* the schema's file in the folder of policies; empty: none */
-    bool with_schema;              /* written into the policy although the definition has it */
-    const char *template;          /* of lua/templates, without ".lua" */
+    struct str name, title, description; /* title and description empty: none */
+    const struct json *schema;           /* NULL: a template has its own */
+    const struct json *annotations;      /* of the definition; NULL: none */
+    bool defined;                        /* a definition has this name, so it may be any */
+    const char *tools_file;              /* serves the definition; NULL: only the policy does */
+    struct str upstream;                 /* "docs", "docs/find"; empty: not an upstream's tool */
+    const struct json *definition;       /* from the daemon; NULL: not asked */
+    struct str schema_file;              /* the schema's file in the folder of policies; empty: none */
+    bool with_schema;                    /* written into the policy although the definition has it */
+    const char *template;                /* of lua/templates, without ".lua" */
 };
 
 struct new_source {
@@ -31,6 +32,9 @@ struct new_source {
  * sources. */
 bool new_tool_find(const struct command *command, const struct new_source *source, struct arena *arena,
                    struct new_tool *tool);
+
+/* The annotation is there, and is this boolean. */
+bool new_tool_hints(const struct new_tool *tool, const char *hint, bool value);
 
 /* The whole policy file. */
 void new_template_write(struct buf *out, struct arena *arena, const struct new_tool *tool);

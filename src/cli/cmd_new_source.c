@@ -76,8 +76,18 @@ static void note_definition(struct search *search, const struct json *definition
     tool->definition = definition;
     tool->description = json_str(json_get_text(definition, "description"));
     tool->schema = json_is(schema, JSON_OBJECT) ? schema : &any_object;
-    tool->read_only = json_is_true(json_get_text(json_get_text(definition, "annotations"), "readOnlyHint"));
+    tool->annotations = json_get_text(definition, "annotations");
+    tool->title = json_str(json_get_text(definition, "title"));
+    if (!tool->title.len)
+        tool->title = json_str(json_get_text(tool->annotations, "title"));
+    tool->defined = true;
     tool->tools_file = path;
+}
+
+bool new_tool_hints(const struct new_tool *tool, const char *hint, bool value)
+{
+    const struct json *given = json_get_text(tool->annotations, hint);
+    return json_is(given, JSON_BOOL) && given->truth == value;
 }
 
 static bool report_unknown(const struct search *search, const char *where, const char *hint)

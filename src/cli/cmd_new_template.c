@@ -13,6 +13,7 @@
 #include "schema/schema.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define PRETTY_LINE_BYTES 100u /* a value that fits stays on one line */
 #define LEVELS            "======"
@@ -112,15 +113,81 @@ static void write_description(struct buf *out, struct arena *arena, const struct
     buf_text(out, ",\n");
 }
 
+static void write_title(struct buf *out, struct arena *arena, const struct new_tool *tool)
+{
+    (void)arena;
+    if (!tool->title.len)
+        return;
+    buf_text(out, "  title       = ");
+    write_quoted(out, tool->title);
+    buf_text(out, ", -- the definition's title\n");
+}
+
+static bool is_destructive(const struct new_tool *tool)
+{
+    return new_tool_hints(tool, "destructiveHint", true);
+}
+
+/* From the annotations, the stricter one if they contradict each other; never from the name. */
 static void write_effects(struct buf *out, struct arena *arena, const struct new_tool *tool)
 {
     (void)arena;
+    if (is_destructive(tool))
+        buf_text(out, "  effects     = \"destructive\", -- the definition's destructiveHint\n");
+    else if (new_tool_hints(tool, "readOnlyHint", true))
+        buf_text(out, "  effects     = \"read\", -- the definition's readOnlyHint\n");
+    else if (new_tool_hints(tool, "readOnlyHint", false))
+        buf_text(out, "  effects     = \"write\", -- the definition's readOnlyHint is false\n");
+    else
+        buf_text(out,
+                 "  -- effects    = \"read\", -- or \"write\", \"destructive\", \"toggle\": how often the "
+                 "same call may be made\n");
+}
+
+static void write_idempotent(struct buf *out, struct arena *arena, const struct new_tool *tool)
+{
+    (void)arena;
+    if (new_tool_hints(tool, "idempotentHint", true))
+        buf_text(out,
+                 "  idempotent  = true, -- the definition's idempotentHint: a failed call may be repeated\n");
+}
+
+/* A destructive tool asks the user first. */
+static void write_confirmation(struct buf *out, struct arena *arena, const struct new_tool *tool)
+{
+    if (!is_destructive(tool))
+        return;
     buf_text(
         out,
-        tool->read_only
-            ? "  effects     = \"read\", -- the definition's readOnlyHint\n"
-            : "  -- effects    = \"read\", -- or \"write\", \"destructive\", \"toggle\": how often the same "
-              "call may be made\n");
+        "\n"
+        "-- The call in words, for the user's yes. TODO: say what is lost, by its name instead of its id.\n"
+        "local function in_words(args)\n"
+        "  local parts = {}\n"
+        "  for name, value in pairs(args) do\n"
+        "    parts[#parts + 1] = name .. \" = \" .. (type(value) == \"table\" and \"…\" or "
+        "tostring(value))\n"
+        "  end\n"
+        "  table.sort(parts)\n"
+        "  return ");
+    write_quoted(out, arena_printf(arena, STR_FMT " (", STR_ARG(tool->name)));
+    buf_text(out, " .. table.concat(parts, \", \") .. \")\"\n"
+                  "end\n\n");
+}
+
+static void write_check(struct buf *out, struct arena *arena, const struct new_tool *tool)
+{
+    (void)arena;
+    if (is_destructive(tool))
+        buf_text(
+            out,
+            "  -- The definition's destructiveHint: the user is asked first. Their choice is the goal of the "
+            "next turn.\n"
+            "  check = function(args, call)\n"
+            "    local yes = \"yes, \" .. in_words(args)\n"
+            "    if not (call.goal or \"\"):find(yes, 1, true) then\n"
+            "      return ask(\"This cannot be undone: \" .. in_words(args) .. \"?\", { yes, \"no\" })\n"
+            "    end\n"
+            "  end,\n\n");
 }
 
 static void write_schema(struct buf *out, struct arena *arena, const struct new_tool *tool)
@@ -158,6 +225,59 @@ static void write_example(struct buf *out, struct arena *arena, struct str name,
         buf_text(out, "{}");
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* The user's yes to this call, as the policy's in_words writes it; STR_NONE if Lua may write a number
+ * differently. */
+static struct str confirmation(struct arena *arena, const struct new_tool *tool, const struct json *args)
+{
+    struct str *parts = ARENA_ARRAY(arena, struct str, args->len + 1);
+    struct buf out = buf_in(arena);
+    int64_t n;
+    for (uint32_t i = 0; i < args->len; i++) {
+        const struct json *value = &args->members[i].value;
+        bool nested = value->type == JSON_OBJECT || value->type == JSON_ARRAY;
+        bool whole = json_int(value, &n) && n > -1000000 && n < 1000000;
+        if (!nested && !whole && value->type != JSON_STRING && value->type != JSON_BOOL)
+            return STR_NONE;
+        struct str text = nested                     ? STR_LIT("…")
+                          : whole                    ? arena_printf(arena, "%lld", (long long)n)
+                          : value->type == JSON_BOOL ? str_of(value->truth ? "true" : "false")
+                                                     : json_str(value);
+        parts[i] = arena_printf(arena, STR_FMT " = " STR_FMT, STR_ARG(args->members[i].key), STR_ARG(text));
+    }
+    if (args->len)
+        qsort(parts, args->len, sizeof(*parts), by_text);
+    buf_printf(&out, "yes, " STR_FMT " (", STR_ARG(tool->name));
+    for (uint32_t i = 0; i < args->len; i++)
+        buf_printf(&out, "%s" STR_FMT, i ? ", " : "", STR_ARG(parts[i]));
+    buf_byte(&out, ')');
+    return buf_view(&out);
+}
+
+/* A call that passes, for a destructive tool after the user was asked. */
+static void write_passing(struct buf *out, struct arena *arena, const struct new_tool *tool,
+                          const struct json *sample)
+{
+    struct str yes = is_destructive(tool) ? confirmation(arena, tool, sample) : STR_NONE;
+    if (is_destructive(tool)) {
+        write_example(out, arena, STR_LIT("the user is asked first"), sample);
+        buf_text(out, ",\n      gives = \"ask\" },\n");
+    }
+    if (is_destructive(tool) && !yes.len)
+        return;
+    write_example(out, arena, yes.len ? STR_LIT("the user has said yes") : STR_LIT("a call that passes"),
+                  sample);
+    if (yes.len) {
+        buf_text(out, ", goal = ");
+        write_quoted(out, yes);
+    }
+    buf_text(out, ",\n      gives = \"pass\" },\n");
+}
+
 /* A call that passes, and the same without its first required argument. */
 static void write_examples(struct buf *out, struct arena *arena, const struct new_tool *tool)
 {
@@ -171,8 +291,7 @@ static void write_examples(struct buf *out, struct arena *arena, const struct ne
         return;
     }
     buf_text(out, "  examples = {\n");
-    write_example(out, arena, STR_LIT("a call that passes"), sample);
-    buf_text(out, ",\n      gives = \"pass\" },\n");
+    write_passing(out, arena, tool, sample);
     for (uint32_t i = 0; i < sample->len; i++) {
         struct str name = sample->members[i].key;
         struct json args = json_without(arena, sample, name);
@@ -189,8 +308,14 @@ static const struct part {
     const char *line;
     void (*write)(struct buf *out, struct arena *arena, const struct new_tool *tool);
 } parts[] = {
-    {"  --@upstream", write_upstream}, {"  --@description", write_description},
-    {"  --@effects", write_effects},   {"  --@schema", write_schema},
+    {"--@confirmation", write_confirmation},
+    {"  --@upstream", write_upstream},
+    {"  --@title", write_title},
+    {"  --@description", write_description},
+    {"  --@effects", write_effects},
+    {"  --@idempotent", write_idempotent},
+    {"  --@schema", write_schema},
+    {"  --@check", write_check},
     {"  --@examples", write_examples},
 };
 

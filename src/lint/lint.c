@@ -50,6 +50,7 @@ static const struct check {
          lint_argument_paths),
     EACH("result", LINT_WARNING,
          "gives_ids, redact or compact name a field that the output schema does not have", lint_result_paths),
+    EACH("todo", LINT_WARNING, "a TODO that toolgate new, or somebody, has left", lint_todo),
     EACH("no-hint", LINT_WARNING, "refuse, refuses or garbage without a hint", lint_no_hint),
     EACH("no-path", LINT_WARNING, "repair without a path", lint_no_path),
     EACH("no-description", LINT_WARNING, "a tool without a description", lint_no_description),

@@ -20,6 +20,17 @@ void lint_no_hint(struct lint_context *c)
     introspection_calls_without_hint(&c->introspection, without_hint, c);
 }
 
+static void left_to_do(void *owner, int line, struct str text)
+{
+    lint_report(owner, line, "left to do: " STR_FMT, STR_ARG(str_cut(text, 120)));
+}
+
+void lint_todo(struct lint_context *c)
+{
+    if (c->policy)
+        introspection_todos(&c->introspection, left_to_do, c);
+}
+
 static void without_path(void *owner, int line, struct str word)
 {
     lint_report(owner, line, STR_FMT " without a path: the model has to guess the argument; add path = \"…\"",

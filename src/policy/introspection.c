@@ -8,6 +8,8 @@
 #include "policy/rule/rule_conflicts.h"
 #include "io/file.h"
 
+#include <ctype.h>
+
 struct policy_introspection policy_introspection(const struct policy *policy, struct arena *arena)
 {
     struct policy_introspection source = {policy, arena, STR_NONE};
@@ -20,6 +22,11 @@ struct policy_introspection policy_introspection(const struct policy *policy, st
 int introspection_line(const struct policy_introspection *source, const char *parent, struct str name)
 {
     return location_of_field(source->text, parent, name);
+}
+
+struct str introspection_tool_name(struct str source)
+{
+    return location_tool_name(source);
 }
 
 int introspection_tool_line(const struct policy_introspection *source)
@@ -58,6 +65,20 @@ int introspection_rule_line(const struct policy_introspection *source, size_t ru
 {
     const struct rules *rules = &source->policy->code->rules;
     return rule < rules->count ? rules->list[rule].line : 0;
+}
+
+void introspection_todos(const struct policy_introspection *source, introspection_callback *found,
+                         void *owner)
+{
+    int number = 1;
+    for (struct str rest = source->text; rest.len; number++) {
+        const char *end = memchr(rest.at, '\n', rest.len);
+        struct str line = {rest.at, end ? (size_t)(end - rest.at) : rest.len};
+        const char *at = memmem(line.at, line.len, "TODO:", 5);
+        if (at && (at == line.at || !isalnum((unsigned char)at[-1])))
+            found(owner, number, str_from(line, (size_t)(at - line.at)));
+        rest = str_from(rest, line.len + (end ? 1 : 0));
+    }
 }
 
 void introspection_rules_without_hint(const struct policy_introspection *source,

@@ -19,6 +19,9 @@ struct policy_introspection policy_introspection(const struct policy *policy, st
 /* The line of a field, in the table of `parent` unless that is NULL; 0: unknown. */
 int introspection_line(const struct policy_introspection *source, const char *parent, struct str name);
 
+/* The name in tool "…" { of a source that may not load; STR_NONE: there is none. */
+struct str introspection_tool_name(struct str source);
+
 /* The line of tool "…" {; 1 if unknown. */
 int introspection_tool_line(const struct policy_introspection *source);
 
@@ -30,6 +33,10 @@ void introspection_rules(const struct policy_introspection *source, const struct
 
 /* The line of a rule, in the order of rule_words. */
 int introspection_rule_line(const struct policy_introspection *source, size_t rule);
+
+/* Lines with "TODO:", as toolgate new writes it; `sentence` is the rest of the line. */
+void introspection_todos(const struct policy_introspection *source, introspection_callback *found,
+                         void *owner);
 
 /* Rules that refuse without a hint. */
 void introspection_rules_without_hint(const struct policy_introspection *source,

@@ -77,8 +77,9 @@ describe("toolgate new", function()
   end)
 
   it("prints follow-up commands that run as printed", function()
+    write("odd.json", { { name = "find two things", inputSchema = { type = "object" } } })
     for _, name in ipairs { "find_things", "find two things" } do
-      local _, out = toolgate("new", name)
+      local _, out = toolgate("new", name, name:find " " and "--tools" or nil, name:find " " and "odd.json" or nil)
       for _, command in ipairs { "test", "check" } do
         local line = assert(out:match("\n  (toolgate " .. command .. "[^\n]*)"), out)
         local code, printed, err = process.run({ "sh", "-c", (line:gsub("^toolgate", '"$0"')), daemon.binary },
@@ -156,6 +157,78 @@ describe("toolgate new", function()
       assert.equal(2, code)
       golden.check("cli", "new: a misspelled tool of a file", err)
       assert.equal("", policy "delete_notes")
+    end)
+  end)
+
+  it("accepts names that clients and providers accept, and any that a definition has", function()
+    for _, name in ipairs { "bad name", "a'b", "ä", "x:y" } do
+      local code, _, err = toolgate("new", name)
+      assert.equal(2, code, name)
+      says(err, "expected a tool's name of letters, digits, _, -, . and /")
+      says(err, "'" .. name .. "'")
+    end
+    assert.equal(0, (toolgate("new", "files/read.v2-b_c")))
+    write("odd.json", { { name = "bad name", inputSchema = { type = "object" } } })
+    assert.equal(0, (toolgate("new", "bad name", "--tools", "odd.json")))
+  end)
+
+  it("says that a tool has a policy already, also in a file of another name", function()
+    os.execute("mkdir " .. folder .. "/policies")
+    write("policies/other.lua", '-- Mine.\nreturn tool "close_ticket" { broken = }')
+    local code, _, err = toolgate("new", "close_ticket")
+    assert.equal(2, code)
+    says(err, "policies/other.lua is the policy of 'close_ticket' already")
+    assert.equal("", policy "close_ticket")
+    assert.equal(2, (toolgate("new", "close_ticket", "--force")))
+    assert.equal(0, (toolgate("new", "close_ticket", "--print")))
+    assert.equal(0, (toolgate("new", "close_tickets")))
+  end)
+
+  it("leaves TODOs that lint reports with their lines", function()
+    toolgate("new", "close_ticket")
+    local _, out = toolgate("lint")
+    for line in policy("close_ticket"):gmatch "[^\n]*TODO:[^\n]*" do
+      says(out, "left to do: " .. line:match "TODO:.*")
+    end
+    assert.matches("close_ticket%.lua:1: warning: left to do: .*%[todo%]", out)
+    write("policies/close_ticket.lua", (policy("close_ticket"):gsub("TODO:", "Done")))
+    _, out = toolgate("lint")
+    says_not(out, "[todo]")
+  end)
+
+  describe("for a definition with annotations", function()
+    local function new(annotations, extra)
+      local tool = { name = "remove_note", description = "Remove a note.", annotations = annotations,
+                     inputSchema = { type = "object", required = { "id", "hard", "n", "tags" },
+                                     properties = { id = { type = "string" }, hard = { type = "boolean" },
+                                                    n = { type = "integer" },
+                                                    tags = { type = "array", items = { type = "string" } } } } }
+      for key, value in pairs(extra or {}) do tool[key] = value end
+      write("tools.json", { tool })
+      local code, out, err = toolgate("new", "remove_note", "--tools", "tools.json", "--force")
+      assert.equal(0, code, out .. err)
+      says(holds("--tools", "tools.json"), " 0 failed")
+      return policy "remove_note"
+    end
+
+    it("asks the user before a destructive call, and shows so in its examples", function()
+      local text = new { destructiveHint = true, title = "Remove a note" }
+      golden.check("new", "from a destructive definition", text)
+      says(text, 'effects     = "destructive", -- the definition\'s destructiveHint')
+      says(text, 'title       = "Remove a note"')
+      says(text, 'gives = "ask"')
+      says(text, "the user has said yes")
+    end)
+
+    it("writes effects and idempotent with their reasons", function()
+      says(new { readOnlyHint = true }, 'effects     = "read", -- the definition\'s readOnlyHint')
+      says(new { readOnlyHint = false }, 'effects     = "write", -- the definition\'s readOnlyHint is false')
+      says(new { idempotentHint = true }, "idempotent  = true, -- the definition's idempotentHint")
+      says(new { readOnlyHint = true, destructiveHint = true }, '"destructive"')
+      local plain = new({ idempotentHint = false, destructiveHint = false }, { title = "Its own" })
+      says_not(plain, "\n  effects")
+      says_not(plain, "idempotent")
+      says(plain, 'title       = "Its own", -- the definition\'s title')
     end)
   end)
 
