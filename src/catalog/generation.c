@@ -3,6 +3,8 @@
 
 #include "base/arena.h"
 
+#include <unistd.h>
+
 void generation_unref(struct generation *g)
 {
     if (!g || --g->references > 0)
@@ -14,6 +16,24 @@ void generation_unref(struct generation *g)
         tool_list_unref(g->tool_lists[i]);
     config_free(&g->config);
     arena_free(g->arena);
+}
+
+struct str generation_serves_nothing(const struct generation *g, struct arena *arena)
+{
+    char folder[4096];
+    if (g->tool_count || g->config.upstream_count || policy_set_count(g->policies) ||
+        policy_set_has_gateway(g->policies))
+        return STR_NONE;
+    if (g->config.policies)
+        return arena_printf(
+            arena, "nothing is served: %s holds no policy (*.lua), and no tools or upstreams are named",
+            g->config.policies);
+    return arena_printf(
+        arena,
+        "nothing is served: there is no folder " CONFIG_DEFAULT_FOLDER
+        " in %s, and no policies, tools or upstreams are named: start it elsewhere, or name them with "
+        "--policies DIR or -c FILE",
+        getcwd(folder, sizeof(folder)) ? folder : "the working directory");
 }
 
 const struct tool_list *generation_tool_list(const struct generation *g, struct str upstream)

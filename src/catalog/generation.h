@@ -63,7 +63,8 @@ struct generation_build_options {
     const struct policy_stall *stalls; /* policy files that must not run */
     size_t stall_count;
     const struct tool_list_source *tool_lists; /* NULL: no upstream runs */
-    bool tools_changed;                        /* only an upstream's list has changed; see unmatched.h */
+    bool skip_broken;   /* leave out policy files and tools with errors; they are reported all the same */
+    bool tools_changed; /* only an upstream's list has changed; see unmatched.h */
 };
 
 /* Builds a generation without running its examples. Takes over `config`. On failure the report holds all
@@ -79,6 +80,9 @@ struct generation_build *generation_build_begin(struct config *config, uint64_t 
                                                 struct generation_report *report);
 bool generation_build_step(struct generation_build *build);
 enum err generation_build_end(struct generation_build *build, struct generation **out);
+
+/* Why it serves no tool, with the fix; STR_NONE: it has tools, policies or upstreams. */
+struct str generation_serves_nothing(const struct generation *generation, struct arena *arena);
 
 static inline struct generation *generation_ref(struct generation *g)
 {

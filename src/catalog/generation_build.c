@@ -38,7 +38,7 @@ struct generation_build {
     struct policy_load_errors policy_errors;
     struct import *import;
     struct unmatched *unmatched;
-    bool tools_changed;
+    bool tools_changed, skip_broken;
     size_t phase;
     size_t next;                    /* file, policy or tool of the phase */
     const struct json *definitions; /* of the tools file that is being read; NULL: none */
@@ -347,11 +347,13 @@ struct generation_build *generation_build_begin(struct config *config, uint64_t 
     struct policy_set_options policies = {.deadline_ms = g->config.limits.policy_ms,
                                           .memory_kb = g->config.limits.policy_kb,
                                           .stalls = options ? options->stalls : NULL,
-                                          .stall_count = options ? options->stall_count : 0};
+                                          .stall_count = options ? options->stall_count : 0,
+                                          .skip_broken = options && options->skip_broken};
     b->g = g;
     b->report = report;
     b->tool_lists = options ? options->tool_lists : NULL;
     b->tools_changed = options && options->tools_changed;
+    b->skip_broken = options && options->skip_broken;
     for (size_t i = 0; i < g->config.warning_count; i++)
         generation_report_warning(report, STR_FMT, STR_ARG(g->config.warnings[i]));
     b->policy_errors.arena = report->arena;
@@ -374,10 +376,13 @@ bool generation_build_step(struct generation_build *b)
 enum err generation_build_end(struct generation_build *b, struct generation **out)
 {
     struct generation *g = b->g;
-    bool complete = b->phase == PHASE_COUNT && b->report->error_count == 0;
+    bool complete = b->phase == PHASE_COUNT && (b->skip_broken || b->report->error_count == 0);
     if (b->policies)
         policy_set_load_end(b->policies, &g->policies);
     if (complete) {
+        struct str nothing = generation_serves_nothing(g, b->report->arena);
+        if (nothing.len && !b->report->error_count)
+            generation_report_warning(b->report, STR_FMT, STR_ARG(nothing));
         g->warning_count = b->report->warning_count;
         g->warnings = ARENA_ARRAY(g->arena, struct str, g->warning_count);
         for (size_t i = 0; i < g->warning_count; i++)

@@ -5,9 +5,59 @@
 #include "server/server.h"
 #include "config/config_ledger.h"
 #include "gate/generation_load.h"
+#include "io/child.h"
 #include "policy/policy_set.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct str path_of(const struct upstream_spec *spec)
+{
+    const char *path = getenv("PATH");
+    for (size_t i = 0; i < spec->env.count; i++)
+        if (str_is(spec->env.list[i].name, "PATH"))
+            return spec->env.list[i].value;
+    return str_of(path ? path : "/usr/local/bin:/usr/bin:/bin");
+}
+
+/* Whether the command of an MCP server could be started; one with ${NAME} in it is left to the daemon. */
+static enum err check_command(struct arena *arena, const struct upstream_spec *spec, struct why *why)
+{
+    char found[PATH_MAX];
+    struct str name = spec->argv[0];
+    const char *argv[] = {arena_dup(arena, name).at, NULL};
+    const char *env[] = {arena_printf(arena, "PATH=" STR_FMT, STR_ARG(path_of(spec))).at, NULL};
+    struct child_spec child = {.argv = argv, .env = env};
+    if (memmem(name.at, name.len, "${", 2))
+        return OK;
+    enum err err = child_find_program(&child, found, why);
+    bool relative = found[0] != '/' && spec->cwd.len;
+    struct str path =
+        relative ? arena_printf(arena, STR_FMT "/%s", STR_ARG(spec->cwd), found) : str_of(found);
+    if (err == OK && access(path.at, X_OK) != 0)
+        err = err_set(why, ERR_NOT_FOUND, "cannot run '%s': %s", path.at, strerror(errno));
+    return err;
+}
+
+/* A daemon starts without its upstreams and tries them again and again; here a command that cannot be started
+ * is an error. */
+static bool check_upstreams(const struct config *config, struct generation_report *report)
+{
+    bool good = true;
+    for (size_t i = 0; i < config->upstream_count; i++) {
+        const struct upstream_spec *spec = config->upstreams[i];
+        struct why why;
+        if (spec->kind != UPSTREAM_STDIO || check_command(report->arena, spec, &why) == OK)
+            continue;
+        generation_report_error(report, STR_FMT ": upstream '" STR_FMT "': %s", STR_ARG(spec->from),
+                                STR_ARG(spec->name), why.text);
+        good = false;
+    }
+    return good;
+}
 
 static int check(const struct config_sources *sources)
 {
@@ -20,11 +70,18 @@ static int check(const struct config_sources *sources)
     /* Checks the ledger's configuration, not whether Redis is up: a daemon starts without it. */
     if (err == OK && (err = config_ledger_validate(&generation->config, &why)) != OK)
         generation_report_error(&report, "%s", why.text);
+    if (err == OK && !check_upstreams(&generation->config, &report))
+        err = ERR_CONFIG;
+    struct str nothing = generation ? generation_serves_nothing(generation, arena) : STR_NONE;
+    if (nothing.len) /* a daemon that serves nothing may be meant; a check of it is not */
+        err = ERR_CONFIG;
     local_print_report(&report);
     if (err == OK)
         printf("tools: %zu, policies: %zu, examples passed: %zu, warnings: %zu, generation " STR_FMT "\n",
                generation->tool_count, policy_set_count(generation->policies), report.example_count,
                report.warning_count, STR_ARG(generation->hash));
+    else if (nothing.len)
+        printf("serve would start, but has nothing to serve\n");
     else
         printf("%zu errors, %zu warnings: serve would not start\n", report.error_count, report.warning_count);
     generation_unref(generation);
@@ -78,7 +135,7 @@ const struct command command_serve = {
         "`toolgate reload`; if anything in them is wrong, the previous generation stays. Without any file\n"
         "it serves ./policies.",
     .exits = "  0  stopped after a drain; --check: everything is right\n"
-             "  1  could not start; --check: each error is on stderr\n"
+             "  1  could not start; --check: each error is on stderr, or there is nothing to serve\n"
              "  2  usage",
     .example = "  toolgate serve --socket /tmp/toolgate.sock --policies policies\n"
                "  toolgate serve -c /etc/toolgate/toolgate.lua --check",

@@ -198,17 +198,22 @@ static int print_coverage(const struct test_options *options, const struct cover
     return CLI_NO;
 }
 
+/* A file that does not load is an error and leaves the others to be tested. */
 static struct generation *build(const struct config_sources *sources, struct generation_report *report)
 {
+    static const struct generation_build_options options = {.skip_broken = true};
     struct config config;
     struct generation *generation = NULL;
     struct why why;
     if (config_load(sources, &config, &why) != OK) {
         generation_report_error(report, "%s", why.text);
         config_free(&config);
-    } else {
-        generation_build(&config, 1, &generation, report);
+        return NULL;
     }
+    struct generation_build *build = generation_build_begin(&config, 1, &options, report);
+    while (generation_build_step(build))
+        continue;
+    generation_build_end(build, &generation);
     return generation;
 }
 
@@ -238,6 +243,18 @@ static void run_examples(struct generation *generation, struct examples_options 
     add(tally, &count);
 }
 
+/* An empty folder is a mistyped one more often than not: it must not look like success. */
+static void require_policies(const struct generation *generation, struct generation_report *report)
+{
+    const char *folder = generation->config.policies;
+    if (policy_set_count(generation->policies) || policy_set_has_gateway(generation->policies))
+        return;
+    report->warning_count = 0; /* they say the same of serve */
+    generation_report_error(report,
+                            "there is no policy to test in %s%s: name a folder or a file with policies",
+                            folder ? folder : CONFIG_DEFAULT_FOLDER, folder ? "" : ", which does not exist");
+}
+
 /* `place`: a folder or a file; NULL: what the configuration names. */
 static void test_place(const struct test_options *options, const char *place, struct test_tally *tally)
 {
@@ -249,6 +266,8 @@ static void test_place(const struct test_options *options, const char *place, st
         sources.policies = place;
     generation_report_init(&report, arena);
     struct generation *generation = build(&sources, &report);
+    if (generation && !report.error_count)
+        require_policies(generation, &report);
     fflush(stdout); /* so that errors on stderr stay in order */
     local_print_report(&report);
     tally->broken += report.error_count;

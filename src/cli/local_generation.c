@@ -35,12 +35,15 @@ struct generation *local_generation_load(const struct command *command, const st
     struct arena *arena = arena_new();
     struct generation_report report;
     struct generation *generation;
+    struct str nothing;
     struct config_sources sources = local_sources(options, NULL);
     log_open(LOG_WARN, LOG_FORMAT_TEXT, NULL, NULL); /* decisions go to stdout, not to the log */
     generation_report_init(&report, arena);
     if (generation_load(&sources, 1, &generation, &report) != OK) {
         local_print_report(&report);
         term_error(command->name, "nothing was loaded: fix the errors above");
+    } else if ((nothing = generation_serves_nothing(generation, arena)).len) {
+        fprintf(stderr, "warning: " STR_FMT "\n", STR_ARG(nothing));
     }
     arena_free(arena);
     return generation;

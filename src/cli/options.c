@@ -71,6 +71,17 @@ static const struct cli_option *find_option(const struct cli_option *options, in
     return NULL;
 }
 
+/* "--check" after "--socket" is an option whose turn it is, not a path. `--socket=--check` is taken. */
+static bool is_option(const struct cli_option *options, const char *text)
+{
+    if (optind < 1 || strncmp(text, "--", 2) != 0)
+        return false;
+    for (; options->name; options++)
+        if (strcmp(text + 2, options->name) == 0)
+            return true;
+    return strcmp(text, "--help") == 0;
+}
+
 static bool set_number(const struct command *command, const struct cli_option *option, const char *text)
 {
     char *end;
@@ -166,7 +177,13 @@ bool options_read(const struct command *command, const struct cli_option *option
             report_bad_option(command, options, c, *argv);
             return false;
         }
-        if (!set_option(command, find_option(options, c), optarg))
+        const struct cli_option *option = find_option(options, c);
+        if (option->kind != OPTION_FLAG && is_option(options, optarg)) {
+            term_error(command->name, "--%s needs a %s, got the option '%s'; write --%s=%s if that is the %s",
+                       option->name, option->argument, optarg, option->name, optarg, option->argument);
+            return false;
+        }
+        if (!set_option(command, option, optarg))
             return false;
     }
     *argc -= optind;

@@ -53,6 +53,11 @@ struct child_callbacks {
 enum err child_start(struct loop *loop, const struct child_spec *spec,
                      const struct child_callbacks *callbacks, void *owner, struct child **out, int *in,
                      int *output, int *errors, struct why *why);
+
+/* Where child_start finds the program of `spec`, without starting it: `found` has PATH_MAX bytes.
+ * ERR_NOT_FOUND: `why` states the fix. A path with a slash is taken as it is, relative to `cwd`. */
+enum err child_find_program(const struct child_spec *spec, char *found, struct why *why);
+
 pid_t child_pid(const struct child *child);
 
 /* The orderly end, after the caller has closed `in`: SIGTERM after CHILD_TERM_MS and SIGKILL after the same

@@ -126,7 +126,7 @@ IN_NEW_PROCESS static int run_child(void *arg)
 
 /* As a shell does: a name with a slash is a path, any other is looked up in PATH, in which an empty folder
  * means the current one. */
-static enum err find_program(const struct child_spec *spec, char found[PATH_MAX], struct why *why)
+enum err child_find_program(const struct child_spec *spec, char *found, struct why *why)
 {
     const char *name = spec->argv[0], *path = "/usr/local/bin:/usr/bin:/bin";
     char not_executable[PATH_MAX] = "";
@@ -188,7 +188,7 @@ enum err child_spawn(const struct child_spawn_options *options, pid_t *pid, int 
     char program[PATH_MAX];
     struct spawn_state state = {.options = options, .program = program, .parent = getpid()};
     sigset_t all, before;
-    enum err err = find_program(options->spec, program, why);
+    enum err err = child_find_program(options->spec, program, why);
     if (err)
         return err;
     sigfillset(&all);

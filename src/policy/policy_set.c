@@ -369,6 +369,7 @@ struct policy_set_loader {
     struct policy_load_errors *errors;
     struct str *files;
     size_t count, at;
+    bool skips_broken;
     enum err worst;
 };
 
@@ -417,7 +418,8 @@ struct policy_set_loader *policy_set_load_begin(const char *folder, const struct
     struct policy_set *set = set_new(options);
     struct policy_set_loader *loader = ARENA_NEW(set->arena, struct policy_set_loader);
     struct why why = {""};
-    *loader = (struct policy_set_loader){.set = set, .errors = errors};
+    *loader = (struct policy_set_loader){
+        .set = set, .errors = errors, .skips_broken = options && options->skip_broken};
     if (!folder || !*folder)
         return loader;
     enum err err = list_files(loader, folder, &why);
@@ -456,8 +458,9 @@ enum err policy_set_load_end(struct policy_set_loader *loader, struct policy_set
 {
     struct policy_set *set = loader->set;
     enum err worst = loader->worst;
-    *out = worst == OK ? set : NULL;
-    if (worst != OK)
+    bool usable = worst == OK || (loader->skips_broken && loader->count);
+    *out = usable ? set : NULL;
+    if (!usable)
         policy_set_free(set);
     return worst;
 }

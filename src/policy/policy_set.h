@@ -22,6 +22,7 @@ struct policy_set_options {
     uint32_t deadline_ms, memory_kb;   /* 0: the defaults above */
     const struct policy_stall *stalls; /* borrowed until the set is loaded */
     size_t stall_count;
+    bool skip_broken; /* the set holds the files that load; the errors are reported all the same */
 };
 
 /* At least one per file that does not load. */
@@ -32,7 +33,7 @@ struct policy_load_errors {
 };
 
 /* Loads one file, or every *.lua of a folder but *_spec.lua, sorted by name. NULL gives an empty set. On
- * ERR_POLICY or ERR_IO there is at least one error, and *out is NULL. */
+ * ERR_POLICY or ERR_IO there is at least one error, and *out is NULL unless skip_broken is set. */
 enum err policy_set_load(const char *folder, const struct policy_set_options *options,
                          struct policy_set **out, struct policy_load_errors *errors);
 
