@@ -131,6 +131,7 @@ struct call_outcome {
     struct str advice;            /* notes for the model beside a result; may be empty */
     /* The result as the model gets it, NULL if there is none: MCP content array, structuredContent, _meta. */
     const struct json *content, *structured, *metadata;
+    uint64_t redacted;         /* bit i: a result has had field i of the policy's `redact` */
     const struct json *result; /* all of it as one value, as the result hook sees it; NULL: none */
     /* {inputRequests, requestState?} from the upstream, for a client that supports elicitation; NULL: none.
      */

@@ -14,6 +14,60 @@
 #include "result/failure_envelope.h"
 #include "result/redact.h"
 
+/* ---- redaction ---- */
+
+struct str call_redact_text(struct call *c, struct str text)
+{
+    const struct policy *policy;
+    for (size_t i = 0; c->tool && (policy = tool_enforced_policy(c->tool, &i));)
+        text = redact_text(c->arena, policy->redact, policy->redact_count, text);
+    return text;
+}
+
+/* A mask that could be read as data is told, with the fields. */
+static void warn_of_masks(struct call *c, const struct policy *policy, const struct redact_found *found)
+{
+    struct buf names = buf_in(c->arena);
+    for (size_t i = 0; i < policy->redact_count && i < REDACT_FIELDS_MAX; i++)
+        if (found->fields & ((uint64_t)1 << i))
+            buf_printf(&names, "%s" STR_FMT, names.len ? ", " : "", STR_ARG(policy->redact[i]));
+    c->verdict.warning = arena_printf(
+        c->arena, "Redacted: " STR_FMT ". A 0, a false or an empty list there is a mask, not data.",
+        STR_ARG(buf_view(&names)));
+}
+
+static void withhold(struct call *c, const struct policy *policy)
+{
+    verdict_set(&c->verdict, CLASS_SCHEMA_MISMATCH, STR_LIT("redaction_unfit"),
+                arena_printf(c->arena,
+                             "its result cannot be shown: with the fields masked that " STR_FMT
+                             " names in 'redact', it would not fit its output schema",
+                             STR_ARG(policy->file)),
+                STR_LIT("The operator must correct the policy. Use another tool, or tell the user."));
+    c->result = (struct result){0};
+}
+
+/* Redacts what its own policy and its overlays name, as far as they are enforced; before anything is judged,
+ * quoted or kept. */
+static void redact(struct call *c)
+{
+    const struct policy *policy;
+    for (size_t i = 0; (policy = tool_enforced_policy(c->tool, &i));) {
+        struct redact_found found = {0};
+        if (!policy->redact_count)
+            continue;
+        if (redact_result(c->arena, policy->redact, policy->redact_count, c->tool->output_schema, &c->result,
+                          &found) == REDACT_UNFIT) {
+            withhold(c, policy);
+            return;
+        }
+        if (policy == (c->request.enforced_overlay ? c->request.enforced_overlay : c->tool->policy))
+            c->outcome.redacted = found.fields;
+        if (found.blank)
+            warn_of_masks(c, policy, &found);
+    }
+}
+
 /* ---- failures that the result states ---- */
 
 static bool reads_envelopes(const struct tool *tool)
@@ -91,6 +145,7 @@ static void judge_stated_error(struct call *c, const struct result *result, stru
 static void read_report(struct call *c)
 {
     const struct call_request *r = &c->request;
+    struct str message = call_redact_text(c, r->error_message);
     c->ran = true;
     c->verdict.valid = true;
     if (r->arguments) /* else hooks see none */
@@ -100,9 +155,9 @@ static void read_report(struct call *c)
     } else if (r->error_transient_given) {
         verdict_set(&c->verdict, r->error_transient ? CLASS_TRANSIENT : CLASS_TOOL_ERROR, STR_NONE, STR_NONE,
                     STR_NONE);
-        c->verdict.quoted = r->error_message;
+        c->verdict.quoted = message;
     } else {
-        judge_stated_error(c, NULL, r->error_message);
+        judge_stated_error(c, NULL, message);
     }
 }
 
@@ -228,34 +283,24 @@ static void judge_by_overlays(struct call *c)
     }
 }
 
-/* Redacts what its own policy and its overlays name, as far as they are enforced. */
-static void redact(struct call *c)
-{
-    const struct policy *policy;
-    for (size_t i = 0; (policy = tool_enforced_policy(c->tool, &i));)
-        redact_result(c->arena, policy->redact, policy->redact_count, &c->result);
-}
-
 /* ---- the stage ---- */
 
 /* A failure envelope need not have the form that the output schema declares, unless the policy takes it for a
  * result. */
-static void judge_result(struct call *c)
+static void judge_result(struct call *c, const struct result *given)
 {
     const struct policy *policy = c->tool->policy;
-    const struct result given = c->result;
     struct envelope envelope = {.kind = ENVELOPE_NONE};
-    redact(c);
     if (reads_envelopes(c->tool))
         envelope = envelope_detect(c->arena, &c->result);
     if (!envelope.kind) {
-        judge_by_schema(c, &given);
+        judge_by_schema(c, given);
         if (!verdict_is_decided(&c->verdict))
             judge_by_policy(c, policy);
     } else if (!judge_by_policy(c, policy)) {
         verdict_from_envelope(c, &envelope, result_text(c->arena, &c->result));
     } else if (!error_class_info(c->verdict.class)->is_error) {
-        judge_by_schema(c, &given);
+        judge_by_schema(c, given);
     }
     c->verdict.final = policy && policy->final && !error_class_info(c->verdict.class)->is_error;
     call_discard_unless_enforced(c);
@@ -268,10 +313,13 @@ enum step call_judge(struct call *c)
     struct verdict *v = &c->verdict;
     if (c->request.mode == CALL_REPORT)
         read_report(c);
+    const struct result given = c->result; /* redacted fields may break the output schema */
+    if (c->tool->policy || c->tool->overlay_count)
+        redact(c);
     if (!verdict_is_decided(v) && c->result.is_error)
         judge_stated_error(c, &c->result, result_text(c->arena, &c->result));
     if (!verdict_is_decided(v) && (c->tool->mode != POLICY_OFF || c->tool->overlay_count))
-        judge_result(c);
+        judge_result(c, &given);
     bool is_error = error_class_info(v->class)->is_error;
     if (!is_error)
         result_fill_structured(&c->result, c->tool->output != NULL);

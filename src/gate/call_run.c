@@ -83,7 +83,7 @@ static void verdict_from_upstream(struct call *c)
         [TARGET_MCP] = result_read_mcp, [TARGET_HTTP] = result_read, [TARGET_EXEC] = result_read_command};
     const struct upstream_answer *a = &c->upstream->answer;
     struct verdict *v = &c->verdict;
-    struct str detail = a->detail, hint = STR_NONE;
+    struct str detail = call_redact_text(c, a->detail), hint = STR_NONE;
     switch (a->outcome) {
     case UPSTREAM_RESULT:
         readers[c->tool->target.kind](c->arena, a->result, &c->result);
@@ -116,11 +116,11 @@ static void verdict_from_upstream(struct call *c)
     case UPSTREAM_INPUT_REQUIRED: /* the server's question, for the model to pass on */
         verdict_set(v, CLASS_NEED_USER_INPUT, a->code.len ? a->code : STR_LIT("input_required"), STR_NONE,
                     hint);
-        v->quoted = a->question;
+        v->quoted = call_redact_text(c, a->question);
         v->coverage = STR_LIT("NEED_USER_INPUT");
         return;
     }
-    v->quoted = a->quoted;
+    v->quoted = call_redact_text(c, a->quoted);
 }
 
 enum step call_upstream_answered(struct call *c)

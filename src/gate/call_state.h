@@ -91,6 +91,9 @@ bool call_lax_refused(const struct call *call); /* 8: the server has refused the
 /* The callback of ledger and upstream requests: continues the call, which is `owner`. */
 void call_resume(void *owner);
 
+/* An error message without what the tool's policies redact; itself if they redact nothing in it. */
+struct str call_redact_text(struct call *call, struct str text);
+
 /* ---- call_state.c ---- */
 
 /* The call as the policy's hooks see it. */

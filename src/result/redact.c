@@ -1,11 +1,17 @@
-/* One walk over a value; a value without redacted fields is returned itself, byte for byte. */
+/*
+ * Two walks over all parts of a result: the first collects the values of the fields, the second masks them
+ * and their copies. A value without either is returned itself, byte for byte.
+ */
 #include "result/redact.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/build.h"
 #include "json/parse.h"
+#include "json/spelled.h"
 #include "json/write.h"
+#include "result/redact_copies.h"
+#include "result/redact_fit.h"
 
 struct walk {
     struct arena *arena;
@@ -13,91 +19,308 @@ struct walk {
     size_t count;
     bool removes;    /* leaves the fields out instead */
     struct buf path; /* of the current value: "customers[].email" */
+    struct redact_copies *copies;
+    bool collects;                /* the first walk */
+    bool keeps_words;             /* a string that is one lower-case word may be an enum's: is no copy */
+    const struct redact_fit *fit; /* masks that the output schema accepts; NULL: by type */
+    struct redact_found *found;   /* NULL: not asked for */
+    unsigned nested;              /* JSON in a string */
 };
 
-static bool is_hidden(const struct walk *w, struct str key)
+static bool is_hidden(struct walk *w, struct str key)
 {
     for (size_t i = 0; i < w->count; i++) {
         struct str field = w->fields[i];
         bool is_path = memchr(field.at, '.', field.len) || memchr(field.at, '[', field.len);
-        if (str_eq(field, is_path ? buf_view(&w->path) : key))
-            return true;
+        if (!str_eq(field, is_path ? buf_view(&w->path) : key))
+            continue;
+        if (w->found && i < REDACT_FIELDS_MAX)
+            w->found->fields |= (uint64_t)1 << i;
+        return true;
     }
     return false;
 }
 
-static struct json replacement(const struct json *value)
+static struct json mask_of(struct walk *w, const struct json *value)
 {
-    return value->type == JSON_STRING ? json_string(STR_LIT(REDACTED)) : json_null();
+    switch (value->type) {
+    case JSON_STRING:
+        return json_string(STR_LIT(REDACTED));
+    case JSON_NUMBER:
+        return json_literal(STR_LIT("0"));
+    case JSON_BOOL:
+        return json_bool(false);
+    case JSON_ARRAY:
+        return json_array(NULL, 0);
+    case JSON_OBJECT:
+        return json_object(w->arena, NULL, 0);
+    default:
+        return json_null();
+    }
 }
 
-static const struct json *redact(struct walk *w, const struct json *value);
-
-static const struct json *redact_object(struct walk *w, const struct json *object)
+/* What stands for a hidden value; NULL: it is left out. */
+static const struct json *hide(struct walk *w, const struct json *value, const struct json *schema,
+                               bool is_required)
 {
-    const struct json *now = object;
-    size_t length = w->path.len;
-    for (uint32_t i = 0; i < object->len; i++) {
-        const struct json_member *member = &object->members[i];
-        if (length)
-            buf_byte(&w->path, '.');
-        buf_str(&w->path, member->key);
-        bool hides = is_hidden(w, member->key);
-        struct json hidden = replacement(&member->value);
-        const struct json *value = hides ? &hidden : redact(w, &member->value);
-        if (hides && w->removes)
-            now = json_keep(w->arena, json_without(w->arena, now, member->key));
-        else if (value != &member->value)
-            now = json_keep(w->arena, json_with(w->arena, now, member->key, *value));
-        w->path.len = length;
+    if (w->removes)
+        return NULL;
+    if (w->collects) {
+        redact_copies_add(w->copies, value);
+        return value;
     }
+    struct json mask = mask_of(w, value);
+    if (w->found && value->type != JSON_STRING && value->type != JSON_NULL)
+        w->found->blank = true;
+    if (schema)
+        return redact_fit_mask(w->fit, schema, json_keep(w->arena, mask), is_required);
+    return json_keep(w->arena, mask);
+}
+
+static const struct json *walk(struct walk *w, const struct json *value, const struct json *schema);
+
+/* The object or array in a text, however it is spelled. */
+static bool json_in(struct walk *w, struct str text, struct json *out)
+{
+    struct json_error fault;
+    struct str trimmed = str_trim(text);
+    if (w->nested == REDACT_NESTED_MAX || !trimmed.len || !strchr("{[`\"", trimmed.at[0]))
+        return false;
+    bool read = json_parse(w->arena, trimmed, NULL, out, &fault) == OK || fault.soft ||
+                json_read_spelled(w->arena, trimmed, out, NULL) == JSON_SPELLED;
+    return read && (out->type == JSON_OBJECT || out->type == JSON_ARRAY);
+}
+
+static bool is_lower_word(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!(text.at[i] >= 'a' && text.at[i] <= 'z') && text.at[i] != '_' && text.at[i] != '-')
+            return false;
+    return true;
+}
+
+/* JSON in the text is walked as a value of its own; other text is searched for copies and named values. */
+static struct str walk_text(struct walk *w, struct str text)
+{
+    struct json value;
+    if (json_in(w, text, &value)) {
+        struct buf outer = w->path, written = buf_in(w->arena);
+        w->path = buf_in(w->arena);
+        w->nested++;
+        const struct json *now = walk(w, &value, NULL);
+        w->nested--;
+        w->path = outer;
+        if (now == &value)
+            return text;
+        json_write(&written, now);
+        return buf_view(&written);
+    }
+    if (w->collects || (w->keeps_words && is_lower_word(text)))
+        return text;
+    text = redact_copies_mask(w->copies, text);
+    return redact_named_values(w->arena, w->fields, w->count, text);
+}
+
+static const struct json *walk_string(struct walk *w, const struct json *value)
+{
+    if (w->removes)
+        return value;
+    struct str text = json_str(value), now = walk_text(w, text);
+    return now.at == text.at ? value : json_keep(w->arena, json_string(now));
+}
+
+/* A long number may be a copy, too. */
+static const struct json *walk_number(struct walk *w, const struct json *value)
+{
+    struct str text = {value->text, value->len};
+    if (w->removes || w->collects || text.len < REDACT_NUMBER_MIN_BYTES)
+        return value;
+    bool is_copy = redact_copies_mask(w->copies, text).at != text.at;
+    return is_copy ? json_keep(w->arena, json_literal(STR_LIT("0"))) : value;
+}
+
+/* A key may be a copy: {"ana@example.com": {…}}. Two masked keys stay two. */
+static struct str walk_key(struct walk *w, struct str key, unsigned *masked)
+{
+    if (w->removes || w->collects || is_lower_word(key))
+        return key;
+    struct str now = redact_copies_mask(w->copies, key);
+    if (now.at != key.at && ++*masked > 1)
+        now = arena_printf(w->arena, STR_FMT " %u", STR_ARG(now), *masked);
     return now;
 }
 
-static const struct json *redact_list(struct walk *w, const struct json *list)
+static const struct json *walk_object(struct walk *w, const struct json *object, const struct json *schema)
 {
+    struct json_member *members = NULL;
+    size_t length = w->path.len, count = 0;
+    unsigned masked = 0;
+    for (uint32_t i = 0; i < object->len; i++) {
+        const struct json_member *member = &object->members[i];
+        struct str key = walk_key(w, member->key, &masked);
+        if (length)
+            buf_byte(&w->path, '.');
+        buf_str(&w->path, member->key);
+        const struct json *inner = schema ? redact_fit_property(w->fit, schema, member->key) : NULL;
+        const struct json *value =
+            is_hidden(w, member->key)
+                ? hide(w, &member->value, inner, schema && redact_fit_requires(w->fit, schema, member->key))
+                : walk(w, &member->value, inner);
+        w->path.len = length;
+        if (!members && (value != &member->value || key.at != member->key.at)) {
+            members = ARENA_ARRAY(w->arena, struct json_member, object->len);
+            memcpy(members, object->members, i * sizeof(*members));
+            count = i;
+        }
+        if (members && value)
+            members[count++] = json_member(key, *value);
+    }
+    return members ? json_keep(w->arena, json_object(w->arena, members, count)) : object;
+}
+
+static const struct json *walk_list(struct walk *w, const struct json *list, const struct json *schema)
+{
+    static const struct json null = {.type = JSON_NULL};
     struct json *items = NULL;
     size_t length = w->path.len;
     buf_text(&w->path, "[]");
     for (uint32_t i = 0; i < list->len; i++) {
-        struct json hidden = replacement(&list->items[i]);
-        const struct json *item = is_hidden(w, STR_NONE) ? &hidden : redact(w, &list->items[i]);
+        const struct json *inner = schema ? redact_fit_item(w->fit, schema, i) : NULL;
+        const struct json *item =
+            is_hidden(w, STR_NONE) ? hide(w, &list->items[i], inner, true) : walk(w, &list->items[i], inner);
         if (item == &list->items[i])
             continue;
         if (!items) {
             items = ARENA_ARRAY(w->arena, struct json, list->len);
             memcpy(items, list->items, list->len * sizeof(*items));
         }
-        items[i] = *item;
+        items[i] = item ? *item : null;
     }
     w->path.len = length;
     return items ? json_keep(w->arena, json_array(items, list->len)) : list;
 }
 
-/* Returns the value itself if nothing in it is hidden. */
-static const struct json *redact(struct walk *w, const struct json *value)
+/* Returns the value itself if nothing in it changes. */
+static const struct json *walk(struct walk *w, const struct json *value, const struct json *schema)
 {
-    if (value->type == JSON_OBJECT)
-        return redact_object(w, value);
-    return value->type == JSON_ARRAY ? redact_list(w, value) : value;
+    switch (value->type) {
+    case JSON_OBJECT:
+        return walk_object(w, value, schema);
+    case JSON_ARRAY:
+        return walk_list(w, value, schema);
+    case JSON_STRING:
+        return walk_string(w, value);
+    case JSON_NUMBER:
+        return walk_number(w, value);
+    default:
+        return value;
+    }
 }
 
-/* A text block that holds JSON, with that JSON redacted; any other block itself. */
-static const struct json *redact_block(struct walk *w, const struct json *block)
+/* All strings of a block that a reader sees; not its type, nor base64. */
+static const struct json *walk_block(struct walk *w, const struct json *block)
 {
-    struct str text = str_trim(json_str(json_get_text(block, "text")));
-    struct json value;
-    struct json_error fault;
-    if (!text.len || (text.at[0] != '{' && text.at[0] != '['))
-        return block;
-    if (json_parse(w->arena, text, NULL, &value, &fault) != OK && !fault.soft)
-        return block;
-    const struct json *now = redact(w, &value);
-    if (now == &value)
-        return block;
-    struct buf written = buf_in(w->arena);
-    json_write(&written, now);
-    return json_keep(w->arena, json_with(w->arena, block, STR_LIT("text"), json_string(buf_view(&written))));
+    static const char *const shown[] = {"text", "uri", "name", "title", "description"};
+    const struct json *now = block, *resource = json_get_text(block, "resource");
+    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
+        const struct json *value = json_get_text(block, shown[i]);
+        const struct json *changed = json_is(value, JSON_STRING) ? walk_string(w, value) : value;
+        if (changed != value)
+            now = json_keep(w->arena, json_with(w->arena, now, str_of(shown[i]), *changed));
+    }
+    if (json_is(resource, JSON_OBJECT)) {
+        const struct json *changed = walk_block(w, resource);
+        if (changed != resource)
+            now = json_keep(w->arena, json_with(w->arena, now, STR_LIT("resource"), *changed));
+    }
+    return now;
+}
+
+static const struct json *walk_content(struct walk *w, const struct json *content)
+{
+    const struct json *now = content;
+    for (uint32_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++) {
+        const struct json *block = walk_block(w, &content->items[i]);
+        if (block != &content->items[i])
+            now = json_keep(w->arena, json_with_item(w->arena, now, i, *block));
+    }
+    return now;
+}
+
+/* True: it changed. */
+static bool walk_result(struct walk *w, const struct result *given, struct result *now)
+{
+    const struct json *schema = w->fit ? redact_fit_root(w->fit) : NULL;
+    *now = *given;
+    now->structured = given->structured ? walk(w, given->structured, schema) : NULL;
+    now->value = given->value == given->structured ? now->structured
+                 : given->value                    ? walk(w, given->value, schema)
+                                                   : NULL;
+    now->content = walk_content(w, given->content);
+    now->metadata = given->metadata ? walk(w, given->metadata, NULL) : NULL;
+    now->error_text = walk_text(w, given->error_text);
+    return now->value != given->value || now->structured != given->structured ||
+           now->content != given->content || now->metadata != given->metadata ||
+           now->error_text.at != given->error_text.at;
+}
+
+/* Masks by type, then as the schema demands, then without copies that may be words of an enum. */
+static bool mask_to_fit(struct walk *w, const struct schema *output, const struct result *given,
+                        struct result *now)
+{
+    for (int effort = 0; effort < 3; effort++) {
+        if (effort == 1)
+            w->fit = redact_fit_new(w->arena, output);
+        w->keeps_words = effort == 2;
+        walk_result(w, given, now);
+        if (schema_validate(output, now->value) == SCHEMA_VALID)
+            return true;
+    }
+    return false;
+}
+
+enum redact_status redact_result(struct arena *arena, const struct str *fields, size_t count,
+                                 const struct schema *output, struct result *result,
+                                 struct redact_found *found)
+{
+    if (!count)
+        return REDACT_NOTHING;
+    struct result given = *result, now;
+    struct redact_copies copies = {.arena = arena};
+    struct walk w = {.arena = arena,
+                     .fields = fields,
+                     .count = count,
+                     .path = buf_in(arena),
+                     .copies = &copies,
+                     .collects = true,
+                     .found = found};
+    walk_result(&w, &given, &now);
+    w.collects = false;
+    if (copies.overflow)
+        return REDACT_UNFIT;
+    if (!walk_result(&w, &given, &now))
+        return REDACT_NOTHING;
+    bool was_valid = output && given.value && schema_validate(output, given.value) == SCHEMA_VALID;
+    if (was_valid && !mask_to_fit(&w, output, &given, &now))
+        return REDACT_UNFIT;
+    *result = now;
+    return REDACT_DONE;
+}
+
+struct str redact_text(struct arena *arena, const struct str *fields, size_t count, struct str text)
+{
+    struct redact_copies copies = {.arena = arena};
+    struct walk w = {.arena = arena,
+                     .fields = fields,
+                     .count = count,
+                     .path = buf_in(arena),
+                     .copies = &copies,
+                     .collects = true};
+    if (!count || !text.len)
+        return text;
+    walk_text(&w, text);
+    w.collects = false;
+    return walk_text(&w, text);
 }
 
 const struct json *redact_without(struct arena *arena, const struct str *fields, size_t count,
@@ -105,26 +328,5 @@ const struct json *redact_without(struct arena *arena, const struct str *fields,
 {
     struct walk w = {
         .arena = arena, .fields = fields, .count = count, .removes = true, .path = buf_in(arena)};
-    return count && value ? redact(&w, value) : value;
-}
-
-bool redact_result(struct arena *arena, const struct str *fields, size_t count, struct result *result)
-{
-    struct walk w = {.arena = arena, .fields = fields, .count = count, .path = buf_in(arena)};
-    struct result now = *result;
-    if (!count)
-        return false;
-    now.value = result->value ? redact(&w, result->value) : NULL;
-    now.structured = result->structured ? redact(&w, result->structured) : NULL;
-    for (uint32_t i = 0; json_is(result->content, JSON_ARRAY) && i < result->content->len; i++) {
-        const struct json *block = redact_block(&w, &result->content->items[i]);
-        if (block != &result->content->items[i])
-            now.content = json_keep(arena, json_with_item(arena, now.content, i, *block));
-    }
-    if (now.value == result->value && now.structured == result->structured && now.content == result->content)
-        return false;
-    if (now.content != result->content)
-        now.error_text = STR_NONE; /* it joins the texts before redaction */
-    *result = now;
-    return true;
+    return count && value ? walk(&w, value, NULL) : value;
 }

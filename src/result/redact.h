@@ -1,7 +1,11 @@
 /*
- * Redaction: fields of a result that only the tool may see are removed before
- * the model, facts, quotes or the policy read them. A string becomes
- * "[redacted]", any other value null, so that its presence stays visible.
+ * Redaction: fields of a result that only the tool may see are masked in every place where the model, facts,
+ * quotes, logs or the policy could read them: structured content, text blocks, JSON inside strings, embedded
+ * resources, `_meta`, error texts, and texts that repeat a masked value. Binary data is not searched.
+ *
+ * A mask keeps the type, so that clients that validate accept the result: a string becomes "[redacted]", a
+ * number 0, a boolean false, a list [], an object {}; where the output schema forbids that, a sample of the
+ * field's schema, or nothing if the field is optional.
  */
 #ifndef TOOLGATE_RESULT_REDACT_H
 #define TOOLGATE_RESULT_REDACT_H
@@ -10,10 +14,35 @@
 
 #define REDACTED "[redacted]"
 
-/* `fields`: paths as in gives_ids ("customers[].email"), or the bare name of a field anywhere. Searches JSON
- * only: structured content, and text blocks that hold JSON. False, and `result` is unchanged, if it has none
- * of the fields. */
-bool redact_result(struct arena *arena, const struct str *fields, size_t count, struct result *result);
+#define REDACT_COPY_MIN_BYTES   4u    /* shorter masked strings are not looked for in other texts */
+#define REDACT_NUMBER_MIN_BYTES 6u    /* likewise of numbers: a year or a count is in many texts */
+#define REDACT_COPIES_MAX       4096u /* different masked values of one result; with more it is withheld */
+#define REDACT_NESTED_MAX       4u    /* JSON in a string in JSON in a string …; deeper JSON is text */
+#define REDACT_FIELDS_MAX       64u   /* of a policy that redact_found.fields tells of */
+
+struct schema;
+
+enum redact_status {
+    REDACT_NOTHING, /* `result` is unchanged */
+    REDACT_DONE,
+    REDACT_UNFIT /* it cannot be masked so that the output schema accepts it, or holds too many values: to be
+                    withheld */
+};
+
+/* What a redaction found; zeroed by the caller, and only added to. */
+struct redact_found {
+    uint64_t fields; /* bit i: fields[i] is in a result, for i < REDACT_FIELDS_MAX */
+    bool blank;      /* a mask could be read as data: 0, false, [], {} */
+};
+
+/* `fields`: paths as in gives_ids ("customers[].email"), or the bare name of a field anywhere. `output`: the
+ * output schema, which a result that was valid stays valid for; NULL: none. */
+enum redact_status redact_result(struct arena *arena, const struct str *fields, size_t count,
+                                 const struct schema *output, struct result *result,
+                                 struct redact_found *found);
+
+/* An error message, where only text of the form "field: value" can be told. Itself if there is none. */
+struct str redact_text(struct arena *arena, const struct str *fields, size_t count, struct str text);
 
 /* A value without these fields, which are left out instead; itself if it has none of them. An item of a list
  * becomes null. `value` may be NULL. */

@@ -112,7 +112,7 @@ return tool "read" { description = "One event.", schema = params { id = str "Whi
     assert.is_true(garbage.isError)
     assert.is_nil(verdict(garbage).compacted)
     for i = 1, 8 do assert.truthy(text(garbage):find('"id":"e' .. i .. '"', 1, true), text(garbage)) end
-    local invalid = client:calls("events", { n = "many", how = 5 }, session "s")
+    local invalid = client:calls("events", { n = "many", how = { a = 1 } }, session "s")
     assert.is_nil(verdict(invalid).compacted)
     assert.equal(2, #verdict(invalid).messages)
   end)
