@@ -1,5 +1,6 @@
--- create_task: creates a task in a project. Everyone may call it; it writes.
--- Shows: params, a closed schema in five lines of Lua, and a tool error that names the valid projects.
+-- create_task: creates a task in a project, and the same task only once. Everyone may call it; it writes.
+-- Shows: params, a closed schema in five lines of Lua; a budget for identical calls, which keeps a model that repeats
+-- itself from making the task twice; and a tool error that names the valid projects.
 
 local projects = {
   ["6b1c9d20-7e4f-4a3b-9c58-2d0f1e7a8b34"] = "Website",
@@ -19,6 +20,7 @@ return tool "create_task" {
   use_when    = "the user wants to record something to do",
   avoid_when  = "the user only asks which tasks exist",
   effects     = "write",
+  retry       = { same_call = 1 },
   ids         = { project_id = shape "uuid" },
   gives_ids   = { "task.id" },
 
@@ -42,6 +44,9 @@ return tool "create_task" {
       args = { title = "Prune the roses", project_id = "9d0e6f52-1c3b-4e8a-8f27-7b5a4c3d2e11",
                due_date = "2026-05-08T17:00:00Z" },
       gives = "pass" },
+    { "the same task is not made twice",
+      args = { title = "Prune the roses", project_id = "9d0e6f52-1c3b-4e8a-8f27-7b5a4c3d2e11" },
+      gives = "pass", again = "refuse same_call" },
     { "null for an optional field is dropped",
       args = { title = "Prune the roses", project_id = "9d0e6f52-1c3b-4e8a-8f27-7b5a4c3d2e11", due_date = null },
       gives = "pass", becomes = { title = "Prune the roses", project_id = "9d0e6f52-1c3b-4e8a-8f27-7b5a4c3d2e11" } },

@@ -78,6 +78,8 @@ return tool "lookup_contact" {
       args = { action = "search", query = "Ben" }, gives = "pass" },
     { "get with an id from a search",
       args = { action = "get", contact_id = "c1" }, seen = { "c1" }, gives = "pass" },
+    { "get with an id that the user gave",
+      args = { action = "get", contact_id = "c2" }, goal = "What is the phone number of c2?", gives = "pass" },
     { "capitals in the action are repaired, and get drops query",
       args = { action = "GET", contact_id = "c1", query = "Ana" }, seen = { "c1" },
       gives = "pass", becomes = { action = "get", contact_id = "c1" } },

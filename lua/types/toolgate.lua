@@ -219,6 +219,7 @@
 ---@field context? table<string, any> The value of call.context: what the agent's program says of the request.
 ---@field result? any The tool's result; the tool does not run.
 ---@field gives? string Words that must all match: the verdict, the class, the code.
+---@field again? string The same words for the same call, made once more directly after it.
 ---@field becomes? table The arguments that the tool receives.
 ---@field shows? any The result that the model receives, redacted and compacted.
 ---@field says? string Text that the reply to the model must contain.

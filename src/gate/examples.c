@@ -19,6 +19,8 @@
 
 #include <stdlib.h>
 
+#define EXAMPLE_PAUSE_MS 1000 /* between a call and the same one, made again */
+
 struct examples {
     struct gate gate; /* gate.ledger NULL: it could not be opened, which counts as a failure */
     struct generation_report *report;
@@ -33,7 +35,7 @@ struct example_run {
     const struct policy_example *example;
     struct example_outcome *outcome;
     struct why why;
-    struct call *call;
+    struct call *call, *again; /* again: the same call once more; NULL: the example does not state it */
     struct peer peer;
 };
 
@@ -63,6 +65,10 @@ static void call_example(struct examples *examples, struct example_run *run)
     simulator_add_seen_ids(&examples->gate, run->arena, &request, e->seen);
     simulator_add_history(&examples->gate, run->arena, &request, e->history, &run->why);
     run->call = simulator_call(&examples->gate, run->arena, &request, e->result);
+    if (!e->again.len)
+        return;
+    simulator_set_clock(SIMULATOR_TIME_MS + EXAMPLE_PAUSE_MS);
+    run->again = simulator_call(&examples->gate, run->arena, &request, e->result);
 }
 
 /* Cuts the first word off `words`. */
@@ -123,16 +129,34 @@ static void compare_json(struct example_run *run, const char *field, const struc
     o->mismatches[o->mismatch_count - 1].changes = changes;
 }
 
+/* "repair invalid_arguments" */
+static struct str verdict_words(struct arena *arena, const struct verdict *v)
+{
+    const char *class = error_class_info(v->class)->name;
+    bool has_code = v->code.len && !str_is(v->code, class);
+    return arena_printf(arena, "%s %s%s" STR_FMT, verdict_name(v->kind), class, has_code ? " " : "",
+                        STR_ARG(has_code ? v->code : STR_NONE));
+}
+
+static void compare_verdict(struct example_run *run, const char *field, struct str gives,
+                            const struct call *call)
+{
+    const struct verdict *v = call_outcome(call)->verdict;
+    struct str wrong = wrong_word(gives, v), meant = wrong.len ? misspelled(wrong) : STR_NONE;
+    if (meant.len)
+        gives = arena_printf(run->arena, STR_FMT " (there is no '" STR_FMT "': did you mean '" STR_FMT "'?)",
+                             STR_ARG(gives), STR_ARG(wrong), STR_ARG(meant));
+    if (wrong.len)
+        add_mismatch(run->outcome, field, gives, verdict_words(run->arena, v));
+}
+
 static void read_outcome(struct example_run *run)
 {
     struct example_outcome *o = run->outcome;
     const struct call_outcome *outcome = call_outcome(run->call);
     const struct verdict *v = outcome->verdict;
     const struct tool *tool = call_tool(run->call);
-    const char *class = error_class_info(v->class)->name;
-    bool has_code = v->code.len && !str_is(v->code, class);
-    o->verdict = arena_printf(run->arena, "%s %s%s" STR_FMT, verdict_name(v->kind), class,
-                              has_code ? " " : "", STR_ARG(has_code ? v->code : STR_NONE));
+    o->verdict = verdict_words(run->arena, v);
     o->fault = v->class == CLASS_POLICY_ERROR && !o->sample ? v->detail : STR_NONE;
     o->said = outcome->feedback.len ? outcome->feedback : outcome->advice;
     o->status = v->coverage;
@@ -150,22 +174,15 @@ static void compare(struct example_run *run)
     if (run->why.text[0])
         add_mismatch(o, "history", STR_LIT("calls with known classes"),
                      arena_dup(run->arena, str_of(run->why.text)));
-    struct str wrong = wrong_word(e->gives, call_outcome(run->call)->verdict);
-    struct str meant = wrong.len ? misspelled(wrong) : STR_NONE;
-    if (meant.len)
-        add_mismatch(o, "gives",
-                     arena_printf(run->arena,
-                                  STR_FMT " (there is no '" STR_FMT "': did you mean '" STR_FMT "'?)",
-                                  STR_ARG(e->gives), STR_ARG(wrong), STR_ARG(meant)),
-                     o->verdict);
-    else if (wrong.len)
-        add_mismatch(o, "gives", e->gives, o->verdict);
+    compare_verdict(run, "gives", e->gives, run->call);
     compare_json(run, "becomes", e->becomes, o->arguments);
     compare_json(run, "shows", e->shows, o->shown);
     if (e->says.len && !str_contains_nocase(o->said, e->says))
         add_mismatch(o, "says", e->says, STR_NONE);
     if (e->status.len && !str_eq(e->status, o->status))
         add_mismatch(o, "status", e->status, o->status);
+    if (run->again)
+        compare_verdict(run, "again", e->again, run->again);
     o->passed = !o->mismatch_count;
     o->open = !o->passed && tool && tool->schema_pending;
 }
@@ -258,6 +275,8 @@ static void run_example(struct examples *examples, const struct policy *policy,
     if (examples->options.seen)
         examples->options.seen(examples->options.owner, &outcome);
     call_free(run.call);
+    if (run.again)
+        call_free(run.again);
     arena_free(run.arena);
     log_level_set(level);
 }

@@ -12,12 +12,12 @@ struct buf;
 
 /* A field of an example that is not as expected. */
 struct example_mismatch {
-    const char *field; /* "gives", "becomes", "shows", "says", "status", "history", "sample" */
+    const char *field; /* "gives", "becomes", "shows", "says", "status", "again", "history", "sample" */
     struct str expected, got;
     const struct json_diff_result *changes; /* only for `becomes` and `shows`, else NULL */
 };
 
-#define EXAMPLE_MISMATCHES_MAX 6u
+#define EXAMPLE_MISMATCHES_MAX 7u
 
 struct example_outcome {
     const struct policy *policy;

@@ -45,6 +45,7 @@ struct policy_example {
     const struct json *becomes, *shows;
     struct str goal, user, gives, says, status; /* empty: not given */
     struct str called;                          /* the alias that the model calls; empty: the tool's name */
+    struct str again;                           /* what the same call gives when it is made once more */
     struct str tool;                            /* of a policy for several tools: which one */
     uint32_t turn;                              /* 0: not given */
 };

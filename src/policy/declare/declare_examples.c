@@ -138,6 +138,8 @@ static const struct field example_fields[] = {
      AT(result), READ(read_result)},
     {"gives", FIELD_STRING, "\"refuse fabricated_id\"", NULL,
      "Words that must all match: the verdict, the class, the code.", AT(gives)},
+    {"again", FIELD_STRING, "\"refuse same_call\"", NULL,
+     "The same words for the same call, made once more directly after it.", AT(again)},
     {"becomes", FIELD_CUSTOM, "{ action = \"list\" }", "table", "The arguments that the tool receives.",
      AT(becomes), READ(read_table)},
     {"shows", FIELD_CUSTOM, "{ name = \"Ana\", email = \"[redacted]\" }", "any",
@@ -184,7 +186,7 @@ static void read_example(struct declaration *d, int at, struct policy_example *e
     e->name = field_string(d, -1);
     lua_pop(d->L, 1);
     check_tool(d, e);
-    if (!e->gives.len && !e->says.len && !e->status.len && !e->becomes)
+    if (!e->gives.len && !e->says.len && !e->status.len && !e->becomes && !e->again.len)
         luaL_error(d->L, "%s:%d: example '%s': expects nothing: add gives, becomes, says or status", chunk,
                    d->line, e->name.at);
 }

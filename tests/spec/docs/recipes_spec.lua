@@ -81,13 +81,45 @@ describe("the recipe for a coding assistant", function()
     assert.equal(0, code, out .. err)
   end)
 
-  it("has a policy whose refusal the page shows", function()
-    local policy = blocks("coding-assistant", "lua")[1]
-    holds(policy)
+  -- The tools of the file server, as it lists them.
+  local TOOLS = daemon.root .. "/tests/support/filesystem_tools.json"
+  local lib, writing = unpack(blocks("coding-assistant", "lua"))
+
+  it("has policies that pass their examples with the server's own tools", function()
+    local folder = process.directory()
+    os.execute("mkdir " .. folder .. "/lib")
+    process.write(folder .. "/lib/paths.lua", lib)
+    process.write(folder .. "/writing.lua", writing)
+    local code, out, err = process.run { daemon.binary, "test", folder, "--tools", TOOLS }
+    local _, found, complaints = process.run { daemon.binary, "lint", folder, "--tools", TOOLS }
+    process.remove(folder)
+    assert.equal(0, code, out .. err)
+    assert.is_nil((found .. complaints):find("writing.lua", 1, true), found .. complaints)
+  end)
+
+  it("guards every tool of the file server that writes, and none that reads", function()
     local gate = daemon.start {
-      policies = { ["write_file.lua"] = policy },
-      config = 'return { upstreams = { files = { command = "cat" } } }', -- never asked: the policy refuses before
+      policies = { ["lib/paths.lua"] = lib, ["writing.lua"] = writing },
+      config = ([[return { upstreams = { files = { command = "python3", env = { OFFER = "%s" },
+                args = { "%s/tests/support/offering.py" } } } }]]):format(TOOLS, daemon.root),
     }
+    local client = gate:connect()
+    assert.same({}, gate:status().generation.unmatched)
+    local wrote = 0
+    for _, tool in ipairs(client_of.json.decode((process.read(TOOLS)))) do
+      for _, path in ipairs { "src/a.txt", "web/package-lock.json", "./.env", ".git/config" } do
+        local arguments = {}
+        for name, schema in pairs(tool.inputSchema.properties) do
+          arguments[name] = schema.type == "string" and not schema.enum and path
+                            or name == "edits" and { { oldText = "a", newText = "b" } } or name == "paths" and { path } or nil
+        end
+        local writes = not tool.annotations.readOnlyHint
+        local class = verdict(client:calls(tool.name, arguments)).error_class
+        assert.equal(writes and path ~= "src/a.txt" and "forbidden" or "ok", class, tool.name .. " " .. path)
+        wrote = wrote + (writes and 1 or 0)
+      end
+    end
+    assert.equal(16, wrote)
     local code, out = process.run { daemon.binary, "call", "write_file", '{"path":"a/yarn.lock","content":""}',
                                     "--socket", gate.socket }
     assert.equal(1, code)
