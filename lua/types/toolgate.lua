@@ -203,6 +203,7 @@
 ---@field floats? boolean 5.0 becomes 5 if only a whole number fits.
 ---@field names? boolean A name that differs from one declared, unused name in case, separators or a final s becomes that name.
 ---@field words? boolean "yes", "no", 1 and 0 become a boolean if only a boolean fits, true becomes "True" of an enum; "", "None" and "null" for an optional field count as left out.
+---@field wrapped? boolean Parameters inside one undeclared "arguments", "args", "input", "parameters", "params" or the tool's name are taken out of it.
 
 ---One of `examples`: first a string that says what it shows, then
 ---@class toolgate.Example

@@ -472,6 +472,18 @@ static void set_volatiles(struct arena *arena, struct tool *tool, const struct p
     tool->volatiles = list;
 }
 
+/* Of a tool that destroys, a repair that the policy does not name is only proposed. */
+static void set_coerce(struct tool *tool, const struct policy *policy, const struct config *config)
+{
+    tool->proposes = policy && policy->coerce_given ? policy->coerce : config->coerce;
+    tool->coerce = tool->proposes;
+    if (!tool_destroys(tool))
+        return;
+    tool->coerce = policy && policy->coerce_given ? policy->coerce_named : (struct coerce_options){0};
+    tool->coerce.json = tool->proposes.json;
+    tool->coerce.floats = tool->proposes.floats;
+}
+
 enum err tool_build(struct arena *arena, const struct config *config, const struct tool_source *source,
                     struct tool **out, struct why *why)
 {
@@ -486,7 +498,7 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
     tool->retry = policy && policy->retry_given ? policy->retry : config->retry;
     tool->mode = policy && policy->mode_given ? policy->mode : config->mode;
     tool->unknown = policy && policy->unknown_given ? policy->unknown : config->unknown;
-    tool->coerce = policy && policy->coerce_given ? policy->coerce : config->coerce;
+    set_coerce(tool, policy, config);
     set_formats(tool, policy, config);
     tool->compact = policy && policy->compact_given ? policy->compact : config->compact;
     set_limits(tool, policy, config);

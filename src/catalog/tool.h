@@ -58,7 +58,9 @@ struct tool {
     enum effects_source effects_from; /* EFFECTS_FROM_NAME: guessed */
     enum policy_mode mode;
     enum policy_unknown unknown;
-    struct coerce_options coerce;
+    struct coerce_options
+        coerce; /* what is applied; tool_destroys: what its policy names, and JSON's spelling */
+    struct coerce_options proposes; /* what a refusal may suggest */
     enum policy_formats formats;
     const struct time_zone *timezone; /* of date-times that lack one; NULL: they stay as they are */
     struct ledger_limits limits;
@@ -111,6 +113,18 @@ static inline bool tool_is_described(const struct tool *tool)
 static inline bool tool_is_enforced(const struct tool *tool)
 {
     return tool->policy && tool->mode == POLICY_ENFORCE;
+}
+
+/* It destroys data, by its policy, its annotations or its name: its arguments are not guessed. */
+static inline bool tool_destroys(const struct tool *tool)
+{
+    return tool->effects == EFFECTS_DESTRUCTIVE;
+}
+
+/* It changes something, by the same sources. */
+static inline bool tool_writes(const struct tool *tool)
+{
+    return tool->effects == EFFECTS_WRITE || tool->effects == EFFECTS_TOGGLE || tool_destroys(tool);
 }
 
 /* "read", "write", "destructive", "toggle", or "unknown". */

@@ -122,15 +122,11 @@ static const struct config_key defaults_keys[] = {
 };
 
 static const struct config_key coerce_keys[] = {
-    {KEY("json", key_bool, coerce.json)},
-    {KEY("strings", key_bool, coerce.strings)},
-    {KEY("lists", key_bool, coerce.lists)},
-    {KEY("nulls", key_bool, coerce.nulls)},
-    {KEY("enums", key_bool, coerce.enums)},
-    {KEY("floats", key_bool, coerce.floats)},
-    {KEY("names", key_bool, coerce.names)},
-    {KEY("words", key_bool, coerce.words)},
-    {.read = NULL},
+    {KEY("json", key_bool, coerce.json)},       {KEY("strings", key_bool, coerce.strings)},
+    {KEY("lists", key_bool, coerce.lists)},     {KEY("nulls", key_bool, coerce.nulls)},
+    {KEY("enums", key_bool, coerce.enums)},     {KEY("floats", key_bool, coerce.floats)},
+    {KEY("names", key_bool, coerce.names)},     {KEY("words", key_bool, coerce.words)},
+    {KEY("wrapped", key_bool, coerce.wrapped)}, {.read = NULL},
 };
 
 /* Upper ends: what a 64-bit host with the memory of one can honour, and depth what json/parse.h allows. */

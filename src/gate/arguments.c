@@ -1,44 +1,38 @@
-/* Reads, coerces and checks arguments. */
+/*
+ * Reads, repairs and checks arguments. What is not an object is read by arguments_text.c; what the schema
+ * does not accept, or has names that it does not declare, is repaired by arguments_repair.c.
+ */
 #include "gate/arguments.h"
 
 #include "base/arena.h"
 #include "config/config.h"
+#include "gate/arguments_repair.h"
+#include "gate/arguments_text.h"
 #include "json/build.h"
-#include "json/parse.h"
 #include "json/patch.h"
 
-void arguments_read(struct arguments *args, struct arena *arena, const struct json *sent, struct str fault,
-                    const struct config *config)
+void arguments_read(struct arguments *args, struct arena *arena, const struct tool *tool,
+                    const struct json *sent, struct str fault, const struct config *config)
 {
     struct problem problem = {.code = NULL};
-    *args = (struct arguments){0};
+    *args = (struct arguments){.sent = sent, .raw = sent};
     problems_init(&args->problems, arena);
-    args->sent = sent ? sent : json_keep(arena, json_object(arena, NULL, 0));
-    args->raw = args->sent;
-    if (json_is(args->sent, JSON_STRING)) { /* a string that holds no object is left to the schema */
-        struct json inner;
-        struct json_error error;
-        struct str text = str_trim(json_str(args->sent));
-        if (text.len && text.at[0] == '{' && json_parse(arena, text, NULL, &inner, &error) == OK)
-            args->raw = json_keep(arena, inner);
-    }
-    args->now = args->raw;
     if (fault.len)
         problem = (struct problem){.code = "unreadable", .message = arena_dup(arena, fault)};
-    else if (args->sent->raw_len > config->limits.arguments)
+    else if (sent && sent->raw_len > config->limits.arguments)
         problem = (struct problem){
             .code = "too_large",
             .message =
                 arena_printf(arena, "must be at most %u bytes of JSON, got %u: send less, in several calls",
-                             config->limits.arguments, args->sent->raw_len)};
-    else if (!json_is(args->now, JSON_OBJECT))
-        problem = (struct problem){
-            .code = "type",
-            .message = arena_printf(arena, "expected an object with the tool's parameters, got %s",
-                                    json_type_name((enum json_type)args->now->type))};
+                             config->limits.arguments, sent->raw_len)};
+    else if (!json_is(sent, JSON_OBJECT))
+        arguments_read_text(args, arena, tool);
     if (problem.code)
         problems_add(&args->problems, problem);
-    args->unreadable = args->problems.errors > 0;
+    args->unreadable |= problem.code != NULL;
+    if (!args->raw)
+        args->raw = json_keep(arena, json_object(arena, NULL, 0));
+    args->whole = args->now = args->raw;
 }
 
 /* Fields that an open schema does not declare: dropped, refused, or passed with a warning if a declared name
@@ -91,49 +85,37 @@ static void explain(struct arguments *args, const struct tool *tool)
         schema_explain(tool->input_schema, args->now, &args->problems);
 }
 
-/* Coerces, or adds the problems. Names are not replaced in arguments that stay invalid: the problems then
- * list all the names to change. */
-static void repair(struct arguments *args, struct arena *arena, const struct tool *tool,
-                   struct schema_remarks *remarks)
+/* Where the schema finds nothing wrong, the reading that was only proposed still stops the call. */
+static void explain_unrepaired(struct arguments *args, struct arena *arena, const struct tool *tool)
 {
-    const struct json *sent = args->now;
-    struct coerce_options coerce = tool->coerce;
-    args->now = schema_coerce(tool->input_schema, sent, &coerce, arena);
-    if (schema_inspect(tool->input_schema, args->now, remarks) == SCHEMA_VALID)
-        return;
-    coerce.names = false;
-    args->now = schema_coerce(tool->input_schema, sent, &coerce, arena);
     explain(args, tool);
-}
-
-/* Of valid arguments: a misspelled name in an open object, whose value would be lost, and date-times without
- * their zone. */
-static void complete(struct arguments *args, struct arena *arena, const struct tool *tool,
-                     struct schema_remarks *remarks)
-{
-    const struct json *sent = args->now;
-    if (remarks->undeclared)
-        args->now = schema_coerce_names(tool->input_schema, sent, &tool->coerce, arena);
-    if (args->now != sent)
-        schema_inspect(tool->input_schema, args->now, remarks);
-    if (remarks->local_times)
-        args->now = schema_coerce_times(tool->input_schema, args->now, tool->timezone, &args->problems);
+    arguments_explain_cuts(args, arena, tool);
+    if (args->proposed && !args->problems.errors)
+        problems_add(
+            &args->problems,
+            (struct problem){.code = "not_repaired",
+                             .message = STR_LIT("probably mean what is suggested; this tool destroys "
+                                                "data, so nothing is guessed: send what you mean")});
 }
 
 void arguments_check_schema(struct arguments *args, struct arena *arena, const struct tool *tool)
 {
-    if (args->unreadable)
+    if (args->unreadable || args->problems.errors || (tool->policy && !tool->policy->validate))
         return;
-    bool validates = !(tool->policy && !tool->policy->validate);
     struct schema_remarks remarks = {0};
-    if (validates && schema_inspect(tool->input_schema, args->now, &remarks) != SCHEMA_VALID)
-        repair(args, arena, tool, &remarks);
-    if (!validates || args->problems.errors)
+    bool valid = schema_inspect(tool->input_schema, args->now, &remarks) == SCHEMA_VALID;
+    if (!valid || remarks.undeclared) {
+        valid = arguments_repair(args, arena, tool);
+        schema_inspect(tool->input_schema, args->now, &remarks);
+    }
+    if (!valid && !args->problems.errors)
+        explain_unrepaired(args, arena, tool);
+    if (args->problems.errors)
         return;
     if (tool->contradictory && !args->problems.count)
         advise(args, arena, tool->contradictory);
-    if (remarks.undeclared || remarks.local_times)
-        complete(args, arena, tool, &remarks);
+    if (remarks.local_times)
+        args->now = schema_coerce_times(tool->input_schema, args->now, tool->timezone, &args->problems);
     if (!remarks.declared)
         check_unknown_fields(args, arena, tool);
 }
@@ -190,10 +172,23 @@ void arguments_check_rules(struct arguments *args, struct arena *arena, const st
         arguments_check_policy(args, arena, tool, tool->policy, call);
 }
 
+static const struct json *difference(struct arena *arena, const struct json *before, const struct json *after)
+{
+    if (before == after)
+        return NULL;
+    struct json patch = json_patch(arena, before, after);
+    return patch.len ? json_keep(arena, patch) : NULL;
+}
+
 const struct json *arguments_rewrites(const struct arguments *args, struct arena *arena)
 {
-    if (args->now == args->raw || !json_is(args->raw, JSON_OBJECT))
+    if (args->now == args->sent || !json_is(args->now, JSON_OBJECT))
         return NULL;
-    struct json patch = json_patch(arena, args->raw, args->now);
-    return patch.len ? json_keep(arena, patch) : NULL;
+    struct json nothing = json_object(arena, NULL, 0);
+    return difference(arena, args->sent ? args->sent : &nothing, args->now);
+}
+
+const struct json *arguments_changes(const struct arguments *args, struct arena *arena)
+{
+    return json_is(args->whole, JSON_OBJECT) ? difference(arena, args->whole, args->now) : NULL;
 }

@@ -9,21 +9,29 @@
 #include "policy/policy_hooks.h"
 
 struct arguments {
-    const struct json *sent;  /* as the client wrote them; {} if it wrote none */
-    const struct json *raw;   /* `sent`, or the object inside a JSON string; nothing is coerced yet */
+    const struct json *sent; /* as the client wrote them; NULL: it wrote none */
+    const struct json
+        *raw; /* `sent`, or the object that its text spells; {} for nothing, null and blank text */
+    const struct json *whole; /* `raw`, or the object that it wraps; nothing is coerced yet */
     const struct json *now;   /* after coercion and normalise */
+    const struct json *
+        proposed; /* the tool destroys: what they would be, had they been repaired; NULL: nothing to repair */
     struct problems problems; /* errors and warnings; problems.errors > 0: not valid */
     struct str policy_error;  /* how the policy failed; empty: it did not; NUL-terminated */
     bool unreadable;          /* no arguments to go on with, in any mode */
     bool lax;                 /* policies check what the schema has something against */
+    bool perhaps_cut;         /* a long field is missing: nobody may insist on that */
+    bool empty;               /* null or blank text was sent */
+    bool spelled;             /* `sent` is text that spells JSON oddly */
+    struct str wrapper;       /* the member that `whole` was taken out of; empty: none */
 };
 
-/* Some clients send the object as a JSON string; it is read as that object. `fault`: why the arguments could
- * not be read; empty: they could. */
-void arguments_read(struct arguments *args, struct arena *arena, const struct json *sent, struct str fault,
-                    const struct config *config);
+/* Some clients send the object as a JSON string, and some models spell that oddly: it is read as the object
+ * if it has one reading. `tool`: NULL: any. `fault`: why the message could not be read; empty: it could. */
+void arguments_read(struct arguments *args, struct arena *arena, const struct tool *tool,
+                    const struct json *sent, struct str fault, const struct config *config);
 
-/* Stage 2: coercion, JSON Schema, unknown fields. Adds all problems. */
+/* Stage 2: JSON Schema, repairs, unknown fields. Adds all problems. */
 void arguments_check_schema(struct arguments *args, struct arena *arena, const struct tool *tool);
 
 /* Stage 3: rules and normalise of one policy, and the schema again if they changed anything. After errors,
@@ -35,7 +43,11 @@ void arguments_check_policy(struct arguments *args, struct arena *arena, const s
 void arguments_check_rules(struct arguments *args, struct arena *arena, const struct tool *tool,
                            const struct policy_call *call);
 
-/* What coercion and normalise changed, as a JSON Patch; NULL: nothing. */
+/* What was changed between params.arguments as they were sent (none: {}) and `now`, as a JSON Patch; NULL:
+ * nothing. Of arguments that came as text, one operation replaces the whole. */
 const struct json *arguments_rewrites(const struct arguments *args, struct arena *arena);
+
+/* The same between `whole` and `now`: what a model is told member by member. */
+const struct json *arguments_changes(const struct arguments *args, struct arena *arena);
 
 #endif

@@ -113,7 +113,7 @@ static enum step known(struct call *c)
 
 static enum step check_schema(struct call *c)
 {
-    arguments_read(&c->args, c->arena, c->request.arguments, c->request.arguments_fault,
+    arguments_read(&c->args, c->arena, c->tool, c->request.arguments, c->request.arguments_fault,
                    &c->generation->config);
     if (c->tool->mode != POLICY_OFF)
         arguments_check_schema(&c->args, c->arena, c->tool);
@@ -139,6 +139,9 @@ static enum step check_rules(struct call *c)
         overlays_check_rules(c);
     c->verdict.valid = !verdict_is_decided(&c->verdict);
     c->verdict.rewrites = arguments_rewrites(&c->args, c->arena);
+    c->verdict.changes =
+        c->args.whole == c->args.sent ? c->verdict.rewrites : arguments_changes(&c->args, c->arena);
+    c->verdict.arguments = &c->args;
     return c->verdict.valid || c->tool->schema_mode != SCHEMA_LEARN ? STEP_NEXT : call_lax_ask(c);
 }
 

@@ -149,7 +149,7 @@ static void read_report(struct call *c)
     c->ran = true;
     c->verdict.valid = true;
     if (r->arguments) /* else hooks see none */
-        arguments_read(&c->args, c->arena, r->arguments, STR_NONE, &c->generation->config);
+        arguments_read(&c->args, c->arena, NULL, r->arguments, STR_NONE, &c->generation->config);
     if (!r->has_error) {
         result_read(c->arena, r->result, &c->result);
     } else if (r->error_transient_given) {

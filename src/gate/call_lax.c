@@ -24,7 +24,7 @@ static bool is_candidate(const struct call *c)
 {
     const struct problems *problems = &c->verdict.problems;
     if (c->verdict.class != CLASS_INVALID_ARGUMENTS || c->tool->mode != POLICY_ENFORCE ||
-        c->args.unreadable || problems->more || !problems->errors)
+        c->args.unreadable || c->args.perhaps_cut || problems->more || !problems->errors)
         return false;
     for (size_t i = 0; i < problems->count; i++)
         if (!problems->list[i].warning && !may_insist_on(&problems->list[i]))

@@ -27,7 +27,7 @@ void call_reply_check(struct json_out *out, const struct call *call)
     if (outcome->alias.len) /* the agent runs the tool by its present name */
         json_field_str(out, "tool", call_tool(call)->name);
     json_field_optional(out, "arguments", outcome->arguments);
-    json_field_optional_str(out, "text", outcome->feedback);
+    json_field_optional_str(out, "text", outcome->feedback.len ? outcome->feedback : outcome->advice);
     json_field_optional_str(out, "advice", outcome->advice);
     if (outcome->traces)
         write_trace(out, call);

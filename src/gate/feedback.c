@@ -5,6 +5,7 @@
 #include "gate/feedback_writer.h"
 
 #include "base/arena.h"
+#include "gate/arguments.h"
 #include "gate/feedback_budget.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -334,35 +335,84 @@ struct str feedback_text(struct arena *arena, const struct feedback *feedback)
     return end_text(&w);
 }
 
-static void note_rewrite(const struct feedback_writer *w, const struct json *op)
+/* "/a/b" as "a.b", cut. */
+static struct str shown_path(struct arena *arena, struct str pointer)
+{
+    struct str shown = arena_dup(arena, arena_truncate(arena, str_from(pointer, 1), PROBLEM_GOT_MAX_BYTES));
+    for (size_t i = 0; i < shown.len; i++)
+        if (shown.at[i] == '/')
+            ((char *)shown.at)[i] = '.'; /* our copy */
+    return shown;
+}
+
+static struct str last_step(struct str pointer)
+{
+    size_t start = pointer.len;
+    while (start > 0 && pointer.at[start - 1] != '/')
+        start--;
+    return str_from(pointer, start);
+}
+
+/* The operation that adds what `removed` took away, under a name that is spelled alike; NULL: none. */
+static const struct json *added_as(const struct json *changes, struct str removed)
+{
+    struct str old = last_step(removed);
+    for (uint32_t i = 0; i < changes->len; i++) {
+        struct str pointer = json_str(json_get_text(&changes->items[i], "path"));
+        struct str name = last_step(pointer);
+        if (str_is(json_str(json_get_text(&changes->items[i], "op")), "add") &&
+            pointer.len - name.len == removed.len - old.len &&
+            memcmp(pointer.at, removed.at, removed.len - old.len) == 0 && schema_names_alike(old, name))
+            return &changes->items[i];
+    }
+    return NULL;
+}
+
+static void note_change(const struct feedback_writer *w, const struct json *op)
 {
     struct str pointer = json_str(json_get_text(op, "path"));
-    struct str shown = str_cut(pointer, PROBLEM_GOT_MAX_BYTES);
-    put(w, "Note: '");
-    for (size_t i = 1; i < shown.len; i++) /* "/a/b" as "a.b" */
-        buf_byte(w->out, shown.at[i] == '/' ? '.' : shown.at[i]);
-    if (shown.len < pointer.len)
-        buf_text(w->out, "…");
-    if (str_is(json_str(json_get_text(op, "op")), "remove")) {
-        put(w, "' was left out.\n");
+    struct str place = shown_path(w->arena, pointer);
+    if (!str_is(json_str(json_get_text(op, "op")), "remove")) {
+        struct str value = json_to_str(w->arena, json_get_text(op, "value"));
+        put(w, "Note: '" STR_FMT "' was read as " STR_FMT ".\n", STR_ARG(place),
+            STR_ARG(arena_truncate(w->arena, value, PROBLEM_GOT_MAX_BYTES)));
         return;
     }
-    struct str value = json_to_str(w->arena, json_get_text(op, "value"));
-    put(w, "' was read as " STR_FMT ".\n", STR_ARG(arena_truncate(w->arena, value, PROBLEM_GOT_MAX_BYTES)));
+    const struct json *renamed = added_as(w->v->changes, pointer);
+    if (renamed)
+        put(w, "Note: '" STR_FMT "' was read as '" STR_FMT "'.\n", STR_ARG(place),
+            STR_ARG(shown_path(w->arena, json_str(json_get_text(renamed, "path")))));
+    else
+        put(w, "Note: '" STR_FMT "' was left out.\n", STR_ARG(place));
 }
 
 /* A default that was filled in is no news: the tool's schema states it. */
-static void note_rewrites(const struct feedback_writer *w)
+static void note_changes(const struct feedback_writer *w)
 {
-    const struct json *rewrites = w->v->rewrites;
+    const struct json *changes = w->v->changes;
     size_t count = 0;
-    for (uint32_t i = 0; rewrites && i < rewrites->len; i++) {
-        bool filled_in = str_is(json_str(json_get_text(&rewrites->items[i], "op")), "add");
-        if (!filled_in && ++count <= FEEDBACK_REWRITES_MAX)
-            note_rewrite(w, &rewrites->items[i]);
+    for (uint32_t i = 0; changes && i < changes->len; i++) {
+        bool added = str_is(json_str(json_get_text(&changes->items[i], "op")), "add");
+        if (!added && ++count <= FEEDBACK_REWRITES_MAX)
+            note_change(w, &changes->items[i]);
     }
     if (count > FEEDBACK_REWRITES_MAX)
         put(w, "Note: and %zu more were changed or left out.\n", count - FEEDBACK_REWRITES_MAX);
+}
+
+/* Plain JSON in a string is how some clients send every call: the model has nothing to do with it. */
+static void note_rewrites(const struct feedback_writer *w)
+{
+    const struct arguments *args = w->v->arguments;
+    if (args && args->empty)
+        put(w, "Note: the arguments arrived empty and were read as {}.\n");
+    if (args && args->spelled)
+        put(w, "Note: the arguments came as text that is no strict JSON, and were read as the object that it "
+               "means: send a JSON object.\n");
+    if (args && args->wrapper.len)
+        put(w, "Note: the parameters were taken out of '" STR_FMT "': send them at the top level.\n",
+            STR_ARG(arena_truncate(w->arena, args->wrapper, PROBLEM_GOT_MAX_BYTES)));
+    note_changes(w);
 }
 
 static void note_repeats(const struct feedback_writer *w)

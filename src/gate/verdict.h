@@ -10,6 +10,7 @@
 #include "json/value.h"
 #include "schema/problem.h"
 
+struct arguments;
 struct json_out;
 
 const char *verdict_name(enum verdict_kind kind);
@@ -24,7 +25,7 @@ struct verdict {
     struct problems problems;
     const struct json *suggest; /* arguments that the policy proposes to change; NULL: none */
     const struct json
-        *rewrites;    /* JSON Patch of what coercion and normalise changed; NULL or empty: nothing */
+        *rewrites;    /* JSON Patch of what was changed in the arguments as sent; NULL or empty: nothing */
     uint32_t attempt; /* of a repair chain; 0: none */
     bool has_budget;  /* `attempts_left` counts */
     uint32_t attempts_left;
@@ -46,14 +47,16 @@ struct verdict {
     struct str by;               /* the file of several tools that decided; empty: none */
 
     /* Only for the feedback. */
-    struct str quoted;       /* the tool's own words */
-    bool quoted_is_policy;   /* `quoted` comes from the policy's result hook instead */
-    struct str warning;      /* ours, beside a result that is delivered */
-    struct str compact_note; /* what was left out of the result; empty: nothing */
-    bool blank;              /* nothing in the result is visible */
-    bool session_limit;      /* `code` names a limit of the whole session, not of the tool */
-    uint64_t limit_used;     /* calls, seconds or cost used of it */
-    uint32_t same_calls;     /* made of the same-call budget, with this call */
+    const struct json *changes;        /* JSON Patch of the arguments' members; NULL or empty: none */
+    const struct arguments *arguments; /* how they were read as a whole; NULL: they were not */
+    struct str quoted;                 /* the tool's own words */
+    bool quoted_is_policy;             /* `quoted` comes from the policy's result hook instead */
+    struct str warning;                /* ours, beside a result that is delivered */
+    struct str compact_note;           /* what was left out of the result; empty: nothing */
+    bool blank;                        /* nothing in the result is visible */
+    bool session_limit;                /* `code` names a limit of the whole session, not of the tool */
+    uint64_t limit_used;               /* calls, seconds or cost used of it */
+    uint32_t same_calls;               /* made of the same-call budget, with this call */
 };
 
 static inline bool verdict_is_decided(const struct verdict *verdict)

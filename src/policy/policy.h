@@ -130,6 +130,7 @@ struct policy {
     uint64_t cost;          /* of one call; POLICY_COST_UNSET */
     uint32_t poll_every_ms; /* loop.poll.every; 0: at any pace */
     struct coerce_options coerce;
+    struct coerce_options coerce_named; /* those that the policy turns on by name, or all by coerce = true */
     uint32_t repair, same_call, transient;          /* retry = {…}; POLICY_UNSET */
     uint32_t repeats, halt, across_turns, poll_max; /* loop = {…}; POLICY_UNSET */
     bool polls;

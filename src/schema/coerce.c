@@ -13,7 +13,8 @@ const struct coerce_options coerce_options_all = {.json = true,
                                                   .enums = true,
                                                   .floats = true,
                                                   .names = true,
-                                                  .words = true};
+                                                  .words = true,
+                                                  .wrapped = true};
 
 bool coerce_accepts(struct coercer *c, const struct node *node, const struct json *v)
 {

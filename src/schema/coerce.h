@@ -17,6 +17,7 @@ struct coerce_options {
     bool enums;   /* case and outer space of an enum value */
     bool floats;  /* 5.0 -> 5 for an integer: valid already, but some tools reject the spelling */
     bool names;   /* "filePath" -> "file_path": case, separators and a final s of a declared name */
+    bool wrapped; /* {"arguments": {…}} -> {…}; done by the caller */
     bool words;   /* "yes", 1 -> true; true -> "True" of an enum; "", "None" -> absent, as null is */
 };
 
@@ -37,5 +38,8 @@ const struct json *schema_coerce_names(const struct schema *schema, const struct
  * skip or show twice is an error. */
 const struct json *schema_coerce_times(const struct schema *schema, const struct json *instance,
                                        const struct time_zone *zone, struct problems *problems);
+
+/* Whether two names differ in case, separators and a final s alone. */
+bool schema_names_alike(struct str one, struct str other);
 
 #endif

@@ -53,6 +53,11 @@ static bool spells(struct str sent, struct str declared)
     return (longer->len == len || plural) && same_spelling(&a, &b, len);
 }
 
+bool schema_names_alike(struct str one, struct str other)
+{
+    return spells(one, other);
+}
+
 static bool is_open(const struct node *rest)
 {
     return rest && !(rest->source->type == JSON_BOOL && !rest->source->truth);

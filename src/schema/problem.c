@@ -44,10 +44,10 @@ void problem_line(struct buf *out, const struct problem *problem)
         buf_byte(out, '\'');
         buf_str(out, path);
         buf_text(out, path.len < problem->path.len ? "…'" : "'");
-    } else {
+    } else if (!str_starts(problem->message, "arguments ")) { /* else the sentence names its subject */
         buf_text(out, problem->in_result ? "result" : "arguments");
     }
-    buf_text(out, ": ");
+    buf_text(out, path.len || !str_starts(problem->message, "arguments ") ? ": " : "");
     buf_str(out, problem->message);
     buf_byte(out, '\n');
 }

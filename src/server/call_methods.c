@@ -38,7 +38,7 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
         .peer = &client->peer,
         .client_tools = client->client_tools,
         .tool = json_str(name),
-        .arguments = json_is(args, JSON_NULL) ? NULL : args, /* some clients write null for none */
+        .arguments = mode == CALL_REPORT && json_is(args, JSON_NULL) ? NULL : args,
         .arguments_fault = r->fault,
         .step = label_of(json_get_text(r->meta, GATE_STEP_KEY)),
         .notices = r->notices,

@@ -107,6 +107,8 @@ static const struct field coerce_fields[] = {
     SWITCH(words,
            "\"yes\", \"no\", 1 and 0 become a boolean if only a boolean fits, true becomes \"True\" of an "
            "enum; \"\", \"None\" and \"null\" for an optional field count as left out."),
+    SWITCH(wrapped, "Parameters inside one undeclared \"arguments\", \"args\", \"input\", \"parameters\", "
+                    "\"params\" or the tool's name are taken out of it."),
 };
 #undef SWITCH
 
@@ -114,15 +116,19 @@ const struct field_table declare_coerce_table =
     FIELD_TABLE("coerce", "toolgate.Coerce",
                 "Which unambiguous values are converted; what is not named stays on.", coerce_fields);
 
-/* coerce = false, or { strings = false } */
+/* coerce = false, or { strings = false }. What is named is also kept apart: a tool that destroys gets only
+ * that. */
 static void read_coerce(struct declaration *d, const struct field *field, int at)
 {
+    if (lua_isboolean(d->L, at) && lua_toboolean(d->L, at))
+        d->policy->coerce_named = coerce_options_all;
     if (field_is_false(d, at))
         d->policy->coerce = (struct coerce_options){0};
     if (lua_isboolean(d->L, at))
         return;
     field_require_table(d, field->name, at, "true, false or { strings = false }");
     field_read_table(d, at, field->name, &declare_coerce_table, &d->policy->coerce);
+    field_read_table(d, at, field->name, &declare_coerce_table, &d->policy->coerce_named);
 }
 
 static void read_timezone(struct declaration *d, const struct field *field, int at)

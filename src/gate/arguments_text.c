@@ -1,0 +1,276 @@
+/*
+ * Frameworks send arguments as a JSON string, models spell the JSON in it oddly, and both cut long texts off.
+ * A text is read if it has one reading; one that was cut off is never completed, and the problem says where
+ * it ends.
+ */
+#include "gate/arguments_text.h"
+
+#include "base/arena.h"
+#include "json/build.h"
+#include "json/parse.h"
+#include "json/write.h"
+
+#define SEND_IN_PARTS "If the value is long, send it in parts."
+
+static const struct json *no_arguments(struct arena *arena)
+{
+    return json_keep(arena, json_object(arena, NULL, 0));
+}
+
+/* ---- cut off ---- */
+
+/* 18932 as "18,932". */
+static struct str grouped(struct arena *arena, size_t n)
+{
+    struct str digits = arena_printf(arena, "%zu", n);
+    struct buf out = buf_in(arena);
+    for (size_t i = 0; i < digits.len; i++) {
+        if (i && (digits.len - i) % 3 == 0)
+            buf_byte(&out, ',');
+        buf_byte(&out, digits.at[i]);
+    }
+    return buf_view(&out);
+}
+
+static struct problem cut_problem(struct arena *arena, struct str path, const struct json_cut *cut)
+{
+    struct buf text = buf_in(arena);
+    buf_text(&text, path.len ? "was cut off after " : "arguments were cut off after ");
+    buf_str(&text, grouped(arena, cut->chars));
+    buf_text(&text, cut->chars == 1 ? " character" : " characters");
+    if (cut->path.len)
+        buf_printf(&text, " inside '" STR_FMT "'", STR_ARG(cut->path));
+    if (cut->open)
+        buf_printf(&text, " (%u bracket%s open)", cut->open, cut->open == 1 ? "" : "s");
+    buf_text(&text, ". " SEND_IN_PARTS);
+    return (struct problem){.path = path, .code = "cut_off", .message = buf_view(&text)};
+}
+
+static bool begins_as_json(struct str text)
+{
+    return text.len > 0 && (strchr("{[", text.at[0]) || str_starts(text, "```"));
+}
+
+bool arguments_begin_as_json(const struct json *text)
+{
+    return begins_as_json(str_trim(json_str(text)));
+}
+
+bool arguments_is_cut_off(struct arena *arena, const struct json *value, struct str path,
+                          struct problem *problem)
+{
+    struct json read;
+    struct json_cut cut;
+    struct str text = str_trim(json_str(value));
+    if (!begins_as_json(text) || json_read_spelled(arena, text, &read, &cut) != JSON_CUT_OFF)
+        return false;
+    *problem = cut_problem(arena, path, &cut);
+    return true;
+}
+
+const struct json *arguments_container(struct arena *arena, const struct json *value)
+{
+    struct json read;
+    struct str text = str_trim(json_str(value));
+    if (json_is(value, JSON_STRING)) {
+        if (!begins_as_json(text) || json_read_spelled(arena, text, &read, NULL) != JSON_SPELLED)
+            return NULL;
+        value = json_keep(arena, read);
+    }
+    return value->type == JSON_OBJECT || value->type == JSON_ARRAY ? value : NULL;
+}
+
+/* ---- a text instead of the arguments ---- */
+
+static struct problem type_problem(struct arena *arena, const struct json *value, const char *why)
+{
+    struct str message = arena_printf(arena, "expected an object with the tool's parameters, got %s%s%s",
+                                      json_type_name((enum json_type)value->type),
+                                      why ? " that is no JSON: " : "", why ? why : "");
+    return (struct problem){.code = "type", .message = message};
+}
+
+/* The value that the text holds. NULL: none, and *problem says why. */
+static const struct json *read_one(struct arguments *args, struct arena *arena, const struct json *value,
+                                   struct problem *problem)
+{
+    struct json read;
+    struct json_cut cut;
+    struct json_error error;
+    struct str text = str_trim(json_str(value));
+    if (json_parse(arena, text, NULL, &read, &error) == OK)
+        return json_keep(arena, read);
+    enum json_spelling spelling = error.soft ? JSON_NOT_JSON : json_read_spelled(arena, text, &read, &cut);
+    args->spelled |= spelling == JSON_SPELLED;
+    if (spelling == JSON_SPELLED)
+        return json_keep(arena, read);
+    if (error.soft)
+        *problem = (struct problem){.code = "unreadable", .message = arena_dup(arena, str_of(error.text))};
+    else if (spelling == JSON_CUT_OFF)
+        *problem = cut_problem(arena, STR_NONE, &cut);
+    else
+        *problem = type_problem(arena, value, begins_as_json(text) ? error.text : NULL);
+    return NULL;
+}
+
+/* ---- nothing instead of the arguments ---- */
+
+static bool has_branches(const struct json *schema)
+{
+    static const char *const keywords[] = {"$ref", "anyOf", "oneOf", "allOf", "$dynamicRef"};
+    for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
+        if (json_get_text(schema, keywords[i]))
+            return true;
+    return false;
+}
+
+/* Without arguments a tool whose parameters are all optional often acts on everything. */
+static bool may_mean_all(const struct tool *tool, const struct json *nothing)
+{
+    bool has_parameters = tool->parameter_count || has_branches(tool->input);
+    return has_parameters && schema_validate(tool->input_schema, nothing) == SCHEMA_VALID;
+}
+
+/* `value`: what was sent; NULL: nothing, which a client that leaves out empty arguments cannot send
+ * otherwise.
+ */
+static void read_nothing(struct arguments *args, struct arena *arena, const struct tool *tool,
+                         const struct json *value)
+{
+    args->raw = no_arguments(arena);
+    args->empty = value != NULL;
+    bool risky = tool && (value ? tool_writes(tool) : tool_destroys(tool));
+    if (!risky || !may_mean_all(tool, args->raw))
+        return;
+    const char *got = !value ? "nothing" : value->type == JSON_NULL ? "null" : "blank text";
+    problems_add(
+        &args->problems,
+        (struct problem){.code = "empty",
+                         .message = arena_printf(
+                             arena,
+                             "expected an object with the tool's parameters, got %s: this tool %s, and "
+                             "without arguments it may act on everything. Send what you mean; {} if you "
+                             "mean no arguments",
+                             got, tool_destroys(tool) ? "destroys data" : "changes data")});
+    args->unreadable = json_is(value, JSON_STRING);
+}
+
+void arguments_read_text(struct arguments *args, struct arena *arena, const struct tool *tool)
+{
+    const struct json *value = args->sent;
+    struct problem problem = {.code = NULL};
+    for (unsigned i = 0; i < ARGUMENTS_ENCODED_MAX && json_is(value, JSON_STRING); i++) {
+        if (!str_trim(json_str(value)).len)
+            break;
+        value = read_one(args, arena, value, &problem);
+    }
+    bool blank = json_is(value, JSON_STRING) && !str_trim(json_str(value)).len;
+    if (!args->sent || json_is(value, JSON_NULL) || blank) {
+        read_nothing(args, arena, tool, value);
+        return;
+    }
+    if (json_is(value, JSON_OBJECT)) {
+        args->raw = value;
+        return;
+    }
+    problems_add(&args->problems, value ? type_problem(arena, value, NULL) : problem);
+    args->unreadable = true;
+}
+
+/* ---- what the schema misses ---- */
+
+/* The value at a path such as "items[2].name"; keys may contain dots. NULL: none. */
+static const struct json *value_at(const struct json *value, struct str path)
+{
+    if (!path.len)
+        return value;
+    if (json_is(value, JSON_ARRAY) && path.at[0] == '[') {
+        size_t index = 0, at = 1;
+        for (; at < path.len && ascii_is_digit(path.at[at]) && index < value->len; at++)
+            index = index * 10 + (size_t)(path.at[at] - '0');
+        if (at >= path.len || path.at[at] != ']' || index >= value->len)
+            return NULL;
+        path = str_from(path, at + 1);
+        return value_at(&value->items[index], path.len && path.at[0] == '.' ? str_from(path, 1) : path);
+    }
+    for (uint32_t i = 0; json_is(value, JSON_OBJECT) && i < value->len; i++) {
+        struct str key = value->members[i].key, rest = str_from(path, key.len);
+        if (key.len > path.len || !key.len || memcmp(key.at, path.at, key.len) != 0)
+            continue;
+        if (!rest.len || rest.at[0] == '[' || rest.at[0] == '.')
+            return value_at(&value->members[i].value,
+                            rest.len && rest.at[0] == '.' ? str_from(rest, 1) : rest);
+    }
+    return NULL;
+}
+
+/* The last word of a name: "newContent" and "new_content" end in "content". */
+static struct str last_word(struct str name)
+{
+    size_t start = name.len;
+    while (start > 0 && ascii_is_letter(name.at[start - 1])) {
+        start--;
+        bool upper = name.at[start]<'a', after_lower = start> 0 && name.at[start - 1] >= 'a';
+        if (upper && after_lower)
+            break;
+    }
+    return str_from(name, start);
+}
+
+static bool is_name_of_long_text(struct str name)
+{
+    static const char *const words[] = {"code",   "content",  "contents", "query", "text",
+                                        "body",   "html",     "script",   "patch", "diff",
+                                        "prompt", "markdown", "sql",      "source"};
+    struct str word = last_word(name);
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (word.len == strlen(words[i]) && strncasecmp(word.at, words[i], word.len) == 0)
+            return word.len == name.len || strcmp(words[i], "code") != 0; /* country_code is short */
+    return false;
+}
+
+static bool is_described_as_long(struct str description)
+{
+    static const char *const words[] = {"source code",   "full text",  "full content", "entire content",
+                                        "whole content", "multi-line", "multiline",    "complete content"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (str_contains_nocase(description, str_of(words[i])))
+            return true;
+    return false;
+}
+
+/* A string without bounds whose name or description makes a long value likely. */
+static bool is_long_field(const struct tool *tool, struct str name)
+{
+    static const char *const bounds[] = {"maxLength", "enum", "const", "format", "pattern"};
+    const struct json *schema = json_get(json_get_text(tool->input, "properties"), name);
+    if (!str_is(json_str(json_get_text(schema, "type")), "string"))
+        return false;
+    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++)
+        if (json_get_text(schema, bounds[i]))
+            return false;
+    return is_name_of_long_text(name) || is_described_as_long(json_str(json_get_text(schema, "description")));
+}
+
+static void suspect_cut(struct problem *problem, struct arena *arena, bool arrived_empty)
+{
+    problem->message = arena_printf(
+        arena, STR_FMT ". Note: %sif '" STR_FMT "' was long, it may have been cut off: send it in parts",
+        STR_ARG(problem->message), arrived_empty ? "arguments arrived empty; " : "", STR_ARG(problem->path));
+}
+
+void arguments_explain_cuts(struct arguments *args, struct arena *arena, const struct tool *tool)
+{
+    bool arrived_empty = json_is(args->now, JSON_OBJECT) && !args->now->len;
+    for (size_t i = 0; i < args->problems.count; i++) {
+        struct problem *p = &args->problems.list[i], cut;
+        const struct json *value = p->path.len ? value_at(args->now, p->path) : NULL;
+        if (json_is(value, JSON_STRING) && arguments_is_cut_off(arena, value, p->path, &cut)) {
+            args->problems.errors += p->warning;
+            *p = cut;
+        } else if (strcmp(p->code, "missing") == 0 && !p->warning && is_long_field(tool, p->path)) {
+            suspect_cut(p, arena, arrived_empty);
+            args->perhaps_cut = true;
+        }
+    }
+}
