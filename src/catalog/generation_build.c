@@ -376,7 +376,8 @@ bool generation_build_step(struct generation_build *b)
 enum err generation_build_end(struct generation_build *b, struct generation **out)
 {
     struct generation *g = b->g;
-    bool complete = b->phase == PHASE_COUNT && (b->skip_broken || b->report->error_count == 0);
+    bool complete =
+        b->phase == PHASE_COUNT && g->policies && (b->skip_broken || b->report->error_count == 0);
     if (b->policies)
         policy_set_load_end(b->policies, &g->policies);
     if (complete) {
