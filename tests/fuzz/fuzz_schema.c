@@ -1,7 +1,8 @@
 /*
  * Any schema (the first line of the input) on any instance (the rest). A schema
  * compiles or is refused with a message; both passes agree; a valid instance is
- * never coerced, and a second coercion changes nothing.
+ * never coerced, a second coercion changes nothing, and a name or a time zone
+ * that completes a valid instance leaves it valid.
  */
 #include "base/arena.h"
 #include "json/parse.h"
@@ -53,6 +54,30 @@ static void check_coercion(struct arena *arena, const struct schema *schema, con
     REQUIRE(str_eq(text_of(arena, once), text_of(arena, twice)));
 }
 
+/* What a valid instance becomes is valid, and stays as it is. */
+static void check_completion(struct arena *arena, const struct schema *schema, const struct json *instance)
+{
+    struct schema_remarks remarks;
+    struct problems problems;
+    problems_init(&problems, arena);
+    enum schema_validity answer = schema_inspect(schema, instance, &remarks);
+    REQUIRE(answer == schema_validate(schema, instance));
+    if (answer != SCHEMA_VALID)
+        return;
+    if (remarks.declared) {
+        schema_unknown_properties(schema, instance, &problems);
+        REQUIRE(!problems.count);
+    }
+    const struct json *named = schema_coerce_names(schema, instance, &coerce_options_all, arena);
+    REQUIRE(named == instance || schema_validate(schema, named) == SCHEMA_VALID);
+    REQUIRE(str_eq(text_of(arena, schema_coerce_names(schema, named, &coerce_options_all, arena)),
+                   text_of(arena, named)));
+    schema_inspect(schema, named, &remarks);
+    if (remarks.local_times)
+        named = schema_coerce_times(schema, named, NULL, &problems);
+    REQUIRE(schema_validate(schema, named) == SCHEMA_VALID);
+}
+
 static void check(struct arena *arena, struct str first, struct str rest)
 {
     struct json source, instance;
@@ -64,12 +89,14 @@ static void check(struct arena *arena, struct str first, struct str rest)
         json_parse(arena, rest, NULL, &instance, &fault) != OK)
         return;
     problems_init(&warnings, arena);
-    if (schema_compile(arena, &source, NULL, &schema, &warnings, &why) != OK) {
+    const struct schema_options options = {.local_times = true};
+    if (schema_compile(arena, &source, &options, &schema, &warnings, &why) != OK) {
         REQUIRE(why.text[0]);
         return;
     }
     check_passes(arena, schema, &instance);
     check_coercion(arena, schema, &instance);
+    check_completion(arena, schema, &instance);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

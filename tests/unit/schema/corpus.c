@@ -25,6 +25,7 @@ struct corpus {
     struct map *schemas; /* "toolset/tool" */
     struct map *defects; /* "source|session|turn|tool" */
     unsigned compiled, warned, passed, skipped, failed, untouched, faulty, caught;
+    unsigned invalid, repaired; /* calls of models, whatever became of them */
 };
 
 static struct str key_of(struct arena *arena, struct str toolset, struct str tool)
@@ -147,10 +148,12 @@ static void check_call(struct corpus *c, struct arena *arena, const struct json 
     struct coerce_options may = coerce_options_all;
     may.floats = false;
     c->passed++;
-    c->untouched += schema_coerce(schema, arguments, &may, arena) == arguments;
+    c->untouched += schema_coerce(schema, arguments, &may, arena) == arguments &&
+                    schema_coerce_names(schema, arguments, &may, arena) == arguments;
 }
 
-/* Calls that the environment refused: caught unless the published schema allows them, which are listed.
+/* Calls of models. Those that the environment refused are caught unless the published schema allows them,
+ * which are listed.
  */
 static void check_faulty(struct corpus *c, struct arena *arena, const struct json *row)
 {
@@ -158,11 +161,18 @@ static void check_faulty(struct corpus *c, struct arena *arena, const struct jso
     const struct schema *schema =
         map_get(c->schemas, key_of(arena, json_str(json_get_text(row, "toolset")), tool));
     const struct json *arguments = json_get_text(row, "arguments");
-    if (!schema || !str_is(json_str(json_get_text(row, "env")), "argument_error"))
+    if (!schema)
+        return;
+    const struct json *coerced = schema_coerce(schema, arguments, &coerce_options_all, arena);
+    bool valid = schema_validate(schema, coerced) == SCHEMA_VALID;
+    if (schema_validate(schema, arguments) != SCHEMA_VALID) {
+        c->invalid++;
+        c->repaired += valid;
+    }
+    if (!str_is(json_str(json_get_text(row, "env")), "argument_error"))
         return;
     c->faulty++;
-    if (schema_validate(schema, schema_coerce(schema, arguments, &coerce_options_all, arena)) ==
-        SCHEMA_INVALID) {
+    if (!valid) {
         c->caught++;
         return;
     }
@@ -198,6 +208,8 @@ int main(void)
         read_rows(&c, arena_printf(c.arena, "%s/calls-%s-models.ndjson", c.root, models[i]).at, check_faulty);
     printf("schema_corpus: %u of %u calls that their environment refused for their arguments are caught\n",
            c.caught, c.faulty);
+    printf("schema_corpus: %u of %u calls of models that are invalid as sent are repaired\n", c.repaired,
+           c.invalid);
     printf("schema_corpus: %u schemas compile (%u with warnings), %u right calls pass, %u unchanged by "
            "coercion; "
            "%u skipped (listed defects, or no such tool); %u failed\n",

@@ -8,7 +8,7 @@
 static void corpus_holds(void **state)
 {
     (void)state;
-    replay_corpus("tests/fuzz/corpus/schema", LLVMFuzzerTestOneInput, 12);
+    replay_corpus("tests/fuzz/corpus/schema", LLVMFuzzerTestOneInput, 16);
 }
 
 int main(void)
