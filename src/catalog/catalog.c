@@ -31,6 +31,7 @@ struct view {
         struct json definition;
     } * list;
     size_t count;
+    bool failed; /* a hook broke: the list is no answer to keep */
 };
 
 static struct policy_call call_for_hook(const struct view *v, struct str tool)
@@ -80,19 +81,22 @@ static struct json repaired_or(const struct view *v, struct str name, const stru
     return *original;
 }
 
-/* False: the prepare hook hides the tool. A hook that breaks shows it unchanged. */
-static bool prepare(const struct view *v, const struct tool *tool, struct json *definition)
+/* False: the prepare hook hides the tool. One that breaks hides it, too, unless the policy fails open. */
+static bool prepare(struct view *v, const struct tool *tool, struct json *definition)
 {
     struct policy_call call = call_for_hook(v, tool->name);
     struct policy_outcome outcome = {0};
     if (!has_prepare(tool))
         return true;
     policy_prepare(tool->policy, &call, definition, v->arena, &outcome);
-    if (outcome.kind == OUTCOME_POLICY_ERROR)
+    if (outcome.kind == OUTCOME_POLICY_ERROR) {
         log_policy_error(tool->name, outcome.why.text);
-    else if (outcome.value && outcome.value != definition)
+        v->failed = true;
+        return tool->policy->fails_open;
+    }
+    if (outcome.value && outcome.value != definition)
         *definition = repaired_or(v, tool->name, outcome.value, definition);
-    return outcome.kind == OUTCOME_POLICY_ERROR || outcome.value;
+    return outcome.value != NULL;
 }
 
 static bool is_granted(const struct view *v, const struct tool *tool)
@@ -155,6 +159,16 @@ static void keep_returned(struct view *v, const struct json *definitions)
     v->count = count;
 }
 
+/* What a broken prepare_tools leaves: tools that are declared or annotated as reading. */
+static void keep_readers(struct view *v)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < v->count; i++)
+        if (v->list[i].tool->effects == EFFECTS_READ && v->list[i].tool->effects_from != EFFECTS_FROM_NAME)
+            v->list[count++] = v->list[i];
+    v->count = count;
+}
+
 static void prepare_tools(struct view *v)
 {
     struct policy_set *policies = v->generation->policies;
@@ -169,6 +183,8 @@ static void prepare_tools(struct view *v)
     policy_set_prepare_tools(policies, &call, &before, v->arena, &outcome);
     if (outcome.kind == OUTCOME_POLICY_ERROR) {
         log_policy_error(policy_set_gateway_file(policies), outcome.why.text);
+        v->failed = true;
+        keep_readers(v);
     } else if (outcome.value != &before) {
         keep_returned(v, outcome.value);
         if (json_is(outcome.value, JSON_ARRAY) && outcome.value->len > v->count)
@@ -373,6 +389,8 @@ static bool is_hidden(struct view *v, const struct tool *tool)
             size_t shown = bit_of(v, v->list[i].tool);
             slot->hidden[shown / 8] &= (uint8_t) ~(1u << shown % 8);
         }
+        if (v->failed) /* the next call asks again */
+            slot->key = (struct hash128){0};
     }
     return slot->hidden[bit / 8] & 1u << bit % 8;
 }

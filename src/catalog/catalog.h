@@ -26,8 +26,8 @@ struct catalog_request {
                             wanted */
 };
 
-/* Writes a JSON array, sorted by name. If a prepare hook breaks, that is logged and its tool is shown
- * unchanged. */
+/* Writes a JSON array, sorted by name. If a prepare hook breaks, that is logged and its tool is hidden; if
+ * prepare_tools breaks, only tools that are declared or annotated as reading are left. */
 void catalog_write(struct arena *arena, struct generation *generation, const struct catalog_request *request,
                    struct buf *out);
 

@@ -138,6 +138,7 @@ static void load_protected(lua_State *L, void *context)
     sandbox_load(L, m->source, m->file.at);
     const struct bytecode *code = bytecode_read(L, 1, load->diagnostics.arena);
     static_check_file(L, code, &load->diagnostics);
+    static_check_outcomes(m->source, &load->diagnostics);
     diagnostics_raise(L, &load->diagnostics);
     lua_getfenv(L, 1);
     lua_insert(L, 1);

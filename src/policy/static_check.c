@@ -215,8 +215,42 @@ static void check_table(struct diagnostics *d, struct lexer *lex, const struct f
     }
 }
 
+/* The words that take their values in order: a table in front of them is a mistake. */
+static void check_in_order(struct str source, struct diagnostics *diagnostics)
+{
+    static const char *const words[][2] = {
+        {"refuse", "(code, message, hint)"},
+        {"ask", "(question, choices)"},
+        {"retry", "(message, hint)"},
+        {"partial", "(code, detail, next_args, hint)"},
+        {"garbage", "(code, detail, hint)"},
+        {"broken", "(code, detail)"},
+        {"transient", "(detail, after_seconds)"},
+        {"failed", "(code, detail, hint)"},
+        {"need_user", "(question, choices)"},
+    };
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        struct lexer lex = lexer_init(source);
+        struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
+        if (location_redefines(source, words[i][0]))
+            continue;
+        for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex)) {
+            struct lexer ahead = lex;
+            struct token one = lexer_next(&ahead);
+            if (!location_is_call(before, t, words[i][0]))
+                continue;
+            if (lexer_token_is(one, '('))
+                one = lexer_next(&ahead);
+            if (lexer_token_is(one, '{'))
+                diagnostics_add(diagnostics, t.line, "%s: expected its values in order, %s%s, got a table",
+                                words[i][0], words[i][0], words[i][1]);
+        }
+    }
+}
+
 void static_check_outcomes(struct str source, struct diagnostics *diagnostics)
 {
+    check_in_order(source, diagnostics);
     static const struct field_table *const tables[] = {&word_repair_table, &word_ok_table,
                                                        &word_tool_return_table};
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {

@@ -12,7 +12,8 @@ void static_check_file(lua_State *L, const struct bytecode *file, struct diagnos
 /* Fields of the second parameter of a hook, if that surely is `call`. */
 void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnostics *complaints);
 
-/* Fields that repair { … }, ok { … } and tool_return { … } do not take, where they are written out. */
+/* Fields that repair { … }, ok { … } and tool_return { … } do not take, and tables for words that take their
+ * values in order, where they are written out. */
 void static_check_outcomes(struct str source, struct diagnostics *complaints);
 
 #endif

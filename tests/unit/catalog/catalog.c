@@ -213,15 +213,18 @@ static void prepare_rewords_and_hides(void **state)
                   "return def end,"));
     write_file(fixture->policies, "b.lua", WITH("b", "prepare = function() return nil end,"));
     write_file(fixture->policies, "c.lua", WITH("c", "prepare = function() error \"oops\" end,"));
+    write_file(fixture->policies, "d.lua",
+               WITH("d", "on_policy_error = 'open', prepare = function() error \"oops\" end,"));
     build(fixture);
     const struct json *tools = list(fixture, (struct catalog_request){0});
     assert_int_equal(tools->len, 2);
     assert_true(str_is(text_of(tool_at(tools, 0), "name"), "a"));
     assert_true(str_is(text_of(tool_at(tools, 0), "description"), "For ann"));
-    assert_true(str_is(text_of(tool_at(tools, 1), "name"), "c"));
+    assert_true(str_is(text_of(tool_at(tools, 1), "name"), "d"));
     assert_true(shows(fixture, "a", ""));
     assert_false(shows(fixture, "b", ""));
-    assert_true(shows(fixture, "c", ""));
+    assert_false(shows(fixture, "c", "")); /* it breaks, so it cannot say that the tool may be shown */
+    assert_true(shows(fixture, "d", ""));
     assert_false(shows(fixture, "no-such-tool", ""));
 }
 
@@ -244,6 +247,25 @@ static void the_gateway_hides_by_goal_and_grants_nothing(void **state)
         assert_false(shows(fixture, "b", ""));
         assert_true(shows(fixture, "b", "b"));
         assert_false(shows(fixture, "invented", ""));
+    }
+}
+
+static void a_broken_gateway_leaves_what_reads(void **state)
+{
+    struct fixture *fixture = *state;
+    write_file(fixture->policies, "a.lua", WITH("a", "effects = 'read',"));
+    write_file(fixture->policies, "b.lua", WITH("b", "annotations = { readOnlyHint = true },"));
+    write_file(fixture->policies, "c.lua", WITH("c", "effects = 'write',"));
+    write_file(fixture->policies, "get_d.lua", PLAIN("get_d")); /* only its name says so */
+    write_file(fixture->policies, "gateway.lua",
+               "return gateway { prepare_tools = function(defs, call)\n"
+               "  if call.goal ~= \"fine\" then error \"oops\" end\n  return defs\nend }\n");
+    build(fixture);
+    assert_int_equal(list(fixture, (struct catalog_request){0})->len, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_true(shows(fixture, "a", "") && shows(fixture, "b", ""));
+        assert_false(shows(fixture, "c", "") || shows(fixture, "get_d", ""));
+        assert_true(shows(fixture, "c", "fine") && shows(fixture, "get_d", "fine"));
     }
 }
 
@@ -357,6 +379,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_valid_schema_is_unchanged, set_up, tear_down),
         cmocka_unit_test_setup_teardown(prepare_rewords_and_hides, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_gateway_hides_by_goal_and_grants_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_broken_gateway_leaves_what_reads, set_up, tear_down),
         cmocka_unit_test_setup_teardown(each_provider_gets_its_format, set_up, tear_down),
         cmocka_unit_test(formats_have_names),
         cmocka_unit_test(strict_mode_closes_objects_and_requires_nullable_fields),
