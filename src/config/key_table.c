@@ -4,26 +4,94 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/suggest.h"
+#include "io/file.h"
 #include "json/canonical.h"
 #include "json/write.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
-#define QUOTE_MAX_BYTES 60u /* of a wrong value */
-#define KEYS_MAX        32u /* in one table */
+#define QUOTE_MAX_BYTES        60u      /* of a wrong value */
+#define KEYS_MAX               32u      /* in one table */
+#define CONFIG_PLACE_MAX_BYTES 1048576u /* of a file that is searched for a key's line */
+
+/* Whether text[at…] is the whole word, and is given a value there: word =, ["word"] = or "word": */
+static bool is_key_at(struct str text, size_t at, struct str word)
+{
+    size_t end = at + word.len;
+    bool begins = !at || !(isalnum((unsigned char)text.at[at - 1]) || text.at[at - 1] == '_');
+    if (!begins || memcmp(text.at + at, word.at, word.len) != 0)
+        return false;
+    while (end < text.len && strchr("\"'] \t", text.at[end]))
+        end++;
+    return end < text.len && (text.at[end] == '=' || text.at[end] == ':');
+}
+
+static bool is_commented(struct str text, size_t at)
+{
+    size_t line = at;
+    while (line > 0 && text.at[line - 1] != '\n')
+        line--;
+    return memmem(text.at + line, at - line, "--", 2) != NULL;
+}
+
+/* From *at on; false: the text has no such key. */
+static bool find_key(struct str text, struct str word, size_t *at)
+{
+    for (size_t i = *at; word.len && i + word.len < text.len; i++)
+        if (text.at[i] == word.at[0] && is_key_at(text, i, word) && !is_commented(text, i)) {
+            *at = i;
+            return true;
+        }
+    return false;
+}
+
+/* The line of a key such as "limits.depth" or "allow[2].tools", found by its words in their order: Lua keeps
+ * no places. 0: it is computed, or written in a way that this does not find. */
+static unsigned line_of(struct config_reader *reader, struct str path)
+{
+    struct str text;
+    size_t at = 0, from = 0;
+    unsigned line = 1;
+    if (!path.len || file_read(reader->arena, reader->file, CONFIG_PLACE_MAX_BYTES, &text, NULL) != OK)
+        return 0;
+    while (from < path.len) {
+        size_t len = 0, skipped;
+        while (from + len < path.len && path.at[from + len] != '.' && path.at[from + len] != '[')
+            len++;
+        if (len && !find_key(text, (struct str){path.at + from, len}, &at))
+            return 0;
+        for (skipped = len; from + skipped < path.len && path.at[from + skipped] != '.';)
+            skipped++;
+        from += skipped + 1;
+    }
+    for (size_t i = 0; i < at; i++)
+        line += text.at[i] == '\n';
+    return line;
+}
+
+/* `place`: the key that the sentence is about, if it does not begin with its name. */
+static void add_error(struct config_reader *reader, struct str place, struct str path, struct str sentence)
+{
+    struct buf *out = &reader->errors;
+    unsigned line = line_of(reader, place.len ? place : path);
+    buf_printf(out, "%s%s:", out->len ? "\n" : "", reader->file);
+    if (line)
+        buf_printf(out, "%u:", line);
+    buf_byte(out, ' ');
+    if (path.len)
+        buf_printf(out, STR_FMT ": ", STR_ARG(path));
+    buf_str(out, sentence);
+}
 
 void key_table_error(struct config_reader *reader, struct str path, const char *format, ...)
 {
-    struct buf *out = &reader->errors;
     va_list args;
     va_start(args, format);
     struct str sentence = arena_vprintf(reader->arena, format, args);
     va_end(args);
-    buf_printf(out, "%s%s: ", out->len ? "\n" : "", reader->file);
-    if (path.len)
-        buf_printf(out, STR_FMT ": ", STR_ARG(path));
-    buf_str(out, sentence);
+    add_error(reader, path, path, sentence);
 }
 
 static void expected(struct config_reader *reader, struct str path, const char *what, const struct json *json)
@@ -90,11 +158,13 @@ static void report_unknown(struct config_reader *reader, const struct config_key
     }
     struct str near = suggest_closest(name, names, count);
     if (near.len)
-        key_table_error(reader, STR_NONE, "unknown key '" STR_FMT "' (did you mean '" STR_FMT "'?)",
-                        STR_ARG(full), STR_ARG(join(reader->arena, path, near)));
+        add_error(reader, full, STR_NONE,
+                  arena_printf(reader->arena, "unknown key '" STR_FMT "' (did you mean '" STR_FMT "'?)",
+                               STR_ARG(full), STR_ARG(join(reader->arena, path, near))));
     else
-        key_table_error(reader, STR_NONE, "unknown key '" STR_FMT "'; known here: " STR_FMT, STR_ARG(full),
-                        STR_ARG(buf_view(&all)));
+        add_error(reader, full, STR_NONE,
+                  arena_printf(reader->arena, "unknown key '" STR_FMT "'; known here: " STR_FMT,
+                               STR_ARG(full), STR_ARG(buf_view(&all))));
 }
 
 void key_table_read(struct config_reader *reader, const struct config_key *keys, struct str path,

@@ -17,7 +17,7 @@ struct arena;
 struct config_reader {
     struct arena *arena; /* owns every string that is kept */
     const char *file;    /* begins each error */
-    struct buf errors;   /* "FILE: limits.depth: expected …, got …" per line; empty: none */
+    struct buf errors;   /* "FILE:3: limits.depth: expected …, got …" per line; empty: none */
 };
 
 struct config_key;
@@ -57,7 +57,7 @@ static inline void *key_target(const struct key_value *value)
 void key_table_read(struct config_reader *reader, const struct config_key *keys, struct str path,
                     const struct json *table, void *base);
 
-/* "FILE: PATH: sentence". */
+/* "FILE:LINE: PATH: sentence"; without the line if the file does not show where the key is. */
 void key_table_error(struct config_reader *reader, struct str path, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

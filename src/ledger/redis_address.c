@@ -203,7 +203,11 @@ enum err redis_address_parse(struct arena *arena, struct str text, struct redis_
     if (str_starts(text, "rediss://"))
         return wrong(why,
                      "toolgate speaks no TLS to Redis itself: let stunnel do it, as docs/scaling.md shows");
-    return wrong(why, "it begins with none of unix:, redis://, sentinel://");
+    if (text.len && text.at[0] == '/')
+        return wrong(why, "a path needs unix: before it");
+    return wrong(why, memchr(text.at, ':', text.len) && !memmem(text.at, text.len, "://", 3)
+                          ? "a host needs redis:// before it"
+                          : "it begins with none of unix:, redis://, sentinel://");
 }
 
 struct str redis_address_shown(struct arena *arena, const struct redis_address *a)

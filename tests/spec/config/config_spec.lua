@@ -33,6 +33,27 @@ describe("the configuration", function()
   it("with a syntax error is an error with file and line", function()
     refused("a syntax error", "return {\n socket = \n}", "toolgate.lua:3")
   end)
+  it("with several errors names the line of each, not of a comment or of another table", function()
+    local words = daemon.fails { config = [[
+-- limits: memory = 1 is far too small
+return {
+  defaults = { loop = { repeats = 3 } },
+  limits = {
+    -- depth = 3
+    ["depth"] = 2000,
+    memory = "x",
+  },
+  turn_idle_s = -1,
+}
+]] }
+    assert.truthy(words:find("toolgate.lua:6: limits.depth", 1, true), words)
+    assert.truthy(words:find("toolgate.lua:7: limits.memory", 1, true), words)
+    assert.truthy(words:find("toolgate.lua:9: turn_idle_s", 1, true), words)
+  end)
+  it("names the form of a Redis address that lacks its scheme", function()
+    local words = daemon.fails { arguments = { "--redis", "localhost:6379" } }
+    assert.truthy(words:find("a host needs redis:// before it", 1, true), words)
+  end)
   it("that returns no table is an error", function()
     refused("the file returns no table", "return 5", "toolgate.lua")
   end)
