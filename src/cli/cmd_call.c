@@ -25,6 +25,8 @@ static int run(const struct command *command, int argc, char **argv)
         {"session", "ID", "the session of the call", 0, OPTION_STRING, &meta.session},
         {"turn", "N", "the user turn of the call", 0, OPTION_NUMBER, &meta.turn},
         {"goal", "TEXT", "the user's request, in words", 0, OPTION_STRING, &meta.goal},
+        {"context", "JSON", "what the agent's program says of the call: call.context", 0, OPTION_STRING,
+         &meta.context_text},
         {"json", NULL, "print the whole result as JSON", 'j', OPTION_FLAG, &json},
         {0},
     };
@@ -33,7 +35,8 @@ static int run(const struct command *command, int argc, char **argv)
     struct arena *arena = arena_new();
     struct json arguments;
     status = CLI_ERROR;
-    if (json_input_arguments(command, arena, argv[1], &arguments))
+    if (json_input_arguments(command, arena, argv[1], &arguments) &&
+        json_input_context(command, arena, &meta))
         status = rpc_call(command, socket, "tools/call", json_input_call(arena, argv[0], &arguments, &meta),
                           print_result, &json);
     arena_free(arena);

@@ -55,6 +55,7 @@ static int decide(struct arena *arena, const struct check_options *check, struct
         .connection = STR_LIT("check"),
         .turn = check->meta.turn,
         .goal = str_of(check->meta.goal),
+        .context = check->meta.context,
         .peer = &peer,
         .dry_run = true,
         .trace = check->trace,
@@ -96,6 +97,8 @@ static int run(const struct command *command, int argc, char **argv)
     const struct cli_option table[] = {
         {"trace", NULL, "print each stage: its decision and its time", 0, OPTION_FLAG, &check.trace},
         {"goal", "TEXT", "the user's request, in words", 0, OPTION_STRING, &check.meta.goal},
+        {"context", "JSON", "what the agent's program says of the call: call.context", 0, OPTION_STRING,
+         &check.meta.context_text},
         {"turn", "N", "the user turn of the call", 0, OPTION_NUMBER, &check.meta.turn},
         {"session", "ID", "ask the running daemon; the call counts in this session", 0, OPTION_STRING,
          &check.meta.session},
@@ -109,7 +112,8 @@ static int run(const struct command *command, int argc, char **argv)
         return status;
     struct arena *arena = arena_new();
     check.tool = argv[0];
-    if (!json_input_arguments(command, arena, argv[1], &check.arguments)) {
+    if (!json_input_arguments(command, arena, argv[1], &check.arguments) ||
+        !json_input_context(command, arena, &check.meta)) {
         status = CLI_ERROR;
     } else if (check.meta.session || check.socket) {
         check.meta.trace = check.trace || !check.meta.session; /* a trace without a session is not counted */

@@ -54,15 +54,32 @@ bool json_input_stdin(const struct command *command, struct arena *arena, struct
     return false;
 }
 
+bool json_input_context(const struct command *command, struct arena *arena, struct json_input_meta *meta)
+{
+    struct json *value = ARENA_NEW(arena, struct json);
+    struct json_error fault;
+    if (!meta->context_text)
+        return true;
+    if (json_parse(arena, str_of(meta->context_text), NULL, value, &fault) != OK)
+        term_error(command->name, "--context: expected JSON: %s", fault.text);
+    else if (value->type != JSON_OBJECT)
+        term_error(command->name, "--context: expected an object, as in '{\"role\": \"guest\"}'");
+    else
+        meta->context = value;
+    return meta->context != NULL;
+}
+
 static void put_meta(struct json_out *out, const struct json_input_meta *meta)
 {
-    if (!meta->session && !meta->goal && !meta->turn && !meta->trace)
+    if (!meta->session && !meta->goal && !meta->turn && !meta->trace && !meta->context)
         return;
     json_field_open(out, "_meta", '{');
     if (meta->session)
         json_field_text(out, "dev.toolgate/session", meta->session);
     if (meta->goal)
         json_field_text(out, "dev.toolgate/goal", meta->goal);
+    if (meta->context)
+        json_field(out, "dev.toolgate/context", meta->context);
     if (meta->turn)
         json_field_int(out, "dev.toolgate/turn", meta->turn);
     if (meta->trace)

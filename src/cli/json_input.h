@@ -18,12 +18,16 @@ bool json_input_arguments(const struct command *command, struct arena *arena, co
 /* One JSON value from stdin. False after an error on stderr. */
 bool json_input_stdin(const struct command *command, struct arena *arena, struct json *out);
 
-/* Members of _meta. NULL, 0, false: not given. */
+/* Members of _meta. NULL, 0, false: not given. `context_text` is what json_input_context reads. */
 struct json_input_meta {
-    const char *session, *goal;
+    const char *session, *goal, *context_text;
+    const struct json *context;
     unsigned turn;
     bool trace;
 };
+
+/* Sets meta->context from --context. False after an error on stderr. */
+bool json_input_context(const struct command *command, struct arena *arena, struct json_input_meta *meta);
 
 /* The params of tools/call and toolgate/check: {name, arguments, _meta}. */
 struct str json_input_call(struct arena *arena, const char *tool, const struct json *arguments,

@@ -187,3 +187,32 @@ describe("the context of an example", function()
     assert.matches("context.*expected a table with names", err)
   end)
 end)
+
+describe("toolgate check --context", function()
+  local folder
+  before_each(function()
+    folder = process.directory()
+    process.write(folder .. "/notes.lua", notes)
+  end)
+  after_each(function() process.remove(folder) end)
+
+  local function check(context)
+    return process.run { daemon.binary, "check", "notes", '{"text":"a long note"}', "--policies", folder,
+                         "--context", context }
+  end
+
+  it("is seen by the policy", function()
+    assert.equal(0, (check '{"role":"owner"}'))
+    local code, out = check '{"role":"guest"}'
+    assert.equal(1, code)
+    assert.matches("too_long", out)
+  end)
+
+  it("must be an object", function()
+    for _, wrong in ipairs { '"guest"', "{role" } do
+      local code, _, err = check(wrong)
+      assert.equal(2, code)
+      assert.matches("%-%-context: expected", err)
+    end
+  end)
+end)
