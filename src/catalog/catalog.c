@@ -254,6 +254,22 @@ static void write_guessed(const struct view *v)
     json_close(&out, '}');
 }
 
+static void write_guards(const struct view *v)
+{
+    struct json_out out = json_out(v->request->guards);
+    json_open(&out, '{');
+    for (size_t i = 0; i < v->count; i++) {
+        const struct tool *tool = v->list[i].tool;
+        if (!tool->overlay_count)
+            continue;
+        json_field_open(&out, arena_dup(v->arena, tool->name).at, '[');
+        for (size_t k = 0; k < tool->overlay_count; k++)
+            json_put_str(&out, tool->overlays[k].policy->file);
+        json_close(&out, ']');
+    }
+    json_close(&out, '}');
+}
+
 void catalog_write(struct arena *arena, struct generation *generation, const struct catalog_request *request,
                    struct buf *buf)
 {
@@ -268,6 +284,8 @@ void catalog_write(struct arena *arena, struct generation *generation, const str
         write_places(&v);
     if (request->guessed)
         write_guessed(&v);
+    if (request->guards)
+        write_guards(&v);
 }
 
 /*

@@ -24,6 +24,8 @@ struct catalog_request {
                             in an upstream; NULL: not wanted */
     struct buf *guessed; /* gets {"create_event":"write"}: effects that the name alone suggests; NULL: not
                             wanted */
+    struct buf *guards;  /* gets {"edit_file":["policies/paths.lua"]}: files of several tools that lie over
+                            one;  NULL: not wanted */
 };
 
 /* Writes a JSON array, sorted by name. If a prepare hook breaks, that is logged and its tool is hidden; if

@@ -41,8 +41,24 @@ static void print_place(struct str name, const struct json *place)
     printf("]%s", term_colour(TERM_PLAIN));
 }
 
+/* "  [guarded by policies/paths.lua]": files of several tools; its own is named after it. */
+static void print_guards(const struct json *files)
+{
+    if (!json_is(files, JSON_ARRAY))
+        return;
+    printf("%s  [guarded by ", term_colour(TERM_DIM));
+    for (size_t i = 0; i < files->len; i++)
+        printf("%s" STR_FMT, i ? ", " : "", STR_ARG(json_str(&files->items[i])));
+    printf("]%s", term_colour(TERM_PLAIN));
+}
+
+/* What the list says beside the definitions: by tool. */
+struct tool_notes {
+    const struct json *places, *guessed, *guards;
+};
+
 /* Returns how many effects are guessed. */
-static size_t print_names(const struct json *tools, const struct json *places, const struct json *guessed)
+static size_t print_names(const struct json *tools, const struct tool_notes *notes)
 {
     size_t guesses = 0;
     for (size_t i = 0; i < tools->len; i++) {
@@ -53,8 +69,9 @@ static size_t print_names(const struct json *tools, const struct json *places, c
             description.len = (size_t)(end - description.at);
         printf("%s%-24.*s%s " STR_FMT, term_colour(TERM_BOLD), (int)name.len, name.at,
                term_colour(TERM_PLAIN), STR_ARG(str_cut(description, TOOLS_DESCRIPTION_MAX_BYTES)));
-        print_place(name, json_get(places, name));
-        struct str effects = json_str(json_get(guessed, name));
+        print_place(name, json_get(notes->places, name));
+        print_guards(json_get(notes->guards, name));
+        struct str effects = json_str(json_get(notes->guessed, name));
         if (effects.len) {
             printf("%s  [" STR_FMT "?]%s", term_colour(TERM_DIM), STR_ARG(effects), term_colour(TERM_PLAIN));
             guesses++;
@@ -64,11 +81,11 @@ static size_t print_names(const struct json *tools, const struct json *places, c
     return guesses;
 }
 
-static int print(bool names, const struct json *tools, const struct json *places, const struct json *guessed)
+static int print(bool names, const struct json *tools, const struct tool_notes *notes)
 {
     if (!names)
         print_array(tools);
-    else if (print_names(tools, places, guessed))
+    else if (print_names(tools, notes))
         fprintf(stderr, "[read?], [write?] and [destructive?] are guessed from the tool's name; "
                         "declare effects = \"…\" in its policy.\n");
     return CLI_OK;
@@ -83,8 +100,10 @@ static int print_answer(void *owner, const struct json *answer)
             "expected a list of tools from the daemon: does it have the same version as this program?");
         return CLI_ERROR;
     }
-    return print(*(const bool *)owner, tools, json_get_text(answer, "runs_at"),
-                 json_get_text(answer, "guessed_effects"));
+    const struct tool_notes notes = {json_get_text(answer, "runs_at"),
+                                     json_get_text(answer, "guessed_effects"),
+                                     json_get_text(answer, "guarded_by")};
+    return print(*(const bool *)owner, tools, &notes);
 }
 
 static int ask(const struct command *command, const char *socket, const char *format, bool strict, bool names)
@@ -110,20 +129,22 @@ static int load(const struct command *command, const struct local_options *optio
     struct arena *arena = arena_new();
     struct peer peer;
     local_peer(&peer);
-    struct buf text = buf_in(arena), where = buf_in(arena), guesses = buf_in(arena);
+    struct buf text = buf_in(arena), where = buf_in(arena), guesses = buf_in(arena), files = buf_in(arena);
     struct catalog_request request = {.provider = {.format = format, .strict = strict},
                                       .all = true,
                                       .peer = &peer,
                                       .places = &where,
-                                      .guessed = &guesses};
-    struct json tools, places, guessed;
+                                      .guessed = &guesses,
+                                      .guards = &files};
+    struct json tools, places, guessed, guards;
     struct json_error fault;
     int status = CLI_ERROR;
     catalog_write(arena, generation, &request, &text);
     if (json_parse(arena, buf_view(&text), &limits, &tools, &fault) == OK &&
         json_parse(arena, buf_view(&where), &limits, &places, &fault) == OK &&
-        json_parse(arena, buf_view(&guesses), &limits, &guessed, &fault) == OK)
-        status = print(names, &tools, &places, &guessed);
+        json_parse(arena, buf_view(&guesses), &limits, &guessed, &fault) == OK &&
+        json_parse(arena, buf_view(&files), &limits, &guards, &fault) == OK)
+        status = print(names, &tools, &(struct tool_notes){&places, &guessed, &guards});
     else
         term_error(command->name, "the list is too large to print: %s", fault.text);
     arena_free(arena);

@@ -2,6 +2,7 @@
 #include "lint/lint_internal.h"
 
 #include "base/arena.h"
+#include "catalog/effects_guess.h"
 
 static void without_hint(void *owner, int line, struct str word)
 {
@@ -79,6 +80,35 @@ void lint_no_effects(struct lint_context *c)
                 ": add effects = \"read\", \"write\", \"destructive\" or \"toggle\", which determines how "
                 "often the same call is allowed",
                 STR_ARG(c->tool->name), STR_ARG(guess));
+}
+
+static bool has_hint(const struct tool *tool, const char *name)
+{
+    return json_is_true(json_get_text(tool->annotations, name));
+}
+
+/* Hints that cannot both be right, or that the name or the policy denies. */
+void lint_hints(struct lint_context *c)
+{
+    const struct tool *tool = c->tool;
+    bool reads = has_hint(tool, "readOnlyHint"), destroys = has_hint(tool, "destructiveHint");
+    bool by_policy = tool->effects_from == EFFECTS_FROM_POLICY;
+    enum policy_effects guess = effects_guess(tool->name);
+    if (reads && destroys)
+        lint_report(c, lint_tool_line(c),
+                    "tool '" STR_FMT "' is annotated as reading (readOnlyHint) and as destroying "
+                    "(destructiveHint): it counts as %s; declare its effects in a policy",
+                    STR_ARG(tool->name), tool_effects_name(tool));
+    else if (reads && !by_policy && guess == EFFECTS_DESTRUCTIVE)
+        lint_report(c, lint_tool_line(c),
+                    "tool '" STR_FMT "' is annotated as reading (readOnlyHint), and its name says that it "
+                    "destroys: it counts as %s; declare its effects in a policy",
+                    STR_ARG(tool->name), tool_effects_name(tool));
+    else if (by_policy && ((destroys && !tool_destroys(tool)) || (reads && tool_writes(tool))))
+        lint_report(c, lint_tool_line(c),
+                    "tool '" STR_FMT "' is annotated with %s, and its policy declares effects = \"%s\": the "
+                    "policy decides; check that it is right",
+                    STR_ARG(tool->name), reads ? "readOnlyHint" : "destructiveHint", tool_effects_name(tool));
 }
 
 /* Only a failure that cannot have reached the tool is safe to retry if the tool is not idempotent. */

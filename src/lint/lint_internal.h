@@ -41,7 +41,9 @@ lint_check lint_rule_conflicts, lint_untried_rules, lint_untried_hooks, lint_no_
 lint_check lint_contradictions, lint_argument_paths, lint_result_paths, lint_left_option;
 /* lint_descriptions.c */
 lint_check lint_todo, lint_no_hint, lint_no_path, lint_no_description, lint_undescribed_arguments,
-    lint_no_effects, lint_retry_not_idempotent;
+    lint_no_effects, lint_hints, lint_retry_not_idempotent;
+/* lint_overlays.c; both check the whole generation */
+lint_check lint_overlay_tools, lint_overlay_examples;
 /* lint_providers.c; the last one checks the whole generation */
 lint_check lint_root_choice, lint_property_name, lint_list_items, lint_long_description, lint_many_values,
     lint_first_letter, lint_enum_type, lint_strict, lint_many_tools;

@@ -15,6 +15,12 @@
 
 #include <unistd.h>
 
+/* A policy of one tool is seen by whoever may call that; one of several tools by the operator. */
+static bool may_see(const struct client *client, const struct policy *policy)
+{
+    return policy_is_overlay(policy) ? client_is_operator(client) : client_may_call(client, policy->name);
+}
+
 /* Policies that guard no tool: those that wait for a server, and those whose server lacks the tool. */
 static void put_unmatched(struct json_out *out, const struct generation *g)
 {
@@ -32,6 +38,34 @@ static void put_unmatched(struct json_out *out, const struct generation *g)
     json_close(out, ']');
 }
 
+static const char *mode_name(enum policy_mode mode)
+{
+    static const char *const names[] = {
+        [POLICY_ENFORCE] = "enforce", [POLICY_SHADOW] = "shadow", [POLICY_OFF] = "off"};
+    return names[mode];
+}
+
+/* The policies for several tools: "over" are the tools that each lies over. */
+static void put_overlays(struct json_out *out, const struct generation *g)
+{
+    json_field_open(out, "overlays", '[');
+    for (size_t i = 0; i < policy_set_count(g->policies); i++) {
+        const struct policy *policy = policy_set_at(g->policies, i);
+        if (!policy_is_overlay(policy))
+            continue;
+        json_open(out, '{');
+        json_field_str(out, "file", policy->file);
+        json_field_text(out, "mode", mode_name(policy->mode_given ? policy->mode : g->config.mode));
+        json_field_open(out, "over", '[');
+        for (size_t k = 0; k < g->tool_count; k++)
+            if (policy_guards(policy, g->tools[k]->name))
+                json_put_str(out, g->tools[k]->name);
+        json_close(out, ']');
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
 static void put_generation(struct json_out *out, const struct client *client)
 {
     const struct generation *g = client->server->gate.generation;
@@ -40,7 +74,7 @@ static void put_generation(struct json_out *out, const struct client *client)
     for (size_t i = 0; i < g->tool_count; i++)
         tools += client_may_call(client, g->tools[i]->name);
     for (size_t i = 0; i < policy_set_count(policies); i++)
-        policy_count += client_may_call(client, policy_set_at(policies, i)->name);
+        policy_count += may_see(client, policy_set_at(policies, i));
     json_field_open(out, "generation", '{');
     json_field_int(out, "number", (int64_t)g->number);
     json_field_str(out, "hash", g->hash);
@@ -51,8 +85,10 @@ static void put_generation(struct json_out *out, const struct client *client)
         json_put_str(out, g->schemas.list[i].name);
     json_close(out, ']');
     json_field_strs(out, "warnings", g->warnings, client_is_operator(client) ? g->warning_count : 0);
-    if (client_is_operator(client))
+    if (client_is_operator(client)) {
+        put_overlays(out, g);
         put_unmatched(out, g);
+    }
     json_close(out, '}');
 }
 
@@ -110,7 +146,7 @@ static void put_rules(struct json_out *out, const struct client *client)
     for (size_t i = 0; i < policy_set_count(policies); i++) {
         const struct policy *policy = policy_set_at(policies, i);
         const uint64_t *hits = policy_rule_hits(policy);
-        if (!policy->rule_count || !client_may_call(client, policy->name))
+        if (!policy->rule_count || !may_see(client, policy))
             continue;
         json_open(out, '{');
         json_field_str(out, "tool", policy->name);
@@ -143,7 +179,7 @@ static void put_failures(struct json_out *out, const struct client *client)
     json_field_open(out, "policy_faults", '[');
     for (size_t i = 0; i < policy_set_count(policies); i++) {
         const struct policy *policy = policy_set_at(policies, i);
-        if (policy_failures(policy) && client_may_call(client, policy->name))
+        if (policy_failures(policy) && may_see(client, policy))
             put_failure(out, "tool", policy->name, policy_failures(policy));
     }
     if (policy_set_gateway_failures(policies) && client_is_operator(client))

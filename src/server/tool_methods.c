@@ -63,12 +63,13 @@ static enum request_status reply_definitions(struct request *r, const struct cat
 {
     struct catalog_request now = *wanted;
     struct buf warnings_text = buf_in(r->arena), places_text = buf_in(r->arena),
-               guessed_text = buf_in(r->arena);
+               guessed_text = buf_in(r->arena), guards_text = buf_in(r->arena);
     struct json_out warnings = json_out(&warnings_text), *out = reply_open(r);
     now.provider.warn = collect_warning;
     now.provider.owner = &warnings;
     now.places = &places_text;
     now.guessed = &guessed_text;
+    now.guards = client_is_operator(r->client) ? &guards_text : NULL; /* file names */
     json_field_text(out, "format", provider_format_name(now.provider.format));
     json_key(out, "tools");
     json_open(&warnings, '[');
@@ -78,6 +79,8 @@ static enum request_status reply_definitions(struct request *r, const struct cat
     json_field_raw(out, "warnings", buf_view(&warnings_text));
     json_field_raw(out, "runs_at", buf_view(&places_text));
     json_field_raw(out, "guessed_effects", buf_view(&guessed_text));
+    if (now.guards)
+        json_field_raw(out, "guarded_by", buf_view(&guards_text));
     return reply_close(r);
 }
 
