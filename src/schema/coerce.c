@@ -25,7 +25,7 @@ bool coerce_accepts(struct coercer *c, const struct node *node, const struct jso
     return ok && !c->pass.too_complex;
 }
 
-static bool is_spelled_float(const struct json *v)
+bool coerce_is_spelled_float(const struct json *v)
 {
     return v->type == JSON_NUMBER && v->integral &&
            (memchr(v->text, '.', v->len) || memchr(v->text, 'e', v->len) || memchr(v->text, 'E', v->len));
@@ -33,7 +33,7 @@ static bool is_spelled_float(const struct json *v)
 
 static bool holds_spelled_float(const struct json *v)
 {
-    bool found = is_spelled_float(v);
+    bool found = coerce_is_spelled_float(v);
     for (uint32_t i = 0; v->type == JSON_ARRAY && i < v->len && !found; i++)
         found = holds_spelled_float(&v->items[i]);
     for (uint32_t i = 0; v->type == JSON_OBJECT && i < v->len && !found; i++)
@@ -45,7 +45,7 @@ const struct json *coerce_respell(struct coercer *c, const struct node *node, co
 {
     int64_t n;
     bool whole = (node->types & TYPES_NUMBER) == TYPE_INTEGER;
-    if (!c->options->floats || !whole || !is_spelled_float(v) || !json_int(v, &n))
+    if (!c->options->floats || !whole || !coerce_is_spelled_float(v) || !json_int(v, &n))
         return v;
     return json_keep(c->arena, json_integer(c->arena, n));
 }
@@ -85,7 +85,7 @@ static bool is_needless(struct coercer *c, const struct node *node, const struct
             return false;
         refused |= p && p->node && !coerce_accepts(c, p->node, &member->value);
     }
-    return refused && !coerce_names_misspelled(c, node, object, member->key);
+    return refused && !coerce_names_misspelled(node, object, member->key);
 }
 
 static const struct json *coerce_members(struct coercer *c, const struct node *node, const struct json *v)

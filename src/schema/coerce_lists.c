@@ -8,24 +8,34 @@
 #define SPLIT_MAX_PARTS 256u /* a text of more is not split */
 
 struct text_list {
-    struct json *parts; /* trimmed */
+    struct json *parts; /* trimmed, of those between commas */
     uint32_t count;
     bool other_separator, empty_part;
 };
 
-/* Splits at commas, and at the other characters that texts separate items with. */
+/* What texts separate items with, apart from commas. */
+static bool has_other_separator(struct str text)
+{
+    static const char *const separators[] = {";", "|", "\n", "\t", "、", "，", "；"};
+    for (size_t i = 0; i < sizeof(separators) / sizeof(*separators); i++)
+        if (memmem(text.at, text.len, separators[i], strlen(separators[i])))
+            return true;
+    return false;
+}
+
 static struct text_list split(struct arena *arena, struct str text)
 {
-    struct text_list list = {0};
-    list.parts = ARENA_ARRAY(arena, struct json, SPLIT_MAX_PARTS);
-    for (size_t from = 0, at = 0; at <= text.len && list.count < SPLIT_MAX_PARTS; at++) {
-        if (at < text.len && !memchr(",;|\n", text.at[at], 4))
-            continue;
-        struct str part = str_trim((struct str){text.at + from, at - from});
-        list.other_separator |= at < text.len && text.at[at] != ',';
+    struct text_list list = {.count = 1, .other_separator = has_other_separator(text)};
+    for (size_t i = 0; i < text.len && list.count < SPLIT_MAX_PARTS; i++)
+        list.count += text.at[i] == ',';
+    list.parts = ARENA_ARRAY(arena, struct json, list.count);
+    for (uint32_t i = 0; i < list.count; i++) {
+        const char *comma = text.len ? memchr(text.at, ',', text.len) : NULL;
+        size_t len = comma ? (size_t)(comma - text.at) : text.len;
+        struct str part = str_trim((struct str){text.at, len});
         list.empty_part |= part.len == 0;
-        list.parts[list.count++] = json_string(part);
-        from = at + 1;
+        list.parts[i] = json_string(part);
+        text = str_from(text, len + 1);
     }
     return list;
 }
@@ -80,37 +90,56 @@ static const struct json *list_of_text(struct coercer *c, const struct node *nod
         return NULL;
     const struct json *whole = list_of(c, node, v, 1), *parts = NULL;
     struct text_list list = split(c->arena, text);
-    if (list.count == 1)
+    if (list.count == 1 && !list.other_separator)
         return whole;
     if (!item || !has_choices_or_format(item))
         return NULL;
-    if (!list.other_separator && !list.empty_part && list.count < SPLIT_MAX_PARTS)
+    if (list.count > 1 && list.count < SPLIT_MAX_PARTS && !list.other_separator && !list.empty_part)
         parts = list_of(c, node, list.parts, list.count);
     return !parts ? whole : !whole ? parts : NULL;
 }
 
-/* {"item": […]} is how some models write the list itself. */
-static bool is_list_in_object(const struct node *node, const struct json *v)
+static bool is_index(struct str key)
 {
-    if (v->type != JSON_OBJECT || v->len != 1 || v->members[0].value.type != JSON_ARRAY)
-        return false;
-    struct str key = v->members[0].key;
-    const struct node *item = node_of_items(node);
-    struct in_place_nodes all = {.count = 0};
-    if (item)
-        in_place_collect(&all, item, NULL, NULL);
-    for (uint32_t i = 0; i < all.count; i++)
-        if (all.props[i] && props_find(all.props[i], key))
+    for (size_t i = 0; i < key.len; i++)
+        if (!ascii_is_digit(key.at[i]))
             return false;
-    return same_word(key, STR_LIT("item")) || same_word(key, STR_LIT("items"));
+    return key.len > 0;
+}
+
+/* Whether an object is an item: it has a field that items declare. Where they declare none it may be any
+ * object but a list in disguise: {"item": […]} and {"0": …} are how some models write the list itself. */
+static bool is_item(struct coercer *c, const struct node *list, const struct json *v)
+{
+    const struct node *item = node_of_items(list);
+    struct in_place_nodes all = {.count = 0};
+    bool declares = false, known = false, indexes = v->len > 0;
+    if (item) {
+        v = coerce_names(c, item, v, NAMES_THAT_APPLY);
+        in_place_collect(&all, item, NULL, NULL);
+    }
+    for (uint32_t i = 0; i < v->len; i++) {
+        for (uint32_t k = 0; k < all.count; k++) {
+            declares |= all.props[k] && all.props[k]->declared;
+            known |= all.props[k] && props_find(all.props[k], v->members[i].key);
+        }
+        indexes &= is_index(v->members[i].key);
+    }
+    if (declares)
+        return known;
+    struct str only = v->len == 1 && v->members[0].value.type == JSON_ARRAY ? v->members[0].key : STR_NONE;
+    bool wrapper = same_word(only, STR_LIT("item")) || same_word(only, STR_LIT("items"));
+    return v->len > 0 && !wrapper && !indexes;
 }
 
 const struct json *coerce_wrap(struct coercer *c, const struct node *node, const struct json *v)
 {
     const struct json *list = NULL;
-    if (!c->options->lists || !takes_only(node, ARRAY) || v->type == JSON_NULL || is_list_in_object(node, v))
+    if (!c->options->lists || !takes_only(node, ARRAY) || v->type == JSON_NULL)
         return v;
     list = v->type == JSON_STRING ? list_of_text(c, node, v) : list_of(c, node, v, 1);
+    if (list && list->items[0].type == JSON_OBJECT && !is_item(c, node, &list->items[0]))
+        return v;
     return list ? list : v;
 }
 

@@ -1,8 +1,8 @@
 /*
- * Names of members that no property declares, and that differ only in case,
- * separators or a final s from exactly one declared name that the object does
- * not use. Only in objects that declare their properties: the keys of a map are
- * data.
+ * Names of members that no property declares, and that differ only in case and
+ * separators, or else in a final s, from exactly one declared name that the
+ * object does not use. Only in objects that declare their properties: the keys
+ * of a map are data.
  */
 #include "schema/coercer.h"
 
@@ -42,20 +42,24 @@ static bool same_spelling(const struct spelling *a, const struct spelling *b, si
     return len == 1 ? a->at[0] == b->at[0] : strncasecmp(a->at, b->at, len) == 0;
 }
 
-static bool spells(struct str sent, struct str declared)
+enum likeness { NOT_ALIKE, BUT_FOR_S, BUT_FOR_CASE }; /* case, and separators */
+
+static enum likeness compare(struct str sent, struct str declared)
 {
     struct spelling a, b;
     if (!spell(sent, &a) || !spell(declared, &b))
-        return false;
+        return NOT_ALIKE;
     const struct spelling *longer = a.len > b.len ? &a : &b;
     size_t len = a.len < b.len ? a.len : b.len;
     bool plural = longer->len == len + 1 && (longer->at[len] | 32) == 's';
-    return (longer->len == len || plural) && same_spelling(&a, &b, len);
+    if ((longer->len != len && !plural) || !same_spelling(&a, &b, len))
+        return NOT_ALIKE;
+    return plural ? BUT_FOR_S : BUT_FOR_CASE;
 }
 
 bool schema_names_alike(struct str one, struct str other)
 {
-    return spells(one, other);
+    return compare(one, other) != NOT_ALIKE;
 }
 
 static bool is_open(const struct node *rest)
@@ -81,28 +85,30 @@ static bool has_map_keywords(const struct node *node)
 struct renames {
     struct coercer *c;
     const struct json *object;
-    struct in_place_nodes declared; /* of every branch: no name of these is undeclared */
-    struct in_place_nodes scope;    /* those whose names may be meant */
-    bool certain;                   /* they apply, whatever the names */
-    bool open;                      /* says additionalProperties: true itself */
+    bool open;    /* says additionalProperties: true itself */
+    bool certain; /* `scope` has what applies whatever the names are */
+    const struct in_place_nodes *scope;
+    uint32_t count;
+    struct undeclared {
+        uint32_t at;
+        struct str meant; /* empty: no declared name, or more than one */
+    } list[RENAMES_MAX];
 };
 
-/* False for a map. */
-static bool begin(struct renames *r, struct coercer *c, const struct node *node, const struct json *v)
+/* The schemas of every branch; false for a map. No name of these is undeclared. */
+static bool collect_declared(struct in_place_nodes *declared, const struct node *node, bool *open)
 {
     bool properties = false;
-    r->c = c;
-    r->object = v;
-    r->open = false;
-    in_place_collect(&r->declared, node, NULL, NULL);
-    for (uint32_t i = 0; i < r->declared.count; i++) {
-        const struct props *props = r->declared.props[i];
-        if (has_map_keywords(r->declared.nodes[i]))
+    *open = false;
+    in_place_collect(declared, node, NULL, NULL);
+    for (uint32_t i = 0; i < declared->count; i++) {
+        const struct props *props = declared->props[i];
+        if (has_map_keywords(declared->nodes[i]))
             return false;
         properties |= props && props->declared;
-        r->open |= props && is_open(props->rest);
+        *open |= props && is_open(props->rest);
     }
-    return properties && r->declared.count < IN_PLACE_NODES_MAX;
+    return properties && declared->count < IN_PLACE_NODES_MAX;
 }
 
 static bool is_declared(const struct in_place_nodes *nodes, struct str name)
@@ -113,22 +119,62 @@ static bool is_declared(const struct in_place_nodes *nodes, struct str name)
     return false;
 }
 
-/* The one declared name that is spelled so; empty: none, several, or one that the object uses. */
-static struct str meant_by(const struct renames *r, struct str sent)
+/* The one declared name that is as much alike; empty: none, several, or one that the object uses. */
+static struct str name_alike(const struct in_place_nodes *declared, const struct json *object,
+                             struct str sent, enum likeness likeness, bool *several)
 {
     struct str found = STR_NONE;
-    for (uint32_t i = 0; i < r->declared.count; i++) {
-        const struct props *props = r->declared.props[i];
+    for (uint32_t i = 0; i < declared->count; i++) {
+        const struct props *props = declared->props[i];
         for (uint32_t k = 0; props && k < props->declared; k++) {
             struct str name = props->list[k].key;
-            if (!spells(sent, name) || (found.at && str_eq(found, name)))
+            if ((found.at && str_eq(found, name)) || compare(sent, name) != likeness)
                 continue;
-            if (found.at || json_get(r->object, name))
-                return STR_NONE;
+            *several |= found.at || json_get(object, name);
             found = name;
         }
     }
-    return found;
+    return *several ? STR_NONE : found;
+}
+
+static struct str name_meant(const struct in_place_nodes *declared, const struct json *object,
+                             struct str sent)
+{
+    bool several = false;
+    struct str name = name_alike(declared, object, sent, BUT_FOR_CASE, &several);
+    return name.at || several ? name : name_alike(declared, object, sent, BUT_FOR_S, &several);
+}
+
+/* The undeclared members and what they mean. In a function of its own, as the nodes need not stay on the
+ * stack while values are coerced. False: none means anything. */
+static __attribute__((noinline)) bool find_undeclared(struct renames *r, const struct node *node)
+{
+    struct in_place_nodes declared __attribute__((uninitialized));
+    bool any = false;
+    r->count = 0;
+    if (!collect_declared(&declared, node, &r->open))
+        return false;
+    for (uint32_t i = 0; i < r->object->len; i++) {
+        struct str key = r->object->members[i].key;
+        if (is_declared(&declared, key))
+            continue;
+        if (r->count == RENAMES_MAX)
+            return false;
+        struct str meant = name_meant(&declared, r->object, key);
+        r->list[r->count++] = (struct undeclared){i, meant};
+        any |= meant.at != NULL;
+    }
+    return any;
+}
+
+/* No other undeclared member means the same name. */
+static bool is_alone(const struct renames *r, uint32_t which)
+{
+    struct str meant = r->list[which].meant;
+    for (uint32_t i = 0; i < r->count && meant.at; i++)
+        if (i != which && r->list[i].meant.at && str_eq(r->list[i].meant, meant))
+            return false;
+    return meant.at != NULL;
 }
 
 /* The value as the property's schemas take it, or NULL. Of branches that only may apply, one must take it,
@@ -140,8 +186,8 @@ static const struct json *fit(struct renames *r, struct str name, const struct j
     bool outer = c->valid, all_fit = true, one_fits = false, required = false;
     const struct json *read = value;
     c->valid = false;
-    for (uint32_t i = 0; i < r->scope.count; i++) {
-        const struct prop *p = r->scope.props[i] ? props_find(r->scope.props[i], name) : NULL;
+    for (uint32_t i = 0; i < r->scope->count; i++) {
+        const struct prop *p = r->scope->props[i] ? props_find(r->scope->props[i], name) : NULL;
         required |= p && p->required;
         if (!p || !p->node)
             continue;
@@ -159,47 +205,38 @@ static const struct json *fit(struct renames *r, struct str name, const struct j
 const struct json *coerce_names(struct coercer *c, const struct node *node, const struct json *v,
                                 enum name_scope scope)
 {
-    struct renames *r = ARENA_NEW(c->arena, struct renames);
-    uint32_t at[RENAMES_MAX], count = 0;
-    struct str meant[RENAMES_MAX];
+    struct renames r __attribute__((uninitialized));
+    struct in_place_nodes nodes __attribute__((uninitialized));
     struct json_member *members = NULL;
-    if (!begin(r, c, node, v))
+    r.c = c;
+    r.object = v;
+    r.certain = scope == NAMES_THAT_APPLY;
+    r.scope = &nodes;
+    if (!find_undeclared(&r, node))
         return v;
-    for (uint32_t i = 0; i < v->len; i++) {
-        if (is_declared(&r->declared, v->members[i].key))
-            continue;
-        if (count == RENAMES_MAX)
-            return v;
-        at[count] = i;
-        meant[count++] = meant_by(r, v->members[i].key);
-    }
-    r->certain = scope == NAMES_THAT_APPLY;
-    if (count)
-        in_place_collect(&r->scope, node, r->certain ? v : NULL, &c->pass);
-    for (uint32_t i = 0; i < count; i++) {
-        bool alone = meant[i].at != NULL;
-        for (uint32_t k = 0; k < count && alone; k++)
-            alone = k == i || !meant[k].at || !str_eq(meant[k], meant[i]);
-        const struct json *value = alone ? fit(r, meant[i], &v->members[at[i]].value) : NULL;
+    in_place_collect(&nodes, node, r.certain ? v : NULL, &c->pass);
+    for (uint32_t i = 0; i < r.count; i++) {
+        const struct undeclared *u = &r.list[i];
+        const struct json *value = is_alone(&r, i) ? fit(&r, u->meant, &v->members[u->at].value) : NULL;
         if (!value)
             continue;
         if (!members) {
             members = ARENA_ARRAY(c->arena, struct json_member, v->len);
             memcpy(members, v->members, v->len * sizeof(*members));
         }
-        members[at[i]] = json_member(meant[i], *value);
+        members[u->at] = json_member(u->meant, *value);
     }
     return members ? json_keep(c->arena, json_object(c->arena, members, v->len)) : v;
 }
 
-bool coerce_names_misspelled(struct coercer *c, const struct node *node, const struct json *v,
-                             struct str declared)
+bool coerce_names_misspelled(const struct node *node, const struct json *v, struct str declared_name)
 {
-    struct renames *r = ARENA_NEW(c->arena, struct renames);
-    if (!begin(r, c, node, v))
+    struct in_place_nodes declared __attribute__((uninitialized));
+    bool open;
+    if (!collect_declared(&declared, node, &open))
         return false;
     for (uint32_t i = 0; i < v->len; i++)
-        if (spells(v->members[i].key, declared) && !is_declared(&r->declared, v->members[i].key))
+        if (compare(v->members[i].key, declared_name) && !is_declared(&declared, v->members[i].key))
             return true;
     return false;
 }

@@ -16,13 +16,18 @@ bool coerce_looks_like_json(struct str text)
     return text.len > 0 && (text.at[0] == '{' || text.at[0] == '[' || str_starts(text, "```"));
 }
 
-static const struct json *read_number(struct coercer *c, unsigned types, struct str text)
+/* The number that a text spells; "1e99" is no whole number that anybody writes. */
+static const struct json *read_number(struct coercer *c, const struct node *node, struct str text)
 {
     struct json parsed;
     struct json_error error;
-    if (json_parse(c->arena, text, NULL, &parsed, &error) != OK || !(types & type_bit_of(&parsed)))
+    int64_t n;
+    unsigned types = node->types & TYPES_NUMBER;
+    if (!types || json_parse(c->arena, text, NULL, &parsed, &error) != OK || !(types & type_bit_of(&parsed)))
         return NULL;
-    return json_keep(c->arena, parsed);
+    if (types == TYPE_INTEGER && coerce_is_spelled_float(&parsed) && !json_int(&parsed, &n))
+        return NULL;
+    return coerce_respell(c, node, json_keep(c->arena, parsed));
 }
 
 /* The strings of the enums and consts that may apply. */
@@ -119,8 +124,8 @@ static const struct json *coerce_string(struct coercer *c, const struct node *no
     read = read_boolean(c, node, text);
     if (!read)
         read = read_null(c, node, text);
-    if (!read && c->options->strings && (read = read_number(c, node->types & TYPES_NUMBER, text)))
-        read = coerce_respell(c, node, read);
+    if (!read && c->options->strings)
+        read = read_number(c, node, text);
     return read && coerce_accepts(c, node, read) ? read : coerce_wrap(c, node, v);
 }
 

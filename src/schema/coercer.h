@@ -44,6 +44,9 @@ static inline bool same_word(struct str a, struct str b)
 const struct json *coerce_value(struct coercer *c, const struct node *node, const struct json *v);
 bool coerce_accepts(struct coercer *c, const struct node *node, const struct json *v);
 
+/* A whole number with a point or an exponent. */
+bool coerce_is_spelled_float(const struct json *v);
+
 /* A whole number without point or exponent, if the node takes only whole numbers. */
 const struct json *coerce_respell(struct coercer *c, const struct node *node, const struct json *v);
 
@@ -78,7 +81,6 @@ const struct json *coerce_names(struct coercer *c, const struct node *node, cons
                                 enum name_scope scope);
 
 /* Whether an undeclared member of the object spells this declared name. */
-bool coerce_names_misspelled(struct coercer *c, const struct node *node, const struct json *v,
-                             struct str declared);
+bool coerce_names_misspelled(const struct node *node, const struct json *v, struct str declared_name);
 
 #endif

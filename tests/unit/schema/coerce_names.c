@@ -50,9 +50,13 @@ static const struct {
     {OPEN(""), "{`limit`:null,`Limit`:5}", "as it was"},
     {PATH, "{`filePath`:`x`,`FilePath`:`x`}", "as it was"},
     /* two declared names */
-    {"{`properties`:{`tag`:{},`tags`:{}}}", "{`Tag`:1}", "as it was"},
+    {"{`properties`:{`tag`:{},`tags`:{}}}", "{`Tag`:1}", "{`tag`:1}"}, /* case and separators come first */
+    {"{`properties`:{`tag`:{},`tags`:{}}}", "{`TAGS`:1,`tag`:2}", "{`tags`:1,`tag`:2}"},
+    {"{`properties`:{`tag`:{},`TAGS`:{}}}", "{`tags`:1,`tag`:2}", "{`TAGS`:1,`tag`:2}"},
+    {"{`properties`:{`Alias`:{},`alia`:{},`aliass`:{}}}", "{`aliasS`:1}", "{`aliass`:1}"},
+    {"{`properties`:{`alias`:{},`aliasss`:{}}}", "{`aliass`:1}", "as it was"},
     {"{`properties`:{`user_id`:{},`userId`:{}}}", "{`user-id`:1}", "as it was"},
-    {"{`properties`:{`tag`:{},`tags`:{}}}", "{`tag`:1,`Tags`:1}", "as it was"},
+    {"{`properties`:{`tag`:{}}}", "{`tag`:1,`Tags`:1}", "as it was"},
     /* a separator between digits counts, and so does the case of one letter */
     {"{`properties`:{`v1_1`:{}}}", "{`v11`:1}", "as it was"},
     {"{`properties`:{`v1_1`:{}}}", "{`v1-1`:1}", "{`v1_1`:1}"},
