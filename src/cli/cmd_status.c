@@ -129,6 +129,31 @@ static void print_ledger(const struct json *ledger)
                (long long)print_number(ledger, "forgotten"));
 }
 
+static void print_schema_lax(const struct json *list)
+{
+    static const struct {
+        const char *code, *words;
+    } codes[] = {
+        {"missing", "may be missing"}, {"unknown_field", "is accepted"}, {"not_allowed", "is accepted"}};
+    if (list->len)
+        printf("%sschemas that their servers do not keep:%s learnt from calls that models insisted on\n",
+               term_colour(TERM_BOLD), term_colour(TERM_PLAIN));
+    for (uint32_t i = 0; i < list->len; i++) {
+        const struct json *known = &list->items[i];
+        struct str path = json_str(json_get_text(known, "path")),
+                   tool = json_str(json_get_text(known, "tool"));
+        const char *words = "may have another type";
+        for (size_t k = 0; k < sizeof(codes) / sizeof(*codes); k++)
+            if (str_is(json_str(json_get_text(known, "code")), codes[k].code))
+                words = codes[k].words;
+        printf("  " STR_FMT ": '" STR_FMT "' %s, until ", STR_ARG(tool), STR_ARG(path), words);
+        term_print_time(print_number(known, "until_ms"));
+        printf("; in a policy of the tool, " STR_FMT " makes it permanent, " STR_FMT " forbids it\n",
+               STR_ARG(json_str(json_get_text(known, "permanent"))),
+               STR_ARG(json_str(json_get_text(known, "forbidden"))));
+    }
+}
+
 /* What clients and policies do without effect: one line each, so that nobody has to look for it. */
 static void print_attention(const struct json *answer)
 {
@@ -169,6 +194,8 @@ static int print_status(void *owner, const struct json *answer)
             print_upstreams(&member->value);
         else if (str_is(member->key, "ledger"))
             print_ledger(&member->value);
+        else if (str_is(member->key, "schema_lax") && json_is(&member->value, JSON_ARRAY))
+            print_schema_lax(&member->value);
         else if (!str_is(member->key, "problems") && !str_is(member->key, "quarantined"))
             print_member(member, 0);
     }

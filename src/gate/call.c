@@ -316,7 +316,7 @@ static const struct stage {
 } stages[] = {
     {"known", ALL_MODES, true, false, known, find_tool},
     {"schema", BEFORE_RUN, false, false, check_schema, NULL},
-    {"rules", BEFORE_RUN, true, true, check_rules, NULL},
+    {"rules", BEFORE_RUN, true, true, check_rules, call_lax_answered},
     {"admit", BEFORE_RUN, true, false, admit, admit_answered},
     {"known", BEFORE_RUN, false, false, look_again, shown_still},
     {"check", BEFORE_RUN, false, false, check, NULL},

@@ -7,6 +7,9 @@
 
 #include "base/arena.h"
 #include "gate/overlays.h"
+#include "base/hash.h"
+#include "config/peer.h"
+#include "json/canonical.h"
 
 #define NAMED_MAX 3u /* problems in the note */
 
@@ -49,6 +52,13 @@ static bool policies_agree(struct call *c, struct arguments *args)
     return !c->tool->policy || !ids_find_malformed(c->arena, c->tool->policy, args->now, &fault);
 }
 
+/* A server that changes its schema is asked about anew; the order of its keys does not count. With the tool's
+ * name, since small schemas are alike in tools that have nothing to do with each other. */
+static uint64_t schema_digest(struct call *c)
+{
+    return json_fingerprint(c->arena, c->tool->input, NULL, 0).low ^ hash_stable(c->tool->name).high;
+}
+
 enum step call_lax_ask(struct call *c)
 {
     struct arguments args;
@@ -58,6 +68,16 @@ enum step call_lax_ask(struct call *c)
     lax->args = args.now;
     lax->problems = call_problems(c, &lax->problem_count);
     c->lax = lax;
+    if (c->request.dry_run)
+        return STEP_NEXT;
+    enum ledger_state state = ledger_lax_look(c->gate->ledger, schema_digest(c), lax->problems,
+                                              lax->problem_count, &lax->known, call_resume, c);
+    return state == LEDGER_PENDING ? STEP_WAIT : STEP_NEXT;
+}
+
+enum step call_lax_answered(struct call *c)
+{
+    (void)c;
     return STEP_NEXT;
 }
 
@@ -148,4 +168,39 @@ bool call_lax_refused(const struct call *c)
             return true;
     }
     return false;
+}
+
+/* A report comes without its check's problems. */
+static void explain_again(struct call *c)
+{
+    struct arguments args = c->args;
+    if (!args.now || args.unreadable)
+        return;
+    struct call_lax *lax = ARENA_NEW(c->arena, struct call_lax);
+    problems_init(&args.problems, c->arena);
+    arguments_check_schema(&args, c->arena, c->tool);
+    lax->problems = call_list_problems(c->arena, &args.problems, &lax->problem_count);
+    c->lax = lax;
+}
+
+void call_lax_settled(struct call *c)
+{
+    bool is_refused = c->lax && c->lax->known && call_lax_refused(c);
+    if (!c->settled->lax_learnt && !is_refused)
+        return;
+    if (!c->lax)
+        explain_again(c);
+    if (!c->lax || !c->lax->problem_count)
+        return;
+    const struct ledger_place *place = &c->place;
+    struct ledger_lax_finding found = {
+        .schema = schema_digest(c),
+        .tool = c->tool->name,
+        .problems = c->lax->problems,
+        .count = c->lax->problem_count,
+        .session = place->session.len ? ledger_session_id(place->session) : place->session_id,
+        .user = c->request.peer ? c->request.peer->uid : 0,
+        .accepted = !is_refused,
+    };
+    ledger_lax_found(c->gate->ledger, &found);
 }

@@ -90,6 +90,8 @@ enum step call_settle_answered(struct call *c)
                   LOG_TEXT("why", settled->why.text));
     decision_log_repair_chain(c->gate->metrics, &c->request, settled->chain, settled->chain_retries);
     verdict_from_settle(&c->verdict, settled, c->ran);
+    if (c->lax || settled->lax_learnt)
+        call_lax_settled(c);
     return STEP_NEXT;
 }
 

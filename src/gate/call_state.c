@@ -74,18 +74,26 @@ struct hash128 call_fingerprint(const struct call *c)
                             c->tool ? c->tool->volatile_count : 0);
 }
 
-const struct ledger_problem *call_problems(const struct call *c, size_t *count)
+const struct ledger_problem *call_list_problems(struct arena *arena, const struct problems *problems,
+                                                size_t *count)
 {
-    const struct problems *problems = &c->verdict.problems;
     *count = 0;
-    if (c->verdict.class != CLASS_INVALID_ARGUMENTS || problems->more || !problems->errors)
+    if (problems->more || !problems->errors)
         return NULL;
-    struct ledger_problem *list = ARENA_ARRAY(c->arena, struct ledger_problem, problems->errors);
+    struct ledger_problem *list = ARENA_ARRAY(arena, struct ledger_problem, problems->errors);
     for (size_t i = 0; i < problems->count; i++)
         if (!problems->list[i].warning)
             list[(*count)++] =
                 (struct ledger_problem){problems->list[i].path, str_of(problems->list[i].code)};
     return list;
+}
+
+const struct ledger_problem *call_problems(const struct call *c, size_t *count)
+{
+    *count = 0;
+    if (c->verdict.class != CLASS_INVALID_ARGUMENTS)
+        return NULL;
+    return call_list_problems(c->arena, &c->verdict.problems, count);
 }
 
 void call_discard_unless_enforced(struct call *c)

@@ -85,8 +85,11 @@ void call_release(struct call *call); /* returns the reservation of an admitted 
 /* ---- call_lax.c ---- */
 
 enum step call_lax_ask(struct call *call);      /* 3, of invalid arguments: may the model insist? */
+enum step call_lax_answered(struct call *call); /* 3, resumed: what the fleet knows of them */
 void call_lax_pass(struct call *call);          /* 4: it does */
 bool call_lax_refused(const struct call *call); /* 8: the server has refused the arguments as such */
+
+void call_lax_settled(struct call *call); /* 8: the fleet learns what the session has learnt */
 
 /* The callback of ledger and upstream requests: continues the call, which is `owner`. */
 void call_resume(void *owner);
@@ -107,6 +110,9 @@ struct hash128 call_fingerprint(const struct call *call);
 /* The problems of invalid arguments, by which the ledger tells whether an attempt was progress. None if not
  * all are listed: then nobody can tell. */
 const struct ledger_problem *call_problems(const struct call *call, size_t *count);
+/* The errors of a list. */
+const struct ledger_problem *call_list_problems(struct arena *arena, const struct problems *problems,
+                                                size_t *count);
 /* Takes back what was decided if the tool's mode is shadow (`would` keeps the code) or off. Every mode
  * enforces that the tool exists, runs here, and gets readable arguments. */
 void call_discard_unless_enforced(struct call *call);

@@ -115,6 +115,7 @@ static void on_up(void *owner)
 {
     struct ledger *l = owner;
     redis_outage_log_back(&l->outage_log, outage_sessions(l->outage));
+    lax_fleet_up(l->lax_fleet);
     timer_set(&l->replay, l->loop, 0, outage_replay, l);
 }
 
@@ -166,6 +167,7 @@ enum err ledger_new_local(const struct ledger_options *options, struct ledger **
 {
     (void)why;
     *out = new_ledger(options);
+    (*out)->lax_fleet = lax_fleet_new(NULL, (*out)->memory);
     return OK;
 }
 
@@ -193,6 +195,7 @@ enum err ledger_new_redis(const struct ledger_options *options, const struct led
     l->loop = redis->loop;
     l->outage = outage_new(options && options->memory_bytes ? options->memory_bytes : LEDGER_MEMORY_BYTES);
     l->redis = store_redis_new(&o, &hooks, l);
+    l->lax_fleet = lax_fleet_new(l->redis, l->memory);
     timer_set(&l->lapsed, l->loop, LAPSED_EVERY_MS < l->ttl_s * 1000 ? LAPSED_EVERY_MS : l->ttl_s * 1000,
               check_lapsed, l);
     *out = l;
@@ -221,6 +224,7 @@ void ledger_free(struct ledger *l)
     entries_clear(&l->entries, transaction_drop);
     outage_free(l->outage);
     l->memory->kind->free(l->memory);
+    lax_fleet_free(l->lax_fleet);
     arena_free(l->arena);
     free(l);
 }
@@ -411,6 +415,7 @@ enum ledger_state ledger_reset(struct ledger *l, struct str session, struct str 
 void ledger_cancel(struct ledger *l, void *owner)
 {
     transaction_cancel(l, owner);
+    lax_fleet_cancel(l->lax_fleet, owner);
 }
 
 /* ---- call ids ---- */

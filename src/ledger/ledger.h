@@ -401,6 +401,34 @@ struct ledger_peek {
 enum ledger_state ledger_peek(struct ledger *ledger, const struct ledger_look *request, struct arena *arena,
                               struct ledger_peek *peek, ledger_done *done, void *owner);
 
+/* ---- what the fleet has learnt of schemas that their servers do not keep ---- */
+
+/* `schema`: a digest of the published schema. Bit i of *known: servers have accepted problems[i] in sessions
+ * enough. Never asks Redis for a call without such problems. While Redis is away: what this daemon knows. */
+enum ledger_state ledger_lax_look(struct ledger *ledger, uint64_t schema,
+                                  const struct ledger_problem *problems, size_t count, uint64_t *known,
+                                  ledger_done *done, void *owner);
+
+/* A session has found out that the server accepts these problems, or that it refuses them all the same. */
+struct ledger_lax_finding {
+    uint64_t schema;
+    struct str tool; /* for ledger_lax_list */
+    const struct ledger_problem *problems;
+    size_t count;
+    struct hash128 session; /* ledger_session_id */
+    uint32_t user;
+    bool accepted;
+};
+void ledger_lax_found(struct ledger *ledger, const struct ledger_lax_finding *found);
+
+/* All that is known, as this daemon has read it last. */
+struct ledger_lax_known {
+    struct str tool;
+    struct ledger_problem problem;
+    uint32_t until_s; /* since the epoch: then it is asked about again */
+};
+size_t ledger_lax_list(struct ledger *ledger, struct arena *arena, struct ledger_lax_known **out);
+
 /* ---- call ids ---- */
 
 /* A callId names its session: base64url of the session's hash (16 bytes), the admission (8), and a MAC of

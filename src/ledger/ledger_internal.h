@@ -9,6 +9,7 @@
 #include "base/rate_limit.h"
 #include "ledger/entry.h"
 #include "ledger/call_id.h"
+#include "ledger/lax_fleet.h"
 #include "ledger/outage.h"
 #include "ledger/redis_outage_log.h"
 
@@ -32,6 +33,7 @@ struct ledger {
     struct session_store *memory;
     struct session_store *redis; /* NULL: there is only the memory */
     struct outage *outage;       /* NULL likewise */
+    struct lax_fleet *lax_fleet;
     uint32_t daemon, sequence;   /* who this is in session_mark, and its last request */
     enum ledger_outage on_outage;
     uint32_t ttl_s, history;

@@ -139,6 +139,30 @@ static void put_ledger(struct json_out *out, const struct ledger *ledger)
     json_close(out, '}');
 }
 
+/* What the fleet has learnt of schemas that are stricter than their servers, and the lines of a policy that
+ * make it permanent or forbid it. */
+static void put_schema_lax(struct json_out *out, const struct client *client)
+{
+    struct arena *arena = arena_new();
+    struct ledger_lax_known *list;
+    size_t count = ledger_lax_list(client->server->gate.ledger, arena, &list);
+    json_field_open(out, "schema_lax", '[');
+    for (size_t i = 0; i < count; i++) {
+        if (!client_may_call(client, list[i].tool))
+            continue;
+        json_open(out, '{');
+        json_field_str(out, "tool", list[i].tool);
+        json_field_str(out, "path", list[i].problem.path);
+        json_field_str(out, "code", list[i].problem.code);
+        json_field_int(out, "until_ms", (int64_t)list[i].until_s * 1000);
+        json_field_text(out, "permanent", "schema = \"advise\"");
+        json_field_text(out, "forbidden", "schema = \"strict\"");
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+    arena_free(arena);
+}
+
 static void put_rules(struct json_out *out, const struct client *client)
 {
     const struct policy_set *policies = client->server->gate.generation->policies;
@@ -226,6 +250,7 @@ enum request_status status_method(struct request *r)
         upstreams_write_status(out, server->gate.upstreams);
     }
     put_ledger(out, server->gate.ledger);
+    put_schema_lax(out, r->client);
     json_field_open(out, "connections", '{');
     json_field_int(out, "open", (int64_t)server->client_count);
     json_field_int(out, "most", (int64_t)server->connections_max);

@@ -59,7 +59,9 @@ describe("a schema that its server does not keep", function()
       local client, gate = serve()
       local passed, v, result = calls(client, "find_rows", { query = "x", limit = 3 })
       assert.same(FITS, passed)
-      assert.same({ "args.page missing", "args.zone missing" }, client_of.problems(result))
+      local found = client_of.problems(result)
+      table.sort(found)
+      assert.same({ "args.page missing", "args.zone missing" }, found)
       assert.same({ "warning", "warning" }, { v.messages[1].severity, v.messages[2].severity })
       assert.equal("rows 1", text(result)) -- the model reads nothing of it
       local _, words = process.run { daemon.binary, "status", "--socket", gate.socket }
@@ -186,11 +188,57 @@ return tool "find_rows" {
     end)
   end)
 
+  describe("is learnt by the fleet", function()
+    local redis = require "redis"
+    after_each(redis.stop_all)
+
+    local function learns(client, other_client)
+      for i = 1, 3 do
+        local on = i == 2 and other_client or client
+        assert.same(REFUSED, calls(on, "find_rows", LACKS_LIMIT, "s" .. i))
+        assert.same(PASSED, calls(on, "find_rows", other(LACKS_LIMIT, { query = "y" }), "s" .. i))
+      end
+    end
+
+    it("in memory, by three sessions, and is listed with the line that makes it permanent", function()
+      local client, gate = serve()
+      learns(client, client)
+      local passed, _, result = calls(client, "find_rows", LACKS_LIMIT, "new")
+      assert.same(PASSED, passed)
+      assert.truthy(text(result):find("accepted that before", 1, true), text(result))
+      assert.same(REFUSED, calls(client, "store_rows", { query = "x" }, "new")) -- a tool of the same schema, another problem
+      local status = client:asks "toolgate/status"
+      assert.same({ 1, "find_rows", "limit", "missing" },
+                  { #status.schema_lax, status.schema_lax[1].tool, status.schema_lax[1].path, status.schema_lax[1].code })
+      local _, words = process.run { daemon.binary, "status", "--socket", gate.socket }
+      local shown = words:match "(schemas that their servers do not keep:.-\n)%S" or words
+      golden.check("cli", "status: what the fleet has learnt", (shown:gsub("until %S+ ?%S*;", "until <time>;")))
+    end)
+
+    it("in Redis, over daemons", function()
+      local store = redis.start()
+      local on_redis = ("ledger = { redis = %q, timeout_ms = 5000 },"):format(store:url())
+      local first, gate = serve { ledger = on_redis }
+      local second = serve { ledger = on_redis }
+      learns(first, second)
+      process.eventually("both daemons know it", function()
+        return #second:asks("toolgate/status").schema_lax == 1 and #first:asks("toolgate/status").schema_lax == 1
+      end)
+      for i, client in ipairs { first, second } do
+        assert.same(PASSED, calls(client, "find_rows", LACKS_LIMIT, "new" .. i))
+      end
+      gate = serve { ledger = on_redis } -- a new daemon knows it, too
+      assert.same(PASSED, calls(gate, "find_rows", LACKS_LIMIT, "new3"))
+    end)
+  end)
+
   it("advises only where a policy says so", function()
     local client = serve { policies = { ["find_rows.lua"] = 'return tool "find_rows" { schema = "advise" }' } }
     local _, v, result = calls(client, "find_rows", other(LACKS_LIMIT, { kind = "c" }))
     assert.same({ "pass", true }, { v.verdict, v.valid })
-    assert.same({ "args.limit missing", "args.kind enum" }, client_of.problems(result))
+    local found = client_of.problems(result)
+    table.sort(found)
+    assert.same({ "args.kind enum", "args.limit missing" }, found)
     assert.equal(1, #received())
   end)
 

@@ -1,0 +1,176 @@
+/* What the fleet learns of schemas: when it knows a problem, when it forgets it, and the record's bytes. */
+#include <stdio.h>
+
+#include "ledger_case.h"
+
+#include "ledger/lax_fleet.h"
+
+#define SCHEMA 77
+
+static const struct ledger_problem limit = {STR("limit"), STR("missing")};
+
+static void finds(struct ledger_case *t, const char *session, uint32_t user, struct ledger_problem problem,
+                  bool accepted)
+{
+    struct ledger_lax_finding found = {
+        .schema = SCHEMA,
+        .tool = STR_LIT("find_rows"),
+        .problems = &problem,
+        .count = 1,
+        .session = ledger_session_id(str_of(session)),
+        .user = user,
+        .accepted = accepted,
+    };
+    ledger_lax_found(t->ledger, &found);
+}
+
+static bool knows(struct ledger_case *t, uint64_t schema, struct ledger_problem problem)
+{
+    uint64_t known;
+    assert_int_equal(ledger_lax_look(t->ledger, schema, &problem, 1, &known, NULL, NULL), LEDGER_DONE);
+    return known;
+}
+
+static void three_sessions_are_enough_where_there_is_one_user(void **state)
+{
+    struct ledger_case *t = *state;
+    finds(t, "u/a", 1, limit, true);
+    finds(t, "u/a", 1, limit, true);
+    finds(t, "u/b", 1, limit, true);
+    assert_false(knows(t, SCHEMA, limit));
+    finds(t, "u/c", 1, limit, true);
+    assert_true(knows(t, SCHEMA, limit));
+    assert_false(knows(t, SCHEMA + 1, limit)); /* another schema */
+    assert_false(knows(t, SCHEMA, (struct ledger_problem){STR("limit"), STR("type")}));
+    assert_false(knows(t, SCHEMA, (struct ledger_problem){STR("query"), STR("missing")}));
+}
+
+static void two_users_are_needed_where_there_are_two(void **state)
+{
+    struct ledger_case *t = *state;
+    finds(t, "v/x", 2, (struct ledger_problem){STR("other"), STR("type")}, true);
+    for (int i = 0; i < 5; i++) {
+        char session[16];
+        snprintf(session, sizeof(session), "u/%d", i);
+        finds(t, session, 1, limit, true);
+    }
+    assert_false(knows(t, SCHEMA, limit));
+    finds(t, "v/y", 2, limit, true);
+    assert_true(knows(t, SCHEMA, limit));
+}
+
+static void indexes_do_not_count(void **state)
+{
+    struct ledger_case *t = *state;
+    finds(t, "u/a", 1, (struct ledger_problem){STR("rows[1].id"), STR("missing")}, true);
+    finds(t, "u/b", 1, (struct ledger_problem){STR("rows[22].id"), STR("missing")}, true);
+    finds(t, "u/c", 1, (struct ledger_problem){STR("rows[0].id"), STR("missing")}, true);
+    assert_true(knows(t, SCHEMA, (struct ledger_problem){STR("rows[7].id"), STR("missing")}));
+}
+
+static void learn(struct ledger_case *t)
+{
+    finds(t, "u/a", 1, limit, true);
+    finds(t, "u/b", 1, limit, true);
+    finds(t, "u/c", 1, limit, true);
+    assert_true(knows(t, SCHEMA, limit));
+}
+
+static void it_is_known_for_thirty_days(void **state)
+{
+    struct ledger_case *t = *state;
+    struct ledger_lax_known *list;
+    learn(t);
+    assert_int_equal(ledger_lax_list(t->ledger, t->arena, &list), 1);
+    assert_true(str_is(list[0].tool, "find_rows"));
+    assert_true(str_is(list[0].problem.path, "limit"));
+    case_now += (int64_t)LAX_FLEET_KNOWN_S * 1000 - 1000;
+    finds(t, "u/d", 1, limit, true); /* does not lengthen it */
+    assert_true(knows(t, SCHEMA, limit));
+    case_now += 1000;
+    assert_false(knows(t, SCHEMA, limit));
+    assert_int_equal(ledger_lax_list(t->ledger, t->arena, &list), 0);
+    learn(t);
+}
+
+static void it_is_forgotten_when_the_server_refuses(void **state)
+{
+    struct ledger_case *t = *state;
+    learn(t);
+    finds(t, "u/d", 1, limit, false);
+    assert_false(knows(t, SCHEMA, limit));
+    finds(t, "u/d", 1, limit, false); /* nothing to forget */
+}
+
+static void a_path_that_is_too_long_is_not_learnt(void **state)
+{
+    struct ledger_case *t = *state;
+    char path[LAX_FLEET_PATH_BYTES + 2];
+    memset(path, 'a', sizeof(path));
+    struct ledger_problem problem = {{path, sizeof(path)}, STR("missing")};
+    for (int i = 0; i < 3; i++)
+        finds(t, i == 0 ? "u/a" : i == 1 ? "u/b" : "u/c", 1, problem, true);
+    assert_false(knows(t, SCHEMA, problem));
+}
+
+static struct lax_finding finding(unsigned n)
+{
+    struct lax_finding f = {.of = {.schema = n,
+                                   .tool_len = 1,
+                                   .path_len = 2,
+                                   .code_len = 3,
+                                   .tool = "t",
+                                   .path = "pp",
+                                   .code = "ccc"},
+                            .session = n,
+                            .user = 1,
+                            .accepted = true};
+    return f;
+}
+
+static void the_record_is_bounded_and_decodes_to_itself(void **state)
+{
+    (void)state;
+    static struct lax_table table, back;
+    struct buf bytes = {0}, again = {0};
+    for (unsigned i = 1; i <= LAX_FLEET_ENTRIES_MAX + 5; i++) {
+        struct lax_finding f = finding(i);
+        assert_true(lax_table_apply(&table, &f, 1000 + i));
+        assert_false(lax_table_apply(&table, &f, 2000 + i));
+    }
+    assert_int_equal(table.count, LAX_FLEET_ENTRIES_MAX);
+    assert_int_equal(table.list[0].schema, 6);
+    table.version = 9;
+    lax_table_encode(&table, &bytes);
+    assert_true(bytes.len <= LAX_FLEET_RECORD_BYTES);
+    assert_true(lax_table_decode(buf_view(&bytes), &back));
+    lax_table_encode(&back, &again);
+    assert_true(str_eq(buf_view(&bytes), buf_view(&again)));
+    for (size_t len = 0; len < bytes.len; len += 7) /* cut off */
+        assert_false(lax_table_decode((struct str){bytes.at, len}, &back));
+    for (size_t at = 0; at < bytes.len; at++) { /* damaged: never more than a table */
+        char was = bytes.at[at];
+        bytes.at[at] = (char)(was ^ 0x5a);
+        lax_table_decode(buf_view(&bytes), &back);
+        assert_true(back.count <= LAX_FLEET_ENTRIES_MAX);
+        bytes.at[at] = was;
+    }
+    buf_clear(&bytes);
+    buf_clear(&again);
+}
+
+#define TEST_CASE(function) cmocka_unit_test_setup_teardown(function, case_begin, case_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_CASE(three_sessions_are_enough_where_there_is_one_user),
+        TEST_CASE(two_users_are_needed_where_there_are_two),
+        TEST_CASE(indexes_do_not_count),
+        TEST_CASE(it_is_known_for_thirty_days),
+        TEST_CASE(it_is_forgotten_when_the_server_refuses),
+        TEST_CASE(a_path_that_is_too_long_is_not_learnt),
+        cmocka_unit_test(the_record_is_bounded_and_decodes_to_itself),
+    };
+    return cmocka_run_group_tests_name("ledger lax_fleet", tests, NULL, NULL);
+}
