@@ -5,6 +5,7 @@
 #include "base/suggest.h"
 #include "policy/call_table.h"
 #include "policy/source_location.h"
+#include "policy/reference.h"
 #include "policy/vocabulary/word_fields.h"
 #include "sandbox/libraries.h"
 #include "sandbox/sandbox.h"
@@ -44,11 +45,29 @@ static bool push_field(lua_State *L, int table, struct str name)
     return !lua_isnil(L, -1);
 }
 
+/* needs, drops, … are no words of their own. */
+static bool is_rule_method(struct str name)
+{
+    size_t count;
+    const struct vocabulary_word *words = vocabulary_words(&count);
+    for (size_t i = 0; i < count; i++)
+        if (str_is(name, words[i].name))
+            return true;
+    return false;
+}
+
 static void unknown_global(struct check *c, int line, struct str name)
 {
     struct str names[LIBRARIES_NAMES_MAX];
     char text[LIBRARIES_SENTENCE_MAX];
     size_t count = libraries_collect_names(c->L, c->words, names, 0);
+    if (is_rule_method(name)) {
+        diagnostics_add(c->diagnostics, line,
+                        "'" STR_FMT "' continues a rule: write when { … } : " STR_FMT
+                        " …, with no comma before it",
+                        STR_ARG(name), STR_ARG(name));
+        return;
+    }
     for (size_t i = 0; i < c->own_count && count < LIBRARIES_NAMES_MAX; i++)
         names[count++] = c->own[i];
     libraries_format_missing(text, sizeof(text), NULL, name, names, count);

@@ -50,6 +50,23 @@ describe('require "toolgate"', function()
     assert.equal(2, said.attempts_left)
   end)
 
+  it("shows policies the context of a call and of a list", function()
+    process.write(folder .. "/role.lua", [==[
+-- role: for specs.
+return tool "role" { description = "R.", schema = params {}, effects = "read",
+  prepare = function(def, call) if call.context and call.context.role == "banned" then return nil end return def end,
+  run = function(args, call) return { role = call.context and call.context.role } end }
+]==])
+    local with_role = toolgate.load(folder .. "/role.lua")
+    assert.same({ role = "guest" }, with_role:call("role", {}, { context = { role = "guest" } }).result)
+    assert.same({}, with_role:call("role", {}).result)
+    assert.equal(1, #with_role:list { context = { role = "guest" } })
+    assert.equal(0, #with_role:list { context = { role = "banned" } })
+    assert.has_error(function() with_role:call("role", {}, { context = { "guest" } }) end,
+                     "option 'context': expected a table with names, got a list")
+    os.remove(folder .. "/role.lua")
+  end)
+
   it("counts the calls of each session, and starts afresh after forget", function()
     for _ = 1, 2 do assert.equal("pass", gate:call("echo", { text = "same" }).verdict) end
     assert.equal("loop", gate:call("echo", { text = "same" }).class)

@@ -30,6 +30,8 @@ describe("a mistake in a policy", function()
     ["a dot before a method of a rule"] = {
       '  rules = { when { n = 1 } . needs "m" },', "p%.lua:6: needs: .*write when { … } : needs …" },
     ["a dot after always"] = { '  rules = { always . drops "m" },', "p%.lua:6: drops: .*write always : drops …" },
+    ["a comma before a method of a rule"] = {
+      '  rules = { when { n = 1 }, needs "m" },', "p%.lua:6: 'needs' continues a rule: write when { … } : needs …" },
     ["a dot later in a rule"] = {
       '  rules = {\n    when { n = 1 } : needs "m" . refuses "no" },', "p%.lua:7: refuses: expected a colon" },
     ["a time zone that the tz database does not have"] = {
