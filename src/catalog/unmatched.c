@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/suggest.h"
+#include "policy/policy_hooks.h"
 #include "upstream/tool_list.h"
 
 #include <stdarg.h>
@@ -220,6 +221,8 @@ static void check_pattern(struct unmatched *u, const struct policy *policy, stru
 
 void unmatched_check(struct unmatched *u, const struct policy *policy)
 {
+    if (policy_is_quarantined(policy)) /* its examples are not known, and the daemon must start */
+        return;
     if (!policy_is_overlay(policy))
         check_own_tool(u, policy);
     for (size_t i = 0; i < policy->guard_count; i++)

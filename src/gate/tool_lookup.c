@@ -5,9 +5,10 @@
 #include "catalog/catalog.h"
 #include "catalog/client_tools.h"
 
+/* Only examples call a tool that nobody has registered. */
 static bool is_granted(struct generation *generation, const struct call_request *r, const struct tool *tool)
 {
-    if (tool->unregistered && !r->ignore_prepare)
+    if (tool->unregistered && !r->ignore_prepare && !r->force_enforce)
         return false;
     return !r->peer || peer_may_call(&generation->config, r->peer, tool->name);
 }
@@ -47,7 +48,9 @@ static bool is_shown(struct arena *arena, struct generation *generation, const s
 static bool exists(struct arena *arena, struct generation *generation, const struct call_request *r,
                    const struct tool *tool)
 {
-    return is_granted(generation, r, tool) && is_shown(arena, generation, r, tool, listed_own(r));
+    bool in_no_list = tool->unregistered && !(tool->policy && tool->policy->hooks[HOOK_PREPARE]);
+    return is_granted(generation, r, tool) &&
+           (in_no_list || is_shown(arena, generation, r, tool, listed_own(r)));
 }
 
 const struct tool *tool_lookup_find(struct arena *arena, struct generation *generation,

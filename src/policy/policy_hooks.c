@@ -342,6 +342,11 @@ const struct policy_failures *policy_set_gateway_failures(const struct policy_se
     return set->gateway_failures;
 }
 
+bool policy_is_quarantined(const struct policy *policy)
+{
+    return policy->code->quarantined;
+}
+
 int policy_hook_line(const struct policy *policy, enum policy_hook hook)
 {
     return policy->code->hooks[hook].line;

@@ -93,6 +93,9 @@ struct policy_failures {
 const struct policy_failures *policy_failures(const struct policy *policy);
 const struct policy_failures *policy_set_gateway_failures(const struct policy_set *set);
 
+/* It does not run, as it stalled the process: only its names were read. */
+bool policy_is_quarantined(const struct policy *policy);
+
 /* The line of the hook's function; 0: it has none. */
 int policy_hook_line(const struct policy *policy, enum policy_hook hook);
 

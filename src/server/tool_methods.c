@@ -33,7 +33,7 @@ enum request_status tool_methods_register(struct request *r)
             json_open(out, '{');
             json_field_str(out, "name", tool->name);
             json_field_strs(out, "parameters", tool->parameters, tool->parameter_count);
-            json_field_bool(out, "policy", tool->policy != NULL);
+            json_field_bool(out, "policy", tool->policy || tool->overlay_count);
             json_field_strs(out, "warnings", tool->warnings, tool->warning_count);
             json_close(out, '}');
             continue;

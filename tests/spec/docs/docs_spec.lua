@@ -7,14 +7,16 @@ local function policies_in(page)
   local found = {}
   for block in process.read(page):gmatch "\n```lua\n(.-)\n```" do
     local name = block:match '\nreturn tool "([%w_]+)"'
+                 or (block:find("\nreturn policy {", 1, true) and block:match "^%-%- ([%w_]+): ")
     if name then found[name] = block end
   end
   return found
 end
 
 describe("the policies printed in", function()
-  for page, tool in pairs { ["README.md"] = "search_orders", ["docs/policy.md"] = "close_ticket" } do
-    it(page .. " load and pass their examples", function()
+  for tool, page in pairs { search_orders = "README.md", close_ticket = "docs/policy.md", guests = "docs/policy.md",
+                            search_web = "docs/policy.md" } do
+    it(page .. " (" .. tool .. ") load and pass their examples", function()
       local source = assert(policies_in(page)[tool], "no policy of " .. tool .. " in " .. page)
       local folder = process.directory()
       process.write(folder .. "/" .. tool .. ".lua", source)

@@ -165,8 +165,46 @@ describe("a policy for several tools", function()
   it("guards tools that agents register", function()
     start { ["a.lua"] = over [[tools = "write_*", check = function(args) return refuse("no", "No.", "Stop.") end,
                                examples = { { "refused", tool = "write_page", args = {}, gives = "refuse no" } } ]] }
-    client:asks("toolgate/register", { tools = { { name = "write_page", inputSchema = { type = "object" } } } })
+    local registered = client:asks("toolgate/register",
+                                   { tools = { { name = "write_page", inputSchema = { type = "object" } } } })
+    assert.is_true(registered.tools[1].policy)
     assert.equal("no", client:checks("write_page", { n = 1 }).code)
+  end)
+
+  it("is listed with its tools, for the operator", function()
+    start { ["t.lua"] = tool "t", ["u.lua"] = tool "u", ["a.lua"] = over 'tools = { "t", "u" }, mode = "shadow"' }
+    local overlay = gate:status().generation.overlays[1]
+    assert.same({ { "t", "u" }, "shadow" }, { overlay.over, overlay.mode })
+    local files = client:asks("toolgate/tools", {}).guarded_by
+    assert.equal(overlay.file, files.t[1])
+    local _, out = process.run { daemon.binary, "tools", "--socket", gate.socket }
+    assert.truthy(out:find("[guarded by " .. overlay.file .. "]", 1, true), out)
+  end)
+
+  it("that stalled the process refuses the calls of its tools, read from its text or else of all", function()
+    local ffi = require "ffi"
+    pcall(ffi.cdef, [[
+      typedef struct { uint64_t low, high; } toolgate_spec_hash;
+      toolgate_spec_hash XXH3_128bits(const void *data, size_t length);
+    ]])
+    local xxhash = ffi.load "libxxhash.so.0"
+    for tools, expected in pairs { ['"t"'] = { "policy_error", "ok" }, ['{ "x", "t*" }'] = { "policy_error", "ok" },
+                                   ['("t"):rep(1)'] = { "policy_error", "policy_error" } } do
+      local directory = process.directory()
+      local source = over("tools = " .. tools .. ", check = function() end")
+      process.write(directory .. "/s.quarantine", bit.tohex(xxhash.XXH3_128bits(source, #source).low, 16) .. " " .. directory
+                                                  .. "/policies/a.lua\n")
+      os.execute("mkdir " .. directory .. "/policies")
+      for name, text_ in pairs { ["a.lua"] = source, ["t.lua"] = tool "t", ["u.lua"] = tool "u" } do
+        process.write(directory .. "/policies/" .. name, text_)
+      end
+      start(directory .. "/policies", { socket = directory .. "/s" })
+      local classes = {}
+      for i, name in ipairs { "t", "u" } do classes[i] = verdict(client:calls(name, { n = 1 })).error_class end
+      assert.same(expected, classes)
+      daemon.stop_all()
+      process.remove(directory)
+    end
   end)
 
   it("tells the model when to use the tools, and its rules", function()
@@ -223,7 +261,8 @@ describe("a file for several tools", function()
     write("over.lua", over [[tools = { "t", "other" }, check = function(args)
       if args.path == "x" then return refuse("no", "No.", "Stop.") end end,
       examples = { { "no", tool = "t", args = { path = "x" }, gives = "refuse no" },
-                   { "an agent's tool", tool = "other", args = { path = "x" }, gives = "refuse no" } } ]])
+                   { "an agent's tool", tool = "other", args = { path = "x" }, gives = "refuse no" },
+                   { "of a user", tool = "other", user = "ana", args = { path = "y" }, gives = "pass" } } ]])
     local said, code = run("test", "policies")
     assert.equal(0, code, said)
     said = run("check", "t", '{"path":"x"}', "--trace")
