@@ -166,6 +166,36 @@ static void read_outcome(struct example_run *run)
     o->shown = call_visible_result(run->call);
 }
 
+/* The first argument that the tool does not declare, and the declared one that it misspells. */
+static bool misspells(const struct tool *tool, const struct json *args, struct str *name, struct str *meant)
+{
+    for (uint32_t i = 0; i < args->len; i++) {
+        *name = args->members[i].key;
+        *meant = suggest_closest(*name, tool->parameters, tool->parameter_count);
+        if (meant->len && !str_eq(*meant, *name))
+            return true;
+    }
+    return false;
+}
+
+/* A model would follow them to the letter: what partial proposes must be a call of this tool. */
+static void check_next_args(struct example_run *run)
+{
+    const struct tool *tool = call_tool(run->call);
+    const struct json *next = call_outcome(run->call)->verdict->next_args;
+    struct str name, meant, text;
+    if (!tool || !tool->input_schema || !json_is(next, JSON_OBJECT))
+        return;
+    if (misspells(tool, next, &name, &meant))
+        text = arena_printf(run->arena, "'" STR_FMT "' (did you mean '" STR_FMT "'?)", STR_ARG(name),
+                            STR_ARG(meant));
+    else if (schema_validate(tool->input_schema, next) == SCHEMA_INVALID)
+        text = json_to_str(run->arena, next);
+    else
+        return;
+    add_mismatch(run->outcome, "next_args", STR_LIT("arguments that the tool takes"), text);
+}
+
 static void compare(struct example_run *run)
 {
     struct example_outcome *o = run->outcome;
@@ -181,6 +211,7 @@ static void compare(struct example_run *run)
         add_mismatch(o, "says", e->says, STR_NONE);
     if (e->status.len && !str_eq(e->status, o->status))
         add_mismatch(o, "status", e->status, o->status);
+    check_next_args(run);
     if (run->again)
         compare_verdict(run, "again", e->again, run->again);
     o->passed = !o->mismatch_count;

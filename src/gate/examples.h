@@ -12,12 +12,14 @@ struct buf;
 
 /* A field of an example that is not as expected. */
 struct example_mismatch {
-    const char *field; /* "gives", "becomes", "shows", "says", "status", "again", "history", "sample" */
+    const char
+        *field; /* "gives", "becomes", "shows", "says", "status", "again", "history", "next_args", "sample"
+                 */
     struct str expected, got;
     const struct json_diff_result *changes; /* only for `becomes` and `shows`, else NULL */
 };
 
-#define EXAMPLE_MISMATCHES_MAX 7u
+#define EXAMPLE_MISMATCHES_MAX 8u
 
 struct example_outcome {
     const struct policy *policy;

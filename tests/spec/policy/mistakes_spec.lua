@@ -8,7 +8,7 @@ local function policy(parts)
 -- p: for specs.
 return tool "p" {
   description = "P.", effects = "read",
-  schema = params { n = int "N", m = optional(int "M") },
+  schema = params { n = int "N", m = optional(int "M"), page = optional(int "Page") },
   run = function(args) return { n = args.n } end,
 %s
 }
@@ -75,6 +75,21 @@ describe("a mistake in a policy", function()
     assert.equal(1, code)
     local other = tested '  examples = { { "one", args = { n = "x" }, gives = "refuse" } },'
     assert.is_nil(other:find("there is no", 1, true))
+  end)
+
+  it("is found in the next arguments that partial proposes", function()
+    local function said(next_args)
+      return tested(([[
+  result = function() return partial("more", "more follows", %s) end,
+  examples = { { "one", args = { n = 1 }, gives = "partial_data" } },]]):format(next_args))
+    end
+    local wrong, code = said "{ pgae = 2 }"
+    assert.equal(1, code)
+    assert.matches("next_args +expected +arguments that the tool takes", wrong)
+    assert.matches("'pgae' %(did you mean 'page'%?%)", said "{ pgae = 2 }")
+    assert.matches('got +{.*"n":"two"', (said '{ n = "two" }'))
+    local right, fine = said "{ n = 2 }"
+    assert.equal(0, fine, right)
   end)
 
   it("is none where the policy gives the word another meaning, or the table has other fields inside", function()
