@@ -207,9 +207,13 @@ static enum err compile(struct arena *arena, struct tool *tool, const struct jso
 /* Whoever wrote the schema decides how far it goes: what a policy or an agent wrote is meant as it is, what
  * an upstream published may be stricter than its server. To insist is never enough for a tool that destroys.
  */
-static void set_schema_mode(struct tool *tool, const struct policy *policy)
+static void set_schema_mode(struct tool *tool, const struct policy *policy, const struct config *config)
 {
     enum policy_schema_mode told = policy ? policy->schema_mode : SCHEMA_MODE_UNSET;
+    for (size_t i = 0; !told && !(policy && policy->schema) && i < config->upstream_count; i++)
+        if (str_eq(config->upstreams[i]->name, tool->target.upstream))
+            told = (enum policy_schema_mode)config->upstreams[i]->schema_mode;
+    tool->keeps_contradictions = told == SCHEMA_STRICT || (policy && policy->schema);
     bool published = tool->runner == RUNNER_UPSTREAM && tool->definition && !(policy && policy->schema);
     tool->schema_mode = told ? told : published ? SCHEMA_LEARN : SCHEMA_STRICT;
     if (tool->schema_mode == SCHEMA_LEARN && tool->effects == EFFECTS_DESTRUCTIVE)
@@ -222,8 +226,7 @@ static enum err compile_input(struct arena *arena, struct tool *tool, struct why
 {
     const struct policy *policy = tool->policy;
     const struct schema_options options = {.local_times = tool->formats == FORMATS_LENIENT};
-    bool is_written = policy && policy->schema,
-         is_kept = is_written || (policy && policy->schema_mode == SCHEMA_STRICT);
+    bool is_written = policy && policy->schema, is_kept = tool->keeps_contradictions;
     struct problems found;
     problems_init(&found, arena);
     const struct json *given = is_written ? tool->input : schema_drop_open_branches(arena, tool->input);
@@ -494,7 +497,7 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
     set_effects(tool, policy);
     restrict_effects(tool);
     set_idempotent(tool, policy);
-    set_schema_mode(tool, policy);
+    set_schema_mode(tool, policy, config);
     tool->retry = policy && policy->retry_given ? policy->retry : config->retry;
     tool->mode = policy && policy->mode_given ? policy->mode : config->mode;
     tool->unknown = policy && policy->unknown_given ? policy->unknown : config->unknown;

@@ -42,6 +42,7 @@ struct tool {
     struct schema *contradictory; /* the input schema as published, where it contradicts itself; else NULL */
     const struct problem *contradictions;
     size_t contradiction_count;
+    bool keeps_contradictions;           /* a policy wrote the schema, or it is declared strict */
     enum policy_schema_mode schema_mode; /* of the input schema; never SCHEMA_MODE_UNSET */
     const struct policy *policy;         /* its own; NULL: none */
     const struct overlay *overlays;      /* in the order of their files */

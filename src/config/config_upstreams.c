@@ -28,6 +28,9 @@ static const struct key_choice starts[] = {{"at_once", START_AT_ONCE}, {"lazy", 
 static const struct key_choice prefixes[] = {
     {"on_collision", UPSTREAM_PREFIX_ON_COLLISION}, {"always", UPSTREAM_PREFIX_ALWAYS}, {0}};
 
+static const struct key_choice schema_modes[] = {
+    {"strict", SCHEMA_STRICT}, {"learn", SCHEMA_LEARN}, {"advise", SCHEMA_ADVISE}, {0}};
+
 static const struct config_key entry_keys[] = {
     {KEY("command", config_upstream_command, command)},
     {KEY("args", config_upstream_strings, args)},
@@ -42,6 +45,7 @@ static const struct config_key entry_keys[] = {
     {KEY("tools", config_upstream_strings, tools)},
     {KEY("timeout", key_duration, spec.timeout_ms), .min = TIMEOUT_MIN_MS, .max = TIMEOUT_MAX_MS},
     {KEY("start_timeout", key_duration, spec.start_ms), .min = TIMEOUT_MIN_MS, .max = TIMEOUT_MAX_MS},
+    {KEY("schema", key_one_of, spec.schema_mode), .choices = schema_modes},
     {KEY("in_flight", key_u32, spec.in_flight), .min = 1, .max = IN_FLIGHT_MAX},
     {.read = NULL},
 };
@@ -63,6 +67,7 @@ static const struct {
     {"start_timeout", STDIO | HTTP},
     {"prefix", STDIO | HTTP},
     {"tools", STDIO | HTTP},
+    {"schema", STDIO | HTTP},
 };
 
 /* Without the value. */

@@ -55,6 +55,7 @@ struct upstream_spec {
     size_t tool_count;
     uint32_t timeout_ms, start_ms; /* of one call; of a start */
     uint32_t in_flight;            /* calls at once; 0: unlimited */
+    unsigned schema_mode;          /* of its tools: enum policy_schema_mode; 0: not given */
 };
 
 /* False: the upstream has to be restarted. Ignores times, counts and the selection of tools. */

@@ -188,6 +188,15 @@ return tool "find_rows" {
     end)
   end)
 
+  it("is strict or advises for all tools of an upstream where the configuration says so, unless a policy does", function()
+    local client = serve { upstream = ', schema = "strict"',
+                           policies = { ["store_rows.lua"] = 'return tool "store_rows" { schema = "learn" }' } }
+    assert.same(REFUSED, calls(client, "find_rows", { query = "x", limit = 3 }))
+    assert.same(FITS, calls(client, "store_rows", { query = "x", limit = 3 }))
+    client = serve { upstream = ', schema = "advise"' }
+    assert.same(FITS, calls(client, "find_rows", { query = "x" }))
+  end)
+
   describe("is learnt by the fleet", function()
     local redis = require "redis"
     after_each(redis.stop_all)
