@@ -12,6 +12,7 @@
 #include "gate/tool_lookup.h"
 #include "json/build.h"
 #include "result/failure_envelope.h"
+#include "result/partial_result.h"
 #include "result/redact.h"
 
 /* ---- redaction ---- */
@@ -81,6 +82,7 @@ static struct str envelope_detail(const char *code)
         const char *code, *detail;
     } details[] = {
         {"success_false", "it reports that it failed"},
+        {"valid_false", "it reports that what it got is not valid"},
         {"status_error", "its status is an error"},
         {"error_field", "it has an error and no data"},
         {"errors_field", "it has errors and no data"},
@@ -91,6 +93,8 @@ static struct str envelope_detail(const char *code)
         {"overloaded", "the service behind it is overloaded"},
         {"connection_lost", "the connection behind it was lost"},
         {"busy", "its resource is in use"},
+        {"server_error", "the service behind it had an internal error"},
+        {"conflict", "what it changes was changed by someone else"},
         {"later", "it asks for a later retry"},
     };
     for (size_t i = 0; code && i < sizeof(details) / sizeof(*details); i++)
@@ -163,22 +167,47 @@ static void read_report(struct call *c)
 
 /* ---- the output schema ---- */
 
+static bool has_output_schema(const struct tool *tool)
+{
+    return tool->output_schema && !(tool->policy && !tool->policy->validate);
+}
+
+/* The first problem's place; a redacted result is named by its place alone. */
+static struct str violation_detail(struct call *c, const struct result *given)
+{
+    struct problems found;
+    problems_init(&found, c->arena);
+    schema_explain(c->tool->output_schema, given->value, &found);
+    if (!found.count || !found.list[0].path.len)
+        return STR_LIT("it does not fit the tool's output schema");
+    return arena_printf(c->arena, "it does not fit the tool's output schema at '" STR_FMT "'",
+                        STR_ARG(found.list[0].path));
+}
+
 /* `given` is the result before redaction, since redacted fields may violate the schema. If anything was
  * redacted, no problem is listed: it could quote a redacted value. */
 static void judge_by_schema(struct call *c, const struct result *given)
 {
     struct verdict *v = &c->verdict;
     const struct tool *tool = c->tool;
-    bool validates = tool->output_schema && !(tool->policy && !tool->policy->validate);
-    if (!validates || schema_validate(tool->output_schema, given->value) == SCHEMA_VALID)
+    if (!has_output_schema(tool) || schema_validate(tool->output_schema, given->value) == SCHEMA_VALID)
         return;
     problems_init(&v->problems, c->arena);
+    const char *code = result_parse_error(given);
+    struct str cut = code ? partial_result_cut(c->arena, given) : STR_NONE;
+    if (cut.len) { /* what is missing is no problem of the tool's: nothing to list */
+        verdict_set(v, CLASS_SCHEMA_MISMATCH, STR_LIT("truncated_response"), cut,
+                    STR_LIT("Ask for less: fewer items, a page, a narrower range; or use another tool."));
+        return;
+    }
     if (c->result.value == given->value)
         schema_explain(tool->output_schema, given->value, &v->problems);
     for (size_t i = 0; i < v->problems.count; i++)
         v->problems.list[i].in_result = true;
-    const char *code = result_parse_error(given);
-    verdict_set(v, CLASS_SCHEMA_MISMATCH, str_of(code ? code : "schema_violation"), STR_NONE, STR_NONE);
+    verdict_set(v, CLASS_SCHEMA_MISMATCH, str_of(code ? code : "schema_violation"),
+                code ? STR_LIT("the tool should return JSON, and its answer is none")
+                     : violation_detail(c, given),
+                STR_NONE);
 }
 
 /* ---- the policy's result hook ---- */
@@ -285,20 +314,54 @@ static void judge_by_overlays(struct call *c)
 
 /* ---- the stage ---- */
 
+/* Clients and models of a tool that speaks MCP get what it sent, and its own isError: a failure that is only
+ * recognised must not hide data. A client rejects such a result only for its output schema. */
+static bool is_kept_as_sent(const struct call *c, const struct result *given)
+{
+    bool fits = !c->tool->output || (given->structured && c->tool->output_schema &&
+                                     schema_validate(c->tool->output_schema, given->value) == SCHEMA_VALID);
+    return c->result.is_call_result && fits &&
+           (c->verdict.class == CLASS_TOOL_ERROR || c->verdict.class == CLASS_TRANSIENT);
+}
+
+static void judge_by_envelope(struct call *c, const struct envelope *envelope, const struct result *given)
+{
+    verdict_from_envelope(c, envelope, result_text(c->arena, &c->result));
+    c->verdict.as_sent = is_kept_as_sent(c, given);
+    if (c->verdict.as_sent)
+        c->verdict.quoted = STR_NONE;
+}
+
+/* The arguments of the rest are shown only if the tool would accept them. */
+static void judge_completeness(struct call *c)
+{
+    struct verdict *v = &c->verdict;
+    struct partial_result partial = partial_result_detect(c->arena, &c->result, c->tool->input, c->args.now);
+    if (!partial.code)
+        return;
+    verdict_set(v, CLASS_PARTIAL_DATA, str_of(partial.code), partial.detail, STR_NONE);
+    if (v->next_args || !partial.next)
+        return;
+    const struct json *next = next_args(c, partial.next);
+    if (next && c->tool->input_schema && schema_validate(c->tool->input_schema, next) == SCHEMA_VALID)
+        v->next_args = next;
+}
+
 /* A failure envelope need not have the form that the output schema declares, unless the policy takes it for a
  * result. */
 static void judge_result(struct call *c, const struct result *given)
 {
     const struct policy *policy = c->tool->policy;
     struct envelope envelope = {.kind = ENVELOPE_NONE};
-    if (reads_envelopes(c->tool))
-        envelope = envelope_detect(c->arena, &c->result);
+    bool reads = reads_envelopes(c->tool);
+    if (reads)
+        envelope = envelope_detect(c->arena, &c->result, &(struct envelope_call){c->tool->name, c->args.now});
     if (!envelope.kind) {
         judge_by_schema(c, given);
-        if (!verdict_is_decided(&c->verdict))
-            judge_by_policy(c, policy);
+        if (!verdict_is_decided(&c->verdict) && !judge_by_policy(c, policy) && reads)
+            judge_completeness(c);
     } else if (!judge_by_policy(c, policy)) {
-        verdict_from_envelope(c, &envelope, result_text(c->arena, &c->result));
+        judge_by_envelope(c, &envelope, given);
     } else if (!error_class_info(c->verdict.class)->is_error) {
         judge_by_schema(c, given);
     }
@@ -320,7 +383,7 @@ enum step call_judge(struct call *c)
         judge_stated_error(c, &c->result, result_text(c->arena, &c->result));
     if (!verdict_is_decided(v) && (c->tool->mode != POLICY_OFF || c->tool->overlay_count))
         judge_result(c, &given);
-    bool is_error = error_class_info(v->class)->is_error;
+    bool is_error = verdict_replaces_result(v);
     if (!is_error)
         result_fill_structured(&c->result, c->tool->output != NULL);
     c->uninformative = result_is_uninformative(&c->result, c->tool->effects);

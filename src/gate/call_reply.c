@@ -47,7 +47,7 @@ void call_reply_content(struct json_out *out, const struct call *call)
 {
     const struct call_outcome *outcome = call_outcome(call);
     const struct json *content = outcome->content;
-    bool is_error = error_class_info(outcome->verdict->class)->is_error;
+    bool is_error = verdict_replaces_result(outcome->verdict);
     json_field_open(out, "content", '[');
     for (uint32_t i = 0; !is_error && json_is(content, JSON_ARRAY) && i < content->len; i++)
         json_put(out, &content->items[i]);

@@ -159,7 +159,7 @@ enum err call_read_id(const struct gate *gate, struct arena *arena, struct str i
 const struct json *call_visible_result(const struct call *c)
 {
     const struct result *shown = &c->compacted.result;
-    if (error_class_info(c->verdict.class)->is_error)
+    if (verdict_replaces_result(&c->verdict))
         return NULL;
     if (!c->compacted.done)
         return c->result.value;

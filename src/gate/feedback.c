@@ -322,15 +322,20 @@ void feedback_need_user_input(const struct feedback_writer *w)
     put_next(w, "Ask exactly that and wait for the answer; do not answer it yourself.");
 }
 
+static void put_error(const struct feedback_writer *w)
+{
+    const struct error_class_info *class = error_class_info(w->v->class);
+    if (class->write)
+        class->write(w);
+    else if (class->headline)
+        put_failure(w);
+}
+
 struct str feedback_text(struct arena *arena, const struct feedback *feedback)
 {
-    const struct error_class_info *class = error_class_info(feedback->verdict->class);
     struct buf out = buf_in(arena);
     struct feedback_writer w = {&out, arena, feedback, feedback->verdict};
-    if (class->write)
-        class->write(&w);
-    else if (class->headline)
-        put_failure(&w);
+    put_error(&w);
     put_new_name(&w);
     return end_text(&w);
 }
@@ -452,6 +457,8 @@ struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
     struct buf out = buf_in(arena);
     struct feedback_writer w = {&out, arena, feedback, feedback->verdict};
     put_new_name(&w);
+    if (w.v->as_sent) /* beside the result, which has the tool's own words */
+        put_error(&w);
     if (w.v->warning.len)
         put(&w, "Note: " STR_FMT "\n", STR_ARG(w.v->warning));
     if (w.v->compact_note.len)
@@ -477,7 +484,7 @@ struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
         json_write(w.out, json_get_text(follow, "args"));
         put(&w, "\n");
     }
-    if (w.v->hint.len)
+    if (w.v->hint.len && !w.v->as_sent)
         put(&w, "Hint: " STR_FMT "\n", STR_ARG(w.v->hint));
     return end_text(&w);
 }

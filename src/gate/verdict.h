@@ -57,11 +57,18 @@ struct verdict {
     bool session_limit;                /* `code` names a limit of the whole session, not of the tool */
     uint64_t limit_used;               /* calls, seconds or cost used of it */
     uint32_t same_calls;               /* made of the same-call budget, with this call */
+    bool as_sent; /* a failure, whose result and `isError: false` the client gets as they were sent */
 };
 
 static inline bool verdict_is_decided(const struct verdict *verdict)
 {
     return verdict->class != CLASS_OK;
+}
+
+/* The client gets feedback in place of the result. */
+static inline bool verdict_replaces_result(const struct verdict *verdict)
+{
+    return error_class_info(verdict->class)->is_error && !verdict->as_sent;
 }
 
 /* Sets the class, the verdict that goes with it, and the strings, which are borrowed. */

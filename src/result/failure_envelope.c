@@ -14,11 +14,13 @@
 
 enum role {
     GOOD,    /* success, ok */
+    VALID,   /* valid */
     BAD,     /* isError */
     STATUS,  /* status, code: a word or a number */
     ERROR,   /* error */
     ERRORS,  /* errors */
     MESSAGE, /* message: what happened */
+    OBJECT,  /* object: the type of what this is, "error" among them */
     PAYLOAD, /* data, result: where the data would be */
     ABOUT,   /* of a failure, and no data: request_id, hint, … */
     RECORD,  /* of an independent thing: id, name, created_at */
@@ -38,13 +40,14 @@ static const struct name {
     {STR("error"), ERROR}, {STR("errorcode"), ABOUT}, {STR("errordescription"), MESSAGE},
     {STR("errordetails"), ABOUT}, {STR("errormessage"), MESSAGE}, {STR("errormsg"), MESSAGE},
     {STR("errors"), ERRORS}, {STR("errortype"), ABOUT}, {STR("exception"), ABOUT},
-    {STR("exitcode"), RECORD}, {STR("extensions"), ABOUT}, {STR("finishedat"), RECORD},
+    {STR("executionresult"), PAYLOAD}, {STR("exitcode"), RECORD}, {STR("extensions"), ABOUT}, {STR("finishedat"), RECORD},
     {STR("help"), ABOUT}, {STR("hint"), ABOUT}, {STR("httpcode"), STATUS}, {STR("httpstatus"), STATUS},
     {STR("id"), RECORD}, {STR("innererror"), ABOUT}, {STR("instance"), ABOUT}, {STR("iserror"), BAD},
-    {STR("issuccess"), GOOD}, {STR("jobid"), RECORD}, {STR("jsonrpc"), ABOUT}, {STR("message"), MESSAGE},
-    {STR("method"), ABOUT}, {STR("msg"), MESSAGE}, {STR("name"), RECORD}, {STR("ok"), GOOD},
-    {STR("path"), ABOUT}, {STR("progress"), RECORD}, {STR("reason"), MESSAGE}, {STR("requestid"), ABOUT},
-    {STR("result"), PAYLOAD}, {STR("retryable"), ABOUT}, {STR("retryafter"), ABOUT},
+    {STR("issuccess"), GOOD}, {STR("isvalid"), VALID}, {STR("jobid"), RECORD}, {STR("jsonrpc"), ABOUT}, {STR("message"), MESSAGE},
+    {STR("method"), ABOUT}, {STR("msg"), MESSAGE}, {STR("name"), RECORD},
+    {STR("object"), OBJECT}, {STR("ok"), GOOD}, {STR("output"), PAYLOAD}, {STR("path"), ABOUT},
+    {STR("progress"), RECORD}, {STR("reason"), MESSAGE}, {STR("requestid"), ABOUT},
+    {STR("response"), PAYLOAD}, {STR("result"), PAYLOAD}, {STR("retryable"), ABOUT}, {STR("retryafter"), ABOUT},
     {STR("retryafterms"), ABOUT}, {STR("retryafters"), ABOUT}, {STR("retryafterseconds"), ABOUT},
     {STR("retryin"), ABOUT}, {STR("stack"), ABOUT}, {STR("stacktrace"), ABOUT}, {STR("startedat"), RECORD},
     {STR("state"), RECORD}, {STR("status"), STATUS}, {STR("statuscode"), STATUS},
@@ -52,7 +55,7 @@ static const struct name {
     {STR("success"), GOOD}, {STR("successful"), GOOD}, {STR("suggestion"), ABOUT},
     {STR("suggestions"), ABOUT}, {STR("timestamp"), ABOUT}, {STR("title"), ABOUT},
     {STR("traceback"), ABOUT}, {STR("traceid"), ABOUT}, {STR("type"), ABOUT}, {STR("updatedat"), RECORD},
-    {STR("uuid"), RECORD},
+    {STR("uuid"), RECORD}, {STR("valid"), VALID}, {STR("validationerrors"), ERRORS},
     /* clang-format on */
 };
 
@@ -116,8 +119,9 @@ static const struct json *find(const struct json *object, const struct str *word
 /* "none", false, 0 or "": the ways to write that there is no error. */
 static bool is_no_error(const struct json *value)
 {
-    static const struct str nothing[] = {STR("none"),  STR("null"), STR("noerror"), STR("no"),
-                                         STR("false"), STR("0"),    STR("n/a"),     STR("ok")};
+    static const struct str nothing[] = {STR("none"),     STR("null"), STR("noerror"),
+                                         STR("noerrors"), STR("no"),   STR("false"),
+                                         STR("0"),        STR("n/a"),  STR("ok")};
     int64_t n;
     return result_is_empty(value) || (value->type == JSON_BOOL && !value->truth) ||
            (json_int(value, &n) && n == 0) ||
@@ -126,7 +130,9 @@ static bool is_no_error(const struct json *value)
 
 struct look {
     const struct json *object;
-    bool good, bad;              /* it reports success, failure */
+    const struct envelope_call *call;
+    bool good, bad, invalid;     /* it reports success, failure, {"valid": false} */
+    bool is_error_object;        /* {"object": "error"} */
     bool status_bad, status_odd; /* "error"; another word: the state of a thing */
     int64_t http;                /* an HTTP error status; 0: none */
     const struct json *error, *errors;
@@ -143,7 +149,7 @@ static bool is_container(const struct json *value)
 
 static void look_at_status(struct look *look, const struct json *value, bool is_first)
 {
-    static const struct str bad[] = {STR("error"), STR("fail"), STR("failure")};
+    static const struct str bad[] = {STR("error"), STR("fail"), STR("failed"), STR("failure")};
     static const struct str good[] = {STR("ok"),        STR("success"),   STR("successful"),
                                       STR("succeeded"), STR("completed"), STR("done")};
     int64_t n;
@@ -162,14 +168,78 @@ static void look_at_status(struct look *look, const struct json *value, bool is_
     }
 }
 
+/* A word of the tool's name, at name[*at] or behind: "validate" and "Form" of "validateForm". */
+static struct str next_word(struct str name, size_t *at)
+{
+    while (*at < name.len && !ascii_is_letter(name.at[*at]))
+        ++*at;
+    size_t from = *at;
+    while (*at < name.len && ascii_is_letter(name.at[*at]) &&
+           (*at == from || (name.at[*at] & 32) || !(name.at[*at - 1] & 32)))
+        ++*at;
+    return (struct str){name.at + from, *at - from};
+}
+
+/* A word of the tool's name is one of these, or begins with what follows a "*". */
+static bool tool_has_word(const struct look *look, const char *const *words, size_t count)
+{
+    size_t at = 0;
+    for (struct str word; (word = next_word(look->call->tool, &at)).len;)
+        for (size_t i = 0; i < count; i++) {
+            if (words[i][0] == '*' ? str_starts_nocase(word, words[i] + 1)
+                                   : word.len == strlen(words[i]) && str_starts_nocase(word, words[i]))
+                return true;
+        }
+    return false;
+}
+
+/* Its answer is whether something is right, so that a "no" is not its own failure. */
+static bool is_checker(const struct look *look)
+{
+    static const char *const words[] = {"*valid", "*lint",  "*verif",  "*inspect", "*audit", "*diagnos",
+                                        "check",  "checks", "checker", "test",     "tests",  "review",
+                                        "parse",  "*analy", "is",      "compile"};
+    return tool_has_word(look, words, COUNT(words));
+}
+
+/* Its answer is the state of something else, which may have failed. */
+static bool is_poll(const struct look *look)
+{
+    static const char *const words[] = {"status",   "state",  "job",   "jobs",   "poll",
+                                        "*monitor", "health", "build", "builds", "deployment"};
+    return tool_has_word(look, words, COUNT(words));
+}
+
+/* A number that counts nothing, a flag that is off, or what the call itself said. */
+static bool is_no_data(const struct look *look, const struct json *value)
+{
+    const struct json *args = look->call->arguments;
+    int64_t n;
+    if (result_is_empty(value) || (json_int(value, &n) && n == 0) ||
+        (value->type == JSON_BOOL && !value->truth))
+        return true;
+    for (uint32_t i = 0; json_is(args, JSON_OBJECT) && i < args->len && i < ENVELOPE_MEMBERS_MAX; i++)
+        if (json_equal(&args->members[i].value, value))
+            return true;
+    return false;
+}
+
 static void look_at_member(struct look *look, const struct json_member *member, bool is_first)
 {
     const struct json *value = &member->value;
+    static const struct str error_words[] = {STR("error"), STR("apierror")};
     bool truth = json_is_true(value), untruth = json_is(value, JSON_BOOL) && !truth;
     switch (role_of(member->key)) {
     case GOOD:
         look->good = look->good || truth;
         look->bad = look->bad || untruth;
+        return;
+    case VALID:
+        look->invalid = look->invalid || untruth;
+        return;
+    case OBJECT:
+        look->is_error_object = IS_ONE_OF(json_str(value), error_words);
+        look->record = look->record || !look->is_error_object;
         return;
     case BAD:
         look->bad = look->bad || truth;
@@ -200,8 +270,8 @@ static void look_at_member(struct look *look, const struct json_member *member, 
         look->record = true;
         return;
     case OTHER:
-        look->containers += is_container(value) && !result_is_empty(value);
-        look->scalars += !is_container(value) && !result_is_empty(value);
+        look->containers += is_container(value) && !is_no_data(look, value);
+        look->scalars += !is_container(value) && !is_no_data(look, value);
     }
 }
 
@@ -227,6 +297,8 @@ static bool is_service_error(const struct json *item)
     return true;
 }
 
+/* Findings have a place or a weight; a service's own errors do not. Texts alone are errors, unless the tool
+ * is one that looks for them. */
 static bool is_errors_list(const struct look *look)
 {
     const struct json *data = json_get_text(look->object, "data");
@@ -234,30 +306,62 @@ static bool is_errors_list(const struct look *look)
         return false;
     if (json_is(data, JSON_NULL) || look->message.len)
         return true;
-    for (uint32_t i = 0; i < look->errors->len; i++)
-        if (!is_service_error(&look->errors->items[i]))
+    for (uint32_t i = 0; i < look->errors->len; i++) {
+        bool is_text = look->errors->items[i].type == JSON_STRING && !is_checker(look);
+        if (!is_text && !is_service_error(&look->errors->items[i]))
             return false;
+    }
     return true;
+}
+
+/* A sentence or an object; "0.05" is a measure. */
+static bool explains(const struct json *error)
+{
+    struct str text = str_trim(json_str(error));
+    bool is_measure =
+        text.len && (ascii_is_digit(text.at[0]) || text.at[0] == '.' || text.at[0] == '-') && text.len < 8;
+    return json_is(error, JSON_OBJECT) || (text.len && !is_measure);
+}
+
+/* A record may have an error of its own; an object that begins with it, or holds nothing else, is one. */
+static bool is_error_field(const struct look *look)
+{
+    bool is_record = look->record || look->containers || look->payload ||
+                     (look->status_bad && is_poll(look)); /* what it asked for has failed */
+    return look->error && (explains(look->error) || look->message.len) && !look->status_odd && !is_record &&
+           (!look->scalars || (look->error_first && look->object->len <= 5));
+}
+
+/* The status of a thing is a poll's answer; another tool's own status is a failure if the object begins with
+ * it, or holds nothing else. */
+static bool is_status_error(const struct look *look)
+{
+    bool is_jsend = look->object->len == 2 && look->payload;
+    bool is_told = look->message.len || look->error || look->errors;
+    if (!look->status_bad || look->record || look->containers)
+        return false;
+    if (is_poll(look) && !look->http)
+        return is_told && look->status_first &&
+               str_is(json_str(json_get_text(look->object, "status")), "error");
+    return is_told ? look->status_first || is_failure_only(look) : is_jsend || is_failure_only(look);
 }
 
 /* The rule that the object fails by, or NULL. */
 static const char *failure_in(const struct look *look)
 {
     bool is_only = is_failure_only(look), has_message = look->message.len;
-    bool is_record = look->record || look->containers;
+    bool is_told = look->error || look->errors || has_message;
     if (look->good)
         return NULL;
-    if (look->bad && !look->containers &&
-        (look->error || look->errors || has_message || is_only || !look->record))
+    if (look->bad && !look->containers && (is_told || is_only || !look->record))
         return "success_false";
-    bool is_jsend = look->object->len == 2 && look->payload;
-    if (look->status_bad && !is_record &&
-        (has_message || look->error ? look->status_first || is_only : is_jsend))
+    if (look->invalid && is_only && !is_checker(look))
+        return "valid_false";
+    if (is_status_error(look))
         return "status_error";
-    /* A record may have an error of its own; an object that begins with it, or holds nothing else, is one. */
-    bool is_explained = json_is(look->error, JSON_STRING) || json_is(look->error, JSON_OBJECT) || has_message;
-    if (look->error && is_explained && !look->status_odd && !is_record && !look->payload &&
-        (!look->scalars || (look->error_first && look->object->len <= 5)))
+    if (look->is_error_object && !look->containers && (look->http || look->error || has_message))
+        return "http_status";
+    if (is_error_field(look))
         return "error_field";
     if (is_errors_list(look))
         return "errors_field";
@@ -411,13 +515,20 @@ static bool read_question(struct arena *arena, const struct json *object, struct
 
 /* The value to judge: some servers wrap every return value as {"result": …}. *text: the value as text, if it
  * is one. */
-static const struct json *unwrap(const struct result *result, struct str *text)
+static const struct json *unwrap(struct arena *arena, const struct result *result, struct str *text)
 {
-    const struct json *value = result->value;
+    const struct json *value = result->value, *parsed;
     const struct json *only =
         json_is(value, JSON_OBJECT) && value->len == 1 ? json_get_text(value, "result") : NULL;
     value = only ? only : value;
     *text = result->as_text ? json_str(json_get_text(result->value, "text")) : json_str(value);
+    if (only && (parsed = result_json_of_text(arena, *text))) {
+        value = parsed;
+        *text = STR_NONE;
+    }
+    struct str trimmed = str_trim(*text); /* a text as a JSON string: "Error: …" with its quotes */
+    if (trimmed.len > 2 && trimmed.at[0] == '"' && trimmed.at[trimmed.len - 1] == '"')
+        *text = (struct str){trimmed.at + 1, trimmed.len - 2};
     return value;
 }
 
@@ -440,18 +551,61 @@ struct envelope envelope_of_message(struct str message)
         (struct transient){envelope_text_transient(message), envelope_text_wait(message)}, NULL);
 }
 
-static struct envelope of_object(struct arena *arena, const struct json *object, bool is_error)
+/* The one member that holds the data, beside members that are none: {"execution_result": {…}, "tool": "x"}.
+ */
+static const struct json *wrapped_in(struct arena *arena, const struct look *look, struct str *text)
+{
+    static const struct str wrappers[] = {STR("executionresult"), STR("result"), STR("data"), STR("response"),
+                                          STR("output")};
+    const struct json *inner = NULL;
+    if (look->record || look->containers || look->scalars > 1)
+        return NULL;
+    for (uint32_t i = 0; i < look->object->len; i++) {
+        const struct json_member *member = &look->object->members[i];
+        if (!IS_ONE_OF(member->key, wrappers) || result_is_empty(&member->value))
+            continue;
+        if (inner)
+            return NULL;
+        inner = &member->value;
+    }
+    *text = json_str(inner);
+    const struct json *parsed = text->len ? result_json_of_text(arena, *text) : NULL;
+    return parsed ? parsed : inner;
+}
+
+static void look_at(struct look *look, const struct json *object, const struct envelope_call *call)
+{
+    *look = (struct look){.object = object, .call = call};
+    for (uint32_t i = 0; i < object->len; i++)
+        look_at_member(look, &object->members[i], i == 0);
+    look->record = look->record && !look->jsonrpc;
+}
+
+/* The rule that the object fails by, itself or by what it wraps. */
+static const char *failure_of(struct arena *arena, const struct json *object,
+                              const struct envelope_call *call)
+{
+    struct look look;
+    struct str text = STR_NONE;
+    look_at(&look, object, call);
+    const char *code = failure_in(&look);
+    const struct json *inner = code || look.good ? NULL : wrapped_in(arena, &look, &text);
+    if (json_is(inner, JSON_OBJECT) && inner->len <= ENVELOPE_MEMBERS_MAX) {
+        look_at(&look, inner, call);
+        return failure_in(&look);
+    }
+    return json_is(inner, JSON_STRING) ? envelope_text_failure(text) : code;
+}
+
+static struct envelope of_object(struct arena *arena, const struct json *object,
+                                 const struct envelope_call *call, bool is_error)
 {
     struct envelope e = {.kind = ENVELOPE_NONE, .after_s = -1};
     if (object->len > ENVELOPE_MEMBERS_MAX && !is_error)
         return e;
     if (read_question(arena, object, &e))
         return e;
-    struct look look = {.object = object};
-    for (uint32_t i = 0; i < object->len; i++)
-        look_at_member(&look, &object->members[i], i == 0);
-    look.record = look.record && !look.jsonrpc;
-    const char *code = failure_in(&look);
+    const char *code = failure_of(arena, object, call);
     struct transient transient = {NULL, -1};
     if (!code && !is_error)
         return e;
@@ -459,18 +613,19 @@ static struct envelope of_object(struct arena *arena, const struct json *object,
     return transient_or_failed(transient, code);
 }
 
-struct envelope envelope_detect(struct arena *arena, const struct result *result)
+struct envelope envelope_detect(struct arena *arena, const struct result *result,
+                                const struct envelope_call *call)
 {
     struct str text;
-    const struct json *value = unwrap(result, &text);
     struct envelope e = {.kind = ENVELOPE_NONE, .after_s = -1};
-    if (!value)
-        return e;
     for (uint32_t i = 0; json_is(result->content, JSON_ARRAY) && i < result->content->len; i++)
         if (!str_is(json_str(json_get_text(&result->content->items[i], "type")), "text"))
             return e;
+    const struct json *value = unwrap(arena, result, &text);
+    if (!value)
+        return e;
     if (!text.len)
-        return json_is(value, JSON_OBJECT) ? of_object(arena, value, false) : e;
+        return json_is(value, JSON_OBJECT) ? of_object(arena, value, call, false) : e;
     const char *code = envelope_text_failure(text);
     if (!code && !envelope_text_asks(text))
         return e;
@@ -481,9 +636,10 @@ struct envelope envelope_detect(struct arena *arena, const struct result *result
 
 struct envelope envelope_of_error(struct arena *arena, const struct result *result)
 {
+    static const struct envelope_call unknown;
     struct str text;
-    const struct json *value = unwrap(result, &text);
+    const struct json *value = unwrap(arena, result, &text);
     if (!text.len && json_is(value, JSON_OBJECT))
-        return of_object(arena, value, true);
+        return of_object(arena, value, &unknown, true);
     return envelope_of_message(text.len ? text : result->error_text);
 }

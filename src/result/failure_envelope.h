@@ -10,14 +10,16 @@
 
 #include "result/result.h"
 
-#define ENVELOPE_TEXT_MAX_BYTES 1000u /* a longer text is data */
-#define ENVELOPE_LINES_MAX      12u   /* a text with more is data */
-#define ENVELOPE_WAIT_MAX_S     86400
-#define ENVELOPE_QUESTION_BYTES 1000u
-#define ENVELOPE_CHOICES_MAX    20u
-#define ENVELOPE_CHOICES_BYTES  4096u /* of all choices as JSON; further ones are left out */
-#define ENVELOPE_MEMBERS_MAX    24u   /* an object with more is data */
-#define ENVELOPE_DEPTH          5u    /* levels that are searched for a time to wait */
+#define ENVELOPE_TEXT_MAX_BYTES  1000u /* a longer text is data */
+#define ENVELOPE_LINES_MAX       12u   /* a text with more is data */
+#define ENVELOPE_TRACE_MAX_BYTES 8000u /* likewise of a text that begins as a stack trace */
+#define ENVELOPE_TRACE_LINES_MAX 80u
+#define ENVELOPE_WAIT_MAX_S      86400
+#define ENVELOPE_QUESTION_BYTES  1000u
+#define ENVELOPE_CHOICES_MAX     20u
+#define ENVELOPE_CHOICES_BYTES   4096u /* of all choices as JSON; further ones are left out */
+#define ENVELOPE_MEMBERS_MAX     24u   /* an object with more is data */
+#define ENVELOPE_DEPTH           5u    /* levels that are searched for a time to wait */
 
 enum envelope_kind { ENVELOPE_NONE, ENVELOPE_FAILED, ENVELOPE_TRANSIENT, ENVELOPE_NEEDS_INPUT };
 
@@ -30,8 +32,15 @@ struct envelope {
     size_t choices_left_out;
 };
 
+/* What is known of the call: tells an answer about a failure from a failure. */
+struct envelope_call {
+    struct str tool; /* a checker's {"valid": false} and a poll's {"status": "failed"} are answers */
+    const struct json *arguments; /* members that repeat one are no data; NULL: unknown */
+};
+
 /* Of a result that claims success. */
-struct envelope envelope_detect(struct arena *arena, const struct result *result);
+struct envelope envelope_detect(struct arena *arena, const struct result *result,
+                                const struct envelope_call *call);
 
 /* Of a result that is an error: FAILED without a code unless it is one of the other kinds. */
 struct envelope envelope_of_error(struct arena *arena, const struct result *result);

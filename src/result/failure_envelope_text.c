@@ -8,6 +8,8 @@
 #define FAILED_MAX_BYTES 300u  /* of a text that begins with "Failed to" */
 #define PHRASE_MAX_BYTES 2000u /* of a message that are searched for phrases */
 
+#define TRACEBACK_START "traceback (most recent call last):"
+
 static bool begins_with_one(struct str text, const char *const *starts, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -18,15 +20,44 @@ static bool begins_with_one(struct str text, const char *const *starts, size_t c
 #define BEGINS_WITH_ONE(text, starts) begins_with_one(text, starts, sizeof(starts) / sizeof(*(starts)))
 
 static const char *const failures[] = {"error: ",
-                                       "error executing ",
-                                       "error calling ",
-                                       "error processing ",
-                                       "error invoking ",
+                                       "error:\n",
+                                       "error - ",
+                                       "error code",
+                                       "error occurred",
+                                       "error (",
+                                       "error[",
+                                       "an error occurred",
+                                       "an unexpected error",
+                                       "unexpected error",
                                        "input validation error: ",
+                                       "validation error",
                                        "mcp error -",
+                                       "mcp error: ",
+                                       "api error",
+                                       "http error",
+                                       "tool error: ",
+                                       "exception: ",
+                                       "fatal: ",
                                        "tool execution failed",
+                                       "command failed",
+                                       "execution failed",
+                                       "request failed",
+                                       "operation failed",
+                                       "authentication failed",
                                        "internal server error",
-                                       "traceback (most recent call last):"};
+                                       "access denied",
+                                       "permission denied",
+                                       "access to this resource is denied",
+                                       "invalid api key",
+                                       "invalid api token",
+                                       "invalid access token",
+                                       "invalid or expired ",
+                                       "unauthorized",
+                                       "401 unauthorized",
+                                       "403 forbidden",
+                                       "404 not found",
+                                       "\xe2\x9d\x8c", /* a red cross */
+                                       TRACEBACK_START};
 
 /* Short texts that only say "not now". */
 static const char *const laters[] = {"rate limit",          "too many requests", "service unavailable",
@@ -34,43 +65,104 @@ static const char *const laters[] = {"rate limit",          "too many requests",
                                      "429 too many"};
 
 /* "Failed to …" by a tool; a person may fail to appear, too. */
-static const char *const verbs[] = {"retrieve", "fetch",   "get",    "load",  "read",       "write",
-                                    "open",     "connect", "find",   "parse", "initialize", "launch",
-                                    "list",     "create",  "delete", "send",  "update",     "execute",
-                                    "download", "query",   "search"};
+static const char *const verbs[] = {
+    "retriev", "fetch",   "get",     "load",     "read",    "writ",    "open",    "connect", "find",
+    "pars",    "initial", "launch",  "list",     "creat",   "delet",   "send",    "updat",   "execut",
+    "downloa", "query",   "search",  "access",   "add",     "apply",   "authent", "build",   "call",
+    "captur",  "click",   "clon",    "commit",   "compile", "complet", "convert", "copy",    "decod",
+    "edit",    "encod",   "establi", "evaluat",  "extract", "format",  "generat", "import",  "insert",
+    "install", "invok",   "join",    "lookup",   "make",    "making",  "merg",    "mov",     "navigat",
+    "obtain",  "perform", "post",    "process",  "publish", "push",    "queri",   "reach",   "remov",
+    "renam",   "render",  "reques",  "resolv",   "run",     "sav",     "schedul", "scrap",   "select",
+    "set",     "start",   "stop",    "stor",     "submit",  "upload",  "validat", "verif",   "calculat",
+    "communi", "analyz",  "comput",  "determin", "locate",  "log in",  "login",   "handl"};
 
-static bool failed_to(struct str text)
+/* The rest begins with such a verb in any of its forms: "to fetch", "fetching". */
+static bool begins_with_verb(struct str rest, bool gerund)
 {
-    static const char start[] = "failed to ";
-    if (!str_starts_nocase(text, start) || text.len > FAILED_MAX_BYTES || memchr(text.at, '\n', text.len))
-        return false;
-    struct str rest = str_from(text, sizeof(start) - 1);
     for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
-        size_t n = strlen(verbs[i]);
-        if (str_starts_nocase(rest, verbs[i]) && rest.len > n && rest.at[n] == ' ')
+        size_t end = strlen(verbs[i]);
+        if (!str_starts_nocase(rest, verbs[i]))
+            continue;
+        while (end < rest.len && ascii_is_letter(rest.at[end]))
+            end++;
+        bool is_gerund = end > 3 && str_starts_nocase(str_from(rest, end - 3), "ing");
+        if (is_gerund == gerund && end < rest.len && (rest.at[end] == ' ' || rest.at[end] == ':'))
             return true;
     }
     return false;
 }
 
-const char *envelope_text_failure(struct str text)
+static struct str first_line(struct str text)
 {
-    text = str_trim(text);
-    if (!text.len || text.len > ENVELOPE_TEXT_MAX_BYTES)
-        return NULL;
-    if (failed_to(text))
-        return "error_text";
-    bool is_later =
-        text.len <= LATER_MAX_BYTES && !memchr(text.at, '\n', text.len) && BEGINS_WITH_ONE(text, laters);
-    if (!is_later && !BEGINS_WITH_ONE(text, failures))
-        return NULL;
-    size_t lines = 0, errors = 0;
+    const char *end = text.len ? memchr(text.at, '\n', text.len) : NULL;
+    return end ? (struct str){text.at, (size_t)(end - text.at)} : text;
+}
+
+/* "Failed to fetch …", "Unable to connect …", "Could not open …": one short line, or "…: " and the reason. */
+static bool failed_to(struct str text)
+{
+    static const char *const starts[] = {"failed to ", "unable to ", "could not ", "couldn't ",
+                                         "failure to "};
+    struct str line = first_line(text);
+    if (line.len > FAILED_MAX_BYTES || (line.len < text.len && !memchr(line.at, ':', line.len)))
+        return false;
+    for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+        if (str_starts_nocase(text, starts[i]))
+            return begins_with_verb(str_from(text, strlen(starts[i])), false);
+    return false;
+}
+
+/* "Error fetching page: …", "Error while reading …", "Error 404: …", "Error in f: …": "Error" and what
+ * failed. A heading such as "Error handling in Go" has no colon. */
+static bool is_error_line(struct str text)
+{
+    static const char *const links[] = {"while ", "when ", "during ", "in ", "from ", "at ", "with "};
+    struct str line = first_line(text), rest = str_from(line, 6);
+    if (!str_starts_nocase(text, "error ") || !rest.len)
+        return false;
+    bool has_colon = memchr(line.at, ':', line.len);
+    if (ascii_is_digit(rest.at[0]) || begins_with_verb(rest, true))
+        return has_colon || !str_starts_nocase(rest, "handling");
+    return has_colon && BEGINS_WITH_ONE(rest, links);
+}
+
+/* "ValueError: no date", "requests.exceptions.HTTPError: 404 …": the last line of a Python trace. */
+static bool is_exception(struct str text)
+{
+    size_t end = 0;
+    while (end < text.len && (ascii_is_letter(text.at[end]) || text.at[end] == '.' || text.at[end] == '_'))
+        end++;
+    bool named = (end > 5 && str_starts(str_from(text, end - 5), "Error")) ||
+                 (end > 9 && str_starts(str_from(text, end - 9), "Exception"));
+    return named && end + 1 < text.len && text.at[end] == ':' && text.at[end + 1] == ' ';
+}
+
+/* A log has several errors, a list of search results has lines that are links, a long text is data. */
+static bool reads_as_data(struct str text)
+{
+    bool is_trace = str_starts_nocase(text, TRACEBACK_START);
+    size_t lines = 0, errors = 0, links = 0;
     for (size_t i = 0; i < text.len; i++)
         if (i == 0 || text.at[i - 1] == '\n') {
             lines++;
             errors += str_starts_nocase(str_from(text, i), "error");
+            links += str_starts(str_from(text, i), "http");
         }
-    return errors <= 1 && lines <= ENVELOPE_LINES_MAX ? "error_text" : NULL; /* else a log, which is data */
+    return errors > 1 || links || lines > (is_trace ? ENVELOPE_TRACE_LINES_MAX : ENVELOPE_LINES_MAX) ||
+           text.len > (is_trace ? ENVELOPE_TRACE_MAX_BYTES : ENVELOPE_TEXT_MAX_BYTES);
+}
+
+const char *envelope_text_failure(struct str text)
+{
+    text = str_trim(text);
+    if (!text.len || text.len > ENVELOPE_TRACE_MAX_BYTES)
+        return NULL;
+    bool is_later =
+        text.len <= LATER_MAX_BYTES && !memchr(text.at, '\n', text.len) && BEGINS_WITH_ONE(text, laters);
+    bool begins = is_later || BEGINS_WITH_ONE(text, failures) || failed_to(text) || is_error_line(text) ||
+                  is_exception(text);
+    return begins && !reads_as_data(text) ? "error_text" : NULL;
 }
 
 /* The first phrase found decides. */
@@ -85,8 +177,12 @@ static const struct {
     {"overloaded",
      {"service unavailable", "temporarily unavailable", "temporarily overloaded", "server is overloaded",
       "overloaded_error", "bad gateway"}},
+    {"server_error", {"internal server error"}},
     {"connection_lost", {"connection reset", "econnreset", "eai_again", "socket hang up"}},
-    {"busy", {"database is locked", "resource temporarily"}},
+    {"busy",
+     {"database is locked", "resource temporarily", "index.lock", "lock wait timeout",
+      "could not obtain lock", "deadlock detected", "resource busy", "file is locked", "table is locked"}},
+    {"conflict", {"not a fast forward", "not a fast-forward", "non-fast-forward"}},
     {"later", {"try again later", "try again in a", "try again shortly", "retry later"}},
 };
 
@@ -103,8 +199,11 @@ const char *envelope_status_transient(int64_t status)
     case 503:
     case 529:
         return "overloaded";
-    default:
+    case 501: /* not implemented */
+    case 505: /* HTTP version not supported */
         return NULL;
+    default:
+        return status >= 500 && status <= 599 ? "server_error" : NULL;
     }
 }
 

@@ -114,7 +114,8 @@ void result_read_mcp(struct arena *arena, const struct json *sent, struct result
     }
     const struct json *flag = json_get_text(sent, "isError"); /* some servers send a string or a number */
     double number;
-    *out = (struct result){.structured = structured,
+    *out = (struct result){.is_call_result = true,
+                           .structured = structured,
                            .metadata = json_get_text(sent, "_meta"),
                            .is_error =
                                json_is_true(flag) || str_is(json_str(flag), "true") ||
@@ -167,8 +168,10 @@ void result_from_value(struct arena *arena, const struct json *value, const stru
                        const struct json *metadata, bool has_output_schema, struct result *out)
 {
     *out = (struct result){0};
-    if (!value && content)
-        value = value_of_text(arena, joined_text(arena, content), &out->as_text);
+    if (!value && content) {
+        out->error_text = joined_text(arena, content);
+        value = value_of_text(arena, out->error_text, &out->as_text);
+    }
     if (!value)
         value = json_keep(arena, json_null());
     out->value = value;

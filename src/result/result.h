@@ -22,6 +22,7 @@ struct result {
         *value;   /* for the result hook: structured, else the JSON of a text block, else {text = …} */
     bool as_text; /* `value` is {text = …}: no JSON in it */
     bool is_error;
+    bool is_call_result; /* it came as a CallToolResult, with an isError of its own */
     struct str error_text; /* the text blocks, joined */
 };
 

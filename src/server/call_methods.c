@@ -146,7 +146,7 @@ static void put_result(struct request *r, const struct call *call)
     const struct json *structured = outcome->structured;
     struct json_out *out = reply_open(r);
     call_reply_content(out, call);
-    if (error_class_info(outcome->verdict->class)->is_error)
+    if (verdict_replaces_result(outcome->verdict))
         json_field_bool(out, "isError", true);
     else if (structured && (r->modern || structured->type == JSON_OBJECT))
         json_field(out, "structuredContent", structured);
@@ -158,6 +158,7 @@ static enum request_status reply_too_large(struct request *r)
 {
     struct verdict verdict = *call_outcome(r->call)->verdict;
     verdict.class = CLASS_TOOL_ERROR;
+    verdict.as_sent = false;
     verdict.kind = error_class_info(CLASS_TOOL_ERROR)->verdict;
     verdict.facts = verdict.follow_up = verdict.next_args = NULL;
     if (r->unread) {

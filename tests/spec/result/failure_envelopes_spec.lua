@@ -48,7 +48,7 @@ describe("a result", function()
       { { success = false, message = "no such city" }, "success_false" },
       { '{"status":"error","message":"no such city"}', "status_error" },
       { '{"data":null,"errors":[{"message":"no such city"}]}', "errors_field" },
-      { { statusCode = 500, message = "no such city" }, "http_status" },
+      { { statusCode = 404, message = "no such city" }, "http_status" },
       { "Error: no such city", "error_text" },
     } do
       local result = says(case[1])
@@ -191,6 +191,21 @@ describe("an agent's report", function()
     local said = reports { result = { content = { { type = "text", text = "no index" } }, isError = true } }
     assert.same({ "tool_error", "FAILED" }, { said.error_class, said.coverage })
     assert.equal("schema_mismatch", reports({ result = { content = { { type = "text", text = "no index" } } } }).error_class)
+  end)
+
+  it("of a failure with isError false keeps the result and the flag, with the class in the verdict", function()
+    local client2 = daemon.start { tools = [==[[{"name":"book","description":"Book.","inputSchema":{"type":"object"}}]]==] }
+      :connect()
+    local id = client2:checks("book", {}, session "s").callId
+    local said = client2:asks("toolgate/report", { callId = id, result = {
+      content = { { type = "text", text = '{"valid":false,"message":"no such date"}' } }, isError = false } })
+    assert.same({ "tool_error", "valid_false", "FAILED" }, { said.error_class, said.code, said.coverage })
+    assert.equal('{"valid":false,"message":"no such date"}', said.content[1].text)
+    golden.check("feedback", "failure envelope: beside the result as it was sent", said.content[2].text)
+    id = client2:checks("book", { a = 1 }, session "s").callId
+    said = client2:asks("toolgate/report", { callId = id, result = { valid = false } })
+    assert.equal("tool_error", said.error_class)
+    assert.equal(1, #said.content)
   end)
 
   it("of a JSON value with a 'content' field is a plain value, not MCP content", function()

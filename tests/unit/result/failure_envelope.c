@@ -36,12 +36,14 @@ static int end(void **state)
     return 0;
 }
 
+static const struct envelope_call unknown;
+
 static struct envelope of_text(const char *text)
 {
     struct result result;
     struct json sent = json_string(str_of(text));
     result_read(arena, &sent, &result);
-    return envelope_detect(arena, &result);
+    return envelope_detect(arena, &result, &unknown);
 }
 
 static const char *const kinds[] = {"none", "failed", "transient", "asks"};
@@ -79,7 +81,29 @@ static void failures_are_recognised_with_their_code(void **state)
          "errors_field"},
         {"{\"errors\":[{\"status\":\"422\",\"title\":\"Invalid\",\"detail\":\"x\"}]}", "errors_field"},
         {"{\"data\":null,\"errors\":[\"no\"]}", "errors_field"},
-        {"{\"statusCode\":500,\"message\":\"Internal server error\"}", "http_status"},
+        {"{\"statusCode\":400,\"message\":\"Bad request\"}", "http_status"},
+        {"{\"object\":\"error\",\"status\":404,\"code\":\"object_not_found\",\"message\":\"no page\"}",
+         "http_status"},
+        {"{\"status\":\"failed\",\"error\":\"exit 1\"}", "status_error"},
+        {"{\"status\":\"failed\",\"message\":\"no\"}", "status_error"},
+        {"{\"valid\":false}", "valid_false"},
+        {"{\"valid\":false,\"message\":\"bad date\"}", "valid_false"},
+        {"{\"errors\":[\"title is missing\"]}", "errors_field"},
+        {"{\"execution_result\":{\"error\":\"no such city\"}}", "error_field"},
+        {"{\"execution_result\":{\"valid\":false},\"tool\":\"x\"}", "valid_false"},
+        {"{\"data\":{\"success\":false,\"message\":\"no\"}}", "success_false"},
+        {"{\"response\":{\"errors\":[\"no\"]},\"count\":0}", "errors_field"},
+        {"{\"output\":\"Error: no such file\"}", "error_text"},
+        {"{\"result\":\"{\\\"error\\\":\\\"gone\\\"}\"}", "error_field"},
+        {"{\"error\":\"none found\",\"count\":0,\"results\":[]}", "error_field"},
+        {"\"Error: no such file\"", "error_text"},
+        {"Access denied", "error_text"},
+        {"Invalid API key provided.", "error_text"},
+        {"Error fetching page: 404", "error_text"},
+        {"Error 404: Not found", "error_text"},
+        {"Unable to connect to the host", "error_text"},
+        {"ValueError: no date", "error_text"},
+        {"Traceback (most recent call last):\n  File \"x.py\", line 3\n    f()\nKeyError: 'a'", "error_text"},
         {"{\"type\":\"about:blank\",\"title\":\"Not Found\",\"status\":404,\"detail\":\"no\"}",
          "http_status"},
         {"{\"timestamp\":\"2026-05-01\",\"status\":404,\"error\":\"Not Found\",\"path\":\"/x\"}",
@@ -109,7 +133,6 @@ static void data_about_failures_is_data(void **state)
         "[{\"id\":\"j1\",\"status\":\"failed\",\"error\":\"exit 1\"},{\"id\":\"j2\",\"status\":\"done\"}]",
         "{\"jobs\":[{\"id\":\"j1\",\"status\":\"failed\",\"error\":\"exit 1\"}]}",
         "{\"id\":\"j1\",\"status\":\"failed\",\"error\":\"exit 1\"}",
-        "{\"status\":\"failed\",\"error\":\"exit 1\"}",
         "{\"id\":\"m1\",\"status\":\"error\",\"message\":\"disk full\",\"host\":\"a\"}",
         "{\"host\":\"a\",\"status\":\"error\",\"message\":\"disk full\"}",
         "{\"name\":\"build\",\"error\":\"exit 1\",\"log\":\"x\"}",
@@ -117,7 +140,6 @@ static void data_about_failures_is_data(void **state)
         "{\"success\":false,\"tests\":[{\"name\":\"a\",\"passed\":false}],\"message\":\"1 of 2\"}",
         "{\"results\":[{\"source\":\"a\",\"success\":false,\"error\":\"no file\"}]}",
         "{\"errors\":[{\"line\":3,\"message\":\"missing ;\",\"severity\":\"error\"}]}",
-        "{\"errors\":[\"title is missing\"]}",
         "{\"errors\":[{\"message\":\"x\"}],\"data\":{\"user\":{\"id\":1}}}",
         "{\"errors\":3,\"warnings\":4}",
         "{\"statusCode\":404,\"body\":\"<html>\",\"headers\":{\"a\":\"b\"}}",
@@ -129,6 +151,15 @@ static void data_about_failures_is_data(void **state)
         "{\"isError\":false,\"message\":\"fine\"}",
         "Error: a\nError: b\nError: c",
         "Error handling in Go is done by values",
+        "Error: index out of range - forum\nhttps://example.com/q/1\nAnswer",
+        "Error messages: how to write them",
+        "{\"id\":\"c1\",\"valid\":false}",
+        "{\"coupon\":\"X\",\"valid\":false}",
+        "{\"data\":{\"id\":\"j1\",\"error\":\"exit 1\"}}",
+        "{\"data\":{\"error\":\"exit 1\"},\"total\":3,\"page\":1}",
+        "{\"object\":\"page\",\"status\":\"failed\",\"message\":\"x\"}",
+        "{\"success\":true,\"data\":{\"error\":\"0.05\"}}",
+        "def f():\n    raise ValueError('Error: x')",
         "Errors: 0",
         "Failed to appear in court, the defendant was fined.",
         "The timeout is 30 s; try again later if it is reached.",
@@ -146,6 +177,45 @@ static void data_about_failures_is_data(void **state)
     };
     for (size_t i = 0; i < sizeof(data) / sizeof(*data); i++)
         is(data[i], ENVELOPE_NONE, NULL);
+}
+
+static enum envelope_kind of_call(const char *tool, const char *arguments, const char *text)
+{
+    struct json sent = json_string(str_of(text)), args;
+    struct json_error fault;
+    struct result result;
+    assert_int_equal(OK, json_parse(arena, str_of(arguments), NULL, &args, &fault));
+    result_read(arena, &sent, &result);
+    struct envelope_call call = {str_of(tool), &args};
+    return envelope_detect(arena, &result, &call).kind;
+}
+
+static void what_a_checker_or_a_poll_finds_is_its_answer(void **state)
+{
+    (void)state;
+    static const char *const answers[][2] = {
+        {"validate_form", "{\"valid\":false,\"errors\":[\"title is missing\"]}"},
+        {"is-valid-email", "{\"valid\":false}"},
+        {"lint_file", "{\"errors\":[\"missing ;\"]}"},
+        {"get_job_status", "{\"status\":\"failed\",\"error\":\"exit 1\"}"},
+        {"poll_build", "{\"status\":\"failed\"}"},
+    };
+    for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
+        assert_int_equal(ENVELOPE_NONE, of_call(answers[i][0], "{}", answers[i][1]));
+        assert_int_equal(ENVELOPE_FAILED, of_call("create_event", "{}", answers[i][1]));
+    }
+    assert_int_equal(ENVELOPE_FAILED, of_call("createCheckout", "{}", "{\"valid\":false}"));
+    assert_int_equal(ENVELOPE_NONE, of_call("emailValidate", "{}", "{\"valid\":false}"));
+    assert_int_equal(ENVELOPE_FAILED,
+                     of_call("get_job_status", "{}", "{\"status\":\"error\",\"message\":\"no such job\"}"));
+}
+
+static void a_member_that_repeats_an_argument_is_no_data(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"city\":\"Atlantis\",\"error\":\"not found\"}";
+    assert_int_equal(ENVELOPE_FAILED, of_call("weather", "{\"city\":\"Atlantis\"}", text));
+    assert_int_equal(ENVELOPE_NONE, of_call("weather", "{\"city\":\"Rome\"}", text));
 }
 
 static void a_long_text_is_data(void **state)
@@ -168,7 +238,7 @@ static void a_text_beside_an_image_is_data(void **state)
     struct result result;
     assert_int_equal(OK, json_parse(arena, STR_LIT(with_image), NULL, &sent, &fault));
     result_read(arena, &sent, &result);
-    assert_int_equal(ENVELOPE_NONE, envelope_detect(arena, &result).kind);
+    assert_int_equal(ENVELOPE_NONE, envelope_detect(arena, &result, &unknown).kind);
 }
 
 static void waits(const char *text, const char *code, int after_s)
@@ -196,6 +266,11 @@ static void transient_failures_are_recognised_with_their_wait(void **state)
     waits("Rate limit reached. Please wait 20 seconds.", "rate_limited", 20);
     waits("{\"error\":\"rate limit\",\"retry_after\":99999999}", "rate_limited", ENVELOPE_WAIT_MAX_S);
     waits("{\"error\":\"ETIMEDOUT 10.0.0.1\"}", "timed_out", -1);
+    waits("{\"statusCode\":500,\"message\":\"boom\"}", "server_error", -1);
+    waits("Error: HTTP 520", "server_error", -1);
+    waits("Error: update is not a fast forward", "conflict", -1);
+    waits("Error: Unable to create '.git/index.lock': File exists.", "busy", -1);
+    waits("{\"error\":\"database is locked\"}", "busy", -1);
 }
 
 static void permanent_failures_have_no_wait(void **state)
@@ -207,7 +282,7 @@ static void permanent_failures_have_no_wait(void **state)
     is("Error: order 503 not found", ENVELOPE_FAILED, "error_text");
     is("Error: Too many reservations", ENVELOPE_FAILED, "error_text");
     is("{\"error\":\"exit code 1\"}", ENVELOPE_FAILED, "error_field");
-    is("{\"statusCode\":500,\"message\":\"boom\"}", ENVELOPE_FAILED, "http_status");
+    is("{\"statusCode\":501,\"message\":\"not implemented\"}", ENVELOPE_FAILED, "http_status");
 }
 
 static void asks_as(const char *text, const char *code, const char *question, const char *choices)
@@ -273,7 +348,8 @@ static void judge_row(struct tally *t, const struct json *row)
     struct str env = json_str(json_get_text(row, "env"));
     struct result result;
     result_read(arena, json_get_text(row, "result"), &result);
-    struct envelope e = envelope_detect(arena, &result);
+    struct envelope_call call = {json_str(json_get_text(row, "tool")), json_get_text(row, "arguments")};
+    struct envelope e = envelope_detect(arena, &result, &call);
     bool fails = e.kind == ENVELOPE_FAILED || e.kind == ENVELOPE_TRANSIENT;
     bool waits = envelope_of_error(arena, &result).kind == ENVELOPE_TRANSIENT;
     t->rows++;
@@ -287,6 +363,9 @@ static void judge_row(struct tally *t, const struct json *row)
     }
     t->failures++;
     t->caught += fails;
+    if (!fails)
+        printf("gate_envelope: missed: " STR_FMT "\n",
+               STR_ARG(str_cut(json_str(json_get_text(row, "result")), 300)));
     t->soft += str_is(env, "soft_error");
     t->soft_caught += str_is(env, "soft_error") && fails;
     t->transient += str_is(env, "transient");
@@ -346,6 +425,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(failures_are_recognised_with_their_code, begin, end),
         cmocka_unit_test_setup_teardown(data_about_failures_is_data, begin, end),
+        cmocka_unit_test_setup_teardown(what_a_checker_or_a_poll_finds_is_its_answer, begin, end),
+        cmocka_unit_test_setup_teardown(a_member_that_repeats_an_argument_is_no_data, begin, end),
         cmocka_unit_test_setup_teardown(a_long_text_is_data, begin, end),
         cmocka_unit_test_setup_teardown(a_text_beside_an_image_is_data, begin, end),
         cmocka_unit_test_setup_teardown(transient_failures_are_recognised_with_their_wait, begin, end),

@@ -1,0 +1,417 @@
+/* What the answer says of itself, then the parameter of the tool that asks for the rest. */
+#include "result/partial_result.h"
+
+#include "base/arena.h"
+#include "json/build.h"
+#include "json/spelled.h"
+
+#define NUMBER_MAX 1000000000
+
+#define IS_ONE_OF(text, words) is_one_of(text, words, sizeof(words) / sizeof(*(words)))
+
+/* Without case, "_" and "-": "hasMore" is "has_more". */
+static bool is_same_name(struct str key, const char *name)
+{
+    for (size_t i = 0; i < key.len; i++) {
+        if (key.at[i] == '_' || key.at[i] == '-')
+            continue;
+        if (!*name || (key.at[i] | 32) != *name++)
+            return false;
+    }
+    return !*name;
+}
+
+static bool is_one_of(struct str key, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_same_name(key, names[i]))
+            return true;
+    return false;
+}
+
+/* What an answer says about the rest. */
+struct rest {
+    const char *code;
+    struct str cursor;       /* for the next page; empty: none */
+    int64_t page, offset;    /* of the next page; -1: not said */
+    int64_t from, to, total; /* "1-20 of 53"; -1: not said. `from` is 1 for "20 of 53" */
+    int64_t items;           /* in its list; -1: none, or several lists */
+    bool is_page;            /* `to` and `total` count pages */
+    bool complete;           /* {"has_more": false} */
+};
+
+static const char *const more_names[] = {"hasmore",       "hasnext",        "hasnextpage",
+                                         "moreavailable", "hasmoreresults", "moreresults"};
+static const char *const cursor_names[] = {"nextcursor",     "nextpagetoken",     "nexttoken",
+                                           "nextpagecursor", "continuationtoken", "nextmarker",
+                                           "endcursor"};
+static const char *const cut_names[] = {"truncated", "istruncated", "resultstruncated", "wastruncated"};
+
+/* ---- in JSON ---- */
+
+static void read_member(struct rest *rest, const struct json_member *member)
+{
+    const struct json *value = &member->value;
+    int64_t n;
+    switch (value->type) {
+    case JSON_BOOL:
+        if (IS_ONE_OF(member->key, more_names)) {
+            rest->complete = !value->truth;
+            rest->code = value->truth ? "has_more" : rest->code;
+        } else if (value->truth && IS_ONE_OF(member->key, cut_names)) {
+            rest->code = rest->code ? rest->code : "truncated";
+        }
+        return;
+    case JSON_STRING:
+        if (value->len && IS_ONE_OF(member->key, cursor_names)) {
+            rest->cursor = json_str(value);
+            /* GraphQL names the end of every page */
+            if (!rest->code && !is_same_name(member->key, "endcursor"))
+                rest->code = "next_cursor";
+        }
+        return;
+    case JSON_NUMBER:
+        if (!json_int(value, &n) || n <= 0 || n > NUMBER_MAX)
+            return;
+        if (is_same_name(member->key, "nextpage"))
+            rest->page = n;
+        else if (is_same_name(member->key, "nextoffset"))
+            rest->offset = n;
+        else
+            return;
+        rest->code = rest->code ? rest->code : "next_page";
+        return;
+    case JSON_ARRAY:
+        rest->items = rest->items == -1 ? (int64_t)value->len : -2;
+        return;
+    default:
+        return;
+    }
+}
+
+static void read_object(struct rest *rest, const struct json *object)
+{
+    for (uint32_t i = 0; i < object->len && i < PARTIAL_MEMBERS_MAX; i++)
+        read_member(rest, &object->members[i]);
+}
+
+/* {"data": […], "pagination": {"has_more": true}} */
+static void read_value(struct rest *rest, const struct json *value)
+{
+    static const char *const inner[] = {"pagination", "pageinfo", "paging",           "meta",
+                                        "metadata",   "result",   "responsemetadata", "data"};
+    read_object(rest, value);
+    for (uint32_t i = 0; i < value->len && i < PARTIAL_MEMBERS_MAX; i++)
+        if (value->members[i].value.type == JSON_OBJECT && IS_ONE_OF(value->members[i].key, inner))
+            read_object(rest, &value->members[i].value);
+}
+
+/* ---- in text ---- */
+
+static size_t skip_blanks(struct str text, size_t at)
+{
+    while (at < text.len && text.at[at] == ' ')
+        at++;
+    return at;
+}
+
+/* "1,250" is 1250. */
+static bool read_number(struct str text, size_t *at, int64_t *n)
+{
+    size_t i = *at;
+    *n = 0;
+    for (; i < text.len && (ascii_is_digit(text.at[i]) || (text.at[i] == ',' && i > *at && i + 1 < text.len &&
+                                                           ascii_is_digit(text.at[i + 1])));
+         i++)
+        if (text.at[i] != ',' && (*n = *n * 10 + (text.at[i] - '0')) > NUMBER_MAX)
+            return false;
+    bool found = i > *at;
+    *at = i;
+    return found;
+}
+
+/* Where the number that ends before `end` begins, or `end`. */
+static size_t number_before(struct str text, size_t end)
+{
+    size_t at = end;
+    while (at && (ascii_is_digit(text.at[at - 1]) ||
+                  (text.at[at - 1] == ',' && at < end && at > 1 && ascii_is_digit(text.at[at - 2]))))
+        at--;
+    return at;
+}
+
+/* The word that ends before `end`, behind blanks and ":"; moves *end before it. */
+static struct str word_before(struct str text, size_t *end)
+{
+    size_t to = *end;
+    while (to && (text.at[to - 1] == ' ' || text.at[to - 1] == ':' || text.at[to - 1] == '#'))
+        to--;
+    size_t from = to;
+    while (from && ascii_is_letter(text.at[from - 1]))
+        from--;
+    *end = from;
+    return (struct str){text.at + from, to - from};
+}
+
+static struct str word_at(struct str text, size_t at)
+{
+    size_t from = skip_blanks(text, at), to = from;
+    while (to < text.len && ascii_is_letter(text.at[to]))
+        to++;
+    return (struct str){text.at + from, to - from};
+}
+
+static const char *const things[] = {"results", "items",   "records",   "rows",    "entries", "matches",
+                                     "lines",   "files",   "documents", "issues",  "events",  "messages",
+                                     "commits", "orders",  "products",  "users",   "hits",    "total",
+                                     "emails",  "objects", "contacts",  "tickets", "posts",   "comments"};
+
+/* The numbers stand where an answer tells how much of it is shown: behind "Showing", before "results", or
+ * alone on their line. */
+static bool is_told(struct str text, size_t begin, size_t end, bool *is_page)
+{
+    static const char *const shows[] = {"showing",   "displaying", "shown",    "returned",
+                                        "returning", "listing",    "displayed"};
+    static const char *const links[] = {"first", "last",    "top",  "only",    "page",  "results",
+                                        "items", "records", "rows", "entries", "lines", "matches"};
+    bool starts =
+        !begin || text.at[begin - 1] == '\n' || text.at[begin - 1] == '(' || text.at[begin - 1] == '[';
+    size_t after = skip_blanks(text, end);
+    bool ends = after == text.len || strchr("\n.)]", text.at[after]);
+    size_t at = begin;
+    struct str word = word_before(text, &at);
+    *is_page = is_same_name(word, "page");
+    for (int i = 0; i < 2 && IS_ONE_OF(word, links); i++)
+        word = word_before(text, &at);
+    if (IS_ONE_OF(word, shows) || IS_ONE_OF(word_at(text, end), things))
+        return true;
+    bool line_starts = !at || text.at[at - 1] == '\n' || text.at[at - 1] == '(' || text.at[at - 1] == '[';
+    return ends && (starts || (*is_page && line_starts));
+}
+
+/* `of`: the place of " of ". Reads "20 of 53" or "1-20 of 53" around it. */
+static bool read_n_of_m(struct rest *rest, struct str text, size_t of)
+{
+    int64_t from = 1, to, total;
+    size_t begin = number_before(text, of), at = begin, end = skip_blanks(text, of + 4);
+    struct str about = word_at(text, end);
+    bool is_page;
+    if (begin == of || !read_number(text, &at, &to))
+        return false;
+    if (is_same_name(about, "about") || is_same_name(about, "approximately"))
+        end = skip_blanks(text, end + about.len);
+    if (!read_number(text, &end, &total) || (end < text.len && (text.at[end] == '.' || text.at[end] == '/') &&
+                                             end + 1 < text.len && ascii_is_digit(text.at[end + 1])))
+        return false;
+    /* "1-20", "1 - 20", "1 to 20", "1–20" */
+    size_t gap = begin;
+    while (gap && text.at[gap - 1] == ' ')
+        gap--;
+    size_t dash = gap && text.at[gap - 1] == '-'                                       ? 1
+                  : gap > 2 && memcmp(text.at + gap - 3, "\xe2\x80\x93", 3) == 0       ? 3
+                  : gap > 2 && gap < begin && memcmp(text.at + gap - 3, " to", 3) == 0 ? 2
+                                                                                       : 0;
+    if (dash) {
+        gap -= dash;
+        while (gap && text.at[gap - 1] == ' ')
+            gap--;
+        size_t first = number_before(text, gap);
+        at = first;
+        if (first == gap || !read_number(text, &at, &from))
+            return false;
+        begin = first;
+    }
+    if (to >= total || from > to || to < 1 || !is_told(text, begin, end, &is_page))
+        return false;
+    *rest = (struct rest){.code = "n_of_m",
+                          .page = -1,
+                          .offset = -1,
+                          .from = from,
+                          .to = to,
+                          .total = total,
+                          .items = dash || is_page ? -1 : to,
+                          .is_page = is_page};
+    return true;
+}
+
+static bool read_text(struct rest *rest, struct str text)
+{
+    for (size_t i = 0; i + 4 < text.len; i++) {
+        const char *found = memchr(text.at + i, 'o', text.len - i - 1);
+        if (!found)
+            return false;
+        i = (size_t)(found - text.at);
+        if (i && text.at[i - 1] == ' ' && text.at[i + 1] == 'f' && i + 2 < text.len &&
+            text.at[i + 2] == ' ' && read_n_of_m(rest, text, i - 1))
+            return true;
+    }
+    return false;
+}
+
+/* The beginning and the end of a long text; not its inside, which is data. */
+static bool read_ends(struct rest *rest, struct str text)
+{
+    text = str_trim(text);
+    return read_text(rest, str_cut(text, PARTIAL_SCAN_BYTES)) ||
+           (text.len > PARTIAL_SCAN_BYTES && read_text(rest, str_from(text, text.len - PARTIAL_SCAN_BYTES)));
+}
+
+/* {"message": "Showing 10 of 250 results"} */
+static void read_sentences(struct rest *rest, const struct json *value)
+{
+    static const char *const names[] = {"message", "summary", "note", "info", "showing", "msg"};
+    for (uint32_t i = 0; i < value->len && i < PARTIAL_MEMBERS_MAX && !rest->code; i++) {
+        const struct json_member *member = &value->members[i];
+        if (member->value.type == JSON_STRING && IS_ONE_OF(member->key, names))
+            read_ends(rest, json_str(&member->value));
+    }
+}
+
+/* ---- the arguments of the rest ---- */
+
+/* The declared parameter that is named first in `names`, and its schema. */
+static const struct json_member *parameter(const struct json *input, const char *const *names, size_t count)
+{
+    const struct json *properties = json_get_text(input, "properties");
+    for (size_t k = 0; k < count; k++)
+        for (uint32_t i = 0; json_is(properties, JSON_OBJECT) && i < properties->len; i++)
+            if (is_same_name(properties->members[i].key, names[k]))
+                return &properties->members[i];
+    return NULL;
+}
+#define PARAMETER(input, names) parameter(input, names, sizeof(names) / sizeof(*(names)))
+
+/* The argument of this call, else the schema's default, else `otherwise`. */
+static int64_t argument(const struct json *args, const struct json_member *parameter, int64_t otherwise)
+{
+    int64_t n;
+    if (json_int(json_get(args, parameter->key), &n) ||
+        json_int(json_get_text(&parameter->value, "default"), &n))
+        return n >= 0 && n <= NUMBER_MAX ? n : otherwise;
+    return otherwise;
+}
+
+static const struct json *change(struct arena *arena, const struct json_member *parameter, struct json value)
+{
+    struct json_member member = json_member(parameter->key, value);
+    return json_keep(arena, json_object(arena, &member, 1));
+}
+
+static const struct json *next_offset(struct arena *arena, const struct rest *rest, const struct json *input,
+                                      const struct json *args)
+{
+    static const char *const names[] = {"offset", "skip", "startindex", "start", "from", "startline"};
+    const struct json_member *p = PARAMETER(input, names);
+    int64_t least, next = rest->offset;
+    if (!p || str_is(json_str(json_get_text(&p->value, "type")), "string"))
+        return NULL;
+    bool from_one = json_int(json_get_text(&p->value, "minimum"), &least) && least == 1;
+    if (next < 0 && rest->total > 0 && rest->items < 0 && !rest->is_page)
+        next = rest->to + from_one;
+    else if (next < 0 && rest->items > 0)
+        next = argument(args, p, from_one) + rest->items;
+    return next > 0 ? change(arena, p, json_integer(arena, next)) : NULL;
+}
+
+static const struct json *next_page(struct arena *arena, const struct rest *rest, const struct json *input,
+                                    const struct json *args)
+{
+    static const char *const names[] = {"page", "pagenumber", "pagenum", "pageno", "pageindex"};
+    const struct json_member *p = PARAMETER(input, names);
+    int64_t least;
+    if (!p || str_is(json_str(json_get_text(&p->value, "type")), "string"))
+        return NULL;
+    bool from_zero = json_int(json_get_text(&p->value, "minimum"), &least) && least == 0;
+    int64_t next = rest->page > 0  ? rest->page
+                   : rest->is_page ? rest->to + 1
+                                   : argument(args, p, !from_zero) + 1;
+    return change(arena, p, json_integer(arena, next));
+}
+
+/* More in one answer, as far as the schema allows. */
+static const struct json *higher_limit(struct arena *arena, const struct rest *rest, const struct json *input)
+{
+    static const char *const names[] = {"limit",    "maxresults", "pagesize", "perpage",  "numresults",
+                                        "maxitems", "count",      "top",      "headlimit"};
+    const struct json_member *p = PARAMETER(input, names);
+    int64_t most, next = rest->total;
+    if (!p || next <= 0 || rest->is_page || rest->from > 1)
+        return NULL;
+    if (json_int(json_get_text(&p->value, "maximum"), &most) && most < next)
+        next = most;
+    return next > rest->to ? change(arena, p, json_integer(arena, next)) : NULL;
+}
+
+static const struct json *next_arguments(struct arena *arena, const struct rest *rest,
+                                         const struct json *input, const struct json *args)
+{
+    static const char *const cursors[] = {"cursor",     "nextcursor",  "pagetoken", "nextpagetoken",
+                                          "nexttoken",  "startcursor", "after",     "continuationtoken",
+                                          "pagecursor", "marker",      "token"};
+    const struct json_member *p = PARAMETER(input, cursors);
+    const struct json *next = NULL;
+    if (rest->cursor.len && p && rest->cursor.len <= PARTIAL_CURSOR_BYTES)
+        return change(arena, p, json_string(rest->cursor));
+    if (p && !rest->cursor.len && rest->code && strcmp(rest->code, "has_more") == 0 && json_get(args, p->key))
+        return NULL; /* it goes on by a cursor that the answer does not name */
+    if (rest->page > 0 || rest->is_page)
+        next = next_page(arena, rest, input, args);
+    if (!next)
+        next = next_offset(arena, rest, input, args);
+    if (!next)
+        next = next_page(arena, rest, input, args);
+    return next ? next : higher_limit(arena, rest, input);
+}
+
+/* ---- the whole ---- */
+
+struct str partial_result_cut(struct arena *arena, const struct result *result)
+{
+    struct str text = str_trim(result->error_text);
+    struct json value;
+    struct json_cut cut;
+    if (!result->as_text || !text.len || !strchr("{[", text.at[0]) ||
+        json_read_spelled(arena, text, &value, &cut) != JSON_CUT_OFF)
+        return STR_NONE;
+    return arena_printf(arena, "the answer was cut off after %zu bytes%s" STR_FMT, text.len,
+                        cut.path.len ? " inside " : "", STR_ARG(cut.path));
+}
+
+static struct str detail_of(struct arena *arena, const struct rest *rest)
+{
+    if (rest->total <= 0)
+        return strcmp(rest->code, "truncated") == 0 ? STR_LIT("the answer says that it was truncated")
+                                                    : STR_LIT("the answer says that more follows");
+    const char *what = rest->is_page ? "page " : "";
+    if (rest->from > 1 || (rest->items < 0 && !rest->is_page))
+        return arena_printf(arena, "the answer shows %lld-%lld of %lld", (long long)rest->from,
+                            (long long)rest->to, (long long)rest->total);
+    return arena_printf(arena, "the answer shows %s%lld of %lld", what, (long long)rest->to,
+                        (long long)rest->total);
+}
+
+struct partial_result partial_result_detect(struct arena *arena, const struct result *result,
+                                            const struct json *input, const struct json *args)
+{
+    static const char *const pages[] = {"page", "pagenumber", "pagenum", "pageno", "pageindex"};
+    struct partial_result partial = {NULL};
+    struct rest rest = {.page = -1, .offset = -1, .from = -1, .to = -1, .total = -1, .items = -1};
+    if (result->as_text && result->error_text.len >= PARTIAL_CUT_MIN_BYTES &&
+        (partial.detail = partial_result_cut(arena, result)).len) {
+        partial.code = "truncated_response";
+        return partial;
+    }
+    if (result->as_text || json_is(result->value, JSON_STRING)) {
+        read_ends(&rest, result->as_text ? result->error_text : json_str(result->value));
+    } else if (json_is(result->value, JSON_OBJECT)) {
+        read_value(&rest, result->value);
+        read_sentences(&rest, result->value);
+    }
+    /* "Page 1 of 12" is the foot of a document, unless the tool has pages. */
+    if (!rest.code || rest.complete || (rest.is_page && !PARAMETER(input, pages)))
+        return partial;
+    partial.code = rest.code;
+    partial.detail = detail_of(arena, &rest);
+    partial.next = next_arguments(arena, &rest, input, args);
+    return partial;
+}

@@ -1,0 +1,250 @@
+/*
+ * Tables of answers that say that more follows, and of answers that only look so. The corpus, if it is found,
+ * is searched for complete results that are taken for partial ones.
+ */
+#include "base/arena.h"
+#include "json/build.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "result/partial_result.h"
+
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define BESIDE_US "../shared/data/corpus"
+
+static struct arena *arena;
+
+static int begin(void **state)
+{
+    (void)state;
+    arena = arena_new();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+static const struct json *json_of(const char *text)
+{
+    struct json *value = ARENA_NEW(arena, struct json);
+    struct json_error fault;
+    assert_int_equal(OK, json_parse(arena, str_of(text), NULL, value, &fault));
+    return value;
+}
+
+static struct partial_result partial_of(const char *text, const char *properties, const char *args)
+{
+    struct result result;
+    struct json sent = json_string(str_of(text));
+    result_read(arena, &sent, &result);
+    struct json_member member = json_member(STR_LIT("properties"), *json_of(properties));
+    return partial_result_detect(arena, &result, json_keep(arena, json_object(arena, &member, 1)),
+                                 json_of(args));
+}
+
+static void an_answer_that_says_so_is_partial(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"{\"items\":[1],\"has_more\":true}", "has_more"},
+        {"{\"items\":[1],\"pageInfo\":{\"hasNextPage\":true,\"endCursor\":\"abc\"}}", "has_more"},
+        {"{\"data\":{\"items\":[1],\"hasMore\":true}}", "has_more"},
+        {"{\"items\":[1],\"next_cursor\":\"abc\"}", "next_cursor"},
+        {"{\"items\":[1],\"nextPageToken\":\"abc\"}", "next_cursor"},
+        {"{\"items\":[1],\"response_metadata\":{\"next_cursor\":\"abc\"}}", "next_cursor"},
+        {"{\"text\":\"x\",\"truncated\":true}", "truncated"},
+        {"{\"items\":[1],\"next_page\":2}", "next_page"},
+        {"Showing 10 of 250 results", "n_of_m"},
+        {"Showing 1-20 of 53", "n_of_m"},
+        {"Showing results 1 to 20 of 53.", "n_of_m"},
+        {"Found orders:\na\nb\n\n(1-20 of 53)", "n_of_m"},
+        {"Displaying first 10 of about 1,250 items", "n_of_m"},
+        {"10 of 250 rows:\na\nb", "n_of_m"},
+        {"{\"message\":\"Showing 10 of 250 results\",\"rows\":[1]}", "n_of_m"},
+        {"{\"orders\":[{\"id\":\"o1\",\"total\":10,\"name\":\"a long name of it\"},{\"id\":\"o2\",\"tot",
+         "truncated_response"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct partial_result partial = partial_of(cases[i][0], "{}", "{}");
+        if (!partial.code || strcmp(partial.code, cases[i][1]) != 0)
+            fail_msg("%s: %s, expected %s", cases[i][0], partial.code ? partial.code : "complete",
+                     cases[i][1]);
+        assert_true(partial.detail.len > 0);
+    }
+}
+
+static void a_complete_answer_is_not(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {
+        "{\"items\":[1],\"has_more\":false}",
+        "{\"items\":[1],\"has_more\":false,\"next_cursor\":\"abc\"}",
+        "{\"items\":[1],\"next_cursor\":\"\"}",
+        "{\"items\":[1],\"next_cursor\":null}",
+        "{\"items\":[1],\"pageInfo\":{\"hasNextPage\":false,\"endCursor\":\"abc\"}}",
+        "{\"items\":[1],\"pageInfo\":{\"endCursor\":\"abc\"}}",
+        "{\"text\":\"x\",\"truncated\":false}",
+        "{\"truncated\":\"true\"}",
+        "{\"rows\":[{\"has_more\":true,\"next_cursor\":\"x\"}]}",
+        "Showing 3 of 3 results",
+        "Showing 51-53 of 53",
+        "It is 1 of the best",
+        "He is one of 3",
+        "Step 3 of 5 is done",
+        "Chapter 2 of 12",
+        "Page 2 of 12",
+        "Rated 4 of 5 stars",
+        "2 of 3 tests passed",
+        "Only 3 of 10 dentists agree",
+        "1 of 4.5 litres",
+        "The 5 of 12 Main Street",
+        "{\"message\":\"3 of 10 done\"}",
+        "[1, 2, 3]",
+        "[INFO] starting the server on port 80, with 3 workers, and a queue of 12 jobs that wait",
+        "{x} is a template that begins with a brace but is not JSON at all, whatever it looks like",
+        "",
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct partial_result partial = partial_of(cases[i], "{}", "{}");
+        if (partial.code)
+            fail_msg("%s: %s, expected a complete answer", cases[i], partial.code);
+    }
+}
+
+static void only_the_ends_of_a_long_text_are_searched(void **state)
+{
+    (void)state;
+    char text[2048];
+    memset(text, 'x', sizeof(text));
+    memcpy(text + 1000, "\nShowing 10 of 250\n", 19);
+    text[sizeof(text) - 1] = '\0';
+    assert_null(partial_of(text, "{}", "{}").code);
+    memset(text + 1000, 'x', 19);
+    memcpy(text + sizeof(text) - 20, "\nShowing 10 of 250", 19);
+    assert_string_equal("n_of_m", partial_of(text, "{}", "{}").code);
+}
+
+static void next(const char *text, const char *properties, const char *args, const char *expected)
+{
+    struct partial_result partial = partial_of(text, properties, args);
+    struct buf written = buf_in(arena);
+    assert_non_null(partial.code);
+    if (partial.next)
+        json_write(&written, partial.next);
+    if (!str_is(buf_view(&written), expected))
+        fail_msg("%s with %s and %s: " STR_FMT ", expected %s", text, properties, args,
+                 STR_ARG(buf_view(&written)), expected);
+}
+
+static void the_next_page_is_asked_for_as_the_schema_allows(void **state)
+{
+    (void)state;
+    static const char page[] = "{\"page\":{\"type\":\"integer\"}}",
+                      offset[] = "{\"offset\":{\"type\":\"integer\"}}";
+    next("{\"items\":[1],\"has_more\":true}", page, "{}", "{\"page\":2}");
+    next("{\"items\":[1],\"has_more\":true}", page, "{\"page\":4}", "{\"page\":5}");
+    next("{\"items\":[1,2],\"has_more\":true}", offset, "{\"offset\":10}", "{\"offset\":12}");
+    next("{\"items\":[1,2],\"has_more\":true}", "{\"q\":{}}", "{}", "");
+    next("{\"a\":[1],\"b\":[2],\"has_more\":true}", offset, "{}", "");
+    next("{\"items\":[1],\"next_cursor\":\"abc\"}", "{\"cursor\":{\"type\":\"string\"}}", "{}",
+         "{\"cursor\":\"abc\"}");
+    next("{\"items\":[1],\"nextPageToken\":\"abc\"}", "{\"page_token\":{\"type\":\"string\"}}", "{}",
+         "{\"page_token\":\"abc\"}");
+    next("{\"pageInfo\":{\"hasNextPage\":true,\"endCursor\":\"abc\"}}", "{\"after\":{\"type\":\"string\"}}",
+         "{}", "{\"after\":\"abc\"}");
+    next("{\"items\":[1],\"next_page\":7}", page, "{}", "{\"page\":7}");
+    next("Showing 1-20 of 53", offset, "{}", "{\"offset\":20}");
+    next("Showing 21-40 of 53", "{\"start\":{\"type\":\"integer\",\"minimum\":1}}", "{}", "{\"start\":41}");
+    next("Showing 10 of 250 results", offset, "{\"offset\":30}", "{\"offset\":40}");
+    next("Showing 10 of 250 results", "{\"limit\":{\"type\":\"integer\",\"maximum\":100}}", "{}",
+         "{\"limit\":100}");
+    next("Showing 10 of 250 results", "{\"limit\":{\"type\":\"integer\"}}", "{\"limit\":10}",
+         "{\"limit\":250}");
+    next("Page 2 of 5", page, "{\"page\":2}", "{\"page\":3}");
+}
+
+static void a_place_of_a_cut_is_named(void **state)
+{
+    (void)state;
+    struct result result;
+    struct json sent = json_string(STR_LIT("{\"orders\":[{\"id\":\"o1\",\"total\":1"));
+    result_read(arena, &sent, &result);
+    struct str cut = partial_result_cut(arena, &result);
+    assert_true(str_is(cut, "the answer was cut off after 31 bytes inside orders[0].total"));
+    sent = json_string(STR_LIT("{\"orders\":[]}"));
+    result_read(arena, &sent, &result);
+    assert_int_equal(0, partial_result_cut(arena, &result).len);
+}
+
+struct tally {
+    unsigned rows, partial;
+};
+
+static void judge_file(struct tally *t, const char *path)
+{
+    char *line = NULL;
+    size_t size = 0;
+    ssize_t len;
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    while ((len = getline(&line, &size, file)) > 0) {
+        struct json row;
+        struct json_error fault;
+        struct result result;
+        arena_free(arena);
+        arena = arena_new();
+        assert_int_equal(OK, json_parse(arena, (struct str){line, (size_t)len}, NULL, &row, &fault));
+        result_read(arena, json_get_text(&row, "result"), &result);
+        struct partial_result partial = partial_result_detect(arena, &result, NULL, NULL);
+        t->rows++;
+        t->partial += partial.code != NULL;
+        if (partial.code)
+            printf("partial_result: %s, " STR_FMT ": " STR_FMT "\n", partial.code, STR_ARG(partial.detail),
+                   STR_ARG(str_cut(json_str(json_get_text(&row, "result")), 150)));
+    }
+    free(line);
+    fclose(file);
+}
+
+/* Each of the recorded results is all that its tool has. */
+static void recorded_results_are_complete(void **state)
+{
+    (void)state;
+    const char *root = getenv("TOOLGATE_CORPUS") ? getenv("TOOLGATE_CORPUS") : BESIDE_US;
+    char pattern[512];
+    glob_t files;
+    struct tally t = {0};
+    snprintf(pattern, sizeof(pattern), "%s/trajectories-*.ndjson", root);
+    if (glob(pattern, 0, NULL, &files) != 0) {
+        printf("partial_result: no corpus at %s, so real answers are skipped\n", root);
+        skip();
+    }
+    for (size_t i = 0; i < files.gl_pathc; i++)
+        judge_file(&t, files.gl_pathv[i]);
+    globfree(&files);
+    printf("partial_result: %u of %u results are partial\n", t.partial, t.rows);
+    assert_int_equal(0, t.partial);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_answer_that_says_so_is_partial, begin, end),
+        cmocka_unit_test_setup_teardown(a_complete_answer_is_not, begin, end),
+        cmocka_unit_test_setup_teardown(only_the_ends_of_a_long_text_are_searched, begin, end),
+        cmocka_unit_test_setup_teardown(the_next_page_is_asked_for_as_the_schema_allows, begin, end),
+        cmocka_unit_test_setup_teardown(a_place_of_a_cut_is_named, begin, end),
+        cmocka_unit_test_setup_teardown(recorded_results_are_complete, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
