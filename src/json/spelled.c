@@ -381,10 +381,12 @@ static enum scan scan_text(struct scanner *s)
 
 /* ---- escaped once more ---- */
 
-/* Decodes the text as the inside of a string. False: it is none. An escape that was cut off is left out. */
-static bool unescape(struct arena *arena, struct str text, struct str *out)
+/* Decodes the text as the inside of a string. False: it is none. *cut: it ends inside an escape, which is
+ * left out. */
+static bool unescape(struct arena *arena, struct str text, struct str *out, bool *cut)
 {
     size_t at = 0;
+    *cut = false;
     while (at < text.len) {
         size_t len = 1, left = text.len - at;
         if (text.at[at] == '"')
@@ -395,7 +397,8 @@ static bool unescape(struct arena *arena, struct str text, struct str *out)
             return false;
         if (len == 6 && !are_hex(text.at + at + 2, (len < left ? len : left) - 2))
             return false;
-        if (len > left)
+        *cut = len > left;
+        if (*cut)
             break;
         at += len;
     }
@@ -430,9 +433,14 @@ static enum json_spelling read_escaped(struct arena *arena, struct str text, uns
     struct json other;
     struct json_cut unused;
     struct str inner;
-    if (!times || !unescape(arena, text, &inner))
+    bool ends_in_escape;
+    if (!times || !unescape(arena, text, &inner, &ends_in_escape))
         return JSON_NOT_JSON;
     enum json_spelling spelling = read_text(arena, inner, times - 1, out, cut);
+    if (spelling == JSON_SPELLED && ends_in_escape) { /* of white space behind it */
+        *cut = (struct json_cut){.open = 0};
+        spelling = JSON_CUT_OFF;
+    }
     if (spelling == JSON_CUT_OFF)
         cut->chars = characters(text);
     if (spelling != JSON_SPELLED)

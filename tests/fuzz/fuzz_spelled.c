@@ -1,6 +1,6 @@
 /*
  * Properties of oddly spelled JSON on any bytes: strict JSON is read as the parser reads it; what is read is
- * valid JSON; a text that was cut off is not JSON, and no beginning of a text that is read is read. `make
+ * valid JSON; a text that was cut off is not JSON, and no beginning of a text is read as anything else. `make
  * fuzz` runs it; tests/unit/json/spelled_corpus.c replays the corpus with the same function.
  */
 #include "base/arena.h"
@@ -36,7 +36,7 @@ static void check_read(struct arena *arena, struct str text, const struct json *
     for (size_t len = 0; len < text.len; len += step) {
         bool container = json_read_spelled(arena, (struct str){text.at, len}, &back, NULL) == JSON_SPELLED &&
                          (back.type == JSON_OBJECT || back.type == JSON_ARRAY);
-        REQUIRE(!container);
+        REQUIRE(!container || json_equal(read, &back)); /* what follows may be escaped white space */
     }
 }
 
