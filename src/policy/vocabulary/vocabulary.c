@@ -283,9 +283,8 @@ static const struct word words[] = {
 #define READ_ANNOTATIONS "read_annotations"
 #define WORD_COUNT       (sizeof(words) / sizeof(words[0]))
 
-static const char *const lua_files[] = {"policy/conditions.lua", "policy/declare.lua",
-                                        "policy/params.lua",     "policy/annotations.lua",
-                                        "policy/outcomes.lua",   "policy/goal.lua",
+static const char *const lua_files[] = {"policy/conditions.lua",  "policy/declare.lua",  "policy/params.lua",
+                                        "policy/annotations.lua", "policy/outcomes.lua", "policy/goal.lua",
                                         "policy/helpers.lua"};
 
 const struct vocabulary_word *vocabulary_words(size_t *count)

@@ -196,9 +196,9 @@ describe("toolgate check --context", function()
   end)
   after_each(function() process.remove(folder) end)
 
-  local function check(context)
+  local function check(said)
     return process.run { daemon.binary, "check", "notes", '{"text":"a long note"}', "--policies", folder,
-                         "--context", context }
+                         "--context", said }
   end
 
   it("is seen by the policy", function()

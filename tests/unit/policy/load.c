@@ -184,7 +184,8 @@ static void examples_have_their_line(void **state)
         "    -- { 'not this one' },\n"
         "    { 'two; {,}',\n"
         "      args = { list = { { 1 }, { 2 } } }, seen = { 'e1' }, goal = 'g', gives = 'pass', says = 's',\n"
-        "      becomes = { a = {} }, history = {}, facts = { n = 1 }, status = 'FAILED', result = { events = {} } "
+        "      becomes = { a = {} }, history = {}, facts = { n = 1 }, status = 'FAILED', result = { events = "
+        "{} } "
         "},\n"
         "    { 'three', gives = 'x' } } }");
     assert_int_equal(p->example_count, 3);
