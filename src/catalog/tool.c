@@ -243,6 +243,9 @@ static enum err compile_input(struct arena *arena, struct tool *tool, struct why
             compile(arena, tool, is_kept ? given : soft, "input schema", &options, &tool->input_schema, why);
     if (err == OK && !is_kept && soft != given)
         err = schema_compile(arena, given, &options, &tool->contradictory, NULL, why);
+    if (err == OK && tool->timezone && !schema_takes_local_times(tool->input_schema))
+        warn(arena, tool,
+             STR_LIT("timezone has no effect: the input schema has no \"format\": \"date-time\""));
     return err;
 }
 

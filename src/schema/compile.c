@@ -45,6 +45,15 @@ static bool has_properties(const struct node *node)
     return found;
 }
 
+static bool has_date_times(const struct compiler *c)
+{
+    for (const struct node_entry *entry = c->first; entry; entry = entry->next)
+        for (uint16_t i = 0; i < entry->node.op_count; i++)
+            if (entry->node.ops[i].code == OP_FORMAT && entry->node.ops[i].format->check_local)
+                return true;
+    return false;
+}
+
 enum err schema_compile(struct arena *arena, const struct json *source, const struct schema_options *options,
                         struct schema **out, struct problems *warnings, struct why *why)
 {
@@ -71,9 +80,14 @@ enum err schema_compile(struct arena *arena, const struct json *source, const st
     arena_free(scratch);
     schema->dynamic = c.dynamic;
     schema->declares = !err && has_properties(schema->root);
-    schema->local_times = options && options->local_times;
+    schema->local_times = !err && options && options->local_times && has_date_times(&c);
     *out = err ? NULL : schema;
     return err;
+}
+
+bool schema_takes_local_times(const struct schema *schema)
+{
+    return schema->local_times;
 }
 
 const struct json *schema_source(const struct schema *schema)

@@ -76,6 +76,9 @@ void schema_unknown_properties(const struct schema *schema, const struct json *i
 const struct json *schema_drop_unknown_properties(struct arena *arena, const struct schema *schema,
                                                   const struct json *instance);
 
+/* Whether a date-time may lack its zone anywhere in it. */
+bool schema_takes_local_times(const struct schema *schema);
+
 /* The JSON it was compiled from. */
 const struct json *schema_source(const struct schema *schema);
 

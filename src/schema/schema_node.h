@@ -178,7 +178,7 @@ struct schema {
     const struct node *root;
     const struct json *source;
     bool dynamic;     /* has a reference that depends on the path taken: the passes keep the scope */
-    bool local_times; /* schema_options */
+    bool local_times; /* schema_options, and it has a date-time */
     bool declares;    /* the root has properties of its own, so that it looks at every member */
 };
 

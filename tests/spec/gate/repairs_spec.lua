@@ -152,4 +152,9 @@ describe("a date-time without its time zone", function()
       assert.is_nil((hears(MEETING, { at = at }, 'timezone = "Europe/Berlin",')))
     end
   end)
+
+  it("must be in the schema for a time zone to have an effect, or a warning says so", function()
+    local started = daemon.start { policies = { ["hears.lua"] = listener(FILES, 'timezone = "Europe/Berlin",') } }
+    assert.truthy(started:status().generation.warnings[1]:find("timezone has no effect", 1, true))
+  end)
 end)

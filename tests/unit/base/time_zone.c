@@ -6,8 +6,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -97,12 +99,42 @@ static void only_zones_are_loaded(void **state)
     }
 }
 
+/* Whatever a damaged file says, it is refused or read within its bounds. */
+static void a_file_that_was_cut_off_is_harmless(void **state)
+{
+    char folder[] = "/tmp/toolgate-zones-XXXXXX", bytes[4096];
+    (void)state;
+    FILE *whole = fopen("/usr/share/zoneinfo/Europe/Berlin", "r");
+    assert_non_null(whole);
+    size_t n = fread(bytes, 1, sizeof(bytes), whole);
+    fclose(whole);
+    assert_non_null(mkdtemp(folder));
+    const char *path = arena_printf(arena, "%s/Cut", folder).at;
+    setenv("TZDIR", folder, 1);
+    for (size_t len = 0; len <= n; len++) {
+        const struct time_zone *zone;
+        struct why why;
+        int32_t offsets[2];
+        FILE *cut = fopen(path, "w");
+        assert_int_equal(fwrite(bytes, 1, len, cut), len);
+        fclose(cut);
+        enum err err = time_zone_load(arena, STR_LIT("Cut"), &zone, &why);
+        assert_true(err == ERR_PARSE || len + 40 > n);
+        if (err == OK)
+            time_zone_offsets(zone, UTC_2026_03_29, offsets);
+    }
+    unsetenv("TZDIR");
+    unlink(path);
+    rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(summer_time_begins_and_ends),
         cmocka_unit_test(agrees_with_libc),
         cmocka_unit_test(only_zones_are_loaded),
+        cmocka_unit_test(a_file_that_was_cut_off_is_harmless),
     };
     arena = arena_new();
     int failed = cmocka_run_group_tests_name("base time zone", tests, NULL, NULL);
