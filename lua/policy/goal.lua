@@ -47,11 +47,13 @@ local IDIOMS = {
   "hey everybody", "each other", "every other", "every so often", "every now and then", "every time", "each time",
   "every <when>", "each <when>", "every <count>", "as a whole", "on the whole", "whole number", "whole numbers",
   "whole wheat", "whole grain", "whole milk", "everything ok", "everything okay", "everything fine", "everything good",
+  "everything alright", "thanks for everything", "all together", "all told", "all alone", "is that all",
+  "every once in a while", "a whole lot", "a whole new", "the whole point",
 }
 
 local KINDS = {
   ["<when>"] = set_of [[second minute hour day week weekday weekend fortnight month quarter year morning noon afternoon
-                        evening night monday tuesday wednesday thursday friday saturday sunday]],
+                        evening night monday tuesday wednesday thursday friday saturday sunday third fourth fifth]],
   ["<count>"] = set_of "two three four five six seven eight nine ten twelve fifteen twenty thirty few couple",
 }
 

@@ -68,7 +68,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The text goes on with the same word before `at`: "15" before its 5, "INV-5", "2.5", "1,005". */
+/* The text goes on with the same word before `at`: "15" before its 5, "INV-5", "2.5", "1,005", "$5". */
 static bool joins_before(struct str text, size_t at)
 {
     char sign = at ? text.at[at - 1] : ' ';
@@ -79,6 +79,8 @@ static bool joins_before(struct str text, size_t at)
         return is_word_byte((unsigned char)far);
     if (sign == '-' || sign == '.' || sign == '@')
         return is_word_byte((unsigned char)far);
+    if (sign == '$')
+        return is_digit(text.at[at]);
     return (sign == ',' || sign == ':') && is_digit(far) && is_digit(text.at[at]);
 }
 
@@ -90,6 +92,8 @@ static bool joins_after(struct str text, size_t end)
         return true;
     if (sign == '-' || sign == '.' || sign == '@')
         return is_word_byte((unsigned char)far);
+    if (sign == '%')
+        return is_digit(text.at[end - 1]);
     return (sign == ',' || sign == ':') && is_digit(far) && is_digit(text.at[end - 1]);
 }
 

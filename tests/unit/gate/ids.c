@@ -39,6 +39,8 @@ static const struct {
     {"1,005 items", "005", false},
     {"at 12:30", "30", false},
     {"evt-123", "evt-12", false},
+    {"for $5", "5", false},
+    {"5% more", "5", false},
     {"my_t7", "t7", false},
     {"mail ana@example.com", "ana", false},
     {"report.pdf", "report", false},
