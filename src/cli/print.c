@@ -166,8 +166,11 @@ void print_check(struct str tool, const struct json *answer, bool trace)
         printf("%sarguments%s\n  ", term_colour(TERM_BOLD), term_colour(TERM_PLAIN));
         print_json_line(arguments);
     }
-    print_section("the model reads", json_str(json_get_text(answer, "text")));
-    print_section("advice", json_str(json_get_text(answer, "advice")));
+    struct str text = json_str(json_get_text(answer, "text")),
+               advice = json_str(json_get_text(answer, "advice"));
+    if (!str_eq(text, advice)) /* a check that passes has its notes in both */
+        print_section("the model reads", text);
+    print_section("advice", advice);
 }
 
 int print_exit_code(const struct json *verdict)

@@ -91,11 +91,10 @@ static void explain_unrepaired(struct arguments *args, struct arena *arena, cons
     explain(args, tool);
     arguments_explain_cuts(args, arena, tool);
     if (args->proposed && !args->problems.errors)
-        problems_add(
-            &args->problems,
-            (struct problem){.code = "not_repaired",
-                             .message = STR_LIT("probably mean what is suggested; this tool destroys "
-                                                "data, so nothing is guessed: send what you mean")});
+        problems_add(&args->problems,
+                     (struct problem){.code = "not_repaired",
+                                      .message = STR_LIT("are not repaired, since this tool destroys data: "
+                                                         "send exactly what you mean")});
 }
 
 void arguments_check_schema(struct arguments *args, struct arena *arena, const struct tool *tool)

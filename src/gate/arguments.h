@@ -8,6 +8,8 @@
 #include "catalog/tool.h"
 #include "policy/policy_hooks.h"
 
+#define ARGUMENTS_PROPOSED_MAX_BYTES 8192u /* longer arguments are not repeated in a refusal */
+
 struct arguments {
     const struct json *sent; /* as the client wrote them; NULL: it wrote none */
     const struct json

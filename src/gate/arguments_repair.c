@@ -34,14 +34,26 @@ static size_t undeclared(const struct tool *tool, struct arena *arena, const str
     return unknown.count + unknown.more;
 }
 
-/* The only member, if it is an undeclared name for arguments as a whole. */
+/* {"name": "edit"} beside the wrapper: some models send the whole call as its arguments. */
+static bool names_the_tool(const struct tool *tool, const struct json_member *member)
+{
+    static const char *const keys[] = {"name", "tool", "tool_name", "function"};
+    return STR_IS_ONE_OF(member->key, keys) && str_eq(json_str(&member->value), tool->name);
+}
+
+/* The member whose name stands for the arguments as a whole, if there is no other one and the schema declares
+ * none of them. */
 static const struct json_member *wrapper_of(const struct tool *tool, struct arena *arena,
                                             const struct json *args)
 {
-    if (args->len != 1 || !names_a_wrapper(tool, args->members[0].key))
+    if (!args->len || args->len > 2)
         return NULL;
-    bool declares = tool->parameter_count > 0;
-    return !declares || undeclared(tool, arena, args) ? &args->members[0] : NULL;
+    const struct json_member *first = args->members, *last = first + args->len - 1;
+    const struct json_member *wrapper = names_a_wrapper(tool, first->key) ? first : last;
+    if (!names_a_wrapper(tool, wrapper->key) ||
+        (args->len == 2 && !names_the_tool(tool, wrapper == first ? last : first)))
+        return NULL;
+    return !arguments_are_declared(tool) || undeclared(tool, arena, args) == args->len ? wrapper : NULL;
 }
 
 /* The object inside, if it has declared names, or nothing where the outer object is wrong; else NULL. */
@@ -91,16 +103,16 @@ static struct reading read_as(const struct tool *tool, struct arena *arena, cons
         return inner;
     if (!inner.fits)
         return outer;
-    return (struct reading){.args = args, .whole = args, .ambiguous = true};
+    return (struct reading){.args = args, .whole = args, .wrapper = wrapper->key, .ambiguous = true};
 }
 
 /* ---- what has no reading ---- */
 
-static void explain_ambiguous(struct arguments *args)
+static void explain_ambiguous(struct arguments *args, struct str wrapper)
 {
     problems_add(
         &args->problems,
-        (struct problem){.path = args->now->members[0].key,
+        (struct problem){.path = wrapper,
                          .code = "ambiguous",
                          .message = STR_LIT("is a wrapper around the parameters, or another spelling of "
                                             "one of them: send the parameters at the top level")});
@@ -166,7 +178,7 @@ bool arguments_repair(struct arguments *args, struct arena *arena, const struct 
     if (explain_wrapped_text(args, arena, tool) || is_only_proposed(args, tool, arena, &reading))
         return false;
     if (reading.ambiguous)
-        explain_ambiguous(args);
+        explain_ambiguous(args, reading.wrapper);
     else if (reading.fits)
         take(args, &reading);
     else

@@ -117,18 +117,23 @@ static const struct json *read_one(struct arguments *args, struct arena *arena, 
 
 static bool has_branches(const struct json *schema)
 {
-    static const char *const keywords[] = {"$ref", "anyOf", "oneOf", "allOf", "$dynamicRef"};
+    static const char *const keywords[] = {"$ref",  "anyOf",       "oneOf",
+                                           "allOf", "$dynamicRef", "patternProperties"};
     for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
         if (json_get_text(schema, keywords[i]))
             return true;
     return false;
 }
 
+bool arguments_are_declared(const struct tool *tool)
+{
+    return tool->parameter_count || has_branches(tool->input);
+}
+
 /* Without arguments a tool whose parameters are all optional often acts on everything. */
 static bool may_mean_all(const struct tool *tool, const struct json *nothing)
 {
-    bool has_parameters = tool->parameter_count || has_branches(tool->input);
-    return has_parameters && schema_validate(tool->input_schema, nothing) == SCHEMA_VALID;
+    return arguments_are_declared(tool) && schema_validate(tool->input_schema, nothing) == SCHEMA_VALID;
 }
 
 /* `value`: what was sent; NULL: nothing, which a client that leaves out empty arguments cannot send
@@ -152,7 +157,7 @@ static void read_nothing(struct arguments *args, struct arena *arena, const stru
                              "without arguments it may act on everything. Send what you mean; {} if you "
                              "mean no arguments",
                              got, tool_destroys(tool) ? "destroys data" : "changes data")});
-    args->unreadable = json_is(value, JSON_STRING);
+    args->unreadable = json_is(args->sent, JSON_STRING);
 }
 
 void arguments_read_text(struct arguments *args, struct arena *arena, const struct tool *tool)

@@ -17,6 +17,9 @@ void arguments_read_text(struct arguments *args, struct arena *arena, const stru
 /* The object or list in `value`: itself, or what its text spells. NULL: none. */
 const struct json *arguments_container(struct arena *arena, const struct json *value);
 
+/* Whether the tool's schema may declare any parameter. */
+bool arguments_are_declared(const struct tool *tool);
+
 /* Whether the string begins as JSON or a code fence does. */
 bool arguments_begin_as_json(const struct json *text);
 

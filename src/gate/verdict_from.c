@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "gate/decision_log.h"
+#include "json/write.h"
 
 /* How long to wait after a transient failure if the tool names no time; doubled with each failure. */
 #define WAIT_FIRST_S       2
@@ -43,7 +44,8 @@ void verdict_from_arguments(struct verdict *v, const struct tool *tool, const st
         verdict_set(v, CLASS_INVALID_ARGUMENTS,
                     is_cut_off(&args->problems) ? STR_LIT("cut_off") : STR_LIT("invalid_arguments"), STR_NONE,
                     STR_NONE);
-    if (args->problems.errors && args->proposed)
+    if (args->problems.errors && args->proposed &&
+        json_to_str(arena, args->proposed).len <= ARGUMENTS_PROPOSED_MAX_BYTES)
         v->suggest = args->proposed;
 }
 

@@ -119,6 +119,7 @@ local function shows_text(result, verdict)
   end
   for _, own in ipairs { result.text or "", result.advice or "" } do
     if own ~= "" and not shown[own] then indented(own, colour) end
+    shown[own] = true
   end
 end
 

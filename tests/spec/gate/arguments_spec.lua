@@ -237,6 +237,12 @@ describe("arguments in a wrapper", function()
     assert.same({ path = "a" }, (call("open", [[{"params":"{\"path\":\"a\"}"}]])))
   end)
 
+  it("are taken out if the tool's name stands beside them, as in a whole call", function()
+    assert.same({ path = "a" }, (call("open", [[{"name":"open","arguments":{"path":"a"}}]])))
+    assert.same({ path = "a", code = "b" }, (call("edit", [[{"arguments":"{\"path\":\"a\",\"code\":\"b\"}","name":"edit"}]])))
+    refused("edit", [[{"name":"other","arguments":{"path":"a","code":"b"}}]])
+  end)
+
   it("stay where the name is declared, where there is another member, and where nothing inside is declared", function()
     assert.same({ input = { path = "a" } }, (call("named", [[{"input":{"path":"a"}}]])))
     assert.same({ input = { path = "a" }, path = "b" }, (call("open", [[{"input":{"path":"a"},"path":"b"}]])))
@@ -261,6 +267,13 @@ describe("arguments in a wrapper", function()
     said = refused("purge", [[{"input":{"path":"a"}}]])
     assert.equal("not_repaired", said.messages[1].code)
     refused("purge", [[{"input":{"path":5}}]])
+  end)
+
+  it("are not proposed if they are long", function()
+    local said = refused("erase", json.encode { arguments = { path = ("x"):rep(9000) } })
+    assert.is_nil(said.suggestions)
+    said = refused("purge", json.encode { arguments = { path = ("x"):rep(9000) } })
+    assert.is_nil(said.suggestions)
   end)
 
   it("stay in it if the policy says so", function()
@@ -324,6 +337,22 @@ describe("odd arguments", function()
     assert.same({ start = 1, start_line = 2, end_line = 3 }, heard)
     assert.truthy(words:find("Note: 'startLine' was read as 'start_line'.", 1, true), words)
     assert.truthy(words:find("Note: 'endLine' was read as 'end_line'.", 1, true), words)
+  end)
+
+  it("reach an upstream repaired, and not at all if they were cut off", function()
+    local notes = process.directory() .. "/notes"
+    local config = ([[return { upstreams = { rows = { command = "luajit", args = { "%s/tests/support/lenient_server.lua" },
+                                                      env = { NOTES = "%s" } } } }]]):format(daemon.root, notes)
+    client = daemon.start { config = config }:connect()
+    process.eventually("the tools are listed", function() return #client:asks("tools/list").tools >= 5 end)
+    local args = [[{"query":"x","limit":3,"zone":"UTC","page":1}]]
+    assert.is_not_true(ask("tools/call", "find_rows", '{"arguments":' .. args .. "}").isError)
+    assert.is_not_true(ask("tools/call", "find_rows", as_text("```\n" .. args:gsub("3", "4") .. "\n```")).isError)
+    for _ = 1, 4 do assert.is_true(ask("tools/call", "find_rows", as_text(args:sub(1, -4))).isError) end
+    local received = {}
+    for line in io.lines(notes) do received[#received + 1] = json.decode(line:match "{.*}") end
+    assert.same({ { query = "x", limit = 3, zone = "UTC", page = 1 }, { query = "x", limit = 4, zone = "UTC", page = 1 } },
+                received)
   end)
 
   it("are read alike by the examples of a policy", function()

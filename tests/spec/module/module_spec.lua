@@ -41,6 +41,12 @@ describe('require "toolgate"', function()
     assert.equal("local", said.ledger)
   end)
 
+  it("reads arguments that arrive as text or in a wrapper", function()
+    assert.same({ text = "hello" }, gate:call("echo", "{'text': 'hello',}").arguments)
+    assert.same({ text = "hi" }, gate:call("echo", { arguments = { text = "hi" } }).arguments)
+    assert.equal("cut_off", gate:call("echo", '{"text":"he').code)
+  end)
+
   it("returns problems as data and as the text the model reads", function()
     local said = gate:call("create_task", { titel = "x" })
     assert.equal("repair", said.verdict)
