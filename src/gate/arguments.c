@@ -77,7 +77,7 @@ static bool fits(const struct tool *tool, const struct json *args)
 
 static void explain(struct arguments *args, const struct tool *tool)
 {
-    if (fits(tool, args->now))
+    if (tool->contradictory && fits(tool, args->now)) /* schema_explain finds nothing in what fits its own */
         return;
     if (tool->schema_mode == SCHEMA_ADVISE)
         advise(args, args->problems.arena, tool->contradictory ? tool->contradictory : tool->input_schema);
@@ -105,7 +105,8 @@ void arguments_check_schema(struct arguments *args, struct arena *arena, const s
     bool valid = schema_inspect(tool->input_schema, args->now, &remarks) == SCHEMA_VALID;
     if (!valid || remarks.undeclared) {
         valid = arguments_repair(args, arena, tool);
-        schema_inspect(tool->input_schema, args->now, &remarks);
+        if (valid)
+            schema_inspect(tool->input_schema, args->now, &remarks);
     }
     if (!valid && !args->problems.errors)
         explain_unrepaired(args, arena, tool);

@@ -79,9 +79,11 @@ static struct reading coerced(const struct tool *tool, struct arena *arena, cons
 {
     struct reading r = {.args = args, .whole = args};
     struct schema_remarks remarks;
-    if (!is_valid(tool, args, &remarks))
+    r.fits = is_valid(tool, args, &remarks);
+    if (!r.fits)
         r.args = schema_coerce(tool->input_schema, args, options, arena);
-    r.fits = is_valid(tool, r.args, &remarks);
+    if (r.args != args)
+        r.fits = is_valid(tool, r.args, &remarks);
     if (r.fits && remarks.undeclared) /* a misspelled name in an open object: its value would be lost */
         r.args = schema_coerce_names(tool->input_schema, r.args, options, arena);
     return r;
@@ -151,8 +153,9 @@ static void take_invalid(struct arguments *args, const struct tool *tool, struct
     struct coerce_options options = tool->coerce;
     options.names = false;
     args->wrapper = reading->wrapper;
-    args->whole = reading->whole;
-    args->now = schema_coerce(tool->input_schema, reading->whole, &options, arena);
+    args->whole = args->now = reading->whole;
+    if (reading->args != reading->whole)
+        args->now = schema_coerce(tool->input_schema, reading->whole, &options, arena);
 }
 
 /* True: the tool destroys, and more was repaired than the spelling of JSON. */

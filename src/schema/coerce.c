@@ -116,14 +116,14 @@ static const struct json *coerce_members(struct coercer *c, const struct node *n
  * apply are tried if the object fits in no other way. */
 static const struct json *coerce_object(struct coercer *c, const struct node *node, const struct json *v)
 {
-    bool names = c->options->names && (!c->valid || c->renames);
-    const struct json *named = names ? coerce_names(c, node, v, NAMES_THAT_APPLY) : v;
+    bool names = c->options->names && (!c->valid || c->renames), misspelled = false;
+    const struct json *named = names ? coerce_names(c, node, v, NAMES_THAT_APPLY, &misspelled) : v;
     const struct json *coerced = coerce_members(c, node, named);
-    if (!names || coerce_accepts(c, node, coerced))
+    if (!misspelled || coerce_accepts(c, node, coerced))
         return coerced;
     if (c->valid)
         return v;
-    named = coerce_names(c, node, v, NAMES_OF_ANY_BRANCH);
+    named = coerce_names(c, node, v, NAMES_OF_ANY_BRANCH, NULL);
     const struct json *other = named == v ? v : coerce_members(c, node, named);
     return coerce_accepts(c, node, other) ? other : coerced;
 }

@@ -115,7 +115,7 @@ static bool is_item(struct coercer *c, const struct node *list, const struct jso
     struct in_place_nodes all = {.count = 0};
     bool declares = false, known = false, indexes = v->len > 0;
     if (item) {
-        v = coerce_names(c, item, v, NAMES_THAT_APPLY);
+        v = coerce_names(c, item, v, NAMES_THAT_APPLY, NULL);
         in_place_collect(&all, item, NULL, NULL);
     }
     for (uint32_t i = 0; i < v->len; i++) {

@@ -203,7 +203,7 @@ static const struct json *fit(struct renames *r, struct str name, const struct j
 }
 
 const struct json *coerce_names(struct coercer *c, const struct node *node, const struct json *v,
-                                enum name_scope scope)
+                                enum name_scope scope, bool *misspelled)
 {
     struct renames r __attribute__((uninitialized));
     struct in_place_nodes nodes __attribute__((uninitialized));
@@ -212,7 +212,10 @@ const struct json *coerce_names(struct coercer *c, const struct node *node, cons
     r.object = v;
     r.certain = scope == NAMES_THAT_APPLY;
     r.scope = &nodes;
-    if (!find_undeclared(&r, node))
+    bool any = find_undeclared(&r, node);
+    if (misspelled)
+        *misspelled = any;
+    if (!any)
         return v;
     in_place_collect(&nodes, node, r.certain ? v : NULL, &c->pass);
     for (uint32_t i = 0; i < r.count; i++) {

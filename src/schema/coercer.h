@@ -76,9 +76,10 @@ const struct json *coerce_array(struct coercer *c, const struct node *node, cons
 /* Whose names count: those of the branches that certainly apply, or of any branch. */
 enum name_scope { NAMES_THAT_APPLY, NAMES_OF_ANY_BRANCH };
 
-/* The object with each undeclared name replaced by the one unused declared name that it spells. */
+/* The object with each undeclared name replaced by the one unused declared name that it spells. *misspelled
+ * (may be NULL): whether there is such a name, whatever became of it. */
 const struct json *coerce_names(struct coercer *c, const struct node *node, const struct json *v,
-                                enum name_scope scope);
+                                enum name_scope scope, bool *misspelled);
 
 /* Whether an undeclared member of the object spells this declared name. */
 bool coerce_names_misspelled(const struct node *node, const struct json *v, struct str declared_name);
