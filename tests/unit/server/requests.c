@@ -17,6 +17,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "gate/overlays.h"
 #include "server/listener.h"
 #include "server/request.h"
 #include "server/server_internal.h"
@@ -91,6 +92,12 @@ const struct tool *call_tool(const struct call *call)
     (void)call;
     return NULL;
 }
+bool call_is_dry_run(const struct call *c)
+{
+    (void)c;
+    return false;
+}
+
 struct str call_id(const struct call *call)
 {
     (void)call;
@@ -101,6 +108,11 @@ enum err call_read_id(const struct gate *gate, struct arena *scratch, struct str
 {
     (void)gate, (void)scratch, (void)id, (void)report, (void)why;
     return OK;
+}
+void overlays_normalise(struct arguments *args, struct arena *arena, const struct tool *tool,
+                        const struct policy_call *call)
+{
+    (void)args, (void)arena, (void)tool, (void)call;
 }
 const struct json *call_visible_result(const struct call *call)
 {
