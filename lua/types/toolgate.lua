@@ -193,7 +193,7 @@
 ---@field keep? string|string[] Fields that are never removed: a path as in gives_ids, or the name of a field anywhere.
 ---@field drop? string|string[] Fields that are removed first, named likewise.
 
----Which unambiguous values are converted; what is not named stays on.
+---Which unambiguous values are converted; what is not named stays on, or off if the tool destroys.
 ---@class toolgate.Coerce
 ---@field json? boolean A string that holds JSON is parsed, if only the parsed value fits.
 ---@field strings? boolean "5" becomes 5 if only a number fits, "true" becomes true; 5 becomes "5" if only a string fits; spaces around a string go.

@@ -22,7 +22,7 @@ struct arguments {
     struct str policy_error;  /* how the policy failed; empty: it did not; NUL-terminated */
     bool unreadable;          /* no arguments to go on with, in any mode */
     bool lax;                 /* policies check what the schema has something against */
-    bool perhaps_cut;         /* a long field is missing: nobody may insist on that */
+    bool perhaps_cut;         /* a tool that writes lacks a long field: nobody may insist on that */
     bool empty;               /* null or blank text was sent */
     bool spelled;             /* `sent` is text that spells JSON oddly */
     struct str wrapper;       /* the member that `whole` was taken out of; empty: none */

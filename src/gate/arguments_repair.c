@@ -126,8 +126,8 @@ static bool explain_wrapped_text(struct arguments *args, struct arena *arena, co
 {
     const struct json_member *wrapper = wrapper_of(tool, arena, args->now);
     struct problem problem;
-    if (!wrapper || !json_is(&wrapper->value, JSON_STRING) || !arguments_begin_as_json(&wrapper->value) ||
-        arguments_container(arena, &wrapper->value))
+    if (!wrapper || !tool->proposes.wrapped || !json_is(&wrapper->value, JSON_STRING) ||
+        !arguments_begin_as_json(&wrapper->value) || arguments_container(arena, &wrapper->value))
         return false;
     if (!arguments_is_cut_off(arena, &wrapper->value, wrapper->key, &problem))
         problem =

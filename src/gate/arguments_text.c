@@ -275,7 +275,7 @@ void arguments_explain_cuts(struct arguments *args, struct arena *arena, const s
             *p = cut;
         } else if (strcmp(p->code, "missing") == 0 && !p->warning && is_long_field(tool, p->path)) {
             suspect_cut(p, arena, arrived_empty);
-            args->perhaps_cut = true;
+            args->perhaps_cut = tool_writes(tool);
         }
     }
 }

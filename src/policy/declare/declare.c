@@ -112,9 +112,10 @@ static const struct field coerce_fields[] = {
 };
 #undef SWITCH
 
-const struct field_table declare_coerce_table =
-    FIELD_TABLE("coerce", "toolgate.Coerce",
-                "Which unambiguous values are converted; what is not named stays on.", coerce_fields);
+const struct field_table declare_coerce_table = FIELD_TABLE(
+    "coerce", "toolgate.Coerce",
+    "Which unambiguous values are converted; what is not named stays on, or off if the tool destroys.",
+    coerce_fields);
 
 /* coerce = false, or { strings = false }. What is named is also kept apart: a tool that destroys gets only
  * that. */
