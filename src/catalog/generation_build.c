@@ -7,8 +7,8 @@
  *   3 tool lists     those of all upstreams, at one moment
  *   4 import         tools of upstreams
  *   5 own tools      tools that a policy alone defines
- *   6 example tools  those that only an example of a policy for several tools names
- *   7 aliases
+ *   6 aliases
+ *   7 example tools  those that only an example of a policy for several tools names
  *   8 unmatched      policies that guard no tool
  *   9 schemas        the operator's response schemas
  *  10 hashes         they distinguish workers with different policies
@@ -328,8 +328,8 @@ static bool hash_generation(struct generation_build *b)
 }
 
 static bool (*const phases[])(struct generation_build *) = {
-    load_policies, read_definitions, get_tool_lists, import_tools, add_own_tools, add_example_tools,
-    add_aliases,   check_unmatched,  sort_tools,     read_schemas, hash_tools,    hash_generation};
+    load_policies,     read_definitions, get_tool_lists, import_tools, add_own_tools, add_aliases,
+    add_example_tools, check_unmatched,  sort_tools,     read_schemas, hash_tools,    hash_generation};
 #define PHASE_COUNT (sizeof(phases) / sizeof(phases[0]))
 
 struct generation_build *generation_build_begin(struct config *config, uint64_t number,
@@ -376,8 +376,7 @@ bool generation_build_step(struct generation_build *b)
 enum err generation_build_end(struct generation_build *b, struct generation **out)
 {
     struct generation *g = b->g;
-    bool complete =
-        b->phase == PHASE_COUNT && g->policies && (b->skip_broken || b->report->error_count == 0);
+    bool complete = b->phase == PHASE_COUNT && g->policies && (b->skip_broken || b->report->error_count == 0);
     if (b->policies)
         policy_set_load_end(b->policies, &g->policies);
     if (complete) {

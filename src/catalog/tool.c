@@ -358,26 +358,67 @@ static void set_formats(struct tool *tool, const struct policy *policy, const st
 
 /* ---- overlays ---- */
 
+/* The overlays that name the tool, in the order of their files, each once. */
+struct overlay_list {
+    struct overlay *list;
+    size_t count, room;
+};
+
+static void add_overlay(struct arena *arena, struct overlay_list *to, const struct policy *policy,
+                        const struct config *config)
+{
+    size_t at = to->count;
+    while (at && to->list[at - 1].policy->position > policy->position)
+        at--;
+    if (at && to->list[at - 1].policy == policy)
+        return;
+    if (to->count == to->room) {
+        to->room = to->room * 2 + 1;
+        struct overlay *longer = ARENA_ARRAY(arena, struct overlay, to->room);
+        if (to->count)
+            memcpy(longer, to->list, to->count * sizeof(*longer));
+        to->list = longer;
+    }
+    memmove(to->list + at + 1, to->list + at, (to->count - at) * sizeof(*to->list));
+    to->list[at] = (struct overlay){policy, policy->mode_given ? policy->mode : config->mode};
+    to->count++;
+}
+
+static void find_overlays(struct arena *arena, struct overlay_list *to, const struct tool_source *source,
+                          struct str name, const struct config *config)
+{
+    const struct policy **found;
+    size_t count = policy_set_overlays(source->policies, name, arena, &found);
+    for (size_t i = 0; i < count; i++)
+        add_overlay(arena, to, found[i], config);
+}
+
+/* A file may also name a former name of the tool. */
 static void set_overlays(struct arena *arena, struct tool *tool, const struct tool_source *source,
                          const struct config *config)
 {
-    const struct policy **found;
-    size_t count = source->policies ? policy_set_overlays(source->policies, tool->name, arena, &found) : 0;
-    struct overlay *overlays = ARENA_ARRAY(arena, struct overlay, count + 1);
-    if (source->policy) {
-        tool->wants = source->policy->wants;
-        tool->takes_ids = source->policy->id_count > 0;
+    const struct policy *own = source->policy;
+    struct overlay_list overlays = {.list = NULL};
+    if (own) {
+        tool->wants = own->wants;
+        tool->takes_ids = own->id_count > 0;
+        tool->redacts = own->redact_count > 0;
     }
-    for (size_t i = 0; i < count; i++) {
-        const struct policy *p = found[i];
-        overlays[i] = (struct overlay){p, p->mode_given ? p->mode : config->mode};
+    if (!source->policies)
+        return;
+    find_overlays(arena, &overlays, source, tool->name, config);
+    for (size_t i = 0; own && i < own->alias_count; i++)
+        find_overlays(arena, &overlays, source, own->aliases[i], config);
+    tool->overlays = overlays.list;
+    tool->overlay_count = overlays.count;
+    for (size_t i = 0; i < overlays.count; i++) {
+        const struct policy *p = overlays.list[i].policy;
         tool->wants.history |= p->wants.history;
         tool->wants.facts |= p->wants.facts;
         tool->wants.progress |= p->wants.progress;
         tool->takes_ids |= p->id_count > 0;
+        tool->redacts |= p->redact_count > 0;
     }
-    tool->overlays = overlays;
-    tool->overlay_count = count;
 }
 
 /* In shadow and off an overlay has no part in limits and effects: the ledger answers for all at once. */

@@ -48,6 +48,7 @@ struct tool {
     const struct overlay *overlays;      /* in the order of their files */
     size_t overlay_count;
     bool takes_ids;            /* one of its policies says which arguments are ids */
+    bool redacts;              /* one of its policies redacts results */
     struct policy_wants wants; /* of its own policy and of the overlays */
     bool unregistered;         /* the agent has yet to register it: only examples can call it */
     bool schema_pending; /* its upstream has yet to list it: not in tools/list, any object is accepted */
@@ -91,6 +92,15 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
 /* The upstream and its tool in a policy's `upstream = "calendar/getEvents"`; without a slash the tool has the
  * policy's name. Empty: the policy names none. */
 struct str tool_upstream(const struct policy *policy, struct str *tool);
+
+/* The policy for several tools lies over this one. */
+static inline bool tool_has_overlay(const struct tool *tool, const struct policy *policy)
+{
+    for (size_t i = 0; i < tool->overlay_count; i++)
+        if (tool->overlays[i].policy == policy)
+            return true;
+    return false;
+}
 
 /* Letters, digits, '_' and '-', 1 to TOOL_NAME_MAX_BYTES of them. */
 static inline bool tool_name_fits(struct str name)

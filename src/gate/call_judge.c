@@ -377,7 +377,7 @@ enum step call_judge(struct call *c)
     if (c->request.mode == CALL_REPORT)
         read_report(c);
     const struct result given = c->result; /* redacted fields may break the output schema */
-    if (c->tool->policy || c->tool->overlay_count)
+    if (c->tool->redacts)
         redact(c);
     if (!verdict_is_decided(v) && c->result.is_error)
         judge_stated_error(c, &c->result, result_text(c->arena, &c->result));

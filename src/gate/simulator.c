@@ -109,7 +109,8 @@ static struct hash128 fingerprint(const struct past_call *past)
     const struct tool *tool = past->tool;
     struct policy_call view = {.tool = past->name, .context = past->context};
     struct arguments args;
-    arguments_read(&args, past->arena, past->tool, given ? given : &none, STR_NONE, &past->gate->generation->config);
+    arguments_read(&args, past->arena, past->tool, given ? given : &none, STR_NONE,
+                   &past->gate->generation->config);
     if (past->tool && args.now) {
         arguments_check_schema(&args, past->arena, past->tool);
         arguments_check_rules(&args, past->arena, past->tool, &view);

@@ -16,20 +16,12 @@ static void each_overlay(struct lint_context *c, void (*visit)(struct lint_conte
     c->policy = NULL;
 }
 
-static bool lies_over(const struct policy *policy, const struct tool *tool)
-{
-    for (size_t i = 0; i < tool->overlay_count; i++)
-        if (tool->overlays[i].policy == policy)
-            return true;
-    return false;
-}
-
 static void report_tools(struct lint_context *c)
 {
     struct buf names = buf_in(c->arena);
     for (size_t i = 0; i < c->generation->tool_count; i++) {
         const struct tool *tool = c->generation->tools[i];
-        if (lies_over(c->policy, tool))
+        if (tool_has_overlay(tool, c->policy))
             buf_printf(&names, "%s" STR_FMT, names.len ? ", " : "", STR_ARG(tool->name));
     }
     lint_report(c, 0, "lies over " STR_FMT, STR_ARG(names.len ? buf_view(&names) : STR_LIT("no tool yet")));

@@ -58,7 +58,7 @@ static void put_overlays(struct json_out *out, const struct generation *g)
         json_field_text(out, "mode", mode_name(policy->mode_given ? policy->mode : g->config.mode));
         json_field_open(out, "over", '[');
         for (size_t k = 0; k < g->tool_count; k++)
-            if (policy_guards(policy, g->tools[k]->name))
+            if (tool_has_overlay(g->tools[k], policy))
                 json_put_str(out, g->tools[k]->name);
         json_close(out, ']');
         json_close(out, '}');

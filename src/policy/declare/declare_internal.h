@@ -24,8 +24,8 @@ void declare_annotations(struct declaration *d, int fields);
 void declare_check_annotations(struct declaration *d);
 
 /* After all fields. Each raises an error: */
-void declare_check_rules(struct declaration *d);  /* rules that contradict each other or the schema */
-void declare_check_runner(struct declaration *d); /* more than one of run, exec, http and upstream */
+void declare_check_rules(struct declaration *d);   /* rules that contradict each other or the schema */
+void declare_check_runner(struct declaration *d);  /* more than one of run, exec, http and upstream */
 void declare_check_formats(struct declaration *d); /* a time zone for what is refused */
 void declare_check_exec(
     struct declaration *d); /* a word that the schema lacks, or that runs a model's program */

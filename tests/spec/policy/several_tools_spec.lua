@@ -49,6 +49,13 @@ describe("a policy for several tools", function()
     end
   end)
 
+  it("guards a tool that it names by a former name", function()
+    start { ["t.lua"] = tool("get_events", 'aliases = { "get_event" },'),
+            ["a.lua"] = over [[tools = "get_event", check = function(args) return refuse("no", "No.", "Stop.") end,
+              examples = { { "no", tool = "get_event", args = {}, gives = "refuse no" } } ]] }
+    for _, name in ipairs { "get_event", "get_events" } do assert.equal("no", code_of(name, { path = "a" })) end
+  end)
+
   it("lets the strictest verdict win, whichever file it comes from", function()
     local decisions = {
       refuse = 'refuse("no", "No.", "Stop.")', ask = 'ask("Really?")',
