@@ -677,7 +677,7 @@ function refuse(code, message, hint) end
 ---@return toolgate.Outcome
 function ask(question, choices) end
 
----From run: the model should try again with other arguments; spends its repair budget.
+---From run or result: the model should try again with other arguments; spends its repair budget.
 ---```lua
 ---retry(message, hint)
 ---```

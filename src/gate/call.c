@@ -381,6 +381,7 @@ static void finish(struct call *c)
         feedback.suggestion_count = tool_lookup_suggest(c->arena, c->generation, &c->request, names);
     if (c->ran && !c->verdict.coverage.len && class->coverage)
         c->verdict.coverage = str_of(class->coverage);
+    c->verdict.ran = c->ran;
     if (verdict_replaces_result(&c->verdict))
         outcome->feedback = feedback_text(c->arena, &feedback);
     else if (c->tool && c->tool->mode == POLICY_ENFORCE)

@@ -57,6 +57,7 @@ struct call_request {
     const struct json *result; /* a CallToolResult or any JSON */
     struct str error_message;
     bool has_error, error_transient;
+    bool error_retry;           /* the model should try again with other arguments */
     bool error_transient_given; /* false: the message is searched for signs of a transient failure */
     uint64_t admission;         /* with session_id: of the check, from call_read_id */
     struct hash128 session_id;

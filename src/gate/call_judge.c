@@ -156,6 +156,9 @@ static void read_report(struct call *c)
         arguments_read(&c->args, c->arena, NULL, r->arguments, STR_NONE, &c->generation->config);
     if (!r->has_error) {
         result_read(c->arena, r->result, &c->result);
+    } else if (r->error_retry) { /* what the tool asks its caller to do better, as retry() of a hook */
+        verdict_set(&c->verdict, CLASS_INVALID_ARGUMENTS, STR_LIT("retry"), message, STR_NONE);
+        c->verdict.valid = false;
     } else if (r->error_transient_given) {
         verdict_set(&c->verdict, r->error_transient ? CLASS_TRANSIENT : CLASS_TOOL_ERROR, STR_NONE, STR_NONE,
                     STR_NONE);
@@ -267,6 +270,9 @@ static void verdict_from_result_hook(struct call *c, const struct policy_outcome
         break;
     case OUTCOME_ASK:
         verdict_from_question(v, outcome);
+        break;
+    case OUTCOME_RETRY:
+        verdict_from_hook(v, c->arena, outcome);
         break;
     case OUTCOME_POLICY_ERROR: /* the tool has run: its result is delivered */
         decision_log_policy_error(c->tool->name, outcome->why.text);
@@ -385,7 +391,7 @@ enum step call_judge(struct call *c)
         judge_result(c, &given);
     bool is_error = verdict_replaces_result(v);
     if (!is_error)
-        result_fill_structured(&c->result, c->tool->output != NULL);
+        result_complete(c->arena, &c->result, c->tool->output != NULL);
     c->uninformative = result_is_uninformative(&c->result, c->tool->effects);
     v->blank = c->result.content && result_is_blank(&c->result);
     /* Ids, facts and fingerprints come from the whole result; only the model gets the compacted one. */

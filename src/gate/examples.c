@@ -15,6 +15,7 @@
 #include "json/write.h"
 #include "policy/policy_hooks.h"
 #include "policy/policy_set.h"
+#include "result/redact.h"
 #include "schema/sample.h"
 
 #include <stdlib.h>
@@ -26,6 +27,8 @@ struct examples {
     struct generation_report *report;
     struct examples_options options;
     size_t policy, example; /* the next one to run */
+    uint64_t redacted;      /* fields of the policy's `redact` that a result has had so far */
+    bool has_result;        /* an example of the policy has had a result */
     struct examples_count count;
 };
 
@@ -293,6 +296,8 @@ static void run_example(struct examples *examples, const struct policy *policy,
         *(outcome.passed ? &count->samples : &count->samples_failed) += 1;
     } else {
         compare(&run);
+        examples->redacted |= call_outcome(run.call)->redacted;
+        examples->has_result |= call_outcome(run.call)->result || call_outcome(run.call)->redacted;
         *(outcome.passed ? &count->passed : outcome.open ? &count->open : &count->failed) += 1;
     }
     if (!outcome.passed && examples->report) {
@@ -310,6 +315,34 @@ static void run_example(struct examples *examples, const struct policy *policy,
         call_free(run.again);
     arena_free(run.arena);
     log_level_set(level);
+}
+
+/* A redaction that none of the results has is misspelled, or nobody has shown that it works. Only if all
+ * examples of the policy ran, and one had a result. */
+static void check_redactions(struct examples *examples, const struct policy *policy)
+{
+    for (size_t i = 0; examples->has_result && i < policy->redact_count && i < REDACT_FIELDS_MAX; i++) {
+        if (examples->redacted & ((uint64_t)1 << i))
+            continue;
+        struct arena *arena = arena_new();
+        struct policy_example about = {.name = STR_LIT("redact"), .line = 1};
+        struct example_outcome outcome = {.policy = policy, .example = &about};
+        add_mismatch(
+            &outcome, "redact",
+            arena_printf(arena, "a result with '" STR_FMT "' in an example", STR_ARG(policy->redact[i])),
+            STR_LIT("none: correct the path, or give an example a result that has it"));
+        examples->count.failed++;
+        if (examples->report) {
+            struct buf line = buf_in(arena);
+            examples_write_line(&line, &outcome);
+            generation_report_error(examples->report, STR_FMT, STR_ARG(buf_view(&line)));
+        }
+        if (examples->options.seen)
+            examples->options.seen(examples->options.owner, &outcome);
+        arena_free(arena);
+    }
+    examples->redacted = 0;
+    examples->has_result = false;
 }
 
 /* True: it is selected by `only`, a glob or a part of "tool: name", and has run. */
@@ -374,6 +407,8 @@ bool examples_step(struct examples *examples)
     if (examples->options.samples)
         run_samples(examples, policy);
     if (examples->options.samples || examples->example == policy->example_count) {
+        if (!examples->options.samples && !examples->options.only)
+            check_redactions(examples, policy);
         examples->policy++;
         examples->example = 0;
     } else if (run_if_selected(examples, policy, &policy->examples[examples->example++], false) &&

@@ -181,9 +181,30 @@ static void put_parameters(const struct feedback_writer *w)
         put(w, "- and %u more\n", properties->len - FEEDBACK_PARAMETERS_MAX);
 }
 
+/* retry() of a policy that has run the tool, or of an agent that has: what ran may have had effects. */
+static void put_retry(const struct feedback_writer *w)
+{
+    bool is_last = w->v->kind == VERDICT_REFUSE;
+    put(w, STR_FMT " ran, and asks for another try: " STR_FMT "\n", STR_ARG(w->f->name),
+        STR_ARG(w->v->detail));
+    problems_text(w->out, &w->v->problems);
+    if (is_last) {
+        put(w, "That was attempt %u, and none are left this turn.\n", w->v->attempt);
+        put(w, "Next: Ask the user for what is missing, use another tool, or answer with what you have.\n");
+        return;
+    }
+    put_next(w, "change the arguments as it says, and call it again.");
+    if (w->v->has_budget)
+        put(w, "%u attempt%s left this turn.\n", w->v->attempts_left, plural(w->v->attempts_left));
+}
+
 void feedback_invalid_arguments(const struct feedback_writer *w)
 {
     size_t count = w->v->problems.errors + w->v->problems.more;
+    if (w->v->ran) {
+        put_retry(w);
+        return;
+    }
     if (w->v->kind == VERDICT_REFUSE) {
         put(w,
             STR_FMT

@@ -24,7 +24,7 @@ static const struct {
     {"repair", OUTCOME_REPAIR, IN(HOOK_NORMALISE) | IN(HOOK_CHECK) | IN(HOOK_RUN)},
     {"refuse", OUTCOME_REFUSE, IN(HOOK_CHECK) | IN(HOOK_RUN)},
     {"ask", OUTCOME_ASK, IN(HOOK_CHECK) | IN(HOOK_RUN) | IN(HOOK_RESULT)},
-    {"retry", OUTCOME_RETRY, IN(HOOK_RUN)},
+    {"retry", OUTCOME_RETRY, IN(HOOK_RUN) | IN(HOOK_RESULT)},
     {"value", OUTCOME_VALUE, IN(HOOK_RUN)},
     {"ok", OUTCOME_OK, IN(HOOK_RESULT)},
     {"partial", OUTCOME_PARTIAL, IN(HOOK_RESULT)},

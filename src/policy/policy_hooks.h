@@ -29,7 +29,7 @@ enum policy_outcome_kind {
     OUTCOME_REPAIR,      /* normalise, check, run: `problems` */
     OUTCOME_REFUSE,      /* check, run: code, detail, hint */
     OUTCOME_ASK,         /* check, run, result: question in detail, choices */
-    OUTCOME_RETRY,       /* run: detail; the model tries again, which spends its repair budget */
+    OUTCOME_RETRY,       /* run, result: detail; the model tries again, which spends its repair budget */
     OUTCOME_VALUE,       /* run: value; content and metadata from tool_return{…} */
     OUTCOME_OK,          /* result: coverage, facts, follow_up, cost */
     OUTCOME_PARTIAL,     /* result: code, detail, next_args, hint */

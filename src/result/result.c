@@ -167,7 +167,7 @@ void result_read_command(struct arena *arena, const struct json *sent, struct re
 void result_from_value(struct arena *arena, const struct json *value, const struct json *content,
                        const struct json *metadata, bool has_output_schema, struct result *out)
 {
-    *out = (struct result){0};
+    *out = (struct result){.is_beside_content = value && json_is(content, JSON_ARRAY)};
     if (!value && content) {
         out->error_text = joined_text(arena, content);
         value = value_of_text(arena, out->error_text, &out->as_text);
@@ -180,10 +180,36 @@ void result_from_value(struct arena *arena, const struct json *value, const stru
     out->metadata = metadata;
 }
 
-void result_fill_structured(struct result *result, bool has_output_schema)
+/* A text block has the value, as text or as JSON. */
+static bool content_has_value(struct arena *arena, const struct json *content, const struct json *value)
+{
+    for (uint32_t i = 0; i < content->len; i++) {
+        struct str text = json_str(json_get_text(&content->items[i], "text"));
+        const struct json *parsed = json_is(value, JSON_STRING) ? NULL : result_json_of_text(arena, text);
+        if (json_is(value, JSON_STRING) ? str_eq(text, json_str(value)) : parsed && json_equal(parsed, value))
+            return true;
+    }
+    return false;
+}
+
+/* The content, then the value as a text block: without structured content nobody would get it. */
+static const struct json *content_with_value(struct arena *arena, const struct json *content,
+                                             const struct json *value)
+{
+    if (json_is(value, JSON_NULL) || content_has_value(arena, content, value))
+        return content;
+    struct json *blocks = ARENA_ARRAY(arena, struct json, content->len + 1);
+    memcpy(blocks, content->items, content->len * sizeof(*blocks));
+    blocks[content->len] = content_of_value(arena, value)->items[0];
+    return json_keep(arena, json_array(blocks, content->len + 1));
+}
+
+void result_complete(struct arena *arena, struct result *result, bool has_output_schema)
 {
     if (has_output_schema && !result->structured && !result->as_text && json_is(result->value, JSON_OBJECT))
         result->structured = result->value;
+    if (result->is_beside_content && !result->structured)
+        result->content = content_with_value(arena, result->content, result->value);
 }
 
 struct str result_text(struct arena *arena, const struct result *result)

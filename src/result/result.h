@@ -22,8 +22,9 @@ struct result {
         *value;   /* for the result hook: structured, else the JSON of a text block, else {text = …} */
     bool as_text; /* `value` is {text = …}: no JSON in it */
     bool is_error;
-    bool is_call_result; /* it came as a CallToolResult, with an isError of its own */
-    struct str error_text; /* the text blocks, joined */
+    bool is_beside_content; /* `value` was returned beside `content`, which may not have it */
+    bool is_call_result;    /* it came as a CallToolResult, with an isError of its own */
+    struct str error_text;  /* the text blocks, joined */
 };
 
 /* A longer text is informative. */
@@ -46,8 +47,9 @@ void result_read_command(struct arena *arena, const struct json *sent, struct re
 void result_from_value(struct arena *arena, const struct json *value, const struct json *content,
                        const struct json *metadata, bool has_output_schema, struct result *out);
 
-/* Clients require structured content of a tool with an output schema: fills it in from the value. */
-void result_fill_structured(struct result *result, bool has_output_schema);
+/* Clients require structured content of a tool with an output schema: fills it in from the value. Without
+ * one, a value that was returned beside content becomes a text block behind it. */
+void result_complete(struct arena *arena, struct result *result, bool has_output_schema);
 
 /* The result as one string, to quote: its text blocks, else its value as JSON. */
 struct str result_text(struct arena *arena, const struct result *result);

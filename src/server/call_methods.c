@@ -74,8 +74,12 @@ static enum err read_report(struct request *r, struct call_request *c)
 {
     const struct json *id = json_get_text(r->params, "callId"), *error = json_get_text(r->params, "error");
     const struct json *message = json_get_text(error, "message"),
-                      *transient = json_get_text(error, "transient");
+                      *transient = json_get_text(error, "transient"), *retry = json_get_text(error, "retry");
     c->result = json_get_text(r->params, "result");
+    if (json_is(error, JSON_NULL)) /* some clients write null for none */
+        error = NULL;
+    if (json_is(c->result, JSON_NULL) && error)
+        c->result = NULL;
     if (!json_is(id, JSON_STRING))
         return refuse_report(
             r,
@@ -88,11 +92,20 @@ static enum err read_report(struct request *r, struct call_request *c)
         return refuse_report(r, arena_printf(r->arena, "params.callId: %s", why.text));
     unreported_clear(r->client);
     if (!c->result == !error)
-        return refuse(r, "params: expected either result (the tool's) or error {message, transient?}");
+        return refuse(r,
+                      "params: expected either result (the tool's) or error {message, transient?, retry?}");
+    if (json_is(retry, JSON_STRING) && retry->len && !message)
+        message = retry;
     if (error && (!json_is(message, JSON_STRING) || (transient && !json_is(transient, JSON_BOOL))))
         return refuse(r, "params.error: expected an object {\"message\":\"…\",\"transient\":false}");
+    if (retry && !json_is(retry, JSON_BOOL) && !json_str(retry).len)
+        return refuse(r, "params.error.retry: expected true, or what the model should do better");
+    if (retry && !(json_is(retry, JSON_BOOL) && !retry->truth) && json_is_true(transient))
+        return refuse(r,
+                      "params.error: expected either retry (other arguments) or transient (the same later)");
     c->has_error = error != NULL;
-    c->error_message = json_str(message);
+    c->error_message = json_str(retry).len ? json_str(retry) : json_str(message);
+    c->error_retry = json_is_true(retry) || json_str(retry).len;
     c->error_transient = json_is_true(transient);
     c->error_transient_given = transient != NULL;
     return OK;

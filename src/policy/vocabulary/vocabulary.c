@@ -172,7 +172,7 @@ static const struct word words[] = {
       "The user must decide.",
       "fun(question: string, choices?: any[]): toolgate.Outcome"}, FROM_LUA, NULL},
     {{"retry", DECIDING, "retry(message, hint)",
-      "From run: the model should try again with other arguments; spends its repair budget.",
+      "From run or result: the model should try again with other arguments; spends its repair budget.",
       "fun(message: string, hint?: string): toolgate.Outcome"}, FROM_LUA, NULL},
 
     {{"tool_return", RUNNING, "tool_return { value = …, content = { … }, metadata = { … } }",

@@ -59,6 +59,18 @@ describe("tool_return", function()
     assert.equal("three rows", result.content[1].text)
   end)
 
+  it("returns the value as a text block behind its content if there is no output schema", function()
+    local result = shows [==[tool_return { value = { rows = 3 }, content = { { type = "text", text = "three rows" } } }]==]
+    assert.same({ "three rows", '{"rows":3}' }, { result.content[1].text, result.content[2].text })
+    result = shows [==[tool_return { value = "plain", content = { { type = "text", text = "three rows" } } }]==]
+    assert.same({ "three rows", "plain" }, { result.content[1].text, result.content[2].text })
+  end)
+
+  it("does not repeat a value that its content has", function()
+    local result = shows [==[tool_return { value = { rows = 3 }, content = { { type = "text", text = '{ "rows": 3 }' } } }]==]
+    assert.equal(1, #result.content)
+  end)
+
   it("lets the result hook read the text of content without a value", function()
     local result = shows([==[tool_return { content = { { type = "text", text = "three rows" } } }]==],
                          [==[result = function(r) return ok { facts = { text = r.text } } end,]==])

@@ -186,6 +186,24 @@ return tool "find" { description = "Finds.", redact = { "email" }, schema = para
       _meta = { email = "ana@example.com" } } })
   end)
 
+  local function tests(redact, result)
+    gate:write_policy("find.lua", ([[
+-- find: finds. For specs.
+return tool "find" {
+  description = "Finds.", redact = { %s }, schema = params {},
+  examples = { { "finds", args = {}, result = %s, gives = "pass" } },
+}
+]]):format(redact, result))
+  end
+
+  it("is an error of the examples if no result of theirs has the field", function()
+    tests('"email", "emial"', '{ email = "ana@example.com" }')
+    gate:reload()
+    local said = gate:logs("generation_error")
+    assert.truthy(said:find("'emial'", 1, true), said)
+    assert.truthy(said:find("correct the path", 1, true), said)
+  end)
+
   it("does nothing in shadow mode", function()
     gate:write_policy("get_customer.lua", (CUSTOMER:gsub("effects", 'mode = "shadow", effects', 1)))
     gate:reload()

@@ -219,12 +219,12 @@ static void structured_content_is_filled_in_for_an_output_schema(void **state)
 {
     (void)state;
     result_read_mcp(arena, parsed("{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"a\\\":1}\"}]}"), &result);
-    result_fill_structured(&result, false);
+    result_complete(arena, &result, false);
     assert_null(result.structured);
-    result_fill_structured(&result, true);
+    result_complete(arena, &result, true);
     assert_true(json_equal(result.structured, parsed("{\"a\":1}")));
     reads("\"sunny\"", "{\"text\":\"sunny\"}");
-    result_fill_structured(&result, true);
+    result_complete(arena, &result, true);
     assert_null(result.structured);
 }
 
