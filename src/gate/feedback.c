@@ -31,8 +31,9 @@ static void put_new_name(const struct feedback_writer *w)
 
 static const char *loop_text(struct str code)
 {
-    return str_is(code, "cycle") ? "you are repeating the same few calls"
-                                 : "you are repeating this exact call";
+    return str_is(code, "cycle")                   ? "you are repeating the same few calls"
+           : str_is(code, "retry_budget_exceeded") ? "its arguments do not fit"
+                                                   : "you are repeating this exact call";
 }
 
 static struct str end_text(const struct feedback_writer *w)

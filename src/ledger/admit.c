@@ -15,6 +15,7 @@ struct admission {
     uint32_t rate_wait_ms;
     enum ledger_so_far so_far; /* the request's; LEDGER_SO_FAR_VALID of one that may run with its problems */
     enum lax_kind lax;
+    unsigned patience; /* invalid arguments that have shrunk are a halt so many calls later */
 };
 
 struct verdict {
@@ -56,7 +57,7 @@ static unsigned judge_loop(const struct admission *a, struct verdict *verdict)
             times = rounds;
         }
     }
-    if (verdict->code && times >= limit_count(limits->halt))
+    if (verdict->code && times >= limit_count(limits->halt) + a->patience)
         verdict->says = LEDGER_HALT;
     return times;
 }
@@ -154,8 +155,11 @@ static void judge_attempt(struct admission *a, struct verdict *verdict)
         .only_advises = request->place.anonymous,
     };
     verdict->chain = chain_extend(&a->ctx, &attempt);
-    if (verdict->chain.exhausted && !verdict->loops && !is_valid)
-        verdict->code = CODE_RETRY_BUDGET;
+    if (!verdict->chain.exhausted || verdict->loops || is_valid)
+        return;
+    verdict->code = CODE_RETRY_BUDGET;
+    if (verdict->chain.runs_away)
+        verdict->says = LEDGER_HALT;
 }
 
 static void judge_chain(struct admission *a, struct verdict *verdict)
@@ -207,6 +211,8 @@ static void judge(struct admission *a, struct verdict *verdict)
 {
     judge_insistence(a);
     enum ledger_so_far so_far = a->so_far;
+    if (so_far == LEDGER_SO_FAR_INVALID)
+        a->patience = chain_free_attempts(a->ctx.session, chain_key_of(a->query.tool, a->request->call));
     verdict->says = LEDGER_REFUSE;
     unsigned times = judge_loop(a, verdict);
     verdict->loops = verdict->code != CODE_NONE;

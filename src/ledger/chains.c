@@ -189,8 +189,13 @@ struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attemp
     struct session *session = ctx->session;
     struct session_chain chain = {.tool = attempt->key.tool, .call = attempt->key.call};
     struct session_chain *before = find_chain(session, attempt->key);
-    if (before && before->ended)
-        return (struct chain_state){.exhausted = true, .attempt = before->attempts};
+    if (before && before->ended) {
+        before->attempts += before->step != attempt->step && before->attempts < ATTEMPTS_MAX;
+        before->step = attempt->step;
+        unsigned most = limit_count(ctx->limits->repair) + SESSION_RUNAWAY;
+        return (struct chain_state){
+            .exhausted = true, .runs_away = before->attempts >= most, .attempt = before->attempts};
+    }
     if (before) {
         chain = *before;
         drop_chain(session, before);
@@ -225,6 +230,12 @@ struct chain_state chain_look(const struct rules_ctx *ctx, struct chain_key key,
     state.left = chain->ended ? 0 : attempts_left(ctx->limits->repair, state.attempt);
     state.exhausted = chain->ended;
     return state;
+}
+
+unsigned chain_free_attempts(const struct session *session, struct chain_key key)
+{
+    const struct session_chain *chain = find_chain(session, key);
+    return chain ? chain->free_attempts : 0;
 }
 
 struct chain_state chain_spend(struct rules_ctx *ctx, struct chain_key key)

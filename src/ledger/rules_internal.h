@@ -156,6 +156,7 @@ struct chain_attempt {
 
 struct chain_state {
     bool exhausted;     /* this attempt is one too many */
+    bool runs_away;     /* and there were many after that */
     bool made_progress; /* it cost nothing */
     unsigned attempt, left;
     enum session_outcome outcome; /* of a chain that ended now */
@@ -172,6 +173,8 @@ struct chain_state chain_fabricated(struct rules_ctx *ctx, struct chain_key key,
 void chain_give_up_all(struct rules_ctx *ctx);
 void chain_drop_tool(struct session *session, uint32_t tool);
 
+/* How many attempts have made progress; 0: there is no chain. */
+unsigned chain_free_attempts(const struct session *session, struct chain_key key);
 /* It was let run although it is invalid: an attempt of the chain, if there is one, that does not end it. */
 struct chain_state chain_spend(struct rules_ctx *ctx, struct chain_key key);
 

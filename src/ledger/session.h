@@ -13,6 +13,7 @@
 #define SESSION_CHAINS_MAX    16u  /* repair chains of a turn; the oldest counts as given up beyond */
 #define SESSION_PROBLEMS_MAX  16u  /* of a chain's last attempt; with more, the next is no progress */
 #define SESSION_FREE_ATTEMPTS 4u   /* of a chain: attempts that make progress and cost nothing */
+#define SESSION_RUNAWAY       8u   /* attempts of a chain beyond its repairs: then its calls end the run */
 #define SESSION_COUNTERS_MAX  32u  /* tools with limits; those beyond share one count */
 #define SESSION_PACED_MAX     32u  /* calls with loop.poll.every whose last time is kept */
 #define SESSION_REQUESTS_MAX  4u   /* ids of turns and resets that were applied */

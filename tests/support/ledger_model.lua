@@ -13,6 +13,7 @@ local CHAINS_MAX  = 16
 local PACED_MAX   = 32
 local RESERVATION = 60000
 local STUCK       = 6
+local RUNAWAY     = 8 -- invalid attempts beyond the repairs
 
 local CLASSES, UNLIMITED = rules.CLASSES, rules.UNLIMITED
 local same_call, of_turn, let_run = rules.same_call, rules.of_turn, rules.let_run
@@ -255,12 +256,19 @@ end
 
 -- "Invalid: 1st and 2nd repair (left 2, 1), 3rd refuse retry_budget_exceeded." Returns true if the attempt made progress.
 -- A free attempt of an anonymous session is not advised about either, however many attempts there were.
+-- "Halt comes later where what is repeated is invalid arguments that shrink": by as many calls as made progress before. And
+-- invalid arguments that go on after the end of their chain, 8 attempts beyond the repairs, are a halt.
 function DECIDE.invalid(session, ask, answer, now)
+  local before = chain_of(session, ask)
+  ask.patience = before and before.free or 0
   local chain, free = attempt_again(session, ask, ask.problems, false, answer, now)
   answer.attempt = chain.attempts
   answer.attempts_left = left_after(ask.limits.repair, chain.attempts)
   answer.says = "repair"
   if chain.attempts > ask.limits.repair and not free then answer.says, answer.code = "refuse", "retry_budget_exceeded" end
+  if answer.says == "refuse" and chain.over and chain.attempts >= ask.limits.repair + RUNAWAY then
+    answer.says = "halt"
+  end
   local says, code = first_of(LOOPS, session, ask, now)
   if says then answer.says, answer.code = says, code end
   return free

@@ -4,6 +4,7 @@
 local UNLIMITED      = 4294967295
 local PROBLEMS_MAX   = 16 -- pairs of (path, code) of one attempt; with more it is comparable to nothing
 local FREE_ATTEMPTS  = 4  -- of a chain: attempts that make progress and cost nothing
+local ATTEMPTS_MAX   = 254
 
 -- How often each decision was reached, for the walk that must reach all of them.
 local met = {}
@@ -325,7 +326,7 @@ end
 local function loop_run(session, ask)
   if ask.limits.polls then return nil end
   local length = repeats(session, ask) + 1
-  if length >= ask.limits.halt then return "halt", "loop" end
+  if length >= ask.limits.halt + (ask.patience or 0) then return "halt", "loop" end
   if length >= ask.limits.repeats then return "refuse", "loop" end
 end
 
@@ -369,7 +370,7 @@ local function cycle(session, ask)
   if ask.limits.polls then return nil end
   local round = rounds(session, ask)
   if round < ask.limits.repeats then return nil end
-  return round >= ask.limits.halt and "halt" or "refuse", "cycle", nil, nil, round
+  return round >= ask.limits.halt + (ask.patience or 0) and "halt" or "refuse", "cycle", nil, nil, round
 end
 
 -- If a run and a cycle apply, the longer one gives the code.
@@ -580,7 +581,11 @@ end
 -- with its retries, and whether the attempt was free: "progress spends nothing, at most 4 times".
 local function extend_chain(session, call, problems, again)
   local chain = chain_of(session, call)
-  if chain and chain.over then return chain, "", 0, false end
+  if chain and chain.over then -- it goes on, until it is a halt
+    if chain.step ~= call.step % 256 then chain.attempts = math.min(chain.attempts + 1, ATTEMPTS_MAX) end
+    chain.step = call.step % 256
+    return chain, "", 0, false
+  end
   drop_chain(session, call) -- the chain that was extended last is the last one
   chain = chain or { tool = call.tool, call = call.call, attempts = 0, free = 0, over = false, problems = set_of {} }
   session.chains[#session.chains + 1] = chain

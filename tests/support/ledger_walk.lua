@@ -589,7 +589,7 @@ local MEETS = {
   { 100, "peek history" }, { 100, "peek facts" }, { 100, "reset tool" }, { 10, "reset session" }, { 50, "late turn" },
   { 20, "advised loop" },
   { 200, "lax, insists" }, { 100, "lax, at once" }, { 20, "insisted in vain" }, { 50, "learnt" },
-  { 5, "17th problem asked about" },
+  { 5, "17th problem asked about" }, { 5, "halt retry_budget_exceeded" },
 }
 
 local meet = model_of.meet

@@ -72,6 +72,21 @@ describe("a repair chain", function()
     assert.same(fields(first, {}, ""), fields(retried, {}, ""))
   end)
 
+  it("that goes on long after its end is a halt, in a session without turns, too", function()
+    for _, place_of in ipairs { function() return client_of.session "no turns" end,
+                                function() return client_of.session("turns", { turn = 1 }) end } do
+      local words = {}
+      for i = 1, 11 do
+        local v = client_of.verdict(client:calls("create_task", { name = "n" .. i }, place_of()))
+        words[i] = v.verdict .. " " .. v.code
+      end
+      for i = 3, 9 do assert.equal("refuse retry_budget_exceeded", words[i], i) end
+      for i = 10, 11 do assert.equal("halt retry_budget_exceeded", words[i], i) end
+      -- what fits still runs
+      assert.equal("pass", client_of.verdict(client:calls("create_task", { title = "a" }, place_of())).verdict)
+    end
+  end)
+
   it("that is exhausted is logged once, even if the model continues", function()
     for i = 1, 5 do calls("create_task", { name = "n" .. i }) end
     assert.same({ "warn create_task exhausted 2" }, ends())
