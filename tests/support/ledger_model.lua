@@ -498,7 +498,8 @@ function M.settle(model, request)
   local success = request.class == "ok" or request.class == "partial"
   call.changed = last and not unchanged and success and rules.is_excused(call) or false
   local learnt = rules.lax_settle(session, call, request.class, request.arguments_refused)
-  local answer = { lax_learnt = learnt, unchanged = unchanged, chain = "", chain_retries = 0, same_failure = rules.failures_with(session, call) }
+  local answer = { lax_learnt = learnt, unchanged = unchanged, chain = "", chain_retries = 0,
+                   same_failure = rules.failures_with(session, call) }
   local free
   if class.ends then
     answer.chain, answer.chain_retries = rules.end_chain_ran(session, call)

@@ -93,7 +93,8 @@ describe("a schema that its server does not keep", function()
       assert.equal("warning", v.messages[1].severity)
       golden.check("feedback", "schema_lax: insisted", text(result))
       assert.equal(1, #received())
-      passed, _, result = calls(client, "find_rows", other(LACKS_LIMIT, { query = "z" }))
+      passed, v, result = calls(client, "find_rows", other(LACKS_LIMIT, { query = "z" }))
+      assert.equal("ok", v.error_class)
       assert.same(PASSED, passed)
       golden.check("feedback", "schema_lax: accepted before", text(result))
       assert.same(REFUSED, calls(client, "store_rows", LACKS_LIMIT)) -- another tool
@@ -227,7 +228,7 @@ return tool "find_rows" {
     it("in Redis, over daemons", function()
       local store = redis.start()
       local on_redis = ("ledger = { redis = %q, timeout_ms = 5000 },"):format(store:url())
-      local first, gate = serve { ledger = on_redis }
+      local first = serve { ledger = on_redis }
       local second = serve { ledger = on_redis }
       learns(first, second)
       process.eventually("both daemons know it", function()
@@ -236,8 +237,31 @@ return tool "find_rows" {
       for i, client in ipairs { first, second } do
         assert.same(PASSED, calls(client, "find_rows", LACKS_LIMIT, "new" .. i))
       end
-      gate = serve { ledger = on_redis } -- a new daemon knows it, too
-      assert.same(PASSED, calls(gate, "find_rows", LACKS_LIMIT, "new3"))
+      local third = serve { ledger = on_redis } -- a new daemon knows it, too
+      assert.same(PASSED, calls(third, "find_rows", LACKS_LIMIT, "new3"))
+    end)
+
+    it("in Redis, once, from what was found while Redis was away", function()
+      local store = redis.start()
+      local on_redis = ("ledger = { redis = %q, timeout_ms = 500 },"):format(store:url())
+      local client = serve { ledger = on_redis }
+      store:kill()
+      for i = 1, 2 do
+        assert.same(REFUSED, calls(client, "find_rows", LACKS_LIMIT, "s" .. i))
+        assert.same(PASSED, calls(client, "find_rows", other(LACKS_LIMIT, { query = "y" }), "s" .. i))
+      end
+      store:start_again()
+      process.eventually("Redis has been told", function()
+        local ledger = client:asks("toolgate/status").ledger
+        return ledger.connected and ledger.waiting == 0 and ledger.merged >= 2
+      end)
+      local second = serve { ledger = on_redis }
+      assert.same(PASSED, calls(second, "find_rows", LACKS_LIMIT, "s1")) -- the session knows it
+      assert.same(REFUSED, calls(second, "find_rows", LACKS_LIMIT, "new")) -- two sessions are too few for the fleet
+      assert.same(PASSED, calls(second, "find_rows", other(LACKS_LIMIT, { query = "y" }), "new"))
+      process.eventually("the fleet knows it", function()
+        return #second:asks("toolgate/status").schema_lax == 1
+      end)
     end)
   end)
 
