@@ -79,7 +79,8 @@ for line in sys.stdin:
     if request["method"] == "initialize":
         result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "b", "version": "1"}}
     elif request["method"] == "tools/list":
-        result = {"tools": [{"name": "handle", "inputSchema": {"type": "object"}, "annotations": json.loads(os.environ["HINTS"])}]}
+        hints = json.loads(os.environ["HINTS"])
+        result = {"tools": [{"name": "handle", "inputSchema": {"type": "object"}, "annotations": hints}]}
     else:
         calls += 1
         text = "call %d" % calls if calls > 1 else "Error: read timed out"
