@@ -18,7 +18,7 @@ ROOMS  ?= base io json schema sandbox upstream policy ledger config catalog resu
 BUILD_PACKAGES := gcc make pkg-config libc6-dev libluajit-5.1-dev libevent-dev libyajl-dev libpcre2-dev \
                   libxxhash-dev libidn2-dev libhiredis-dev libcurl4-openssl-dev
 DEMO_PACKAGES  := luajit lua-socket lua-cjson lua-posix
-TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3 redis-server procps openssl stunnel4 \
+TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3 redis-server procps openssl stunnel4 tzdata \
                   valgrind
 LINT_PACKAGES  := lua-check clang-format clang-tidy
 FUZZ_PACKAGES  := clang libclang-rt-14-dev
