@@ -10,6 +10,8 @@
 #include "gate/arguments_text.h"
 #include "json/build.h"
 
+#define WRAPPERS_MAX 3u /* around each other */
+
 struct reading {
     const struct json *args;
     const struct json *whole; /* what it was coerced from: the arguments, or what they wrapped */
@@ -56,13 +58,18 @@ static const struct json_member *wrapper_of(const struct tool *tool, struct aren
     return !arguments_are_declared(tool) || undeclared(tool, arena, args) == args->len ? wrapper : NULL;
 }
 
-/* The object inside, if it has declared names, or nothing where the outer object is wrong; else NULL. */
+/* The object inside, however often it is wrapped, if it has declared names, or nothing where the outer object
+ * is wrong; else NULL. */
 static const struct json *unwrap(const struct tool *tool, struct arena *arena,
                                  const struct json_member *wrapper)
 {
-    const struct json *inner = arguments_container(arena, &wrapper->value);
-    if (!json_is(inner, JSON_OBJECT))
-        return NULL;
+    const struct json *inner = NULL;
+    for (unsigned i = 0; i < WRAPPERS_MAX && wrapper; i++) {
+        inner = arguments_container(arena, &wrapper->value);
+        if (!json_is(inner, JSON_OBJECT))
+            return NULL;
+        wrapper = wrapper_of(tool, arena, inner);
+    }
     return inner->len == 0 || undeclared(tool, arena, inner) < inner->len ? inner : NULL;
 }
 
@@ -139,6 +146,28 @@ static bool explain_wrapped_text(struct arguments *args, struct arena *arena, co
     return true;
 }
 
+/* A wrapper around nothing. Of a tool that writes, it may mean all. */
+static bool explain_wrapped_nothing(struct arguments *args, struct arena *arena, const struct tool *tool)
+{
+    const struct json_member *wrapper = tool_writes(tool) ? wrapper_of(tool, arena, args->now) : NULL;
+    if (!wrapper || !tool->proposes.wrapped)
+        return false;
+    const struct json *inner = arguments_container(arena, &wrapper->value);
+    bool blank = json_is(&wrapper->value, JSON_STRING) && !str_trim(json_str(&wrapper->value)).len;
+    bool nothing =
+        json_is(&wrapper->value, JSON_NULL) || blank || (json_is(inner, JSON_OBJECT) && !inner->len);
+    if (!nothing || !arguments_may_mean_all(tool, arena))
+        return false;
+    problems_add(
+        &args->problems,
+        (struct problem){.path = wrapper->key,
+                         .code = "empty",
+                         .message = STR_LIT("holds nothing, and without arguments this tool may act on "
+                                            "everything: send what you mean at the top level; {} if you "
+                                            "mean no arguments")});
+    return true;
+}
+
 static void take(struct arguments *args, const struct reading *reading)
 {
     args->wrapper = reading->wrapper;
@@ -178,7 +207,8 @@ static bool is_only_proposed(struct arguments *args, const struct tool *tool, st
 bool arguments_repair(struct arguments *args, struct arena *arena, const struct tool *tool)
 {
     struct reading reading = read_as(tool, arena, args->now, &tool->coerce);
-    if (explain_wrapped_text(args, arena, tool) || is_only_proposed(args, tool, arena, &reading))
+    if (explain_wrapped_text(args, arena, tool) || explain_wrapped_nothing(args, arena, tool) ||
+        is_only_proposed(args, tool, arena, &reading))
         return false;
     if (reading.ambiguous)
         explain_ambiguous(args, reading.wrapper);

@@ -48,7 +48,7 @@ static struct problem cut_problem(struct arena *arena, struct str path, const st
 
 static bool begins_as_json(struct str text)
 {
-    return text.len > 0 && (strchr("{[", text.at[0]) || str_starts(text, "```"));
+    return text.len > 0 && (memchr("{[", text.at[0], 2) || str_starts(text, "```"));
 }
 
 bool arguments_begin_as_json(const struct json *text)
@@ -131,9 +131,10 @@ bool arguments_are_declared(const struct tool *tool)
 }
 
 /* Without arguments a tool whose parameters are all optional often acts on everything. */
-static bool may_mean_all(const struct tool *tool, const struct json *nothing)
+bool arguments_may_mean_all(const struct tool *tool, struct arena *arena)
 {
-    return arguments_are_declared(tool) && schema_validate(tool->input_schema, nothing) == SCHEMA_VALID;
+    return arguments_are_declared(tool) &&
+           schema_validate(tool->input_schema, no_arguments(arena)) == SCHEMA_VALID;
 }
 
 /* `value`: what was sent; NULL: nothing, which a client that leaves out empty arguments cannot send
@@ -144,8 +145,9 @@ static void read_nothing(struct arguments *args, struct arena *arena, const stru
 {
     args->raw = no_arguments(arena);
     args->empty = value != NULL;
+    args->spelled = false;
     bool risky = tool && (value ? tool_writes(tool) : tool_destroys(tool));
-    if (!risky || !may_mean_all(tool, args->raw))
+    if (!risky || !arguments_may_mean_all(tool, arena))
         return;
     const char *got = !value ? "nothing" : value->type == JSON_NULL ? "null" : "blank text";
     problems_add(

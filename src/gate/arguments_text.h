@@ -20,6 +20,9 @@ const struct json *arguments_container(struct arena *arena, const struct json *v
 /* Whether the tool's schema may declare any parameter. */
 bool arguments_are_declared(const struct tool *tool);
 
+/* Whether all of them are optional, so that {} may mean everything. */
+bool arguments_may_mean_all(const struct tool *tool, struct arena *arena);
+
 /* Whether the string begins as JSON or a code fence does. */
 bool arguments_begin_as_json(const struct json *text);
 

@@ -243,6 +243,17 @@ describe("arguments in a wrapper", function()
     refused("edit", [[{"name":"other","arguments":{"path":"a","code":"b"}}]])
   end)
 
+  it("are taken out of wrappers around each other", function()
+    assert.same({ path = "a" }, (call("open", [[{"input":{"arguments":{"path":"a"}}}]])))
+    assert.same({ path = "a" }, (call("open", [[{"input":"{\"arguments\":{\"path\":\"a\"}}"}]])))
+  end)
+
+  it("are refused if nothing is in it and the tool writes", function()
+    for _, raw in ipairs { [[{"arguments":{}}]], [[{"arguments":""}]], [[{"input":null}]], [[{"args":"{}"}]] } do
+      assert.equal("empty", refused("purge", raw).messages[1].code, raw)
+    end
+  end)
+
   it("stay where the name is declared, where there is another member, and where nothing inside is declared", function()
     assert.same({ input = { path = "a" } }, (call("named", [[{"input":{"path":"a"}}]])))
     assert.same({ input = { path = "a" }, path = "b" }, (call("open", [[{"input":{"path":"a"},"path":"b"}]])))
