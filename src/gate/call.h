@@ -59,7 +59,9 @@ struct call_request {
     bool has_error, error_transient;
     bool error_retry;           /* the model should try again with other arguments */
     bool error_transient_given; /* false: the message is searched for signs of a transient failure */
-    uint64_t admission;         /* with session_id: of the check, from call_read_id */
+    struct str coverage;        /* what a judge in the agent's program found; empty: it did not judge */
+    const struct json *judged_facts, *judged_follow_up; /* beside it; NULL: none */
+    uint64_t admission;                                 /* with session_id: of the check, from call_read_id */
     struct hash128 session_id;
 
     /* Only tools/call. */

@@ -377,6 +377,24 @@ static void judge_result(struct call *c, const struct result *given)
         judge_by_overlays(c);
 }
 
+/* The fact by which later calls, hooks and toolgate/session see the last judgement of the session. */
+#define COVERAGE_FACT STR_LIT("coverage")
+
+/* What the agent's own judge says has the last word on coverage: it knows the conversation. */
+static void take_coverage(struct call *c)
+{
+    struct verdict *v = &c->verdict;
+    const struct json *judged = c->request.judged_facts;
+    struct json facts = json_is(v->facts, JSON_OBJECT) ? *v->facts : json_object(c->arena, NULL, 0);
+    for (uint32_t i = 0; json_is(judged, JSON_OBJECT) && i < judged->len; i++)
+        facts = json_with(c->arena, &facts, judged->members[i].key, judged->members[i].value);
+    facts = json_with(c->arena, &facts, COVERAGE_FACT, json_string(c->request.coverage));
+    v->facts = json_keep(c->arena, facts);
+    v->coverage = c->request.coverage;
+    if (c->request.judged_follow_up)
+        v->follow_up = follow_up(c, c->request.judged_follow_up);
+}
+
 enum step call_judge(struct call *c)
 {
     struct verdict *v = &c->verdict;
@@ -389,6 +407,8 @@ enum step call_judge(struct call *c)
         judge_stated_error(c, &c->result, result_text(c->arena, &c->result));
     if (!verdict_is_decided(v) && (c->tool->mode != POLICY_OFF || c->tool->overlay_count))
         judge_result(c, &given);
+    if (c->request.coverage.len)
+        take_coverage(c);
     bool is_error = verdict_replaces_result(v);
     if (!is_error)
         result_complete(c->arena, &c->result, c->tool->output != NULL);

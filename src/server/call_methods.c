@@ -69,6 +69,34 @@ static enum err refuse_report(struct request *r, struct str why)
     return ERR_PARSE;
 }
 
+/* {coverage, facts?, follow_up?} beside a result or an error, as toolgate/schemas describes it: what a judge
+ * in the agent's program made of it. */
+static enum err read_coverage(struct request *r, struct call_request *c)
+{
+    static const char *const names[] = {"SATISFIED", "NEEDS_MORE_TOOLS", "NEED_USER_INPUT", "FAILED"};
+    const struct json *coverage = json_get_text(r->params, "coverage"), *from = r->params;
+    if (json_is(coverage, JSON_OBJECT)) { /* the judge's answer as it is */
+        from = coverage;
+        coverage = json_get_text(from, "coverage");
+    }
+    const struct json *facts = json_get_text(from, "facts"), *follow_up = json_get_text(from, "follow_up");
+    if (!coverage && from == r->params && !facts && !follow_up)
+        return OK;
+    if (!STR_IS_ONE_OF(json_str(coverage), names))
+        return refuse(r,
+                      "params.coverage: expected SATISFIED, NEEDS_MORE_TOOLS, NEED_USER_INPUT or FAILED, or "
+                      "an object {coverage, facts?, follow_up?}");
+    if (facts && !json_is(facts, JSON_OBJECT))
+        return refuse(r, "params.facts: expected an object, what is known so far by name");
+    if (follow_up && (!json_is(json_get_text(follow_up, "tool"), JSON_STRING) ||
+                      !json_is(json_get_text(follow_up, "args"), JSON_OBJECT)))
+        return refuse(r, "params.follow_up: expected an object {\"tool\":\"…\",\"args\":{…}}");
+    c->coverage = json_str(coverage);
+    c->judged_facts = facts;
+    c->judged_follow_up = follow_up;
+    return OK;
+}
+
 /* {callId, result} or {callId, error:{message, transient?}}; name and arguments may repeat the check's. */
 static enum err read_report(struct request *r, struct call_request *c)
 {
@@ -108,7 +136,7 @@ static enum err read_report(struct request *r, struct call_request *c)
     c->error_retry = json_is_true(retry) || json_str(retry).len;
     c->error_transient = json_is_true(transient);
     c->error_transient_given = transient != NULL;
-    return OK;
+    return read_coverage(r, c);
 }
 
 /* Whether the client supports elicitation, and its answers to earlier questions. */
