@@ -13,6 +13,7 @@
 #include "json/build.h"
 #include "json/path.h"
 #include "json/write.h"
+#include "policy/content.h"
 #include "policy/policy_hooks.h"
 #include "policy/policy_set.h"
 #include "result/redact.h"
@@ -153,6 +154,22 @@ static void compare_verdict(struct example_run *run, const char *field, struct s
         add_mismatch(run->outcome, field, gives, verdict_words(run->arena, v));
 }
 
+/* `shows` with content blocks is about the whole answer, with these members of it; otherwise about the result
+ * as one value. */
+static const struct json *shown_for(struct example_run *run)
+{
+    const struct json *shows = run->example->shows;
+    const struct call_outcome *outcome = call_outcome(run->call);
+    if (!content_is_block_list(json_get_text(shows, "content")))
+        return call_visible_result(run->call);
+    struct json answer = json_object(run->arena, NULL, 0);
+    if (outcome->content && !verdict_replaces_result(outcome->verdict))
+        answer = json_with(run->arena, &answer, STR_LIT("content"), *outcome->content);
+    if (outcome->structured && json_get_text(shows, "structuredContent"))
+        answer = json_with(run->arena, &answer, STR_LIT("structuredContent"), *outcome->structured);
+    return json_keep(run->arena, answer);
+}
+
 static void read_outcome(struct example_run *run)
 {
     struct example_outcome *o = run->outcome;
@@ -166,7 +183,7 @@ static void read_outcome(struct example_run *run)
     o->stage = v->stage;
     o->schema_unknown = tool && !tool_is_described(tool);
     o->arguments = outcome->arguments;
-    o->shown = call_visible_result(run->call);
+    o->shown = shown_for(run);
 }
 
 /* The first argument that the tool does not declare, and the declared one that it misspells. */

@@ -26,9 +26,10 @@ describe("retry", function()
   end
   local SPENT = { "repair retry 3", "repair retry 2", "repair retry 1", "refuse retry_budget_exceeded 0" }
 
-  for _, from in ipairs { "run = function() return retry('no such room', 'name a room of this floor') end,",
-                          "run = function(args) return args end, result = function() return retry('no such room', 'name a room of this floor') end," } do
-    it("spends the repair budget: " .. from:match("^%a+ = function%(%a*%)"), function()
+  local HOOK = "%s = function() return retry('no such room', 'name a room of this floor') end,"
+  for where, from in pairs { run = HOOK:format "run",
+                             result = "run = function(args) return args end, " .. HOOK:format "result" } do
+    it("from " .. where .. " spends the repair budget", function()
       local client = daemon.start { policies = { ["book.lua"] = POLICY:format(from) } }:connect()
       local first
       local codes, last = attempts(function(n)

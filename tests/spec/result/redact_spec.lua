@@ -204,6 +204,36 @@ return tool "find" {
     assert.truthy(said:find("correct the path", 1, true), said)
   end)
 
+  it("is shown by examples in the whole answer, text blocks too", function()
+    gate:write_policy("find.lua", [[
+-- find: finds. For specs.
+return tool "find" {
+  description = "Finds.", redact = { "email" }, schema = params {},
+  examples = {
+    { "masks both", args = {}, gives = "pass",
+      result = { content = { { type = "text", text = "mail ana@example.com" } },
+                 structuredContent = { email = "ana@example.com" } },
+      shows = { content = { { type = "text", text = "mail [redacted]" } },
+                structuredContent = { email = "[redacted]" } } } },
+}
+]])
+    gate:reload()
+    gate:logs("reload_done")
+    gate:write_policy("find.lua", [[
+-- find: finds. For specs.
+return tool "find" {
+  description = "Finds.", redact = { "email" }, schema = params {},
+  examples = {
+    { "masks both", args = {}, gives = "pass",
+      result = { content = { { type = "text", text = "mail ana@example.com" } },
+                 structuredContent = { email = "ana@example.com" } },
+      shows = { content = { { type = "text", text = "mail ana@example.com" } } } } },
+}
+]])
+    gate:reload()
+    assert.truthy(gate:logs("generation_error"):find("shows", 1, true))
+  end)
+
   it("does nothing in shadow mode", function()
     gate:write_policy("get_customer.lua", (CUSTOMER:gsub("effects", 'mode = "shadow", effects', 1)))
     gate:reload()
