@@ -1,121 +1,230 @@
 /*
- * Similarity of names by their longest common subsequence. Names are short (a
- * field, an enum value, a tool); only the first 64 bytes are compared, a bit of
- * a machine word each.
+ * Similarity of names, word by word. A word matches an equal one, one that it abbreviates, one with the same
+ * stem, or one that is a typing error away. Only the first 64 bytes of a name are compared.
  */
 #include "base/suggest.h"
 
-#include <stdint.h>
+#define NAME_MAX_BYTES    64u
+#define WORDS_MAX         12u
+#define ABBREVIATION_MIN  3u  /* bytes that a shorter word must have to stand for a longer one */
+#define STEM_MIN          4u  /* bytes that two words must share at their beginning … */
+#define STEM_PERCENT      60u /* … and how much of the longer one that must be */
+#define TYPO_EVERY        4u  /* bytes of the longer word for each typing error */
+#define TYPOS_MAX         3u
+#define FIRST_LETTER_UPTO 6u   /* in shorter words, a typing error spares the first letter */
+#define LIKE_PLURAL       950u /* of 1000: the words differ in a final s */
+#define COVERED_MIN       500u /* of 1000: how much of both names the matching words must be */
 
-#define WORD_MAX_BYTES   64u
-#define RATIO_MIN        500u /* of 1000: 2 x common length / total length */
-#define RATIO_CLEAR      700u /* from here on the subsequence alone is sufficient */
-#define PREFIX_MIN_BYTES 3u   /* that a shorter name must share to count as an abbreviation */
-#define SCORE_EQUAL      2000u
-#define SCORE_PREFIX     1000u
-
-/* A name in lower case without separators: dueDate, due-date and DUE_DATE are equal. */
-struct folded_name {
-    char at[WORD_MAX_BYTES];
+struct word {
+    const char *at;
     size_t len;
 };
 
-static struct folded_name fold(struct str word)
-{
-    struct folded_name f = {.len = 0};
-    for (size_t i = 0; i < word.len && f.len < WORD_MAX_BYTES; i++) {
-        char c = word.at[i];
-        if (!c || !strchr("_- ./:", c))
-            f.at[f.len++] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-    }
-    return f;
-}
-
-/* The name that candidates are compared with, and for each byte value the bits of its positions in it. */
-struct query {
-    struct folded_name word;
-    uint64_t positions[256];
+/* A name in lower case, cut at separators, and where a capital or a digit begins a word. */
+struct words {
+    char text[NAME_MAX_BYTES];
+    struct word at[WORDS_MAX];
+    size_t count, len;
 };
 
-/* Length of the longest common subsequence, bit-parallel (Hyyrö): a bit of `unmatched` is cleared where the
- * subsequence uses that byte of the query. */
-static size_t common_length(const struct query *q, const struct folded_name *b)
+static bool is_separator(char c)
 {
-    uint64_t unmatched = ~0ull;
-    for (size_t i = 0; i < b->len; i++) {
-        uint64_t here = unmatched & q->positions[(unsigned char)b->at[i]];
-        unmatched = (unmatched + here) | (unmatched - here);
-    }
-    uint64_t word = q->word.len == 64 ? ~0ull : (1ull << q->word.len) - 1;
-    return (size_t)__builtin_popcountll(~unmatched & word);
+    return !c || strchr("_- ./:", c) != NULL;
 }
 
-/* A subsequence alone also matches scattered letters; mistyped names share a run of them, too. */
-static size_t longest_run(const struct folded_name *a, const struct folded_name *b)
+static bool is_upper(char c)
 {
-    size_t best = 0;
-    for (size_t i = 0; i < a->len; i++)
-        for (size_t j = 0; j < b->len; j++) {
-            size_t n = 0;
-            while (i + n < a->len && j + n < b->len && a->at[i + n] == b->at[j + n])
-                n++;
-            best = n > best ? n : best;
+    return c >= 'A' && c <= 'Z';
+}
+
+/* "dueDate", "HTTPServer" (before the last capital) and "item10" have a word's beginning inside. */
+static bool begins_word(struct str name, size_t i)
+{
+    char before = name.at[i - 1], c = name.at[i];
+    bool next_is_lower = i + 1 < name.len && name.at[i + 1] >= 'a' && name.at[i + 1] <= 'z';
+    if (ascii_is_digit(c) != ascii_is_digit(before))
+        return true;
+    return is_upper(c) && (!is_upper(before) || next_is_lower);
+}
+
+static void split(struct str name, struct words *out)
+{
+    bool inside = false;
+    out->count = out->len = 0;
+    for (size_t i = 0; i < name.len && out->len < NAME_MAX_BYTES; i++) {
+        char c = name.at[i];
+        if (is_separator(c)) {
+            inside = false;
+            continue;
         }
-    return best;
+        if ((!inside || begins_word(name, i)) && out->count < WORDS_MAX)
+            out->at[out->count++] = (struct word){out->text + out->len, 0};
+        inside = true;
+        out->text[out->len++] = is_upper(c) ? (char)(c + 32) : c;
+        out->at[out->count - 1].len++;
+    }
 }
 
-/* 0: not close. A higher score is closer. */
-static unsigned score_of(const struct query *q, const struct folded_name *b)
+static size_t common_prefix(struct word a, struct word b)
 {
-    const struct folded_name *a = &q->word;
-    if (a->len == 0 || b->len == 0)
-        return 0;
-    size_t shorter = a->len < b->len ? a->len : b->len;
-    bool prefix = memcmp(a->at, b->at, shorter) == 0;
-    if (prefix && a->len == b->len)
-        return SCORE_EQUAL;
-    unsigned ratio = (unsigned)(2000 * common_length(q, b) / (a->len + b->len));
-    if (ratio < RATIO_MIN)
-        return 0;
-    if (prefix && shorter >= PREFIX_MIN_BYTES)
-        return SCORE_PREFIX + ratio;
-    if (ratio < RATIO_CLEAR && shorter < PREFIX_MIN_BYTES && !prefix)
-        return 0; /* two letters occur in almost any name, unless they begin it */
-    return ratio >= RATIO_CLEAR || longest_run(a, b) >= (shorter + 2) / 3 + 1 ? ratio : 0;
+    size_t n = 0;
+    while (n < a.len && n < b.len && a.at[n] == b.at[n])
+        n++;
+    return n;
 }
 
-size_t suggest_ranked(struct str word, const struct str *candidates, size_t count, size_t out[SUGGEST_MAX])
+static size_t least(size_t a, size_t b)
 {
-    struct query query __attribute__((uninitialized)); /* 2 KB, all written below */
-    unsigned scores[SUGGEST_MAX];
+    return a < b ? a : b;
+}
+
+/* Letters that must be replaced, left out, added or swapped with their neighbour. */
+static size_t edit_distance(struct word a, struct word b)
+{
+    size_t rows[3][NAME_MAX_BYTES + 1];
+    for (size_t j = 0; j <= b.len; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= a.len; i++) {
+        size_t *now = rows[i % 3], *last = rows[(i + 2) % 3], *older = rows[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= b.len; j++) {
+            bool same = a.at[i - 1] == b.at[j - 1];
+            now[j] = least(least(last[j], now[j - 1]) + 1, last[j - 1] + !same);
+            if (i > 1 && j > 1 && a.at[i - 1] == b.at[j - 2] && a.at[i - 2] == b.at[j - 1])
+                now[j] = least(now[j], older[j - 2] + 1);
+        }
+    }
+    return rows[a.len % 3][b.len];
+}
+
+/* Of 1000: 1000 for equal words, 0 for different ones. */
+static unsigned likeness(struct word a, struct word b)
+{
+    size_t longer = a.len > b.len ? a.len : b.len, shorter = least(a.len, b.len);
+    size_t prefix = common_prefix(a, b);
+    if (prefix == longer)
+        return 1000;
+    if (!shorter || ascii_is_digit(a.at[0]) || ascii_is_digit(b.at[0]))
+        return 0;
+    if (prefix == shorter && longer == shorter + 1 && (a.len > b.len ? a : b).at[shorter] == 's')
+        return LIKE_PLURAL;
+    size_t allowed = least(longer / TYPO_EVERY, TYPOS_MAX);
+    bool first_letter = prefix > 0 || longer >= FIRST_LETTER_UPTO;
+    if (allowed && first_letter && longer - shorter <= allowed && edit_distance(a, b) <= allowed)
+        return 800;
+    if (prefix == shorter && (shorter >= ABBREVIATION_MIN || (shorter > 1 && 2 * shorter >= longer)))
+        return 750;
+    return prefix >= STEM_MIN && 100 * prefix >= STEM_PERCENT * longer ? 700 : 0;
+}
+
+/* Names with different numbers name different things. One without any may be meant by one with. */
+static bool numbers_differ(const struct words *a, const struct words *b)
+{
+    struct word of[2][WORDS_MAX];
+    size_t count[2] = {0, 0};
+    for (size_t i = 0; i < a->count; i++)
+        if (ascii_is_digit(a->at[i].at[0]))
+            of[0][count[0]++] = a->at[i];
+    for (size_t i = 0; i < b->count; i++)
+        if (ascii_is_digit(b->at[i].at[0]))
+            of[1][count[1]++] = b->at[i];
+    bool differ = count[0] != count[1];
+    for (size_t i = 0; i < count[0] && !differ; i++)
+        differ = of[0][i].len != of[1][i].len || memcmp(of[0][i].at, of[1][i].at, of[0][i].len) != 0;
+    return differ && count[0] && count[1];
+}
+
+/* Each word of the name with fewer words takes its best match among the others. */
+static unsigned compare(const struct words *a, const struct words *b)
+{
+    const struct words *few = a->count <= b->count ? a : b, *many = few == a ? b : a;
+    bool used[WORDS_MAX] = {false};
+    size_t matched_bytes = 0, matched = 0, last = WORDS_MAX;
+    for (size_t i = 0; i < few->count; i++) {
+        unsigned best = 0;
+        size_t at = 0;
+        for (size_t k = 0; k < many->count; k++) {
+            unsigned here = used[k] ? 0 : likeness(few->at[i], many->at[k]);
+            if (here > best) {
+                best = here;
+                at = k;
+            }
+        }
+        if (!best)
+            continue;
+        used[at] = true;
+        matched++;
+        last = at;
+        matched_bytes += (few->at[i].len + many->at[at].len) * best / 100;
+    }
+    if (!matched)
+        return 0;
+    unsigned covered = (unsigned)(100 * matched_bytes / (a->len + b->len));
+    bool says_less = matched == few->count && (covered >= COVERED_MIN || last == many->count - 1);
+    if (says_less && few->count == many->count && covered == 1000)
+        return SUGGEST_SAME - (few->count > 1);
+    return says_less ? SUGGEST_CLOSE + covered : covered / 2;
+}
+
+static unsigned score_of(const struct words *a, struct str candidate)
+{
+    struct words b __attribute__((uninitialized)); /* `count` and `len` say how much is written */
+    split(candidate, &b);
+    if (!a->count || !b.count || numbers_differ(a, &b))
+        return 0;
+    struct word whole_a = {a->text, a->len}, whole_b = {b.text, b.len};
+    unsigned whole = likeness(whole_a, whole_b);            /* `filename` and `file_name` */
+    if (whole < LIKE_PLURAL && a->count > 1 && b.count > 1) /* `min_price` is no mistyped `max_price` */
+        whole = 0;
+    unsigned score = whole == 1000 ? SUGGEST_SAME : whole ? SUGGEST_CLOSE + whole : 0;
+    unsigned by_words = compare(a, &b);
+    return by_words > score ? by_words : score;
+}
+
+unsigned suggest_score(struct str a, struct str b)
+{
+    struct words words __attribute__((uninitialized));
+    split(a, &words);
+    return score_of(&words, b);
+}
+
+static size_t rank(struct str word, const struct str *candidates, size_t count, size_t out[SUGGEST_MAX],
+                   unsigned scores[SUGGEST_MAX])
+{
+    struct words words __attribute__((uninitialized));
     size_t found = 0;
-    query.word = fold(word);
-    memset(query.positions, 0, sizeof(query.positions));
-    for (size_t i = 0; i < query.word.len; i++)
-        query.positions[(unsigned char)query.word.at[i]] |= 1ull << i;
+    split(word, &words);
     for (size_t i = 0; i < count; i++) {
-        struct folded_name candidate = fold(candidates[i]);
-        unsigned score = score_of(&query, &candidate);
-        size_t rank = found;
-        while (rank > 0 && scores[rank - 1] < score) /* equal scores keep the candidates' order */
-            rank--;
-        if (!score || rank == SUGGEST_MAX)
+        unsigned score = score_of(&words, candidates[i]);
+        size_t place = found;
+        while (place > 0 && scores[place - 1] < score) /* equal scores keep the candidates' order */
+            place--;
+        if (!score || place == SUGGEST_MAX)
             continue;
         found += found < SUGGEST_MAX;
-        for (size_t k = found - 1; k > rank; k--) {
+        for (size_t k = found - 1; k > place; k--) {
             out[k] = out[k - 1];
             scores[k] = scores[k - 1];
         }
-        out[rank] = i;
-        scores[rank] = score;
+        out[place] = i;
+        scores[place] = score;
     }
     return found;
 }
 
+size_t suggest_ranked(struct str word, const struct str *candidates, size_t count, size_t out[SUGGEST_MAX])
+{
+    unsigned scores[SUGGEST_MAX];
+    return rank(word, candidates, count, out, scores);
+}
+
 struct str suggest_closest(struct str word, const struct str *candidates, size_t count)
 {
+    unsigned scores[SUGGEST_MAX];
     size_t best[SUGGEST_MAX];
-    return suggest_ranked(word, candidates, count, best) ? candidates[best[0]] : STR_NONE;
+    size_t found = rank(word, candidates, count, best, scores);
+    bool tied = found > 1 && scores[0] == scores[1];
+    return found && scores[0] >= SUGGEST_CLOSE && !tied ? candidates[best[0]] : STR_NONE;
 }
 
 #define SLIPS_ONE_MIN_BYTES 4u  /* shorter names differ in one letter by intention */

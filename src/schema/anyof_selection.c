@@ -6,6 +6,7 @@
 #include "schema/explain.h"
 
 #include "json/write.h"
+#include "schema/shape.h"
 
 #define BRANCHES_MAX 32u /* alternatives compared */
 #define GUESSES_MAX  2u  /* nesting of alternatives that are tried */
@@ -48,6 +49,20 @@ static struct str common_discriminator(const struct branches *b)
     return STR_NONE;
 }
 
+/* ": a|b" of all alternatives. */
+static struct str discriminator_values(struct arena *arena, const struct branches *b, struct str key)
+{
+    struct buf out = buf_in(arena);
+    for (uint32_t i = 0; i < b->count && i < SHAPE_CHOICES_MAX; i++) {
+        const struct choices *choices = discriminator_choices(b->at[i], key);
+        for (uint32_t k = 0; k < choices->count && out.len < SHAPE_CHOICES_MAX_BYTES; k++) {
+            buf_text(&out, out.len ? "|" : ": ");
+            shape_put_value(&out, choices->at[k]);
+        }
+    }
+    return buf_view(&out);
+}
+
 /* True if the discriminator itself is wrong, and reported; else only the alternatives it leaves remain. */
 static bool explain_discriminator(struct explain_ctx *e, struct branches *b, const struct json *v,
                                   const struct location *location)
@@ -57,7 +72,7 @@ static bool explain_discriminator(struct explain_ctx *e, struct branches *b, con
         return false;
     const struct json *value = json_get(v, key);
     if (!value) {
-        message_missing(e, key, NULL, STR_NONE, STR_NONE, location);
+        message_missing(e, key, NULL, STR_NONE, discriminator_values(e->arena, b, key), location);
         return true;
     }
     const struct choices *lists[BRANCHES_MAX];
@@ -198,10 +213,7 @@ void anyof_explain(struct explain_ctx *e, const struct op *op, const struct json
         if (op->nodes.at[i]->types & type_bit_of(v))
             b->at[b->count++] = op->nodes.at[i];
     if (!b->count) {
-        unsigned types = 0;
-        for (uint32_t i = 0; i < op->nodes.count; i++)
-            types |= op->nodes.at[i]->types;
-        message_type(e, types, v, location);
+        message_type(e, NULL, &op->nodes, v, location);
         return;
     }
     if (explain_values(e, b, &op->nodes, v, location) || explain_discriminator(e, b, v, location))

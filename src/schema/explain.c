@@ -5,33 +5,17 @@
 #include "schema/explain.h"
 
 #include "schema/evaluated_set.h"
-#include "base/suggest.h"
-
-#define NAMES_COMPARED 256u /* for a suggestion */
 
 static void explain_node(struct explain_ctx *e, const struct node *node, const struct json *v,
                          const struct location *location);
-
-struct names {
-    struct str *at;
-    size_t count;
-};
-
-/* Declared names that the object does not use: only those can have been meant. */
-static void add_unused(struct names *names, const struct props *props, const struct json *v)
-{
-    for (uint32_t i = 0; i < props->declared && names->count < NAMES_COMPARED; i++)
-        if (!json_get(v, props->list[i].key))
-            names->at[names->count++] = props->list[i].key;
-}
 
 static bool is_never(const struct node *node)
 {
     return node->source->type == JSON_BOOL && !node->source->truth;
 }
 
-static void explain_member(struct explain_ctx *e, const struct props *props, const struct json *v,
-                           const struct json_member *m, const struct location *location)
+static void explain_member(struct explain_ctx *e, const struct props *props, const struct json_member *m,
+                           const struct location *location)
 {
     const struct prop *p = props_find(props, m->key);
     bool described = p && p->node;
@@ -48,30 +32,12 @@ static void explain_member(struct explain_ctx *e, const struct props *props, con
         explain_node(e, props->rest, &m->value, location);
         return;
     }
-    struct names names = {arena_alloc(e->arena, props->declared * sizeof(struct str)), 0};
-    if (!problems_full(e->problems))
-        add_unused(&names, props, v);
-    message_unknown_field(e, suggest_closest(m->key, names.at, names.count), false, location);
+    misplaced_explain_unknown(e, m->key, location);
 }
 
 static struct location step_to(const struct location *location, const struct json_member *m)
 {
     return (struct location){location, m->key.at ? m->key : STR_LIT(""), 0};
-}
-
-/* The undeclared name closest to a missing required one. A closed object rejects that name, and the message
- * for it suggests the right one. */
-static struct str sent_as(struct explain_ctx *e, const struct props *props, const struct json *v,
-                          struct str missing)
-{
-    if ((props->rest && is_never(props->rest)) || problems_full(e->problems))
-        return STR_NONE;
-    size_t room = v->len < NAMES_COMPARED ? v->len : NAMES_COMPARED;
-    struct names names = {arena_alloc(e->arena, room * sizeof(struct str)), 0};
-    for (uint32_t i = 0; i < v->len && names.count < room; i++)
-        if (!props_find(props, v->members[i].key))
-            names.at[names.count++] = v->members[i].key;
-    return suggest_closest(missing, names.at, names.count);
 }
 
 static void explain_properties(struct explain_ctx *e, const struct op *op, const struct json *v,
@@ -80,11 +46,10 @@ static void explain_properties(struct explain_ctx *e, const struct op *op, const
     const struct props *props = op->props;
     for (uint32_t i = 0; i < props->count; i++)
         if (props->list[i].required && !json_get(v, props->list[i].key))
-            message_missing(e, props->list[i].key, props->list[i].node, STR_NONE,
-                            sent_as(e, props, v, props->list[i].key), location);
+            misplaced_explain_missing(e, props->list[i].key, props->list[i].node, location);
     for (uint32_t i = 0; i < v->len; i++) {
         struct location at = step_to(location, &v->members[i]);
-        explain_member(e, props, v, &v->members[i], &at);
+        explain_member(e, props, &v->members[i], &at);
     }
 }
 
@@ -151,8 +116,8 @@ static void explain_not(struct explain_ctx *e, const struct op *op, const struct
     message_add(e, location, (struct problem){.code = "not", .message = buf_view(&out)});
 }
 
-static void explain_leftover(struct explain_ctx *e, const struct node *node, const struct op *op,
-                             const struct json *v, uint32_t at, const struct location *location)
+static void explain_leftover(struct explain_ctx *e, const struct op *op, const struct json *v, uint32_t at,
+                             const struct location *location)
 {
     bool item = v->type == JSON_ARRAY;
     struct location here =
@@ -162,13 +127,7 @@ static void explain_leftover(struct explain_ctx *e, const struct node *node, con
         explain_node(e, op->node, child, &here);
         return;
     }
-    struct in_place_nodes all = {.count = 0};
-    struct names names = {ARENA_ARRAY(e->arena, struct str, NAMES_COMPARED), 0};
-    in_place_collect(&all, node, NULL, NULL);
-    for (uint32_t i = 0; i < all.count; i++)
-        if (all.props[i])
-            add_unused(&names, all.props[i], v);
-    message_unknown_field(e, suggest_closest(v->members[at].key, names.at, names.count), false, &here);
+    misplaced_explain_unknown(e, v->members[at].key, &here);
 }
 
 /* Only if all else fits: a failed neighbour evaluates nothing, and all its fields would look unknown. */
@@ -184,7 +143,7 @@ static void explain_unevaluated(struct explain_ctx *e, const struct node *node, 
     const struct op *op = &node->ops[at];
     for (uint32_t i = 0; rest && i < v->len; i++)
         if (!evaluated_set_has(&evaluated, i))
-            explain_leftover(e, node, op, v, i, location);
+            explain_leftover(e, op, v, i, location);
     evaluated_set_clear(&evaluated);
 }
 
@@ -280,11 +239,16 @@ static void explain_node(struct explain_ctx *e, const struct node *node, const s
         else if (first && first->code == OP_CHOICES && (first->applies & type_bit_of(v)))
             message_op(e, first, v, location);
         else
-            message_type(e, node->types, v, location);
+            message_type(e, node, NULL, v, location);
     } else if (node->op_count && e->pass.frames < SCHEMA_MAX_FRAMES && pass_spend(&e->pass, 1)) {
         struct scope here;
         const struct scope *outer = pass_enter(&e->pass, node, &here);
+        struct object_scope *outer_object = e->object;
+        struct object_scope object = {outer_object, node, v, location, NULL};
+        if (v->type == JSON_OBJECT && !(outer_object && outer_object->v == v))
+            e->object = &object;
         explain_ops(e, node, v, location);
+        e->object = outer_object;
         pass_leave(&e->pass, outer);
     }
     e->node = outer_node;

@@ -1,6 +1,7 @@
 /*
- * The collecting pass in three parts: explain.c walks, anyof_selection.c
- * selects the alternative of an anyOf or oneOf that was meant, messages.c
+ * The collecting pass in four parts: explain.c walks, anyof_selection.c
+ * selects the alternative of an anyOf or oneOf that was meant,
+ * misplaced_names.c finds what an undeclared name was meant for, messages.c
  * writes the sentences. Internal to this room.
  */
 #ifndef TOOLGATE_SCHEMA_EXPLAIN_H
@@ -10,11 +11,24 @@
 
 #include "base/arena.h"
 
+struct json_out;
+
 /* The steps to a value, innermost first; NULL is the whole instance. */
 struct location {
     const struct location *up;
     struct str key; /* at NULL: an index */
     uint32_t index;
+};
+
+struct name_matches;
+
+/* An object on the way to the value that is explained. */
+struct object_scope {
+    const struct object_scope *up;
+    const struct node *node; /* the outermost that applies to it */
+    const struct json *v;
+    const struct location *location;
+    struct name_matches *matches; /* NULL: nobody asked yet */
 };
 
 struct explain_ctx {
@@ -24,6 +38,7 @@ struct explain_ctx {
     unsigned guesses;        /* alternatives being tried within alternatives */
     const struct node *node; /* whose description holds for `location`: the last one with a description */
     const struct location *location;
+    struct object_scope *object; /* the innermost */
     /* Adds the problems of v by the node; v may also be valid. NULL if nothing is walked. */
     void (*explain_node)(struct explain_ctx *e, const struct node *node, const struct json *v,
                          const struct location *location);
@@ -34,6 +49,18 @@ struct explain_ctx {
 void anyof_explain(struct explain_ctx *e, const struct op *op, const struct json *v,
                    const struct location *location);
 
+/* ---- misplaced_names.c ---- */
+
+/* A required field of e->object is missing, or was sent under another name or in another place. */
+void misplaced_explain_missing(struct explain_ctx *e, struct str name, const struct node *node,
+                               const struct location *location);
+
+/* e->object has a name that no schema declares; `location` is its own. */
+void misplaced_explain_unknown(struct explain_ctx *e, struct str name, const struct location *location);
+
+/* The same for an open object, whose undeclared names are only advised about. */
+void misplaced_advise(struct explain_ctx *e, struct str name, const struct location *location);
+
 /* ---- messages.c ---- */
 
 /* A value as JSON, cut to PROBLEM_GOT_MAX_BYTES; a container by the name of its type. */
@@ -42,18 +69,29 @@ struct str message_quote(struct arena *arena, const struct json *v);
 /* Adds the problem unless the list has the same message for the same location. */
 void message_add(struct explain_ctx *e, const struct location *location, struct problem problem);
 
-void message_type(struct explain_ctx *e, unsigned types, const struct json *v,
-                  const struct location *location);
+/* v has none of the node's types. `branches` (may be NULL): of an anyOf or oneOf, instead of the node. */
+void message_type(struct explain_ctx *e, const struct node *node, const struct nodes *branches,
+                  const struct json *v, const struct location *location);
 
 /* The schema accepts no value: it is false, or contradicts itself. */
 void message_nothing_fits(struct explain_ctx *e, const struct node *node, const struct json *v,
                           const struct location *location);
 
-/* `with`: the field that requires it; `sent_as`: a name probably sent instead; either may be empty. */
+/* `with`: the field that requires it; `more`: a clause that follows; either may be empty. */
 void message_missing(struct explain_ctx *e, struct str name, const struct node *node, struct str with,
-                     struct str sent_as, const struct location *location);
-void message_unknown_field(struct explain_ctx *e, struct str close, bool warning,
+                     struct str more, const struct location *location);
+
+/* `declared`: the names that the object may have; empty: it is not said. */
+void message_unknown_field(struct explain_ctx *e, struct str declared, bool warning,
                            const struct location *location);
+
+/* The field is to be called `meant`, whose values are those of `node` (may be NULL). */
+void message_rename(struct explain_ctx *e, struct str meant, const struct node *node, const struct json *v,
+                    bool warning, const struct location *location);
+
+/* The field belongs in another place: "edits[0]". */
+void message_elsewhere(struct explain_ctx *e, struct str place, struct str path, bool warning,
+                       const struct location *location);
 
 /* `lists`: choices of one property in several branches, shown as one list. */
 void message_choices(struct explain_ctx *e, const struct choices *const *lists, size_t count,
@@ -65,5 +103,11 @@ void message_op(struct explain_ctx *e, const struct op *op, const struct json *v
 
 /* "string or null" */
 void message_put_types(struct buf *out, unsigned types);
+
+/* The member "type" of a JSON Schema; none if all types are allowed. */
+void message_put_types_json(struct json_out *out, unsigned types);
+
+/* "items[0].price" */
+struct str message_path(struct arena *arena, const struct location *location);
 
 #endif

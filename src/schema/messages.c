@@ -4,8 +4,9 @@
  */
 #include "schema/explain.h"
 
-#include "json/write.h"
 #include "base/suggest.h"
+#include "json/write.h"
+#include "schema/shape.h"
 
 #include <strings.h>
 
@@ -42,6 +43,13 @@ static void put_path(struct buf *out, const struct location *location)
         json_write_string(out, location->key);
         buf_byte(out, ']');
     }
+}
+
+struct str message_path(struct arena *arena, const struct location *location)
+{
+    struct buf path = buf_in(arena);
+    put_path(&path, location);
+    return buf_view(&path);
 }
 
 static struct str json_text(struct arena *arena, const struct json *v)
@@ -100,23 +108,37 @@ static struct str got_json(struct arena *arena, const struct json *v)
     return text.len <= PROBLEM_GOT_MAX_BYTES ? text : STR_NONE;
 }
 
+/* A problem of the same kind in another item of the same list is counted with the first one. */
+static bool is_counted(struct problems *problems, const struct problem *problem)
+{
+    for (size_t i = problems->count; i-- > 0;)
+        if (problem_groups(&problems->list[i], problem)) {
+            problem_count(&problems->list[i], problem);
+            return true;
+        }
+    return false;
+}
+
 void message_add(struct explain_ctx *e, const struct location *location, struct problem problem)
 {
-    if (location && !location->up && location->key.at && is_plain_name(location->key)) {
+    bool in_list = false;
+    for (const struct location *l = location; l && !in_list; l = l->up)
+        in_list = !l->key.at;
+    if (location && !location->up && location->key.at && is_plain_name(location->key))
         problem.path = location->key; /* most problems are in a field at the top */
-    } else {
-        struct buf path = buf_in(e->arena);
-        put_path(&path, location);
-        problem.path = buf_view(&path);
-    }
+    else
+        problem.path = message_path(e->arena, location);
     if (!problem.description.len && e->node && location == e->location)
         problem.description = e->node->description;
     for (size_t i = 0; i < e->problems->count; i++) {
         const struct problem *old = &e->problems->list[i];
-        if (str_eq(old->path, problem.path) && str_eq(old->message, problem.message))
+        struct str newest = old->count ? old->last_path : old->path;
+        if (old->code == problem.code && str_eq(newest, problem.path) &&
+            str_eq(old->message, problem.message))
             return;
     }
-    problems_add(e->problems, problem);
+    if (!in_list || !is_counted(e->problems, &problem))
+        problems_add(e->problems, problem);
 }
 
 static const struct {
@@ -154,49 +176,114 @@ void message_put_types(struct buf *out, unsigned types)
     }
 }
 
-static struct str types_json(struct arena *arena, unsigned types)
+void message_put_types_json(struct json_out *out, unsigned types)
 {
     const char *list[NAMES];
     size_t count = names_of(types, list);
+    if (count == 0 || types == TYPES_ANY)
+        return;
+    json_key(out, "type");
+    if (count > 1)
+        json_open(out, '[');
+    for (size_t i = 0; i < count; i++)
+        json_put_text(out, list[i]);
+    if (count > 1)
+        json_close(out, ']');
+}
+
+static struct str types_json(struct arena *arena, unsigned types)
+{
     struct buf out = buf_in(arena);
     struct json_out json = json_out(&out);
-    if (count == 0 || types == TYPES_ANY)
-        return STR_NONE;
-    if (count > 1)
-        json_open(&json, '[');
-    for (size_t i = 0; i < count; i++)
-        json_put_text(&json, list[i]);
-    if (count > 1)
-        json_close(&json, ']');
+    json_open(&json, '{');
+    message_put_types_json(&json, types);
+    json_close(&json, '}');
     return buf_view(&out);
 }
 
-void message_type(struct explain_ctx *e, unsigned types, const struct json *v,
-                  const struct location *location)
+static struct str shape_json(struct arena *arena, const struct node *node)
+{
+    struct buf out = buf_in(arena);
+    struct json_out json = json_out(&out);
+    if (node)
+        shape_put_json(&json, node);
+    return buf_view(&out);
+}
+
+/* {"minimum":5} */
+static struct str keyword_json(struct arena *arena, const char *keyword, struct str value)
+{
+    return ARENA_JOIN(arena, STR_LIT("{\""), str_of(keyword), STR_LIT("\":"), value, STR_LIT("}"));
+}
+
+/* "number 42", "list", "null": without its type, "42" in a list of fields may be read as a string. */
+static struct str quote_with_type(struct arena *arena, const struct json *v)
+{
+    if (v->type == JSON_ARRAY)
+        return v->len ? STR_LIT("list") : STR_LIT("empty list");
+    if (v->type == JSON_NULL || v->type == JSON_OBJECT)
+        return str_of(json_type_name(v->type));
+    return ARENA_JOIN(arena, str_of(json_type_name(v->type)), STR_LIT(" "), message_quote(arena, v));
+}
+
+/* An optional member of the object that is explained, where that cannot hide what is required elsewhere. */
+static bool is_optional(const struct explain_ctx *e, const struct location *location)
+{
+    struct in_place_nodes all __attribute__((uninitialized)); /* 1.5 KB; `count` says how much is written */
+    bool declared = false;
+    if (!e->object || !location || !location->key.at || location->up != e->object->location)
+        return false;
+    in_place_collect(&all, e->object->node, NULL, NULL);
+    for (uint32_t i = 0; i < all.count; i++) {
+        const struct prop *p = all.props[i] ? props_find(all.props[i], location->key) : NULL;
+        if (p && p->required)
+            return false;
+        declared |= p != NULL;
+    }
+    return declared;
+}
+
+#define OR_LEAVE_OUT ", or leave it out"
+
+/* Null and what is empty stand for no value. */
+static bool is_nothing(const struct json *v)
+{
+    return v->type == JSON_NULL || (v->type != JSON_BOOL && v->type != JSON_NUMBER && v->len == 0);
+}
+
+void message_type(struct explain_ctx *e, const struct node *node, const struct nodes *branches,
+                  const struct json *v, const struct location *location)
 {
     struct buf out = buf_in(e->arena);
+    unsigned types = branches ? 0 : node->types;
+    for (uint32_t i = 0; branches && i < branches->count; i++)
+        types |= branches->at[i]->types;
     bool list = (types & ~TYPE_BIT(JSON_NULL)) == TYPE_BIT(JSON_ARRAY);
-    if (types) {
-        buf_text(&out, "expected ");
-        message_put_types(&out, types);
-        buf_text(&out, ", got ");
-        buf_str(&out, list ? str_of(json_type_name(v->type)) : message_quote(e->arena, v));
-    } else {
-        buf_text(&out, "not allowed here — remove it");
+    if (!types) {
+        message_nothing_fits(e, node, v, location);
+        return;
     }
-    message_add(e, location,
-                (struct problem){.code = !types ? "not_allowed"
-                                         : list ? "list"
-                                                : "type",
-                                 .message = buf_view(&out),
-                                 .expected = types_json(e->arena, types),
-                                 .got = got_json(e->arena, v)});
+    buf_text(&out, "expected ");
+    if (branches)
+        shape_put_branches(&out, branches);
+    else
+        shape_put(&out, node);
+    buf_text(&out, ", got ");
+    buf_str(&out, quote_with_type(e->arena, v));
+    if (is_nothing(v) && is_optional(e, location))
+        buf_text(&out, OR_LEAVE_OUT);
+    message_add(
+        e, location,
+        (struct problem){.code = list ? "list" : "type",
+                         .message = buf_view(&out),
+                         .expected = branches ? types_json(e->arena, types) : shape_json(e->arena, node),
+                         .got = got_json(e->arena, v)});
 }
 
 void message_nothing_fits(struct explain_ctx *e, const struct node *node, const struct json *v,
                           const struct location *location)
 {
-    bool forbidden = node->source->type == JSON_BOOL;
+    bool forbidden = node && node->source->type == JSON_BOOL;
     message_add(e, location,
                 (struct problem){.code = "not_allowed",
                                  .message = forbidden
@@ -207,35 +294,70 @@ void message_nothing_fits(struct explain_ctx *e, const struct node *node, const 
 }
 
 void message_missing(struct explain_ctx *e, struct str name, const struct node *node, struct str with,
-                     struct str sent_as, const struct location *location)
+                     struct str more, const struct location *location)
 {
-    struct str message = STR_LIT("required field is missing — provide a value");
-    if (with.len)
-        message = ARENA_JOIN(e->arena, message, STR_LIT(" (needed with '"), with, STR_LIT("')"));
-    if (sent_as.len)
-        message = ARENA_JOIN(e->arena, message, STR_LIT(" (did you send it as '"), sent_as, STR_LIT("'?)"));
+    struct buf out = buf_in(e->arena);
+    buf_text(&out, "is missing");
+    if (with.len) {
+        buf_text(&out, " (needed with '");
+        buf_str(&out, with);
+        buf_text(&out, "')");
+    }
+    buf_text(&out, node ? ": " : "");
+    shape_put(&out, node);
+    buf_str(&out, more);
     struct location at = {location, name.at ? name : STR_LIT(""), 0};
     message_add(e, &at,
                 (struct problem){.code = "missing",
-                                 .message = message,
-                                 .expected = node ? types_json(e->arena, node->types) : STR_NONE,
+                                 .message = buf_view(&out),
+                                 .expected = shape_json(e->arena, node),
                                  .description = node ? node->description : STR_NONE});
 }
 
-void message_unknown_field(struct explain_ctx *e, struct str close, bool warning,
+void message_unknown_field(struct explain_ctx *e, struct str declared, bool warning,
                            const struct location *location)
 {
     struct str message = STR_LIT("unknown field — remove it");
-    struct buf suggestion = buf_in(e->arena);
-    if (close.len) {
-        message = ARENA_JOIN(e->arena, message, STR_LIT(" (did you mean '"), close, STR_LIT("'?)"));
-        json_write_string(&suggestion, close);
+    if (declared.len)
+        message = ARENA_JOIN(e->arena, STR_LIT("is not declared here; the declared names are "), declared);
+    message_add(e, location,
+                (struct problem){.code = "unknown_field", .message = message, .warning = warning});
+}
+
+void message_rename(struct explain_ctx *e, struct str meant, const struct node *node, const struct json *v,
+                    bool warning, const struct location *location)
+{
+    struct buf suggestion = buf_in(e->arena), out = buf_in(e->arena);
+    bool fits = !node || node_accepts(&e->pass, node, v, NULL);
+    json_write_string(&suggestion, meant);
+    buf_text(&out, warning ? "is not declared: did you mean '" : "unknown field — rename it to '");
+    buf_str(&out, meant);
+    buf_text(&out, warning ? "'?" : "'");
+    if (!fits) {
+        buf_text(&out, " and send ");
+        shape_put(&out, node);
     }
     message_add(e, location,
                 (struct problem){.code = "unknown_field",
-                                 .message = message,
+                                 .message = buf_view(&out),
+                                 .expected = shape_json(e->arena, node),
+                                 .got = got_json(e->arena, v),
                                  .suggestion = buf_view(&suggestion),
+                                 .renames = !warning && fits,
                                  .warning = warning});
+}
+
+void message_elsewhere(struct explain_ctx *e, struct str place, struct str path, bool warning,
+                       const struct location *location)
+{
+    struct buf suggestion = buf_in(e->arena);
+    json_write_string(&suggestion, path);
+    message_add(
+        e, location,
+        (struct problem){.code = "unknown_field",
+                         .message = ARENA_JOIN(e->arena, STR_LIT("is not declared here: it belongs "), place),
+                         .suggestion = buf_view(&suggestion),
+                         .warning = warning});
 }
 
 struct choice_list {
@@ -284,15 +406,52 @@ static struct str closest_choice(struct arena *arena, const struct choice_list *
     return suggest_closest(v->type == JSON_STRING ? json_str(v) : json_text(arena, v), words, count);
 }
 
-static struct str choices_json(struct arena *arena, const struct choice_list *all)
+static struct str choices_json(struct arena *arena, const struct choice_list *all, bool constant)
 {
     struct buf out = buf_in(arena);
     struct json_out json = json_out(&out);
-    json_open(&json, '[');
-    for (size_t i = 0; i < all->count && i < PROBLEM_CHOICES_MAX; i++)
-        json_put(&json, all->at[i]);
-    json_close(&json, ']');
+    json_open(&json, '{');
+    if (constant) {
+        json_field(&json, "const", all->at[0]);
+    } else {
+        json_field_open(&json, "enum", '[');
+        for (size_t i = 0; i < all->count && i < PROBLEM_CHOICES_MAX; i++)
+            json_put(&json, all->at[i]);
+        json_close(&json, ']');
+    }
+    json_close(&json, '}');
     return buf_view(&out);
+}
+
+/* Of a long list only the values most like v; without any, the first ones. */
+static void put_closest(struct buf *out, struct arena *arena, const struct choice_list *all,
+                        const struct json *v)
+{
+    struct str *words = arena_alloc(arena, CHOICES_COMPARED * sizeof(*words));
+    size_t best[SUGGEST_MAX], count = 0, found = 0;
+    for (size_t i = 0; i < all->count && count < CHOICES_COMPARED; i++)
+        words[count++] = all->at[i]->type == JSON_STRING ? json_str(all->at[i]) : STR_NONE;
+    if (v->type == JSON_STRING)
+        found = suggest_ranked(json_str(v), words, count, best);
+    for (size_t i = 0; i < (found ? found : SUGGEST_MAX) && i < all->count; i++) {
+        buf_text(out, i ? ", " : "");
+        put_choice(out, arena, all->at[found ? best[i] : i]);
+    }
+}
+
+static void put_choice_list(struct buf *out, struct arena *arena, const struct choice_list *all,
+                            const struct json *v)
+{
+    if (all->count > PROBLEM_CHOICES_MAX) {
+        buf_printf(out, "expected one of %zu values, such as ", all->count);
+        put_closest(out, arena, all, v);
+        return;
+    }
+    buf_text(out, "expected one of ");
+    for (size_t i = 0; i < all->count; i++) {
+        buf_text(out, i > 0 ? ", " : "");
+        put_choice(out, arena, all->at[i]);
+    }
 }
 
 void message_choices(struct explain_ctx *e, const struct choices *const *lists, size_t count,
@@ -302,15 +461,12 @@ void message_choices(struct explain_ctx *e, const struct choices *const *lists, 
     struct buf out = buf_in(e->arena), suggestion = buf_in(e->arena);
     bool constant = all.count == 1 && lists[0]->constant && !other_types;
     struct str close = closest_choice(e->arena, &all, v);
-    buf_text(&out, constant ? "must be " : "expected one of ");
-    if (constant)
+    if (constant) {
+        buf_text(&out, "must be ");
         buf_str(&out, json_text(e->arena, all.at[0]));
-    for (size_t i = 0; !constant && i < all.count && i < PROBLEM_CHOICES_MAX; i++) {
-        buf_text(&out, i > 0 ? ", " : "");
-        put_choice(&out, e->arena, all.at[i]);
+    } else {
+        put_choice_list(&out, e->arena, &all, v);
     }
-    if (all.count > PROBLEM_CHOICES_MAX)
-        buf_printf(&out, ", " ELLIPSIS " (%zu more)", all.count - PROBLEM_CHOICES_MAX);
     if (other_types) {
         buf_text(&out, " or ");
         message_put_types(&out, other_types);
@@ -323,10 +479,12 @@ void message_choices(struct explain_ctx *e, const struct choices *const *lists, 
         buf_printf(&out, " (did you mean '" STR_FMT "'?)", STR_ARG(close));
     else if (close.len && !constant)
         buf_printf(&out, " (did you mean the string " STR_FMT "?)", STR_ARG(buf_view(&suggestion)));
+    else if (!constant && is_optional(e, location))
+        buf_text(&out, OR_LEAVE_OUT);
     message_add(e, location,
                 (struct problem){.code = constant ? "const" : "enum",
                                  .message = buf_view(&out),
-                                 .expected = choices_json(e->arena, &all),
+                                 .expected = choices_json(e->arena, &all, constant),
                                  .got = got_json(e->arena, v),
                                  .suggestion = buf_view(&suggestion)});
 }
@@ -340,7 +498,7 @@ static struct problem limit_problem(struct explain_ctx *e, const char *code, con
     return (struct problem){
         .code = code,
         .message = ARENA_JOIN(e->arena, str_of(sentence), STR_LIT(" "), shown, STR_LIT(", got "), got),
-        .expected = limit,
+        .expected = keyword_json(e->arena, code, limit),
         .got = got_json(e->arena, v)};
 }
 
@@ -361,12 +519,13 @@ static struct problem count_problem(struct explain_ctx *e, const struct op *op, 
     uint64_t size = op_count_size(v);
     bool few = size < op->count.min;
     unsigned long long limit = few ? op->count.min : op->count.max, got = size;
-    return (struct problem){.code = few ? counted[kind].minimum : counted[kind].maximum,
-                            .message = arena_printf(e->arena, "must have at %s %llu %s, got %llu",
-                                                    few ? "least" : "most", limit,
-                                                    limit == 1 ? counted[kind].one : counted[kind].many, got),
-                            .expected = arena_printf(e->arena, "%llu", limit),
-                            .got = arena_printf(e->arena, "%llu", got)};
+    return (struct problem){
+        .code = few ? counted[kind].minimum : counted[kind].maximum,
+        .message = arena_printf(e->arena, "must have at %s %llu %s, got %llu", few ? "least" : "most", limit,
+                                limit == 1 ? counted[kind].one : counted[kind].many, got),
+        .expected = arena_printf(e->arena, "{\"%s\":%llu}",
+                                 few ? counted[kind].minimum : counted[kind].maximum, limit),
+        .got = got_json(e->arena, v)};
 }
 
 static struct problem contains_problem(struct explain_ctx *e, const struct op *op, const struct json *v)
@@ -427,8 +586,11 @@ void message_op(struct explain_ctx *e, const struct op *op, const struct json *v
                              .message = ARENA_JOIN(e->arena, STR_LIT("expected "), str_of(op->format->title),
                                                    STR_LIT(" (e.g. '"), str_of(op->format->example),
                                                    STR_LIT("'), got "), got, format_advice(op->format, v)),
-                             .expected = json_text(e->arena, op->value),
+                             .expected = ARENA_JOIN(e->arena, STR_LIT("{\"type\":\"string\",\"format\":"),
+                                                    json_text(e->arena, op->value), STR_LIT("}")),
                              .got = got};
+        if (is_nothing(v) && is_optional(e, location))
+            problem.message = ARENA_JOIN(e->arena, problem.message, STR_LIT(OR_LEAVE_OUT));
         break;
     case OP_COUNT:
         problem = count_problem(e, op, v);

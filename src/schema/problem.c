@@ -36,26 +36,152 @@ bool problems_full(const struct problems *problems)
     return problems->count == PROBLEMS_MAX || problems->text_bytes >= PROBLEMS_MAX_TEXT_BYTES;
 }
 
+/* ---- groups ---- */
+
+/* Where the paths' only different index is: both digits begin at `from`, and end at their own end. */
+struct index_span {
+    size_t from, end_a, end_b;
+};
+
+static size_t digits_end(struct str s, size_t from)
+{
+    while (from < s.len && ascii_is_digit(s.at[from]))
+        from++;
+    return from;
+}
+
+static bool find_index(struct str a, struct str b, struct index_span *span)
+{
+    size_t i = 0;
+    while (i < a.len && i < b.len && a.at[i] == b.at[i])
+        i++;
+    while (i > 0 && ascii_is_digit(a.at[i - 1]))
+        i--;
+    if (i == 0 || a.at[i - 1] != '[')
+        return false;
+    *span = (struct index_span){i, digits_end(a, i), digits_end(b, i)};
+    return span->end_a > i && span->end_b > i && str_eq(str_from(a, span->end_a), str_from(b, span->end_b)) &&
+           span->end_a < a.len && a.at[span->end_a] == ']';
+}
+
+/* The rest of a group varies where its first two do. */
+bool problem_groups(const struct problem *a, const struct problem *b)
+{
+    struct index_span first, next;
+    if (a->code != b->code || a->warning != b->warning || !str_eq(a->expected, b->expected) ||
+        !str_eq(a->suggestion, b->suggestion) || !find_index(a->path, b->path, &next))
+        return false;
+    return !a->count || (find_index(a->path, a->last_path, &first) && first.from == next.from);
+}
+
+void problem_count(struct problem *first, const struct problem *next)
+{
+    first->count = first->count ? first->count + 1 : 2;
+    first->last_path = next->path;
+}
+
+static struct str path_part(struct str path, size_t from, size_t end)
+{
+    return (struct str){path.at + from, end - from};
+}
+
+static unsigned long number_of(struct str digits)
+{
+    unsigned long n = 0;
+    for (size_t i = 0; i < digits.len && i < 9; i++)
+        n = 10 * n + (unsigned long)(digits.at[i] - '0');
+    return n;
+}
+
+/* "deck[0…35]", and whether it is all of them. */
+static bool put_group_path(struct buf *out, const struct problem *p)
+{
+    struct index_span span;
+    if (!find_index(p->path, p->last_path, &span))
+        return true;
+    struct str from = path_part(p->path, span.from, span.end_a);
+    struct str to = path_part(p->last_path, span.from, span.end_b);
+    buf_str(out, (struct str){p->path.at, span.end_a});
+    buf_text(out, "…");
+    buf_str(out, to);
+    buf_str(out, str_from(p->path, span.end_a));
+    return number_of(to) - number_of(from) + 1 == p->count;
+}
+
+/* ---- lines ---- */
+
+static void put_path(struct buf *out, const struct problem *problem)
+{
+    struct str path = str_cut(problem->path, PROBLEM_PATH_MAX_BYTES);
+    bool all = true;
+    if (!path.len) {
+        buf_text(out, problem->in_result ? "result" : "arguments");
+        return;
+    }
+    buf_byte(out, '\'');
+    if (problem->count && problem->last_path.len < PROBLEM_PATH_MAX_BYTES)
+        all = put_group_path(out, problem);
+    else
+        buf_str(out, path);
+    buf_text(out, path.len < problem->path.len ? "…'" : "'");
+    if (problem->count && !all)
+        buf_printf(out, " (%u of them)", problem->count);
+}
+
+/* "is missing: string" goes on with the path as its subject. */
+static bool is_predicate(struct str message)
+{
+    return str_starts(message, "is ");
+}
+
 void problem_line(struct buf *out, const struct problem *problem)
 {
     buf_text(out, "- ");
-    struct str path = str_cut(problem->path, PROBLEM_PATH_MAX_BYTES);
-    if (path.len) {
-        buf_byte(out, '\'');
-        buf_str(out, path);
-        buf_text(out, path.len < problem->path.len ? "…'" : "'");
-    } else if (!str_starts(problem->message, "arguments ")) { /* else the sentence names its subject */
-        buf_text(out, problem->in_result ? "result" : "arguments");
+    if (!problem->path.len && str_starts(problem->message, "arguments ")) { /* it names its subject itself */
+        buf_str(out, problem->message);
+        buf_byte(out, '\n');
+        return;
     }
-    buf_text(out, path.len || !str_starts(problem->message, "arguments ") ? ": " : "");
+    put_path(out, problem);
+    buf_text(out, problem->count && !is_predicate(problem->message) ? ": each "
+                  : is_predicate(problem->message)                  ? " "
+                                                                    : ": ");
     buf_str(out, problem->message);
+    buf_byte(out, '\n');
+}
+
+static bool is_rename(const struct problem *p)
+{
+    return p->renames && p->suggestion.len > 2;
+}
+
+static void put_renames(struct buf *out, const struct problems *problems)
+{
+    bool first = true;
+    buf_text(out, "- rename ");
+    for (size_t i = 0; i < problems->count; i++) {
+        const struct problem *p = &problems->list[i];
+        if (!is_rename(p))
+            continue;
+        buf_text(out, first ? "" : ", ");
+        put_path(out, p);
+        buf_text(out, " → '");
+        buf_str(out, (struct str){p->suggestion.at + 1, p->suggestion.len - 2});
+        buf_byte(out, '\'');
+        first = false;
+    }
     buf_byte(out, '\n');
 }
 
 void problems_text(struct buf *out, const struct problems *problems)
 {
+    size_t renames = 0;
     for (size_t i = 0; i < problems->count; i++)
-        if (!problems->list[i].quiet)
+        renames += is_rename(&problems->list[i]);
+    if (renames > 1)
+        put_renames(out, problems);
+    for (size_t i = 0; i < problems->count; i++)
+        if (!problems->list[i].quiet && (renames < 2 || !is_rename(&problems->list[i])))
             problem_line(out, &problems->list[i]);
     if (problems->more)
         buf_printf(out, "- and %zu more\n", problems->more);
@@ -90,6 +216,14 @@ void problem_json(struct json_out *out, const struct problem *problem)
     put_raw(out, "expected", problem->expected);
     put_raw(out, "got", problem->got);
     json_field_optional_str(out, "description", problem->description);
+    if (problem->count) {
+        struct problem last = {.path = problem->last_path, .in_result = problem->in_result};
+        struct buf last_path = {0};
+        problem_path(&last_path, &last);
+        json_field_int(out, "count", problem->count);
+        json_field_str(out, "last_path", buf_view(&last_path));
+        buf_clear(&last_path);
+    }
     json_close(out, '}');
     if (path.at != local)
         buf_clear(&path);

@@ -15,18 +15,23 @@ struct json_out;
 #define PROBLEM_GOT_MAX_BYTES         80u   /* of a quoted value */
 #define PROBLEM_PATH_MAX_BYTES        200u  /* of a path in a line */
 #define PROBLEM_DESCRIPTION_MAX_BYTES 160u  /* of a schema's description */
-#define PROBLEM_CHOICES_MAX           12u   /* allowed values in a message; then "… (N more)" */
+#define PROBLEM_CHOICES_MAX           30u   /* allowed values in a message; of more, the closest ones */
 
 struct problem {
     struct str path; /* "items[0].price"; empty: the arguments as a whole */
     const char
         *code; /* static: "missing", "type", "format", "list", "unknown_field", "enum", or the keyword */
-    struct str message;                   /* "required field is missing — provide a value" */
-    struct str expected, got, suggestion; /* JSON; empty: none */
-    struct str description;               /* first line of the schema's own at that place, cut; empty: none */
-    bool warning;                         /* no reason to refuse */
-    bool quiet;                           /* of a warning: in the verdict only, no model reads it */
-    bool in_result;                       /* of the tool's result, not the arguments */
+    struct str message;     /* "is missing: string" */
+    struct str expected;    /* a small JSON Schema; empty: none */
+    struct str got;         /* JSON; empty: none */
+    struct str suggestion;  /* JSON: a value, or of an unknown field its right name; empty: none */
+    struct str last_path;   /* of a group: that of its last problem; empty: none */
+    uint32_t count;         /* of a group: how many problems; 0: it is one */
+    bool renames;           /* `suggestion` is the field's right name, and its value fits there */
+    struct str description; /* first line of the schema's own at that place, cut; empty: none */
+    bool warning;           /* no reason to refuse */
+    bool quiet;             /* of a warning: in the verdict only, no model reads it */
+    bool in_result;         /* of the tool's result, not the arguments */
 };
 
 struct problems {
@@ -37,6 +42,12 @@ struct problems {
     size_t more;   /* found beyond the limits */
     size_t text_bytes;
 };
+
+/* Whether two problems differ in the index of one list only, and in the value that was sent. */
+bool problem_groups(const struct problem *a, const struct problem *b);
+
+/* Makes `first` stand for `next`, too, which may then be dropped. */
+void problem_count(struct problem *first, const struct problem *next);
 
 void problems_init(struct problems *problems, struct arena *arena);
 
@@ -50,13 +61,14 @@ bool problems_full(const struct problems *problems);
 /* "- 'due_date': expected ISO datetime (e.g. '2026-05-03T00:00:00Z'), got \"tomorrow\"\n" */
 void problem_line(struct buf *out, const struct problem *problem);
 
-/* All lines, then "- and N more\n" if some were only counted. */
+/* All lines, renames in one, then "- and N more\n" if some were only counted. */
 void problems_text(struct buf *out, const struct problems *problems);
 
 /* "args.items[0].name", "result.events", "args" */
 void problem_path(struct buf *out, const struct problem *problem);
 
-/* {"path":"args.items[0].name","code":…,"message":…,"severity":"error"|"warning","expected":…,"got":…} */
+/* {"path":"args.items[0].name","code":…,"message":…,"severity":"error"|"warning","expected":…,"got":…}; of a
+ * group also "count" and "last_path". */
 void problem_json(struct json_out *out, const struct problem *problem);
 
 #endif

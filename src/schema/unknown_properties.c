@@ -1,9 +1,6 @@
 /* Members that an open schema accepts without declaring them. */
 #include "json/build.h"
 #include "schema/explain.h"
-#include "base/suggest.h"
-
-#define NAMES_COMPARED 256u
 
 /* A schema for additional properties declares them, unless it only allows or forbids them. If the pass gives
  * up, the member counts as declared: nothing is refused or dropped without a full check. */
@@ -38,12 +35,11 @@ void schema_unknown_properties(const struct schema *schema, const struct json *i
                                struct problems *problems)
 {
     struct explain_ctx e = {.pass = pass_begin(schema), .problems = problems, .arena = problems->arena};
-    struct str *unused =
-        NULL; /* declared names that the object does not use: only those can have been meant */
-    size_t unused_count = 0;
     struct in_place_nodes all __attribute__((uninitialized)); /* 1.5 KB; `count` says how much is written */
+    struct object_scope object = {NULL, schema->root, instance, NULL, NULL};
     if (!collect_declarations(schema, instance, &all))
         return;
+    e.object = &object;
     for (uint32_t i = 0; i < instance->len; i++) {
         const struct json_member *m = &instance->members[i];
         if (is_declared(&e.pass, &all, m))
@@ -52,15 +48,8 @@ void schema_unknown_properties(const struct schema *schema, const struct json *i
             problems->more++;
             continue;
         }
-        if (!unused) { /* most objects have no unknown member */
-            unused = ARENA_ARRAY(problems->arena, struct str, NAMES_COMPARED);
-            for (uint32_t k = 0; k < all.count; k++)
-                for (uint32_t n = 0; all.props[k] && n < all.props[k]->declared; n++)
-                    if (unused_count < NAMES_COMPARED && !json_get(instance, all.props[k]->list[n].key))
-                        unused[unused_count++] = all.props[k]->list[n].key;
-        }
         struct location at = {NULL, m->key.at ? m->key : STR_LIT(""), 0};
-        message_unknown_field(&e, suggest_closest(m->key, unused, unused_count), true, &at);
+        misplaced_advise(&e, m->key, &at);
     }
 }
 

@@ -125,7 +125,7 @@ static void nested_alternatives_are_selected_by_discriminator(void **state)
         assert_int_equal(schema_validate(schema, bad), SCHEMA_INVALID);
         assert_true(clock_mono_us() - start <
                     5000); /* 169 ms without; the bound is loose for slow machines */
-        assert_non_null(strstr(lines_of(schema, bad), ".child': expected object or null, got 5\n"));
+        assert_non_null(strstr(lines_of(schema, bad), ", got number 5"));
     }
 }
 

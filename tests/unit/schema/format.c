@@ -129,9 +129,9 @@ static void suggestions_are_ranked_and_few(void **state)
     (void)state;
     static const struct str names[] = {STR("list_item"),  STR("list_items"),  STR("LIST_ITEMS"),
                                        STR("list_itemz"), STR("list_items2"), STR("list_it"),
-                                       STR("list")};
+                                       STR("list"),       STR("lists"),       STR("item_list")};
     size_t out[SUGGEST_MAX];
-    assert_int_equal(suggest_ranked(STR_LIT("list-items"), names, 7, out), SUGGEST_MAX);
+    assert_int_equal(suggest_ranked(STR_LIT("list-items"), names, 9, out), SUGGEST_MAX);
     assert_int_equal(out[0], 1);
     assert_int_equal(out[1], 2);
 }

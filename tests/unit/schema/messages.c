@@ -78,7 +78,7 @@ static void long_values_are_cut(void **state)
     buf_text(&json, "`}");
     buf_byte(&json, '\0');
     const char *lines = lines_of(compile(OBJECT("`a`:{`type`:`integer`}")), parse(json.at));
-    assert_true(strlen(lines) < 130);
+    assert_true(strlen(lines) < 160);
     assert_non_null(strstr(lines, "é…\"\n"));
 }
 
@@ -89,7 +89,7 @@ static void lists_of_choices_are_cut(void **state)
     golden_check_rows("feedback", "schema: a long enum");
 }
 
-static void many_problems_are_counted(void **state)
+static void problems_of_items_are_one_line(void **state)
 {
     (void)state;
     struct buf json = buf_in(arena);
@@ -99,8 +99,21 @@ static void many_problems_are_counted(void **state)
     buf_text(&json, "]");
     buf_byte(&json, '\0');
     const char *lines = lines_of(compile("{`items`:{`type`:`integer`}}"), parse(json.at));
-    assert_non_null(strstr(lines, "- '[31]': expected integer"));
-    assert_null(strstr(lines, "'[32]'"));
+    assert_string_equal(lines, "- '[0…99]': each expected integer, got string \"x\"\n");
+}
+
+/* Different problems are not grouped; those beyond the limit are counted. */
+static void many_different_problems_are_counted(void **state)
+{
+    (void)state;
+    struct buf json = buf_in(arena);
+    for (int i = 0; i < 100; i++)
+        buf_printf(&json, "%s`f%d`:`x`", i ? "," : "{", i);
+    buf_text(&json, "}");
+    buf_byte(&json, '\0');
+    const char *lines = lines_of(compile("{`patternProperties`:{`^f`:{`type`:`integer`}}}"), parse(json.at));
+    assert_non_null(strstr(lines, "- 'f31': expected integer"));
+    assert_null(strstr(lines, "'f32'"));
     assert_non_null(strstr(lines, "- and 68 more\n"));
 }
 
@@ -111,16 +124,17 @@ static void problems_are_written_as_json(void **state)
     struct buf out = buf_in(arena);
     struct json_out json = json_out(&out);
     problems_init(&problems, arena);
-    schema_explain(compile(OBJECT("`items`:{`items`:{`properties`:{`s`:{`enum`:[`aa`,`bb`]}}}}")),
+    schema_explain(compile(OBJECT("`items`:{`items`:{`properties`:{`s`:{`enum`:[`aaaa`,`bb`]}}}}")),
                    parse("{`items`:[{`s`:`aaa`}]}"), &problems);
     problem_json(&json, &problems.list[0]);
     buf_byte(&out, '\0');
     assert_string_equal(
-        out.at, quoted("{`path`:`args.items[0].s`,`code`:`enum`,`message`:`expected one of aa, bb, got "
-                       "\\`aaa\\` (did you mean 'aa'?)`,`severity`:`error`,`expected`:[`aa`,`bb`],"
-                       "`got`:`aaa`}")
-                    .at);
-    assert_true(str_is(problems.list[0].suggestion, "\"aa\""));
+        out.at,
+        quoted("{`path`:`args.items[0].s`,`code`:`enum`,`message`:`expected one of aaaa, bb, got "
+               "\\`aaa\\` (did you mean 'aaaa'?)`,`severity`:`error`,`expected`:{`enum`:[`aaaa`,`bb`]},"
+               "`got`:`aaa`}")
+            .at);
+    assert_true(str_is(problems.list[0].suggestion, "\"aaaa\""));
 }
 
 static void a_missing_field_may_have_been_sent_under_another_name(void **state)
@@ -238,7 +252,8 @@ int main(void)
         TEST(equal_problems_are_reported_once),
         TEST(long_values_are_cut),
         TEST(lists_of_choices_are_cut),
-        TEST(many_problems_are_counted),
+        TEST(problems_of_items_are_one_line),
+        TEST(many_different_problems_are_counted),
         TEST(problems_are_written_as_json),
         TEST(a_missing_field_may_have_been_sent_under_another_name),
         TEST(a_problem_carries_the_description_of_its_schema),

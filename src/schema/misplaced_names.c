@@ -1,0 +1,407 @@
+/*
+ * What an undeclared name was meant for: a declared name that is alike and not used yet, the same name one
+ * level deeper or higher, or, if the object has just one undeclared name and lacks just one required field,
+ * that field. A guess must fit the type of the value. The field that was meant is then no problem of its own.
+ */
+#include "base/suggest.h"
+#include "schema/explain.h"
+
+#define NAMES_MAX          16u /* undeclared names of an object that are compared */
+#define CANDIDATES_MAX     64u /* declared names that they are compared with */
+#define DECLARED_NAMES_MAX 12u /* listed for a name that has no place; the rest is counted */
+
+enum place { PLACE_UNKNOWN, PLACE_RENAMED, PLACE_DEEPER, PLACE_HIGHER };
+
+struct name_match {
+    const struct json_member *sent;
+    enum place place;
+    const struct prop *meant; /* PLACE_RENAMED: the declared field; PLACE_DEEPER: the one it belongs in */
+    bool in_list;             /* PLACE_DEEPER: in an item of it */
+};
+
+struct candidate {
+    const struct prop *prop;
+    bool required, used;
+};
+
+struct name_matches {
+    struct in_place_nodes declared; /* by every branch */
+    struct name_match sent[NAMES_MAX];
+    size_t sent_count;
+    struct candidate candidates[CANDIDATES_MAX];
+    size_t candidate_count;
+};
+
+/* ---- what is declared ---- */
+
+static const struct prop *declared_prop(const struct in_place_nodes *all, struct str name)
+{
+    const struct prop *found = NULL;
+    for (uint32_t i = 0; i < all->count && !(found && found->node); i++) {
+        const struct prop *p = all->props[i] ? props_find(all->props[i], name) : NULL;
+        found = p ? p : found;
+    }
+    return found;
+}
+
+static bool is_open(const struct node *rest)
+{
+    return rest && rest->source->type == JSON_OBJECT && rest->source->len > 0;
+}
+
+/* The keys of a map are data. */
+static bool is_key(struct pass *pass, const struct in_place_nodes *all, struct str name)
+{
+    for (uint32_t i = 0; i < all->count; i++) {
+        const struct props *props = all->props[i];
+        if (!props)
+            continue;
+        if (is_open(props->rest))
+            return true;
+        for (uint32_t k = 0; k < props->pattern_count; k++)
+            if (pass_matches(pass, props->patterns[k].pattern, name))
+                return true;
+    }
+    return false;
+}
+
+static void collect_candidates(struct name_matches *m, const struct json *v)
+{
+    for (uint32_t i = 0; i < m->declared.count; i++) {
+        const struct props *props = m->declared.props[i];
+        for (uint32_t k = 0; props && k < props->count && m->candidate_count < CANDIDATES_MAX; k++) {
+            struct str name = props->list[k].key;
+            bool known = json_get(v, name) != NULL;
+            for (size_t n = 0; n < m->candidate_count && !known; n++)
+                if (str_eq(m->candidates[n].prop->key, name)) {
+                    known = true;
+                    m->candidates[n].required |= props->list[k].required;
+                    if (!m->candidates[n].prop->node)
+                        m->candidates[n].prop = &props->list[k];
+                }
+            if (!known)
+                m->candidates[m->candidate_count++] =
+                    (struct candidate){&props->list[k], props->list[k].required, false};
+        }
+    }
+}
+
+/* ---- the same object ---- */
+
+/* Whether the value may be meant for the field: its type fits, or would after coercion. */
+static bool may_fit(const struct prop *prop, const struct json *v)
+{
+    unsigned types = prop->node ? prop->node->types : TYPES_ANY;
+    struct str s = json_str(v);
+    if (types & type_bit_of(v))
+        return true;
+    if (v->type == JSON_STRING && s.len && (types & TYPES_NUMBER))
+        return ascii_is_digit(s.at[0]) || s.at[0] == '-';
+    if (v->type == JSON_NUMBER && (types & TYPE_BIT(JSON_STRING)))
+        return true;
+    return (types & TYPE_BIT(JSON_ARRAY)) && v->type != JSON_ARRAY && v->type != JSON_NULL;
+}
+
+/* A required field is meant rather than an optional one that is as much alike. */
+static unsigned score(const struct name_match *sent, const struct candidate *c)
+{
+    if (c->used || !may_fit(c->prop, &sent->sent->value))
+        return 0;
+    unsigned alike = suggest_score(sent->sent->key, c->prop->key);
+    return alike < SUGGEST_CLOSE ? 0 : alike + (c->required ? SUGGEST_CLOSE / 10 : 0);
+}
+
+/* The pair that is most alike first; none if another field is as much alike. */
+static bool match_closest(struct name_matches *m, unsigned scores[NAMES_MAX][CANDIDATES_MAX])
+{
+    unsigned best = 0;
+    size_t from = 0, to = 0;
+    bool tied = false;
+    for (size_t i = 0; i < m->sent_count; i++)
+        for (size_t k = 0; k < m->candidate_count && m->sent[i].place == PLACE_UNKNOWN; k++) {
+            unsigned here = m->candidates[k].used ? 0 : scores[i][k];
+            if (here > best) {
+                best = here;
+                from = i;
+                to = k;
+                tied = false;
+            } else if (here && here == best && i == from) {
+                tied = true;
+            }
+        }
+    if (!best)
+        return false;
+    if (tied) {
+        memset(scores[from], 0, sizeof(scores[from]));
+        return true;
+    }
+    m->sent[from].place = PLACE_RENAMED;
+    m->sent[from].meant = m->candidates[to].prop;
+    m->candidates[to].used = true;
+    return true;
+}
+
+static void match_by_name(struct explain_ctx *e, struct name_matches *m)
+{
+    unsigned(*scores)[CANDIDATES_MAX] = arena_alloc(e->arena, sizeof(unsigned[NAMES_MAX][CANDIDATES_MAX]));
+    for (size_t i = 0; i < m->sent_count; i++)
+        for (size_t k = 0; k < m->candidate_count; k++)
+            scores[i][k] = score(&m->sent[i], &m->candidates[k]);
+    while (match_closest(m, scores))
+        ;
+}
+
+/* The only field that is missing is likely the only one that has no place. */
+static void match_the_last(struct name_matches *m)
+{
+    struct name_match *sent = NULL;
+    struct candidate *missing = NULL;
+    for (size_t i = 0; i < m->sent_count; i++)
+        if (m->sent[i].place == PLACE_UNKNOWN) {
+            if (sent)
+                return;
+            sent = &m->sent[i];
+        }
+    for (size_t i = 0; i < m->candidate_count; i++)
+        if (m->candidates[i].required && !m->candidates[i].used) {
+            if (missing)
+                return;
+            missing = &m->candidates[i];
+        }
+    if (!sent || !missing || !missing->prop->node || missing->prop->node->types == TYPES_ANY ||
+        !(missing->prop->node->types & type_bit_of(&sent->sent->value)))
+        return;
+    sent->place = PLACE_RENAMED;
+    sent->meant = missing->prop;
+    missing->used = true;
+}
+
+/* ---- other objects ---- */
+
+/* Whether objects of the node, or items of its lists (then *in_list), declare the name. */
+static bool declares(const struct node *node, struct str name, bool *in_list)
+{
+    struct in_place_nodes all __attribute__((uninitialized)); /* 1.5 KB; `count` says how much is written */
+    in_place_collect(&all, node, NULL, NULL);
+    *in_list = false;
+    if (declared_prop(&all, name))
+        return true;
+    for (uint32_t i = 0; i < all.count; i++) {
+        const struct node *item = all.items[i] ? all.items[i]->items.rest : NULL;
+        struct in_place_nodes inner __attribute__((uninitialized));
+        if (!item)
+            continue;
+        in_place_collect(&inner, item, NULL, NULL);
+        if (declared_prop(&inner, name)) {
+            *in_list = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* In exactly one declared field. */
+static void match_deeper(struct name_matches *m, struct name_match *sent)
+{
+    const struct prop *found = NULL;
+    bool in_list = false;
+    for (uint32_t i = 0; i < m->declared.count; i++) {
+        const struct props *props = m->declared.props[i];
+        for (uint32_t k = 0; props && k < props->declared; k++) {
+            bool here;
+            const struct prop *p = &props->list[k];
+            if (!p->node || (found && str_eq(found->key, p->key)) ||
+                !declares(p->node, sent->sent->key, &here))
+                continue;
+            if (found)
+                return;
+            found = p;
+            in_list = here;
+        }
+    }
+    if (!found)
+        return;
+    sent->place = PLACE_DEEPER;
+    sent->meant = found;
+    sent->in_list = in_list;
+}
+
+static bool belongs_higher(const struct object_scope *up, struct str name)
+{
+    struct in_place_nodes all __attribute__((uninitialized)); /* 1.5 KB; `count` says how much is written */
+    if (!up || json_get(up->v, name))
+        return false;
+    in_place_collect(&all, up->node, NULL, NULL);
+    return declared_prop(&all, name) != NULL;
+}
+
+/* ---- once for each object ---- */
+
+static struct name_matches *matches_of(struct explain_ctx *e)
+{
+    struct object_scope *object = e->object;
+    struct name_matches *m = object->matches;
+    if (m)
+        return m;
+    m = object->matches = ARENA_NEW(e->arena, struct name_matches);
+    in_place_collect(&m->declared, object->node, NULL, NULL);
+    for (uint32_t i = 0; i < object->v->len && m->sent_count < NAMES_MAX; i++) {
+        const struct json_member *member = &object->v->members[i];
+        if (!declared_prop(&m->declared, member->key) && !is_key(&e->pass, &m->declared, member->key))
+            m->sent[m->sent_count++].sent = member;
+    }
+    if (!m->sent_count)
+        return m;
+    collect_candidates(m, object->v);
+    match_by_name(e, m);
+    for (size_t i = 0; i < m->sent_count; i++) {
+        struct name_match *sent = &m->sent[i];
+        if (sent->place != PLACE_UNKNOWN)
+            continue;
+        match_deeper(m, sent);
+        if (sent->place == PLACE_UNKNOWN && belongs_higher(object->up, sent->sent->key))
+            sent->place = PLACE_HIGHER;
+    }
+    match_the_last(m);
+    return m;
+}
+
+/* ---- the problems ---- */
+
+static struct location own_location(const struct location *object, const struct json_member *m)
+{
+    return (struct location){object, m->key.at ? m->key : STR_LIT(""), 0};
+}
+
+/* "; 'oldText', 'newText' belong in edits[0]" */
+static struct str clause_of_deeper(struct explain_ctx *e, const struct name_matches *m, struct str field,
+                                   const struct location *location)
+{
+    struct buf out = buf_in(e->arena);
+    struct location at = {location, field, 0};
+    size_t count = 0;
+    bool in_list = false;
+    for (size_t i = 0; i < m->sent_count; i++) {
+        const struct name_match *sent = &m->sent[i];
+        if (sent->place != PLACE_DEEPER || !str_eq(sent->meant->key, field))
+            continue;
+        buf_text(&out, count++ ? ", '" : "; '");
+        buf_str(&out, sent->sent->key);
+        buf_byte(&out, '\'');
+        in_list = sent->in_list;
+    }
+    if (count)
+        buf_printf(&out, " %s in " STR_FMT "%s", count > 1 ? "belong" : "belongs",
+                   STR_ARG(message_path(e->arena, &at)), in_list ? "[0]" : "");
+    return buf_view(&out);
+}
+
+void misplaced_explain_missing(struct explain_ctx *e, struct str name, const struct node *node,
+                               const struct location *location)
+{
+    if (!e->object || problems_full(e->problems)) {
+        message_missing(e, name, node, STR_NONE, STR_NONE, location);
+        return;
+    }
+    const struct name_matches *m = matches_of(e);
+    for (size_t i = 0; i < m->sent_count; i++)
+        if (m->sent[i].place == PLACE_RENAMED && str_eq(m->sent[i].meant->key, name)) {
+            struct location at = own_location(location, m->sent[i].sent);
+            message_rename(e, name, m->sent[i].meant->node, &m->sent[i].sent->value, false, &at);
+            return;
+        }
+    const struct prop *declared = node ? NULL : declared_prop(&m->declared, name);
+    message_missing(e, name, declared ? declared->node : node, STR_NONE,
+                    clause_of_deeper(e, m, name, location), location);
+}
+
+/* "a, b, c" */
+static struct str declared_names(struct explain_ctx *e, const struct name_matches *m)
+{
+    struct buf out = buf_in(e->arena);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < m->declared.count; i++) {
+        const struct props *props = m->declared.props[i];
+        for (uint32_t k = 0; props && k < props->declared; k++)
+            if (++count <= DECLARED_NAMES_MAX) {
+                buf_text(&out, count > 1 ? ", " : "");
+                buf_str(&out, props->list[k].key);
+            }
+    }
+    if (count > DECLARED_NAMES_MAX)
+        buf_printf(&out, " and %u more", count - DECLARED_NAMES_MAX);
+    return buf_view(&out);
+}
+
+static bool is_told_as_missing(const struct name_matches *m, const struct prop *field)
+{
+    for (size_t i = 0; i < m->candidate_count; i++)
+        if (str_eq(m->candidates[i].prop->key, field->key))
+            return m->candidates[i].required;
+    return false;
+}
+
+static void explain_deeper(struct explain_ctx *e, const struct name_match *sent, bool warning,
+                           const struct location *location)
+{
+    struct location at = {location->up, sent->meant->key, 0};
+    struct str field = message_path(e->arena, &at), list = STR_LIT("[0]");
+    struct str object = sent->in_list ? ARENA_JOIN(e->arena, field, list) : field;
+    message_elsewhere(e, ARENA_JOIN(e->arena, STR_LIT("in "), object),
+                      ARENA_JOIN(e->arena, object, STR_LIT("."), sent->sent->key), warning, location);
+}
+
+static void explain_higher(struct explain_ctx *e, const struct name_match *sent, bool warning,
+                           const struct location *location)
+{
+    const struct location *up = e->object->up->location;
+    struct location at = own_location(up, sent->sent);
+    struct str place = up ? ARENA_JOIN(e->arena, STR_LIT("in "), message_path(e->arena, up))
+                          : STR_LIT("at the top level of the arguments");
+    message_elsewhere(e, place, message_path(e->arena, &at), warning, location);
+}
+
+/* A nested field that holds data is not to be thrown away. */
+static void explain_placeless(struct explain_ctx *e, const struct name_matches *m, bool warning,
+                              const struct location *location)
+{
+    bool nested = location->up != NULL;
+    message_unknown_field(e, nested ? declared_names(e, m) : STR_NONE, warning, location);
+}
+
+static void explain_name(struct explain_ctx *e, struct str name, bool warning,
+                         const struct location *location)
+{
+    const struct name_match *sent = NULL;
+    const struct name_matches *m = matches_of(e);
+    for (size_t i = 0; i < m->sent_count && !sent; i++)
+        if (str_eq(m->sent[i].sent->key, name))
+            sent = &m->sent[i];
+    switch (sent ? sent->place : PLACE_UNKNOWN) {
+    case PLACE_RENAMED:
+        message_rename(e, sent->meant->key, sent->meant->node, &sent->sent->value, warning, location);
+        break;
+    case PLACE_DEEPER:
+        if (warning || !is_told_as_missing(m, sent->meant))
+            explain_deeper(e, sent, warning, location);
+        break;
+    case PLACE_HIGHER:
+        explain_higher(e, sent, warning, location);
+        break;
+    default:
+        explain_placeless(e, m, warning, location);
+    }
+}
+
+void misplaced_explain_unknown(struct explain_ctx *e, struct str name, const struct location *location)
+{
+    if (!e->object || problems_full(e->problems))
+        message_unknown_field(e, STR_NONE, false, location);
+    else
+        explain_name(e, name, false, location);
+}
+
+void misplaced_advise(struct explain_ctx *e, struct str name, const struct location *location)
+{
+    explain_name(e, name, true, location);
+}

@@ -1,0 +1,540 @@
+/*
+ * Writes shapes. Everything that applies to one value (the node, what it refers to, its allOf) is gathered
+ * first; then each type of value is written with what restricts it. Depth, fields and bytes are bounded, so
+ * recursive schemas end.
+ */
+#include "schema/shape.h"
+
+#include "json/write.h"
+#include "schema/explain.h"
+
+#define IN_PLACE_MAX 8u /* references and allOf within each other */
+#define PARTS_MAX    8u /* schemas that apply to one value and say something of the same kind */
+
+/* What applies to one value. */
+struct view {
+    unsigned types;
+    const struct props *props[PARTS_MAX];
+    size_t props_count;
+    const struct op *items, *choices, *format, *pattern, *minimum, *maximum, *list_size, *branches;
+    struct str format_name;
+    const struct json *fallback; /* the default */
+};
+
+static void gather(struct view *view, const struct node *node, unsigned depth);
+
+static void take_op(struct view *view, const struct op *op, unsigned depth)
+{
+    switch ((enum op_code)op->code) {
+    case OP_CHOICES:
+        view->choices = view->choices ? view->choices : op;
+        break;
+    case OP_MINIMUM:
+        view->minimum = op;
+        break;
+    case OP_MAXIMUM:
+        view->maximum = op;
+        break;
+    case OP_COUNT:
+        if (op->applies & TYPE_BIT(JSON_ARRAY))
+            view->list_size = op;
+        break;
+    case OP_FORMAT:
+        view->format = op;
+        break;
+    case OP_PATTERN:
+        view->pattern = op;
+        break;
+    case OP_PROPERTIES:
+        if (view->props_count < PARTS_MAX)
+            view->props[view->props_count++] = op->props;
+        break;
+    case OP_ITEMS:
+        view->items = view->items ? view->items : op;
+        break;
+    case OP_REF:
+        gather(view, op->node, depth + 1);
+        break;
+    case OP_ALL_OF:
+        for (uint32_t i = 0; i < op->nodes.count; i++)
+            gather(view, op->nodes.at[i], depth + 1);
+        break;
+    case OP_ANY_OF:
+    case OP_ONE_OF:
+        view->branches = view->branches ? view->branches : op;
+        break;
+    default:
+        break;
+    }
+}
+
+static void gather(struct view *view, const struct node *node, unsigned depth)
+{
+    if (depth == IN_PLACE_MAX)
+        return;
+    view->types &= node->types;
+    if (node->source->type == JSON_OBJECT) {
+        const struct json *format = json_get_text(node->source, "format");
+        const struct json *fallback = json_get_text(node->source, "default");
+        if (json_is(format, JSON_STRING) && !view->format_name.len)
+            view->format_name = json_str(format);
+        if (!view->fallback)
+            view->fallback = fallback;
+    }
+    for (uint16_t i = 0; i < node->op_count; i++)
+        take_op(view, &node->ops[i], depth);
+}
+
+static struct view view_of(const struct node *node)
+{
+    struct view view = {.types = TYPES_ANY};
+    gather(&view, node, 0);
+    return view;
+}
+
+/* Branches that only say which fields go together are no shapes of their own. */
+static bool is_union(const struct view *view)
+{
+    return view->branches && !view->props_count && !view->items && !view->choices;
+}
+
+/* ---- fields ---- */
+
+struct fields {
+    struct shape_parameter at[SHAPE_FIELDS_MAX];
+    size_t count, more;
+};
+
+static bool has_field(const struct fields *fields, struct str name)
+{
+    for (size_t i = 0; i < fields->count; i++)
+        if (str_eq(fields->at[i].name, name))
+            return true;
+    return false;
+}
+
+static bool is_required(const struct view *view, struct str name)
+{
+    for (size_t i = 0; i < view->props_count; i++) {
+        const struct prop *p = props_find(view->props[i], name);
+        if (p && p->required)
+            return true;
+    }
+    return false;
+}
+
+static const struct node *node_of(const struct view *view, struct str name)
+{
+    for (size_t i = 0; i < view->props_count; i++) {
+        const struct prop *p = props_find(view->props[i], name);
+        if (p && p->node)
+            return p->node;
+    }
+    return NULL;
+}
+
+/* Required ones first. */
+static void collect_fields(const struct view *view, struct fields *fields)
+{
+    for (int optional = 0; optional < 2; optional++)
+        for (size_t i = 0; i < view->props_count; i++)
+            for (uint32_t k = 0; k < view->props[i]->count; k++) {
+                struct str name = view->props[i]->list[k].key;
+                bool required = is_required(view, name);
+                if (required == optional || has_field(fields, name))
+                    continue;
+                if (fields->count == SHAPE_FIELDS_MAX)
+                    fields->more++;
+                else
+                    fields->at[fields->count++] = (struct shape_parameter){
+                        .name = name, .node = node_of(view, name), .required = required};
+            }
+}
+
+/* ---- the text ---- */
+
+struct writer {
+    struct buf *out;
+    size_t from;   /* where the shape begins in `out` */
+    size_t before; /* bytes of the shape that are in another buffer */
+};
+
+static bool is_long(const struct writer *w)
+{
+    return w->before + w->out->len - w->from > SHAPE_MAX_BYTES;
+}
+
+static void put_node(struct writer *w, const struct node *node, unsigned depth);
+
+void shape_put_value(struct buf *out, const struct json *v)
+{
+    struct str s = json_str(v);
+    bool bare = v->type == JSON_STRING && s.len && !ascii_is_digit(s.at[0]);
+    for (size_t i = 0; i < s.len && bare; i++)
+        bare = ascii_is_letter(s.at[i]) || ascii_is_digit(s.at[i]) || strchr("_-./:", s.at[i]);
+    if (bare)
+        buf_str(out, s);
+    else
+        json_write(out, v);
+}
+
+static void put_choices(struct writer *w, const struct choices *choices)
+{
+    size_t from = w->out->len;
+    uint32_t i = 0;
+    if (choices->count == 1)
+        buf_text(w->out, "always ");
+    for (; i < choices->count && i < SHAPE_CHOICES_MAX && w->out->len - from < SHAPE_CHOICES_MAX_BYTES; i++) {
+        buf_text(w->out, i ? "|" : "");
+        shape_put_value(w->out, choices->at[i]);
+    }
+    if (i < choices->count)
+        buf_printf(w->out, "|… (%u more)", choices->count - i);
+}
+
+static void put_field(struct writer *w, const struct shape_parameter *field, unsigned depth)
+{
+    buf_str(w->out, field->name);
+    buf_text(w->out, ": ");
+    if (field->node)
+        put_node(w, field->node, depth + 1);
+    else
+        buf_text(w->out, "any value");
+    if (field->required)
+        buf_text(w->out, " (required)");
+}
+
+/* A schema for additional properties makes an object a map. */
+static const struct node *map_values(const struct view *view)
+{
+    for (size_t i = 0; i < view->props_count; i++) {
+        const struct node *rest = view->props[i]->rest;
+        if (rest && rest->source->type == JSON_OBJECT && rest->source->len)
+            return rest;
+    }
+    return NULL;
+}
+
+static void put_object(struct writer *w, const struct view *view, unsigned depth)
+{
+    struct fields fields = {.count = 0};
+    const struct node *values = map_values(view);
+    if (depth < SHAPE_DEPTH_MAX && !is_long(w))
+        collect_fields(view, &fields);
+    if (!fields.count && values && depth < SHAPE_DEPTH_MAX && !is_long(w)) {
+        buf_text(w->out, "{any name: ");
+        put_node(w, values, depth + 1);
+        buf_byte(w->out, '}');
+        return;
+    }
+    if (!fields.count) {
+        buf_text(w->out, "object");
+        return;
+    }
+    for (size_t i = 0; i < fields.count; i++) {
+        buf_text(w->out, i ? ", " : "{");
+        put_field(w, &fields.at[i], depth);
+    }
+    if (fields.more)
+        buf_printf(w->out, ", and %zu more", fields.more);
+    buf_byte(w->out, '}');
+}
+
+static void put_size(struct buf *out, const struct op *size)
+{
+    unsigned long long min = size->count.min, max = size->count.max;
+    if (min == max)
+        buf_printf(out, " (exactly %llu)", min);
+    else if (min && max != UINT64_MAX)
+        buf_printf(out, " (%llu to %llu)", min, max);
+    else if (min)
+        buf_printf(out, " (at least %llu)", min);
+    else
+        buf_printf(out, " (at most %llu)", max);
+}
+
+static bool is_tuple(const struct view *view)
+{
+    return view->items->items.prefix.count > 0;
+}
+
+/* "list of (integer or null)": without brackets the null would be read as an alternative to the list. */
+static void put_list(struct writer *w, const struct view *view, unsigned depth)
+{
+    const struct op *items = view->items;
+    if (items && is_tuple(view) && depth < SHAPE_DEPTH_MAX && !is_long(w)) {
+        for (uint32_t i = 0; i < items->items.prefix.count && i < SHAPE_FIELDS_MAX; i++) {
+            buf_text(w->out, i ? ", " : "[");
+            put_node(w, items->items.prefix.at[i], depth + 1);
+        }
+        buf_byte(w->out, ']');
+        return;
+    }
+    buf_text(w->out, "list");
+    if (items && items->items.rest && !is_tuple(view) && depth < SHAPE_DEPTH_MAX && !is_long(w)) {
+        struct view item = view_of(items->items.rest);
+        bool several = is_union(&item) || (!item.choices && (item.types & (item.types - 1)) &&
+                                           item.types != TYPES_NUMBER && item.types != TYPES_ANY);
+        buf_text(w->out, several ? " of (" : " of ");
+        put_node(w, items->items.rest, depth + 1);
+        buf_text(w->out, several ? ")" : "");
+    }
+    if (view->list_size)
+        put_size(w->out, view->list_size);
+}
+
+static void put_string(struct writer *w, const struct view *view)
+{
+    const struct format *format = view->format ? view->format->format : format_find(view->format_name);
+    if (format) {
+        buf_printf(w->out, "%s (e.g. '%s')", format->title, format->example);
+        return;
+    }
+    buf_text(w->out, "string");
+    if (view->format_name.len && view->format_name.len <= SHAPE_VALUE_MAX_BYTES) {
+        buf_text(w->out, " (");
+        buf_str(w->out, view->format_name);
+        buf_byte(w->out, ')');
+    } else if (view->pattern && view->pattern->value->raw_len <= SHAPE_VALUE_MAX_BYTES) {
+        buf_text(w->out, " matching ");
+        json_write(w->out, view->pattern->value);
+    }
+}
+
+static void put_number(struct writer *w, const struct view *view)
+{
+    buf_text(w->out, (view->types & TYPE_BIT(JSON_NUMBER)) ? "number" : "integer");
+    if (view->minimum) {
+        buf_text(w->out, view->minimum->bound.exclusive ? " above " : " from ");
+        json_write(w->out, view->minimum->value);
+    }
+    if (view->maximum) {
+        buf_text(w->out, view->maximum->bound.exclusive ? " below " : view->minimum ? " to " : " up to ");
+        json_write(w->out, view->maximum->value);
+    }
+}
+
+static void put_or(struct writer *w, size_t from)
+{
+    if (w->out->len > from)
+        buf_text(w->out, " or ");
+}
+
+static void put_types(struct writer *w, const struct view *view, unsigned depth)
+{
+    size_t from = w->out->len;
+    unsigned types = view->types;
+    if (view->choices) {
+        put_choices(w, &view->choices->choices);
+        types &= ~(unsigned)view->choices->applies;
+    } else if (types == TYPES_ANY && !view->props_count && !view->items) {
+        buf_text(w->out, "any value");
+        return;
+    } else if (types == TYPES_ANY) { /* keywords for one type, and no `type`: that one is meant */
+        types = view->props_count ? TYPE_BIT(JSON_OBJECT) : TYPE_BIT(JSON_ARRAY);
+    }
+    if (types & TYPE_BIT(JSON_STRING)) {
+        put_or(w, from);
+        put_string(w, view);
+    }
+    if (types & TYPES_NUMBER) {
+        put_or(w, from);
+        put_number(w, view);
+    }
+    if (types & TYPE_BIT(JSON_BOOL)) {
+        put_or(w, from);
+        buf_text(w->out, "boolean");
+    }
+    if (types & TYPE_BIT(JSON_ARRAY)) {
+        put_or(w, from);
+        put_list(w, view, depth);
+    }
+    if (types & TYPE_BIT(JSON_OBJECT)) {
+        put_or(w, from);
+        put_object(w, view, depth);
+    }
+    if (types & TYPE_BIT(JSON_NULL)) {
+        put_or(w, from);
+        buf_text(w->out, "null");
+    }
+    if (w->out->len == from)
+        buf_text(w->out, "no value");
+}
+
+/* Null last, and each shape once. */
+static void put_branches(struct writer *w, const struct nodes *nodes, unsigned types, unsigned depth)
+{
+    struct writer one = {&(struct buf){.arena = w->out->arena}, 0, 0};
+    size_t from = w->out->len, shown = 0;
+    bool null = false;
+    for (uint32_t i = 0; i < nodes->count && shown < SHAPE_BRANCHES_MAX && !is_long(w); i++) {
+        unsigned of_branch = nodes->at[i]->types & types;
+        if (of_branch == TYPE_BIT(JSON_NULL) || !of_branch) {
+            null |= of_branch != 0;
+            continue;
+        }
+        one.out->len = 0;
+        one.before = w->before + w->out->len - w->from;
+        put_node(&one, nodes->at[i], depth);
+        struct str so_far = {w->out->at + from, w->out->len - from};
+        if (so_far.len && str_contains_nocase(so_far, buf_view(one.out)))
+            continue;
+        put_or(w, from);
+        buf_str(w->out, buf_view(one.out));
+        shown++;
+    }
+    if (shown == SHAPE_BRANCHES_MAX || is_long(w))
+        buf_text(w->out, " or …");
+    if (null) {
+        put_or(w, from);
+        buf_text(w->out, "null");
+    }
+    if (!one.out->arena)
+        buf_clear(one.out);
+}
+
+static void put_node(struct writer *w, const struct node *node, unsigned depth)
+{
+    struct view view = view_of(node);
+    if (is_union(&view))
+        put_branches(w, &view.branches->nodes, view.types, depth);
+    else
+        put_types(w, &view, depth);
+    if (view.fallback && view.fallback->type != JSON_NULL && view.fallback->raw_len &&
+        view.fallback->raw_len <= SHAPE_VALUE_MAX_BYTES) {
+        buf_text(w->out, " (default ");
+        json_write(w->out, view.fallback);
+        buf_byte(w->out, ')');
+    }
+}
+
+void shape_put(struct buf *out, const struct node *node)
+{
+    struct writer w = {out, out->len, 0};
+    if (node)
+        put_node(&w, node, 0);
+}
+
+void shape_put_branches(struct buf *out, const struct nodes *branches)
+{
+    struct writer w = {out, out->len, 0};
+    put_branches(&w, branches, TYPES_ANY, 0);
+}
+
+/* ---- the JSON Schema ---- */
+
+struct json_writer {
+    struct json_out *out;
+    size_t from;
+};
+
+static void put_schema(struct json_writer *w, const struct node *node, unsigned depth);
+
+static bool is_full(const struct json_writer *w, unsigned depth)
+{
+    return depth >= SHAPE_DEPTH_MAX || w->out->buf->len - w->from > SHAPE_MAX_BYTES;
+}
+
+static void put_schema_choices(struct json_out *out, const struct choices *choices)
+{
+    if (choices->count == 1) {
+        json_field(out, "const", choices->at[0]);
+        return;
+    }
+    json_field_open(out, "enum", '[');
+    for (uint32_t i = 0; i < choices->count; i++)
+        json_put(out, choices->at[i]);
+    json_close(out, ']');
+}
+
+static bool is_short(const struct choices *choices)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < choices->count && i <= SHAPE_CHOICES_MAX; i++)
+        bytes += choices->at[i]->raw_len;
+    return choices->count <= SHAPE_CHOICES_MAX && bytes <= SHAPE_CHOICES_MAX_BYTES;
+}
+
+static void put_schema_fields(struct json_writer *w, const struct fields *fields, unsigned depth)
+{
+    size_t required = 0;
+    json_field_open(w->out, "properties", '{');
+    for (size_t i = 0; i < fields->count; i++) {
+        required += fields->at[i].required;
+        json_key_str(w->out, fields->at[i].name);
+        if (fields->at[i].node)
+            put_schema(w, fields->at[i].node, depth + 1);
+        else
+            json_put_raw(w->out, STR_LIT("{}"));
+    }
+    json_close(w->out, '}');
+    if (!required)
+        return;
+    json_field_open(w->out, "required", '[');
+    for (size_t i = 0; i < fields->count; i++)
+        if (fields->at[i].required)
+            json_put_str(w->out, fields->at[i].name);
+    json_close(w->out, ']');
+}
+
+static void put_schema_branches(struct json_writer *w, const struct view *view, unsigned depth)
+{
+    const struct nodes *nodes = &view->branches->nodes;
+    if (nodes->count > SHAPE_BRANCHES_MAX || is_full(w, depth))
+        return;
+    json_field_open(w->out, "anyOf", '[');
+    for (uint32_t i = 0; i < nodes->count; i++)
+        put_schema(w, nodes->at[i], depth + 1);
+    json_close(w->out, ']');
+}
+
+static void put_schema(struct json_writer *w, const struct node *node, unsigned depth)
+{
+    struct view view = view_of(node);
+    struct fields fields = {.count = 0};
+    json_open(w->out, '{');
+    message_put_types_json(w->out, view.types);
+    if (view.choices && is_short(&view.choices->choices))
+        put_schema_choices(w->out, &view.choices->choices);
+    if (view.format_name.len && view.format_name.len <= SHAPE_VALUE_MAX_BYTES)
+        json_field_str(w->out, "format", view.format_name);
+    if (view.props_count && !is_full(w, depth))
+        collect_fields(&view, &fields);
+    if (fields.count)
+        put_schema_fields(w, &fields, depth);
+    if (view.items && view.items->items.rest && !is_tuple(&view) && !is_full(w, depth)) {
+        json_key(w->out, "items");
+        put_schema(w, view.items->items.rest, depth + 1);
+    }
+    if (is_union(&view))
+        put_schema_branches(w, &view, depth);
+    json_close(w->out, '}');
+}
+
+void shape_put_json(struct json_out *out, const struct node *node)
+{
+    struct json_writer w = {out, out->buf->len};
+    put_schema(&w, node, 0);
+}
+
+/* ---- parameters ---- */
+
+size_t shape_parameters(const struct schema *schema, struct shape_parameter *out, size_t max)
+{
+    struct view view = view_of(schema->root);
+    size_t count = 0;
+    for (size_t i = 0; i < view.props_count; i++)
+        for (uint32_t k = 0; k < view.props[i]->count && count < max; k++) {
+            const struct prop *p = &view.props[i]->list[k];
+            bool duplicate = false;
+            for (size_t n = 0; i > 0 && n < count && !duplicate; n++)
+                duplicate = str_eq(out[n].name, p->key);
+            if (!duplicate)
+                out[count++] =
+                    (struct shape_parameter){.name = p->key,
+                                             .description = p->node ? p->node->description : STR_NONE,
+                                             .node = p->node,
+                                             .required = is_required(&view, p->key)};
+        }
+    return count;
+}

@@ -1,0 +1,119 @@
+/* Which names may be guessed for which, and which may not. */
+#include "base/suggest.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void alike_names_are_guessed(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"dueDate", "due_date"},
+        {"DUE-DATE", "due_date"},
+        {"filename", "file_name"},
+        {"line_start", "start_line"},
+        {"line_start", "start"},
+        {"file_path", "path"},
+        {"titel", "title"},
+        {"cty", "city"},
+        {"colour", "color"},
+        {"tags", "tag"},
+        {"expr", "expression"},
+        {"calculator", "calc"},
+        {"descripton", "description"},
+        {"shipping", "shipped"},
+        {"id", "user_id"},
+        {"get_wether", "get_weather"},
+        {"read_file", "read_text_file"},
+        {"userIDs", "user_id"},
+        {"item", "item_10"},
+        {"HTTPServer", "http_server"},
+        {"recieve", "receive"},
+    };
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
+        struct str a = str_of(pairs[i][0]), b = str_of(pairs[i][1]);
+        if (suggest_score(a, b) < SUGGEST_CLOSE || suggest_score(b, a) < SUGGEST_CLOSE)
+            fail_msg("%s and %s are alike: %u", a.at, b.at, suggest_score(a, b));
+    }
+}
+
+static void different_names_are_not_guessed(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"Any", "Fantasy"},
+        {"item_10", "item_12"},
+        {"name", "path"},
+        {"v1", "v2"},
+        {"a", "b"},
+        {"is", "it"},
+        {"cat", "bat"},
+        {"name", "game"},
+        {"get_weather", "get_time"},
+        {"amount", "account"},
+        {"start_date", "end_date"},
+        {"north", "south"},
+        {"2024-05-01", "2024-05-02"},
+        {"x", "extra"},
+        {"min_price", "max_price"},
+        {"", "a"},
+        {"_", "name"},
+        {"metric", "imperial"},
+    };
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
+        struct str a = str_of(pairs[i][0]), b = str_of(pairs[i][1]);
+        if (suggest_score(a, b) >= SUGGEST_CLOSE || suggest_score(b, a) >= SUGGEST_CLOSE)
+            fail_msg("%s and %s are not alike: %u", a.at, b.at, suggest_score(a, b));
+    }
+}
+
+static void the_closest_is_the_only_one_that_is_as_close(void **state)
+{
+    (void)state;
+    const struct str ids[] = {STR("user_id"), STR("file_id"), STR("name")};
+    const struct str names[] = {STR("titles"), STR("title"), STR("TITLE")};
+    assert_int_equal(suggest_closest(STR_LIT("id"), ids, 3).len, 0);
+    assert_true(str_is(suggest_closest(STR_LIT("userid"), ids, 3), "user_id"));
+    assert_true(str_is(suggest_closest(STR_LIT("titel"), names, 2), "title"));
+    assert_int_equal(suggest_closest(STR_LIT("title"), names + 1, 2).len, 0); /* two are the same */
+    assert_int_equal(suggest_closest(STR_LIT("colour"), ids, 3).len, 0);
+}
+
+static void a_shared_word_ranks_last(void **state)
+{
+    (void)state;
+    const struct str tools[] = {STR("get_time"), STR("send_mail"), STR("weather_report"), STR("get_weather")};
+    size_t at[SUGGEST_MAX];
+    assert_int_equal(suggest_ranked(STR_LIT("get_wether"), tools, 4, at), 3);
+    assert_int_equal(at[0], 3);
+    assert_int_equal(suggest_ranked(STR_LIT("zzz"), tools, 4, at), 0);
+}
+
+static void a_long_name_is_compared_by_its_beginning(void **state)
+{
+    (void)state;
+    char a[200], b[200];
+    memset(a, 'a', sizeof(a));
+    memset(b, 'a', sizeof(b));
+    b[199] = 'b';
+    assert_true(suggest_score((struct str){a, 200}, (struct str){b, 200}) >= SUGGEST_CLOSE);
+    for (size_t i = 1; i < sizeof(a); i += 2)
+        a[i] = '_';
+    suggest_score((struct str){a, 200}, (struct str){b, 200});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(alike_names_are_guessed),
+        cmocka_unit_test(different_names_are_not_guessed),
+        cmocka_unit_test(the_closest_is_the_only_one_that_is_as_close),
+        cmocka_unit_test(a_shared_word_ranks_last),
+        cmocka_unit_test(a_long_name_is_compared_by_its_beginning),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
