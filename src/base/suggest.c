@@ -227,70 +227,51 @@ struct str suggest_closest(struct str word, const struct str *candidates, size_t
     return found && scores[0] >= SUGGEST_CLOSE && !tied ? candidates[best[0]] : STR_NONE;
 }
 
+/* ---- misspellings ---- */
+
 #define SLIPS_ONE_MIN_BYTES 4u  /* shorter names differ in one letter by intention */
 #define SLIPS_TWO_MIN_BYTES 12u /* from here on two slips are still a misspelling */
 
 /* A bit per letter: two names that differ in n slips differ in at most 2n bits. */
-static uint64_t letters_of(const struct folded_name *f)
+static uint64_t letters_of(struct word word)
 {
     uint64_t letters = 0;
-    for (size_t i = 0; i < f->len; i++)
-        letters |= 1ull << (f->at[i] & 63);
+    for (size_t i = 0; i < word.len; i++)
+        letters |= 1ull << (word.at[i] & 63);
     return letters;
 }
 
-static bool has_same_digits(const struct folded_name *a, const struct folded_name *b)
+static bool has_same_digits(struct word a, struct word b)
 {
     size_t i = 0, j = 0;
     for (;; i++, j++) {
-        while (i < a->len && !(a->at[i] >= '0' && a->at[i] <= '9'))
+        while (i < a.len && !ascii_is_digit(a.at[i]))
             i++;
-        while (j < b->len && !(b->at[j] >= '0' && b->at[j] <= '9'))
+        while (j < b.len && !ascii_is_digit(b.at[j]))
             j++;
-        if (i == a->len || j == b->len)
-            return i == a->len && j == b->len;
-        if (a->at[i] != b->at[j])
+        if (i == a.len || j == b.len)
+            return i == a.len && j == b.len;
+        if (a.at[i] != b.at[j])
             return false;
     }
 }
 
-/* Letters added, left out, replaced, or swapped with their neighbour (optimal string alignment). */
-static size_t slips_between(const struct folded_name *a, const struct folded_name *b)
-{
-    uint8_t rows[3][WORD_MAX_BYTES + 1];
-    for (size_t j = 0; j <= b->len; j++)
-        rows[0][j] = (uint8_t)j;
-    for (size_t i = 1; i <= a->len; i++) {
-        uint8_t *now = rows[i % 3], *last = rows[(i - 1) % 3], *before = rows[(i + 1) % 3];
-        now[0] = (uint8_t)i;
-        for (size_t j = 1; j <= b->len; j++) {
-            uint8_t best = (uint8_t)(last[j - 1] + (a->at[i - 1] != b->at[j - 1]));
-            if (last[j] + 1 < best)
-                best = (uint8_t)(last[j] + 1);
-            if (now[j - 1] + 1 < best)
-                best = (uint8_t)(now[j - 1] + 1);
-            bool swapped = i > 1 && j > 1 && a->at[i - 1] == b->at[j - 2] && a->at[i - 2] == b->at[j - 1];
-            if (swapped && before[j - 2] + 1 < best)
-                best = (uint8_t)(before[j - 2] + 1);
-            now[j] = best;
-        }
-    }
-    return rows[a->len % 3][b->len];
-}
-
 struct str suggest_misspelled(struct str word, const struct str *candidates, size_t count)
 {
-    struct folded_name name = fold(word);
-    uint64_t letters = letters_of(&name);
+    struct words name, other;
+    split(word, &name);
+    struct word whole = {name.text, name.len};
+    uint64_t letters = letters_of(whole);
     size_t most = name.len >= SLIPS_TWO_MIN_BYTES ? 2 : name.len >= SLIPS_ONE_MIN_BYTES ? 1 : 0;
     struct str closest = STR_NONE;
     for (size_t i = 0; i < count && name.len; i++) {
-        struct folded_name other = fold(candidates[i]);
+        split(candidates[i], &other);
+        struct word candidate = {other.text, other.len};
         size_t longer = name.len > other.len ? name.len - other.len : other.len - name.len;
-        if (longer > most || (size_t)__builtin_popcountll(letters ^ letters_of(&other)) > 2 * most ||
-            !has_same_digits(&name, &other))
+        if (longer > most || (size_t)__builtin_popcountll(letters ^ letters_of(candidate)) > 2 * most ||
+            !has_same_digits(whole, candidate))
             continue;
-        size_t slips = slips_between(&name, &other);
+        size_t slips = edit_distance(whole, candidate);
         if (slips > most)
             continue;
         closest = candidates[i];
