@@ -368,17 +368,21 @@ static void leave(struct call *c, const struct stage *stage)
 
 static void finish(struct call *c)
 {
-    struct str names[SUGGEST_MAX] __attribute__((uninitialized));
+    struct str names[TOOL_LOOKUP_ALL_MAX] __attribute__((uninitialized));
+    struct feedback_said said = {STR_NONE, STR_NONE};
     struct call_outcome *outcome = &c->outcome;
     const struct result *shown = c->compacted.done ? &c->compacted.result : &c->result;
     struct feedback feedback = {.verdict = &c->verdict,
                                 .tool = c->tool,
                                 .name = c->request.tool,
                                 .alias = outcome->alias,
-                                .suggestions = names};
+                                .suggestions = names,
+                                .said = &said};
     const struct error_class_info *class = error_class_info(c->verdict.class);
     if (c->verdict.class == CLASS_UNKNOWN_TOOL)
-        feedback.suggestion_count = tool_lookup_suggest(c->arena, c->generation, &c->request, names);
+        feedback.suggestion_count =
+            tool_lookup_suggest(c->arena, c->generation, &c->request, names, &feedback.all_tools);
+    c->verdict.ran = c->ran;
     if (c->ran && !c->verdict.coverage.len && class->coverage)
         c->verdict.coverage = str_of(class->coverage);
     c->verdict.ran = c->ran;
@@ -386,6 +390,7 @@ static void finish(struct call *c)
         outcome->feedback = feedback_text(c->arena, &feedback);
     else if (c->tool && c->tool->mode == POLICY_ENFORCE)
         outcome->advice = feedback_advice(c->arena, &feedback);
+    verdict_describe(&c->verdict, said.detail, said.hint);
     outcome->arguments = c->args.now;
     outcome->content = shown->content;
     outcome->structured = shown->structured;

@@ -30,11 +30,11 @@ const struct error_class_info error_class_table[CLASS_COUNT] = {
     [CLASS_TRANSIENT] = {"transient", VERDICT_WAIT, true, ADMIT(VALID), SETTLE(TRANSIENT),
                          .headline = "failed temporarily", .write = feedback_transient},
 
-    [CLASS_TOOL_ERROR] = {"tool_error", VERDICT_REPAIR, true, ADMIT(VALID), SETTLE(TOOL_ERROR),
-                          .coverage = "FAILED", .headline = "ran and failed",
-                          .next =
-                              "If the message names an argument, change that and call again; the same call "
-                              "would fail the same way."},
+    [CLASS_TOOL_ERROR] =
+        {"tool_error", VERDICT_REPAIR, true, ADMIT(VALID), SETTLE(TOOL_ERROR), .coverage = "FAILED",
+         .headline = "ran and failed",
+         .next = "If the message names an argument, change that and call again; else use another "
+                 "tool, or tell the user."},
 
     [CLASS_INVALID_ARGUMENTS] = {"invalid_arguments", VERDICT_REPAIR, true, ADMIT(INVALID), SETTLE(INVALID),
                                  .write = feedback_invalid_arguments},

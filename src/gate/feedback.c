@@ -9,6 +9,9 @@
 #include "gate/feedback_budget.h"
 #include "json/parse.h"
 #include "json/write.h"
+#include "schema/shape.h"
+
+#define PARAMETERS_READ 128u /* of a tool */
 
 __attribute__((format(printf, 2, 3))) static void put(const struct feedback_writer *w, const char *format,
                                                       ...)
@@ -75,10 +78,18 @@ static void put_message(const struct feedback_writer *w, const char *intro, size
     put(w, "\n");
 }
 
+/* The verdict has the same hint as the text. */
+static void say_next(const struct feedback_writer *w, struct str hint)
+{
+    if (w->f->said)
+        w->f->said->hint = hint;
+}
+
 static void put_next(const struct feedback_writer *w, const char *by_default)
 {
     struct str hint = w->v->hint.len ? w->v->hint : str_of(by_default);
     put(w, "Next: " STR_FMT "\n", STR_ARG(hint));
+    say_next(w, hint);
 }
 
 /* "NAME HEADLINE (code): detail", or "NAME HEADLINE" if the headline is a whole sentence. */
@@ -118,14 +129,58 @@ static void put_failure(const struct feedback_writer *w)
         put_next(w, class->next);
 }
 
+/* One line: what an upstream wrote cannot begin lines of ours. */
+static struct str as_one_line(struct arena *arena, struct str text)
+{
+    struct buf out = buf_in(arena);
+    bool space = false;
+    for (size_t i = 0; i < text.len; i++) {
+        bool control = (unsigned char)text.at[i] < ' ' || text.at[i] == 127;
+        if (control || text.at[i] == ' ') {
+            space = out.len > 0;
+            continue;
+        }
+        if (space)
+            buf_byte(&out, ' ');
+        space = false;
+        buf_byte(&out, text.at[i]);
+    }
+    return buf_view(&out);
+}
+
+/* Where the last sentence within `max` bytes ends, else the last word; 0: neither does. */
+static size_t end_of_sentence(struct str line, size_t max)
+{
+    size_t sentence = 0, word = 0;
+    for (size_t i = 0; i < line.len && i < max; i++) {
+        bool last = i + 1 == line.len || line.at[i + 1] == ' ';
+        if (last && strchr(".!?", line.at[i]))
+            sentence = i + 1;
+        if (line.at[i] == ' ')
+            word = i;
+    }
+    return sentence ? sentence : word;
+}
+
+static struct str first_sentences(struct arena *arena, struct str text, size_t max)
+{
+    struct str line = as_one_line(arena, str_cut(text, 4 * max));
+    if (line.len <= max)
+        return line;
+    size_t end = end_of_sentence(line, max);
+    bool whole = end && strchr(".!?", line.at[end - 1]);
+    struct str cut = str_cut(line, end ? end : max);
+    return whole ? cut : ARENA_JOIN(arena, cut, STR_LIT(" …"));
+}
+
 static void put_guidance(const struct feedback_writer *w, const struct policy *policy)
 {
     if (policy->use_when.len)
         put(w, "Use it when " STR_FMT "\n",
-            STR_ARG(arena_first_line(w->arena, policy->use_when, FEEDBACK_DESCRIPTION_MAX_BYTES)));
+            STR_ARG(first_sentences(w->arena, policy->use_when, FEEDBACK_INTENT_MAX_BYTES)));
     if (policy->avoid_when.len)
         put(w, "Avoid it when " STR_FMT "\n",
-            STR_ARG(arena_first_line(w->arena, policy->avoid_when, FEEDBACK_DESCRIPTION_MAX_BYTES)));
+            STR_ARG(first_sentences(w->arena, policy->avoid_when, FEEDBACK_INTENT_MAX_BYTES)));
     for (size_t i = 0; i < policy->rule_count; i++)
         put(w, "Rule: " STR_FMT "\n", STR_ARG(policy->rule_words[i]));
 }
@@ -135,51 +190,71 @@ static void put_intent(const struct feedback_writer *w)
     const struct tool *tool = w->f->tool;
     if (tool->description.len)
         put(w, "Intent: " STR_FMT "\n",
-            STR_ARG(arena_first_line(w->arena, tool->description, FEEDBACK_DESCRIPTION_MAX_BYTES)));
+            STR_ARG(first_sentences(w->arena, tool->description, FEEDBACK_INTENT_MAX_BYTES)));
     const struct policy *policy;
     for (size_t i = 0; (policy = tool_enforced_policy(tool, &i));)
         put_guidance(w, policy);
 }
 
-static void put_type(const struct feedback_writer *w, const struct json *property)
+/* The problem's path begins with the parameter, or the parameter is what it suggests. */
+static bool concerns(const struct problem *problem, struct str name)
 {
-    const struct json *type = json_get_text(property, "type"), *values = json_get_text(property, "enum");
-    struct str format = json_str(json_get_text(property, "format"));
-    if (!json_is(values, JSON_ARRAY))
-        buf_str(w->out, json_is(type, JSON_STRING) ? json_str(type) : STR_LIT("any"));
-    for (uint32_t i = 0; json_is(values, JSON_ARRAY) && i < values->len && i < PROBLEM_CHOICES_MAX; i++) {
-        buf_text(w->out, i ? "|" : "");
-        if (json_is(&values->items[i], JSON_STRING))
-            buf_str(w->out, arena_truncate(w->arena, json_str(&values->items[i]), PROBLEM_GOT_MAX_BYTES));
-        else
-            json_write(w->out, &values->items[i]);
-    }
-    if (json_is(values, JSON_ARRAY) && values->len > PROBLEM_CHOICES_MAX)
-        put(w, "|… (%u more)", values->len - PROBLEM_CHOICES_MAX);
-    if (format.len)
-        put(w, " " STR_FMT, STR_ARG(format));
+    struct str path = problem->path, quoted = problem->suggestion;
+    bool inside = path.len >= name.len && memcmp(path.at, name.at, name.len) == 0 &&
+                  (path.len == name.len || path.at[name.len] == '.' || path.at[name.len] == '[');
+    return inside || (quoted.len == name.len + 2 && memcmp(quoted.at + 1, name.at, name.len) == 0);
 }
 
+static const struct problem *problem_of(const struct feedback_writer *w, struct str name)
+{
+    const struct problems *problems = &w->v->problems;
+    for (size_t i = 0; i < problems->count && name.len; i++)
+        if (concerns(&problems->list[i], name))
+            return &problems->list[i];
+    return NULL;
+}
+
+/* A long shape that a problem shows already is not shown again. */
+static void put_parameter(const struct feedback_writer *w, const struct shape_parameter *p,
+                          const struct problem *problem)
+{
+    struct buf shape = buf_in(w->arena);
+    shape_put(&shape, p->node);
+    bool shown = problem && shape.len > FEEDBACK_SHAPE_MAX_BYTES && str_eq(problem->path, p->name);
+    struct str kind = shown ? STR_LIT("as above") : shape.len ? buf_view(&shape) : STR_LIT("any value");
+    put(w, "- " STR_FMT " (" STR_FMT "%s)%s" STR_FMT "\n", STR_ARG(as_one_line(w->arena, p->name)),
+        STR_ARG(as_one_line(w->arena, kind)), p->required ? ", required" : "", p->description.len ? ": " : "",
+        STR_ARG(p->description));
+}
+
+/* Those that a problem concerns and those that are required; the others by their names, unless no problem
+ * says which one is meant. */
 static void put_parameters(const struct feedback_writer *w)
 {
-    const struct json *properties = json_get_text(w->f->tool->input, "properties");
-    const struct json *required = json_get_text(w->f->tool->input, "required");
-    if (!json_is(properties, JSON_OBJECT) || !properties->len) {
+    struct shape_parameter *list = ARENA_ARRAY(w->arena, struct shape_parameter, PARAMETERS_READ);
+    size_t count = shape_parameters(w->f->tool->input_schema, list, PARAMETERS_READ), shown = 0, named = 0;
+    bool all = !w->v->problems.count;
+    if (!count) {
         put(w, "It takes no parameters.\n");
         return;
     }
     put(w, "Valid parameters:\n");
-    for (uint32_t i = 0; i < properties->len && i < FEEDBACK_PARAMETERS_MAX; i++) {
-        const struct json_member *p = &properties->members[i];
-        struct str text = arena_first_line(w->arena, json_str(json_get_text(&p->value, "description")),
-                                           FEEDBACK_DESCRIPTION_MAX_BYTES);
-        put(w, "- " STR_FMT " (", STR_ARG(p->key));
-        put_type(w, &p->value);
-        put(w, "%s)%s" STR_FMT "\n", json_array_has(required, p->key) ? ", required" : "",
-            text.len ? ": " : "", STR_ARG(text));
+    for (size_t i = 0; i < count; i++) {
+        const struct problem *problem = problem_of(w, list[i].name);
+        if ((all || problem || list[i].required) && shown++ < FEEDBACK_PARAMETERS_MAX)
+            put_parameter(w, &list[i], problem);
+        else
+            list[named++] = list[i];
     }
-    if (properties->len > FEEDBACK_PARAMETERS_MAX)
-        put(w, "- and %u more\n", properties->len - FEEDBACK_PARAMETERS_MAX);
+    for (size_t i = 0; i < named && i < FEEDBACK_NAMES_MAX; i++)
+        put(w, "%s" STR_FMT,
+            i       ? ", "
+            : shown ? "- optional: "
+                    : "- all optional: ",
+            STR_ARG(as_one_line(w->arena, list[i].name)));
+    if (named > FEEDBACK_NAMES_MAX)
+        put(w, " and %zu more", named - FEEDBACK_NAMES_MAX);
+    put(w, named ? "\n" : "");
 }
 
 /* retry() of a policy that has run the tool, or of an agent that has: what ran may have had effects. */
@@ -217,7 +292,7 @@ void feedback_invalid_arguments(const struct feedback_writer *w)
                  "still works with correct arguments.");
         return;
     }
-    put(w, STR_FMT " was not run: ", STR_ARG(w->f->name));
+    put(w, STR_FMT " %s: ", STR_ARG(w->f->name), w->v->ran ? "ran, and asks for another try" : "was not run");
     if (count)
         put(w, "%zu problem%s with its arguments.\n", count, plural(count));
     else
@@ -232,11 +307,12 @@ void feedback_invalid_arguments(const struct feedback_writer *w)
     }
     put_intent(w);
     put_parameters(w);
-    if (w->v->hint.len)
-        put(w, "Next: " STR_FMT " ", STR_ARG(w->v->hint));
-    else
-        put(w, "Next: correct %s and call " STR_FMT " again, the rest unchanged. ",
-            count ? "the listed problems" : "the arguments", STR_ARG(w->f->name));
+    struct str next =
+        w->v->hint.len ? w->v->hint
+                       : arena_printf(w->arena, "correct %s and call " STR_FMT " again, the rest unchanged.",
+                                      count ? "the listed problems" : "the arguments", STR_ARG(w->f->name));
+    put(w, "Next: " STR_FMT " ", STR_ARG(next));
+    say_next(w, next);
     if (w->v->has_budget)
         put(w, "%u attempt%s left this turn.\n", w->v->attempts_left, plural(w->v->attempts_left));
 }
@@ -254,11 +330,11 @@ void feedback_unknown_tool(const struct feedback_writer *w)
     put(w, ".");
     for (size_t i = 0; i < count; i++)
         put(w, "%s'" STR_FMT "'",
-            i == 0           ? " Did you mean "
-            : i + 1 == count ? " or "
+            i == 0           ? (w->f->all_tools ? " There are only " : " Did you mean ")
+            : i + 1 == count ? (w->f->all_tools ? " and " : " or ")
                              : ", ",
             STR_ARG(w->f->suggestions[i]));
-    put(w, count ? "?\n" : "\n");
+    put(w, !count ? "\n" : w->f->all_tools ? ".\n" : "?\n");
     put_next(w, "Call only tools from your list, by their exact names; if none fits, tell the user.");
 }
 
@@ -276,26 +352,70 @@ static bool compares_results(const struct tool *tool)
                      tool->limits.effects != LEDGER_EFFECTS_DESTRUCTIVE);
 }
 
+/* What a model repeats: a result that it has, an error, arguments that are still wrong, or a refusal. */
+enum repeated { REPEATED_RESULT, REPEATED_ERROR, REPEATED_ARGUMENTS, REPEATED_REFUSAL };
+
+static enum repeated what_is_repeated(const struct verdict *v)
+{
+    if (v->problems.errors || v->came_of == LEDGER_CAME_INVALID)
+        return REPEATED_ARGUMENTS;
+    return v->came_of == LEDGER_CAME_ERROR     ? REPEATED_ERROR
+           : v->came_of == LEDGER_CAME_REFUSED ? REPEATED_REFUSAL
+                                               : REPEATED_RESULT;
+}
+
+static const struct loop_words {
+    const char *came_of; /* after "you have made this exact call 3 times in a row" */
+    const char *next, *stuck;
+} loop_words[] = {
+    [REPEATED_RESULT] = {" and the result has not changed",
+                         "Use the result you already have. If it is not enough, change the arguments, use "
+                         "another tool, or answer the user.",
+                         "tell the user what you found and where you are stuck"},
+    [REPEATED_ERROR] = {", and it failed each time",
+                        "Read the last error: change what it names, use another tool, or tell the user about "
+                        "the error.",
+                        "tell the user which error it ends with and what you have tried"},
+    [REPEATED_ARGUMENTS] = {", and its arguments are still wrong",
+                            "Change the arguments before you call it again. If you do not know a value, ask "
+                            "the user.",
+                            "tell the user which of its arguments you cannot provide"},
+    [REPEATED_REFUSAL] = {", and it was refused each time",
+                          "Do not call it like this again: use another tool, or tell the user.",
+                          "tell the user what was refused"},
+};
+
+static void put_last_error(const struct feedback_writer *w)
+{
+    if (!w->v->last_error.len)
+        return;
+    put(w, "The last error: ");
+    put_quoted(w, w->v->last_error, FEEDBACK_LAST_ERROR_MAX_BYTES);
+    put(w, "\n");
+}
+
 void feedback_loop(const struct feedback_writer *w)
 {
     bool is_cycle = str_is(w->v->code, "cycle");
-    if (w->v->kind == VERDICT_HALT) {
-        put(w, "Stop. " STR_FMT " was not run: %s again and again.\n", STR_ARG(w->f->name),
-            loop_text(w->v->code));
-        put_next(w, "End this run now: call no more tools, and tell the user what you found and where you "
-                    "are stuck.");
-        return;
-    }
-    put(w, STR_FMT " was not run: ", STR_ARG(w->f->name));
-    if (is_cycle)
-        put(w, "%s, and the results have not changed.\n", loop_text(w->v->code));
+    enum repeated repeated = what_is_repeated(w->v);
+    const struct loop_words *words = &loop_words[repeated];
+    bool tells = repeated != REPEATED_RESULT || compares_results(w->f->tool);
+    if (w->v->kind == VERDICT_HALT)
+        put(w, "Stop. " STR_FMT " was not run: %s again and again%s.\n", STR_ARG(w->f->name),
+            loop_text(w->v->code), repeated == REPEATED_RESULT || is_cycle ? "" : words->came_of);
+    else if (is_cycle)
+        put(w, STR_FMT " was not run: %s%s.\n", STR_ARG(w->f->name), loop_text(w->v->code),
+            repeated == REPEATED_RESULT ? ", and the results have not changed" : words->came_of);
     else
-        put(w, "you have made this exact call %u time%s in a row%s.\n", w->v->repeats, plural(w->v->repeats),
-            compares_results(w->f->tool) ? " and the result has not changed" : "");
+        put(w, STR_FMT " was not run: you have made this exact call %u time%s in a row%s.\n",
+            STR_ARG(w->f->name), w->v->repeats, plural(w->v->repeats), tells ? words->came_of : "");
     problems_text(w->out, &w->v->problems);
-    put_next(
-        w, "Use the result you already have. If it is not enough, change the arguments, use another tool, or "
-           "answer the user.");
+    if (repeated == REPEATED_ERROR)
+        put_last_error(w);
+    if (w->v->kind == VERDICT_HALT)
+        put_next(w, arena_printf(w->arena, "End this run now: call no more tools, and %s.", words->stuck).at);
+    else
+        put_next(w, words->next);
 }
 
 void feedback_transient(const struct feedback_writer *w)
@@ -353,11 +473,30 @@ static void put_error(const struct feedback_writer *w)
         put_failure(w);
 }
 
+/* One sentence for the verdict: the first problem, else the text's first line. */
+static struct str detail_of(const struct feedback_writer *w)
+{
+    const struct problems *problems = &w->v->problems;
+    struct buf out = buf_in(w->arena);
+    size_t i = 0;
+    while (i < problems->count && problems->list[i].warning)
+        i++;
+    if (i == problems->count || w->v->class != CLASS_INVALID_ARGUMENTS)
+        return arena_first_line(w->arena, buf_view(w->out), FEEDBACK_DETAIL_MAX_BYTES);
+    problem_line(&out, &problems->list[i]);
+    struct str line =
+        arena_first_line(w->arena, str_from(buf_view(&out), strlen("- ")), FEEDBACK_DETAIL_MAX_BYTES);
+    size_t more = problems->errors + problems->more - 1;
+    return more ? arena_printf(w->arena, STR_FMT " (and %zu more)", STR_ARG(line), more) : line;
+}
+
 struct str feedback_text(struct arena *arena, const struct feedback *feedback)
 {
     struct buf out = buf_in(arena);
     struct feedback_writer w = {&out, arena, feedback, feedback->verdict};
     put_error(&w);
+    if (feedback->said)
+        feedback->said->detail = detail_of(&w);
     put_new_name(&w);
     return end_text(&w);
 }
@@ -496,6 +635,9 @@ struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
     if (w.v->class == CLASS_PARTIAL_DATA)
         put(&w, "Note: this is not everything (" STR_FMT "): " STR_FMT ".\n", STR_ARG(w.v->code),
             STR_ARG(w.v->detail));
+    if (w.v->class == CLASS_PARTIAL_DATA)
+        say_next(&w, w.v->next_args ? STR_LIT("Call the tool again with next_args for the rest.")
+                                    : STR_LIT("Do not take it for everything there is."));
     if (w.v->next_args) {
         put(&w, "Next: for the rest call " STR_FMT " with ", STR_ARG(w.f->name));
         json_write(w.out, w.v->next_args);

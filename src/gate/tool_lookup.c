@@ -63,27 +63,42 @@ const struct tool *tool_lookup_find(struct arena *arena, struct generation *gene
     return tool && exists(arena, generation, r, tool) ? tool : NULL;
 }
 
-size_t tool_lookup_suggest(struct arena *arena, struct generation *generation, const struct call_request *r,
-                           struct str out[SUGGEST_MAX])
+struct known_names {
+    struct str *at;
+    size_t own, count; /* the client's own come first */
+};
+
+static void collect_names(struct arena *arena, struct generation *generation, const struct call_request *r,
+                          struct client_tools *own, struct known_names *names)
 {
-    struct client_tools *own = listed_own(r);
     size_t own_count = client_tools_count(own), all_count = generation->tool_count;
-    struct str *names = ARENA_ARRAY(arena, struct str, own_count + all_count);
-    size_t count = 0, closest[SUGGEST_MAX], found = 0;
+    *names = (struct known_names){ARENA_ARRAY(arena, struct str, own_count + all_count), 0, 0};
     for (size_t i = 0; i < own_count; i++)
         if (client_tools_find(own, generation, client_tools_name_at(own, i)))
-            names[count++] = client_tools_name_at(own, i);
-    own_count = count;
+            names->at[names->count++] = client_tools_name_at(own, i);
+    names->own = names->count;
     for (size_t i = 0; i < all_count; i++) {
         const struct tool *tool = generation->tools[i];
-        bool duplicate = own_count && client_tools_find(own, generation, tool->name);
+        bool duplicate = names->own && client_tools_find(own, generation, tool->name);
         if (!duplicate && (r->mode != CALL_RUN || tool_is_listed(tool)) && is_granted(generation, r, tool))
-            names[count++] = tool->name;
+            names->at[names->count++] = tool->name;
     }
-    size_t closest_count = suggest_ranked(r->tool, names, count, closest);
-    for (size_t i = 0; i < closest_count; i++) { /* prepare hooks run for the few closest names only */
-        struct str name = names[closest[i]];
-        bool is_own = closest[i] < own_count;
+}
+
+size_t tool_lookup_suggest(struct arena *arena, struct generation *generation, const struct call_request *r,
+                           struct str out[TOOL_LOOKUP_ALL_MAX], bool *all)
+{
+    struct client_tools *own = listed_own(r);
+    struct known_names names;
+    size_t closest[TOOL_LOOKUP_ALL_MAX > SUGGEST_MAX ? TOOL_LOOKUP_ALL_MAX : SUGGEST_MAX], found = 0;
+    collect_names(arena, generation, r, own, &names);
+    *all = names.count <= TOOL_LOOKUP_ALL_MAX;
+    size_t count = *all ? names.count : suggest_ranked(r->tool, names.at, names.count, closest);
+    size_t most = *all ? TOOL_LOOKUP_ALL_MAX : TOOL_LOOKUP_CLOSE_MAX;
+    for (size_t i = 0; i < count && found < most; i++) { /* prepare hooks run for these names only */
+        size_t at = *all ? i : closest[i];
+        struct str name = names.at[at];
+        bool is_own = at < names.own;
         const struct tool *tool =
             is_own ? client_tools_find(own, generation, name) : generation_find(generation, name);
         if (is_own ? is_shown(arena, generation, r, tool, own) : exists(arena, generation, r, tool))

@@ -20,6 +20,12 @@ void verdict_set(struct verdict *v, enum error_class class, struct str code, str
     v->hint = hint;
 }
 
+void verdict_describe(struct verdict *v, struct str detail, struct str hint)
+{
+    v->detail = v->detail.len ? v->detail : detail;
+    v->hint = v->hint.len ? v->hint : hint;
+}
+
 void verdict_discard(struct verdict *v, struct arena *arena, bool remember)
 {
     struct verdict kept = {.valid = true,
@@ -139,7 +145,10 @@ struct str verdict_schema(void)
         "\"messages\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
         "\"required\":[\"path\",\"code\",\"message\",\"severity\"],\"properties\":{"
         "\"path\":{\"type\":\"string\"},\"code\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},"
-        "\"severity\":{\"enum\":[\"error\",\"warning\"]},\"expected\":{},\"got\":{}}}},"
+        "\"severity\":{\"enum\":[\"error\",\"warning\"]},\"expected\":{\"type\":\"object\",\"description\":"
+        "\"a small JSON Schema of what fits there\"},\"got\":{\"description\":\"what was sent\"},"
+        "\"description\":{\"type\":\"string\"},\"count\":{\"type\":\"integer\",\"minimum\":2,"
+        "\"description\":\"items of a list with this problem\"},\"last_path\":{\"type\":\"string\"}}}},"
         "\"more_messages\":{\"type\":\"integer\",\"minimum\":1},"
         "\"suggestions\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"path\",\"value\"]"
         ","

@@ -54,6 +54,9 @@ struct verdict {
     struct str warning;                /* ours, beside a result that is delivered */
     struct str compact_note;           /* what was left out of the result; empty: nothing */
     bool blank;                        /* nothing in the result is visible */
+    enum ledger_came_of came_of;       /* of the same call before */
+    struct str last_error;             /* of the same call, while this daemon knows it; empty: it does not */
+    bool ran;                          /* the tool ran, whatever became of it */
     bool session_limit;                /* `code` names a limit of the whole session, not of the tool */
     uint64_t limit_used;               /* calls, seconds or cost used of it */
     uint32_t same_calls;               /* made of the same-call budget, with this call */
@@ -75,6 +78,9 @@ static inline bool verdict_replaces_result(const struct verdict *verdict)
 /* Sets the class, the verdict that goes with it, and the strings, which are borrowed. */
 void verdict_set(struct verdict *verdict, enum error_class class, struct str code, struct str detail,
                  struct str hint);
+
+/* Fills in the detail and the hint that are missing; both are borrowed. */
+void verdict_describe(struct verdict *verdict, struct str detail, struct str hint);
 
 /* Takes back what was decided and found, for a tool in mode shadow or off. `remember` keeps the code of the
  * first error in `would`. What the ledger counted stays. */

@@ -117,6 +117,7 @@ void verdict_from_ledger(struct verdict *v, const struct ledger_answer *answer)
     v->attempts_left = answer->attempts_left;
     v->has_budget = v->class == CLASS_INVALID_ARGUMENTS;
     v->repeats = answer->repeats;
+    v->came_of = answer->came_of;
     v->no_progress = answer->no_progress;
     v->same_calls = answer->spent;
     v->limit_used = answer->used;

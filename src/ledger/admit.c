@@ -356,6 +356,7 @@ static void fill_answer(const struct admission *a, const struct verdict *verdict
     answer->attempt = verdict->chain.attempt;
     answer->attempts_left = verdict->chain.left;
     answer->repeats = a->past.run;
+    answer->came_of = a->past.came_of;
     answer->no_progress = session->no_progress;
     answer->spent = a->past.spent + 1;
     answer->transient_count = a->past.transients;

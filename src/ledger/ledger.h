@@ -230,6 +230,15 @@ enum ledger_says {
     LEDGER_HALT /* a loop that goes on: end the run */
 };
 
+/* What came of the same call the last time that it was judged. */
+enum ledger_came_of {
+    LEDGER_CAME_UNKNOWN,
+    LEDGER_CAME_RESULT,
+    LEDGER_CAME_ERROR,   /* it ran and failed */
+    LEDGER_CAME_INVALID, /* it did not run: its arguments were invalid */
+    LEDGER_CAME_REFUSED  /* it did not run: unknown, forbidden, … */
+};
+
 struct ledger_answer {
     enum err error; /* not OK: no answer was had; `why` says so */
     const char
@@ -249,9 +258,10 @@ struct ledger_answer {
     uint32_t attempt;       /* 1 for the first of a repair chain */
     uint32_t attempts_left; /* repairs left after this one */
     uint32_t repeats;       /* identical calls in a row before this one */
-    uint32_t no_progress;   /* calls in a row without progress */
-    uint32_t spent;         /* of the same-call budget, this call included */
-    bool uncounted;         /* nobody counted it: Redis is away, and on_outage is "open" */
+    enum ledger_came_of came_of; /* of the last of them */
+    uint32_t no_progress;        /* calls in a row without progress */
+    uint32_t spent;              /* of the same-call budget, this call included */
+    bool uncounted;              /* nobody counted it: Redis is away, and on_outage is "open" */
     struct str would;  /* of a call that is only advised (anonymous, or a read in a guessed turn): the code
                           that would  have refused it */
     uint64_t version;  /* of the session that it was judged by: differs from a peek's if another daemon came

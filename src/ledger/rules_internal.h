@@ -90,8 +90,9 @@ struct window_query {
 
 /* What the window says of a call. Counts are of steps, but for `held` and `transients`. */
 struct window_past {
-    bool after_error;      /* the last time that it ran, it failed with a tool_error */
-    unsigned run, across;  /* in a row with one outcome: in this turn; in any */
+    enum ledger_came_of came_of; /* of the newest that was judged, in any turn */
+    bool after_error;            /* the last time that it ran, it failed with a tool_error */
+    unsigned run, across;        /* in a row with one outcome: in this turn; in any */
     unsigned asked, polls; /* in a row with any outcome, in this turn; of these, with a changed result */
     unsigned early;        /* in a row and too soon, just now */
     unsigned spent;        /* of its same-call budget */

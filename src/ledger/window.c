@@ -76,6 +76,27 @@ bool window_has_tool(const struct session *session, uint32_t tool)
     return false;
 }
 
+static enum ledger_came_of came_of(const struct session_call *call)
+{
+    switch (call->class) {
+    case CALL_OK:
+    case CALL_PARTIAL:
+    case CALL_GARBAGE:
+        return LEDGER_CAME_RESULT;
+    case CALL_MISMATCH:
+    case CALL_TOOL_ERROR:
+    case CALL_TRANSIENT:
+        return LEDGER_CAME_ERROR;
+    case CALL_INVALID:
+    case CALL_FABRICATED:
+        return LEDGER_CAME_INVALID;
+    case CALL_REFUSED:
+        return LEDGER_CAME_REFUSED;
+    default:
+        return LEDGER_CAME_UNKNOWN;
+    }
+}
+
 /* The oldest call that is alike, and what came of the newest that ran. Returns its place, or `older` if there
  * is none. */
 static unsigned find_alike(const struct session *session, const struct window_query *query,
@@ -88,6 +109,8 @@ static unsigned find_alike(const struct session *session, const struct window_qu
         if (!is_same_call(call, query))
             continue;
         oldest = i;
+        if (past->came_of == LEDGER_CAME_UNKNOWN)
+            past->came_of = came_of(call);
         if (!has_run && call_ran(call)) {
             has_run = true;
             past->after_error = call->class == CALL_TOOL_ERROR;
