@@ -380,8 +380,8 @@ static void finish(struct call *c)
                                 .said = &said};
     const struct error_class_info *class = error_class_info(c->verdict.class);
     if (c->verdict.class == CLASS_UNKNOWN_TOOL)
-        feedback.suggestion_count =
-            tool_lookup_suggest(c->arena, c->generation, &c->request, names, &feedback.all_tools);
+        feedback.name_count =
+            tool_lookup_suggest(c->arena, c->generation, &c->request, names, &feedback.suggestion_count);
     c->verdict.ran = c->ran;
     if (c->ran && !c->verdict.coverage.len && class->coverage)
         c->verdict.coverage = str_of(class->coverage);

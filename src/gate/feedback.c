@@ -196,10 +196,22 @@ static void put_intent(const struct feedback_writer *w)
         put_guidance(w, policy);
 }
 
-/* The problem's path begins with the parameter, or the parameter is what it suggests. */
+static bool quotes(struct str text, struct str name)
+{
+    for (size_t i = 1; i + name.len < text.len; i++)
+        if (text.at[i - 1] == '\'' && text.at[i + name.len] == '\'' &&
+            memcmp(text.at + i, name.at, name.len) == 0)
+            return true;
+    return false;
+}
+
+/* The problem's path begins with the parameter, or it suggests the parameter, or is of all arguments and
+ * names it. */
 static bool concerns(const struct problem *problem, struct str name)
 {
     struct str path = problem->path, quoted = problem->suggestion;
+    if (!path.len && quotes(problem->message, name))
+        return true;
     bool inside = path.len >= name.len && memcmp(path.at, name.at, name.len) == 0 &&
                   (path.len == name.len || path.at[name.len] == '.' || path.at[name.len] == '[');
     return inside || (quoted.len == name.len + 2 && memcmp(quoted.at + 1, name.at, name.len) == 0);
@@ -330,11 +342,14 @@ void feedback_unknown_tool(const struct feedback_writer *w)
     put(w, ".");
     for (size_t i = 0; i < count; i++)
         put(w, "%s'" STR_FMT "'",
-            i == 0           ? (w->f->all_tools ? " There are only " : " Did you mean ")
-            : i + 1 == count ? (w->f->all_tools ? " and " : " or ")
+            i == 0           ? " Did you mean "
+            : i + 1 == count ? " or "
                              : ", ",
             STR_ARG(w->f->suggestions[i]));
-    put(w, !count ? "\n" : w->f->all_tools ? ".\n" : "?\n");
+    put(w, count ? "?\n" : "\n");
+    for (size_t i = 0; w->f->name_count > count && i < w->f->name_count; i++)
+        put(w, "%s" STR_FMT, i ? ", " : "The tools are ", STR_ARG(w->f->suggestions[i]));
+    put(w, w->f->name_count > count ? ".\n" : "");
     put_next(w, "Call only tools from your list, by their exact names; if none fits, tell the user.");
 }
 
@@ -481,7 +496,8 @@ static struct str detail_of(const struct feedback_writer *w)
     size_t i = 0;
     while (i < problems->count && problems->list[i].warning)
         i++;
-    if (i == problems->count || w->v->class != CLASS_INVALID_ARGUMENTS)
+    bool by_problem = w->v->class == CLASS_INVALID_ARGUMENTS || w->v->class == CLASS_SCHEMA_MISMATCH;
+    if (i == problems->count || !by_problem)
         return arena_first_line(w->arena, buf_view(w->out), FEEDBACK_DETAIL_MAX_BYTES);
     problem_line(&out, &problems->list[i]);
     struct str line =

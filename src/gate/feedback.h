@@ -32,7 +32,7 @@ struct feedback {
     struct str alias;              /* as the model called it, if that is an alias; else empty */
     const struct str *suggestions; /* for an unknown tool: names that are close */
     size_t suggestion_count;
-    bool all_tools;             /* they are all that there are */
+    size_t name_count;          /* of all tools, if they are few; the suggestions are the first of them */
     struct feedback_said *said; /* written, too; NULL: nobody asks */
 };
 

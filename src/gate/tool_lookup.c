@@ -85,24 +85,49 @@ static void collect_names(struct arena *arena, struct generation *generation, co
     }
 }
 
+/* The closest ones in front; returns how many are. Among few names, a shared word is no likeness. */
+static size_t sort_by_likeness(struct arena *arena, struct str word, struct known_names *names, bool few)
+{
+    size_t closest[SUGGEST_MAX], count = suggest_ranked(word, names->at, names->count, closest), kept = 0;
+    struct str *sorted = ARENA_ARRAY(arena, struct str, names->count);
+    bool *taken = ARENA_ARRAY(arena, bool, names->count);
+    for (size_t i = 0; i < count && kept < TOOL_LOOKUP_CLOSE_MAX; i++) {
+        if (few && suggest_score(word, names->at[closest[i]]) < SUGGEST_CLOSE)
+            break;
+        taken[closest[i]] = true;
+        sorted[kept++] = names->at[closest[i]];
+    }
+    count = kept;
+    for (size_t i = 0; i < names->count; i++)
+        if (!taken[i])
+            sorted[kept++] = names->at[i];
+    names->at = sorted;
+    return count;
+}
+
+static bool is_visible(struct arena *arena, struct generation *generation, const struct call_request *r,
+                       struct client_tools *own, struct str name)
+{
+    const struct tool *tool = client_tools_find(own, generation, name);
+    if (tool)
+        return is_shown(arena, generation, r, tool, own);
+    tool = generation_find(generation, name);
+    return tool && exists(arena, generation, r, tool);
+}
+
 size_t tool_lookup_suggest(struct arena *arena, struct generation *generation, const struct call_request *r,
-                           struct str out[TOOL_LOOKUP_ALL_MAX], bool *all)
+                           struct str out[TOOL_LOOKUP_ALL_MAX], size_t *close)
 {
     struct client_tools *own = listed_own(r);
     struct known_names names;
-    size_t closest[TOOL_LOOKUP_ALL_MAX > SUGGEST_MAX ? TOOL_LOOKUP_ALL_MAX : SUGGEST_MAX], found = 0;
     collect_names(arena, generation, r, own, &names);
-    *all = names.count <= TOOL_LOOKUP_ALL_MAX;
-    size_t count = *all ? names.count : suggest_ranked(r->tool, names.at, names.count, closest);
-    size_t most = *all ? TOOL_LOOKUP_ALL_MAX : TOOL_LOOKUP_CLOSE_MAX;
-    for (size_t i = 0; i < count && found < most; i++) { /* prepare hooks run for these names only */
-        size_t at = *all ? i : closest[i];
-        struct str name = names.at[at];
-        bool is_own = at < names.own;
-        const struct tool *tool =
-            is_own ? client_tools_find(own, generation, name) : generation_find(generation, name);
-        if (is_own ? is_shown(arena, generation, r, tool, own) : exists(arena, generation, r, tool))
-            out[found++] = name;
-    }
+    bool few = names.count <= TOOL_LOOKUP_ALL_MAX;
+    size_t like = sort_by_likeness(arena, r->tool, &names, few), found = 0;
+    *close = 0;
+    for (size_t i = 0; i < (few ? names.count : like); i++) /* prepare hooks run for these names only */
+        if (is_visible(arena, generation, r, own, names.at[i])) {
+            out[found++] = names.at[i];
+            *close += i < like;
+        }
     return found;
 }

@@ -15,10 +15,10 @@ const struct tool *tool_lookup_find(struct arena *arena, struct generation *gene
 #define TOOL_LOOKUP_CLOSE_MAX 3u  /* names that an unknown one may have been meant for */
 #define TOOL_LOOKUP_ALL_MAX   12u /* names that are listed if there are no more */
 
-/* If at most TOOL_LOOKUP_ALL_MAX tools exist, all their names (then *all); else those close to
- * request->tool, best first. Returns how many. */
+/* Existing names close to request->tool, best first (*close of them), and if there are at most
+ * TOOL_LOOKUP_ALL_MAX in all, the others, too. Returns how many. */
 size_t tool_lookup_suggest(struct arena *arena, struct generation *generation,
                            const struct call_request *request, struct str out[TOOL_LOOKUP_ALL_MAX],
-                           bool *all);
+                           size_t *close);
 
 #endif

@@ -330,11 +330,11 @@ void message_rename(struct explain_ctx *e, struct str meant, const struct node *
     struct buf suggestion = buf_in(e->arena), out = buf_in(e->arena);
     bool fits = !node || node_accepts(&e->pass, node, v, NULL);
     json_write_string(&suggestion, meant);
-    buf_text(&out, warning ? "is not declared: did you mean '" : "unknown field — rename it to '");
+    buf_text(&out, warning ? "is not declared: did you mean '" : "unknown field — did you mean '");
     buf_str(&out, meant);
-    buf_text(&out, warning ? "'?" : "'");
+    buf_text(&out, "'?");
     if (!fits) {
-        buf_text(&out, " and send ");
+        buf_text(&out, " It takes ");
         shape_put(&out, node);
     }
     message_add(e, location,

@@ -21,7 +21,7 @@ static void each_misplaced_name_is_one_problem(void **state)
         const char *schema, *instance, *lines;
     } table[] = {
         {RANGE, "{`line_start`:1,`line_end`:2}", "- rename 'line_start' → 'start', 'line_end' → 'end'\n"},
-        {RANGE, "{`start`:1,`stop`:2}", "- 'stop': unknown field — rename it to 'end'\n"},
+        {RANGE, "{`start`:1,`stop`:2}", "- 'stop': unknown field — did you mean 'end'?\n"},
         {RANGE, "{`start`:1,`stop`:`x`}",
          "- 'end' is missing: integer\n- 'stop': unknown field — remove it\n"},
         {RANGE, "{`start`:1,`END`:`x`}", "- 'end' is missing: integer\n- 'END': unknown field — remove it\n"},
@@ -35,12 +35,12 @@ static void each_misplaced_name_is_one_problem(void **state)
          "- 'options.colour' is not declared here; the declared names are timeout\n"},
         /* an open object takes any name: only what is alike, or all that is left, was meant */
         {"{`properties`:{`file_path`:{`type`:`string`}},`required`:[`file_path`]}", "{`path`:`a`}",
-         "- 'path': unknown field — rename it to 'file_path'\n"},
+         "- 'path': unknown field — did you mean 'file_path'?\n"},
         {"{`properties`:{`user_id`:{`type`:`string`},`file_id`:{`type`:`string`}},`additionalProperties`:"
          "false}",
          "{`id`:`7`}", "- 'id': unknown field — remove it\n"},
         {"{`items`:" RANGE "}", "[{`from`:1,`end`:2},{`from`:1,`end`:2}]",
-         "- '[0…1].from': each unknown field — rename it to 'start'\n"},
+         "- '[0…1].from': each unknown field — did you mean 'start'?\n"},
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
         assert_string_equal(lines_of(compile(table[i].schema), parse(table[i].instance)),
