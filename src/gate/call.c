@@ -385,7 +385,6 @@ static void finish(struct call *c)
     c->verdict.ran = c->ran;
     if (c->ran && !c->verdict.coverage.len && class->coverage)
         c->verdict.coverage = str_of(class->coverage);
-    c->verdict.ran = c->ran;
     if (verdict_replaces_result(&c->verdict))
         outcome->feedback = feedback_text(c->arena, &feedback);
     else if (c->tool && c->tool->mode == POLICY_ENFORCE)

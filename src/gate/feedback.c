@@ -278,7 +278,10 @@ static void put_retry(const struct feedback_writer *w)
     problems_text(w->out, &w->v->problems);
     if (is_last) {
         put(w, "That was attempt %u, and none are left this turn.\n", w->v->attempt);
-        put(w, "Next: Ask the user for what is missing, use another tool, or answer with what you have.\n");
+        struct str next =
+            STR_LIT("Ask the user for what is missing, use another tool, or answer with what you have.");
+        put(w, "Next: " STR_FMT "\n", STR_ARG(next));
+        say_next(w, next);
         return;
     }
     put_next(w, "change the arguments as it says, and call it again.");
@@ -304,7 +307,7 @@ void feedback_invalid_arguments(const struct feedback_writer *w)
                  "still works with correct arguments.");
         return;
     }
-    put(w, STR_FMT " %s: ", STR_ARG(w->f->name), w->v->ran ? "ran, and asks for another try" : "was not run");
+    put(w, STR_FMT " was not run: ", STR_ARG(w->f->name));
     if (count)
         put(w, "%zu problem%s with its arguments.\n", count, plural(count));
     else
