@@ -80,10 +80,12 @@ static int check(const struct config_sources *sources)
         printf("tools: %zu, policies: %zu, examples passed: %zu, warnings: %zu, generation " STR_FMT "\n",
                generation->tool_count, policy_set_count(generation->policies), report.example_count,
                report.warning_count, STR_ARG(generation->hash));
-    else if (nothing.len)
+    else if (nothing.len && !report.error_count)
         printf("serve would start, but has nothing to serve\n");
     else
-        printf("%zu errors, %zu warnings: serve would not start\n", report.error_count, report.warning_count);
+        printf("%zu error%s, %zu warning%s: serve would not start\n", report.error_count,
+               report.error_count == 1 ? "" : "s", report.warning_count,
+               report.warning_count == 1 ? "" : "s");
     generation_unref(generation);
     arena_free(arena);
     return err == OK ? CLI_OK : CLI_NO;

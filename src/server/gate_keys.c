@@ -9,20 +9,25 @@
 
 #define KEY_SHOWN_BYTES 64u
 
+/* null is as good as no key: nothing that was meant gets lost. */
+#define LABEL (1u << JSON_STRING | 1u << JSON_NUMBER | 1u << JSON_NULL)
+#define FLAG  (1u << JSON_BOOL | 1u << JSON_NULL)
+
 /* `param_of`: the method that takes it as a parameter of its own, beside _meta. */
 static const struct gate_key {
     struct str key; /* without the prefix */
     const char *param_of;
-    bool anywhere; /* a parameter of this name has another meaning */
+    bool anywhere;  /* a parameter of this name has another meaning */
+    unsigned types; /* bits of enum json_type; 0: whoever reads it refuses the others */
 } keys[] = {
-    {STR("session"), "toolgate/session", false},
-    {STR("turn"), "toolgate/turn", false},
-    {STR("step"), NULL, false},
-    {STR("call"), NULL, false},
-    {STR("goal"), "toolgate/turn", false},
-    {STR("context"), NULL, false},
-    {STR("ext"), NULL, true},
-    {STR("trace"), NULL, true},
+    {STR("session"), "toolgate/session", false, 0},
+    {STR("turn"), "toolgate/turn", false, 0},
+    {STR("step"), NULL, false, LABEL},
+    {STR("call"), NULL, false, LABEL},
+    {STR("goal"), "toolgate/turn", false, 0},
+    {STR("context"), NULL, false, 0},
+    {STR("ext"), NULL, true, LABEL},
+    {STR("trace"), NULL, true, FLAG},
 };
 #define KEY_COUNT (sizeof(keys) / sizeof(keys[0]))
 
@@ -86,8 +91,15 @@ static bool check_meta_key(struct request *r, const struct json_member *member)
     struct str prefix = STR_LIT(GATE_KEY_PREFIX);
     if (!str_starts(member->key, GATE_KEY_PREFIX))
         return !str_contains_nocase(member->key, STR_LIT("toolgate")) || note_unknown(r, member->key);
-    if (!find(str_from(member->key, prefix.len)))
+    const struct gate_key *key = find(str_from(member->key, prefix.len));
+    if (!key)
         return note_unknown(r, member->key);
+    if (key->types && !(key->types & 1u << member->value.type))
+        return note(r, PROBLEM_WRONG_TYPE,
+                    arena_printf(r->arena, "params._meta." STR_FMT " has no effect: expected %s, got %s",
+                                 STR_ARG(member->key),
+                                 key->types == LABEL ? "a string or a number" : "true or false",
+                                 param_kind(&member->value)));
     bool is_empty = json_is(&member->value, JSON_STRING) && !member->value.len;
     if (is_empty && str_is(member->key, GATE_SESSION_KEY))
         return note(

@@ -8,8 +8,11 @@
 #include <stdio.h>
 
 static const char *const codes[] = {
-    [PROBLEM_UNKNOWN_KEY] = "unknown_key",         [PROBLEM_MISPLACED_KEY] = "misplaced_key",
-    [PROBLEM_EMPTY_SESSION] = "empty_session",     [PROBLEM_CHECKS_UNREPORTED] = "checks_unreported",
+    [PROBLEM_UNKNOWN_KEY] = "unknown_key",
+    [PROBLEM_MISPLACED_KEY] = "misplaced_key",
+    [PROBLEM_EMPTY_SESSION] = "empty_session",
+    [PROBLEM_WRONG_TYPE] = "wrong_type",
+    [PROBLEM_CHECKS_UNREPORTED] = "checks_unreported",
     [PROBLEM_REPORT_UNPLACED] = "report_unplaced",
 };
 

@@ -22,6 +22,7 @@ enum problem_kind {
     PROBLEM_UNKNOWN_KEY,   /* of dev.toolgate/ in _meta */
     PROBLEM_MISPLACED_KEY, /* session beside _meta */
     PROBLEM_EMPTY_SESSION,
+    PROBLEM_WRONG_TYPE, /* of a label or flag in _meta */
     PROBLEM_CHECKS_UNREPORTED,
     PROBLEM_REPORT_UNPLACED, /* its callId is missing, wrong, or of a call that is forgotten */
     PROBLEM_KINDS

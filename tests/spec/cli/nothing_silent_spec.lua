@@ -56,6 +56,11 @@ describe("nothing to do", function()
     assert.equal(1, #gate:status().generation.warnings)
   end)
 
+  it("serve --check says that serve would not start, also where there is nothing to serve", function()
+    local out = fails("a host needs redis:// before it", "serve", "--check", "--redis", "localhost:6379")
+    assert.truthy(out:find("1 error, 1 warning: serve would not start", 1, true), out)
+  end)
+
   it("lint and tools of an empty folder say so", function()
     fails("empty holds no policy", "lint", "empty")
     local _, _, err = toolgate("tools", "--policies", "empty")

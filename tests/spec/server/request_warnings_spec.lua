@@ -76,6 +76,18 @@ describe("a key without effect", function()
     assert.truthy(agent:ask("toolgate/session", { session = "s" }).result)
   end)
 
+  it("a label or flag of the wrong type is named with what it should be", function()
+    local WRONG = { step = {}, call = true, ext = { "a" }, trace = "yes" }
+    for key, value in pairs(WRONG) do
+      local meta = { ["dev.toolgate/" .. key] = value }
+      assert.truthy(warnings(meta)[1]:find("dev.toolgate/" .. key .. " has no effect: expected", 1, true), key)
+      assert.truthy(refusal("toolgate/check", { name = "mine", arguments = { text = "x" }, _meta = meta })
+        :find("expected", 1, true), key)
+    end
+    assert.equal(8, problem(gate, "wrong_type").count)
+    assert.is_nil(warnings { ["dev.toolgate/step"] = 5, ["dev.toolgate/call"] = "a", ["dev.toolgate/trace"] = true })
+  end)
+
   it("an empty session is named", function()
     assert.truthy(warnings({ [SESSION] = "" })[1]:find("empty", 1, true))
     assert.truthy(refusal("toolgate/check", { name = "mine", arguments = { text = "x" }, _meta = { [SESSION] = "" } })
