@@ -208,12 +208,7 @@ static int run(const struct command *command, int argc, char **argv)
     const char *socket = NULL;
     bool json = false;
     int status;
-    const struct cli_option table[] = {
-        SOCKET_OPTION(&socket),
-        {"json", NULL, "print JSON", 'j', OPTION_FLAG, &json},
-        {0},
-    };
-    if (!options_read(command, table, &argc, &argv, &status))
+    if (!options_read_request(command, &argc, &argv, &socket, &json, &status))
         return status;
     return rpc_call(command, socket, "toolgate/status", str_of("{}"),
                     json ? rpc_call_print_json : print_status, NULL);

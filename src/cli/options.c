@@ -196,3 +196,14 @@ bool options_read(const struct command *command, const struct cli_option *option
                term_program_name(), command->name);
     return false;
 }
+
+bool options_read_request(const struct command *command, int *argc, char ***argv, const char **socket,
+                          bool *json, int *status)
+{
+    const struct cli_option table[] = {
+        SOCKET_OPTION(socket),
+        {"json", NULL, "print JSON", 'j', OPTION_FLAG, json},
+        {0},
+    };
+    return options_read(command, table, argc, argv, status);
+}
