@@ -403,15 +403,6 @@ static const struct loop_words {
                           "tell the user what was refused"},
 };
 
-static void put_last_error(const struct feedback_writer *w)
-{
-    if (!w->v->last_error.len)
-        return;
-    put(w, "The last error: ");
-    put_quoted(w, w->v->last_error, FEEDBACK_LAST_ERROR_MAX_BYTES);
-    put(w, "\n");
-}
-
 void feedback_loop(const struct feedback_writer *w)
 {
     bool is_cycle = str_is(w->v->code, "cycle");
@@ -428,8 +419,6 @@ void feedback_loop(const struct feedback_writer *w)
         put(w, STR_FMT " was not run: you have made this exact call %u time%s in a row%s.\n",
             STR_ARG(w->f->name), w->v->repeats, plural(w->v->repeats), tells ? words->came_of : "");
     problems_text(w->out, &w->v->problems);
-    if (repeated == REPEATED_ERROR)
-        put_last_error(w);
     if (w->v->kind == VERDICT_HALT)
         put_next(w, arena_printf(w->arena, "End this run now: call no more tools, and %s.", words->stuck).at);
     else

@@ -10,7 +10,6 @@
 
 #define FEEDBACK_QUOTE_MAX_BYTES       8192u  /* of a tool's own message */
 #define FEEDBACK_TRANSIENT_MAX_BYTES   1024u  /* of the message of a transient failure */
-#define FEEDBACK_LAST_ERROR_MAX_BYTES  240u   /* of the error that a loop repeats */
 #define FEEDBACK_DETAIL_MAX_BYTES      400u   /* of the verdict's detail */
 #define FEEDBACK_DATA_MAX_BYTES        16384u /* of an unusable result, and of a message that is JSON */
 #define FEEDBACK_PARAMETERS_MAX        24u    /* shown with their shape */
