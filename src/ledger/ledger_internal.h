@@ -34,7 +34,7 @@ struct ledger {
     struct session_store *redis; /* NULL: there is only the memory */
     struct outage *outage;       /* NULL likewise */
     struct lax_fleet *lax_fleet;
-    uint32_t daemon, sequence;   /* who this is in session_mark, and its last request */
+    uint32_t daemon, sequence; /* who this is in session_mark, and its last request */
     enum ledger_outage on_outage;
     uint32_t ttl_s, history;
     bool settles_unheard;
