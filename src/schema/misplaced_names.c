@@ -151,8 +151,8 @@ static void match_by_name(struct explain_ctx *e, struct name_matches *m)
         ;
 }
 
-/* The only field that is missing is likely the only one that has no place. */
-static void match_the_last(struct name_matches *m)
+/* The only field that is missing is likely the only one that has no place, if it takes the value. */
+static void match_the_last(struct explain_ctx *e, struct name_matches *m)
 {
     struct name_match *sent = NULL;
     struct candidate *missing = NULL;
@@ -169,7 +169,7 @@ static void match_the_last(struct name_matches *m)
             missing = &m->candidates[i];
         }
     if (!sent || !missing || !missing->prop->node || missing->prop->node->types == TYPES_ANY ||
-        !(missing->prop->node->types & type_bit_of(&sent->sent->value)))
+        !node_accepts(&e->pass, missing->prop->node, &sent->sent->value, NULL))
         return;
     sent->place = PLACE_RENAMED;
     sent->meant = missing->prop;
@@ -262,7 +262,7 @@ static struct name_matches *matches_of(struct explain_ctx *e)
         if (sent->place == PLACE_UNKNOWN && belongs_higher(object->up, sent->sent->key))
             sent->place = PLACE_HIGHER;
     }
-    match_the_last(m);
+    match_the_last(e, m);
     return m;
 }
 

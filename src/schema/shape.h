@@ -14,7 +14,7 @@ struct node;
 struct nodes;
 struct schema;
 
-#define SHAPE_DEPTH_MAX         3u   /* objects and lists within each other; deeper ones by their type */
+#define SHAPE_DEPTH_MAX         4u   /* objects and lists within each other; deeper ones by their type */
 #define SHAPE_FIELDS_MAX        12u  /* of an object; the rest is counted */
 #define SHAPE_BRANCHES_MAX      6u   /* of a union */
 #define SHAPE_CHOICES_MAX       30u  /* allowed values; the rest is counted */

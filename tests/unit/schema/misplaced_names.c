@@ -25,6 +25,9 @@ static void each_misplaced_name_is_one_problem(void **state)
         {RANGE, "{`start`:1,`stop`:`x`}",
          "- 'end' is missing: integer\n- 'stop': unknown field — remove it\n"},
         {RANGE, "{`start`:1,`END`:`x`}", "- 'end' is missing: integer\n- 'END': unknown field — remove it\n"},
+        {"{`type`:`object`,`properties`:{`quality`:{`enum`:[`low`,`high`]}},`required`:[`quality`],"
+         "`additionalProperties`:false}",
+         "{`format`:`png`}", "- 'quality' is missing: low|high\n- 'format': unknown field — remove it\n"},
         {EDITS, "{`path`:`a`,`oldText`:`x`,`newText`:`y`}",
          "- 'edits' is missing: list of {oldText: string (required), newText: string (required)}; 'oldText', "
          "'newText' belong in edits[0]\n"},

@@ -70,7 +70,7 @@ static void a_recursive_schema_ends(void **state)
     (void)state;
     assert_string_equal(
         shape_of("{`type`:`object`,`properties`:{`kids`:{`type`:`array`,`items`:{`$ref`:`#`}}}}"),
-        "{kids: list of {kids: list}}");
+        "{kids: list of {kids: list of object}}");
     assert_true(strlen(shape_of("{`anyOf`:[{`type`:`array`,`items`:{`$ref`:`#`}},{`type`:`object`,"
                                 "`additionalProperties`:{`$ref`:`#`}},{`type`:`string`}]}")) < 2000);
     const struct json *small = parse(
