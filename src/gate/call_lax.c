@@ -29,6 +29,8 @@ static bool is_candidate(const struct call *c)
     if (c->verdict.class != CLASS_INVALID_ARGUMENTS || c->tool->mode != POLICY_ENFORCE ||
         c->args.unreadable || c->args.perhaps_cut || problems->more || !problems->errors)
         return false;
+    if (json_is(c->args.raw, JSON_OBJECT) && !c->args.raw->len)
+        return false; /* what arrives empty may have been cut off: nobody insists on that */
     for (size_t i = 0; i < problems->count; i++)
         if (!problems->list[i].warning && !may_insist_on(&problems->list[i]))
             return false;
