@@ -190,7 +190,7 @@ end
 
 local VALID = '{"at":"%s"}'
 -- Another problem in the same place is progress in a repair chain.
-local PROBLEMS = { { code = "missing", json = '{"wrong":"%s"}' }, { code = "type", json = '{"at":{"x":"%s"}}' } }
+local PROBLEMS = { { code = "missing", json = '{"wrong":"%s","more":1}' }, { code = "type", json = '{"at":{"x":"%s"}}' } }
 
 local function calls(self, place)
   local session, all = self.session, self.world
