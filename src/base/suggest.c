@@ -117,21 +117,30 @@ static unsigned likeness(struct word a, struct word b)
     return prefix >= STEM_MIN && 100 * prefix >= STEM_PERCENT * longer ? 700 : 0;
 }
 
-/* Names with different numbers name different things. One without any may be meant by one with. */
+static bool same_word(struct word a, struct word b)
+{
+    return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+}
+
+/* The numbers of `a` are among those of `b`, in their order. */
+static bool has_numbers_of(const struct words *b, const struct words *a)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < a->count; i++) {
+        if (!ascii_is_digit(a->at[i].at[0]))
+            continue;
+        while (at < b->count && !same_word(a->at[i], b->at[at]))
+            at++;
+        if (at++ == b->count)
+            return false;
+    }
+    return true;
+}
+
+/* Names with different numbers name different things; one may lack a number that the other has. */
 static bool numbers_differ(const struct words *a, const struct words *b)
 {
-    struct word of[2][WORDS_MAX];
-    size_t count[2] = {0, 0};
-    for (size_t i = 0; i < a->count; i++)
-        if (ascii_is_digit(a->at[i].at[0]))
-            of[0][count[0]++] = a->at[i];
-    for (size_t i = 0; i < b->count; i++)
-        if (ascii_is_digit(b->at[i].at[0]))
-            of[1][count[1]++] = b->at[i];
-    bool differ = count[0] != count[1];
-    for (size_t i = 0; i < count[0] && !differ; i++)
-        differ = of[0][i].len != of[1][i].len || memcmp(of[0][i].at, of[1][i].at, of[0][i].len) != 0;
-    return differ && count[0] && count[1];
+    return !has_numbers_of(b, a) && !has_numbers_of(a, b);
 }
 
 /* Each word of the name with fewer words takes its best match among the others. */

@@ -123,7 +123,8 @@ end
 -- Whether the model did later what a suggestion says: used the name, or sent the value.
 local function was_right(suggestion, later)
   local wanted = tree.read(json.encode({ suggestion.value }))[1]
-  local name = wanted.kind == "string" and tree.get(later, wanted.text)
+  local parent = value_at(later, suggestion.path:match "^(.*)%.[^.]*$" or "args")
+  local name = wanted.kind == "string" and parent and parent.kind == "object" and tree.get(parent, wanted.text)
   local value = value_at(later, suggestion.path)
   return name ~= nil and name ~= false or value ~= nil and tree.alike(value, wanted)
 end

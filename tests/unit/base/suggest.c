@@ -31,6 +31,7 @@ static void alike_names_are_guessed(void **state)
         {"read_file", "read_text_file"},
         {"userIDs", "user_id"},
         {"item", "item_10"},
+        {"pay_1_v", "pay_1_v5"},
         {"HTTPServer", "http_server"},
         {"recieve", "receive"},
     };
