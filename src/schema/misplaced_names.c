@@ -30,6 +30,7 @@ struct name_matches {
     size_t sent_count;
     struct candidate candidates[CANDIDATES_MAX];
     size_t candidate_count;
+    bool told_others; /* the renames of optional fields are told */
 };
 
 /* ---- what is declared ---- */
@@ -200,6 +201,25 @@ static bool declares(const struct node *node, struct str name, bool *in_list)
     return false;
 }
 
+/* Two or more undeclared names that objects of one field declare are such an object, one level too high: that
+ * is likelier than that each was mistyped. */
+static void match_whole_object(struct name_matches *m, const struct prop *field)
+{
+    bool here[NAMES_MAX] = {false}, in_list[NAMES_MAX] = {false};
+    size_t count = 0;
+    for (size_t i = 0; field->node && i < m->sent_count; i++) {
+        here[i] =
+            m->sent[i].place == PLACE_UNKNOWN && declares(field->node, m->sent[i].sent->key, &in_list[i]);
+        count += here[i];
+    }
+    for (size_t i = 0; count > 1 && i < m->sent_count; i++)
+        if (here[i]) {
+            m->sent[i].place = PLACE_DEEPER;
+            m->sent[i].meant = field;
+            m->sent[i].in_list = in_list[i];
+        }
+}
+
 /* In exactly one declared field. */
 static void match_deeper(struct name_matches *m, struct name_match *sent)
 {
@@ -253,6 +273,8 @@ static struct name_matches *matches_of(struct explain_ctx *e)
     if (!m->sent_count)
         return m;
     collect_candidates(m, object->v);
+    for (size_t i = 0; m->sent_count > 1 && i < m->candidate_count; i++)
+        match_whole_object(m, m->candidates[i].prop);
     match_by_name(e, m);
     for (size_t i = 0; i < m->sent_count; i++) {
         struct name_match *sent = &m->sent[i];
@@ -296,6 +318,29 @@ static struct str clause_of_deeper(struct explain_ctx *e, const struct name_matc
     return buf_view(&out);
 }
 
+static bool is_required(const struct name_matches *m, const struct prop *field)
+{
+    for (size_t i = 0; i < m->candidate_count; i++)
+        if (str_eq(m->candidates[i].prop->key, field->key))
+            return m->candidates[i].required;
+    return false;
+}
+
+/* An open object takes the other misspelled names as they are, and its optional fields would go without their
+ * values: whoever corrects one name hears of all. */
+static void explain_other_names(struct explain_ctx *e, const struct location *location)
+{
+    struct name_matches *m = matches_of(e);
+    for (size_t i = 0; i < m->sent_count && !m->told_others; i++) {
+        const struct name_match *sent = &m->sent[i];
+        bool is_optional = sent->place == PLACE_RENAMED && !is_required(m, sent->meant);
+        struct location at = own_location(location, sent->sent);
+        if (is_optional)
+            message_rename(e, sent->meant->key, sent->meant->node, &sent->sent->value, false, &at);
+    }
+    m->told_others = true;
+}
+
 void misplaced_explain_missing(struct explain_ctx *e, struct str name, const struct node *node,
                                const struct location *location)
 {
@@ -308,6 +353,7 @@ void misplaced_explain_missing(struct explain_ctx *e, struct str name, const str
         if (m->sent[i].place == PLACE_RENAMED && str_eq(m->sent[i].meant->key, name)) {
             struct location at = own_location(location, m->sent[i].sent);
             message_rename(e, name, m->sent[i].meant->node, &m->sent[i].sent->value, false, &at);
+            explain_other_names(e, location);
             return;
         }
     const struct prop *declared = node ? NULL : declared_prop(&m->declared, name);
@@ -331,14 +377,6 @@ static struct str declared_names(struct explain_ctx *e, const struct name_matche
     if (count > DECLARED_NAMES_MAX)
         buf_printf(&out, " and %u more", count - DECLARED_NAMES_MAX);
     return buf_view(&out);
-}
-
-static bool is_told_as_missing(const struct name_matches *m, const struct prop *field)
-{
-    for (size_t i = 0; i < m->candidate_count; i++)
-        if (str_eq(m->candidates[i].prop->key, field->key))
-            return m->candidates[i].required;
-    return false;
 }
 
 static void explain_deeper(struct explain_ctx *e, const struct name_match *sent, bool warning,
@@ -382,7 +420,7 @@ static void explain_name(struct explain_ctx *e, struct str name, bool warning,
         message_rename(e, sent->meant->key, sent->meant->node, &sent->sent->value, warning, location);
         break;
     case PLACE_DEEPER:
-        if (warning || !is_told_as_missing(m, sent->meant))
+        if (warning || !is_required(m, sent->meant))
             explain_deeper(e, sent, warning, location);
         break;
     case PLACE_HIGHER:
