@@ -251,6 +251,27 @@ static bool is_nothing(const struct json *v)
     return v->type == JSON_NULL || (v->type != JSON_BOOL && v->type != JSON_NUMBER && v->len == 0);
 }
 
+/* A text with commas where a list of texts is wanted: as a list, or only its form where the parts are long.
+ */
+static void put_list_form(struct buf *out, const struct json *v)
+{
+    struct str rest = json_str(v);
+    bool shown = rest.len <= PROBLEM_GOT_MAX_BYTES;
+    if (v->type != JSON_STRING || !memchr(rest.at, ',', rest.len))
+        return;
+    buf_text(out, "; write a list: [");
+    if (!shown)
+        buf_text(out, "\"…\", \"…\"");
+    for (bool first = true; shown && rest.len; first = false) {
+        const char *comma = memchr(rest.at, ',', rest.len);
+        size_t len = comma ? (size_t)(comma - rest.at) : rest.len;
+        buf_text(out, first ? "" : ", ");
+        json_write_string(out, str_trim((struct str){rest.at, len}));
+        rest = str_from(rest, comma ? len + 1 : len);
+    }
+    buf_byte(out, ']');
+}
+
 void message_type(struct explain_ctx *e, const struct node *node, const struct nodes *branches,
                   const struct json *v, const struct location *location)
 {
@@ -270,6 +291,8 @@ void message_type(struct explain_ctx *e, const struct node *node, const struct n
         shape_put(&out, node);
     buf_text(&out, ", got ");
     buf_str(&out, quote_with_type(e->arena, v));
+    if (list)
+        put_list_form(&out, v);
     if (is_nothing(v) && is_optional(e, location))
         buf_text(&out, OR_LEAVE_OUT);
     message_add(

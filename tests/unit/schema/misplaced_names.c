@@ -42,6 +42,15 @@ static void each_misplaced_name_is_one_problem(void **state)
         {"{`properties`:{`user_id`:{`type`:`string`},`file_id`:{`type`:`string`}},`additionalProperties`:"
          "false}",
          "{`id`:`7`}", "- 'id': unknown field — remove it\n"},
+        /* …, and then each other name that is alike */
+        {"{`properties`:{`start`:{`type`:`integer`},`end`:{`type`:`integer`}},`required`:[`start`]}",
+         "{`line_start`:1,`line_end`:2,`note`:3}", "- rename 'line_start' → 'start', 'line_end' → 'end'\n"},
+        {"{`type`:`object`,`properties`:{`entities`:{`type`:`array`,`items`:{`type`:`object`,`properties`:"
+         "{`name`:{`type`:`string`},`entityType`:{`type`:`string`}},`required`:[`name`,`entityType`]}}},"
+         "`required`:[`entities`],`additionalProperties`:false}",
+         "{`name`:`Ada`,`entityType`:`person`}",
+         "- 'entities' is missing: list of {name: string (required), entityType: string (required)}; 'name', "
+         "'entityType' belong in entities[0]\n"},
         {"{`items`:" RANGE "}", "[{`from`:1,`end`:2},{`from`:1,`end`:2}]",
          "- '[0…1].from': each unknown field — did you mean 'start'?\n"},
     };
