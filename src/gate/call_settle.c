@@ -15,6 +15,15 @@ static struct hash128 reported_arguments(const void *call)
     return call_fingerprint(call);
 }
 
+/* What a refusal of the same call will quote. */
+static struct str error_text(const struct verdict *v)
+{
+    bool failed =
+        v->class == CLASS_TOOL_ERROR || v->class == CLASS_TRANSIENT || v->class == CLASS_SCHEMA_MISMATCH;
+    struct str text = v->quoted.len ? v->quoted : v->detail;
+    return failed ? str_cut(str_trim(text), LEDGER_ERROR_MAX_BYTES) : STR_NONE;
+}
+
 static struct ledger_settle *settle_request(struct call *c, enum ledger_class class)
 {
     struct ledger_settle *request = arena_alloc(c->arena, sizeof(*request));
@@ -39,6 +48,7 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
         .fingerprint = c->request.mode == CALL_REPORT ? reported_arguments : NULL,
         .of = c,
         .class = class == LEDGER_CLASS_OK && c->uninformative ? LEDGER_CLASS_GARBAGE : class,
+        .error = error_text(&c->verdict),
         .label = str_of(error_class_info(c->verdict.class)->name),
         .result = c->result.value
                       ? result_fingerprint(c->arena, c->tool->policy, &c->tool->limits, c->result.value)

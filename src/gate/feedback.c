@@ -372,10 +372,21 @@ void feedback_unknown_tool(const struct feedback_writer *w)
     put_next(w, "Call only tools from your list, by their exact names; if none fits, tell the user.");
 }
 
+/* Many models that repeat a failing call have lost sight of the error. */
+static void put_last_error(const struct feedback_writer *w)
+{
+    if (!w->v->last_error.len)
+        return;
+    PUT(w, STR_LIT("The last error: "));
+    put_quoted(w, w->v->last_error, FEEDBACK_QUOTE_MAX_BYTES);
+    PUT(w, STR_LIT("\n"));
+}
+
 void feedback_retry_budget(const struct feedback_writer *w)
 {
     struct feedback_budget budget = feedback_budget_of(w->arena, w->v->code, w->v, w->f->tool);
     put(w, STR_FMT " was not run: %s.\n", STR_ARG(w->f->name), budget.what);
+    put_last_error(w);
     put_next(w, budget.next);
 }
 
@@ -435,6 +446,7 @@ void feedback_loop(const struct feedback_writer *w)
         put(w, STR_FMT " was not run: you have made this exact call %u time%s in a row%s.\n",
             STR_ARG(w->f->name), w->v->repeats, plural(w->v->repeats), tells ? words->came_of : "");
     problems_text(w->out, &w->v->problems);
+    put_last_error(w);
     if (w->v->kind == VERDICT_HALT)
         put_next(w, arena_printf(w->arena, "End this run now: call no more tools, and %s.", words->stuck).at);
     else

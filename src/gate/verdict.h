@@ -55,6 +55,7 @@ struct verdict {
     struct str compact_note;           /* what was left out of the result; empty: nothing */
     bool blank;                        /* nothing in the result is visible */
     enum ledger_came_of came_of;       /* of the same call before */
+    struct str last_error;             /* its text, if it failed; empty: not known */
     bool ran;                          /* the tool ran, whatever became of it */
     bool session_limit;                /* `code` names a limit of the whole session, not of the tool */
     uint64_t limit_used;               /* calls, seconds or cost used of it */

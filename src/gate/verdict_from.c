@@ -118,6 +118,7 @@ void verdict_from_ledger(struct verdict *v, const struct ledger_answer *answer)
     v->has_budget = v->class == CLASS_INVALID_ARGUMENTS;
     v->repeats = answer->repeats;
     v->came_of = answer->came_of;
+    v->last_error = answer->last_error;
     v->no_progress = answer->no_progress;
     v->same_calls = answer->spent;
     v->limit_used = answer->used;

@@ -22,6 +22,20 @@ static bool knows_tool(const struct session *s, struct str name)
     return false;
 }
 
+/* The last call that was let run is of this tool, and failed: should this one be refused as its repetition,
+ * the answer quotes the error. */
+static bool follows_error(const struct session *s, struct str name)
+{
+    for (unsigned i = s->call_count; i-- > 0;) {
+        const struct session_call *call = &s->calls[(s->oldest + i) % SESSION_CALLS_MAX];
+        if (call->class == CALL_TOOL_ERROR || call->class == CALL_MISMATCH || call->class == CALL_TRANSIENT)
+            return call->tool == session_tool(name);
+        if (call->class != CALL_DENIED)
+            return false;
+    }
+    return false;
+}
+
 static unsigned history_parts(bool history, bool facts)
 {
     return (history ? PART_BIT(PART_JOURNAL) | PART_BIT(PART_DETAILS) : 0) |
@@ -33,7 +47,8 @@ static unsigned admit_parts(const struct ledger_entry *e, const struct ledger_ad
     unsigned parts = history_parts(admit->wants_history, admit->wants_facts);
     if (admit->id_count)
         parts |= PART_BIT(PART_IDS);
-    if (e->begun && (e->session.has_goal || !knows_tool(&e->session, admit->tool)))
+    if (e->begun && (e->session.has_goal || !knows_tool(&e->session, admit->tool) ||
+                     follows_error(&e->session, admit->tool)))
         parts |= PART_BIT(PART_DETAILS);
     return parts;
 }
@@ -160,6 +175,32 @@ static void keep_arguments(struct commit *c, const struct ledger_admit *admit)
     commit_set_open(c, session_field_open((unsigned)(call - s->calls), field), buf_view(&value));
 }
 
+#define ERROR_FIELD STR_LIT("e")
+
+/* The text of the last failure, if it was of the same arguments. */
+static struct str last_error(const struct ledger_entry *e, const struct ledger_admit *admit,
+                             struct arena *arena)
+{
+    const struct session_call *call = session_find(&e->session, admit->admission);
+    struct str kept = session_parts_field(&e->parts, ERROR_FIELD);
+    if (!call || !arena || kept.len <= sizeof(call->arguments) ||
+        memcmp(kept.at, &call->arguments, sizeof(call->arguments)) != 0)
+        return STR_NONE;
+    return arena_dup(arena, str_from(kept, sizeof(call->arguments)));
+}
+
+static void keep_error(struct commit *c, const struct ledger_settle *settle)
+{
+    char room[sizeof(uint64_t) + LEDGER_ERROR_MAX_BYTES] __attribute__((uninitialized));
+    struct buf value = {.at = room, .cap = sizeof(room)};
+    const struct session_call *call = session_find(&c->entry->session, settle->admission);
+    if (!call || !settle->error.len)
+        return;
+    buf_add(&value, &call->arguments, sizeof(call->arguments));
+    buf_str(&value, str_cut(settle->error, LEDGER_ERROR_MAX_BYTES));
+    commit_set_field(c, ERROR_FIELD, buf_view(&value));
+}
+
 static void apply_admit(struct commit *c, struct session_request *r, int64_t now_ms, const char *engine)
 {
     struct ledger_entry *e = c->entry;
@@ -177,6 +218,8 @@ static void apply_admit(struct commit *c, struct session_request *r, int64_t now
         keep_name(c, admit->tool);
     keep_arguments(c, admit);
     answer->goal = goal_of(e, r->arena);
+    if (answer->came_of == LEDGER_CAME_ERROR && answer->says != LEDGER_RUN)
+        answer->last_error = last_error(e, admit, r->arena);
     answer->ids_complete = ids_complete(e) && !(e->local && c->ledger->redis);
     if (admit->id_count)
         answer->unseen = session_parts_unseen(&e->parts, admit->ids, admit->id_count);
@@ -258,6 +301,7 @@ static void apply_settle(struct commit *c, struct session_request *r, int64_t no
     if (is_new)
         keep_name(c, settle->tool);
     drop_arguments(c, settle->admission);
+    keep_error(c, settle);
     if (settle->gives_id_count)
         commit_add_ids(c, settle->gives_ids, settle->gives_id_count);
     if (settle->facts)

@@ -196,6 +196,7 @@ struct ledger_problem {
     struct str code; /* "missing", "type", … */
 };
 
+#define LEDGER_ERROR_MAX_BYTES 300u /* of the last error, which a refused repetition quotes */
 #define LEDGER_OPEN_ARGUMENTS_MAX_BYTES                                                                      \
     2048u /* of a reservation; longer ones are not kept for its report                                       \
            */
@@ -259,6 +260,7 @@ struct ledger_answer {
     uint32_t attempts_left; /* repairs left after this one */
     uint32_t repeats;       /* identical calls in a row before this one */
     enum ledger_came_of came_of; /* of the last of them */
+    struct str last_error;       /* its text, of a refusal where that failed; empty: not known */
     uint32_t no_progress;        /* calls in a row without progress */
     uint32_t spent;              /* of the same-call budget, this call included */
     bool uncounted;              /* nobody counted it: Redis is away, and on_outage is "open" */
@@ -315,6 +317,7 @@ struct ledger_settle {
                                                       call, which no other asks for; NULL: they are told */
     const void *of;
     enum ledger_class class;
+    struct str error;      /* of a call that failed: its text, cut at LEDGER_ERROR_MAX_BYTES; empty: none */
     struct str label;      /* the wire name for the history: "ok", "tool_error", "ask", "cancelled", … */
     struct hash128 result; /* json_fingerprint of what came back */
     const struct ledger_limits *limits;

@@ -92,6 +92,7 @@ static const void *put_settle(struct layout *block, const struct ledger_settle *
     copy.tool = put_str(block, from->tool);
     copy.call = put_str(block, from->call);
     copy.ext = put_str(block, from->ext);
+    copy.error = put_str(block, from->error);
     copy.label = put_str(block, from->label);
     copy.problems = put_problems(block, from->problems, from->problem_count);
     copy.limits = put_limits(block, from->limits);
