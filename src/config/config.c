@@ -80,7 +80,8 @@ static const struct config_key loop_keys[] = {
 
 static const struct key_choice modes[] = {
     {"enforce", POLICY_ENFORCE}, {"shadow", POLICY_SHADOW}, {"off", POLICY_OFF}, {0}};
-static const struct key_choice argument_formats[] = {{"lenient", FORMATS_LENIENT}, {"strict", FORMATS_STRICT}, {0}};
+static const struct key_choice argument_formats[] = {
+    {"lenient", FORMATS_LENIENT}, {"strict", FORMATS_STRICT}, {0}};
 static const struct key_choice unknowns[] = {
     {"pass", UNKNOWN_PASS}, {"drop", UNKNOWN_DROP}, {"refuse", UNKNOWN_REFUSE}, {0}};
 

@@ -13,7 +13,7 @@
  * A session and its parts. Names of the details' fields:
  *
  *   "g"                        the turn's goal; it counts if session.has_goal
- *   "e"                        the error of the call that failed last: 8 bytes of its arguments' hash, and the text
+ *   "e"                        what failed last: 8 bytes of its arguments' hash, and the error
  *   "f" + name                 a fact, as JSON
  *   "t" + 4 bytes of its hash  a tool's name; the hash is little-endian
  */

@@ -64,8 +64,7 @@ static const struct {
     const char *names, *reason;
 } excluded[] = {
     {" os ", "a policy has no clock, so that a replay gives the same result, and starts no program"},
-    {" io package dofile loadfile ",
-     "a policy has no access to files; json \"file\" reads one beside it"},
+    {" io package dofile loadfile ", "a policy has no access to files; json \"file\" reads one beside it"},
     {" load loadstring setfenv getfenv module ", "a policy compiles no code"},
     {" ffi jit debug newproxy collectgarbage coroutine ",
      "a policy has no access to the interpreter, and each hook runs without pause"},

@@ -38,7 +38,8 @@ describe("toolgate validate", function()
     assert.are.equal(1, code)
     assert.is_false(answer.valid)
     answer.problems[1].message = nil
-    assert.are.same({ path = "due", code = "format", expected = { type = "string", format = "date" }, got = "tomorrow" }, answer.problems[1])
+    local wanted = { path = "due", code = "format", expected = { type = "string", format = "date" }, got = "tomorrow" }
+    assert.are.same(wanted, answer.problems[1])
   end)
 
   it("does not assert format with --annotate-format", function()

@@ -8,7 +8,8 @@ local verdict, text, json = client_of.verdict, client_of.text, client_of.json
 
 local FAILS = [==[
 -- fails: reports an error. For specs.
-return tool "fails" { effects = "read", schema = params { n = optional(int()) }, run = function() return failed("no_row", "no such row") end }
+return tool "fails" { effects = "read", schema = params { n = optional(int()) },
+  run = function() return failed("no_row", "no such row") end }
 ]==]
 
 describe("a verdict", function()
