@@ -328,6 +328,11 @@ void message_missing(struct explain_ctx *e, struct str name, const struct node *
     }
     buf_text(&out, node ? ": " : "");
     shape_put(&out, node);
+    if (location && node &&
+        node->description.len) { /* the list of parameters describes only those at the top */
+        buf_text(&out, ", described as ");
+        json_write_string(&out, node->description);
+    }
     buf_str(&out, more);
     struct location at = {location, name.at ? name : STR_LIT(""), 0};
     message_add(e, &at,

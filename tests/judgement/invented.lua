@@ -59,7 +59,7 @@ return {
   { live, "text-editor__get_text_file_contents", [[{"files":[{"path":"/a","ranges":[{"start":1}]}]}]],
     says = { "'files[0].path'", "'file_path'" }, never = { "remove it" } },
   { live, "text-editor__edit_text_file_contents", [[{"files":[{"path":"/a","patches":[{"contents":"x"}]}]}]],
-    says = { "file_hash", "string" } },
+    says = { "file_hash", "string", "Hash of the file contents" } },
   { live, "ppt__add_slide", [[{"background_colors":[255,255,255]}]], says = { "background_colors", "list of list" },
     refused = true },
   { live, "ppt__add_slide", [[{"layout_index":"2","presentation_id":"None"}]], accepts = true },
