@@ -105,12 +105,12 @@ static void all_errors_of_a_file_are_reported_at_once(void **state)
     assert_string_equal(
         all_faults("local x = strng\nreturn tool 't' {\n  check = function(args)\n    total = lenght(x)\n"
                    "    return string.fnid(x) or strng or strng\n  end }"),
-        "some/p.lua:1: there is no builtin or global 'strng' (did you mean 'str'?)\n"
+        "some/p.lua:1: there is no builtin or global 'strng' (did you mean 'string'?)\n"
         "some/p.lua:4: there is no builtin or global 'lenght'\n"
         "some/p.lua:4: 'total' is set as a global inside of a function: a policy keeps nothing "
         "between calls; write local total\n"
         "some/p.lua:5: there is no string.fnid (did you mean 'find'?)\n"
-        "some/p.lua:5: there is no builtin or global 'strng' (did you mean 'str'?)");
+        "some/p.lua:5: there is no builtin or global 'strng' (did you mean 'string'?)");
     struct buf many = buf_in(arena);
     for (int i = 1; i <= 20; i++)
         buf_printf(&many, "local a = zzz%d\n", i);

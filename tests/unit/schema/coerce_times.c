@@ -69,7 +69,7 @@ static const struct {
     {"{`properties`:{`a`:{`$ref`:`#/$defs/t`}},`$defs`:{`t`:" TIME "}}", "{`b`:1.0,`a`:" LOCAL "}", "UTC",
      "{`b`:1.0,`a`:`2026-05-03T10:00:00Z`}", 0},
     {"{`items`:" TIME "}", "[" LOCAL ",`2026-05-03T10:00:00Z`," LOCAL "]", NULL,
-     "[" LOCAL ",`2026-05-03T10:00:00Z`," LOCAL "]", 2},
+     "[" LOCAL ",`2026-05-03T10:00:00Z`," LOCAL "]", 1}, /* one for the group */
     {"{`patternProperties`:{`^t`:" TIME "}}", "{`t1`:" LOCAL "}", "UTC", "{`t1`:`2026-05-03T10:00:00Z`}", 0},
     {"{`anyOf`:[{`type`:`null`}," TIME "]}", LOCAL, "UTC", "`2026-05-03T10:00:00Z`", 0},
     {"{`oneOf`:[{`properties`:{`k`:{`const`:1},`t`:" TIME "}},{`properties`:{`k`:{`const`:2}}}]}",
