@@ -59,7 +59,7 @@ return tool "book_desk" {
       args = { day = "2026-05-06", desk = "Window" }, gives = "pass", becomes = { day = "2026-05-06", desk = "window" } },
     { "visitors need a host",
       args = { day = "2026-05-06", desk = "quiet", visitors = { { name = "Ana Ferreira" } } },
-      gives = "repair", says = "'host': required field is missing when visitors is given" },
+      gives = "repair", says = "'host' is missing when visitors is given" },
     { "a visitor without a name",
       args = { day = "2026-05-06", desk = "quiet", visitors = { { email = "ana@example.com" } }, host = "Ben" },
       gives = "repair", says = "name" },

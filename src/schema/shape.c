@@ -8,8 +8,11 @@
 #include "json/write.h"
 #include "schema/explain.h"
 
-#define IN_PLACE_MAX 8u /* references and allOf within each other */
-#define PARTS_MAX    8u /* schemas that apply to one value and say something of the same kind */
+#include <math.h>
+
+#define IN_PLACE_MAX            8u                 /* references and allOf within each other */
+#define SHAPE_EXACT_INTEGER_MAX 9007199254740991.0 /* 2^53 - 1 */
+#define PARTS_MAX               8u /* schemas that apply to one value and say something of the same kind */
 
 /* What applies to one value. */
 struct view {
@@ -301,15 +304,23 @@ static void put_string(struct writer *w, const struct view *view)
     }
 }
 
+/* Some generators bound every integer by what a double holds exactly: that says nothing to a model. */
+static bool is_of_interest(const struct op *bound)
+{
+    double value;
+    return bound && json_double(bound->value, &value) && fabs(value) < SHAPE_EXACT_INTEGER_MAX;
+}
+
 static void put_number(struct writer *w, const struct view *view)
 {
     buf_text(w->out, (view->types & TYPE_BIT(JSON_NUMBER)) ? "number" : "integer");
-    if (view->minimum) {
+    if (is_of_interest(view->minimum)) {
         buf_text(w->out, view->minimum->bound.exclusive ? " above " : " from ");
         json_write(w->out, view->minimum->value);
     }
-    if (view->maximum) {
-        buf_text(w->out, view->maximum->bound.exclusive ? " below " : view->minimum ? " to " : " up to ");
+    if (is_of_interest(view->maximum)) {
+        bool both = is_of_interest(view->minimum);
+        buf_text(w->out, view->maximum->bound.exclusive ? " below " : both ? " to " : " up to ");
         json_write(w->out, view->maximum->value);
     }
 }

@@ -79,7 +79,7 @@ static void add_condition(struct buf *out, const struct rule *rule)
 struct str rule_describe_missing(struct arena *arena, const struct rule *rule)
 {
     struct buf out = buf_in(arena);
-    buf_text(&out, "required field is missing");
+    buf_text(&out, "is missing");
     add_condition(&out, rule);
     buf_text(&out, " — provide a value");
     return buf_view(&out);

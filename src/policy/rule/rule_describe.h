@@ -8,7 +8,7 @@
 /* Fills rule->when and rule->words. */
 void rule_describe(struct arena *arena, struct rule *rule);
 
-/* required field is missing when action is "by_ids" — provide a value */
+/* is missing when action is "by_ids" — provide a value */
 struct str rule_describe_missing(struct arena *arena, const struct rule *rule);
 /* at least one of 'id', 'query' is required — provide one */
 struct str rule_describe_none_of(struct arena *arena, const struct rule *rule,

@@ -27,7 +27,7 @@ return function(talk)
   local listed = model:lists()
   talk.check("its tools are listed", listed["resolve-library-id"] and listed["query-docs"], listed)
   model:is_refused("all problems are reported at once", model:calls("resolve-library-id", { libraryNam = "react" }),
-    "'query': required field is missing", "'libraryName': required field is missing", "'libraryNam'")
+    "'query' is missing", "'libraryNam': unknown field — did you mean 'libraryName'?")
   local asked = { query = "how do hooks work?", libraryName = "react" }
   model:hears("without a policy the model reads the server's result",
     model:calls("resolve-library-id", asked), "fetch failed")

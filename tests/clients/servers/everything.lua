@@ -54,9 +54,9 @@ end
 
 local function wrong_arguments(talk, model)
   model:is_refused("all problems are reported at once", model:calls("get-sum", { a = "one" }),
-    "get-sum was not run", "'a': expected number", "'b': required field is missing")
+    "get-sum was not run", "'a': expected number", "'b' is missing")
   model:is_refused("a misspelled name is reported", model:calls("echo", { mesage = "hello" }),
-    "'message': required field is missing", "'mesage'")
+    "'mesage'", "did you mean 'message'")
   model:is_refused("and the values of an enum", model:calls("get-structured-content", { location = "Boston" }),
     "New York", "Chicago", "Los Angeles")
   model:is_refused("and a range", model:calls("get-resource-links", { count = 11 }), "'count'", "10")

@@ -29,7 +29,7 @@ return function(talk)
   model:hears("a page is read", model:calls("fetch", { url = site .. "/bees", raw = true }), "Bees dance.")
   model:is_refused("all problems are reported at once",
     model:calls("fetch", { ur = site, max_length = 0, start_index = "last" }),
-    "'url': required field is missing", "'ur'", "'max_length'", "'start_index'")
+    "did you mean 'url'", "'ur'", "'max_length'", "'start_index'")
   model:is_refused("an invalid URL does not reach the server", model:calls("fetch", { url = "nonsense" }), "'url'")
   model:reads_failure("a missing page is the server's error",
     model:calls("fetch", { url = site .. "/wasps" }), "404")

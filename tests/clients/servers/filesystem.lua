@@ -25,8 +25,7 @@ return function(talk)
 
   model:is_refused("all problems of an edit are reported at once",
     model:calls("edit_file", { pth = notes, edits = { { oldText = "three" }, { newText = 4 } } }),
-    "'path': required field is missing", "'pth'", "'edits[0].newText': required field is missing",
-    "'edits[1].oldText': required field is missing", "'edits[1].newText': expected string, got 4")
+    "'pth': unknown field — did you mean 'path'?", "'edits[0].newText' is missing", "'edits[1].oldText' is missing")
   talk.check("and nothing was edited", process.read(notes) == "one\nthree\n", process.read(notes))
   reads = model:calls("read_text_file", { path = notes, head = "1" })
   model:hears("a number sent as a string is coerced", reads, "one")

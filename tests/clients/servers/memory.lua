@@ -21,8 +21,8 @@ return function(talk)
 
   model:is_refused("all problems are reported at once, with their paths",
     model:calls("create_entities", { entities = { { name = "Ada" }, { nam = "Ben", entityType = 4 } } }),
-    "'entities[0].entityType': required field is missing", "'entities[0].observations': required field is missing",
-    "'entities[1].name': required field is missing", "'nam'", "'entities[1].entityType': expected string, got 4")
+    "'entities[0].entityType' is missing", "'entities[0…1].observations' is missing",
+    "'entities[1].nam': unknown field — did you mean 'name'?")
   model:reads_failure("an unknown entity is the server's error", model:calls("add_observations",
     { observations = { { entityName = "Nobody", contents = { "x" } } } }), "Entity with name Nobody not found")
 

@@ -18,7 +18,7 @@ return function(talk)
     and line.notices[3].params.progressToken == 7, line.notices)
 
   model:is_refused("all problems are reported at once", model:calls("cancel_order", { order_id = "seven", raeson = "late" }),
-    "'order_id': expected integer", "'reason': required field is missing", "'raeson'")
+    "'order_id': expected integer", "'raeson'", "did you mean 'reason'")
   model:reads_failure("a missing order is the server's error",
     model:calls("find_order", { order_id = 9 }), "there is no order 9; the orders are 7 and 8")
   model:reads_failure("an exception in the tool is the server's error",

@@ -15,10 +15,10 @@ return function(talk)
   model:is_refused("all problems are reported at once",
     model:calls("sequentialthinking", { thought = "third", nextThoughtNeeded = true, thoughtNumber = 1.5,
                                         totalThoughts = 0 }),
-    "'thoughtNumber': expected integer, got 1.5", "'totalThoughts': must be at least 1, got 0")
+    "'thoughtNumber': expected integer from 1, got number 1.5", "'totalThoughts': must be at least 1, got 0")
   model:is_refused("all missing fields are reported", model:calls("sequentialthinking", { thought = "third" }),
-    "'nextThoughtNeeded': required field is missing", "'thoughtNumber': required field is missing",
-    "'totalThoughts': required field is missing")
+    "'nextThoughtNeeded' is missing", "'thoughtNumber' is missing",
+    "'totalThoughts' is missing")
 
   talk.is_killed_in_a_call(talk.model(), "sequentialthinking", thought)
 end

@@ -36,6 +36,7 @@ static void each_kind_of_schema_has_a_shape(void **state)
         {"{`enum`:[`a b`,`c`,1]}", "\"a b\"|c|1"},
         {"{`const`:`v2`}", "always v2"},
         {"{`type`:[`string`,`null`],`enum`:[`a`,null]}", "a|null"},
+        {"{`type`:`integer`,`minimum`:1,`maximum`:9007199254740991}", "integer from 1"},
         {"{`type`:`integer`,`default`:5}", "integer (default 5)"},
         {"{`type`:`integer`,`minimum`:1,`maximum`:100}", "integer from 1 to 100"},
         {"{`type`:`number`,`exclusiveMinimum`:0}", "number above 0"},
