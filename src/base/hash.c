@@ -13,6 +13,12 @@ struct hash128 hash_stable(struct str bytes)
     return (struct hash128){h.high64, h.low64};
 }
 
+void hash_add(uint64_t *hash, uint64_t more)
+{
+    uint64_t both[2] = {*hash, more};
+    *hash = hash_stable((struct str){(const char *)both, sizeof(both)}).low;
+}
+
 uint64_t hash_random(void)
 {
     uint64_t bits;

@@ -17,6 +17,9 @@ struct hash128 {
 struct hash128 hash_stable(struct str bytes);
 uint64_t hash_seeded(struct str bytes);
 
+/* Adds `more` to a running stable hash; the order of additions matters. */
+void hash_add(uint64_t *hash, uint64_t more);
+
 /* Random bits from the kernel, for call ids and seeds. Aborts if the kernel has none. */
 uint64_t hash_random(void);
 

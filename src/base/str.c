@@ -57,6 +57,11 @@ bool str_contains_nocase(struct str haystack, struct str needle)
     return false;
 }
 
+bool str_is_glob(struct str pattern)
+{
+    return memchr(pattern.at, '*', pattern.len) || memchr(pattern.at, '?', pattern.len);
+}
+
 /* On a mismatch only the latest star has to match more: no exponential backtracking. */
 bool str_glob(struct str pattern, struct str s)
 {

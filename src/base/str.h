@@ -148,6 +148,9 @@ static inline bool str_is_one_of(struct str s, const char *const *words, size_t 
 /* `*` matches any run of bytes, `?` one byte; everything else matches itself. */
 bool str_glob(struct str pattern, struct str s);
 
+/* It has a `*` or a `?`; any other pattern is a name. */
+bool str_is_glob(struct str pattern);
+
 /* One or more of A-Z, a-z, 0-9, '_' and '-': a valid name of a tool or upstream. */
 bool str_is_name(struct str s);
 

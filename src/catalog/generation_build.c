@@ -259,12 +259,6 @@ static bool sort_tools(struct generation_build *b)
     return false;
 }
 
-static void mix(uint64_t *hash, uint64_t more)
-{
-    uint64_t both[2] = {*hash, more};
-    *hash = hash_stable((struct str){(const char *)both, sizeof(both)}).low;
-}
-
 /* Hashes the definition as tools/list shows it, so that what a model sees and the hash cannot differ. */
 static bool hash_tools(struct generation_build *b)
 {
@@ -282,9 +276,9 @@ static bool hash_tools(struct generation_build *b)
     buf_str(&text, tool->target.tool);
     json_write(&text, listable ? &definition : tool->input);
     uint64_t hash = hash_stable(buf_view(&text)).low;
-    mix(&b->hash, hash);
+    hash_add(&b->hash, hash);
     if (tool_is_listed(tool))
-        mix(&b->list_hash, hash);
+        hash_add(&b->list_hash, hash);
     arena_free(arena);
     return true;
 }
@@ -313,15 +307,15 @@ static bool hash_generation(struct generation_build *b)
     bool has_hooks = policy_set_has_gateway(g->policies); /* then the list depends on the policies' code */
     for (size_t i = 0; i < policy_set_count(g->policies); i++)
         has_hooks |= policy_set_at(g->policies, i)->hooks[HOOK_PREPARE];
-    mix(&b->list_hash, allow);
+    hash_add(&b->list_hash, allow);
     if (has_hooks)
-        mix(&b->list_hash, policies);
-    mix(&b->hash, policies);
-    mix(&b->hash, allow);
-    mix(&b->hash, g->config.hash);
-    mix(&b->hash, g->schemas.hash);
+        hash_add(&b->list_hash, policies);
+    hash_add(&b->hash, policies);
+    hash_add(&b->hash, allow);
+    hash_add(&b->hash, g->config.hash);
+    hash_add(&b->hash, g->schemas.hash);
     for (size_t i = 0; i < g->unmatched_count; i++) /* a server without tools changes only these */
-        mix(&b->hash, g->unmatched[i].why ? 2 * i + 1 : 2 * i);
+        hash_add(&b->hash, g->unmatched[i].why ? 2 * i + 1 : 2 * i);
     g->list_hash = b->list_hash;
     g->hash = arena_printf(g->arena, "%016llx", (unsigned long long)b->hash);
     return false;

@@ -150,14 +150,9 @@ static void check_own_tool(struct unmatched *u, const struct policy *policy)
 
 /* ---- a policy for several tools ---- */
 
-static bool is_glob(struct str pattern)
-{
-    return memchr(pattern.at, '*', pattern.len) || memchr(pattern.at, '?', pattern.len);
-}
-
 static bool matches_any(const struct unmatched *u, struct str pattern)
 {
-    if (!is_glob(pattern)) {
+    if (!str_is_glob(pattern)) {
         const struct tool *tool = generation_find(u->generation, pattern);
         return is_defined(tool) || (tool && tool->policy);
     }
@@ -184,7 +179,7 @@ static struct str meant_pattern(const struct unmatched *u, struct str pattern)
 {
     struct arena *arena = u->generation->arena;
     struct str prefix = pattern;
-    if (!is_glob(pattern))
+    if (!str_is_glob(pattern))
         return suggest_misspelled(pattern, u->names, u->name_count);
     for (size_t i = 0; i < prefix.len; i++)
         if (prefix.at[i] == '*' || prefix.at[i] == '?')

@@ -89,18 +89,13 @@ static void append_overlay(struct arena *arena, struct overlays *to, struct poli
     to->list[to->count++] = policy;
 }
 
-static bool is_glob(struct str pattern)
-{
-    return memchr(pattern.at, '*', pattern.len) || memchr(pattern.at, '?', pattern.len);
-}
-
 /* Names are found by a map, so that only globs are compared with every tool. */
 static enum err add_overlay(struct policy_set *set, struct policy *policy)
 {
     policy->position = set->count;
     for (size_t i = 0; i < policy->guard_count; i++) {
         struct str name = policy->guards[i];
-        struct overlays *to = is_glob(name) ? set->globs : map_get(set->overlays_by_name, name);
+        struct overlays *to = str_is_glob(name) ? set->globs : map_get(set->overlays_by_name, name);
         if (!to) {
             to = ARENA_NEW(set->arena, struct overlays);
             map_add(set->overlays_by_name, name, to);
@@ -278,12 +273,6 @@ static struct policy *quarantine(struct policy_set *set, struct str file, struct
     return p;
 }
 
-static void add_to_hash(uint64_t *hash, uint64_t more)
-{
-    uint64_t both[2] = {*hash, more};
-    *hash = hash_stable((struct str){(const char *)both, sizeof(both)}).low;
-}
-
 /* The functions that a file requires run as part of its hooks. */
 static void add_use(struct policy_set *set, struct policy *policy, const struct lua_module_use *use)
 {
@@ -312,8 +301,8 @@ static enum err load_source(struct policy_set *set, struct str file, struct str 
                                       .files = &set->files,
                                       .modules = &use};
     enum err err = OK;
-    add_to_hash(&set->hash, hash_stable(file).low);
-    add_to_hash(&set->hash, text);
+    hash_add(&set->hash, hash_stable(file).low);
+    hash_add(&set->hash, text);
     if (policy_set_note_stall(set, file, text)) {
         load.d.policy = quarantine(set, file, source, file);
     } else {
