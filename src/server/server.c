@@ -141,8 +141,19 @@ static enum err start(struct server *server, struct why *why)
                         server, &server->listener, why);
 }
 
+/* A second SIGTERM, as of systemd and an operator at once, must not kill the process while it ends well. */
+static void block_stop_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 static void stop(struct server *server)
 {
+    block_stop_signals();
     struct event *events[] = {server->on_term, server->on_int, server->on_hup, server->watchdog};
     listener_free(server->listener);
     config_watch_free(server->config_watch);

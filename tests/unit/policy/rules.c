@@ -154,8 +154,7 @@ static void a_predicate_decides_what_is_needed(void **state)
     const struct policy *p =
         rules("when { n = is('odd', function(n) return n % 2 == 1 end) } : needs 'why',\n"
               "when { n = is('above all', function(n) return n > 90 end) } : refuses('top', 'no')");
-    assert_string_equal(complaints(p, "{\"n\":3}"),
-                        "- 'why' is missing when n is odd — provide a value\n");
+    assert_string_equal(complaints(p, "{\"n\":3}"), "- 'why' is missing when n is odd — provide a value\n");
     assert_string_equal(applied(p, "{\"n\":4}"), "{\"n\":4}");
     assert_int_equal(check(p, "{\"n\":92}"), OUTCOME_REFUSE);
     assert_true(str_is(said.code, "top"));
