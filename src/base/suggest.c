@@ -148,7 +148,7 @@ static unsigned compare(const struct words *a, const struct words *b)
 {
     const struct words *few = a->count <= b->count ? a : b, *many = few == a ? b : a;
     bool used[WORDS_MAX] = {false};
-    size_t matched_bytes = 0, matched = 0, last = WORDS_MAX;
+    size_t matched_bytes = 0, matched = 0, last = WORDS_MAX, bytes = a->len + b->len;
     for (size_t i = 0; i < few->count; i++) {
         unsigned best = 0;
         size_t at = 0;
@@ -166,9 +166,9 @@ static unsigned compare(const struct words *a, const struct words *b)
         last = at;
         matched_bytes += (few->at[i].len + many->at[at].len) * best / 100;
     }
-    if (!matched)
+    if (!matched || !bytes)
         return 0;
-    unsigned covered = (unsigned)(100 * matched_bytes / (a->len + b->len));
+    unsigned covered = (unsigned)(100 * matched_bytes / bytes);
     bool says_less = matched == few->count && (covered >= COVERED_MIN || last == many->count - 1);
     if (says_less && few->count == many->count && covered == 1000)
         return SUGGEST_SAME - (few->count > 1);

@@ -223,7 +223,7 @@ static bool read_zone(struct str file, struct time_zone *zone)
     if (!read_header(file, 4, &h, &block)) /* for readers of 32-bit times; skipped */
         return false;
     file = str_from(file, HEADER_BYTES + block);
-    if (!read_header(file, 8, &h, &block))
+    if (!file.at || !read_header(file, 8, &h, &block))
         return false;
     zone->times = file.at + HEADER_BYTES;
     zone->types = zone->times + 8 * (size_t)h.times;

@@ -558,13 +558,13 @@ static struct str last_step(struct str pointer)
 /* The operation that adds what `removed` took away, under a name that is spelled alike; NULL: none. */
 static const struct json *added_as(const struct json *changes, struct str removed)
 {
-    struct str old = last_step(removed);
+    struct str old = last_step(removed), old_place = {removed.at, removed.len - old.len};
     for (uint32_t i = 0; i < changes->len; i++) {
         struct str pointer = json_str(json_get_text(&changes->items[i], "path"));
         struct str name = last_step(pointer);
-        if (str_is(json_str(json_get_text(&changes->items[i], "op")), "add") &&
-            pointer.len - name.len == removed.len - old.len &&
-            memcmp(pointer.at, removed.at, removed.len - old.len) == 0 && schema_names_alike(old, name))
+        struct str place = {pointer.at, pointer.len - name.len};
+        if (str_is(json_str(json_get_text(&changes->items[i], "op")), "add") && str_eq(place, old_place) &&
+            schema_names_alike(old, name))
             return &changes->items[i];
     }
     return NULL;

@@ -238,7 +238,7 @@ void lua_modules_prepare(lua_State *L, const struct bytecode *code, int environm
 
 /* ---- the word ---- */
 
-static void raise_unknown(lua_State *L, const struct policy_set *set, struct str name)
+static int raise_unknown(lua_State *L, const struct policy_set *set, struct str name)
 {
     struct str names[LUA_MODULES_MAX];
     for (size_t i = 0; i < set->modules.count; i++)
@@ -246,17 +246,18 @@ static void raise_unknown(lua_State *L, const struct policy_set *set, struct str
     struct str meant = suggest_closest(name, names, set->modules.count);
     const char *file = name.at + strlen(PREFIX);
     if (!set->folder)
-        luaL_error(L, "require \"%s\": this policy has no folder with a " FOLDER " beside it", name.at);
-    else if (meant.len)
-        luaL_error(L,
-                   "require \"%s\": there is no file " FOLDER "/%s.lua beside the policies (did you mean "
-                   "\"%s\"?)",
-                   name.at, file, meant.at);
-    else
-        luaL_error(L,
-                   "require \"%s\": there is no file " FOLDER "/%s.lua beside the policies: create it, or "
-                   "remove this line",
-                   name.at, file);
+        return luaL_error(L, "require \"%s\": this policy has no folder with a " FOLDER " beside it",
+                          name.at);
+    if (meant.len)
+        return luaL_error(L,
+                          "require \"%s\": there is no file " FOLDER
+                          "/%s.lua beside the policies (did you mean "
+                          "\"%s\"?)",
+                          name.at, file, meant.at);
+    return luaL_error(L,
+                      "require \"%s\": there is no file " FOLDER "/%s.lua beside the policies: create it, or "
+                      "remove this line",
+                      name.at, file);
 }
 
 static bool is_module_name(struct str name)
@@ -280,7 +281,7 @@ int lua_modules_require(lua_State *L)
                           name.at ? "\"" : "", name.at ? name.at : luaL_typename(L, 1), name.at ? "\"" : "");
     const struct lua_module *m = find(use->set, name);
     if (!m)
-        raise_unknown(L, use->set, name);
+        return raise_unknown(L, use->set, name);
     if (m->state == MODULE_QUARANTINED)
         use->stalled = m;
     if (m->state != MODULE_LOADED)

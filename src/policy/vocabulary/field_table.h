@@ -67,7 +67,7 @@ struct field_table {
         .count = sizeof(rows) / sizeof((rows)[0]), __VA_ARGS__                                               \
     }
 #define ITEMS(...) .items = {__VA_ARGS__}
-#define ALSO(more) .also = &(more)
+#define ALSO(more) .also = &(more) /* NOLINT(bugprone-macro-parentheses): an initialiser takes none */
 
 static inline size_t field_table_rows(const struct field_table *table)
 {
