@@ -18,7 +18,7 @@
 #define SPARE_BYTES_MAX     4096u /* and of these the buffers up to this size */
 #define CLOCK_EVERY_US      1000000
 #define CALLID_KEY          "tg2:callid_key"
-#define CALLID_KEY_AGAIN_MS 1000u
+#define CALLID_KEY_AGAIN_MS 200u
 
 enum { SCRIPT_COMMIT, SCRIPT_LOAD, SCRIPT_RATE, SCRIPTS };
 
@@ -456,6 +456,8 @@ static void take_key(struct store_redis *s, struct str text)
     s->has_key = true;
 }
 
+/* Where the reply was lost, it is asked again before the ledger is up: ids that this daemon signed alone
+ * would be unknown to all others. Where Redis refuses the key, there is none to wait for. */
 static void on_key(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
                    const char *why)
 {
@@ -464,9 +466,10 @@ static void on_key(struct redis_command *command, enum redis_ended how, const st
     if (how == REDIS_ANSWERED && value->kind == REDIS_VALUE_STRING && value->string.len) {
         take_key(s, value->string);
     } else {
-        if (how == REDIS_REFUSED || how == REDIS_ANSWERED)
-            log_event(LOG_WARN, "redis_callid_key_unknown", LOG_TEXT("why", why ? why : "it was not kept"));
         timer_set(&s->key_again, s->options.loop, CALLID_KEY_AGAIN_MS, ask_key, s);
+        if (how != REDIS_REFUSED && how != REDIS_ANSWERED)
+            return;
+        log_event(LOG_WARN, "redis_callid_key_unknown", LOG_TEXT("why", why ? why : "it was not kept"));
     }
     set_up(s);
 }
