@@ -14,6 +14,9 @@
 #include "json/parse.h"
 #include "json/write.h"
 
+#define ANSWER_MAX_NODES                                                                                     \
+    (16u * JSON_MAX_NODES) /* the arguments, and several values for each that was repaired */
+
 struct check_options {
     const char *tool, *socket;
     struct json arguments;
@@ -60,14 +63,17 @@ static int decide(struct arena *arena, const struct check_options *check, struct
         .dry_run = true,
         .trace = check->trace,
     };
+    static const struct json_limits limits = {.nodes = ANSWER_MAX_NODES};
     struct call *call = call_new(gate, arena, &request);
     struct json answer;
     struct json_error fault;
     int status = CLI_ERROR;
     if (!call_start(call, NULL, NULL)) /* the local ledger answers at once */
         term_error("check", "the ledger did not answer");
-    else if (json_parse(arena, answer_json(arena, call), NULL, &answer, &fault) == OK)
+    else if (json_parse(arena, answer_json(arena, call), &limits, &answer, &fault) == OK)
         status = print_answer((void *)check, &answer);
+    else
+        term_error("check", "the answer is too large to print: %s", fault.text);
     call_free(call);
     return status;
 }

@@ -76,6 +76,17 @@ describe("nothing to do", function()
     assert.is_nil(err:find("'fine'", 1, true))
   end)
 
+  it("check prints the verdict of ten thousand repairs", function()
+    process.write(folder .. "/tools.json", [==[[{"name":"get_x","inputSchema":{"type":"object","properties":
+      {"rows":{"type":"array","items":{"type":"object","properties":{"first_name":{"type":"string"}}}}}}}]]==])
+    local rows = ('{"firstName":"a"},'):rep(10000):sub(1, -2)
+    process.write(folder .. "/arguments.json", '{"rows":[' .. rows .. "]}")
+    local code, out, err = process.run({ "sh", "-c", 'exec "$0" check get_x - --tools tools.json --json < arguments.json',
+                                         daemon.binary }, { directory = folder })
+    assert.equal(0, code, err)
+    assert.truthy(out:find('"path":"/rows/9999/first_name"', 1, true))
+  end)
+
   it("an option does not take the next option for its value", function()
     local code, _, err = toolgate("serve", "--socket", "--check")
     assert.equal(2, code)
