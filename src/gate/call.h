@@ -114,8 +114,9 @@ const struct tool *call_tool(const struct call *call); /* NULL: unknown tool */
 struct str call_id(const struct call *call);           /* of a check: names it in its report */
 bool call_is_dry_run(const struct call *call);
 
-/* Reads the callId of a report into `report`, whose peer, session and connection are set. ERR_NOT_FOUND, and
- * `why` for the agent's program: no check of this user has this id, or it was made in another session. */
+/* Reads the callId of a report into `report`, whose peer, session and connection are set. ERR_UNAVAILABLE:
+ * ledger_call_id_read says when. ERR_NOT_FOUND, and `why` for the agent's program: no check of this user has
+ * this id, or it was made in another session. */
 enum err call_read_id(const struct gate *gate, struct arena *arena, struct str id,
                       struct call_request *report, struct why *why);
 

@@ -141,7 +141,14 @@ enum err call_read_id(const struct gate *gate, struct arena *arena, struct str i
         return err_set(why, ERR_NOT_FOUND,
                        "expected the %u characters that toolgate/check gave, got %zu characters",
                        LEDGER_CALL_ID_CHARS, id.len);
-    if (!ledger_call_id_read(gate->ledger, id, call_uid(report), &report->session_id, &report->admission))
+    enum err err =
+        ledger_call_id_read(gate->ledger, id, call_uid(report), &report->session_id, &report->admission);
+    if (err == ERR_UNAVAILABLE)
+        return err_set(why, err,
+                       "this daemon has not reached Redis since it started, so it cannot tell whose call "
+                       "this is: report it "
+                       "again in a moment");
+    if (err != OK)
         return err_set(
             why, ERR_NOT_FOUND,
             "toolgate gave no check of this user this callId: report the one of the check's reply, "

@@ -434,14 +434,15 @@ void ledger_call_id(const struct ledger *l, struct str session, uint64_t admissi
     call_id_write(key_of(l, &of_fleet), &id, out);
 }
 
-bool ledger_call_id_read(const struct ledger *l, struct str text, uint32_t uid, struct hash128 *session,
-                         uint64_t *admission)
+enum err ledger_call_id_read(const struct ledger *l, struct str text, uint32_t uid, struct hash128 *session,
+                             uint64_t *admission)
 {
     struct call_id id = {.uid = uid};
     struct call_id_key of_fleet;
+    /* An id given before Redis was first reached has this daemon's own key. */
     if (!call_id_read(key_of(l, &of_fleet), text, &id) && !call_id_read(&l->own_key, text, &id))
-        return false; /* an id given before Redis was first reached has this daemon's own key */
+        return l->redis && !store_redis_key(l->redis, of_fleet.bytes) ? ERR_UNAVAILABLE : ERR_NOT_FOUND;
     *session = id.session;
     *admission = id.admission;
-    return true;
+    return OK;
 }

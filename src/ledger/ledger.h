@@ -449,9 +449,10 @@ size_t ledger_lax_list(struct ledger *ledger, struct arena *arena, struct ledger
 #define LEDGER_CALL_ID_CHARS 43u
 void ledger_call_id(const struct ledger *ledger, struct str session, uint64_t admission, uint32_t uid,
                     char out[LEDGER_CALL_ID_CHARS + 1]);
-/* False: no daemon of this fleet gave this id to this user. */
-bool ledger_call_id_read(const struct ledger *ledger, struct str id, uint32_t uid, struct hash128 *session,
-                         uint64_t *admission);
+/* ERR_NOT_FOUND: no daemon of this fleet gave this id to this user. ERR_UNAVAILABLE: this daemon has not
+ * reached Redis yet, so it does not know the fleet's key, and only its own ids. */
+enum err ledger_call_id_read(const struct ledger *ledger, struct str id, uint32_t uid,
+                             struct hash128 *session, uint64_t *admission);
 
 /* A person ends a run: of one tool, or (tool empty) the whole session is forgotten. */
 enum ledger_state ledger_reset(struct ledger *ledger, struct str session, struct str tool,

@@ -116,7 +116,12 @@ static enum err read_report(struct request *r, struct call_request *c)
                          "it nothing is counted; check each call before you run it",
                          param_kind(id)));
     struct why why __attribute__((uninitialized)); /* filled in if it is read */
-    if (call_read_id(&r->client->server->gate, r->arena, json_str(id), c, &why) != OK)
+    enum err err = call_read_id(&r->client->server->gate, r->arena, json_str(id), c, &why);
+    if (err == ERR_UNAVAILABLE) {
+        reply_error(r, RPC_UNAVAILABLE, "params.callId: %s", why.text);
+        return err;
+    }
+    if (err != OK)
         return refuse_report(r, arena_printf(r->arena, "params.callId: %s", why.text));
     unreported_clear(r->client);
     if (!c->result == !error)
