@@ -334,7 +334,10 @@ function fleet:until_all_is_merged()
   self:until_all_are_up()
   for _, gate in ipairs(self.gates) do
     process.eventually(("daemon %d has merged everything into Redis"):format(gate.number), function()
-      local ledger = gate.daemon:status().ledger
+      -- A daemon that was killed last may not listen again yet: its broken connection is noticed only on reading.
+      local asked, status = pcall(gate.daemon.status, gate.daemon)
+      if not asked then return false, status end
+      local ledger = status.ledger
       for _, connection in ipairs(gate.daemon.clients) do connection:close() end
       gate.daemon.clients = {}
       return ledger.connected and ledger.waiting == 0, ("waiting %d, %s"):format(ledger.waiting, ledger.why_away or "")
