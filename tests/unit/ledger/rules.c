@@ -239,7 +239,7 @@ static void a_check_may_find_arguments_invalid_after_admit(void **state)
 {
     struct rules_case *t = *state;
     for (uint32_t i = 0; i < 3; i++) {
-        char arguments[8];
+        char arguments[24];
         snprintf(arguments, sizeof(arguments), "{%u}", i);
         assert_string_equal(asks(t, "create", arguments), "run");
         settles(t, LEDGER_CLASS_INVALID, NULL);
@@ -343,7 +343,7 @@ static void more_problems_than_are_kept_are_never_progress(void **state)
 {
     struct rules_case *t = *state;
     struct ledger_problem many[SESSION_PROBLEMS_MAX + 1];
-    char paths[SESSION_PROBLEMS_MAX + 1][8];
+    char paths[SESSION_PROBLEMS_MAX + 1][24];
     for (size_t i = 0; i <= SESSION_PROBLEMS_MAX; i++) {
         snprintf(paths[i], sizeof(paths[i]), "p%zu", i);
         many[i] = (struct ledger_problem){str_of(paths[i]), STR("type")};
@@ -481,7 +481,7 @@ static void classes_that_bring_nothing_new(void **state)
     } rows[] = {{LEDGER_CLASS_PARTIAL, 0},    {LEDGER_CLASS_GARBAGE, 1},   {LEDGER_CLASS_SCHEMA_MISMATCH, 2},
                 {LEDGER_CLASS_TOOL_ERROR, 3}, {LEDGER_CLASS_TRANSIENT, 3}, {LEDGER_CLASS_OK, 0}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        char arguments[8];
+        char arguments[24];
         snprintf(arguments, sizeof(arguments), "{%zu}", i);
         runs_as(t, "get", arguments, rows[i].class, "r");
         assert_int_equal(t->settled.no_progress, rows[i].no_progress);
@@ -492,7 +492,7 @@ static void a_session_is_stuck_from_the_sixth_call_on(void **state)
 {
     struct rules_case *t = *state;
     for (unsigned i = 0; i < LEDGER_STUCK; i++) {
-        char tool[8];
+        char tool[24];
         assert_false(t->session.stuck);
         snprintf(tool, sizeof(tool), "t%u", i);
         runs_as(t, tool, "{}", LEDGER_CLASS_TOOL_ERROR, "no");
@@ -508,7 +508,7 @@ static void a_session_is_stuck_from_the_sixth_call_on(void **state)
 static void a_new_result_excuses_a_read(void **state)
 {
     struct rules_case *t = *state;
-    char result[8];
+    char result[24];
     effects(t, LEDGER_EFFECTS_READ, 5);
     for (int i = 0; i < 12; i++) {
         snprintf(result, sizeof(result), "%d%%", i);
@@ -545,7 +545,7 @@ static void compare_arguments_ignores_results_of_any_tool(void **state)
 static void new_results_end_with_the_poll_budget(void **state)
 {
     struct rules_case *t = *state;
-    char result[8];
+    char result[24];
     t->limits.poll_max = 4;
     for (int i = 0; i < 5; i++) {
         snprintf(result, sizeof(result), "%d%%", i);
@@ -587,7 +587,7 @@ static void budgets_by_effects(void **state)
                 {LEDGER_EFFECTS_WRITE, 2},
                 {LEDGER_EFFECTS_DESTRUCTIVE, 1}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        char tool[8], other[24];
+        char tool[24], other[24];
         snprintf(tool, sizeof(tool), "t%zu", i);
         effects(t, rows[i].effects, rows[i].same_call);
         for (uint32_t n = 0; n < rows[i].same_call; n++) {
@@ -624,7 +624,7 @@ static void a_cycle_of_two_is_refused_in_its_third_round(void **state)
 static void new_results_of_writes_end_no_cycle(void **state)
 {
     struct rules_case *t = *state;
-    char result[8];
+    char result[24];
     for (int i = 0; i < 5; i++) {
         effects(t, i % 2 ? LEDGER_EFFECTS_WRITE : LEDGER_EFFECTS_READ, 5);
         snprintf(result, sizeof(result), "%d", i);
@@ -651,7 +651,7 @@ static void other_arguments_of_a_shell_re_arm(void **state)
 {
     struct rules_case *t = *state;
     for (int i = 0; i < 8; i++) { /* test, edit, test again */
-        char arguments[16];
+        char arguments[24];
         snprintf(arguments, sizeof(arguments), "edit %d", i);
         runs(t, "shell", "make test", "failed");
         runs(t, "shell", arguments, "done");
@@ -668,7 +668,7 @@ static void after_an_error_only_a_write_re_arms(void **state)
 {
     struct rules_case *t = *state;
     for (int i = 0; i < 3; i++) {
-        char arguments[16];
+        char arguments[24];
         snprintf(arguments, sizeof(arguments), "{%d}", i);
         runs_as(t, "pay", "{1}", LEDGER_CLASS_TOOL_ERROR, "no funds");
         runs_other(t, LEDGER_EFFECTS_UNKNOWN, "think", arguments);
@@ -689,7 +689,7 @@ static void failures_with_one_text_are_counted(void **state)
 {
     struct rules_case *t = *state;
     t->limits.same_failure = LEDGER_SAME_FAILURE_REFUSED;
-    char arguments[8];
+    char arguments[24];
     for (uint32_t i = 1; i < LEDGER_SAME_FAILURE_REFUSED; i++) {
         snprintf(arguments, sizeof(arguments), "{%u}", i);
         runs_as(t, "pay", arguments, LEDGER_CLASS_TOOL_ERROR, "no funds");
@@ -707,7 +707,7 @@ static void failures_with_one_text_are_counted(void **state)
 static void same_failures_are_only_noted_by_default(void **state)
 {
     struct rules_case *t = *state;
-    char arguments[8];
+    char arguments[24];
     for (uint32_t i = 1; i < 9; i++) {
         snprintf(arguments, sizeof(arguments), "{%u}", i);
         runs_as(t, "pay", arguments, LEDGER_CLASS_TOOL_ERROR, "no funds");
@@ -768,7 +768,7 @@ static void limits_count_calls_and_costs(void **state)
     t->limits.cost = 300000;
     t->limits.tool.cost_per_session = LEDGER_COST_UNIT;
     for (int i = 0; i < 3; i++) {
-        char arguments[8];
+        char arguments[24];
         snprintf(arguments, sizeof(arguments), "{%d}", i);
         assert_string_equal(asks(t, "search", arguments), "run");
     }
@@ -1019,7 +1019,7 @@ static void a_read_in_a_guessed_turn_is_only_advised(void **state)
     t->place.turn_idle_s = 90;
     effects(t, LEDGER_EFFECTS_READ, 2);
     for (int i = 0; i < 3; i++) {
-        char arguments[8];
+        char arguments[24];
         runs(t, "get", "{1}", "r");
         assert_true(i < 2 ? t->answer.would.len == 0 : str_is(t->answer.would, "same_call"));
         snprintf(arguments, sizeof(arguments), "{%d}", i);
@@ -1152,7 +1152,7 @@ static void changes_name_the_calls_that_changed(void **state)
 {
     struct rules_case *t = *state;
     for (unsigned i = 0; i < SESSION_CALLS_MAX + 3; i++) {
-        char arguments[8];
+        char arguments[24];
         snprintf(arguments, sizeof(arguments), "{%u}", i);
         assert_string_equal(asks(t, "get", arguments), "run");
         assert_int_equal(t->changes.calls, 1u << i % SESSION_CALLS_MAX);

@@ -408,7 +408,7 @@ static void keeps_the_order_of_requests(void **state)
 {
     enum { COUNT = 300 };
     static struct asked a[COUNT];
-    static char guards[COUNT + 1][10];
+    static char guards[COUNT + 1][16];
     struct store_write writes[COUNT];
     struct daemon d;
     (void)state;
