@@ -311,19 +311,20 @@ static const struct stage {
     unsigned modes;
     bool if_decided; /* runs even if an earlier stage has decided */
     bool needs_args; /* runs only if the tool was found and its arguments read */
+    enum call_part part;
     enum step (*enter)(struct call *c);
     enum step (*resume)(struct call *c); /* after STEP_WAIT */
 } stages[] = {
-    {"known", ALL_MODES, true, false, known, find_tool},
-    {"schema", BEFORE_RUN, false, false, check_schema, NULL},
-    {"rules", BEFORE_RUN, true, true, check_rules, call_lax_answered},
-    {"admit", BEFORE_RUN, true, false, admit, admit_answered},
-    {"known", BEFORE_RUN, false, false, look_again, shown_still},
-    {"check", BEFORE_RUN, false, false, check, NULL},
-    {"run", IN(CALL_RUN), false, false, call_run, call_upstream_answered},
-    {"judge", AFTER_RUN, false, false, call_judge, NULL},
-    {"retry", IN(CALL_RUN), true, false, call_retry, call_retry_due},
-    {"settle", ALL_MODES, true, false, call_settle, call_settle_answered},
+    {"known", ALL_MODES, true, false, CALL_PART_POLICY, known, find_tool},
+    {"schema", BEFORE_RUN, false, false, CALL_PART_SCHEMA, check_schema, NULL},
+    {"rules", BEFORE_RUN, true, true, CALL_PART_POLICY, check_rules, call_lax_answered},
+    {"admit", BEFORE_RUN, true, false, CALL_PART_LEDGER, admit, admit_answered},
+    {"known", BEFORE_RUN, false, false, CALL_PART_POLICY, look_again, shown_still},
+    {"check", BEFORE_RUN, false, false, CALL_PART_POLICY, check, NULL},
+    {"run", IN(CALL_RUN), false, false, CALL_PART_UPSTREAM, call_run, call_upstream_answered},
+    {"judge", AFTER_RUN, false, false, CALL_PART_POLICY, call_judge, NULL},
+    {"retry", IN(CALL_RUN), true, false, CALL_PART_UPSTREAM, call_retry, call_retry_due},
+    {"settle", ALL_MODES, true, false, CALL_PART_LEDGER, call_settle, call_settle_answered},
 };
 #define STAGE_COUNT (sizeof(stages) / sizeof(stages[0]))
 
@@ -366,6 +367,46 @@ static void leave(struct call *c, const struct stage *stage)
         record_trace(c, stage);
 }
 
+/* ---- where the time went ---- */
+
+const char *call_part_name(enum call_part part)
+{
+    static const char *const names[] = {[CALL_PART_QUEUE] = "queue",
+                                        [CALL_PART_SCHEMA] = "schema",
+                                        [CALL_PART_POLICY] = "policy",
+                                        [CALL_PART_LEDGER] = "ledger",
+                                        [CALL_PART_UPSTREAM] = "upstream"};
+    return names[part];
+}
+
+static void begin_timing(struct call *c)
+{
+    int64_t received_ns = c->request.received_ns;
+    c->part_began_ns = clock_mono_ns();
+    c->began_ns = received_ns ? received_ns : c->part_began_ns;
+    c->timing.part_ns[CALL_PART_QUEUE] = c->part_began_ns - c->began_ns;
+    c->part = CALL_PART_POLICY; /* that of stage 1 */
+}
+
+/* Consecutive stages of one part need one reading of the clock. */
+static void enter_part(struct call *c, enum call_part part)
+{
+    if (!c->part_began_ns || part == c->part)
+        return;
+    int64_t now_ns = clock_mono_ns();
+    c->timing.part_ns[c->part] += now_ns - c->part_began_ns;
+    c->part_began_ns = now_ns;
+    c->part = part;
+}
+
+static void end_timing(struct call *c)
+{
+    if (!c->part_began_ns)
+        return;
+    c->timing.total_ns = clock_mono_ns() - c->began_ns;
+    c->outcome.timing = &c->timing;
+}
+
 static void finish(struct call *c)
 {
     struct str names[TOOL_LOOKUP_ALL_MAX] __attribute__((uninitialized));
@@ -379,6 +420,7 @@ static void finish(struct call *c)
                                 .suggestions = names,
                                 .said = &said};
     const struct error_class_info *class = error_class_info(c->verdict.class);
+    enter_part(c, CALL_PARTS);
     if (c->verdict.class == CLASS_UNKNOWN_TOOL)
         feedback.name_count =
             tool_lookup_suggest(c->arena, c->generation, &c->request, names, &feedback.suggestion_count);
@@ -398,10 +440,17 @@ static void finish(struct call *c)
     outcome->traces = c->traces;
     if (c->verdict.class == CLASS_NEED_USER_INPUT && c->upstream && c->request.supports_elicitation)
         outcome->input_requests = c->upstream->answer.input;
+    end_timing(c);
     if (c->gate->metrics && !c->request.dry_run)
         metrics_count_verdict(c->gate->metrics, &c->verdict);
     decision_log_call(&c->generation->config, &c->request, &c->verdict);
     c->finished = true;
+}
+
+/* Stages of the policy wait for what the ledger knows. */
+static enum call_part waits_for(const struct stage *stage)
+{
+    return stage->part == CALL_PART_POLICY ? CALL_PART_LEDGER : stage->part;
 }
 
 /* Runs stages until one waits (false) or the call has finished (true). */
@@ -416,8 +465,11 @@ static bool advance(struct call *c)
             continue;
         if (c->request.trace)
             c->stage_began_ns = clock_mono_ns();
-        if (stage->enter(c) == STEP_WAIT)
+        enter_part(c, stage->part);
+        if (stage->enter(c) == STEP_WAIT) {
+            enter_part(c, waits_for(stage));
             return false;
+        }
         leave(c, stage);
     }
     finish(c);
@@ -428,6 +480,7 @@ void call_resume(void *owner)
 {
     struct call *c = owner;
     const struct stage *stage = &stages[c->stage];
+    enter_part(c, stage->part);
     if (stage->resume(c) == STEP_RETRY) {
         while (stages[c->stage].enter != call_run)
             c->stage--;
@@ -491,6 +544,8 @@ bool call_start(struct call *c, call_done *done, void *owner)
         metrics->checks += c->request.mode == CALL_CHECK;
         metrics->reports += c->request.mode == CALL_REPORT;
     }
+    if (c->gate->timed)
+        begin_timing(c);
     return advance(c);
 }
 

@@ -14,6 +14,7 @@
 
 struct arena;
 struct call;
+struct call_timing;
 struct client_tools;
 struct config;
 struct generation;
@@ -77,6 +78,7 @@ struct call_request {
     const struct policy *enforced_overlay; /* likewise for this policy of several tools; NULL: none */
 
     const struct ledger_peek *past; /* set by stage 1: what prepare hooks see of the session; NULL: nothing */
+    int64_t received_ns;            /* when the message was read, by the monotonic clock; 0: unknown */
     bool dry_run;                   /* asks the ledger nothing and counts nothing */
     bool trace;                     /* records each stage in call_outcome.traces */
 };
@@ -87,6 +89,7 @@ struct gate {
     struct ledger *ledger;
     struct upstreams *upstreams; /* NULL: tools that run in an upstream are unavailable */
     struct metrics *metrics;     /* NULL: nothing is counted */
+    bool timed;                  /* measures the call_timing of each call */
     uint64_t admissions;         /* state of the call id generator; 0: seeded by the first call */
 };
 
@@ -142,6 +145,7 @@ struct call_outcome {
     const struct json *input_requests;
     const struct call_trace *traces; /* in the order in which the stages ran */
     size_t trace_count;
+    const struct call_timing *timing; /* NULL: not measured */
 };
 const struct call_outcome *call_outcome(const struct call *call);
 

@@ -8,6 +8,7 @@
 
 #include "catalog/generation.h"
 #include "gate/call.h"
+#include "gate/call_timing.h"
 #include "gate/verdict_from.h"
 #include "result/compact.h"
 #include "upstream/upstream.h"
@@ -56,6 +57,10 @@ struct call {
     struct call_outcome outcome; /* complete once the call has finished */
     bool admitted, ran, settle_started, finished;
     bool uninformative; /* the result adds nothing: the ledger counts it as garbage */
+
+    struct call_timing timing;
+    int64_t began_ns, part_began_ns; /* 0: not timed */
+    enum call_part part;             /* the one that runs or waits */
 
     size_t stage;
     struct call_trace *traces; /* CALL_TRACES_MAX; NULL: not requested */

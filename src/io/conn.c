@@ -7,6 +7,7 @@
  */
 #include "io/conn.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "io/frame.h"
 
@@ -29,6 +30,7 @@ struct conn {
     struct event out_hung_up; /* of a pair's `out_fd` */
     struct frame frame;
     struct buf out;
+    int64_t read_ns;                        /* the last read; 0: not timed */
     size_t sent;                            /* of `out` */
     size_t counted;                         /* bytes of both buffers that are included in the loop's sum */
     const struct conn_callbacks *callbacks; /* NULL: dropped */
@@ -53,6 +55,7 @@ struct loop {
     struct conn_queue dirty; /* to be sent, resumed or closed at the end of the turn */
     struct conn_queue more;  /* may have more to read */
     size_t bytes, max_bytes;
+    bool times_reads;
     uint64_t turn, closed_turn; /* the current turn; the turn for which `closed` was counted */
     size_t closed;
     struct {
@@ -87,6 +90,11 @@ size_t loop_bytes(const struct loop *loop)
 void loop_limit_bytes(struct loop *loop, size_t max)
 {
     loop->max_bytes = max;
+}
+
+void loop_time_reads(struct loop *loop, bool timed)
+{
+    loop->times_reads = timed;
 }
 
 size_t conn_unsent_bytes(const struct conn *c)
@@ -183,6 +191,8 @@ static bool read_some(struct conn *c, size_t *got)
     char *at = frame_reserve(&c->frame, &space);
     ssize_t n = c->pipe ? read(c->fd, at, space) : recv(c->fd, at, space, 0);
     *got = n > 0 ? (size_t)n : 0;
+    if (c->loop->times_reads)
+        c->read_ns = clock_mono_ns();
     if (n > 0) {
         frame_commit(&c->frame, (size_t)n);
         return (size_t)n == space || c->hung_up || c->pipe;
@@ -346,6 +356,11 @@ struct conn *conn_new(struct loop *loop, int in, int out, size_t line_max,
 void conn_limit_line(struct conn *conn, size_t line_max)
 {
     conn->frame.max = line_max;
+}
+
+int64_t conn_read_ns(const struct conn *conn)
+{
+    return conn->loop->times_reads ? conn->read_ns : 0;
 }
 
 bool conn_can_send(const struct conn *conn)

@@ -45,6 +45,9 @@ void loop_turn(struct loop *loop, bool wait);
 size_t loop_bytes(const struct loop *loop);
 void loop_limit_bytes(struct loop *loop, size_t max);
 
+/* From now on conn_read_ns has the time of each read. */
+void loop_time_reads(struct loop *loop, bool timed);
+
 /* Connections whose peer has closed them and which will end within the next turn; counted once a turn. */
 size_t loop_closed_peers(struct loop *loop);
 
@@ -74,6 +77,10 @@ void conn_close_out(struct conn *conn);
 struct buf *conn_out(struct conn *conn);
 size_t conn_unsent_bytes(const struct conn *conn);
 bool conn_can_send(const struct conn *conn); /* false: the peer reads no more */
+
+/* When the bytes of the line that is handled now were read, by the monotonic clock; 0 unless the loop times
+ * reads. */
+int64_t conn_read_ns(const struct conn *conn);
 
 /* Reads no more and closes when everything is sent. */
 void conn_finish(struct conn *conn);
