@@ -1,0 +1,382 @@
+/*
+ * One buffer holds what was read and not yet returned; a line is parsed where it lies. The buffer grows up to
+ * the longest line that is accepted; of a longer one only the end is searched.
+ */
+#include "replay/recording.h"
+
+#include "base/arena.h"
+#include "json/parse.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define READ_BYTES 1048576u
+
+struct recording {
+    const char *const *files;
+    size_t file_count, next_file;
+    struct recording_options options;
+    int fd;           /* -1: no file is open */
+    const char *file; /* the open one */
+    uint64_t number;  /* of its line that was returned last */
+    bool ended;       /* the open file has no more bytes */
+    bool at_start;    /* nothing of the open file was returned yet */
+    char *buffer;
+    size_t capacity, from, end; /* buffer[from, end) is not yet returned */
+    struct arena *arena;
+    struct json value;
+    uint64_t lines, position, total;
+    bool total_known;
+    struct recording_count faults[RECORDING_FAULTS];
+};
+
+static const struct {
+    const char *name, *text;
+} fault_words[RECORDING_FAULTS] = {
+    [RECORDING_NOT_JSON] = {"not_json", "lines that are not JSON"},
+    [RECORDING_NOT_OBJECT] = {"not_record", "lines that are no record of a call"},
+    [RECORDING_TOO_LONG] = {"too_long", "lines that are too long"},
+    [RECORDING_NEWER] = {"newer_version", "records of a newer version of toolgate"},
+    [RECORDING_CUT] = {"cut_off", "files that end within a line"},
+    [RECORDING_FAILED] = {"read_failed", "files that could not be read to their end"},
+};
+
+const char *recording_fault_text(enum recording_fault fault)
+{
+    return fault_words[fault].text;
+}
+
+const char *recording_fault_name(enum recording_fault fault)
+{
+    return fault_words[fault].name;
+}
+
+static void count_fault(struct recording *r, enum recording_fault fault, uint64_t number, const char *why)
+{
+    struct recording_count *count = &r->faults[fault];
+    if (count->count < RECORDING_PLACES) {
+        struct recording_place *place = &count->places[count->count];
+        *place = (struct recording_place){.file = r->file, .number = number};
+        snprintf(place->why, sizeof(place->why), "%s", why ? why : "");
+    }
+    count->count++;
+}
+
+void recording_add_fault(struct recording *r, enum recording_fault fault, const struct recording_line *line,
+                         const char *why)
+{
+    count_fault(r, fault, line->number, why);
+}
+
+/* ---- files ---- */
+
+static bool is_stdin(const char *file)
+{
+    return strcmp(file, "-") == 0;
+}
+
+/* Looks before the first byte is read: a misspelled name must not be found after an hour. */
+static enum err check_files(struct recording *r, struct why *why)
+{
+    r->total_known = true;
+    for (size_t i = 0; i < r->file_count; i++) {
+        struct stat st;
+        const char *file = r->files[i];
+        if (is_stdin(file)) {
+            r->total_known = false;
+            continue;
+        }
+        if (stat(file, &st) != 0 || access(file, R_OK) != 0)
+            return err_set(why, ERR_IO, "%s: %s", file, strerror(errno));
+        if (S_ISDIR(st.st_mode))
+            return err_set(why, ERR_IO, "%s: is a folder; name the files in it, such as %s/*", file, file);
+        r->total_known &= S_ISREG(st.st_mode);
+        r->total += S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+    }
+    return OK;
+}
+
+enum err recording_open(const char *const *files, size_t count, const struct recording_options *options,
+                        struct recording **out, struct why *why)
+{
+    struct recording *r = calloc(1, sizeof(*r));
+    if (!r)
+        abort();
+    r->files = files;
+    r->file_count = count;
+    r->fd = -1;
+    if (options)
+        r->options = *options;
+    enum err err = check_files(r, why);
+    if (err != OK) {
+        free(r);
+        r = NULL;
+    }
+    *out = r;
+    return err;
+}
+
+static void close_file(struct recording *r)
+{
+    if (r->fd > STDIN_FILENO)
+        close(r->fd);
+    r->fd = -1;
+}
+
+void recording_close(struct recording *r)
+{
+    if (!r)
+        return;
+    close_file(r);
+    arena_free(r->arena);
+    free(r->buffer);
+    free(r);
+}
+
+/* False: there are no more files. */
+static bool open_next(struct recording *r)
+{
+    close_file(r);
+    while (r->fd < 0 && r->next_file < r->file_count) {
+        const char *file = r->files[r->next_file++];
+        r->file = is_stdin(file) ? "stdin" : file;
+        r->fd = is_stdin(file) ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
+        r->number = 0;
+        r->from = r->end = 0;
+        r->ended = false;
+        r->at_start = true;
+        if (r->fd < 0)
+            count_fault(r, RECORDING_FAILED, 0, strerror(errno));
+    }
+    return r->fd >= 0;
+}
+
+/* ---- bytes ---- */
+
+static void make_room(struct recording *r)
+{
+    if (r->from) {
+        memmove(r->buffer, r->buffer + r->from, r->end - r->from);
+        r->end -= r->from;
+        r->from = 0;
+    }
+    if (r->capacity - r->end < READ_BYTES) {
+        size_t capacity = r->capacity * 2 > r->end + READ_BYTES ? r->capacity * 2 : r->end + READ_BYTES;
+        char *longer = realloc(r->buffer, capacity);
+        if (!longer)
+            abort();
+        r->buffer = longer;
+        r->capacity = capacity;
+    }
+}
+
+/* Adds bytes to the buffer; false at the end of the file. */
+static bool read_more(struct recording *r)
+{
+    make_room(r);
+    ssize_t n;
+    do
+        n = read(r->fd, r->buffer + r->end, READ_BYTES);
+    while (n < 0 && errno == EINTR);
+    if (n <= 0) {
+        if (n < 0)
+            count_fault(r, RECORDING_FAILED, r->number, strerror(errno));
+        r->ended = true;
+        return false;
+    }
+    r->end += (size_t)n;
+    r->position += (uint64_t)n;
+    return true;
+}
+
+/* Drops bytes up to and with the end of a line that is too long. */
+static void skip_line(struct recording *r)
+{
+    for (;;) {
+        char *newline = r->end > r->from ? memchr(r->buffer + r->from, '\n', r->end - r->from) : NULL;
+        if (newline) {
+            r->from = (size_t)(newline - r->buffer) + 1;
+            return;
+        }
+        r->from = r->end = 0;
+        if (!read_more(r))
+            return;
+    }
+}
+
+enum cut { CUT_LINE, CUT_LAST, CUT_SKIPPED, CUT_END };
+
+/* The next line. CUT_LAST: it has no line end. */
+static enum cut cut_line(struct recording *r, struct str *line)
+{
+    size_t searched = 0;
+    for (;;) {
+        size_t have = r->end - r->from;
+        char *newline =
+            have > searched ? memchr(r->buffer + r->from + searched, '\n', have - searched) : NULL;
+        size_t len = newline ? (size_t)(newline - r->buffer) - r->from : have;
+        if (len > RECORDING_LINE_MAX_BYTES) {
+            r->number++;
+            count_fault(r, RECORDING_TOO_LONG, r->number, NULL);
+            skip_line(r);
+            return CUT_SKIPPED;
+        }
+        if (newline || r->ended) {
+            if (!newline && !have)
+                return CUT_END;
+            *line = (struct str){r->buffer + r->from, len};
+            r->from += len + (newline != NULL);
+            r->number++;
+            return newline ? CUT_LINE : CUT_LAST;
+        }
+        searched = have;
+        read_more(r);
+    }
+}
+
+/* ---- values ---- */
+
+static void empty_arena(struct recording *r)
+{
+    arena_free(r->arena);
+    r->arena = arena_new();
+}
+
+/* Duplicate keys and lone surrogates are no fault of the recording: what a model sent is judged as it is. */
+static bool parse(struct recording *r, struct str text, uint32_t nodes, struct json_error *error)
+{
+    struct json_limits limits = {.nodes = nodes};
+    empty_arena(r);
+    return json_parse(r->arena, text, &limits, &r->value, error) == OK || error->soft;
+}
+
+/* The record's `v` is a version only where the record is one of ours. */
+static bool is_newer(const struct json *value)
+{
+    int64_t version;
+    return json_get_text(value, "decision_id") && json_int(json_get_text(value, "v"), &version) &&
+           version > RECORDING_VERSION;
+}
+
+static bool is_usable(struct recording *r, uint64_t number)
+{
+    if (!json_is(&r->value, JSON_OBJECT) && !(r->options.documents && json_is(&r->value, JSON_ARRAY))) {
+        char why[64];
+        snprintf(why, sizeof(why), "it is a JSON %s", json_type_name((enum json_type)r->value.type));
+        count_fault(r, RECORDING_NOT_OBJECT, number, why);
+        return false;
+    }
+    if (is_newer(&r->value)) {
+        count_fault(r, RECORDING_NEWER, number, NULL);
+        return false;
+    }
+    return true;
+}
+
+static void fill_line(struct recording *r, struct str text, uint64_t number, struct recording_line *out)
+{
+    *out = (struct recording_line){
+        .value = &r->value, .arena = r->arena, .text = text, .file = r->file, .number = number};
+    r->lines++;
+}
+
+/* The whole file is in the buffer, or as much of it as a document may have. */
+static bool read_whole(struct recording *r)
+{
+    while (!r->ended && r->end <= RECORDING_DOCUMENT_MAX_BYTES)
+        read_more(r);
+    return r->ended;
+}
+
+static bool begins_document(struct str line)
+{
+    struct str text = str_trim(line);
+    return text.len && (*text.at == '{' || *text.at == '[');
+}
+
+/* The first line is the beginning of a value: perhaps the file is one value over several lines. False: it is
+ * not, and the first line is the next one again. */
+static bool parse_document(struct recording *r, struct str first, struct str *text)
+{
+    struct json_error error;
+    r->from -= first.len + 1; /* cut_line took the line and its end */
+    r->number = 0;
+    if (!read_whole(r))
+        return false;
+    *text = (struct str){r->buffer + r->from, r->end - r->from};
+    if (!parse(r, *text, RECORDING_DOCUMENT_MAX_NODES, &error))
+        return false;
+    r->from = r->end;
+    return true;
+}
+
+/* True: `out` has a line. False: it had none, and its faults are counted. */
+static bool read_line(struct recording *r, struct str line, bool last, struct recording_line *out)
+{
+    struct json_error error;
+    bool first = r->at_start;
+    struct str text = str_trim(line);
+    if (first && str_starts(text, "\xEF\xBB\xBF"))
+        text = str_from(text, 3);
+    if (!text.len)
+        return false;
+    r->at_start = false;
+    bool whole = false, parsed = parse(r, text, RECORDING_LINE_MAX_NODES, &error);
+    if (!parsed && first && !last && r->options.documents && begins_document(text)) {
+        whole = parsed = parse_document(r, line, &text);
+        if (!whole)
+            skip_line(r); /* the first line once more, which is no value; the others are read as lines */
+        r->number = 1;
+    }
+    if (!parsed)
+        count_fault(r, last ? RECORDING_CUT : RECORDING_NOT_JSON, r->number, error.text);
+    if (!parsed || !is_usable(r, r->number))
+        return false;
+    fill_line(r, text, r->number, out);
+    return true;
+}
+
+bool recording_next(struct recording *r, struct recording_line *out)
+{
+    for (;;) {
+        struct str line;
+        if (r->fd < 0 && !open_next(r))
+            return false;
+        switch (cut_line(r, &line)) {
+        case CUT_LINE:
+            if (read_line(r, line, false, out))
+                return true;
+            break;
+        case CUT_LAST:
+            if (read_line(r, line, true, out))
+                return true;
+            break;
+        case CUT_SKIPPED:
+            break;
+        case CUT_END:
+            close_file(r);
+        }
+    }
+}
+
+/* ---- figures ---- */
+
+const struct recording_count *recording_faults(const struct recording *r)
+{
+    return r->faults;
+}
+
+uint64_t recording_lines(const struct recording *r)
+{
+    return r->lines;
+}
+
+uint64_t recording_position(const struct recording *r, uint64_t *total)
+{
+    *total = r->total_known ? r->total : 0;
+    return r->position - (r->end - r->from);
+}
