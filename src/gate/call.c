@@ -407,6 +407,20 @@ static void end_timing(struct call *c)
     c->outcome.timing = &c->timing;
 }
 
+/* A report comes under its session's id instead of its name; it begins and ends no loop. */
+static void count(const struct call *c)
+{
+    const struct metrics_call call = {
+        .mode = c->request.mode,
+        .tool = c->tool ? c->tool->name : STR_NONE,
+        .of_client = c->tool && str_is(c->tool->origin, "register"),
+        .session = c->place.session,
+        .verdict = &c->verdict,
+        .timing = c->outcome.timing,
+    };
+    metrics_count_call(c->gate->metrics, &call);
+}
+
 static void finish(struct call *c)
 {
     struct str names[TOOL_LOOKUP_ALL_MAX] __attribute__((uninitialized));
@@ -442,7 +456,7 @@ static void finish(struct call *c)
         outcome->input_requests = c->upstream->answer.input;
     end_timing(c);
     if (c->gate->metrics && !c->request.dry_run)
-        metrics_count_verdict(c->gate->metrics, &c->verdict);
+        count(c);
     decision_log_call(&c->generation->config, &c->request, &c->verdict);
     c->finished = true;
 }

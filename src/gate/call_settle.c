@@ -6,7 +6,6 @@
 
 #include "base/arena.h"
 #include "gate/decision_log.h"
-#include "gate/metrics.h"
 
 #include <math.h>
 
@@ -77,7 +76,6 @@ enum step call_settle(struct call *c)
         return STEP_NEXT;
     }
     decision_log_repair_chain(c->gate->metrics, &c->request, c->answer->chain, c->answer->chain_retries);
-    metrics_count_abandoned_chains(c->gate->metrics, c->answer->gave_up);
     bool reserved = c->request.mode == CALL_CHECK && !verdict_is_decided(v);
     if (reserved || !(c->admitted || c->request.mode == CALL_REPORT) || !c->tool)
         return STEP_NEXT;

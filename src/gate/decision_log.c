@@ -35,10 +35,7 @@ void decision_log_repair_chain(struct metrics *metrics, const struct call_reques
 {
     if (!outcome.len)
         return;
-    if (metrics) {
-        metrics->chains_ended += !str_is(outcome, "no_retry");
-        metrics->fabricated_on_retry += str_is(outcome, "fabricated_id_on_retry");
-    }
+    metrics_count_chain(metrics, r->tool, outcome);
     ledger_log_chain(r->tool, r->ext, outcome, retries);
 }
 

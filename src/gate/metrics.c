@@ -1,19 +1,268 @@
-/* Counts verdicts and writes the counters. */
+/* Counts calls and repair chains, and writes the counters of the status. */
 #include "gate/metrics.h"
 
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/map.h"
 #include "json/write.h"
 
 static const char *const engines[METRICS_ENGINES] = {"redis", "local", "none"};
 
-void metrics_count_verdict(struct metrics *metrics, const struct verdict *verdict)
+static const char *const chains[METRICS_CHAINS] = {
+    [METRICS_CHAIN_SUCCESS] = "success",
+    [METRICS_CHAIN_REDUNDANT] = "redundant",
+    [METRICS_CHAIN_EXHAUSTED] = "exhausted",
+    [METRICS_CHAIN_GAVE_UP] = "llm_gave_up",
+    [METRICS_CHAIN_FABRICATED_ID] = "fabricated_id_on_retry",
+};
+
+const char *metrics_chain_name(enum metrics_chain outcome)
 {
-    for (int i = 0; verdict->engine && i < METRICS_ENGINES; i++)
-        metrics->engines[i] += strcmp(verdict->engine, engines[i]) == 0;
-    metrics->verdicts[verdict->kind]++;
-    metrics->classes[verdict->class]++;
-    metrics->would += verdict->would.len > 0;
-    metrics->policy_errors += verdict->class == CLASS_POLICY_ERROR;
-    metrics->rewrites += verdict->rewrites && verdict->rewrites->len > 0;
+    return chains[outcome];
+}
+
+#define US 1000LL
+#define MS 1000000LL
+#define S  1000000000LL
+
+const struct histogram_bounds metrics_stage_bounds = {
+    {{1 * US, "0.000001"}, {2 * US, "0.000002"}, {5 * US, "0.000005"}, {10 * US, "0.00001"},
+     {20 * US, "0.00002"}, {50 * US, "0.00005"}, {100 * US, "0.0001"}, {200 * US, "0.0002"},
+     {500 * US, "0.0005"}, {1 * MS, "0.001"},    {2 * MS, "0.002"},    {5 * MS, "0.005"},
+     {10 * MS, "0.01"},    {20 * MS, "0.02"},    {50 * MS, "0.05"},    {100 * MS, "0.1"},
+     {200 * MS, "0.2"},    {500 * MS, "0.5"},    {1 * S, "1"},         {2 * S, "2"},
+     {5 * S, "5"},         {10 * S, "10"}},
+    22};
+
+const struct histogram_bounds metrics_duration_bounds = {{{10 * MS, "0.01"},
+                                                          {20 * MS, "0.02"},
+                                                          {50 * MS, "0.05"},
+                                                          {100 * MS, "0.1"},
+                                                          {200 * MS, "0.2"},
+                                                          {500 * MS, "0.5"},
+                                                          {1 * S, "1"},
+                                                          {2 * S, "2"},
+                                                          {5 * S, "5"},
+                                                          {10 * S, "10"},
+                                                          {30 * S, "30"},
+                                                          {60 * S, "60"},
+                                                          {120 * S, "120"},
+                                                          {300 * S, "300"}},
+                                                         14};
+
+void metrics_clear(struct metrics *metrics)
+{
+    arena_free(metrics->arena);
+    *metrics = (struct metrics){0};
+}
+
+/* ---- rows ---- */
+
+static void make_table(struct metrics *m)
+{
+    m->arena = arena_new();
+    m->by_name = map_new(m->arena);
+    m->tools = ARENA_ARRAY(m->arena, struct metrics_tool *, METRICS_TOOLS_MAX);
+}
+
+static struct metrics_tool *add_row(struct metrics *m, struct str name)
+{
+    struct metrics_tool *row = ARENA_NEW(m->arena, struct metrics_tool);
+    row->name = arena_dup(m->arena, name);
+    map_add(m->by_name, row->name, row);
+    m->tools[m->tool_count++] = row;
+    return row;
+}
+
+/* Of unknown tools, and of those beyond the limits; METRICS_TOOLS_MAX has room for both. */
+static struct metrics_tool *shared_row(struct metrics *m, struct str name)
+{
+    struct metrics_tool *row = map_get(m->by_name, name);
+    return row ? row : add_row(m, name);
+}
+
+static struct metrics_tool *row_of(struct metrics *m, struct str tool, bool of_client)
+{
+    struct str name = str_cut(tool, METRICS_NAME_MAX_BYTES);
+    if (!m->arena)
+        make_table(m);
+    if (!tool.len)
+        return shared_row(m, STR_LIT(METRICS_UNKNOWN_TOOL));
+    struct metrics_tool *row = map_get(m->by_name, name);
+    if (row)
+        return row;
+    if (m->tool_count >= METRICS_TOOLS_MAX - 2 ||
+        (of_client && m->client_tool_count == METRICS_CLIENT_TOOLS_MAX))
+        return shared_row(m, STR_LIT(METRICS_OTHER));
+    m->client_tool_count += of_client;
+    return add_row(m, name);
+}
+
+struct metrics_tool *metrics_tool(const struct metrics *m, struct str name)
+{
+    return m->arena ? map_get(m->by_name, str_cut(name, METRICS_NAME_MAX_BYTES)) : NULL;
+}
+
+/* Makes room for one more item: at first for four, then for twice as many. */
+static void *grown(struct arena *arena, void *list, size_t count, size_t size)
+{
+    bool full = count == 0 || (count >= 4 && (count & (count - 1)) == 0);
+    if (!full)
+        return list;
+    void *larger = arena_alloc(arena, (count ? count * 2 : 4) * size);
+    if (count)
+        memcpy(larger, list, count * size);
+    return larger;
+}
+
+static void count_outcome(struct metrics *m, struct metrics_tool *row, const struct metrics_call *call)
+{
+    const struct verdict *v = call->verdict;
+    for (size_t i = 0; i < row->outcome_count; i++) {
+        struct metrics_outcome *o = &row->outcomes[i];
+        if (o->mode == call->mode && o->verdict == v->kind && o->class == v->class) {
+            o->count++;
+            return;
+        }
+    }
+    row->outcomes = grown(m->arena, row->outcomes, row->outcome_count, sizeof(*row->outcomes));
+    row->outcomes[row->outcome_count++] = (struct metrics_outcome){call->mode, v->kind, v->class, 1};
+}
+
+/* ---- codes ---- */
+
+/* Codes come from tools and policies, too: a sentence, or somebody's data, is no label. */
+static bool is_code(struct str code)
+{
+    bool good = code.len > 0 && code.len <= METRICS_CODE_MAX_BYTES;
+    for (size_t i = 0; good && i < code.len; i++)
+        good = ascii_is_letter(code.at[i]) || ascii_is_digit(code.at[i]) || code.at[i] == '_' ||
+               code.at[i] == '-' || code.at[i] == '.' || code.at[i] == ':';
+    return good;
+}
+
+static struct metrics_code *find_code(const struct metrics_tool *row, struct str code)
+{
+    for (size_t i = 0; i < row->code_count; i++)
+        if (str_eq(row->codes[i].code, code))
+            return &row->codes[i];
+    return NULL;
+}
+
+static void count_code(struct metrics *m, struct metrics_tool *row, struct str code, uint64_t times)
+{
+    struct metrics_code *known = is_code(code) ? find_code(row, code) : NULL;
+    if (!known && (!is_code(code) || row->code_count >= METRICS_CODES_MAX - 1)) {
+        code = STR_LIT(METRICS_OTHER);
+        known = find_code(row, code);
+    }
+    if (!known) {
+        row->codes = grown(m->arena, row->codes, row->code_count, sizeof(*row->codes));
+        known = &row->codes[row->code_count++];
+        *known = (struct metrics_code){arena_dup(m->arena, code), 0};
+    }
+    known->count += times;
+}
+
+/* A problem that stands for a group counts as often as the group has problems. */
+static void count_codes(struct metrics *m, struct metrics_tool *row, const struct verdict *v)
+{
+    for (size_t i = 0; v->problems.errors && i < v->problems.count; i++) {
+        const struct problem *p = &v->problems.list[i];
+        if (!p->warning)
+            count_code(m, row, str_of(p->code), p->count ? p->count : 1);
+    }
+    if (!v->problems.errors)
+        count_code(m, row, v->code, 1);
+}
+
+/* ---- loops ---- */
+
+/* A loop begins with the first call that is refused for it, and ends with the session's next call that
+ * passes. Two sessions that share a slot end each other's loops. */
+static bool begins_loop(struct metrics *m, struct str session, bool refused)
+{
+    if (!refused && !m->looping_count)
+        return false;
+    uint64_t hash = hash_seeded(session) | 1; /* 0: a free slot */
+    uint64_t *slot = &m->looping[(hash >> 1) % METRICS_LOOPS_MAX];
+    bool known = *slot == hash;
+    if (refused && !known) {
+        m->looping_count += *slot == 0;
+        *slot = hash;
+        return true;
+    }
+    if (!refused && known) {
+        *slot = 0;
+        m->looping_count--;
+    }
+    return false;
+}
+
+static void count_loop(struct metrics *m, struct metrics_tool *row, const struct metrics_call *call)
+{
+    enum error_class class = call->verdict->class;
+    if (call->mode == CALL_REPORT || (class != CLASS_LOOP && class != CLASS_OK))
+        return;
+    bool begins = begins_loop(m, call->session, class == CLASS_LOOP);
+    row->saved += class == CLASS_LOOP;
+    m->saved += class == CLASS_LOOP;
+    row->loops += begins;
+    m->loops += begins;
+}
+
+/* ---- calls ---- */
+
+static void count_time(struct metrics *m, struct metrics_tool *row, const struct metrics_call *call)
+{
+    const struct call_timing *t = call->timing;
+    bool failed = error_class_info(call->verdict->class)->is_error;
+    for (int i = 0; i < CALL_PARTS; i++)
+        if (t->part_ns[i])
+            histogram_add(&m->parts[i], &metrics_stage_bounds, t->part_ns[i]);
+    histogram_add(&m->total, &metrics_stage_bounds, t->total_ns);
+    if (call->mode == CALL_RUN)
+        histogram_add(failed ? &row->failed : &row->passed, &metrics_duration_bounds, t->total_ns);
+}
+
+void metrics_count_call(struct metrics *m, const struct metrics_call *call)
+{
+    const struct verdict *v = call->verdict;
+    struct metrics_tool *row = row_of(m, call->tool, call->of_client);
+    bool is_call = call->mode != CALL_REPORT, rewritten = v->rewrites && v->rewrites->len > 0;
+    for (int i = 0; v->engine && i < METRICS_ENGINES; i++)
+        m->engines[i] += strcmp(v->engine, engines[i]) == 0;
+    m->verdicts[v->kind]++;
+    m->classes[v->class]++;
+    m->would += v->would.len > 0;
+    m->policy_errors += v->class == CLASS_POLICY_ERROR;
+    m->rewrites += rewritten;
+    row->calls += is_call;
+    row->refused += is_call && verdict_is_decided(v) && !v->ran;
+    row->rewritten += rewritten;
+    row->would += v->would.len > 0;
+    count_outcome(m, row, call);
+    count_loop(m, row, call);
+    if (verdict_is_decided(v))
+        count_codes(m, row, v);
+    if (call->timing)
+        count_time(m, row, call);
+}
+
+void metrics_count_chain(struct metrics *m, struct str tool, struct str outcome)
+{
+    for (int i = 0; m && i < METRICS_CHAINS; i++) {
+        if (!str_is(outcome, chains[i]))
+            continue;
+        struct metrics_tool *row = metrics_tool(m, tool);
+        m->chains_ended++;
+        m->fabricated_on_retry += i == METRICS_CHAIN_FABRICATED_ID;
+        if (!m->arena)
+            make_table(m);
+        if (!row) /* its calls were another daemon's */
+            row = shared_row(m, STR_LIT(METRICS_OTHER));
+        row->chains[i]++;
+    }
 }
 
 void metrics_write(struct json_out *out, const struct metrics *m)

@@ -1,13 +1,74 @@
-/* The counters of `toolgate status` since the daemon's start: calls by kind, verdict, class and ledger
- * engine. */
+/*
+ * What happened since the daemon's start, in numbers: by call, by tool, by time. Read by `toolgate status`,
+ * the metrics endpoint, the page and `toolgate top`.
+ *
+ * Nothing that a peer sends makes it grow: tools beyond METRICS_TOOLS_MAX share one row, unknown tools
+ * another, and each row has at most METRICS_CODES_MAX codes. Rows live as long as the daemon, also those of
+ * tools that a reload removes: a counter that starts again at 0 would look like a restart.
+ */
 #ifndef TOOLGATE_GATE_METRICS_H
 #define TOOLGATE_GATE_METRICS_H
 
+#include "base/histogram.h"
+#include "gate/call.h"
+#include "gate/call_timing.h"
 #include "gate/verdict.h"
 
+struct arena;
 struct json_out;
+struct map;
 
-#define METRICS_ENGINES 3
+#define METRICS_ENGINES          3
+#define METRICS_TOOLS_MAX        1024u
+#define METRICS_CLIENT_TOOLS_MAX 256u  /* of them, tools that clients registered and named */
+#define METRICS_NAME_MAX_BYTES   128u  /* of a tool's name; a longer one is cut */
+#define METRICS_CODES_MAX        32u   /* of one tool */
+#define METRICS_CODE_MAX_BYTES   64u   /* a longer one, or one that is no identifier, counts as "other" */
+#define METRICS_LOOPS_MAX        1024u /* sessions in a loop that are told apart */
+
+/* Labels that several tools share. A tool of such a name shares it, too. */
+#define METRICS_UNKNOWN_TOOL "unknown" /* no tool of that name, or not for this client */
+#define METRICS_OTHER        "other"   /* tools and codes beyond the limits */
+
+/* Calls that ended alike. */
+struct metrics_outcome {
+    enum call_mode mode;
+    enum verdict_kind verdict;
+    enum error_class class;
+    uint64_t count;
+};
+
+struct metrics_code {
+    struct str code; /* "missing", "maximum", "same_call", "http_503", … */
+    uint64_t count;
+};
+
+/* How repair chains end. */
+enum metrics_chain {
+    METRICS_CHAIN_SUCCESS,
+    METRICS_CHAIN_REDUNDANT,
+    METRICS_CHAIN_EXHAUSTED,
+    METRICS_CHAIN_GAVE_UP,
+    METRICS_CHAIN_FABRICATED_ID,
+    METRICS_CHAINS
+};
+const char *metrics_chain_name(enum metrics_chain outcome); /* as in the log: "success", "llm_gave_up", … */
+
+struct metrics_tool {
+    struct str name;
+    struct metrics_outcome *outcomes; /* those that occurred */
+    size_t outcome_count;
+    struct metrics_code *codes; /* of problems, or of the verdict if it has none; warnings do not count */
+    size_t code_count;
+    uint64_t calls;     /* tools/call and toolgate/check: each call once */
+    uint64_t refused;   /* of them, those whose tool did not run, whatever the reason */
+    uint64_t rewritten; /* arguments coerced or normalised */
+    uint64_t would;     /* verdicts not enforced: mode shadow, or no session */
+    uint64_t loops;     /* begun: a session's first call that was refused as a loop since one that passed */
+    uint64_t saved;     /* calls refused or halted as a loop: each would have run without toolgate */
+    uint64_t chains[METRICS_CHAINS];
+    struct histogram passed, failed; /* tools/call, by isError of the result; only if calls are timed */
+};
 
 struct metrics {
     uint64_t calls, checks, reports, cancelled;
@@ -18,16 +79,39 @@ struct metrics {
     uint64_t policy_errors;
     uint64_t rewrites; /* calls whose arguments were coerced or normalised */
     uint64_t engines[METRICS_ENGINES];
+    uint64_t loops, saved;
+    struct histogram parts[CALL_PARTS], total; /* only if calls are timed */
+
+    struct arena *arena; /* of the rows; NULL until the first */
+    struct map *by_name;
+    struct metrics_tool **tools; /* in the order of their first call */
+    size_t tool_count, client_tool_count;
+    uint64_t looping[METRICS_LOOPS_MAX]; /* hashes of sessions whose last call was refused as a loop */
+    size_t looping_count;
 };
 
-void metrics_count_verdict(struct metrics *metrics, const struct verdict *verdict);
+/* 1 µs to 10 s, of `parts` and `total`; 10 ms to 300 s, as OpenTelemetry advises for MCP, of a tool. */
+extern const struct histogram_bounds metrics_stage_bounds, metrics_duration_bounds;
 
-/* `count` repair chains were still open when their turn ended. `metrics` may be NULL. */
-static inline void metrics_count_abandoned_chains(struct metrics *metrics, uint32_t count)
-{
-    if (metrics)
-        metrics->chains_ended += count;
-}
+void metrics_clear(struct metrics *metrics);
+
+/* A call that has ended, with a verdict. */
+struct metrics_call {
+    enum call_mode mode;
+    struct str tool;    /* empty: unknown */
+    bool of_client;     /* a client registered the tool */
+    struct str session; /* the ledger's name of it */
+    const struct verdict *verdict;
+    const struct call_timing *timing; /* NULL: not measured */
+};
+void metrics_count_call(struct metrics *metrics, const struct metrics_call *call);
+
+/* A repair chain has ended: `outcome` in the words of the log, of which `no_retry` (no chain at all) counts
+ * nothing. `metrics` may be NULL. */
+void metrics_count_chain(struct metrics *metrics, struct str tool, struct str outcome);
+
+/* The row of a tool; NULL: none of its calls has ended yet. */
+struct metrics_tool *metrics_tool(const struct metrics *metrics, struct str name);
 
 /* Writes one object. */
 void metrics_write(struct json_out *out, const struct metrics *metrics);

@@ -478,7 +478,7 @@ void request_not_found(const struct session_request *r)
 {
     if (r->kind == REQUEST_LAPSED)
         for (uint32_t i = 0; i < r->of.lapsed->count; i++)
-            log_gave_up(&r->of.lapsed->chains[i]);
+            log_gave_up(r->ledger, &r->of.lapsed->chains[i]);
     else if (r->kind == REQUEST_LOOK && r->answer)
         *(struct ledger_peek *)r->answer = (struct ledger_peek){.turn = 0};
     else if (r->kind == REQUEST_VIEW && r->answer) {

@@ -48,10 +48,18 @@ void ledger_log_chain(struct str tool, struct str ext, struct str outcome, uint3
                       LOG_NUM("retry_count", retries));
 }
 
-void log_gave_up(const struct session_gave_up *chain)
+void ledger_on_gave_up(struct ledger *ledger, ledger_gave_up *hook, void *owner)
 {
-    ledger_log_chain((struct str){chain->name, chain->name_len}, (struct str){chain->ext, chain->ext_len},
-                     STR_LIT("llm_gave_up"), chain->retries);
+    ledger->on_gave_up = hook;
+    ledger->gave_up_owner = owner;
+}
+
+void log_gave_up(const struct ledger *l, const struct session_gave_up *chain)
+{
+    struct str tool = {chain->name, chain->name_len};
+    ledger_log_chain(tool, (struct str){chain->ext, chain->ext_len}, STR_LIT("llm_gave_up"), chain->retries);
+    if (l->on_gave_up)
+        l->on_gave_up(l->gave_up_owner, tool);
 }
 
 /* False: there are none. */
@@ -83,7 +91,7 @@ static void on_session_gone(void *owner, struct hash128 id, struct str core, boo
     struct lapsed_request lapsed;
     if (codec_decode(core, &session) == CODEC_OK && open_chains(&session, &lapsed))
         for (uint32_t i = 0; i < lapsed.count; i++)
-            log_gave_up(&lapsed.chains[i]);
+            log_gave_up(l, &lapsed.chains[i]);
 }
 
 /* In Redis nobody sees a session end: the daemons that remember one with open chains ask for it once its time

@@ -358,6 +358,10 @@ enum ledger_state ledger_settle(struct ledger *ledger, const struct ledger_settl
  * call. */
 void ledger_log_chain(struct str tool, struct str ext, struct str outcome, uint32_t retries);
 
+/* For each repair chain that ends as llm_gave_up, beside its log line. `tool` may be cut at 64 bytes. */
+typedef void ledger_gave_up(void *owner, struct str tool);
+void ledger_on_gave_up(struct ledger *ledger, ledger_gave_up *hook, void *owner);
+
 /* A user turn begins: open repair chains end as llm_gave_up (logged here), runs start anew. */
 struct ledger_turn {
     struct str session;

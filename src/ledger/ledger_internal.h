@@ -57,6 +57,8 @@ struct ledger {
     } unheard; /* where what nobody waits for is answered */
     struct redis_outage_log outage_log;
     struct call_id_key own_key;
+    ledger_gave_up *on_gave_up; /* NULL: none */
+    void *gave_up_owner;
 };
 
 /* ---- apply.c ---- */
@@ -73,8 +75,8 @@ bool request_only_looks(enum request_kind kind);
 void request_fail(const struct session_request *request, enum err error, const char *why);
 /* The session does not exist, and the request does not begin it. */
 void request_not_found(const struct session_request *request);
-/* The line of a chain that nobody went on with. */
-void log_gave_up(const struct session_gave_up *chain);
+/* The line of a chain that nobody went on with, and the hook for it. */
+void log_gave_up(const struct ledger *ledger, const struct session_gave_up *chain);
 
 /* ---- transaction.c ---- */
 

@@ -50,7 +50,7 @@ static void log_all_gave_up(const struct commit *c)
     struct session_gave_up chain;
     for (size_t at = 0; at + sizeof(chain) <= c->gave_up.len; at += sizeof(chain)) {
         memcpy(&chain, c->gave_up.at + at, sizeof(chain));
-        log_gave_up(&chain);
+        log_gave_up(c->ledger, &chain);
     }
 }
 

@@ -101,6 +101,12 @@ static enum err open_ledger(struct server *server, const struct config *config, 
     return err;
 }
 
+static void on_gave_up(void *owner, struct str tool)
+{
+    struct server *server = owner;
+    metrics_count_chain(&server->metrics, tool, STR_LIT("llm_gave_up"));
+}
+
 static enum err load(struct server *server, struct why *why)
 {
     server->reloader = reloader_new(server);
@@ -117,6 +123,8 @@ static enum err load(struct server *server, struct why *why)
     while (!err && !ledger_is_settled(server->gate.ledger) && clock_mono_us() / 1000 < until_ms)
         loop_turn(server->loop, true);
     server->gate.metrics = &server->metrics;
+    if (!err)
+        ledger_on_gave_up(server->gate.ledger, on_gave_up, server);
     server->gate.admissions = hash_random();
     return err;
 }
@@ -168,6 +176,7 @@ static void stop(struct server *server)
     if (server->gate.ledger)
         ledger_free(server->gate.ledger);
     generation_unref(server->gate.generation);
+    metrics_clear(&server->metrics);
     libevent_global_shutdown();
 }
 

@@ -5,7 +5,6 @@
 #include "base/arena.h"
 #include "base/suggest.h"
 #include "catalog/catalog.h"
-#include "gate/metrics.h"
 #include "json/build.h"
 #include "server/method_table.h"
 #include "server/subscriptions.h"
@@ -47,7 +46,6 @@ static enum request_status answer_turn(struct request *r)
     const struct ledger_work *work = r->work;
     if (work->turned.error)
         return reply_error(r, RPC_UNAVAILABLE, "the ledger did not take the turn: %s", work->turned.why.text);
-    metrics_count_abandoned_chains(r->client->server->gate.metrics, work->turned.gave_up);
     struct json_out *out = reply_open(r);
     json_field_int(out, "turn", work->turned.turn);
     json_field_int(out, "gaveUp", work->turned.gave_up);
