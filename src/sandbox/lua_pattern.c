@@ -9,8 +9,9 @@
 
 #include <string.h>
 
-#define ESCAPE          '%'
-#define STEPS_PER_CHECK 1024u /* between two checks of the deadline */
+#define ESCAPE             '%'
+#define STEPS_PER_CHECK    1024u /* between two checks of the deadline */
+#define SET_BYTES_PER_STEP 8u    /* of [...]: a short one costs no more than any other character */
 
 void lua_pattern_init(struct lua_pattern *m, lua_State *L, const char *subject, size_t len,
                       const char *pattern, size_t pattern_len)
@@ -39,6 +40,15 @@ static void step(struct lua_pattern *m)
 {
     if (--m->until_check == 0)
         check_budget(m, STEPS_PER_CHECK);
+}
+
+/* A step for each byte that is examined at once: of a set, or of a capture that is compared. */
+static void take_steps(struct lua_pattern *m, size_t count)
+{
+    if (count < m->until_check)
+        m->until_check -= (uint32_t)count;
+    else
+        check_budget(m, STEPS_PER_CHECK - m->until_check + (uint64_t)count);
 }
 
 static bool is_between(int c, int low, int high)
@@ -104,6 +114,7 @@ static const char *class_end(struct lua_pattern *m, const char *p)
     }
     if (p[-1] != '[')
         return p;
+    const char *open = p;
     if (*p == '^')
         p++;
     do { /* a ']' directly after the bracket is a member */
@@ -112,13 +123,15 @@ static const char *class_end(struct lua_pattern *m, const char *p)
         if (*p++ == ESCAPE && p < m->pattern_end)
             p++;
     } while (p >= m->pattern_end || *p != ']');
+    take_steps(m, (size_t)(p - open) / SET_BYTES_PER_STEP);
     return p + 1;
 }
 
 /* `end` is the bracket that closes the set. */
-static bool in_set(int c, const char *p, const char *end)
+static bool in_set(struct lua_pattern *m, int c, const char *p, const char *end)
 {
     bool found = true;
+    take_steps(m, (size_t)(end - p) / SET_BYTES_PER_STEP);
     if (p[1] == '^') {
         found = false;
         p++;
@@ -151,7 +164,7 @@ static bool matches_one(struct lua_pattern *m, const char *s, const char *p, con
     case ESCAPE:
         return in_class(c, (unsigned char)p[1]);
     case '[':
-        return in_set(c, p, end - 1);
+        return in_set(m, c, p, end - 1);
     default:
         return (unsigned char)*p == c;
     }
@@ -238,10 +251,7 @@ static const char *match_capture(struct lua_pattern *m, const char *s, int digit
         return NULL;
     if (m->end - s < len)
         return NULL;
-    if ((size_t)len < m->until_check) /* comparing many bytes at once costs a step for each */
-        m->until_check -= (uint32_t)len;
-    else
-        check_budget(m, STEPS_PER_CHECK - m->until_check + (uint64_t)len);
+    take_steps(m, (size_t)len);
     return memcmp(m->capture[at].at, s, (size_t)len) == 0 ? s + len : NULL;
 }
 
@@ -272,7 +282,7 @@ static const char *match_here(struct lua_pattern *m, const char *s, const char *
             const char *end = class_end(m, p);
             int before = s == m->subject ? 0 : (unsigned char)s[-1],
                 here = s < m->end ? (unsigned char)*s : 0;
-            if (in_set(before, p, end - 1) || !in_set(here, p, end - 1))
+            if (in_set(m, before, p, end - 1) || !in_set(m, here, p, end - 1))
                 return NULL;
             p = end;
             continue;

@@ -267,6 +267,11 @@ static void endless_matches_are_refused(void **state)
     assert_has(eval("('a'):find(('()'):rep(33))"), "too many captures");
     /* a back reference costs what it compares, so the deadline is seen within one long match */
     assert_has(eval("(('a'):rep(60000)):find('^(a*)' .. ('.-%1'):rep(3) .. 'b')"), "too many steps");
+    /* The members of a set count. */
+    assert_has(eval("(('a'):rep(4000)):find('[' .. ('b'):rep(100000) .. ']')"), "too many steps");
+    assert_has(eval("(('a'):rep(4000)):find('%f[' .. ('b'):rep(100000) .. ']')"), "too many steps");
+    assert_has(eval("(('a'):rep(4000)):gsub('[' .. ('b'):rep(100000) .. ']?', '')"), "too many steps");
+    assert_has(eval("(('a'):rep(4000)):find('[a' .. ('b'):rep(100000) .. ']*c')"), "too many steps");
 }
 
 int main(void)
