@@ -58,11 +58,19 @@ struct tool_list_source {
     void *owner;
 };
 
+/* Definitions of tools that are in memory, not in a file. They must live as long as the generation. */
+struct generation_definitions {
+    struct str origin;       /* "tools.json": for messages */
+    const struct json *list; /* an array */
+};
+
 /* Borrowed until the build ends. */
 struct generation_build_options {
     const struct policy_stall *stalls; /* policy files that must not run */
     size_t stall_count;
-    const struct tool_list_source *tool_lists; /* NULL: no upstream runs */
+    const struct tool_list_source *tool_lists;  /* NULL: no upstream runs */
+    const struct generation_definitions *given; /* beside the configuration's tools files */
+    size_t given_count;
     bool skip_broken;   /* leave out policy files and tools with errors; they are reported all the same */
     bool tools_changed; /* only an upstream's list has changed; see unmatched.h */
 };

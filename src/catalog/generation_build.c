@@ -40,7 +40,9 @@ struct generation_build {
     struct unmatched *unmatched;
     bool tools_changed, skip_broken;
     size_t phase;
-    size_t next;                    /* file, policy or tool of the phase */
+    size_t next; /* file, policy or tool of the phase */
+    const struct generation_definitions *given;
+    size_t given_count, next_given;
     const struct json *definitions; /* of the tools file that is being read; NULL: none */
     struct str file;
     uint32_t next_definition;
@@ -125,8 +127,15 @@ static bool read_definitions(struct generation_build *b)
         add_definition(b, &b->definitions->items[b->next_definition++]);
         return true;
     }
-    if (b->next == g->config.tools.count)
-        return false;
+    if (b->next == g->config.tools.count) {
+        if (b->next_given == b->given_count)
+            return false;
+        const struct generation_definitions *given = &b->given[b->next_given++];
+        b->file = arena_dup(g->arena, given->origin);
+        b->definitions = given->list;
+        b->next_definition = 0;
+        return true;
+    }
     const char *path = g->config.tools.list[b->next++];
     b->file = arena_dup(g->arena, str_of(path));
     b->definitions = read_tools_file(b, path);
@@ -346,6 +355,8 @@ struct generation_build *generation_build_begin(struct config *config, uint64_t 
     b->g = g;
     b->report = report;
     b->tool_lists = options ? options->tool_lists : NULL;
+    b->given = options ? options->given : NULL;
+    b->given_count = options ? options->given_count : 0;
     b->tools_changed = options && options->tools_changed;
     b->skip_broken = options && options->skip_broken;
     for (size_t i = 0; i < g->config.warning_count; i++)

@@ -361,6 +361,8 @@ static void record_trace(struct call *c, const struct stage *stage)
 
 static void leave(struct call *c, const struct stage *stage)
 {
+    if (c->request.masked_count)
+        call_drop_masked(c);
     if (verdict_is_decided(&c->verdict) && !c->verdict.stage)
         c->verdict.stage = stage->name;
     if (c->request.trace)

@@ -76,6 +76,9 @@ struct call_request {
     bool ignore_prepare;                 /* finds tools that prepare hooks hide */
     bool force_enforce;                  /* treats mode shadow and off as enforce */
     const struct policy *enforced_overlay; /* likewise for this policy of several tools; NULL: none */
+    const struct str
+        *masked; /* only a replay: paths ("card.number") whose values are masks; no problem there counts */
+    size_t masked_count;
 
     const struct ledger_peek *past; /* set by stage 1: what prepare hooks see of the session; NULL: nothing */
     int64_t received_ns;            /* when the message was read, by the monotonic clock; 0: unknown */
@@ -117,6 +120,9 @@ const struct tool *call_tool(const struct call *call); /* NULL: unknown tool */
 struct str call_id(const struct call *call);           /* of a check: names it in its report */
 bool call_is_dry_run(const struct call *call);
 
+/* For a caller in the same process: names the finished check in its report, without the text of a callId. */
+void call_report_of(const struct call *check, struct call_request *report);
+
 /* Reads the callId of a report into `report`, whose peer, session and connection are set. ERR_UNAVAILABLE:
  * ledger_call_id_read says when. ERR_NOT_FOUND, and `why` for the agent's program: no check of this user has
  * this id, or it was made in another session. */
@@ -138,6 +144,7 @@ struct call_outcome {
     struct str advice;            /* notes for the model beside a result; may be empty */
     /* The result as the model gets it, NULL if there is none: MCP content array, structuredContent, _meta. */
     const struct json *content, *structured, *metadata;
+    bool masked;               /* a problem at a masked path was dropped */
     uint64_t redacted;         /* bit i: a result has had field i of the policy's `redact` */
     const struct json *result; /* all of it as one value, as the result hook sees it; NULL: none */
     /* {inputRequests, requestState?} from the upstream, for a client that supports elicitation; NULL: none.

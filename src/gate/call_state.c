@@ -134,6 +134,13 @@ struct str call_id(const struct call *c)
     return str_of(id);
 }
 
+void call_report_of(const struct call *check, struct call_request *report)
+{
+    const struct ledger_place *place = &check->place;
+    report->session_id = place->session.len ? ledger_session_id(place->session) : place->session_id;
+    report->admission = check->admission;
+}
+
 enum err call_read_id(const struct gate *gate, struct arena *arena, struct str id,
                       struct call_request *report, struct why *why)
 {

@@ -102,6 +102,10 @@ void call_resume(void *owner);
 /* An error message without what the tool's policies redact; itself if they redact nothing in it. */
 struct str call_redact_text(struct call *call, struct str text);
 
+/* ---- call_masked.c ---- */
+
+void call_drop_masked(struct call *call); /* after each stage of a call with masked values */
+
 /* ---- call_state.c ---- */
 
 /* The call as the policy's hooks see it. */

@@ -1,0 +1,104 @@
+/*
+ * What a recording says of one call, whatever its format: the decision log of toolgate, lines of {session,
+ * tool, arguments, result}, messages of OpenAI's and Anthropic's APIs, JSON-RPC of MCP.
+ */
+#ifndef TOOLGATE_REPLAY_RECORDED_CALL_H
+#define TOOLGATE_REPLAY_RECORDED_CALL_H
+
+#include "replay/recording.h"
+
+#include "gate/error_class.h"
+
+enum recorded_format {
+    RECORDED_ANY, /* found out for each line */
+    RECORDED_DECISIONS,
+    RECORDED_NDJSON,
+    RECORDED_OPENAI,
+    RECORDED_ANTHROPIC,
+    RECORDED_MCP
+};
+
+/* "decisions", "ndjson", …; false: no such format. */
+bool recorded_format_named(struct str name, enum recorded_format *out);
+
+enum recorded_kind {
+    RECORDED_CALL,  /* the call, and its result if the recording has one */
+    RECORDED_CHECK, /* the call; its result comes later, with the same id */
+    RECORDED_REPORT /* the result of an earlier RECORDED_CHECK */
+};
+
+struct recorded_call {
+    enum recorded_kind kind;
+    struct str id; /* joins a report to its check, within the session */
+    struct str session, user, step, goal, label, ext;
+    uint32_t turn;
+    bool has_uid;
+    uint32_t uid;
+    struct str tool, toolset;
+    const struct json
+        *arguments; /* as the model sent them, perhaps a string that holds JSON; NULL: none were sent */
+    bool arguments_unknown;    /* they were recorded as a hash only */
+    const struct json *masked; /* an array of JSON pointers whose values were masked; NULL: none */
+    int64_t at_ms;             /* 0: the recording has no time */
+    bool ran;                  /* there is a result, or only its class and hash */
+    bool failed;               /* the tool reported an error */
+    bool refused;              /* a gateway refused the call: it did not run */
+    const struct json *result; /* NULL: only its class and hash are known, or it has none */
+    struct str error;          /* of a failed call: its message */
+    bool perhaps;              /* of a report: it may answer something else than a call */
+    struct str result_hash;
+    enum error_class result_class;     /* of a result that is known by its hash */
+    const struct json *tools;          /* definitions that the recording carries, an array; NULL: none */
+    const struct recording_line *line; /* where it is */
+};
+
+/* Receives each call of a line, in their order. Everything is borrowed until the next line is read. */
+typedef void recorded_call_seen(void *owner, const struct recorded_call *call);
+
+struct recorded_reader {
+    enum recorded_format format;
+    recorded_call_seen *seen;
+    void *owner;
+    /* Of a file whose lines are messages or JSON-RPC: */
+    const char *file;
+    uint32_t turn;
+    uint64_t messages;
+    struct arena *file_arena; /* what outlives a line; NULL: nothing yet */
+    const struct json *tools;
+};
+
+/* Reads the calls of a line. False: it has none and is no part of a recording; `why` says what was expected.
+ */
+bool recorded_calls_read(struct recorded_reader *reader, const struct recording_line *line, const char **why);
+void recorded_reader_clear(struct recorded_reader *reader);
+
+/* ---- the formats, for recorded_call.c ---- */
+
+bool decision_record_read(struct recorded_reader *reader, const struct recording_line *line);
+bool plain_record_read(struct recorded_reader *reader, const struct json *record,
+                       const struct recording_line *line);
+/* A conversation: an object with messages (or input and output), or an array of messages. */
+bool conversation_read(struct recorded_reader *reader, const struct json *conversation,
+                       const struct recording_line *line);
+/* One message of a conversation that the file is. */
+bool message_line_read(struct recorded_reader *reader, const struct recording_line *line);
+bool mcp_message_read(struct recorded_reader *reader, const struct json *message,
+                      const struct recording_line *line);
+
+/* The first member of these names that is there. */
+const struct json *recorded_member(const struct json *object, const char *const *names);
+/* Milliseconds since 1970 of an RFC 3339 time (UTC if it names no zone), or of seconds or milliseconds; 0: it
+ * is no time. */
+int64_t recorded_time(const struct json *value);
+/* A string as it is, a number as its digits. */
+struct str recorded_text(const struct json *value);
+/* Whole and positive; 0: it is not. */
+uint32_t recorded_number(const struct json *value);
+/* What a tool returned as a value that toolgate/report takes: a string becomes text content. */
+const struct json *recorded_result(struct arena *arena, const struct json *value);
+/* "run.json" of its path: the session of what names none. */
+struct str recorded_file_name(const char *file);
+/* Sets the result, or the error, of a call from what the recording has of it. `failed` may be NULL. */
+void recorded_set_result(struct recorded_call *call, const struct json *result, const struct json *failed);
+
+#endif

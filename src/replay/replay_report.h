@@ -1,0 +1,139 @@
+/*
+ * The figures of a replay, and where they are counted. Every table is bounded: calls beyond its limit share
+ * the row `other`. report_text.c, report_json.c and the other writers only read the struct.
+ */
+#ifndef TOOLGATE_REPLAY_REPLAY_REPORT_H
+#define TOOLGATE_REPLAY_REPLAY_REPORT_H
+
+#include "gate/error_class.h"
+#include "replay/recording.h"
+
+struct arena;
+struct json_out;
+struct map;
+
+#define REPLAY_EXAMPLES          3u
+#define REPLAY_EXAMPLE_MAX_BYTES 400u /* of arguments and of a reason; longer ones are cut */
+#define REPLAY_TOOLS_MAX         1000u
+#define REPLAY_ROWS_MAX          2000u /* of each other table */
+#define REPLAY_LOOPS_MAX         100u  /* that are listed, those that cost most calls */
+#define REPLAY_RUNAWAY_CALLS     20u   /* a session in which as many calls would have been saved ran away */
+
+struct replay_example {
+    const char *file;
+    uint64_t line;
+    struct str session, arguments; /* as JSON; may be cut */
+    struct str detail;             /* the reason; empty: none */
+};
+
+/* A row of any table. The members that are no part of the table's key are empty. */
+struct replay_row {
+    struct str tool, class, code, path;
+    uint64_t calls;
+    uint64_t verdicts[VERDICT_KINDS];
+    uint64_t refused;   /* calls that would not have run */
+    uint64_t retried;   /* of these: the session called the tool again */
+    uint64_t recovered; /* of these: the next call of the tool passes */
+    struct replay_example examples[REPLAY_EXAMPLES];
+    size_t example_count;
+};
+
+/* Sorted by `calls` once the replay has ended. */
+struct replay_table {
+    struct replay_row **rows;
+    size_t count, limit;
+    struct replay_row other; /* calls 0: no row was left out */
+    struct map *by_key;
+};
+
+/* A session in which the ledger stopped calls: loops, cycles, budgets of same calls and of repairs. */
+struct replay_loop {
+    struct str session, tool, code; /* of the first call that was stopped */
+    uint64_t calls, saved;          /* of the session; of these, calls that would not have run */
+    bool halted;                    /* a verdict told the agent to end the run */
+    const char *file;
+    uint64_t line;
+};
+
+enum replay_change { REPLAY_NEW_REFUSAL, REPLAY_OTHER_VERDICT, REPLAY_NEW_PASS, REPLAY_CHANGES };
+
+/* Calls whose verdict differs between --policies and --against, in the same way. */
+struct replay_difference {
+    enum replay_change change;
+    struct str tool, code,
+        path; /* why --against refuses; of REPLAY_NEW_PASS why --policies does: "maximum", "limit" */
+    enum verdict_kind before, after;
+    struct str before_class, after_class;
+    struct str reason; /* of the first of them */
+    uint64_t calls;
+    uint64_t ran_well, ran_badly, not_run, unknown; /* what the recording has of these calls */
+    uint64_t retried, recovered;                    /* as of a row, by --against */
+    struct replay_example examples[REPLAY_EXAMPLES];
+    size_t example_count;
+};
+
+struct replay_report {
+    struct arena *arena;            /* of everything below */
+    const char *policies, *against; /* folders; NULL: none */
+    uint64_t calls;                 /* that were judged */
+    uint64_t sessions;
+    uint64_t verdicts[VERDICT_KINDS];
+    uint64_t against_verdicts[VERDICT_KINDS];
+    uint64_t refused;                          /* calls that would not have run */
+    uint64_t rewritten;                        /* calls whose arguments would have been repaired */
+    struct replay_table tools, classes, codes; /* by tool, class, code */
+    struct replay_table problems;              /* by tool, class, code and path; items[3] counts as items[] */
+    struct replay_table repairs; /* by tool and path: repaired (code "repaired") or proposed ("proposed") */
+    struct replay_table unknown_tools; /* no schema, no policy: only the rules against loops judge them */
+    struct replay_loop *loops;         /* by `saved` */
+    size_t loop_count;
+    uint64_t loop_sessions, loop_calls;     /* sessions with a stopped call; calls that would not have run */
+    uint64_t runaways, halted;              /* of these sessions */
+    struct replay_difference **differences; /* new refusals first, then by `calls` */
+    size_t difference_count;
+    uint64_t changed[REPLAY_CHANGES];     /* calls */
+    uint64_t without_result;              /* checked, and the recording has no result: loops cannot be told */
+    uint64_t without_arguments;           /* recorded as a hash or not at all: not judged */
+    uint64_t without_check;               /* reports of calls that the recording does not have: not judged */
+    uint64_t masked;                      /* calls with a problem at a masked path, which does not count */
+    uint64_t evicted;                     /* sessions that the ledger forgot for want of memory */
+    int64_t first_ms, last_ms;            /* of the recorded times; 0: it has none */
+    int64_t us;                           /* that the replay took */
+    const struct recording_count *faults; /* RECORDING_FAULTS of them */
+    uint64_t lines;                       /* that could be read */
+    struct map *differences_by_key;
+    struct replay_difference
+        other_difference; /* those beyond REPLAY_ROWS_MAX together; only their calls are told */
+};
+
+/* ---- for replay.c: counting ---- */
+
+void replay_report_init(struct replay_report *report, struct arena *arena);
+
+/* The row with this key, made if there is none; the table's `other` if it is full. */
+struct replay_row *replay_table_row(struct replay_report *report, struct replay_table *table,
+                                    const struct replay_row *key);
+struct replay_difference *replay_report_difference(struct replay_report *report,
+                                                   const struct replay_difference *key);
+/* Copies the example if there is room for one more. */
+void replay_example_add(struct replay_report *report, struct replay_example *examples, size_t *count,
+                        const struct replay_example *example);
+/* Copies the session; tool and code must live as long as the report. */
+void replay_loop_add(struct replay_report *report, const struct replay_loop *loop);
+/* Sorts everything; nothing is counted afterwards. */
+void replay_report_finish(struct replay_report *report);
+
+/* ---- writers ---- */
+
+void replay_report_json(const struct replay_report *report,
+                        struct buf *out); /* one document, without a newline */
+
+/* "4.2 %" of `part` in `whole`; empty if `whole` is 0. */
+struct replay_share {
+    char text[16];
+};
+struct replay_share replay_share(uint64_t part, uint64_t whole);
+
+extern const char *const replay_change_names[REPLAY_CHANGES]; /* "new_refusal", "other_verdict", "new_pass" */
+
+#endif
