@@ -19,7 +19,7 @@ BUILD_PACKAGES := gcc make pkg-config libc6-dev libluajit-5.1-dev libevent-dev l
                   libxxhash-dev libidn2-dev libhiredis-dev libcurl4-openssl-dev
 DEMO_PACKAGES  := luajit lua-socket lua-cjson lua-posix
 TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3 redis-server procps openssl stunnel4 tzdata \
-                  valgrind
+                  valgrind tmux
 LINT_PACKAGES  := lua-check clang-format clang-tidy
 FUZZ_PACKAGES  := clang libclang-rt-14-dev
 # npm and python3-venv may be installed from another source than Debian: then they are not required.

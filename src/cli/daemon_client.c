@@ -166,8 +166,13 @@ enum err daemon_client_read(struct daemon_client *client, struct str *line, stru
     }
 }
 
-static enum err send_request(struct daemon_client *client, const char *method, struct str params,
-                             struct why *why)
+int daemon_client_descriptor(const struct daemon_client *client)
+{
+    return client->fd;
+}
+
+enum err daemon_client_ask(struct daemon_client *client, const char *method, struct str params,
+                           struct why *why)
 {
     struct buf line = {0};
     struct json_out out = json_out(&line);
@@ -182,8 +187,8 @@ static enum err send_request(struct daemon_client *client, const char *method, s
     return err;
 }
 
-static enum err read_answer(struct daemon_client *client, struct arena *arena, struct json *result,
-                            struct why *why)
+enum err daemon_client_answer(struct daemon_client *client, struct arena *arena, struct json *result,
+                              struct why *why)
 {
     static const struct json_limits limits = {.nodes = CLIENT_ANSWER_NODES};
     struct json message;
@@ -210,6 +215,6 @@ static enum err read_answer(struct daemon_client *client, struct arena *arena, s
 enum err daemon_client_call(struct daemon_client *client, struct arena *arena, const char *method,
                             struct str params, struct json *result, struct why *why)
 {
-    enum err err = send_request(client, method, params, why);
-    return err == OK ? read_answer(client, arena, result, why) : err;
+    enum err err = daemon_client_ask(client, method, params, why);
+    return err == OK ? daemon_client_answer(client, arena, result, why) : err;
 }

@@ -24,6 +24,9 @@ enum err daemon_client_send(struct daemon_client *client, struct str line, struc
 /* The next line, without its newline; valid until the next read. */
 enum err daemon_client_read(struct daemon_client *client, struct str *line, struct why *why);
 
+/* Readable: a line has begun to arrive. */
+int daemon_client_descriptor(const struct daemon_client *client);
+
 /*
  * One request. `params`: an object as JSON. Skips notifications that arrive
  * before the reply. `result` lives in the arena. A JSON-RPC error is ERR_PARSE
@@ -31,5 +34,11 @@ enum err daemon_client_read(struct daemon_client *client, struct str *line, stru
  */
 enum err daemon_client_call(struct daemon_client *client, struct arena *arena, const char *method,
                             struct str params, struct json *result, struct why *why);
+
+/* The same in two steps, for a caller that waits for other things meanwhile. */
+enum err daemon_client_ask(struct daemon_client *client, const char *method, struct str params,
+                           struct why *why);
+enum err daemon_client_answer(struct daemon_client *client, struct arena *arena, struct json *result,
+                              struct why *why);
 
 #endif

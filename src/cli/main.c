@@ -3,12 +3,12 @@
 
 extern const struct command command_serve, command_connect, command_call, command_check, command_tools,
     command_test, command_new, command_words, command_lint, command_validate, command_session, command_status,
-    command_reload;
+    command_reload, command_top;
 
 static const struct command *const commands[] = {
     &command_serve,   &command_connect, &command_call,   &command_check, &command_tools,
     &command_test,    &command_new,     &command_words,  &command_lint,  &command_validate,
-    &command_session, &command_status,  &command_reload,
+    &command_session, &command_status,  &command_reload, &command_top,
 };
 
 int main(int argc, char **argv)

@@ -24,6 +24,14 @@ const char *term_verdict_colour(struct str verdict);
 /* Prints each line of the string to stdout after this many spaces. */
 void term_print_indented(struct str text, int spaces);
 
+/*
+ * Appends a string that a client, a model or an upstream has sent, on one line of at most `columns` columns.
+ * Control characters, invalid UTF-8 and characters that move or hide others become '?', so that no name can
+ * command the terminal. A string that is cut ends in '~'. Returns the columns used.
+ */
+struct buf;
+unsigned term_clip(struct buf *out, struct str text, unsigned columns);
+
 /* Prints a local time to stdout: "2026-05-03 22:14:07". */
 #define TERM_TIME_BYTES 19
 void term_print_time(int64_t ms);

@@ -1,0 +1,137 @@
+-- toolgate top in a real terminal (tmux): what it draws, its keys, and that it gives the terminal back.
+local client_of = require "client"
+local daemon = require "daemon"
+local fixtures = require "fixtures"
+local golden = require "golden"
+local process = require "process"
+local signal = require "posix.signal"
+local tmux = require "tmux"
+
+describe("toolgate top", function()
+  local gate
+
+  before_each(function()
+    gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo, ["create_task.lua"] = fixtures.create_task } }
+  end)
+  after_each(function()
+    tmux.stop_all()
+    daemon.stop_all()
+  end)
+
+  local function call(name, arguments, session)
+    return gate:connect():calls(name, arguments, client_of.session(session or "s"))
+  end
+
+  local function start(given)
+    local terminal = tmux.start(given)
+    terminal:types("stty -a >" .. terminal.directory .. "/before; echo earlier line")
+    terminal:shows "\nearlier line"
+    terminal:types(("%s top --socket %s"):format(daemon.binary, gate.socket))
+    terminal:shows "q quit"
+    terminal:shows "toolgate 1"
+    return terminal
+  end
+
+  -- The shell's prompt, its earlier screen and its terminal settings are back.
+  local function is_restored(terminal)
+    terminal:shows_no_longer "q quit"
+    terminal:shows "\nearlier line"
+    local path = terminal.directory .. "/after"
+    terminal:types("stty -a >" .. path .. "; echo checked")
+    terminal:shows "\nchecked"
+    assert.equal(process.read(terminal.directory .. "/before"), process.read(path))
+  end
+
+  it("shows tools with their refusals, and sorts by key", function()
+    for _ = 1, 3 do call("echo", { text = "a" }) end
+    for i = 1, 2 do call("create_task", { titel = i }, "s" .. i) end
+    local terminal = start()
+    local screen = terminal:shows "create_task"
+    assert.truthy(screen:find("echo +3", 1, false), screen)
+    assert.truthy(screen:find("create_task +2 .-100 %%"), screen)
+    terminal:press "n"
+    assert.truthy(terminal:shows("by name"):find "create_task.*echo")
+    terminal:press "r"
+    assert.truthy(terminal:shows("by rate"):find "echo.*create_task")
+    terminal:press "f"
+    assert.truthy(terminal:shows("by refusals"):find "create_task.*echo")
+    terminal:press "q"
+    is_restored(terminal)
+  end)
+
+  it("gives the terminal back after SIGINT, SIGTERM and while it is suspended", function()
+    local terminal = start()
+    terminal:press "C-z"
+    is_restored(terminal)
+    terminal:types "fg"
+    terminal:shows "q quit"
+    terminal:press "C-c"
+    is_restored(terminal)
+    terminal:types(("%s top --socket %s & echo pid=$!; fg"):format(daemon.binary, gate.socket))
+    terminal:shows "q quit"
+    terminal:types "" -- any other key does nothing
+    terminal:press "C-z"
+    local pid = terminal:shows("pid="):match "pid=(%d+)"
+    terminal:types "clear; echo earlier line; fg"
+    terminal:shows "q quit"
+    signal.kill(tonumber(pid), signal.SIGTERM)
+    is_restored(terminal)
+  end)
+
+  it("fits the terminal, also after a resize", function()
+    local terminal = start { columns = 100, rows = 24 }
+    for _, size in ipairs { { 40, 10 }, { 20, 3 }, { 160, 50 } } do
+      terminal:resize(size[1], size[2])
+      process.eventually("the frame has the new width", function()
+        local screen, longest, lines = terminal:screen(), 0, 0
+        for line in screen:gmatch "[^\n]*" do
+          longest = math.max(longest, #line)
+          lines = lines + (line ~= "" and 1 or 0)
+        end
+        return longest <= size[1] and lines <= size[2] and screen:find("toolgate 1", 1, true), screen
+      end)
+    end
+    terminal:shows "q quit"
+  end)
+
+  it("uses colours, but none with NO_COLOR", function()
+    local terminal = start()
+    assert.truthy(terminal:screen(true):find "\27%[1m")
+    terminal = start { environment = { "NO_COLOR=1" } }
+    assert.falsy(terminal:screen(true):find "\27")
+  end)
+
+  it("says that the daemon is gone, and connects to the next one", function()
+    local terminal = start()
+    gate:signal(signal.SIGTERM)
+    gate.child:wait()
+    terminal:shows "no daemon at"
+    local next_one = daemon.start { socket = gate.socket, policies = { ["echo.lua"] = fixtures.echo } }
+    terminal:shows "the daemon has restarted"
+    terminal:shows_no_longer "no daemon at"
+    next_one:stop()
+    terminal:press "q"
+    is_restored(terminal)
+  end)
+
+  it("--once prints one frame", function()
+    call("echo", { text = "a" })
+    local code, out = process.run { daemon.binary, "top", "--once", "--socket", gate.socket }
+    assert.equal(0, code)
+    assert.truthy(out:find "echo +1", out)
+    assert.falsy(out:find "\27", out)
+    code, out, err = process.run { daemon.binary, "top", "--once", "--socket", "/tmp/nobody-serves-here.sock" }
+    assert.equal(2, code)
+    assert.equal("", out)
+    golden.check("cli", "top: no daemon", err)
+  end)
+
+  it("says why it does not start", function()
+    local code, _, err = process.run { daemon.binary, "top", "--socket", gate.socket }
+    assert.equal(2, code)
+    golden.check("cli", "top: no terminal", err)
+    code, _, err = process.run { daemon.binary, "top", "--interval", "3601" }
+    assert.equal(2, code)
+    golden.check("cli", "top: an interval that is too long", err)
+  end)
+end)
