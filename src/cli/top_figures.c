@@ -51,11 +51,11 @@ static void compute_verdicts(const struct json *before, const struct json *now, 
     }
 }
 
-static int64_t sum(const struct json *object, const char *without)
+static int64_t sum(const struct json *object)
 {
     int64_t total = 0, n;
     for (uint32_t i = 0; json_is(object, JSON_OBJECT) && i < object->len; i++)
-        if (!str_is(object->members[i].key, without) && json_int(&object->members[i].value, &n))
+        if (json_int(&object->members[i].value, &n))
             total += n;
     return total;
 }
@@ -75,26 +75,21 @@ static void compute_codes(const struct json *codes, struct top_tool *tool)
     }
 }
 
-static int64_t refused_of(const struct json *tool)
-{
-    return sum(json_get_text(tool, "verdicts"), "pass");
-}
-
 static void compute_tool(const struct json *before, const struct json *now, double seconds,
                          struct top_figures *figures, struct top_tool *out)
 {
     const struct json *chains = json_get_text(now, "chains");
-    int64_t recovered = number(chains, "success"), ended = sum(chains, "");
+    int64_t recovered = number(chains, "success"), ended = sum(chains);
     *out = (struct top_tool){
         .name = json_str(json_get_text(now, "tool")),
         .calls = number(now, "calls"),
-        .refused = refused_of(now),
+        .refused = number(now, "refused"),
         .calls_s = rate(number(before, "calls"), number(now, "calls"), seconds),
-        .refused_s = rate(refused_of(before), refused_of(now), seconds),
+        .refused_s = rate(number(before, "refused"), number(now, "refused"), seconds),
         .recovered_share = share(recovered, ended),
     };
     out->refused_share = share(out->refused, out->calls);
-    compute_codes(json_get_text(now, "problems"), out);
+    compute_codes(json_get_text(now, "codes"), out);
     figures->recovered += recovered;
     figures->chains += ended;
 }

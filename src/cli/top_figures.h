@@ -36,7 +36,7 @@ struct top_code {
 
 struct top_tool {
     struct str name;
-    int64_t calls, refused; /* since the daemon's start; refused: every verdict but pass */
+    int64_t calls, refused; /* since the daemon's start; refused: the tool did not run */
     double calls_s, refused_s;
     double refused_share, recovered_share;    /* 0 to 1, or TOP_SHARE_UNKNOWN */
     struct top_code codes[TOP_CODES_OF_TOOL]; /* the most frequent, first; empty code: no more */

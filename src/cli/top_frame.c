@@ -134,13 +134,14 @@ static void put_recovery(struct frame *f, const struct json *status, const struc
     const struct json *counters = json_get_text(status, "counters");
     title(f, "recovery");
     if (figures->chains)
-        put_format(f, "%.0f %% of %lld refused calls passed on a later attempt",
+        put_format(f, "%.0f %% of %lld repair chains ended with a call that passed",
                    100.0 * (double)figures->recovered / (double)figures->chains, (long long)figures->chains);
     else
-        put_format(f, "no repair has ended yet");
+        put_format(f, "no repair chain has ended yet");
     long long loops = (long long)print_number(counters, "loops");
     if (loops)
-        put_format(f, ", %lld loops stopped", loops);
+        put_format(f, ", %lld loops found, %lld calls saved", loops,
+                   (long long)print_number(counters, "calls_saved"));
     end_line(f);
 }
 

@@ -265,6 +265,48 @@ void metrics_count_chain(struct metrics *m, struct str tool, struct str outcome)
     }
 }
 
+static void write_count(struct json_out *out, const char *key, uint64_t count)
+{
+    if (count)
+        json_field_int(out, key, (int64_t)count);
+}
+
+static void write_verdicts(struct json_out *out, const struct metrics_tool *row)
+{
+    uint64_t verdicts[VERDICT_KINDS] = {0};
+    for (size_t i = 0; i < row->outcome_count; i++)
+        if (row->outcomes[i].mode != CALL_REPORT)
+            verdicts[row->outcomes[i].verdict] += row->outcomes[i].count;
+    json_field_open(out, "verdicts", '{');
+    for (int i = 0; i < VERDICT_KINDS; i++)
+        write_count(out, verdict_name((enum verdict_kind)i), verdicts[i]);
+    json_close(out, '}');
+}
+
+void metrics_write_tool(struct json_out *out, const struct metrics_tool *row)
+{
+    json_open(out, '{');
+    json_field_str(out, "tool", row->name);
+    json_field_int(out, "calls", (int64_t)row->calls);
+    json_field_int(out, "refused", (int64_t)row->refused);
+    write_count(out, "rewritten", row->rewritten);
+    write_count(out, "would", row->would);
+    write_count(out, "loops", row->loops);
+    write_count(out, "saved", row->saved);
+    write_verdicts(out, row);
+    json_field_open(out, "codes", '{');
+    for (size_t i = 0; i < row->code_count; i++) {
+        json_key_str(out, row->codes[i].code);
+        json_put_int(out, (int64_t)row->codes[i].count);
+    }
+    json_close(out, '}');
+    json_field_open(out, "chains", '{');
+    for (int i = 0; i < METRICS_CHAINS; i++)
+        write_count(out, chains[i], row->chains[i]);
+    json_close(out, '}');
+    json_close(out, '}');
+}
+
 void metrics_write(struct json_out *out, const struct metrics *m)
 {
     json_open(out, '{');
@@ -275,6 +317,8 @@ void metrics_write(struct json_out *out, const struct metrics *m)
     json_field_int(out, "rewritten", (int64_t)m->rewrites);
     json_field_int(out, "would", (int64_t)m->would);
     json_field_int(out, "policy_errors", (int64_t)m->policy_errors);
+    json_field_int(out, "loops", (int64_t)m->loops);
+    json_field_int(out, "calls_saved", (int64_t)m->saved);
     json_field_int(out, "repair_chains", (int64_t)m->chains_ended);
     json_field_int(out, "fabricated_id_on_retry", (int64_t)m->fabricated_on_retry);
     json_field_open(out, "verdicts", '{');

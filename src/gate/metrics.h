@@ -113,6 +113,10 @@ void metrics_count_chain(struct metrics *metrics, struct str tool, struct str ou
 /* The row of a tool; NULL: none of its calls has ended yet. */
 struct metrics_tool *metrics_tool(const struct metrics *metrics, struct str name);
 
+/* Writes the row as an object, without the counts that are 0: `toolgate status`, `toolgate top` and the page
+ * show it. */
+void metrics_write_tool(struct json_out *out, const struct metrics_tool *row);
+
 /* Writes one object. */
 void metrics_write(struct json_out *out, const struct metrics *metrics);
 

@@ -163,6 +163,21 @@ static void put_schema_lax(struct json_out *out, const struct client *client)
     arena_free(arena);
 }
 
+/* Counts of the tools that were called. The shared rows of unknown and of further tools are the operator's.
+ */
+static void put_tools(struct json_out *out, const struct client *client)
+{
+    const struct metrics *m = &client->server->metrics;
+    json_field_open(out, "tools", '[');
+    for (size_t i = 0; i < m->tool_count; i++) {
+        struct str name = m->tools[i]->name;
+        bool is_known = generation_find(client->server->gate.generation, name) != NULL;
+        if (client_is_operator(client) || (is_known && client_may_call(client, name)))
+            metrics_write_tool(out, m->tools[i]);
+    }
+    json_close(out, ']');
+}
+
 static void put_rules(struct json_out *out, const struct client *client)
 {
     const struct policy_set *policies = client->server->gate.generation->policies;
@@ -261,6 +276,7 @@ enum request_status status_method(struct request *r)
     json_close(out, '}');
     json_key(out, "counters");
     metrics_write(out, &server->metrics);
+    put_tools(out, r->client);
     put_rules(out, r->client);
     put_failures(out, r->client);
     put_quarantined(out, r->client);

@@ -47,7 +47,7 @@ describe("toolgate top", function()
     for i = 1, 2 do call("create_task", { titel = i }, "s" .. i) end
     local terminal = start()
     local screen = terminal:shows "create_task"
-    assert.truthy(screen:find("echo +3", 1, false), screen)
+    assert.truthy(screen:find "echo +3", screen)
     assert.truthy(screen:find("create_task +2 .-100 %%"), screen)
     terminal:press "n"
     assert.truthy(terminal:shows("by name"):find "create_task.*echo")
@@ -72,7 +72,7 @@ describe("toolgate top", function()
     terminal:types "" -- any other key does nothing
     terminal:press "C-z"
     local pid = terminal:shows("pid="):match "pid=(%d+)"
-    terminal:types "clear; echo earlier line; fg"
+    terminal:types "clear; echo; echo earlier line; fg"
     terminal:shows "q quit"
     signal.kill(tonumber(pid), signal.SIGTERM)
     is_restored(terminal)
@@ -118,8 +118,8 @@ describe("toolgate top", function()
     call("echo", { text = "a" })
     local code, out = process.run { daemon.binary, "top", "--once", "--socket", gate.socket }
     assert.equal(0, code)
-    assert.truthy(out:find "echo +1", out)
-    assert.falsy(out:find "\27", out)
+    assert.truthy(out:find("echo +1"), out)
+    assert.falsy(out:find("\27", 1, true), out)
     code, out, err = process.run { daemon.binary, "top", "--once", "--socket", "/tmp/nobody-serves-here.sock" }
     assert.equal(2, code)
     assert.equal("", out)
