@@ -22,6 +22,7 @@ TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3 redi
                   valgrind tmux
 LINT_PACKAGES  := lua-check clang-format clang-tidy
 FUZZ_PACKAGES  := clang libclang-rt-14-dev
+DEB_PACKAGES  := dpkg-dev debhelper fakeroot lintian
 # npm and python3-venv may be installed from another source than Debian: then they are not required.
 CLIENT_PACKAGES = $(if $(shell command -v npm),,npm) \
                   $(if $(shell python3 -c 'import ensurepip' 2>/dev/null && echo yes),,python3-venv)
@@ -69,7 +70,7 @@ UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 .DELETE_ON_ERROR:
 .PHONY: always all help deps demo test golden golden-now run install uninstall clean lint unit conformance bench fuzz \
         soak soak-now fuzz-now demo-now test-now run-now lint-now conformance-now bench-now bench-upstream bench-upstream-now \
-        bench-ledger bench-ledger-now budget budget-now judgement judgement-now
+        bench-ledger bench-ledger-now budget budget-now judgement judgement-now dist deb deb-now
 
 all: $(BUILD)/toolgate $(MODULE)
 
@@ -91,6 +92,8 @@ help:
 	@echo 'make reference     write docs/vocabulary.md and lua/types after a change of words or fields'
 	@echo 'make install       install to $$(DESTDIR)$$(PREFIX), by default $(PREFIX)'
 	@echo 'make uninstall     remove what make install installed'
+	@echo 'make dist          write $(BUILD)/toolgate-VERSION.tar.gz, the source'
+	@echo 'make deb           build the Debian package in $(BUILD)/deb'
 	@echo 'make deps          install the Debian packages that building and testing need'
 	@echo 'make clean         remove build and build-san'
 	@echo 'Each target lists missing packages and installs them first; with DEPS=no it only lists them.'
@@ -230,6 +233,8 @@ reference: $(BUILD)/toolgate
 	@mkdir -p lua/types
 	$(BUILD)/toolgate words --format markdown > $(BUILD)/vocabulary.md
 	$(BUILD)/toolgate words --format luacats > $(BUILD)/types.lua
+	$(BUILD)/toolgate words --format man > $(BUILD)/policy.5
+	mv $(BUILD)/policy.5 man/toolgate-policy.5
 	mv $(BUILD)/vocabulary.md docs/vocabulary.md
 	mv $(BUILD)/types.lua lua/types/toolgate.lua
 
@@ -335,24 +340,70 @@ lint-now:
 	    gcc $(CPPFLAGS) -std=gnu11 -O2 -Werror -fanalyzer $(ANALYZER) -c -o /dev/null
 	printf '%s\n' $(SOURCES) $(MODULE_SOURCES) | xargs -P$(shell nproc) -n4 sh -c 'clang-tidy --quiet "$$@" -- $(CPPFLAGS) -std=gnu11' sh
 
+# ---- installation ----
+LUADIR  ?= $(PREFIX)/lib/lua/5.1
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+DOCDIR  ?= $(PREFIX)/share/doc/toolgate
+MANDIR  ?= $(PREFIX)/share/man
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
+
+PAGES    := $(sort $(wildcard man/*.[1-9]))
+DOCUMENTS := $(sort $(shell find policies docs -type f) README.md CHANGELOG.md)
+UNITS_OF_SYSTEMD := $(sort $(wildcard systemd/*))
+man_file  = man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
+
 install: $(BUILD)/toolgate $(MODULE)
 	install -D -m 755 $(BUILD)/toolgate $(DESTDIR)$(PREFIX)/bin/toolgate
-	$(if $(MODULE),install -D -m 644 $(MODULE) $(DESTDIR)$(PREFIX)/lib/lua/5.1/toolgate.so)
-	install -d $(DESTDIR)$(PREFIX)/share/toolgate/policies $(DESTDIR)$(PREFIX)/lib/systemd/system
-	cp -R policies/. $(DESTDIR)$(PREFIX)/share/toolgate/policies
+	$(if $(MODULE),install -D -m 644 $(MODULE) $(DESTDIR)$(LUADIR)/toolgate.so)
 	install -D -m 644 lua/types/toolgate.lua $(DESTDIR)$(PREFIX)/share/toolgate/types/toolgate.lua
-	for unit in systemd/*; do sed 's|/usr/bin/toolgate|$(PREFIX)/bin/toolgate|' $$unit \
-	    > $(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; done
-	for page in $(wildcard man/*.1); do install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man1/$${page##*/}; done
+	for file in $(DOCUMENTS); do install -D -m 644 $$file $(DESTDIR)$(DOCDIR)/$${file#docs/} || exit 1; done
+	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
+	for unit in $(UNITS_OF_SYSTEMD); do sed 's|/usr/bin/toolgate|$(PREFIX)/bin/toolgate|' $$unit \
+	    > $(DESTDIR)$(UNITDIR)/$${unit##*/} || exit 1; done
+	for page in $(PAGES); do install -D -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/} || exit 1; done
+	$(BUILD)/toolgate completion bash > $(DESTDIR)$(BASHDIR)/toolgate
+	$(BUILD)/toolgate completion zsh > $(DESTDIR)$(ZSHDIR)/_toolgate
+	$(BUILD)/toolgate completion fish > $(DESTDIR)$(FISHDIR)/toolgate.fish
 
 # The files that install wrote. What operators added to these folders stays.
-INSTALLED = bin/toolgate lib/lua/5.1/toolgate.so share/toolgate/types/toolgate.lua \
-            $(patsubst %,share/toolgate/%,$(shell find policies -type f)) \
-            $(patsubst systemd/%,lib/systemd/system/%,$(wildcard systemd/*)) \
-            $(patsubst man/%,share/man/man1/%,$(wildcard man/*.1))
+INSTALLED = $(PREFIX)/bin/toolgate $(LUADIR)/toolgate.so $(PREFIX)/share/toolgate/types/toolgate.lua \
+            $(DOCUMENTS:%=$(DOCDIR)/%) $(patsubst docs/%,$(DOCDIR)/%,$(filter docs/%,$(DOCUMENTS))) \
+            $(UNITS_OF_SYSTEMD:systemd/%=$(UNITDIR)/%) $(foreach page,$(PAGES),$(MANDIR)/$(call man_file,$(page))) \
+            $(BASHDIR)/toolgate $(ZSHDIR)/_toolgate $(FISHDIR)/toolgate.fish
 uninstall:
-	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)
-	find $(DESTDIR)$(PREFIX)/share/toolgate -depth -type d -empty -delete 2>/dev/null || true
+	rm -f $(INSTALLED:%=$(DESTDIR)%)
+	find $(DESTDIR)$(PREFIX)/share/toolgate $(DESTDIR)$(DOCDIR) -depth -type d -empty -delete 2>/dev/null || true
+
+# ---- releases: the tarball and the Debian package; the same source gives the same bytes ----
+VERSION := $(shell sed -n 's/^.define TOOLGATE_VERSION "\(.*\)"/\1/p' src/base/version.h)
+DIST    := $(BUILD)/toolgate-$(VERSION).tar.gz
+# The time of debian/changelog's first entry: a tarball knows it without git.
+EPOCH   := $(or $(SOURCE_DATE_EPOCH),$(shell date -d "$$(sed -n 's/^ -- .*>  //p;T;q' debian/changelog)" +%s))
+
+# With git, the files that it tracks, as they are in this folder; without, those of an unpacked tarball.
+dist:
+	@mkdir -p $(BUILD)
+	@{ git ls-files 2>/dev/null | grep . || find . -type f ! -path './build*' ! -path './.git/*' -printf '%P\n'; } \
+	    | while read -r file; do [ -e "$$file" ] && echo "$$file"; done | LC_ALL=C sort > $(BUILD)/dist.list
+	@tar --create --files-from=$(BUILD)/dist.list --transform='s|^|toolgate-$(VERSION)/|' --mtime=@$(EPOCH) --format=gnu \
+	    --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX | gzip -9n > $(DIST)
+	@echo $(DIST)
+
+deb:
+	$(NEED) 'make deb' $(BUILD_PACKAGES) $(DEB_PACKAGES)
+	$(ANEW) deb-now
+
+# Builds from the tarball in a folder of its own, so that nothing of a developer's build is in the package.
+DEB := $(abspath $(BUILD))/deb
+deb-now: dist
+	rm -rf $(DEB)
+	mkdir -p $(DEB)
+	tar -xzf $(DIST) -C $(DEB)
+	cd $(DEB)/toolgate-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL -u BUILD \
+	    DEB_BUILD_OPTIONS="parallel=$(shell nproc) $(DEB_BUILD_OPTIONS)" dpkg-buildpackage -us -uc -b
+	@ls $(DEB)/*.deb
 
 clean:
 	rm -rf build build-san

@@ -176,7 +176,7 @@ static int run(const struct command *command, int argc, char **argv)
         return status;
     struct arena *arena = arena_new();
     struct why why;
-    int socket = daemon_client_socket(argc ? argv[0] : config_default_socket(arena), &why);
+    int socket = daemon_client_socket(argc ? argv[0] : daemon_client_default_socket(arena), &why);
     if (socket >= 0) {
         struct bridge bridge = {.socket = socket, .session = session_text(arena, session), .status = -1};
         while (!is_over(&bridge))

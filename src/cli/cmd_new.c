@@ -235,7 +235,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct new_run run = {.command = command};
     int status;
     const struct cli_option table[] = {
-        {"template", "NAME", "blank (the default), read, write, search or http", 0, OPTION_STRING,
+        {"template", "blank|read|write|search|http", "what to start from (default blank)", 0, OPTION_STRING,
          &run.source.template},
         {"schema", "FILE", "start from the tool's JSON Schema", 0, OPTION_STRING, &run.source.schema},
         {"socket", "PATH", "start from the tool as the daemon there lists it, for example an upstream's", 's',

@@ -448,7 +448,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_test = {
     .name = "test",
-    .operands = "[DIR|FILE]…",
+    .operands = "[DIR|FILE]...",
     .summary = "run the examples of policies",
     .about =
         "Loads the policies of each DIR (default ./policies), or each FILE alone, and runs every example\n"

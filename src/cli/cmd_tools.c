@@ -160,8 +160,7 @@ static int run(const struct command *command, int argc, char **argv)
     bool strict = false, json = false;
     int status;
     const struct cli_option table[] = {
-        {"format", "FORMAT", "mcp, openai, anthropic or gemini: definitions as JSON", 'f', OPTION_STRING,
-         &name},
+        {"format", "mcp|openai|anthropic|gemini", "print the definitions as JSON", 'f', OPTION_STRING, &name},
         {"strict", NULL, "openai: strict mode", 0, OPTION_FLAG, &strict},
         {"json", NULL, "the same as --format mcp", 'j', OPTION_FLAG, &json},
         {"socket", "PATH", "ask the daemon there instead of loading files", 's', OPTION_STRING, &socket},

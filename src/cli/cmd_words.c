@@ -4,9 +4,11 @@
  */
 #include "base/arena.h"
 #include "base/buf.h"
+#include "cli/cmd_words.h"
 #include "cli/options.h"
 #include "cli/term.h"
 #include "base/suggest.h"
+#include "config/config.h"
 #include "policy/reference.h"
 
 #include <stdio.h>
@@ -109,8 +111,7 @@ static int print_entry(const struct command *command, struct arena *arena, struc
     return CLI_NO;
 }
 
-/* Takes the first of the forms, which are separated by "  or  ", off `*forms`. */
-static struct str take_form(struct str *forms)
+struct str words_take_form(struct str *forms)
 {
     const char *end = memmem(forms->at, forms->len, "  or  ", 6);
     struct str form = {forms->at, end ? (size_t)(end - forms->at) : forms->len};
@@ -132,7 +133,7 @@ static void add_cell(struct buf *out, struct str text)
 static void add_forms(struct buf *out, const char *signature)
 {
     for (struct str forms = str_of(signature), form; forms.len;) {
-        form = take_form(&forms);
+        form = words_take_form(&forms);
         buf_byte(out, '`');
         add_cell(out, form);
         buf_text(out, forms.len ? "` or " : "`");
@@ -224,7 +225,7 @@ static void add_comment(struct buf *out, const struct vocabulary_word *word)
 {
     buf_printf(out, "---%s\n---```lua\n", word->sentence);
     for (struct str forms = str_of(word->signature), form; forms.len;) {
-        form = take_form(&forms);
+        form = words_take_form(&forms);
         buf_printf(out, "---" STR_FMT "\n", STR_ARG(form));
     }
     buf_text(out, "---```\n");
@@ -312,10 +313,19 @@ static void write_luacats(struct arena *arena, struct buf *out)
             add_word(out, &words[i]);
 }
 
+static void write_config(struct arena *arena, struct buf *out)
+{
+    (void)arena;
+    config_list_keys(out);
+}
+
 static const struct {
     const char *name;
     void (*write)(struct arena *arena, struct buf *out);
-} formats[] = {{"markdown", write_markdown}, {"luacats", write_luacats}};
+} formats[] = {{"markdown", write_markdown},
+               {"luacats", write_luacats},
+               {"man", words_write_man},
+               {"config", write_config}};
 
 static int print_format(const struct command *command, struct arena *arena, const char *format)
 {
@@ -327,7 +337,7 @@ static int print_format(const struct command *command, struct arena *arena, cons
         fwrite(out.at, 1, out.len, stdout);
         return CLI_OK;
     }
-    term_error(command->name, "--format: expected markdown or luacats, got '%s'", format);
+    term_error(command->name, "--format: expected markdown, luacats, man or config, got '%s'", format);
     return CLI_ERROR;
 }
 
@@ -336,7 +346,8 @@ static int run(const struct command *command, int argc, char **argv)
     const char *format = NULL;
     int status = CLI_OK;
     const struct cli_option table[] = {
-        {"format", "FORMAT", "markdown: the reference; luacats: definitions for editors", 'f', OPTION_STRING,
+        {"format", "markdown|luacats|man|config",
+         "a reference, definitions for editors, a man page; the configuration's keys", 'f', OPTION_STRING,
          &format},
         {0},
     };
@@ -355,12 +366,14 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_words = {
     .name = "words",
-    .operands = "[NAME]",
+    .operands = "[WORD]",
     .summary = "list what a policy can declare",
     .about =
-        "Prints every word and field of policies with its form and purpose; with NAME only those of that\n"
+        "Prints every word and field of policies with its form and purpose; with WORD only those of that\n"
         "name. `--format markdown` prints docs/vocabulary.md; `--format luacats` prints definitions for\n"
-        "editors with lua-language-server (docs/policy.md explains the setup).",
+        "editors with lua-language-server (docs/policy.md explains the setup); `--format man` prints\n"
+        "toolgate-policy(5). `--format config` prints each key of the configuration with its type and "
+        "default.",
     .exits = "  0  printed\n"
              "  1  there is no such word or field\n"
              "  2  usage",

@@ -15,7 +15,7 @@ static void print_usage(const struct command_table *table, FILE *out)
 {
     fprintf(out, "%s\n\nusage: %s COMMAND [options]\n\n", table->summary, table->program);
     for (size_t i = 0; i < table->count; i++)
-        fprintf(out, "  %-9s %s\n", table->commands[i]->name, table->commands[i]->summary);
+        fprintf(out, "  %-10s %s\n", table->commands[i]->name, table->commands[i]->summary);
     fprintf(out, "\n`%s COMMAND --help` has the options and an example; `%s --version` the version.\n",
             table->program, table->program);
 }

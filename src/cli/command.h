@@ -15,6 +15,8 @@ enum cli_exit {
     CLI_ERROR = 2 /* there is no answer: usage, a file that does not load, no daemon */
 };
 
+struct cli_option;
+
 struct command {
     const char *name, *operands, *summary; /* "check", "TOOL JSON", one line */
     const char *about;                     /* a paragraph */
@@ -22,6 +24,11 @@ struct command {
     const char *example;                   /* lines that can be typed */
     int least, most;                       /* operands */
     int (*run)(const struct command *command, int argc, char **argv);
+
+    /* Only in a copy of a row: options_read hands over the command's table instead of reading, and the
+     * command ends. */
+    void (*visit)(const struct cli_option *options, void *owner);
+    void *visit_owner;
 };
 
 struct command_table {
@@ -29,6 +36,8 @@ struct command_table {
     const struct command *const *commands;
     size_t count;
 };
+
+extern const struct command_table toolgate_commands; /* main.c */
 
 /* The whole of main(): finds the subcommand, or prints --help, --version or the closest name, and returns the
  * exit code. Output that could not be written to stdout is an error. */

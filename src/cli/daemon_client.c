@@ -51,6 +51,12 @@ static enum err no_daemon(const char *path, int error, struct why *why)
     return err_set(why, ERR_IO, "%s: %s", path, strerror(error));
 }
 
+const char *daemon_client_default_socket(struct arena *arena)
+{
+    const char *own = config_default_socket(arena), *system = CONFIG_SYSTEM_FOLDER "/" CONFIG_SOCKET_NAME;
+    return access(own, F_OK) != 0 && access(system, F_OK) == 0 ? system : own;
+}
+
 int daemon_client_socket(const char *path, struct why *why)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -73,7 +79,7 @@ enum err daemon_client_connect(const char *path, struct daemon_client **out, str
 {
     struct arena *arena = arena_new();
     if (!path)
-        path = config_default_socket(arena);
+        path = daemon_client_default_socket(arena);
     int fd = daemon_client_socket(path, why);
     *out = NULL;
     if (fd >= 0) {

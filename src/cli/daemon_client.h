@@ -11,6 +11,10 @@ struct daemon_client;
 #define DAEMON_CLIENT_TIMEOUT_MS     60000u     /* for one reply: a tool may be slow */
 #define DAEMON_CLIENT_LINE_MAX_BYTES 134217728u /* of a reply */
 
+/* The socket of a client that names none: the user's own daemon ($XDG_RUNTIME_DIR), else that of the system
+ * (/run/toolgate) if only that exists. */
+const char *daemon_client_default_socket(struct arena *arena);
+
 /* The connected socket, or -1; `why` has the command that starts a daemon. */
 int daemon_client_socket(const char *path, struct why *why);
 

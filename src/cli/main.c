@@ -3,21 +3,36 @@
 
 extern const struct command command_serve, command_connect, command_call, command_check, command_tools,
     command_test, command_new, command_words, command_lint, command_validate, command_session, command_status,
-    command_reload, command_top;
+    command_reload, command_top, command_completion;
 
+// clang-format off
 static const struct command *const commands[] = {
-    &command_serve,   &command_connect, &command_call,   &command_check, &command_tools,
-    &command_test,    &command_new,     &command_words,  &command_lint,  &command_validate,
-    &command_session, &command_status,  &command_reload, &command_top,
+    &command_serve,
+    &command_connect,
+    &command_call,
+    &command_check,
+    &command_tools,
+    &command_test,
+    &command_new,
+    &command_words,
+    &command_lint,
+    &command_validate,
+    &command_session,
+    &command_status,
+    &command_reload,
+    &command_top,
+    &command_completion,
+};
+// clang-format on
+
+const struct command_table toolgate_commands = {
+    .program = "toolgate",
+    .summary = "toolgate stands between LLM agents and their tools.",
+    .commands = commands,
+    .count = sizeof(commands) / sizeof(commands[0]),
 };
 
 int main(int argc, char **argv)
 {
-    const struct command_table table = {
-        .program = "toolgate",
-        .summary = "toolgate stands between LLM agents and their tools.",
-        .commands = commands,
-        .count = sizeof(commands) / sizeof(commands[0]),
-    };
-    return command_main(&table, argc, argv);
+    return command_main(&toolgate_commands, argc, argv);
 }

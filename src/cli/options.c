@@ -164,6 +164,11 @@ bool options_read(const struct command *command, const struct cli_option *option
 {
     struct getopt_form form;
     int c;
+    if (command->visit) {
+        command->visit(options, command->visit_owner);
+        *status = CLI_OK;
+        return false;
+    }
     to_getopt(options, &form);
     opterr = 0;
     *status = CLI_ERROR;

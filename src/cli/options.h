@@ -22,7 +22,7 @@ struct cli_list {
 
 struct cli_option {
     const char *name;     /* NULL ends the table */
-    const char *argument; /* "PATH"; NULL for a flag */
+    const char *argument; /* "PATH", or all its values: "text|json"; NULL for a flag */
     const char *words;    /* NULL: not in --help */
     char letter;          /* 0: none */
     enum cli_option_kind kind;

@@ -50,7 +50,7 @@ static const struct config_key retry_keys[] = {
     COUNT("repair", repair),
     COUNT("same_call", same_call),
     COUNT("transient", transient),
-    {.name = STR("again"), .read = read_retry},
+    {.name = STR("again"), .read = read_retry, .keys = call_retry_keys},
     {.read = NULL},
 };
 
@@ -109,25 +109,25 @@ static const struct config_key compact_keys[] = {
     {.read = NULL},
 };
 
-static const struct config_key defaults_keys[] = {
-    TABLE("retry", retry_keys),
-    TABLE("loop", loop_keys),
-    {KEY("mode", key_one_of, mode), .choices = modes},
-    {KEY("unknown", key_one_of, unknown), .choices = unknowns},
-    {.name = STR("coerce"), .read = read_coerce},
-    {KEY("formats", key_one_of, formats), .choices = argument_formats},
-    TABLE("limits", tool_limits_keys),
-    ABSENT("rate", "the policy of a tool declares its rate; remove the key here"),
-    {.name = STR("compact"), .read = read_compact},
-    {.read = NULL},
-};
-
 static const struct config_key coerce_keys[] = {
     {KEY("json", key_bool, coerce.json)},       {KEY("strings", key_bool, coerce.strings)},
     {KEY("lists", key_bool, coerce.lists)},     {KEY("nulls", key_bool, coerce.nulls)},
     {KEY("enums", key_bool, coerce.enums)},     {KEY("floats", key_bool, coerce.floats)},
     {KEY("names", key_bool, coerce.names)},     {KEY("words", key_bool, coerce.words)},
     {KEY("wrapped", key_bool, coerce.wrapped)}, {.read = NULL},
+};
+
+static const struct config_key defaults_keys[] = {
+    TABLE("retry", retry_keys),
+    TABLE("loop", loop_keys),
+    {KEY("mode", key_one_of, mode), .choices = modes},
+    {KEY("unknown", key_one_of, unknown), .choices = unknowns},
+    {.name = STR("coerce"), .read = read_coerce, .keys = coerce_keys},
+    {KEY("formats", key_one_of, formats), .choices = argument_formats},
+    TABLE("limits", tool_limits_keys),
+    ABSENT("rate", "the policy of a tool declares its rate; remove the key here"),
+    {.name = STR("compact"), .read = read_compact, .keys = compact_keys},
+    {.read = NULL},
 };
 
 /* Upper ends: what a 64-bit host with the memory of one can honour, and depth what json/parse.h allows. */
@@ -158,11 +158,11 @@ static const struct config_key log_keys[] = {
 static const struct config_key config_keys[] = {
     {KEY("socket", key_path, socket)},
     {KEY("socket_mode", read_socket_mode, socket_mode)},
-    {KEY("allow", peer_read_allow, allow)},
+    {KEY("allow", peer_read_allow, allow), .keys = peer_allow_keys, .item = "[]"},
     {KEY("policies", key_path, policies)},
     {KEY("schemas", key_path, schemas)},
     {KEY("tools", key_files, tools), .text = "a file name with tool definitions (JSON)"},
-    {.name = STR("upstreams"), .read = config_upstreams_read},
+    {.name = STR("upstreams"), .read = config_upstreams_read, .keys = config_upstream_keys, .item = ".NAME"},
     {KEY("mcp_config", key_files, mcp_configs), .text = "a file name with mcpServers (JSON)"},
     TABLE("ledger", config_ledger_keys),
     TABLE("defaults", defaults_keys),
@@ -276,6 +276,13 @@ static void set_defaults(struct config *config)
     config->watch = true;
     config->turn_idle_s = CONFIG_TURN_IDLE_S;
     config->anonymous_repeats = CONFIG_ANONYMOUS_REPEATS;
+}
+
+void config_list_keys(struct buf *out)
+{
+    struct config defaults = {0};
+    set_defaults(&defaults);
+    key_table_list(out, config_keys, STR_NONE, &defaults);
 }
 
 static void take_redis(const struct config_sources *sources, struct config *config)

@@ -108,6 +108,9 @@ struct config_sources {
 enum err config_load(const struct config_sources *sources, struct config *out, struct why *why);
 void config_free(struct config *config);
 
+/* A line for each key: "limits.depth<tab>whole number, 4 to 128<tab>128". */
+void config_list_keys(struct buf *out);
+
 /* $XDG_RUNTIME_DIR/toolgate.sock, else /run/toolgate/toolgate.sock. */
 const char *config_default_socket(struct arena *arena);
 

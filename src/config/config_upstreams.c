@@ -31,7 +31,7 @@ static const struct key_choice prefixes[] = {
 static const struct key_choice schema_modes[] = {
     {"strict", SCHEMA_STRICT}, {"learn", SCHEMA_LEARN}, {"advise", SCHEMA_ADVISE}, {0}};
 
-static const struct config_key entry_keys[] = {
+const struct config_key config_upstream_keys[] = {
     {KEY("command", config_upstream_command, command)},
     {KEY("args", config_upstream_strings, args)},
     {KEY("env", config_upstream_pairs, spec.env)},
@@ -343,7 +343,7 @@ void config_upstreams_read(const struct key_value *value)
         if (member->value.type != JSON_OBJECT)
             expected_type(&item, "a table of keys");
         else
-            key_table_read(reader, entry_keys, item.path, item.json, &entry);
+            key_table_read(reader, config_upstream_keys, item.path, item.json, &entry);
         if (reader->errors.len == errors)
             config_upstream_add(reader, item.path, member->key, item.json, &entry, value->base);
     }

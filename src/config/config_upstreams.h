@@ -28,6 +28,7 @@ struct config_upstream {
     unsigned start, prefix;
 };
 
+extern const struct config_key config_upstream_keys[];
 void config_upstream_init(struct config_upstream *entry);
 /* Checks the entry as a whole and adds it to the configuration. `path`: its full name; `given`: its table. */
 void config_upstream_add(struct config_reader *reader, struct str path, struct str name,

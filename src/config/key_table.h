@@ -44,8 +44,10 @@ struct config_key { /* one without a name ends a table */
     size_t offset;
     int64_t min, max;                 /* of numbers */
     const struct key_choice *choices; /* of key_one_of */
-    const struct config_key *keys;    /* of key_subtable */
-    const char *text;                 /* key_absent: the error; key_files: what an item is */
+    const struct config_key
+        *keys;        /* of key_subtable; of any other reader that takes a table: for key_table_list */
+    const char *item; /* `keys` are those of each item: "[]" of a list, ".NAME" of a map */
+    const char *text; /* key_absent: the error; key_files: what an item is */
 };
 
 static inline void *key_target(const struct key_value *value)
@@ -56,6 +58,11 @@ static inline void *key_target(const struct key_value *value)
 /* Reads all keys of a table into `base`. `path`: the name of the table; empty: the root. */
 void key_table_read(struct config_reader *reader, const struct config_key *keys, struct str path,
                     const struct json *table, void *base);
+
+/* A line for each key, "PATH<tab>type<tab>default", and for each of its subtables. The default is that of
+ * `base`; empty if the key has none, or one that depends on something else. Keys that are always errors are
+ * left out. */
+void key_table_list(struct buf *out, const struct config_key *keys, struct str path, const void *base);
 
 /* "FILE:LINE: PATH: sentence"; without the line if the file does not show where the key is. */
 void key_table_error(struct config_reader *reader, struct str path, const char *format, ...)

@@ -128,21 +128,22 @@ static void read_tools(const struct key_value *value)
     rule->tool_count = value->json->len;
 }
 
+const struct config_key peer_allow_keys[] = {
+    {.name = STR("users"), .read = read_ids},
+    {.name = STR("groups"), .read = read_ids},
+    {.name = STR("tools"), .read = read_tools},
+    {.read = NULL},
+};
+
 void peer_read_allow(const struct key_value *value)
 {
-    static const struct config_key keys[] = {
-        {.name = STR("users"), .read = read_ids},
-        {.name = STR("groups"), .read = read_ids},
-        {.name = STR("tools"), .read = read_tools},
-        {.read = NULL},
-    };
     struct config *config = value->base;
     if (!key_is_list(value, "a list of rules, { { users = {…}, groups = {…}, tools = {…} } }"))
         return;
     struct allow_rule *rules = ARENA_ARRAY(value->reader->arena, struct allow_rule, value->json->len);
     for (size_t i = 0; i < value->json->len; i++) {
         struct key_value item = key_item(value, &value->json->items[i], i);
-        key_table_read(value->reader, keys, item.path, item.json, &rules[i]);
+        key_table_read(value->reader, peer_allow_keys, item.path, item.json, &rules[i]);
         rules[i].everyone = !json_get_text(item.json, "users") && !json_get_text(item.json, "groups");
     }
     config->allow = rules;

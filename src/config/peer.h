@@ -30,5 +30,6 @@ bool peer_may_call(const struct config *config, const struct peer *peer, struct 
 
 /* Reads `allow`: { { users = {…}, groups = {…}, tools = {…} } } into a struct config. */
 key_reader peer_read_allow;
+extern const struct config_key peer_allow_keys[]; /* of one rule */
 
 #endif

@@ -1,0 +1,298 @@
+-- /etc/toolgate/toolgate.lua: the configuration of the daemon.
+--
+-- A line that begins with "--" and a name is a setting that is not set: it shows the default, or an example if its comment
+-- says so. Remove the two dashes to set it. Sizes are in bytes. Paths are relative to this file's folder. Strings of
+-- upstreams and the address of Redis may contain ${NAME}, ${NAME:-default} and ${file:/path}.
+--
+-- The daemon loads a changed file by itself and keeps what it has if the file has an error:
+--   toolgate serve -c /etc/toolgate/toolgate.lua --check     before you save it where the daemon reads it
+--   toolgate reload                                          to see the outcome
+-- toolgate.lua(5) is this file as a manual page; /usr/share/doc/toolgate/configuration.md explains more.
+return {
+  -- == Socket, access and tools ==
+
+  -- Path of the Unix socket, at most 107 bytes. A socket from systemd (toolgate.socket) takes precedence. The default is
+  -- toolgate.sock in $XDG_RUNTIME_DIR, else in /run/toolgate.
+  --socket = "/run/toolgate/toolgate.sock",
+
+  -- Mode of the socket, octal digits as a string.
+  --socket_mode = "0660",
+
+  -- Who may connect and call which tools: a client may call the tools of all entries that match it. users and groups are
+  -- names or numbers; without both, the entry is for everyone. tools are names with *; without it, all tools. The default
+  -- is everyone whom the socket's mode admits, and every tool. An example:
+  --allow = { { users = { "root" } }, { groups = { "toolgate" }, tools = { "get_*", "search_*" } } },
+
+  -- Folder of the policies, *.lua. The default is policies in the daemon's working directory.
+  --policies = "policies",
+
+  -- Folder of the response schemas, NAME.json. The default is schemas beside this file, else beside the policies; it may be
+  -- missing.
+  --schemas = "schemas",
+
+  -- File, or list of files, with definitions of tools that the agent runs: MCP's tools/list result, or a list of
+  -- { name, description, inputSchema }. No default; an example:
+  --tools = { "tools.json" },
+
+  -- Files with the mcpServers of other clients. No default; an example:
+  --mcp_config = { "mcp.json" },
+
+  -- == Upstreams ==
+
+  -- MCP servers and addresses whose tools toolgate runs, by name. No default; examples of a process, an MCP server over
+  -- HTTP and an address for policies with http = { … }:
+  upstreams = {
+    --files = {
+      -- The program, without a shell; relative to this file's folder if it contains a slash.
+      --command = "npx",
+      -- Its arguments.
+      --args = { "-y", "@modelcontextprotocol/server-filesystem", "/srv/shared" },
+      -- More environment variables. It gets no others but HOME LOGNAME PATH SHELL TERM USER LANG TZ.
+      --env = { NODE_ENV = "production" },
+      -- Its working directory.
+      --cwd = "/srv",
+      -- "at_once", or "lazy": at the first call.
+      --start = "at_once",
+      -- Names with *: only these tools, and those that a policy names. The default is all.
+      --tools = { "read_*", "list_*" },
+      -- "on_collision", or "always": its tools are named files__read_file.
+      --prefix = "on_collision",
+      -- Timeout of a call, in seconds or as "30s".
+      --timeout = 60,
+      -- Time until the server has sent its tool list, in seconds or as "30s".
+      --start_timeout = 10,
+      -- What the schemas of its tools decide: "strict", "learn" or "advise".
+      --schema = "learn",
+      -- Concurrent calls; further calls wait. The default is no limit.
+      --in_flight = 8,
+    --},
+    --docs = {
+      -- An MCP server over streamable HTTP.
+      --url = "https://docs.example/mcp",
+      -- Headers of every request.
+      --headers = { Authorization = "Bearer ${DOCS_TOKEN:-none}" },
+      -- Certificates to trust instead of the system's.
+      --ca_file = "/etc/ssl/certs/ca-certificates.crt",
+    --},
+    --billing = {
+      -- An address for policies that name this upstream; it offers no tools itself.
+      --rest = "https://billing.example/v1",
+    --},
+  },
+
+  -- == The ledger ==
+
+  -- Counts the calls of all sessions, in the daemon's memory or in a Redis that several daemons share.
+  ledger = {
+    -- "uid": sessions of two users are separate. "shared": the same name is the same session for all users.
+    --namespace = "uid",
+
+    -- Seconds without a call after which a session is deleted.
+    --ttl_s = 86400,
+
+    -- Calls per session that operators and policies can see.
+    --history = 100,
+
+    -- Bytes of the daemon's own ledger, also of the one that stands in for Redis.
+    --memory = 268435456,
+
+    -- Address of the Redis: unix:/path?db=2, redis://user:password@host:port/db or
+    -- sentinel://host:port,…/master/db. No default; an example:
+    --redis = "unix:/run/redis/redis.sock?db=2",
+
+    -- File whose first line is the password of Redis, read at every connect. No default; an example:
+    --password_file = "/run/secrets/redis",
+
+    -- Milliseconds; a request that Redis has not answered by then counts as an outage.
+    --timeout_ms = 50,
+
+    -- What happens to calls during an outage: "local" counts in the daemon, "closed" refuses them, "open" lets them pass
+    -- uncounted.
+    --on_outage = "local",
+
+    -- "awaited": toolgate replies when Redis has counted the result. "sent": it does not wait.
+    --settle = "awaited",
+  },
+
+  -- == Defaults of all policies ==
+
+  -- Each policy may override these.
+  defaults = {
+    -- "enforce"; "shadow": decisions are made and recorded, not enforced; "off".
+    --mode = "enforce",
+
+    -- Fields that an open schema does not name: "pass", "drop" or "refuse".
+    --unknown = "pass",
+
+    -- "lenient", or "strict": a date-time without its time zone is refused.
+    --formats = "lenient",
+
+    retry = {
+      -- Repair attempts for one tool in one turn, before toolgate refuses the call.
+      --repair = 2,
+
+      -- Identical calls in one turn. The default depends on the tool: 5 for one that reads, 2 for one that writes, 1 for
+      -- one that destroys, else 3.
+      --same_call = 3,
+
+      -- Identical calls after transient failures.
+      --transient = 3,
+
+      -- toolgate itself retries transient failures of idempotent tools: true, or how. The default is off. An example:
+      --again = {
+        -- Further tries.
+        --times = 2,
+        -- The pause before the first, in seconds or as "200ms"; it doubles.
+        --backoff = 0.2,
+        -- No try begins later than this, in seconds or as "5s".
+        --within = 5,
+      --},
+    },
+
+    loop = {
+      -- toolgate refuses this identical call in a row with an identical result.
+      --repeats = 3,
+
+      -- This one ends the run.
+      --halt = 5,
+
+      -- The same over several turns.
+      --across_turns = 5,
+
+      -- "result", or "arguments": identical arguments alone make a loop.
+      --compare = "result",
+
+      -- "note", or "refuse": the sixth failure of a tool in a row with the same error.
+      --same_failure = "note",
+
+      poll = {
+        -- Identical calls in a row with changing results.
+        --max = 20,
+      },
+    },
+
+    -- Limits of each tool. No defaults; examples:
+    limits = {
+      -- Admitted calls in a turn.
+      --calls_per_turn = 20,
+      -- Admitted calls in a session.
+      --calls_per_session = 200,
+      -- Seconds since the turn began.
+      --seconds_per_turn = 300,
+      -- Their cost in a turn, in the unit of the policies' cost.
+      --cost_per_turn = 0.5,
+      -- Their cost in a session.
+      --cost_per_session = 5,
+    },
+
+    -- Large results are shortened: true, or how. The default is off. An example:
+    --compact = {
+      -- The size of a shortened result in bytes.
+      --max_bytes = 20000,
+      -- The same in tokens, as estimated.
+      --max_tokens = 5000,
+      -- Fields that always stay.
+      --keep = { "id", "events[].id" },
+      -- Fields that are always left out.
+      --drop = { "events[].raw" },
+    --},
+
+    -- Which unambiguous mistakes are repaired: true, false, or a table.
+    coerce = {
+      -- An object or a list that arrives as JSON text.
+      --json = true,
+      -- "5" for 5, and 5 for "5".
+      --strings = true,
+      -- One value for a list of one.
+      --lists = true,
+      -- null for an optional argument.
+      --nulls = true,
+      -- Another spelling of an enum's value.
+      --enums = true,
+      -- 5.0 for 5.
+      --floats = true,
+      -- A name that differs only in case, separators or a final s.
+      --names = true,
+      -- "yes", "no", 1 and 0 for a boolean; "", "None" and "null" for nothing.
+      --words = true,
+      -- Arguments inside an undeclared arguments, input, parameters, params or the tool's name.
+      --wrapped = true,
+    },
+  },
+
+  -- == Limits of a session ==
+
+  -- For all tools together. No defaults; examples:
+  session_limits = {
+    -- Admitted calls in a turn.
+    --calls_per_turn = 50,
+    -- Admitted calls in a session.
+    --calls_per_session = 500,
+    -- Seconds since the turn began.
+    --seconds_per_turn = 600,
+    -- Their cost in a turn, in the unit of the policies' cost.
+    --cost_per_turn = 1,
+    -- Their cost in a session.
+    --cost_per_session = 10,
+  },
+
+  -- == Limits of the daemon ==
+
+  limits = {
+    -- Bytes of one line from a client.
+    --message = 8388608,
+
+    -- Bytes of the arguments of one call; at most message.
+    --arguments = 1048576,
+
+    -- Nesting of JSON.
+    --depth = 128,
+
+    -- Concurrent calls of one connection.
+    --in_flight = 256,
+
+    -- Concurrent connections. The units of systemd allow 65536 descriptors.
+    --connections = 4096,
+
+    -- Bytes of all calls together, with the replies that clients have not read.
+    --memory = 1073741824,
+
+    -- Milliseconds of one hook of one call.
+    --policy_ms = 50,
+
+    -- KiB of the memory of all policies together.
+    --policy_kb = 65536,
+  },
+
+  -- == Logging and the rest ==
+
+  log = {
+    -- "debug", "info", "warn", "error" or "off".
+    --level = "info",
+
+    -- "text": key=value pairs; or "json".
+    --format = "text",
+
+    -- Whether the log contains the arguments of calls.
+    --arguments = false,
+
+    -- Path of the log file. The default is standard error, which systemd keeps in the journal. An example:
+    --file = "/var/lib/toolgate/toolgate.log",
+  },
+
+  -- Whether the daemon loads changed files by itself.
+  --watch = true,
+
+  -- Folder of what the daemon keeps: the quarantine list, the tool lists of lazy upstreams and, without Redis, the key of
+  -- call ids. The default is systemd's StateDirectory, else files beside the socket. Each daemon needs its own.
+  --state = "/var/lib/toolgate",
+
+  -- Seconds without a call that begin a new turn if a client sends no turns; 0: no pause does.
+  --turn_idle_s = 90,
+
+  -- Without a session, toolgate refuses this identical call in a row with an identical result.
+  --anonymous_repeats = 8,
+
+  -- Whether tools are refused that have no description, or a parameter without one.
+  --require_descriptions = false,
+}
