@@ -1,6 +1,6 @@
 /*
  * Exact decimal numbers of any length and exponent, as they were sent. Private
- * to src/json and multipleOf; others use json_number_cmp, json_int and
+ * to src/json, multipleOf and uniqueItems; others use json_number_cmp, json_int and
  * json_double.
  */
 #ifndef TOOLGATE_JSON_DECIMAL_H

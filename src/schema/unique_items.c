@@ -4,13 +4,16 @@
  */
 #include "schema/schema_node.h"
 
+#include "base/buf.h"
 #include "base/hash.h"
+#include "json/decimal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FEW        8u
-#define SHORT_LIST 32u
+#define FEW          8u
+#define SHORT_LIST   32u
+#define PLAIN_DIGITS 40 /* hashed without a copy on the heap */
 
 static uint64_t mix(uint64_t h)
 {
@@ -19,20 +22,41 @@ static uint64_t mix(uint64_t h)
     return h ^ h >> 29;
 }
 
+/* By the exact decimal: many numbers share a double (1.0000000000000000001, …2), and an agent could send a
+ * list of them, which are compared each with each if they hash alike. */
+static uint64_t hash_number(const struct json *v)
+{
+    struct str literal = {v->text, v->len};
+    struct decimal d = decimal_of(literal);
+    int64_t magnitude = decimal_magnitude(&d);
+    bool plain = d.count <= PLAIN_DIGITS && magnitude > -DECIMAL_FAR && magnitude < DECIMAL_FAR;
+    char digits[PLAIN_DIGITS];
+    struct buf canonical = {0};
+    uint64_t h;
+    if (plain) {
+        size_t n = 0;
+        for (size_t i = 0; i < d.digits.len; i++)
+            if (d.digits.at[i] != '.')
+                digits[n++] = d.digits.at[i];
+        return hash_seeded((struct str){digits, n}) + mix((uint64_t)magnitude * 2 + d.negative);
+    }
+    decimal_canonical(&canonical, literal);
+    h = hash_seeded(buf_view(&canonical));
+    buf_clear(&canonical);
+    return h;
+}
+
 /* Equal values hash alike: numbers by value, members in any order. */
 static uint64_t hash_value(const struct json *v)
 {
     uint64_t h = v->type;
-    double d = 0;
     switch ((enum json_type)v->type) {
     case JSON_NULL:
         return mix(h);
     case JSON_BOOL:
         return mix(h + 16 + v->truth);
     case JSON_NUMBER:
-        json_double(v, &d);
-        d = d == 0 ? 0 : d; /* -0 */
-        return mix(hash_seeded((struct str){(const char *)&d, sizeof(d)}) + JSON_NUMBER);
+        return mix(hash_number(v) + h);
     case JSON_STRING:
         return mix(hash_seeded(json_str(v)) + h);
     case JSON_ARRAY:

@@ -1,0 +1,81 @@
+/* uniqueItems over numbers: however a number is spelled, and however many share a double. */
+#include "schema_support.h"
+
+#include "schema/schema_node.h"
+
+#define NUMBERS 60000u /* were compared each with each, a minute and a half for one call */
+
+static bool has_pair(const char *text)
+{
+    return unique_items_find_pair(parse(text), NULL, NULL);
+}
+
+/* Long enough for the table of hashes: the numbers 1000 to 1039 besides. */
+static bool equal_in_a_long_list(const char *a, const char *b)
+{
+    struct buf list = {0};
+    buf_printf(&list, "[%s", a);
+    for (int i = 1000; i < 1040; i++)
+        buf_printf(&list, ",%d", i);
+    buf_printf(&list, ",%s]", b);
+    buf_byte(&list, '\0');
+    bool found = has_pair(list.at);
+    buf_clear(&list);
+    return found;
+}
+
+static void spellings_of_a_number_are_equal(void **state)
+{
+    static const char *const equal[][2] = {
+        {"0", "-0.000e7"},
+        {"1.5", "15e-1"},
+        {"-120", "-1.2E+2"},
+        {"0.00012", "12e-5"},
+        {"1e400", "1000e397"},
+        {"1e99999999999999999999", "10e99999999999999999998"},
+        {"1234567890123456789012345678901234567890123.0", "1234567890123456789012345678901234567890123"},
+    };
+    static const char *const other[][2] = {
+        {"1", "-1"},
+        {"15", "1.5"},
+        {"9007199254740993", "9007199254740992"},
+        {"1e400", "1e401"},
+        {"1e99999999999999999999", "1e99999999999999999998"},
+        {"1e99999999999999999999", "1e-99999999999999999999"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(equal) / sizeof(equal[0]); i++)
+        assert_true(equal_in_a_long_list(equal[i][0], equal[i][1]));
+    for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
+        assert_false(equal_in_a_long_list(other[i][0], other[i][1]));
+}
+
+/* `before` and `after` the running number: they share a double, or an exponent that no double has. */
+static void many_numbers(const char *before, const char *after)
+{
+    struct buf list = {0};
+    buf_byte(&list, '[');
+    for (unsigned i = 0; i < NUMBERS; i++)
+        buf_printf(&list, "%s%s%05u%s", i ? "," : "", before, i, after);
+    buf_text(&list, "]");
+    buf_byte(&list, '\0');
+    assert_false(has_pair(list.at));
+    buf_clear(&list);
+}
+
+static void numbers_of_one_double_are_told_apart(void **state)
+{
+    (void)state;
+    many_numbers("1.0000000000000000000000", "1");
+    many_numbers("1e9999999999999999999", "");
+    many_numbers("1e-9999999999999999999", "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(spellings_of_a_number_are_equal),
+        TEST(numbers_of_one_double_are_told_apart),
+    };
+    return cmocka_run_group_tests_name("schema unique items", tests, NULL, NULL);
+}
