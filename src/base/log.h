@@ -1,7 +1,7 @@
 /*
  * The log: events, not sentences. `time level event key=value …`, one line
- * each, to stderr or a file. Argument values and secrets are logged only if
- * the operator enables it (config `log.arguments`).
+ * each, to stderr or a file. It has no argument values and no
+ * secrets; arguments are in the decision log (gate/decision_log.h).
  */
 #ifndef TOOLGATE_BASE_LOG_H
 #define TOOLGATE_BASE_LOG_H

@@ -150,7 +150,9 @@ static const struct key_choice formats[] = {{"text", LOG_FORMAT_TEXT}, {"json", 
 static const struct config_key log_keys[] = {
     {KEY("level", key_one_of, log_level), .choices = levels},
     {KEY("format", key_one_of, log_format), .choices = formats},
-    {KEY("arguments", key_bool, log_arguments)},
+    ABSENT("arguments",
+           "the decision log has the arguments, masked: decisions = { arguments = \"full\" } records them as "
+           "they are; remove the key here"),
     {KEY("file", key_path, log_file)},
     {.read = NULL},
 };
@@ -169,6 +171,7 @@ static const struct config_key config_keys[] = {
     TABLE("limits", limits_keys),
     TABLE("session_limits", session_limits_keys),
     TABLE("log", log_keys),
+    {KEY("decisions", config_decisions_read, decisions)},
     {KEY("watch", key_bool, watch)},
     {KEY("state", key_path, state)},
     U32("turn_idle_s", turn_idle_s, 0, 86400),
@@ -273,6 +276,7 @@ static void set_defaults(struct config *config)
     config->limits.policy_ms = POLICY_DEADLINE_MS;
     config->limits.policy_kb = POLICY_MEMORY_KB;
     config->log_level = LOG_INFO;
+    config_decisions_init(&config->decisions);
     config->watch = true;
     config->turn_idle_s = CONFIG_TURN_IDLE_S;
     config->anonymous_repeats = CONFIG_ANONYMOUS_REPEATS;

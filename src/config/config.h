@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "config/config_decisions.h"
 #include "config/key_table.h"
 #include "policy/policy.h"
 #include "upstream/upstream_spec.h"
@@ -83,10 +84,10 @@ struct config {
     } limits;
     enum log_level log_level;
     enum log_format log_format;
-    bool log_arguments;
     const char *log_file; /* NULL: stderr */
-    bool watch;           /* changed files are loaded automatically */
-    const char *state;    /* folder for persistent state; NULL: systemd's, else beside the socket */
+    struct config_decisions decisions;
+    bool watch;        /* changed files are loaded automatically */
+    const char *state; /* folder for persistent state; NULL: systemd's, else beside the socket */
     uint32_t turn_idle_s, anonymous_repeats;
 };
 

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "catalog/catalog.h"
+#include "gate/call_events.h"
 #include "gate/decision_log.h"
 #include "gate/feedback.h"
 #include "gate/metrics.h"
@@ -459,7 +460,9 @@ static void finish(struct call *c)
     end_timing(c);
     if (c->gate->metrics && !c->request.dry_run)
         count(c);
-    decision_log_call(&c->generation->config, &c->request, &c->verdict);
+    call_events_call(&c->request, &c->verdict);
+    if (c->gate->decisions && !c->request.dry_run)
+        decision_log_call(c->gate->decisions, c);
     c->finished = true;
 }
 

@@ -17,6 +17,7 @@ struct call;
 struct call_timing;
 struct client_tools;
 struct config;
+struct decision_log;
 struct generation;
 struct json;
 struct ledger;
@@ -47,6 +48,7 @@ struct call_request {
     struct str connection; /* names the anonymous session; unique per connection */
     uint32_t turn;         /* 0: not given */
     struct str step, goal, label, ext;
+    struct str trace_id; /* 32 hex digits of the client's trace; empty: none */
     const struct str
         *notices; /* what the client sent without effect; the verdict's `warnings`; NULL: nothing */
     size_t notice_count;
@@ -90,10 +92,11 @@ struct call_request {
 struct gate {
     struct generation *generation; /* the current one; a reload replaces it */
     struct ledger *ledger;
-    struct upstreams *upstreams; /* NULL: tools that run in an upstream are unavailable */
-    struct metrics *metrics;     /* NULL: nothing is counted */
-    bool timed;                  /* measures the call_timing of each call */
-    uint64_t admissions;         /* state of the call id generator; 0: seeded by the first call */
+    struct upstreams *upstreams;    /* NULL: tools that run in an upstream are unavailable */
+    struct metrics *metrics;        /* NULL: nothing is counted */
+    struct decision_log *decisions; /* NULL: nothing is recorded */
+    bool timed;                     /* measures the call_timing of each call */
+    uint64_t admissions;            /* state of the call id generator; 0: seeded by the first call */
 };
 
 typedef void call_done(void *owner, struct call *call);

@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/stack_trace.h"
-#include "gate/decision_log.h"
+#include "gate/call_events.h"
 #include "gate/overlays.h"
 #include "gate/tool_lookup.h"
 #include "json/build.h"
@@ -275,7 +275,7 @@ static void verdict_from_result_hook(struct call *c, const struct policy_outcome
         verdict_from_hook(v, c->arena, outcome);
         break;
     case OUTCOME_POLICY_ERROR: /* the tool has run: its result is delivered */
-        decision_log_policy_error(c->tool->name, outcome->why.text);
+        call_events_policy_error(c->tool->name, outcome->why.text);
         v->warning = STR_LIT("The gateway could not check this result; verify it yourself.");
         break;
     default:

@@ -5,7 +5,7 @@
 #include "gate/call_state.h"
 
 #include "base/arena.h"
-#include "gate/decision_log.h"
+#include "gate/call_events.h"
 
 #include <math.h>
 
@@ -75,7 +75,7 @@ enum step call_settle(struct call *c)
         v->has_budget = v->class == CLASS_INVALID_ARGUMENTS;
         return STEP_NEXT;
     }
-    decision_log_repair_chain(c->gate->metrics, &c->request, c->answer->chain, c->answer->chain_retries);
+    call_events_repair_chain(c->gate->metrics, &c->request, c->answer->chain, c->answer->chain_retries);
     bool reserved = c->request.mode == CALL_CHECK && !verdict_is_decided(v);
     if (reserved || !(c->admitted || c->request.mode == CALL_REPORT) || !c->tool)
         return STEP_NEXT;
@@ -96,7 +96,7 @@ enum step call_settle_answered(struct call *c)
     if (settled->error != OK)
         log_event(LOG_WARN, "ledger_settle_failed", LOG_STR("tool", c->request.tool),
                   LOG_TEXT("why", settled->why.text));
-    decision_log_repair_chain(c->gate->metrics, &c->request, settled->chain, settled->chain_retries);
+    call_events_repair_chain(c->gate->metrics, &c->request, settled->chain, settled->chain_retries);
     verdict_from_settle(&c->verdict, settled, c->ran);
     if (c->lax || settled->lax_learnt)
         call_lax_settled(c);

@@ -130,7 +130,9 @@ bool call_is_dry_run(const struct call *c)
 struct str call_id(const struct call *c)
 {
     char *id = arena_alloc(c->arena, LEDGER_CALL_ID_CHARS + 1);
-    ledger_call_id(c->gate->ledger, c->place.session, c->admission, call_uid(&c->request), id);
+    struct hash128 session =
+        c->place.session.len ? ledger_session_id(c->place.session) : c->place.session_id; /* of a report */
+    ledger_call_id(c->gate->ledger, session, c->admission, call_uid(&c->request), id);
     return str_of(id);
 }
 

@@ -1,24 +1,58 @@
 /*
- * The decision log: one event per call and one per ended repair chain. Arguments are logged only with
- * log = { arguments = true }.
+ * The decision log: one record per call, check and report, `pass` too, to a file, journald or a Unix datagram
+ * socket. It never makes a call wait, nor fail: a record that cannot be written is counted.
  */
 #ifndef TOOLGATE_GATE_DECISION_LOG_H
 #define TOOLGATE_GATE_DECISION_LOG_H
 
-#include "gate/call.h"
-#include "gate/verdict.h"
+#include "base/err.h"
+#include "base/str.h"
 
-/* `call tool=… verdict=… class=… code=… would=… stage=… session=… label=… ext=…`: a pass without `would` at
- * debug, the rest at info. */
-void decision_log_call(const struct config *config, const struct call_request *request,
-                       const struct verdict *verdict);
+#include <stdint.h>
 
-/* `validation_retry_outcome tool=… ext=… outcome=… retry_count=N`, and its counters. An empty outcome: no
- * chain ended. `metrics` may be NULL. */
-void decision_log_repair_chain(struct metrics *metrics, const struct call_request *request,
-                               struct str outcome, uint32_t retries);
+struct call;
+struct config_decisions;
+struct decision_log;
+struct json_out;
+struct loop;
 
-/* `policy_error tool=… why=…` */
-void decision_log_policy_error(struct str tool, const char *why);
+struct decision_log_files {
+    const char *records; /* if the configuration names no file */
+    const char *key;     /* of the hashes; made if it is not there */
+};
+
+/* ERR_IO: a sink that the configuration names cannot be written to. A default file that cannot is a warning
+ * in the log. The configuration is borrowed until the next decision_log_configure. */
+enum err decision_log_new(struct loop *loop, const struct config_decisions *config,
+                          const struct decision_log_files *files, struct decision_log **out, struct why *why);
+
+/* After a reload. A sink that cannot be written to is down, and reported as such. */
+void decision_log_configure(struct decision_log *log, const struct config_decisions *config,
+                            const struct decision_log_files *files);
+
+/* False: nobody reads records, so none need be written. */
+bool decision_log_is_on(const struct decision_log *log);
+
+/* Opens the files again, after somebody else has rotated them. */
+void decision_log_reopen(struct decision_log *log);
+
+/* Before the event loop is freed: what is recorded from now on is written by decision_log_free. */
+void decision_log_leave_loop(struct decision_log *log);
+
+/* Writes what is buffered, and logs how many records were lost. NULL is allowed. */
+void decision_log_free(struct decision_log *log);
+
+/* Of a call that has finished, or was cancelled. */
+void decision_log_call(struct decision_log *log, struct call *call);
+
+/* Gets each record, masked and with its newline, after it is queued; NULL: none. */
+typedef void decision_log_tap(void *owner, struct str line);
+void decision_log_set_tap(struct decision_log *log, decision_log_tap *tap, void *owner);
+
+/* Records that no sink has, since the start. */
+uint64_t decision_log_dropped(const struct decision_log *log);
+
+/* "decisions":{…} of toolgate/status. */
+void decision_log_write_status(struct json_out *out, const struct decision_log *log);
 
 #endif

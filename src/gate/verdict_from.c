@@ -2,7 +2,7 @@
 #include "gate/verdict_from.h"
 
 #include "base/arena.h"
-#include "gate/decision_log.h"
+#include "gate/call_events.h"
 #include "json/write.h"
 
 /* How long to wait after a transient failure if the tool names no time; doubled with each failure. */
@@ -12,7 +12,7 @@
 void verdict_from_policy_error(struct verdict *v, const struct tool *tool, struct arena *arena,
                                const char *why)
 {
-    decision_log_policy_error(tool->name, why);
+    call_events_policy_error(tool->name, why);
     verdict_set(v, CLASS_POLICY_ERROR, STR_LIT("policy_broke"), arena_dup(arena, str_of(why)),
                 str_of(error_class_info(CLASS_POLICY_ERROR)->next));
 }
@@ -21,7 +21,7 @@ void verdict_from_broken_hook(struct verdict *v, const struct tool *tool, const 
                               struct arena *arena, const char *why)
 {
     if (policy->fails_open)
-        decision_log_policy_error(tool->name, why);
+        call_events_policy_error(tool->name, why);
     else
         verdict_from_policy_error(v, tool, arena, why);
 }

@@ -434,10 +434,10 @@ static const struct call_id_key *key_of(const struct ledger *l, struct call_id_k
     return l->redis && store_redis_key(l->redis, of_fleet->bytes) ? of_fleet : &l->own_key;
 }
 
-void ledger_call_id(const struct ledger *l, struct str session, uint64_t admission, uint32_t uid,
+void ledger_call_id(const struct ledger *l, struct hash128 session, uint64_t admission, uint32_t uid,
                     char out[LEDGER_CALL_ID_CHARS + 1])
 {
-    struct call_id id = {.session = ledger_session_id(session), .admission = admission, .uid = uid};
+    struct call_id id = {.session = session, .admission = admission, .uid = uid};
     struct call_id_key of_fleet;
     call_id_write(key_of(l, &of_fleet), &id, out);
 }

@@ -451,7 +451,7 @@ size_t ledger_lax_list(struct ledger *ledger, struct arena *arena, struct ledger
 /* A callId names its session: base64url of the session's hash (16 bytes), the admission (8), and a MAC of
  * both and the user (8). Its key is shared in Redis, else kept in options.key_file. */
 #define LEDGER_CALL_ID_CHARS 43u
-void ledger_call_id(const struct ledger *ledger, struct str session, uint64_t admission, uint32_t uid,
+void ledger_call_id(const struct ledger *ledger, struct hash128 session, uint64_t admission, uint32_t uid,
                     char out[LEDGER_CALL_ID_CHARS + 1]);
 /* ERR_NOT_FOUND: no daemon of this fleet gave this id to this user. ERR_UNAVAILABLE: this daemon has not
  * reached Redis yet, so it does not know the fleet's key, and only its own ids. */

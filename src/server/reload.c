@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "config/config_ledger.h"
 #include "gate/generation_load.h"
+#include "server/decisions.h"
 #include "server/listener.h"
 #include "server/method_table.h"
 #include "server/systemd.h"
@@ -178,6 +179,7 @@ static void swap(struct server *server, struct generation *next)
     if (!config->state != !before->state || (config->state && strcmp(config->state, before->state) != 0))
         log_event(LOG_WARN, "restart_required", LOG_TEXT("key", "state"));
     server->gate.generation = next;
+    decisions_apply(server, config);
     generation_unref(old);
     loop_limit_bytes(server->loop, config->limits.memory);
     LIST_FOREACH (client, &server->clients, link)

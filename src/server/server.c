@@ -6,7 +6,9 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "config/config_ledger.h"
+#include "gate/decision_log.h"
 #include "server/config_watch.h"
+#include "server/decisions.h"
 #include "server/listener.h"
 #include "server/quarantine.h"
 #include "server/reload.h"
@@ -56,6 +58,14 @@ static void on_reload_signal(evutil_socket_t number, short what, void *arg)
         reload_request(server, "SIGHUP");
 }
 
+static void on_reopen_signal(evutil_socket_t number, short what, void *arg)
+{
+    struct server *server = arg;
+    (void)number, (void)what;
+    if (server->gate.decisions)
+        decision_log_reopen(server->gate.decisions);
+}
+
 static void on_watchdog(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what, (void)arg;
@@ -75,9 +85,11 @@ static void watch_signals(struct server *server)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL); /* the parent may have left them blocked */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file at its limit (ulimit -f) is an error of write(2) */
     server->on_term = on_signal(server, SIGTERM, on_stop_signal);
     server->on_int = on_signal(server, SIGINT, on_stop_signal);
     server->on_hup = on_signal(server, SIGHUP, on_reload_signal);
+    server->on_usr1 = on_signal(server, SIGUSR1, on_reopen_signal);
     server->watchdog = event_new(loop_base(server->loop), -1, EV_PERSIST, on_watchdog, server);
     int64_t us = systemd_watchdog_us();
     struct timeval interval = {.tv_sec = us / 1000000, .tv_usec = us % 1000000};
@@ -122,6 +134,8 @@ static enum err load(struct server *server, struct why *why)
     int64_t until_ms = clock_mono_us() / 1000 + SERVER_LEDGER_MS;
     while (!err && !ledger_is_settled(server->gate.ledger) && clock_mono_us() / 1000 < until_ms)
         loop_turn(server->loop, true);
+    if (!err)
+        err = decisions_open(server, config, why);
     server->gate.metrics = &server->metrics;
     if (!err)
         ledger_on_gave_up(server->gate.ledger, on_gave_up, server);
@@ -162,7 +176,8 @@ static void block_stop_signals(void)
 static void stop(struct server *server)
 {
     block_stop_signals();
-    struct event *events[] = {server->on_term, server->on_int, server->on_hup, server->watchdog};
+    struct event *events[] = {server->on_term, server->on_int, server->on_hup, server->on_usr1,
+                              server->watchdog};
     listener_free(server->listener);
     config_watch_free(server->config_watch);
     timer_clear(&server->drain_limit);
@@ -170,7 +185,9 @@ static void stop(struct server *server)
         if (events[i])
             event_free(events[i]);
     upstream_manager_free(server->upstream_manager);
+    decisions_leave_loop(server);
     loop_free(server->loop); /* frees clients and their calls, which need the ledger */
+    decisions_close(server);
     reloader_free(server->reloader);
     quarantine_free(server->quarantine, server->serving);
     if (server->gate.ledger)

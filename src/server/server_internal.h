@@ -50,7 +50,7 @@ struct server {
     struct config_watch *config_watch;
     struct quarantine *quarantine;             /* NULL until a configuration is loaded */
     struct upstream_manager *upstream_manager; /* NULL until a configuration is loaded */
-    struct event *on_term, *on_int, *on_hup, *watchdog;
+    struct event *on_term, *on_int, *on_hup, *on_usr1, *watchdog;
     struct timer drain_limit;
     bool serving, reloading, draining, finished;
 };

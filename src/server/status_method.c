@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/version.h"
+#include "gate/decision_log.h"
 #include "server/listener.h"
 #include "server/method_table.h"
 #include "server/quarantine.h"
@@ -280,6 +281,8 @@ enum request_status status_method(struct request *r)
     put_rules(out, r->client);
     put_failures(out, r->client);
     put_quarantined(out, r->client);
+    if (client_is_operator(r->client))
+        decision_log_write_status(out, server->gate.decisions);
     if (client_is_operator(r->client)) /* names other clients */
         problems_write(out, server);
     return reply_close(r);

@@ -86,7 +86,7 @@ describe("call.context", function()
   local gate, client
   before_each(function()
     gate = daemon.start { policies = { ["notes.lua"] = notes, ["gateway.lua"] = gateway, ["mine.lua"] = mine_policy },
-                          config = "return { log = { level = 'debug', arguments = true } }" }
+                          config = "return { log = { level = 'debug' } }" }
     client = gate:connect()
   end)
   after_each(daemon.stop_all)

@@ -97,7 +97,7 @@ static void every_key_is_read(void **state)
              " session_limits = { calls_per_session = 500, cost_per_session = 5 },"
              " limits = { message = 2048, arguments = 1024, depth = 16, in_flight = 2, connections = 3,"
              "   memory = 33554432, policy_ms = 5, policy_kb = 2048 },"
-             " log = { level = 'debug', format = 'json', arguments = true, file = 'log' },"
+             " log = { level = 'debug', format = 'json', file = 'log' },"
              " turn_idle_s = 60, anonymous_repeats = 5, require_descriptions = true }"),
         OK);
     char path[96];
@@ -139,7 +139,6 @@ static void every_key_is_read(void **state)
     assert_int_equal(config.limits.policy_kb, 2048);
     assert_int_equal(config.log_level, LOG_DEBUG);
     assert_int_equal(config.log_format, LOG_FORMAT_JSON);
-    assert_true(config.log_arguments);
     snprintf(path, sizeof(path), "%s/log", folder);
     assert_string_equal(config.log_file, path);
     assert_int_equal(config.turn_idle_s, 60);

@@ -1,0 +1,28 @@
+/* One record of the decision log: a line of JSON about a finished call. docs/running.md has its fields. */
+#ifndef TOOLGATE_GATE_DECISION_RECORD_H
+#define TOOLGATE_GATE_DECISION_RECORD_H
+
+#include "base/buf.h"
+#include "base/siphash.h"
+#include "config/config_decisions.h"
+
+struct call;
+struct decision_mask;
+
+#define DECISION_RECORD_VERSION 1
+#define DECISION_RECORD_MAX_BYTES                                                                            \
+    131072u                          /* a longer one loses its result, then its arguments; fits a datagram */
+#define DECISION_NAME_MAX_BYTES 256u /* of a tool's name, a session, a label: clients choose them */
+
+struct decision_record_options {
+    enum decisions_detail arguments, results;
+    struct decision_mask *mask;
+    const uint8_t *key; /* of hashes: 2 * SIPHASH_KEY_BYTES */
+    char second[24];    /* cache: "2026-11-22T09:00:00." */
+    int64_t second_at;  /* of it; 0: empty */
+};
+
+/* Appends the record and its newline. */
+void decision_record_write(struct buf *out, struct decision_record_options *options, struct call *call);
+
+#endif

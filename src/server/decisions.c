@@ -1,0 +1,50 @@
+/* The log itself is gate/'s; here is where its files are. */
+#include "server/decisions.h"
+
+#include "base/arena.h"
+#include "gate/decision_log.h"
+#include "server/server_internal.h"
+#include "server/state_dir.h"
+
+static struct decision_log_files files_of(struct arena *arena, const struct config *config)
+{
+    return (struct decision_log_files){.records = state_dir_path(arena, config, "decisions.ndjson"),
+                                       .key = state_dir_path(arena, config, "decisions.key")};
+}
+
+static void apply_timing(struct server *server)
+{
+    server->gate.timed = decision_log_is_on(server->gate.decisions);
+    loop_time_reads(server->loop, server->gate.timed);
+}
+
+enum err decisions_open(struct server *server, const struct config *config, struct why *why)
+{
+    struct arena *arena = arena_new();
+    struct decision_log_files files = files_of(arena, config);
+    enum err err = decision_log_new(server->loop, &config->decisions, &files, &server->gate.decisions, why);
+    apply_timing(server);
+    arena_free(arena);
+    return err;
+}
+
+void decisions_apply(struct server *server, const struct config *config)
+{
+    struct arena *arena = arena_new();
+    struct decision_log_files files = files_of(arena, config);
+    decision_log_configure(server->gate.decisions, &config->decisions, &files);
+    apply_timing(server);
+    arena_free(arena);
+}
+
+void decisions_leave_loop(struct server *server)
+{
+    if (server->gate.decisions)
+        decision_log_leave_loop(server->gate.decisions);
+}
+
+void decisions_close(struct server *server)
+{
+    decision_log_free(server->gate.decisions);
+    server->gate.decisions = NULL;
+}
