@@ -26,6 +26,7 @@ struct metrics;
 struct peer;
 struct policy;
 struct tool;
+struct trace_context;
 struct upstreams;
 struct verdict;
 
@@ -52,6 +53,7 @@ struct call_request {
     const struct str
         *notices; /* what the client sent without effect; the verdict's `warnings`; NULL: nothing */
     size_t notice_count;
+    const struct trace_context *trace_context; /* of the caller, for upstreams; NULL: none */
     const struct json *context;        /* for the policies: an object; NULL: none. In no fingerprint or log */
     const struct peer *peer;           /* NULL: no access rules apply */
     struct client_tools *client_tools; /* NULL: none */

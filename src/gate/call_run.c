@@ -58,6 +58,7 @@ static enum step run_upstream(struct call *c)
     c->upstream->request = (struct upstream_request){
         .target = &c->tool->target,
         .arguments = c->args.now,
+        .trace_context = r->trace_context,
         .can_elicit = r->supports_elicitation,
         .input_responses = r->input_responses,
         .request_state = r->request_state,

@@ -43,6 +43,7 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
         .step = label_of(json_get_text(r->meta, GATE_STEP_KEY)),
         .notices = r->notices,
         .notice_count = r->notice_count,
+        .trace_context = r->trace_context,
         .received_ns = conn_read_ns(client->conn),
         .label = label_of(json_get_text(r->meta, GATE_CALL_KEY)),
         .ext = label_of(json_get_text(r->meta, GATE_EXT_KEY)),

@@ -5,7 +5,7 @@
 #include "base/suggest.h"
 #include "server/mcp_keys.h"
 #include "server/method_table.h"
-#include "server/problems.h"
+#include "server/trace_keys.h"
 
 #define KEY_SHOWN_BYTES 64u
 
@@ -44,19 +44,25 @@ static bool is_gate_method(const struct request *r)
     return str_starts(r->method_name, "toolgate/");
 }
 
-/* False after an error reply. */
-static bool note(struct request *r, enum problem_kind kind, struct str text)
+void gate_keys_notice(struct request *r, enum problem_kind kind, struct str text)
 {
     problems_note(r->client, kind, text);
-    if (is_gate_method(r)) {
-        reply_error(r, RPC_INVALID_PARAMS, STR_FMT, STR_ARG(text));
-        return false;
-    }
     if (!r->notices)
         r->notices = ARENA_ARRAY(r->arena, struct str, GATE_NOTICES_MAX);
     if (r->notice_count < GATE_NOTICES_MAX)
         r->notices[r->notice_count++] = text;
-    return true;
+}
+
+/* False after an error reply. */
+static bool note(struct request *r, enum problem_kind kind, struct str text)
+{
+    if (!is_gate_method(r)) {
+        gate_keys_notice(r, kind, text);
+        return true;
+    }
+    problems_note(r->client, kind, text);
+    reply_error(r, RPC_INVALID_PARAMS, STR_FMT, STR_ARG(text));
+    return false;
 }
 
 /* The part of a key behind its prefix: "dev.toolgate/turn", "toolgate/turn" and "dev.toolgate.turn" mean
@@ -90,7 +96,8 @@ static bool check_meta_key(struct request *r, const struct json_member *member)
 {
     struct str prefix = STR_LIT(GATE_KEY_PREFIX);
     if (!str_starts(member->key, GATE_KEY_PREFIX))
-        return !str_contains_nocase(member->key, STR_LIT("toolgate")) || note_unknown(r, member->key);
+        return trace_keys_take(r, member) || !str_contains_nocase(member->key, STR_LIT("toolgate")) ||
+               note_unknown(r, member->key);
     const struct gate_key *key = find(str_from(member->key, prefix.len));
     if (!key)
         return note_unknown(r, member->key);
@@ -130,6 +137,8 @@ bool gate_keys_check(struct request *r)
     for (uint32_t i = 0; r->meta && i < r->meta->len; i++)
         if (!check_meta_key(r, &r->meta->members[i]))
             return false;
+    if (r->trace_context)
+        trace_keys_end(r);
     for (uint32_t i = 0; r->params && i < r->params->len; i++)
         if (!check_param(r, r->params->members[i].key))
             return false;

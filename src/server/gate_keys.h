@@ -2,6 +2,8 @@
 #ifndef TOOLGATE_SERVER_GATE_KEYS_H
 #define TOOLGATE_SERVER_GATE_KEYS_H
 
+#include "server/problems.h"
+
 #include <stdbool.h>
 
 struct request;
@@ -12,5 +14,8 @@ struct request;
  * calls, the first is an error: replies and returns false. Else they become request->notices: an error would
  * end a model's run. */
 bool gate_keys_check(struct request *request);
+
+/* Adds to request->notices, whatever the method; the text lives in the request's arena. */
+void gate_keys_notice(struct request *request, enum problem_kind kind, struct str text);
 
 #endif

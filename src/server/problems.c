@@ -12,6 +12,7 @@ static const char *const codes[] = {
     [PROBLEM_MISPLACED_KEY] = "misplaced_key",
     [PROBLEM_EMPTY_SESSION] = "empty_session",
     [PROBLEM_WRONG_TYPE] = "wrong_type",
+    [PROBLEM_TRACE_CONTEXT] = "invalid_trace_context",
     [PROBLEM_CHECKS_UNREPORTED] = "checks_unreported",
     [PROBLEM_REPORT_UNPLACED] = "report_unplaced",
 };

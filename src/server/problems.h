@@ -22,7 +22,8 @@ enum problem_kind {
     PROBLEM_UNKNOWN_KEY,   /* of dev.toolgate/ in _meta */
     PROBLEM_MISPLACED_KEY, /* session beside _meta */
     PROBLEM_EMPTY_SESSION,
-    PROBLEM_WRONG_TYPE, /* of a label or flag in _meta */
+    PROBLEM_WRONG_TYPE,    /* of a label or flag in _meta */
+    PROBLEM_TRACE_CONTEXT, /* a traceparent, tracestate or baggage that cannot be passed on */
     PROBLEM_CHECKS_UNREPORTED,
     PROBLEM_REPORT_UNPLACED, /* its callId is missing, wrong, or of a call that is forgotten */
     PROBLEM_KINDS

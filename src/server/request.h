@@ -13,6 +13,7 @@
 #define REQUEST_ID_MAX_BYTES 1024u
 
 struct method;
+struct trace_context;
 
 enum request_status { REQUEST_DONE, REQUEST_PENDING };
 
@@ -30,6 +31,7 @@ struct request {
     bool modern;
     struct str *notices; /* what the client sent without effect (gate_keys.h); NULL: nothing */
     size_t notice_count;
+    struct trace_context *trace_context; /* what can be passed on of it; NULL: none was sent */
     struct str fault; /* duplicate keys, lone surrogates: readable, but ambiguous; empty: none */
     size_t pending_bytes;
 

@@ -52,3 +52,20 @@ enum err environment_build(struct arena *arena, const char *inherited, const str
     *out = list;
     return err;
 }
+
+const char *const *environment_with_trace(struct arena *arena, const char *const *environment,
+                                          const struct name_values *pairs, const struct trace_context *trace)
+{
+    static const struct str names[] = {[TRACE_PARENT] = STR("TRACEPARENT"),
+                                       [TRACE_STATE] = STR("TRACESTATE"),
+                                       [TRACE_BAGGAGE] = STR("BAGGAGE")};
+    size_t count = 0;
+    while (environment[count])
+        count++;
+    const char **list = ARENA_ARRAY(arena, const char *, count + TRACE_KEYS + 1);
+    memcpy(list, environment, count * sizeof(*list));
+    for (unsigned i = 0; i < TRACE_KEYS; i++)
+        if (trace->values[i].len && !has_name(pairs, names[i]))
+            list[count++] = ARENA_JOIN(arena, names[i], STR_LIT("="), trace->values[i]).at;
+    return list;
+}

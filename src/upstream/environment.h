@@ -3,6 +3,7 @@
 #define TOOLGATE_UPSTREAM_ENVIRONMENT_H
 
 #include "base/err.h"
+#include "base/trace_context.h"
 #include "upstream/secrets.h"
 #include "upstream/upstream_spec.h"
 
@@ -11,5 +12,10 @@
  * variable. */
 enum err environment_build(struct arena *arena, const char *inherited, const struct name_values *pairs,
                            struct secrets *used, const char *const **out, struct why *why);
+
+/* The same environment with the values of `trace` as TRACEPARENT, TRACESTATE and BAGGAGE, except those that
+ * `pairs` sets. They are the caller's bytes: no reference in them is expanded. */
+const char *const *environment_with_trace(struct arena *arena, const char *const *environment,
+                                          const struct name_values *pairs, const struct trace_context *trace);
 
 #endif

@@ -17,6 +17,7 @@ struct arena;
 struct buf;
 struct json_out;
 struct loop;
+struct trace_context;
 struct upstreams;
 
 #define UPSTREAM_DOWN_AFTER     5u     /* failed starts or exits in a row */
@@ -87,8 +88,9 @@ struct upstream_request {
     struct str request_state;           /* requestState, likewise */
     uint64_t caller; /* equal for calls of one conversation: a server message that names no call is relayed
                         only if every call it may be about has the same caller */
-    uint32_t max_ms; /* upper bound of the call's time; 0: none beside its own */
-    upstream_progress *progress; /* NULL: not relayed; fires until `done` */
+    const struct trace_context *trace_context; /* passed on with the call; NULL: none */
+    uint32_t max_ms;                           /* upper bound of the call's time; 0: none beside its own */
+    upstream_progress *progress;               /* NULL: not relayed; fires until `done` */
     upstream_log *log;
     void *listener;
 };

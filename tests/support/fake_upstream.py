@@ -69,8 +69,12 @@ def later(seconds, function):
     timers.append((time.monotonic() + seconds, function))
 
 
+def meta_of(request):
+    return request["params"].get("_meta", {})
+
+
 def token(request):
-    return request["params"].get("_meta", {}).get("progressToken")
+    return meta_of(request).get("progressToken")
 
 
 class Ways:
@@ -374,6 +378,7 @@ def do(request, args):
 TOOLS = {
     "echo": ("Say a text back.", {"text": {"type": "string"}},
              lambda request, args: answer(request, text(args.get("text", "")))),
+    "meta": ("The call's _meta.", {}, lambda request, args: answer(request, text(json.dumps(meta_of(request))))),
     "about": ("The process itself.", {}, about),
     "hold": ("Answer when released.", {"name": {"type": "string"}}, hold),
     "release": ("Answer all that are held, the last one first.", {}, release),

@@ -338,6 +338,9 @@ static bool prepare(struct command *c)
                              "a setting that its command needs is missing: only the operator can fix that");
         return false;
     }
+    const struct trace_context *trace = call->request->trace_context;
+    if (trace)
+        c->env = environment_with_trace(call->arena, c->env, &c->spec->env, trace);
     const char *slash = strrchr(c->argv[0], '/');
     c->name = slash && slash[1] ? slash + 1 : c->argv[0];
     c->cwd = cwd.len ? arena_dup(call->arena, cwd).at : NULL;

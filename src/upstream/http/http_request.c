@@ -350,6 +350,16 @@ static bool has_header(const struct name_value *list, size_t count, struct str n
     return false;
 }
 
+size_t http_trace_headers(struct name_value *list, const struct trace_context *trace,
+                          struct name_values configured)
+{
+    size_t count = 0;
+    for (unsigned i = 0; trace && i < TRACE_KEYS; i++)
+        if (trace->values[i].len && !has_header(configured.list, configured.count, trace_key_names[i]))
+            list[count++] = (struct name_value){trace_key_names[i], trace->values[i]};
+    return count;
+}
+
 /* `literal`: a header of an upstream, in which {name} is no placeholder. */
 static enum err fill_header(struct http_call *call, struct str template, bool literal, struct str *value,
                             struct why *why)
@@ -382,7 +392,8 @@ static enum err build_headers(struct http_call *call, struct why *why)
 {
     const struct name_values own = call->spec->headers;
     const struct name_values base = call->base ? call->base->headers : (struct name_values){0};
-    struct name_value *list = ARENA_ARRAY(call->arena, struct name_value, own.count + base.count + 2);
+    struct name_value *list =
+        ARENA_ARRAY(call->arena, struct name_value, own.count + base.count + 2 + TRACE_KEYS);
     size_t count = 0;
     enum err err = OK;
     for (size_t i = 0; err == OK && i < own.count; i++, count++) {
@@ -399,6 +410,7 @@ static enum err build_headers(struct http_call *call, struct why *why)
         list[count++] = (struct name_value){STR_LIT("Accept"), STR_LIT("application/json, */*;q=0.5")};
     if (call->request.has_body && !has_header(list, count, STR_LIT("content-type")))
         list[count++] = (struct name_value){STR_LIT("Content-Type"), STR_LIT("application/json")};
+    count += http_trace_headers(list + count, call->trace, (struct name_values){list, count});
     call->request.headers = (struct name_values){list, count};
     return err;
 }

@@ -84,7 +84,8 @@ enum upstream_call_state http_tool_call(struct upstream_call *run)
     work->call = (struct http_call){.arena = run->arena,
                                     .spec = run->request->target->http,
                                     .base = run->spec,
-                                    .arguments = run->request->arguments};
+                                    .arguments = run->request->arguments,
+                                    .trace = run->request->trace_context};
     work->answer.after_s = -1;
     run->work = work;
     enum err err = http_request_build(&work->call, &why);

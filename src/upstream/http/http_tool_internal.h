@@ -4,6 +4,7 @@
 #define TOOLGATE_UPSTREAM_HTTP_HTTP_TOOL_INTERNAL_H
 
 #include "base/buf.h"
+#include "base/trace_context.h"
 #include "upstream/http/fetch.h"
 #include "upstream/http/http_tool.h"
 #include "upstream/secrets.h"
@@ -14,7 +15,8 @@ struct http_call {
     const struct http_spec *spec;
     const struct upstream_spec *base; /* NULL: the spec has the whole URL */
     const struct json *arguments;
-    const char **used; /* keys of the arguments that URL, headers or query have taken */
+    const struct trace_context *trace; /* NULL: none */
+    const char **used;                 /* keys of the arguments that URL, headers or query have taken */
     size_t used_count;
     struct secrets secrets; /* sent with the request, to be redacted in the answer */
     struct fetch_request request;
@@ -22,6 +24,11 @@ struct http_call {
 
 /* Fills in call->request. ERR_PARSE: an argument is at fault; other errors: a setting is. */
 enum err http_request_build(struct http_call *call, struct why *why);
+
+/* Adds a header for each value of `trace` (NULL: none) that `configured` does not set; returns how many, at
+ * most TRACE_KEYS. */
+size_t http_trace_headers(struct name_value *list, const struct trace_context *trace,
+                          struct name_values configured);
 
 struct http_answer {
     int status;

@@ -244,8 +244,8 @@ static void send_call(struct mcp_client *client, struct pending_request *pending
         buf_text(out, ",\"requestState\":");
         json_write_string(out, request->request_state);
     }
-    mcp_request_meta(client, request->progress ? pending->id : 0, true);
-    mcp_request_send(client, pending->id, "tools/call", request->target->tool);
+    mcp_request_meta(client, request->progress ? pending->id : 0, true, request->trace_context);
+    mcp_request_send(client, pending->id, "tools/call", request->target->tool, request->trace_context);
 }
 
 static enum upstream_call_state answer_blocked(struct mcp_client *client, struct upstream_call *call,

@@ -151,8 +151,11 @@ struct pending_request *mcp_request_begin(struct mcp_client *client, const char 
                                           mcp_response_handler *on_response, uint32_t ms); /* 0: no timeout */
 void mcp_request_open(struct mcp_client *client, uint64_t id, const char *method); /* id 0: notification */
 /* Appends `"_meta":{…}` if there is something to put in; `comma`: members stand before it. */
-void mcp_request_meta(struct mcp_client *client, uint64_t progress_token, bool comma);
-void mcp_request_send(struct mcp_client *client, uint64_t id, const char *method, struct str name);
+void mcp_request_meta(struct mcp_client *client, uint64_t progress_token, bool comma,
+                      const struct trace_context *trace);
+/* `trace`: that of mcp_request_meta, for the headers; NULL: none. */
+void mcp_request_send(struct mcp_client *client, uint64_t id, const char *method, struct str name,
+                      const struct trace_context *trace);
 /* `member`: "result" or "error". */
 void mcp_request_respond(struct mcp_client *client, struct str id, const char *member, struct str json);
 bool mcp_request_read(struct arena *arena, struct str text, struct json *value, struct json_error *error);

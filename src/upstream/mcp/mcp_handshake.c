@@ -29,7 +29,7 @@ static void finish(struct mcp_client *client, struct str version)
         client->kind->set_version(client->transport, client->version, client->modern);
     if (!client->modern) {
         mcp_request_open(client, 0, "notifications/initialized");
-        mcp_request_send(client, 0, "notifications/initialized", STR_NONE);
+        mcp_request_send(client, 0, "notifications/initialized", STR_NONE, NULL);
     }
     mcp_tools_fetch(client);
 }
@@ -64,8 +64,8 @@ static void discover(struct mcp_client *client, struct str why)
     struct pending_request *pending = mcp_request_begin(client, "server/discover", on_discovered, 0);
     if (!pending)
         return;
-    mcp_request_meta(client, 0, false);
-    mcp_request_send(client, pending->id, "server/discover", STR_NONE);
+    mcp_request_meta(client, 0, false, NULL);
+    mcp_request_send(client, pending->id, "server/discover", STR_NONE, NULL);
 }
 
 /* Older and unknown versions are treated as LEGACY. */
@@ -97,5 +97,5 @@ void mcp_handshake_start(struct mcp_client *client)
         return;
     buf_text(&client->out, "\"protocolVersion\":\"" LEGACY "\",\"capabilities\":{\"elicitation\":{}},"
                            "\"clientInfo\":{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}");
-    mcp_request_send(client, pending->id, "initialize", STR_NONE);
+    mcp_request_send(client, pending->id, "initialize", STR_NONE, NULL);
 }

@@ -86,17 +86,16 @@ static void http_free(struct mcp_transport *t)
     free(t);
 }
 
-static void http_send(struct mcp_transport *t, uint64_t id, const char *method, struct str name,
-                      struct str message)
+static void http_send(struct mcp_transport *t, const struct mcp_outgoing *outgoing)
 {
     if (!t->settings)
         return;
-    if (method && strcmp(method, "initialize") == 0) {
+    if (outgoing->method && strcmp(outgoing->method, "initialize") == 0) {
         t->initialize.len = 0;
-        buf_str(&t->initialize, message);
-        t->initialize_id = id;
+        buf_str(&t->initialize, outgoing->message);
+        t->initialize_id = outgoing->id;
     }
-    struct exchange *x = exchange_new(t, id, method, name, message);
+    struct exchange *x = exchange_new(t, outgoing);
     if (!t->renewing)
         exchange_post(x);
 }

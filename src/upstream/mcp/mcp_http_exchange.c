@@ -19,17 +19,18 @@
 #define INITIALIZED  "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"
 #define LIST_CHANGED "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}"
 
-struct exchange *exchange_new(struct mcp_transport *t, uint64_t id, const char *method, struct str name,
-                              struct str message)
+struct exchange *exchange_new(struct mcp_transport *t, const struct mcp_outgoing *outgoing)
 {
     struct exchange *x = calloc(1, sizeof(*x));
     if (!x)
         abort();
     x->transport = t;
-    x->id = id;
-    snprintf(x->method, sizeof(x->method), "%s", method ? method : "");
-    buf_str(&x->name, name);
-    buf_str(&x->message, message);
+    x->id = outgoing->id;
+    snprintf(x->method, sizeof(x->method), "%s", outgoing->method ? outgoing->method : "");
+    buf_str(&x->name, outgoing->name);
+    buf_str(&x->message, outgoing->message);
+    for (unsigned i = 0; outgoing->trace && i < TRACE_KEYS; i++)
+        buf_str(&x->trace[i], outgoing->trace->values[i]);
     sse_init(&x->sse, UPSTREAM_LINE_MAX_BYTES);
     x->after_s = -1;
     LIST_INSERT_HEAD(&t->exchanges, x, entry);
@@ -48,6 +49,8 @@ void exchange_free(struct exchange *x)
     buf_clear(&x->body);
     buf_clear(&x->name);
     buf_clear(&x->message);
+    for (unsigned i = 0; i < TRACE_KEYS; i++)
+        buf_clear(&x->trace[i]);
     free(x);
 }
 
@@ -125,7 +128,8 @@ static void fail_status(struct exchange *x)
 
 static void post(struct mcp_transport *t, uint64_t id, const char *method, struct str message)
 {
-    struct exchange *x = exchange_new(t, id, method, STR_NONE, message);
+    const struct mcp_outgoing outgoing = {.id = id, .method = method, .message = message};
+    struct exchange *x = exchange_new(t, &outgoing);
     x->renews = true;
     exchange_post(x);
 }
@@ -294,7 +298,7 @@ void exchange_post(struct exchange *x)
     struct name_values mapped = {0};
     if (t->modern && strcmp(x->method, "tools/call") == 0)
         mapped = header_mapping_headers(&t->mapping, arena, name, buf_view(&x->message));
-    struct name_value *list = ARENA_ARRAY(arena, struct name_value, mapped.count + 4);
+    struct name_value *list = ARENA_ARRAY(arena, struct name_value, mapped.count + 4 + TRACE_KEYS);
     size_t count = 0;
     list[count++] = (struct name_value){STR_LIT("Content-Type"), STR_LIT("application/json")};
     list[count++] = (struct name_value){STR_LIT("Accept"), STR_LIT("application/json, text/event-stream")};
@@ -304,6 +308,10 @@ void exchange_post(struct exchange *x)
         list[count++] = (struct name_value){STR_LIT("Mcp-Name"), header_mapping_encode(arena, name)};
     for (size_t i = 0; i < mapped.count; i++)
         list[count++] = mapped.list[i];
+    struct trace_context trace;
+    for (unsigned i = 0; i < TRACE_KEYS; i++)
+        trace.values[i] = buf_view(&x->trace[i]);
+    count += http_trace_headers(list + count, &trace, t->headers);
     struct fetch_request request =
         mcp_http_request(x->transport, arena, "POST", (struct name_values){list, count});
     request.body = buf_view(&x->message);

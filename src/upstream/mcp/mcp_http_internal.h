@@ -7,6 +7,7 @@
 #define TOOLGATE_UPSTREAM_MCP_MCP_HTTP_INTERNAL_H
 
 #include "base/buf.h"
+#include "base/trace_context.h"
 #include "io/timer.h"
 #include "upstream/http/fetch.h"
 #include "upstream/http/sse.h"
@@ -33,6 +34,7 @@ struct exchange {
     uint64_t id; /* 0: no request */
     char method[48];
     struct buf name, message;
+    struct buf trace[TRACE_KEYS];
     struct fetch *fetch; /* NULL: waits for a session, for its next try, or to report a failure */
     struct timer timer;
     struct buf body;
@@ -94,8 +96,7 @@ void mcp_http_deliver(struct mcp_transport *t, uint64_t about, struct str text);
 void mcp_http_report_later(struct mcp_transport *t, const char *why, const char *quoted);
 
 /* mcp_http_exchange.c */
-struct exchange *exchange_new(struct mcp_transport *t, uint64_t id, const char *method, struct str name,
-                              struct str message);
+struct exchange *exchange_new(struct mcp_transport *t, const struct mcp_outgoing *outgoing);
 void exchange_post(struct exchange *x);
 void exchange_free(struct exchange *x);
 

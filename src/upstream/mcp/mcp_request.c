@@ -1,7 +1,9 @@
 /* Writing the requests, notifications and responses of the client, and reading the JSON of responses. */
 #include "base/arena.h"
+#include "base/trace_context.h"
 #include "base/version.h"
 #include "json/parse.h"
+#include "json/write.h"
 #include "upstream/mcp/mcp_client_internal.h"
 
 #define RESPONSE_NODES 1000000u /* JSON values of one page of tools */
@@ -43,25 +45,40 @@ struct pending_request *mcp_request_begin(struct mcp_client *client, const char 
     return pending;
 }
 
-void mcp_request_meta(struct mcp_client *client, uint64_t progress_token, bool comma)
+void mcp_request_meta(struct mcp_client *client, uint64_t progress_token, bool comma,
+                      const struct trace_context *trace)
 {
     struct buf *out = &client->out;
-    if (!client->modern && !progress_token)
+    const char *separator = client->modern ? "," : "";
+    if (!client->modern && !progress_token && !trace)
         return;
     buf_text(out, comma ? ",\"_meta\":{" : "\"_meta\":{");
     if (client->modern)
         buf_text(out, MODERN_META);
     if (progress_token) {
-        buf_text(out, client->modern ? ",\"progressToken\":" : "\"progressToken\":");
+        buf_text(out, separator);
+        buf_text(out, "\"progressToken\":");
         buf_int(out, (int64_t)progress_token);
+        separator = ",";
+    }
+    for (unsigned i = 0; trace && i < TRACE_KEYS; i++) {
+        if (!trace->values[i].len)
+            continue;
+        buf_text(out, separator);
+        json_write_string(out, trace_key_names[i]);
+        buf_byte(out, ':');
+        json_write_string(out, trace->values[i]);
+        separator = ",";
     }
     buf_byte(out, '}');
 }
 
-void mcp_request_send(struct mcp_client *client, uint64_t id, const char *method, struct str name)
+void mcp_request_send(struct mcp_client *client, uint64_t id, const char *method, struct str name,
+                      const struct trace_context *trace)
 {
     buf_text(&client->out, "}}");
-    client->kind->send(client->transport, id, method, name, buf_view(&client->out));
+    const struct mcp_outgoing outgoing = {id, method, name, trace, buf_view(&client->out)};
+    client->kind->send(client->transport, &outgoing);
     if (client->out.cap > MCP_SCRATCH_KEEP)
         buf_clear(&client->out);
 }
@@ -79,8 +96,9 @@ void mcp_request_respond(struct mcp_client *client, struct str id, const char *m
     buf_printf(out, "{\"jsonrpc\":\"2.0\",\"id\":" STR_FMT ",\"%s\":", STR_ARG(id), member);
     buf_str(out, json);
     buf_byte(out, '}');
+    const struct mcp_outgoing outgoing = {.message = buf_view(out)};
     if (!mcp_request_blocked(client))
-        client->kind->send(client->transport, 0, NULL, STR_NONE, buf_view(out));
+        client->kind->send(client->transport, &outgoing);
 }
 
 bool mcp_request_read(struct arena *arena, struct str text, struct json *value, struct json_error *error)
@@ -110,8 +128,8 @@ void mcp_request_cancel(struct mcp_client *client, uint64_t id, const char *reas
         return;
     mcp_request_open(client, 0, "notifications/cancelled");
     buf_printf(&client->out, "\"requestId\":%llu,\"reason\":\"%s\"", (unsigned long long)id, reason);
-    mcp_request_meta(client, 0, true);
-    mcp_request_send(client, 0, "notifications/cancelled", STR_NONE);
+    mcp_request_meta(client, 0, true, NULL);
+    mcp_request_send(client, 0, "notifications/cancelled", STR_NONE, NULL);
     if (client->kind->forget)
         client->kind->forget(client->transport, id);
 }

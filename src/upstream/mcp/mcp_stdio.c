@@ -373,14 +373,12 @@ static const char *stdio_blocked(struct mcp_transport *t)
 }
 
 /* Notifications to a process that does not read are dropped; requests are not even tried (stdio_blocked). */
-static void stdio_send(struct mcp_transport *t, uint64_t id, const char *method, struct str name,
-                       struct str message)
+static void stdio_send(struct mcp_transport *t, const struct mcp_outgoing *outgoing)
 {
-    (void)method, (void)name;
-    if (!t->conn || (!id && conn_unsent_bytes(t->conn) > UNSENT_MAX_BYTES))
+    if (!t->conn || (!outgoing->id && conn_unsent_bytes(t->conn) > UNSENT_MAX_BYTES))
         return;
     struct buf *out = conn_out(t->conn);
-    buf_str(out, message);
+    buf_str(out, outgoing->message);
     buf_byte(out, '\n');
 }
 

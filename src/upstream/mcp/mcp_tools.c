@@ -37,8 +37,8 @@ static void request_page(struct mcp_client *client, struct str cursor)
         buf_text(&client->out, "\"cursor\":");
         json_write_string(&client->out, cursor);
     }
-    mcp_request_meta(client, 0, cursor.len > 0);
-    mcp_request_send(client, pending->id, "tools/list", STR_NONE);
+    mcp_request_meta(client, 0, cursor.len > 0, NULL);
+    mcp_request_send(client, pending->id, "tools/list", STR_NONE, NULL);
 }
 
 void mcp_tools_fetch(struct mcp_client *client)
@@ -96,8 +96,8 @@ static void subscribe(struct mcp_client *client)
     if (!pending)
         return;
     buf_text(&client->out, "\"notifications\":{\"toolsListChanged\":true}");
-    mcp_request_meta(client, 0, true);
-    mcp_request_send(client, pending->id, method, STR_NONE);
+    mcp_request_meta(client, 0, true, NULL);
+    mcp_request_send(client, pending->id, method, STR_NONE, NULL);
 }
 
 static void finish_list(struct mcp_client *client)

@@ -32,14 +32,21 @@ struct mcp_transport_hooks {
     void (*closed)(void *owner, const char *why, struct str quoted);
 };
 
+/* Borrowed during `send`. What stands before the message goes into headers where the transport has them and
+ * the protocol version wants it there. */
+struct mcp_outgoing {
+    uint64_t id;                       /* of a request; 0: a notification or a response */
+    const char *method;                /* NULL: a response */
+    struct str name;                   /* of the tool; may be empty */
+    const struct trace_context *trace; /* of a call; NULL: none */
+    struct str message;
+};
+
 struct mcp_transport_kind {
     struct mcp_transport *(*make)(struct loop *loop, const struct upstream_spec *spec,
                                   const struct mcp_transport_hooks *hooks, void *owner);
     void (*open)(struct mcp_transport *transport);
-    /* `id`: of a request; 0: a notification or a response. `method` and `name` go into headers if the
-     * protocol version wants them there. */
-    void (*send)(struct mcp_transport *transport, uint64_t id, const char *method, struct str name,
-                 struct str message);
+    void (*send)(struct mcp_transport *transport, const struct mcp_outgoing *outgoing);
     /* Why no request is accepted now, as the end of "the server … "; NULL: requests are accepted. This and
      * the members below it may be NULL. */
     const char *(*blocked)(struct mcp_transport *transport);
