@@ -3,7 +3,7 @@
 
 extern const struct command command_serve, command_connect, command_call, command_check, command_tools,
     command_test, command_new, command_words, command_lint, command_validate, command_session, command_status,
-    command_reload, command_top, command_completion;
+    command_reload, command_replay, command_top, command_completion;
 
 // clang-format off
 static const struct command *const commands[] = {
@@ -20,6 +20,7 @@ static const struct command *const commands[] = {
     &command_session,
     &command_status,
     &command_reload,
+    &command_replay,
     &command_top,
     &command_completion,
 };

@@ -99,8 +99,9 @@ void recorded_set_result(struct recorded_call *call, const struct json *result, 
 
 /* ---- times ---- */
 
-#define MS_FROM 100000000000.0 /* a larger number counts milliseconds: in seconds it would be the year 5138  \
-                                */
+#define MS_FROM                                                                                              \
+    100000000000.0 /* a larger number counts milliseconds: in seconds it would be the year 5138              \
+                    */
 
 static bool read_digits(struct str *text, size_t count, int *out)
 {

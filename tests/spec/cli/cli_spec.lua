@@ -6,7 +6,7 @@ local client_of = require "client"
 local fixtures = require "fixtures"
 
 local COMMANDS = { "serve", "connect", "call", "check", "tools", "test", "new", "words", "lint", "session", "status",
-                   "top" }
+                   "top", "replay" }
 
 describe("toolgate", function()
   local gate

@@ -1,0 +1,374 @@
+/*
+ * A judge has a world for each toolset: a generation with the tools of that name. All worlds share the
+ * ledger. Tools that a conversation carries, and tools that nobody describes, are registered as a client
+ * would register them.
+ */
+#include "replay/judge.h"
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "catalog/client_tools.h"
+#include "gate/ids.h"
+#include "gate/simulator.h"
+#include "json/build.h"
+#include "json/canonical.h"
+#include "result/result.h"
+#include "upstream/tool_list.h"
+
+#include <stdlib.h>
+
+struct world {
+    struct str toolset;
+    struct generation *generation;
+    struct gate gate;
+    struct client_tools *bare; /* tools that only the recording names: any object is accepted */
+};
+
+struct tool_set { /* the tools of a conversation, in one world */
+    struct hash128 id;
+    uint32_t world;
+    struct client_tools *tools;
+};
+
+struct judge {
+    struct judge_options options;
+    struct ledger *ledger;
+    struct world worlds[JUDGE_TOOLSETS_MAX];
+    uint32_t world_count;
+    struct tool_set sets[JUDGE_TOOL_SETS_MAX];
+    size_t set_count;
+    const struct json *last_tools; /* of the line whose set was found last */
+    uint64_t last_line;
+    struct tool_set *last_set;
+    const char *upstreams;
+};
+
+/* ---- worlds ---- */
+
+static struct tool_list *stored_tools(void *owner, struct str upstream)
+{
+    const struct judge *judge = owner;
+    const struct config *config = &judge->worlds[judge->world_count].generation->config;
+    for (size_t i = 0; i < config->upstream_count; i++)
+        if (str_eq(config->upstreams[i]->name, upstream))
+            return tool_cache_read(judge->upstreams, config->upstreams[i]);
+    return NULL;
+}
+
+static bool load_config(const struct judge *judge, struct config *config, struct generation_report *report)
+{
+    struct why why;
+    if (config_load(judge->options.sources, config, &why) != OK) {
+        generation_report_error(report, "%s", why.text);
+        config_free(config);
+        return false;
+    }
+    if (judge->options.no_policies)
+        config->policies = NULL;
+    return true;
+}
+
+/* The tools files for all records, and those of the toolset. */
+static size_t choose_files(const struct judge *judge, struct str toolset, struct generation_definitions *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < judge->options.tool_file_count; i++) {
+        const struct tool_file *file = &judge->options.tools[i];
+        if (!file->toolset.len || str_eq(file->toolset, toolset))
+            out[count++] = (struct generation_definitions){file->file, file->list};
+    }
+    return count;
+}
+
+/* Builds it without its examples: they are not what is asked about. A policy whose tool is not known waits
+ * for it. */
+static bool add_world(struct judge *judge, struct str toolset, struct generation_report *report)
+{
+    struct config config;
+    struct world *world = &judge->worlds[judge->world_count];
+    struct generation_definitions *files =
+        ARENA_ARRAY(report->arena, struct generation_definitions, judge->options.tool_file_count + 1);
+    struct tool_list_source lists = {stored_tools, judge};
+    struct generation_build_options options = {.given = files,
+                                               .given_count = choose_files(judge, toolset, files),
+                                               .tool_lists = judge->options.upstreams ? &lists : NULL,
+                                               .tools_changed = true};
+    if (!load_config(judge, &config, report))
+        return false;
+    struct generation_build *build =
+        generation_build_begin(&config, judge->world_count + 1, &options, report);
+    while (generation_build_step(build))
+        continue;
+    if (generation_build_end(build, &world->generation) != OK)
+        return false;
+    world->toolset = toolset;
+    world->bare = client_tools_new(NULL);
+    world->gate = (struct gate){.generation = world->generation, .ledger = judge->ledger, .admissions = 1};
+    judge->world_count++;
+    return true;
+}
+
+static bool add_worlds(struct judge *judge, struct generation_report *report)
+{
+    bool built = add_world(judge, STR_NONE, report);
+    for (size_t i = 0; built && i < judge->options.tool_file_count; i++) {
+        struct str toolset = judge->options.tools[i].toolset;
+        uint32_t k = 0;
+        while (k < judge->world_count && !str_eq(judge->worlds[k].toolset, toolset))
+            k++;
+        if (k == judge->world_count && k < JUDGE_TOOLSETS_MAX)
+            built = add_world(judge, toolset, report);
+    }
+    return built;
+}
+
+struct judge *judge_new(const struct judge_options *options, struct generation_report *report)
+{
+    struct judge *judge = calloc(1, sizeof(*judge));
+    struct why why;
+    if (!judge)
+        abort();
+    judge->options = *options;
+    judge->upstreams = options->upstreams;
+    if (simulator_ledger(&judge->ledger, &why) != OK)
+        generation_report_error(report, "%s", why.text);
+    else if (add_worlds(judge, report))
+        return judge;
+    judge_free(judge);
+    return NULL;
+}
+
+void judge_free(struct judge *judge)
+{
+    if (!judge)
+        return;
+    for (size_t i = 0; i < judge->set_count; i++)
+        client_tools_free(judge->sets[i].tools);
+    for (uint32_t i = 0; i < judge->world_count; i++) {
+        client_tools_free(judge->worlds[i].bare);
+        generation_unref(judge->worlds[i].generation);
+    }
+    ledger_free(judge->ledger);
+    free(judge);
+}
+
+uint64_t judge_evicted(const struct judge *judge)
+{
+    struct ledger_status status;
+    ledger_status(judge->ledger, &status);
+    return status.forgotten;
+}
+
+static uint32_t world_of(const struct judge *judge, struct str toolset)
+{
+    for (uint32_t i = 1; toolset.len && i < judge->world_count; i++)
+        if (str_eq(judge->worlds[i].toolset, toolset))
+            return i;
+    return 0;
+}
+
+/* ---- tools that the recording describes, or only names ---- */
+
+static void register_all(struct client_tools *tools, struct generation *generation, struct arena *arena,
+                         const struct json *list)
+{
+    for (uint32_t i = 0; i < list->len; i++) {
+        struct json definition;
+        const struct tool *tool;
+        struct why why; /* a definition that does not compile: its calls are those of an unknown tool */
+        if (tool_definition_read(arena, &list->items[i], &definition))
+            client_tools_register(tools, generation, &definition, &tool, &why);
+    }
+}
+
+static struct client_tools *carried_tools(struct judge *judge, uint32_t world, struct arena *arena,
+                                          const struct recorded_call *call)
+{
+    struct tool_set *set = judge->last_set;
+    if (set && judge->last_tools == call->tools && judge->last_line == call->line->number &&
+        set->world == world)
+        return set->tools;
+    struct hash128 id = json_fingerprint(arena, call->tools, NULL, 0);
+    size_t i = 0;
+    while (i < judge->set_count && (judge->sets[i].id.low != id.low || judge->sets[i].id.high != id.high ||
+                                    judge->sets[i].world != world))
+        i++;
+    if (i == JUDGE_TOOL_SETS_MAX)
+        client_tools_free(judge->sets[--i].tools);
+    set = &judge->sets[i];
+    if (i == judge->set_count || i == JUDGE_TOOL_SETS_MAX - 1) {
+        *set = (struct tool_set){id, world, client_tools_new(NULL)};
+        register_all(set->tools, judge->worlds[world].generation, arena, call->tools);
+        judge->set_count = i + 1 > judge->set_count ? i + 1 : judge->set_count;
+    }
+    judge->last_set = set;
+    judge->last_tools = call->tools;
+    judge->last_line = call->line->number;
+    return set->tools;
+}
+
+/* Without a schema any object is accepted; the rules against loops apply to it. */
+static bool register_bare(struct world *world, struct arena *arena, struct str name)
+{
+    struct json_member member = json_member(STR_LIT("name"), json_string(name));
+    struct json definition = json_object(arena, &member, 1);
+    const struct tool *tool;
+    struct why why;
+    return client_tools_find(world->bare, world->generation, name) ||
+           client_tools_register(world->bare, world->generation, &definition, &tool, &why) == OK;
+}
+
+/* The operator's definition comes first, then the recording's. False: nobody can judge it. */
+static bool choose_tool(struct judge *judge, uint32_t index, struct arena *arena,
+                        const struct recorded_call *call, struct call_request *request, bool *known)
+{
+    struct world *world = &judge->worlds[index];
+    const struct tool *tool = generation_find(world->generation, call->tool);
+    bool described = tool && tool_is_described(tool);
+    if (!described && call->tools)
+        request->client_tools = carried_tools(judge, index, arena, call);
+    bool carried =
+        request->client_tools && client_tools_find(request->client_tools, world->generation, call->tool);
+    *known = tool || carried;
+    if (carried || described)
+        return true;
+    request->client_tools = NULL;
+    request->ignore_prepare = tool && tool->unregistered; /* else nobody but an example may call it */
+    if (tool)
+        return true;
+    request->client_tools = world->bare;
+    return register_bare(world, arena, call->tool);
+}
+
+/* ---- calls ---- */
+
+static struct call_request request_of(const struct judge_request *r)
+{
+    const struct recorded_call *call = r->call;
+    return (struct call_request){
+        .tool = call->tool,
+        .arguments = call->arguments,
+        .session = call->session,
+        .connection = call->line ? str_of(call->line->file) : STR_NONE,
+        .turn = call->turn,
+        .step = call->step,
+        .goal = call->goal,
+        .label = call->label,
+        .ext = call->ext,
+        .peer = r->peer,
+        .masked = r->masked,
+        .masked_count = r->masked_count,
+    };
+}
+
+static void fill(struct judged *out, const struct call *call)
+{
+    const struct tool *tool = call_tool(call);
+    out->verdict = call_outcome(call)->verdict;
+    out->masked = call_outcome(call)->masked;
+    if (tool)
+        out->tool = tool->name;
+}
+
+/* The recorded result as the report of an agent. */
+static void set_result(struct call_request *report, const struct recorded_call *call)
+{
+    report->has_error = !call->result;
+    report->result = call->result;
+    report->error_message = call->error;
+}
+
+/* A result that is known by its class and hash alone: the ledger counts it as it was judged then. */
+static void settle_by_class(struct judge *judge, struct arena *arena, const struct call_request *report,
+                            const struct tool *tool, const struct recorded_call *call)
+{
+    const struct error_class_info *class = error_class_info(call->result_class);
+    struct ledger_settled settled;
+    struct ledger_settle settle = {
+        .place = {.session_id = report->session_id, .turn = report->turn, .step = report->step},
+        .admission = report->admission,
+        .tool = tool->name,
+        .arguments = json_fingerprint(arena, report->arguments, tool->volatiles, tool->volatile_count),
+        .class = class->settled_as,
+        .label = str_of(class->name),
+        .result = hash_stable(call->result_hash),
+        .limits = &tool->limits,
+    };
+    ledger_settle(judge->ledger, &settle, arena, &settled, NULL, NULL);
+}
+
+static void report_result(struct judge *judge, struct world *world, struct arena *arena,
+                          struct call_request *report, const struct tool *tool,
+                          const struct recorded_call *call, struct judged *out)
+{
+    bool by_class = !call->result && !call->error.len && call->result_hash.len;
+    if (by_class) {
+        if (tool)
+            settle_by_class(judge, arena, report, tool, call);
+        return;
+    }
+    set_result(report, call);
+    struct call *reported = simulator_make(&world->gate, arena, report, CALL_REPORT);
+    fill(out, reported);
+    call_free(reported);
+}
+
+/* A tool that the daemon runs itself: its result stands in, in one pass. */
+static const struct json *stand_in(struct arena *arena, const struct recorded_call *call)
+{
+    if (call->result || !call->error.len)
+        return call->result;
+    struct json text = json_string(call->error);
+    struct json content = *recorded_result(arena, &text);
+    return json_keep(arena, json_with(arena, &content, STR_LIT("isError"), json_bool(true)));
+}
+
+void judge_call(struct judge *judge, struct arena *arena, const struct judge_request *r, struct judged *out)
+{
+    const struct recorded_call *call = r->call;
+    uint32_t index = world_of(judge, call->toolset);
+    struct world *world = &judge->worlds[index];
+    struct call_request request = request_of(r);
+    static const struct verdict pass = {.valid = true, .after_s = -1, .cost = -1};
+    *out = (struct judged){.verdict = &pass, .runs = true, .tool = call->tool};
+    if (!choose_tool(judge, index, arena, call, &request, &out->known))
+        return;
+    const struct tool *tool = generation_find(world->generation, call->tool);
+    bool in_one = call->kind == RECORDED_CALL && tool && tool->runner != RUNNER_AGENT &&
+                  (request.simulated_result = stand_in(arena, call));
+    struct call *made = simulator_make(&world->gate, arena, &request, in_one ? CALL_RUN : CALL_CHECK);
+    fill(out, made);
+    out->runs = out->verdict->kind == VERDICT_PASS || out->verdict->ran;
+    if (out->runs && !in_one) {
+        struct call_request report = request;
+        call_report_of(made, &report);
+        out->open = (struct judge_open){true, index, report.session_id, report.admission};
+        report.tool = out->tool;
+        report.arguments = call_outcome(made)->arguments;
+        if (call->kind == RECORDED_CALL && call->ran) {
+            out->open.is_open = false;
+            report_result(judge, world, arena, &report, call_tool(made), call, out);
+        }
+    }
+    call_free(made);
+}
+
+void judge_report(struct judge *judge, struct arena *arena, const struct judge_request *r,
+                  const struct judge_open *open, struct str tool, struct judged *out)
+{
+    struct world *world = &judge->worlds[open->world];
+    struct recorded_call call = *r->call;
+    struct judge_request copy = *r;
+    static const struct verdict pass = {.valid = true, .after_s = -1, .cost = -1};
+    *out = (struct judged){.verdict = &pass, .runs = true, .tool = tool};
+    call.tool = tool;
+    copy.call = &call;
+    struct call_request report = request_of(&copy);
+    if (!choose_tool(judge, open->world, arena, &call, &report, &out->known))
+        return;
+    const struct tool *known = client_tools_find(report.client_tools, world->generation, tool);
+    report.session_id = open->session_id;
+    report.admission = open->admission;
+    report_result(judge, world, arena, &report, known ? known : generation_find(world->generation, tool),
+                  &call, out);
+}

@@ -1,0 +1,71 @@
+/*
+ * One set of policies with a ledger of its own, which judges recorded calls through the pipeline of
+ * gate/call.c: what the daemon would have said if it had run with them. It runs no tool: recorded results
+ * stand in.
+ */
+#ifndef TOOLGATE_REPLAY_JUDGE_H
+#define TOOLGATE_REPLAY_JUDGE_H
+
+#include "catalog/generation_report.h"
+#include "config/config.h"
+#include "gate/verdict.h"
+#include "replay/recorded_call.h"
+#include "replay/tool_files.h"
+
+struct judge;
+
+#define JUDGE_TOOLSETS_MAX 64u /* of records that name theirs */
+#define JUDGE_TOOL_SETS_MAX                                                                                  \
+    256u /* of conversations that carry their tools; of more, the last one is replaced */
+
+struct judge_options {
+    const struct config_sources *sources;
+    bool no_policies;              /* neither a folder nor a configuration was named */
+    const char *upstreams;         /* the state folder's tool lists; NULL: none */
+    const struct tool_file *tools; /* borrowed as long as the judge */
+    size_t tool_file_count;
+};
+
+/* NULL: nothing was loaded, and the report has the errors. */
+struct judge *judge_new(const struct judge_options *options, struct generation_report *report);
+void judge_free(struct judge *judge); /* may be NULL */
+
+/* Who called: from the record, or NULL. Borrowed from the judge. */
+struct peer;
+
+/* A check that passed and waits for its result. */
+struct judge_open {
+    bool is_open;
+    uint32_t world;
+    struct hash128 session_id;
+    uint64_t admission;
+};
+
+struct judged {
+    bool known;                    /* it has a schema or a policy */
+    bool runs;                     /* it would have run */
+    bool masked;                   /* a problem at a masked path was ignored */
+    const struct verdict *verdict; /* in the arena */
+    struct str tool;               /* its name; of an alias the tool's */
+    struct judge_open open;
+};
+
+struct judge_request {
+    const struct recorded_call *call;
+    const struct peer *peer; /* NULL: the recording names no user */
+    const struct str *masked;
+    size_t masked_count;
+    bool counts; /* false: a call that nobody can judge further: the ledger hears nothing of it */
+};
+
+/* Judges the call, and its result if it is of RECORDED_CALL and the call would have run. */
+void judge_call(struct judge *judge, struct arena *arena, const struct judge_request *request,
+                struct judged *out);
+
+/* Judges the result of an earlier check; `tool` is the name that the check had. */
+void judge_report(struct judge *judge, struct arena *arena, const struct judge_request *request,
+                  const struct judge_open *open, struct str tool, struct judged *out);
+
+uint64_t judge_evicted(const struct judge *judge); /* sessions that its ledger forgot for want of memory */
+
+#endif

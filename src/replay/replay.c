@@ -1,0 +1,618 @@
+/*
+ * For each recorded call: find its session, set the clock, ask one judge or both, count. The main figures are
+ * those of
+ * --policies; the differences compare what both judges say of the same call.
+ */
+#include "replay/replay.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "config/peer.h"
+#include "gate/simulator.h"
+#include "json/write.h"
+#include "replay/replay_sessions.h"
+#include "schema/json_pointer.h"
+
+#include <stdlib.h>
+
+#define MASKED_MAX 64u /* paths of one call */
+
+struct replay {
+    struct replay_options options;
+    struct replay_report *report;
+    struct recorded_reader reader;
+    struct replay_sessions sessions;
+    struct peer *peers;
+    size_t peer_count;
+    int64_t began_us;
+    struct replay_row *classes[CLASS_COUNT]; /* of the table, made with the first call */
+};
+
+/* One call while it is judged. */
+struct pass {
+    const struct recorded_call *call;
+    struct arena *arena;
+    struct replay_session *session;
+    struct judged sides[2]; /* --policies, --against */
+    size_t side_count;
+    struct replay_row *tool;
+    struct replay_difference *difference;
+};
+
+/* ---- users ---- */
+
+static bool is_peer(const struct peer *peer, const struct recorded_call *call)
+{
+    return peer->uid == call->uid && (!call->user.len || str_is(call->user, peer->user));
+}
+
+/* The groups are those of this host; the name is the recorded one. */
+static const struct peer *peer_of(struct replay *r, const struct recorded_call *call)
+{
+    if (!call->has_uid)
+        return NULL;
+    for (size_t i = 0; i < r->peer_count; i++)
+        if (is_peer(&r->peers[i], call))
+            return &r->peers[i];
+    if (r->peer_count < REPLAY_PEERS_MAX)
+        r->peer_count++;
+    struct peer *peer = &r->peers[r->peer_count - 1];
+    peer_init(peer, call->uid, (gid_t)call->uid, 0);
+    struct str user = str_cut(call->user, sizeof(peer->user) - 1);
+    if (user.len) {
+        memcpy(peer->user, user.at, user.len);
+        peer->user[user.len] = '\0';
+    }
+    return peer;
+}
+
+/* ---- sessions and time ---- */
+
+static struct hash128 session_id(struct arena *arena, const struct recorded_call *call)
+{
+    if (!call->has_uid)
+        return hash_stable(call->session);
+    return hash_stable(arena_printf(arena, "%u/" STR_FMT, (unsigned)call->uid, STR_ARG(call->session)));
+}
+
+/* A session whose calls have no times has one each second. */
+static void set_clock(struct replay *r, struct replay_session *session, const struct recorded_call *call)
+{
+    struct replay_report *report = r->report;
+    if (call->at_ms) {
+        if (!report->first_ms || call->at_ms < report->first_ms)
+            report->first_ms = call->at_ms;
+        if (call->at_ms > report->last_ms)
+            report->last_ms = call->at_ms;
+        session->clock_ms = call->at_ms;
+    } else {
+        session->clock_ms = (session->clock_ms ? session->clock_ms : SIMULATOR_TIME_MS) + REPLAY_STEP_MS;
+    }
+    simulator_set_clock(session->clock_ms);
+}
+
+static void session_gone(void *owner, struct replay_session *session)
+{
+    struct replay *r = owner;
+    struct replay_loop loop = {
+        .session = session->name,
+        .calls = session->calls,
+        .saved = session->stopped,
+        .halted = session->halted,
+        .file = session->file,
+        .line = session->line,
+    };
+    if (!session->stopped)
+        return;
+    loop.tool = session->stopped_tool->tool;
+    loop.code = session->stopped_code->code;
+    replay_loop_add(r->report, &loop);
+}
+
+/* ---- masks ---- */
+
+/* "/items/0/price" as the path of a problem, "items[0].price". */
+static struct str path_of_pointer(struct arena *arena, struct str pointer)
+{
+    struct buf path = buf_in(arena);
+    while (pointer.len && *pointer.at == '/') {
+        pointer = str_from(pointer, 1);
+        const char *slash = memchr(pointer.at, '/', pointer.len);
+        struct str part = {pointer.at, slash ? (size_t)(slash - pointer.at) : pointer.len};
+        bool index = part.len > 0;
+        for (size_t i = 0; i < part.len; i++)
+            index &= ascii_is_digit(part.at[i]);
+        pointer = str_from(pointer, part.len);
+        if (index) {
+            buf_printf(&path, "[" STR_FMT "]", STR_ARG(part));
+            continue;
+        }
+        if (path.len)
+            buf_byte(&path, '.');
+        for (size_t i = 0; i < part.len; i++) /* ~1 is a slash, ~0 a tilde */
+            if (part.at[i] == '~' && i + 1 < part.len)
+                buf_byte(&path, part.at[++i] == '1' ? '/' : '~');
+            else
+                buf_byte(&path, part.at[i]);
+    }
+    return buf_view(&path);
+}
+
+static size_t read_masks(struct arena *arena, const struct json *masked, struct str *out)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; json_is(masked, JSON_ARRAY) && i < masked->len && count < MASKED_MAX; i++) {
+        out[count] = path_of_pointer(arena, json_str(&masked->items[i]));
+        count += out[count].len > 0;
+    }
+    return count;
+}
+
+/* ---- what a verdict says ---- */
+
+/* The keyword that failed, where arguments are invalid; else the verdict's code. */
+static struct str code_of(const struct verdict *v)
+{
+    if (v->class == CLASS_INVALID_ARGUMENTS && v->kind == VERDICT_REPAIR)
+        for (size_t i = 0; i < v->problems.count; i++)
+            if (!v->problems.list[i].warning)
+                return str_of(v->problems.list[i].code);
+    return v->code.len ? v->code : str_of(error_class_info(v->class)->name);
+}
+
+/* items[3].name is items[].name: what is wrong is the same. */
+static struct str path_without_indexes(struct arena *arena, struct str path)
+{
+    char *out = arena_alloc(arena, path.len + 1);
+    size_t len = 0;
+    for (size_t i = 0; i < path.len; i++)
+        if (!(len && out[len - 1] == '[' && ascii_is_digit(path.at[i])))
+            out[len++] = path.at[i];
+    return (struct str){out, len};
+}
+
+static struct str path_of(struct arena *arena, const struct verdict *v)
+{
+    for (size_t i = 0; i < v->problems.count; i++)
+        if (!v->problems.list[i].warning)
+            return path_without_indexes(arena, v->problems.list[i].path);
+    return STR_NONE;
+}
+
+/* "limit: must be at most 50"; else the verdict's detail. */
+static struct str reason_of(struct arena *arena, const struct verdict *v)
+{
+    for (size_t i = 0; i < v->problems.count; i++) {
+        const struct problem *p = &v->problems.list[i];
+        if (!p->warning)
+            return p->path.len ? ARENA_JOIN(arena, p->path, STR_LIT(": "), p->message) : p->message;
+    }
+    return v->detail.len ? v->detail : v->quoted;
+}
+
+static struct replay_example example_of(const struct pass *p, struct str detail)
+{
+    const struct recorded_call *call = p->call;
+    struct str arguments = json_is(call->arguments, JSON_STRING) ? json_str(call->arguments)
+                                                                 : json_to_str(p->arena, call->arguments);
+    return (struct replay_example){call->line->file, call->line->number, call->session, arguments, detail};
+}
+
+/* ---- counting ---- */
+
+static void add_example(struct replay *r, const struct pass *p, struct replay_row *row, struct str detail)
+{
+    if (row->example_count == REPLAY_EXAMPLES)
+        return;
+    struct replay_example example = example_of(p, detail);
+    replay_example_add(r->report, row->examples, &row->example_count, &example);
+}
+
+static struct replay_row *count_row(struct replay *r, const struct pass *p, struct replay_table *table,
+                                    const struct replay_row *key, bool refused)
+{
+    const struct verdict *v = p->sides[0].verdict;
+    struct replay_row *row = replay_table_row(r->report, table, key);
+    row->calls++;
+    row->verdicts[v->kind]++;
+    row->refused += refused;
+    add_example(r, p, row, v->class == CLASS_OK ? STR_NONE : reason_of(p->arena, v));
+    return row;
+}
+
+static struct replay_row *class_row(struct replay *r, enum error_class class)
+{
+    struct replay_row key = {.class = str_of(error_class_info(class)->name)};
+    if (!r->classes[class])
+        r->classes[class] = replay_table_row(r->report, &r->report->classes, &key);
+    return r->classes[class];
+}
+
+/* Each problem of the call by itself: a call may have several. */
+static struct replay_row *count_problems(struct replay *r, const struct pass *p, bool refused)
+{
+    const struct verdict *v = p->sides[0].verdict;
+    struct replay_row *first = NULL;
+    for (size_t i = 0; i < v->problems.count; i++) {
+        const struct problem *problem = &v->problems.list[i];
+        struct replay_row key = {.tool = p->tool->tool,
+                                 .class = str_of(error_class_info(v->class)->name),
+                                 .code = str_of(problem->code),
+                                 .path = path_without_indexes(p->arena, problem->path)};
+        if (problem->warning)
+            continue;
+        struct replay_row *row = count_row(r, p, &r->report->problems, &key, refused);
+        first = first ? first : row;
+    }
+    if (first)
+        return first;
+    struct replay_row key = {
+        .tool = p->tool->tool, .class = str_of(error_class_info(v->class)->name), .code = code_of(v)};
+    return count_row(r, p, &r->report->problems, &key, refused);
+}
+
+/* What would have been changed in the arguments, or was proposed. */
+static void count_repairs(struct replay *r, const struct pass *p)
+{
+    const struct verdict *v = p->sides[0].verdict;
+    const struct json *patch = v->rewrites;
+    for (uint32_t i = 0; json_is(patch, JSON_ARRAY) && i < patch->len; i++) {
+        struct str pointer = json_str(json_get_text(&patch->items[i], "path"));
+        struct str path = path_without_indexes(p->arena, path_of_pointer(p->arena, pointer));
+        struct replay_row key = {.tool = p->tool->tool, .code = STR_LIT("repaired"), .path = path};
+        count_row(r, p, &r->report->repairs, &key, false);
+    }
+    r->report->rewritten += json_is(patch, JSON_ARRAY) && patch->len;
+    for (size_t i = 0; i < v->problems.count; i++) {
+        const struct problem *problem = &v->problems.list[i];
+        if (problem->warning || !problem->suggestion.len)
+            continue;
+        struct replay_row key = {.tool = p->tool->tool,
+                                 .code = STR_LIT("proposed"),
+                                 .path = path_without_indexes(p->arena, problem->path)};
+        count_row(r, p, &r->report->repairs, &key, true);
+    }
+}
+
+/* Refusals by what the ledger remembers of the session, not by the call itself. */
+static bool is_stopped(const struct verdict *v)
+{
+    static const char *const codes[] = {"loop",
+                                        "cycle",
+                                        "same_call",
+                                        "retry_budget_exceeded",
+                                        "transient_budget",
+                                        "duplicate_in_step",
+                                        "already_broken",
+                                        "poll_budget",
+                                        "same_failure"};
+    return v->kind == VERDICT_HALT || (v->kind != VERDICT_PASS && STR_IS_ONE_OF(v->code, codes));
+}
+
+static void count_stopped(const struct pass *p, const struct replay_row *code)
+{
+    struct replay_session *s = p->session;
+    const struct verdict *v = p->sides[0].verdict;
+    s->halted |= v->kind == VERDICT_HALT;
+    if (s->stopped++)
+        return;
+    s->stopped_tool = p->tool;
+    s->stopped_code = code;
+    s->file = p->call->line->file;
+    s->line = p->call->line->number;
+    struct str name = str_cut(p->call->session, REPLAY_EXAMPLE_MAX_BYTES);
+    s->name = (struct str){memcpy(malloc(name.len + 1), name.at ? name.at : "", name.len), name.len};
+}
+
+/* ---- the next attempt ---- */
+
+static void count_recovered(struct replay_row *row, bool recovered)
+{
+    if (row) {
+        row->retried++;
+        row->recovered += recovered;
+    }
+}
+
+/* A call of the same tool in a later step is the next attempt. */
+static void settle_awaited(const struct pass *p)
+{
+    const struct judged *last = &p->sides[p->side_count - 1];
+    struct hash128 step = hash_stable(p->call->step);
+    for (size_t i = 0; i < REPLAY_AWAITED_MAX; i++) {
+        struct replay_awaited *a = &p->session->awaited[i];
+        bool same_step = p->call->step.len && a->step.low == step.low && a->step.high == step.high;
+        if (!a->tool || a->tool != p->tool || same_step)
+            continue;
+        bool passes = p->sides[0].runs;
+        if (a->by_policies) {
+            count_recovered(a->tool, passes);
+            count_recovered(a->code, passes);
+            count_recovered(a->class, passes);
+            count_recovered(a->problem, passes);
+        }
+        if (a->difference) {
+            a->difference->retried++;
+            a->difference->recovered += last->runs;
+        }
+        a->tool = NULL;
+    }
+}
+
+static void await_next(const struct pass *p, struct replay_row *class, struct replay_row *code,
+                       struct replay_row *problem)
+{
+    struct replay_session *s = p->session;
+    s->awaited[s->next_awaited++ % REPLAY_AWAITED_MAX] = (struct replay_awaited){
+        .tool = p->tool,
+        .class = class,
+        .code = code,
+        .problem = problem,
+        .difference = p->difference,
+        .step = hash_stable(p->call->step),
+        .by_policies = !p->sides[0].runs,
+    };
+}
+
+/* ---- differences ---- */
+
+/* What the recording has of this call: it ran well or badly, or it was refused then, too. */
+static void count_outcome(struct replay_difference *d, const struct recorded_call *call)
+{
+    if (call->refused)
+        d->not_run++;
+    else if (!call->ran)
+        d->unknown++;
+    else if (call->failed)
+        d->ran_badly++;
+    else
+        d->ran_well++;
+}
+
+static bool differ(const struct verdict *a, const struct verdict *b)
+{
+    return a->kind != b->kind || a->class != b->class || !str_eq(a->code, b->code) ||
+           !str_eq(code_of(a), code_of(b));
+}
+
+static void compare(struct replay *r, struct pass *p)
+{
+    const struct verdict *before = p->sides[0].verdict, *after = p->sides[1].verdict;
+    r->report->against_verdicts[after->kind]++;
+    if (!differ(before, after))
+        return;
+    bool passes = after->kind == VERDICT_PASS, passed = before->kind == VERDICT_PASS;
+    const struct verdict *refusing = passes ? before : after;
+    struct replay_difference key = {
+        .change = passed && !passes   ? REPLAY_NEW_REFUSAL
+                  : passes && !passed ? REPLAY_NEW_PASS
+                                      : REPLAY_OTHER_VERDICT,
+        .tool = p->tool->tool,
+        .code = code_of(refusing),
+        .path = path_of(p->arena, refusing),
+        .before = before->kind,
+        .after = after->kind,
+        .before_class = str_of(error_class_info(before->class)->name),
+        .after_class = str_of(error_class_info(after->class)->name),
+        .reason = reason_of(p->arena, refusing),
+    };
+    struct replay_difference *d = replay_report_difference(r->report, &key);
+    d->calls++;
+    r->report->changed[key.change]++;
+    p->difference = d;
+    if (d->example_count < REPLAY_EXAMPLES) {
+        struct replay_example example = example_of(p, reason_of(p->arena, refusing));
+        replay_example_add(r->report, d->examples, &d->example_count, &example);
+    }
+}
+
+/* ---- a call ---- */
+
+static void judge_all(struct replay *r, struct pass *p)
+{
+    struct judge *judges[] = {r->options.policies, r->options.against};
+    struct str masked[MASKED_MAX];
+    struct judge_request request = {.call = p->call,
+                                    .peer = peer_of(r, p->call),
+                                    .masked = masked,
+                                    .masked_count =
+                                        p->call->masked ? read_masks(p->arena, p->call->masked, masked) : 0};
+    p->side_count = judges[1] ? 2 : 1;
+    for (size_t i = 0; i < p->side_count; i++)
+        judge_call(judges[i], p->arena, &request, &p->sides[i]);
+}
+
+static void count_call(struct replay *r, struct pass *p)
+{
+    struct replay_report *report = r->report;
+    const struct verdict *v = p->sides[0].verdict;
+    bool refused = !p->sides[0].runs, known = p->sides[0].known || (p->side_count > 1 && p->sides[1].known);
+    struct replay_row key = {.tool = p->call->tool};
+    if (p->sides[0].known)
+        key.tool = p->sides[0].tool;
+    if (!known)
+        count_row(r, p, &report->unknown_tools, &key, refused);
+    report->calls++;
+    report->verdicts[v->kind]++;
+    report->refused += refused;
+    report->masked += p->sides[0].masked;
+    p->session->calls++;
+    p->tool = replay_table_row(report, &report->tools, &key);
+    p->tool->calls++;
+    p->tool->verdicts[v->kind]++;
+    p->tool->refused += refused;
+    struct replay_row *class = class_row(r, v->class), *code = NULL, *problem = NULL;
+    class->calls++;
+    class->verdicts[v->kind]++;
+    class->refused += refused;
+    add_example(r, p, class, v->class == CLASS_OK ? STR_NONE : reason_of(p->arena, v));
+    settle_awaited(p);
+    if (v->class != CLASS_OK) {
+        struct replay_row code_key = {.code = code_of(v)};
+        code = count_row(r, p, &report->codes, &code_key, refused);
+        problem = count_problems(r, p, refused);
+        add_example(r, p, p->tool, reason_of(p->arena, v));
+    }
+    count_repairs(r, p);
+    if (refused && is_stopped(v))
+        count_stopped(p, code);
+    if (p->side_count > 1)
+        compare(r, p);
+    if (p->difference)
+        count_outcome(p->difference, p->call);
+    if (refused || (p->difference && p->difference->change == REPLAY_NEW_REFUSAL))
+        await_next(p, class, code, problem);
+}
+
+static void keep_open(struct replay *r, const struct pass *p)
+{
+    bool any = false;
+    for (size_t i = 0; i < p->side_count; i++)
+        any |= p->sides[i].open.is_open;
+    r->report->without_result += any;
+    if (!any && !p->difference)
+        return;
+    if (p->call->kind != RECORDED_CHECK || !p->call->id.len)
+        return;
+    struct replay_open *open = replay_open_add(&r->sessions, hash_stable(p->call->id));
+    open->tool = p->tool;
+    open->difference = p->difference;
+    open->counted = any;
+    for (size_t i = 0; i < p->side_count; i++) {
+        open->sides[i] = p->sides[i].open;
+        open->refused[i] = !p->sides[i].runs;
+    }
+}
+
+static void see_call(struct replay *r, const struct recorded_call *call)
+{
+    struct pass p = {.call = call, .arena = call->line->arena};
+    bool is_new;
+    if (call->arguments_unknown) {
+        r->report->without_arguments++;
+        return;
+    }
+    p.session = replay_session_of(&r->sessions, session_id(p.arena, call), &is_new);
+    r->report->sessions += is_new;
+    set_clock(r, p.session, call);
+    judge_all(r, &p);
+    count_call(r, &p);
+    if (p.sides[0].open.is_open || (p.side_count > 1 && p.sides[1].open.is_open) || p.difference)
+        keep_open(r, &p);
+}
+
+/* ---- a result that comes later ---- */
+
+/* The check was counted as a pass; the result says otherwise. */
+static void recount(struct replay *r, struct pass *p)
+{
+    struct replay_report *report = r->report;
+    const struct verdict *v = p->sides[0].verdict;
+    if (v->class == CLASS_OK)
+        return;
+    report->verdicts[VERDICT_PASS]--;
+    report->verdicts[v->kind]++;
+    p->tool->verdicts[VERDICT_PASS]--;
+    p->tool->verdicts[v->kind]++;
+    struct replay_row *passed = class_row(r, CLASS_OK), *class = class_row(r, v->class);
+    passed->calls--;
+    passed->verdicts[VERDICT_PASS]--;
+    class->calls++;
+    class->verdicts[v->kind]++;
+    add_example(r, p, class, reason_of(p->arena, v));
+    struct replay_row key = {.code = code_of(v)};
+    count_row(r, p, &report->codes, &key, false);
+    count_problems(r, p, false);
+}
+
+static void see_report(struct replay *r, const struct recorded_call *call)
+{
+    struct judge *judges[] = {r->options.policies, r->options.against};
+    struct replay_open *open = call->id.len ? replay_open_find(&r->sessions, hash_stable(call->id)) : NULL;
+    struct pass p = {.call = call, .arena = call->line->arena};
+    bool is_new;
+    if (!open) {
+        r->report->without_check += !call->perhaps;
+        return;
+    }
+    p.session = replay_session_of(&r->sessions, session_id(p.arena, call), &is_new);
+    set_clock(r, p.session, call);
+    p.tool = open->tool;
+    p.difference = open->difference;
+    p.side_count = judges[1] ? 2 : 1;
+    r->report->without_result -= open->counted;
+    struct judge_request request = {.call = call, .peer = peer_of(r, call)};
+    bool both = true;
+    for (size_t i = 0; i < p.side_count; i++) {
+        both &= open->sides[i].is_open;
+        if (open->sides[i].is_open)
+            judge_report(judges[i], p.arena, &request, &open->sides[i], p.tool->tool, &p.sides[i]);
+    }
+    if (open->sides[0].is_open)
+        recount(r, &p);
+    if (p.difference) {
+        p.difference->unknown--;
+        count_outcome(p.difference, call);
+    } else if (both && p.side_count > 1) {
+        r->report->against_verdicts[VERDICT_PASS]--;
+        compare(r, &p);
+        if (p.difference)
+            count_outcome(p.difference, call);
+    }
+    replay_open_remove(&r->sessions, open);
+}
+
+static void seen(void *owner, const struct recorded_call *call)
+{
+    if (call->kind == RECORDED_REPORT)
+        see_report(owner, call);
+    else
+        see_call(owner, call);
+}
+
+/* ---- the whole ---- */
+
+struct replay *replay_new(const struct replay_options *options, struct replay_report *report)
+{
+    struct replay *r = calloc(1, sizeof(*r));
+    if (!r || !(r->peers = calloc(REPLAY_PEERS_MAX, sizeof(*r->peers))))
+        abort();
+    r->options = *options;
+    r->report = report;
+    r->reader = (struct recorded_reader){.format = options->format, .seen = seen, .owner = r};
+    r->began_us = clock_mono_us();
+    replay_sessions_init(&r->sessions, session_gone, r);
+    return r;
+}
+
+bool replay_next(struct replay *r)
+{
+    struct recording_line line;
+    const char *why;
+    if (!recording_next(r->options.recording, &line))
+        return false;
+    if (!recorded_calls_read(&r->reader, &line, &why))
+        recording_add_fault(r->options.recording, RECORDING_NOT_OBJECT, &line, why);
+    return true;
+}
+
+void replay_finish(struct replay *r)
+{
+    struct replay_report *report = r->report;
+    replay_sessions_clear(&r->sessions);
+    report->evicted = judge_evicted(r->options.policies);
+    report->faults = recording_faults(r->options.recording);
+    report->lines = recording_lines(r->options.recording);
+    report->us = clock_mono_us() - r->began_us;
+    replay_report_finish(report);
+}
+
+void replay_free(struct replay *r)
+{
+    if (!r)
+        return;
+    recorded_reader_clear(&r->reader);
+    free(r->peers);
+    free(r);
+}
