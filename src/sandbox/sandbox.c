@@ -119,6 +119,17 @@ void sandbox_check_stack(lua_State *L, const char *function)
         luaL_error(L, "%s: functions called from within %s are nested too deep", function, function);
 }
 
+int sandbox_pcall(lua_State *L)
+{
+    sandbox_check_stack(L, "pcall");
+    luaL_checkany(L, 1);
+    luaL_checkstack(L, 1, "too many arguments"); /* for the status */
+    bool fine = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0) == 0;
+    lua_pushboolean(L, fine);
+    lua_insert(L, 1);
+    return lua_gettop(L);
+}
+
 static int enter(lua_State *L)
 {
     struct sandbox *sandbox = sandbox_of(L);

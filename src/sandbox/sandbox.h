@@ -84,6 +84,10 @@ void sandbox_check_deadline(lua_State *L);
 /* Raises an error if callbacks are nested so deep that the C stack would overflow. */
 void sandbox_check_stack(lua_State *L, const char *function);
 
+/* The builtin pcall. LuaJIT's own does not check the stack, which pcall(unpack { pcall, pcall, … }) overflows
+ * (its issue 1048). */
+int sandbox_pcall(lua_State *L);
+
 /* Lua's name of the file in its messages: the path, or its last component if the path is long. A suffix of
  * `file`.
  */

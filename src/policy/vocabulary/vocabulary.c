@@ -249,7 +249,7 @@ static const struct word words[] = {
       "fun(table: table): (fun(table: table, key?: any): any, any), table"}, FROM_STOCK, NULL},
     {{"pcall", LUAS, "pcall(f, …)",
       "Calls f and catches its errors, but not the end of the deadline.",
-      "fun(f: function, ...: any): boolean, any"}, FROM_STOCK, NULL},
+      "fun(f: function, ...: any): boolean, any"}, FROM_C, sandbox_pcall},
     {{"select", LUAS, "select(n, …)",
       "The arguments from the n-th on, or their number for \"#\".",
       "fun(n: integer|\"#\", ...: any): any"}, FROM_STOCK, NULL},

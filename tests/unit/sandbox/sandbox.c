@@ -180,6 +180,26 @@ static void patterns_end(void **state)
     dies("while true do pcall(string.find, ('a'):rep(4000), ('.-'):rep(4) .. 'b') end", LATE);
 }
 
+/* LuaJIT's own pcall wrote beyond its stack. */
+static void nested_pcalls_end(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        check_body("assert(select('#', pcall(function(...) return ... end, 1, nil, nil)) == 4)", "{}"),
+        OUTCOME_PASS);
+    assert_int_equal(check_body("local ok, why = pcall(error, { 1 }) assert(not ok and why[1] == 1)", "{}"),
+                     OUTCOME_PASS);
+    assert_int_equal(
+        check_body("local p = {} for i = 1, 20 do p[i] = pcall end assert(pcall(unpack(p)))", "{}"),
+        OUTCOME_PASS);
+    dies("pcall()", "bad argument #1");
+    assert_int_equal(
+        check_body("local p = {} for i = 1, 7000 do p[i] = pcall end local r = { pcall(unpack(p)) } "
+                   "assert(r[#r]:find('too deep') or r[#r]:find('overflow'), r[#r])",
+                   "{}"),
+        OUTCOME_PASS);
+}
+
 /* An error value need not be a string, and a string may be long, empty or binary. */
 static void error_objects_do_no_harm(void **state)
 {
@@ -251,6 +271,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(memory_is_freed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_of_one_call_is_there_for_the_next, set_up, tear_down),
         cmocka_unit_test_setup_teardown(patterns_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nested_pcalls_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(error_objects_do_no_harm, set_up, tear_down),
         cmocka_unit_test_setup_teardown(loading_is_bounded_too, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_deadline_is_the_options, set_up, tear_down),
