@@ -2,6 +2,7 @@
 #include "cli/term.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -60,6 +61,28 @@ void term_print_indented(struct str text, int spaces)
         printf("%*s%.*s\n", spaces, "", (int)n, text.at);
         text = str_from(text, end ? n + 1 : n);
     }
+}
+
+const char *term_ago(int64_t ms, char text[TERM_AGO_BYTES])
+{
+    static const struct {
+        int64_t from_s, unit_s;
+        const char *unit;
+    } units[] = {{172800, 86400, "days"}, {7200, 3600, "h"}, {120, 60, "min"}, {1, 1, "s"}};
+    int64_t s = (clock_wall_ms() - ms) / 1000;
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (s >= units[i].from_s) {
+            snprintf(text, TERM_AGO_BYTES, "%lld %s ago", (long long)(s / units[i].unit_s), units[i].unit);
+            return text;
+        }
+    return strcpy(text, "now");
+}
+
+void term_print_when(int64_t ms)
+{
+    char ago[TERM_AGO_BYTES];
+    term_print_time(ms);
+    printf(" (%s)", term_ago(ms, ago));
 }
 
 void term_print_time(int64_t ms)

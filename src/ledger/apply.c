@@ -216,6 +216,8 @@ static void apply_admit(struct commit *c, struct session_request *r, int64_t now
     commit_take_changes(c);
     if (is_new)
         keep_name(c, admit->tool);
+    if (answer->repeats || answer->says != LEDGER_RUN)
+        entry_set_looped(e, admit->tool);
     keep_arguments(c, admit);
     answer->goal = goal_of(e, r->arena);
     if (answer->came_of == LEDGER_CAME_ERROR && answer->says != LEDGER_RUN)

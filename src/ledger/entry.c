@@ -135,6 +135,23 @@ struct ledger_entry *entries_get(struct entries *e, struct ledger *ledger, struc
     return entry;
 }
 
+static uint8_t keep_text(char *to, size_t room, struct str text)
+{
+    struct str kept = str_cut(text, room);
+    memcpy(to, kept.at, kept.len);
+    return (uint8_t)kept.len;
+}
+
+void entry_set_name(struct ledger_entry *entry, struct str name)
+{
+    entry->name_len = keep_text(entry->name, sizeof(entry->name), name);
+}
+
+void entry_set_looped(struct ledger_entry *entry, struct str tool)
+{
+    entry->looped_len = keep_text(entry->looped, sizeof(entry->looped), tool);
+}
+
 void entry_forget(struct ledger_entry *entry)
 {
     entry->loaded = entry->begun = entry->stored = false;

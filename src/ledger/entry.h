@@ -10,7 +10,9 @@
 #include "ledger/request.h"
 #include "ledger/session_parts.h"
 
-#define ENTRIES_MAX 1024u /* sessions remembered beside those with requests; about 8 KB each */
+#define ENTRIES_MAX          1024u /* sessions remembered beside those with requests; about 8 KB each */
+#define ENTRY_NAME_MAX_BYTES 160u  /* of a session, for people; a longer one is cut */
+#define ENTRY_TOOL_MAX_BYTES 64u   /* likewise of a tool */
 #define COMMIT_BATCH_MAX                                                                                     \
     16u /* requests of one commit: fewer than the window holds, so that a commit sent again is recognised */
 
@@ -49,6 +51,9 @@ struct ledger_entry {
     bool unreadable;       /* what Redis has of it; then nothing is kept for Redis */
     int64_t away_until_us; /* monotonic. Redis refused it, or it is unreadable: not asked for before */
     uint32_t replays;      /* kept requests in its queue or flying */
+    uint32_t refusals;     /* answered by this daemon since it remembers the session */
+    uint8_t name_len;      /* 0: only its id is known so far */
+    uint8_t looped_len;    /* of the name of the tool that was repeated or refused last */
     uint8_t format;        /* of the stored core */
     size_t head_len;       /* of it */
     struct buf head;       /* those bytes, if they are known: only what differs is sent to Redis */
@@ -59,7 +64,8 @@ struct ledger_entry {
     struct ledger *ledger;
     struct ledger_entry *alike;
     TAILQ_ENTRY(ledger_entry) recent;
-    struct session session; /* last: see clear_entry */
+    struct session session; /* from here on nothing is cleared: see clear_entry */
+    char name[ENTRY_NAME_MAX_BYTES], looped[ENTRY_TOOL_MAX_BYTES];
 };
 
 TAILQ_HEAD(entry_list, ledger_entry);
@@ -78,6 +84,9 @@ void entries_clear(struct entries *entries, void (*drop)(struct ledger_entry *en
 struct ledger_entry *entries_get(struct entries *entries, struct ledger *ledger, struct hash128 id);
 struct ledger_entry *entries_find(const struct entries *entries,
                                   struct hash128 id); /* NULL: not remembered */
+/* What people see of it: its name, and the tool of a call that was repeated or refused. */
+void entry_set_name(struct ledger_entry *entry, struct str name);
+void entry_set_looped(struct ledger_entry *entry, struct str tool);
 /* Forget what is known of it, so that it is loaded anew. */
 void entry_forget(struct ledger_entry *entry);
 

@@ -290,6 +290,56 @@ void ledger_status(const struct ledger *l, struct ledger_status *out)
         redis_status(l, out);
 }
 
+/* ---- sessions ---- */
+
+static unsigned count_waiting(const struct session *s)
+{
+    unsigned waiting = 0;
+    for (unsigned i = 0; i < s->call_count; i++)
+        waiting += s->calls[i].class == CALL_PENDING;
+    return waiting;
+}
+
+static void describe(const struct ledger_entry *e, struct ledger_session *out)
+{
+    const struct session *s = &e->session;
+    struct session_loop loop;
+    *out = (struct ledger_session){
+        .name = {e->name, e->name_len},
+        .last_ms = (int64_t)s->last_ms,
+        .turn = s->turn,
+        .calls = s->calls_made,
+        .calls_in_turn = s->calls_in_turn,
+        .refusals = e->refusals,
+        .no_progress = s->no_progress,
+        .waiting = count_waiting(s),
+        .cost = s->cost,
+        .cost_in_turn = s->cost_in_turn,
+    };
+    struct str looped = {e->looped, e->looped_len};
+    if (!session_find_loop(s, &loop))
+        return;
+    out->loop_times = loop.times;
+    out->loop_code = ledger_code_name(loop.code);
+    if (session_tool(looped) == loop.tool)
+        out->loop_tool = looped;
+}
+
+size_t ledger_sessions(const struct ledger *l, struct ledger_session *sessions)
+{
+    const struct ledger_entry *e;
+    const struct session_store *store = l->redis ? l->redis : l->memory;
+    int64_t now_s = store->kind->now_ms((struct session_store *)store) / 1000;
+    size_t count = 0;
+    TAILQ_FOREACH_REVERSE(e, &l->entries.recent, entry_list, recent)
+    {
+        bool known = e->loaded && e->begun && e->name_len; /* else its session is not filled in */
+        if (known && count < LEDGER_SESSIONS_MAX && now_s - e->session.renewed_s <= (int64_t)l->ttl_s)
+            describe(e, &sessions[count++]);
+    }
+    return count;
+}
+
 /* ---- requests ---- */
 
 struct hash128 ledger_session_id(struct str session)

@@ -391,6 +391,22 @@ struct ledger_view {
 enum ledger_state ledger_view(struct ledger *ledger, struct str session, struct arena *arena,
                               struct ledger_view *view, ledger_done *done, void *owner);
 
+/* The sessions that this daemon served last, as it remembers them, the latest first. With Redis, too: what
+ * other daemons did to one since is not in it. */
+#define LEDGER_SESSIONS_MAX 1024u
+struct ledger_session {
+    struct str name; /* as in ledger_place; a long one is cut */
+    int64_t last_ms;
+    uint32_t turn, calls, calls_in_turn; /* calls that were let run, by all daemons */
+    uint32_t refusals;                   /* by this daemon, since it remembers the session */
+    uint32_t no_progress, waiting;       /* waiting: without a result yet */
+    uint64_t cost, cost_in_turn;
+    uint32_t loop_times;             /* its last call is in a loop: made so often; 0: in none */
+    struct str loop_tool, loop_code; /* empty: the name is not known; it is not refused yet */
+};
+/* `sessions` has room for LEDGER_SESSIONS_MAX. Strings are borrowed until the next request. */
+size_t ledger_sessions(const struct ledger *ledger, struct ledger_session *sessions);
+
 /* What prepare hooks and a report see of a session before the call is admitted. Of an unknown session: turn
  * 0, no goal. */
 struct ledger_look {

@@ -72,6 +72,16 @@ void session_reset(struct session *session, struct str tool, uint32_t id, int64_
 /* After an outage: calls before are in no run with those after. */
 void session_boundary(struct session *session, struct session_changes *changes);
 
+/* The session's last call, if it is one of this turn that is in a loop: refused as one, or made
+ * SESSION_LOOP_CALLS times in a row without anything new coming of it. */
+#define SESSION_LOOP_CALLS 3u
+struct session_loop {
+    uint32_t tool;
+    unsigned times;         /* that call in a row; of CODE_CYCLE: rounds of the cycle */
+    enum session_code code; /* that it was refused for; CODE_NONE: it was let run */
+};
+bool session_find_loop(const struct session *session, struct session_loop *loop);
+
 /* What is asked without changing anything. */
 const struct session_call *session_find(const struct session *session,
                                         uint64_t admission); /* NULL: not in the window */

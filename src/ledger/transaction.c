@@ -72,6 +72,14 @@ static void count_answer(struct ledger *l, const struct ledger_entry *e, const s
         l->by_redis++;
 }
 
+static bool was_refused(const struct session_request *r)
+{
+    if (r->kind == REQUEST_SETTLE) /* after its admit, before it ran */
+        return r->of.settle->class == LEDGER_CLASS_INVALID ||
+               r->of.settle->class == LEDGER_CLASS_FABRICATED || r->of.settle->class == LEDGER_CLASS_REFUSED;
+    return r->kind == REQUEST_ADMIT && r->past.says != LEDGER_RUN;
+}
+
 /* All that fly are answered. */
 void transaction_land(struct ledger_entry *e)
 {
@@ -81,6 +89,7 @@ void transaction_land(struct ledger_entry *e)
     while ((r = STAILQ_FIRST(&e->flying))) {
         STAILQ_REMOVE_HEAD(&e->flying, next);
         count_answer(l, e, r);
+        e->refusals += !r->is_past && was_refused(r);
         if (e->local && l->redis && !request_only_looks(r->kind) && !e->unreadable)
             outage_remember(l, r);
         else if (r->is_past)
@@ -537,10 +546,21 @@ uint32_t transaction_sequence(struct ledger *l)
     return l->sequence;
 }
 
+/* Reports know of their session its id only. */
+static void name_entry(struct ledger_entry *e, const struct session_request *r)
+{
+    if (r->kind == REQUEST_ADMIT)
+        entry_set_name(e, r->of.admit->place.session);
+    else if (r->kind == REQUEST_TURN)
+        entry_set_name(e, r->of.turn->session);
+}
+
 static void enqueue(struct ledger *l, struct session_request *r)
 {
     struct ledger_entry *e = entries_get(&l->entries, l, r->id);
     r->sequence = transaction_sequence(l);
+    if (!e->name_len)
+        name_entry(e, r);
     STAILQ_INSERT_TAIL(&e->queue, r, next);
     transaction_run(e);
 }

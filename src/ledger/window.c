@@ -346,6 +346,39 @@ unsigned window_rounds(const struct session *session, const struct window_query 
     return most;
 }
 
+/* ---- in a loop now --------------------------------------------------------------- */
+
+static bool is_loop_code(enum session_code code)
+{
+    return code == CODE_LOOP || code == CODE_CYCLE || code == CODE_SAME_CALL || code == CODE_SAME_FAILURE ||
+           code == CODE_POLL_BUDGET;
+}
+
+bool session_find_loop(const struct session *session, struct session_loop *loop)
+{
+    if (!session->call_count)
+        return false;
+    const struct session_call *last = call_at(session, session->call_count - 1u);
+    if (last->turn != (uint8_t)session->turn)
+        return false;
+    struct window_query query = {
+        .tool = last->tool,
+        .arguments = last->arguments,
+        .self = last,
+        .older = session->call_count - 1u,
+        .turn = last->turn,
+        .step = last->step,
+        .outcome = window_outcome(last),
+    };
+    struct window_past past;
+    window_look(session, &query, &past);
+    bool denied = last->class == CALL_DENIED && is_loop_code(last->code);
+    *loop = (struct session_loop){last->tool, past.run + 1, denied ? last->code : CODE_NONE};
+    if (loop->code == CODE_CYCLE)
+        loop->times = window_rounds(session, &query);
+    return denied || (loop->times >= SESSION_LOOP_CALLS && !last->changed);
+}
+
 /* ---- results --------------------------------------------------------------------- */
 
 const struct session_call *window_last_result(const struct session *session, const struct window_query *query)

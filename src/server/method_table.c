@@ -18,6 +18,7 @@ static const struct method methods[] = {
     {"toolgate/tools", ERA_BOTH, false, false, tool_methods_tools},
     {"toolgate/schemas", ERA_BOTH, false, false, schema_methods_schemas},
     {"toolgate/session", ERA_BOTH, true, false, session_methods_session},
+    {"toolgate/sessions", ERA_BOTH, false, false, session_list_method},
     {"toolgate/status", ERA_BOTH, false, false, status_method},
     {"toolgate/reload", ERA_BOTH, false, false, reload_method},
 };

@@ -59,6 +59,9 @@ enum request_status schema_methods_schemas(struct request *request);
 enum request_status session_methods_turn(struct request *request);
 enum request_status session_methods_session(struct request *request);
 
+/* session_list.c */
+enum request_status session_list_method(struct request *request);
+
 /* status_method.c */
 enum request_status status_method(struct request *request);
 

@@ -5,8 +5,8 @@ local process = require "process"
 local client_of = require "client"
 local fixtures = require "fixtures"
 
-local COMMANDS = { "serve", "connect", "call", "check", "tools", "test", "new", "words", "lint", "session", "status",
-                   "top", "replay" }
+local COMMANDS = { "serve", "connect", "call", "check", "tools", "test", "new", "words", "lint", "session",
+                   "sessions", "status", "top", "replay" }
 
 describe("toolgate", function()
   local gate
