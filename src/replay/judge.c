@@ -40,18 +40,22 @@ struct judge {
     const struct json *last_tools; /* of the line whose set was found last */
     uint64_t last_line;
     struct tool_set *last_set;
-    const char *upstreams;
 };
 
 /* ---- worlds ---- */
 
-static struct tool_list *stored_tools(void *owner, struct str upstream)
+struct stored_tools {
+    const char *folder;
+    const struct upstream_spec **specs; /* of the configuration, which the build has taken over */
+    size_t count;
+};
+
+static struct tool_list *read_stored_tools(void *owner, struct str upstream)
 {
-    const struct judge *judge = owner;
-    const struct config *config = &judge->worlds[judge->world_count].generation->config;
-    for (size_t i = 0; i < config->upstream_count; i++)
-        if (str_eq(config->upstreams[i]->name, upstream))
-            return tool_cache_read(judge->upstreams, config->upstreams[i]);
+    const struct stored_tools *stored = owner;
+    for (size_t i = 0; i < stored->count; i++)
+        if (str_eq(stored->specs[i]->name, upstream))
+            return tool_cache_read(stored->folder, stored->specs[i]);
     return NULL;
 }
 
@@ -88,13 +92,16 @@ static bool add_world(struct judge *judge, struct str toolset, struct generation
     struct world *world = &judge->worlds[judge->world_count];
     struct generation_definitions *files =
         ARENA_ARRAY(report->arena, struct generation_definitions, judge->options.tool_file_count + 1);
-    struct tool_list_source lists = {stored_tools, judge};
+    struct stored_tools stored = {.folder = judge->options.upstreams};
+    struct tool_list_source lists = {read_stored_tools, &stored};
     struct generation_build_options options = {.given = files,
                                                .given_count = choose_files(judge, toolset, files),
                                                .tool_lists = judge->options.upstreams ? &lists : NULL,
                                                .tools_changed = true};
     if (!load_config(judge, &config, report))
         return false;
+    stored.specs = config.upstreams;
+    stored.count = config.upstream_count;
     struct generation_build *build =
         generation_build_begin(&config, judge->world_count + 1, &options, report);
     while (generation_build_step(build))
@@ -129,7 +136,6 @@ struct judge *judge_new(const struct judge_options *options, struct generation_r
     if (!judge)
         abort();
     judge->options = *options;
-    judge->upstreams = options->upstreams;
     if (simulator_ledger(&judge->ledger, &why) != OK)
         generation_report_error(report, "%s", why.text);
     else if (add_worlds(judge, report))
@@ -301,8 +307,7 @@ static void report_result(struct judge *judge, struct world *world, struct arena
                           struct call_request *report, const struct tool *tool,
                           const struct recorded_call *call, struct judged *out)
 {
-    bool by_class = !call->result && !call->error.len && call->result_hash.len;
-    if (by_class) {
+    if (call->by_class) {
         if (tool)
             settle_by_class(judge, arena, report, tool, call);
         return;
@@ -339,6 +344,7 @@ void judge_call(struct judge *judge, struct arena *arena, const struct judge_req
     struct call *made = simulator_make(&world->gate, arena, &request, in_one ? CALL_RUN : CALL_CHECK);
     fill(out, made);
     out->runs = out->verdict->kind == VERDICT_PASS || out->verdict->ran;
+    out->rewrites = out->verdict->rewrites;
     if (out->runs && !in_one) {
         struct call_request report = request;
         call_report_of(made, &report);

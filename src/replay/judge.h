@@ -46,6 +46,7 @@ struct judged {
     bool runs;                     /* it would have run */
     bool masked;                   /* a problem at a masked path was ignored */
     const struct verdict *verdict; /* in the arena */
+    const struct json *rewrites;   /* JSON Patch of what was repaired in the arguments; NULL: nothing */
     struct str tool;               /* its name; of an alias the tool's */
     struct judge_open open;
 };

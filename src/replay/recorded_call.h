@@ -46,8 +46,9 @@ struct recorded_call {
     const struct json *result; /* NULL: only its class and hash are known, or it has none */
     struct str error;          /* of a failed call: its message */
     bool perhaps;              /* of a report: it may answer something else than a call */
+    bool by_class;             /* the result is known by its class and hash alone */
     struct str result_hash;
-    enum error_class result_class;     /* of a result that is known by its hash */
+    enum error_class result_class;
     const struct json *tools;          /* definitions that the recording carries, an array; NULL: none */
     const struct recording_line *line; /* where it is */
 };

@@ -14,6 +14,7 @@ static void read_result(struct recorded_call *call, const struct json *result)
         call->result_class = CLASS_OK;
     call->failed = call->ran && error_class_info(call->result_class)->is_error;
     call->result_hash = json_str(json_get_text(result, "hash"));
+    call->by_class = call->ran && !value;
     if (value)
         call->result = recorded_result(call->line->arena, value);
 }

@@ -256,7 +256,7 @@ static struct replay_row *count_problems(struct replay *r, const struct pass *p,
 static void count_repairs(struct replay *r, const struct pass *p)
 {
     const struct verdict *v = p->sides[0].verdict;
-    const struct json *patch = v->rewrites;
+    const struct json *patch = p->sides[0].rewrites;
     for (uint32_t i = 0; json_is(patch, JSON_ARRAY) && i < patch->len; i++) {
         struct str pointer = json_str(json_get_text(&patch->items[i], "path"));
         struct str path = path_without_indexes(p->arena, path_of_pointer(p->arena, pointer));
@@ -376,18 +376,25 @@ static bool differ(const struct verdict *a, const struct verdict *b)
            !str_eq(code_of(a), code_of(b));
 }
 
+/* A call that would no longer run is a refusal, whatever came of it when it ran. */
+static enum replay_change change_of(const struct judged *before, const struct judged *after)
+{
+    bool passed = before->verdict->kind == VERDICT_PASS, passes = after->verdict->kind == VERDICT_PASS;
+    if (before->runs != after->runs)
+        return before->runs ? REPLAY_NEW_REFUSAL : REPLAY_NEW_PASS;
+    return passed == passes ? REPLAY_OTHER_VERDICT : passed ? REPLAY_NEW_REFUSAL : REPLAY_NEW_PASS;
+}
+
 static void compare(struct replay *r, struct pass *p)
 {
     const struct verdict *before = p->sides[0].verdict, *after = p->sides[1].verdict;
     r->report->against_verdicts[after->kind]++;
     if (!differ(before, after))
         return;
-    bool passes = after->kind == VERDICT_PASS, passed = before->kind == VERDICT_PASS;
-    const struct verdict *refusing = passes ? before : after;
+    enum replay_change change = change_of(&p->sides[0], &p->sides[1]);
+    const struct verdict *refusing = change == REPLAY_NEW_PASS ? before : after;
     struct replay_difference key = {
-        .change = passed && !passes   ? REPLAY_NEW_REFUSAL
-                  : passes && !passed ? REPLAY_NEW_PASS
-                                      : REPLAY_OTHER_VERDICT,
+        .change = change,
         .tool = p->tool->tool,
         .code = code_of(refusing),
         .path = path_of(p->arena, refusing),
@@ -465,14 +472,13 @@ static void count_call(struct replay *r, struct pass *p)
         await_next(p, class, code, problem);
 }
 
+/* Also of a check that was refused: its result is known to belong to it. */
 static void keep_open(struct replay *r, const struct pass *p)
 {
     bool any = false;
     for (size_t i = 0; i < p->side_count; i++)
         any |= p->sides[i].open.is_open;
     r->report->without_result += any;
-    if (!any && !p->difference)
-        return;
     if (p->call->kind != RECORDED_CHECK || !p->call->id.len)
         return;
     struct replay_open *open = replay_open_add(&r->sessions, hash_stable(p->call->id));
@@ -498,8 +504,7 @@ static void see_call(struct replay *r, const struct recorded_call *call)
     set_clock(r, p.session, call);
     judge_all(r, &p);
     count_call(r, &p);
-    if (p.sides[0].open.is_open || (p.side_count > 1 && p.sides[1].open.is_open) || p.difference)
-        keep_open(r, &p);
+    keep_open(r, &p);
 }
 
 /* ---- a result that comes later ---- */

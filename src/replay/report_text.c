@@ -81,19 +81,33 @@ static void put_summary(struct buf *out, const struct report_colours *paint, con
         if (r->verdicts[kind])
             buf_printf(out, "  %-8s %8llu  %s\n", verdict_name((enum verdict_kind)kind),
                        (unsigned long long)r->verdicts[kind], replay_share(r->verdicts[kind], r->calls).text);
-    buf_printf(out, "%llu would not have run (%s); the arguments of %llu would have been repaired\n",
-               (unsigned long long)r->refused, replay_share(r->refused, r->calls).text,
-               (unsigned long long)r->rewritten);
+    if (r->refused)
+        buf_printf(out, "%llu would not have run (%s)\n", (unsigned long long)r->refused,
+                   replay_share(r->refused, r->calls).text);
+    if (r->rewritten)
+        buf_printf(out, "the arguments of %llu would have been repaired\n", (unsigned long long)r->rewritten);
+}
+
+/* Rows of calls that did not run, or of those that did. */
+enum shown_rows { SHOW_ALL, SHOW_REFUSED, SHOW_FAILED };
+
+static bool is_shown(const struct replay_row *row, enum shown_rows which)
+{
+    return row->calls && (which == SHOW_ALL || (row->refused > 0) == (which == SHOW_REFUSED));
 }
 
 static void put_table(struct buf *out, const struct report_colours *paint, const char *title,
-                      const struct replay_table *table, const struct replay_report *r, bool examples)
+                      const struct replay_table *table, const struct replay_report *r, enum shown_rows which)
 {
-    size_t shown = 0;
+    size_t shown = 0, all = 0;
+    for (size_t i = 0; i < table->count; i++)
+        all += is_shown(table->rows[i], which);
+    if (!all)
+        return;
     heading(out, paint, title);
     for (size_t i = 0; i < table->count && shown < REPORT_TEXT_ROWS; i++) {
         const struct replay_row *row = table->rows[i];
-        if (!row->calls)
+        if (!is_shown(row, which))
             continue;
         shown++;
         struct str name = row->tool.len ? row->tool : row->class.len ? row->class : row->code;
@@ -113,7 +127,7 @@ static void put_table(struct buf *out, const struct report_colours *paint, const
         buf_text(out, row->retried || row->refused ? ", " : "");
         put_recovery(out, row);
         buf_text(out, "\n");
-        for (size_t e = 0; examples && e < row->example_count; e++)
+        for (size_t e = 0; which != SHOW_ALL && e < row->example_count; e++)
             put_example(out, paint, &row->examples[e], "      ");
     }
     if (table->count > shown && shown == REPORT_TEXT_ROWS)
@@ -127,12 +141,12 @@ static void put_table(struct buf *out, const struct report_colours *paint, const
 static void put_loops(struct buf *out, const struct report_colours *paint, const struct replay_report *r)
 {
     heading(out, paint, "Loops");
-    buf_printf(out,
-               "  %llu session%s repeated calls that could not help: %llu call%s saved, in %llu of them more "
-               "than %u\n",
+    buf_printf(out, "  %llu session%s repeated calls that could not help: %llu call%s saved\n",
                (unsigned long long)r->loop_sessions, plural(r->loop_sessions),
-               (unsigned long long)r->loop_calls, plural(r->loop_calls), (unsigned long long)r->runaways,
-               REPLAY_RUNAWAY_CALLS - 1);
+               (unsigned long long)r->loop_calls, plural(r->loop_calls));
+    if (r->runaways)
+        buf_printf(out, "  %llu ran away: %u calls or more\n", (unsigned long long)r->runaways,
+                   REPLAY_RUNAWAY_CALLS);
     for (size_t i = 0; i < r->loop_count && i < REPORT_TEXT_ROWS; i++) {
         const struct replay_loop *loop = &r->loops[i];
         buf_printf(out, "  %6llu of %llu calls  ", (unsigned long long)loop->saved,
@@ -241,24 +255,20 @@ static void put_notes(struct buf *out, const struct report_colours *paint, const
 
 void report_text(const struct replay_report *r, const struct report_colours *paint, struct buf *out)
 {
-    put_summary(out, paint, r);
+    if (r->calls)
+        put_summary(out, paint, r);
     if (r->against)
         put_differences(out, paint, r);
     if (r->loop_sessions)
         put_loops(out, paint, r);
-    if (r->problems.count)
-        put_table(out, paint, "Why calls were refused or failed", &r->problems, r, true);
-    if (r->repairs.count)
-        put_table(out, paint, "Repairs", &r->repairs, r, false);
-    if (r->tools.count)
-        put_table(out, paint, "Tools", &r->tools, r, false);
-    if (r->classes.count > 1)
-        put_table(out, paint, "Classes", &r->classes, r, false);
-    if (r->codes.count)
-        put_table(out, paint, "Codes", &r->codes, r, false);
-    if (r->unknown_tools.count)
-        put_table(out, paint,
-                  "Tools that nothing describes: only the rules against loops judge them (--tools FILE)",
-                  &r->unknown_tools, r, false);
+    put_table(out, paint, "Refused before they ran", &r->problems, r, SHOW_REFUSED);
+    put_table(out, paint, "Ran and failed", &r->problems, r, SHOW_FAILED);
+    put_table(out, paint, "Repairs", &r->repairs, r, SHOW_ALL);
+    put_table(out, paint, "Tools", &r->tools, r, SHOW_ALL);
+    put_table(out, paint, "Classes", &r->classes, r, SHOW_ALL);
+    put_table(out, paint, "Codes", &r->codes, r, SHOW_ALL);
+    put_table(out, paint,
+              "Tools that nothing describes: only the rules against loops judge them (--tools FILE)",
+              &r->unknown_tools, r, SHOW_ALL);
     put_notes(out, paint, r);
 }

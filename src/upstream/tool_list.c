@@ -130,6 +130,7 @@ void tool_cache_write(const char *state, const struct upstream_spec *spec, const
     if (!write_file(aside, buf_view(&text)) || rename(aside, path) != 0)
         log_event(LOG_WARN, "upstream_tools_not_cached", LOG_STR("upstream", spec->name),
                   LOG_TEXT("file", path), LOG_TEXT("why", strerror(errno)),
-                  LOG_TEXT("effect", "the next start asks the upstream for its tools"));
+                  LOG_TEXT("effect", spec->lazy ? "the next start asks the upstream for its tools"
+                                                : "toolgate replay will not know its tools"));
     arena_free(arena);
 }

@@ -1,7 +1,7 @@
 /*
  * An upstream's tool list: the `tools` array as it was sent, immutable,
- * reference-counted. And the cache of the lists of lazy upstreams, one file
- * each, so that their tools can be listed before they are started.
+ * reference-counted. And the cache of the lists, one file each: the tools of
+ * lazy upstreams are listed before they are started, and a replay knows them.
  */
 #ifndef TOOLGATE_UPSTREAM_TOOL_LIST_H
 #define TOOLGATE_UPSTREAM_TOOL_LIST_H

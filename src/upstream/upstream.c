@@ -22,7 +22,7 @@ static void on_mcp_state(void *owner)
 static void on_mcp_tools(void *owner)
 {
     struct upstream *u = owner;
-    if (u->spec->lazy && !u->leaving && mcp_client_tools(u->mcp))
+    if (!u->leaving && mcp_client_tools(u->mcp))
         tool_cache_write(u->set->state, u->spec, mcp_client_tools(u->mcp));
     on_mcp_state(u);
 }

@@ -32,7 +32,7 @@ struct upstreams_hooks {
     void (*changed)(void *owner, struct str name);
 };
 
-/* `state`: folder for the tool lists of lazy upstreams; NULL: they are not cached. */
+/* `state`: folder for the tool lists of upstreams; NULL: they are not cached. */
 struct upstreams *upstreams_new(struct loop *loop, const char *state, const struct upstreams_hooks *hooks,
                                 void *owner);
 /* Kills every process; drops pending calls without firing their `done`. */

@@ -1,0 +1,93 @@
+-- Bad recordings: what cannot be read is counted and named by its line, and the rest is replayed.
+local recordings = require "recordings"
+local process = require "process"
+local daemon = require "daemon"
+local replay = recordings.replay
+
+local CALL = '{"session":"s","tool":"t","arguments":{"n":1},"result":"ok"}'
+
+describe("toolgate replay, given bad input,", function()
+  local folder
+
+  before_each(function() folder = recordings.new() end)
+  after_each(function() folder:remove() end)
+
+  -- The calls that were replayed, the faults of one kind, and the line of the first of them.
+  local function expect(calls, fault, count, line, ...)
+    local code, report, err = replay(...)
+    assert.equal(0, code, err)
+    assert.equal(calls, report.calls)
+    assert.truthy(report.skipped[fault], fault)
+    assert.same({ count, line }, { report.skipped[fault].count, report.skipped[fault].places[1].line })
+    return report
+  end
+
+  it("skips lines that are no JSON", function()
+    expect(2, "not_json", 2, 2, folder:file("a", { CALL, "oops", "{'tool': 1}", CALL }))
+  end)
+
+  it("skips lines of something else", function()
+    expect(1, "not_record", 3, 1, folder:file("a", { '{"level":"info"}', "7", CALL, '{"tool":7}' }))
+  end)
+
+  it("skips records of a newer version", function()
+    expect(1, "newer_version", 1, 2, folder:file("a", { CALL, '{"v":2,"decision_id":"x","verdict":"pass","tool":"t"}' }))
+  end)
+
+  it("skips a last line that is cut off", function()
+    expect(2, "cut_off", 1, 3, folder:file("a", CALL .. "\n" .. CALL .. "\n" .. CALL:sub(1, 30)))
+  end)
+
+  it("skips hostile nesting", function()
+    local deep = ('{"tool":'):rep(50000)
+    expect(1, "not_json", 1, 1, folder:file("a", { deep, CALL }))
+    expect(1, "not_json", 1, 1, folder:file("b", { CALL:gsub('{"n":1}', ("["):rep(20000) .. ("]"):rep(20000)), CALL }))
+  end)
+
+  it("skips a line that is too long, without keeping it in memory", function()
+    local path = folder:file("a", CALL .. "\n")
+    os.execute(("head -c 1000000000 /dev/zero | tr '\\0' x >> %s; printf '\\n%%s\\n' '%s' >> %s"):format(path, CALL, path))
+    local code, _, err = process.run { "sh", "-c", 'ulimit -v 700000; exec "$0" replay --json "$1" > "$1.out"', daemon.binary, path }
+    assert.equal(0, code, err)
+    local report = require("client").json.decode(process.read(path .. ".out"))
+    assert.same({ 2, 1, 2 }, { report.calls, report.skipped.too_long.count, report.skipped.too_long.places[1].line })
+  end)
+
+  it("names the file of each fault", function()
+    local a, b = folder:file("a", { CALL }), folder:file("b", { CALL, "oops" })
+    local report = expect(2, "not_json", 1, 2, a, b)
+    assert.equal(b, report.skipped.not_json.places[1].file)
+  end)
+
+  it("reads records of one format only where --format says so", function()
+    expect(1, "not_record", 1, 2, "--format", "ndjson", folder:file("a", { CALL, '{"jsonrpc":"2.0","id":1,"result":{}}' }))
+    local code, _, err = replay("--format", "yaml", folder:file("b", { CALL }))
+    assert.equal(2, code)
+    assert.truthy(err:find("openai", 1, true), err)
+  end)
+
+  it("exits 2 if nothing could be replayed", function()
+    for name, content in pairs { empty = "", foreign = '{"level":"info"}\n', binary = "\0\1\2\n\255\n" } do
+      local code, report = replay(folder:file(name, content))
+      assert.same({ 2, 0 }, { code, report.calls }, name)
+    end
+  end)
+
+  it("exits 2 at once if a file does not exist, is a folder, or does not load", function()
+    local log = folder:file("a", { CALL })
+    for _, arguments in ipairs { { log, folder.path .. "/none" }, { folder.path }, { log, "--tools", log },
+                                 { log, "--tools", folder.path .. "/none" }, { log, "--policies", folder.path .. "/none" },
+                                 { log, "--policies", folder:policies("p", { t = "return 7" }) } } do
+      local code, report, err = replay(unpack(arguments))
+      assert.equal(2, code)
+      assert.is_nil(report)
+      assert.not_equal("", err)
+    end
+  end)
+
+  it("keeps control characters of a recording from the terminal", function()
+    local log = folder:file("a", { '{"session":"s\\u001b[2J","tool":"t\\u001b[31m","arguments":{"n":"\\u001b"}}' })
+    local _, out = process.run { daemon.binary, "replay", log }
+    assert.is_nil(out:find "\27")
+  end)
+end)

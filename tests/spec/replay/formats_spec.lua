@@ -1,0 +1,162 @@
+-- The formats that toolgate replay reads: found out by each line, or forced with --format.
+local recordings = require "recordings"
+local replay, row = recordings.replay, recordings.row
+
+-- A tool that refuses a limit of more than 50, in each provider's form.
+local SCHEMA = [[{"type":"object","properties":{"limit":{"type":"integer","maximum":50}}}]]
+local TOOLS = {
+  mcp = [[{"tools":[{"name":"list_orders","inputSchema":%s}]}]],
+  openai = [=[[{"type":"function","function":{"name":"list_orders","parameters":%s}}]]=],
+  responses = [=[[{"type":"function","name":"list_orders","parameters":%s}]]=],
+  anthropic = [=[[{"name":"list_orders","input_schema":%s}]]=],
+}
+
+local OPENAI = [[{"id":"run-1","messages":[
+  {"role":"system","content":"Help."},
+  {"role":"user","content":"List my orders."},
+  {"role":"assistant","content":null,"tool_calls":[
+    {"id":"c1","type":"function","function":{"name":"list_orders","arguments":"{\"limit\": 80}"}},
+    {"id":"c2","type":"function","function":{"name":"list_orders","arguments":"{\"limit\": 8}"}}]},
+  {"role":"tool","tool_call_id":"c1","content":"too many"},
+  {"role":"tool","tool_call_id":"c2","content":"[]"},
+  {"role":"assistant","tool_calls":[
+    {"id":"c3","type":"function","function":{"name":"list_orders","arguments":"{\"limit\": 50}"}}]},
+  {"role":"tool","tool_call_id":"c3","content":"[]"}%s]%s}]]
+
+local RESPONSES = [[{"id":"run-1","input":[
+  {"role":"user","content":"List my orders."},
+  {"type":"function_call","call_id":"c1","name":"list_orders","arguments":"{\"limit\": 80}"},
+  {"type":"function_call","call_id":"c2","name":"list_orders","arguments":"{\"limit\": 8}"},
+  {"type":"function_call_output","call_id":"c1","output":"too many"},
+  {"type":"function_call_output","call_id":"c2","output":"[]"},
+  {"type":"function_call","call_id":"c3","name":"list_orders","arguments":"{\"limit\": 50}"},
+  {"type":"function_call_output","call_id":"c3","output":"[]"}]}]]
+
+local ANTHROPIC = [[{"id":"run-1","messages":[
+  {"role":"user","content":"List my orders."},
+  {"role":"assistant","content":[{"type":"text","text":"Let me see."},
+    {"type":"tool_use","id":"c1","name":"list_orders","input":{"limit":80}},
+    {"type":"tool_use","id":"c2","name":"list_orders","input":{"limit":8}}]},
+  {"role":"user","content":[
+    {"type":"tool_result","tool_use_id":"c1","is_error":true,"content":"too many"},
+    {"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":"[]"}]}]},
+  {"role":"assistant","content":[{"type":"tool_use","id":"c3","name":"list_orders","input":{"limit":50}}]},
+  {"role":"user","content":[{"type":"tool_result","tool_use_id":"c3","content":"[]"}]}]}]]
+
+local MCP = [[{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}
+{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18"}}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"list_orders","arguments":{"limit":80}}}
+{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"list_orders","arguments":{"limit":8}}}
+{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"[]"}]}}
+{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"too many"}],"isError":true}}
+{"jsonrpc":"2.0","id":"2","method":"tools/call","params":{"name":"list_orders","arguments":{"limit":50}}}
+{"jsonrpc":"2.0","id":"2","result":{"content":[]}}
+]]
+
+local function one_line(document) return (document:gsub("\n%s*", "")) end
+
+describe("toolgate replay reads", function()
+  local folder
+
+  before_each(function() folder = recordings.new() end)
+  after_each(function() folder:remove() end)
+
+  local function tools(form) return folder:file("tools.json", TOOLS[form]:format(SCHEMA)) end
+
+  -- Three calls of one session, of which the first would have been refused; no result is missing.
+  local function expect(report, err)
+    assert.truthy(report, err)
+    assert.same({ 3, 1, 1, 0, 0 },
+                { report.calls, report.sessions, report.refused, report.without_result, report.without_check })
+    local refused = row(report.codes, { code = "maximum" })
+    assert.same({ 1, 1, 1 }, { refused.calls, refused.retried, refused.recovered }) -- by the third call: the second is parallel
+    assert.same({}, report.skipped)
+  end
+
+  for name, given in pairs {
+    ["OpenAI's chat messages"] = { text = OPENAI:format("", ""), form = "openai", format = "openai" },
+    ["OpenAI's Responses items"] = { text = RESPONSES, form = "responses", format = "openai" },
+    ["Anthropic's messages"] = { text = ANTHROPIC, form = "anthropic", format = "anthropic" },
+    ["MCP's JSON-RPC"] = { text = MCP, form = "mcp", format = "mcp" },
+  } do
+    it(name, function()
+      local file = folder:file("run.json", given.text)
+      local _, report, err = replay(file, "--tools", tools(given.form))
+      expect(report, err)
+      _, report, err = replay("--format", given.format, file, "--tools", tools(given.form))
+      expect(report, err)
+    end)
+  end
+
+  for name, wrap in pairs {
+    ["a document over several lines"] = function(document) return document end,
+    ["one conversation a line"] = function(document) return one_line(document) .. "\n" end,
+    ["an array of conversations"] = function(document) return "[" .. document .. "]" end,
+    ["an array of messages"] = function(document) return document:match '"messages":(%[.*%])}$' end,
+    ["one message a line"] = function(document)
+      local lines = {}
+      for _, message in ipairs(require("client").json.decode(document).messages) do
+        message.content = message.content or "" -- cjson's null
+        if type(message.content) ~= "string" then message.content = nil end
+        lines[#lines + 1] = require("client").json.encode(message)
+      end
+      return table.concat(lines, "\n") .. "\n"
+    end,
+  } do
+    it("a conversation as " .. name, function()
+      local _, report, err = replay(folder:file("run.json", wrap(OPENAI:format("", ""))), "--tools", tools "openai")
+      expect(report, err)
+    end)
+  end
+
+  it("the tools that a conversation carries, and the operator's before them", function()
+    local carried = ',"tools":' .. TOOLS.openai:format(SCHEMA)
+    local file = folder:file("run.json", OPENAI:format("", carried))
+    local _, report, err = replay(file)
+    expect(report, err)
+    local wide = folder:file("wide.json", TOOLS.openai:format(SCHEMA:gsub("50", "100")))
+    _, report = replay(file, "--tools", wide)
+    assert.equal(0, report.refused)
+  end)
+
+  it("the tools of a tools/list reply", function()
+    local listed = ('{"jsonrpc":"2.0","id":0,"result":%s}\n'):format(TOOLS.mcp:format(SCHEMA))
+    local _, report, err = replay(folder:file("wire.ndjson", listed .. MCP))
+    expect(report, err)
+  end)
+
+  it("a JSON-RPC message inside of a log line, with its time and session", function()
+    local lines = {}
+    for line in MCP:gmatch "[^\n]+" do
+      lines[#lines + 1] = ('{"ts":"2026-11-02T10:00:00+01:00","session":"chat","message":%s}'):format(line)
+    end
+    local _, report, err = replay(folder:file("wire.ndjson", lines), "--tools", tools "mcp")
+    expect(report, err)
+    assert.equal(1793610000000, report.first_ms)
+  end)
+
+  it("the common names of members", function()
+    local log = folder:file("log.ndjson", {
+      '{"session_id":"s","tool_name":"list_orders","args":{"limit":80},"output":"[]"}',
+      '{"conversation_id":"s","name":"list_orders","input":{"limit":81},"response":"[]"}',
+      '{"thread_id":"s","function":{"name":"list_orders","arguments":"{\\"limit\\":82}"},"timestamp":1767225600}' })
+    local _, report, err = replay(log, "--tools", tools "mcp")
+    assert.truthy(report, err)
+    assert.same({ 3, 1, 3 }, { report.calls, report.sessions, report.refused })
+  end)
+
+  it("times in seconds, in milliseconds and as text", function()
+    for _, time in ipairs { "1767225600", "1767225600000", '"2026-01-01T00:00:00Z"', '"2026-01-01 01:00:00.000+01:00"' } do
+      local log = folder:file("log.ndjson", { ('{"session":"s","tool":"t","ts":%s}'):format(time) })
+      local _, report = replay(log)
+      assert.equal(1767225600000, report.first_ms, time)
+    end
+  end)
+
+  it("standard input as -", function()
+    local process, daemon = require "process", require "daemon"
+    local code, out = process.run({ daemon.binary, "replay", "-", "--json" }, { input = one_line(ANTHROPIC) })
+    assert.equal(0, code)
+    assert.equal(3, require("client").json.decode(out).calls)
+  end)
+end)
