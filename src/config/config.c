@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "config/config_ledger.h"
+#include "config/config_traces.h"
 #include "config/config_upstreams.h"
 #include "config/peer.h"
 #include "config/key_table.h"
@@ -172,6 +173,7 @@ static const struct config_key config_keys[] = {
     TABLE("session_limits", session_limits_keys),
     TABLE("log", log_keys),
     {KEY("decisions", config_decisions_read, decisions)},
+    TABLE("traces", config_traces_keys),
     {KEY("watch", key_bool, watch)},
     {KEY("state", key_path, state)},
     U32("turn_idle_s", turn_idle_s, 0, 86400),
@@ -277,6 +279,7 @@ static void set_defaults(struct config *config)
     config->limits.policy_kb = POLICY_MEMORY_KB;
     config->log_level = LOG_INFO;
     config_decisions_init(&config->decisions);
+    config_traces_init(&config->traces);
     config->watch = true;
     config->turn_idle_s = CONFIG_TURN_IDLE_S;
     config->anonymous_repeats = CONFIG_ANONYMOUS_REPEATS;
@@ -318,6 +321,7 @@ static enum err read_file(const char *path, const struct config_sources *sources
                         "expected at most limits.message (%u), got %u; raise limits.message too",
                         config->limits.message, config->limits.arguments);
     config_ledger_check(&reader, config);
+    config_traces_check(&reader, config);
     if (!reader.errors.len)
         return OK;
     return err_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&reader.errors)));

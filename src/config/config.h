@@ -11,6 +11,7 @@
 #include "config/config_decisions.h"
 #include "config/key_table.h"
 #include "policy/policy.h"
+#include "traces/span_exporter.h"
 #include "upstream/upstream_spec.h"
 
 #include <sys/types.h>
@@ -86,6 +87,7 @@ struct config {
     enum log_format log_format;
     const char *log_file; /* NULL: stderr */
     struct config_decisions decisions;
+    struct span_export traces;
     bool watch;        /* changed files are loaded automatically */
     const char *state; /* folder for persistent state; NULL: systemd's, else beside the socket */
     uint32_t turn_idle_s, anonymous_repeats;

@@ -22,6 +22,7 @@
 #include "base/hash.h"
 #include "catalog/catalog.h"
 #include "gate/call_events.h"
+#include "gate/call_span.h"
 #include "gate/decision_log.h"
 #include "gate/feedback.h"
 #include "gate/metrics.h"
@@ -368,6 +369,8 @@ static void leave(struct call *c, const struct stage *stage)
         c->verdict.stage = stage->name;
     if (c->request.trace)
         record_trace(c, stage);
+    if (c->span)
+        call_span_stage(c, stage->name);
 }
 
 /* ---- where the time went ---- */
@@ -463,6 +466,8 @@ static void finish(struct call *c)
     call_events_call(&c->request, &c->verdict);
     if (c->gate->decisions && !c->request.dry_run)
         decision_log_call(c->gate->decisions, c);
+    if (c->span)
+        call_span_end(c, NULL);
     c->finished = true;
 }
 
@@ -482,7 +487,7 @@ static bool advance(struct call *c)
                        (!stage->needs_args || (c->tool && c->args.now));
         if (!applies)
             continue;
-        if (c->request.trace)
+        if (c->request.trace || c->span)
             c->stage_began_ns = clock_mono_ns();
         enter_part(c, stage->part);
         if (stage->enter(c) == STEP_WAIT) {
@@ -501,6 +506,8 @@ void call_resume(void *owner)
     const struct stage *stage = &stages[c->stage];
     enter_part(c, stage->part);
     if (stage->resume(c) == STEP_RETRY) {
+        if (c->span)
+            call_span_stage(c, stage->name);
         while (stages[c->stage].enter != call_run)
             c->stage--;
     } else {
@@ -565,6 +572,8 @@ bool call_start(struct call *c, call_done *done, void *owner)
     }
     if (c->gate->timed)
         begin_timing(c);
+    if (c->gate->spans)
+        c->span = call_span_begin(c);
     return advance(c);
 }
 
@@ -579,7 +588,9 @@ void call_cancel(struct call *c)
         c->gate->metrics->cancelled++;
     if (c->admitted && !c->settle_started)
         call_release(c);
-    c->finished = true;
+    c->cancelled = c->finished = true;
+    if (c->span)
+        call_span_end(c, stages[c->stage].name);
 }
 
 void call_free(struct call *c)

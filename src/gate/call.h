@@ -25,6 +25,7 @@ struct ledger_peek;
 struct metrics;
 struct peer;
 struct policy;
+struct span_exporter;
 struct tool;
 struct trace_context;
 struct upstreams;
@@ -49,7 +50,9 @@ struct call_request {
     struct str connection; /* names the anonymous session; unique per connection */
     uint32_t turn;         /* 0: not given */
     struct str step, goal, label, ext;
-    struct str trace_id; /* 32 hex digits of the client's trace; empty: none */
+    struct str
+        trace_id; /* 32 hex digits of the client's trace, or of the one that begins here; empty: none */
+    struct str protocol; /* the version of MCP that the client speaks; empty: none */
     const struct str
         *notices; /* what the client sent without effect; the verdict's `warnings`; NULL: nothing */
     size_t notice_count;
@@ -97,6 +100,7 @@ struct gate {
     struct upstreams *upstreams;    /* NULL: tools that run in an upstream are unavailable */
     struct metrics *metrics;        /* NULL: nothing is counted */
     struct decision_log *decisions; /* NULL: nothing is recorded */
+    struct span_exporter *spans;    /* NULL: no call is traced */
     bool timed;                     /* measures the call_timing of each call */
     uint64_t admissions;            /* state of the call id generator; 0: seeded by the first call */
 };

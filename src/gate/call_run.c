@@ -3,6 +3,7 @@
  * verdict. After a transient failure that the policy wants retried, waits and goes back to the beginning of
  * the stage; to the ledger all tries are one call.
  */
+#include "gate/call_span.h"
 #include "gate/call_state.h"
 
 #include "base/arena.h"
@@ -58,7 +59,7 @@ static enum step run_upstream(struct call *c)
     c->upstream->request = (struct upstream_request){
         .target = &c->tool->target,
         .arguments = c->args.now,
-        .trace_context = r->trace_context,
+        .trace_context = c->span ? call_span_for_upstream(c) : r->trace_context,
         .can_elicit = r->supports_elicitation,
         .input_responses = r->input_responses,
         .request_state = r->request_state,

@@ -55,13 +55,14 @@ struct call {
     struct compaction compacted; /* the result that is shown, if `compacted.done` */
     struct verdict verdict;      /* VERDICT_PASS, CLASS_OK until a stage decides otherwise */
     struct call_outcome outcome; /* complete once the call has finished */
-    bool admitted, ran, settle_started, finished;
+    bool admitted, ran, settle_started, finished, cancelled;
     bool uninformative; /* the result adds nothing: the ledger counts it as garbage */
 
     struct call_timing timing;
     int64_t began_ns, part_began_ns; /* 0: not timed */
     enum call_part part;             /* the one that runs or waits */
 
+    struct call_span *span; /* NULL: not traced */
     size_t stage;
     struct call_trace *traces; /* CALL_TRACES_MAX; NULL: not requested */
     int64_t stage_began_ns;

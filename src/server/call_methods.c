@@ -4,6 +4,7 @@
  * itself is gate/'s.
  */
 #include "base/arena.h"
+#include "base/trace_context.h"
 #include "gate/call_reply.h"
 #include "gate/verdict.h"
 #include "server/mcp_keys.h"
@@ -28,6 +29,12 @@ static struct str label_of(const struct json *value)
     return json_is(value, JSON_NUMBER) ? (struct str){value->text, value->len} : json_str(value);
 }
 
+static struct str trace_id_of(const struct trace_context *context)
+{
+    struct str parent = context ? context->values[TRACE_PARENT] : STR_NONE;
+    return parent.len ? trace_parent_trace_id(parent) : STR_NONE;
+}
+
 static enum err read_call(struct request *r, enum call_mode mode, struct call_request *c)
 {
     struct client *client = r->client;
@@ -44,6 +51,8 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
         .notices = r->notices,
         .notice_count = r->notice_count,
         .trace_context = r->trace_context,
+        .trace_id = trace_id_of(r->trace_context),
+        .protocol = r->modern ? STR_LIT(MCP_MODERN) : str_of(client->protocol),
         .received_ns = conn_read_ns(client->conn),
         .label = label_of(json_get_text(r->meta, GATE_CALL_KEY)),
         .ext = label_of(json_get_text(r->meta, GATE_EXT_KEY)),

@@ -15,7 +15,7 @@ static struct decision_log_files files_of(struct arena *arena, const struct conf
 static void apply_timing(struct server *server)
 {
     server->gate.timed = decision_log_is_on(server->gate.decisions);
-    loop_time_reads(server->loop, server->gate.timed);
+    loop_time_reads(server->loop, server->gate.timed || server->gate.spans);
 }
 
 enum err decisions_open(struct server *server, const struct config *config, struct why *why)

@@ -46,7 +46,8 @@ enum request_status mcp_initialize(struct request *r)
                            "\", got nothing");
     for (size_t i = 0; i < sizeof(legacy_versions) / sizeof(legacy_versions[0]); i++)
         if (str_is(requested, legacy_versions[i]))
-            served = requested;
+            served = str_of(legacy_versions[i]);
+    r->client->protocol = served.at;
     log_event(LOG_DEBUG, "client_initialized", LOG_TEXT("connection", r->client->name),
               LOG_STR("client", json_str(json_get_text(info, "name"))), LOG_STR("version", requested));
     r->client->wants_list_changed = true;

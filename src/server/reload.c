@@ -10,6 +10,7 @@
 #include "server/listener.h"
 #include "server/method_table.h"
 #include "server/systemd.h"
+#include "server/traces.h"
 #include "server/upstream_manager.h"
 #include "server/quarantine.h"
 #include "server/subscriptions.h"
@@ -180,6 +181,7 @@ static void swap(struct server *server, struct generation *next)
         log_event(LOG_WARN, "restart_required", LOG_TEXT("key", "state"));
     server->gate.generation = next;
     decisions_apply(server, config);
+    traces_apply(server, config);
     generation_unref(old);
     loop_limit_bytes(server->loop, config->limits.memory);
     LIST_FOREACH (client, &server->clients, link)

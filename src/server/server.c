@@ -15,6 +15,7 @@
 #include "server/server_internal.h"
 #include "server/state_dir.h"
 #include "server/systemd.h"
+#include "server/traces.h"
 #include "server/upstream_manager.h"
 #include "policy/policy_set.h"
 
@@ -136,6 +137,8 @@ static enum err load(struct server *server, struct why *why)
         loop_turn(server->loop, true);
     if (!err)
         err = decisions_open(server, config, why);
+    if (!err)
+        traces_apply(server, config);
     server->gate.metrics = &server->metrics;
     if (!err)
         ledger_on_gave_up(server->gate.ledger, on_gave_up, server);
@@ -186,6 +189,7 @@ static void stop(struct server *server)
             event_free(events[i]);
     upstream_manager_free(server->upstream_manager);
     decisions_leave_loop(server);
+    traces_close(server);
     loop_free(server->loop); /* frees clients and their calls, which need the ledger */
     decisions_close(server);
     reloader_free(server->reloader);
@@ -217,6 +221,7 @@ enum err server_run(const struct config_sources *sources, struct why *why)
             busy = reload_turn(&server);
         }
         upstream_manager_stop(server.upstream_manager);
+        traces_flush(&server);
         log_event(LOG_INFO, "daemon_stopped", LOG_NUM("connections", server.accepted));
     }
     stop(&server);

@@ -26,6 +26,7 @@ struct listener;
 struct quarantine;
 struct reloader;
 struct request;
+struct span_exporter;
 struct subscription;
 struct upstream_manager;
 
@@ -40,6 +41,7 @@ struct server {
     struct listener *listener;
     struct gate gate;
     struct metrics metrics;
+    struct span_exporter *spans; /* NULL: never configured */
     LIST_HEAD(, client) clients;
     size_t client_count, connections_max;
     size_t pending, pending_bytes; /* requests without a reply yet, and their memory */
@@ -72,6 +74,7 @@ struct client {
     LIST_HEAD(, subscription) subscriptions;
     size_t subscription_count;
     struct unreported unreported;
+    const char *protocol;    /* legacy: the version that initialize agreed on; NULL: none */
     bool wants_list_changed; /* legacy: it sent initialize or tools/list */
     int log_level;           /* legacy: the lowest level of notifications/message that it gets */
     bool at_eof;             /* closed once no request is pending */

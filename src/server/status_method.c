@@ -10,6 +10,7 @@
 #include "server/method_table.h"
 #include "server/quarantine.h"
 #include "server/reload.h"
+#include "traces/span_exporter.h"
 #include "upstream/upstream.h"
 #include "policy/policy_hooks.h"
 #include "policy/policy_set.h"
@@ -267,6 +268,8 @@ enum request_status status_method(struct request *r)
     }
     put_ledger(out, server->gate.ledger);
     put_schema_lax(out, r->client);
+    if (server->spans && client_is_operator(r->client))
+        span_exporter_write_status(out, server->spans);
     json_field_open(out, "connections", '{');
     json_field_int(out, "open", (int64_t)server->client_count);
     json_field_int(out, "most", (int64_t)server->connections_max);

@@ -45,7 +45,8 @@ end
 -- The requests in order: method, path, query, headers, body, connection.
 function server:saw()
   local list = {}
-  for line in process.read(self.directory .. "/seen.jsonl"):gmatch "[^\n]+" do list[#list + 1] = client.json.decode(line) end
+  local seen = process.read(self.directory .. "/seen.jsonl")
+  for line in seen:gmatch "([^\n]+)\n" do list[#list + 1] = client.json.decode(line) end -- not half a line
   return list
 end
 

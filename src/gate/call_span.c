@@ -1,0 +1,247 @@
+/* Times are kept by the monotonic clock, and moved to the wall clock when the spans are written. */
+#include "gate/call_span.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "gate/call_state.h"
+#include "traces/span_exporter.h"
+
+#include <stdio.h>
+
+struct stage_span {
+    const char *name;
+    int64_t began_ns, ended_ns;
+    struct span_id upstream; /* of a run in an upstream; else none */
+    struct str error;        /* of such a run */
+};
+
+struct call_span {
+    struct trace_context forwarded;
+    char trace_id[TRACE_ID_DIGITS];
+    char traceparent[TRACE_PARENT_BYTES + 1];
+    struct span_id id, upstream; /* upstream: of the run under way; none: there is none */
+    int64_t began_ns;
+    uint8_t flags;
+    struct stage_span stages[CALL_SPAN_STAGES_MAX];
+    size_t stage_count;
+};
+
+/* The client's, if it is valid. */
+static struct str given(const struct call *c, enum trace_key key)
+{
+    return c->request.trace_context ? c->request.trace_context->values[key] : STR_NONE;
+}
+
+struct call_span *call_span_begin(struct call *c)
+{
+    struct span_exporter *exporter = c->gate->spans;
+    struct str parent = given(c, TRACE_PARENT);
+    if (c->request.dry_run || !span_exporter_samples(exporter, parent))
+        return NULL;
+    struct call_span *span = ARENA_NEW(c->arena, struct call_span);
+    span->id = span_exporter_new_id(exporter);
+    span->began_ns = c->request.received_ns ? c->request.received_ns : clock_mono_ns();
+    span->flags = TRACE_FLAG_SAMPLED;
+    if (parent.len) {
+        memcpy(span->trace_id, trace_parent_trace_id(parent).at, sizeof(span->trace_id));
+        span->flags |= trace_parent_flags(parent);
+    } else {
+        span_exporter_new_trace_id(exporter, span->trace_id);
+    }
+    c->request.trace_id = (struct str){span->trace_id, sizeof(span->trace_id)};
+    return span;
+}
+
+const struct trace_context *call_span_for_upstream(struct call *c)
+{
+    struct call_span *span = c->span;
+    if (!c->gate->spans) /* a reload has switched them off meanwhile */
+        return c->request.trace_context;
+    span->upstream = span_exporter_new_id(c->gate->spans);
+    snprintf(span->traceparent, sizeof(span->traceparent), "00-%.*s-%.*s-%02x", (int)sizeof(span->trace_id),
+             span->trace_id, (int)sizeof(span->upstream.digits), span->upstream.digits, span->flags);
+    if (c->request.trace_context)
+        span->forwarded = *c->request.trace_context;
+    span->forwarded.values[TRACE_PARENT] = str_of(span->traceparent);
+    return &span->forwarded;
+}
+
+/* What the upstream did with the call, whatever the gate makes of it. */
+static struct str upstream_error(const struct call *c)
+{
+    const struct upstream_answer *answer = &c->upstream->answer;
+    if (c->cancelled)
+        return str_of(error_class_info(CLASS_CANCELLED)->name);
+    if (answer->outcome == UPSTREAM_RESULT)
+        return c->result.is_error ? STR_LIT("tool_error") : STR_NONE;
+    if (answer->outcome == UPSTREAM_INPUT_REQUIRED)
+        return STR_NONE;
+    return answer->code.len ? answer->code : STR_LIT("_OTHER");
+}
+
+void call_span_stage(struct call *c, const char *name)
+{
+    struct call_span *span = c->span;
+    if (span->stage_count == CALL_SPAN_STAGES_MAX)
+        return;
+    struct stage_span *stage = &span->stages[span->stage_count++];
+    *stage = (struct stage_span){.name = name, .began_ns = c->stage_began_ns, .ended_ns = clock_mono_ns()};
+    if (!span->upstream.digits[0])
+        return;
+    stage->upstream = span->upstream;
+    stage->error = c->upstream ? upstream_error(c) : STR_NONE;
+    span->upstream.digits[0] = '\0';
+}
+
+/* ---- writing ---- */
+
+struct writing {
+    const struct call *call;
+    const struct call_span *span;
+    struct json_out *out;
+    int64_t to_wall_ns; /* added to a time of the monotonic clock */
+};
+
+static const char *method_of(const struct call *c)
+{
+    static const char *const names[] = {
+        [CALL_RUN] = "tools/call", [CALL_CHECK] = "toolgate/check", [CALL_REPORT] = "toolgate/report"};
+    return names[c->request.mode];
+}
+
+/* As the model sees it: its own failure, or the class of the verdict. */
+static struct str error_of(const struct call *c)
+{
+    const struct verdict *v = &c->verdict;
+    if (c->cancelled)
+        return str_of(error_class_info(CLASS_CANCELLED)->name);
+    if (!error_class_info(v->class)->is_error)
+        return c->result.is_error ? STR_LIT("tool_error") : STR_NONE;
+    return str_of(error_class_info(v->class)->name);
+}
+
+static void write_call(const struct writing *w)
+{
+    const struct call *c = w->call;
+    const struct call_request *r = &c->request;
+    const struct verdict *v = &c->verdict;
+    struct str method = str_of(method_of(c)), parent = given(c, TRACE_PARENT);
+    struct span span = {
+        .trace_id = {w->span->trace_id, TRACE_ID_DIGITS},
+        .id = w->span->id,
+        .parent = parent.len ? trace_parent_span_id(parent) : STR_NONE,
+        .parent_is_remote = parent.len > 0,
+        .trace_state = given(c, TRACE_STATE),
+        .flags = w->span->flags,
+        /* The name of a tool that does not exist is the client's invention: no name of a span. */
+        .name = c->tool ? ARENA_JOIN(c->arena, method, STR_LIT(" "), c->tool->name) : method,
+        .kind = SPAN_SERVER,
+        .start_ns = w->span->began_ns + w->to_wall_ns,
+        .end_ns = clock_mono_ns() + w->to_wall_ns,
+        .error = error_of(c),
+    };
+    span_open(w->out, &span);
+    span_put_str(w->out, "mcp.method.name", method);
+    span_put_str(w->out, "mcp.protocol.version", r->protocol);
+    span_put_str(w->out, "mcp.session.id", r->session);
+    span_put_str(w->out, "gen_ai.operation.name", STR_LIT("execute_tool"));
+    span_put_str(w->out, "gen_ai.tool.name", r->tool);
+    span_put_str(w->out, "network.transport", STR_LIT("unix"));
+    if (!c->cancelled) {
+        span_put_str(w->out, "toolgate.verdict", str_of(verdict_name(v->kind)));
+        span_put_str(w->out, "toolgate.error_class", str_of(error_class_info(v->class)->name));
+    }
+    span_put_str(w->out, "toolgate.code", v->code);
+    span_put_str(w->out, "toolgate.would", v->would);
+    span_put_str(w->out, "toolgate.stage", str_of(v->stage));
+    span_put_str(w->out, "toolgate.generation", c->generation->hash);
+    if (v->attempt)
+        span_put_int(w->out, "toolgate.attempt", v->attempt);
+    if (v->tries > 1)
+        span_put_int(w->out, "toolgate.tries", v->tries);
+    span_close(w->out, &span);
+}
+
+static const struct upstream_spec *find_spec(const struct call *c)
+{
+    const struct config *config = &c->generation->config;
+    for (size_t i = 0; i < config->upstream_count; i++)
+        if (str_eq(config->upstreams[i]->name, c->tool->target.upstream))
+            return config->upstreams[i];
+    return NULL;
+}
+
+/* By the conventions of what runs: MCP, HTTP, a command. URLs and command lines may hold arguments: of those
+ * only what the policy's author wrote, without its parameters. */
+static void write_target(const struct writing *w, const struct span *span)
+{
+    const struct target *target = &w->call->tool->target;
+    const struct upstream_spec *spec = find_spec(w->call);
+    span_open(w->out, span);
+    span_put_str(w->out, "toolgate.upstream", target->upstream);
+    switch (target->kind) {
+    case TARGET_MCP:
+        span_put_str(w->out, "mcp.method.name", STR_LIT("tools/call"));
+        span_put_str(w->out, "gen_ai.operation.name", STR_LIT("execute_tool"));
+        span_put_str(w->out, "gen_ai.tool.name", target->tool);
+        span_put_str(w->out, "network.transport",
+                     spec && spec->kind == UPSTREAM_STDIO ? STR_LIT("pipe") : STR_LIT("tcp"));
+        break;
+    case TARGET_HTTP:
+        span_put_str(w->out, "http.request.method", target->http->method);
+        span_put_str(w->out, "network.transport", STR_LIT("tcp"));
+        break;
+    case TARGET_EXEC:
+        span_put_str(w->out, "network.transport", STR_LIT("pipe"));
+        break;
+    }
+    span_close(w->out, span);
+}
+
+static struct str target_name(const struct call *c)
+{
+    const struct target *target = &c->tool->target;
+    if (target->kind == TARGET_MCP)
+        return ARENA_JOIN(c->arena, STR_LIT("tools/call "), target->tool);
+    return target->kind == TARGET_HTTP ? target->http->method : c->tool->name;
+}
+
+static void write_stage(const struct writing *w, const struct stage_span *stage)
+{
+    bool runs = stage->upstream.digits[0] && w->call->tool;
+    struct span span = {
+        .trace_id = {w->span->trace_id, TRACE_ID_DIGITS},
+        .id = runs ? stage->upstream : span_exporter_new_id(w->call->gate->spans),
+        .parent = span_id_str(&w->span->id),
+        .flags = w->span->flags,
+        .kind = runs ? SPAN_CLIENT : SPAN_INTERNAL,
+        .start_ns = stage->began_ns + w->to_wall_ns,
+        .end_ns = stage->ended_ns + w->to_wall_ns,
+        .error = stage->error,
+    };
+    if (runs) {
+        span.name = target_name(w->call);
+        write_target(w, &span);
+        return;
+    }
+    span.name = ARENA_JOIN(w->call->arena, STR_LIT("stage "), str_of(stage->name));
+    span_open(w->out, &span);
+    span_close(w->out, &span);
+}
+
+void call_span_end(struct call *c, const char *stage)
+{
+    struct span_exporter *exporter = c->gate->spans;
+    if (stage)
+        call_span_stage(c, stage);
+    if (!exporter)
+        return;
+    struct json_out *out = span_exporter_begin(exporter, c->span->stage_count + 1);
+    if (!out)
+        return;
+    const struct writing w = {c, c->span, out, clock_wall_ns() - clock_mono_ns()};
+    write_call(&w);
+    for (size_t i = 0; i < c->span->stage_count; i++)
+        write_stage(&w, &c->span->stages[i]);
+    span_exporter_end(exporter);
+}

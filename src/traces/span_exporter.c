@@ -1,0 +1,496 @@
+/*
+ * One batch is filled, others wait in a queue, and the first of them is under way:
+ *
+ *   spans ─▶ filling ─▶ queue (bounded) ─▶ POST ─▶ accepted, or rejected and dropped
+ *                                           └▶ failed: the batch stays, the next try is after a pause
+ */
+#include "traces/span_exporter.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "io/timer.h"
+#include "json/parse.h"
+#include "upstream/http/fetch.h"
+#include "upstream/secrets.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#define RESPONSE_MAX_BYTES 65536u
+#define WHY_MAX_BYTES      256u
+#define QUOTED_MAX_BYTES   160u /* of the collector's own words */
+#define HOST_MAX_BYTES     256u
+
+#define SCOPE "{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"
+
+struct batch {
+    TAILQ_ENTRY(batch) entry;
+    struct buf spans; /* JSON values with commas between them */
+    struct json_out out;
+    size_t count;
+};
+
+struct span_exporter {
+    struct loop *loop;
+    struct arena *arena; /* owns `config` */
+    struct span_export config;
+    uint64_t random; /* state of the generator of ids */
+    char instance[HOST_MAX_BYTES + 32];
+    struct batch *filling; /* NULL: no span waits in it */
+    size_t open_count;     /* of the spans between begin and end */
+    TAILQ_HEAD(, batch) queue;
+    size_t queued;
+    struct fetch *fetch; /* of the queue's first batch */
+    int status;
+    struct buf response;
+    int64_t after_s;
+    struct timer timer, retry;
+    unsigned failures; /* in a row */
+    bool flushing, flush_failed;
+    bool dropping; /* since the last batch that was accepted; logged once */
+    bool rejecting;
+    int64_t down_since_ms;
+    uint64_t sent, dropped, rejected;
+    char why[WHY_MAX_BYTES]; /* of the last failure; empty: none since it works */
+};
+
+static const char hex[] = "0123456789abcdef";
+
+/* As the call ids of gate/call.c: well distributed, and seeded by the kernel. */
+static uint64_t next_random(struct span_exporter *e)
+{
+    uint64_t z = e->random += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+static void write_digits(char digits[16], uint64_t bits)
+{
+    for (unsigned i = 0; i < 16; i++)
+        digits[i] = hex[(bits >> (60 - 4 * i)) & 15];
+}
+
+/* Ids of zeros only are invalid. */
+static uint64_t new_id(struct span_exporter *e)
+{
+    uint64_t bits = next_random(e);
+    return bits ? bits : 1;
+}
+
+void span_exporter_new_trace_id(struct span_exporter *e, char digits[TRACE_ID_DIGITS])
+{
+    write_digits(digits, next_random(e));
+    write_digits(digits + 16, new_id(e));
+}
+
+struct span_id span_exporter_new_id(struct span_exporter *e)
+{
+    struct span_id id;
+    write_digits(id.digits, new_id(e));
+    return id;
+}
+
+bool span_exporter_samples(struct span_exporter *e, struct str traceparent)
+{
+    if (traceparent.len)
+        return trace_parent_flags(traceparent) & TRACE_FLAG_SAMPLED;
+    return e->config.sample >= 1 || (double)(next_random(e) >> 11) < e->config.sample * 9007199254740992.0;
+}
+
+/* ---- the queue ---- */
+
+static void batch_free(struct batch *batch)
+{
+    if (!batch)
+        return;
+    buf_clear(&batch->spans);
+    free(batch);
+}
+
+static struct batch *batch_new(void)
+{
+    struct batch *batch = calloc(1, sizeof(*batch));
+    if (!batch)
+        abort();
+    batch->out = json_out(&batch->spans);
+    return batch;
+}
+
+static void drop_first(struct span_exporter *e)
+{
+    struct batch *batch = TAILQ_FIRST(&e->queue);
+    TAILQ_REMOVE(&e->queue, batch, entry);
+    e->queued--;
+    batch_free(batch);
+}
+
+static void send_first(struct span_exporter *e);
+
+static void send_next(struct span_exporter *e)
+{
+    if (e->queued && !e->fetch && !timer_is_set(&e->retry))
+        send_first(e);
+}
+
+/* A batch that is full or old enough; it stays where it is while the queue is full. */
+static void queue_filling(struct span_exporter *e)
+{
+    if (!e->filling || e->queued == SPANS_QUEUE_BATCHES)
+        return;
+    TAILQ_INSERT_TAIL(&e->queue, e->filling, entry);
+    e->queued++;
+    e->filling = NULL;
+    timer_clear(&e->timer);
+    send_next(e);
+}
+
+static void on_batch_old(void *owner)
+{
+    queue_filling(owner);
+}
+
+static void drop_spans(struct span_exporter *e, size_t count)
+{
+    e->dropped += count;
+    if (e->dropping)
+        return;
+    e->dropping = true;
+    log_event(LOG_WARN, "traces_dropped",
+              LOG_TEXT("why", e->why[0] ? e->why : "spans come faster than the collector takes them"),
+              LOG_NUM("queued_batches", e->queued), LOG_NUM("dropped", e->dropped),
+              LOG_TEXT("effect", "calls go on; toolgate status counts the spans that are lost"));
+}
+
+struct json_out *span_exporter_begin(struct span_exporter *e, size_t count)
+{
+    if (e->filling && e->filling->spans.len >= SPANS_BATCH_BYTES)
+        queue_filling(e);
+    if (e->filling && e->filling->spans.len >= SPANS_BATCH_BYTES) {
+        drop_spans(e, count);
+        return NULL;
+    }
+    if (!e->filling)
+        e->filling = batch_new();
+    e->open_count = count;
+    return &e->filling->out;
+}
+
+void span_exporter_end(struct span_exporter *e)
+{
+    e->filling->count += e->open_count;
+    if (e->filling->spans.len >= SPANS_BATCH_BYTES)
+        queue_filling(e);
+    else if (!timer_is_set(&e->timer))
+        timer_set(&e->timer, e->loop, SPANS_BATCH_MS, on_batch_old, e);
+}
+
+/* ---- sending ---- */
+
+static void put_attribute(struct buf *out, const char *key, struct str value)
+{
+    struct json_out json = json_out(out);
+    span_put_str(&json, key, value);
+}
+
+/* The body is put together when it is sent: the resource may have changed by a reload. */
+static struct str body_of(const struct span_exporter *e, struct arena *arena, const struct batch *batch)
+{
+    struct buf body = buf_in(arena);
+    buf_text(&body, "{\"resourceSpans\":[{\"resource\":{\"attributes\":[");
+    put_attribute(&body, "service.name", e->config.service_name);
+    buf_byte(&body, ',');
+    put_attribute(&body, "service.version", STR_LIT(TOOLGATE_VERSION));
+    buf_byte(&body, ',');
+    put_attribute(&body, "service.instance.id", str_of(e->instance));
+    buf_text(&body, "]},\"scopeSpans\":[{\"scope\":" SCOPE ",\"spans\":[");
+    buf_str(&body, buf_view(&batch->spans));
+    buf_text(&body, "]}]}]}");
+    return buf_view(&body);
+}
+
+static enum err build_request(const struct span_exporter *e, struct arena *arena,
+                              struct fetch_request *request, struct why *why)
+{
+    const struct name_values *given = &e->config.headers;
+    struct name_value *list = ARENA_ARRAY(arena, struct name_value, given->count + 1);
+    struct str url, ca_file;
+    enum err err = secrets_expand(arena, e->config.endpoint, NULL, &url, why);
+    if (!err)
+        err = secrets_expand(arena, e->config.ca_file, NULL, &ca_file, why);
+    for (size_t i = 0; !err && i < given->count; i++) {
+        list[i].name = given->list[i].name;
+        err = secrets_expand(arena, given->list[i].value, NULL, &list[i].value, why);
+    }
+    if (err)
+        return err;
+    list[given->count] = (struct name_value){STR_LIT("Content-Type"), STR_LIT("application/json")};
+    *request = (struct fetch_request){.method = "POST",
+                                      .url = arena_dup(arena, url).at,
+                                      .headers = {list, given->count + 1},
+                                      .body = body_of(e, arena, TAILQ_FIRST(&e->queue)),
+                                      .has_body = true,
+                                      .total_ms = SPANS_TIMEOUT_MS,
+                                      .ca_file = ca_file.len ? arena_dup(arena, ca_file).at : NULL,
+                                      .body_max = RESPONSE_MAX_BYTES};
+    return OK;
+}
+
+static void on_retry(void *owner)
+{
+    send_next(owner);
+}
+
+/* The batch stays for the next try. At the end of the daemon there is none. */
+static void failed(struct span_exporter *e, const char *why)
+{
+    e->flush_failed = e->flushing;
+    snprintf(e->why, sizeof(e->why), "%s", why);
+    if (!e->failures++) {
+        e->down_since_ms = clock_wall_ms();
+        struct str origin = fetch_origin(e->config.endpoint);
+        log_event(LOG_WARN, "traces_down", LOG_STR("endpoint", origin), LOG_TEXT("why", e->why),
+                  LOG_TEXT("effect", "calls go on; spans are kept for a while, then dropped"));
+    }
+    unsigned doublings = e->failures < 8 ? e->failures - 1 : 7;
+    uint64_t ms = (uint64_t)SPANS_RETRY_MS << doublings;
+    if (e->after_s > 0 && (uint64_t)e->after_s * 1000 > ms)
+        ms = (uint64_t)e->after_s * 1000;
+    timer_set(&e->retry, e->loop, ms < SPANS_RETRY_MAX_MS ? (uint32_t)ms : SPANS_RETRY_MAX_MS, on_retry, e);
+}
+
+/* The collector is there and has taken the batch, if not all of its spans. */
+static void accepted(struct span_exporter *e)
+{
+    if (e->failures)
+        log_event(LOG_INFO, "traces_up", LOG_STR("endpoint", fetch_origin(e->config.endpoint)),
+                  LOG_NUM("away_s", (clock_wall_ms() - e->down_since_ms) / 1000),
+                  LOG_NUM("dropped", e->dropped));
+    e->failures = 0;
+    e->dropping = false;
+    e->why[0] = '\0';
+}
+
+static void note_rejected(struct span_exporter *e, size_t count, const char *why)
+{
+    e->rejected += count;
+    snprintf(e->why, sizeof(e->why), "%s", why);
+    if (e->rejecting)
+        return;
+    e->rejecting = true;
+    log_event(LOG_WARN, "traces_rejected", LOG_STR("endpoint", fetch_origin(e->config.endpoint)),
+              LOG_NUM("spans", count), LOG_TEXT("why", why),
+              LOG_TEXT("effect", "these spans are lost; further rejections are only counted"));
+}
+
+/* {"partialSuccess":{"rejectedSpans":"2","errorMessage":"…"}}, or of an error {"message":"…"}. */
+static struct str message_of(const struct json *response)
+{
+    struct str message = json_str(json_get_text(json_get_text(response, "partialSuccess"), "errorMessage"));
+    return str_cut(message.len ? message : json_str(json_get_text(response, "message")), QUOTED_MAX_BYTES);
+}
+
+static size_t rejected_of(const struct json *response)
+{
+    const struct json *count = json_get_text(json_get_text(response, "partialSuccess"), "rejectedSpans");
+    int64_t n = 0;
+    if (json_is(count, JSON_STRING) && count->len < 19) {
+        for (uint32_t i = 0; i < count->len && ascii_is_digit(count->text[i]); i++)
+            n = n * 10 + (count->text[i] - '0');
+        return (size_t)n;
+    }
+    return json_int(count, &n) && n > 0 ? (size_t)n : 0;
+}
+
+/* OTLP: only these may be sent again. */
+static bool is_transient(int status)
+{
+    return status == 408 || status == 429 || status == 502 || status == 503 || status == 504;
+}
+
+static void take_response(struct span_exporter *e)
+{
+    struct batch *batch = TAILQ_FIRST(&e->queue);
+    struct arena *arena = arena_new();
+    struct json response = {0};
+    struct json_error fault;
+    char why[WHY_MAX_BYTES];
+    bool read = e->response.len &&
+                json_parse(arena, arena_dup(arena, buf_view(&e->response)), NULL, &response, &fault) == OK;
+    struct str message = message_of(read ? &response : NULL);
+    if (e->status >= 200 && e->status < 300) {
+        size_t rejected = read ? rejected_of(&response) : 0;
+        rejected = rejected < batch->count ? rejected : batch->count;
+        accepted(e);
+        e->sent += batch->count - rejected;
+        if (rejected) {
+            snprintf(why, sizeof(why), "the collector rejects spans: " STR_FMT, STR_ARG(message));
+            note_rejected(e, rejected, why);
+        }
+        drop_first(e);
+    } else {
+        snprintf(why, sizeof(why), "status %d%s" STR_FMT, e->status, message.len ? ": " : "",
+                 STR_ARG(message));
+        if (is_transient(e->status)) {
+            failed(e, why);
+        } else {
+            accepted(e);
+            note_rejected(e, batch->count, why);
+            drop_first(e);
+        }
+    }
+    arena_free(arena);
+}
+
+static void on_head(void *owner, const struct fetch_head *head)
+{
+    struct span_exporter *e = owner;
+    e->status = head->status;
+    e->after_s = head->after_s;
+}
+
+static void on_data(void *owner, struct str bytes)
+{
+    buf_str(&((struct span_exporter *)owner)->response, bytes);
+}
+
+static void on_done(void *owner, const struct fetch_end *end)
+{
+    struct span_exporter *e = owner;
+    e->fetch = NULL;
+    if (end->how == FETCH_DONE || (end->how == FETCH_TOO_LARGE && e->status))
+        take_response(e);
+    else
+        failed(e, end->why);
+    buf_clear(&e->response);
+    if (e->filling && (e->flushing || e->filling->spans.len >= SPANS_BATCH_BYTES || !timer_is_set(&e->timer)))
+        queue_filling(e); /* there may be room for it now */
+    send_next(e);
+}
+
+static void send_first(struct span_exporter *e)
+{
+    static const struct fetch_hooks hooks = {.head = on_head, .data = on_data, .done = on_done};
+    struct arena *arena = arena_new();
+    struct fetch_request request;
+    struct why why = {0};
+    e->status = 0;
+    e->after_s = -1;
+    if (build_request(e, arena, &request, &why) == OK)
+        e->fetch = fetch_start(e->loop, &request, &hooks, e, &why);
+    arena_free(arena);
+    if (!e->fetch)
+        failed(e, why.text);
+}
+
+bool span_exporter_flush(struct span_exporter *e)
+{
+    if (!e->flushing) { /* one more try, whatever became of the last one */
+        e->flushing = true;
+        timer_clear(&e->retry);
+    }
+    queue_filling(e);
+    send_next(e);
+    return e->flush_failed || (!e->queued && !e->filling);
+}
+
+/* ---- life ---- */
+
+struct span_exporter *span_exporter_new(struct loop *loop)
+{
+    struct span_exporter *e = calloc(1, sizeof(*e));
+    char host[HOST_MAX_BYTES] = "";
+    if (!e)
+        abort();
+    e->loop = loop;
+    e->random = hash_random();
+    TAILQ_INIT(&e->queue);
+    gethostname(host, sizeof(host) - 1);
+    snprintf(e->instance, sizeof(e->instance), "%s:%d:%" PRIx64, host, (int)getpid(),
+             hash_random() & 0xffffff);
+    return e;
+}
+
+/* Where the spans would go is no longer configured. */
+static void drop_all(struct span_exporter *e)
+{
+    if (e->fetch)
+        fetch_cancel(e->fetch);
+    e->fetch = NULL;
+    timer_clear(&e->timer);
+    timer_clear(&e->retry);
+    while (e->queued)
+        drop_first(e);
+    batch_free(e->filling);
+    e->filling = NULL;
+    buf_clear(&e->response);
+}
+
+void span_exporter_configure(struct span_exporter *e, const struct span_export *config)
+{
+    struct arena *before = e->arena;
+    e->arena = arena_new();
+    e->config = (struct span_export){.endpoint = arena_dup(e->arena, config->endpoint),
+                                     .headers = name_values_copy(e->arena, config->headers),
+                                     .ca_file = arena_dup(e->arena, config->ca_file),
+                                     .service_name = arena_dup(e->arena, config->service_name),
+                                     .sample = config->sample};
+    arena_free(before);
+    e->rejecting = false;
+    if (!span_exporter_is_on(e)) {
+        drop_all(e);
+        e->failures = 0;
+        e->why[0] = '\0';
+    } else if (timer_is_set(&e->retry)) { /* the configuration may have been the reason */
+        timer_clear(&e->retry);
+        send_next(e);
+    }
+}
+
+void span_exporter_free(struct span_exporter *e)
+{
+    if (!e)
+        return;
+    size_t lost = e->filling ? e->filling->count : 0;
+    struct batch *batch;
+    TAILQ_FOREACH(batch, &e->queue, entry)
+    lost += batch->count;
+    if (lost)
+        log_event(
+            LOG_WARN, "traces_lost", LOG_NUM("spans", lost),
+            LOG_TEXT("why", e->why[0] ? e->why : "the collector was too slow at the end of the daemon"));
+    drop_all(e);
+    arena_free(e->arena);
+    free(e);
+}
+
+bool span_exporter_is_on(const struct span_exporter *e)
+{
+    return e->config.endpoint.len;
+}
+
+void span_exporter_write_status(struct json_out *out, const struct span_exporter *e)
+{
+    if (!span_exporter_is_on(e))
+        return;
+    size_t waiting = e->filling ? e->filling->count : 0;
+    const struct batch *batch;
+    TAILQ_FOREACH(batch, &e->queue, entry)
+    waiting += batch->count;
+    json_field_open(out, "traces", '{');
+    json_field_str(out, "endpoint", fetch_origin(e->config.endpoint));
+    json_field_text(out, "state", e->failures ? "down" : "up");
+    json_field_int(out, "sent", (int64_t)e->sent);
+    json_field_int(out, "waiting", (int64_t)waiting);
+    json_field_int(out, "dropped", (int64_t)e->dropped);
+    json_field_int(out, "rejected", (int64_t)e->rejected);
+    if (e->why[0])
+        json_field_text(out, "last_error", e->why);
+    json_close(out, '}');
+}

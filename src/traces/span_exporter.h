@@ -1,0 +1,57 @@
+/*
+ * Sends spans to an OpenTelemetry collector: OTLP over HTTP as JSON, in batches, beside the calls. A call
+ * never waits for it. While the collector is away, spans are kept up to SPANS_QUEUE_BATCHES batches and sent
+ * when it returns; what is more is dropped and counted.
+ */
+#ifndef TOOLGATE_TRACES_SPAN_EXPORTER_H
+#define TOOLGATE_TRACES_SPAN_EXPORTER_H
+
+#include "json/write.h"
+#include "traces/span.h"
+#include "upstream/upstream_spec.h"
+
+struct loop;
+struct span_exporter;
+
+#define SPANS_BATCH_BYTES   524288u /* a batch is sent when it has so many … */
+#define SPANS_BATCH_MS      1000u   /* … or is so old */
+#define SPANS_QUEUE_BATCHES 16u     /* beside the one that is being filled: 8 MiB in all */
+#define SPANS_TIMEOUT_MS    10000u  /* of one request */
+#define SPANS_RETRY_MS      1000u   /* after a failure, doubled each time … */
+#define SPANS_RETRY_MAX_MS  60000u  /* … up to this */
+#define SPANS_FLUSH_MS      2000u   /* at the end of the daemon */
+
+/* Borrowed from the configuration. */
+struct span_export {
+    struct str endpoint; /* empty: no spans are made. Secrets in it and in the headers are expanded
+                            whenever a batch is sent */
+    struct name_values headers;
+    struct str ca_file; /* empty: the system's authorities */
+    struct str service_name;
+    double sample; /* of the traces that begin here, 0 to 1 */
+};
+
+struct span_exporter *span_exporter_new(struct loop *loop);
+/* After each load of a configuration; copies what it needs. */
+void span_exporter_configure(struct span_exporter *exporter, const struct span_export *export);
+void span_exporter_free(struct span_exporter *exporter);
+
+bool span_exporter_is_on(const struct span_exporter *exporter);
+
+/* Whether to record a call, by the flags of the client's traceparent (empty: it sent none) or by chance. */
+bool span_exporter_samples(struct span_exporter *exporter, struct str traceparent);
+void span_exporter_new_trace_id(struct span_exporter *exporter, char digits[TRACE_ID_DIGITS]);
+struct span_id span_exporter_new_id(struct span_exporter *exporter);
+
+/* Where the `count` spans of one call are written, as values of an array; NULL: they are dropped, and
+ * counted. span_exporter_end follows. */
+struct json_out *span_exporter_begin(struct span_exporter *exporter, size_t count);
+void span_exporter_end(struct span_exporter *exporter);
+
+/* Sends what there is without waiting for more; true: nothing is left, or the last try has failed. */
+bool span_exporter_flush(struct span_exporter *exporter);
+
+/* "traces":{…} for toolgate/status; nothing if it is off. */
+void span_exporter_write_status(struct json_out *out, const struct span_exporter *exporter);
+
+#endif
