@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "catalog/definition.h"
 #include "catalog/effects_guess.h"
+#include "catalog/secret_fields.h"
 #include "config/config.h"
 #include "json/build.h"
 #include "policy/policy_set.h"
@@ -90,6 +91,7 @@ static void set_definition(struct arena *arena, struct tool *tool, const struct 
         struct json_member type = json_member(STR_LIT("type"), json_string(STR_LIT("object")));
         tool->input = json_keep(arena, json_object(arena, &type, 1));
     }
+    tool->secret_field_count = secret_fields_find(arena, tool->input, &tool->secret_fields);
     const struct json *properties = json_get_text(tool->input, "properties");
     if (!json_is(properties, JSON_OBJECT))
         return;

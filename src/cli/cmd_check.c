@@ -35,7 +35,7 @@ static int print_answer(void *owner, const struct json *answer)
 }
 
 /* The same object as the result of toolgate/check. */
-static struct str answer_json(struct arena *arena, const struct call *call)
+static struct str answer_json(struct arena *arena, struct call *call)
 {
     struct buf text = buf_in(arena);
     struct json_out out = json_out(&text);

@@ -577,6 +577,15 @@ bool call_start(struct call *c, call_done *done, void *owner)
     return advance(c);
 }
 
+static void record_cancelled(struct call *c)
+{
+    verdict_set(&c->verdict, CLASS_CANCELLED, STR_LIT("cancelled"), STR_NONE, STR_NONE);
+    c->verdict.stage = stages[c->stage].name;
+    enter_part(c, CALL_PARTS);
+    end_timing(c);
+    decision_log_call(c->gate->decisions, c);
+}
+
 void call_cancel(struct call *c)
 {
     if (c->finished)
@@ -588,6 +597,8 @@ void call_cancel(struct call *c)
         c->gate->metrics->cancelled++;
     if (c->admitted && !c->settle_started)
         call_release(c);
+    if (c->gate->decisions && !c->request.dry_run)
+        record_cancelled(c);
     c->cancelled = c->finished = true;
     if (c->span)
         call_span_end(c, stages[c->stage].name);

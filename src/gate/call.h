@@ -126,7 +126,7 @@ void call_cancel(struct call *call);
 void call_free(struct call *call);
 
 const struct tool *call_tool(const struct call *call); /* NULL: unknown tool */
-struct str call_id(const struct call *call);           /* of a check: names it in its report */
+struct str call_id(struct call *call);                 /* of a check: names it in its report */
 bool call_is_dry_run(const struct call *call);
 
 /* For a caller in the same process: names the finished check in its report, without the text of a callId. */

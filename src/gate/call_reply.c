@@ -20,7 +20,7 @@ static void write_trace(struct json_out *out, const struct call *call)
     json_close(out, ']');
 }
 
-void call_reply_check(struct json_out *out, const struct call *call)
+void call_reply_check(struct json_out *out, struct call *call)
 {
     const struct call_outcome *outcome = call_outcome(call);
     json_field_str(out, "callId", call_id(call));

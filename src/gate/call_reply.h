@@ -10,7 +10,7 @@
 struct json_out;
 
 /* callId, arguments, text, advice, and the stages if the request wanted a trace. */
-void call_reply_check(struct json_out *out, const struct call *call);
+void call_reply_check(struct json_out *out, struct call *call);
 
 /* text, advice, content. */
 void call_reply_report(struct json_out *out, const struct call *call);

@@ -127,13 +127,16 @@ bool call_is_dry_run(const struct call *c)
     return c->request.dry_run;
 }
 
-struct str call_id(const struct call *c)
+struct str call_id(struct call *c)
 {
+    if (c->id)
+        return (struct str){c->id, LEDGER_CALL_ID_CHARS};
     char *id = arena_alloc(c->arena, LEDGER_CALL_ID_CHARS + 1);
     struct hash128 session =
         c->place.session.len ? ledger_session_id(c->place.session) : c->place.session_id; /* of a report */
     ledger_call_id(c->gate->ledger, session, c->admission, call_uid(&c->request), id);
-    return str_of(id);
+    c->id = id;
+    return (struct str){id, LEDGER_CALL_ID_CHARS};
 }
 
 void call_report_of(const struct call *check, struct call_request *report)

@@ -38,6 +38,7 @@ struct call {
     void *listener; /* owner of `progress` and `log` */
 
     uint64_t admission;       /* the call id */
+    const char *id;           /* its text; NULL: call_id makes it */
     const struct tool *tool;  /* NULL until stage 1 has found it */
     struct ledger_peek *peek; /* NULL: no hook can hide the tool */
     struct arguments args;

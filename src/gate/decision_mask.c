@@ -12,14 +12,17 @@
 #include "catalog/tool.h"
 #include "result/redact.h"
 #include "result/redact_copies.h"
+#include "result/secret_text.h"
 
 #include <stdlib.h>
 
-#define NAMES_REMEMBERED    256u /* a power of two */
-#define NAME_REMEMBERED_MAX 30u  /* bytes; longer names are compared each time */
-#define NAME_COMPARED_MAX   128u /* bytes of a member's name that count */
-#define MASK_NESTED_MAX     4u   /* JSON in a string in JSON in a string */
-#define MASK_DEPTH_MAX      (JSON_MAX_DEPTH + 1)
+#define NAMES_REMEMBERED    256u  /* a power of two */
+#define NAME_REMEMBERED_MAX 30u   /* bytes; longer names are compared each time */
+#define NAME_COMPARED_MAX   128u  /* bytes of a member's name that count */
+#define MASK_NESTED_MAX     4u    /* JSON in a string in JSON in a string */
+#define KEY_SCANNED_BYTES   14u   /* shorter names of members are no API keys */
+#define QUOTED_PIECE_BYTES  8u    /* of a secret that no text may hold */
+#define QUOTED_MAX_BYTES    4096u /* of a secret whose pieces are looked for */
 
 struct remembered_name {
     uint8_t len; /* 0: empty */
@@ -37,11 +40,16 @@ struct decision_masking {
     struct decision_mask *mask;
     struct arena *arena;
     const struct tool *tool;
-    struct redact_copies copies;
-    const struct str *paths; /* JSON Pointers of the masked arguments */
+    struct redact_copies *copies; /* NULL: nothing is masked yet */
+    struct str *secrets;          /* all of them, also those that redact_copies leaves out */
+    size_t secret_count, secret_capacity;
+    struct str *paths; /* JSON Pointers of the masked arguments */
     size_t path_count, path_capacity;
-    struct buf path; /* of the current value, as a JSON Pointer */
-    bool keeps;      /* the paths are listed */
+    struct buf path;   /* of the current value, as a JSON Pointer */
+    struct buf dotted; /* likewise as policies write it: "items[].pin" */
+    bool declares;     /* the tool's policies or its schema name secret fields */
+    bool keeps;        /* the paths are listed */
+    bool again;        /* the walk that masks copies */
     unsigned nested;
 };
 
@@ -92,12 +100,20 @@ static bool compare_name(const struct decision_mask *mask, struct str name)
     return false;
 }
 
+/* Of its beginning, its end and its length, in words that overlap. */
 static size_t slot_of(struct str name)
 {
-    uint64_t first = 0, last = 0;
-    size_t n = name.len < 8 ? name.len : 8;
-    memcpy(&first, name.at, n);
-    memcpy(&last, name.at + name.len - n, n);
+    uint64_t first, last;
+    uint32_t head, tail;
+    if (name.len >= 8) {
+        memcpy(&first, name.at, 8), memcpy(&last, name.at + name.len - 8, 8);
+    } else if (name.len >= 4) {
+        memcpy(&head, name.at, 4), memcpy(&tail, name.at + name.len - 4, 4);
+        first = head, last = tail;
+    } else {
+        first = (uint64_t)name.at[0] << 8 | (unsigned char)name.at[name.len / 2];
+        last = (unsigned char)name.at[name.len - 1];
+    }
     return ((first ^ (last << 7) ^ name.len) * 0x9E3779B97F4A7C15u) >> 56;
 }
 
@@ -114,12 +130,24 @@ static bool is_secret_name(struct decision_mask *mask, struct str name)
     return known->is_secret;
 }
 
+static bool is_name(void *mask, struct str name)
+{
+    return is_secret_name(mask, name);
+}
+
+static bool find_in_text(struct decision_mask *mask, struct str text, size_t from, size_t *at, size_t *len)
+{
+    struct secret_names names = {is_name, mask};
+    return secret_text_find(text, from, &names, at, len);
+}
+
 /* ---- does it hold a secret? ---- */
 
 static bool is_nested_json(struct str text)
 {
-    struct str trimmed = str_trim(text);
-    return trimmed.len > 2 && (trimmed.at[0] == '{' || trimmed.at[0] == '[' || trimmed.at[0] == '"');
+    while (text.len && ascii_is_space(text.at[0]))
+        text = str_from(text, 1);
+    return text.len > 2 && (text.at[0] == '{' || text.at[0] == '[' || text.at[0] == '"');
 }
 
 /* A flag or nothing is no secret, whatever its name. */
@@ -128,25 +156,60 @@ static bool can_be_secret(const struct json *value)
     return value->type != JSON_BOOL && value->type != JSON_NULL && value->len > 0;
 }
 
-static bool has_secret(struct decision_mask *mask, const struct json *value)
+static bool text_has_secret(struct decision_mask *mask, struct str text)
+{
+    size_t at, len;
+    return find_in_text(mask, text, 0, &at, &len);
+}
+
+/* Without any allocation. JSON in a string may hold one: only the second walk reads it. */
+static bool may_have_secret(struct decision_mask *mask, const struct json *value)
 {
     if (value->type == JSON_STRING)
-        return is_nested_json(json_str(value));
+        return is_nested_json(json_str(value)) || text_has_secret(mask, json_str(value));
     if (value->type == JSON_ARRAY)
         for (uint32_t i = 0; i < value->len; i++)
-            if (has_secret(mask, &value->items[i]))
+            if (may_have_secret(mask, &value->items[i]))
                 return true;
     if (value->type == JSON_OBJECT)
         for (uint32_t i = 0; i < value->len; i++) {
             const struct json_member *member = &value->members[i];
             if ((is_secret_name(mask, member->key) && can_be_secret(&member->value)) ||
-                has_secret(mask, &member->value))
+                (member->key.len >= KEY_SCANNED_BYTES && text_has_secret(mask, member->key)) ||
+                may_have_secret(mask, &member->value))
                 return true;
         }
     return false;
 }
 
-/* ---- masking ---- */
+/* ---- fields that a policy or a schema calls secret ---- */
+
+static bool is_in_list(const struct str *fields, size_t count, struct str path, struct str key)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool is_path = memchr(fields[i].at, '.', fields[i].len) || memchr(fields[i].at, '[', fields[i].len);
+        if (str_eq(fields[i], is_path ? path : key))
+            return true;
+    }
+    return false;
+}
+
+/* `redact` names fields of results; a field of the same name or path in the arguments is as secret. */
+static bool is_declared(const struct decision_masking *m, struct str key)
+{
+    const struct tool *tool = m->tool;
+    struct str path = buf_view(&m->dotted);
+    if (!tool)
+        return false;
+    bool found = is_in_list(tool->secret_fields, tool->secret_field_count, path, path) ||
+                 (tool->policy && is_in_list(tool->policy->redact, tool->policy->redact_count, path, key));
+    for (size_t i = 0; !found && i < tool->overlay_count; i++)
+        found =
+            is_in_list(tool->overlays[i].policy->redact, tool->overlays[i].policy->redact_count, path, key);
+    return found;
+}
+
+/* ---- what was masked ---- */
 
 struct decision_masking *decision_masking_new(struct decision_mask *mask, struct arena *arena,
                                               const struct tool *tool)
@@ -155,81 +218,219 @@ struct decision_masking *decision_masking_new(struct decision_mask *mask, struct
     m->mask = mask;
     m->arena = arena;
     m->tool = tool;
-    m->copies.arena = arena;
-    m->path = buf_in(arena);
+    m->path = m->dotted = buf_in(arena);
+    m->declares = tool && (tool->secret_field_count || tool->redacts);
     return m;
 }
 
+static void *grow(struct arena *arena, const void *list, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return (void *)list;
+    *capacity = *capacity ? 2 * *capacity : 4;
+    void *bigger = arena_alloc(arena, *capacity * size);
+    if (count)
+        memcpy(bigger, list, count * size);
+    return bigger;
+}
+
+/* Of JSON in a string, the path of the string. */
 static void list_path(struct decision_masking *m)
 {
+    struct str path = buf_view(&m->path);
     if (!m->keeps || m->nested)
         return;
-    if (m->path_count == m->path_capacity) {
-        m->path_capacity = m->path_capacity ? 2 * m->path_capacity : 4;
-        struct str *bigger = ARENA_ARRAY(m->arena, struct str, m->path_capacity);
-        if (m->path_count)
-            memcpy(bigger, m->paths, m->path_count * sizeof(*bigger));
-        m->paths = bigger;
+    for (size_t i = 0; i < m->path_count; i++)
+        if (str_eq(m->paths[i], path))
+            return;
+    m->paths = grow(m->arena, m->paths, m->path_count, &m->path_capacity, sizeof(*m->paths));
+    m->paths[m->path_count++] = arena_dup(m->arena, path);
+}
+
+static void remember(struct decision_masking *m, struct str secret)
+{
+    if (!secret.len)
+        return;
+    m->secrets = grow(m->arena, m->secrets, m->secret_count, &m->secret_capacity, sizeof(*m->secrets));
+    m->secrets[m->secret_count++] = secret;
+}
+
+/* Every string and number in a value that is hidden as a whole. */
+static void remember_all(struct decision_masking *m, const struct json *value)
+{
+    if (value->type == JSON_STRING || value->type == JSON_NUMBER)
+        remember(m, (struct str){value->text, value->len});
+    else if (value->type == JSON_ARRAY)
+        for (uint32_t i = 0; i < value->len; i++)
+            remember_all(m, &value->items[i]);
+    else if (value->type == JSON_OBJECT)
+        for (uint32_t i = 0; i < value->len; i++)
+            remember_all(m, &value->members[i].value);
+}
+
+static struct redact_copies *copies(struct decision_masking *m)
+{
+    if (!m->copies) {
+        m->copies = ARENA_NEW(m->arena, struct redact_copies);
+        m->copies->arena = m->arena;
     }
-    ((struct str *)m->paths)[m->path_count++] = arena_dup(m->arena, buf_view(&m->path));
+    return m->copies;
 }
 
 static const struct json *hide(struct decision_masking *m, const struct json *value)
 {
-    redact_copies_add(&m->copies, value);
+    redact_copies_add(copies(m), value);
+    remember_all(m, value);
     list_path(m);
     return json_keep(m->arena, json_string(STR_LIT(REDACTED)));
 }
 
+/* ---- text ---- */
+
+/* The text with its own secrets masked, which are remembered. */
+static struct str mask_own(struct decision_masking *m, struct str text)
+{
+    struct buf out = buf_in(m->arena);
+    size_t done = 0, at, len;
+    while (find_in_text(m->mask, text, done, &at, &len)) {
+        struct str secret = {text.at + at, len};
+        struct json value = json_string(secret);
+        redact_copies_add(copies(m), &value);
+        remember(m, secret);
+        buf_add(&out, text.at + done, at - done);
+        buf_text(&out, REDACTED);
+        done = at + len;
+    }
+    if (!done)
+        return text;
+    buf_str(&out, str_from(text, done));
+    return buf_view(&out);
+}
+
+static bool holds(struct str text, struct str piece)
+{
+    return text.len >= piece.len && memmem(text.at, text.len, piece.at, piece.len);
+}
+
+/* Copies inside of longer words, too. */
+static struct str mask_copies(struct decision_masking *m, struct str text)
+{
+    if (m->copies)
+        text = redact_copies_mask(m->copies, text);
+    for (size_t i = 0; i < m->secret_count; i++)
+        if (m->secrets[i].len >= REDACT_COPY_MIN_BYTES && holds(text, m->secrets[i]))
+            return STR_LIT(REDACTED);
+    return text;
+}
+
+/* A text may also quote a part of a secret, or one too short to be masked by itself. */
+static bool quotes_secret(const struct decision_masking *m, struct str text)
+{
+    for (size_t i = 0; i < m->secret_count; i++) {
+        struct str secret = m->secrets[i];
+        size_t piece = secret.len < 2 * QUOTED_PIECE_BYTES ? secret.len : QUOTED_PIECE_BYTES;
+        for (size_t at = 0; at + piece <= secret.len && at < QUOTED_MAX_BYTES; at += piece)
+            if (holds(text, (struct str){secret.at + at, piece}))
+                return true;
+    }
+    return false;
+}
+
+struct str decision_masking_text(struct decision_masking *m, struct str text)
+{
+    text = mask_copies(m, mask_own(m, text));
+    return quotes_secret(m, text) ? STR_LIT(REDACTED) : text;
+}
+
+/* ---- values ---- */
+
 static const struct json *mask(struct decision_masking *m, const struct json *value);
 
-static const struct json *mask_string(struct decision_masking *m, const struct json *value)
+static struct str mask_nested(struct decision_masking *m, struct str text)
 {
     struct json inner;
     struct json_error fault;
-    struct str text = json_str(value);
-    if (!is_nested_json(text) || m->nested == MASK_NESTED_MAX)
-        return value;
-    if (json_parse(m->arena, str_trim(text), NULL, &inner, &fault) != OK && !fault.soft)
-        return value;
+    if (m->nested == MASK_NESTED_MAX ||
+        (json_parse(m->arena, str_trim(text), NULL, &inner, &fault) != OK && !fault.soft) ||
+        inner.type == JSON_NUMBER)
+        return text;
+    struct buf path = m->path, dotted = m->dotted;
+    m->dotted = buf_in(m->arena);
+    m->path = buf_in(m->arena);
     m->nested++;
     const struct json *now = mask(m, &inner);
     m->nested--;
-    if (now == &inner)
-        return value;
-    list_path(m);
-    return json_keep(m->arena, json_string(json_to_str(m->arena, now)));
+    m->path = path;
+    m->dotted = dotted;
+    return now == &inner ? text : json_to_str(m->arena, now);
 }
 
-/* RFC 6901. */
-static void put_step(struct buf *path, struct str key)
+static const struct json *mask_string(struct decision_masking *m, const struct json *value)
 {
-    buf_byte(path, '/');
+    struct str text = json_str(value), now = text;
+    if (is_nested_json(text))
+        now = mask_nested(m, text);
+    if (now.at == text.at)
+        now = m->again ? mask_copies(m, text) : mask_own(m, text);
+    if (now.at == text.at)
+        return value;
+    list_path(m);
+    return json_keep(m->arena, json_string(now));
+}
+
+/* A copy of a hidden number, or of a string of digits. */
+static const struct json *mask_number(struct decision_masking *m, const struct json *value)
+{
+    struct str text = {value->text, value->len};
+    if (!m->again || text.len < REDACT_NUMBER_MIN_BYTES || mask_copies(m, text).at == text.at)
+        return value;
+    list_path(m);
+    return json_keep(m->arena, json_string(STR_LIT(REDACTED)));
+}
+
+/* `key` as it is shown, for the JSON Pointer (RFC 6901), and as it was sent, for the policies. */
+static void enter_member(struct decision_masking *m, struct str key, struct str sent)
+{
+    buf_byte(&m->path, '/');
     for (size_t i = 0; i < key.len; i++) {
         if (key.at[i] == '~' || key.at[i] == '/')
-            buf_text(path, key.at[i] == '~' ? "~0" : "~1");
+            buf_text(&m->path, key.at[i] == '~' ? "~0" : "~1");
         else
-            buf_byte(path, key.at[i]);
+            buf_byte(&m->path, key.at[i]);
     }
+    if (m->dotted.len)
+        buf_byte(&m->dotted, '.');
+    buf_str(&m->dotted, sent);
+}
+
+static const struct json *mask_member(struct decision_masking *m, const struct json_member *member)
+{
+    if (m->again || !can_be_secret(&member->value))
+        return mask(m, &member->value);
+    bool secret = is_secret_name(m->mask, member->key) || (m->declares && is_declared(m, member->key));
+    return secret ? hide(m, &member->value) : mask(m, &member->value);
 }
 
 static const struct json *mask_object(struct decision_masking *m, const struct json *object)
 {
     struct json_member *members = NULL;
-    size_t length = m->path.len;
+    size_t length = m->path.len, dotted = m->dotted.len;
     for (uint32_t i = 0; i < object->len; i++) {
         const struct json_member *member = &object->members[i];
-        put_step(&m->path, member->key);
-        bool secret = is_secret_name(m->mask, member->key) && can_be_secret(&member->value);
-        const struct json *now = secret ? hide(m, &member->value) : mask(m, &member->value);
+        struct str key = m->again ? mask_copies(m, member->key) : mask_own(m, member->key);
+        enter_member(m, key, member->key);
+        const struct json *now = mask_member(m, member);
+        if (key.at != member->key.at)
+            list_path(m);
         m->path.len = length;
-        if (now == &member->value)
+        m->dotted.len = dotted;
+        if (now == &member->value && key.at == member->key.at)
             continue;
         if (!members) {
             members = ARENA_ARRAY(m->arena, struct json_member, object->len);
             memcpy(members, object->members, object->len * sizeof(*members));
         }
-        members[i].value = *now;
+        members[i] = json_member(key, *now);
     }
     return members ? json_keep(m->arena, json_object(m->arena, members, object->len)) : object;
 }
@@ -237,11 +438,13 @@ static const struct json *mask_object(struct decision_masking *m, const struct j
 static const struct json *mask_list(struct decision_masking *m, const struct json *list)
 {
     struct json *items = NULL;
-    size_t length = m->path.len;
+    size_t length = m->path.len, dotted = m->dotted.len;
+    buf_text(&m->dotted, "[]");
     for (uint32_t i = 0; i < list->len; i++) {
         buf_byte(&m->path, '/');
         buf_int(&m->path, i);
-        const struct json *now = mask(m, &list->items[i]);
+        bool secret = !m->again && m->declares && can_be_secret(&list->items[i]) && is_declared(m, STR_NONE);
+        const struct json *now = secret ? hide(m, &list->items[i]) : mask(m, &list->items[i]);
         m->path.len = length;
         if (now == &list->items[i])
             continue;
@@ -251,6 +454,7 @@ static const struct json *mask_list(struct decision_masking *m, const struct jso
         }
         items[i] = *now;
     }
+    m->dotted.len = dotted;
     return items ? json_keep(m->arena, json_array(items, list->len)) : list;
 }
 
@@ -264,35 +468,82 @@ static const struct json *mask(struct decision_masking *m, const struct json *va
         return mask_list(m, value);
     case JSON_STRING:
         return mask_string(m, value);
+    case JSON_NUMBER:
+        return mask_number(m, value);
     default:
         return value;
     }
 }
 
+/* First the secrets, then the copies of them in what came before. */
 const struct json *decision_masking_value(struct decision_masking *m, const struct json *value, bool keeps)
 {
-    if (!has_secret(m->mask, value))
+    if (!m->declares && !m->secret_count && !may_have_secret(m->mask, value))
         return value;
     m->keeps = keeps;
-    m->path.len = 0;
-    return mask(m, value);
+    m->again = false;
+    value = mask(m, value);
+    if (m->secret_count) {
+        m->again = true;
+        value = mask(m, value);
+        m->again = false;
+    }
+    m->keeps = false;
+    return value;
 }
 
-struct str decision_masking_text(struct decision_masking *m, struct str text)
+/* ---- paths ---- */
+
+static char step_char(char c)
 {
-    return m->copies.count ? redact_copies_mask(&m->copies, text) : text;
+    return c == '.' || c == '[' ? '/' : c;
 }
 
-const struct json *decision_masking_patch(struct decision_masking *m, const struct json *patch)
+/* Whether "items[0].password" is the pointer "/items/0/password" or leads through it. */
+static bool leads_through(struct str path, struct str pointer)
 {
-    (void)m;
-    return patch;
+    size_t at = 0;
+    pointer = str_from(pointer, 1);
+    for (size_t i = 0; i < pointer.len; i++, at++) {
+        char wanted = pointer.at[i];
+        if (wanted == '~' && i + 1 < pointer.len)
+            wanted = pointer.at[++i] == '0' ? '~' : '/';
+        while (at < path.len && path.at[at] == ']')
+            at++;
+        if (at == path.len || step_char(path.at[at]) != step_char(wanted))
+            return false;
+    }
+    while (at < path.len && path.at[at] == ']')
+        at++;
+    return at >= path.len || path.at[at] == '.' || path.at[at] == '[' || path.at[at] == '/';
 }
 
 bool decision_masking_hides(const struct decision_masking *m, struct str path)
 {
-    (void)m, (void)path;
+    for (size_t i = 0; i < m->path_count; i++)
+        if (m->paths[i].len <= 1 || leads_through(path, m->paths[i]))
+            return true;
     return false;
+}
+
+/* An operation below a masked path loses its value, any other only what is secret in it. */
+const struct json *decision_masking_patch(struct decision_masking *m, const struct json *patch)
+{
+    static const struct json hidden = {.type = JSON_STRING, .len = sizeof(REDACTED) - 1, .text = REDACTED};
+    const struct json *now = patch;
+    for (uint32_t i = 0; i < patch->len; i++) {
+        const struct json *op = &patch->items[i], *value = json_get_text(op, "value");
+        struct str path = str_from(json_str(json_get_text(op, "path")), 1);
+        if (!value)
+            continue;
+        const struct json *masked = decision_masking_hides(m, path) && m->path_count && path.len
+                                        ? &hidden
+                                        : decision_masking_value(m, value, false);
+        if (masked != value)
+            now = json_keep(m->arena, json_with_item(m->arena, now, i,
+                                                     json_with(m->arena, op, STR_LIT("value"), *masked)));
+    }
+    return now;
 }
 
 size_t decision_masking_paths(const struct decision_masking *m, const struct str **paths)

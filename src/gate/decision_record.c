@@ -5,14 +5,25 @@
 #include "base/clock.h"
 #include "gate/call_state.h"
 #include "gate/decision_mask.h"
+#include "gate/feedback.h"
+#include "json/build.h"
 #include "json/canonical.h"
 #include "json/write.h"
+#include "result/redact.h"
+
+#define SECOND_BYTES 20 /* "2026-11-22T09:00:00." */
+#define MICROS_BYTES 6
+
+/* What a record that is too long leaves out; each level also what those before it do. */
+enum cut { CUT_NOTHING, CUT_RESULT, CUT_ARGUMENTS, CUT_MESSAGES, CUT_LEVELS };
 
 struct record {
     struct decision_record_options *options;
     struct call *call;
     struct json_out out;
-    struct decision_masking *masking; /* NULL: nothing is masked */
+    struct decision_masking *masking;      /* NULL: nothing is masked */
+    const struct json *arguments, *result; /* as they are shown; NULL: they are not */
+    enum cut cut;
 };
 
 static const char *method_name(enum call_mode mode)
@@ -29,23 +40,57 @@ static const char *mode_name(enum policy_mode mode)
     return names[mode];
 }
 
-static void put_name(struct record *r, const char *key, struct str name)
+/* The key of a further member, a literal: its length is known to the compiler. */
+#define PUT_KEY(r, key) buf_add((r)->out.buf, ",\"" key "\":", sizeof(key) + 3)
+#define PUT_INT(r, key, n)                                                                                   \
+    do {                                                                                                     \
+        PUT_KEY(r, key);                                                                                     \
+        buf_int((r)->out.buf, (n));                                                                          \
+    } while (0)
+#define PUT_COUNT(r, key, n)                                                                                 \
+    do {                                                                                                     \
+        if (n)                                                                                               \
+            PUT_INT(r, key, n);                                                                              \
+    } while (0)
+/* A string that needs no escape. */
+#define PUT_PLAIN(r, key, text)                                                                              \
+    do {                                                                                                     \
+        PUT_KEY(r, key);                                                                                     \
+        json_write_plain((r)->out.buf, (text));                                                              \
+    } while (0)
+/* A string that a client or an operator chose; none if it is empty. */
+#define PUT_NAME(r, key, name)                                                                               \
+    do {                                                                                                     \
+        struct str put_name_text = (name);                                                                   \
+        if (put_name_text.len) {                                                                             \
+            PUT_KEY(r, key);                                                                                 \
+            put_name(r, put_name_text);                                                                      \
+        }                                                                                                    \
+    } while (0)
+
+static void put_name(struct record *r, struct str name)
 {
-    if (name.len)
-        json_field_str(&r->out, key, str_cut(name, DECISION_NAME_MAX_BYTES));
+    if (name.len > DECISION_NAME_MAX_BYTES)
+        name = str_cut(name, DECISION_NAME_MAX_BYTES);
+    json_write_string(r->out.buf, name);
 }
 
-static void put_count(struct record *r, const char *key, int64_t count)
+/* Texts and messages quote arguments, so they are as secret. */
+static bool shows_arguments(const struct record *r)
 {
-    if (count)
-        json_field_int(&r->out, key, count);
+    return r->options->arguments >= DECISIONS_MASKED;
 }
 
-/* A text of ours or of the tool, which may quote arguments. */
+static struct str masked_text(const struct record *r, struct str text)
+{
+    return r->masking && text.len ? decision_masking_text(r->masking, text) : text;
+}
+
+/* A text of ours or of the tool. */
 static void put_text(struct record *r, const char *key, struct str text)
 {
-    if (text.len)
-        json_field_str(&r->out, key, r->masking ? decision_masking_text(r->masking, text) : text);
+    if (text.len && shows_arguments(r) && r->cut < CUT_MESSAGES)
+        json_field_str(&r->out, key, masked_text(r, text));
 }
 
 /* ---- who, when, what ---- */
@@ -54,7 +99,7 @@ static void put_time(struct record *r)
 {
     struct decision_record_options *o = r->options;
     int64_t us = clock_read_ns(CLOCK_REALTIME) / 1000, second = us / 1000000;
-    char micros[8];
+    char micros[MICROS_BYTES];
     if (second != o->second_at) {
         struct tm tm;
         time_t at = (time_t)second;
@@ -63,42 +108,43 @@ static void put_time(struct record *r)
         o->second_at = second;
     }
     us %= 1000000;
-    for (int i = 5; i >= 0; i--, us /= 10)
+    for (int i = MICROS_BYTES - 1; i >= 0; i--, us /= 10)
         micros[i] = (char)('0' + us % 10);
-    json_key(&r->out, "ts");
-    struct buf *buf = json_next_value(&r->out);
+    struct buf *buf = r->out.buf;
+    PUT_KEY(r, "ts");
     buf_byte(buf, '"');
-    buf_text(buf, o->second);
-    buf_add(buf, micros, 6);
+    buf_add(buf, o->second, SECOND_BYTES);
+    buf_add(buf, micros, MICROS_BYTES);
     buf_text(buf, "Z\"");
 }
 
 static void put_identity(struct record *r)
 {
-    const struct call *c = r->call;
+    struct call *c = r->call;
     const struct call_request *q = &c->request;
     json_field_int(&r->out, "v", DECISION_RECORD_VERSION);
     put_time(r);
-    json_field_str(&r->out, "decision_id", call_id(c));
-    json_field_str(&r->out, "generation", c->generation->hash);
+    PUT_PLAIN(r, "decision_id", call_id(c));
+    PUT_PLAIN(r, "generation", c->generation->hash);
     if (c->tool)
-        json_field_text(&r->out, "policy_mode", mode_name(c->tool->mode));
+        PUT_PLAIN(r, "policy_mode", str_of(mode_name(c->tool->mode)));
     if (q->peer) {
-        put_name(r, "user", str_of(q->peer->user));
-        json_field_int(&r->out, "uid", q->peer->uid);
+        PUT_NAME(r, "user", str_of(q->peer->user));
+        PUT_INT(r, "uid", q->peer->uid);
     }
-    json_field_str(&r->out, "session",
-                   str_cut(q->session.len ? q->session : q->connection, DECISION_NAME_MAX_BYTES));
-    json_field_int(&r->out, "turn", q->turn ? q->turn : c->answer->turn);
-    put_name(r, "step", q->step);
-    put_name(r, "label", q->label);
-    put_name(r, "ext", q->ext);
-    put_name(r, "trace_id", q->trace_id);
-    json_field_str(&r->out, "tool", str_cut(q->tool, DECISION_NAME_MAX_BYTES));
+    PUT_KEY(r, "session");
+    put_name(r, q->session.len ? q->session : q->connection);
+    PUT_INT(r, "turn", q->turn ? q->turn : c->answer->turn);
+    PUT_NAME(r, "step", q->step);
+    PUT_NAME(r, "label", q->label);
+    PUT_NAME(r, "ext", q->ext);
+    PUT_NAME(r, "trace_id", q->trace_id);
+    PUT_KEY(r, "tool");
+    put_name(r, q->tool);
     if (c->tool && c->tool->runner == RUNNER_UPSTREAM)
-        put_name(r, "upstream", c->tool->target.upstream);
-    json_field_text(&r->out, "method", method_name(q->mode));
-    put_name(r, "alias", c->outcome.alias);
+        PUT_NAME(r, "upstream", c->tool->target.upstream);
+    PUT_PLAIN(r, "method", str_of(method_name(q->mode)));
+    PUT_NAME(r, "alias", c->outcome.alias);
 }
 
 /* ---- arguments ---- */
@@ -122,20 +168,14 @@ static void put_arguments_hash(struct record *r)
 
 static void put_arguments(struct record *r)
 {
-    const struct json *arguments = r->call->request.arguments;
     const struct str *paths;
-    if (r->options->arguments == DECISIONS_NONE)
-        return;
-    if (r->options->arguments == DECISIONS_HASH) {
+    if (r->options->arguments == DECISIONS_HASH || (r->arguments && r->cut >= CUT_ARGUMENTS))
         put_arguments_hash(r);
-        return;
-    }
-    if (!arguments) /* of a report: not known; else the client sent none */
+    else if (r->arguments)
+        json_field(&r->out, "arguments", r->arguments);
+    else if (shows_arguments(r)) /* of a report: not known; else the client sent none */
         json_field_raw(&r->out, "arguments",
                        r->call->request.mode == CALL_REPORT ? STR_LIT("null") : STR_LIT("{}"));
-    else
-        json_field(&r->out, "arguments",
-                   r->masking ? decision_masking_value(r->masking, arguments, true) : arguments);
     size_t count = r->masking ? decision_masking_paths(r->masking, &paths) : 0;
     if (count)
         json_field_strs(&r->out, "masked", paths, count);
@@ -143,44 +183,121 @@ static void put_arguments(struct record *r)
 
 /* ---- the verdict ---- */
 
+/* JSON of a problem; what is no longer JSON after masking becomes a string. */
+static struct str masked_json(const struct record *r, struct str json)
+{
+    struct str now = masked_text(r, json);
+    return now.at == json.at ? json : STR_LIT("\"" REDACTED "\"");
+}
+
+/* Of a value that is masked, or where values are not shown, only the place and the code. */
+static void put_problem(struct record *r, const struct problem *given)
+{
+    struct problem p = *given;
+    if (r->masking || !shows_arguments(r)) {
+        bool hidden = !shows_arguments(r) || decision_masking_hides(r->masking, p.path);
+        p.message = hidden ? STR_LIT(REDACTED) : masked_text(r, p.message);
+        p.expected = hidden ? STR_NONE : masked_json(r, p.expected);
+        p.got = hidden ? STR_NONE : masked_json(r, p.got);
+        p.path = masked_text(r, p.path);
+        p.last_path = masked_text(r, p.last_path);
+    }
+    problem_json(&r->out, &p);
+}
+
 static void put_problems(struct record *r, const struct problems *problems)
 {
-    if (!problems->count)
+    if (!problems->count || r->cut >= CUT_MESSAGES)
         return;
     json_field_open(&r->out, "messages", '[');
     for (size_t i = 0; i < problems->count; i++)
-        problem_json(&r->out, &problems->list[i]);
+        put_problem(r, &problems->list[i]);
     json_close(&r->out, ']');
+}
+
+/* {"op":…,"path":…,"value":…}; without the values where arguments are not shown. */
+static void put_rewrites(struct record *r, const struct json *patch)
+{
+    if (!patch || !patch->len || r->cut >= CUT_ARGUMENTS)
+        return;
+    if (r->masking)
+        patch = decision_masking_patch(r->masking, patch);
+    json_field_open(&r->out, "rewrites", '[');
+    for (uint32_t i = 0; i < patch->len; i++) {
+        const struct json *op = &patch->items[i];
+        if (shows_arguments(r)) {
+            json_put(&r->out, op);
+            continue;
+        }
+        json_open(&r->out, '{');
+        json_field(&r->out, "op", json_get_text(op, "op"));
+        json_field(&r->out, "path", json_get_text(op, "path"));
+        json_close(&r->out, '}');
+    }
+    json_close(&r->out, ']');
+}
+
+static void put_decision(struct record *r, const struct verdict *v)
+{
+    json_field_text(&r->out, "verdict", verdict_name(v->kind));
+    PUT_PLAIN(r, "error_class", str_of(error_class_info(v->class)->name));
+    if (v->code.len) /* may be a sentence of the tool */
+        json_field_str(&r->out, "code", masked_text(r, str_cut(v->code, DECISION_NAME_MAX_BYTES)));
+}
+
+/* What the feedback would have said of a decision that is not enforced. */
+static void describe(struct call *c, struct verdict *would)
+{
+    struct feedback_said said = {STR_NONE, STR_NONE};
+    struct feedback feedback = {.verdict = would, .tool = c->tool, .name = c->request.tool, .said = &said};
+    if (error_class_info(would->class)->is_error)
+        feedback_text(c->arena, &feedback);
+    verdict_describe(would, said.detail, said.hint);
+}
+
+/* Of a shadow the whole decision; of a budget that an anonymous session is let over, its code. */
+static void put_would(struct record *r)
+{
+    struct call *c = r->call;
+    if (!c->verdict.would.len)
+        return;
+    json_field_open(&r->out, "would", '{');
+    if (c->verdict.shadowed) {
+        struct verdict would = *c->verdict.shadowed;
+        describe(c, &would);
+        put_decision(r, &would);
+        put_text(r, "detail", would.detail);
+        put_text(r, "hint", would.hint);
+        PUT_NAME(r, "stage", str_of(would.stage));
+        PUT_NAME(r, "by", would.by);
+        put_problems(r, &would.problems);
+        put_rewrites(r, would.rewrites);
+    } else {
+        json_field_str(&r->out, "code", str_cut(c->verdict.would, DECISION_NAME_MAX_BYTES));
+    }
+    json_close(&r->out, '}');
 }
 
 static void put_verdict(struct record *r)
 {
     const struct call *c = r->call;
     const struct verdict *v = &c->verdict;
-    json_field_text(&r->out, "verdict", verdict_name(v->kind));
-    json_field_text(&r->out, "error_class", error_class_info(v->class)->name);
-    put_name(r, "code", v->code);
+    put_decision(r, v);
     if (verdict_is_decided(v)) {
         put_text(r, "detail", v->detail);
         put_text(r, "hint", v->hint);
         json_field_text(&r->out, "stage", v->stage ? v->stage : "settle");
-        put_name(r, "by", v->by);
+        PUT_NAME(r, "by", v->by);
     }
     put_problems(r, &v->problems);
-    if (v->rewrites && v->rewrites->len)
-        json_field(&r->out, "rewrites",
-                   r->masking ? decision_masking_patch(r->masking, v->rewrites) : v->rewrites);
-    if (v->would.len) {
-        json_field_open(&r->out, "would", '{');
-        put_name(r, "code", v->would);
-        json_close(&r->out, '}');
-    }
-    put_count(r, "attempt", v->attempt);
+    put_rewrites(r, v->rewrites);
+    put_would(r);
+    PUT_COUNT(r, "attempt", v->attempt);
     if (v->has_budget)
         json_field_int(&r->out, "attempts_left", v->attempts_left);
-    put_count(r, "repeats", v->repeats);
-    put_count(r, "no_progress", v->no_progress);
-    put_name(r, "chain", c->settled && c->settled->chain.len ? c->settled->chain : c->answer->chain);
+    PUT_COUNT(r, "repeats", v->repeats);
+    PUT_COUNT(r, "no_progress", v->no_progress);
+    PUT_NAME(r, "chain", c->settled && c->settled->chain.len ? c->settled->chain : c->answer->chain);
 }
 
 /* ---- the result ---- */
@@ -194,14 +311,15 @@ static void put_result(struct record *r)
         return;
     json_field_open(&r->out, "result", '{');
     json_field_text(&r->out, "class", error_class_info(v->class)->name);
-    put_name(r, "code", v->code);
+    if (v->code.len)
+        json_field_str(&r->out, "code", masked_text(r, str_cut(v->code, DECISION_NAME_MAX_BYTES)));
     if (value && r->options->results != DECISIONS_NONE) {
         put_hash(r, "hash", json_fingerprint(c->arena, value, NULL, 0));
-        put_count(r, "bytes", v->bytes_from ? (int64_t)v->bytes_from : (int64_t)value->raw_len);
+        PUT_COUNT(r, "bytes", v->bytes_from ? (int64_t)v->bytes_from : (int64_t)value->raw_len);
     }
-    put_name(r, "coverage", v->coverage);
-    if (value && r->options->results >= DECISIONS_MASKED)
-        json_field(&r->out, "value", r->masking ? decision_masking_value(r->masking, value, false) : value);
+    PUT_NAME(r, "coverage", v->coverage);
+    if (r->result && r->cut < CUT_RESULT)
+        json_field(&r->out, "value", r->result);
     json_close(&r->out, '}');
     if (v->cost >= 0) {
         json_key(&r->out, "cost");
@@ -214,27 +332,93 @@ static void put_result(struct record *r)
 static void put_times(struct record *r)
 {
     const struct call_timing *timing = r->call->outcome.timing;
-    json_field_open(&r->out, "us", '{');
-    if (timing) {
-        json_field_int(&r->out, "total", timing->total_ns / 1000);
-        for (int i = 0; i < CALL_PARTS; i++)
-            put_count(r, call_part_name((enum call_part)i), timing->part_ns[i] / 1000);
+    struct buf *buf = r->out.buf;
+    buf_text(buf, ",\"us\":{\"total\":");
+    buf_int(buf, timing ? timing->total_ns / 1000 : 0);
+    for (int i = 0; timing && i < CALL_PARTS; i++) {
+        int64_t us = timing->part_ns[i] / 1000;
+        if (!us)
+            continue;
+        buf_text(buf, ",\"");
+        buf_text(buf, call_part_name((enum call_part)i));
+        buf_text(buf, "\":");
+        buf_int(buf, us);
     }
+    buf_byte(buf, '}');
+    PUT_NAME(r, "ledger", str_of(r->call->verdict.engine));
+}
+
+/* ---- the record ---- */
+
+/* Built of what was read: the bytes as sent also have the values of keys that come twice. */
+static struct json rebuilt(struct arena *arena, const struct json *value)
+{
+    struct json now = *value;
+    now.raw_len = 0;
+    if (value->type == JSON_ARRAY) {
+        struct json *items = ARENA_ARRAY(arena, struct json, value->len);
+        for (uint32_t i = 0; i < value->len; i++)
+            items[i] = rebuilt(arena, &value->items[i]);
+        now.items = items;
+    } else if (value->type == JSON_OBJECT) {
+        struct json_member *members = ARENA_ARRAY(arena, struct json_member, value->len);
+        for (uint32_t i = 0; i < value->len; i++)
+            members[i] = json_member(value->members[i].key, rebuilt(arena, &value->members[i].value));
+        now = json_object(arena, members, value->len);
+    }
+    return now;
+}
+
+static const struct json *masked_arguments(const struct record *r)
+{
+    const struct call *c = r->call;
+    const struct json *arguments = c->request.arguments;
+    if (c->request.arguments_fault.len)
+        arguments = json_keep(c->arena, rebuilt(c->arena, arguments));
+    return decision_masking_value(r->masking, arguments, true);
+}
+
+/* What is secret in the values has to be known before a text is written that may quote it. */
+static void mask_values(struct record *r)
+{
+    const struct decision_record_options *o = r->options;
+    struct call *c = r->call;
+    if (o->arguments == DECISIONS_MASKED || o->results == DECISIONS_MASKED)
+        r->masking = decision_masking_new(o->mask, c->arena, c->tool);
+    if (c->request.arguments && o->arguments == DECISIONS_MASKED)
+        r->arguments = masked_arguments(r);
+    else if (o->arguments == DECISIONS_FULL)
+        r->arguments = c->request.arguments;
+    if (c->result.value && o->results == DECISIONS_MASKED)
+        r->result = decision_masking_value(r->masking, c->result.value, false);
+    else if (o->results == DECISIONS_FULL)
+        r->result = c->result.value;
+    if (o->arguments == DECISIONS_FULL)
+        r->masking = NULL; /* texts may quote what the record shows anyway */
+}
+
+static void write(struct record *r)
+{
+    json_open(&r->out, '{');
+    put_identity(r);
+    put_arguments(r);
+    put_verdict(r);
+    put_result(r);
+    put_times(r);
+    if (r->cut)
+        json_field_bool(&r->out, "cut", true);
     json_close(&r->out, '}');
-    put_name(r, "ledger", str_of(r->call->verdict.engine));
+    buf_byte(r->out.buf, '\n');
 }
 
 void decision_record_write(struct buf *buf, struct decision_record_options *options, struct call *call)
 {
-    struct record r = {.options = options, .call = call, .out = json_out(buf)};
-    if (options->arguments == DECISIONS_MASKED || options->results == DECISIONS_MASKED)
-        r.masking = decision_masking_new(options->mask, call->arena, call->tool);
-    json_open(&r.out, '{');
-    put_identity(&r);
-    put_arguments(&r);
-    put_verdict(&r);
-    put_result(&r);
-    put_times(&r);
-    json_close(&r.out, '}');
-    buf_byte(buf, '\n');
+    struct record r = {.options = options, .call = call};
+    size_t start = buf->len;
+    mask_values(&r);
+    do {
+        buf->len = start;
+        r.out = json_out(buf);
+        write(&r);
+    } while (buf->len - start > DECISION_RECORD_MAX_BYTES && ++r.cut < CUT_LEVELS);
 }

@@ -44,8 +44,12 @@ void overlays_merge(struct call *c, const struct overlay *overlay, const struct 
     const struct error_class_info *class = error_class_info(found->class);
     int stricter = strictness(found) - strictness(v);
     if (overlay->mode == POLICY_SHADOW) {
-        if (class->is_error && stricter >= 0 && !v->would.len)
+        if (class->is_error && stricter >= 0 && !v->would.len) {
+            struct verdict would = *found;
+            would.by = overlay->policy->file;
             v->would = found->code.len ? found->code : str_of(class->name);
+            v->shadowed = verdict_copy(c->arena, &would);
+        }
         return;
     }
     if (stricter > 0) {

@@ -1,6 +1,7 @@
 /* A verdict as JSON, and the JSON Schemas that describe it. */
 #include "gate/verdict.h"
 
+#include "base/arena.h"
 #include "json/write.h"
 
 static const char *const verdict_names[] = {"pass", "repair", "wait", "refuse", "ask", "halt"};
@@ -26,18 +27,28 @@ void verdict_describe(struct verdict *v, struct str detail, struct str hint)
     v->hint = v->hint.len ? v->hint : hint;
 }
 
+const struct verdict *verdict_copy(struct arena *arena, const struct verdict *v)
+{
+    struct verdict *copy = arena_alloc(arena, sizeof(*copy));
+    *copy = *v;
+    return copy;
+}
+
 void verdict_discard(struct verdict *v, struct arena *arena, bool remember)
 {
     struct verdict kept = {.valid = true,
                            .after_s = -1,
                            .cost = v->cost,
                            .would = v->would,
+                           .shadowed = v->shadowed,
                            .attempt = v->attempt,
                            .repeats = v->repeats,
                            .no_progress = v->no_progress,
                            .engine = v->engine};
-    if (remember && !v->would.len && error_class_info(v->class)->is_error)
+    if (remember && !v->would.len && error_class_info(v->class)->is_error) {
         kept.would = v->code.len ? v->code : str_of(error_class_info(v->class)->name);
+        kept.shadowed = verdict_copy(arena, v);
+    }
     problems_init(&kept.problems, arena);
     *v = kept;
 }

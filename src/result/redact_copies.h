@@ -1,6 +1,6 @@
 /*
- * The values that a redaction hid, to be found again in texts that repeat them. Only redact*.c include this
- * header.
+ * The values that a redaction hid, to be found again in texts that repeat them. Only redact*.c and
+ * the decision log include this header.
  */
 #ifndef TOOLGATE_RESULT_REDACT_COPIES_H
 #define TOOLGATE_RESULT_REDACT_COPIES_H

@@ -37,7 +37,8 @@ for line in sys.stdin:
         sys.stdout.flush()
 ]]
 
-local QUIET = [[log = { level = "warn" }]]
+-- Without the decision log, which has a subject of its own.
+local QUIET = [[log = { level = "warn" }, decisions = false]]
 
 -- About 300 bytes, as toolgate-bench socket sends; the number makes every call another one, so that no budget refuses.
 local function request(number, method, rest)
@@ -54,10 +55,11 @@ local function ask(stream, line, wanted)
   return answer
 end
 
-local function by_policy()
+-- `records`: with the decision log, as it is by default.
+local function by_policy(_, records)
   return {
     policies = { ["get_events.lua"] = process.read "tests/bench/toolgate-bench/get_events.lua" },
-    config = "return { " .. QUIET .. " }",
+    config = "return { " .. (records and QUIET:gsub("decisions = false", "") or QUIET) .. " }",
     arguments = { "--no-watch" },
   }
 end
@@ -80,6 +82,11 @@ end
 M.subjects = {
   { name = "check", about = "toolgate/check of get_events: schema, rules, check hook, ledger; one at a time",
     daemon = by_policy,
+    calls = function(stream, first, count)
+      for number = first, first + count - 1 do check(stream, number) end
+    end },
+  { name = "recorded", about = "the same check with the decision log, as it is by default",
+    daemon = function(directory) return by_policy(directory, true) end,
     calls = function(stream, first, count)
       for number = first, first + count - 1 do check(stream, number) end
     end },

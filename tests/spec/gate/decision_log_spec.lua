@@ -79,4 +79,196 @@ describe("the decision log", function()
     assert.equal(50, #records(directory .. "/log", 50))
     process.remove(directory)
   end)
+
+  it("has the trace, the alias and the upstream of a call only if it has one", function()
+    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
+    local client = gate:connect()
+    local trace = "0af7651916cd43dd8448eb211c80319c"
+    client:calls("echo", { text = "a" }, { traceparent = "00-" .. trace .. "-b7ad6b7169203331-01" })
+    client:calls("echo", { text = "b" }, { traceparent = "00-" .. ("0"):rep(32) .. "-b7ad6b7169203331-01" })
+    client:calls("echo", { text = "c" }, { traceparent = "00-" .. trace:upper() .. "-b7ad6b7169203331-01" })
+    client:calls("echo", { text = "d" }, { traceparent = "nonsense" })
+    local list = records(file_of(gate), 4)
+    assert.equal(trace, list[1].trace_id)
+    for i = 2, 4 do assert.is_nil(list[i].trace_id) end
+    for _, field in ipairs { "alias", "upstream", "masked", "would", "messages" } do assert.is_nil(list[1][field]) end
+  end)
+
+  it("has the whole decision that a shadow did not enforce", function()
+    local shadow = fixtures.create_task:gsub("effects =", 'mode = "shadow", effects =')
+    local gate = daemon.start { policies = { ["create_task.lua"] = shadow } }
+    gate:connect():checks("create_task", { due_date = "tomorrow" })
+    local record = records(file_of(gate), 1)[1]
+    assert.same({ "pass", "shadow" }, { record.verdict, record.policy_mode })
+    assert.same({ "repair", "invalid_arguments", "schema" },
+                { record.would.verdict, record.would.error_class, record.would.stage })
+    assert.truthy(record.would.code and record.would.detail and record.would.hint)
+    local codes = {}
+    for _, message in ipairs(record.would.messages) do codes[message.code] = message.path end
+    assert.equal("args.title", codes.missing)
+  end)
+
+  describe("with arguments", function()
+    local function one(decisions, tool, arguments)
+      local gate = daemon.start { policies = both, config = "return { decisions = " .. decisions .. " }" }
+      gate:connect():checks(tool, arguments)
+      local record, path = records(file_of(gate), 1)[1], file_of(gate)
+      local line = process.read(path)
+      gate:stop()
+      return record, line
+    end
+
+    it("= full has them, and texts that quote them", function()
+      local record = one('{ arguments = "full" }', "create_task", { title = "x", due_date = "password=1234567" })
+      assert.equal("password=1234567", record.arguments.due_date)
+      assert.truthy(record.messages[1].message:find("password=1234567", 1, true))
+    end)
+
+    it("= none has neither", function()
+      local record, line = one('{ arguments = "none" }', "create_task", { title = "x", due_date = "tomorrow" })
+      assert.same({ nil, nil, nil }, { record.arguments, record.arguments_hash, record.detail })
+      assert.equal("format", record.messages[1].code)
+      assert.is_nil(line:find("tomorrow", 1, true))
+    end)
+
+    it("= hash has the same keyed hash for the same arguments", function()
+      local gate = daemon.start { policies = both, config = 'return { decisions = { arguments = "hash" } }' }
+      local client = gate:connect()
+      client:checks("create_task", { title = "x" })
+      client:asks("toolgate/check", { name = "create_task", arguments = { title = "x" } })
+      client:checks("create_task", { title = "y" })
+      local list = records(file_of(gate), 3)
+      assert.equal(32, #list[1].arguments_hash)
+      assert.equal(list[1].arguments_hash, list[2].arguments_hash)
+      assert.not_equal(list[1].arguments_hash, list[3].arguments_hash)
+      assert.is_nil(list[1].arguments)
+      local other = daemon.start { policies = both, config = 'return { decisions = { arguments = "hash" } }' }
+      other:connect():checks("create_task", { title = "x" })
+      assert.not_equal(list[1].arguments_hash, records(file_of(other), 1)[1].arguments_hash)
+    end)
+  end)
+
+  describe("masks", function()
+    local SECRET = "hunter2-is-my-s3cret"
+    local policy = [==[
+-- login: logs in. Read only.
+return tool "login" {
+  description = "Log in and run a command.",
+  schema = json [[{"type":"object","properties":{
+    "user":{"type":"string"},"command":{"type":"string"},"password":{"type":"string","maxLength":8},
+    "pin":{"type":"string","writeOnly":true},"door":{"type":"string","format":"password"},
+    "nested":{"type":"object","properties":{"code":{"type":"string","writeOnly":true}}},
+    "email":{"type":"string"},"note":{"type":"string"},"n":{"type":"integer","maximum":5}}}]],
+  redact = { "email" },
+  effects = "read",
+  run = function(args)
+    if args.note == "fail" then
+      return failed("login_failed", "wrong password=" .. (args.password or "") .. " for " .. (args.pin or ""))
+    end
+    return { answer = args.note, token = args.password }
+  end,
+}
+]==]
+    local function run(arguments, config, more)
+      local gate = daemon.start { policies = { ["login.lua"] = policy }, config = config }
+      local client = gate:connect()
+      client:ask("tools/call", { name = "login", arguments = arguments, _meta = more })
+      local path = file_of(gate)
+      local record = records(path, 1)[1]
+      return record, process.read(path)
+    end
+
+    local function hides(arguments, secret, paths, config)
+      local record, line = run(arguments, config)
+      assert.is_nil(line:find(secret, 1, true), line)
+      table.sort(record.masked)
+      assert.same(paths, record.masked)
+      return record
+    end
+
+    it("values by their names, and every text that quotes them", function()
+      local record = hides({ password = SECRET, note = "it is " .. SECRET }, SECRET, { "/note", "/password" })
+      assert.same({ password = "[redacted]", note = "it is [redacted]" }, record.arguments)
+      assert.equal("maxLength", record.messages[1].code)
+      assert.equal("args.password", record.messages[1].path)
+      assert.is_nil(record.messages[1].got)
+    end)
+
+    it("short values, too", function()
+      hides({ password = "q7", note = "fail" }, "q7", { "/password" })
+    end)
+
+    it("a part of a long value that a text quotes", function()
+      local long = ("0123456789abcdefghij"):rep(20)
+      hides({ password = long }, long:sub(1, 16), { "/password" })
+    end)
+
+    it("what the schema declares writeOnly or format password", function()
+      hides({ pin = "4711-9933", door = "sesame-open", nested = { code = "xy-zzy-12" } }, "4711-9933",
+            { "/door", "/nested/code", "/pin" })
+    end)
+
+    it("what a policy redacts", function()
+      local record = hides({ email = "ana@example.com" }, "ana@example.com", { "/email" })
+      assert.equal("[redacted]", record.arguments.email)
+    end)
+
+    it("names of the configuration, in any spelling", function()
+      hides({ note = "x", nested = { SocialNumber = "078-05-1120" } }, "078-05-1120", { "/nested/SocialNumber" },
+            'return { decisions = { mask = { "social_*" } } }')
+    end)
+
+    it("secrets in free text, and leaves the rest", function()
+      local record = hides({ command = "mysql --password " .. SECRET .. " -h db" }, SECRET, { "/command" })
+      assert.equal("mysql --password [redacted] -h db", record.arguments.command)
+    end)
+
+    it("secrets in JSON in a string", function()
+      hides({ note = cjson.encode { user = "ana", password = SECRET } }, SECRET, { "/note" })
+    end)
+
+    it("arguments that are a string with the object", function()
+      hides(cjson.encode { user = "ana", password = SECRET, n = 9 }, SECRET, { "" })
+    end)
+
+    it("values of keys that come twice", function()
+      local gate = daemon.start { policies = { ["login.lua"] = policy } }
+      local client = gate:connect()
+      client.stream:send(('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"login","arguments":'
+                          .. '{"note":"password=%s","note":"b"}}}\n'):format(SECRET))
+      records(file_of(gate), 1)
+      assert.is_nil(process.read(file_of(gate)):find(SECRET, 1, true))
+    end)
+
+    it("values in rewrites, suggestions and errors of the tool", function()
+      local arguments = { password = "s3cr3tpw", note = "fail", pin = " 9 8 7 6 5 ", n = "3" }
+      local record, line = run(arguments)
+      assert.is_nil(line:find("s3cr3tpw", 1, true), line)
+      assert.is_nil(line:find("9 8 7 6 5", 1, true), line)
+      assert.equal("tool_error", record.error_class)
+      assert.equal("/n", record.rewrites[1].path)
+    end)
+
+    it("values of results", function()
+      local record, line = run({ password = "s3cr3tpw", note = "the answer" },
+                               'return { decisions = { results = "masked" } }')
+      assert.is_nil(line:find("s3cr3tpw", 1, true), line)
+      assert.same({ answer = "the answer", token = "[redacted]" }, record.result.value)
+    end)
+
+    it("nothing where nothing is secret", function()
+      local record = run { note = "The bearer capability, 2026-05-01T00:00:00Z", n = 3 }
+      assert.is_nil(record.masked)
+      assert.equal("The bearer capability, 2026-05-01T00:00:00Z", record.arguments.note)
+    end)
+  end)
+
+  it("cuts the arguments of a record that would be too long, and says so", function()
+    local gate = daemon.start { policies = both }
+    gate:connect():calls("echo", { text = ("x"):rep(200000) })
+    local record = records(file_of(gate), 1)[1]
+    assert.is_true(record.cut)
+    assert.is_nil(record.arguments)
+    assert.equal(32, #record.arguments_hash)
+  end)
 end)

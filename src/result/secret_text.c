@@ -1,0 +1,321 @@
+/*
+ * The scan stops at bytes that every form of secret has ('=', ':', '-', '_', …), and looks around them. Where
+ * a form is in doubt, it is a secret: a word too many in the mask harms less than one too few.
+ */
+#include "result/secret_text.h"
+
+#define MIN_TEXT_BYTES 7u /* "://u:p@" */
+
+/* A span of a text. */
+struct span {
+    size_t at, len; /* len 0: nothing */
+};
+
+static const struct span none = {0, 0};
+
+struct scan {
+    struct str text;
+    const struct secret_names *names;
+};
+
+/* ---- characters ---- */
+
+static bool is_alnum(char c)
+{
+    return ascii_is_letter(c) || ascii_is_digit(c);
+}
+
+static bool is_name_char(char c)
+{
+    return is_alnum(c) || c == '_' || c == '-';
+}
+
+/* Of a token in base64, base64url or hex. */
+static bool is_token_char(char c)
+{
+    return is_alnum(c) || c == '_' || c == '-' || c == '.' || c == '+' || c == '/' || c == '=' || c == '~';
+}
+
+static bool is_quote(char c)
+{
+    return c == '"' || c == '\'' || c == '`';
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static char char_at(struct str text, size_t at)
+{
+    return at < text.len ? text.at[at] : '\0';
+}
+
+static size_t token_end(struct str text, size_t at)
+{
+    while (at < text.len && is_token_char(text.at[at]))
+        at++;
+    return at;
+}
+
+static size_t skip_blanks(struct str text, size_t at)
+{
+    while (at < text.len && is_blank(text.at[at]))
+        at++;
+    return at;
+}
+
+/* ---- keys of known form ---- */
+
+#define KEY_BODY_LEAST 10u
+
+/* `body`: at least so many characters of a token follow, KEY_BODY_LEAST or more. */
+static const struct key_form {
+    struct str prefix;
+    size_t body;
+} key_forms[] = {
+    {STR("sk-"), 16},      {STR("sk_live_"), 10}, {STR("sk_test_"), 10},    {STR("rk_live_"), 10},
+    {STR("rk_test_"), 10}, {STR("ghp_"), 20},     {STR("gho_"), 20},        {STR("ghu_"), 20},
+    {STR("ghs_"), 20},     {STR("ghr_"), 20},     {STR("github_pat_"), 20}, {STR("glpat-"), 16},
+    {STR("xoxb-"), 10},    {STR("xoxp-"), 10},    {STR("xoxa-"), 10},       {STR("xoxr-"), 10},
+    {STR("xoxs-"), 10},    {STR("xapp-"), 10},    {STR("npm_"), 20},        {STR("pypi-"), 20},
+    {STR("hf_"), 20},      {STR("gsk_"), 20},     {STR("xai-"), 20},        {STR("nvapi-"), 20},
+    {STR("tvly-"), 16},    {STR("dop_v1_"), 20},  {STR("shpat_"), 20},      {STR("lin_api_"), 20},
+    {STR("whsec_"), 16},   {STR("SG."), 20},      {STR("ya29."), 20},       {STR("AKIA"), 12},
+    {STR("ASIA"), 12},     {STR("AIz"), 30},      {STR("eyJ"), 30},         {STR("r8_"), 20},
+    {STR("figd_"), 20},    {STR("sntrys_"), 20},
+};
+
+/* Whether as many characters of a token may follow; most words are too short, and dates begin with a digit.
+ */
+static bool may_be_key(struct str text, size_t last)
+{
+    return text.len - last > KEY_BODY_LEAST && last &&
+           !(text.at[last] == '-' && ascii_is_digit(text.at[last - 1])) && is_token_char(text.at[last + 1]) &&
+           is_token_char(text.at[last + KEY_BODY_LEAST / 2]) && is_token_char(text.at[last + KEY_BODY_LEAST]);
+}
+
+/* The last byte of a prefix is at `last`: '-', '_', '.', or a letter. */
+static struct span key_ending(struct str text, size_t last)
+{
+    if (!may_be_key(text, last))
+        return none;
+    for (size_t i = 0; i < sizeof(key_forms) / sizeof(*key_forms); i++) {
+        struct str prefix = key_forms[i].prefix;
+        if (prefix.at[prefix.len - 1] != text.at[last] || last + 1 < prefix.len)
+            continue;
+        size_t from = last + 1 - prefix.len;
+        if (memcmp(text.at + from, prefix.at, prefix.len) != 0 || (from && is_alnum(text.at[from - 1])))
+            continue;
+        size_t end = token_end(text, last + 1);
+        if (end - last - 1 >= key_forms[i].body)
+            return (struct span){from, end - from};
+    }
+    return none;
+}
+
+/* -----BEGIN RSA PRIVATE KEY----- … -----END …, or to the end of the text. */
+static struct span private_key(struct str text, size_t dash)
+{
+    static const char begin[] = "-----BEGIN ", end[] = "-----END ";
+    struct str rest = str_from(text, dash);
+    const char *line = NULL, *close = NULL;
+    if (char_at(text, dash + 1) != '-' || !str_starts(rest, begin) ||
+        !(line = memmem(rest.at, rest.len < 80 ? rest.len : 80, "PRIVATE KEY", 11)))
+        return none;
+    close = memmem(line, (size_t)(rest.at + rest.len - line), end, sizeof(end) - 1);
+    return (struct span){dash, close ? (size_t)(close - rest.at) : rest.len};
+}
+
+/* ---- name=value ---- */
+
+/* A variable, a placeholder or nothing. */
+static bool is_no_secret(struct str value)
+{
+    static const char *const words[] = {"true", "false", "null", "none", "None", "nil", "undefined", "***"};
+    return !value.len || value.at[0] == '$' || value.at[0] == '<' || str_starts(value, "[redacted") ||
+           STR_IS_ONE_OF(value, words);
+}
+
+/* The value at `at`: quoted, else up to the next blank or bracket; of a whole line, up to its end. */
+static struct span value_at(struct str text, size_t at, bool line)
+{
+    size_t escaped = char_at(text, at) == '\\' && is_quote(char_at(text, at + 1));
+    char quote = char_at(text, at + escaped);
+    bool quoted = is_quote(quote);
+    size_t from = quoted ? at + escaped + 1 : at, end = from;
+    for (; end < text.len; end++) {
+        char c = text.at[end];
+        if (quoted ? c == quote : is_quote(c) || c == '\n' || c == '\r')
+            break;
+        if (quoted && c == '\\' && !escaped)
+            end++;
+        if (!quoted && !line && (is_blank(c) || strchr("&;,)}]>|\\", c)))
+            break;
+    }
+    if (end > text.len)
+        end = text.len;
+    if (quoted && escaped && end > from && text.at[end - 1] == '\\')
+        end--;
+    struct span span = {from, end - from};
+    return is_no_secret((struct str){text.at + from, end - from}) ? none : span;
+}
+
+/* The name that ends before `end`; empty: none. */
+static struct str name_before(struct str text, size_t end)
+{
+    size_t from = end;
+    while (from && end - from < SECRET_TEXT_NAME_MAX_BYTES && is_name_char(text.at[from - 1]))
+        from--;
+    while (from < end && text.at[from] == '-')
+        from++;
+    return (struct str){text.at + from, end - from};
+}
+
+static bool is_secret_name(const struct scan *s, struct str name)
+{
+    return name.len >= 3 && s->names->is_secret(s->names->owner, name);
+}
+
+/* At '=' or ':'. A name in quotes takes a quoted value only: 'password': expected a string. */
+static struct span assigned(const struct scan *s, size_t sign)
+{
+    struct str text = s->text;
+    size_t end = sign;
+    char next = char_at(text, sign + 1);
+    if (next == '=' || next == '\0' || (text.at[sign] == ':' && next == '/') ||
+        (sign && text.at[sign - 1] == '='))
+        return none;
+    end -= end && text.at[sign] == '=' && text.at[end - 1] == ':'; /* := */
+    while (end && is_blank(text.at[end - 1]))
+        end--;
+    bool quoted = end && is_quote(text.at[end - 1]);
+    end -= quoted;
+    end -= quoted && end && text.at[end - 1] == '\\';
+    struct str name = name_before(text, end);
+    if (!is_secret_name(s, name))
+        return none;
+    size_t at = skip_blanks(text, sign + 1);
+    char first = char_at(text, at);
+    if (quoted && text.at[sign] == ':' && !is_quote(first) &&
+        !(first == '\\' && is_quote(char_at(text, at + 1))))
+        return none;
+    bool line =
+        str_contains_nocase(name, STR_LIT("authorization")) || str_contains_nocase(name, STR_LIT("cookie"));
+    return value_at(text, at, line);
+}
+
+/* --password x, --token "x", -u user:password; `dash` is the last one before the name. */
+static struct span flag(const struct scan *s, size_t dash)
+{
+    struct str text = s->text;
+    size_t end = dash + 1;
+    char before = dash ? text.at[dash - 1] : ' ';
+    if (before != '-' && !is_blank(before) && before != '\n' && !is_quote(before))
+        return none;
+    while (end < text.len && is_name_char(text.at[end]))
+        end++;
+    struct str name = {text.at + dash + 1, end - dash - 1};
+    bool is_long = before == '-';
+    size_t at = skip_blanks(text, end);
+    if (at == end || !name.len || (is_long && dash > 1 && is_name_char(text.at[dash - 2])))
+        return none;
+    if (is_long && is_secret_name(s, name))
+        return char_at(text, at) == '-' ? none : value_at(text, at, false);
+    if ((!is_long && str_is(name, "u")) || (is_long && str_is(name, "user"))) {
+        struct span user = value_at(text, at, false);
+        const char *colon = user.len ? memchr(text.at + user.at, ':', user.len) : NULL;
+        size_t from = colon ? (size_t)(colon - text.at) + 1 : 0;
+        if (colon && from < user.at + user.len && text.at[from] != '$')
+            return (struct span){from, user.at + user.len - from};
+    }
+    return none;
+}
+
+/* ---- others ---- */
+
+/* "Bearer eyJ…", "bearer abc"; 'B' is at `at`. */
+static struct span bearer(struct str text, size_t at)
+{
+    if ((char_at(text, at + 1) | 32) != 'e' || !str_starts_nocase(str_from(text, at), "bearer") ||
+        !is_blank(char_at(text, at + 6)) || (at && is_name_char(text.at[at - 1])))
+        return none;
+    size_t from = skip_blanks(text, at + 6), end = token_end(text, from);
+    bool digits = false;
+    for (size_t i = from; i < end; i++)
+        digits |= !(text.at[i] >= 'a' && text.at[i] <= 'z');
+    return end - from >= 8 && digits ? (struct span){from, end - from} : none; /* "bearer capability" */
+}
+
+/* ://user:password@host, ://token@host; ':' is at `at`. */
+static struct span in_url(struct str text, size_t at)
+{
+    size_t from = at + 3, colon = 0, end = from;
+    if (char_at(text, at + 1) != '/' || !str_starts(str_from(text, at), "://"))
+        return none;
+    while (end < text.len && !is_blank(text.at[end]) && !is_quote(text.at[end]) &&
+           !strchr("/?#@\n\r<>", text.at[end])) {
+        if (text.at[end] == ':' && !colon)
+            colon = end;
+        end++;
+    }
+    if (char_at(text, end) != '@')
+        return none;
+    from = colon ? colon + 1 : from;
+    bool is_secret = end > from && text.at[from] != '$' && (colon || end - from >= 20);
+    return is_secret ? (struct span){from, end - from} : none;
+}
+
+/* ---- the scan ---- */
+
+static const bool is_anchor[256] = {['='] = true, [':'] = true, ['-'] = true, ['_'] = true, ['.'] = true,
+                                    ['J'] = true, ['A'] = true, ['z'] = true, ['b'] = true, ['B'] = true};
+
+static struct span secret_around(struct str text, const struct secret_names *names, size_t at)
+{
+    const struct scan scan = {text, names}, *s = &scan;
+    struct span found = none;
+    switch (s->text.at[at]) {
+    case ':':
+        found = in_url(s->text, at);
+        return found.len ? found : assigned(s, at);
+    case '=':
+        return assigned(s, at);
+    case 'b':
+    case 'B':
+        return bearer(s->text, at);
+    case '-':
+        found = key_ending(s->text, at);
+        if (!found.len)
+            found = flag(s, at);
+        return found.len ? found : private_key(s->text, at);
+    default:
+        return key_ending(s->text, at);
+    }
+}
+
+/* Dates, times, numbers and ports: no form of secret has its sign between two digits. */
+static bool is_between_digits(struct str text, size_t at)
+{
+    return at && at + 1 < text.len && ascii_is_digit(text.at[at - 1]) && ascii_is_digit(text.at[at + 1]);
+}
+
+bool secret_text_find(struct str text, size_t from, const struct secret_names *names, size_t *at, size_t *len)
+{
+    const unsigned char *p = (const unsigned char *)text.at, *end = p + text.len;
+    if (text.len < MIN_TEXT_BYTES)
+        return false;
+    for (p += from;; p++) {
+        while (p < end && !is_anchor[*p])
+            p++;
+        if (p >= end)
+            return false;
+        size_t i = (size_t)(p - (const unsigned char *)text.at);
+        struct span found = is_between_digits(text, i) ? none : secret_around(text, names, i);
+        if (!found.len || found.at < from)
+            continue;
+        *at = found.at;
+        *len = found.len;
+        return true;
+    }
+}

@@ -1,0 +1,109 @@
+/* Secrets in free text: what is one, where it ends, and what is none. */
+#include "result/secret_text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static bool is_secret(void *owner, struct str name)
+{
+    static const char *const ends[] = {"password", "token", "secret", "key", "authorization", "pwd"};
+    (void)owner;
+    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+        if (str_contains_nocase(name, str_of(ends[i])))
+            return true;
+    return false;
+}
+
+static const struct secret_names names = {is_secret, NULL};
+
+/* The text with each secret as "*". */
+static const char *masked(const char *given)
+{
+    static char out[4096];
+    struct str text = str_of(given);
+    size_t done = 0, at, len, n = 0;
+    while (secret_text_find(text, done, &names, &at, &len)) {
+        assert_true(at >= done && at + len <= text.len && len > 0);
+        n += (size_t)snprintf(out + n, sizeof(out) - n, "%.*s*", (int)(at - done), text.at + done);
+        done = at + len;
+    }
+    snprintf(out + n, sizeof(out) - n, "%s", text.at + done);
+    return out;
+}
+
+static void secrets_are_found(void **state)
+{
+    static const char *const rows[][2] = {
+        {"mysql --password hunter2 -h db", "mysql --password * -h db"},
+        {"mysql --password=hunter2 -h db", "mysql --password=* -h db"},
+        {"PGPASSWORD=hunter2 psql -c 'select 1'", "PGPASSWORD=* psql -c 'select 1'"},
+        {"export DB_PASSWORD='a b'; run", "export DB_PASSWORD='*'; run"},
+        {"curl -u ana:s3cret https://x.org/a", "curl -u ana:* https://x.org/a"},
+        {"curl --user \"ana:s3 cret\" https://x.org/a", "curl --user \"ana:*\" https://x.org/a"},
+        {"git clone https://ana:s3cret@host.org/r.git", "git clone https://ana:*@host.org/r.git"},
+        {"psql postgres://u:p@db:5432/x", "psql postgres://u:*@db:5432/x"},
+        {"https://abcdefghij0123456789abcd@github.com/x", "https://*@github.com/x"},
+        {"curl -H 'Authorization: Bearer abc.def-123'", "curl -H 'Authorization: *'"},
+        {"curl -H \"X-Api-Key: 12345\" x", "curl -H \"X-Api-Key: *\" x"},
+        {"the header is bearer 0123456789abcdef, ok", "the header is bearer *, ok"},
+        {"use sk-proj-0123456789abcdef please", "use * please"},
+        {"key: ghp_0123456789012345678901234567890123", "key: *"},
+        {"AKIAIOSFODNN7EXAMPLE", "*"},
+        {"id AKIAIOSFODNN7EXAMPLE.", "id *"},
+        {"xoxb-123456789012-abcdefghijkl", "*"},
+        {"AIzaSyA0123456789012345678901234567890", "*"},
+        {"jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.abc end", "jwt * end"},
+        {"{\"password\":\"x\",\"a\":1}", "{\"password\":\"*\",\"a\":1}"},
+        {"{\\\"password\\\":\\\"x\\\",\\\"a\\\":1}", "{\\\"password\\\":\\\"*\\\",\\\"a\\\":1}"},
+        {"https://x.org/?token=abc&b=1", "https://x.org/?token=*&b=1"},
+        {"password: hunter2\nuser: ana", "password: *\nuser: ana"},
+        {"password := \"hunter2\"", "password := \"*\""},
+        {"-----BEGIN RSA PRIVATE KEY-----\nMIIB\n-----END RSA PRIVATE KEY-----\nrest",
+         "*-----END RSA PRIVATE KEY-----\nrest"},
+        {"-----BEGIN PRIVATE KEY-----\nMIIB", "*"},
+        {"a --token a1 --secret 'b c' d", "a --token * --secret '*' d"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        assert_string_equal(masked(rows[i][0]), rows[i][1]);
+}
+
+static void other_texts_are_left_alone(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "2026-05-01T00:00:00Z",
+        "by_time_span",
+        "'password': expected a string, got 5",
+        "if (token == other) return",
+        "mysql --password $PW -h db",
+        "PGPASSWORD=\"$PW\" psql",
+        "--password <your password>",
+        "ana@example.com wrote: see https://x.org/a:b",
+        "https://x.org:8080/path?q=1",
+        "the bearer capability is used",
+        "task-force-alpha-bravo-charlie-delta",
+        "docker run -p 80:80 -u 1000 image",
+        "password=[redacted]",
+        "token",
+        "password=",
+        "x --token",
+        "a = b",
+        "risk-averse-investors-like-bonds-and-cash",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+        assert_string_equal(masked(texts[i]), texts[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(secrets_are_found),
+        cmocka_unit_test(other_texts_are_left_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
