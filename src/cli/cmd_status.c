@@ -1,4 +1,8 @@
-/* toolgate status: prints the answer of toolgate/status. */
+/*
+ * toolgate status: prints the answer of toolgate/status for whoever is paged at night: what is served and
+ * since when, then what is down or refused. What is as it should be takes one line; --all has the rest.
+ * Names of tools come from servers and clients: they are printed without control characters.
+ */
 #include "base/buf.h"
 #include "cli/rpc_call.h"
 #include "cli/options.h"
@@ -7,14 +11,15 @@
 #include "json/write.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static const struct column {
     const char *title, *key;
     int width; /* negative: left-aligned */
-} columns[] = {{"NAME", "name", -16},   {"KIND", "kind", -6},  {"STATE", "state", -9},
-               {"TOOLS", "tools", 5},   {"CALLS", "calls", 7}, {"FAILED", "failures", 7},
-               {"STARTS", "starts", 6}, {"PID", "pid", 7},     {"BREAKER", "breaker", -9}};
-#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+} upstream_columns[] = {{"NAME", "name", -16},   {"KIND", "kind", -6},  {"STATE", "state", -9},
+                        {"TOOLS", "tools", 5},   {"CALLS", "calls", 7}, {"FAILED", "failures", 7},
+                        {"STARTS", "starts", 6}, {"PID", "pid", 7},     {"BREAKER", "breaker", -9}};
+#define COLUMNS (sizeof(upstream_columns) / sizeof(upstream_columns[0]))
 
 static void put_cell(const struct column *column, const struct json *value)
 {
@@ -40,13 +45,13 @@ static void print_upstreams(const struct json *list)
 {
     printf("%supstreams:%s\n ", term_colour(TERM_BOLD), term_colour(TERM_PLAIN));
     for (size_t i = 0; i < COLUMNS; i++)
-        printf(" %*s", columns[i].width, columns[i].title);
+        printf(" %*s", upstream_columns[i].width, upstream_columns[i].title);
     putchar('\n');
     for (uint32_t i = 0; i < list->len; i++) {
         const struct json *upstream = &list->items[i];
         putchar(' ');
         for (size_t k = 0; k < COLUMNS; k++)
-            put_cell(&columns[k], json_get_text(upstream, columns[k].key));
+            put_cell(&upstream_columns[k], json_get_text(upstream, upstream_columns[k].key));
         putchar('\n');
         /* The last error, its age unless it is the present state, and the next try. */
         struct buf text = {0};
@@ -82,12 +87,23 @@ static void print_connection(const struct json *ledger)
         return;
     }
     printf(", %sdown%s since ", term_colour(TERM_RED), term_colour(TERM_PLAIN));
-    term_print_time(print_number(ledger, "away_since_ms"));
+    term_print_when(print_number(ledger, "away_since_ms"));
     printf(": " STR_FMT "\n", STR_ARG(json_str(json_get_text(ledger, "why_away"))));
     for (size_t i = 0; i < sizeof(outage_rules) / sizeof(outage_rules[0]); i++)
         if (str_is(on_outage, outage_rules[i].on_outage))
             printf("  until then %s (on_outage = \"%s\")\n", outage_rules[i].words,
                    outage_rules[i].on_outage);
+}
+
+/* Behind Sentinel the address says where the sentinels are, not which server is in use. */
+static void print_master(const struct json *master)
+{
+    if (!master)
+        return;
+    printf("  master of '" STR_FMT "': " STR_FMT ", since ", STR_ARG(json_str(json_get_text(master, "name"))),
+           STR_ARG(json_str(json_get_text(master, "address"))));
+    term_print_when(print_number(master, "since_ms"));
+    putchar('\n');
 }
 
 static void print_redis(const struct json *ledger)
@@ -97,6 +113,7 @@ static void print_redis(const struct json *ledger)
     printf(STR_FMT " at " STR_FMT, STR_ARG(server.len ? server : STR_LIT("redis")),
            STR_ARG(json_str(json_get_text(ledger, "address"))));
     print_connection(ledger);
+    print_master(json_get_text(ledger, "master"));
     printf(
         "  requests: %lld to redis, %lld counted here, %lld uncounted, %lld refused; median %lld us, slowest "
         "%lld us\n",
@@ -154,64 +171,390 @@ static void print_schema_lax(const struct json *list)
     }
 }
 
-/* What clients and policies do without effect: one line each, so that nobody has to look for it. */
-static void print_attention(const struct json *answer)
+/* ---- what is served ---- */
+
+#define LIST_SHOWN   8u  /* names on one line */
+#define TOOLS_SHOWN  10u /* rows, without --all */
+#define NAME_COLUMNS 40u
+
+static const char *plural(int64_t n)
 {
-    const struct json *problems = json_get_text(answer, "problems");
-    const struct json *unmatched = json_get_text(json_get_text(answer, "generation"), "unmatched");
-    const struct json *quarantined = json_get_text(answer, "quarantined");
-    uint32_t count = (problems ? problems->len : 0) + (unmatched ? unmatched->len : 0) +
-                     (quarantined ? quarantined->len : 0);
-    if (!count)
+    return n == 1 ? "" : "s";
+}
+
+static void put_title(const char *title)
+{
+    printf("%s%s:%s", term_colour(TERM_BOLD), title, term_colour(TERM_PLAIN));
+}
+
+static void put_clipped(struct str text, unsigned columns, bool pads)
+{
+    struct buf clipped = {0};
+    unsigned used = term_clip(&clipped, text, columns);
+    printf(STR_FMT "%*s", STR_ARG(buf_view(&clipped)), pads ? (int)(columns - used) : 0, "");
+    buf_clear(&clipped);
+}
+
+static void print_path(const struct json *value, const char *title)
+{
+    if (json_is(value, JSON_STRING))
+        printf("  %-14s " STR_FMT "\n", title, STR_ARG(json_str(value)));
+    for (uint32_t i = 0; json_is(value, JSON_ARRAY) && i < value->len; i++)
+        print_path(&value->items[i], i ? "" : title);
+}
+
+/* Only the operator is told them. */
+static void print_paths(const struct json *paths)
+{
+    static const struct {
+        const char *key, *title;
+    } rows[] = {{"config", "configuration"}, {"policies", "policies"},      {"schemas", "schemas"},
+                {"tools", "tools"},          {"mcp_configs", "mcpServers"}, {"log", "log"},
+                {"state", "state"}};
+    for (size_t i = 0; paths && i < sizeof(rows) / sizeof(rows[0]); i++)
+        print_path(json_get_text(paths, rows[i].key), rows[i].title);
+    if (paths && !json_get_text(paths, "config"))
+        printf("  %-14s none: defaults and options\n", "configuration");
+}
+
+static void print_generation(const struct json *answer)
+{
+    const struct json *g = json_get_text(answer, "generation");
+    int64_t tools = print_number(g, "tools"), policies = print_number(g, "policies");
+    printf("  generation %lld, since ", (long long)print_number(g, "number"));
+    term_print_when(print_number(g, "since_ms"));
+    printf(": %lld tool%s, %lld polic%s [" STR_FMT "]\n", (long long)tools, plural(tools),
+           (long long)policies, policies == 1 ? "y" : "ies", STR_ARG(json_str(json_get_text(g, "hash"))));
+}
+
+/* A reload that went well shows in the generation's time. */
+static void print_reload(const struct json *reload)
+{
+    if (!reload || json_is_true(json_get_text(reload, "ok")))
         return;
-    printf("%sneeds attention:%s\n", term_colour(TERM_BOLD), term_colour(TERM_PLAIN));
-    for (uint32_t i = 0; problems && i < problems->len; i++) {
-        const struct json *p = &problems->items[i];
-        printf("  " STR_FMT ", %lld times, last by " STR_FMT ": " STR_FMT "\n",
+    put_title("reload");
+    printf(" %sfailed%s ", term_colour(TERM_RED), term_colour(TERM_PLAIN));
+    term_print_when(print_number(reload, "at_ms"));
+    printf("; the generation before it is served\n  errors:\n");
+    term_print_indented(json_str(json_get_text(reload, "errors")), 4);
+}
+
+static void print_head(const struct json *answer)
+{
+    struct str state = json_str(json_get_text(answer, "state"));
+    bool calm = str_is(state, "serving");
+    printf("%stoolgate " STR_FMT "%s, pid %lld, %s" STR_FMT "%s at " STR_FMT "\n", term_colour(TERM_BOLD),
+           STR_ARG(json_str(json_get_text(answer, "version"))), term_colour(TERM_PLAIN),
+           (long long)print_number(answer, "pid"), term_colour(calm ? TERM_GREEN : TERM_YELLOW),
+           STR_ARG(state), term_colour(TERM_PLAIN), STR_ARG(json_str(json_get_text(answer, "socket"))));
+    printf("  started ");
+    term_print_when(print_number(answer, "started_ms"));
+    putchar('\n');
+    print_generation(answer);
+    print_paths(json_get_text(answer, "paths"));
+    print_reload(json_get_text(answer, "reload"));
+}
+
+/* ---- calls ---- */
+
+/* "pass 4, refuse 3", without zeros. */
+static void put_counts(const struct json *counts, const char *none)
+{
+    const char *before = "";
+    for (uint32_t i = 0; json_is(counts, JSON_OBJECT) && i < counts->len; i++) {
+        int64_t n;
+        if (!json_int(&counts->members[i].value, &n) || !n)
+            continue;
+        printf("%s" STR_FMT " %lld", before, STR_ARG(counts->members[i].key), (long long)n);
+        before = ", ";
+    }
+    printf("%s\n", *before ? "" : none);
+}
+
+static void print_counters(const struct json *answer)
+{
+    static const char *const more[] = {"cancelled",     "rewritten", "would",       "policy_errors",
+                                       "repair_chains", "loops",     "calls_saved", "fabricated_id_on_retry"};
+    const struct json *c = json_get_text(answer, "counters");
+    int64_t calls = print_number(c, "calls"), checks = print_number(c, "checks");
+    put_title("counters");
+    printf(" %lld call%s, %lld check%s, %lld report%s", (long long)calls, plural(calls), (long long)checks,
+           plural(checks), (long long)print_number(c, "reports"), plural(print_number(c, "reports")));
+    for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+        if (print_number(c, more[i]))
+            printf(", %s %lld", more[i], (long long)print_number(c, more[i]));
+    putchar('\n');
+    if (!calls && !checks)
+        return;
+    printf("  verdicts  ");
+    put_counts(json_get_text(c, "verdicts"), "none");
+    printf("  classes   ");
+    put_counts(json_get_text(c, "classes"), "none");
+}
+
+static int by_refusals(const void *a, const void *b)
+{
+    const struct json *x = *(const struct json *const *)a, *y = *(const struct json *const *)b;
+    int64_t n = print_number(x, "refused"), m = print_number(y, "refused");
+    if (n != m)
+        return n < m ? 1 : -1;
+    n = print_number(x, "calls");
+    m = print_number(y, "calls");
+    return n != m ? (n < m ? 1 : -1)
+                  : str_cmp(json_str(json_get_text(x, "tool")), json_str(json_get_text(y, "tool")));
+}
+
+static unsigned name_columns(const struct json *const *rows, uint32_t count)
+{
+    unsigned columns = 4;
+    for (uint32_t i = 0; i < count; i++) {
+        size_t len = json_str(json_get_text(rows[i], "tool")).len;
+        columns = len > columns ? (unsigned)len : columns;
+    }
+    return columns < NAME_COLUMNS ? columns : NAME_COLUMNS;
+}
+
+/* Those refused most come first: of 300 tools, they are what somebody looks for. */
+static void print_tools(const struct json *list, bool all)
+{
+    if (!json_is(list, JSON_ARRAY) || !list->len)
+        return;
+    const struct json **rows = malloc(list->len * sizeof(const struct json *));
+    uint32_t shown = all || list->len <= TOOLS_SHOWN ? list->len : TOOLS_SHOWN;
+    if (!rows)
+        abort();
+    for (uint32_t i = 0; i < list->len; i++)
+        rows[i] = &list->items[i];
+    qsort(rows, list->len, sizeof(const struct json *), by_refusals);
+    unsigned columns = name_columns(rows, shown);
+    put_title("tools");
+    printf("\n  %-*s %7s %7s  %s\n", (int)columns, "TOOL", "CALLS", "REFUSED", "CLASSES");
+    for (uint32_t i = 0; i < shown; i++) {
+        printf("  ");
+        put_clipped(json_str(json_get_text(rows[i], "tool")), columns, true);
+        printf(" %7lld %7lld  ", (long long)print_number(rows[i], "calls"),
+               (long long)print_number(rows[i], "refused"));
+        put_counts(json_get_text(rows[i], "classes"), "-");
+    }
+    if (shown < list->len)
+        printf("  … and %u more: --all\n", list->len - shown);
+    free(rows);
+}
+
+static void print_connections(const struct json *answer)
+{
+    const struct json *c = json_get_text(answer, "connections");
+    put_title("connections");
+    printf(" %lld of at most %lld open; %lld accepted, %lld refused; %lld call%s in flight, %lld bytes "
+           "buffered\n",
+           (long long)print_number(c, "open"), (long long)print_number(c, "most"),
+           (long long)print_number(c, "accepted"), (long long)print_number(c, "refused"),
+           (long long)print_number(c, "calls_in_flight"), plural(print_number(c, "calls_in_flight")),
+           (long long)print_number(c, "buffered_bytes"));
+}
+
+/* ---- policies ---- */
+
+static void print_overlays(const struct json *list)
+{
+    if (json_is(list, JSON_ARRAY) && list->len)
+        printf("%soverlays:%s\n", term_colour(TERM_BOLD), term_colour(TERM_PLAIN));
+    for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
+        const struct json *over = json_get_text(&list->items[i], "over");
+        printf("  " STR_FMT " (" STR_FMT ") over %u tool%s",
+               STR_ARG(json_str(json_get_text(&list->items[i], "file"))),
+               STR_ARG(json_str(json_get_text(&list->items[i], "mode"))), over ? over->len : 0,
+               plural(over ? over->len : 0));
+        for (uint32_t k = 0; over && k < over->len && k < LIST_SHOWN; k++) {
+            printf("%s", k ? ", " : ": ");
+            put_clipped(json_str(&over->items[k]), NAME_COLUMNS, false);
+        }
+        printf("%s\n", over && over->len > LIST_SHOWN ? ", …" : "");
+    }
+}
+
+static void print_rules(const struct json *list)
+{
+    if (json_is(list, JSON_ARRAY) && list->len)
+        printf("%srules:%s hits since this generation\n", term_colour(TERM_BOLD), term_colour(TERM_PLAIN));
+    for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
+        const struct json *rules = json_get_text(&list->items[i], "rules");
+        printf("  " STR_FMT "\n", STR_ARG(json_str(json_get_text(&list->items[i], "tool"))));
+        for (uint32_t k = 0; rules && k < rules->len; k++)
+            printf("  %7lld  " STR_FMT "\n", (long long)print_number(&rules->items[k], "hits"),
+                   STR_ARG(json_str(json_get_text(&rules->items[k], "says"))));
+    }
+}
+
+static void print_decisions(const struct json *decisions)
+{
+    const struct json *sinks = json_get_text(decisions, "sinks");
+    if (!decisions)
+        return;
+    put_title("decisions");
+    if (!json_is_true(json_get_text(decisions, "on")))
+        printf(" off: no call is recorded");
+    for (uint32_t i = 0; json_is(sinks, JSON_ARRAY) && i < sinks->len; i++) {
+        const struct json *sink = &sinks->items[i];
+        struct str path = json_str(json_get_text(sink, "path")),
+                   state = json_str(json_get_text(sink, "state"));
+        struct str why = json_str(json_get_text(sink, "why"));
+        printf("%s " STR_FMT " %s" STR_FMT "%s, %lld written, %lld dropped", i ? ";" : "",
+               STR_ARG(path.len ? path : json_str(json_get_text(sink, "kind"))),
+               str_is(state, "up") ? "" : term_colour(TERM_RED), STR_ARG(state), term_colour(TERM_PLAIN),
+               (long long)print_number(sink, "written"), (long long)print_number(sink, "dropped"));
+        if (why.len)
+            printf(": " STR_FMT, STR_ARG(why));
+    }
+    putchar('\n');
+}
+
+/* ---- what needs attention ---- */
+
+static bool attention_begun;
+
+/* The title comes with the first of them. */
+static void attend(void)
+{
+    if (!attention_begun)
+        printf("%sneeds attention:%s\n", term_colour(TERM_BOLD), term_colour(TERM_PLAIN));
+    attention_begun = true;
+    printf("  ");
+}
+
+static uint32_t count_of(const struct json *list)
+{
+    return json_is(list, JSON_ARRAY) ? list->len : 0;
+}
+
+static void print_unmatched(const struct json *list)
+{
+    for (uint32_t i = 0; i < count_of(list); i++) {
+        struct str why = json_str(json_get_text(&list->items[i], "why"));
+        attend();
+        printf(STR_FMT " guards no tool: " STR_FMT "\n",
+               STR_ARG(json_str(json_get_text(&list->items[i], "file"))),
+               STR_ARG(why.len ? why : STR_LIT("waits for its upstream")));
+    }
+}
+
+static void print_faults(const struct json *list)
+{
+    for (uint32_t i = 0; i < count_of(list); i++) {
+        const struct json *fault = &list->items[i];
+        struct str tool = json_str(json_get_text(fault, "tool"));
+        attend();
+        printf("the policy of " STR_FMT " has failed %lld time%s, last: " STR_FMT "\n",
+               STR_ARG(tool.len ? tool : json_str(json_get_text(fault, "gateway"))),
+               (long long)print_number(fault, "count"), plural(print_number(fault, "count")),
+               STR_ARG(json_str(json_get_text(fault, "last"))));
+    }
+}
+
+static void print_quarantined(const struct json *list)
+{
+    for (uint32_t i = 0; i < count_of(list); i++) {
+        const struct json *q = &list->items[i];
+        attend();
+        printf(STR_FMT " is quarantined: " STR_FMT "; " STR_FMT " (" STR_FMT ")\n",
+               STR_ARG(json_str(json_get_text(q, "file"))), STR_ARG(json_str(json_get_text(q, "why"))),
+               STR_ARG(json_str(json_get_text(q, "fix"))), STR_ARG(json_str(json_get_text(q, "list"))));
+    }
+}
+
+static void print_problems(const struct json *list)
+{
+    for (uint32_t i = 0; i < count_of(list); i++) {
+        const struct json *p = &list->items[i];
+        attend();
+        printf(STR_FMT ", %lld times, last by " STR_FMT ": " STR_FMT "\n",
                STR_ARG(json_str(json_get_text(p, "code"))), (long long)print_number(p, "count"),
                STR_ARG(json_str(json_get_text(p, "client"))), STR_ARG(json_str(json_get_text(p, "last"))));
     }
-    for (uint32_t i = 0; unmatched && i < unmatched->len; i++) {
-        const struct json *u = &unmatched->items[i];
-        struct str why = json_str(json_get_text(u, "why"));
-        printf("  " STR_FMT " guards no tool: " STR_FMT "\n", STR_ARG(json_str(json_get_text(u, "file"))),
-               STR_ARG(why.len ? why : STR_LIT("waits for its upstream")));
+}
+
+static void print_warnings(const struct json *list)
+{
+    for (uint32_t i = 0; i < count_of(list); i++) {
+        attend();
+        printf(STR_FMT "\n", STR_ARG(json_str(&list->items[i])));
     }
-    for (uint32_t i = 0; quarantined && i < quarantined->len; i++) {
-        const struct json *q = &quarantined->items[i];
-        printf("  " STR_FMT " is quarantined: " STR_FMT "; " STR_FMT "\n",
-               STR_ARG(json_str(json_get_text(q, "file"))), STR_ARG(json_str(json_get_text(q, "why"))),
-               STR_ARG(json_str(json_get_text(q, "fix"))));
-    }
+}
+
+/* One line for each, so that nobody has to look for it. */
+static void print_attention(const struct json *answer)
+{
+    const struct json *generation = json_get_text(answer, "generation");
+    attention_begun = false;
+    print_quarantined(json_get_text(answer, "quarantined"));
+    print_faults(json_get_text(answer, "policy_faults"));
+    print_unmatched(json_get_text(generation, "unmatched"));
+    print_warnings(json_get_text(generation, "warnings"));
+    print_problems(json_get_text(answer, "problems"));
+}
+
+/* ---- the whole ---- */
+
+struct status_options {
+    const char *socket;
+    bool all, json;
+};
+
+static bool is_empty(const struct json *value)
+{
+    return (value->type == JSON_ARRAY || value->type == JSON_OBJECT) && !value->len;
+}
+
+/* What a newer daemon has, and nothing above prints. */
+static void print_rest(const struct json *answer)
+{
+    static const char *const printed[] = {
+        "version",    "state",  "pid",         "started_ms", "uptime_s", "socket",       "paths",
+        "generation", "reload", "upstreams",   "ledger",     "tools",    "schema_lax",   "connections",
+        "counters",   "rules",  "quarantined", "decisions",  "problems", "policy_faults"};
+    for (uint32_t i = 0; i < answer->len; i++)
+        if (!STR_IS_ONE_OF(answer->members[i].key, printed) && !is_empty(&answer->members[i].value))
+            print_member(&answer->members[i], 0);
 }
 
 static int print_status(void *owner, const struct json *answer)
 {
-    (void)owner;
-    for (uint32_t i = 0; i < answer->len; i++) {
-        const struct json_member *member = &answer->members[i];
-        if (str_is(member->key, "upstreams") && json_is(&member->value, JSON_ARRAY))
-            print_upstreams(&member->value);
-        else if (str_is(member->key, "ledger"))
-            print_ledger(&member->value);
-        else if (str_is(member->key, "schema_lax") && json_is(&member->value, JSON_ARRAY))
-            print_schema_lax(&member->value);
-        else if (!str_is(member->key, "problems") && !str_is(member->key, "quarantined"))
-            print_member(member, 0);
-    }
+    const struct status_options *options = owner;
+    const struct json *upstreams = json_get_text(answer, "upstreams"),
+                      *lax = json_get_text(answer, "schema_lax");
+    print_head(answer);
+    if (count_of(upstreams))
+        print_upstreams(upstreams);
+    print_ledger(json_get_text(answer, "ledger"));
+    print_connections(answer);
+    print_decisions(json_get_text(answer, "decisions"));
+    print_counters(answer);
+    print_tools(json_get_text(answer, "tools"), options->all);
+    print_overlays(json_get_text(json_get_text(answer, "generation"), "overlays"));
+    if (count_of(lax))
+        print_schema_lax(lax);
+    if (options->all)
+        print_rules(json_get_text(answer, "rules"));
+    print_rest(answer);
     print_attention(answer);
     return CLI_OK;
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    const char *socket = NULL;
-    bool json = false;
+    struct status_options options = {0};
     int status;
-    if (!options_read_request(command, &argc, &argv, &socket, &json, &status))
+    const struct cli_option table[] = {
+        {"all", NULL, "also all tools, and how often each rule of a policy decided", 'a', OPTION_FLAG,
+         &options.all},
+        SOCKET_OPTION(&options.socket),
+        {"json", NULL, "print JSON", 'j', OPTION_FLAG, &options.json},
+        {0},
+    };
+    if (!options_read(command, table, &argc, &argv, &status))
         return status;
-    return rpc_call(command, socket, "toolgate/status", str_of("{}"),
-                    json ? rpc_call_print_json : print_status, NULL);
+    return rpc_call(command, options.socket, "toolgate/status", str_of("{}"),
+                    options.json ? rpc_call_print_json : print_status, &options);
 }
 
 const struct command command_status = {
@@ -219,8 +562,10 @@ const struct command command_status = {
     .operands = "",
     .summary = "show generation, upstreams, ledger and counters",
     .about =
-        "Prints what the running daemon serves and since when, its upstreams, its ledger, its counters, and\n"
-        "the warnings about the loaded tools.",
+        "Prints what the running daemon serves and since when, from which files (for root and the daemon's\n"
+        "user), its upstreams, ledger and counters, the tools that it refused most, and what needs\n"
+        "attention. It prints what is served even if an upstream or Redis is down: look at the text, or at\n"
+        "`state` and `connected` of --json, not at the exit code.",
     .exits = "  0  the daemon answered\n"
              "  2  usage, no daemon",
     .example = "  toolgate status --json | python3 -m json.tool",

@@ -283,6 +283,17 @@ static void write_verdicts(struct json_out *out, const struct metrics_tool *row)
     json_close(out, '}');
 }
 
+static void write_classes(struct json_out *out, const struct metrics_tool *row)
+{
+    uint64_t classes[CLASS_COUNT] = {0};
+    for (size_t i = 0; i < row->outcome_count; i++)
+        classes[row->outcomes[i].class] += row->outcomes[i].count;
+    json_field_open(out, "classes", '{');
+    for (int i = 0; i < CLASS_COUNT; i++)
+        write_count(out, error_class_info((enum error_class)i)->name, classes[i]);
+    json_close(out, '}');
+}
+
 void metrics_write_tool(struct json_out *out, const struct metrics_tool *row)
 {
     json_open(out, '{');
@@ -294,6 +305,7 @@ void metrics_write_tool(struct json_out *out, const struct metrics_tool *row)
     write_count(out, "loops", row->loops);
     write_count(out, "saved", row->saved);
     write_verdicts(out, row);
+    write_classes(out, row);
     json_field_open(out, "codes", '{');
     for (size_t i = 0; i < row->code_count; i++) {
         json_key_str(out, row->codes[i].code);

@@ -272,6 +272,10 @@ static void redis_status(const struct ledger *l, struct ledger_status *out)
     out->worst_us = stats.worst_us;
     out->keys = stats.keys;
     out->nodes = stats.nodes;
+    out->master_name = stats.master ? l->address->master : STR_NONE;
+    out->master = stats.master;
+    out->master_port = stats.master_port;
+    out->master_since_ms = stats.master_since_ms;
     out->warning_count = stats.diagnostics->count;
     for (size_t i = 0; i < stats.diagnostics->count; i++)
         out->warnings[i] = stats.diagnostics->said[i];

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "ledger/redis_diagnostics.h"
+#include "ledger/redis_discovery.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -392,4 +393,7 @@ void redis_cluster_stats(const struct redis_cluster *r, struct redis_stats *out)
         .write_us = redis_connection_facts(r->nodes[0])->write_us,
         .diagnostics = &r->diagnostics,
     };
+    const struct redis_place *master = redis_connection_master(r->nodes[0], &out->master_since_ms);
+    out->master = master ? master->host : NULL;
+    out->master_port = master ? master->port : 0;
 }

@@ -54,6 +54,9 @@ struct redis_stats {
     int64_t away_since_ms;
     int64_t write_us; /* of the last handshake */
     const struct redis_diagnostics *diagnostics;
+    const char *master; /* the host that its sentinels named; NULL: no sentinels, or none was reached yet */
+    uint16_t master_port;
+    int64_t master_since_ms; /* that this daemon uses it */
 };
 void redis_cluster_stats(const struct redis_cluster *cluster, struct redis_stats *out);
 

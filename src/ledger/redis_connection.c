@@ -42,6 +42,7 @@ struct redis_connection {
     struct queue sent, waiting;
     struct sentinel_subscription *subscription; /* NULL: no sentinel knows better than we do */
     struct redis_place place;                   /* where it is connected to */
+    int64_t place_since_ms; /* the first connection there; 0: none yet */
     struct timer deadline;                      /* of the oldest command */
     struct timer pause; /* off: until the next attempt; discovery, handshake: until it is given up */
     uint32_t failures;  /* in a row */
@@ -280,6 +281,8 @@ static void on_handshake_over(void *owner, const char *why)
         return;
     }
     n->state = CONNECTION_UP;
+    if (!n->place_since_ms)
+        n->place_since_ms = clock_wall_ms();
     timer_clear(&n->pause);
     while ((command = pop(&n->waiting)))
         put(n, command);
@@ -325,6 +328,8 @@ static void connect_to(void *owner, const struct redis_place *place, const struc
         give_up(n, why->text, false);
         return;
     }
+    if (strcmp(n->place.host, place->host) != 0 || n->place.port != place->port)
+        n->place_since_ms = 0;
     n->place = *place;
     memset(n->password, 0, sizeof(n->password));
     if (n->common->options->password_file && !read_password(n, trouble, sizeof(trouble))) {
@@ -409,6 +414,12 @@ const struct redis_address *redis_connection_address(const struct redis_connecti
 enum redis_connection_state redis_connection_state(const struct redis_connection *n)
 {
     return n->state;
+}
+
+const struct redis_place *redis_connection_master(const struct redis_connection *n, int64_t *since_ms)
+{
+    *since_ms = n->place_since_ms;
+    return n->subscription && n->place_since_ms ? &n->place : NULL;
 }
 
 const struct redis_facts *redis_connection_facts(const struct redis_connection *n)

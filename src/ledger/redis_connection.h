@@ -14,6 +14,7 @@
 
 struct loop;
 struct redis_connection;
+struct redis_place;
 
 #define REDIS_TIMEOUT_MS       50u
 #define REDIS_UNSENT_MAX_BYTES 4194304u /* of one connection; what would be more is not sent */
@@ -61,6 +62,10 @@ void redis_connection_free(struct redis_connection *node); /* its jobs are forgo
 const struct redis_address *redis_connection_address(const struct redis_connection *node);
 enum redis_connection_state redis_connection_state(const struct redis_connection *node);
 const struct redis_facts *redis_connection_facts(const struct redis_connection *node);
+
+/* The master that its sentinels named, and since when this daemon has used it. NULL: it was not found through
+ * sentinels, or no master was reached yet. */
+const struct redis_place *redis_connection_master(const struct redis_connection *node, int64_t *since_ms);
 
 /* Begins to connect where it is off and not in its pause. */
 void redis_connection_wake(struct redis_connection *node);

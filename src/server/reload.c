@@ -118,12 +118,13 @@ static void log_unmatched(const struct generation *g)
                       LOG_STR("names", g->unmatched[i].name), LOG_TEXT("why", g->unmatched[i].why));
 }
 
-/* After a generation went live: its examples are no longer needed, and the quarantine keeps only policies
- * that it stopped. */
+/* After a generation went live: status says since when; its examples are no longer needed, and the quarantine
+ * keeps only policies that it stopped. */
 static void clean_up(struct server *server)
 {
     struct policy_set *policies = server->gate.generation->policies;
     size_t count;
+    server->generation_ms = clock_wall_ms();
     policy_set_free_examples(policies);
     const struct policy_stall *stalls = policy_set_stalls(policies, &count);
     log_unmatched(server->gate.generation);

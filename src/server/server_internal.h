@@ -46,7 +46,7 @@ struct server {
     size_t client_count, connections_max;
     size_t pending, pending_bytes; /* requests without a reply yet, and their memory */
     uint64_t accepted, refused;    /* connections since the start */
-    int64_t started_ms;
+    int64_t started_ms, generation_ms; /* since when it runs, and serves this generation */
     struct problem_notes problems;
     struct reloader *reloader;
     struct config_watch *config_watch;

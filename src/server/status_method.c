@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/version.h"
+#include "config/config.h"
 #include "gate/decision_log.h"
 #include "server/listener.h"
 #include "server/method_table.h"
@@ -15,6 +16,8 @@
 #include "policy/policy_hooks.h"
 #include "policy/policy_set.h"
 
+#include <limits.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* A policy of one tool is seen by whoever may call that; one of several tools by the operator. */
@@ -80,6 +83,7 @@ static void put_generation(struct json_out *out, const struct client *client)
     json_field_open(out, "generation", '{');
     json_field_int(out, "number", (int64_t)g->number);
     json_field_str(out, "hash", g->hash);
+    json_field_int(out, "since_ms", client->server->generation_ms);
     json_field_int(out, "tools", tools);
     json_field_int(out, "policies", policy_count);
     json_field_open(out, "schemas", '[');
@@ -105,6 +109,13 @@ static void put_redis(struct json_out *out, const struct ledger *ledger, const s
     if (!s->connected) {
         json_field_text(out, "why_away", s->why_away);
         json_field_int(out, "away_since_ms", s->away_since_ms);
+    }
+    if (s->master) { /* named by the sentinels, followed at a failover */
+        json_field_open(out, "master", '{');
+        json_field_str(out, "name", s->master_name);
+        json_field_str(out, "address", arena_printf(arena, "%s:%u", s->master, (unsigned)s->master_port));
+        json_field_int(out, "since_ms", s->master_since_ms);
+        json_close(out, '}');
     }
     json_field_int(out, "connects", (int64_t)s->connects);
     json_field_int(out, "outages", (int64_t)s->outages);
@@ -251,15 +262,67 @@ static void put_quarantined(struct json_out *out, const struct client *client)
     json_close(out, ']');
 }
 
+/* Absolute: an operator reads it in another folder than the daemon's. A path that does not exist is completed
+ * all the same. */
+static const char *absolute(struct arena *arena, const char *path)
+{
+    char full[PATH_MAX], here[PATH_MAX];
+    if (realpath(path, full))
+        return arena_dup(arena, str_of(full)).at;
+    if (path[0] == '/' || !getcwd(here, sizeof(here)))
+        return path;
+    return arena_printf(arena, "%s/%s", here, path).at;
+}
+
+static void put_path(struct json_out *out, struct arena *arena, const char *key, const char *path)
+{
+    if (path)
+        json_field_text(out, key, absolute(arena, path));
+}
+
+static void put_path_list(struct json_out *out, struct arena *arena, const char *key,
+                          const struct path_list *list)
+{
+    json_field_open(out, key, '[');
+    for (size_t i = 0; i < list->count; i++)
+        json_put_text(out, absolute(arena, list->list[i]));
+    json_close(out, ']');
+}
+
+/* What the generation that is served was loaded from, so that `toolgate new` and `toolgate test` find it. */
+static void put_paths(struct json_out *out, const struct config *config)
+{
+    struct arena *arena = arena_new();
+    json_field_open(out, "paths", '{');
+    put_path(out, arena, "config", config->file);
+    put_path(out, arena, "policies", config->policies);
+    if (config->schemas && access(config->schemas, F_OK) == 0) /* by default a folder that may be missing */
+        put_path(out, arena, "schemas", config->schemas);
+    put_path_list(out, arena, "tools", &config->tools);
+    put_path_list(out, arena, "mcp_configs", &config->mcp_configs);
+    put_path(out, arena, "log", config->log_file);
+    put_path(out, arena, "state", config->state);
+    json_close(out, '}');
+    arena_free(arena);
+}
+
+static const char *state_of(const struct server *server)
+{
+    return server->draining ? "draining" : server->reloading ? "reloading" : "serving";
+}
+
 enum request_status status_method(struct request *r)
 {
     const struct server *server = r->client->server;
     struct json_out *out = reply_open(r);
     json_field_text(out, "version", TOOLGATE_VERSION);
+    json_field_text(out, "state", state_of(server));
     json_field_int(out, "pid", getpid());
     json_field_int(out, "started_ms", server->started_ms);
     json_field_int(out, "uptime_s", (clock_wall_ms() - server->started_ms) / 1000);
     json_field_text(out, "socket", server->listener ? listener_path(server->listener) : "");
+    if (client_is_operator(r->client))
+        put_paths(out, server_config(server));
     put_generation(out, r->client);
     reload_write_status(r->client, out);
     if (client_is_operator(r->client) && server->gate.upstreams && server_config(server)->upstream_count) {

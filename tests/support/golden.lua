@@ -18,6 +18,8 @@ local VARIABLE = {
   { "%(%d[%d.]* ms%)", "(<duration>)" },
   { "(127%.0%.0%.1:)%d%d%d%d%d?", "%1<port>" },
   { "(localhost:)%d%d%d%d%d?", "%1<port>" },
+  { "%(%d+ %a+ ago%)", "(<ago>)" },
+  { "%(now%)", "(<ago>)" },
   { "(pid[= ])%d+", "%1<pid>" },
   { "(toolgate )%d+%.%d+%.%d+", "%1<version>" },
 }

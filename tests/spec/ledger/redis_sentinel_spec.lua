@@ -55,11 +55,14 @@ describe("a master behind Sentinel", function()
     begin()
     assert.equal("redis", echo())
     assert.truthy(#master:keys() > 0)
+    local told = gate:status().ledger.master
+    assert.same({ "cache", "127.0.0.1:" .. master.port }, { told.name, told.address })
   end)
 
   it("that is killed loses no call: all are counted on the new master", function()
     begin()
     for _ = 1, 20 do assert.equal("redis", echo()) end
+    local since = gate:status().ledger.master.since_ms
     process.eventually("the replica has everything", function()
       return replica:info "slave_repl_offset" == master:info "master_repl_offset"
     end)
@@ -68,6 +71,12 @@ describe("a master behind Sentinel", function()
     assert.truthy(by["local"] > 0)
     assert.equal(counter, merged_calls())
     assert.truthy(#replica:keys() > 0)
+    local told = gate:status().ledger.master
+    assert.equal("127.0.0.1:" .. replica.port, told.address)
+    assert.is_true(told.since_ms > since)
+    local _, words = process.run { daemon.binary, "status", "--socket", gate.socket }
+    golden.check("cli", "status: the master behind Sentinel", words:match "[^\n]*master of[^\n]*",
+                 { ["%d%d%d%d%-%d%d%-%d%d %d%d:%d%d:%d%d"] = "<time>" })
   end)
 
   local function steps_down()
