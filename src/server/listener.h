@@ -1,6 +1,6 @@
 /*
- * The listening Unix socket: bound, or handed over by systemd. Replaces the
- * file of a crashed daemon, and does not spin if no file descriptor is left.
+ * The listening Unix socket of the clients: bound, or handed over by systemd. It
+ * does not spin if no file descriptor is left.
  */
 #ifndef TOOLGATE_SERVER_LISTENER_H
 #define TOOLGATE_SERVER_LISTENER_H
@@ -27,9 +27,6 @@ struct listener_hooks {
 enum err listener_new(struct event_base *base, const char *path, mode_t mode,
                       const struct listener_hooks *hooks, void *owner, struct listener **out,
                       struct why *why);
-
-/* Makes the last folder of a socket's path if it does not exist. */
-enum err listener_make_directory(const char *path, struct why *why);
 
 /* Accepts the connections that arrived during the turn; the hooks fire inside. Call it at the end of a turn,
  * so that connections that ended in it make room. NULL is allowed. */

@@ -2,7 +2,7 @@
 #include "server/state_dir.h"
 
 #include "base/arena.h"
-#include "server/listener.h"
+#include "io/unix_socket.h"
 
 #include <stdlib.h>
 
@@ -12,6 +12,6 @@ const char *state_dir_path(struct arena *arena, const struct config *config, con
     if (folder && *folder)
         return arena_printf(arena, "%.*s/%s", (int)strcspn(folder, ":"), folder, name).at;
     struct why why; /* an error here occurs again when the socket is made, and is reported then */
-    listener_make_directory(config->socket, &why);
+    unix_socket_make_directory(config->socket, "socket", &why);
     return arena_printf(arena, "%s.%s", config->socket, name).at;
 }
