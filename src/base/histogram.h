@@ -20,6 +20,9 @@ struct histogram_bounds {
     size_t count;
 };
 
+/* 1 us to 10 s, for stages and commands; 10 ms to 300 s, as OpenTelemetry advises for MCP. */
+extern const struct histogram_bounds histogram_fine_bounds, histogram_mcp_bounds;
+
 struct histogram {
     uint64_t
         buckets[HISTOGRAM_BOUNDS_MAX + 1]; /* not cumulative; the one after the last bound has the rest */

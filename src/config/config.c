@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "config/config_ledger.h"
 #include "config/config_traces.h"
+#include "config/config_metrics.h"
 #include "config/config_upstreams.h"
 #include "config/peer.h"
 #include "config/key_table.h"
@@ -179,7 +180,7 @@ static const struct config_key config_keys[] = {
     U32("turn_idle_s", turn_idle_s, 0, 86400),
     U32("anonymous_repeats", anonymous_repeats, 2, CONFIG_COUNT_MAX),
     {KEY("require_descriptions", key_bool, require_descriptions)},
-    ABSENT("metrics", "this version has no metrics listener; `toolgate status --json` has the counters"),
+    TABLE("metrics", config_metrics_keys),
     {.read = NULL},
 };
 
@@ -322,6 +323,7 @@ static enum err read_file(const char *path, const struct config_sources *sources
                         config->limits.message, config->limits.arguments);
     config_ledger_check(&reader, config);
     config_traces_check(&reader, config);
+    config_metrics_check(&reader, config);
     if (!reader.errors.len)
         return OK;
     return err_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&reader.errors)));

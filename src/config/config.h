@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "config/config_decisions.h"
 #include "config/key_table.h"
+#include "io/http_listener.h"
 #include "policy/policy.h"
 #include "traces/span_exporter.h"
 #include "upstream/upstream_spec.h"
@@ -91,6 +92,11 @@ struct config {
     bool watch;        /* changed files are loaded automatically */
     const char *state; /* folder for persistent state; NULL: systemd's, else beside the socket */
     uint32_t turn_idle_s, anonymous_repeats;
+    struct {
+        struct http_address address; /* without text: no endpoint */
+        bool page;
+        const char *token_file; /* NULL: none */
+    } metrics;
 };
 
 /* Where settings come from; a later source overrides an earlier one: defaults, file, command line. All

@@ -489,7 +489,8 @@ static bool advance(struct call *c)
             continue;
         if (c->request.trace || c->span)
             c->stage_began_ns = clock_mono_ns();
-        enter_part(c, stage->part);
+        if (stage->enter != call_retry) /* there is none, unless it waits */
+            enter_part(c, stage->part);
         if (stage->enter(c) == STEP_WAIT) {
             enter_part(c, waits_for(stage));
             return false;

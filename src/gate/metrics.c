@@ -8,6 +8,11 @@
 
 static const char *const engines[METRICS_ENGINES] = {"redis", "local", "none"};
 
+const char *metrics_engine_name(int engine)
+{
+    return engines[engine];
+}
+
 static const char *const chains[METRICS_CHAINS] = {
     [METRICS_CHAIN_SUCCESS] = "success",
     [METRICS_CHAIN_REDUNDANT] = "redundant",
@@ -20,35 +25,6 @@ const char *metrics_chain_name(enum metrics_chain outcome)
 {
     return chains[outcome];
 }
-
-#define US 1000LL
-#define MS 1000000LL
-#define S  1000000000LL
-
-const struct histogram_bounds metrics_stage_bounds = {
-    {{1 * US, "0.000001"}, {2 * US, "0.000002"}, {5 * US, "0.000005"}, {10 * US, "0.00001"},
-     {20 * US, "0.00002"}, {50 * US, "0.00005"}, {100 * US, "0.0001"}, {200 * US, "0.0002"},
-     {500 * US, "0.0005"}, {1 * MS, "0.001"},    {2 * MS, "0.002"},    {5 * MS, "0.005"},
-     {10 * MS, "0.01"},    {20 * MS, "0.02"},    {50 * MS, "0.05"},    {100 * MS, "0.1"},
-     {200 * MS, "0.2"},    {500 * MS, "0.5"},    {1 * S, "1"},         {2 * S, "2"},
-     {5 * S, "5"},         {10 * S, "10"}},
-    22};
-
-const struct histogram_bounds metrics_duration_bounds = {{{10 * MS, "0.01"},
-                                                          {20 * MS, "0.02"},
-                                                          {50 * MS, "0.05"},
-                                                          {100 * MS, "0.1"},
-                                                          {200 * MS, "0.2"},
-                                                          {500 * MS, "0.5"},
-                                                          {1 * S, "1"},
-                                                          {2 * S, "2"},
-                                                          {5 * S, "5"},
-                                                          {10 * S, "10"},
-                                                          {30 * S, "30"},
-                                                          {60 * S, "60"},
-                                                          {120 * S, "120"},
-                                                          {300 * S, "300"}},
-                                                         14};
 
 void metrics_clear(struct metrics *metrics)
 {
@@ -219,10 +195,10 @@ static void count_time(struct metrics *m, struct metrics_tool *row, const struct
     bool failed = error_class_info(call->verdict->class)->is_error;
     for (int i = 0; i < CALL_PARTS; i++)
         if (t->part_ns[i])
-            histogram_add(&m->parts[i], &metrics_stage_bounds, t->part_ns[i]);
-    histogram_add(&m->total, &metrics_stage_bounds, t->total_ns);
+            histogram_add(&m->parts[i], &histogram_fine_bounds, t->part_ns[i]);
+    histogram_add(&m->total, &histogram_fine_bounds, t->total_ns);
     if (call->mode == CALL_RUN)
-        histogram_add(failed ? &row->failed : &row->passed, &metrics_duration_bounds, t->total_ns);
+        histogram_add(failed ? &row->failed : &row->passed, &histogram_mcp_bounds, t->total_ns);
 }
 
 void metrics_count_call(struct metrics *m, const struct metrics_call *call)

@@ -90,8 +90,7 @@ struct metrics {
     size_t looping_count;
 };
 
-/* 1 µs to 10 s, of `parts` and `total`; 10 ms to 300 s, as OpenTelemetry advises for MCP, of a tool. */
-extern const struct histogram_bounds metrics_stage_bounds, metrics_duration_bounds;
+const char *metrics_engine_name(int engine); /* "redis", "local", "none" */
 
 void metrics_clear(struct metrics *metrics);
 

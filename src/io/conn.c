@@ -92,6 +92,11 @@ void loop_limit_bytes(struct loop *loop, size_t max)
     loop->max_bytes = max;
 }
 
+uint64_t loop_turns(const struct loop *loop)
+{
+    return loop->turn;
+}
+
 void loop_time_reads(struct loop *loop, bool timed)
 {
     loop->times_reads = timed;

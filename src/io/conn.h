@@ -45,6 +45,9 @@ void loop_turn(struct loop *loop, bool wait);
 size_t loop_bytes(const struct loop *loop);
 void loop_limit_bytes(struct loop *loop, size_t max);
 
+/* Counts loop_turn. */
+uint64_t loop_turns(const struct loop *loop);
+
 /* From now on conn_read_ns has the time of each read. */
 void loop_time_reads(struct loop *loop, bool timed);
 

@@ -268,6 +268,7 @@ static void redis_status(const struct ledger *l, struct ledger_status *out)
     out->merged = l->replayed;
     out->lost = l->lost;
     out->conflicts = l->conflicts;
+    out->redis_times = stats.times;
     out->median_us = stats.median_us;
     out->worst_us = stats.worst_us;
     out->keys = stats.keys;
@@ -289,7 +290,8 @@ void ledger_status(const struct ledger *l, struct ledger_status *out)
                                   .why_away = "",
                                   .sessions = here.sessions,
                                   .bytes = here.bytes,
-                                  .forgotten = here.forgotten};
+                                  .forgotten = here.forgotten,
+                                  .loads = l->loads};
     if (l->redis)
         redis_status(l, out);
 }

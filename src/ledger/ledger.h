@@ -78,20 +78,22 @@ bool ledger_is_settled(const struct ledger *ledger);
 #define LEDGER_WARNINGS_MAX 4u
 
 struct ledger_status {
-    const char *engine;                                 /* "local", "redis": what is configured */
-    size_t sessions, bytes;                             /* held by the local engine */
-    uint64_t forgotten;                                 /* by it, for want of memory */
-    bool connected;                                     /* what follows is of Redis alone */
-    const char *address;                                /* without user and password */
-    const char *on_outage;                              /* "local" … */
-    struct str server;                                  /* "redis 7.0.15"; empty: never connected */
-    const char *why_away;                               /* "" while it is there */
-    int64_t away_since_ms;                              /* 0: it is there */
-    uint64_t connects, outages;                         /* that came to be */
+    const char *engine;         /* "local", "redis": what is configured */
+    size_t sessions, bytes;     /* held by the local engine */
+    uint64_t forgotten;         /* by it, for want of memory */
+    uint64_t loads;             /* sessions read from the store, as they were not in the cache */
+    bool connected;             /* what follows is of Redis alone */
+    const char *address;        /* without user and password */
+    const char *on_outage;      /* "local" … */
+    struct str server;          /* "redis 7.0.15"; empty: never connected */
+    const char *why_away;       /* "" while it is there */
+    int64_t away_since_ms;      /* 0: it is there */
+    uint64_t connects, outages; /* that came to be */
     uint64_t by_redis, by_stand_in, uncounted, refused; /* requests, by who answered them */
-    uint64_t conflicts;          /* commits that another daemon came before; they were made again */
-    size_t waiting;              /* sessions whose account Redis has not been told yet */
-    uint64_t merged, lost;       /* accounts taken over; commands that found no place to wait */
+    uint64_t conflicts;                  /* commits that another daemon came before; they were made again */
+    size_t waiting;                      /* sessions whose account Redis has not been told yet */
+    uint64_t merged, lost;               /* accounts taken over; commands that found no place to wait */
+    const struct histogram *redis_times; /* from sending to the answer, since the start; borrowed */
     int64_t median_us, worst_us; /* from sending to the answer: of the last hundred or so, since connected */
     int64_t keys;                /* of its database, when it was connected to; -1: not told */
     uint32_t nodes;

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/histogram.h"
 #include "base/log.h"
 #include "ledger/redis_diagnostics.h"
 #include "ledger/redis_discovery.h"
@@ -31,6 +32,7 @@ struct redis_cluster {
     uint64_t connects, failures, answers;
     uint32_t took_us[MEDIAN_OF_ANSWERS]; /* the last answers */
     int64_t worst_us, away_since_ms;
+    struct histogram times;
     char why_away[WHY_BYTES], server[32];
     struct redis_diagnostics diagnostics;
     struct redis_facts known; /* of the last connection */
@@ -261,6 +263,7 @@ static void take_time(struct redis_cluster *r, const struct redis_command *comma
 {
     int64_t took = clock_mono_us() - command->began_us;
     r->took_us[r->answers++ % MEDIAN_OF_ANSWERS] = took < TOOK_MAX_US ? (uint32_t)took : TOOK_MAX_US;
+    histogram_add(&r->times, &histogram_fine_bounds, took * 1000);
     if (took > r->worst_us)
         r->worst_us = took;
 }
@@ -387,6 +390,7 @@ void redis_cluster_stats(const struct redis_cluster *r, struct redis_stats *out)
         .median_us = median_us(r),
         .keys = r->connects ? r->known.keys : -1,
         .worst_us = r->worst_us,
+        .times = &r->times,
         .answers = r->answers,
         .why_away = r->why_away,
         .away_since_ms = r->away_since_ms,

@@ -44,10 +44,11 @@ struct redis_stats {
     struct str address; /* without user and password */
     struct str server;  /* "redis 7.0.15"; empty: never connected */
     uint64_t connects, failures;
-    uint32_t nodes;    /* of a cluster, as far as they were met */
-    int64_t median_us; /* of the last hundred or so answers */
-    int64_t worst_us;  /* since connected */
-    int64_t keys;      /* of its database, when it was connected to; -1: not told */
+    uint32_t nodes;                /* of a cluster, as far as they were met */
+    int64_t median_us;             /* of the last hundred or so answers */
+    int64_t worst_us;              /* since connected */
+    const struct histogram *times; /* since the start */
+    int64_t keys;                  /* of its database, when it was connected to; -1: not told */
     uint64_t answers;
     uint64_t conflicts;   /* commits that another one was ahead of; store_redis.h counts them */
     const char *why_away; /* "" while it is there */

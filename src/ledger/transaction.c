@@ -438,6 +438,7 @@ static bool run_once(struct ledger_entry *e, int64_t now_ms)
 {
     unsigned missing = parts_missing(e);
     if (!e->loaded || missing) {
+        e->ledger->loads++;
         if (!load(e, missing))
             return false;
         take_load(e);

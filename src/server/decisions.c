@@ -12,18 +12,12 @@ static struct decision_log_files files_of(struct arena *arena, const struct conf
                                        .key = state_dir_path(arena, config, "decisions.key")};
 }
 
-static void apply_timing(struct server *server)
-{
-    server->gate.timed = decision_log_is_on(server->gate.decisions);
-    loop_time_reads(server->loop, server->gate.timed || server->gate.spans);
-}
-
 enum err decisions_open(struct server *server, const struct config *config, struct why *why)
 {
     struct arena *arena = arena_new();
     struct decision_log_files files = files_of(arena, config);
     enum err err = decision_log_new(server->loop, &config->decisions, &files, &server->gate.decisions, why);
-    apply_timing(server);
+    server_time_calls(server);
     arena_free(arena);
     return err;
 }
@@ -33,7 +27,7 @@ void decisions_apply(struct server *server, const struct config *config)
     struct arena *arena = arena_new();
     struct decision_log_files files = files_of(arena, config);
     decision_log_configure(server->gate.decisions, &config->decisions, &files);
-    apply_timing(server);
+    server_time_calls(server);
     arena_free(arena);
 }
 

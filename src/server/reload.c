@@ -12,6 +12,7 @@
 #include "server/systemd.h"
 #include "server/traces.h"
 #include "server/upstream_manager.h"
+#include "server/http_endpoint.h"
 #include "server/quarantine.h"
 #include "server/subscriptions.h"
 #include "server/config_watch.h"
@@ -47,7 +48,8 @@ struct reloader {
     struct reload_result result; /* of the running reload */
     struct reload_result last;
     struct buf errors; /* of the last reload, one a line */
-    bool trim;         /* the old generation's memory is free, but still the process's */
+    uint64_t counts[RELOAD_RESULTS];
+    bool trim; /* the old generation's memory is free, but still the process's */
 };
 
 struct reloader *reloader_new(struct server *server)
@@ -200,6 +202,7 @@ static void report_result(struct reloader *r)
     result->at_ms = clock_wall_ms();
     result->took_us = clock_mono_us() - r->began_us;
     r->last = *result;
+    r->counts[result->err ? RELOAD_FAILED : result->unchanged ? RELOAD_UNCHANGED : RELOAD_OK]++;
     buf_clear(&r->errors);
     for (size_t i = 0; i < report->error_count; i++)
         buf_printf(&r->errors, STR_FMT "\n", STR_ARG(report->errors[i]));
@@ -214,6 +217,16 @@ static void report_result(struct reloader *r)
                   LOG_NUM("tools", serving->tool_count), LOG_NUM("examples", report->example_count),
                   LOG_TEXT("cause", r->cause), LOG_NUM("ms", result->took_us / 1000),
                   LOG_NUM("longest_us", result->longest_us));
+}
+
+/* The token may be new although the configuration is not. */
+static void apply_endpoint(struct reloader *r, const struct config *config)
+{
+    struct why why;
+    if (http_endpoint_apply(r->server, config, &why) == OK)
+        return;
+    generation_report_warning(&r->report, "%s; metrics are served as before", why.text);
+    log_event(LOG_ERROR, "metrics_not_changed", LOG_TEXT("why", why.text));
 }
 
 static void finish(struct reloader *r)
@@ -232,6 +245,8 @@ static void finish(struct reloader *r)
     const struct config *config = server_config(server);
     if (!err && (reconfigured || strcmp(r->cause, RELOAD_CAUSE_UPSTREAM) != 0))
         upstream_manager_apply(server->upstream_manager, config);
+    if (!err && (reconfigured || strcmp(r->cause, RELOAD_CAUSE_UPSTREAM) != 0))
+        apply_endpoint(r, config);
     /* Also if nothing has changed: SIGHUP releases a log file that was rotated. */
     if (!err && log_open(config->log_level, config->log_format, config->log_file, &why))
         log_event(LOG_ERROR, "log_reopen_failed", LOG_TEXT("why", why.text));
@@ -330,6 +345,12 @@ bool reload_turn(struct server *server)
     r->arena = NULL;
     r->trim = true;
     return true;
+}
+
+void reload_figures(const struct reloader *r, struct reload_figures *out)
+{
+    *out = (struct reload_figures){.failed = r->last.err != OK, .at_ms = r->last.at_ms};
+    memcpy(out->counts, r->counts, sizeof(out->counts));
 }
 
 void reload_write_status(const struct client *client, struct json_out *out)

@@ -29,6 +29,14 @@ void reload_request(struct server *server, const char *cause);
 /* Works for a slice. False: nothing to do, the loop may wait. */
 bool reload_turn(struct server *server);
 
+enum { RELOAD_OK, RELOAD_UNCHANGED, RELOAD_FAILED, RELOAD_RESULTS };
+struct reload_figures {
+    uint64_t counts[RELOAD_RESULTS];
+    bool failed;   /* the last one */
+    int64_t at_ms; /* 0: there was none */
+};
+void reload_figures(const struct reloader *reloader, struct reload_figures *out);
+
 /* "reload":{…}, the result of the last reload, if there was one. Errors, which name files, are for the
  * operator. */
 void reload_write_status(const struct client *client, struct json_out *out);

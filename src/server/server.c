@@ -9,6 +9,7 @@
 #include "gate/decision_log.h"
 #include "server/config_watch.h"
 #include "server/decisions.h"
+#include "server/http_endpoint.h"
 #include "server/listener.h"
 #include "server/quarantine.h"
 #include "server/reload.h"
@@ -114,6 +115,13 @@ static enum err open_ledger(struct server *server, const struct config *config, 
     return err;
 }
 
+void server_time_calls(struct server *server)
+{
+    const struct decision_log *decisions = server->gate.decisions;
+    server->gate.timed = server->http_endpoint || (decisions && decision_log_is_on(decisions));
+    loop_time_reads(server->loop, server->gate.timed || server->gate.spans);
+}
+
 static void on_gave_up(void *owner, struct str tool)
 {
     struct server *server = owner;
@@ -162,6 +170,9 @@ static enum err start(struct server *server, struct why *why)
                   LOG_NUM("possible", server->connections_max),
                   LOG_TEXT("fix", "raise LimitNOFILE= of the service, or ulimit -Hn"));
     loop_limit_bytes(server->loop, config->limits.memory);
+    err = http_endpoint_apply(server, config, why);
+    if (err)
+        return err;
     return listener_new(loop_base(server->loop), config->socket, config->socket_mode, &client_listener_hooks,
                         server, &server->listener, why);
 }
@@ -182,6 +193,7 @@ static void stop(struct server *server)
     struct event *events[] = {server->on_term, server->on_int, server->on_hup, server->on_usr1,
                               server->watchdog};
     listener_free(server->listener);
+    http_endpoint_free(server->http_endpoint);
     config_watch_free(server->config_watch);
     timer_clear(&server->drain_limit);
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)

@@ -22,6 +22,7 @@ struct client;
 struct client_tools;
 struct config_watch;
 struct event;
+struct http_endpoint;
 struct listener;
 struct quarantine;
 struct reloader;
@@ -42,6 +43,7 @@ struct server {
     struct gate gate;
     struct metrics metrics;
     struct span_exporter *spans; /* NULL: never configured */
+    struct http_endpoint *http_endpoint; /* NULL: none is configured */
     LIST_HEAD(, client) clients;
     size_t client_count, connections_max;
     size_t pending, pending_bytes; /* requests without a reply yet, and their memory */
@@ -98,6 +100,11 @@ static inline bool client_may_call(const struct client *client, struct str tool)
 {
     return peer_may_call(server_config(client->server), &client->peer, tool);
 }
+
+/* ---- server.c ---- */
+
+/* Calls are timed while somebody reads the times: the metrics endpoint, or the decision log. */
+void server_time_calls(struct server *server);
 
 /* ---- client.c ---- */
 

@@ -7,6 +7,7 @@
 #include "base/version.h"
 #include "config/config.h"
 #include "gate/decision_log.h"
+#include "server/http_endpoint.h"
 #include "server/listener.h"
 #include "server/method_table.h"
 #include "server/quarantine.h"
@@ -341,6 +342,7 @@ enum request_status status_method(struct request *r)
     json_field_int(out, "calls_in_flight", (int64_t)server->pending);
     json_field_int(out, "buffered_bytes", (int64_t)loop_bytes(server->loop));
     json_close(out, '}');
+    http_endpoint_write_status(out, server->http_endpoint);
     json_key(out, "counters");
     metrics_write(out, &server->metrics);
     put_tools(out, r->client);

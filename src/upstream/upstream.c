@@ -242,6 +242,37 @@ static void put_upstream(struct json_out *out, const struct upstream *u)
     tool_list_unref(tools);
 }
 
+static void read_figures(const struct upstream *u, struct upstream_figures *out)
+{
+    struct mcp_client_status status = {.name = "ready"};
+    if (u->mcp)
+        mcp_client_view(u->mcp, &status);
+    bool idle = strcmp(status.name, "stopped") == 0 && !status.failures;
+    *out = (struct upstream_figures){
+        .name = u->spec->name,
+        .up = idle || strcmp(status.name, "up") == 0 || strcmp(status.name, "ready") == 0,
+        .circuit_open = u->breaker.state != BREAKER_CLOSED,
+        .calls = u->calls,
+        .failures = u->failures,
+        .starts = status.starts,
+        .in_flight = u->in_flight,
+        .queued = u->queued + status.queued,
+    };
+}
+
+size_t upstreams_figures(const struct upstreams *set, struct arena *arena, struct upstream_figures **out)
+{
+    size_t count = 0;
+    for (const struct upstream *u = set->first; u; u = u->next)
+        count += !u->leaving;
+    *out = ARENA_ARRAY(arena, struct upstream_figures, count ? count : 1);
+    count = 0;
+    for (const struct upstream *u = set->first; u; u = u->next)
+        if (!u->leaving)
+            read_figures(u, &(*out)[count++]);
+    return count;
+}
+
 void upstreams_write_status(struct json_out *out, const struct upstreams *set)
 {
     json_open(out, '[');

@@ -62,6 +62,16 @@ uint64_t tool_list_hash(const struct tool_list *list);
 /* An array for `toolgate status`; holds no secrets and nothing of any result. */
 void upstreams_write_status(struct json_out *out, const struct upstreams *upstreams);
 
+/* The same in numbers, of those that are configured. */
+struct upstream_figures {
+    struct str name;       /* borrowed */
+    uint64_t up;           /* 1: it takes calls, or starts with the next one */
+    uint64_t circuit_open; /* 1: the circuit breaker is not closed */
+    uint64_t calls, failures, starts, in_flight, queued;
+};
+size_t upstreams_figures(const struct upstreams *upstreams, struct arena *arena,
+                         struct upstream_figures **out);
+
 /* ---- calls ------------------------------------------------------------------ */
 
 enum target_kind { TARGET_MCP, TARGET_HTTP, TARGET_EXEC };

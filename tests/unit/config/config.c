@@ -200,10 +200,38 @@ static void arguments_limit_fits_the_message_limit(void **state)
     assert_int_equal(config.limits.arguments, 2048);
 }
 
-static void unsupported_keys_are_refused(void **state)
+static void metrics_keys_are_checked(void **state)
 {
+    static const char *const good[] = {"127.0.0.1:9464", "127.8.9.10:1", "localhost:65535", "[::1]:9464"};
     (void)state;
+    for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+        char text[128];
+        snprintf(text, sizeof(text), "return { metrics = { listen = '%s' } }", good[i]);
+        assert_int_equal(load(text), OK);
+        assert_string_equal(config.metrics.address.text, good[i]);
+        assert_false(config.metrics.address.is_unix);
+        config_free(&config);
+    }
+    assert_int_equal(
+        load("return { metrics = { listen = 'unix:/run/x.sock', page = true, token_file = '/t' } }"), OK);
+    assert_true(config.metrics.address.is_unix && config.metrics.page);
+    assert_string_equal(config.metrics.address.text, "unix:/run/x.sock");
+    assert_string_equal(config.metrics.token_file, "/t");
+    config_free(&config);
     refuses("return { metrics = { listen = ':1' } }");
+    refuses("return { metrics = { listen = 'x' } }");
+    refuses("return { metrics = { listen = 9464 } }");
+    refuses("return { metrics = { listen = 'unix:' } }");
+    refuses("return { metrics = { listen = '127.0.0.1:0' } }");
+    refuses("return { metrics = { listen = '127.0.0.1:65536' } }");
+    refuses("return { metrics = { listen = '0.0.0.0:9464' } }");
+    refuses("return { metrics = { listen = '192.168.1.5:9464' } }");
+    refuses("return { metrics = { listen = '[::]:9464' } }");
+    refuses("return { metrics = { listen = 'example.com:9464' } }");
+    refuses("return { metrics = { page = true } }");
+    refuses("return { metrics = { listen = '127.0.0.1:9464', page = true } }");
+    refuses("return { metrics = { token_file = '/t' } }");
+    refuses("return { metrics = { lisen = 'unix:/x' } }");
     golden_check_rows("load", "configuration: metrics");
 }
 
@@ -303,7 +331,7 @@ int main(void)
         cmocka_unit_test(wrong_value_is_reported),
         cmocka_unit_test_teardown(missing_policies_folder_is_reported, forget),
         cmocka_unit_test_teardown(arguments_limit_fits_the_message_limit, forget),
-        cmocka_unit_test(unsupported_keys_are_refused),
+        cmocka_unit_test(metrics_keys_are_checked),
         cmocka_unit_test(ledger_keys_are_checked),
         cmocka_unit_test_teardown(all_errors_are_reported_at_once, forget),
         cmocka_unit_test_teardown(rules_name_users_and_groups, forget),

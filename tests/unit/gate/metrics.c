@@ -181,7 +181,7 @@ static void times_fall_into_their_buckets(void **state)
     metrics_count_call(&metrics, &call);
     const struct metrics_tool *row = metrics_tool(&metrics, STR_LIT("book"));
     assert_int_equal(metrics.parts[CALL_PART_SCHEMA].buckets[0], 1); /* the bound is inclusive */
-    assert_int_equal(metrics.parts[CALL_PART_UPSTREAM].buckets[metrics_stage_bounds.count], 1);
+    assert_int_equal(metrics.parts[CALL_PART_UPSTREAM].buckets[histogram_fine_bounds.count], 1);
     assert_int_equal(metrics.parts[CALL_PART_UPSTREAM].sum_ns, 20000000001);
     assert_int_equal(histogram_count(&metrics.parts[CALL_PART_LEDGER]), 0);
     assert_int_equal(row->passed.buckets[2], 1); /* 20 to 50 ms */

@@ -1,0 +1,385 @@
+/*
+ * Bufferevents in libevent_core. A connection is closed only after the peer's end of file or HTTP_LINGER_MS:
+ * a close with unread input would reset it, and the peer would lose the end of the reply.
+ */
+#include "io/http_listener.h"
+
+#include "base/log.h"
+#include "io/unix_socket.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#define ACCEPTS_PER_TURN 64
+#define PAUSE_MS         100     /* without accepting, if no file descriptor is left */
+#define WRITE_BYTES      1048576 /* of one connection before the others have their turn */
+#define LINE_MAX_BYTES   512u    /* of http_reply_text */
+
+enum state { READS, REPLIES, LINGERS };
+
+struct http_exchange {
+    LIST_ENTRY(http_exchange) link;
+    struct http_listener *listener;
+    struct bufferevent *bev;
+    struct event *deadline;
+    enum state state;
+    struct http_request request;
+    bool at_eof; /* the peer sends no more */
+};
+
+struct http_listener {
+    struct event_base *base;
+    struct http_address address;
+    struct unix_socket socket; /* of TCP, only the descriptor */
+    struct event *acceptable, *resume;
+    http_handler *handler;
+    void *owner;
+    LIST_HEAD(, http_exchange) exchanges;
+    struct http_listener_counts counts;
+};
+
+/* ---- texts ---- */
+
+struct http_text {
+    size_t refs;
+    struct buf bytes;
+};
+
+struct http_text *http_text_new(struct buf *take)
+{
+    struct http_text *text = calloc(1, sizeof(*text));
+    if (!text)
+        abort();
+    text->refs = 1;
+    text->bytes = *take;
+    *take = (struct buf){0};
+    return text;
+}
+
+struct http_text *http_text_ref(struct http_text *text)
+{
+    text->refs++;
+    return text;
+}
+
+void http_text_unref(struct http_text *text)
+{
+    if (!text || --text->refs)
+        return;
+    buf_clear(&text->bytes);
+    free(text);
+}
+
+struct str http_text_view(const struct http_text *text)
+{
+    return buf_view(&text->bytes);
+}
+
+static void on_text_sent(const void *bytes, size_t len, void *text)
+{
+    (void)bytes, (void)len;
+    http_text_unref(text);
+}
+
+/* ---- connections ---- */
+
+static void set_deadline(struct http_exchange *x, uint32_t ms)
+{
+    struct timeval after = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
+    event_add(x->deadline, &after);
+}
+
+static void accept_again(struct http_listener *l)
+{
+    if (!event_pending(l->resume, EV_TIMEOUT, NULL))
+        event_add(l->acceptable, NULL);
+}
+
+static void close_exchange(struct http_exchange *x)
+{
+    struct http_listener *l = x->listener;
+    LIST_REMOVE(x, link);
+    event_free(x->deadline);
+    bufferevent_free(x->bev);
+    free(x);
+    l->counts.open--;
+    accept_again(l);
+}
+
+/* ---- replies ---- */
+
+static const char *reason(unsigned status)
+{
+    static const struct {
+        unsigned status;
+        const char *reason;
+    } reasons[] = {
+        {200, "OK"},
+        {304, "Not Modified"},
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {408, "Request Timeout"},
+        {411, "Length Required"},
+        {413, "Content Too Large"},
+        {415, "Unsupported Media Type"},
+        {421, "Misdirected Request"},
+        {431, "Request Header Fields Too Large"},
+        {500, "Internal Server Error"},
+        {501, "Not Implemented"},
+        {503, "Service Unavailable"},
+        {505, "HTTP Version Not Supported"},
+    };
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
+        if (reasons[i].status == status)
+            return reasons[i].reason;
+    return "Status";
+}
+
+void http_reply(struct http_exchange *x, const struct http_reply *reply)
+{
+    struct evbuffer *out = bufferevent_get_output(x->bev);
+    struct str body = http_text_view(reply->text);
+    x->listener->counts.refused += reply->status >= 400;
+    evbuffer_add_printf(out,
+                        "HTTP/1.%u %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n"
+                        "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n%s\r\n",
+                        x->request.minor ? 1u : 0u, reply->status, reason(reply->status), reply->content_type,
+                        body.len, reply->headers ? reply->headers : "");
+    if (!body.len || str_is(x->request.method, "HEAD") ||
+        evbuffer_add_reference(out, body.at, body.len, on_text_sent, reply->text) != 0)
+        http_text_unref(reply->text);
+    x->state = REPLIES;
+    set_deadline(x, HTTP_DEADLINE_MS);
+}
+
+void http_reply_text(struct http_exchange *x, unsigned status, const char *headers, const char *format, ...)
+{
+    char line[LINE_MAX_BYTES];
+    struct buf body = {0};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    buf_printf(&body, "%s\n", line);
+    struct http_reply reply = {status, "text/plain; charset=utf-8", headers, http_text_new(&body)};
+    http_reply(x, &reply);
+}
+
+/* ---- requests ---- */
+
+/* The request line may not have been read: the refusal is in the form that every client reads. */
+static void refuse(struct http_exchange *x, unsigned status, const char *why)
+{
+    x->request = (struct http_request){.minor = 1};
+    http_reply_text(x, status, NULL, "%s", why);
+}
+
+static void serve(struct http_exchange *x)
+{
+    struct evbuffer *in = bufferevent_get_input(x->bev);
+    size_t len = evbuffer_get_length(in);
+    const char *why, *at = (const char *)evbuffer_pullup(in, -1);
+    size_t head =
+        at ? http_head_length((struct str){at, len < HTTP_HEAD_MAX_BYTES ? len : HTTP_HEAD_MAX_BYTES}) : 0;
+    struct http_request *request = &x->request;
+    if (!head) {
+        if (len >= HTTP_HEAD_MAX_BYTES)
+            refuse(x, 431, "the request line and headers are longer than 8192 bytes");
+        return;
+    }
+    unsigned status = http_request_parse((struct str){at, head}, request, &why);
+    if (status) {
+        refuse(x, status, why);
+    } else if (request->length > HTTP_BODY_MAX_BYTES) {
+        refuse(x, 413, "the body is longer than 65536 bytes");
+    } else if (len >= head + request->length) {
+        request->body = (struct str){at + head, request->length};
+        x->listener->handler(x->listener->owner, x, request);
+    }
+}
+
+static void on_read(struct bufferevent *bev, void *arg)
+{
+    struct http_exchange *x = arg;
+    struct evbuffer *in = bufferevent_get_input(bev);
+    if (x->state == READS)
+        serve(x);
+    if (x->state != READS) { /* further requests are not answered; the request's strings were in here */
+        x->request = (struct http_request){.minor = 0};
+        evbuffer_drain(in, evbuffer_get_length(in));
+    }
+}
+
+static void on_written(struct bufferevent *bev, void *arg)
+{
+    struct http_exchange *x = arg;
+    if (x->state != REPLIES)
+        return;
+    if (x->at_eof) {
+        close_exchange(x);
+        return;
+    }
+    shutdown(bufferevent_getfd(bev), SHUT_WR);
+    x->state = LINGERS;
+    set_deadline(x, HTTP_LINGER_MS);
+}
+
+static void on_end(struct bufferevent *bev, short what, void *arg)
+{
+    struct http_exchange *x = arg;
+    (void)bev;
+    x->at_eof = true;
+    if (!(what & BEV_EVENT_EOF) || x->state != REPLIES) /* a peer at its end of file may still read */
+        close_exchange(x);
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *arg)
+{
+    struct http_exchange *x = arg;
+    (void)fd, (void)what;
+    x->listener->counts.timed_out += x->state != LINGERS;
+    if (x->state == READS)
+        refuse(x, 408, "the request did not arrive within 10 s");
+    else
+        close_exchange(x);
+}
+
+static void begin(struct http_listener *l, int fd)
+{
+    struct http_exchange *x = calloc(1, sizeof(*x));
+    if (!x)
+        abort();
+    x->listener = l;
+    x->bev = bufferevent_socket_new(l->base, fd, BEV_OPT_CLOSE_ON_FREE);
+    x->deadline = event_new(l->base, -1, 0, on_deadline, x);
+    if (!x->bev || !x->deadline)
+        abort();
+    LIST_INSERT_HEAD(&l->exchanges, x, link);
+    l->counts.open++;
+    l->counts.accepted++;
+    bufferevent_setcb(x->bev, on_read, on_written, on_end, x);
+    bufferevent_setwatermark(x->bev, EV_READ, 0, HTTP_HEAD_MAX_BYTES + HTTP_BODY_MAX_BYTES);
+    bufferevent_set_max_single_write(x->bev, WRITE_BYTES);
+    bufferevent_enable(x->bev, EV_READ | EV_WRITE);
+    set_deadline(x, HTTP_DEADLINE_MS);
+}
+
+/* ---- listening ---- */
+
+static void on_resume(evutil_socket_t fd, short what, void *arg)
+{
+    struct http_listener *l = arg;
+    (void)fd, (void)what;
+    if (l->counts.open < HTTP_CONNECTIONS_MAX)
+        event_add(l->acceptable, NULL);
+}
+
+static void on_acceptable(evutil_socket_t listening, short what, void *arg)
+{
+    struct http_listener *l = arg;
+    struct timeval pause = {.tv_usec = PAUSE_MS * 1000};
+    int fd = 0;
+    (void)what;
+    for (int i = 0; i < ACCEPTS_PER_TURN && l->counts.open < HTTP_CONNECTIONS_MAX; i++) {
+        fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0)
+            break;
+        begin(l, fd);
+    }
+    bool failed = fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
+    if (failed || l->counts.open == HTTP_CONNECTIONS_MAX)
+        event_del(l->acceptable);
+    if (failed)
+        event_add(l->resume, &pause);
+}
+
+static enum err listen_tcp(struct http_listener *l, struct why *why)
+{
+    const struct sockaddr *at = &l->address.at.any;
+    const char *text = l->address.text;
+    int on = 1;
+    l->socket.fd = socket(at->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (l->socket.fd < 0)
+        return err_set(why, ERR_IO,
+                       "metrics.listen %s: no such socket can be made (%s): a systemd unit allows it with "
+                       "RestrictAddressFamilies= and without PrivateNetwork=; or listen on unix:PATH",
+                       text, strerror(errno));
+    setsockopt(l->socket.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (bind(l->socket.fd, at, l->address.len) == 0 && listen(l->socket.fd, HTTP_BACKLOG) == 0)
+        return OK;
+    if (errno == EADDRINUSE)
+        return err_set(
+            why, ERR_EXISTS,
+            "metrics.listen %s: another process listens on this port (`ss -ltnp` names it): stop it, or "
+            "choose another port",
+            text);
+    return err_set(why, ERR_IO, "metrics.listen %s: cannot listen there: %s", text, strerror(errno));
+}
+
+enum err http_listener_new(struct event_base *base, const struct http_address *address, http_handler *handler,
+                           void *owner, struct http_listener **out, struct why *why)
+{
+    static const struct unix_socket_names names = {"metrics.listen", "metrics.listen in the configuration"};
+    struct http_listener *l = calloc(1, sizeof(*l));
+    if (!l)
+        abort();
+    l->base = base;
+    l->address = *address;
+    l->handler = handler;
+    l->owner = owner;
+    l->socket.fd = -1;
+    enum err err = address->is_unix ? unix_socket_listen(address->text + strlen("unix:"), HTTP_SOCKET_MODE,
+                                                         HTTP_BACKLOG, &names, &l->socket, why)
+                                    : listen_tcp(l, why);
+    if (!err) {
+        l->acceptable = event_new(base, l->socket.fd, EV_READ | EV_PERSIST, on_acceptable, l);
+        l->resume = event_new(base, -1, 0, on_resume, l);
+        event_add(l->acceptable, NULL);
+    } else {
+        http_listener_free(l);
+        l = NULL;
+    }
+    *out = l;
+    return err;
+}
+
+void http_listener_set_handler(struct http_listener *l, http_handler *handler, void *owner)
+{
+    l->handler = handler;
+    l->owner = owner;
+}
+
+void http_listener_free(struct http_listener *l)
+{
+    if (!l)
+        return;
+    while (l->acceptable && !LIST_EMPTY(&l->exchanges))
+        close_exchange(LIST_FIRST(&l->exchanges));
+    if (l->acceptable)
+        event_free(l->acceptable);
+    if (l->resume)
+        event_free(l->resume);
+    unix_socket_close(&l->socket);
+    free(l);
+}
+
+const struct http_address *http_listener_address(const struct http_listener *listener)
+{
+    return &listener->address;
+}
+
+const struct http_listener_counts *http_listener_counts(const struct http_listener *listener)
+{
+    return &listener->counts;
+}

@@ -1,0 +1,325 @@
+/* Routes, access, and replies that several clients share. */
+#include "server/http_endpoint.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "config/config.h"
+#include "io/file.h"
+#include "json/write.h"
+#include "server/metrics_text.h"
+#include "server/server_internal.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* Who asks without end gets the same text again: writing replies takes at most a twentieth of the time, after
+ * a burst. */
+#define SHARE_OF_TIME 20
+#define BURST_US      100000
+
+static const struct http_route routes[] = {
+    {"GET", "/metrics", METRICS_TEXT_TYPE, NULL, false, false, true, metrics_text_route},
+};
+#define ROUTE_COUNT (sizeof(routes) / sizeof(*routes))
+
+struct http_endpoint {
+    struct server *server;
+    struct http_listener *listener;
+    struct arena *arena; /* of the token */
+    struct str token;    /* empty: none */
+    bool page;
+    struct {
+        struct http_text *text; /* NULL: none yet */
+        uint64_t turn;          /* of the loop in which it was written */
+    } shared[ROUTE_COUNT];
+    int64_t spent_us, spent_at_us; /* on writing replies, less the share of the time since */
+};
+
+/* ---- access ---- */
+
+/* Does not tell by its time how much of a guess is right. */
+static bool is_token(const struct http_endpoint *e, struct str guess)
+{
+    unsigned difference = guess.len != e->token.len;
+    for (size_t i = 0; i < guess.len && i < e->token.len; i++)
+        difference |= (unsigned char)(guess.at[i] ^ e->token.at[i]);
+    return e->token.len && !difference;
+}
+
+static int base64_digit(char c)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = c ? strchr(digits, c) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+/* The password of "user:password" in base64; empty: it is none. */
+static struct str basic_password(struct str encoded, struct buf *decoded)
+{
+    unsigned bits = 0;
+    for (size_t i = 0; i < encoded.len && encoded.at[i] != '='; i++) {
+        int digit = base64_digit(encoded.at[i]);
+        if (digit < 0)
+            return STR_NONE;
+        bits = bits << 6 | (unsigned)digit;
+        if (i % 4)
+            buf_byte(decoded, (char)(bits >> (6 - 2 * (i % 4))));
+    }
+    const char *colon = decoded->len ? memchr(decoded->at, ':', decoded->len) : NULL;
+    return colon ? str_from(buf_view(decoded), (size_t)(colon - decoded->at) + 1) : STR_NONE;
+}
+
+/* "Bearer TOKEN" of a program, or the password that a browser asks for, with any user name. */
+static bool knows_token(const struct http_endpoint *e, struct str authorization)
+{
+    struct buf decoded = {0};
+    if (str_starts_nocase(authorization, "bearer "))
+        return is_token(e, str_trim(str_from(authorization, strlen("bearer "))));
+    if (!str_starts_nocase(authorization, "basic "))
+        return false;
+    bool known = is_token(e, basic_password(str_trim(str_from(authorization, strlen("basic "))), &decoded));
+    buf_clear(&decoded);
+    return known;
+}
+
+/* "localhost:9464", "127.0.0.1", "[::1]:9464": no name that somebody else's DNS resolves. */
+static bool is_this_host(struct str host)
+{
+    char name[32];
+    struct in_addr v4;
+    const char *end = memchr(host.at, ':', host.len);
+    if (str_starts(host, "["))
+        return str_starts(host, "[::1]");
+    snprintf(name, sizeof(name), "%.*s", (int)(end ? end - host.at : (ptrdiff_t)host.len), host.at);
+    return strcasecmp(name, "localhost") == 0 ||
+           (inet_pton(AF_INET, name, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127);
+}
+
+/* A page of this endpoint has the origin http://HOST, behind a proxy perhaps https://HOST. */
+static bool is_own_origin(const struct http_request *r)
+{
+    struct str scheme = str_starts(r->origin, "https://") ? STR_LIT("https://") : STR_LIT("http://");
+    struct str rest = str_from(r->origin, scheme.len);
+    return str_starts(r->origin, scheme.at) && r->host.len && rest.len == r->host.len &&
+           strncasecmp(rest.at, r->host.at, rest.len) == 0;
+}
+
+/* False: answered. */
+static bool check_browser(const struct http_endpoint *e, struct http_exchange *x,
+                          const struct http_request *r)
+{
+    bool is_unix = http_listener_address(e->listener)->is_unix;
+    if (!is_unix && r->has_host && (!r->host.len || !is_this_host(r->host)))
+        http_reply_text(x, 403, NULL,
+                        "Host is not this host's: ask for http://%s, and let a proxy send this Host",
+                        http_listener_address(e->listener)->text);
+    else if (r->has_origin && !is_own_origin(r))
+        http_reply_text(x, 403, NULL, "Origin is not this endpoint: no page of another origin may ask");
+    else
+        return true;
+    return false;
+}
+
+/* False: answered. */
+static bool check_private(const struct http_endpoint *e, struct http_exchange *x,
+                          const struct http_request *r)
+{
+    if (http_listener_address(e->listener)->is_unix || knows_token(e, r->authorization))
+        return true;
+    if (e->token.len)
+        http_reply_text(x, 401, "WWW-Authenticate: Basic realm=\"toolgate\", charset=\"UTF-8\"\r\n",
+                        "the token of metrics.token_file is needed, as a bearer token or as the password");
+    else
+        http_reply_text(
+            x, 403, NULL,
+            "this has users' content: set metrics.token_file, or listen on a Unix socket (unix:PATH)");
+    return false;
+}
+
+/* ---- replies ---- */
+
+static bool matches(const struct http_endpoint *e, const struct http_route *route, struct str path)
+{
+    return str_is(path, route->path) && (e->page || !route->of_page);
+}
+
+/* Its text of this turn, or, once the time for writing is spent, its last one. NULL: it must be written. */
+static struct http_text *find_shared(struct http_endpoint *e, const struct http_route *route)
+{
+    size_t i = (size_t)(route - routes);
+    int64_t now_us = clock_mono_us();
+    e->spent_us -= (now_us - e->spent_at_us) / SHARE_OF_TIME;
+    e->spent_at_us = now_us;
+    if (e->spent_us < 0)
+        e->spent_us = 0;
+    bool current = e->shared[i].turn == loop_turns(e->server->loop) || e->spent_us > BURST_US;
+    return route->is_shared && e->shared[i].text && current ? http_text_ref(e->shared[i].text) : NULL;
+}
+
+static void keep_shared(struct http_endpoint *e, const struct http_route *route, struct http_text *text)
+{
+    size_t i = (size_t)(route - routes);
+    int64_t now_us = clock_mono_us();
+    e->spent_us += now_us - e->spent_at_us;
+    e->spent_at_us = now_us;
+    if (!route->is_shared)
+        return;
+    http_text_unref(e->shared[i].text);
+    e->shared[i].text = http_text_ref(text);
+    e->shared[i].turn = loop_turns(e->server->loop);
+}
+
+static void reply(struct http_endpoint *e, struct http_exchange *x, const struct http_request *r,
+                  const struct http_route *route)
+{
+    struct http_reply reply = {200, route->content_type, route->headers, find_shared(e, route)};
+    struct buf body = {0};
+    if (!reply.text) {
+        reply.status = route->write(e->server, r, &body);
+        reply.text = http_text_new(&body);
+        if (reply.status == 200)
+            keep_shared(e, route, reply.text);
+        else
+            reply.content_type = "text/plain; charset=utf-8";
+    }
+    http_reply(x, &reply);
+}
+
+static void serve(void *owner, struct http_exchange *x, const struct http_request *r)
+{
+    struct http_endpoint *e = owner;
+    const struct http_route *of_path = NULL, *route = NULL;
+    bool head = str_is(r->method, "HEAD");
+    for (size_t i = 0; i < ROUTE_COUNT && !route; i++) {
+        if (!matches(e, &routes[i], r->path))
+            continue;
+        of_path = &routes[i];
+        if (str_is(r->method, of_path->method) || (head && strcmp(of_path->method, "GET") == 0))
+            route = of_path;
+    }
+    if (!check_browser(e, x, r))
+        return;
+    if (!of_path)
+        http_reply_text(x, 404, NULL, "nothing is here; /metrics has the metrics");
+    else if (!route)
+        http_reply_text(x, 405,
+                        strcmp(of_path->method, "GET") == 0 ? "Allow: GET, HEAD\r\n" : "Allow: POST\r\n",
+                        "this path takes %s", of_path->method);
+    else if (route->needs_private && !check_private(e, x, r))
+        return;
+    else if (strcmp(route->method, "POST") == 0 && !str_starts_nocase(r->content_type, "application/json"))
+        http_reply_text(x, 415, NULL, "the body must be JSON, with Content-Type: application/json");
+    else
+        reply(e, x, r, route);
+}
+
+/* ---- configuration ---- */
+
+static enum err read_token(struct http_endpoint *e, const char *file, struct why *why)
+{
+    struct stat st;
+    struct str text;
+    e->arena = arena_new();
+    e->token = STR_NONE;
+    if (!file)
+        return OK;
+    enum err err = file_read(e->arena, file, HTTP_TOKEN_MAX_BYTES, &text, why);
+    if (err) {
+        err_prefix(why, "metrics.token_file");
+        return err;
+    }
+    if (stat(file, &st) == 0 && st.st_mode & (S_IROTH | S_IWOTH))
+        return err_set(why, ERR_CONFIG, "metrics.token_file: every user can read %s: chmod o= %s", file,
+                       file);
+    e->token = str_trim(text);
+    if (e->token.len < HTTP_TOKEN_MIN_BYTES)
+        return err_set(
+            why, ERR_CONFIG,
+            "metrics.token_file: expected a token of at least %u characters in %s, got %zu: make one with "
+            "`openssl rand -hex 32`",
+            HTTP_TOKEN_MIN_BYTES, file, e->token.len);
+    return OK;
+}
+
+static struct http_endpoint *endpoint_new(struct server *server, const struct config *config)
+{
+    struct http_endpoint *e = calloc(1, sizeof(*e));
+    if (!e)
+        abort();
+    e->server = server;
+    e->page = config->metrics.page;
+    e->spent_at_us = clock_mono_us();
+    return e;
+}
+
+/* A listener whose address has not changed goes over to the new endpoint, with its connections. */
+static enum err open_listener(struct http_endpoint *e, struct http_endpoint *old, const struct config *config,
+                              struct why *why)
+{
+    const struct http_address *address = &config->metrics.address;
+    if (old && strcmp(http_listener_address(old->listener)->text, address->text) == 0) {
+        e->listener = old->listener;
+        old->listener = NULL;
+        http_listener_set_handler(e->listener, serve, e);
+        return OK;
+    }
+    enum err err = http_listener_new(loop_base(e->server->loop), address, serve, e, &e->listener, why);
+    if (!err)
+        log_event(LOG_INFO, "metrics_listening", LOG_TEXT("address", address->text));
+    return err;
+}
+
+enum err http_endpoint_apply(struct server *server, const struct config *config, struct why *why)
+{
+    struct http_endpoint *old = server->http_endpoint, *e = NULL;
+    if (config->metrics.address.text[0]) {
+        e = endpoint_new(server, config);
+        enum err err = read_token(e, config->metrics.token_file, why);
+        if (!err)
+            err = open_listener(e, old, config, why);
+        if (err) {
+            http_endpoint_free(e);
+            return err;
+        }
+    }
+    if (old && (!e || old->listener))
+        log_event(LOG_INFO, "metrics_closed",
+                  LOG_TEXT("address", http_listener_address(old->listener)->text));
+    http_endpoint_free(old);
+    server->http_endpoint = e;
+    server_time_calls(server);
+    return OK;
+}
+
+void http_endpoint_free(struct http_endpoint *e)
+{
+    if (!e)
+        return;
+    http_listener_free(e->listener);
+    for (size_t i = 0; i < ROUTE_COUNT; i++)
+        http_text_unref(e->shared[i].text);
+    arena_free(e->arena);
+    free(e);
+}
+
+const struct http_listener_counts *http_endpoint_counts(const struct http_endpoint *e)
+{
+    return http_listener_counts(e->listener);
+}
+
+void http_endpoint_write_status(struct json_out *out, const struct http_endpoint *e)
+{
+    if (!e)
+        return;
+    const struct http_listener_counts *counts = http_endpoint_counts(e);
+    json_field_open(out, "metrics", '{');
+    json_field_text(out, "listen", http_listener_address(e->listener)->text);
+    json_field_bool(out, "page", e->page);
+    json_field_int(out, "requests", (int64_t)counts->accepted);
+    json_field_int(out, "refused", (int64_t)counts->refused);
+    json_field_int(out, "timed_out", (int64_t)counts->timed_out);
+    json_close(out, '}');
+}

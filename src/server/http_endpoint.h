@@ -1,0 +1,44 @@
+/*
+ * The HTTP endpoint for operators: `metrics = { listen = … }`. It decides who may ask for what;
+ * io/http_listener.h speaks HTTP, the routes write the replies.
+ *
+ * On TCP a browser may be the client, and the page it shows may be of anybody: Host must name this host (DNS
+ * rebinding), and an Origin must be this endpoint. Routes with users' content answer only on a Unix socket,
+ * which has a mode, or to who knows the token.
+ */
+#ifndef TOOLGATE_SERVER_HTTP_ENDPOINT_H
+#define TOOLGATE_SERVER_HTTP_ENDPOINT_H
+
+#include "io/http_listener.h"
+
+struct config;
+struct http_endpoint;
+struct json_out;
+struct server;
+
+#define HTTP_TOKEN_MIN_BYTES 16u /* of token_file, without the white space around it */
+#define HTTP_TOKEN_MAX_BYTES 4096u
+
+struct http_route {
+    const char *method; /* "GET", which answers HEAD, too; "POST": Content-Type must be application/json */
+    const char *path;
+    const char *content_type;
+    const char *headers; /* further ones of the reply, each with "\r\n"; NULL: none */
+    bool of_page;        /* exists only with metrics.page */
+    bool needs_private;  /* has users' content */
+    bool is_shared;      /* the reply is the same for everyone: one may answer requests that come at once */
+    /* Appends the reply's body and returns its status, 200. With 400 or more, the body is one line of text.
+     */
+    unsigned (*write)(struct server *server, const struct http_request *request, struct buf *body);
+};
+
+/* Opens, changes or closes the endpoint as the configuration says. After an error everything is as it was. */
+enum err http_endpoint_apply(struct server *server, const struct config *config, struct why *why);
+void http_endpoint_free(struct http_endpoint *endpoint); /* may be NULL */
+
+/* "metrics":{"listen":…,"page":…,…}; nothing without an endpoint. */
+void http_endpoint_write_status(struct json_out *out, const struct http_endpoint *endpoint);
+
+const struct http_listener_counts *http_endpoint_counts(const struct http_endpoint *endpoint);
+
+#endif
