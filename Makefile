@@ -19,7 +19,7 @@ BUILD_PACKAGES := gcc make pkg-config libc6-dev libluajit-5.1-dev libevent-dev l
                   libxxhash-dev libidn2-dev libhiredis-dev libcurl4-openssl-dev
 DEMO_PACKAGES  := luajit lua-socket lua-cjson lua-posix
 TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3 redis-server procps openssl stunnel4 tzdata \
-                  valgrind tmux
+                  valgrind tmux zsh fish
 LINT_PACKAGES  := lua-check clang-format clang-tidy
 FUZZ_PACKAGES  := clang libclang-rt-14-dev
 DEB_PACKAGES  := dpkg-dev debhelper fakeroot lintian
@@ -89,7 +89,7 @@ help:
 	@echo 'make bench-upstream  measure the cost between a client and a real MCP server (npm)'
 	@echo 'make bench-ledger  measure the ledger in memory, in Redis and between daemons, beside its targets (redis-server)'
 	@echo 'make budget        write tests/bench/budget.txt, the instructions that make test allows a check (valgrind)'
-	@echo 'make reference     write docs/vocabulary.md and lua/types after a change of words or fields'
+	@echo 'make reference     write docs/vocabulary.md, lua/types and man/*.5 after a change of words, fields or keys'
 	@echo 'make install       install to $$(DESTDIR)$$(PREFIX), by default $(PREFIX)'
 	@echo 'make uninstall     remove what make install installed'
 	@echo 'make dist          write $(BUILD)/toolgate-VERSION.tar.gz, the source'
@@ -235,6 +235,8 @@ reference: $(BUILD)/toolgate
 	$(BUILD)/toolgate words --format luacats > $(BUILD)/types.lua
 	$(BUILD)/toolgate words --format man > $(BUILD)/policy.5
 	mv $(BUILD)/policy.5 man/toolgate-policy.5
+	luajit man/config_page.lua $(BUILD)/toolgate docs/toolgate.lua > $(BUILD)/config.5
+	mv $(BUILD)/config.5 man/toolgate.lua.5
 	mv $(BUILD)/vocabulary.md docs/vocabulary.md
 	mv $(BUILD)/types.lua lua/types/toolgate.lua
 
