@@ -264,6 +264,55 @@ return {
     --policy_kb = 65536,
   },
 
+  -- == The decision log ==
+
+  -- One record of each call, as JSON on one line. decisions = false switches it off.
+  decisions = {
+    -- The file; false: no file. The default is decisions.ndjson in the state folder.
+    --file = "/var/lib/toolgate/decisions.ndjson",
+
+    -- What it has of the arguments: "none", "hash", "masked" (secrets are left out) or "full".
+    --arguments = "masked",
+
+    -- The same of the results.
+    --results = "hash",
+
+    -- Names of further secret values in arguments and results, with * and ?. No default; an example:
+    --mask = { "ssn", "*pin*" },
+
+    -- MiB; a larger file is rotated.
+    --max_mb = 64,
+
+    -- Older files that are kept.
+    --keep = 4,
+
+    -- Whether journald gets each record, too: true, or the path of another journal's socket.
+    --journald = false,
+
+    -- Unix datagram socket that gets each record, too. No default; an example:
+    --socket = "/run/collector/decisions.sock",
+  },
+
+  -- == Traces ==
+
+  -- Sends a span of each call to an OpenTelemetry collector, by OTLP over HTTP as JSON. Needs libcurl.
+  traces = {
+    -- The collector's whole address. No default, and without it no spans; an example:
+    --endpoint = "http://127.0.0.1:4318/v1/traces",
+
+    -- Headers of each request. No default; an example:
+    --headers = { Authorization = "Bearer ${OTLP_TOKEN:-none}" },
+
+    -- Certificates to trust instead of the system's.
+    --ca_file = "/etc/ssl/certs/ca-certificates.crt",
+
+    -- Share of the traces that begin here, 0 to 1. A traceparent's sampled flag comes first.
+    --sample = 1,
+
+    -- The resource's service.name.
+    --service_name = "toolgate",
+  },
+
   -- == Logging and the rest ==
 
   log = {
@@ -272,9 +321,6 @@ return {
 
     -- "text": key=value pairs; or "json".
     --format = "text",
-
-    -- Whether the log contains the arguments of calls.
-    --arguments = false,
 
     -- Path of the log file. The default is standard error, which systemd keeps in the journal. An example:
     --file = "/var/lib/toolgate/toolgate.log",

@@ -173,7 +173,7 @@ static const struct config_key config_keys[] = {
     TABLE("limits", limits_keys),
     TABLE("session_limits", session_limits_keys),
     TABLE("log", log_keys),
-    {KEY("decisions", config_decisions_read, decisions)},
+    {KEY("decisions", config_decisions_read, decisions), .keys = config_decisions_keys},
     TABLE("traces", config_traces_keys),
     {KEY("watch", key_bool, watch)},
     {KEY("state", key_path, state)},

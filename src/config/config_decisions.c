@@ -16,7 +16,7 @@ static const struct key_choice argument_details[] = {{"none", DECISIONS_NONE},
                                                      {"full", DECISIONS_FULL},
                                                      {0}};
 
-static const struct config_key decisions_keys[] = {
+const struct config_key config_decisions_keys[] = {
     {AT("file", read_file, file)},
     {AT("arguments", key_one_of, arguments), .choices = argument_details},
     {AT("results", key_one_of, results), .choices = argument_details},
@@ -122,7 +122,7 @@ void config_decisions_read(const struct key_value *value)
     if (value->json->type == JSON_BOOL)
         d->on = value->json->truth;
     else
-        key_table_read(value->reader, decisions_keys, value->path, value->json, d);
+        key_table_read(value->reader, config_decisions_keys, value->path, value->json, d);
     if (d->on && !d->to_file && !d->socket && !d->journald && value->json->type != JSON_BOOL)
         key_table_error(value->reader, value->path,
                         "file = false leaves no place for the records; set socket or journald, or write "

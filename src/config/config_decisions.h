@@ -33,5 +33,6 @@ bool config_decisions_same_sinks(const struct config_decisions *a, const struct 
 
 /* Reads false, true or a table, into a struct config_decisions. */
 key_reader config_decisions_read;
+extern const struct config_key config_decisions_keys[];
 
 #endif

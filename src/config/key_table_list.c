@@ -101,7 +101,8 @@ void key_table_list(struct buf *out, const struct config_key *keys, struct str p
         if (keys->item)
             buf_text(&full, keys->item);
         if (keys->keys) /* an item of a list has no defaults here */
-            key_table_list(out, keys->keys, buf_view(&full), keys->item ? NULL : base);
+            key_table_list(out, keys->keys, buf_view(&full),
+                           keys->item || !base ? NULL : value_of(keys, base));
         buf_clear(&full);
     }
 }
