@@ -482,6 +482,24 @@ static void print_warnings(const struct json *list)
 }
 
 /* One line for each, so that nobody has to look for it. */
+/* A sink of the decision log that is down, and records that none has. */
+static void print_lost_records(const struct json *decisions)
+{
+    const struct json *sinks = json_get_text(decisions, "sinks");
+    long long dropped = (long long)print_number(decisions, "dropped");
+    for (uint32_t i = 0; json_is(sinks, JSON_ARRAY) && i < sinks->len; i++) {
+        struct str why = json_str(json_get_text(&sinks->items[i], "why"));
+        if (why.len) {
+            attend();
+            printf("the decision log cannot write: " STR_FMT "\n", STR_ARG(why));
+        }
+    }
+    if (dropped) {
+        attend();
+        printf("the decision log has lost %lld records since the daemon started\n", dropped);
+    }
+}
+
 static void print_attention(const struct json *answer)
 {
     const struct json *generation = json_get_text(answer, "generation");
@@ -490,6 +508,7 @@ static void print_attention(const struct json *answer)
     print_faults(json_get_text(answer, "policy_faults"));
     print_unmatched(json_get_text(generation, "unmatched"));
     print_warnings(json_get_text(generation, "warnings"));
+    print_lost_records(json_get_text(answer, "decisions"));
     print_problems(json_get_text(answer, "problems"));
 }
 

@@ -118,13 +118,15 @@ static void open_sinks(struct decision_log *log, const struct decision_log_files
     size_t count = list_sinks(&log->config, files->records, list);
     for (size_t i = 0; i < count; i++) {
         struct record_sink *sink = record_sink_new(log->loop, &list[i], on_sink_changed, log);
-        if (sink)
-            log->sinks[log->sink_count++] = sink;
-        else
+        if (!sink) {
             log_event(
                 LOG_ERROR, "decision_log_down", LOG_TEXT("sink", kind_name(list[i].kind)),
                 LOG_TEXT("why",
                          "no thread can be started for it: raise TasksMax= of the service, or ulimit -u"));
+            continue;
+        }
+        log->sinks[log->sink_count++] = sink;
+        record_sink_reopen(sink); /* now, so that it is known whether it can be written to */
     }
 }
 
