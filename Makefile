@@ -70,7 +70,7 @@ UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 .DELETE_ON_ERROR:
 .PHONY: always all help deps demo test golden golden-now run install uninstall clean lint unit conformance bench fuzz \
         soak soak-now fuzz-now demo-now test-now run-now lint-now conformance-now bench-now bench-upstream bench-upstream-now \
-        bench-ledger bench-ledger-now budget budget-now judgement judgement-now dist deb deb-now
+        bench-ledger bench-ledger-now bench-replay bench-replay-now budget budget-now judgement judgement-now dist deb deb-now
 
 all: $(BUILD)/toolgate $(MODULE)
 
@@ -88,6 +88,7 @@ help:
 	@echo 'make bench         measure verdicts per second and the cost of policies, against an echo server'
 	@echo 'make bench-upstream  measure the cost between a client and a real MCP server (npm)'
 	@echo 'make bench-ledger  measure the ledger in memory, in Redis and between daemons, beside its targets (redis-server)'
+	@echo 'make bench-replay  measure toolgate replay: calls a second and instructions a call (valgrind)'
 	@echo 'make budget        write tests/bench/budget.txt, the instructions that make test allows a check (valgrind)'
 	@echo 'make reference     write docs/vocabulary.md, lua/types and man/*.5 after a change of words, fields or keys'
 	@echo 'make install       install to $$(DESTDIR)$$(PREFIX), by default $(PREFIX)'
@@ -156,6 +157,10 @@ bench-upstream:
 bench-ledger:
 	$(NEED) 'make bench-ledger' $(BUILD_PACKAGES) $(DEMO_PACKAGES) redis-server redis-tools openssl stunnel4
 	$(ANEW) bench-ledger-now
+
+bench-replay:
+	$(NEED) 'make bench-replay' $(BUILD_PACKAGES) $(DEMO_PACKAGES) valgrind
+	$(ANEW) bench-replay-now
 
 $(BUILD)/toolgate: $(BUILD)/obj/cli/main.o $(LIBRARY)
 	$(if $(V),,@echo "  LINK $@")
@@ -300,6 +305,10 @@ bench-upstream-now: $(BUILD)/toolgate $(BUILD)/bench/relay
 # ROUNDS=7: per variant; takes five minutes.
 bench-ledger-now: $(BUILD)/toolgate $(BUILD)/bench/ledger
 	@TOOLGATE=$(BUILD)/toolgate BENCH=$(BUILD)/bench/ledger luajit tests/bench/ledger.lua $(ROUNDS)
+
+# ROUNDS=5 CALLS=200000
+bench-replay-now: $(BUILD)/toolgate
+	@TOOLGATE=$(BUILD)/toolgate luajit tests/bench/replay.lua
 
 # Not installed: benchmarks of verdicts, policies and schemas, and the harness of the Bowtie project.
 BENCH_SOURCES := $(sort $(wildcard tests/bench/toolgate-bench/*.c))

@@ -284,17 +284,32 @@ static void set_result(struct call_request *report, const struct recorded_call *
     report->error_message = call->error;
 }
 
+struct forgotten {
+    struct arena *arena;
+    const struct call_request *report;
+    const struct tool *tool;
+};
+
+/* Only of a call that its session no longer remembers. */
+static struct hash128 forgotten_fingerprint(const void *of)
+{
+    const struct forgotten *f = of;
+    return json_fingerprint(f->arena, f->report->arguments, f->tool->volatiles, f->tool->volatile_count);
+}
+
 /* A result that is known by its class and hash alone: the ledger counts it as it was judged then. */
 static void settle_by_class(struct judge *judge, struct arena *arena, const struct call_request *report,
                             const struct tool *tool, const struct recorded_call *call)
 {
     const struct error_class_info *class = error_class_info(call->result_class);
+    struct forgotten forgotten = {arena, report, tool};
     struct ledger_settled settled;
     struct ledger_settle settle = {
         .place = {.session_id = report->session_id, .turn = report->turn, .step = report->step},
         .admission = report->admission,
         .tool = tool->name,
-        .arguments = json_fingerprint(arena, report->arguments, tool->volatiles, tool->volatile_count),
+        .fingerprint = forgotten_fingerprint,
+        .of = &forgotten,
         .class = class->settled_as,
         .label = str_of(class->name),
         .result = hash_stable(call->result_hash),

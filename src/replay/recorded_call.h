@@ -39,6 +39,7 @@ struct recorded_call {
         *arguments; /* as the model sent them, perhaps a string that holds JSON; NULL: none were sent */
     bool arguments_unknown;    /* they were recorded as a hash only */
     const struct json *masked; /* an array of JSON pointers whose values were masked; NULL: none */
+    bool repeated;             /* the daemon counted it as a repetition of the call before */
     int64_t at_ms;             /* 0: the recording has no time */
     bool ran;                  /* there is a result, or only its class and hash */
     bool failed;               /* the tool reported an error */

@@ -19,41 +19,89 @@ static void read_result(struct recorded_call *call, const struct json *result)
         call->result = recorded_result(call->line->arena, value);
 }
 
-/* What the call came to: it ran, or it was refused in a mode that enforces. */
-static void read_verdict(struct recorded_call *call, const struct json *record)
+/* The members that are read, in the order in which the log writes them. */
+enum field {
+    FIELD_TS,
+    FIELD_ID,
+    FIELD_USER,
+    FIELD_UID,
+    FIELD_SESSION,
+    FIELD_TURN,
+    FIELD_STEP,
+    FIELD_LABEL,
+    FIELD_EXT,
+    FIELD_TOOL,
+    FIELD_METHOD,
+    FIELD_ARGUMENTS,
+    FIELD_MASKED,
+    FIELD_VERDICT,
+    FIELD_REPEATS,
+    FIELD_RESULT,
+    FIELDS
+};
+
+/* One pass over the members instead of a search for each field: most records have them in this order. */
+static void find_fields(const struct json *record, const struct json *found[FIELDS])
 {
-    struct str verdict = json_str(json_get_text(record, "verdict"));
-    call->refused = !call->ran && !str_is(verdict, "pass") && !str_is(verdict, "partial");
+    static const struct str names[FIELDS] = {
+        [FIELD_TS] = STR("ts"),           [FIELD_ID] = STR("decision_id"),
+        [FIELD_USER] = STR("user"),       [FIELD_UID] = STR("uid"),
+        [FIELD_SESSION] = STR("session"), [FIELD_TURN] = STR("turn"),
+        [FIELD_STEP] = STR("step"),       [FIELD_LABEL] = STR("label"),
+        [FIELD_EXT] = STR("ext"),         [FIELD_TOOL] = STR("tool"),
+        [FIELD_METHOD] = STR("method"),   [FIELD_ARGUMENTS] = STR("arguments"),
+        [FIELD_MASKED] = STR("masked"),   [FIELD_VERDICT] = STR("verdict"),
+        [FIELD_REPEATS] = STR("repeats"), [FIELD_RESULT] = STR("result")};
+    size_t next = 0;
+    memset(found, 0, FIELDS * sizeof(*found));
+    for (uint32_t i = 0; i < record->len; i++)
+        for (size_t k = 0; k < FIELDS; k++) {
+            size_t field = next + k < FIELDS ? next + k : next + k - FIELDS;
+            if (!str_eq(record->members[i].key, names[field]))
+                continue;
+            found[field] = &record->members[i].value;
+            next = field + 1;
+            break;
+        }
+}
+
+static enum recorded_kind kind_of(struct str method)
+{
+    if (str_is(method, "toolgate/check"))
+        return RECORDED_CHECK;
+    return str_is(method, "toolgate/report") ? RECORDED_REPORT : RECORDED_CALL;
 }
 
 bool decision_record_read(struct recorded_reader *reader, const struct recording_line *line)
 {
-    const struct json *record = line->value, *uid = json_get_text(record, "uid");
-    struct str method = json_str(json_get_text(record, "method"));
+    const struct json *field[FIELDS];
+    if (!json_is(line->value, JSON_OBJECT))
+        return false;
+    find_fields(line->value, field);
     struct recorded_call call = {
-        .kind = str_is(method, "toolgate/check")    ? RECORDED_CHECK
-                : str_is(method, "toolgate/report") ? RECORDED_REPORT
-                                                    : RECORDED_CALL,
-        .id = json_str(json_get_text(record, "decision_id")),
-        .session = json_str(json_get_text(record, "session")),
-        .user = json_str(json_get_text(record, "user")),
-        .step = recorded_text(json_get_text(record, "step")),
-        .label = json_str(json_get_text(record, "label")),
-        .ext = json_str(json_get_text(record, "ext")),
-        .turn = recorded_number(json_get_text(record, "turn")),
-        .has_uid = uid && uid->type == JSON_NUMBER,
-        .uid = recorded_number(uid),
-        .tool = json_str(json_get_text(record, "tool")),
-        .arguments = json_get_text(record, "arguments"),
-        .masked = json_get_text(record, "masked"),
-        .at_ms = recorded_time(json_get_text(record, "ts")),
+        .kind = kind_of(json_str(field[FIELD_METHOD])),
+        .id = json_str(field[FIELD_ID]),
+        .session = json_str(field[FIELD_SESSION]),
+        .user = json_str(field[FIELD_USER]),
+        .step = recorded_text(field[FIELD_STEP]),
+        .label = json_str(field[FIELD_LABEL]),
+        .ext = json_str(field[FIELD_EXT]),
+        .turn = recorded_number(field[FIELD_TURN]),
+        .has_uid = json_is(field[FIELD_UID], JSON_NUMBER),
+        .uid = recorded_number(field[FIELD_UID]),
+        .tool = json_str(field[FIELD_TOOL]),
+        .arguments = field[FIELD_ARGUMENTS],
+        .masked = field[FIELD_MASKED],
+        .repeated = recorded_number(field[FIELD_REPEATS]) > 0,
+        .at_ms = recorded_time(field[FIELD_TS]),
         .line = line,
     };
     if (!call.id.len || !call.tool.len)
         return false;
     call.arguments_unknown = !call.arguments && call.kind != RECORDED_REPORT;
-    read_result(&call, json_get_text(record, "result"));
-    read_verdict(&call, record);
+    read_result(&call, field[FIELD_RESULT]);
+    struct str verdict = json_str(field[FIELD_VERDICT]);
+    call.refused = !call.ran && !str_is(verdict, "pass");
     reader->seen(reader->owner, &call);
     return true;
 }

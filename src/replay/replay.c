@@ -11,12 +11,11 @@
 #include "config/peer.h"
 #include "gate/simulator.h"
 #include "json/write.h"
+#include "replay/masked_paths.h"
+#include "replay/replay_reason.h"
 #include "replay/replay_sessions.h"
-#include "schema/json_pointer.h"
 
 #include <stdlib.h>
-
-#define MASKED_MAX 64u /* paths of one call */
 
 struct replay {
     struct replay_options options;
@@ -69,11 +68,13 @@ static const struct peer *peer_of(struct replay *r, const struct recorded_call *
 
 /* ---- sessions and time ---- */
 
-static struct hash128 session_id(struct arena *arena, const struct recorded_call *call)
+/* Sessions of two users are two, whatever they are called. */
+static struct hash128 session_id(const struct recorded_call *call)
 {
-    if (!call->has_uid)
-        return hash_stable(call->session);
-    return hash_stable(arena_printf(arena, "%u/" STR_FMT, (unsigned)call->uid, STR_ARG(call->session)));
+    struct hash128 id = hash_stable(call->session);
+    if (call->has_uid)
+        id.high ^= (uint64_t)call->uid + 1;
+    return id;
 }
 
 /* A session whose calls have no times has one each second. */
@@ -85,6 +86,7 @@ static void set_clock(struct replay *r, struct replay_session *session, const st
             report->first_ms = call->at_ms;
         if (call->at_ms > report->last_ms)
             report->last_ms = call->at_ms;
+        report->backwards += call->at_ms < session->clock_ms;
         session->clock_ms = call->at_ms;
     } else {
         session->clock_ms = (session->clock_ms ? session->clock_ms : SIMULATOR_TIME_MS) + REPLAY_STEP_MS;
@@ -108,87 +110,6 @@ static void session_gone(void *owner, struct replay_session *session)
     loop.tool = session->stopped_tool->tool;
     loop.code = session->stopped_code->code;
     replay_loop_add(r->report, &loop);
-}
-
-/* ---- masks ---- */
-
-/* "/items/0/price" as the path of a problem, "items[0].price". */
-static struct str path_of_pointer(struct arena *arena, struct str pointer)
-{
-    struct buf path = buf_in(arena);
-    while (pointer.len && *pointer.at == '/') {
-        pointer = str_from(pointer, 1);
-        const char *slash = memchr(pointer.at, '/', pointer.len);
-        struct str part = {pointer.at, slash ? (size_t)(slash - pointer.at) : pointer.len};
-        bool index = part.len > 0;
-        for (size_t i = 0; i < part.len; i++)
-            index &= ascii_is_digit(part.at[i]);
-        pointer = str_from(pointer, part.len);
-        if (index) {
-            buf_printf(&path, "[" STR_FMT "]", STR_ARG(part));
-            continue;
-        }
-        if (path.len)
-            buf_byte(&path, '.');
-        for (size_t i = 0; i < part.len; i++) /* ~1 is a slash, ~0 a tilde */
-            if (part.at[i] == '~' && i + 1 < part.len)
-                buf_byte(&path, part.at[++i] == '1' ? '/' : '~');
-            else
-                buf_byte(&path, part.at[i]);
-    }
-    return buf_view(&path);
-}
-
-static size_t read_masks(struct arena *arena, const struct json *masked, struct str *out)
-{
-    size_t count = 0;
-    for (uint32_t i = 0; json_is(masked, JSON_ARRAY) && i < masked->len && count < MASKED_MAX; i++) {
-        out[count] = path_of_pointer(arena, json_str(&masked->items[i]));
-        count += out[count].len > 0;
-    }
-    return count;
-}
-
-/* ---- what a verdict says ---- */
-
-/* The keyword that failed, where arguments are invalid; else the verdict's code. */
-static struct str code_of(const struct verdict *v)
-{
-    if (v->class == CLASS_INVALID_ARGUMENTS && v->kind == VERDICT_REPAIR)
-        for (size_t i = 0; i < v->problems.count; i++)
-            if (!v->problems.list[i].warning)
-                return str_of(v->problems.list[i].code);
-    return v->code.len ? v->code : str_of(error_class_info(v->class)->name);
-}
-
-/* items[3].name is items[].name: what is wrong is the same. */
-static struct str path_without_indexes(struct arena *arena, struct str path)
-{
-    char *out = arena_alloc(arena, path.len + 1);
-    size_t len = 0;
-    for (size_t i = 0; i < path.len; i++)
-        if (!(len && out[len - 1] == '[' && ascii_is_digit(path.at[i])))
-            out[len++] = path.at[i];
-    return (struct str){out, len};
-}
-
-static struct str path_of(struct arena *arena, const struct verdict *v)
-{
-    for (size_t i = 0; i < v->problems.count; i++)
-        if (!v->problems.list[i].warning)
-            return path_without_indexes(arena, v->problems.list[i].path);
-    return STR_NONE;
-}
-
-/* "limit: must be at most 50"; else the verdict's detail. */
-static struct str reason_of(struct arena *arena, const struct verdict *v)
-{
-    for (size_t i = 0; i < v->problems.count; i++) {
-        const struct problem *p = &v->problems.list[i];
-        if (!p->warning)
-            return p->path.len ? ARENA_JOIN(arena, p->path, STR_LIT(": "), p->message) : p->message;
-    }
-    return v->detail.len ? v->detail : v->quoted;
 }
 
 static struct replay_example example_of(const struct pass *p, struct str detail)
@@ -217,7 +138,7 @@ static struct replay_row *count_row(struct replay *r, const struct pass *p, stru
     row->calls++;
     row->verdicts[v->kind]++;
     row->refused += refused;
-    add_example(r, p, row, v->class == CLASS_OK ? STR_NONE : reason_of(p->arena, v));
+    add_example(r, p, row, v->class == CLASS_OK ? STR_NONE : replay_reason_text(p->arena, v));
     return row;
 }
 
@@ -239,7 +160,7 @@ static struct replay_row *count_problems(struct replay *r, const struct pass *p,
         struct replay_row key = {.tool = p->tool->tool,
                                  .class = str_of(error_class_info(v->class)->name),
                                  .code = str_of(problem->code),
-                                 .path = path_without_indexes(p->arena, problem->path)};
+                                 .path = replay_reason_without_indexes(p->arena, problem->path)};
         if (problem->warning)
             continue;
         struct replay_row *row = count_row(r, p, &r->report->problems, &key, refused);
@@ -247,8 +168,9 @@ static struct replay_row *count_problems(struct replay *r, const struct pass *p,
     }
     if (first)
         return first;
-    struct replay_row key = {
-        .tool = p->tool->tool, .class = str_of(error_class_info(v->class)->name), .code = code_of(v)};
+    struct replay_row key = {.tool = p->tool->tool,
+                             .class = str_of(error_class_info(v->class)->name),
+                             .code = replay_reason_code(v)};
     return count_row(r, p, &r->report->problems, &key, refused);
 }
 
@@ -259,7 +181,7 @@ static void count_repairs(struct replay *r, const struct pass *p)
     const struct json *patch = p->sides[0].rewrites;
     for (uint32_t i = 0; json_is(patch, JSON_ARRAY) && i < patch->len; i++) {
         struct str pointer = json_str(json_get_text(&patch->items[i], "path"));
-        struct str path = path_without_indexes(p->arena, path_of_pointer(p->arena, pointer));
+        struct str path = replay_reason_without_indexes(p->arena, path_of_pointer(p->arena, pointer));
         struct replay_row key = {.tool = p->tool->tool, .code = STR_LIT("repaired"), .path = path};
         count_row(r, p, &r->report->repairs, &key, false);
     }
@@ -270,7 +192,7 @@ static void count_repairs(struct replay *r, const struct pass *p)
             continue;
         struct replay_row key = {.tool = p->tool->tool,
                                  .code = STR_LIT("proposed"),
-                                 .path = path_without_indexes(p->arena, problem->path)};
+                                 .path = replay_reason_without_indexes(p->arena, problem->path)};
         count_row(r, p, &r->report->repairs, &key, true);
     }
 }
@@ -373,7 +295,7 @@ static void count_outcome(struct replay_difference *d, const struct recorded_cal
 static bool differ(const struct verdict *a, const struct verdict *b)
 {
     return a->kind != b->kind || a->class != b->class || !str_eq(a->code, b->code) ||
-           !str_eq(code_of(a), code_of(b));
+           !str_eq(replay_reason_code(a), replay_reason_code(b));
 }
 
 /* A call that would no longer run is a refusal, whatever came of it when it ran. */
@@ -396,20 +318,20 @@ static void compare(struct replay *r, struct pass *p)
     struct replay_difference key = {
         .change = change,
         .tool = p->tool->tool,
-        .code = code_of(refusing),
-        .path = path_of(p->arena, refusing),
+        .code = replay_reason_code(refusing),
+        .path = replay_reason_path(p->arena, refusing),
         .before = before->kind,
         .after = after->kind,
         .before_class = str_of(error_class_info(before->class)->name),
         .after_class = str_of(error_class_info(after->class)->name),
-        .reason = reason_of(p->arena, refusing),
+        .reason = replay_reason_text(p->arena, refusing),
     };
     struct replay_difference *d = replay_report_difference(r->report, &key);
     d->calls++;
     r->report->changed[key.change]++;
     p->difference = d;
     if (d->example_count < REPLAY_EXAMPLES) {
-        struct replay_example example = example_of(p, reason_of(p->arena, refusing));
+        struct replay_example example = example_of(p, replay_reason_text(p->arena, refusing));
         replay_example_add(r->report, d->examples, &d->example_count, &example);
     }
 }
@@ -419,12 +341,13 @@ static void compare(struct replay *r, struct pass *p)
 static void judge_all(struct replay *r, struct pass *p)
 {
     struct judge *judges[] = {r->options.policies, r->options.against};
-    struct str masked[MASKED_MAX];
-    struct judge_request request = {.call = p->call,
-                                    .peer = peer_of(r, p->call),
-                                    .masked = masked,
-                                    .masked_count =
-                                        p->call->masked ? read_masks(p->arena, p->call->masked, masked) : 0};
+    struct str masked[MASKED_PATHS_MAX];
+    struct recorded_call call = *p->call;
+    struct judge_request request = {.call = &call, .peer = peer_of(r, p->call), .masked = masked};
+    if (call.masked) {
+        request.masked_count = masked_paths_read(p->arena, call.masked, masked);
+        call.arguments = masked_paths_tell_apart(p->call, masked, request.masked_count);
+    }
     p->side_count = judges[1] ? 2 : 1;
     for (size_t i = 0; i < p->side_count; i++)
         judge_call(judges[i], p->arena, &request, &p->sides[i]);
@@ -453,13 +376,13 @@ static void count_call(struct replay *r, struct pass *p)
     class->calls++;
     class->verdicts[v->kind]++;
     class->refused += refused;
-    add_example(r, p, class, v->class == CLASS_OK ? STR_NONE : reason_of(p->arena, v));
+    add_example(r, p, class, v->class == CLASS_OK ? STR_NONE : replay_reason_text(p->arena, v));
     settle_awaited(p);
     if (v->class != CLASS_OK) {
-        struct replay_row code_key = {.code = code_of(v)};
+        struct replay_row code_key = {.code = replay_reason_code(v)};
         code = count_row(r, p, &report->codes, &code_key, refused);
         problem = count_problems(r, p, refused);
-        add_example(r, p, p->tool, reason_of(p->arena, v));
+        add_example(r, p, p->tool, replay_reason_text(p->arena, v));
     }
     count_repairs(r, p);
     if (refused && is_stopped(v))
@@ -499,7 +422,7 @@ static void see_call(struct replay *r, const struct recorded_call *call)
         r->report->without_arguments++;
         return;
     }
-    p.session = replay_session_of(&r->sessions, session_id(p.arena, call), &is_new);
+    p.session = replay_session_of(&r->sessions, session_id(call), &is_new);
     r->report->sessions += is_new;
     set_clock(r, p.session, call);
     judge_all(r, &p);
@@ -525,8 +448,8 @@ static void recount(struct replay *r, struct pass *p)
     passed->verdicts[VERDICT_PASS]--;
     class->calls++;
     class->verdicts[v->kind]++;
-    add_example(r, p, class, reason_of(p->arena, v));
-    struct replay_row key = {.code = code_of(v)};
+    add_example(r, p, class, replay_reason_text(p->arena, v));
+    struct replay_row key = {.code = replay_reason_code(v)};
     count_row(r, p, &report->codes, &key, false);
     count_problems(r, p, false);
 }
@@ -541,7 +464,7 @@ static void see_report(struct replay *r, const struct recorded_call *call)
         r->report->without_check += !call->perhaps;
         return;
     }
-    p.session = replay_session_of(&r->sessions, session_id(p.arena, call), &is_new);
+    p.session = replay_session_of(&r->sessions, session_id(call), &is_new);
     set_clock(r, p.session, call);
     p.tool = open->tool;
     p.difference = open->difference;

@@ -97,6 +97,7 @@ struct replay_report {
     uint64_t without_check;               /* reports of calls that the recording does not have: not judged */
     uint64_t masked;                      /* calls with a problem at a masked path, which does not count */
     uint64_t evicted;                     /* sessions that the ledger forgot for want of memory */
+    uint64_t backwards;                   /* calls that are older than the one before them in their session */
     int64_t first_ms, last_ms;            /* of the recorded times; 0: it has none */
     int64_t us;                           /* that the replay took */
     const struct recording_count *faults; /* RECORDING_FAULTS of them */

@@ -171,6 +171,7 @@ static void put_totals(struct json_out *out, const struct replay_report *r)
                   {"without_arguments", r->without_arguments},
                   {"without_check", r->without_check},
                   {"evicted_sessions", r->evicted},
+                  {"backwards", r->backwards},
                   {"first_ms", (uint64_t)r->first_ms},
                   {"last_ms", (uint64_t)r->last_ms},
                   {"us", (uint64_t)r->us}};

@@ -228,7 +228,7 @@ static void put_notes(struct buf *out, const struct report_colours *paint, const
     for (int i = 0; i < RECORDING_FAULTS; i++)
         faults += r->faults[i].count;
     if (!faults && !r->without_result && !r->without_arguments && !r->without_check && !r->masked &&
-        !r->evicted)
+        !r->evicted && !r->backwards)
         return;
     heading(out, paint, "Notes");
     put_note(out, r->without_result,
@@ -240,6 +240,10 @@ static void put_notes(struct buf *out, const struct report_colours *paint, const
     put_note(out, r->masked, "calls have a problem at a masked value, which does not count");
     put_note(out, r->evicted,
              "sessions were forgotten for want of memory: their budgets and loops began anew");
+    put_note(out, r->backwards,
+             "calls are older than the one before them in their session: name the files in the order of "
+             "their times, "
+             "the oldest first");
     for (int i = 0; i < RECORDING_FAULTS; i++) {
         const struct recording_count *count = &r->faults[i];
         put_note(out, count->count, recording_fault_text((enum recording_fault)i));

@@ -47,7 +47,8 @@ describe("toolgate replay, given bad input,", function()
   it("skips a line that is too long, without keeping it in memory", function()
     local path = folder:file("a", CALL .. "\n")
     os.execute(("head -c 1000000000 /dev/zero | tr '\\0' x >> %s; printf '\\n%%s\\n' '%s' >> %s"):format(path, CALL, path))
-    local code, _, err = process.run { "sh", "-c", 'ulimit -v 700000; exec "$0" replay --json "$1" > "$1.out"', daemon.binary, path }
+    local within_700_mb = 'ulimit -v 700000; exec "$0" replay --json "$1" > "$1.out"'
+    local code, _, err = process.run { "sh", "-c", within_700_mb, daemon.binary, path }
     assert.equal(0, code, err)
     local report = require("client").json.decode(process.read(path .. ".out"))
     assert.same({ 2, 1, 2 }, { report.calls, report.skipped.too_long.count, report.skipped.too_long.places[1].line })
@@ -64,6 +65,15 @@ describe("toolgate replay, given bad input,", function()
     local code, _, err = replay("--format", "yaml", folder:file("b", { CALL }))
     assert.equal(2, code)
     assert.truthy(err:find("openai", 1, true), err)
+  end)
+
+  it("counts calls that are older than the one before, as when the newer of two files comes first", function()
+    local old = folder:file("log.1", { '{"session":"s","tool":"t","ts":1767225600}' })
+    local new = folder:file("log", { '{"session":"s","tool":"t","ts":1767229200}', '{"session":"t","tool":"t","ts":1767225000}' })
+    local _, report = replay(new, old)
+    assert.equal(1, report.backwards)
+    _, report = replay(old, new)
+    assert.equal(0, report.backwards)
   end)
 
   it("exits 2 if nothing could be replayed", function()

@@ -137,7 +137,8 @@ return tool "find" { limits = { calls_per_turn = 2 } }
 return tool "find" { rate = "1/minute" }
 ]] })
       local function at(seconds, q)
-        return { session = "s", ts = ("2026-11-02T10:%02d:%02dZ"):format(seconds / 60, seconds % 60), tool = "find", arguments = { q = q }, result = q }
+        return { session = "s", ts = ("2026-11-02T10:%02d:%02dZ"):format(seconds / 60, seconds % 60), tool = "find",
+                 arguments = { q = q }, result = q }
       end
       local code, report, err = replay(folder:file("log.ndjson", { at(0, "a"), at(30, "b"), at(100, "c") }), "--policies", dir)
       assert.equal(0, code, err)
@@ -208,7 +209,8 @@ return tool "put" { schema = { type = "object", properties = { items = { type = 
   type = "object", properties = { price = { type = "number", minimum = 0 } } } } } } }
 ]] })
       local log = folder:file("log.ndjson", { { session = "s", tool = "put", arguments = {
-        items = { { price = 1 }, { price = -1 } } } }, { session = "t", tool = "put", arguments = { items = { { price = -1 } } } } })
+        items = { { price = 1 }, { price = -1 } } } },
+        { session = "t", tool = "put", arguments = { items = { { price = -1 } } } } })
       local _, report = replay(log, "--policies", dir)
       assert.equal(2, row(report.problems, { code = "minimum", path = "items[].price" }).calls)
     end)
@@ -235,7 +237,9 @@ return tool "put" { schema = { type = "object", properties = { items = { type = 
 
     it("tells loops by the recorded hash of the result", function()
       local records = {}
-      for i = 1, 4 do records[i] = record { method = "tools/call", decision_id = "d" .. i, result = { class = "ok", hash = "aa" } } end
+      for i = 1, 4 do
+        records[i] = record { method = "tools/call", decision_id = "d" .. i, result = { class = "ok", hash = "aa" } }
+      end
       local log = folder:file("same.ndjson", records)
       local _, report = replay(log)
       assert.equal(2, report.loops.calls_saved)
@@ -247,7 +251,8 @@ return tool "put" { schema = { type = "object", properties = { items = { type = 
     it("keeps the sessions of two users apart", function()
       local records = {}
       for i = 1, 4 do
-        records[i] = record { method = "tools/call", decision_id = "d" .. i, uid = 1000 + i % 2, result = { class = "ok", hash = "aa" } }
+        records[i] = record { method = "tools/call", decision_id = "d" .. i, uid = 1000 + i % 2,
+                              result = { class = "ok", hash = "aa" } }
       end
       local _, report = replay(folder:file("log.ndjson", records))
       assert.same({ 2, 0 }, { report.sessions, report.loops.sessions })
@@ -270,6 +275,21 @@ return tool "login" { schema = { type = "object", properties = { user = { type =
       assert.same({ 2, 2 }, { report.masked, report.refused })
       assert.equal(2, row(report.codes, { code = "maxLength" }).examples[1].line)
       assert.equal(3, row(report.problems, { code = "type" }).examples[1].line)
+    end)
+
+    it("does not take calls for the same that differ in a masked value", function()
+      local records = {}
+      for i = 1, 6 do
+        records[i] = record { method = "tools/call", decision_id = "d" .. i, tool = "login", masked = { "/password" },
+                              arguments = { password = "***" }, result = { class = "ok", hash = "aa" },
+                              session = i <= 3 and "differ" or "same", repeats = i > 4 and i - 4 or nil }
+      end
+      local _, report = replay(folder:file("log.ndjson", records))
+      assert.equal(0, report.loops.sessions)
+      records[7] = record { method = "tools/call", decision_id = "d7", tool = "login", masked = { "/password" }, repeats = 3,
+                            arguments = { password = "***" }, result = { class = "ok", hash = "aa" }, session = "same" }
+      _, report = replay(folder:file("log.ndjson", records))
+      assert.same({ 1, "same" }, { report.loops.sessions, report.loops.list[1].session })
     end)
 
     it("does not judge calls whose arguments were not recorded", function()
@@ -296,7 +316,8 @@ return tool "login" { schema = { type = "object", properties = { user = { type =
 
   it("finds tools of records by their toolset", function()
     local function tools(maximum)
-      return { tools = { { name = "list", inputSchema = { type = "object", properties = { n = { type = "integer", maximum = maximum } } } } } }
+      local n = { type = "integer", maximum = maximum }
+      return { tools = { { name = "list", inputSchema = { type = "object", properties = { n = n } } } } }
     end
     local small, large = folder:file("small.json", tools(5)), folder:file("large.json", tools(50))
     local log = folder:file("log.ndjson", { { session = "a", toolset = "small", tool = "list", arguments = { n = 9 } },
@@ -314,7 +335,8 @@ return tool "login" { schema = { type = "object", properties = { user = { type =
     process.write(folder.path .. "/offer.json", [[ [{"name":"list_orders","inputSchema":{"type":"object",
       "properties":{"limit":{"type":"integer","maximum":50}}}}] ]])
     local config = folder:file("toolgate.lua", ([[return { state = "%s/state", upstreams = { shop = { command = "python3",
-      args = { "%s/tests/support/offering.py" }, env = { OFFER = "%s/offer.json" } } } }]]):format(folder.path, daemon.root, folder.path))
+      args = { "%s/tests/support/offering.py" }, env = { OFFER = "%s/offer.json" } } } }]])
+      :format(folder.path, daemon.root, folder.path))
     local log = folder:file("log.ndjson", { order("s", 80) })
     local _, report, why = replay(log, "--config", config)
     assert.truthy(report, why)
@@ -332,7 +354,8 @@ return tool "login" { schema = { type = "object", properties = { user = { type =
       { session = "s2", tool = "other", arguments = { x = 1 }, result = "ok" },
       { session = "s2", tool = "other", arguments = { x = 1 }, result = "ok" },
       { session = "s2", tool = "other", arguments = { x = 1 }, result = "ok" } })
-    local code, out = process.run { daemon.binary, "replay", log, "--policies", policies("a", 100), "--against", policies("b", 50) }
+    local a, b = policies("a", 100), policies("b", 50)
+    local code, out = process.run { daemon.binary, "replay", log, "--policies", a, "--against", b }
     assert.equal(0, code)
     golden.check("replay", "a report for people", (out:gsub("%([%d.]+ s, %d+ calls/s%)", "(TIME)")
       :gsub(folder.path:gsub("%-", "%%-"), "<dir>")))

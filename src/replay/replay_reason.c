@@ -1,0 +1,41 @@
+/* Reads a verdict; the first problem that is no warning speaks for the call. */
+#include "replay/replay_reason.h"
+
+#include "base/arena.h"
+
+struct str replay_reason_without_indexes(struct arena *arena, struct str path)
+{
+    char *out = arena_alloc(arena, path.len + 1);
+    size_t len = 0;
+    for (size_t i = 0; i < path.len; i++)
+        if (!(len && out[len - 1] == '[' && ascii_is_digit(path.at[i])))
+            out[len++] = path.at[i];
+    return (struct str){out, len};
+}
+
+struct str replay_reason_code(const struct verdict *v)
+{
+    if (v->class == CLASS_INVALID_ARGUMENTS && v->kind == VERDICT_REPAIR)
+        for (size_t i = 0; i < v->problems.count; i++)
+            if (!v->problems.list[i].warning)
+                return str_of(v->problems.list[i].code);
+    return v->code.len ? v->code : str_of(error_class_info(v->class)->name);
+}
+
+struct str replay_reason_path(struct arena *arena, const struct verdict *v)
+{
+    for (size_t i = 0; i < v->problems.count; i++)
+        if (!v->problems.list[i].warning)
+            return replay_reason_without_indexes(arena, v->problems.list[i].path);
+    return STR_NONE;
+}
+
+struct str replay_reason_text(struct arena *arena, const struct verdict *v)
+{
+    for (size_t i = 0; i < v->problems.count; i++) {
+        const struct problem *p = &v->problems.list[i];
+        if (!p->warning)
+            return p->path.len ? ARENA_JOIN(arena, p->path, STR_LIT(": "), p->message) : p->message;
+    }
+    return v->detail.len ? v->detail : v->quoted;
+}
