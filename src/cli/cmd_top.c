@@ -19,6 +19,8 @@
 #define TOP_LATE_US      3000000 /* after this the frame says that the daemon does not answer */
 #define TOP_ONCE_COLUMNS 120u    /* if stdout is no terminal */
 
+#define SESSIONS_IN_A_LOOP "{\"loops\":true,\"limit\":8}"
+
 enum asking { ASKED_NOTHING, ASKED_STATUS, ASKED_SESSIONS };
 
 struct top {
@@ -47,9 +49,9 @@ static void disconnect(struct top *top)
     clear(&top->next);
 }
 
-static enum err ask(struct top *top, const char *method, enum asking asked)
+static enum err ask(struct top *top, const char *method, const char *params, enum asking asked)
 {
-    enum err err = daemon_client_ask(top->client, method, str_of("{}"), &top->why);
+    enum err err = daemon_client_ask(top->client, method, str_of(params), &top->why);
     if (err)
         disconnect(top);
     else
@@ -64,7 +66,7 @@ static enum err begin(struct top *top)
     if (!top->client && daemon_client_connect(top->socket, &top->client, &top->why))
         return ERR_UNAVAILABLE;
     top->next = (struct top_snapshot){.arena = arena_new()};
-    return ask(top, "toolgate/status", ASKED_STATUS);
+    return ask(top, "toolgate/status", "{}", ASKED_STATUS);
 }
 
 static void complete(struct top *top)
@@ -87,7 +89,7 @@ static enum err receive(struct top *top)
     if (top->asked == ASKED_STATUS && err == OK) {
         top->next.status = answer;
         top->next.at_us = clock_mono_us();
-        return ask(top, "toolgate/sessions", ASKED_SESSIONS);
+        return ask(top, "toolgate/sessions", SESSIONS_IN_A_LOOP, ASKED_SESSIONS);
     }
     if (top->asked == ASKED_SESSIONS && (err == OK || err == ERR_PARSE)) {
         top->next.sessions = err == OK ? answer : NULL;

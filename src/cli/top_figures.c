@@ -76,7 +76,7 @@ static void compute_codes(const struct json *codes, struct top_tool *tool)
 }
 
 static void compute_tool(const struct json *before, const struct json *now, double seconds,
-                         struct top_figures *figures, struct top_tool *out)
+                         struct top_tool *out)
 {
     const struct json *chains = json_get_text(now, "chains");
     int64_t recovered = number(chains, "success"), ended = sum(chains);
@@ -90,8 +90,6 @@ static void compute_tool(const struct json *before, const struct json *now, doub
     };
     out->refused_share = share(out->refused, out->calls);
     compute_codes(json_get_text(now, "codes"), out);
-    figures->recovered += recovered;
-    figures->chains += ended;
 }
 
 static struct map *tools_by_name(struct arena *arena, const struct json *tools)
@@ -141,13 +139,16 @@ void top_figures_compute(const struct top_snapshot *before, const struct top_sna
     if (comparable)
         seconds = out->seconds = (double)(now->at_us - before->at_us) / 1e6;
     compute_verdicts(comparable ? counters(before) : NULL, counters(now), seconds, out);
+    const struct json *chains = json_get_text(counters(now), "chains");
+    out->recovered = number(chains, "success");
+    out->chains = sum(chains);
     uint32_t count = json_is(tools, JSON_ARRAY) ? tools->len : 0;
     struct map *past = tools_by_name(now->arena, comparable ? json_get_text(before->status, "tools") : NULL);
     out->tools = ARENA_ARRAY(now->arena, struct top_tool, count);
     for (uint32_t i = 0; i < count; i++) {
         const struct json *tool = &tools->items[i];
         if (number(tool, "calls"))
-            compute_tool(map_get(past, json_str(json_get_text(tool, "tool"))), tool, seconds, out,
+            compute_tool(map_get(past, json_str(json_get_text(tool, "tool"))), tool, seconds,
                          &out->tools[out->tool_count++]);
     }
     if (out->tool_count)

@@ -165,14 +165,20 @@ static void put_ledger(struct frame *f, const struct json *status)
 static void put_decisions(struct frame *f, const struct json *status)
 {
     const struct json *decisions = json_get_text(status, "decisions");
+    const struct json *sinks = json_get_text(decisions, "sinks");
+    long long dropped = (long long)print_number(decisions, "dropped"), written = 0;
     if (!decisions)
         return;
-    long long dropped = (long long)print_number(decisions, "dropped");
+    for (uint32_t i = 0; json_is(sinks, JSON_ARRAY) && i < sinks->len; i++)
+        written += (long long)print_number(&sinks->items[i], "written");
     title(f, "decisions");
-    put_format(f, "%lld written, ", (long long)print_number(decisions, "written"));
-    buf_text(f->out, dropped ? term_colour(TERM_RED) : "");
-    put_format(f, "%lld dropped", dropped);
-    buf_text(f->out, dropped ? term_colour(TERM_PLAIN) : "");
+    if (!json_is(sinks, JSON_ARRAY) || !sinks->len)
+        put_format(f, "not written");
+    else
+        put_format(f, "%lld written, ", written);
+    if (dropped)
+        put_coloured(f, TERM_RED, STR_LIT("dropped: "));
+    put_format(f, dropped ? "%lld" : "none dropped", dropped);
     end_line(f);
 }
 
@@ -375,36 +381,35 @@ static void put_tools(struct frame *f, const struct top_view *view, const struct
 
 static const struct json *looping(const struct json *sessions)
 {
-    const struct json *list = json_get_text(sessions, "in_a_loop");
+    const struct json *list = json_get_text(sessions, "sessions");
     return json_is(list, JSON_ARRAY) && list->len ? list : NULL;
 }
 
 static void put_session(struct frame *f, const struct json *session)
 {
+    const struct json *loop = json_get_text(session, "loop");
+    struct str code = text_of(loop, "code");
+    long long times = (long long)print_number(loop, "times");
     put_format(f, "  ");
-    put_padded(f, text_of(session, "session"), f->columns / 2);
+    put_padded(f, text_of(session, "session"), f->columns / 3);
     put_format(f, " ");
-    put(f, text_of(session, "tool"));
-    long long repeats = (long long)print_number(session, "repeats");
-    long long no_progress = (long long)print_number(session, "no_progress");
-    if (repeats)
-        put_format(f, "  %lld identical calls", repeats);
-    if (no_progress)
-        put_format(f, "  %lld calls without a new result", no_progress);
+    put_padded(f, text_of(loop, "tool"), f->columns / 4);
+    put_format(f, " %lld times in a row, ", times);
+    put(f, code.len ? code : STR_LIT("let run so far"));
     end_line(f);
 }
 
-static void put_sessions(struct frame *f, const struct json *list)
+static void put_sessions(struct frame *f, const struct json *list, long long count)
 {
     buf_text(f->out, term_colour(TERM_BOLD));
     put_format(f, "SESSIONS IN A LOOP");
     buf_text(f->out, term_colour(TERM_PLAIN));
     end_line(f);
-    uint32_t fit = list->len > SESSIONS_MAX_LINES ? SESSIONS_MAX_LINES - 1 : list->len;
-    for (uint32_t i = 0; i < fit; i++)
+    uint32_t fit = count > SESSIONS_MAX_LINES ? SESSIONS_MAX_LINES - 1 : list->len;
+    for (uint32_t i = 0; i < fit && i < list->len; i++)
         put_session(f, &list->items[i]);
-    if (fit < list->len) {
-        put_format(f, "  and %u more: toolgate sessions", list->len - fit);
+    if (fit < count) {
+        put_format(f, "  and %lld more: toolgate sessions --loops", count - fit);
         end_line(f);
     }
 }
@@ -456,7 +461,7 @@ void top_frame(struct buf *out, const struct top_view *view, const struct top_sn
         put_tools(&f, view, now->status, figures, tool_lines(&f, view, list));
         if (list) {
             end_line(&f);
-            put_sessions(&f, list);
+            put_sessions(&f, list, (long long)print_number(now->sessions, "in_loop"));
         }
     }
     if (view->keys)

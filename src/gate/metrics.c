@@ -295,6 +295,19 @@ void metrics_write_tool(struct json_out *out, const struct metrics_tool *row)
     json_close(out, '}');
 }
 
+/* Of all tools. */
+static void write_chains(struct json_out *out, const struct metrics *m)
+{
+    uint64_t sums[METRICS_CHAINS] = {0};
+    for (size_t n = 0; n < m->tool_count; n++)
+        for (int i = 0; i < METRICS_CHAINS; i++)
+            sums[i] += m->tools[n]->chains[i];
+    json_field_open(out, "chains", '{');
+    for (int i = 0; i < METRICS_CHAINS; i++)
+        json_field_int(out, chains[i], (int64_t)sums[i]);
+    json_close(out, '}');
+}
+
 void metrics_write(struct json_out *out, const struct metrics *m)
 {
     json_open(out, '{');
@@ -317,6 +330,7 @@ void metrics_write(struct json_out *out, const struct metrics *m)
     for (int i = 0; i < CLASS_COUNT; i++)
         json_field_int(out, error_class_info((enum error_class)i)->name, (int64_t)m->classes[i]);
     json_close(out, '}');
+    write_chains(out, m);
     json_field_open(out, "ledger", '{');
     for (int i = 0; i < METRICS_ENGINES; i++)
         json_field_int(out, engines[i], (int64_t)m->engines[i]);

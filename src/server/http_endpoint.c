@@ -8,6 +8,7 @@
 #include "io/file.h"
 #include "json/write.h"
 #include "server/metrics_text.h"
+#include "server/page.h"
 #include "server/server_internal.h"
 
 #include <arpa/inet.h>
@@ -22,6 +23,15 @@
 
 static const struct http_route routes[] = {
     {"GET", "/metrics", METRICS_TEXT_TYPE, NULL, false, false, true, metrics_text_route},
+    {"GET", "/", "text/html; charset=utf-8", PAGE_HEADERS, true, false, false, page_index},
+    {"GET", "/app.js", "text/javascript; charset=utf-8", PAGE_HEADERS, true, false, false, page_script},
+    {"GET", "/app.css", "text/css; charset=utf-8", PAGE_HEADERS, true, false, false, page_style},
+    {"GET", "/api/status.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, page_status},
+    {"GET", "/api/decisions.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, page_decisions},
+    {"GET", "/api/tools.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, page_tools},
+    {"GET", "/api/tool.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, page_tool},
+    {"GET", "/api/sessions.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, page_sessions},
+    {"POST", "/api/check.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, page_check},
 };
 #define ROUTE_COUNT (sizeof(routes) / sizeof(*routes))
 
@@ -107,15 +117,25 @@ static bool is_own_origin(const struct http_request *r)
            strncasecmp(rest.at, r->host.at, rest.len) == 0;
 }
 
+/* Whether the request's Host may be the address of a page in a browser. On a Unix socket it matters for the
+ * page alone: `ssh -L` brings browsers there, and scrapers send any name. */
+static bool may_name(const struct http_endpoint *e, const struct http_request *r,
+                     const struct http_route *route)
+{
+    if (http_listener_address(e->listener)->is_unix && (!route || !route->of_page))
+        return true;
+    return !r->has_host || is_this_host(r->host);
+}
+
 /* False: answered. */
 static bool check_browser(const struct http_endpoint *e, struct http_exchange *x,
-                          const struct http_request *r)
+                          const struct http_request *r, const struct http_route *route)
 {
-    bool is_unix = http_listener_address(e->listener)->is_unix;
-    if (!is_unix && r->has_host && (!r->host.len || !is_this_host(r->host)))
-        http_reply_text(x, 403, NULL,
-                        "Host is not this host's: ask for http://%s, and let a proxy send this Host",
-                        http_listener_address(e->listener)->text);
+    if (!may_name(e, r, route))
+        http_reply_text(
+            x, 403, NULL, "Host is not this host's: ask for http://%s, and let a proxy send this Host",
+            http_listener_address(e->listener)->is_unix ? "localhost"
+                                                        : http_listener_address(e->listener)->text);
     else if (r->has_origin && !is_own_origin(r))
         http_reply_text(x, 403, NULL, "Origin is not this endpoint: no page of another origin may ask");
     else
@@ -200,7 +220,7 @@ static void serve(void *owner, struct http_exchange *x, const struct http_reques
         if (str_is(r->method, of_path->method) || (head && strcmp(of_path->method, "GET") == 0))
             route = of_path;
     }
-    if (!check_browser(e, x, r))
+    if (!check_browser(e, x, r, of_path))
         return;
     if (!of_path)
         http_reply_text(x, 404, NULL, "nothing is here; /metrics has the metrics");
@@ -290,6 +310,7 @@ enum err http_endpoint_apply(struct server *server, const struct config *config,
                   LOG_TEXT("address", http_listener_address(old->listener)->text));
     http_endpoint_free(old);
     server->http_endpoint = e;
+    page_apply(server, e && e->page);
     server_time_calls(server);
     return OK;
 }

@@ -11,6 +11,7 @@
 #include "server/decisions.h"
 #include "server/http_endpoint.h"
 #include "server/listener.h"
+#include "server/page.h"
 #include "server/quarantine.h"
 #include "server/reload.h"
 #include "server/server_internal.h"
@@ -194,6 +195,7 @@ static void stop(struct server *server)
                               server->watchdog};
     listener_free(server->listener);
     http_endpoint_free(server->http_endpoint);
+    page_apply(server, false);
     config_watch_free(server->config_watch);
     timer_clear(&server->drain_limit);
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)

@@ -24,6 +24,7 @@ struct config_watch;
 struct event;
 struct http_endpoint;
 struct listener;
+struct page_decisions;
 struct quarantine;
 struct reloader;
 struct request;
@@ -53,6 +54,7 @@ struct server {
     struct reloader *reloader;
     struct config_watch *config_watch;
     struct quarantine *quarantine;             /* NULL until a configuration is loaded */
+    struct page_decisions *page_decisions;     /* NULL: no page */
     struct upstream_manager *upstream_manager; /* NULL until a configuration is loaded */
     struct event *on_term, *on_int, *on_hup, *on_usr1, *watchdog;
     struct timer drain_limit;

@@ -12,6 +12,7 @@
 #include "server/method_table.h"
 #include "server/quarantine.h"
 #include "server/reload.h"
+#include "server/status_method.h"
 #include "traces/span_exporter.h"
 #include "upstream/upstream.h"
 #include "policy/policy_hooks.h"
@@ -139,7 +140,7 @@ static void put_redis(struct json_out *out, const struct ledger *ledger, const s
     arena_free(arena);
 }
 
-static void put_ledger(struct json_out *out, const struct ledger *ledger)
+void status_write_ledger(struct json_out *out, const struct ledger *ledger)
 {
     struct ledger_status s;
     ledger_status(ledger, &s);
@@ -226,7 +227,7 @@ static void put_failure(struct json_out *out, const char *key, struct str name,
     json_close(out, '}');
 }
 
-static void put_failures(struct json_out *out, const struct client *client)
+void status_write_failures(struct json_out *out, const struct client *client)
 {
     const struct policy_set *policies = client->server->gate.generation->policies;
     json_field_open(out, "policy_faults", '[');
@@ -241,7 +242,7 @@ static void put_failures(struct json_out *out, const struct client *client)
 }
 
 /* Has file names, so only the operator sees it. Others find the tool among the failures. */
-static void put_quarantined(struct json_out *out, const struct client *client)
+void status_write_quarantined(struct json_out *out, const struct client *client)
 {
     size_t count;
     const struct policy_set *policies = client->server->gate.generation->policies;
@@ -330,7 +331,7 @@ enum request_status status_method(struct request *r)
         json_key(out, "upstreams"); /* their errors may contain what not every peer may know */
         upstreams_write_status(out, server->gate.upstreams);
     }
-    put_ledger(out, server->gate.ledger);
+    status_write_ledger(out, server->gate.ledger);
     put_schema_lax(out, r->client);
     if (server->spans && client_is_operator(r->client))
         span_exporter_write_status(out, server->spans);
@@ -347,8 +348,8 @@ enum request_status status_method(struct request *r)
     metrics_write(out, &server->metrics);
     put_tools(out, r->client);
     put_rules(out, r->client);
-    put_failures(out, r->client);
-    put_quarantined(out, r->client);
+    status_write_failures(out, r->client);
+    status_write_quarantined(out, r->client);
     if (client_is_operator(r->client))
         decision_log_write_status(out, server->gate.decisions);
     if (client_is_operator(r->client)) /* names other clients */

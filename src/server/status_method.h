@@ -1,0 +1,15 @@
+/* Parts of toolgate/status that the page shows, too. Each writes one member of an object that is open. */
+#ifndef TOOLGATE_SERVER_STATUS_METHOD_H
+#define TOOLGATE_SERVER_STATUS_METHOD_H
+
+struct client;
+struct json_out;
+struct ledger;
+
+void status_write_ledger(struct json_out *out, const struct ledger *ledger);
+
+/* What this client may see: failures of policies, and files that do not run. */
+void status_write_failures(struct json_out *out, const struct client *client);
+void status_write_quarantined(struct json_out *out, const struct client *client);
+
+#endif
