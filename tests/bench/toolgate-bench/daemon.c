@@ -5,6 +5,7 @@
 #include "cli/daemon_client.h"
 #include "echo.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -25,10 +26,18 @@ static const char policy_text[] =
     ;
 
 /* A log line a call would measure the disk. */
-static const char config_text[] = "return { policies = \"policies\", log = { level = \"warn\" } }\n";
+static const char *const config_texts[] = {
+    [BENCH_GATE] = "return { policies = \"policies\", log = { level = \"warn\" }, decisions = false }\n",
+    [BENCH_RECORDED] = "return { policies = \"policies\", log = { level = \"warn\" } }\n",
+};
 
-static const char *const files[] = {
-    "policies/get_events.lua", "toolgate.lua", "gate.log", "echo.log", "gate.sock", "echo.sock"};
+static const struct {
+    const char *socket, *log, *config;
+} names[BENCH_ROLES] = {
+    [BENCH_GATE] = {"gate.sock", "gate.log", "gate.lua"},
+    [BENCH_RECORDED] = {"recorded.sock", "recorded.log", "recorded.lua"},
+    [BENCH_ECHO] = {"echo.sock", "echo.log", NULL},
+};
 
 /* ---- the folder ---- */
 
@@ -62,19 +71,28 @@ enum err bench_folder_make(struct bench_folder *folder, struct why *why)
     if (mkdir(path, 0700) != 0)
         return err_set(why, ERR_IO, "%s: %s", path, strerror(errno));
     enum err err = write_file(folder, "policies/get_events.lua", policy_text, why);
-    return err == OK ? write_file(folder, "toolgate.lua", config_text, why) : err;
+    for (int role = BENCH_GATE; !err && role <= BENCH_RECORDED; role++)
+        err = write_file(folder, names[role].config, config_texts[role], why);
+    return err;
+}
+
+static void remove_files(const char *path)
+{
+    DIR *dir = opendir(path);
+    struct dirent *entry;
+    while (dir && (entry = readdir(dir)))
+        unlinkat(dirfd(dir), entry->d_name, 0); /* folders stay */
+    if (dir)
+        closedir(dir);
+    rmdir(path);
 }
 
 void bench_folder_drop(const struct bench_folder *folder)
 {
     char path[BENCH_PATH_MAX];
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        path_in(folder, files[i], path);
-        unlink(path);
-    }
     path_in(folder, "policies", path);
-    rmdir(path);
-    rmdir(folder->path);
+    remove_files(path);
+    remove_files(folder->path);
 }
 
 /* ---- the daemon ---- */
@@ -100,19 +118,19 @@ static void serve_echo(const struct bench_daemon *daemon)
     _exit(1);
 }
 
-static void become_daemon(const struct bench_folder *folder, const struct bench_daemon *daemon, bool echo,
-                          const char *redis, pid_t parent)
+static void become_daemon(const struct bench_folder *folder, const struct bench_daemon *daemon,
+                          enum bench_role role, const char *redis, pid_t parent)
 {
     char config[BENCH_PATH_MAX], log[BENCH_PATH_MAX];
-    path_in(folder, "toolgate.lua", config);
-    path_in(folder, echo ? "echo.log" : "gate.log", log);
+    path_in(folder, role == BENCH_ECHO ? "" : names[role].config, config);
+    path_in(folder, names[role].log, log);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* an interrupted bench leaves nothing running */
     if (getppid() != parent)
         _exit(1);
     int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (fd < 0 || dup2(fd, STDERR_FILENO) < 0)
         _exit(1);
-    if (echo)
+    if (role == BENCH_ECHO)
         serve_echo(daemon);
     const char *argv[] = {"toolgate", "serve", "--socket", daemon->socket, "-c", config, NULL, NULL, NULL};
     if (redis) {
@@ -134,10 +152,10 @@ static bool accepts(const struct bench_daemon *daemon)
     return fd >= 0;
 }
 
-static enum err last_words(const struct bench_folder *folder, bool echo, struct why *why)
+static enum err last_words(const struct bench_folder *folder, enum bench_role role, struct why *why)
 {
     char log[BENCH_PATH_MAX], text[1024] = "";
-    path_in(folder, echo ? "echo.log" : "gate.log", log);
+    path_in(folder, names[role].log, log);
     FILE *file = fopen(log, "re");
     size_t n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
     if (file)
@@ -147,35 +165,35 @@ static enum err last_words(const struct bench_folder *folder, bool echo, struct 
 }
 
 static enum err wait_until_it_accepts(const struct bench_folder *folder, struct bench_daemon *daemon,
-                                      bool echo, struct why *why)
+                                      enum bench_role role, struct why *why)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
     int64_t until = clock_mono_us() + (int64_t)BENCH_START_MS * 1000;
     while (!accepts(daemon)) {
         if (waitpid(daemon->pid, NULL, WNOHANG) == daemon->pid) {
             daemon->pid = 0;
-            return last_words(folder, echo, why);
+            return last_words(folder, role, why);
         }
         if (clock_mono_us() > until)
-            return last_words(folder, echo, why);
+            return last_words(folder, role, why);
         nanosleep(&pause, NULL);
     }
     return OK;
 }
 
-enum err bench_daemon_start(const struct bench_folder *folder, bool echo, const char *redis,
+enum err bench_daemon_start(const struct bench_folder *folder, enum bench_role role, const char *redis,
                             struct bench_daemon *daemon, struct why *why)
 {
     pid_t parent = getpid();
-    path_in(folder, echo ? "echo.sock" : "gate.sock", daemon->socket);
+    path_in(folder, names[role].socket, daemon->socket);
     daemon->pid = fork();
     if (daemon->pid == 0)
-        become_daemon(folder, daemon, echo, redis, parent);
+        become_daemon(folder, daemon, role, redis, parent);
     if (daemon->pid < 0) {
         daemon->pid = 0;
         return err_set(why, ERR_IO, "fork: %s", strerror(errno));
     }
-    return wait_until_it_accepts(folder, daemon, echo, why);
+    return wait_until_it_accepts(folder, daemon, role, why);
 }
 
 void bench_daemon_stop(struct bench_daemon *daemon)
@@ -187,15 +205,32 @@ void bench_daemon_stop(struct bench_daemon *daemon)
     daemon->pid = 0;
 }
 
-int64_t bench_daemon_cpu_ns(const struct bench_daemon *daemon)
+/* "…/task/TID/schedstat" begins with the nanoseconds. */
+static int64_t thread_cpu_ns(int tasks, const char *thread)
 {
-    char path[64];
+    char name[64];
     long long ns = 0;
-    snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)daemon->pid);
-    FILE *file = fopen(path, "re");
+    snprintf(name, sizeof(name), "%.32s/schedstat", thread);
+    int fd = openat(tasks, name, O_RDONLY | O_CLOEXEC);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
     if (file && fscanf(file, "%lld", &ns) != 1)
         ns = 0;
     if (file)
         fclose(file);
+    return ns;
+}
+
+int64_t bench_daemon_cpu_ns(const struct bench_daemon *daemon)
+{
+    char path[64];
+    int64_t ns = 0;
+    struct dirent *entry;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)daemon->pid);
+    DIR *dir = opendir(path);
+    while (dir && (entry = readdir(dir)))
+        if (entry->d_name[0] != '.')
+            ns += thread_cpu_ns(dirfd(dir), entry->d_name);
+    if (dir)
+        closedir(dir);
     return ns;
 }

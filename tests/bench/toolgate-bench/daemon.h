@@ -1,4 +1,4 @@
-/* The bench's two daemons, toolgate and the echo, in a temporary folder; both end with the bench. */
+/* The bench's daemons, toolgate and the echo, in a temporary folder; all end with the bench. */
 #ifndef TOOLGATE_BENCH_DAEMON_H
 #define TOOLGATE_BENCH_DAEMON_H
 
@@ -18,18 +18,24 @@ struct bench_folder {
 enum err bench_folder_make(struct bench_folder *folder, struct why *why);
 void bench_folder_drop(const struct bench_folder *folder);
 
+enum bench_role {
+    BENCH_GATE,     /* toolgate without its decision log */
+    BENCH_RECORDED, /* toolgate with it, as it is by default */
+    BENCH_ECHO,     /* every line goes back as it came */
+    BENCH_ROLES
+};
+
 struct bench_daemon {
     pid_t pid; /* 0: not started */
     char socket[BENCH_PATH_MAX];
 };
 
-/* Returns when it accepts. `echo`: every line goes back as it came. `redis`: where its ledger is; NULL: its
- * own. */
-enum err bench_daemon_start(const struct bench_folder *folder, bool echo, const char *redis,
+/* Returns when it accepts. `redis`: where its ledger is; NULL: its own. */
+enum err bench_daemon_start(const struct bench_folder *folder, enum bench_role role, const char *redis,
                             struct bench_daemon *daemon, struct why *why);
 void bench_daemon_stop(struct bench_daemon *daemon);
 
-/* Time on a CPU since its start; 0 where the kernel does not tell. */
+/* Time of all its threads on a CPU since its start; 0 where the kernel does not tell. */
 int64_t bench_daemon_cpu_ns(const struct bench_daemon *daemon);
 
 #endif

@@ -24,13 +24,14 @@ struct bench_options {
 
 struct bench_kind {
     const char *name, *method, *wanted;
-    bool echo;
+    enum bench_role role;
 };
 
 static const struct bench_kind kinds[] = {
-    {"echo", "toolgate/check", NULL, true},
-    {"check", "toolgate/check", "\"verdict\":\"pass\"", false},
-    {"call", "tools/call", "Review of the quarter", false},
+    {"echo", "toolgate/check", NULL, BENCH_ECHO},
+    {"check", "toolgate/check", "\"verdict\":\"pass\"", BENCH_GATE},
+    {"recorded", "toolgate/check", "\"verdict\":\"pass\"", BENCH_RECORDED},
+    {"call", "tools/call", "Review of the quarter", BENCH_GATE},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -46,8 +47,8 @@ struct sample {
 struct bench {
     const struct command *command;
     const struct bench_options *options;
-    struct bench_daemon daemons[2]; /* gate, echo */
-    struct json_out *out;           /* --json */
+    struct bench_daemon daemons[BENCH_ROLES];
+    struct json_out *out; /* --json */
 };
 
 /* ---- measuring ---- */
@@ -55,7 +56,7 @@ struct bench {
 static enum err measure(struct bench *bench, const struct bench_kind *kind, struct bench_shape shape,
                         struct sample *sample, struct why *why)
 {
-    const struct bench_daemon *daemon = &bench->daemons[kind->echo];
+    const struct bench_daemon *daemon = &bench->daemons[kind->role];
     struct load load = {
         .socket = daemon->socket,
         .method = kind->method,
@@ -110,7 +111,7 @@ static void print_shape(struct bench_shape shape, const struct sample medians[KI
            term_colour(TERM_PLAIN));
     for (size_t k = 0; k < KINDS; k++) {
         const struct sample *s = &medians[k];
-        printf("  %-6s %10.0f msg/s   p50 %5.0f µs   p99 %5.0f µs   CPU %6.2f µs/msg   %.3f of echo\n",
+        printf("  %-8s %10.0f msg/s   p50 %5.0f µs   p99 %5.0f µs   CPU %6.2f µs/msg   %.3f of echo\n",
                kinds[k].name, s->rate, s->load.p50_us, s->load.p99_us, s->cpu_us, s->rate / medians[0].rate);
     }
 }
@@ -165,14 +166,14 @@ static enum err run_beside_echo(struct bench *bench, struct why *why)
 {
     struct bench_folder folder;
     enum err err = bench_folder_make(&folder, why);
-    if (err == OK)
-        err = bench_daemon_start(&folder, false, bench->options->redis, &bench->daemons[0], why);
-    if (err == OK)
-        err = bench_daemon_start(&folder, true, NULL, &bench->daemons[1], why);
+    for (int role = 0; !err && role < BENCH_ROLES; role++)
+        err =
+            bench_daemon_start(&folder, (enum bench_role)role,
+                               role == BENCH_ECHO ? NULL : bench->options->redis, &bench->daemons[role], why);
     if (err == OK)
         err = run_shapes(bench, why);
-    bench_daemon_stop(&bench->daemons[0]);
-    bench_daemon_stop(&bench->daemons[1]);
+    for (int role = 0; role < BENCH_ROLES; role++)
+        bench_daemon_stop(&bench->daemons[role]);
     bench_folder_drop(&folder);
     return err;
 }
@@ -234,8 +235,9 @@ const struct command bench_socket = {
     .summary = "verdicts a second beside an echo through the same socket code",
     .about =
         "Starts toolgate ($TOOLGATE, else the program beside this one) and an echo of each line in a\n"
-        "temporary folder, and loads them in turn: toolgate/check (schema, rules, check, local ledger)\n"
-        "and tools/call (the same, run and committed). Every answer must be a pass. Rounds alternate and\n"
+        "temporary folder, and loads them in turn: toolgate/check (schema, rules, check, local ledger),\n"
+        "the same with the decision log, which is off for the others (\"recorded\"), and tools/call (the\n"
+        "same, run and committed). Every answer must be a pass. Rounds alternate and\n"
         "medians are printed. Trust the ratios more than the absolute numbers.",
     .exits = "  0  measured\n"
              "  2  usage, a daemon that did not start, an answer that was not a pass",
