@@ -360,6 +360,13 @@ static void set_formats(struct tool *tool, const struct policy *policy, const st
 
 /* ---- overlays ---- */
 
+/* A replay asks what a shadow would do if it were enforced. */
+static enum policy_mode mode_of(const struct policy *policy, const struct config *config)
+{
+    enum policy_mode mode = policy && policy->mode_given ? policy->mode : config->mode;
+    return mode == POLICY_SHADOW && config->enforce_shadow ? POLICY_ENFORCE : mode;
+}
+
 /* The overlays that name the tool, in the order of their files, each once. */
 struct overlay_list {
     struct overlay *list;
@@ -382,7 +389,7 @@ static void add_overlay(struct arena *arena, struct overlay_list *to, const stru
         to->list = longer;
     }
     memmove(to->list + at + 1, to->list + at, (to->count - at) * sizeof(*to->list));
-    to->list[at] = (struct overlay){policy, policy->mode_given ? policy->mode : config->mode};
+    to->list[at] = (struct overlay){policy, mode_of(policy, config)};
     to->count++;
 }
 
@@ -545,7 +552,7 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
     set_idempotent(tool, policy);
     set_schema_mode(tool, policy, config);
     tool->retry = policy && policy->retry_given ? policy->retry : config->retry;
-    tool->mode = policy && policy->mode_given ? policy->mode : config->mode;
+    tool->mode = mode_of(policy, config);
     tool->unknown = policy && policy->unknown_given ? policy->unknown : config->unknown;
     set_coerce(tool, policy, config);
     set_formats(tool, policy, config);

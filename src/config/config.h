@@ -58,6 +58,7 @@ struct config {
     const struct upstream_spec **upstreams; /* of the file and of mcp_configs, by their names */
     size_t upstream_count;
     bool offline;               /* see config_sources */
+    bool enforce_shadow;        /* only a replay: mode = "shadow" counts as "enforce" */
     const struct str *warnings; /* ignored parts of mcp_configs */
     size_t warning_count;
     bool shared_namespace;

@@ -67,6 +67,7 @@ static bool load_config(const struct judge *judge, struct config *config, struct
         config_free(config);
         return false;
     }
+    config->enforce_shadow = true;
     if (judge->options.no_policies)
         config->policies = NULL;
     return true;

@@ -37,6 +37,8 @@ static void put_name(struct buf *path, struct str part)
 struct str path_of_pointer(struct arena *arena, struct str pointer)
 {
     struct buf path = buf_in(arena);
+    if (!pointer.at)
+        return STR_NONE;
     for (size_t from = 1, end; from <= pointer.len; from = end + 1) {
         end = part_end(pointer, from);
         struct str part = {pointer.at + from, end - from};

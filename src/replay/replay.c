@@ -338,9 +338,13 @@ static void compare(struct replay *r, struct pass *p)
 
 /* ---- a call ---- */
 
+static struct judge *judge_at(const struct replay *r, size_t side)
+{
+    return side ? r->options.against : r->options.policies;
+}
+
 static void judge_all(struct replay *r, struct pass *p)
 {
-    struct judge *judges[] = {r->options.policies, r->options.against};
     struct str masked[MASKED_PATHS_MAX];
     struct recorded_call call = *p->call;
     struct judge_request request = {.call = &call, .peer = peer_of(r, p->call), .masked = masked};
@@ -348,9 +352,9 @@ static void judge_all(struct replay *r, struct pass *p)
         request.masked_count = masked_paths_read(p->arena, call.masked, masked);
         call.arguments = masked_paths_tell_apart(p->call, masked, request.masked_count);
     }
-    p->side_count = judges[1] ? 2 : 1;
+    p->side_count = r->options.against ? 2 : 1;
     for (size_t i = 0; i < p->side_count; i++)
-        judge_call(judges[i], p->arena, &request, &p->sides[i]);
+        judge_call(judge_at(r, i), p->arena, &request, &p->sides[i]);
 }
 
 static void count_call(struct replay *r, struct pass *p)
@@ -456,7 +460,6 @@ static void recount(struct replay *r, struct pass *p)
 
 static void see_report(struct replay *r, const struct recorded_call *call)
 {
-    struct judge *judges[] = {r->options.policies, r->options.against};
     struct replay_open *open = call->id.len ? replay_open_find(&r->sessions, hash_stable(call->id)) : NULL;
     struct pass p = {.call = call, .arena = call->line->arena};
     bool is_new;
@@ -468,14 +471,14 @@ static void see_report(struct replay *r, const struct recorded_call *call)
     set_clock(r, p.session, call);
     p.tool = open->tool;
     p.difference = open->difference;
-    p.side_count = judges[1] ? 2 : 1;
+    p.side_count = r->options.against ? 2 : 1;
     r->report->without_result -= open->counted;
     struct judge_request request = {.call = call, .peer = peer_of(r, call)};
     bool both = true;
     for (size_t i = 0; i < p.side_count; i++) {
         both &= open->sides[i].is_open;
         if (open->sides[i].is_open)
-            judge_report(judges[i], p.arena, &request, &open->sides[i], p.tool->tool, &p.sides[i]);
+            judge_report(judge_at(r, i), p.arena, &request, &open->sides[i], p.tool->tool, &p.sides[i]);
     }
     if (open->sides[0].is_open)
         recount(r, &p);

@@ -3,6 +3,10 @@
 #include "json/write.h"
 #include "replay/replay_report.h"
 
+#include <math.h>
+
+#define SHARE_SCALE 10000.0 /* four digits after the point */
+
 static void put_verdicts(struct json_out *out, const char *key, const uint64_t *verdicts)
 {
     json_field_open(out, key, '{');
@@ -31,7 +35,7 @@ static void put_examples(struct json_out *out, const struct replay_example *exam
 static void put_share(struct json_out *out, uint64_t part, uint64_t whole)
 {
     json_key(out, "share");
-    json_put_double(out, whole ? (double)(part * 10000 / whole) / 10000 : 0);
+    json_put_double(out, whole ? round((double)part / (double)whole * SHARE_SCALE) / SHARE_SCALE : 0);
 }
 
 static void put_row(struct json_out *out, const struct replay_row *row, uint64_t whole)
