@@ -18,8 +18,8 @@
 struct replay_command {
     const struct command *command;
     struct local_options local;
-    const char *against, *format, *markdown, *html;
-    bool json, fail_on_new;
+    const char *against, *format, *html;
+    bool json, markdown, fail_on_new;
     struct arena *arena;
     struct tool_file tools[OPTIONS_LIST_MAX];
     struct judge *policies, *compared;
@@ -130,11 +130,26 @@ static void print_report(const struct replay_command *c, const struct replay_rep
     if (c->json) {
         replay_report_json(report, &text);
         buf_byte(&text, '\n');
+    } else if (c->markdown) {
+        replay_report_markdown(report, &text);
     } else {
         report_text(report, &colours, &text);
     }
     fwrite(text.at, 1, text.len, stdout);
     buf_clear(&text);
+}
+
+static bool write_page(const struct replay_command *c, const struct replay_report *report)
+{
+    struct buf text = {0};
+    replay_report_html(report, &text);
+    FILE *file = fopen(c->html, "we");
+    bool written = file && fwrite(text.at, 1, text.len, file) == text.len;
+    written = file && fclose(file) == 0 && written;
+    if (!written)
+        term_error(c->command->name, "--html: %s: %s", c->html, strerror(errno));
+    buf_clear(&text);
+    return written;
 }
 
 static int exit_code(const struct replay_command *c, const struct replay_report *report)
@@ -160,8 +175,9 @@ static int replay_files(struct replay_command *c, enum recorded_format format)
     replay_all(c, replay);
     replay_finish(replay);
     print_report(c, &report);
+    bool written = !c->html || write_page(c, &report);
     replay_free(replay);
-    return exit_code(c, &report);
+    return written ? exit_code(c, &report) : CLI_ERROR;
 }
 
 /* ---- the command ---- */
@@ -216,6 +232,8 @@ static int run(const struct command *command, int argc, char **argv)
         {"format", "FORMAT", "decisions, ndjson, openai, anthropic or mcp (default: found out)", 'f',
          OPTION_STRING, &c.format},
         {"json", NULL, "print one JSON document", 'j', OPTION_FLAG, &c.json},
+        {"markdown", NULL, "print Markdown", 0, OPTION_FLAG, &c.markdown},
+        {"html", "FILE", "also write one self-contained page with charts", 0, OPTION_STRING, &c.html},
         {"fail-on-new", NULL, "exit 1 if --against refuses a call that --policies passes", 0, OPTION_FLAG,
          &c.fail_on_new},
         {0},

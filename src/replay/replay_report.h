@@ -129,6 +129,9 @@ void replay_report_finish(struct replay_report *report);
 void replay_report_json(const struct replay_report *report,
                         struct buf *out); /* one document, without a newline */
 
+void replay_report_markdown(const struct replay_report *report, struct buf *out);
+void replay_report_html(const struct replay_report *report, struct buf *out); /* one self-contained page */
+
 /* "4.2 %" of `part` in `whole`; empty if `whole` is 0. */
 struct replay_share {
     char text[16];
