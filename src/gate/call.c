@@ -375,16 +375,6 @@ static void leave(struct call *c, const struct stage *stage)
 
 /* ---- where the time went ---- */
 
-const char *call_part_name(enum call_part part)
-{
-    static const char *const names[] = {[CALL_PART_QUEUE] = "queue",
-                                        [CALL_PART_SCHEMA] = "schema",
-                                        [CALL_PART_POLICY] = "policy",
-                                        [CALL_PART_LEDGER] = "ledger",
-                                        [CALL_PART_UPSTREAM] = "upstream"};
-    return names[part];
-}
-
 static void begin_timing(struct call *c)
 {
     int64_t received_ns = c->request.received_ns;
