@@ -36,7 +36,7 @@ struct judge {
     struct world worlds[JUDGE_TOOLSETS_MAX];
     uint32_t world_count;
     struct tool_set sets[JUDGE_TOOL_SETS_MAX];
-    size_t set_count;
+    size_t set_count, next_set;
     const struct json *last_tools; /* of the line whose set was found last */
     uint64_t last_line;
     struct tool_set *last_set;
@@ -188,30 +188,39 @@ static void register_all(struct client_tools *tools, struct generation *generati
     }
 }
 
+static bool is_set(const struct tool_set *set, uint32_t world, struct hash128 id)
+{
+    return set->world == world && set->id.low == id.low && set->id.high == id.high;
+}
+
+/* A new set takes the place of the oldest one, if there are as many as are kept. */
+static struct tool_set *find_or_make_set(struct judge *judge, uint32_t world, struct arena *arena,
+                                         const struct json *list)
+{
+    struct hash128 id = json_fingerprint(arena, list, NULL, 0);
+    for (size_t i = 0; i < judge->set_count; i++)
+        if (is_set(&judge->sets[i], world, id))
+            return &judge->sets[i];
+    struct tool_set *set = &judge->sets[judge->next_set++ % JUDGE_TOOL_SETS_MAX];
+    client_tools_free(set->tools);
+    *set = (struct tool_set){id, world, client_tools_new(NULL)};
+    register_all(set->tools, judge->worlds[world].generation, arena, list);
+    if (judge->set_count < JUDGE_TOOL_SETS_MAX)
+        judge->set_count++;
+    return set;
+}
+
+/* The tools of a conversation, which is one line: its calls come one after another. */
 static struct client_tools *carried_tools(struct judge *judge, uint32_t world, struct arena *arena,
                                           const struct recorded_call *call)
 {
-    struct tool_set *set = judge->last_set;
-    if (set && judge->last_tools == call->tools && judge->last_line == call->line->number &&
-        set->world == world)
-        return set->tools;
-    struct hash128 id = json_fingerprint(arena, call->tools, NULL, 0);
-    size_t i = 0;
-    while (i < judge->set_count && (judge->sets[i].id.low != id.low || judge->sets[i].id.high != id.high ||
-                                    judge->sets[i].world != world))
-        i++;
-    if (i == JUDGE_TOOL_SETS_MAX)
-        client_tools_free(judge->sets[--i].tools);
-    set = &judge->sets[i];
-    if (i == judge->set_count || i == JUDGE_TOOL_SETS_MAX - 1) {
-        *set = (struct tool_set){id, world, client_tools_new(NULL)};
-        register_all(set->tools, judge->worlds[world].generation, arena, call->tools);
-        judge->set_count = i + 1 > judge->set_count ? i + 1 : judge->set_count;
-    }
-    judge->last_set = set;
+    bool same = judge->last_set && judge->last_tools == call->tools &&
+                judge->last_line == call->line->number && judge->last_set->world == world;
+    if (!same)
+        judge->last_set = find_or_make_set(judge, world, arena, call->tools);
     judge->last_tools = call->tools;
     judge->last_line = call->line->number;
-    return set->tools;
+    return judge->last_set->tools;
 }
 
 /* Without a schema any object is accepted; the rules against loops apply to it. */

@@ -16,7 +16,7 @@ struct judge;
 
 #define JUDGE_TOOLSETS_MAX 64u /* of records that name theirs */
 #define JUDGE_TOOL_SETS_MAX                                                                                  \
-    256u /* of conversations that carry their tools; of more, the last one is replaced */
+    32u /* of conversations that carry their tools; a further one replaces the oldest */
 
 struct judge_options {
     const struct config_sources *sources;

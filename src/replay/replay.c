@@ -224,7 +224,10 @@ static void count_stopped(const struct pass *p, const struct replay_row *code)
     s->file = p->call->line->file;
     s->line = p->call->line->number;
     struct str name = str_cut(p->call->session, REPLAY_EXAMPLE_MAX_BYTES);
-    s->name = (struct str){memcpy(malloc(name.len + 1), name.at ? name.at : "", name.len), name.len};
+    char *copy = strndup(name.at ? name.at : "", name.len);
+    if (!copy)
+        abort();
+    s->name = (struct str){copy, name.len};
 }
 
 /* ---- the next attempt ---- */

@@ -17,8 +17,11 @@ static const char head[] =
     "body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}\n"
     "h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}\n"
     "table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.3rem .6rem;"
-    "border-bottom:1px solid var(--line)}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}\n"
-    "td.bar{width:16rem}.b{height:.8rem;border-radius:.2rem;background:var(--bar);min-width:1px}\n"
+    "border-bottom:1px solid "
+    "var(--line);overflow-wrap:anywhere}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-"
+    "space:nowrap}\n"
+    "td.bar{width:12rem;min-width:6rem}.b{height:.8rem;border-radius:.2rem;background:var(--bar);min-width:"
+    "1px}\n"
     ".refuse,.halt,.new_refusal{--bar:var(--bad)}.repair,.wait,.ask,.other_verdict{--bar:var(--warn)}"
     ".pass,.new_pass{--bar:var(--good)}\n.k{color:var(--bar);font-weight:600}\n"
     "code{font:13px ui-monospace,monospace;overflow-wrap:anywhere}details{margin:.2rem "
@@ -60,10 +63,10 @@ static void put_count(struct buf *out, uint64_t count)
     buf_printf(out, "<td class=n>%llu</td>", (unsigned long long)count);
 }
 
-/* A bar as long as `part` is of `whole`. */
-static void put_bar(struct buf *out, uint64_t part, uint64_t whole)
+/* The share of `whole`, and a bar as long as `part` is of `longest`. */
+static void put_bar(struct buf *out, uint64_t part, uint64_t whole, uint64_t longest)
 {
-    unsigned percent = whole ? (unsigned)(part * 100 / whole) : 0;
+    unsigned percent = longest ? (unsigned)(part * 100 / longest) : 0;
     buf_printf(out, "<td class=n>%s</td><td class=bar><div class=b style=\"width:%u%%\"></div></td>",
                replay_share(part, whole).text, percent);
 }
@@ -100,7 +103,7 @@ static void put_summary(struct buf *out, const struct replay_report *r)
             continue;
         buf_printf(out, "<tr class=%s><td class=k>%s</td>", name, name);
         put_count(out, r->verdicts[kind]);
-        put_bar(out, r->verdicts[kind], r->calls);
+        put_bar(out, r->verdicts[kind], r->calls, r->calls);
         buf_text(out, "</tr>\n");
     }
     buf_printf(
@@ -162,7 +165,7 @@ static void put_loops(struct buf *out, const struct replay_report *r)
         buf_text(out, "<tr class=halt>");
         put_count(out, loop->saved);
         put_count(out, loop->calls);
-        put_bar(out, loop->saved, loop->calls);
+        put_bar(out, loop->saved, loop->calls, loop->calls);
         put_cell(out, loop->tool);
         put_cell(out, loop->code);
         put_cell(out, loop->session);
@@ -178,7 +181,7 @@ static void put_table(struct buf *out, const char *title, const struct replay_ta
         return;
     uint64_t most = table->rows[0]->calls;
     buf_printf(out,
-               "<h2>%s</h2>\n<table><tr><th><th class=n>calls<th class=n>of the first<th><th class=n>refused"
+               "<h2>%s</h2>\n<table><tr><th><th class=n>calls<th class=n>share<th><th class=n>refused"
                "<th>next call passes</tr>\n",
                title);
     for (size_t i = 0; i < table->count && i < ROWS_MAX; i++) {
@@ -192,10 +195,13 @@ static void put_table(struct buf *out, const char *title, const struct replay_ta
         put_examples(out, row->examples, row->example_count);
         buf_text(out, "</td>");
         put_count(out, row->calls);
-        put_bar(out, row->calls, most);
+        put_bar(out, row->calls, r->calls, most);
         put_count(out, row->refused);
-        buf_printf(out, "<td>%llu of %llu</td></tr>\n", (unsigned long long)row->recovered,
-                   (unsigned long long)row->retried);
+        buf_text(out, "<td>");
+        if (row->retried)
+            buf_printf(out, "%llu of %llu", (unsigned long long)row->recovered,
+                       (unsigned long long)row->retried);
+        buf_text(out, "</td></tr>\n");
     }
     buf_text(out, "</table>\n");
     if (table->count > ROWS_MAX)
