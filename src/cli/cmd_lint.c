@@ -11,7 +11,7 @@
 
 struct lint_options {
     struct local_options local;
-    bool strict, json, list;
+    bool strict, json, list, theirs;
 };
 
 static void print_line(const struct lint_finding *f)
@@ -36,6 +36,8 @@ static void print_json(const struct lint_finding *f)
     json_field_text(&out, "level", lint_level_name(f->level));
     json_field_text(&out, "code", f->code);
     json_field_str(&out, "sentence", f->sentence);
+    if (f->theirs)
+        json_field_bool(&out, "theirs", true);
     json_close(&out, '}');
     printf(STR_FMT "\n", STR_ARG(buf_view(&line)));
     buf_clear(&line);
@@ -49,26 +51,58 @@ static bool look(struct lint *lint, const struct lint_options *options, const ch
     return lint_run(lint, &sources);
 }
 
+/* Mine decide about the exit code; theirs are somebody else's to fix. */
+struct lint_tally {
+    size_t mine, theirs;
+};
+
+static void print_finding(const struct lint_options *options, const struct lint_finding *f)
+{
+    if (options->json)
+        print_json(f);
+    else
+        print_line(f);
+}
+
+/* Notes are printed and counted only with --strict. */
+static struct lint_tally print_findings(const struct lint_options *options, struct lint *lint)
+{
+    struct lint_tally tally = {0};
+    size_t count;
+    const struct lint_finding *list = lint_findings(lint, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].level == LINT_NOTE && !options->strict)
+            continue;
+        tally.mine += !list[i].theirs;
+        tally.theirs += list[i].theirs;
+        if (!list[i].theirs || options->theirs)
+            print_finding(options, &list[i]);
+    }
+    return tally;
+}
+
+static void print_sum(const struct lint_options *options, struct lint_tally tally)
+{
+    if (options->json)
+        return;
+    if (!tally.mine)
+        printf("%sok%s: nothing to fix in your policies\n", term_colour(TERM_GREEN), term_colour(TERM_PLAIN));
+    if (tally.theirs && !options->theirs)
+        printf("%zu finding%s about the schemas and descriptions of servers: --theirs shows %s\n",
+               tally.theirs, tally.theirs == 1 ? "" : "s", tally.theirs == 1 ? "it" : "them");
+}
+
 static int lint_all(const struct lint_options *options, int argc, char **argv)
 {
     struct lint *lint = lint_new();
     bool looked = argc > 0 || look(lint, options, NULL);
     for (int i = 0; i < argc; i++)
         looked = look(lint, options, argv[i]) && looked;
-    size_t count, counted = 0;
-    const struct lint_finding *list = lint_findings(lint, &count);
-    for (size_t i = 0; i < count; i++) {
-        /* Notes are printed and counted only with --strict. */
-        if (list[i].level == LINT_NOTE && !options->strict)
-            continue;
-        counted++;
-        if (options->json)
-            print_json(&list[i]);
-        else
-            print_line(&list[i]);
-    }
+    struct lint_tally tally = print_findings(options, lint);
+    if (looked)
+        print_sum(options, tally);
     lint_free(lint);
-    return !looked ? CLI_ERROR : counted ? CLI_NO : CLI_OK;
+    return !looked ? CLI_ERROR : tally.mine ? CLI_NO : CLI_OK;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -78,6 +112,8 @@ static int run(const struct command *command, int argc, char **argv)
     const struct cli_option table[] = {
         {"strict", NULL, "also notes: what only some providers' modes refuse", 0, OPTION_FLAG,
          &options.strict},
+        {"theirs", NULL, "also findings about the schemas and descriptions of servers", 0, OPTION_FLAG,
+         &options.theirs},
         {"json", NULL, "print one JSON object for each finding", 'j', OPTION_FLAG, &options.json},
         {"list", NULL, "list all checks with their codes and levels", 'l', OPTION_FLAG, &options.list},
         LOCAL_OPTIONS(&options.local),
@@ -101,13 +137,16 @@ const struct command command_lint = {
     .name = "lint",
     .operands = "[DIR|FILE]...",
     .summary = "report what looks wrong in policies and tools",
-    .about = "Loads the policies (default ./policies) and the tools of --tools, runs the examples, and "
-             "prints one\n"
-             "line for each finding: `file:line: level: sentence [code]`, each with its fix. A file that "
-             "does not\n"
-             "load is a finding too. Errors and warnings affect the exit code; notes only with --strict.",
-    .exits = "  0  no finding\n"
-             "  1  at least one finding\n"
+    .about =
+        "Loads the policies (default ./policies) and the tools of --tools, runs the examples, and prints "
+        "one\n"
+        "line for each finding: `file:line: level: sentence [code]`, each with its fix. A file that does "
+        "not\n"
+        "load is a finding too. Errors and warnings affect the exit code; notes only with --strict. "
+        "Findings\n"
+        "about what servers publish (definitions that no policy replaces) are counted; --theirs prints them.",
+    .exits = "  0  nothing to fix in the policies\n"
+             "  1  at least one finding in them\n"
              "  2  usage, or there is nothing to check",
     .example = "  toolgate lint policies\n"
                "  toolgate lint policies --tools tools.json --strict --json",

@@ -23,11 +23,13 @@ enum { LOAD, EXAMPLE, ODD };
 static const struct check {
     struct lint_code code;
     lint_check *tool, *whole;
+    enum lint_subject subject;
 } checks[] = {
-#define EACH(code, level, finds, function)                                                                   \
+#define OF(subject, code, level, finds, function)                                                            \
     {                                                                                                        \
-        {code, level, finds}, function, NULL                                                                 \
+        {code, level, finds}, function, NULL, subject                                                        \
     }
+#define EACH(code, level, finds, function) OF(LINT_OF_POLICY, code, level, finds, function)
     [LOAD] = EACH(
         "load", LINT_ERROR,
         "what toolgate refuses to load: unknown fields, mistyped names, rules that contradict each other",
@@ -53,31 +55,38 @@ static const struct check {
     EACH("todo", LINT_WARNING, "a TODO that toolgate new, or somebody, has left", lint_todo),
     EACH("no-hint", LINT_WARNING, "refuse, refuses or garbage without a hint", lint_no_hint),
     EACH("no-path", LINT_WARNING, "repair without a path", lint_no_path),
-    EACH("no-description", LINT_WARNING, "a tool without a description", lint_no_description),
-    EACH("undescribed", LINT_WARNING, "an argument without a description", lint_undescribed_arguments),
+    OF(LINT_OF_DESCRIPTION, "no-description", LINT_WARNING, "a tool without a description",
+       lint_no_description),
+    OF(LINT_OF_SCHEMA, "undescribed", LINT_WARNING, "an argument without a description",
+       lint_undescribed_arguments),
     EACH("no-effects", LINT_WARNING, "a policy that does not declare the effects of its tool",
          lint_no_effects),
-    EACH("hints", LINT_WARNING, "annotations that contradict each other, the name or the policy", lint_hints),
+    OF(LINT_OF_TOOL, "hints", LINT_WARNING, "annotations that contradict each other, the name or the policy",
+       lint_hints),
     EACH("again", LINT_WARNING, "retry.again for a tool that is not declared idempotent",
          lint_retry_not_idempotent),
     EACH("left-option", LINT_WARNING, "exec: an option that stays without its argument", lint_left_option),
-    EACH("root-choice", LINT_WARNING, "oneOf, anyOf or allOf at the root of a schema (Anthropic, OpenAI)",
-         lint_root_choice),
-    EACH("argument-name", LINT_WARNING, "an argument whose name is refused (Anthropic)", lint_property_name),
-    EACH("list-items", LINT_WARNING, "a list without items (OpenAI, Gemini)", lint_list_items),
-    EACH("long-description", LINT_WARNING, "a description of more than 1024 characters (OpenAI)",
-         lint_long_description),
-    EACH("many-values", LINT_WARNING, "enums that are too large (OpenAI)", lint_many_values),
+    OF(LINT_OF_SCHEMA, "root-choice", LINT_WARNING,
+       "oneOf, anyOf or allOf at the root of a schema (Anthropic, OpenAI)", lint_root_choice),
+    OF(LINT_OF_SCHEMA, "argument-name", LINT_WARNING, "an argument whose name is refused (Anthropic)",
+       lint_property_name),
+    OF(LINT_OF_SCHEMA, "list-items", LINT_WARNING, "a list without items (OpenAI, Gemini)", lint_list_items),
+    OF(LINT_OF_DESCRIPTION, "long-description", LINT_WARNING,
+       "a description of more than 1024 characters (OpenAI)", lint_long_description),
+    OF(LINT_OF_SCHEMA, "many-values", LINT_WARNING, "enums that are too large (OpenAI)", lint_many_values),
     {{"overlay-examples", LINT_WARNING, "a policy for several tools without an example"},
      NULL,
      lint_overlay_examples},
     {{"overlay", LINT_NOTE, "the tools that a policy for several lies over"}, NULL, lint_overlay_tools},
     {{"many-tools", LINT_WARNING, "more than 128 tools (OpenAI)"}, NULL, lint_many_tools},
-    EACH("first-letter", LINT_NOTE, "a tool's name that begins with a digit or '-' (Gemini)",
-         lint_first_letter),
-    EACH("enum-type", LINT_NOTE, "an enum with values other than strings (Gemini)", lint_enum_type),
-    EACH("strict", LINT_NOTE, "a schema that is not possible in OpenAI's strict mode", lint_strict),
+    OF(LINT_OF_TOOL, "first-letter", LINT_NOTE, "a tool's name that begins with a digit or '-' (Gemini)",
+       lint_first_letter),
+    OF(LINT_OF_SCHEMA, "enum-type", LINT_NOTE, "an enum with values other than strings (Gemini)",
+       lint_enum_type),
+    OF(LINT_OF_SCHEMA, "strict", LINT_NOTE, "a schema that is not possible in OpenAI's strict mode",
+       lint_strict),
 #undef EACH
+#undef OF
 };
 #define CHECK_COUNT (sizeof(checks) / sizeof(checks[0]))
 
@@ -118,8 +127,8 @@ void lint_free(struct lint *lint)
     free(lint);
 }
 
-static void add(struct lint *lint, struct str file, int line, const struct lint_code *code,
-                struct str sentence)
+static struct lint_finding *add(struct lint *lint, struct str file, int line, const struct lint_code *code,
+                                struct str sentence)
 {
     if (lint->count == lint->capacity) {
         size_t capacity = lint->capacity ? lint->capacity * 2 : 64;
@@ -134,14 +143,29 @@ static void add(struct lint *lint, struct str file, int line, const struct lint_
                                                       .level = code->level,
                                                       .code = code->code,
                                                       .sentence = arena_dup(lint->arena, sentence)};
+    return &lint->list[lint->count - 1];
+}
+
+/* A policy answers for what it writes itself, and for words that it adds to a description. */
+static bool is_theirs(const struct lint_context *c)
+{
+    const struct policy *policy = c->policy;
+    if (!c->tool || !c->tool->definition || c->subject == LINT_OF_POLICY)
+        return false;
+    if (c->subject == LINT_OF_SCHEMA)
+        return !policy || !policy->schema;
+    if (c->subject == LINT_OF_DESCRIPTION)
+        return !policy || (!policy->description.len && !policy->use_when.len && !policy->avoid_when.len);
+    return !policy;
 }
 
 void lint_report(struct lint_context *c, int line, const char *format, ...)
 {
-    struct str file = c->policy ? c->policy->file : c->tool ? c->tool->origin : STR_NONE;
+    bool theirs = is_theirs(c);
+    struct str file = c->policy && !theirs ? c->policy->file : c->tool ? c->tool->origin : STR_NONE;
     va_list args;
     va_start(args, format);
-    add(c->lint, file, line, c->code, arena_vprintf(c->arena, format, args));
+    add(c->lint, file, theirs ? 0 : line, c->code, arena_vprintf(c->arena, format, args))->theirs = theirs;
     va_end(args);
 }
 
@@ -171,7 +195,7 @@ const struct lint_finding *lint_findings(struct lint *lint, size_t *count)
 }
 
 /* Splits "file:12: message" or "file: message"; a message alone has no place. */
-static void add_message(struct lint *lint, const struct lint_code *code, struct str text)
+static struct lint_finding *add_message(struct lint *lint, const struct lint_code *code, struct str text)
 {
     const char *colon = text.len ? memmem(text.at, text.len, ": ", 2) : NULL;
     struct str file = colon ? (struct str){text.at, (size_t)(colon - text.at)} : STR_NONE;
@@ -189,7 +213,16 @@ static void add_message(struct lint *lint, const struct lint_code *code, struct 
         file.len = end - 1;
     else
         line = 0;
-    add(lint, file, line, code, text);
+    return add(lint, file, line, code, text);
+}
+
+/* The warnings of a build name a file of definitions, or the upstream that sent them. */
+static bool is_about_definitions(const struct generation *generation, const struct lint_finding *f)
+{
+    for (size_t i = 0; generation && i < generation->config.tools.count; i++)
+        if (str_is(f->file, generation->config.tools.list[i]))
+            return true;
+    return str_starts(f->file, "upstream ") || str_starts(f->sentence, "upstream ");
 }
 
 struct run_list {
@@ -252,6 +285,7 @@ static void check_tool(struct lint_context c, const struct tool *tool, const str
     }
     for (size_t i = 0; i < CHECK_COUNT; i++) {
         c.code = &checks[i].code;
+        c.subject = checks[i].subject;
         if (checks[i].tool)
             checks[i].tool(&c);
     }
@@ -354,9 +388,16 @@ bool lint_run(struct lint *lint, const struct config_sources *sources)
             add_message(lint, &checks[LOAD].code, (struct str){rest.at, len});
             rest = str_from(rest, len + 1);
         }
-    for (size_t i = 0; i < report.warning_count; i++)
-        add_message(lint, &checks[ODD].code, report.warnings[i]);
-    if (generation)
+    /* Neither well nor odd: there is nothing to check, and the only warning says so. */
+    bool nothing = generation && generation_serves_nothing(generation, arena).len;
+    for (size_t i = 0; i < report.warning_count; i++) {
+        struct lint_finding *f =
+            add_message(lint, nothing ? &checks[LOAD].code : &checks[ODD].code, report.warnings[i]);
+        f->theirs = is_about_definitions(generation, f);
+    }
+    if (nothing)
+        checked = false;
+    else if (generation)
         check_generation(lint, generation, false);
     else if (folder && ends_in(folder, ".lua"))
         checked = true;

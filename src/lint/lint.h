@@ -20,6 +20,7 @@ struct lint_finding {
     enum lint_level level;
     const char *code;
     struct str sentence;
+    bool theirs; /* about a definition that a server or a program published, not about a policy */
 };
 
 /* All codes, with a description of their findings. */

@@ -12,11 +12,15 @@ struct lint_example_run {
     bool was_judged; /* the call got as far as its result */
 };
 
+/* What a check looks at: a published definition that a policy does not replace is its server's affair. */
+enum lint_subject { LINT_OF_POLICY, LINT_OF_SCHEMA, LINT_OF_DESCRIPTION, LINT_OF_TOOL };
+
 /* One tool, or (tool NULL) the whole generation. */
 struct lint_context {
     struct lint *lint;
     struct arena *arena;
     const struct lint_code *code; /* of the current check */
+    enum lint_subject subject;    /* likewise */
     struct generation *generation;
     const struct tool *tool;
     const struct policy *policy;               /* NULL: the tool has none */
@@ -28,7 +32,7 @@ struct lint_context {
     size_t enum_values; /* counted by lint_many_values */
 };
 
-/* The finding's file is the policy's, else the origin of the tool's definition. */
+/* The finding's file is the policy's, or the origin of the tool's definition if the finding is about that. */
 void lint_report(struct lint_context *c, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

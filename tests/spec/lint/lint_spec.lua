@@ -87,9 +87,10 @@ describe("toolgate lint", function()
 
   it("finds nothing in the shipped policies", function()
     local code, out, err = lint "policies"
-    assert.equal("", out)
+    golden.check("cli", "lint: nothing to fix", out)
     assert.equal("", err)
     assert.equal(0, code)
+    assert.same({ 0, "", "" }, { lint("policies", "--json") })
   end)
 
   it("finds nothing in a correct policy", function()
@@ -148,9 +149,54 @@ describe("toolgate lint", function()
     local path = process.write(folder .. "/tools.json",
       [==[[{"name":"bare","inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}},
            {"name":"bad name","description":"D","inputSchema":{"type":"object"}}]]==])
-    local code, out = lint(folder, "--tools", path)
-    assert.equal(1, code)
+    local code, out = lint(folder, "--tools", path, "--theirs")
+    assert.equal(0, code)
     golden.check("cli", "lint: tools without descriptions", out)
+  end)
+
+  -- A server's definition of `note`, which has no descriptions and a root choice.
+  local THEIRS = [==[[{"name":"note","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},
+    "anyOf":[{"required":["text"]}]},"annotations":{"readOnlyHint":true,"destructiveHint":true}}]]==]
+
+  local function codes_of(...)
+    local mine, theirs = {}, {}
+    for line in select(2, lint(folder, "--json", ...)):gmatch "[^\n]+" do
+      local finding = json.decode(line)
+      table.insert(finding.theirs and theirs or mine, finding.code)
+      if finding.theirs then assert.equal(0, finding.line) end
+    end
+    return { mine = mine, theirs = theirs }
+  end
+
+  it("counts what a server publishes, prints it with --theirs, and exits by the policies alone", function()
+    local path = process.write(folder .. "/tools.json", THEIRS)
+    local code, out = lint(folder, "--tools", path)
+    assert.equal(0, code)
+    golden.check("cli", "lint: only theirs is odd", out)
+    code, out = lint(folder, "--tools", path, "--theirs")
+    assert.equal(0, code)
+    golden.check("cli", "lint: --theirs", out)
+    assert.same({ mine = {}, theirs = {} }, codes_of("--tools", path))
+  end)
+
+  it("blames a policy for what it writes itself over a server's definition", function()
+    local path = process.write(folder .. "/tools.json", THEIRS)
+    local over = [[
+-- note: keeps a note. Writes.
+return tool "note" {
+  effects = "write",
+  rules = { when { text = "no" } : refuses("x", "no", "instead") },
+  examples = { { "refused", args = { text = "no" }, gives = "refuse" } },
+]]
+    process.write(folder .. "/note.lua", over .. "}\n")
+    local found_codes = codes_of("--tools", path, "--theirs")
+    assert.same({ "hints" }, found_codes.mine) -- the policy's effects deny the annotation
+    assert.same({ "no-description", "root-choice", "undescribed" }, found_codes.theirs)
+    process.write(folder .. "/note.lua", over .. "  schema = params { text = str },\n  description = 'Keeps a note.',\n}\n")
+    found_codes = codes_of("--tools", path, "--theirs")
+    assert.same({ "hints", "undescribed" }, found_codes.mine)
+    assert.same({}, found_codes.theirs)
+    assert.equal(1, (lint(folder, "--tools", path)))
   end)
 
   it("continues if some files do not load, and sorts all findings by file", function()
@@ -226,6 +272,9 @@ describe("toolgate lint", function()
     local code, out = lint(folder .. "/none")
     assert.equal(2, code)
     assert.truthy(out:find("none", 1, true), out)
+    code, out = lint(folder)
+    assert.equal(2, code)
+    golden.check("cli", "lint: nothing is served", out)
     code = lint "--nonsense"
     assert.equal(2, code)
   end)
