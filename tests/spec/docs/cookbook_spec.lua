@@ -47,7 +47,7 @@ local function play(recipe)
   local folder, told = process.directory(), {}
   process.write(folder .. "/" .. assert(recipe.policy:match '\nreturn tool "([%w_]+)"') .. ".lua", recipe.policy)
   local code, out, err = process.run { daemon.binary, "test", folder, "--json" }
-  local _, found, complaints = process.run { daemon.binary, "lint", folder }
+  local _, found, complaints = process.run { daemon.binary, "lint", folder, "--json" }
   process.remove(folder)
   assert.equal("", found .. complaints)
   for line in out:gmatch "[^\n]+" do

@@ -38,7 +38,7 @@ local function holds(source)
   local folder = process.directory()
   process.write(folder .. "/" .. source:match 'return tool "([%w_]+)"' .. ".lua", source)
   local code, out, err = process.run { daemon.binary, "test", folder }
-  local _, found, complaints = process.run { daemon.binary, "lint", folder }
+  local _, found, complaints = process.run { daemon.binary, "lint", folder, "--json" }
   process.remove(folder)
   assert.equal(0, code, out .. err)
   assert.equal("", found .. complaints)

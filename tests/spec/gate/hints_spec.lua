@@ -101,7 +101,8 @@ for line in sys.stdin:
       process.write(directory .. "/t.json", "[" .. definition .. "]")
       os.execute("rm -rf " .. directory .. "/p; mkdir " .. directory .. "/p")
       if policy then process.write(directory .. "/p/t.lua", policy) end
-      local _, out = process.run { daemon.binary, "lint", directory .. "/p", "--tools", directory .. "/t.json", "--json" }
+      local _, out = process.run { daemon.binary, "lint", directory .. "/p", "--tools", directory .. "/t.json", "--json",
+                                 "--theirs" }
       local _, count = out:gsub('"hints"', "")
       return count
     end
