@@ -88,18 +88,23 @@ return tool "now" { description = "The moment.", schema = json '{"type":"object"
   end)
 
   it("whose result breaks the tool's output schema is a schema_mismatch", function()
-    local broken = daemon.start { policies = { ["total.lua"] = [==[
+    local gate = daemon.start { policies = { ["total.lua"] = [==[
 -- total: a sum that is not one.
 return tool "total" {
   description = "A total.", schema = json '{"type":"object"}', effects = "read",
   output_schema = json [[{"type":"object","properties":{"total":{"type":"number"}},"required":["total"]}]],
   run = function() return { total = "much" } end,
 }
-]==] } }:connect()
-    local result = broken:calls("total", {})
+]==] } }
+    local result = gate:connect():calls("total", {})
     assert.is_true(result.isError)
     assert.equal("schema_mismatch", verdict(result).error_class)
     assert.equal("schema_violation", verdict(result).code)
+    assert.truthy(verdict(result).detail:find("'total'", 1, true))
+    local problem = verdict(result).messages[1]
+    assert.same({ "result.total", "type", { type = "number" }, "much" },
+                { problem.path, problem.code, problem.expected, problem.got })
+    assert.truthy(gate:logs("code=schema_violation"):find("at 'total'", 1, true)) why=\"[^\"]*'total'\""
     golden.check("feedback", "result: it breaks its output schema", text(result))
     assert.is_nil(result.structuredContent)
   end)
