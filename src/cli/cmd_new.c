@@ -6,6 +6,7 @@
 #include "cli/cmd_new.h"
 
 #include "base/arena.h"
+#include "cli/daemon_files.h"
 #include "cli/term.h"
 #include "config/config.h"
 #include "gate/generation_load.h"
@@ -33,10 +34,47 @@ struct new_run {
     struct local_options local;
     struct new_source source;
     const char *folder;
+    bool of_daemon; /* it is the daemon's own folder */
     bool print, force;
     struct new_tool tool;
     struct str path;
 };
+
+/* With --socket the policy belongs where the daemon loads it from. False after an error on stderr. */
+static bool find_folder(struct new_run *run)
+{
+    struct daemon_files files;
+    run->folder = run->local.policies ? run->local.policies : CONFIG_DEFAULT_FOLDER;
+    if (!run->source.socket || run->local.policies || run->print)
+        return true;
+    if (!daemon_files_ask(run->command, run->source.socket, run->arena, &files))
+        return false;
+    if (!files.told) {
+        term_error(run->command->name,
+                   "the daemon at %s tells its folder of policies only to root and to the user that runs it: "
+                   "write this one with --print for that user, or into another folder with --policies",
+                   run->source.socket);
+        return false;
+    }
+    if (!files.policies) {
+        term_error(run->command->name,
+                   "the daemon at %s has no folder of policies: name one in its configuration (policies = "
+                   "\"…\"), or write this one elsewhere with --policies",
+                   run->source.socket);
+        return false;
+    }
+    if (access(files.policies, W_OK | X_OK) != 0) {
+        term_error(
+            run->command->name,
+            "the daemon at %s loads its policies from %s, where you may not write (%s): write this one "
+            "with --print for whoever may, or into another folder with --policies",
+            run->source.socket, files.policies, strerror(errno));
+        return false;
+    }
+    run->folder = files.policies;
+    run->of_daemon = true;
+    return true;
+}
 
 /* A file name for any tool's name: "server/tool" is one file, too. */
 static struct str file_name(struct arena *arena, struct str tool)
@@ -168,6 +206,18 @@ static struct str shell_word(struct arena *arena, struct str name)
     return name;
 }
 
+/* The daemon has its files and its servers' schemas, and notices a file that changes. */
+static void print_next_at_daemon(const struct new_run *run, struct str call)
+{
+    const char *socket = run->source.socket;
+    printf("The daemon loads it by itself, and loads it anew when it changes. Next: write in its first line "
+           "what it is for and who may call it, then\n"
+           "  toolgate test --socket %s\n"
+           "  toolgate check " STR_FMT " '" STR_FMT "' --socket %s --trace\n"
+           "  toolgate reload --socket %s\n",
+           socket, STR_ARG(shell_word(run->arena, run->tool.name)), STR_ARG(call), socket, socket);
+}
+
 static void print_next(const struct new_run *run, size_t examples)
 {
     bool upstream = run->tool.upstream.len > 0;
@@ -188,6 +238,10 @@ static void print_next(const struct new_run *run, size_t examples)
         buf_text(&call, "{}");
     printf(STR_FMT " is written; ", STR_ARG(run->path));
     printf(examples == 1 ? "its example holds.\n" : "its %zu examples hold.\n", examples);
+    if (run->of_daemon) {
+        print_next_at_daemon(run, buf_view(&call));
+        return;
+    }
     printf("Next: write in its first line what it is for and who may call it, then\n");
     if (upstream)
         printf("  toolgate tools --format mcp --socket %s > tools.json\n", run->source.socket);
@@ -238,7 +292,7 @@ static int run(const struct command *command, int argc, char **argv)
         {"template", "blank|read|write|search|http", "what to start from (default blank)", 0, OPTION_STRING,
          &run.source.template},
         {"schema", "FILE", "start from the tool's JSON Schema", 0, OPTION_STRING, &run.source.schema},
-        {"socket", "PATH", "start from the tool as the daemon there lists it, for example an upstream's", 's',
+        {"socket", "PATH", "start from the tool that this daemon lists, and write into its folder", 's',
          OPTION_STRING, &run.source.socket},
         {"with-schema", NULL, "write a definition's schema into the policy, so that it needs no --tools", 0,
          OPTION_FLAG, &run.tool.with_schema},
@@ -256,8 +310,7 @@ static int run(const struct command *command, int argc, char **argv)
     run.arena = arena_new();
     run.source.local = &run.local;
     run.tool.name = str_of(argv[0]);
-    run.folder = run.local.policies ? run.local.policies : CONFIG_DEFAULT_FOLDER;
-    status = write_policy(&run);
+    status = find_folder(&run) ? write_policy(&run) : CLI_ERROR;
     arena_free(run.arena);
     return status;
 }
@@ -270,6 +323,7 @@ const struct command command_new = {
         "Writes TOOL.lua into the folder of policies, with examples that hold as they stand. The policy\n"
         "starts from a tool's definition (--tools or --socket), a JSON Schema (--schema) or a template\n"
         "(--template); by default it is a blank one. What toolgate does not know is marked TODO.\n"
+        "With --socket it goes into the folder that the daemon there loads, if you may write it.\n"
         "Existing files are not overwritten.",
     .exits = "  0  written, and its examples hold\n"
              "  1  written, but something in it does not hold\n"

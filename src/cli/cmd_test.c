@@ -1,5 +1,6 @@
 /* toolgate test: runs the examples of policies and prints one line for each. */
 #include "base/arena.h"
+#include "cli/daemon_files.h"
 #include "cli/local_generation.h"
 #include "cli/term.h"
 #include "gate/examples.h"
@@ -19,7 +20,7 @@ struct test_options {
     struct local_options local;
     const char *const *places; /* folders and files */
     int place_count;
-    const char *only;
+    const char *only, *socket;
     bool all, json; /* -v, --json */
     bool watch, cover;
     unsigned coverage_min; /* percent */
@@ -318,7 +319,7 @@ static int test_all(const struct test_options *options)
     for (int i = 0; i < options->place_count; i++)
         test_place(options, options->places[i], &tally);
     print_sum(options, &tally);
-    if (!options->place_count && !options->local.config)
+    if (!options->place_count && (!options->local.config || options->local.policies))
         point_at_specs(options, options->local.policies ? options->local.policies : CONFIG_DEFAULT_FOLDER);
     for (int i = 0; i < options->place_count; i++)
         point_at_specs(options, options->places[i]);
@@ -435,6 +436,8 @@ static int run(const struct command *command, int argc, char **argv)
         {"coverage-min", "PERCENT", "fail if the examples run fewer lines", 0, OPTION_NUMBER,
          &options.coverage_min},
         {"watch", NULL, "run again after every change", 'w', OPTION_FLAG, &options.watch},
+        {"socket", "PATH", "test what the daemon there has loaded, with its servers' schemas", 's',
+         OPTION_STRING, &options.socket},
         LOCAL_OPTIONS(&options.local),
         {0},
     };
@@ -443,7 +446,12 @@ static int run(const struct command *command, int argc, char **argv)
     options.places = (const char *const *)argv;
     options.place_count = argc;
     options.cover |= options.coverage_min > 0;
-    return options.watch ? watch(&options) : test_all(&options);
+    struct arena *arena = arena_new();
+    status = CLI_ERROR;
+    if (!options.socket || daemon_files_apply(command, options.socket, arena, &options.local))
+        status = options.watch ? watch(&options) : test_all(&options);
+    arena_free(arena);
+    return status;
 }
 
 const struct command command_test = {
@@ -452,12 +460,14 @@ const struct command command_test = {
     .summary = "run the examples of policies",
     .about =
         "Loads the policies of each DIR (default ./policies), or each FILE alone, and runs every example\n"
-        "through the gate, as the daemon does before it serves a new generation.",
+        "through the gate, as the daemon does before it serves a new generation. With --socket it takes\n"
+        "the configuration, the policies (unless DIR or FILE are given) and the tools of a running daemon.",
     .exits = "  0  every example holds\n"
              "  1  one fails, a file does not load, --only matches nothing, or coverage is too low\n"
              "  2  usage",
     .example = "  toolgate test policies\n"
                "  toolgate test policies --coverage --watch\n"
+               "  toolgate test --socket /run/toolgate/toolgate.sock\n"
                "  toolgate test policies/get_events.lua --only limit -v",
     .most = 1000,
     .run = run,

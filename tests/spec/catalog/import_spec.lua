@@ -281,6 +281,52 @@ describe("the commands of an operator", function()
     golden.check("cli", "new: an unknown tool", err)
   end)
 
+  it("write a policy into the daemon's own folder, wherever they are run", function()
+    local gate = start(server(directory, "a", list((limited:gsub('"find"', '"docs.find"')))))
+    local code, out, err = process.run({ daemon.binary, "new", "docs_find", "--socket", gate.socket },
+                                       { directory = "/" })
+    assert.equal(0, code, out .. err)
+    golden.check("cli", "new: into the daemon's folder", out)
+    assert.is_string(process.read(gate.policies .. "/docs_find.lua"))
+    gate:logs "reload_done"
+    assert.equal("docs_find", names(gate:connect()))
+    code, out, err = process.run({ daemon.binary, "new", "docs_find", "--socket", gate.socket, "--policies",
+                                   directory .. "/mine" }, { directory = "/" })
+    assert.equal(0, code, out .. err)
+    assert.is_string(process.read(directory .. "/mine/docs_find.lua"))
+  end)
+
+  it("test what a daemon has loaded, with its servers' schemas", function()
+    local gate = start(server(directory, "a", list(limited)))
+    gate:write_policy("find.lua", [[
+-- find: finds. Reads.
+return tool "find" { upstream = "a", description = "Finds.", effects = "read", examples = {
+      { "too many", args = { limit = 50 }, gives = "repair" } } }]])
+    gate:logs "reload_done"
+    local code, out, err = process.run({ daemon.binary, "test", "--socket", gate.socket }, { directory = "/" })
+    assert.equal(0, code, out .. err)
+    assert.truthy(out:find("1 passed, 0 failed", 1, true), out)
+    process.write(directory .. "/next.lua", [[
+return tool "find" { upstream = "a", description = "Finds.", effects = "read", examples = {
+      { "wrong", args = { limit = 50 }, gives = "pass" } } }]])
+    code, out = process.run({ daemon.binary, "test", "--socket", gate.socket, directory .. "/next.lua" },
+                            { directory = "/" })
+    assert.equal(1, code)
+    assert.truthy(out:find("FAIL", 1, true), out)
+  end)
+
+  it("say where a policy goes, to a user whom the daemon does not tell its files", function()
+    if require("posix.unistd").getuid() ~= 0 then pending "only root can become another user" return end
+    local gate = start(server(directory, "a", list(limited)), { keys = "socket_mode = '0666'" })
+    for _, command in ipairs { "new find", "test" } do
+      local as_nobody = ("cd / && exec setpriv --reuid=65534 --regid=65534 --clear-groups '%s' %s --socket '%s'"):format(
+        daemon.binary, command, gate.socket)
+      local code, _, err = process.run { "sh", "-c", as_nobody }
+      assert.equal(2, code, err)
+      golden.check("cli", command .. ": the daemon's files are not told", err)
+    end
+  end)
+
   it("test, lint and check accept policies of upstreams without a daemon", function()
     process.write(directory .. "/find.lua", [[
 return tool "find" { upstream = "a", description = "Finds.", effects = "read", examples = {
