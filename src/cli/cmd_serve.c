@@ -5,42 +5,10 @@
 #include "server/server.h"
 #include "config/config_ledger.h"
 #include "gate/generation_load.h"
-#include "io/child.h"
 #include "policy/policy_set.h"
+#include "upstream/environment.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-static struct str path_of(const struct upstream_spec *spec)
-{
-    const char *path = getenv("PATH");
-    for (size_t i = 0; i < spec->env.count; i++)
-        if (str_is(spec->env.list[i].name, "PATH"))
-            return spec->env.list[i].value;
-    return str_of(path ? path : "/usr/local/bin:/usr/bin:/bin");
-}
-
-/* Whether the command of an MCP server could be started; one with ${NAME} in it is left to the daemon. */
-static enum err check_command(struct arena *arena, const struct upstream_spec *spec, struct why *why)
-{
-    char found[PATH_MAX];
-    struct str name = spec->argv[0];
-    const char *argv[] = {arena_dup(arena, name).at, NULL};
-    const char *env[] = {arena_printf(arena, "PATH=" STR_FMT, STR_ARG(path_of(spec))).at, NULL};
-    struct child_spec child = {.argv = argv, .env = env};
-    if (memmem(name.at, name.len, "${", 2))
-        return OK;
-    enum err err = child_find_program(&child, found, why);
-    bool relative = found[0] != '/' && spec->cwd.len;
-    struct str path =
-        relative ? arena_printf(arena, STR_FMT "/%s", STR_ARG(spec->cwd), found) : str_of(found);
-    if (err == OK && access(path.at, X_OK) != 0)
-        err = err_set(why, ERR_NOT_FOUND, "cannot run '%s': %s", path.at, strerror(errno));
-    return err;
-}
 
 /* A daemon starts without its upstreams and tries them again and again; here a command that cannot be started
  * is an error. */
@@ -50,7 +18,7 @@ static bool check_upstreams(const struct config *config, struct generation_repor
     for (size_t i = 0; i < config->upstream_count; i++) {
         const struct upstream_spec *spec = config->upstreams[i];
         struct why why;
-        if (spec->kind != UPSTREAM_STDIO || check_command(report->arena, spec, &why) == OK)
+        if (spec->kind != UPSTREAM_STDIO || environment_find_command(report->arena, spec, &why) == OK)
             continue;
         generation_report_error(report, STR_FMT ": upstream '" STR_FMT "': %s", STR_ARG(spec->from),
                                 STR_ARG(spec->name), why.text);

@@ -20,6 +20,8 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <unistd.h>
 
 /* A policy of one tool is seen by whoever may call that; one of several tools by the operator. */
@@ -73,6 +75,14 @@ static void put_overlays(struct json_out *out, const struct generation *g)
     json_close(out, ']');
 }
 
+/* Of the files' content: `toolgate doctor` compares it with that of the files as they are now. */
+static void put_config_hash(struct json_out *out, const struct generation *g)
+{
+    char digits[24];
+    snprintf(digits, sizeof(digits), "%016" PRIx64, g->config.hash);
+    json_field_text(out, "config_hash", digits);
+}
+
 static void put_generation(struct json_out *out, const struct client *client)
 {
     const struct generation *g = client->server->gate.generation;
@@ -94,6 +104,7 @@ static void put_generation(struct json_out *out, const struct client *client)
     json_close(out, ']');
     json_field_strs(out, "warnings", g->warnings, client_is_operator(client) ? g->warning_count : 0);
     if (client_is_operator(client)) {
+        put_config_hash(out, g);
         put_overlays(out, g);
         put_unmatched(out, g);
     }

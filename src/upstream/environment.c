@@ -2,8 +2,12 @@
 #include "upstream/environment.h"
 
 #include "base/arena.h"
+#include "io/child.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
@@ -68,4 +72,33 @@ const char *const *environment_with_trace(struct arena *arena, const char *const
         if (trace->values[i].len && !has_name(pairs, names[i]))
             list[count++] = ARENA_JOIN(arena, names[i], STR_LIT("="), trace->values[i]).at;
     return list;
+}
+
+/* ---- the command of a server ---- */
+
+static struct str path_of(const struct upstream_spec *spec)
+{
+    const char *path = getenv("PATH");
+    for (size_t i = 0; i < spec->env.count; i++)
+        if (str_is(spec->env.list[i].name, "PATH"))
+            return spec->env.list[i].value;
+    return str_of(path ? path : DEFAULT_PATH);
+}
+
+enum err environment_find_command(struct arena *arena, const struct upstream_spec *spec, struct why *why)
+{
+    char found[PATH_MAX];
+    struct str name = spec->argv[0];
+    const char *argv[] = {arena_dup(arena, name).at, NULL};
+    const char *env[] = {arena_printf(arena, "PATH=" STR_FMT, STR_ARG(path_of(spec))).at, NULL};
+    struct child_spec child = {.argv = argv, .env = env};
+    if (memmem(name.at, name.len, "${", 2))
+        return OK;
+    enum err err = child_find_program(&child, found, why);
+    bool relative = found[0] != '/' && spec->cwd.len;
+    struct str path =
+        relative ? arena_printf(arena, STR_FMT "/%s", STR_ARG(spec->cwd), found) : str_of(found);
+    if (err == OK && access(path.at, X_OK) != 0)
+        err = err_set(why, ERR_NOT_FOUND, "cannot run '%s': %s", path.at, strerror(errno));
+    return err;
 }

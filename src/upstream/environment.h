@@ -18,4 +18,7 @@ enum err environment_build(struct arena *arena, const char *inherited, const str
 const char *const *environment_with_trace(struct arena *arena, const char *const *environment,
                                           const struct name_values *pairs, const struct trace_context *trace);
 
+/* Whether the command of an MCP server could be started; one with ${NAME} in it is left to its start. */
+enum err environment_find_command(struct arena *arena, const struct upstream_spec *spec, struct why *why);
+
 #endif

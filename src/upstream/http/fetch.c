@@ -551,3 +551,8 @@ bool fetch_header_is_safe(struct str name, struct str value)
         safe = ((unsigned char)value.at[i] >= ' ' || value.at[i] == '\t') && value.at[i] != 0x7F;
     return safe;
 }
+
+enum err fetch_check_library(struct why *why)
+{
+    return curl_load(why) ? OK : ERR_UNAVAILABLE;
+}

@@ -82,4 +82,7 @@ struct str fetch_origin(struct str url);
 /* The name is a token, and the value holds no control character. */
 bool fetch_header_is_safe(struct str name, struct str value);
 
+/* ERR_UNAVAILABLE: libcurl is missing, and `why` names the package. */
+enum err fetch_check_library(struct why *why);
+
 #endif

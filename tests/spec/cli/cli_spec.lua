@@ -6,7 +6,7 @@ local client_of = require "client"
 local fixtures = require "fixtures"
 
 local COMMANDS = { "serve", "connect", "call", "check", "tools", "test", "new", "words", "lint", "session",
-                   "sessions", "status", "top", "replay" }
+                   "sessions", "status", "top", "replay", "doctor" }
 
 describe("toolgate", function()
   local gate

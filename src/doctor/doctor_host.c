@@ -1,0 +1,171 @@
+/* What the host gives: open files, the clock, systemd's unit, libcurl. */
+#include "doctor/doctor_internal.h"
+
+#include "base/clock.h"
+#include "catalog/generation.h"
+#include "upstream/http/fetch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/timex.h>
+#include <unistd.h>
+
+#define FILES_BESIDE_CONNECTIONS 64u /* log, Redis, upstreams, watches */
+#define UNIT_FILE_MAX_BYTES      65536u
+#define CLOCK_LEAST_MS           1735689600000 /* 2025: an earlier time is a clock that was never set */
+#define CLOCK_JUMP_MS            5000
+
+void doctor_check_limits(struct doctor *d)
+{
+    struct rlimit files;
+    if (d->status || !d->config || getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return; /* a daemon says itself how many connections are possible */
+    uint64_t wanted = (uint64_t)d->config->limits.connections + FILES_BESIDE_CONNECTIONS;
+    if (files.rlim_max != RLIM_INFINITY && files.rlim_max < wanted)
+        doctor_add(d, DOCTOR_WARNING, "limits", "files_below_connections",
+                   arena_printf(d->arena, "ulimit -Hn %" PRIu64 ", or LimitNOFILE= in the unit", wanted).at,
+                   "limits.connections is %u, but a process started from here may open %" PRIu64 " files",
+                   d->config->limits.connections, (uint64_t)files.rlim_max);
+    else
+        doctor_add(d, DOCTOR_OK, "limits", "limits", NULL, "open files suffice for %u connections",
+                   d->config->limits.connections);
+}
+
+/* A daemon's start and uptime do not fit together if the clock was set meanwhile. */
+void doctor_check_clock(struct doctor *d)
+{
+    struct timex state = {0};
+    int64_t now_ms = clock_wall_ms(), started_ms = doctor_number(d->status, "started_ms");
+    if (now_ms < CLOCK_LEAST_MS) {
+        doctor_add(d, DOCTOR_ERROR, "clock", "clock_unset", "timedatectl set-ntp true",
+                   "the clock says a time before 2025");
+        return;
+    }
+    if (started_ms > now_ms + CLOCK_JUMP_MS)
+        doctor_add(d, DOCTOR_ERROR, "clock", "clock_jumped", "timedatectl set-ntp true",
+                   "the daemon started %" PRId64 " s in the future: the clock was set back",
+                   (started_ms - now_ms) / 1000);
+    int synchronised = adjtimex(&state);
+    if (synchronised == TIME_ERROR || (synchronised >= 0 && (state.status & STA_UNSYNC)))
+        doctor_add(d, DOCTOR_WARNING, "clock", "clock_unsynchronised", "timedatectl set-ntp true",
+                   "the kernel's clock is not synchronised: daemons that share a ledger need the same time");
+    else
+        doctor_add(d, DOCTOR_OK, "clock", "clock", NULL, "the clock is synchronised");
+}
+
+/* ---- systemd ---- */
+
+const char *doctor_unit_path(struct arena *arena, const char *name)
+{
+    const char *given = getenv("SYSTEMD_UNIT_PATH"); /* as systemd itself reads it */
+    const char *folders = given && *given ? given
+                                          : "/etc/systemd/system:/run/systemd/system:"
+                                            "/usr/local/lib/systemd/system:/usr/lib/systemd/system:"
+                                            "/lib/systemd/system";
+    for (const char *at = folders; *at; at += strspn(at, ":")) {
+        int n = (int)strcspn(at, ":");
+        const char *path = arena_printf(arena, "%.*s/%s", n, at, name).at;
+        if (n && access(path, R_OK) == 0)
+            return path;
+        at += n;
+    }
+    return NULL;
+}
+
+static struct str read_unit(struct arena *arena, const char *path)
+{
+    char *text = arena_alloc(arena, UNIT_FILE_MAX_BYTES);
+    FILE *file = fopen(path, "re");
+    size_t n = file ? fread(text, 1, UNIT_FILE_MAX_BYTES, file) : 0;
+    if (file)
+        fclose(file);
+    return (struct str){text, n};
+}
+
+/* The value of its last line "KEY=…". */
+static struct str unit_value(struct str text, const char *key)
+{
+    struct str value = STR_NONE;
+    while (text.len) {
+        const char *end = memchr(text.at, '\n', text.len);
+        struct str line = {text.at, end ? (size_t)(end - text.at) : text.len};
+        text = str_from(text, line.len + 1);
+        if (str_starts(line, key))
+            value = str_trim(str_from(line, strlen(key)));
+    }
+    return value;
+}
+
+static void check_unit_program(struct doctor *d, const char *unit, struct str command)
+{
+    struct str program = {command.at, 0};
+    while (program.len < command.len && !ascii_is_space(command.at[program.len]))
+        program.len++;
+    const char *path = arena_dup(d->arena, program).at;
+    char real[4096] = "";
+    if (access(path, X_OK) != 0)
+        doctor_add(d, DOCTOR_ERROR, "systemd", "unit_program_missing",
+                   "install toolgate again, or correct ExecStart= (systemctl edit --full toolgate.service)",
+                   "%s starts %s, which cannot be run", unit, path);
+    else if (d->program && realpath(path, real) && strcmp(real, d->program) != 0)
+        doctor_add(d, DOCTOR_WARNING, "systemd", "unit_program_differs",
+                   "install one of them, and restart the service", "%s starts %s, this program is %s", unit,
+                   path, d->program);
+    else
+        doctor_add(d, DOCTOR_OK, "systemd", "unit", NULL, "%s starts this program", unit);
+}
+
+void doctor_check_unit(struct doctor *d)
+{
+    const char *unit = doctor_unit_path(d->arena, "toolgate.service");
+    if (!unit) {
+        doctor_add(d, access("/run/systemd/system", F_OK) == 0 ? DOCTOR_WARNING : DOCTOR_OK, "systemd",
+                   "unit_missing",
+                   access("/run/systemd/system", F_OK) == 0 ? "make install, or install the package" : NULL,
+                   "no unit toolgate.service is installed");
+        return;
+    }
+    struct str text = read_unit(d->arena, unit);
+    check_unit_program(d, unit, unit_value(text, "ExecStart="));
+    struct str limit = unit_value(text, "LimitNOFILE=");
+    uint64_t files = limit.len ? strtoull(arena_dup(d->arena, limit).at, NULL, 10) : 0;
+    uint32_t connections = d->config ? d->config->limits.connections : 0;
+    if (files && files < (uint64_t)connections + FILES_BESIDE_CONNECTIONS)
+        doctor_add(d, DOCTOR_WARNING, "systemd", "unit_files_below_connections",
+                   arena_printf(d->arena, "systemctl edit toolgate.service, with [Service] LimitNOFILE=%u",
+                                2 * connections)
+                       .at,
+                   "%s has LimitNOFILE=%" PRIu64 ", less than limits.connections (%u) needs", unit, files,
+                   connections);
+}
+
+/* ---- libcurl ---- */
+
+/* What needs it: "the upstream far". */
+static struct str http_user(const struct doctor *d)
+{
+    const struct config *config = d->config;
+    for (size_t i = 0; i < config->upstream_count; i++)
+        if (config->upstreams[i]->kind != UPSTREAM_STDIO)
+            return arena_printf(d->arena, "the upstream " STR_FMT, STR_ARG(config->upstreams[i]->name));
+    for (size_t i = 0; d->generation && i < d->generation->tool_count; i++)
+        if (d->generation->tools[i]->runner == RUNNER_UPSTREAM &&
+            d->generation->tools[i]->target.kind == TARGET_HTTP)
+            return arena_printf(d->arena, "the tool " STR_FMT, STR_ARG(d->generation->tools[i]->name));
+    return config->traces.endpoint.len ? STR_LIT("traces.endpoint") : STR_NONE;
+}
+
+void doctor_check_libcurl(struct doctor *d)
+{
+    struct str user = d->config ? http_user(d) : STR_NONE;
+    struct why why;
+    if (!user.len)
+        return;
+    if (fetch_check_library(&why) == OK)
+        doctor_add(d, DOCTOR_OK, "libcurl", "libcurl", NULL, "libcurl is there, for " STR_FMT, STR_ARG(user));
+    else
+        doctor_add(d, DOCTOR_ERROR, "libcurl", "libcurl_missing", "apt-get install libcurl4",
+                   STR_FMT " needs libcurl: %s", STR_ARG(user), why.text);
+}

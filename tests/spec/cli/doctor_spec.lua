@@ -1,0 +1,274 @@
+-- toolgate doctor: each fault is produced, and found with its code and a way out; nothing is changed.
+local bit = require "bit"
+local ffi = require "ffi"
+local client_of = require "client"
+local daemon = require "daemon"
+local fixtures = require "fixtures"
+local otlp = require "otlp"
+local process = require "process"
+local redis = require "redis"
+local signal = require "posix.signal"
+local unistd = require "posix.unistd"
+local json = client_of.json
+
+ffi.cdef [[ typedef struct { uint64_t low, high; } doctor_hash128;
+            doctor_hash128 XXH3_128bits(const void *input, size_t length); ]]
+
+local function doctor(arguments, options)
+  local argv = { daemon.binary, "doctor", "--json" }
+  for _, argument in ipairs(arguments) do argv[#argv + 1] = argument end
+  local code, out, err = process.run(argv, options)
+  assert.equal("", err)
+  local said = json.decode(out)
+  assert.equal(said.errors > 0 and 1 or 0, code)
+  return said, code
+end
+
+local function find(said, code)
+  for _, finding in ipairs(said.findings) do
+    if finding.code == code then return finding end
+  end
+end
+
+-- Asserts that a fault is found with its level; an error or a warning of ours says what to do.
+local function finds(said, code, level)
+  local finding = find(said, code)
+  assert(finding, code .. " is not among " .. json.encode(said.findings))
+  assert.equal(level, finding.level, json.encode(finding))
+  return finding
+end
+
+describe("toolgate doctor", function()
+  local directory
+  before_each(function() directory = process.directory() end)
+  after_each(function()
+    daemon.stop_all()
+    redis.stop_all()
+    otlp.stop_all()
+    process.remove(directory)
+  end)
+
+  local function config(source) return process.write(directory .. "/toolgate.lua", source) end
+  local function start(given)
+    return daemon.start(given or { policies = { ["echo.lua"] = fixtures.echo }, config = "return {}" })
+  end
+  local function of(gate, options) return doctor({ "--socket", gate.socket }, options) end
+
+  it("finds no error in a daemon that works, and changes nothing", function()
+    local gate = start()
+    local function state()
+      local _, listing = process.run { "find", gate.directory, "-printf", "%p %T@ %m %s\n" }
+      return listing
+    end
+    local before = state()
+    local said = of(gate)
+    assert.equal(0, said.errors, json.encode(said))
+    for _, code in ipairs { "socket", "version", "config", "connections", "state", "decisions", "policies" } do
+      finds(said, code, "ok")
+    end
+    assert.equal(before, state())
+  end)
+
+  it("prints a line for each check, and what to do below it", function()
+    local code, out = process.run { daemon.binary, "doctor", "--socket", directory .. "/none.sock",
+                                    "--config", config "return {}" }
+    assert.equal(1, code)
+    assert.truthy(out:match "\nerror +socket +[^\n]*none.sock[^\n]*\n +do: toolgate serve ", out)
+    assert.truthy(out:match "\n1 error, %d warnings?\n$", out)
+  end)
+
+  -- ---- socket and daemon ----
+
+  it("says that no daemon runs, and how to start it", function()
+    local file = config "return {}"
+    local missing = finds(doctor { "--socket", directory .. "/none.sock", "--config", file }, "socket_missing", "error")
+    assert.equal(("toolgate serve -c %s --socket %s/none.sock"):format(file, directory), missing["do"])
+    process.write(directory .. "/file", "")
+    finds(doctor { "--socket", directory .. "/file", "--config", file }, "socket_is_file", "error")
+    local gate = start()
+    process.run { "cp", "-a", gate.socket, directory .. "/left.sock" } -- a socket without a listener
+    gate:stop()
+    finds(doctor { "--socket", directory .. "/left.sock", "--config", file }, "daemon_silent", "error")
+  end)
+
+  it("finds a socket that this user may not use", function()
+    if unistd.geteuid() ~= 0 then return pending "needs root, to be another user" end
+    local gate = start()
+    os.execute("chmod 711 " .. directory)
+    local argv = { "setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", daemon.binary, "doctor", "--json",
+                   "--socket", gate.socket, "--policies", "policies" }
+    local _, out = process.run(argv, { directory = "/" })
+    local finding = finds(json.decode(out), "socket_forbidden", "error")
+    assert.truthy(finding["do"]:find("usermod", 1, true))
+  end)
+
+  it("finds a socket that everybody may use", function()
+    local gate = start { config = 'return { socket_mode = "0666" }' }
+    finds(of(gate), "socket_open_to_all", "warning")
+  end)
+
+  it("finds a configuration that the daemon does not have", function()
+    local gate = start { config = "return { watch = false }" }
+    finds(of(gate), "config", "ok")
+    process.write(gate.directory .. "/toolgate.lua", "return { watch = false, turn_idle_s = 5 }")
+    assert.equal("toolgate reload --socket " .. gate.socket, finds(of(gate), "config_differs", "warning")["do"])
+  end)
+
+  it("finds a limit of open files below the connections", function()
+    local gate = start { config = "return { limits = { connections = 3000 } }",
+                         before = { "sh", "-c", 'ulimit -n 1000; exec "$@"', "-" } }
+    finds(of(gate), "files_below_connections", "warning")
+    local code, out = process.run { "sh", "-c", 'ulimit -n 1000; exec "$@"', "-", daemon.binary, "doctor", "--json",
+                                    "--socket", directory .. "/none.sock", "--config", config "return {}" }
+    assert.equal(1, code)
+    finds(json.decode(out), "files_below_connections", "warning")
+  end)
+
+  -- ---- files ----
+
+  it("finds a configuration and policies that do not load", function()
+    local file = config "return { limits = { dpeth = 3 } }"
+    finds(doctor { "--socket", directory .. "/s", "--config", file }, "load_error", "error")
+    os.execute("mkdir " .. directory .. "/policies")
+    process.write(directory .. "/policies/broken.lua", "return tool 'x' {")
+    local said = doctor { "--socket", directory .. "/s", "--policies", directory .. "/policies" }
+    local finding = finds(said, "load_error", "error")
+    assert.truthy(finding.what:find("broken.lua:1", 1, true))
+  end)
+
+  it("finds a reload that failed", function()
+    local gate = start { policies = { ["echo.lua"] = fixtures.echo }, config = "return { watch = false }" }
+    gate:write_policy("broken.lua", "return tool 'x' {")
+    gate:reload()
+    os.remove(gate.policies .. "/broken.lua")
+    finds(of(gate), "reload_failed", "error")
+  end)
+
+  it("finds a policy whose tool the server does not have", function()
+    local gate = start { policies = { ["nowhere.lua"] = [==[
+-- nowhere: for specs.
+return tool "nowhere" { upstream = "fake/nowhere", examples = {} }
+]==] }, config = ([[return { upstreams = { fake = { command = "python3",
+      args = { "-SE", "%s/tests/support/fake_upstream.py" } } } }]]):format(daemon.root) }
+    process.eventually("the tools are listed", function() return gate:status().upstreams[1].state == "up" end)
+    finds(of(gate), "policy_without_tool", "error")
+  end)
+
+  it("finds a quarantined policy, without running it", function()
+    local policies, source = directory .. "/policies", fixtures.echo
+    os.execute("mkdir " .. policies)
+    process.write(policies .. "/echo.lua", source)
+    local hash = bit.tohex(ffi.load "libxxhash.so.0".XXH3_128bits(source, #source).low, 16)
+    process.write(directory .. "/s.quarantine", hash .. " " .. policies .. "/echo.lua\n")
+    local gate = start { policies = policies, socket = directory .. "/s" }
+    local finding = finds(of(gate), "policy_quarantined", "error")
+    assert.truthy(finding["do"]:find(directory .. "/s.quarantine", 1, true))
+  end)
+
+  it("finds a state folder that is missing, or open to others", function()
+    local file = config(("return { state = '%s/state' }"):format(directory))
+    finds(doctor { "--socket", directory .. "/s", "--config", file }, "state_missing", "warning")
+    os.execute("mkdir -m 0777 " .. directory .. "/state")
+    assert.equal("chmod 0700 " .. directory .. "/state",
+                 finds(doctor { "--socket", directory .. "/s", "--config", file }, "state_open", "error")["do"])
+  end)
+
+  it("finds a state folder of another user", function()
+    if unistd.geteuid() ~= 0 then return pending "needs root, to be another user" end
+    local state = directory .. "/state"
+    os.execute("chmod 755 " .. directory .. " && mkdir -m 0700 " .. state .. " && chown 54321 " .. state)
+    local gate = start { config = ("return { state = '%s' }"):format(state) }
+    assert.equal("chown -R 0 " .. state, finds(of(gate), "state_owner", "error")["do"])
+  end)
+
+  it("finds a decision log that is off, or cannot be written", function()
+    finds(of(start { config = "return { decisions = false }" }), "decisions_off", "warning")
+    local gate = start { policies = { ["echo.lua"] = fixtures.echo },
+                         config = ("return { decisions = { file = '%s/log/d.ndjson' } }"):format(directory),
+                         before = { "sh", "-c", 'mkdir "' .. directory .. '/log"; exec "$@"', "-" } }
+    process.eventually("the log has its file", function() return gate:status().decisions.sinks[1].state == "up" end)
+    os.execute("rm -r " .. directory .. "/log")
+    process.write(directory .. "/log", "") -- a file in the folder's place
+    gate:signal(signal.SIGUSR1)
+    gate:connect():calls("echo", { text = "x" })
+    process.eventually("the sink is down", function() return gate:status().decisions.sinks[1].state ~= "up" end)
+    finds(of(gate), "decisions_down", "error")
+  end)
+
+  -- ---- what the daemon talks to ----
+
+  it("finds a Redis that is away, with and without a daemon", function()
+    local file = config(("return { ledger = { redis = 'unix:%s/redis.sock' } }"):format(directory))
+    finds(doctor { "--socket", directory .. "/s", "--config", file }, "redis_down", "error")
+    finds(of(start { config = process.read(file) }), "redis_down", "error")
+  end)
+
+  it("finds what is wrong with a Redis that is there", function()
+    local store = redis.start { arguments = { "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru" } }
+    local source = ("return { ledger = { redis = '%s' } }"):format(store:url())
+    finds(doctor { "--socket", directory .. "/s", "--config", config(source) }, "redis", "ok")
+    local said = of(start { config = source })
+    finds(said, "redis", "ok")
+    assert.truthy(finds(said, "redis_warning", "warning").what:find("evict", 1, true))
+  end)
+
+  it("warns of a Redis on another host without encryption", function()
+    local file = config "return { ledger = { redis = 'redis://192.0.2.1:6379' } }"
+    finds(doctor { "--socket", directory .. "/s", "--config", file }, "redis_plain", "warning")
+  end)
+
+  it("finds an upstream whose command is missing, with and without a daemon", function()
+    local source = "return { upstreams = { gone = { command = 'no-such-command' } } }"
+    finds(doctor { "--socket", directory .. "/s", "--config", config(source) }, "command_missing", "error")
+    local gate = start { config = source }
+    assert.truthy(finds(of(gate), "upstream_down", "error").what:find("no-such-command", 1, true))
+  end)
+
+  it("finds an upstream whose breaker is open", function()
+    local gate = start { policies = { ["far.lua"] = [==[
+-- far: for specs.
+return tool "far" { description = "For specs.", effects = "read", upstream = "far", schema = json [[{"type":"object"}]],
+  http = { "GET /x" } }
+]==] }, config = 'return { upstreams = { far = { rest = "http://127.0.0.1:1" } } }' }
+    local client = gate:connect()
+    process.eventually("the breaker opens", function()
+      client:calls("far", {}, client_of.session(tostring(client.last_id)))
+      return gate:status().upstreams[1].breaker ~= "closed"
+    end)
+    finds(of(gate), "upstream_paused", "warning")
+  end)
+
+  it("finds that libcurl is missing for what needs it", function()
+    process.write(directory .. "/libcurl.so.4", "no library")
+    process.write(directory .. "/libcurl-gnutls.so.4", "no library")
+    local file = config "return { upstreams = { far = { rest = 'http://127.0.0.1:1' } } }"
+    local arguments = { "--socket", directory .. "/s", "--config", file }
+    finds(doctor(arguments), "libcurl", "ok")
+    local said = doctor(arguments, { environment = { LD_LIBRARY_PATH = directory } })
+    assert.equal("apt-get install libcurl4", finds(said, "libcurl_missing", "error")["do"])
+    assert.is_nil(find(doctor { "--socket", directory .. "/s", "--config", config "return {}" }, "libcurl"))
+  end)
+
+  it("finds a collector of spans that is away", function()
+    local gate = start { policies = { ["echo.lua"] = fixtures.echo },
+                         config = 'return { traces = { endpoint = "http://127.0.0.1:1/v1/traces" } }' }
+    gate:connect():calls("echo", { text = "x" })
+    gate:logs "traces_down"
+    finds(of(gate), "traces_down", "warning")
+  end)
+
+  -- ---- the host ----
+
+  it("finds a unit of systemd that does not start this program, or gives it too few files", function()
+    local file = config "return {}"
+    local function unit(text)
+      process.write(directory .. "/toolgate.service", "[Service]\n" .. text)
+      return doctor({ "--socket", directory .. "/s", "--config", file },
+                    { environment = { SYSTEMD_UNIT_PATH = directory } })
+    end
+    finds(unit("ExecStart=" .. daemon.binary .. " serve\nLimitNOFILE=65536\n"), "unit", "ok")
+    finds(unit("ExecStart=/nowhere/toolgate serve\n"), "unit_program_missing", "error")
+    finds(unit("ExecStart=/bin/sh serve\n"), "unit_program_differs", "warning")
+    finds(unit("ExecStart=" .. daemon.binary .. "\nLimitNOFILE=1024\n"), "unit_files_below_connections", "warning")
+  end)
+end)
