@@ -223,5 +223,19 @@ void doctor_check_traces(struct doctor *d)
 
 void doctor_check_metrics(struct doctor *d)
 {
-    (void)d;
+    const struct http_address *address = d->config ? &d->config->metrics.address : NULL;
+    const char *problem = NULL;
+    int error;
+    if (!address || !address->text[0] || !d->status)
+        return;
+    if (address->is_unix)
+        problem = unix_problem(address->text + strlen("unix:"));
+    else if (!connects(&address->at.any, address->len, &error))
+        problem = strerror(error);
+    if (problem)
+        doctor_add(d, DOCTOR_ERROR, "metrics", "metrics_down",
+                   "read why in the daemon's log (http_endpoint…), then choose another metrics.listen",
+                   "%s does not accept: %s", address->text, problem);
+    else
+        doctor_add(d, DOCTOR_OK, "metrics", "metrics", NULL, "%s accepts", address->text);
 }

@@ -257,6 +257,14 @@ return tool "far" { description = "For specs.", effects = "read", upstream = "fa
     finds(of(gate), "traces_down", "warning")
   end)
 
+  it("finds a metrics endpoint that does not accept", function()
+    local path = directory .. "/metrics.sock"
+    local gate = start { config = ('return { metrics = { listen = "unix:%s" } }'):format(path) }
+    finds(of(gate), "metrics", "ok")
+    os.remove(path)
+    finds(of(gate), "metrics_down", "error")
+  end)
+
   -- ---- the host ----
 
   it("finds a unit of systemd that does not start this program, or gives it too few files", function()
