@@ -44,7 +44,6 @@ void config_decisions_init(struct config_decisions *d)
         .results = DECISIONS_HASH,
         .mask = default_mask,
         .mask_count = sizeof(default_mask) / sizeof(*default_mask),
-        .max_mb = DECISIONS_FILE_MB,
         .keep = DECISIONS_KEEP,
     };
 }

@@ -5,6 +5,7 @@
 #include "config/key_table.h"
 
 #define DECISIONS_FILE_MB    64u /* max_mb: of the file, and of each older one */
+#define DECISIONS_SOCKET_MB  8u  /* the same beside the socket, a folder that is mostly in memory */
 #define DECISIONS_KEEP       4u  /* keep: older files */
 #define DECISIONS_JOURNAL    "/run/systemd/journal/socket"
 #define DECISIONS_MASK_MAX   256u /* names in mask */
@@ -23,7 +24,8 @@ struct config_decisions {
     unsigned arguments, results; /* enum decisions_detail */
     const struct str *mask;      /* globs of the names of secret values */
     size_t mask_count;
-    uint32_t max_mb, keep;
+    uint32_t max_mb; /* 0: the default of its place */
+    uint32_t keep;
 };
 
 void config_decisions_init(struct config_decisions *decisions);

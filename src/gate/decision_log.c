@@ -95,14 +95,17 @@ static void on_sink_changed(void *owner, const struct record_sink_status *s)
 
 /* Those of the configuration. A default file in a folder that cannot be written to is no reason not to start.
  */
-static size_t list_sinks(const struct config_decisions *c, const char *default_file,
+static size_t list_sinks(const struct config_decisions *c, const struct decision_log_files *files,
                          struct record_sink_options list[SINKS_MAX])
 {
     size_t count = 0;
+    uint32_t mb = c->max_mb                          ? c->max_mb
+                  : !c->file && files->beside_socket ? DECISIONS_SOCKET_MB
+                                                     : DECISIONS_FILE_MB;
     if (c->on && c->to_file)
         list[count++] = (struct record_sink_options){.kind = RECORD_SINK_FILE,
-                                                     .path = c->file ? c->file : default_file,
-                                                     .max_bytes = (uint64_t)c->max_mb * BYTES_PER_MB,
+                                                     .path = c->file ? c->file : files->records,
+                                                     .max_bytes = (uint64_t)mb * BYTES_PER_MB,
                                                      .keep = c->keep};
     if (c->on && c->socket)
         list[count++] = (struct record_sink_options){.kind = RECORD_SINK_DATAGRAM, .path = c->socket};
@@ -115,7 +118,7 @@ static size_t list_sinks(const struct config_decisions *c, const char *default_f
 static void open_sinks(struct decision_log *log, const struct decision_log_files *files)
 {
     struct record_sink_options list[SINKS_MAX];
-    size_t count = list_sinks(&log->config, files->records, list);
+    size_t count = list_sinks(&log->config, files, list);
     for (size_t i = 0; i < count; i++) {
         struct record_sink *sink = record_sink_new(log->loop, &list[i], on_sink_changed, log);
         if (!sink) {
@@ -143,10 +146,11 @@ static void close_sinks(struct decision_log *log)
     log->sink_count = 0;
 }
 
-static enum err check_sinks(const struct config_decisions *c, const char *default_file, struct why *why)
+static enum err check_sinks(const struct config_decisions *c, const struct decision_log_files *files,
+                            struct why *why)
 {
     struct record_sink_options list[SINKS_MAX];
-    size_t count = list_sinks(c, default_file, list);
+    size_t count = list_sinks(c, files, list);
     for (size_t i = 0; i < count; i++) {
         bool is_default = list[i].kind == RECORD_SINK_FILE && !c->file;
         if (!is_default && list[i].kind == RECORD_SINK_FILE && record_sink_check(&list[i], why) != OK) {
@@ -173,7 +177,7 @@ enum err decision_log_new(struct loop *loop, const struct config_decisions *conf
                           const struct decision_log_files *files, struct decision_log **out, struct why *why)
 {
     *out = NULL;
-    enum err err = check_sinks(config, files->records, why);
+    enum err err = check_sinks(config, files, why);
     if (err)
         return err;
     struct decision_log *log = calloc(1, sizeof(*log));

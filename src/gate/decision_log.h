@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct call;
@@ -18,6 +19,7 @@ struct loop;
 
 struct decision_log_files {
     const char *records; /* if the configuration names no file */
+    bool beside_socket;  /* there is no state folder: `records` is smaller, as its disk is mostly memory */
     const char *key;     /* of the hashes; made if it is not there */
 };
 

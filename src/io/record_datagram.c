@@ -9,9 +9,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define DATAGRAM_WAIT_MS      200u    /* for a receiver that does not read */
-#define DATAGRAM_BUFFER_BYTES 1048576 /* as far as net.core.wmem_max allows: the largest record has to fit   \
-                                       */
+#define DATAGRAM_WAIT_MS 200u /* for a receiver that does not read */
+#define DATAGRAM_BUFFER_BYTES                                                                                \
+    1048576 /* as far as net.core.wmem_max allows: the largest record has to fit                             \
+             */
 
 static enum err open_socket(struct record_target *t, struct why *why)
 {

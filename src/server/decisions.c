@@ -9,7 +9,8 @@
 static struct decision_log_files files_of(struct arena *arena, const struct config *config)
 {
     return (struct decision_log_files){.records = state_dir_path(arena, config, "decisions.ndjson"),
-                                       .key = state_dir_path(arena, config, "decisions.key")};
+                                       .key = state_dir_path(arena, config, "decisions.key"),
+                                       .beside_socket = !state_dir_is_given(config)};
 }
 
 enum err decisions_open(struct server *server, const struct config *config, struct why *why)

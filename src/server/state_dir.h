@@ -8,4 +8,7 @@
  * arena. */
 const char *state_dir_path(struct arena *arena, const struct config *config, const char *name);
 
+/* False: its files are beside the socket, whose folder is mostly in memory. */
+bool state_dir_is_given(const struct config *config);
+
 #endif

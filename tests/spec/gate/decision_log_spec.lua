@@ -271,4 +271,23 @@ return tool "login" {
     assert.is_nil(record.arguments)
     assert.equal(32, #record.arguments_hash)
   end)
+
+  it("has a call that its client gave up", function()
+    local slow = [==[
+-- wait: waits for a long time. Read only.
+return tool "wait" {
+  description = "Wait.",
+  schema = json [[{"type":"object","properties":{}}]],
+  effects = "read",
+  exec = { "sleep", "60" },
+}
+]==]
+    local gate = daemon.start { policies = { ["wait.lua"] = slow } }
+    local client = gate:connect()
+    client.stream:send '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"wait","arguments":{}}}\n'
+    process.eventually("it runs", function() return gate:status().connections.calls_in_flight == 1 end)
+    client:close()
+    local record = records(file_of(gate), 1)[1]
+    assert.same({ "cancelled", "cancelled", "run" }, { record.error_class, record.code, record.stage })
+  end)
 end)

@@ -31,8 +31,8 @@ end
 
 local function has_labels(expected, ...)
   local paths = { ... }
-  process.eventually("the records", function() return #read_labels((unpack or table.unpack)(paths)) >= #expected end, PATIENCE_S)
-  assert.same(expected, read_labels((unpack or table.unpack)(paths)))
+  process.eventually("the records", function() return #read_labels(unpack(paths)) >= #expected end, PATIENCE_S)
+  assert.same(expected, read_labels(unpack(paths)))
 end
 
 local function mode_of(path) return assert(stat.stat(path)).st_mode % 512 end
