@@ -22,7 +22,8 @@ TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3 redi
                   valgrind tmux zsh fish
 LINT_PACKAGES  := lua-check clang-format clang-tidy
 FUZZ_PACKAGES  := clang libclang-rt-14-dev
-DEB_PACKAGES  := dpkg-dev debhelper fakeroot lintian
+DEB_PACKAGES  := dpkg-dev debhelper fakeroot
+PACKAGE_TEST_PACKAGES := lintian man-db mandoc mmdebstrap util-linux
 # npm and python3-venv may be installed from another source than Debian: then they are not required.
 CLIENT_PACKAGES = $(if $(shell command -v npm),,npm) \
                   $(if $(shell python3 -c 'import ensurepip' 2>/dev/null && echo yes),,python3-venv)
@@ -127,7 +128,8 @@ lint:
 	$(ANEW) lint-now
 
 conformance:
-	$(NEED) 'make conformance' $(BUILD_PACKAGES) $(TEST_PACKAGES) $(CLIENT_PACKAGES)
+	$(NEED) 'make conformance' $(BUILD_PACKAGES) $(TEST_PACKAGES) $(CLIENT_PACKAGES) \
+	    $(DEB_PACKAGES) $(PACKAGE_TEST_PACKAGES)
 	$(ANEW) conformance-now
 
 judgement:
