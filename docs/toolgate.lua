@@ -293,6 +293,20 @@ return {
     --socket = "/run/collector/decisions.sock",
   },
 
+  -- == Metrics ==
+
+  -- An HTTP endpoint for operators. Without listen there is none.
+  metrics = {
+    -- "unix:PATH", or a loopback address and port, which needs PrivateNetwork=no in the unit. No default; an example:
+    --listen = "unix:/run/toolgate/metrics.sock",
+
+    -- Whether it serves the page for people, too. The page needs a Unix socket, or a token.
+    --page = false,
+
+    -- File with the token that users' content needs on TCP. No default; an example:
+    --token_file = "/etc/toolgate/metrics-token",
+  },
+
   -- == Traces ==
 
   -- Sends a span of each call to an OpenTelemetry collector, by OTLP over HTTP as JSON. Needs libcurl.

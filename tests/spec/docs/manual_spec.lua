@@ -155,7 +155,7 @@ describe("docs/toolgate.lua", function()
   it("loads with every setting", function()
     local directory = process.directory()
     assert.equal(0, (process.run { "mkdir", directory .. "/schemas" }))
-    -- Names of this host and a file that it may not have.
+    -- Names of this host, and files that it may not have.
     local text = with_all_settings(sample):gsub('groups = { "toolgate" }', "groups = { 0 }"):gsub('\n[^\n]*ca_file[^\n]*', "")
       :gsub('"tools.json"', ('%q'):format(process.write(directory .. "/tools.json", "[]")))
       :gsub('"mcp.json"', ('%q'):format(process.write(directory .. "/mcp.json", '{"mcpServers":{}}')))
