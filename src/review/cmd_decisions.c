@@ -1,0 +1,197 @@
+/* toolgate decisions: reads the decision log as a person wants it, or filters it for a program. */
+#include "base/clock.h"
+#include "review/decision_input.h"
+#include "review/decision_print.h"
+#include "cli/options.h"
+#include "cli/term.h"
+#include "gate/verdict.h"
+#include "replay/decision_filter.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct decisions_options {
+    struct decision_filter filter;
+    unsigned limit, last; /* 0: all */
+    bool json, full;
+};
+
+/* ---- the walk ---- */
+
+struct listing {
+    const struct decisions_options *options;
+    struct decision_outcomes *outcomes; /* NULL: not needed */
+    uint64_t matched;                   /* in the first walk: all */
+    uint64_t skip;                      /* of the matching ones, from the start */
+    uint64_t shown, by_verdict[VERDICT_KINDS], by_outcome[OUTCOME_GAVE_UP + 1];
+};
+
+static bool count_match(void *owner, const struct decision *d, const struct recording_line *line)
+{
+    (void)line;
+    struct listing *l = owner;
+    if (l->outcomes)
+        decision_outcomes_add(l->outcomes, d);
+    l->matched += decision_filter_matches(&l->options->filter, d);
+    return true;
+}
+
+static void count_shown(struct listing *l, const struct decision *d, const struct decision_outcome *outcome)
+{
+    for (int i = 0; i < VERDICT_KINDS; i++)
+        l->by_verdict[i] += str_is(d->given.verdict, verdict_name((enum verdict_kind)i));
+    if (outcome)
+        l->by_outcome[outcome->kind]++;
+    l->shown++;
+}
+
+static bool show_match(void *owner, const struct decision *d, const struct recording_line *line)
+{
+    struct listing *l = owner;
+    const struct decisions_options *o = l->options;
+    if (!decision_filter_matches(&o->filter, d))
+        return true;
+    if (l->skip) {
+        l->skip--;
+        return true;
+    }
+    const struct decision_outcome *outcome = l->outcomes ? decision_outcomes_get(l->outcomes, d) : NULL;
+    count_shown(l, d, outcome);
+    if (o->json) {
+        fwrite(line->text.at, 1, line->text.len, stdout);
+        putchar('\n');
+    } else {
+        decision_print(d, outcome, o->full);
+    }
+    return !ferror(stdout) && (!o->limit || l->shown < o->limit);
+}
+
+/* "24 of 1203 records: pass 3, repair 21; afterwards repaired 15, gave up 6" */
+static void print_summary(const struct listing *l, uint64_t records)
+{
+    static const char *const outcomes[] = {"", "repaired", "passed later", "repeated", "gave up"};
+    const char *before = ": ";
+    printf("%s%llu of %llu records", term_colour(TERM_DIM), (unsigned long long)l->shown,
+           (unsigned long long)records);
+    for (int i = 0; i < VERDICT_KINDS; i++) {
+        if (!l->by_verdict[i])
+            continue;
+        printf("%s%s %llu", before, verdict_name((enum verdict_kind)i), (unsigned long long)l->by_verdict[i]);
+        before = ", ";
+    }
+    before = "; then ";
+    for (int i = OUTCOME_REPAIRED; i <= OUTCOME_GAVE_UP; i++) {
+        if (!l->by_outcome[i])
+            continue;
+        printf("%s%s %llu", before, outcomes[i], (unsigned long long)l->by_outcome[i]);
+        before = ", ";
+    }
+    printf("%s\n", term_colour(TERM_PLAIN));
+}
+
+static int list(struct decision_input *input, const struct decisions_options *options)
+{
+    struct listing l = {.options = options};
+    bool twice = !options->json || options->last, done = true;
+    if (!options->json)
+        l.outcomes = decision_outcomes_new();
+    if (twice)
+        done = decision_input_walk(input, false, count_match, &l);
+    if (l.outcomes)
+        decision_outcomes_end(l.outcomes);
+    l.skip = options->last && l.matched > options->last ? l.matched - options->last : 0;
+    uint64_t records = decision_input_records(input);
+    done = done && decision_input_walk(input, true, show_match, &l);
+    if (done && !options->json && isatty(STDOUT_FILENO))
+        print_summary(&l, records);
+    decision_outcomes_free(l.outcomes);
+    return done ? CLI_OK : CLI_ERROR;
+}
+
+/* ---- options ---- */
+
+static bool read_moment(const struct command *command, const char *option, const char *text, bool end,
+                        int64_t *us)
+{
+    struct why why;
+    if (!text || decision_filter_moment(str_of(text), clock_wall_ms() * 1000, end, us, &why) == OK)
+        return true;
+    term_error(command->name, "--%s: %s", option, why.text);
+    return false;
+}
+
+static bool check_filter(const struct command *command, const struct decision_filter *filter)
+{
+    struct why why;
+    if (decision_filter_check(filter, &why) == OK)
+        return true;
+    term_error(command->name, "%s", why.text);
+    return false;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct decisions_options options = {.filter = DECISION_FILTER_NONE};
+    struct decision_filter *filter = &options.filter;
+    const char *tool = NULL, *verdict = NULL, *code = NULL, *class = NULL, *session = NULL, *user = NULL,
+               *since = NULL, *until = NULL;
+    unsigned turn = 0;
+    int status;
+    const struct cli_option table[] = {
+        {"tool", "TOOL", "only of these tools: a name or a glob, several with commas", 't', OPTION_STRING,
+         &tool},
+        {"verdict", "VERDICT", "pass, repair, wait, refuse, ask, halt; several with commas", 0, OPTION_STRING,
+         &verdict},
+        {"code", "CODE", "only with this code, such as missing", 0, OPTION_STRING, &code},
+        {"class", "CLASS", "only of this class, such as invalid_arguments", 0, OPTION_STRING, &class},
+        {"refused", NULL, "only calls that were kept from their tool", 'r', OPTION_FLAG, &filter->refused},
+        {"would", NULL, "look at what mode shadow did not enforce instead", 0, OPTION_FLAG, &filter->would},
+        {"session", "ID", "only of this session", 0, OPTION_STRING, &session},
+        {"user", "NAME", "only of this user, by name or uid", 'u', OPTION_STRING, &user},
+        {"turn", "N", "only of this turn", 0, OPTION_NUMBER, &turn},
+        {"since", "WHEN", "from then on: 90m, 1d, 2w, 2026-11-20, \"2026-11-20 14:30\"", 0, OPTION_STRING,
+         &since},
+        {"until", "WHEN", "up to then; a date with its whole day", 0, OPTION_STRING, &until},
+        {"limit", "N", "only the first N", 'n', OPTION_NUMBER, &options.limit},
+        {"last", "N", "only the last N", 0, OPTION_NUMBER, &options.last},
+        {"full", NULL, "do not shorten arguments and messages", 'f', OPTION_FLAG, &options.full},
+        {"json", NULL, "print the records as they are, one a line", 'j', OPTION_FLAG, &options.json},
+        {0},
+    };
+    if (!options_read(command, table, &argc, &argv, &status))
+        return status;
+    filter->tool = str_of(tool);
+    filter->verdict = str_of(verdict);
+    filter->code = str_of(code);
+    filter->class = str_of(class);
+    filter->session = str_of(session);
+    filter->user = str_of(user);
+    filter->turn = turn ? (int64_t)turn : -1;
+    if (!read_moment(command, "since", since, false, &filter->since_us) ||
+        !read_moment(command, "until", until, true, &filter->until_us) || !check_filter(command, filter))
+        return CLI_ERROR;
+    struct decision_input *input = decision_input_open(command, (const char *const *)argv, (size_t)argc);
+    if (!input)
+        return CLI_ERROR;
+    status = list(input, &options);
+    decision_input_close(input);
+    return status;
+}
+
+const struct command command_decisions = {
+    .name = "decisions",
+    .operands = "FILE...",
+    .summary = "show what was decided, and what the model did then",
+    .about =
+        "Prints the records of the decision log: time, verdict, tool, reason, arguments, and for a refused\n"
+        "call what the model did next. A line that cannot be read is counted on stderr; the rest is shown.",
+    .exits = "  0  the records are on stdout, even if none matches\n"
+             "  2  usage, or a file that cannot be read",
+    .example = "  toolgate decisions decisions.ndjson --refused --since 1d\n"
+               "  toolgate decisions decisions.ndjson --tool 'get_*' --code missing --last 20\n"
+               "  toolgate decisions decisions.ndjson --verdict repair --json | jq .messages",
+    .least = 1,
+    .most = 1000,
+    .run = run,
+};
