@@ -250,7 +250,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     x->listener->counts.timed_out += x->state != LINGERS;
     if (x->state == READS)
-        refuse(x, 408, "the request did not arrive within 10 s");
+        refuse(x, 408, "the request did not arrive within 5 s");
     else
         close_exchange(x);
 }

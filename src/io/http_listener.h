@@ -24,7 +24,7 @@ struct http_listener;
 #define HTTP_CONNECTIONS_MAX 256u   /* open at a time; further ones wait in the backlog */
 #define HTTP_BACKLOG         4096   /* of connections that wait */
 #define HTTP_BODY_MAX_BYTES  65536u /* of a request */
-#define HTTP_DEADLINE_MS     10000u /* to send a request; and to read the reply */
+#define HTTP_DEADLINE_MS     5000u  /* to send a request; and to read the reply */
 #define HTTP_LINGER_MS       1000u  /* from the reply until the peer closes, at most */
 #define HTTP_SOCKET_MODE     0660
 

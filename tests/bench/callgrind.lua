@@ -90,6 +90,15 @@ M.subjects = {
     calls = function(stream, first, count)
       for number = first, first + count - 1 do check(stream, number) end
     end },
+  { name = "measured", about = "the same check with the metrics endpoint: calls are timed",
+    daemon = function(directory)
+      local given = by_policy()
+      given.config = ("return { %s, metrics = { listen = 'unix:%s/metrics.sock' } }"):format(QUIET, directory)
+      return given
+    end,
+    calls = function(stream, first, count)
+      for number = first, first + count - 1 do check(stream, number) end
+    end },
   { name = "repair", about = "the same check with a number as a string, which is repaired",
     daemon = by_policy, calls = spoiled_checks('"limit":50', '"limit":"50"', '"verdict":"pass"') },
   { name = "refuse", about = "the same check without a required parameter",

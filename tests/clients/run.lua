@@ -2,7 +2,7 @@
 -- recorded traffic, each with a real daemon. Fetches packages from npm and PyPI into CLIENTS (build/clients). Ends with
 -- `N passed, N failed`.
 --
--- ONLY=sdk,inspector,suite,pydantic,servers,schema,corpus selects some of them, or one server of tests/clients/servers
+-- ONLY=sdk,inspector,suite,pydantic,servers,schema,monitoring,corpus selects some of them, or one server of tests/clients/servers
 -- by name; SUITE=DIR is the JSON Schema suite.
 package.path = "tests/support/?.lua;tests/clients/?.lua;" .. package.path
 local daemon = require "daemon"
@@ -235,6 +235,7 @@ if chosen "schema" then
   if suite_folder and suite_folder ~= "" then argv[4], argv[5] = "--suite", suite_folder end
   tap("JSON Schema test suite, by Bowtie's protocol", argv, 300, unistd.getcwd())
 end
+if chosen "monitoring" then tap("monitoring", { "luajit", here .. "/monitoring.lua" }, 300, unistd.getcwd()) end
 if chosen "corpus" then recorded() end
 
 print(("%d passed, %d failed"):format(passed, failed))
