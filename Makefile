@@ -28,8 +28,8 @@ PACKAGE_TEST_PACKAGES := lintian man-db mandoc mmdebstrap util-linux
 CLIENT_PACKAGES = $(if $(shell command -v npm),,npm) \
                   $(if $(shell python3 -c 'import ensurepip' 2>/dev/null && echo yes),,python3-venv)
 
-# promtool is in Debian's prometheus.
-CONFORMANCE_PACKAGES := prometheus
+# promtool is in Debian's prometheus; chromium opens the page.
+CONFORMANCE_PACKAGES := prometheus chromium
 
 LIBRARIES := luajit libevent_core hiredis yajl libpcre2-8 libxxhash libidn2
 # Not linked: src/upstream/http/curl.h loads it for the first HTTP upstream; the build needs only its headers.

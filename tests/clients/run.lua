@@ -2,7 +2,7 @@
 -- recorded traffic, each with a real daemon. Fetches packages from npm and PyPI into CLIENTS (build/clients). Ends with
 -- `N passed, N failed`.
 --
--- ONLY=sdk,inspector,suite,pydantic,servers,schema,monitoring,corpus selects some of them, or one server of tests/clients/servers
+-- ONLY=sdk,inspector,suite,pydantic,servers,schema,monitoring,corpus,page selects some of them, or one server of tests/clients/servers
 -- by name; SUITE=DIR is the JSON Schema suite.
 package.path = "tests/support/?.lua;tests/clients/?.lua;" .. package.path
 local daemon = require "daemon"
@@ -187,6 +187,32 @@ local function serve(name)
   talk.over()
 end
 
+-- ---- the page in a browser ----
+
+-- Two daemons: on TCP with a token, and on a Unix socket with 10,000 tools, where page.mjs forwards as ssh -L does.
+local function page()
+  local folder, token = process.directory(), "0123456789abcdef0123"
+  process.write(folder .. "/token", token)
+  packages.shell(("chmod 600 '%s/token'"):format(folder))
+  local evil = '<img src=x onerror=window.hacked=1>'
+  local policies = { ["echo.lua"] = require("fixtures").echo, ["outcome.lua"] = require("fixtures").outcome }
+  local many = {}
+  for i = 1, 10000 do
+    many[i] = { name = ("tool_%05d"):format(i), description = evil, inputSchema = { type = "object" } }
+  end
+  many[10001] = { name = evil, description = evil, inputSchema = { type = "object" } }
+  local port = require("http").free_port()
+  local tcp = daemon.start { policies = policies,
+    config = ("return { metrics = { listen = '127.0.0.1:%d', page = true, token_file = %q } }"):format(port, folder .. "/token") }
+  local unix = daemon.start { policies = policies, tools = json.encode(many),
+    config = ("return { metrics = { listen = %q, page = true } }"):format("unix:" .. folder .. "/metrics.sock") }
+  tap("the page in Chromium", { node, place .. "/npm/page.mjs", tostring(port), token, tcp.socket,
+                                folder .. "/metrics.sock", unix.socket }, 180)
+  local ok, why = pcall(daemon.stop_all)
+  if not ok then tally(false, "not ok - " .. tostring(why)) end
+  process.remove(folder)
+end
+
 -- ---- selection ----
 
 local function any(names)
@@ -196,7 +222,7 @@ local function any(names)
   return false
 end
 
-if any { "sdk", "inspector", "suite", "servers" } or any(SERVERS) then packages.npm() end
+if any { "sdk", "inspector", "suite", "servers", "page" } or any(SERVERS) then packages.npm() end
 if any { "pydantic", "servers" } or any(SERVERS) then packages.python() end
 for _, script in ipairs { { "sdk", "sdk_v1", "TypeScript SDK v1" }, { "sdk", "sdk_v2", "TypeScript SDK v2" },
                           { "inspector", "inspector", "MCP Inspector" } } do
@@ -237,6 +263,7 @@ if chosen "schema" then
 end
 if chosen "monitoring" then tap("monitoring", { "luajit", here .. "/monitoring.lua" }, 300, unistd.getcwd()) end
 if chosen "corpus" then recorded() end
+if chosen "page" then page() end
 
 print(("%d passed, %d failed"):format(passed, failed))
 os.exit(failed == 0 and passed > 0)

@@ -144,7 +144,7 @@ let view = null;
 
 function curve(history) {
   const space = "http://www.w3.org/2000/svg", svg = document.createElementNS(space, "svg");
-  const width = Math.max(history.length, HISTORY / 3) - 1;
+  const width = Math.max(history.length, 12) - 1;
   svg.setAttribute("viewBox", "0 0 " + width + " 26");
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("aria-hidden", "true");
@@ -338,7 +338,7 @@ function toolsView() {
     const mine = ++asked;
     const answer = await api("tools.json?" + new URLSearchParams({ ...wanted, limit: PAGE_ROWS }));
     if (mine !== asked) return;
-    const columns = [["Tool"], ["From", "hide-narrow"], ["Mode"], ["Calls", "number"], ["Refused", "number"], ["", "number"],
+    const columns = [["Tool"], ["From", "hide-narrow"], ["Mode"], ["Calls", "number"], ["Refused", "number"], ["Share", "number"],
       ["Recovered", "number"], ["Most frequent", "hide-narrow"]];
     fill(list, answer.tools.length ? table(columns, answer.tools.map((tool) => toolRow(tool, () => openPlayground({ tool: tool.tool }))))
       : h("p", { class: "empty" }, wanted.q ? "No tool matches." : "This generation has no tools."));
@@ -470,11 +470,13 @@ function playgroundView() {
   const user = h("input", { autocomplete: "off", value: given.user || "" }), goal = h("input", { autocomplete: "off" });
   const about = h("div", { class: "group" }), answer = h("div", {}), button = h("button", { type: "submit", class: "first" }, "Check");
   const sample = h("button", { type: "button", onclick: () => describe(true).catch(report) }, "Sample arguments");
+  let filled = "";
   const none = () => fill(answer, panel("Verdict", null, h("p", { class: "empty" }, "Check a call to see what each stage decides and what the model would read.")));
 
   async function suggest() {
     const found = await api("tools.json?" + new URLSearchParams({ q: tool.value.trim(), sort: "name", offset: 0, limit: 20 }));
     fill(names, found.tools.map((one) => h("option", { value: one.tool })));
+    if (found.tools.some((one) => one.tool === tool.value.trim())) await describe(false);
   }
   async function describe(replace) {
     const name = tool.value.trim();
@@ -485,7 +487,8 @@ function playgroundView() {
       throw why;
     });
     if (!found || tool.value.trim() !== name) return;
-    if (replace || !input.value.trim()) input.value = pretty(found.sample === undefined ? {} : found.sample);
+    if (replace || !input.value.trim() || input.value === filled) // never over what a person typed
+      input.value = filled = pretty(found.sample === undefined ? {} : found.sample);
     fill(about, found.description && h("p", { class: "soft" }, found.description),
       h("details", {}, h("summary", {}, "Input schema"), h("pre", { class: "block" }, pretty(found.input_schema))));
   }
@@ -504,7 +507,6 @@ function playgroundView() {
     button.disabled = false;
   }
   tool.addEventListener("input", () => suggest().catch(report));
-  tool.addEventListener("change", () => describe(true).catch(report));
   none();
   fill(main, h("div", { class: "halves" },
     panel("Call", null, h("form", { class: "body", onsubmit: check },
@@ -512,7 +514,7 @@ function playgroundView() {
       h("div", { class: "row" }, h("label", {}, "As user", user), h("label", {}, "Goal of the session", goal)),
       h("div", { class: "row" }, button, sample),
       h("p", { class: "soft" }, "A dry run: no tool runs, nothing is counted, and the ledger is not asked, so budgets and loops do not apply."))), answer));
-  suggest().then(() => describe(false)).catch(report);
+  suggest().catch(report);
   return { poll: null, update() {} };
 }
 

@@ -116,7 +116,7 @@ describe("toolgate top", function()
 
   it("--once prints one frame", function()
     call("echo", { text = "a" })
-    local code, out = process.run { daemon.binary, "top", "--once", "--socket", gate.socket }
+    local code, out, err = process.run { daemon.binary, "top", "--once", "--socket", gate.socket }
     assert.equal(0, code)
     assert.truthy(out:find("echo +1"), out)
     assert.falsy(out:find("\27", 1, true), out)
