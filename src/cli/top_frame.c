@@ -140,7 +140,7 @@ static void put_recovery(struct frame *f, const struct json *status, const struc
         put_format(f, "no repair chain has ended yet");
     long long loops = (long long)print_number(counters, "loops");
     if (loops)
-        put_format(f, ", %lld loops found, %lld calls saved", loops,
+        put_format(f, ", %lld loop%s found, %lld calls saved", loops, loops == 1 ? "" : "s",
                    (long long)print_number(counters, "calls_saved"));
     end_line(f);
 }
@@ -150,7 +150,7 @@ static void put_ledger(struct frame *f, const struct json *status)
     const struct json *ledger = json_get_text(status, "ledger");
     title(f, "ledger");
     if (!json_get_text(ledger, "on_outage")) {
-        put_format(f, "local, %lld sessions", (long long)print_number(ledger, "sessions"));
+        put_format(f, "local, sessions: %lld", (long long)print_number(ledger, "sessions"));
     } else if (json_is_true(json_get_text(ledger, "connected"))) {
         put_coloured(f, TERM_GREEN, STR_LIT("redis, connected"));
         put_format(f, ", median %lld us, slowest %lld us", (long long)print_number(ledger, "median_us"),

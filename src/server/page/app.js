@@ -262,7 +262,7 @@ function matches(decision, wanted) {
 }
 
 function reason(d) {
-  if (d.detail) return d.detail;
+  if (d.detail) return String(d.detail).replace(/\s+/g, " ");
   const first = (d.messages || [])[0];
   return first ? (first.path ? first.path + ": " : "") + (first.detail || first.message || first.code) : "";
 }
@@ -454,11 +454,11 @@ function checkResult(answer) {
   const stages = answer.trace || [], passed = answer.verdict === "pass";
   const decided = passed ? -1 : stages.findIndex((one) => one.decision !== "pass" && !one.decision.startsWith("pass"));
   return panel(h("span", {}, badge(answer.verdict), " ", answer.error_class || ""), null, h("div", { class: "body" },
-    group("Stages", h("ol", { class: "stages" }, stages.map((one, i) => h("li", { class: i === decided ? "decided" : "" },
+    group("Stages", h("ol", { class: "stages" }, stages.map((one, i) => h("li", { class: i === decided ? "decided" : decided >= 0 && i > decided ? "later" : "" },
       h("code", {}, one.stage), h("span", {}, one.decision), h("span", { class: "soft" }, micro(one.us)))))),
     answer.text ? group("What the model reads", h("pre", { class: "block told" }, answer.text)) : null,
     answer.rewrites && answer.rewrites.length ? group("Rewritten", h("pre", { class: "block" }, pretty(answer.rewrites))) : null,
-    answer.arguments !== undefined ? group("Arguments as the tool would get them", h("pre", { class: "block" }, pretty(answer.arguments))) : null));
+    answer.arguments !== undefined ? group(passed ? "Arguments as the tool would get them" : "Arguments", h("pre", { class: "block" }, pretty(answer.arguments))) : null));
 }
 
 function playgroundView() {

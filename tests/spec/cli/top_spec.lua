@@ -59,6 +59,24 @@ describe("toolgate top", function()
     is_restored(terminal)
   end)
 
+  it("shows sessions in a loop and upstreams that are down, without the escape sequences of their names", function()
+    gate:stop()
+    gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo },
+                          config = "return { upstreams = { calendar = { command = '/nonexistent/server' } } }" }
+    for _ = 1, 5 do call("echo", { text = "same" }, "chat\27]0;owned\7\27[2J") end
+    local terminal = start { columns = 120 }
+    local screen = terminal:shows "SESSIONS IN A LOOP"
+    assert.truthy(screen:find("chat?]0;owned??[2J", 1, true), screen)
+    assert.truthy(screen:find("0 of 1 up", 1, true), screen)
+    terminal:shows "! calendar is down"
+    local code, out = process.run { daemon.binary, "top", "--once", "--socket", gate.socket }
+    assert.equal(0, code)
+    assert.falsy(out:find "[%z\1-\9\11-\31\127]")
+    assert.truthy(out:find("1 loop found", 1, true), out)
+    terminal:press "q"
+    is_restored(terminal)
+  end)
+
   it("gives the terminal back after SIGINT, SIGTERM and while it is suspended", function()
     local terminal = start()
     terminal:press "C-z"
