@@ -204,7 +204,7 @@ function told(decision) {
   const messages = decision.messages || [];
   if (!messages.length && !decision.detail && !decision.code) return null;
   return h("div", { class: "block told" }, h("ul", { class: "plain" },
-    messages.length ? messages.map(problemLine)
+    messages.length ? [messages.map(problemLine), decision.hint && h("li", { class: "soft" }, decision.hint)]
       : h("li", {}, decision.detail || decision.code, decision.hint && h("div", { class: "soft" }, decision.hint))));
 }
 
@@ -236,11 +236,6 @@ function decisionDetail(d) {
   return panel(h("span", {}, badge(d.verdict), " ", d.tool || "unknown tool"),
     h("button", { type: "button", onclick: () => openPlayground(d) }, "Try in playground"),
     h("div", { class: "body" },
-      facts([["time", new Date(d.ts).toLocaleString()], ["session", d.session], ["turn", d.turn], ["user", d.user],
-        ["class", d.error_class], ["code", d.code], ["decided by", d.stage], ["upstream", d.upstream],
-        ["attempt", d.attempt && d.attempt + (d.attempts_left === undefined ? "" : ", " + d.attempts_left + " left")],
-        ["repair chain", d.chain], ["repeats", d.repeats || null], ["without progress", d.no_progress || null],
-        ["mode", d.policy_mode], ["generation", d.generation], ["call", d.decision_id]]),
       group("What the model was told", told(d)),
       would && group("Not enforced: it would have been", h("div", {}, badge(would.verdict, true), " ",
         h("span", { class: "soft" }, would.error_class || "")), told(would)),
@@ -250,7 +245,12 @@ function decisionDetail(d) {
       d.rewrites && d.rewrites.length ? group("Rewritten before the call", h("pre", { class: "block" }, pretty(d.rewrites))) : null,
       group("Result", result.value !== undefined ? h("pre", { class: "block" }, pretty(result.value)) : null,
         result.class && h("div", { class: "soft" }, result.class + (result.bytes === undefined ? "" : ", " + count(result.bytes) + " bytes"))),
-      d.us && group("Time: " + micro(d.us.total || 0), times(d.us))));
+      d.us && group("Time: " + micro(d.us.total || 0), times(d.us)),
+      facts([["time", new Date(d.ts).toLocaleString()], ["session", d.session], ["turn", d.turn], ["user", d.user],
+        ["class", d.error_class], ["code", d.code], ["decided by", d.stage], ["upstream", d.upstream],
+        ["attempt", d.attempt && d.attempt + (d.attempts_left === undefined ? "" : ", " + d.attempts_left + " left")],
+        ["repair chain", d.chain], ["repeats", d.repeats || null], ["without progress", d.no_progress || null],
+        ["mode", d.policy_mode], ["generation", d.generation], ["call", d.decision_id]])));
 }
 
 function matches(decision, wanted) {
@@ -282,7 +282,7 @@ function liveView() {
       onkeydown: (event) => { if (event.key === "Enter") choose(d); } },
       h("td", { class: "time" }, clock(d.ts)), h("td", {}, badge(d.verdict), d.would && [" ", badge("would", true)]),
       h("td", { class: "name", title: d.tool }, d.tool || "–"), h("td", { class: "name hide-narrow", title: d.session }, d.session),
-      h("td", { class: "words" }, h("span", { class: "one-line", title: reason(d) }, d.code && h("code", {}, d.code), d.code && " ", reason(d))),
+      h("td", { class: "reason", title: reason(d) }, d.code && h("code", {}, d.code), d.code && " ", reason(d)),
       h("td", { class: "number hide-narrow" }, d.us ? micro(d.us.total || 0) : ""));
     element.decision = d;
     element.setAttribute("aria-selected", String(d === chosen));
