@@ -155,9 +155,8 @@ static bool write_page(const struct replay_command *c, const struct replay_repor
 static int exit_code(const struct replay_command *c, const struct replay_report *report)
 {
     if (!report->calls) {
-        term_error(c->command->name, "no call could be replayed%s",
-                   report->lines || c->json ? ""
-                                            : ": the files are empty, or of another format; see --format");
+        term_error(c->command->name, "no call could be replayed: %s",
+                   report->lines ? "none of the lines is a call" : "no line could be read");
         return CLI_ERROR;
     }
     return c->fail_on_new && report->changed[REPLAY_NEW_REFUSAL] ? CLI_NO : CLI_OK;

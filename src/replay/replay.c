@@ -37,6 +37,8 @@ struct pass {
     size_t side_count;
     struct replay_row *tool;
     struct replay_difference *difference;
+    struct replay_row *rows[REPLAY_AWAITED_ROWS]; /* where the call is counted, if it was refused */
+    size_t row_count;
 };
 
 /* ---- users ---- */
@@ -130,16 +132,18 @@ static void add_example(struct replay *r, const struct pass *p, struct replay_ro
     replay_example_add(r->report, row->examples, &row->example_count, &example);
 }
 
-static struct replay_row *count_row(struct replay *r, const struct pass *p, struct replay_table *table,
-                                    const struct replay_row *key, bool refused)
+static void count_figures(const struct pass *p, struct replay_row *row, bool refused)
+{
+    row->calls++;
+    row->verdicts[p->sides[0].verdict->kind]++;
+    row->refused += refused;
+}
+
+static void count_row(struct replay *r, const struct pass *p, struct replay_row *row, bool refused)
 {
     const struct verdict *v = p->sides[0].verdict;
-    struct replay_row *row = replay_table_row(r->report, table, key);
-    row->calls++;
-    row->verdicts[v->kind]++;
-    row->refused += refused;
+    count_figures(p, row, refused);
     add_example(r, p, row, v->class == CLASS_OK ? STR_NONE : replay_reason_text(p->arena, v));
-    return row;
 }
 
 static struct replay_row *class_row(struct replay *r, enum error_class class)
@@ -150,28 +154,49 @@ static struct replay_row *class_row(struct replay *r, enum error_class class)
     return r->classes[class];
 }
 
+static bool is_counted(const struct pass *p, const struct replay_row *row)
+{
+    for (size_t i = 0; i < p->row_count; i++)
+        if (p->rows[i] == row)
+            return true;
+    return false;
+}
+
+static void keep_row(struct pass *p, struct replay_row *row)
+{
+    if (p->row_count < REPLAY_AWAITED_ROWS)
+        p->rows[p->row_count++] = row;
+}
+
+/* Once for each row, though several items of a list may have the problem. */
+static void count_problem(struct replay *r, struct pass *p, struct str code, struct str path, bool refused)
+{
+    struct replay_row key = {.tool = p->tool->tool,
+                             .class = str_of(error_class_info(p->sides[0].verdict->class)->name),
+                             .code = code,
+                             .path = path};
+    struct replay_row *row = replay_table_row(r->report, &r->report->problems, &key);
+    if (is_counted(p, row))
+        return;
+    count_row(r, p, row, refused);
+    keep_row(p, row);
+}
+
 /* Each problem of the call by itself: a call may have several. */
-static struct replay_row *count_problems(struct replay *r, const struct pass *p, bool refused)
+static void count_problems(struct replay *r, struct pass *p, bool refused)
 {
     const struct verdict *v = p->sides[0].verdict;
-    struct replay_row *first = NULL;
+    bool any = false;
     for (size_t i = 0; i < v->problems.count; i++) {
         const struct problem *problem = &v->problems.list[i];
-        struct replay_row key = {.tool = p->tool->tool,
-                                 .class = str_of(error_class_info(v->class)->name),
-                                 .code = str_of(problem->code),
-                                 .path = replay_reason_without_indexes(p->arena, problem->path)};
         if (problem->warning)
             continue;
-        struct replay_row *row = count_row(r, p, &r->report->problems, &key, refused);
-        first = first ? first : row;
+        any = true;
+        count_problem(r, p, str_of(problem->code), replay_reason_without_indexes(p->arena, problem->path),
+                      refused);
     }
-    if (first)
-        return first;
-    struct replay_row key = {.tool = p->tool->tool,
-                             .class = str_of(error_class_info(v->class)->name),
-                             .code = replay_reason_code(v)};
-    return count_row(r, p, &r->report->problems, &key, refused);
+    if (!any)
+        count_problem(r, p, replay_reason_code(v), STR_NONE, refused);
 }
 
 /* What would have been changed in the arguments, or was proposed. */
@@ -183,7 +208,7 @@ static void count_repairs(struct replay *r, const struct pass *p)
         struct str pointer = json_str(json_get_text(&patch->items[i], "path"));
         struct str path = replay_reason_without_indexes(p->arena, path_of_pointer(p->arena, pointer));
         struct replay_row key = {.tool = p->tool->tool, .code = STR_LIT("repaired"), .path = path};
-        count_row(r, p, &r->report->repairs, &key, false);
+        count_row(r, p, replay_table_row(r->report, &r->report->repairs, &key), false);
     }
     r->report->rewritten += json_is(patch, JSON_ARRAY) && patch->len;
     for (size_t i = 0; i < v->problems.count; i++) {
@@ -193,7 +218,7 @@ static void count_repairs(struct replay *r, const struct pass *p)
         struct replay_row key = {.tool = p->tool->tool,
                                  .code = STR_LIT("proposed"),
                                  .path = replay_reason_without_indexes(p->arena, problem->path)};
-        count_row(r, p, &r->report->repairs, &key, true);
+        count_row(r, p, replay_table_row(r->report, &r->report->repairs, &key), false);
     }
 }
 
@@ -232,14 +257,6 @@ static void count_stopped(const struct pass *p, const struct replay_row *code)
 
 /* ---- the next attempt ---- */
 
-static void count_recovered(struct replay_row *row, bool recovered)
-{
-    if (row) {
-        row->retried++;
-        row->recovered += recovered;
-    }
-}
-
 /* A call of the same tool in a later step is the next attempt. */
 static void settle_awaited(const struct pass *p)
 {
@@ -251,11 +268,9 @@ static void settle_awaited(const struct pass *p)
         if (!a->tool || a->tool != p->tool || same_step)
             continue;
         bool passes = p->sides[0].runs;
-        if (a->by_policies) {
-            count_recovered(a->tool, passes);
-            count_recovered(a->code, passes);
-            count_recovered(a->class, passes);
-            count_recovered(a->problem, passes);
+        for (size_t k = 0; k < a->row_count; k++) {
+            a->rows[k]->retried++;
+            a->rows[k]->recovered += passes;
         }
         if (a->difference) {
             a->difference->retried++;
@@ -265,19 +280,16 @@ static void settle_awaited(const struct pass *p)
     }
 }
 
-static void await_next(const struct pass *p, struct replay_row *class, struct replay_row *code,
-                       struct replay_row *problem)
+static void await_next(const struct pass *p)
 {
     struct replay_session *s = p->session;
-    s->awaited[s->next_awaited++ % REPLAY_AWAITED_MAX] = (struct replay_awaited){
-        .tool = p->tool,
-        .class = class,
-        .code = code,
-        .problem = problem,
-        .difference = p->difference,
-        .step = hash_stable(p->call->step),
-        .by_policies = !p->sides[0].runs,
-    };
+    struct replay_awaited *a = &s->awaited[s->next_awaited++ % REPLAY_AWAITED_MAX];
+    *a = (struct replay_awaited){
+        .tool = p->tool, .difference = p->difference, .step = hash_stable(p->call->step)};
+    if (p->sides[0].runs)
+        return;
+    memcpy(a->rows, p->rows, sizeof(a->rows));
+    a->row_count = p->row_count;
 }
 
 /* ---- differences ---- */
@@ -360,6 +372,25 @@ static void judge_all(struct replay *r, struct pass *p)
         judge_call(judge_at(r, i), p->arena, &request, &p->sides[i]);
 }
 
+/* In the rows of its tool and class, and if something was wrong with it of its code and its problems. */
+static void count_reasons(struct replay *r, struct pass *p, bool refused)
+{
+    const struct verdict *v = p->sides[0].verdict;
+    bool wrong = v->class != CLASS_OK;
+    struct replay_row code = {.code = replay_reason_code(v)};
+    keep_row(p, p->tool);
+    keep_row(p, class_row(r, v->class));
+    if (wrong)
+        keep_row(p, replay_table_row(r->report, &r->report->codes, &code));
+    count_figures(p, p->tool, refused);
+    for (size_t i = 1; i < p->row_count; i++)
+        count_row(r, p, p->rows[i], refused);
+    if (!wrong)
+        return;
+    add_example(r, p, p->tool, replay_reason_text(p->arena, v)); /* a tool's are of what went wrong */
+    count_problems(r, p, refused);
+}
+
 static void count_call(struct replay *r, struct pass *p)
 {
     struct replay_report *report = r->report;
@@ -369,37 +400,24 @@ static void count_call(struct replay *r, struct pass *p)
     if (p->sides[0].known)
         key.tool = p->sides[0].tool;
     if (!known)
-        count_row(r, p, &report->unknown_tools, &key, refused);
+        count_row(r, p, replay_table_row(report, &report->unknown_tools, &key), refused);
     report->calls++;
     report->verdicts[v->kind]++;
     report->refused += refused;
     report->masked += p->sides[0].masked;
     p->session->calls++;
     p->tool = replay_table_row(report, &report->tools, &key);
-    p->tool->calls++;
-    p->tool->verdicts[v->kind]++;
-    p->tool->refused += refused;
-    struct replay_row *class = class_row(r, v->class), *code = NULL, *problem = NULL;
-    class->calls++;
-    class->verdicts[v->kind]++;
-    class->refused += refused;
-    add_example(r, p, class, v->class == CLASS_OK ? STR_NONE : replay_reason_text(p->arena, v));
     settle_awaited(p);
-    if (v->class != CLASS_OK) {
-        struct replay_row code_key = {.code = replay_reason_code(v)};
-        code = count_row(r, p, &report->codes, &code_key, refused);
-        problem = count_problems(r, p, refused);
-        add_example(r, p, p->tool, replay_reason_text(p->arena, v));
-    }
+    count_reasons(r, p, refused);
     count_repairs(r, p);
     if (refused && is_stopped(v))
-        count_stopped(p, code);
+        count_stopped(p, p->rows[2]);
     if (p->side_count > 1)
         compare(r, p);
     if (p->difference)
         count_outcome(p->difference, p->call);
     if (refused || (p->difference && p->difference->change == REPLAY_NEW_REFUSAL))
-        await_next(p, class, code, problem);
+        await_next(p);
 }
 
 /* Also of a check that was refused: its result is known to belong to it. */
@@ -457,7 +475,7 @@ static void recount(struct replay *r, struct pass *p)
     class->verdicts[v->kind]++;
     add_example(r, p, class, replay_reason_text(p->arena, v));
     struct replay_row key = {.code = replay_reason_code(v)};
-    count_row(r, p, &report->codes, &key, false);
+    count_row(r, p, replay_table_row(report, &report->codes, &key), false);
     count_problems(r, p, false);
 }
 

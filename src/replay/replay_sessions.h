@@ -10,18 +10,19 @@
 #include "replay/replay_report.h"
 
 #define REPLAY_SESSIONS_MAX                                                                                  \
-    65536u                        /* those silent for longest are forgotten: a later call begins them anew   \
-                                   */
-#define REPLAY_OPEN_MAX    65536u /* checks that wait for their report, likewise */
-#define REPLAY_AWAITED_MAX 8u     /* refused calls of one session whose next attempt is awaited */
+    65536u                         /* those silent for longest are forgotten: a later call begins them anew  \
+                                    */
+#define REPLAY_OPEN_MAX     65536u /* checks that wait for their report, likewise */
+#define REPLAY_AWAITED_MAX  4u     /* refused calls of one session whose next attempt is awaited */
+#define REPLAY_AWAITED_ROWS 8u     /* of the tool, class and code of such a call, and of its first problems */
 
 /* A refused call, until the session calls the tool again in a later step. */
 struct replay_awaited {
-    struct replay_row *tool; /* NULL: free */
-    struct replay_row *code, *problem, *class;
-    struct replay_difference *difference; /* NULL: none */
+    struct replay_row *tool;                      /* NULL: free */
+    struct replay_row *rows[REPLAY_AWAITED_ROWS]; /* where --policies refused it */
+    size_t row_count;                             /* 0: only --against did */
+    struct replay_difference *difference;         /* NULL: none */
     struct hash128 step;
-    bool by_policies; /* --policies refused it; else only --against did */
 };
 
 struct replay_session {

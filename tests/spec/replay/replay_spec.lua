@@ -204,6 +204,22 @@ return tool "step" {
       assert.same({ 4, 2, 1 }, { by_code.refused, by_code.retried, by_code.recovered })
     end)
 
+    it("the next attempt in the rows of all problems of a call", function()
+      local dir = folder:policies("two", { put = [[
+-- put: stores.
+return tool "put" { schema = { type = "object", required = { "name" }, properties = {
+  name = { type = "string" }, size = { type = "integer", maximum = 9 } } } }
+]] })
+      local log = folder:file("log.ndjson", {
+        { session = "a", step = 1, tool = "put", arguments = { size = 10 } },
+        { session = "a", step = 2, tool = "put", arguments = { size = 9, name = "n" }, result = "ok" } })
+      local _, report = replay(log, "--policies", dir)
+      for _, code in ipairs { "missing", "maximum" } do
+        local problem = row(report.problems, { code = code })
+        assert.same({ 1, 1, 1 }, { problem.refused, problem.retried, problem.recovered }, code)
+      end
+    end)
+
     it("repairs of arguments", function()
       local _, report = replay(folder:file("log.ndjson", { order("s", "7"), order("s", 8) }), "--policies", policies("p", 100))
       assert.same({ pass = 2 }, report.verdicts)
@@ -222,6 +238,9 @@ return tool "put" { schema = { type = "object", properties = { items = { type = 
         { session = "t", tool = "put", arguments = { items = { { price = -1 } } } } })
       local _, report = replay(log, "--policies", dir)
       assert.equal(2, row(report.problems, { code = "minimum", path = "items[].price" }).calls)
+      local both = { items = { { price = -1 }, { price = -2 } } }
+      _, report = replay(folder:file("twice.ndjson", { { session = "s", tool = "put", arguments = both } }), "--policies", dir)
+      assert.equal(1, row(report.problems, { code = "minimum", path = "items[].price" }).calls)
     end)
   end)
 
