@@ -2,6 +2,7 @@
 local daemon = require "daemon"
 local http = require "http"
 local metrics = require "metrics"
+local process = require "process"
 
 local POLICIES = {
   ["book.lua"] = [[return tool "book" {
@@ -197,6 +198,33 @@ describe("the metrics endpoint", function()
     end
   end)
 
+  it("drops clients that send or read too slowly, while others are served", function()
+    local many = {}
+    for i = 1, 300 do
+      many[i] = ('{"name":"tool_%d","inputSchema":{"type":"object"}}'):format(i)
+    end
+    local gate = daemon.start { tools = "[" .. table.concat(many, ",") .. "]",
+                                config = "return { metrics = { listen = 'unix:metrics.sock' } }" }
+    local address, client = "unix:" .. gate.directory .. "/metrics.sock", gate:connect()
+    for i = 1, 300 do call(client, "tools/call", "s", "tool_" .. i, {}) end
+    local slow = {}
+    for i = 1, 30 do
+      slow[i] = http.connect(address)
+      if i <= 10 then slow[i]:send "GET /metrics HTTP/1.0\r\n\r\n" end -- and never reads its 700 kB
+    end
+    local refused = {}
+    process.eventually("all of them are dropped", function()
+      for i = 11, 20 do slow[i]:send "x" end -- 11 to 20 send a byte now and then, 21 to 30 nothing
+      local found = metrics.scrape(address)
+      assert.is_true(found.text:len() > 500000)
+      call(client, "tools/call", "s", "tool_1", {})
+      return found.samples.toolgate_http_timed_out_total == 30
+    end)
+    for i = 21, 30 do refused[#refused + 1] = http.receive(slow[i]).status end
+    assert.same({ 408, 408, 408, 408, 408, 408, 408, 408, 408, 408 }, refused)
+    for i = 1, 20 do slow[i]:close() end
+  end)
+
   it("is served on TCP to this host's names alone", function()
     local port = http.free_port()
     local gate = start(("return { metrics = { listen = '127.0.0.1:%d' } }"):format(port))
@@ -214,6 +242,21 @@ describe("the metrics endpoint", function()
     for _, origin in ipairs { "http://evil.example", "null", "http://127.0.0.1:1", "http://" .. address .. ".evil.example" } do
       assert.equal(403, http.get(address, "/metrics", { "Host: " .. address, "Origin: " .. origin }).status, origin)
     end
+  end)
+
+  it("needs a token of some length that others cannot read", function()
+    local port = http.free_port()
+    local function fails(token, mode)
+      local file = process.write("/tmp/toolgate-spec-token-" .. port, token)
+      os.execute("chmod " .. mode .. " " .. file)
+      local words, code = daemon.fails { config =
+        ("return { metrics = { listen = '127.0.0.1:%d', token_file = '%s' } }"):format(port, file) }
+      os.remove(file)
+      assert.equal(1, code)
+      return words
+    end
+    assert.truthy(fails("short", "600"):find("at least 16 characters", 1, true))
+    assert.truthy(fails(("x"):rep(32), "644"):find("every user can read", 1, true))
   end)
 
   it("replaces the socket of a daemon that crashed, and removes its own", function()
@@ -242,7 +285,7 @@ describe("the metrics endpoint", function()
     local gate, address = start()
     local other = address .. "2"
     local function configure(listen)
-      require("process").write(gate.directory .. "/toolgate.lua", ("return { metrics = { listen = '%s' } }"):format(listen))
+      process.write(gate.directory .. "/toolgate.lua", ("return { metrics = { listen = '%s' } }"):format(listen))
       return gate:connect():asks "toolgate/reload"
     end
     configure(other)
@@ -253,7 +296,7 @@ describe("the metrics endpoint", function()
     gate:logs "metrics_not_changed"
     assert.equal(200, http.get(other, "/metrics").status)
     assert.equal(other, gate:status().metrics.listen)
-    require("process").write(gate.directory .. "/toolgate.lua", "return {}")
+    process.write(gate.directory .. "/toolgate.lua", "return {}")
     gate:connect():asks "toolgate/reload"
     assert.is_nil(gate:status().metrics)
   end)
