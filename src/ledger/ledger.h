@@ -100,7 +100,7 @@ struct ledger_status {
     struct str master_name; /* behind Sentinel; empty: it is not, or no master was reached yet */
     const char *master;     /* its host now */
     uint16_t master_port;
-    int64_t master_since_ms; /* that this daemon uses it */
+    int64_t master_since_ms;                   /* that this daemon uses it */
     const char *warnings[LEDGER_WARNINGS_MAX]; /* what is odd about it, and the mend; borrowed */
     size_t warning_count;
 };

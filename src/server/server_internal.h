@@ -43,12 +43,12 @@ struct server {
     struct listener *listener;
     struct gate gate;
     struct metrics metrics;
-    struct span_exporter *spans; /* NULL: never configured */
+    struct span_exporter *spans;         /* NULL: never configured */
     struct http_endpoint *http_endpoint; /* NULL: none is configured */
     LIST_HEAD(, client) clients;
     size_t client_count, connections_max;
-    size_t pending, pending_bytes; /* requests without a reply yet, and their memory */
-    uint64_t accepted, refused;    /* connections since the start */
+    size_t pending, pending_bytes;     /* requests without a reply yet, and their memory */
+    uint64_t accepted, refused;        /* connections since the start */
     int64_t started_ms, generation_ms; /* since when it runs, and serves this generation */
     struct problem_notes problems;
     struct reloader *reloader;
