@@ -62,10 +62,10 @@ static struct str decode(struct arena *arena, struct str text)
     char *at = arena_alloc(arena, text.len + 1);
     size_t len = 0;
     for (size_t i = 0; i < text.len; i++) {
-        bool escaped = text.at[i] == '%' && i + 2 < text.len && hex_digit(text.at[i + 1]) >= 0 &&
-                       hex_digit(text.at[i + 2]) >= 0;
-        if (escaped) {
-            at[len++] = (char)(hex_digit(text.at[i + 1]) << 4 | hex_digit(text.at[i + 2]));
+        bool escaped = text.at[i] == '%' && i + 2 < text.len;
+        int high = escaped ? hex_digit(text.at[i + 1]) : -1, low = escaped ? hex_digit(text.at[i + 2]) : -1;
+        if (high >= 0 && low >= 0) {
+            at[len++] = (char)(high * 16 + low);
             i += 2;
         } else {
             at[len++] = (char)(text.at[i] == '+' ? ' ' : text.at[i]);
@@ -88,7 +88,7 @@ struct str page_query(struct arena *arena, struct str query, const char *name)
     return STR_NONE;
 }
 
-/* Absent, or no number: `most`. */
+/* Absent, or no number: `otherwise`. */
 static size_t query_number(struct arena *arena, struct str query, const char *name, size_t otherwise,
                            size_t most)
 {

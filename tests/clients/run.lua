@@ -2,8 +2,8 @@
 -- recorded traffic, each with a real daemon. Fetches packages from npm and PyPI into CLIENTS (build/clients). Ends with
 -- `N passed, N failed`.
 --
--- ONLY=sdk,inspector,suite,pydantic,servers,schema,monitoring,corpus,page selects some of them, or one server of tests/clients/servers
--- by name; SUITE=DIR is the JSON Schema suite.
+-- ONLY=sdk,inspector,suite,pydantic,servers,schema,monitoring,corpus,page selects some of them, or one server of
+-- tests/clients/servers by name; SUITE=DIR is the JSON Schema suite.
 package.path = "tests/support/?.lua;tests/clients/?.lua;" .. package.path
 local daemon = require "daemon"
 local process = require "process"
