@@ -2,11 +2,13 @@
 #include "base/clock.h"
 #include "review/decision_input.h"
 #include "review/decision_print.h"
+#include "review/decision_review.h"
 #include "cli/options.h"
 #include "cli/term.h"
 #include "gate/verdict.h"
 #include "replay/decision_filter.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,7 +16,8 @@
 struct decisions_options {
     struct decision_filter filter;
     unsigned limit, last; /* 0: all */
-    bool json, full;
+    bool json, full, review;
+    const char *marks, *examples; /* NULL: not given */
 };
 
 /* ---- the walk ---- */
@@ -130,6 +133,22 @@ static bool check_filter(const struct command *command, const struct decision_fi
     return false;
 }
 
+/* All refusals unless the filter says which. */
+static int review(const struct command *command, struct decision_input *input,
+                  struct decisions_options *options, const char *file)
+{
+    char marks[PATH_MAX];
+    options->filter.refused = true;
+    if (strcmp(file, "-") == 0) {
+        term_error(command->name, "--review reads keys from standard input: name the log's file");
+        return CLI_ERROR;
+    }
+    snprintf(marks, sizeof(marks), "%s.review", file);
+    const struct review_options how = {&options->filter, options->marks ? options->marks : marks,
+                                       options->examples};
+    return decision_review(command, input, &how);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct decisions_options options = {.filter = DECISION_FILTER_NONE};
@@ -155,6 +174,12 @@ static int run(const struct command *command, int argc, char **argv)
         {"until", "WHEN", "up to then; a date with its whole day", 0, OPTION_STRING, &until},
         {"limit", "N", "only the first N", 'n', OPTION_NUMBER, &options.limit},
         {"last", "N", "only the last N", 0, OPTION_NUMBER, &options.last},
+        {"review", NULL, "go through the refusals one by one: right or wrong?", 0, OPTION_FLAG,
+         &options.review},
+        {"marks", "FILE", "with --review: where the marks are kept (default FILE.review)", 0, OPTION_STRING,
+         &options.marks},
+        {"examples", "FILE", "with --review: write the wrong refusals there as examples", 0, OPTION_STRING,
+         &options.examples},
         {"full", NULL, "do not shorten arguments and messages", 'f', OPTION_FLAG, &options.full},
         {"json", NULL, "print the records as they are, one a line", 'j', OPTION_FLAG, &options.json},
         {0},
@@ -174,7 +199,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct decision_input *input = decision_input_open(command, (const char *const *)argv, (size_t)argc);
     if (!input)
         return CLI_ERROR;
-    status = list(input, &options);
+    status = options.review ? review(command, input, &options, argv[0]) : list(input, &options);
     decision_input_close(input);
     return status;
 }
@@ -189,6 +214,7 @@ const struct command command_decisions = {
     .exits = "  0  the records are on stdout, even if none matches\n"
              "  2  usage, or a file that cannot be read",
     .example = "  toolgate decisions decisions.ndjson --refused --since 1d\n"
+               "  toolgate decisions decisions.ndjson --review --since 7d --examples examples.lua\n"
                "  toolgate decisions decisions.ndjson --tool 'get_*' --code missing --last 20\n"
                "  toolgate decisions decisions.ndjson --verdict repair --json | jq .messages",
     .least = 1,

@@ -179,4 +179,75 @@ describe("toolgate decisions", function()
       end
     end
   end)
+
+  describe("--review", function()
+    local function review(keys, ...)
+      return process.run({ "env", "TZ=UTC", daemon.binary, "decisions", log, "--review", ... },
+                         { directory = folder, input = keys })
+    end
+
+    local function marks()
+      local found = {}
+      for line in process.read(log .. ".review"):gmatch "[^\n]+" do
+        local mark = cjson.decode(line)
+        found[mark.decision_id] = mark.mark
+      end
+      return found
+    end
+
+    it("marks the refusals one by one, goes back, and goes on where it ended", function()
+      write_week()
+      local code, out, err = review "r\nw\nb\nx\nr\ns\nq\n"
+      assert.equal(0, code, err)
+      assert.same({ ["d-0002"] = "right", ["d-0004"] = "right", ["d-0005"] = "skip" }, marks())
+      assert.truthy(out:find("7 refusals: right 2, wrong 0, skipped 1, not yet reviewed 4", 1, true), out)
+      assert.is_nil(out:find("examples", 1, true), out)
+      out = select(2, review "w\n")
+      assert.equal("wrong", marks()["d-0006"])
+      golden.check("decisions", "review: the fourth of seven is wrong, then the keys end", out)
+    end)
+
+    it("takes single keys from a terminal", function()
+      write_week()
+      local code, out = process.run { "python3", "-c", [[
+import os, pty, sys
+sent = b"rwq"
+def keys(fd):
+    data = os.read(fd, 65536)
+    global sent
+    if data.endswith(b"q quit: ") and sent:
+        os.write(fd, sent[:1])
+        sent = sent[1:]
+    return data
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:], keys, lambda fd: b"")))]], daemon.binary, "decisions", log,
+                                      "--review" }
+      assert.equal(0, code, out)
+      assert.same({ ["d-0002"] = "right", ["d-0004"] = "wrong" }, marks())
+    end)
+
+    it("writes wrong refusals as examples that fail today and hold once the policy is fixed", function()
+      write {
+        records.repair { arguments = { from = "a]]b]" } },
+        records.repair { arguments = { from = { "]" } } },
+      }
+      local code, _, err = review("w\nw\n", "--examples", folder .. "/examples.lua")
+      assert.equal(0, code, err)
+      local function policy(schema)
+        process.write(folder .. "/get_events.lua", ([[
+-- get_events: reads events. Read only.
+return tool "get_events" {
+  effects = "read", schema = json '%s', run = function() return { events = {} } end,
+%s}
+]]):format(schema, process.read(folder .. "/examples.lua")))
+        return process.run { daemon.binary, "test", folder .. "/get_events.lua" }
+      end
+      local out
+      code, out = policy '{"type":"object","required":["day"]}'
+      assert.equal(1, code)
+      assert.truthy(out:find("0 passed, 2 failed", 1, true), out)
+      code, out, err = policy '{"type":"object"}'
+      assert.equal(0, code, out .. err)
+      assert.truthy(out:find("2 passed, 0 failed", 1, true), out)
+    end)
+  end)
 end)
