@@ -66,4 +66,5 @@ end
 table.sort(waits)
 print(("%d scrapes, %d open at a time: %.1f s; a check meanwhile takes %.2f ms (median), %.1f ms (99 %%)"):format(done, OPEN,
   process.now() - began, waits[#waits / 2] * 1e3, waits[math.floor(#waits * 0.99)] * 1e3))
+print(("the daemon's memory peaked at %s kB"):format(process.read("/proc/" .. gate:pid() .. "/status"):match "VmHWM:%s*(%d+)"))
 daemon.stop_all()
