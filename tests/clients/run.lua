@@ -2,7 +2,7 @@
 -- recorded traffic, each with a real daemon. Fetches packages from npm and PyPI into CLIENTS (build/clients). Ends with
 -- `N passed, N failed`.
 --
--- ONLY=sdk,inspector,suite,pydantic,servers,schema,monitoring,corpus,page selects some of them, or one server of
+-- ONLY=sdk,inspector,suite,pydantic,servers,schema,monitoring,collector,corpus,page selects some of them, or one server of
 -- tests/clients/servers by name; SUITE=DIR is the JSON Schema suite.
 package.path = "tests/support/?.lua;tests/clients/?.lua;" .. package.path
 local daemon = require "daemon"
@@ -262,6 +262,10 @@ if chosen "schema" then
   tap("JSON Schema test suite, by Bowtie's protocol", argv, 300, unistd.getcwd())
 end
 if chosen "monitoring" then tap("monitoring", { "luajit", here .. "/monitoring.lua" }, 300, unistd.getcwd()) end
+if chosen "collector" then
+  print "OpenTelemetry collector"
+  require "collector"(packages.collector(), tally)
+end
 if chosen "corpus" then recorded() end
 if chosen "page" then page() end
 
