@@ -124,7 +124,7 @@ static bool may_name(const struct http_endpoint *e, const struct http_request *r
 {
     if (http_listener_address(e->listener)->is_unix && (!route || !route->of_page))
         return true;
-    return !r->has_host || is_this_host(r->host);
+    return !r->has_host || (r->host.len && is_this_host(r->host));
 }
 
 /* False: answered. */
