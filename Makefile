@@ -402,7 +402,7 @@ EPOCH   := $(or $(SOURCE_DATE_EPOCH),$(shell date -d "$$(sed -n 's/^ -- .*>  //p
 dist:
 	@mkdir -p $(BUILD)
 	@{ git ls-files 2>/dev/null | grep . || find . -type f ! -path './build*' ! -path './.git/*' -printf '%P\n'; } \
-	    | while read -r file; do [ -e "$$file" ] && echo "$$file"; done | LC_ALL=C sort > $(BUILD)/dist.list
+	    | while read -r file; do [ -e "$$file" ] && echo "$$file"; done | LC_ALL=C sort -u > $(BUILD)/dist.list
 	@tar --create --files-from=$(BUILD)/dist.list --transform='s|^|toolgate-$(VERSION)/|' --mtime=@$(EPOCH) --format=gnu \
 	    --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX | gzip -9n > $(DIST)
 	@echo $(DIST)

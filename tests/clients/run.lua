@@ -2,7 +2,7 @@
 -- recorded traffic, each with a real daemon. Fetches packages from npm and PyPI into CLIENTS (build/clients). Ends with
 -- `N passed, N failed`.
 --
--- ONLY=sdk,inspector,suite,pydantic,servers,schema,monitoring,collector,corpus,page selects some of them, or one server of
+-- ONLY=sdk,inspector,suite,pydantic,servers,schema,monitoring,collector,corpus,page,package selects some of them, or one server of
 -- tests/clients/servers by name; SUITE=DIR is the JSON Schema suite.
 package.path = "tests/support/?.lua;tests/clients/?.lua;" .. package.path
 local daemon = require "daemon"
@@ -268,6 +268,6 @@ if chosen "collector" then
 end
 if chosen "corpus" then recorded() end
 if chosen "page" then page() end
-
+if chosen "package" then tap("Debian package", { "bash", "tests/package/run.sh" }, 1800, unistd.getcwd()) end
 print(("%d passed, %d failed"):format(passed, failed))
 os.exit(failed == 0 and passed > 0)

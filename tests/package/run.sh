@@ -49,8 +49,19 @@ eventually() {
 }
 
 # ---- the package, and one of a higher version with a changed configuration file ----
+make -s --no-print-directory BUILD="$build" deb-now > "$scratch/log" 2>&1 ||
+    { echo "not ok - make deb builds the package"; sed 's/^/#   /' "$scratch/log" | tail -n 20; exit 1; }
 deb=$(ls "$build"/deb/toolgate_*.deb)
 version=$(dpkg-deb -f "$deb" Version)
+# The same source in a folder of another name, without git.
+mkdir "$scratch/elsewhere"
+tar -xzf "$build/toolgate-${version%-*}.tar.gz" -C "$scratch/elsewhere"
+make -s --no-print-directory -C "$scratch/elsewhere/toolgate-${version%-*}" BUILD=build deb-now > "$scratch/log" 2>&1
+check "two builds in different folders give the same bytes" \
+    cmp "$deb" "$scratch/elsewhere/toolgate-${version%-*}/build/deb/${deb##*/}"
+for page in man/*.[15]; do
+    check "$page has no warnings of man and mandoc" sh -c "! { man --warnings -l $page 2>&1 > /dev/null; mandoc -T lint -W warning $page | grep -v STYLE; } | grep ."
+done
 check "lintian has no errors or warnings" lintian --allow-root --fail-on error,warning "$build"/deb/toolgate_*.changes
 dpkg-deb -R "$deb" "$scratch/next"
 sed -i "s/^Version: .*/Version: $version+next/" "$scratch/next/DEBIAN/control"

@@ -1,0 +1,35 @@
+-- make dist: the tarball has what git tracks, and is the same from git and from an unpacked tarball.
+local process = require "process"
+local daemon = require "daemon"
+
+describe("make dist", function()
+  local directory
+  before_each(function() directory = process.directory() end)
+  after_each(function() process.remove(directory) end)
+
+  -- The path of the tarball. SAN=: the same build directory, with or without sanitizers.
+  local function dist(root, build)
+    local code, out, err = process.run({ "make", "-s", "--no-print-directory", "SAN=", "BUILD=" .. build, "dist" },
+                                       { directory = root })
+    assert.equal(0, code, err)
+    return (out:gsub("%s+$", ""))
+  end
+
+  it("gives the same bytes from git and from an unpacked tarball", function()
+    local first = dist(daemon.root, directory .. "/first")
+    local name = first:match "([^/]+)%.tar%.gz$"
+    assert.equal("toolgate-" .. process.read("src/base/version.h"):match 'TOOLGATE_VERSION "([^"]+)"', name)
+    assert.equal(0, (process.run { "tar", "-xzf", first, "-C", directory }))
+    local second = dist(directory .. "/" .. name, directory .. "/second")
+    assert.is_true(process.read(first) == process.read(second))
+  end)
+
+  it("has what a build needs, and nothing of one", function()
+    local _, names = process.run { "tar", "-tzf", dist(daemon.root, directory) }
+    for _, name in ipairs { "Makefile", "src/cli/main.c", "debian/rules", "docs/toolgate.lua", "man/toolgate.1" } do
+      assert.truthy(names:find("/" .. name .. "\n", 1, true), name)
+    end
+    assert.is_nil(names:find("/build/", 1, true))
+    assert.is_nil(names:find("/.git/", 1, true))
+  end)
+end)
