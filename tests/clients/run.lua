@@ -2,7 +2,7 @@
 -- recorded traffic, each with a real daemon. Fetches packages from npm and PyPI into CLIENTS (build/clients). Ends with
 -- `N passed, N failed`.
 --
--- ONLY=sdk,inspector,suite,pydantic,servers,schema,monitoring,collector,corpus,page,package selects some of them, or one server of
+-- ONLY=sdk,inspector,suite,pydantic,servers,schema,monitoring,collector,corpus,page,package selects some, or one server of
 -- tests/clients/servers by name; SUITE=DIR is the JSON Schema suite.
 package.path = "tests/support/?.lua;tests/clients/?.lua;" .. package.path
 local daemon = require "daemon"
