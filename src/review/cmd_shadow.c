@@ -1,0 +1,219 @@
+/* toolgate shadow: what mode shadow would have refused, by tool, and whether it is safe to enforce. */
+#include "base/arena.h"
+#include "base/map.h"
+#include "cli/options.h"
+#include "cli/term.h"
+#include "json/write.h"
+#include "replay/decision_outcome.h"
+#include "review/decision_input.h"
+#include "review/decision_print.h"
+
+#include <stdio.h>
+
+#define SHADOW_CALLS_LEAST 20u /* fewer calls of a tool say nothing about it */
+#define CODES_MAX          16u /* of a tool; the others are counted together, without an example */
+#define EXAMPLE_MAX_BYTES  200u
+#define NAME_SHOWN_BYTES   64u
+
+struct code_row {
+    struct str code, arguments; /* the arguments of the first call */
+    uint64_t count;
+};
+
+struct tool_row {
+    struct str tool;
+    uint64_t calls, refused;           /* would have been */
+    uint64_t worked, failed, repaired; /* of them: its result was good, an error; a later call would pass */
+    struct code_row codes[CODES_MAX];
+    size_t code_count;
+    struct tool_row *next;
+};
+
+struct shadow {
+    struct arena *arena;
+    struct decision_outcomes *outcomes;
+    struct map *by_name;
+    struct tool_row *first, **last;
+};
+
+static struct tool_row *row_of(struct shadow *s, struct str tool)
+{
+    struct tool_row *row = map_get(s->by_name, tool);
+    if (row)
+        return row;
+    row = ARENA_NEW(s->arena, struct tool_row);
+    row->tool = arena_dup(s->arena, tool);
+    map_add(s->by_name, row->tool, row);
+    *s->last = row;
+    s->last = &row->next;
+    return row;
+}
+
+static void count_code(struct shadow *s, struct tool_row *row, const struct decision *d)
+{
+    struct str code = d->would.code.len ? d->would.code : d->would.class;
+    struct buf text = {0};
+    size_t i = 0;
+    while (i < row->code_count && !str_eq(row->codes[i].code, code))
+        i++;
+    if (i == CODES_MAX)
+        return;
+    if (i == row->code_count) {
+        if (d->arguments)
+            json_write(&text, d->arguments);
+        row->codes[row->code_count++] = (struct code_row){
+            .code = arena_dup(s->arena, code),
+            .arguments = arena_dup(s->arena, arena_truncate(s->arena, buf_view(&text), EXAMPLE_MAX_BYTES))};
+        buf_clear(&text);
+    }
+    row->codes[i].count++;
+}
+
+static bool add_outcome(void *owner, const struct decision *d, const struct recording_line *line)
+{
+    (void)line;
+    decision_outcomes_add(((struct shadow *)owner)->outcomes, d);
+    return true;
+}
+
+/* A report belongs to the call of its check. */
+static bool add_call(void *owner, const struct decision *d, const struct recording_line *line)
+{
+    (void)line;
+    struct shadow *s = owner;
+    if (decision_is_report(d) || !str_is(d->mode, "shadow"))
+        return true;
+    struct tool_row *row = row_of(s, d->tool);
+    row->calls++;
+    if (!decision_would_be_refused(d))
+        return true;
+    const struct decision_outcome *outcome = decision_outcomes_get(s->outcomes, d);
+    bool worked = str_is(outcome->ran, "ok") || str_is(outcome->ran, "partial_data");
+    row->refused++;
+    row->worked += worked;
+    row->failed += outcome->ran.len && !worked;
+    row->repaired += outcome->kind == OUTCOME_REPAIRED;
+    count_code(s, row, d);
+    return true;
+}
+
+/* ---- the answer ---- */
+
+struct answer {
+    bool safe;
+    const char *why;
+};
+
+/* A call that worked is what enforcing breaks; one whose result nobody knows may have worked. */
+static struct answer answer_of(const struct tool_row *row)
+{
+    if (row->calls < SHADOW_CALLS_LEAST)
+        return (struct answer){false, "too few calls to say"};
+    if (row->worked)
+        return (struct answer){false, "calls that worked would be refused: review them first"};
+    if (row->failed < row->refused)
+        return (struct answer){false, "the results of some calls are not known: review them first"};
+    return (struct answer){true, row->refused ? "every call that would be refused failed anyway"
+                                              : "no call would be refused"};
+}
+
+static void print_row(const struct tool_row *row)
+{
+    struct answer answer = answer_of(row);
+    printf("%s", term_colour(TERM_BOLD));
+    decision_print_text(row->tool, NAME_SHOWN_BYTES);
+    printf("%s: %llu calls, would refuse %llu; of these %llu worked, %llu failed anyway, %llu were repaired "
+           "later\n",
+           term_colour(TERM_PLAIN), (unsigned long long)row->calls, (unsigned long long)row->refused,
+           (unsigned long long)row->worked, (unsigned long long)row->failed,
+           (unsigned long long)row->repaired);
+    for (size_t i = 0; i < row->code_count; i++) {
+        printf("  %6llu  ", (unsigned long long)row->codes[i].count);
+        decision_print_text(row->codes[i].code, NAME_SHOWN_BYTES);
+        printf("  such as ");
+        decision_print_text(row->codes[i].arguments, EXAMPLE_MAX_BYTES);
+        putchar('\n');
+    }
+    printf("  %s%s to enforce%s: %s\n", term_colour(answer.safe ? TERM_GREEN : TERM_YELLOW),
+           answer.safe ? "safe" : "not safe", term_colour(TERM_PLAIN), answer.why);
+    if (answer.safe)
+        printf("  in its policy: mode = \"enforce\",\n");
+}
+
+static void print_json(const struct tool_row *row)
+{
+    struct answer answer = answer_of(row);
+    struct buf line = {0};
+    struct json_out out = json_out(&line);
+    json_open(&out, '{');
+    json_field_str(&out, "tool", row->tool);
+    json_field_int(&out, "calls", (int64_t)row->calls);
+    json_field_int(&out, "would_refuse", (int64_t)row->refused);
+    json_field_int(&out, "worked", (int64_t)row->worked);
+    json_field_int(&out, "failed", (int64_t)row->failed);
+    json_field_int(&out, "repaired", (int64_t)row->repaired);
+    json_field_open(&out, "codes", '[');
+    for (size_t i = 0; i < row->code_count; i++) {
+        json_open(&out, '{');
+        json_field_str(&out, "code", row->codes[i].code);
+        json_field_int(&out, "count", (int64_t)row->codes[i].count);
+        json_field_str(&out, "arguments", row->codes[i].arguments);
+        json_close(&out, '}');
+    }
+    json_close(&out, ']');
+    json_field_bool(&out, "safe", answer.safe);
+    json_field_text(&out, "why", answer.why);
+    json_close(&out, '}');
+    printf(STR_FMT "\n", STR_ARG(buf_view(&line)));
+    buf_clear(&line);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    bool json = false;
+    int status;
+    const struct cli_option table[] = {
+        {"json", NULL, "print one JSON object for each tool", 'j', OPTION_FLAG, &json},
+        {0},
+    };
+    if (!options_read(command, table, &argc, &argv, &status))
+        return status;
+    struct decision_input *input = decision_input_open(command, (const char *const *)argv, (size_t)argc);
+    if (!input)
+        return CLI_ERROR;
+    struct shadow s = {.arena = arena_new(), .outcomes = decision_outcomes_new()};
+    s.by_name = map_new(s.arena);
+    s.last = &s.first;
+    bool read = decision_input_walk(input, false, add_outcome, &s);
+    decision_outcomes_end(s.outcomes);
+    read = read && decision_input_walk(input, true, add_call, &s);
+    status = CLI_OK;
+    for (const struct tool_row *row = s.first; row; row = row->next) {
+        (json ? print_json : print_row)(row);
+        if (!answer_of(row).safe)
+            status = CLI_NO;
+    }
+    if (!s.first && read)
+        term_error(command->name,
+                   "no call of a tool in mode shadow is recorded; set `mode = \"shadow\"` in its policy");
+    decision_outcomes_free(s.outcomes);
+    arena_free(s.arena);
+    decision_input_close(input);
+    return read ? status : CLI_ERROR;
+}
+
+const struct command command_shadow = {
+    .name = "shadow",
+    .operands = "FILE...",
+    .summary = "say what mode shadow would have refused",
+    .about = "Reads the decision log, and prints for each tool in mode shadow how many calls it would have\n"
+             "refused, whether these calls worked, and whether its policy is safe to enforce.",
+    .exits = "  0  every tool is safe to enforce\n"
+             "  1  at least one is not, or there are too few calls to say\n"
+             "  2  usage, or a file that cannot be read",
+    .example = "  toolgate shadow decisions.ndjson\n"
+               "  toolgate decisions decisions.ndjson --would --review",
+    .least = 1,
+    .most = 1000,
+    .run = run,
+};

@@ -1,0 +1,85 @@
+-- toolgate shadow: which tools are safe to enforce, from what mode shadow recorded.
+local cjson = require "cjson"
+local daemon = require "daemon"
+local golden = require "golden"
+local process = require "process"
+local records = require "decision_records"
+
+describe("toolgate shadow", function()
+  local folder, log
+
+  before_each(function()
+    folder = process.directory()
+    log = folder .. "/decisions.ndjson"
+    records.restart()
+  end)
+  after_each(function() process.remove(folder) end)
+
+  -- Twenty calls of a tool in mode shadow, and those that are given.
+  local function shadowed(tool, more)
+    local list = {}
+    for i = 1, 20 do
+      list[i] = records.record { policy_mode = "shadow", tool = tool, session = tool .. i, arguments = { day = "x" } }
+    end
+    for _, each in ipairs(more) do list[#list + 1] = each end
+    return list
+  end
+
+  local function answer(list)
+    records.write(log, list, cjson.encode)
+    local code, out, err = process.run { daemon.binary, "shadow", log, "--json" }
+    assert.equal("", err)
+    return code, cjson.decode(out)
+  end
+
+  it("is safe where nothing would be refused, or what would be failed anyway", function()
+    local code, row = answer(shadowed("t", {}))
+    assert.equal(0, code)
+    assert.is_true(row.safe)
+    code, row = answer(shadowed("t", {
+      records.shadow { tool = "t", session = "s", arguments = { from = 1 }, result = { class = "tool_error" } },
+      records.record { tool = "t", session = "s", arguments = { day = 1 }, policy_mode = "shadow" },
+    }))
+    assert.equal(0, code)
+    assert.is_true(row.safe)
+    assert.same({ 22, 1, 0, 1, 1 }, { row.calls, row.would_refuse, row.worked, row.failed, row.repaired })
+    assert.equal("missing", row.codes[1].code)
+  end)
+
+  it("is not safe where a call worked, its result is not known, or there are few calls", function()
+    local code, row = answer(shadowed("t", { records.shadow { tool = "t", arguments = { from = 1 } } }))
+    assert.equal(1, code)
+    assert.is_false(row.safe)
+    assert.equal(1, row.worked)
+    local checked = records.shadow { tool = "t", method = "toolgate/check", result = false }
+    checked.result = nil
+    _, row = answer(shadowed("t", { checked }))
+    assert.is_false(row.safe)
+    assert.same({ 0, 0 }, { row.worked, row.failed })
+    -- The report of that check says how it ended.
+    _, row = answer(shadowed("t", { checked, records.record { tool = "t", method = "toolgate/report",
+      decision_id = checked.decision_id, verdict = "repair", error_class = "tool_error" } }))
+    assert.is_true(row.safe)
+    _, row = answer { records.shadow { tool = "t", result = { class = "tool_error" } } }
+    assert.is_false(row.safe)
+  end)
+
+  it("prints a paragraph for each tool, and counts no tool that is enforced", function()
+    local list = shadowed("good", shadowed("bad\27[2J", { records.shadow { tool = "bad\27[2J", arguments = { from = 1 } } }))
+    list[#list + 1] = records.repair { tool = "enforced" }
+    records.write(log, list, cjson.encode)
+    local code, out = process.run { daemon.binary, "shadow", log }
+    assert.equal(1, code)
+    assert.is_nil(out:find("\27", 1, true))
+    golden.check("decisions", "shadow: a tool that is safe and one that is not", out)
+    golden.check("decisions", "help: shadow", (select(2, process.run { daemon.binary, "shadow", "--help" })))
+  end)
+
+  it("says that no tool is in mode shadow", function()
+    records.write(log, { records.record {} }, cjson.encode)
+    local code, out, err = process.run { daemon.binary, "shadow", log }
+    assert.equal(0, code)
+    assert.equal("", out)
+    golden.check("decisions", "shadow: no such record", err)
+  end)
+end)
