@@ -115,16 +115,11 @@ static void print_messages(const struct json *messages, bool full)
     uint32_t shown = full || messages->len <= MESSAGES_SHOWN ? messages->len : MESSAGES_SHOWN;
     for (uint32_t i = 0; i < shown; i++) {
         const struct json *message = &messages->items[i];
-        struct str path = json_str(json_get_text(message, "path")),
-                   hint = json_str(json_get_text(message, "hint"));
+        struct str path = json_str(json_get_text(message, "path"));
         printf(INDENT);
-        decision_print_text(path.len ? path : STR_LIT("arguments"), NAME_MAX_BYTES);
-        printf(": ");
-        decision_print_text(json_str(json_get_text(message, "detail")), max);
-        if (hint.len) {
-            printf(" — ");
-            decision_print_text(hint, max);
-        }
+        decision_print_text(path.len ? path : STR_LIT("args"), NAME_MAX_BYTES);
+        putchar(' ');
+        decision_print_text(json_str(json_get_text(message, "message")), max);
         putchar('\n');
     }
     if (shown < messages->len)

@@ -22,7 +22,7 @@ function M.restart() second = 0 end
 function M.repair(fields)
   local record = { verdict = "repair", error_class = "invalid_arguments", code = "missing", stage = "schema",
                    detail = "'day' is missing",
-                   messages = { { path = "/day", code = "missing", detail = "is missing", hint = "give the day" } } }
+                   messages = { { path = "args.day", code = "missing", message = "is missing", severity = "error" } } }
   for key, value in pairs(fields) do record[key] = value end
   return M.record(record)
 end
@@ -32,7 +32,7 @@ function M.shadow(fields)
   local record = { policy_mode = "shadow", result = { class = "ok", hash = "h", bytes = 2 },
                    would = { verdict = "repair", error_class = "invalid_arguments", code = "missing",
                              detail = "'day' is missing",
-                             messages = { { path = "/day", code = "missing", detail = "is missing" } } } }
+                             messages = { { path = "args.day", code = "missing", message = "is missing" } } } }
   for key, value in pairs(fields) do record[key] = value end
   return M.record(record)
 end

@@ -168,7 +168,7 @@ describe("toolgate decisions", function()
     write {
       records.repair { tool = "t" .. evil, session = "s" .. evil, code = evil, detail = evil, hint = evil,
                        arguments = { [evil] = evil },
-                       messages = { { path = evil, code = evil, detail = evil, hint = evil } } },
+                       messages = { { path = evil, code = evil, message = evil } } },
       records.record { tool = evil, session = "s" .. evil, arguments = { x = evil } },
       '{"tool":"\27[2Jt","verdict":"pass"}', -- no JSON, and quoted in the fault
     }
