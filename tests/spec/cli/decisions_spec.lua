@@ -163,6 +163,12 @@ describe("toolgate decisions", function()
     assert.truthy(out:find("repaired", 1, true), out)
   end)
 
+  it("shows the message of each problem, as the daemon writes it", function()
+    write { records.repair { messages = { { path = "args.head", code = "maximum", message = "must be at most 200" } } } }
+    local _, out = toolgate(log)
+    assert.truthy(out:find("args.head: must be at most 200", 1, true), out)
+  end)
+
   it("sends nothing to the terminal that could control it", function()
     local evil = "\27[2J\27]0;title\7\194\155\226\128\174\226\129\166\243\160\129\129\127\r\8"
     write {
