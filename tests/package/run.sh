@@ -133,7 +133,7 @@ sh_inside "
     done
     (while [ ! -e /root/upgraded ]; do
         i=\$((i + 1))
-        toolgate call pause '{\"text\": \"on '\$i'\", \"seconds\": 0}' >> /root/during 2>> /root/lost; echo >> /root/during
+        toolgate call pause '{\"text\": \"on '\$i'\", \"seconds\": 0}' >> /root/during 2>> /root/lost
     done) &
     wait" &
 calls=$!
@@ -146,7 +146,7 @@ check "a new daemon runs" test "$(inside systemctl show -p MainPID --value toolg
 for i in 1 2 3 4 5 6 7 8; do flights="${flights:-}$(inside cat /root/flight.$i) "; done
 check "every call in flight got its result" test "${flights# }" = "$(printf 'flight-%s ' 1 2 3 4 5 6 7 8)"
 check "no call during the upgrade was lost ($(sh_inside 'grep -c on /root/during') calls)" \
-    sh_inside '[ ! -s /root/lost ] && ! grep -vqE "^on [0-9]+$" /root/during && grep -q on /root/during'
+    sh_inside 'cat /root/lost; [ ! -s /root/lost ] && ! grep -vqE "^on [0-9]+$" /root/during && grep -q on /root/during'
 check "the operator's change of the configuration stays" sh_inside 'grep -q "^-- Mine.$" /etc/toolgate/toolgate.lua'
 check "the new version's configuration lies beside it" sh_inside 'grep -q "^-- A later version.$" /etc/toolgate/toolgate.lua.dpkg-dist'
 
