@@ -340,24 +340,6 @@ return {
     --file = "/var/lib/toolgate/toolgate.log",
   },
 
-  -- Spans of calls for an OpenTelemetry collector. Nothing is sent without an endpoint.
-  traces = {
-    -- The collector's whole OTLP/HTTP address. An example:
-    --endpoint = "http://127.0.0.1:4318/v1/traces",
-
-    -- Headers of each request. An example:
-    --headers = { Authorization = "Bearer ${file:/etc/toolgate/otlp-token}" },
-
-    -- Authorities for https. The default are the system's. An example:
-    --ca_file = "/etc/toolgate/collector.pem",
-
-    -- Share of the traces that begin here, 0 to 1; a client's sampled flag comes first.
-    --sample = 1,
-
-    -- The resource attribute service.name.
-    --service_name = "toolgate",
-  },
-
   -- Whether the daemon loads changed files by itself.
   --watch = true,
 
