@@ -46,6 +46,7 @@ struct ledger_entry {
     bool busy;             /* a load or a commit is under way, or requests are being answered */
     bool local;            /* counted in this daemon's memory: Redis is away, or what it has is unreadable */
     bool paused;           /* between two tries */
+    bool age_checked;      /* for the requests in its queue */
     uint8_t hopping;       /* commits to go until it counts as staying with this daemon */
     uint8_t conflicts;     /* in a row */
     bool unreadable;       /* what Redis has of it; then nothing is kept for Redis */

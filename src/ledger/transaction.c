@@ -455,11 +455,14 @@ static bool run_once(struct ledger_entry *e, int64_t now_ms)
     return true;
 }
 
-/* Whether a cached session may have ended with its time to live. */
+/* A cached session may have ended with its time to live. Once for the requests that wait: a store whose clock
+ * was set may still have it, and would be asked again and again. */
 static void check_age(struct ledger_entry *e, int64_t now_ms)
 {
-    if (e->loaded && e->stored && now_ms / 1000 - e->session.renewed_s > (int64_t)e->ledger->ttl_s)
+    bool old = e->loaded && e->stored && now_ms / 1000 - e->session.renewed_s > (int64_t)e->ledger->ttl_s;
+    if (old && !e->age_checked)
         entry_forget(e);
+    e->age_checked = true;
 }
 
 /* Of an open call that is asked for, the cache has neither the call nor its arguments: another daemon may. */
@@ -508,6 +511,7 @@ void transaction_run(struct ledger_entry *e)
         }
         rest(e);
     }
+    e->age_checked = !STAILQ_EMPTY(&e->queue);
 }
 
 /* ---- rates ---- */

@@ -77,6 +77,16 @@ static void a_repeated_admit_gets_the_same_answer(void **state)
     assert_string_equal(case_asks(t, "get", "{1}"), "halt loop");
 }
 
+/* The store keeps a session of which the ledger thinks that it is over: it was loaded for ever. */
+static void a_clock_beyond_the_second_that_a_session_can_hold_ends(void **state)
+{
+    struct ledger_case *t = *state;
+    case_now = ((int64_t)UINT32_MAX + 100000) * 1000;
+    case_runs(t, "get", "{1}", "r");
+    case_runs(t, "get", "{2}", "r");
+    assert_string_equal(case_asks(t, "get", "{3}"), "run");
+}
+
 static void a_repeated_repair_costs_one_attempt(void **state)
 {
     struct ledger_case *t = *state;
@@ -444,6 +454,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORY(a_repeated_admit_gets_the_same_answer),
+        STORY(a_clock_beyond_the_second_that_a_session_can_hold_ends),
         STORY(a_repeated_repair_costs_one_attempt),
         STORY(a_repeated_settle_counts_once),
         STORY(a_settle_without_its_admit_is_counted_as_unknown),
