@@ -45,13 +45,12 @@ static void see(const struct conversation *c, const struct recorded_call *call)
     c->reader->seen(c->reader->owner, call);
 }
 
-/* `arguments` may be a string that holds JSON, as the model wrote it. */
 static void see_call(const struct conversation *c, const struct json *id, const struct json *name,
                      const struct json *arguments)
 {
     struct recorded_call call = call_of(c, RECORDED_CHECK, id);
     call.tool = json_str(name);
-    call.arguments = arguments;
+    call.arguments = recorded_arguments(c->line->arena, arguments);
     if (call.tool.len)
         see(c, &call);
 }
@@ -101,7 +100,7 @@ static bool read_item(struct conversation *c, const struct json *item)
     else if (str_is(type, "mcp_call")) { /* the API has run it */
         struct recorded_call call = call_of(c, RECORDED_CALL, json_get_text(item, "id"));
         call.tool = json_str(json_get_text(item, "name"));
-        call.arguments = json_get_text(item, "arguments");
+        call.arguments = recorded_arguments(c->line->arena, json_get_text(item, "arguments"));
         recorded_set_result(&call, output && output->type != JSON_NULL ? output : NULL,
                             json_get_text(item, "error"));
         if (call.tool.len)

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "json/build.h"
+#include "json/parse.h"
 #include "json/write.h"
 
 #include <math.h>
@@ -54,6 +55,16 @@ struct str recorded_file_name(const char *file)
 {
     const char *slash = strrchr(file, '/');
     return str_of(slash ? slash + 1 : file);
+}
+
+const struct json *recorded_arguments(struct arena *arena, const struct json *value)
+{
+    struct json parsed;
+    struct json_error fault;
+    if (!json_is(value, JSON_STRING) || json_parse(arena, json_str(value), NULL, &parsed, &fault) != OK ||
+        parsed.type != JSON_OBJECT)
+        return value;
+    return json_keep(arena, parsed);
 }
 
 const struct json *recorded_result(struct arena *arena, const struct json *value)
@@ -145,6 +156,12 @@ static int64_t zone_ms(struct str *text)
     return west ? -ms : ms;
 }
 
+/* 0 of a time that the ledger cannot keep: it counts seconds since 1970 in 32 bits. */
+static int64_t between_our_times(int64_t ms)
+{
+    return ms > 0 && ms < (int64_t)UINT32_MAX * 1000 ? ms : 0;
+}
+
 static int64_t time_of_text(struct str text)
 {
     int year, month, day, hour, minute, second = 0, ms = 0, scale = 100, digit;
@@ -157,8 +174,10 @@ static int64_t time_of_text(struct str text)
     if (read_byte(&text, ".,"))
         for (; read_digits(&text, 1, &digit); scale /= 10)
             ms += digit * scale;
+    if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 24 || minute > 59 || second > 60)
+        return 0;
     int64_t seconds = ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
-    return seconds * 1000 + ms - zone_ms(&text);
+    return between_our_times(seconds * 1000 + ms - zone_ms(&text));
 }
 
 int64_t recorded_time(const struct json *value)
@@ -168,7 +187,7 @@ int64_t recorded_time(const struct json *value)
         return time_of_text(json_str(value));
     if (!json_double(value, &number) || !(number > 0) || number > 1e15)
         return 0;
-    return (int64_t)llround(number < MS_FROM ? number * 1000 : number);
+    return between_our_times(llround(number < MS_FROM ? number * 1000 : number));
 }
 
 /* ---- lines ---- */

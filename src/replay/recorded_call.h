@@ -96,6 +96,9 @@ int64_t recorded_time(const struct json *value);
 struct str recorded_text(const struct json *value);
 /* Whole and positive; 0: it is not. */
 uint32_t recorded_number(const struct json *value);
+/* APIs carry the arguments as a string that holds an object, which is no fault of the model: the object. A
+ * string that holds none, of a call that was cut off, stays one. */
+const struct json *recorded_arguments(struct arena *arena, const struct json *value);
 /* What a tool returned as a value that toolgate/report takes: a string becomes text content. */
 const struct json *recorded_result(struct arena *arena, const struct json *value);
 /* "run.json" of its path: the session of what names none. */

@@ -146,7 +146,7 @@ bool plain_record_read(struct recorded_reader *reader, const struct json *record
         .at_ms = recorded_time(recorded_member(record, time_names)),
         .line = line,
     };
-    call.arguments = called(record, &call.tool);
+    call.arguments = recorded_arguments(line->arena, called(record, &call.tool));
     if (!call.tool.len)
         return false;
     if (!call.session.len)

@@ -169,16 +169,20 @@ static void keep_row(struct pass *p, struct replay_row *row)
 }
 
 /* Once for each row, though several items of a list may have the problem. */
-static void count_problem(struct replay *r, struct pass *p, struct str code, struct str path, bool refused)
+/* `problem` NULL: the verdict's own code. */
+static void count_problem(struct replay *r, struct pass *p, const struct problem *problem, bool refused)
 {
+    const struct verdict *v = p->sides[0].verdict;
     struct replay_row key = {.tool = p->tool->tool,
-                             .class = str_of(error_class_info(p->sides[0].verdict->class)->name),
-                             .code = code,
-                             .path = path};
+                             .class = str_of(error_class_info(v->class)->name),
+                             .code = problem ? str_of(problem->code) : replay_reason_code(v),
+                             .path =
+                                 problem ? replay_reason_without_indexes(p->arena, problem->path) : STR_NONE};
     struct replay_row *row = replay_table_row(r->report, &r->report->problems, &key);
     if (is_counted(p, row))
         return;
-    count_row(r, p, row, refused);
+    count_figures(p, row, refused);
+    add_example(r, p, row, problem ? replay_reason_of(p->arena, problem) : replay_reason_text(p->arena, v));
     keep_row(p, row);
 }
 
@@ -192,11 +196,10 @@ static void count_problems(struct replay *r, struct pass *p, bool refused)
         if (problem->warning)
             continue;
         any = true;
-        count_problem(r, p, str_of(problem->code), replay_reason_without_indexes(p->arena, problem->path),
-                      refused);
+        count_problem(r, p, problem, refused);
     }
     if (!any)
-        count_problem(r, p, replay_reason_code(v), STR_NONE, refused);
+        count_problem(r, p, NULL, refused);
 }
 
 /* What would have been changed in the arguments, or was proposed. */

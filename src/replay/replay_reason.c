@@ -30,12 +30,16 @@ struct str replay_reason_path(struct arena *arena, const struct verdict *v)
     return STR_NONE;
 }
 
+struct str replay_reason_of(struct arena *arena, const struct problem *problem)
+{
+    return problem->path.len ? ARENA_JOIN(arena, problem->path, STR_LIT(": "), problem->message)
+                             : problem->message;
+}
+
 struct str replay_reason_text(struct arena *arena, const struct verdict *v)
 {
-    for (size_t i = 0; i < v->problems.count; i++) {
-        const struct problem *p = &v->problems.list[i];
-        if (!p->warning)
-            return p->path.len ? ARENA_JOIN(arena, p->path, STR_LIT(": "), p->message) : p->message;
-    }
+    for (size_t i = 0; i < v->problems.count; i++)
+        if (!v->problems.list[i].warning)
+            return replay_reason_of(arena, &v->problems.list[i]);
     return v->detail.len ? v->detail : v->quoted;
 }

@@ -13,7 +13,10 @@ struct str replay_reason_code(const struct verdict *verdict);
 /* Of the first problem, without indexes; empty: there is none. */
 struct str replay_reason_path(struct arena *arena, const struct verdict *verdict);
 
-/* "limit: must be at most 50, got 80"; else the verdict's detail. */
+/* "limit: must be at most 50, got 80". */
+struct str replay_reason_of(struct arena *arena, const struct problem *problem);
+
+/* The same of the first problem; of a verdict without problems its detail. */
 struct str replay_reason_text(struct arena *arena, const struct verdict *verdict);
 
 /* items[3].name as items[].name: what is wrong is the same. */

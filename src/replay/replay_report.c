@@ -97,12 +97,25 @@ struct replay_difference *replay_report_difference(struct replay_report *report,
     return d;
 }
 
+/* Whether `kept`, which may have been cut, is the beginning of this one. */
+static bool is_kept(struct str kept, struct str whole)
+{
+    const struct str ellipsis = STR_LIT("…");
+    if (whole.len <= REPLAY_EXAMPLE_MAX_BYTES)
+        return str_eq(kept, whole);
+    return kept.len > ellipsis.len && memcmp(kept.at, whole.at, kept.len - ellipsis.len) == 0;
+}
+
 void replay_example_add(struct replay_report *report, struct replay_example *examples, size_t *count,
                         const struct replay_example *example)
 {
     struct arena *arena = report->arena;
     if (*count == REPLAY_EXAMPLES)
         return;
+    for (size_t i = 0; i < *count; i++) /* of a loop, one is enough */
+        if (is_kept(examples[i].session, example->session) &&
+            is_kept(examples[i].arguments, example->arguments))
+            return;
     examples[(*count)++] = (struct replay_example){
         .file = example->file,
         .line = example->line,

@@ -4,7 +4,8 @@
 
 #include "gate/verdict.h"
 
-#define NAME_WIDTH 40
+#define NAME_WIDTH               40
+#define REPORT_TEXT_DETAIL_BYTES 160
 
 /* ---- pieces ---- */
 
@@ -48,11 +49,16 @@ static void put_padded(struct buf *out, struct str text, size_t width)
 static void put_example(struct buf *out, const struct report_colours *paint, const struct replay_example *e,
                         const char *indent)
 {
+    size_t place;
     buf_printf(out, "%s%s", indent, paint->dim);
+    place = out->len;
     put_place(out, e->file, e->line);
+    bool named = !str_eq(e->session, (struct str){out->at + place, out->len - place});
     buf_text(out, "  ");
-    put_plain(out, e->session, 40);
-    buf_text(out, "  ");
+    if (named) { /* a conversation without a name is called by its place */
+        put_plain(out, e->session, 40);
+        buf_text(out, "  ");
+    }
     put_plain(out, e->arguments, 100);
     buf_printf(out, "%s\n", paint->plain);
 }
@@ -127,6 +133,11 @@ static void put_table(struct buf *out, const struct report_colours *paint, const
         buf_text(out, row->retried || row->refused ? ", " : "");
         put_recovery(out, row);
         buf_text(out, "\n");
+        if (which != SHOW_ALL && row->example_count && row->examples[0].detail.len) {
+            buf_text(out, "      ");
+            put_plain(out, row->examples[0].detail, REPORT_TEXT_DETAIL_BYTES);
+            buf_text(out, "\n");
+        }
         for (size_t e = 0; which != SHOW_ALL && e < row->example_count; e++)
             put_example(out, paint, &row->examples[e], "      ");
     }

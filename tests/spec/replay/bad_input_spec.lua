@@ -5,6 +5,7 @@ local daemon = require "daemon"
 local replay = recordings.replay
 
 local CALL = '{"session":"s","tool":"t","arguments":{"n":1},"result":"ok"}'
+local function at(ts) return ('{"session":"s","tool":"t","arguments":{"n":1},"result":"ok","ts":%s}'):format(ts) end
 
 describe("toolgate replay, given bad input,", function()
   local folder
@@ -75,6 +76,13 @@ describe("toolgate replay, given bad input,", function()
     assert.equal(1, report.backwards)
     _, report = replay(old, new)
     assert.equal(0, report.backwards)
+  end)
+
+  it("takes a time that is none, or that no clock shows, for no time", function()
+    for _, ts in ipairs { '"9999-99-99T99:99:99Z"', '"9999-12-31T00:00:00Z"', '"1950-01-01T00:00:00Z"', "1e15", '"today"' } do
+      local code, report = replay(folder:file("a", { at(ts), at '"2026-11-22T09:00:00Z"', at(ts) }))
+      assert.same({ 0, 3, 0 }, { code, report.calls, report.backwards }, ts)
+    end
   end)
 
   it("exits 2 if nothing could be replayed", function()
