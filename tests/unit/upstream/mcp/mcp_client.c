@@ -320,7 +320,7 @@ static void reads_pages(void **state)
     struct side *side = serve("tools=50 pages=7");
     (void)state;
     expect_well(side);
-    assert_int_equal(listed(side), 57);
+    assert_int_equal(listed(side), 58);
     assert_true(is_listed(side, "tool_49"));
     end(side);
 }
