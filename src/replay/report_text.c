@@ -46,19 +46,23 @@ static void put_padded(struct buf *out, struct str text, size_t width)
         buf_byte(out, ' ');
 }
 
+/* The place, and the session: one without a name is called by its place. */
+static void put_where(struct buf *out, const char *file, uint64_t line, struct str session, size_t max)
+{
+    size_t before = out->len;
+    put_place(out, file, line);
+    if (str_eq(session, (struct str){out->at + before, out->len - before}))
+        return;
+    buf_text(out, "  ");
+    put_plain(out, session, max);
+}
+
 static void put_example(struct buf *out, const struct report_colours *paint, const struct replay_example *e,
                         const char *indent)
 {
-    size_t place;
     buf_printf(out, "%s%s", indent, paint->dim);
-    place = out->len;
-    put_place(out, e->file, e->line);
-    bool named = !str_eq(e->session, (struct str){out->at + place, out->len - place});
+    put_where(out, e->file, e->line, e->session, 40);
     buf_text(out, "  ");
-    if (named) { /* a conversation without a name is called by its place */
-        put_plain(out, e->session, 40);
-        buf_text(out, "  ");
-    }
     put_plain(out, e->arguments, 100);
     buf_printf(out, "%s\n", paint->plain);
 }
@@ -91,7 +95,8 @@ static void put_summary(struct buf *out, const struct report_colours *paint, con
         buf_printf(out, "%llu would not have run (%s)\n", (unsigned long long)r->refused,
                    replay_share(r->refused, r->calls).text);
     if (r->rewritten)
-        buf_printf(out, "the arguments of %llu would have been repaired\n", (unsigned long long)r->rewritten);
+        buf_printf(out, "the arguments of %llu call%s would have been repaired\n",
+                   (unsigned long long)r->rewritten, plural(r->rewritten));
 }
 
 /* Rows of calls that did not run, or of those that did. */
@@ -165,10 +170,8 @@ static void put_loops(struct buf *out, const struct report_colours *paint, const
         put_plain(out, loop->tool, NAME_WIDTH);
         buf_printf(out, " %s", paint->yellow);
         put_plain(out, loop->code, 40);
-        buf_printf(out, "%s  ", paint->plain);
-        put_plain(out, loop->session, 80);
-        buf_printf(out, "  %s", paint->dim);
-        put_place(out, loop->file, loop->line);
+        buf_printf(out, "%s  %s", paint->plain, paint->dim);
+        put_where(out, loop->file, loop->line, loop->session, 80);
         buf_printf(out, "%s\n", paint->plain);
     }
     if (r->loop_sessions > r->loop_count || r->loop_count > REPORT_TEXT_ROWS)

@@ -126,3 +126,17 @@ describe("the demo", function()
     assert.matches("UNEXPECTED: wanted pass ok, got halt loop", out)
   end)
 end)
+
+describe("the replay in README.md", function()
+  it("prints what the page shows", function()
+    local shown = process.read("README.md"):match "\n%$ build/toolgate (replay [^\n]+\n.-)\n```"
+    local arguments, lines = shown:match "^([^\n]+)\n(.*)$"
+    local argv = { daemon.binary }
+    for word in arguments:gmatch "%S+" do argv[#argv + 1] = word end
+    local code, printed = process.run(argv)
+    assert.equal(0, code)
+    for line in lines:gmatch "[^\n]+" do
+      if line ~= "…" then assert.truthy(printed:find(line, 1, true), "not printed: " .. line) end
+    end
+  end)
+end)
