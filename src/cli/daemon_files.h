@@ -19,8 +19,8 @@ struct daemon_files {
 bool daemon_files_ask(const struct command *command, const char *socket, struct arena *arena,
                       struct daemon_files *files);
 
-/* Completes what the user left out by what the daemon has loaded, with the definitions that its upstreams have
- * listed, in a file that ends with this process. False after an error on stderr. */
+/* Completes what the user left out by what the daemon has loaded, with the definitions that its upstreams
+ * have listed, in a file that ends with this process. False after an error on stderr. */
 bool daemon_files_apply(const struct command *command, const char *socket, struct arena *arena,
                         struct local_options *local);
 

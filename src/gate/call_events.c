@@ -7,8 +7,8 @@
 
 #define TOOL_NAME_LOGGED_BYTES 128u /* a client may make names as long as its messages */
 
-/* Of a result that breaks its schema the place, which is no value: otherwise the log does not tell which field
- * of the tool to look at. */
+/* Of a result that breaks its schema the place, which is no value: otherwise the log does not tell which
+ * field of the tool to look at. */
 static struct str broken_field(const struct verdict *v)
 {
     bool violates = v->class == CLASS_SCHEMA_MISMATCH && str_is(v->code, "schema_violation");

@@ -42,7 +42,7 @@ struct redis_connection {
     struct queue sent, waiting;
     struct sentinel_subscription *subscription; /* NULL: no sentinel knows better than we do */
     struct redis_place place;                   /* where it is connected to */
-    int64_t place_since_ms; /* the first connection there; 0: none yet */
+    int64_t place_since_ms;                     /* the first connection there; 0: none yet */
     struct timer deadline;                      /* of the oldest command */
     struct timer pause; /* off: until the next attempt; discovery, handshake: until it is given up */
     uint32_t failures;  /* in a row */

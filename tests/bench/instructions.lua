@@ -1,6 +1,7 @@
 -- Prints the instructions of one call, counted by callgrind, and where they go: those of each room of src and of each
--- library itself, and the dearest functions of each with all that they call. Without names, all of `check`, `recorded`, `measured`, `repair`,
--- `refuse`, `report`, `call` and `proxy` (tests/bench/callgrind.lua says what they are); CALLS and twice as many are run.
+-- library itself, and the dearest functions of each with all that they call. Without names, all of `check`, `recorded`,
+-- `measured`, `repair`, `refuse`, `report`, `call` and `proxy` (tests/bench/callgrind.lua says what they are); CALLS and
+-- twice as many are run.
 --   TOOLGATE=build/toolgate [CALLS=1000] luajit tests/bench/instructions.lua [NAME...]
 --   TOOLGATE=build/toolgate luajit tests/bench/instructions.lua --write-budget    writes tests/bench/budget.txt
 package.path = "tests/support/?.lua;tests/bench/?.lua;" .. package.path
