@@ -121,6 +121,9 @@ return {
     -- "enforce"; "shadow": decisions are made and recorded, not enforced; "off".
     --mode = "enforce",
 
+    -- With mode = "shadow": the date by which it is to end. From then on toolgate warns, and still enforces nothing.
+    --shadow_until = "2026-12-01",
+
     -- Fields that an open schema does not name: "pass", "drop" or "refuse".
     --unknown = "pass",
 

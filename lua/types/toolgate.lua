@@ -80,6 +80,7 @@
 ---@field avoid_when? string When it should not, and what to use instead; added to the description.
 ---@field effects? "read"|"write"|"destructive"|"toggle" What a call changes; sets how often the same call may be made.
 ---@field mode? "enforce"|"shadow"|"off" enforce; shadow: evaluated and logged, not enforced; off.
+---@field shadow_until? string The date by which mode shadow is to end. From then on toolgate warns everywhere, and still enforces nothing.
 ---@field unknown? "pass"|"drop"|"refuse" What happens to arguments that an open schema does not name.
 ---@field on_policy_error? "closed"|"open" Whether a policy that fails refuses the call, or passes it.
 ---@field retry? toolgate.Retry How often a call may be tried again.
@@ -100,6 +101,7 @@
 ---@field avoid_when? string When it should not, and what to use instead; added to the description.
 ---@field effects? "read"|"write"|"destructive"|"toggle" What a call changes; sets how often the same call may be made.
 ---@field mode? "enforce"|"shadow"|"off" enforce; shadow: evaluated and logged, not enforced; off.
+---@field shadow_until? string The date by which mode shadow is to end. From then on toolgate warns everywhere, and still enforces nothing.
 ---@field unknown? "pass"|"drop"|"refuse" What happens to arguments that an open schema does not name.
 ---@field on_policy_error? "closed"|"open" Whether a policy that fails refuses the call, or passes it.
 ---@field retry? toolgate.Retry How often a call may be tried again.

@@ -40,11 +40,14 @@ static int check(const struct config_sources *sources)
         generation_report_error(&report, "%s", why.text);
     if (err == OK && !check_upstreams(&generation->config, &report))
         err = ERR_CONFIG;
+    bool expired = err == OK && local_report_expired(generation, &report);
     struct str nothing = generation ? generation_serves_nothing(generation, arena) : STR_NONE;
     if (nothing.len) /* a daemon that serves nothing may be meant; a check of it is not */
         err = ERR_CONFIG;
     local_print_report(&report);
-    if (err == OK)
+    if (expired && !nothing.len)
+        printf("serve would start, and go on without enforcing these\n");
+    else if (err == OK)
         printf("tools: %zu, policies: %zu, examples passed: %zu, warnings: %zu, generation " STR_FMT "\n",
                generation->tool_count, policy_set_count(generation->policies), report.example_count,
                report.warning_count, STR_ARG(generation->hash));
@@ -56,7 +59,7 @@ static int check(const struct config_sources *sources)
                report.warning_count == 1 ? "" : "s");
     generation_unref(generation);
     arena_free(arena);
-    return err == OK ? CLI_OK : CLI_NO;
+    return err == OK && !expired ? CLI_OK : CLI_NO;
 }
 
 static int serve(const struct config_sources *sources)

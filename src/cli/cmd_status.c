@@ -438,6 +438,15 @@ static void print_unmatched(const struct json *list)
     }
 }
 
+static void print_expired(const struct json *list)
+{
+    for (uint32_t i = 0; i < count_of(list); i++) {
+        attend();
+        printf(STR_FMT ": " STR_FMT "\n", STR_ARG(json_str(json_get_text(&list->items[i], "file"))),
+               STR_ARG(json_str(json_get_text(&list->items[i], "why"))));
+    }
+}
+
 static void print_faults(const struct json *list)
 {
     for (uint32_t i = 0; i < count_of(list); i++) {
@@ -507,6 +516,7 @@ static void print_attention(const struct json *answer)
     print_quarantined(json_get_text(answer, "quarantined"));
     print_faults(json_get_text(answer, "policy_faults"));
     print_unmatched(json_get_text(generation, "unmatched"));
+    print_expired(json_get_text(generation, "shadow_expired"));
     print_warnings(json_get_text(generation, "warnings"));
     print_lost_records(json_get_text(answer, "decisions"));
     print_problems(json_get_text(answer, "problems"));

@@ -29,6 +29,7 @@ struct test_options {
 struct test_tally {
     struct examples_count count;
     size_t broken;             /* errors of files that do not load */
+    bool expired;              /* a mode "shadow" is past its date */
     struct coverage *coverage; /* NULL: not requested */
 };
 
@@ -269,9 +270,11 @@ static void test_place(const struct test_options *options, const char *place, st
     struct generation *generation = build(&sources, &report);
     if (generation && !report.error_count)
         require_policies(generation, &report);
+    tally->broken += report.error_count;
+    if (generation)
+        tally->expired |= local_report_expired(generation, &report);
     fflush(stdout); /* so that errors on stderr stay in order */
     local_print_report(&report);
-    tally->broken += report.error_count;
     if (generation)
         run_examples(generation, &run, tally);
     generation_unref(generation);
@@ -324,7 +327,7 @@ static int test_all(const struct test_options *options)
     for (int i = 0; i < options->place_count; i++)
         point_at_specs(options, options->places[i]);
     const struct examples_count *count = &tally.count;
-    bool failed = count->failed || count->samples_failed || tally.broken;
+    bool failed = count->failed || count->samples_failed || tally.broken || tally.expired;
     /* A pattern that matches nothing was mistyped: it must not look like success. */
     if (options->only && !failed && !count->passed && !count->open && !count->samples) {
         term_error("test", "--only: no \"tool: example\" matches '%s'; without --only all are listed",
@@ -463,7 +466,8 @@ const struct command command_test = {
         "through the gate, as the daemon does before it serves a new generation. With --socket it takes\n"
         "the configuration, the policies (unless DIR or FILE are given) and the tools of a running daemon.",
     .exits = "  0  every example holds\n"
-             "  1  one fails, a file does not load, --only matches nothing, or coverage is too low\n"
+             "  1  one fails, a file does not load, a shadow_until has come, --only matches nothing, or\n"
+             "     coverage is too low\n"
              "  2  usage",
     .example = "  toolgate test policies\n"
                "  toolgate test policies --coverage --watch\n"

@@ -2,6 +2,8 @@
 #include "cli/local_generation.h"
 
 #include "base/arena.h"
+#include "base/clock.h"
+#include "catalog/shadow_expiry.h"
 #include "cli/term.h"
 #include "gate/generation_load.h"
 
@@ -28,6 +30,16 @@ void local_print_report(const struct generation_report *report)
         fprintf(stderr, "error: " STR_FMT "\n", STR_ARG(report->errors[i]));
     for (size_t i = 0; i < report->warning_count; i++)
         fprintf(stderr, "warning: " STR_FMT "\n", STR_ARG(report->warnings[i]));
+}
+
+bool local_report_expired(const struct generation *generation, struct generation_report *report)
+{
+    struct shadow_expiry *list;
+    size_t count = shadow_expired(generation, clock_wall_ms(), report->arena, &list);
+    for (size_t i = 0; i < count; i++)
+        generation_report_error(report, STR_FMT ": " STR_FMT, STR_ARG(list[i].file),
+                                STR_ARG(list[i].sentence));
+    return count > 0;
 }
 
 struct generation *local_generation_load(const struct command *command, const struct local_options *options)

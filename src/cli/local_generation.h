@@ -31,6 +31,9 @@ struct generation *local_generation_load(const struct command *command, const st
 /* Prints errors and warnings to stderr, one a line. */
 void local_print_report(const struct generation_report *report);
 
+/* Adds an error for each mode "shadow" that is past its date; false: there is none. */
+bool local_report_expired(const struct generation *generation, struct generation_report *report);
+
 /* This process as a peer. */
 void local_peer(struct peer *peer);
 

@@ -5,6 +5,7 @@
 #include "config/config.h"
 
 #include "base/arena.h"
+#include "base/date.h"
 #include "config/config_ledger.h"
 #include "config/config_traces.h"
 #include "config/config_metrics.h"
@@ -39,7 +40,8 @@
         .name = STR(key), .read = key_absent, .text = (sentence)                                             \
     }
 
-static key_reader read_socket_mode, read_coerce, read_cost, read_compact, read_names, read_retry;
+static key_reader read_socket_mode, read_coerce, read_cost, read_compact, read_names, read_retry,
+    read_shadow_until;
 
 static const struct config_key call_retry_keys[] = {
     U32("times", retry.times, 1, POLICY_RETRY_TIMES_MAX),
@@ -123,6 +125,7 @@ static const struct config_key defaults_keys[] = {
     TABLE("retry", retry_keys),
     TABLE("loop", loop_keys),
     {KEY("mode", key_one_of, mode), .choices = modes},
+    {KEY("shadow_until", read_shadow_until, shadow_until)},
     {KEY("unknown", key_one_of, unknown), .choices = unknowns},
     {.name = STR("coerce"), .read = read_coerce, .keys = coerce_keys},
     {KEY("formats", key_one_of, formats), .choices = argument_formats},
@@ -207,6 +210,15 @@ static void read_coerce(const struct key_value *value)
         config->coerce = value->json->truth ? coerce_options_all : (struct coerce_options){0};
     else
         key_table_read(value->reader, coerce_keys, value->path, value->json, config);
+}
+
+static void read_shadow_until(const struct key_value *value)
+{
+    int64_t seconds;
+    if (date_read(json_str(value->json), &seconds))
+        *(struct str *)key_target(value) = arena_dup(value->reader->arena, json_str(value->json));
+    else
+        key_expected(value, "a date such as \"2026-12-01\"");
 }
 
 /* Stored in millionths. */
@@ -321,6 +333,9 @@ static enum err read_file(const char *path, const struct config_sources *sources
         key_table_error(&reader, STR_LIT("limits.arguments"),
                         "expected at most limits.message (%u), got %u; raise limits.message too",
                         config->limits.message, config->limits.arguments);
+    if (config->shadow_until.len && config->mode != POLICY_SHADOW)
+        key_table_error(&reader, STR_LIT("defaults.shadow_until"),
+                        "is the end of mode shadow: set defaults.mode = \"shadow\", or remove it");
     config_ledger_check(&reader, config);
     config_traces_check(&reader, config);
     config_metrics_check(&reader, config);

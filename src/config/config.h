@@ -73,6 +73,7 @@ struct config {
     enum policy_compare compare;
     enum policy_same_failure same_failure;
     enum policy_mode mode;
+    struct str shadow_until; /* "2026-12-01"; empty: not given */
     enum policy_unknown unknown;
     enum policy_formats formats;
     struct coerce_options coerce;

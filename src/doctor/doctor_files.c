@@ -1,8 +1,10 @@
 /* Configuration, policies, state folder and decision log. */
 #include "doctor/doctor_internal.h"
 
+#include "base/clock.h"
 #include "catalog/generation.h"
 #include "catalog/generation_report.h"
+#include "catalog/shadow_expiry.h"
 #include "policy/policy_set.h"
 
 #include <errno.h>
@@ -84,6 +86,17 @@ static void add_faults(struct doctor *d)
     }
 }
 
+/* Of the files as they are, not as they are served. */
+static void add_expired(struct doctor *d)
+{
+    struct shadow_expiry *list;
+    size_t count = d->generation ? shadow_expired(d->generation, clock_wall_ms(), d->arena, &list) : 0;
+    for (size_t i = 0; i < count; i++)
+        doctor_add(d, DOCTOR_WARNING, "policies", "shadow_expired",
+                   "toolgate shadow says whether it is safe to enforce", STR_FMT ": " STR_FMT,
+                   STR_ARG(list[i].file), STR_ARG(list[i].sentence));
+}
+
 /* What `serve --check` says of the files. */
 void doctor_check_policies(struct doctor *d)
 {
@@ -95,6 +108,7 @@ void doctor_check_policies(struct doctor *d)
     for (size_t i = 0; i < d->report->warning_count; i++)
         doctor_add(d, DOCTOR_WARNING, "policies", "load_warning", NULL, STR_FMT,
                    STR_ARG(d->report->warnings[i]));
+    add_expired(d);
     if (!d->report->error_count)
         add_reload(d);
     add_unmatched(d);

@@ -1,7 +1,10 @@
-/* Policies for several tools: over which they lie, and whether an example shows what they do. */
+/* What concerns the whole generation: dates of mode shadow, and policies for several tools: over which they
+ * lie, and whether an example shows what they do. */
 #include "lint/lint_internal.h"
 
 #include "base/arena.h"
+#include "base/clock.h"
+#include "catalog/shadow_expiry.h"
 #include "policy/policy_set.h"
 
 /* In the order of the tools; the finding is the policy's. */
@@ -34,6 +37,20 @@ static void report_without_examples(struct lint_context *c)
             c, 0,
             "no example shows what this policy does: add one for each decision, with the tool that it "
             "calls (tool = \"…\")");
+}
+
+/* Of policies for one tool, too, and of the defaults. */
+void lint_shadow_expired(struct lint_context *c)
+{
+    struct shadow_expiry *list;
+    size_t count = shadow_expired(c->generation, clock_wall_ms(), c->arena, &list);
+    for (size_t i = 0; i < count; i++) {
+        struct str file = list[i].policy ? STR_NONE : list[i].file;
+        c->policy = list[i].policy;
+        lint_report(c, 0, STR_FMT "%s" STR_FMT, STR_ARG(file), file.len ? ": " : "",
+                    STR_ARG(list[i].sentence));
+    }
+    c->policy = NULL;
 }
 
 void lint_overlay_tools(struct lint_context *c)

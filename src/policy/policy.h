@@ -114,6 +114,7 @@ struct policy {
     const struct json *schema, *output_schema, *annotations; /* NULL: not declared */
     enum policy_effects effects;
     enum policy_mode mode;
+    struct str shadow_until; /* "2026-12-01": when mode shadow was to end; empty: not declared */
     enum policy_unknown unknown;
     enum policy_formats formats;
     const struct time_zone *timezone; /* of date-times that lack one; NULL: not declared */

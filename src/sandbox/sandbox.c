@@ -340,11 +340,21 @@ void sandbox_use_proxies(lua_State *L, int environment, bool in_loops_only)
     lua_pop(L, 1);
 }
 
+/* Raises the syntax error on top. A field cannot be called `until`, although people expect it. */
+static void raise_syntax_error(lua_State *L)
+{
+    if (strstr(lua_tostring(L, -1), "unexpected symbol near 'until'")) {
+        lua_pushliteral(L, ": until is a word of Lua and cannot name a field; write shadow_until");
+        lua_concat(L, 2);
+    }
+    lua_error(L);
+}
+
 void sandbox_load(lua_State *L, struct str source, const char *file)
 {
     lua_pushfstring(L, "@%s", sandbox_chunk(file));
     if (luaL_loadbufferx(L, source.at, source.len, lua_tostring(L, -1), "t") != 0)
-        lua_error(L);
+        raise_syntax_error(L);
     lua_newtable(L);
     lua_createtable(L, 0, 2);
     sandbox_push_builtins(L);

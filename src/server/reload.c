@@ -14,6 +14,7 @@
 #include "server/upstream_manager.h"
 #include "server/http_endpoint.h"
 #include "server/quarantine.h"
+#include "server/shadow_watch.h"
 #include "server/subscriptions.h"
 #include "server/config_watch.h"
 #include "policy/policy_set.h"
@@ -192,6 +193,7 @@ static void swap(struct server *server, struct generation *next)
     if (list_changed)
         subscriptions_list_changed(server);
     clean_up(server);
+    shadow_watch_begin(server);
 }
 
 static void report_result(struct reloader *r)

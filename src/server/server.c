@@ -15,6 +15,7 @@
 #include "server/quarantine.h"
 #include "server/reload.h"
 #include "server/server_internal.h"
+#include "server/shadow_watch.h"
 #include "server/state_dir.h"
 #include "server/systemd.h"
 #include "server/traces.h"
@@ -163,6 +164,7 @@ static enum err start(struct server *server, struct why *why)
     enum err err = load(server, why);
     if (err || server->draining)
         return err;
+    shadow_watch_begin(server);
     const struct config *config = server_config(server);
     size_t connections = config->limits.connections;
     server->connections_max = listener_raise_file_limit(connections);
@@ -198,6 +200,7 @@ static void stop(struct server *server)
     page_apply(server, false);
     config_watch_free(server->config_watch);
     timer_clear(&server->drain_limit);
+    shadow_watch_end(server);
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
         if (events[i])
             event_free(events[i]);

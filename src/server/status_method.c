@@ -12,6 +12,7 @@
 #include "server/method_table.h"
 #include "server/quarantine.h"
 #include "server/reload.h"
+#include "server/shadow_watch.h"
 #include "server/status_method.h"
 #include "traces/span_exporter.h"
 #include "upstream/upstream.h"
@@ -107,6 +108,7 @@ static void put_generation(struct json_out *out, const struct client *client)
         put_config_hash(out, g);
         put_overlays(out, g);
         put_unmatched(out, g);
+        shadow_watch_write_status(out, client->server);
     }
     json_close(out, '}');
 }

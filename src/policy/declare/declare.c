@@ -1,6 +1,7 @@
 /* All fields of a tool and of a gateway, each once, in two tables; adding a field adds a row. */
 #include "policy/declare/declare_internal.h"
 #include "base/arena.h"
+#include "base/date.h"
 #include "base/time_zone.h"
 #include "policy/source_location.h"
 #include "sandbox/bridge.h"
@@ -143,6 +144,18 @@ static void read_timezone(struct declaration *d, const struct field *field, int 
                     why.text, field->expected);
 }
 
+/* The mode is read before. */
+static void read_shadow_until(struct declaration *d, const struct field *field, int at)
+{
+    int64_t seconds;
+    if (lua_type(d->L, at) != LUA_TSTRING || !date_read(field_string(d, at), &seconds))
+        field_mismatch(d, field->name, at, "a date such as \"2026-12-01\"");
+    if (!d->policy->mode_given || d->policy->mode != POLICY_SHADOW)
+        field_error(d, field->name,
+                    "'%s' is the end of mode shadow: set mode = \"shadow\" here, or remove it", field->name);
+    d->policy->shadow_until = field_string(d, at);
+}
+
 static void read_inner(struct declaration *d, const struct field *field, int at)
 {
     field_require_table(d, field->name, at, field->expected);
@@ -229,6 +242,10 @@ static const struct field shared_fields[] = {
      AT(effects), CHOICES("read write destructive toggle", EFFECTS_READ)},
     {"mode", FIELD_CHOICE, NULL, NULL, "enforce; shadow: evaluated and logged, not enforced; off.", AT(mode),
      GIVEN(mode_given), CHOICES("enforce shadow off", POLICY_ENFORCE)},
+    {"shadow_until", FIELD_CUSTOM, "\"2026-12-01\"", "string",
+     "The date by which mode shadow is to end. From then on toolgate warns everywhere, and still enforces "
+     "nothing.",
+     AT(shadow_until), READ(read_shadow_until)},
     {"unknown", FIELD_CHOICE, NULL, NULL, "What happens to arguments that an open schema does not name.",
      AT(unknown), GIVEN(unknown_given), CHOICES("pass drop refuse", UNKNOWN_PASS)},
     {"on_policy_error", FIELD_CUSTOM, "\"closed\"  or  \"open\"", "\"closed\"|\"open\"",

@@ -1,0 +1,16 @@
+/* Says in the log which modes "shadow" are past their date: when a generation goes live, when a date comes,
+ * and once a day from then on. */
+#ifndef TOOLGATE_SERVER_SHADOW_WATCH_H
+#define TOOLGATE_SERVER_SHADOW_WATCH_H
+
+struct json_out;
+struct server;
+
+/* Writes the log, and sets the timer for the next day. After every change of the generation. */
+void shadow_watch_begin(struct server *server);
+void shadow_watch_end(struct server *server);
+
+/* "shadow_expired": [{"file":…,"why":…}]. */
+void shadow_watch_write_status(struct json_out *out, const struct server *server);
+
+#endif
