@@ -47,7 +47,7 @@ static int check(const struct config_sources *sources)
     local_print_report(&report);
     if (expired && !nothing.len)
         printf("serve would start, and go on without enforcing these\n");
-    else if (err == OK)
+    else if (err == OK && generation)
         printf("tools: %zu, policies: %zu, examples passed: %zu, warnings: %zu, generation " STR_FMT "\n",
                generation->tool_count, policy_set_count(generation->policies), report.example_count,
                report.warning_count, STR_ARG(generation->hash));

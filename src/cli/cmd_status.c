@@ -141,7 +141,7 @@ static void print_ledger(const struct json *ledger)
     if (json_get_text(ledger, "on_outage"))
         print_redis(ledger);
     else
-        printf("local, of this daemon alone: %lld sessions, %lld bytes; %lld evicted to free memory\n",
+        printf("local, of this daemon alone; sessions: %lld, %lld bytes, %lld evicted to free memory\n",
                (long long)print_number(ledger, "sessions"), (long long)print_number(ledger, "bytes"),
                (long long)print_number(ledger, "forgotten"));
 }
@@ -409,6 +409,35 @@ static void print_decisions(const struct json *decisions)
     putchar('\n');
 }
 
+static void print_metrics(const struct json *metrics)
+{
+    if (!metrics)
+        return;
+    put_title("metrics");
+    printf(" " STR_FMT "%s, %lld requests, %lld refused, %lld timed out\n",
+           STR_ARG(json_str(json_get_text(metrics, "listen"))),
+           json_is_true(json_get_text(metrics, "page")) ? " with the page" : "",
+           (long long)print_number(metrics, "requests"), (long long)print_number(metrics, "refused"),
+           (long long)print_number(metrics, "timed_out"));
+}
+
+static void print_traces(const struct json *traces)
+{
+    struct str state = json_str(json_get_text(traces, "state")),
+               why = json_str(json_get_text(traces, "last_error"));
+    if (!traces)
+        return;
+    put_title("traces");
+    printf(" " STR_FMT " %s" STR_FMT "%s, %lld sent, %lld waiting, %lld dropped, %lld rejected",
+           STR_ARG(json_str(json_get_text(traces, "endpoint"))),
+           str_is(state, "up") ? "" : term_colour(TERM_RED), STR_ARG(state), term_colour(TERM_PLAIN),
+           (long long)print_number(traces, "sent"), (long long)print_number(traces, "waiting"),
+           (long long)print_number(traces, "dropped"), (long long)print_number(traces, "rejected"));
+    if (why.len)
+        printf(": " STR_FMT, STR_ARG(why));
+    putchar('\n');
+}
+
 /* ---- what needs attention ---- */
 
 static bool attention_begun;
@@ -538,9 +567,10 @@ static bool is_empty(const struct json *value)
 static void print_rest(const struct json *answer)
 {
     static const char *const printed[] = {
-        "version",    "state",  "pid",         "started_ms", "uptime_s", "socket",       "paths",
-        "generation", "reload", "upstreams",   "ledger",     "tools",    "schema_lax",   "connections",
-        "counters",   "rules",  "quarantined", "decisions",  "problems", "policy_faults"};
+        "version",    "state",         "pid",      "started_ms", "uptime_s",    "socket",
+        "paths",      "generation",    "reload",   "upstreams",  "ledger",      "tools",
+        "schema_lax", "connections",   "counters", "rules",      "quarantined", "decisions",
+        "problems",   "policy_faults", "metrics",  "traces",     "config_hash"};
     for (uint32_t i = 0; i < answer->len; i++)
         if (!STR_IS_ONE_OF(answer->members[i].key, printed) && !is_empty(&answer->members[i].value))
             print_member(&answer->members[i], 0);
@@ -557,6 +587,8 @@ static int print_status(void *owner, const struct json *answer)
     print_ledger(json_get_text(answer, "ledger"));
     print_connections(answer);
     print_decisions(json_get_text(answer, "decisions"));
+    print_metrics(json_get_text(answer, "metrics"));
+    print_traces(json_get_text(answer, "traces"));
     print_counters(answer);
     print_tools(json_get_text(answer, "tools"), options->all);
     print_overlays(json_get_text(json_get_text(answer, "generation"), "overlays"));

@@ -75,7 +75,8 @@ const char *term_ago(int64_t ms, char text[TERM_AGO_BYTES])
             snprintf(text, TERM_AGO_BYTES, "%lld %s ago", (long long)(s / units[i].unit_s), units[i].unit);
             return text;
         }
-    return strcpy(text, "now");
+    memcpy(text, "now", sizeof("now"));
+    return text;
 }
 
 void term_print_when(int64_t ms)

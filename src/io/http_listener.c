@@ -365,7 +365,7 @@ void http_listener_free(struct http_listener *l)
     if (!l)
         return;
     while (l->acceptable && !LIST_EMPTY(&l->exchanges))
-        close_exchange(LIST_FIRST(&l->exchanges));
+        close_exchange(LIST_FIRST(&l->exchanges)); // NOLINT(clang-analyzer-unix.Malloc): it moves the head
     if (l->acceptable)
         event_free(l->acceptable);
     if (l->resume)

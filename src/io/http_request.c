@@ -68,7 +68,7 @@ static unsigned read_request_line(struct str line, struct http_request *out, con
     out->method = next_word(&line);
     struct str target = next_word(&line);
     *why = "the request line is not METHOD /path HTTP/1.1";
-    if (!is_token(out->method) || !is_visible(target) || target.at[0] != '/' || line.len != 8 ||
+    if (!is_token(out->method) || !is_visible(target) || !str_starts(target, "/") || line.len != 8 ||
         !str_starts(line, "HTTP/") || !ascii_is_digit(line.at[5]) || line.at[6] != '.' ||
         !ascii_is_digit(line.at[7]))
         return 400;

@@ -99,7 +99,8 @@ describe("a key without effect", function()
   it("keys of MCP and of others are left alone", function()
     local said = warnings { progressToken = 1,
                             traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
-                            ["example.com/session"] = "x", [SESSION] = "s", ["dev.toolgate/turn"] = 1, ["dev.toolgate/ext"] = "a" }
+                            ["example.com/session"] = "x", [SESSION] = "s",
+                            ["dev.toolgate/turn"] = 1, ["dev.toolgate/ext"] = "a" }
     assert.is_nil(said)
     local modern = agent:asks("tools/call", { name = "echo", arguments = { text = "x" }, _meta = client.modern() })
     assert.is_nil(client.verdict(modern).warnings)
