@@ -68,8 +68,10 @@ static void open_key(struct decision_log *log, const char *file)
     struct why why;
     bool hashes = log->config.arguments != DECISIONS_FULL || log->config.results != DECISIONS_NONE;
     if (log->config.on && hashes && load_key(file, log->key, &why) != OK)
-        log_event(LOG_WARN, "decision_key_not_kept", LOG_TEXT("why", why.text),
-                  LOG_TEXT("effect", "arguments_hash and result.hash differ after a restart"));
+        log_event(
+            LOG_WARN, "decision_key_not_kept", LOG_TEXT("why", why.text),
+            LOG_TEXT("effect",
+                     "arguments_hash, result.hash and the tags of masked values differ after a restart"));
 }
 
 /* ---- sinks ---- */
@@ -167,7 +169,7 @@ static void take_config(struct decision_log *log, const struct config_decisions 
 {
     log->config = *config;
     decision_mask_free(log->record.mask);
-    log->record.mask = decision_mask_new(config->mask, config->mask_count);
+    log->record.mask = decision_mask_new(config->mask, config->mask_count, log->key);
     log->record.arguments = (enum decisions_detail)config->arguments;
     log->record.results = (enum decisions_detail)config->results;
     log->record.key = log->key;

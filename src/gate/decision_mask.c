@@ -6,7 +6,9 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/siphash.h"
 #include "json/build.h"
+#include "json/canonical.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "catalog/tool.h"
@@ -16,13 +18,14 @@
 
 #include <stdlib.h>
 
-#define NAMES_REMEMBERED    256u  /* a power of two */
-#define NAME_REMEMBERED_MAX 30u   /* bytes; longer names are compared each time */
-#define NAME_COMPARED_MAX   128u  /* bytes of a member's name that count */
-#define MASK_NESTED_MAX     4u    /* JSON in a string in JSON in a string */
-#define KEY_SCANNED_BYTES   14u   /* shorter names of members are no API keys */
-#define QUOTED_PIECE_BYTES  8u    /* of a secret that no text may hold */
-#define QUOTED_MAX_BYTES    4096u /* of a secret whose pieces are looked for */
+#define NAMES_REMEMBERED    256u      /* a power of two */
+#define NAME_REMEMBERED_MAX 30u       /* bytes; longer names are compared each time */
+#define NAME_COMPARED_MAX   128u      /* bytes of a member's name that count */
+#define MASK_NESTED_MAX     4u        /* JSON in a string in JSON in a string */
+#define KEY_SCANNED_BYTES   14u       /* shorter names of members are no API keys */
+#define QUOTED_PIECE_BYTES  8u        /* of a secret that no text may hold */
+#define QUOTED_MAX_BYTES    4096u     /* of a secret whose pieces are looked for */
+#define TAG_MASK            0xffffffu /* 24 bits: they tell values apart and nothing more */
 
 struct remembered_name {
     uint8_t len; /* 0: empty */
@@ -33,6 +36,7 @@ struct remembered_name {
 struct decision_mask {
     struct str *globs; /* folded */
     size_t count;
+    const uint8_t *key; /* of the tags */
     struct remembered_name names[NAMES_REMEMBERED];
 };
 
@@ -67,11 +71,12 @@ static struct str fold(struct str name, char folded[NAME_COMPARED_MAX])
     return (struct str){folded, len};
 }
 
-struct decision_mask *decision_mask_new(const struct str *names, size_t count)
+struct decision_mask *decision_mask_new(const struct str *names, size_t count, const uint8_t *key)
 {
     struct decision_mask *mask = calloc(1, sizeof(*mask));
     if (!mask || !(mask->globs = calloc(count + 1, sizeof(*mask->globs))))
         abort();
+    mask->key = key;
     for (size_t i = 0; i < count; i++) {
         char *folded = malloc(NAME_COMPARED_MAX);
         if (!folded)
@@ -277,18 +282,27 @@ static struct redact_copies *copies(struct decision_masking *m)
     return m->copies;
 }
 
+/* Equal values have equal tags, and a replay of the log sees which calls were the same. */
+static struct str tagged_mask(struct decision_masking *m, const struct json *secret)
+{
+    struct hash128 hash = json_fingerprint(m->arena, secret, NULL, 0);
+    struct str bytes = {(const char *)&hash, sizeof(hash)};
+    return arena_printf(m->arena, REDACTED_TAGGED "%06x]",
+                        (unsigned)(siphash(m->mask->key, bytes) & TAG_MASK));
+}
+
 static const struct json *hide(struct decision_masking *m, const struct json *value)
 {
     redact_copies_add(copies(m), value);
     remember_all(m, value);
     list_path(m);
-    return json_keep(m->arena, json_string(STR_LIT(REDACTED)));
+    return json_keep(m->arena, json_string(tagged_mask(m, value)));
 }
 
 /* ---- text ---- */
 
-/* The text with its own secrets masked, which are remembered. */
-static struct str mask_own(struct decision_masking *m, struct str text)
+/* The text with its own secrets masked, which are remembered. `tags`: it is a value, not a text about one. */
+static struct str mask_own(struct decision_masking *m, struct str text, bool tags)
 {
     struct buf out = buf_in(m->arena);
     size_t done = 0, at, len;
@@ -298,7 +312,7 @@ static struct str mask_own(struct decision_masking *m, struct str text)
         redact_copies_add(copies(m), &value);
         remember(m, secret);
         buf_add(&out, text.at + done, at - done);
-        buf_text(&out, REDACTED);
+        buf_str(&out, tags ? tagged_mask(m, &value) : STR_LIT(REDACTED));
         done = at + len;
     }
     if (!done)
@@ -338,7 +352,7 @@ static bool quotes_secret(const struct decision_masking *m, struct str text)
 
 struct str decision_masking_text(struct decision_masking *m, struct str text)
 {
-    text = mask_copies(m, mask_own(m, text));
+    text = mask_copies(m, mask_own(m, text, false));
     return quotes_secret(m, text) ? STR_LIT(REDACTED) : text;
 }
 
@@ -371,7 +385,7 @@ static const struct json *mask_string(struct decision_masking *m, const struct j
     if (is_nested_json(text))
         now = mask_nested(m, text);
     if (now.at == text.at)
-        now = m->again ? mask_copies(m, text) : mask_own(m, text);
+        now = m->again ? mask_copies(m, text) : mask_own(m, text, true);
     if (now.at == text.at)
         return value;
     list_path(m);
@@ -417,7 +431,7 @@ static const struct json *mask_object(struct decision_masking *m, const struct j
     size_t length = m->path.len, dotted = m->dotted.len;
     for (uint32_t i = 0; i < object->len; i++) {
         const struct json_member *member = &object->members[i];
-        struct str key = m->again ? mask_copies(m, member->key) : mask_own(m, member->key);
+        struct str key = m->again ? mask_copies(m, member->key) : mask_own(m, member->key, true);
         enter_member(m, key, member->key);
         const struct json *now = mask_member(m, member);
         if (key.at != member->key.at)

@@ -17,8 +17,11 @@ struct decision_mask;
 struct problem;
 struct tool;
 
-/* `names` are borrowed. Names are compared without case, '_' and '-'. */
-struct decision_mask *decision_mask_new(const struct str *names, size_t count);
+#define REDACTED_TAGGED "[redacted " /* of a value: "[redacted 3f9a1c]" */
+
+/* `names` are borrowed. Names are compared without case, '_' and '-'. `key`, of SIPHASH_KEY_BYTES, of the
+ * tags that tell masked values apart; it lives as long as the mask. */
+struct decision_mask *decision_mask_new(const struct str *names, size_t count, const uint8_t *key);
 void decision_mask_free(struct decision_mask *mask); /* NULL is allowed */
 
 /* What is masked in one record. */

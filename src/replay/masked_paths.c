@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "gate/decision_mask.h"
 #include "json/build.h"
 #include "json/path.h"
 
@@ -61,12 +62,22 @@ size_t masked_paths_read(struct arena *arena, const struct json *pointers, struc
     return count;
 }
 
+/* The tag of a mask tells it apart by itself. */
+static bool is_tagged(const struct json *value)
+{
+    static const char tagged[] = REDACTED_TAGGED;
+    struct str text = value ? json_str(value) : STR_NONE;
+    return text.len && memmem(text.at, text.len, tagged, sizeof(tagged) - 1);
+}
+
 const struct json *masked_paths_tell_apart(const struct recorded_call *call, const struct str *paths,
                                            size_t count)
 {
     struct arena *arena = call->line->arena;
     bool at_name = count && !memchr(paths[0].at, '[', paths[0].len);
     if (!at_name || call->repeated || !json_is(call->arguments, JSON_OBJECT))
+        return call->arguments;
+    if (is_tagged(json_path_get(call->arguments, paths[0])))
         return call->arguments;
     struct json own =
         json_string(arena_printf(arena, "masked value of line %llu", (unsigned long long)call->line->number));

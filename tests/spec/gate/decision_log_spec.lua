@@ -178,6 +178,8 @@ return tool "login" {
       return record, process.read(path)
     end
 
+    local TAGGED = "^%[redacted %x%x%x%x%x%x%]$"
+
     local function hides(arguments, secret, paths, config)
       local record, line = run(arguments, config)
       assert.is_nil(line:find(secret, 1, true), line)
@@ -188,7 +190,8 @@ return tool "login" {
 
     it("values by their names, and every text that quotes them", function()
       local record = hides({ password = SECRET, note = "it is " .. SECRET }, SECRET, { "/note", "/password" })
-      assert.same({ password = "[redacted]", note = "it is [redacted]" }, record.arguments)
+      assert.truthy(record.arguments.password:match(TAGGED))
+      assert.equal("it is [redacted]", record.arguments.note)
       assert.equal("maxLength", record.messages[1].code)
       assert.equal("args.password", record.messages[1].path)
       assert.is_nil(record.messages[1].got)
@@ -210,7 +213,7 @@ return tool "login" {
 
     it("what a policy redacts", function()
       local record = hides({ email = "ana@example.com" }, "ana@example.com", { "/email" })
-      assert.equal("[redacted]", record.arguments.email)
+      assert.truthy(record.arguments.email:match(TAGGED))
     end)
 
     it("names of the configuration, in any spelling", function()
@@ -220,7 +223,7 @@ return tool "login" {
 
     it("secrets in free text, and leaves the rest", function()
       local record = hides({ command = "mysql --password " .. SECRET .. " -h db" }, SECRET, { "/command" })
-      assert.equal("mysql --password [redacted] -h db", record.arguments.command)
+      assert.truthy(record.arguments.command:match "^mysql %-%-password %[redacted %x+%] %-h db$")
     end)
 
     it("secrets in JSON in a string", function()
@@ -253,7 +256,7 @@ return tool "login" {
       local record, line = run({ password = "s3cr3tpw", note = "the answer" },
                                'return { decisions = { results = "masked" } }')
       assert.is_nil(line:find("s3cr3tpw", 1, true), line)
-      assert.same({ answer = "the answer", token = "[redacted]" }, record.result.value)
+      assert.same({ answer = "the answer", token = record.arguments.password }, record.result.value)
     end)
 
     it("nothing where nothing is secret", function()

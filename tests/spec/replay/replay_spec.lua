@@ -12,6 +12,16 @@ return tool "list_orders" {
 }
 ]]
 
+local PAGES = [[
+-- read_page: reads a page of a list that never changes. Read only.
+return tool "read_page" {
+  description = "Read a page.",
+  schema = { type = "object", properties = { page_token = { type = "string" } } },
+  effects = "read",
+  run = function() return { items = {} } end,
+}
+]]
+
 local function order(session, limit, result)
   return { session = session, tool = "list_orders", arguments = { limit = limit }, result = result or "[]" }
 end
@@ -318,6 +328,29 @@ return tool "login" { schema = { type = "object", properties = { user = { type =
                             arguments = { password = "***" }, result = { class = "ok", hash = "aa" }, session = "same" }
       _, report = replay(folder:file("log.ndjson", records))
       assert.same({ 1, "same" }, { report.loops.sessions, report.loops.list[1].session })
+    end)
+
+    it("takes calls for a loop whose masked page token is the same, and not those whose tokens differ", function()
+      local gate = daemon.start { policies = { ["read_page.lua"] = PAGES },
+                                  config = ("return { decisions = { file = %q, mask = { \"page_*\" } } }"):format(
+                                    folder.path .. "/decisions.ndjson") }
+      local client = gate:connect()
+      for i = 1, 6 do
+        client:calls("read_page", { page_token = "page-after-" .. i }, { ["dev.toolgate/session"] = "differ" })
+        client:calls("read_page", { page_token = "page-after-1" }, { ["dev.toolgate/session"] = "same" })
+      end
+      daemon.stop_all()
+      local log, tags = process.read(folder.path .. "/decisions.ndjson"), {}
+      assert.is_nil(log:find("page-after", 1, true))
+      for session, tag in log:gmatch '"session":"(%l+)".-"page_token":"(%[redacted %x+%])"' do
+        tags[session] = tags[session] or {}
+        tags[session][tag] = true
+      end
+      local function count(set) local n = 0 for _ in pairs(set) do n = n + 1 end return n end
+      assert.same({ 6, 1 }, { count(tags.differ), count(tags.same) })
+      local code, report, err = replay(folder.path .. "/decisions.ndjson")
+      assert.equal(0, code, err)
+      assert.same({ 12, 1, "same" }, { report.calls, report.loops.sessions, report.loops.list[1].session })
     end)
 
     it("does not judge calls whose arguments were not recorded", function()
