@@ -1,5 +1,7 @@
 /* toolgate decisions: reads the decision log as a person wants it, or filters it for a program. */
+#include "base/arena.h"
 #include "base/clock.h"
+#include "review/daemon_log.h"
 #include "review/decision_input.h"
 #include "review/decision_print.h"
 #include "review/decision_review.h"
@@ -154,7 +156,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct decisions_options options = {.filter = DECISION_FILTER_NONE};
     struct decision_filter *filter = &options.filter;
     const char *tool = NULL, *verdict = NULL, *code = NULL, *class = NULL, *session = NULL, *user = NULL,
-               *since = NULL, *until = NULL;
+               *since = NULL, *until = NULL, *socket = NULL;
     unsigned turn = 0;
     int status;
     const struct cli_option table[] = {
@@ -180,6 +182,7 @@ static int run(const struct command *command, int argc, char **argv)
          &options.marks},
         {"examples", "FILE", "with --review: write the wrong refusals there as examples", 0, OPTION_STRING,
          &options.examples},
+        SOCKET_OPTION(&socket),
         {"full", NULL, "do not shorten arguments and messages", 'f', OPTION_FLAG, &options.full},
         {"json", NULL, "print the records as they are, one a line", 'j', OPTION_FLAG, &options.json},
         {0},
@@ -196,28 +199,35 @@ static int run(const struct command *command, int argc, char **argv)
     if (!read_moment(command, "since", since, false, &filter->since_us) ||
         !read_moment(command, "until", until, true, &filter->until_us) || !check_filter(command, filter))
         return CLI_ERROR;
-    struct decision_input *input = decision_input_open(command, (const char *const *)argv, (size_t)argc);
-    if (!input)
-        return CLI_ERROR;
-    status = options.review ? review(command, input, &options, argv[0]) : list(input, &options);
+    struct arena *arena = arena_new();
+    struct daemon_log log = {.files = (const char *const *)argv, .count = (size_t)argc};
+    struct decision_input *input = NULL;
+    if (argc || daemon_log_find(command, socket, arena, &log))
+        input = decision_input_open(command, log.files, log.count);
+    /* The marks of the daemon's log lie beside the file that is written, whose name stays. */
+    if (input && options.review)
+        status = review(command, input, &options, log.files[argc ? 0 : log.count - 1]);
+    else
+        status = input ? list(input, &options) : CLI_ERROR;
     decision_input_close(input);
+    arena_free(arena);
     return status;
 }
 
 const struct command command_decisions = {
     .name = "decisions",
-    .operands = "FILE...",
+    .operands = "[FILE]...",
     .summary = "show what was decided, and what the model did then",
     .about =
         "Prints the records of the decision log: time, verdict, tool, reason, arguments, and for a refused\n"
-        "call what the model did next. A line that cannot be read is counted on stderr; the rest is shown.",
+        "call what the model did next. A line that cannot be read is counted on stderr; the rest is shown.\n"
+        "Without FILE it reads the daemon's log, the rotated files first.",
     .exits = "  0  the records are on stdout, even if none matches\n"
              "  2  usage, or a file that cannot be read",
-    .example = "  toolgate decisions decisions.ndjson --refused --since 1d\n"
-               "  toolgate decisions decisions.ndjson --review --since 7d --examples examples.lua\n"
+    .example = "  toolgate decisions --refused --since 1d\n"
+               "  toolgate decisions --review --since 7d --examples examples.lua\n"
                "  toolgate decisions decisions.ndjson --tool 'get_*' --code missing --last 20\n"
                "  toolgate decisions decisions.ndjson --verdict repair --json | jq .messages",
-    .least = 1,
     .most = 1000,
     .run = run,
 };

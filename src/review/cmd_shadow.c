@@ -5,6 +5,7 @@
 #include "cli/term.h"
 #include "json/write.h"
 #include "replay/decision_outcome.h"
+#include "review/daemon_log.h"
 #include "review/decision_input.h"
 #include "review/decision_print.h"
 
@@ -168,20 +169,38 @@ static void print_json(const struct tool_row *row)
     buf_clear(&line);
 }
 
+/* The dates of shadow_until that have come, as the daemon says. */
+static void report_expired(const struct command *command, const struct json *status)
+{
+    const struct json *list = json_get_text(json_get_text(status, "generation"), "shadow_expired");
+    for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++)
+        term_error(command->name, STR_FMT ": " STR_FMT,
+                   STR_ARG(json_str(json_get_text(&list->items[i], "file"))),
+                   STR_ARG(json_str(json_get_text(&list->items[i], "why"))));
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
+    const char *socket = NULL;
     bool json = false;
     int status;
     const struct cli_option table[] = {
+        SOCKET_OPTION(&socket),
         {"json", NULL, "print one JSON object for each tool", 'j', OPTION_FLAG, &json},
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
-    struct decision_input *input = decision_input_open(command, (const char *const *)argv, (size_t)argc);
-    if (!input)
+    struct shadow s = {.arena = arena_new()};
+    struct daemon_log log = {.files = (const char *const *)argv, .count = (size_t)argc};
+    struct decision_input *input = NULL;
+    if (argc || daemon_log_find(command, socket, s.arena, &log))
+        input = decision_input_open(command, log.files, log.count);
+    if (!input) {
+        arena_free(s.arena);
         return CLI_ERROR;
-    struct shadow s = {.arena = arena_new(), .outcomes = decision_outcomes_new()};
+    }
+    s.outcomes = decision_outcomes_new();
     s.by_name = map_new(s.arena);
     s.last = &s.first;
     bool read = decision_input_walk(input, false, add_outcome, &s);
@@ -193,6 +212,7 @@ static int run(const struct command *command, int argc, char **argv)
         if (!answer_of(row).safe)
             status = CLI_NO;
     }
+    report_expired(command, log.status);
     if (!s.first && read)
         term_error(command->name,
                    "no call of a tool in mode shadow is recorded; set `mode = \"shadow\"` in its policy");
@@ -204,16 +224,17 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_shadow = {
     .name = "shadow",
-    .operands = "FILE...",
+    .operands = "[FILE]...",
     .summary = "say what mode shadow would have refused",
-    .about = "Reads the decision log, and prints for each tool in mode shadow how many calls it would have\n"
-             "refused, whether these calls worked, and whether its policy is safe to enforce.",
+    .about =
+        "Reads the decision log, and prints for each tool in mode shadow how many calls it would have\n"
+        "refused, whether these calls worked, and whether its policy is safe to enforce. Without FILE it\n"
+        "reads the daemon's log, the rotated files first.",
     .exits = "  0  every tool is safe to enforce\n"
              "  1  at least one is not, or there are too few calls to say\n"
              "  2  usage, or a file that cannot be read",
-    .example = "  toolgate shadow decisions.ndjson\n"
-               "  toolgate decisions decisions.ndjson --would --review",
-    .least = 1,
+    .example = "  toolgate shadow\n"
+               "  toolgate decisions --would --review",
     .most = 1000,
     .run = run,
 };

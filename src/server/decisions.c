@@ -8,7 +8,7 @@
 
 static struct decision_log_files files_of(struct arena *arena, const struct config *config)
 {
-    return (struct decision_log_files){.records = state_dir_path(arena, config, "decisions.ndjson"),
+    return (struct decision_log_files){.records = state_dir_path(arena, config, DECISIONS_FILE_NAME),
                                        .key = state_dir_path(arena, config, "decisions.key"),
                                        .beside_socket = !state_dir_is_given(config)};
 }

@@ -13,6 +13,7 @@
 #include "server/quarantine.h"
 #include "server/reload.h"
 #include "server/shadow_watch.h"
+#include "server/state_dir.h"
 #include "server/status_method.h"
 #include "traces/span_exporter.h"
 #include "upstream/upstream.h"
@@ -316,6 +317,7 @@ static void put_paths(struct json_out *out, const struct config *config)
     put_path_list(out, arena, "tools", &config->tools);
     put_path_list(out, arena, "mcp_configs", &config->mcp_configs);
     put_path(out, arena, "log", config->log_file);
+    put_path(out, arena, "decisions", state_dir_decisions(arena, config));
     put_path(out, arena, "state", config->state);
     json_close(out, '}');
     arena_free(arena);
