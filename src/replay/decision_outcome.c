@@ -34,6 +34,7 @@ struct decision_outcomes {
     struct arena *arena;
     struct refusal *refusals;
     size_t count, capacity;
+    uint64_t left_out;
     struct table by_id, sessions; /* a session's value is the head of its list */
 };
 
@@ -229,10 +230,17 @@ void decision_outcomes_add(struct decision_outcomes *o, const struct decision *d
         return;
     struct later_call call = {d, key_of(d->tool), decision_arguments_hash(d), key_of(d->step), refused};
     uint32_t head = follow_all(o, before, &call, &open);
-    if (refused && open < OUTCOME_OPEN_MAX && o->count < OUTCOME_REFUSALS_MAX)
+    bool has_room = open < OUTCOME_OPEN_MAX && o->count < OUTCOME_REFUSALS_MAX;
+    o->left_out += refused && !has_room;
+    if (refused && has_room)
         head = new_refusal(o, &call, head);
     if (head != before)
         table_set(&o->sessions, session, head);
+}
+
+uint64_t decision_outcomes_left_out(const struct decision_outcomes *o)
+{
+    return o->left_out;
 }
 
 void decision_outcomes_end(struct decision_outcomes *o)

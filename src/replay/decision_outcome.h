@@ -43,6 +43,9 @@ void decision_outcomes_add(struct decision_outcomes *outcomes, const struct deci
 /* After the last record. */
 void decision_outcomes_end(struct decision_outcomes *outcomes);
 
+/* Refusals beyond the limits above, whose outcome is unknown. */
+uint64_t decision_outcomes_left_out(const struct decision_outcomes *outcomes);
+
 /* Of a refusal that was added; valid until decision_outcomes_free. Never NULL. */
 const struct decision_outcome *decision_outcomes_get(const struct decision_outcomes *outcomes,
                                                      const struct decision *decision);

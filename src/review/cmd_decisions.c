@@ -103,8 +103,10 @@ static int list(struct decision_input *input, const struct decisions_options *op
         l.outcomes = decision_outcomes_new();
     if (twice)
         done = decision_input_walk(input, false, count_match, &l);
-    if (l.outcomes)
+    if (l.outcomes) {
         decision_outcomes_end(l.outcomes);
+        decision_input_report_left_out(input, l.outcomes);
+    }
     l.skip = options->last && l.matched > options->last ? l.matched - options->last : 0;
     uint64_t records = decision_input_records(input);
     done = done && decision_input_walk(input, true, show_match, &l);

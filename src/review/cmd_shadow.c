@@ -205,6 +205,7 @@ static int run(const struct command *command, int argc, char **argv)
     s.last = &s.first;
     bool read = decision_input_walk(input, false, add_outcome, &s);
     decision_outcomes_end(s.outcomes);
+    decision_input_report_left_out(input, s.outcomes);
     read = read && decision_input_walk(input, true, add_call, &s);
     status = CLI_OK;
     for (const struct tool_row *row = s.first; row; row = row->next) {

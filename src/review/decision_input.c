@@ -154,6 +154,17 @@ bool decision_input_walk(struct decision_input *input, bool report, decision_vis
     return true;
 }
 
+void decision_input_report_left_out(const struct decision_input *input,
+                                    const struct decision_outcomes *outcomes)
+{
+    uint64_t count = decision_outcomes_left_out(outcomes);
+    if (count)
+        term_error(input->command->name,
+                   "what followed on %llu refusals is not known: at most %u of a session at the same time, "
+                   "and %u in all, are followed up",
+                   (unsigned long long)count, OUTCOME_OPEN_MAX, OUTCOME_REFUSALS_MAX);
+}
+
 uint64_t decision_input_records(const struct decision_input *input)
 {
     return input->records;

@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "replay/decision.h"
+#include "replay/decision_outcome.h"
 #include "replay/recording.h"
 
 struct arena;
@@ -25,6 +26,10 @@ typedef bool decision_visit(void *owner, const struct decision *decision, const 
 /* Reads all records. `report`: counts what could not be read on stderr, by file and line. False after an
  * error on stderr. */
 bool decision_input_walk(struct decision_input *input, bool report, decision_visit *visit, void *owner);
+
+/* Says on stderr how many refusals were not followed up, if any. */
+void decision_input_report_left_out(const struct decision_input *input,
+                                    const struct decision_outcomes *outcomes);
 
 /* Records of the last walk. */
 uint64_t decision_input_records(const struct decision_input *input);

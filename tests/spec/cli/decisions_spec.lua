@@ -163,6 +163,19 @@ describe("toolgate decisions", function()
     assert.truthy(out:find("repaired", 1, true), out)
   end)
 
+  it("says how many refusals of a session are too many to follow up", function()
+    local function refusals(count)
+      local list = {}
+      for i = 1, count do list[i] = records.repair { session = "s", arguments = { from = i } } end
+      write(list)
+      local code, _, err = toolgate(log)
+      assert.equal(0, code)
+      return err
+    end
+    assert.equal("", refusals(64))
+    assert.truthy(refusals(66):find(" 2 refusals ", 1, true))
+  end)
+
   it("shows the message of each problem, as the daemon writes it", function()
     write { records.repair { messages = { { path = "args.head", code = "maximum", message = "must be at most 200" } } } }
     local _, out = toolgate(log)
