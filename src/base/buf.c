@@ -38,14 +38,17 @@ void buf_int(struct buf *buf, int64_t n)
         buf_byte(buf, (char)('0' + n));
         return;
     }
-    char digits[24], *p = digits + sizeof(digits);
     uint64_t u = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+    size_t len = 1 + (n < 0);
+    for (uint64_t rest = u; rest >= 10; rest /= 10)
+        len++;
+    char *at = buf_reserve(buf, len), *p = at + len;
     do
         *--p = (char)('0' + u % 10);
     while (u /= 10);
     if (n < 0)
-        *--p = '-';
-    buf_add(buf, p, (size_t)(digits + sizeof(digits) - p));
+        *at = '-';
+    buf->len += len;
 }
 
 void buf_hex64(struct buf *buf, uint64_t n)

@@ -306,6 +306,8 @@ bool secret_text_find(struct str text, size_t from, const struct secret_names *n
     if (text.len < MIN_TEXT_BYTES)
         return false;
     for (p += from;; p++) {
+        while (end - p >= 4 && !(is_anchor[p[0]] | is_anchor[p[1]] | is_anchor[p[2]] | is_anchor[p[3]]))
+            p += 4;
         while (p < end && !is_anchor[*p])
             p++;
         if (p >= end)
