@@ -70,8 +70,14 @@ next=$scratch/toolgate_next.deb
 dpkg-deb --root-owner-group -b "$scratch/next" "$next" > /dev/null
 
 # ---- a clean Debian ----
+# mmdebstrap hands a descriptor to a command of dash, which knows only those of one digit: none may be taken.
+for fd in /proc/$$/fd/*; do
+    fd=${fd##*/}
+    [ "$fd" -gt 2 ] && [ "$fd" -ne 255 ] && eval "exec $fd>&-"
+done
 sources=$(ls /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null | head -n 1)
-mmdebstrap --quiet --variant=minbase --include=systemd,systemd-sysv,dbus,procps bookworm "$root" "$sources" 2> "$scratch/log" ||
+mmdebstrap --quiet --aptopt='Acquire::Retries "5"' --variant=minbase \
+    --include=systemd,systemd-sysv,dbus,procps bookworm "$root" "$sources" 2> "$scratch/log" ||
     { echo "not ok - a clean Debian can be made"; sed 's/^/#   /' "$scratch/log" | tail -n 20; exit 1; }
 cp "$deb" "$root/root/first.deb"
 cp "$next" "$root/root/next.deb"
