@@ -177,8 +177,12 @@ static void put_arguments(struct record *r)
         json_field_raw(&r->out, "arguments",
                        r->call->request.mode == CALL_REPORT ? STR_LIT("null") : STR_LIT("{}"));
     size_t count = r->masking ? decision_masking_paths(r->masking, &paths) : 0;
-    if (count)
-        json_field_strs(&r->out, "masked", paths, count);
+    if (!count)
+        return;
+    json_field_open(&r->out, "masked", '[');
+    for (size_t i = 0; i < count; i++) /* a name on the way may quote a secret */
+        json_put_str(&r->out, decision_masking_text(r->masking, paths[i]));
+    json_close(&r->out, ']');
 }
 
 /* ---- the verdict ---- */

@@ -201,6 +201,15 @@ return tool "login" {
       hides({ password = "q7", note = "fail" }, "q7", { "/password" })
     end)
 
+    it("names that are a secret, in the list of masked paths too", function()
+      local gate = daemon.start { policies = { ["login.lua"] = policy } }
+      local name = "hunter2secret" -- the default names mask its own value
+      gate:connect().stream:send(('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"login","arguments":'
+                                  .. '{"%s":1,"password":"%s"}}}\n'):format(name, name))
+      assert.is_not_nil(records(file_of(gate), 1)[1].masked)
+      assert.is_nil(process.read(file_of(gate)):find(name, 1, true))
+    end)
+
     it("a part of a long value that a text quotes", function()
       local long = ("0123456789abcdefghij"):rep(20)
       hides({ password = long }, long:sub(1, 16), { "/password" })
