@@ -67,7 +67,7 @@ static bool find_folder(struct new_run *run)
         term_error(
             run->command->name,
             "the daemon at %s loads its policies from %s, where you may not write (%s): write this one "
-            "with --print for whoever may, or into another folder with --policies",
+            "with --print and give it to a user who may, or into another folder with --policies",
             run->source.socket, files.policies, strerror(errno));
         return false;
     }

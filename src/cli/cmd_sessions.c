@@ -1,5 +1,5 @@
 /*
- * toolgate sessions: lists the sessions that the daemon served last, for whoever asks which agents are stuck.
+ * toolgate sessions: lists the sessions that the daemon served last, and which agents are stuck.
  * Names of sessions and tools come from clients: they are printed without control characters.
  */
 #include "base/buf.h"

@@ -24,7 +24,7 @@ struct map;
 #define METRICS_NAME_MAX_BYTES   128u  /* of a tool's name; a longer one is cut */
 #define METRICS_CODES_MAX        32u   /* of one tool */
 #define METRICS_CODE_MAX_BYTES   64u   /* a longer one, or one that is no identifier, counts as "other" */
-#define METRICS_LOOPS_MAX        1024u /* sessions in a loop that are told apart */
+#define METRICS_LOOPS_MAX        1024u /* sessions in a loop that are distinguished */
 
 /* Labels that several tools share. A tool of such a name shares it, too. */
 #define METRICS_UNKNOWN_TOOL "unknown" /* no tool of that name, or not for this client */
@@ -61,7 +61,7 @@ struct metrics_tool {
     struct metrics_code *codes; /* of problems, or of the verdict if it has none; warnings do not count */
     size_t code_count;
     uint64_t calls;     /* tools/call and toolgate/check: each call once */
-    uint64_t refused;   /* of them, those whose tool did not run, whatever the reason */
+    uint64_t refused;   /* of them, those whose tool did not run, for any reason */
     uint64_t rewritten; /* arguments coerced or normalised */
     uint64_t would;     /* verdicts not enforced: mode shadow, or no session */
     uint64_t loops;     /* begun: a session's first call that was refused as a loop since one that passed */

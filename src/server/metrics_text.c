@@ -92,7 +92,7 @@ static void put_by_tool(struct buf *out, const struct metrics *m)
         {"toolgate_calls_saved_total",
          "Calls that were refused or halted as a loop, and would have run otherwise.",
          offsetof(struct metrics_tool, saved)},
-        {"toolgate_calls_not_run_total", "Calls whose tool did not run, whatever the reason.",
+        {"toolgate_calls_not_run_total", "Calls whose tool did not run, for any reason.",
          offsetof(struct metrics_tool, refused)},
         {"toolgate_calls_rewritten_total", "Calls whose arguments were repaired or normalised.",
          offsetof(struct metrics_tool, rewritten)},
