@@ -5,6 +5,7 @@
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
+#include "replay/timestamp.h"
 
 #include <math.h>
 
@@ -114,48 +115,6 @@ void recorded_set_result(struct recorded_call *call, const struct json *result, 
     100000000000.0 /* a larger number counts milliseconds: in seconds it would be the year 5138              \
                     */
 
-static bool read_digits(struct str *text, size_t count, int *out)
-{
-    *out = 0;
-    if (text->len < count)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        if (!ascii_is_digit(text->at[i]))
-            return false;
-        *out = *out * 10 + (text->at[i] - '0');
-    }
-    *text = str_from(*text, count);
-    return true;
-}
-
-static bool read_byte(struct str *text, const char *one_of)
-{
-    if (!text->len || !strchr(one_of, *text->at))
-        return false;
-    *text = str_from(*text, 1);
-    return true;
-}
-
-/* Days since 1970 of a day of the Gregorian calendar. */
-static int64_t days_of(int year, int month, int day)
-{
-    int64_t y = year - (month <= 2), era = (y >= 0 ? y : y - 399) / 400, of_era = y - era * 400;
-    int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
-static int64_t zone_ms(struct str *text)
-{
-    bool west = text->len && *text->at == '-';
-    int hours = 0, minutes = 0;
-    if (!read_byte(text, "+-") || !read_digits(text, 2, &hours))
-        return 0;
-    read_byte(text, ":");
-    read_digits(text, 2, &minutes);
-    int64_t ms = (hours * 60 + minutes) * 60000LL;
-    return west ? -ms : ms;
-}
-
 /* 0 of a time that the ledger cannot keep: it counts seconds since 1970 in 32 bits. */
 static int64_t between_our_times(int64_t ms)
 {
@@ -164,20 +123,8 @@ static int64_t between_our_times(int64_t ms)
 
 static int64_t time_of_text(struct str text)
 {
-    int year, month, day, hour, minute, second = 0, ms = 0, scale = 100, digit;
-    if (!read_digits(&text, 4, &year) || !read_byte(&text, "-") || !read_digits(&text, 2, &month) ||
-        !read_byte(&text, "-") || !read_digits(&text, 2, &day) || !read_byte(&text, "Tt ") ||
-        !read_digits(&text, 2, &hour) || !read_byte(&text, ":") || !read_digits(&text, 2, &minute))
-        return 0;
-    if (read_byte(&text, ":") && !read_digits(&text, 2, &second))
-        return 0;
-    if (read_byte(&text, ".,"))
-        for (; read_digits(&text, 1, &digit); scale /= 10)
-            ms += digit * scale;
-    if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 24 || minute > 59 || second > 60)
-        return 0;
-    int64_t seconds = ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
-    return between_our_times(seconds * 1000 + ms - zone_ms(&text));
+    int64_t us;
+    return timestamp_read(&text, &us) ? between_our_times(us / 1000) : 0;
 }
 
 int64_t recorded_time(const struct json *value)
