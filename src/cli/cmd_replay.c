@@ -5,7 +5,7 @@
 #include "cli/term.h"
 #include "replay/replay.h"
 #include "replay/report_text.h"
-#include "server/state_dir.h"
+#include "state/state_dir.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "cli/daemon_client.h"
 #include "cli/term.h"
 #include "config/config.h"
-#include "server/state_dir.h"
+#include "state/state_dir.h"
 
 #include <errno.h>
 #include <pwd.h>

@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "gate/decision_log.h"
 #include "server/server_internal.h"
-#include "server/state_dir.h"
+#include "state/state_dir.h"
 
 static struct decision_log_files files_of(struct arena *arena, const struct config *config)
 {

@@ -13,7 +13,7 @@
 #include "server/traces.h"
 #include "server/upstream_manager.h"
 #include "server/http_endpoint.h"
-#include "server/quarantine.h"
+#include "state/quarantine.h"
 #include "server/shadow_watch.h"
 #include "server/subscriptions.h"
 #include "server/config_watch.h"

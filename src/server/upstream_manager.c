@@ -8,7 +8,7 @@
 #include "io/child.h"
 #include "io/timer.h"
 #include "server/systemd.h"
-#include "server/state_dir.h"
+#include "state/state_dir.h"
 
 #include <stdlib.h>
 

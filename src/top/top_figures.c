@@ -1,5 +1,5 @@
 /* Rates and shares of two snapshots. */
-#include "cli/top_figures.h"
+#include "top/top_figures.h"
 
 #include "base/arena.h"
 #include "base/map.h"

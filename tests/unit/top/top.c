@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "cli/term.h"
-#include "cli/top_frame.h"
+#include "top/top_frame.h"
 #include "json/parse.h"
 
 static const struct json *parse(struct arena *arena, const char *text)

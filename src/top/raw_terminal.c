@@ -2,7 +2,7 @@
  * termios, the second screen and the signals of a full-screen command. Signals
  * are blocked except inside ppoll, so a handler never interrupts a write.
  */
-#include "cli/raw_terminal.h"
+#include "top/raw_terminal.h"
 
 #include "base/buf.h"
 #include "base/clock.h"

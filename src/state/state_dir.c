@@ -1,5 +1,5 @@
 /* The configuration first, then systemd, then the socket's folder. */
-#include "server/state_dir.h"
+#include "state/state_dir.h"
 
 #include "base/arena.h"
 #include "io/unix_socket.h"

@@ -1,11 +1,11 @@
 /* The list as a file that stays open: the watchdog writes from a signal handler, which cannot open one. */
-#include "server/quarantine.h"
+#include "state/quarantine.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "sandbox/deadline.h"
-#include "server/state_dir.h"
+#include "state/state_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>

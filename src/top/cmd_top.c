@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "cli/daemon_client.h"
 #include "cli/options.h"
-#include "cli/raw_terminal.h"
+#include "top/raw_terminal.h"
 #include "cli/term.h"
-#include "cli/top_frame.h"
+#include "top/top_frame.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Lays a frame out: a summary, what needs attention, the tools, the sessions in a loop. */
-#include "cli/top_frame.h"
+#include "top/top_frame.h"
 
 #include "cli/print.h"
 #include "cli/term.h"

@@ -6,7 +6,7 @@
 #define TOOLGATE_CLI_TOP_FRAME_H
 
 #include "base/buf.h"
-#include "cli/top_figures.h"
+#include "top/top_figures.h"
 
 struct top_view {
     unsigned columns, rows; /* rows 0: as many as there is to show */
