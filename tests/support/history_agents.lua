@@ -95,12 +95,12 @@ local function watch(self, request, gate, was_there)
 end
 
 -- A refused check may have reached Redis before the outage; then the daemon takes it back. That it did is in the session's
--- last view.
-local function take_back(session, request)
+-- last view, unless the daemon was killed with what it still had to take back.
+local function take_back(session, request, gate)
   local release = { kind = "settle", session = request.session, admission = request.admission, tool = request.tool,
                     args = request.args, limits = request.limits, turn = request.turn, step = request.step, class = "released",
                     label = "cancelled", result = "", fact = "", cost_told = false, inv = request.inv, after = request,
-                    turn_idle_s = TURN_IDLE_S, optional = true, takes_back = true }
+                    turn_idle_s = TURN_IDLE_S, optional = true, takes_back = { gate = gate, kills = gate.kills } }
   table.insert(session.history, release)
 end
 
@@ -117,7 +117,7 @@ local function keep_answer(self, session, request, gate, line)
     request.optional, request.unavailable = true, true
     self.unavailable = self.unavailable + 1
     watch(self, request, gate, false)
-    if request.kind == "admit" and request.so_far == "valid" then take_back(session, request) end
+    if request.kind == "admit" and request.so_far == "valid" then take_back(session, request, gate) end
   else
     request.ret, request.heard = self:now(), heard
     local is_local = line:find('"ledger":"local"', 1, true)

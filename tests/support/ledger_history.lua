@@ -135,6 +135,13 @@ local function journal_agrees(session, final)
   return true
 end
 
+-- The journal tells of each call that its daemon took back, if the daemon lived to do it.
+local function is_in_journal(settle)
+  local takes_back = settle.takes_back
+  if takes_back then return takes_back.gate.kills == takes_back.kills end
+  return not settle.optional
+end
+
 -- Where in the journal the entry of a reported call may stand: an early hint which of two concurrent calls was first.
 local function place_of(turn, step) return ("%s.%s"):format(tostring(turn), tostring(step)) end
 
@@ -148,7 +155,7 @@ function M.places_of(history, journal)
     by_outcome[key][place_of(turn, step)] = true
   end
   for _, request in ipairs(history) do
-    if request.kind == "settle" and (not request.optional or request.takes_back) and not blurred[request.tool] then
+    if request.kind == "settle" and is_in_journal(request) and not blurred[request.tool] then
       places[request.admission] = by_outcome[request.tool .. " " .. request.label] or {}
     end
   end

@@ -136,3 +136,16 @@ describe("a recorded ledger", function()
     assert.equal("wrong", recorded(longer, function(_, i) return i == 3 and "never" or nil end).result)
   end)
 end)
+
+describe("a check that found the ledger unavailable, and that Redis has", function()
+  local function places(kills)
+    local release = { kind = "settle", admission = "c", tool = "look", label = "cancelled", optional = true,
+                      takes_back = { gate = { kills = kills }, kills = 0 } }
+    return histories.places_of({ release }, { "look ok - turn 1 step 1 retries 0" }).c
+  end
+
+  it("was taken back by a daemon that lives, so the journal tells of it", function() assert.same({}, places(0)) end)
+
+  -- Found by the story "closed" under load: the calls of a killed daemon stay reserved, and no journal tells of them.
+  it("may stay reserved if its daemon was killed before it took it back", function() assert.is_nil(places(1)) end)
+end)
