@@ -98,6 +98,25 @@ static bool is_selected(const struct upstream_spec *spec, struct str tool)
     return !spec->tool_count;
 }
 
+/* A name such as files__search tells models and policies whose tool it is: no other upstream than `files` may
+ * have it. The longest name counts, so that a__b keeps a__b__find beside an upstream `a`. NULL: nobody
+ * else's. */
+static const struct upstream_spec *owner_of_name(const struct import *im, const struct upstream_spec *spec,
+                                                 struct str name)
+{
+    const struct config *config = im->request.config;
+    const struct upstream_spec *owner = NULL;
+    for (size_t i = 0; i < config->upstream_count; i++) {
+        const struct upstream_spec *other = config->upstreams[i];
+        struct str head = {name.at, other->name.len};
+        bool fits = name.len > head.len && str_eq(head, other->name) &&
+                    str_starts(str_from(name, head.len), IMPORT_SEPARATOR);
+        if (fits && (!owner || other->name.len > owner->name.len))
+            owner = other;
+    }
+    return owner == spec ? NULL : owner;
+}
+
 static bool count_names(struct import *im, struct tool **out);
 static bool import_tools(struct import *im, struct tool **out);
 
@@ -144,7 +163,8 @@ static bool count_names(struct import *im, struct tool **out)
     }
     for (uint32_t i = 0; spec->prefix != UPSTREAM_PREFIX_ALWAYS && i < tools->len; i++) {
         struct str tool = name_of(&tools->items[i]), bare = valid_name(im->request.arena, tool);
-        if (!tool.len || !is_selected(spec, tool) || claiming_policy(im, spec->name, tool))
+        if (!tool.len || !is_selected(spec, tool) || claiming_policy(im, spec->name, tool) ||
+            owner_of_name(im, spec, bare))
             continue;
         struct name_use *use = use_of(im, bare);
         use->shared |= use->upstream && use->upstream != spec;
@@ -161,6 +181,17 @@ static void leave_out(const struct import *im, const struct upstream_spec *spec,
     struct str name = str_cut(tool, 2 * TOOL_NAME_MAX_BYTES);
     generation_report_warning(im->request.report, "upstream " STR_FMT ": tool '" STR_FMT "' is left out: %s",
                               STR_ARG(spec->name), STR_ARG(name), why);
+}
+
+static void leave_out_foreign(const struct import *im, const struct upstream_spec *spec, struct str tool,
+                              const struct upstream_spec *owner)
+{
+    struct str why =
+        arena_printf(im->request.arena,
+                     "names that begin with '" STR_FMT IMPORT_SEPARATOR "' belong to the upstream " STR_FMT
+                     "; if you trust " STR_FMT ", set prefix = \"always\" for it",
+                     STR_ARG(owner->name), STR_ARG(owner->name), STR_ARG(spec->name));
+    leave_out(im, spec, tool, why.at);
 }
 
 /* tools/list is one line: one upstream's long definitions must not leave out the others'. */
@@ -228,6 +259,11 @@ static struct tool *import_by_name(struct import *im, const struct upstream_spec
 {
     const struct import_request *r = &im->request;
     struct str name = published_name(im, spec, tool), bare = valid_name(r->arena, tool);
+    const struct upstream_spec *owner = owner_of_name(im, spec, name);
+    if (owner) {
+        leave_out_foreign(im, spec, tool, owner);
+        return NULL;
+    }
     const struct name_use *use = map_get(im->uses, bare);
     bool ambiguous = use && use->shared && !policy_for(im, name) && !map_get(r->by_name, bare);
     const struct policy *policy = ambiguous ? policy_for(im, bare) : NULL;

@@ -10,6 +10,7 @@
  *   prefix = "always"              a__search
  *   a policy named a__search       a__search
  *   upstream = "a/search" in x     x                     the policy claims the tool
+ *   b has a__search                (left out)            the name belongs to a
  */
 #ifndef TOOLGATE_CATALOG_IMPORT_H
 #define TOOLGATE_CATALOG_IMPORT_H
