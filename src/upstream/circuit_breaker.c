@@ -36,6 +36,17 @@ bool breaker_failure(struct breaker *b, bool probe, int64_t now_ms)
     return true;
 }
 
+bool breaker_trip(struct breaker *b, bool probe, int64_t now_ms)
+{
+    if (b->state != BREAKER_CLOSED)
+        return breaker_failure(b, probe, now_ms);
+    b->failures++;
+    b->open_ms = BREAKER_OPEN_MS;
+    b->state = BREAKER_OPEN;
+    b->until_ms = now_ms + b->open_ms;
+    return true;
+}
+
 bool breaker_cancelled(struct breaker *b, bool probe, int64_t now_ms)
 {
     if (b->state != BREAKER_PROBING || !probe)

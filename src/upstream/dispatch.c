@@ -52,7 +52,9 @@ static void update_breaker(struct upstream *u, const struct queued_call *queued,
             u->failures++;
     }
     if (health == HEALTH_FAILING) {
-        changed = breaker_failure(&u->breaker, queued->probe, now);
+        changed = str_is(answer->code, UPSTREAM_CODE_TOO_MANY_REQUESTS)
+                      ? breaker_trip(&u->breaker, queued->probe, now)
+                      : breaker_failure(&u->breaker, queued->probe, now);
         int64_t after_s = u->breaker.state == BREAKER_OPEN ? breaker_after_s(&u->breaker, now) : 0;
         if (after_s > 0 && after_s > answer->after_s)
             answer->after_s = after_s;
@@ -158,9 +160,10 @@ static enum upstream_call_state admit(struct queued_call *queued, bool may_queue
     if (decision == BREAKER_REJECT) {
         queued->call.answer->after_s = breaker_after_s(&u->breaker, upstream_now_ms());
         return upstream_call_answer(&queued->call, UPSTREAM_UNAVAILABLE, "breaker_open",
-                                    "the server '" STR_FMT "', which runs this tool, failed %u times in a "
+                                    "the server '" STR_FMT "', which runs this tool, failed %u time%s in a "
                                     "row (last: %s); calls to it are paused, and this one was not sent",
-                                    STR_ARG(u->spec->name), u->breaker.failures, u->last_error);
+                                    STR_ARG(u->spec->name), u->breaker.failures,
+                                    u->breaker.failures == 1 ? "" : "s", u->last_error);
     }
     queued->probe = decision == BREAKER_PROBE;
     if (queued->probe)

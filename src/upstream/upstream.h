@@ -114,6 +114,9 @@ enum upstream_outcome {
     UPSTREAM_INPUT_REQUIRED /* the upstream asks the user: `question`, `input` */
 };
 
+/* The code of an answer full of requests to us: calls to such a server are paused at once. */
+#define UPSTREAM_CODE_TOO_MANY_REQUESTS "too_many_requests"
+
 struct upstream_answer {
     enum upstream_outcome outcome;
     const struct json *result;

@@ -19,6 +19,7 @@ static struct mcp_transport *http_make(struct loop *loop, const struct upstream_
     if (!t)
         abort();
     *t = (struct mcp_transport){.loop = loop, .spec = spec, .hooks = hooks, .owner = owner};
+    TAILQ_INIT(&t->replies);
     sse_init(&t->listener.sse, UPSTREAM_LINE_MAX_BYTES);
     return t;
 }
@@ -36,6 +37,7 @@ static void drop_all(struct mcp_transport *t)
     mcp_http_listen_stop(t);
     while (!LIST_EMPTY(&t->exchanges))
         exchange_free(LIST_FIRST(&t->exchanges));
+    timer_clear(&t->next_reply);
     header_mapping_clear(&t->mapping);
     t->session.len = t->initialize.len = 0;
     t->version[0] = '\0';
@@ -95,9 +97,11 @@ static void http_send(struct mcp_transport *t, const struct mcp_outgoing *outgoi
         buf_str(&t->initialize, outgoing->message);
         t->initialize_id = outgoing->id;
     }
-    struct exchange *x = exchange_new(t, outgoing);
-    if (!t->renewing)
-        exchange_post(x);
+    if (!outgoing->method && t->reply_count == MCP_HTTP_REPLIES_MAX) {
+        mcp_http_report_later(t, "it sends requests faster than it takes our answers to them", "");
+        return;
+    }
+    exchange_post_if_due(exchange_new(t, outgoing));
 }
 
 static void http_forget(struct mcp_transport *t, uint64_t id)

@@ -34,7 +34,35 @@ struct exchange *exchange_new(struct mcp_transport *t, const struct mcp_outgoing
     sse_init(&x->sse, UPSTREAM_LINE_MAX_BYTES);
     x->after_s = -1;
     LIST_INSERT_HEAD(&t->exchanges, x, entry);
+    x->is_reply = !outgoing->method;
+    if (x->is_reply) {
+        TAILQ_INSERT_TAIL(&t->replies, x, reply);
+        t->reply_count++;
+    }
     return x;
+}
+
+void exchange_post_if_due(struct exchange *x)
+{
+    const struct mcp_transport *t = x->transport;
+    bool waits = x->is_reply && x != TAILQ_FIRST(&t->replies);
+    if (!waits && !t->renewing && !x->fetch && !timer_is_set(&x->timer))
+        exchange_post(x);
+}
+
+static void on_next_reply(void *owner)
+{
+    struct mcp_transport *t = owner;
+    if (!TAILQ_EMPTY(&t->replies))
+        exchange_post_if_due(TAILQ_FIRST(&t->replies));
+}
+
+static void remove_reply(struct exchange *x)
+{
+    struct mcp_transport *t = x->transport;
+    TAILQ_REMOVE(&t->replies, x, reply);
+    t->reply_count--;
+    timer_set(&t->next_reply, t->loop, 0, on_next_reply, t);
 }
 
 void exchange_free(struct exchange *x)
@@ -44,6 +72,8 @@ void exchange_free(struct exchange *x)
     if (x->fetch)
         fetch_cancel(x->fetch);
     timer_clear(&x->timer);
+    if (x->is_reply)
+        remove_reply(x);
     LIST_REMOVE(x, entry);
     sse_clear(&x->sse);
     buf_clear(&x->body);
@@ -174,23 +204,40 @@ static void take_session_response(struct exchange *x, struct str text)
     struct exchange *next;
     for (x = LIST_FIRST(&t->exchanges); x; x = next) {
         next = LIST_NEXT(x, entry);
-        if (!x->fetch && !timer_is_set(&x->timer))
-            exchange_post(x);
+        exchange_post_if_due(x);
     }
     mcp_http_deliver(t, 0, STR_LIT(LIST_CHANGED));
 }
 
-static bool is_response_to(const struct exchange *x, struct str text)
+static bool is_response_to(const struct exchange *x, const struct mcp_message *message)
 {
-    struct mcp_message message = mcp_message_scan(text);
-    return x->id && message.kind == MCP_MESSAGE_RESPONSE && mcp_message_own_id(message.id) == x->id;
+    return x->id && message->kind == MCP_MESSAGE_RESPONSE && mcp_message_own_id(message->id) == x->id;
 }
 
-/* False: a hook has freed the exchange. */
+static bool holds_response_to(const struct exchange *x, struct str text)
+{
+    struct mcp_message message = mcp_message_scan(text);
+    return is_response_to(x, &message);
+}
+
+/* Each request of the server costs us a POST, and it can put any number of them into one answer. */
+static void fail_too_many(struct exchange *x)
+{
+    fail(x, UPSTREAM_TRANSIENT, UPSTREAM_CODE_TOO_MANY_REQUESTS, -1,
+         STR_FMT " put more than %u requests of its own into one answer", STR_ARG(origin(x)),
+         MCP_HTTP_REQUESTS_MAX);
+}
+
+/* False: the exchange is gone. */
 static bool deliver(struct exchange *x, struct str text)
 {
     struct mcp_transport *t = x->transport;
-    x->answered |= is_response_to(x, text);
+    struct mcp_message message = mcp_message_scan(text);
+    if (message.kind == MCP_MESSAGE_REQUEST && ++x->requests > MCP_HTTP_REQUESTS_MAX) {
+        fail_too_many(x);
+        return false;
+    }
+    x->answered |= is_response_to(x, &message);
     t->delivering = x;
     if (x->answered && t->modern && strcmp(x->method, "tools/list") == 0)
         header_mapping_learn(&t->mapping, text, !memmem(x->message.at, x->message.len, "\"cursor\"", 8));
@@ -379,7 +426,7 @@ static void take_status(struct exchange *x)
     } else if (status == 404 && in_session && strcmp(x->method, "initialize") != 0) {
         renew_session(x);
     } else if (status >= 400 && status != 401 && status != 403 && !http_response_is_transient(status) &&
-               is_response_to(x, body)) {
+               holds_response_to(x, body)) {
         if (deliver(x, body)) /* a JSON-RPC error with an HTTP status */
             exchange_free(x); /* NOLINT(clang-analyzer-unix.Malloc): deliver returned true, so x lives */
     } else if (status == 401 && !x->renewed && mcp_http_reload_headers(x->transport)) {

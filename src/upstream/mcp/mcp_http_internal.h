@@ -26,6 +26,8 @@
 #define MCP_HTTP_RESUMES_MAX     5u    /* in a row without an event */
 #define MCP_HTTP_SESSION_BYTES   1024u /* of a session's id */
 #define MCP_HTTP_QUOTED_BYTES    200u  /* of an error's body */
+#define MCP_HTTP_REQUESTS_MAX    64u   /* of the server, within its answer to one of ours */
+#define MCP_HTTP_REPLIES_MAX     256u  /* answers to its requests that wait to be posted */
 
 /* One message to the server and its response. */
 struct exchange {
@@ -46,8 +48,11 @@ struct exchange {
     unsigned resumes;                       /* in a row without an event */
     bool streams;                           /* the response comes as events */
     bool answered;
-    bool renewed; /* it has already had its second session, or its second token */
-    bool renews;  /* part of renewing the session: the client does not see it */
+    bool renewed;      /* it has already had its second session, or its second token */
+    bool renews;       /* part of renewing the session: the client does not see it */
+    unsigned requests; /* of the server, so far in this response */
+    bool is_reply;     /* our answer to a request of the server: one after the other, see `replies` */
+    TAILQ_ENTRY(exchange) reply;
 };
 
 /* The GET stream of messages that belong to no request. */
@@ -74,6 +79,10 @@ struct mcp_transport {
     struct header_mapping mapping;
     bool modern, renewing;
     LIST_HEAD(, exchange) exchanges;
+    TAILQ_HEAD(, exchange)
+    replies; /* the first is being posted: a server that asks a lot gets one connection */
+    unsigned reply_count;
+    struct timer next_reply;
     struct exchange *delivering; /* NULL again if a hook has freed it */
     struct mcp_listener listener;
     struct fetch *closing; /* DELETE */
@@ -97,6 +106,8 @@ void mcp_http_report_later(struct mcp_transport *t, const char *why, const char 
 
 /* mcp_http_exchange.c */
 struct exchange *exchange_new(struct mcp_transport *t, const struct mcp_outgoing *outgoing);
+/* A reply waits for those before it, and everything for a session that is being renewed. */
+void exchange_post_if_due(struct exchange *x);
 void exchange_post(struct exchange *x);
 void exchange_free(struct exchange *x);
 

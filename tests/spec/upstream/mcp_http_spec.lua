@@ -190,6 +190,57 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
     assert.equal("7", gets[2].headers["last-event-id"])
     assert.equal("text/event-stream", gets[1].headers.accept)
   end)
+
+  -- Requests of the server to its client, as events.
+  local function asks(count)
+    local events = {}
+    for i = 1, count do events[i] = ('data: {"jsonrpc":"2.0","id":"own-%d","method":"ping"}\n\n'):format(i) end
+    return table.concat(events)
+  end
+
+  local function replies(request) return request.method == "POST" and not request.body.method end
+
+  local function connections(requests)
+    local seen, count = {}, 0
+    for _, request in ipairs(requests) do
+      if not seen[request.connection] then seen[request.connection], count = true, count + 1 end
+    end
+    return count
+  end
+
+  it("is answered in order and over one connection if it asks its client within an answer", function()
+    server = http_server.mcp { calls = { asks = { headers = { ["Content-Type"] = "text/event-stream" },
+                                                  pieces = { asks(64), "data: ANSWER\n\n" } } } }
+    gates()
+    assert.equal("said asks", text(says "asks"))
+    local seen = server:sees("the answers", replies, 64)
+    for i, request in ipairs(seen) do assert.same({ jsonrpc = "2.0", id = "own-" .. i, result = {} }, request.body) end
+    assert.equal(1, connections(seen))
+  end)
+
+  it("fails a call whose answer asks too much, and is called no more for a while", function()
+    local flood = { headers = { ["Content-Type"] = "text/event-stream" }, pieces = { asks(2000), "data: ANSWER\n\n" } }
+    server = http_server.mcp { calls = { floods = flood } }
+    gates()
+    is_transient(says "floods", "too_many_requests", "more than 64 requests of its own")
+    local refused = verdict(says "hello")
+    assert.same({ "unavailable", "breaker_open" }, { refused.error_class, refused.code })
+    assert.truthy(gate:log():find("breaker_open upstream=far failures_in_a_row=1", 1, true), gate:log())
+    local seen = server:sees("the answers", replies, 64)
+    process.eventually("the breaker lets a call through", function() return text(says "again") == "said again" end)
+    local after = server:sees("the answers", replies, 64)
+    assert.same({ 64, 1 }, { #after, connections(seen) })
+  end)
+
+  it("is down for a while if it floods its stream of messages and takes no answers", function()
+    server = http_server.mcp { listens = { { asks(2000), "HOLD" } } }
+    local mcp = { listens = { { asks(2000), "HOLD" } } }
+    server:answers { ["GET /mcp"] = { mcp = mcp }, ["DELETE /mcp"] = { status = 200 },
+                     ["POST /mcp"] = { { mcp = mcp }, { mcp = mcp }, { mcp = mcp }, { mcp = mcp }, { hang = true } } }
+    gates()
+    gate:logs "faster than it takes our answers"
+    assert.truthy(#server:saw() < 20, #server:saw())
+  end)
 end)
 
 describe("an MCP server over HTTP that misbehaves", function()

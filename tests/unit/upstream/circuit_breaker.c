@@ -68,6 +68,20 @@ static void failed_probe_doubles_the_time(void **state)
     assert_int_equal(b.open_ms, BREAKER_OPEN_MAX_MS);
 }
 
+static void trips_at_the_first_failure_and_closes_as_ever(void **state)
+{
+    struct breaker b = {0};
+    (void)state;
+    assert_true(breaker_trip(&b, false, 1000));
+    assert_int_equal(b.failures, 1);
+    assert_int_equal(breaker_admit(&b, 1000), BREAKER_REJECT);
+    assert_int_equal(breaker_admit(&b, 1000 + BREAKER_OPEN_MS), BREAKER_PROBE);
+    assert_true(breaker_trip(&b, true, 1000 + BREAKER_OPEN_MS));
+    assert_int_equal(b.open_ms, 2 * BREAKER_OPEN_MS);
+    assert_int_equal(breaker_admit(&b, 1000 + 3 * BREAKER_OPEN_MS), BREAKER_PROBE);
+    assert_true(breaker_success(&b));
+}
+
 static void earlier_calls_do_not_prolong_the_opening(void **state)
 {
     struct breaker b = opened();
@@ -127,6 +141,7 @@ int main(void)
         cmocka_unit_test(opens_after_failures_in_a_row),
         cmocka_unit_test(admits_one_probe_and_rejects_the_others),
         cmocka_unit_test(failed_probe_doubles_the_time),
+        cmocka_unit_test(trips_at_the_first_failure_and_closes_as_ever),
         cmocka_unit_test(earlier_calls_do_not_prolong_the_opening),
         cmocka_unit_test(earlier_call_that_succeeds_closes_it),
         cmocka_unit_test(cancelled_probe_lets_the_next_call_probe),
