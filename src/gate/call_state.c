@@ -49,6 +49,11 @@ static struct str session_key(const struct call *c)
     return call_session_key(c->arena, &c->generation->config, r->peer, r->session, r->connection);
 }
 
+static uint32_t call_uid(const struct call_request *request)
+{
+    return request->peer ? request->peer->uid : 0;
+}
+
 /* A report is of the session that its callId names, which may be known by its hash only; if it names one,
  * too, call_read_id has compared them. */
 void call_set_place(struct call *c)
@@ -58,6 +63,7 @@ void call_set_place(struct call *c)
     bool reports = r->mode == CALL_REPORT;
     c->place = (struct ledger_place){
         .session = reports ? STR_NONE : session_key(c),
+        .uid = call_uid(r),
         .session_id = r->session_id,
         .anonymous = !r->session.len && (!reports || is_named(session_key(c), r->session_id)),
         .anonymous_repeats = config->anonymous_repeats,
@@ -106,11 +112,6 @@ void call_discard_unless_enforced(struct call *c)
 }
 
 /* ---- for callers ---- */
-
-static uint32_t call_uid(const struct call_request *request)
-{
-    return request->peer ? request->peer->uid : 0;
-}
 
 const struct call_outcome *call_outcome(const struct call *c)
 {

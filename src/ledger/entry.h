@@ -54,6 +54,7 @@ struct ledger_entry {
     uint32_t replays;      /* kept requests in its queue or flying */
     uint32_t refusals;     /* answered by this daemon since it remembers the session */
     uint8_t name_len;      /* 0: only its id is known so far */
+    uint32_t user;         /* whose share of the memory it takes, once its name is known */
     uint8_t looped_len;    /* of the name of the tool that was repeated or refused last */
     uint8_t format;        /* of the stored core */
     size_t head_len;       /* of it */

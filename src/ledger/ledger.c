@@ -378,9 +378,12 @@ static void log_evicted(struct ledger *l)
     l->has_evicted = true;
     store_memory_usage(l->memory, &here);
     log_event(LOG_WARN, "ledger_evicted", LOG_NUM("sessions", (int64_t)here.sessions),
-              LOG_NUM("bytes", (int64_t)here.bytes),
-              LOG_TEXT("why", "its memory is full: of the sessions that were silent for longest, budgets and "
-                              "loops begin anew; raise ledger.memory, or lower ledger.ttl_s"));
+              LOG_NUM("bytes", (int64_t)here.bytes), LOG_NUM("uid", here.largest_user),
+              LOG_NUM("bytes_of_uid", (int64_t)here.largest_bytes),
+              LOG_TEXT("why",
+                       "its memory is full: of the user whose sessions take most, those that were silent for "
+                       "longest are forgotten, and their budgets and loops begin anew; raise "
+                       "ledger.memory, or lower ledger.ttl_s"));
 }
 
 static enum ledger_state start(struct session_request *r, void *answer, ledger_done *done, void *owner)

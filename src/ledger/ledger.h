@@ -179,9 +179,10 @@ struct hash128 ledger_session_id(struct str session);
 
 /* Which session, and when in it. */
 struct ledger_place {
-    struct str session;         /* namespaced by the caller, e.g. "uid:1000/chat-7" */
-    struct hash128 session_id;  /* of a call id, if `session` is empty: ledger_call_id_read */
-    bool anonymous;             /* no session key: budgets and loops advise, see PROTOCOL.md */
+    struct str session;        /* namespaced by the caller, e.g. "uid:1000/chat-7" */
+    struct hash128 session_id; /* of a call id, if `session` is empty: ledger_call_id_read */
+    uint32_t uid;   /* of the peer: a session that begins takes of this user's share of the memory */
+    bool anonymous; /* no session key: budgets and loops advise, see PROTOCOL.md */
     uint32_t anonymous_repeats; /* 8 */
     uint32_t turn;        /* 0: not told; then the session's current one, budgets over the last 32 calls */
     uint32_t turn_idle_s; /* in a session without turns, a silence as long begins one; 0: none does */
@@ -371,6 +372,7 @@ void ledger_on_gave_up(struct ledger *ledger, ledger_gave_up *hook, void *owner)
 /* A user turn begins: open repair chains end as llm_gave_up (logged here), runs start anew. */
 struct ledger_turn {
     struct str session;
+    uint32_t uid;    /* as in ledger_place */
     uint32_t turn;   /* 0: the next one */
     struct str goal; /* empty: none */
     bool end;        /* the conversation is over: no turn begins, open chains end */

@@ -72,6 +72,7 @@ static void go_local(struct ledger_entry *e)
     forget_here(l, e->id);
     session_boundary(&e->session, &c->changes);
     commit_finish_everything(c, l->ttl_s);
+    c->store.user = e->user;
     c->store.ended = NULL;
     l->memory->kind->commit(l->memory, &c->store);
     e->stored = true;

@@ -60,6 +60,7 @@ struct store_request {
     size_t write_count;
     uint32_t
         renew_ttl_s; /* > 0: from now on all parts of the session live so long; a new core must have it */
+    uint32_t user;   /* a new session takes of this user's share of a store's memory */
     bool forget;     /* delete all parts instead, whatever is stored: the guard is ignored */
 
     /* Where it ended: valid during `ended` only, or until the next request to the store. */
@@ -78,6 +79,7 @@ struct store_request {
 #define STORE_RATES_MAX       4u
 struct store_rate_request {
     struct hash128 bucket;
+    uint32_t user; /* a new bucket takes of this user's share */
     uint64_t admission;
     struct {
         uint32_t count, window_s;

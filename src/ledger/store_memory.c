@@ -5,9 +5,11 @@
 #include "ledger/store_memory.h"
 
 #include "base/lru.h"
+#include "base/shares.h"
 #include "ledger/ledger.h"
 #include "ledger/rate.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -26,12 +28,14 @@
 
 struct kept {
     struct lru_node node; /* first: a node is its session */
+    struct share_node share;
     char *at[PART_COUNT];
     uint32_t len[PART_COUNT];
 };
 
 struct bucket {
     struct lru_node node; /* first */
+    struct share_node share;
     struct rate_bucket rates;
 };
 
@@ -39,7 +43,8 @@ struct store_memory {
     struct session_store store; /* first */
     struct store_memory_options options;
     struct lru sessions, buckets;
-    size_t bytes, bucket_bytes; /* without the tables */
+    struct shares session_shares, bucket_shares; /* of users */
+    size_t bytes, bucket_bytes;                  /* without the tables */
     uint64_t forgotten;
     struct store_field *fields; /* of the last load */
     size_t field_room;
@@ -92,6 +97,7 @@ static void resize(struct store_memory *m, struct kept *s, enum session_part par
             s->at[part] = must(realloc(s->at[part], after - CHUNK_HEAD_BYTES));
         }
         m->bytes += after - before;
+        shares_resize(&s->share, s->share.bytes + after - before);
     }
     s->len[part] = (uint32_t)len;
 }
@@ -101,6 +107,7 @@ static void drop(struct store_memory *m, struct kept *s)
     for (unsigned part = 0; part < PART_COUNT; part++)
         resize(m, s, part, 0);
     lru_remove(&m->sessions, &s->node);
+    shares_remove(&s->share);
     m->bytes -= chunk_bytes(sizeof(*s));
     free(s);
 }
@@ -118,12 +125,14 @@ static void let_go(struct store_memory *m, struct kept *s, bool evicted)
     drop(m, s);
 }
 
-static struct kept *add(struct store_memory *m, struct hash128 id)
+static struct kept *add(struct store_memory *m, struct hash128 id, uint32_t user)
 {
     struct kept *s = must(calloc(1, sizeof(*s)));
     s->node.id = id;
     s->node.expires_ms = NEVER;
     lru_add(&m->sessions, &s->node);
+    shares_add(&m->session_shares, &s->share, user);
+    shares_resize(&s->share, chunk_bytes(sizeof(*s)));
     m->bytes += chunk_bytes(sizeof(*s));
     return s;
 }
@@ -135,6 +144,8 @@ static struct kept *find(struct store_memory *m, struct hash128 id, int64_t now_
         let_go(m, s, false);
         return NULL;
     }
+    if (s)
+        shares_touch(&s->share);
     return s;
 }
 
@@ -149,11 +160,21 @@ static void expire_some(struct store_memory *m, int64_t now_ms)
     }
 }
 
+#define OF_SHARE(type, node) ((type *)((char *)(node)-offsetof(type, share)))
+
+/* Of the user whose sessions take most, the one untouched for longest; never the one touched last of all,
+ * which is being committed. */
+static struct kept *next_to_evict(const struct store_memory *m)
+{
+    struct kept *s = OF_SHARE(struct kept, shares_largest(&m->session_shares)->oldest);
+    return &s->node == m->sessions.newest ? (struct kept *)m->sessions.oldest : s;
+}
+
 static void stay_within_bound(struct store_memory *m, int64_t now_ms)
 {
     while (m->bytes > m->options.memory_bytes && m->sessions.oldest != m->sessions.newest) {
-        struct kept *oldest = (struct kept *)m->sessions.oldest;
-        let_go(m, oldest, oldest->node.expires_ms > now_ms);
+        struct kept *s = next_to_evict(m);
+        let_go(m, s, s->node.expires_ms > now_ms);
     }
 }
 
@@ -347,7 +368,7 @@ static bool memory_commit(struct session_store *store, struct store_request *req
         return true;
     }
     if (!s)
-        s = add(m, request->id);
+        s = add(m, request->id, request->user);
     for (size_t i = 0; i < request->write_count; i++)
         apply(m, s, &request->writes[i]);
     if (request->renew_ttl_s)
@@ -361,6 +382,7 @@ static bool memory_commit(struct session_store *store, struct store_request *req
 static void drop_bucket(struct store_memory *m, struct bucket *bucket)
 {
     lru_remove(&m->buckets, &bucket->node);
+    shares_remove(&bucket->share);
     m->bucket_bytes -= chunk_bytes(sizeof(*bucket));
     free(bucket);
 }
@@ -371,13 +393,17 @@ static void drop_some_buckets(struct store_memory *m, int64_t now_ms)
     size_t most = m->options.memory_bytes / RATES_SHARE;
     for (unsigned i = 0; i < EXPIRE_AT_ONCE && m->buckets.oldest != m->buckets.newest; i++) {
         struct bucket *oldest = (struct bucket *)m->buckets.oldest;
-        if (oldest->node.expires_ms > now_ms && m->bucket_bytes <= most)
-            return;
+        if (oldest->node.expires_ms > now_ms) {
+            if (m->bucket_bytes <= most)
+                return;
+            struct bucket *of_most = OF_SHARE(struct bucket, shares_largest(&m->bucket_shares)->oldest);
+            oldest = &of_most->node == m->buckets.newest ? oldest : of_most;
+        }
         drop_bucket(m, oldest);
     }
 }
 
-static struct bucket *bucket_for(struct store_memory *m, struct hash128 id, int64_t now_ms)
+static struct bucket *bucket_for(struct store_memory *m, struct hash128 id, uint32_t user, int64_t now_ms)
 {
     struct bucket *bucket = (struct bucket *)lru_find(&m->buckets, id);
     if (bucket && bucket->node.expires_ms <= now_ms)
@@ -386,8 +412,11 @@ static struct bucket *bucket_for(struct store_memory *m, struct hash128 id, int6
         bucket = must(calloc(1, sizeof(*bucket)));
         bucket->node.id = id;
         lru_add(&m->buckets, &bucket->node);
+        shares_add(&m->bucket_shares, &bucket->share, user);
+        shares_resize(&bucket->share, chunk_bytes(sizeof(*bucket)));
         m->bucket_bytes += chunk_bytes(sizeof(*bucket));
     }
+    shares_touch(&bucket->share);
     return bucket;
 }
 
@@ -395,7 +424,7 @@ static bool memory_rate(struct session_store *store, struct store_rate_request *
 {
     struct store_memory *m = (struct store_memory *)store;
     int64_t now_ms = m->options.now_ms();
-    struct bucket *bucket = bucket_for(m, request->bucket, now_ms);
+    struct bucket *bucket = bucket_for(m, request->bucket, request->user, now_ms);
     request->wait_ms = rate_take(&bucket->rates, request, now_ms);
     bucket->node.expires_ms = bucket->rates.expires_ms;
     request->result = STORE_DONE;
@@ -445,10 +474,13 @@ struct session_store *store_memory_new(const struct store_memory_options *option
 void store_memory_usage(const struct session_store *store, struct store_memory_usage *out)
 {
     const struct store_memory *m = (const struct store_memory *)store;
+    const struct share *largest = shares_largest(&m->session_shares);
     size_t tables = (m->sessions.bucket_count + m->buckets.bucket_count) * sizeof(*m->sessions.buckets);
     *out = (struct store_memory_usage){
         .sessions = m->sessions.count,
         .bytes = m->bytes + m->bucket_bytes + tables,
         .forgotten = m->forgotten,
+        .largest_user = largest->owner,
+        .largest_bytes = largest->bytes,
     };
 }

@@ -308,6 +308,7 @@ static bool commit(struct ledger_entry *e)
     struct commit *c = e->commit;
     mark(e);
     commit_finish(c, e->ledger->ttl_s);
+    c->store.user = e->user;
     c->store.forget = forgets(e);
     c->store.ended = on_committed;
     return store_of(e)->kind->commit(store_of(e), &c->store);
@@ -554,10 +555,13 @@ uint32_t transaction_sequence(struct ledger *l)
 /* Reports know of their session its id only. */
 static void name_entry(struct ledger_entry *e, const struct session_request *r)
 {
-    if (r->kind == REQUEST_ADMIT)
+    if (r->kind == REQUEST_ADMIT) {
         entry_set_name(e, r->of.admit->place.session);
-    else if (r->kind == REQUEST_TURN)
+        e->user = r->of.admit->place.uid;
+    } else if (r->kind == REQUEST_TURN) {
         entry_set_name(e, r->of.turn->session);
+        e->user = r->of.turn->uid;
+    }
 }
 
 static void enqueue(struct ledger *l, struct session_request *r)
@@ -602,6 +606,7 @@ static void ask_rates(struct ledger *l, struct session_request *r)
     wait->ledger = l;
     wait->request = r;
     wait->store.bucket = bucket_of(r);
+    wait->store.user = r->of.admit->place.uid;
     wait->store.admission = r->of.admit->admission;
     wait->store.rate_count = limits->rate_count;
     for (uint32_t i = 0; i < limits->rate_count; i++) {

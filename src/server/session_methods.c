@@ -67,7 +67,11 @@ enum request_status session_methods_turn(struct request *r)
     struct ledger_work *work = begin(r, session, &r->client->peer);
     work->answer = answer_turn;
     struct ledger_turn *request = ARENA_NEW(r->arena, struct ledger_turn);
-    *request = (struct ledger_turn){.session = work->session, .turn = turn, .goal = goal, .end = end};
+    *request = (struct ledger_turn){.session = work->session,
+                                    .uid = (uint32_t)r->client->peer.uid,
+                                    .turn = turn,
+                                    .goal = goal,
+                                    .end = end};
     return ledger_turn(r->client->server->gate.ledger, request, r->arena, &work->turned, on_answer, r) ==
                    LEDGER_DONE
                ? work->answer(r)

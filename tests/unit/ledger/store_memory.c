@@ -37,6 +37,7 @@ static void note_gone(void *owner, struct hash128 id, struct str core, bool evic
 struct story {
     struct session_store *store;
     struct store_request request;
+    uint32_t user; /* who asks */
     struct gone gone;
 };
 
@@ -88,8 +89,12 @@ static const char *core_of(struct story *t, uint64_t n)
 static enum store_result commit(struct story *t, uint64_t n, const char *guard,
                                 const struct store_write *writes, size_t count, uint32_t ttl_s)
 {
-    t->request = (struct store_request){
-        .id = id_of(n), .guard = str_of(guard), .writes = writes, .write_count = count, .renew_ttl_s = ttl_s};
+    t->request = (struct store_request){.id = id_of(n),
+                                        .user = t->user,
+                                        .guard = str_of(guard),
+                                        .writes = writes,
+                                        .write_count = count,
+                                        .renew_ttl_s = ttl_s};
     assert_true(t->store->kind->commit(t->store, &t->request));
     return t->request.result;
 }
@@ -303,6 +308,44 @@ static void the_sessions_untouched_for_longest_are_evicted(void **state)
     assert_string_equal(core_of(t, 5000 - usage.sessions + 2), "v1 of a session that stays");
 }
 
+static void a_flood_of_sessions_evicts_those_of_its_own_user(void **state)
+{
+    struct story *t = *state;
+    t->store->kind->free(t->store);
+    begin(t, 100000);
+    t->user = 1000;
+    for (uint64_t n = 1; n <= 100; n++)
+        set_core(t, n, "", "v1 of an idle user", DAY_S);
+    t->user = 1001;
+    for (uint64_t n = 1001; n <= 6000; n++)
+        set_core(t, n, "", "v1 of a flood", DAY_S);
+    for (uint64_t n = 1; n <= 100; n++)
+        assert_string_equal(core_of(t, n), "v1 of an idle user");
+    assert_string_equal(core_of(t, 6000), "v1 of a flood");
+    assert_string_equal(core_of(t, 1001), "");
+    assert_int_equal(usage_of(t).largest_user, 1001);
+    t->user = 1002; /* a third user has room, too */
+    set_core(t, 9000, "", "v1 of a newcomer", DAY_S);
+    t->user = 1001;
+    for (uint64_t n = 6001; n <= 7000; n++)
+        set_core(t, n, "", "v1 of a flood", DAY_S);
+    assert_string_equal(core_of(t, 9000), "v1 of a newcomer");
+}
+
+/* More users than shares: the last share is common, and the bound holds. */
+static void users_beyond_the_shares_are_bounded_together(void **state)
+{
+    struct story *t = *state;
+    t->store->kind->free(t->store);
+    begin(t, 100000);
+    for (uint64_t n = 1; n <= 5000; n++) {
+        t->user = (uint32_t)n;
+        set_core(t, n, "", "v1", DAY_S);
+    }
+    assert_true(usage_of(t).bytes < 100000 + 20000);
+    assert_string_equal(core_of(t, 5000), "v1");
+}
+
 static void the_session_touched_last_stays_however_large(void **state)
 {
     struct story *t = *state;
@@ -372,8 +415,11 @@ static void a_session_of_120_calls_takes_little(void **state)
 static uint32_t ask_rate(struct story *t, uint64_t bucket, uint64_t admission, uint32_t count,
                          uint32_t window_s)
 {
-    struct store_rate_request request = {
-        .bucket = id_of(bucket), .admission = admission, .rates = {{count, window_s}}, .rate_count = 1};
+    struct store_rate_request request = {.bucket = id_of(bucket),
+                                         .user = t->user,
+                                         .admission = admission,
+                                         .rates = {{count, window_s}},
+                                         .rate_count = 1};
     assert_true(t->store->kind->rate(t->store, &request));
     assert_int_equal(request.result, STORE_DONE);
     return request.wait_ms;
@@ -475,6 +521,10 @@ static void buckets_expire_and_are_bounded(void **state)
         ask_rate(t, n, n, 1, 3600);
     assert_true(usage_of(t).bytes < 200000);
     assert_true(ask_rate(t, 5000, 1, 1, 3600) > 0); /* the newest stay */
+    t->user = 1001;                                 /* another's flood does not refill the newest */
+    for (uint64_t n = 6001; n <= 12000; n++)
+        ask_rate(t, n, n, 1, 3600);
+    assert_true(ask_rate(t, 5000, 1, 1, 3600) > 0);
 }
 
 static void the_wall_clock_is_the_default(void **state)
@@ -500,6 +550,8 @@ int main(void)
         STORY(all_parts_live_until_their_time_is_over),
         STORY(sessions_that_nobody_asks_for_go_a_few_at_a_time),
         STORY(the_sessions_untouched_for_longest_are_evicted),
+        STORY(a_flood_of_sessions_evicts_those_of_its_own_user),
+        STORY(users_beyond_the_shares_are_bounded_together),
         STORY(the_session_touched_last_stays_however_large),
         STORY(a_session_of_20_calls_takes_little),
         STORY(a_session_of_120_calls_takes_little),
