@@ -154,12 +154,13 @@ static enum request_status answer_reset(struct request *r)
     return reply_close(r);
 }
 
-/* Refuses a mistyped tool, with the closest name among those that exist for this peer. */
+/* Refuses a mistyped tool, with the closest name among those that exist for this peer. One that the peer may not
+ * call is as if it did not exist. */
 static enum err check_tool(struct request *r, struct str name)
 {
     const struct generation *g = r->client->server->gate.generation;
     size_t count = 0, best[SUGGEST_MAX];
-    if (!name.len || generation_find(g, name))
+    if (!name.len || (generation_find(g, name) && client_may_call(r->client, name)))
         return OK;
     struct str *names = ARENA_ARRAY(r->arena, struct str, g->tool_count + 1);
     for (size_t i = 0; i < g->tool_count; i++)

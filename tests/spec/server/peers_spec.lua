@@ -93,6 +93,17 @@ describe("the allow list", function()
     assert.is_nil(line:find("create_task", 1, true))
   end)
 
+  it("resets no tool that the user may not call, and does not tell that it exists", function()
+    local gate = daemon.start { policies = both, config =
+      ("return { allow = { { users = { %d }, tools = { 'echo' } } } }"):format(me) }
+    local client = gate:connect()
+    client:asks("tools/call", { name = "echo", arguments = {}, _meta = { ["dev.toolgate/session"] = "s" } })
+    local forbidden = client:ask("toolgate/session", { session = "s", reset = "create_task" }).error
+    local unknown = client:ask("toolgate/session", { session = "s", reset = "create_tusk" }).error
+    assert.equal(unknown.code, forbidden.code)
+    assert.equal(unknown.message, (forbidden.message:gsub("task", "tusk")))
+  end)
+
   it("applies in the modern era", function()
     local gate = daemon.start { policies = both, config =
       ("return { allow = { { users = { %d }, tools = { 'echo' } } } }"):format(me) }
