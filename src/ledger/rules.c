@@ -63,9 +63,41 @@ static uint32_t second_of(int64_t ms)
     return (uint32_t)(ms / 1000);
 }
 
+/* Servers that take over from each other differ by less: a clock that is farther behind was set back. */
+#define CLOCK_SET_BACK_MS 60000u
+
+static void earlier(uint32_t *second, uint32_t by_s)
+{
+    *second = *second > by_s ? *second - by_s : 0;
+}
+
+/* All times of the session move with the clock: pauses, time limits and reservations last as long as they
+ * were to. */
+static void set_back(struct session *session, struct session_changes *changes, uint64_t by_ms)
+{
+    uint32_t by_s = second_of((int64_t)by_ms);
+    session->last_ms -= by_ms;
+    earlier(&session->renewed_s, by_s);
+    earlier(&session->turn_began_s, by_s);
+    earlier(&session->heard_s, by_s);
+    for (unsigned i = 0; i < session->counter_count; i++)
+        earlier(&session->counters[i].began_s, by_s);
+    for (unsigned i = 0; i < session->paced_count; i++)
+        session->paced[i].at_ms -= by_ms < session->paced[i].at_ms ? by_ms : session->paced[i].at_ms;
+    for (unsigned i = 0; i < session->call_count; i++) {
+        struct session_call *call = session_call_at(session, i);
+        if (call->class != CALL_PENDING)
+            continue;
+        call->deadline_ms -= by_ms < call->deadline_ms ? by_ms : call->deadline_ms;
+        changes->calls |= 1u << (call - session->calls);
+    }
+}
+
 struct rules_ctx rules_begin(struct session *session, struct session_changes *changes,
                              const struct ledger_limits *limits, int64_t now_ms)
 {
+    if (now_ms + CLOCK_SET_BACK_MS < (int64_t)session->last_ms)
+        set_back(session, changes, session->last_ms - (uint64_t)now_ms);
     if (now_ms < (int64_t)session->last_ms)
         now_ms = (int64_t)session->last_ms;
     return (struct rules_ctx){.session = session,

@@ -149,7 +149,7 @@ struct session_mark {
 
 struct session {
     uint64_t version;   /* of the stored value; changes with each commit. 0: not stored yet */
-    uint64_t last_ms;   /* of the last request: time never goes back */
+    uint64_t last_ms;   /* of the last request: time goes back only with a clock that was set back */
     uint32_t renewed_s; /* when the time to live was renewed last */
 
     uint32_t turn;

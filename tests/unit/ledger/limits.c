@@ -253,6 +253,19 @@ static void an_early_poll_must_wait(void **state)
     case_runs(t, "job_status", "{1}", "running");
 }
 
+/* Found from outside: the pause lasted until the clock had come back to where it was. */
+static void a_pause_ends_also_if_the_clock_was_set_back(void **state)
+{
+    struct ledger_case *t = *state;
+    t->limits.polls = true;
+    t->limits.poll_every_ms = 5000;
+    case_runs(t, "job_status", "{1}", "running");
+    case_now += 1000 - 3600000;
+    assert_string_equal(case_asks(t, "job_status", "{1}"), "refuse too_soon");
+    case_now += 5000;
+    case_runs(t, "job_status", "{1}", "running");
+}
+
 static void early_polls_do_not_count(void **state)
 {
     struct ledger_case *t = *state;
@@ -373,6 +386,7 @@ int main(void)
         STORY(costs_beyond_32_bits_are_counted),
         STORY(a_view_has_what_is_used_up),
         STORY(an_early_poll_must_wait),
+        STORY(a_pause_ends_also_if_the_clock_was_set_back),
         STORY(early_polls_do_not_count),
         STORY(repeated_early_polls_halt_and_a_later_poll_passes),
         STORY(a_poll_in_time_resets_the_count_of_early_polls),
