@@ -63,7 +63,7 @@ return {
       --start_timeout = 10,
       -- What the schemas of its tools decide: "strict", "learn" or "advise".
       --schema = "learn",
-      -- Concurrent calls; further calls wait. The default is no limit.
+      -- Concurrent calls; further calls wait. Without it 1,024 run at once, and further calls fail.
       --in_flight = 8,
     --},
     --docs = {
@@ -253,6 +253,12 @@ return {
 
     -- Concurrent calls of one connection.
     --in_flight = 256,
+
+    -- Concurrent calls of one user over all connections. The default is as many as in_flight_all leaves free.
+    --in_flight_user = 1024,
+
+    -- Concurrent calls of all connections. The default is 16 times in_flight.
+    --in_flight_all = 4096,
 
     -- Concurrent connections. The units of systemd allow 65536 descriptors.
     --connections = 4096,

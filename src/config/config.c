@@ -141,6 +141,8 @@ static const struct config_key limits_keys[] = {
     U32("arguments", limits.arguments, 64, 1073741824),
     U32("depth", limits.depth, 4, CONFIG_DEPTH),
     U32("in_flight", limits.in_flight, 1, 65536),
+    U32("in_flight_user", limits.in_flight_user, 1, 1048576),
+    U32("in_flight_all", limits.in_flight_all, 1, 1048576),
     U32("connections", limits.connections, 1, 1048576),
     {KEY("memory", key_size, limits.memory), .min = 16777216, .max = INT64_MAX},
     U32("policy_ms", limits.policy_ms, 1, SANDBOX_WATCHDOG_MS / 2),

@@ -19,11 +19,12 @@
 
 struct arena;
 
-#define CONFIG_MESSAGE_BYTES     8388608u    /* limits.message: one line from a client */
-#define CONFIG_ARGUMENTS_BYTES   1048576u    /* limits.arguments: the arguments of one call */
-#define CONFIG_DEPTH             128u        /* limits.depth */
-#define CONFIG_IN_FLIGHT         256u        /* limits.in_flight: calls a connection */
-#define CONFIG_CONNECTIONS       4096u       /* limits.connections */
+#define CONFIG_MESSAGE_BYTES     8388608u /* limits.message: one line from a client */
+#define CONFIG_ARGUMENTS_BYTES   1048576u /* limits.arguments: the arguments of one call */
+#define CONFIG_DEPTH             128u     /* limits.depth */
+#define CONFIG_IN_FLIGHT         256u     /* limits.in_flight: calls a connection */
+#define CONFIG_IN_FLIGHT_FACTOR  16u   /* limits.in_flight_all: times limits.in_flight, if it is not given */
+#define CONFIG_CONNECTIONS       4096u /* limits.connections */
 #define CONFIG_MEMORY_BYTES      1073741824u /* limits.memory: all calls together */
 #define CONFIG_TURN_IDLE_S       90u         /* turn_idle_s; 0: no pause begins a turn */
 #define CONFIG_ANONYMOUS_REPEATS 8u
@@ -83,7 +84,8 @@ struct config {
     struct policy_retry retry;
     bool require_descriptions;
     struct {
-        uint32_t message, arguments, depth, in_flight, connections, policy_ms, policy_kb;
+        uint32_t message, arguments, depth, connections, policy_ms, policy_kb;
+        uint32_t in_flight, in_flight_user, in_flight_all; /* calls; 0: not given */
         size_t memory;
     } limits;
     enum log_level log_level;
@@ -100,6 +102,13 @@ struct config {
         const char *token_file; /* NULL: none */
     } metrics;
 };
+
+/* Calls in flight of all connections. */
+static inline uint32_t config_in_flight_all(const struct config *config)
+{
+    uint32_t given = config->limits.in_flight_all;
+    return given ? given : config->limits.in_flight * CONFIG_IN_FLIGHT_FACTOR;
+}
 
 /* Where settings come from; a later source overrides an earlier one: defaults, file, command line. All
  * borrowed; a reload reads them again. */

@@ -69,6 +69,7 @@ static enum step run_upstream(struct call *c)
         .progress = c->progress,
         .log = c->log,
         .listener = c->listener,
+        .user = r->peer ? r->peer->uid : 0,
         .caller = hash_seeded(r->session.len ? r->session : r->connection) ^ (user << 32),
     };
     if (upstream_start(c->gate->upstreams, &c->upstream->request, c->arena, &c->upstream->answer, call_resume,

@@ -57,6 +57,31 @@ static void on_eof(void *owner, size_t partial_line)
     client_close_if_done(client);
 }
 
+static struct user_calls *join_user(struct server *server, uid_t uid)
+{
+    struct user_calls *user;
+    LIST_FOREACH (user, &server->users, link)
+        if (user->uid == uid)
+            break;
+    if (!user) {
+        user = calloc(1, sizeof(*user));
+        if (!user)
+            abort();
+        user->uid = uid;
+        LIST_INSERT_HEAD(&server->users, user, link);
+    }
+    user->connections++;
+    return user;
+}
+
+static void leave_user(struct user_calls *user)
+{
+    if (--user->connections)
+        return;
+    LIST_REMOVE(user, link);
+    free(user);
+}
+
 static void on_gone(void *owner)
 {
     struct client *client = owner;
@@ -65,6 +90,7 @@ static void on_gone(void *owner)
     subscriptions_clear(client);
     client_tools_free(client->client_tools);
     LIST_REMOVE(client, link);
+    leave_user(client->user);
     client->server->client_count--;
     log_event(LOG_DEBUG, "client_disconnected", LOG_TEXT("connection", client->name));
     free(client);
@@ -146,6 +172,7 @@ static void on_accepted(void *owner, int fd)
         abort();
     client->server = server;
     client->peer = peer;
+    client->user = join_user(server, peer.uid);
     client->log_level = MCP_LOG_LEVEL_INFO;
     server->client_count++;
     snprintf(client->name, sizeof(client->name), "c%" PRIu64 "-%016" PRIx64, ++server->accepted,

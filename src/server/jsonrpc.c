@@ -17,7 +17,7 @@ static const struct jsonrpc_error_info {
     [RPC_TOO_DEEP] = {1002, "too_deep", "limits.depth"},
     [RPC_TOO_MANY_VALUES] = {1003, "too_many_values", NULL},
     [RPC_CALLS_OF_CONNECTION] = {1004, "too_many_calls_of_connection", "limits.in_flight"},
-    [RPC_CALLS_OF_ALL] = {1005, "too_many_calls", "limits.in_flight"},
+    [RPC_CALLS_OF_ALL] = {1005, "too_many_calls", "limits.in_flight_all"},
     [RPC_MEMORY] = {1006, "too_much_memory", "limits.memory"},
     [RPC_CONNECTIONS] = {1007, "too_many_connections", "limits.connections"},
     [RPC_FILES] = {1008, "no_file_descriptors", NULL},
@@ -29,6 +29,7 @@ static const struct jsonrpc_error_info {
     [RPC_NOT_FOUND] = {1014, "not_found", NULL},
     [RPC_UNAVAILABLE] = {1015, "unavailable", NULL},
     [RPC_RELOAD_FAILED] = {1016, "reload_failed", NULL},
+    [RPC_CALLS_OF_USER] = {1017, "too_many_calls_of_user", "limits.in_flight_user"},
 };
 
 void jsonrpc_write_error(struct buf *buf, struct str id, enum rpc_error error, struct str message,

@@ -29,6 +29,7 @@ enum rpc_error {
     RPC_NOT_FOUND,
     RPC_UNAVAILABLE,
     RPC_RELOAD_FAILED,
+    RPC_CALLS_OF_USER,
     RPC_ERROR_COUNT
 };
 

@@ -146,23 +146,26 @@ const char *listener_path(const struct listener *listener)
     return listener->socket.address.sun_path;
 }
 
-size_t listener_raise_file_limit(size_t connections)
+struct file_shares listener_raise_file_limit(struct file_shares wanted)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return connections;
-    rlim_t wanted = connections + FILES_RESERVED;
-    if (limit.rlim_cur < wanted) {
-        limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || wanted < limit.rlim_max ? wanted : limit.rlim_max;
+        return wanted;
+    rlim_t all = wanted.connections + wanted.calls + FILES_RESERVED;
+    if (limit.rlim_cur < all) {
+        limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || all < limit.rlim_max ? all : limit.rlim_max;
         if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
             getrlimit(RLIMIT_NOFILE, &limit);
     }
-    if (limit.rlim_cur >= wanted)
-        return connections;
+    if (limit.rlim_cur >= all)
+        return wanted;
     rlim_t reserved = limit.rlim_cur / 4;
     if (reserved > FILES_RESERVED)
         reserved = FILES_RESERVED;
     if (reserved < FILES_RESERVED_MIN)
         reserved = FILES_RESERVED_MIN;
-    return limit.rlim_cur > reserved ? limit.rlim_cur - reserved : 1;
+    size_t left = limit.rlim_cur > reserved ? limit.rlim_cur - reserved : 1;
+    struct file_shares shares = {.calls = wanted.calls < left / 4 ? wanted.calls : left / 4};
+    shares.connections = left - shares.calls < wanted.connections ? left - shares.calls : wanted.connections;
+    return shares;
 }

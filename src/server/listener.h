@@ -40,7 +40,13 @@ bool listener_is_inherited(const struct listener *listener);
 /* The path it listens on, also of a socket from systemd. */
 const char *listener_path(const struct listener *listener);
 
-/* Raises RLIMIT_NOFILE for this many connections; returns how many it allows. */
-size_t listener_raise_file_limit(size_t connections);
+struct file_shares {
+    size_t connections; /* of clients */
+    size_t calls;       /* for pipes and sockets of calls under way */
+};
+
+/* Raises RLIMIT_NOFILE for so many; returns how many it allows. Calls get at most a quarter of what there is,
+ * so that they cannot keep clients out. */
+struct file_shares listener_raise_file_limit(struct file_shares wanted);
 
 #endif

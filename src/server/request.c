@@ -183,12 +183,46 @@ static bool find_method(struct request *r)
     return true;
 }
 
+/* False after an error reply. A user may have as many calls in flight as are free: one alone gets half of
+ * all, and whoever comes next still finds room. */
+static bool find_place_for_call(struct request *r)
+{
+    const struct client *client = r->client;
+    const struct config *config = server_config(client->server);
+    size_t all = config_in_flight_all(config), pending = client->server->pending;
+    size_t left = all > pending ? all - pending : 0;
+    size_t of_user = config->limits.in_flight_user;
+    if (client->pending_count >= config->limits.in_flight)
+        reply_error(
+            r, RPC_CALLS_OF_CONNECTION,
+            "%zu calls of this connection are in flight, the most that limits.in_flight allows: wait for "
+            "an answer, or raise it in the configuration",
+            client->pending_count);
+    else if (!left)
+        reply_error(r, RPC_CALLS_OF_ALL,
+                    "%zu calls of all connections are in flight, the most that limits.in_flight_all allows: "
+                    "try again in a second, or raise it in the configuration",
+                    pending);
+    else if (of_user && client->user->pending >= of_user)
+        reply_error(r, RPC_CALLS_OF_USER,
+                    "%zu calls of user %s are in flight, the most that limits.in_flight_user allows: wait "
+                    "for an answer, or raise it in the configuration",
+                    client->user->pending, client->peer.user);
+    else if (client->user->pending >= left)
+        reply_error(r, RPC_CALLS_OF_USER,
+                    "%zu calls of user %s are in flight, and %zu of limits.in_flight_all (%zu) are free, "
+                    "which is kept for other users: wait for an answer, or raise it in the configuration",
+                    client->user->pending, client->peer.user, left, all);
+    else
+        return true;
+    return false;
+}
+
 /* Refuses a request that a limit of the daemon leaves no place for. */
 static bool find_place(struct request *r)
 {
     const struct server *server = r->client->server;
     const struct config *config = server_config(server);
-    size_t all = (size_t)config->limits.in_flight * SERVER_IN_FLIGHT_FACTOR;
     size_t bytes = server->pending_bytes + loop_bytes(server->loop);
     if (server->draining) {
         reply_error(r, RPC_STOPPING,
@@ -197,25 +231,12 @@ static bool find_place(struct request *r)
     }
     if (!r->method->may_wait)
         return true;
-    if (r->client->pending_count >= config->limits.in_flight)
-        reply_error(
-            r, RPC_CALLS_OF_CONNECTION,
-            "%zu calls of this connection are in flight, the most that limits.in_flight allows: wait for "
-            "an answer, or raise it in the configuration",
-            r->client->pending_count);
-    else if (server->pending >= all)
-        reply_error(r, RPC_CALLS_OF_ALL,
-                    "%zu calls of all connections are in flight, the most that is allowed (%u times "
-                    "limits.in_flight): try again, raise limits.in_flight, or run one more daemon",
-                    server->pending, SERVER_IN_FLIGHT_FACTOR);
-    else if (bytes > config->limits.memory)
-        reply_error(
-            r, RPC_MEMORY,
-            "all calls together hold %zu bytes, more than limits.memory (%zu): try again when others are "
-            "done, or raise it in the configuration",
-            bytes, config->limits.memory);
-    else
-        return true;
+    if (bytes <= config->limits.memory)
+        return find_place_for_call(r);
+    reply_error(r, RPC_MEMORY,
+                "all calls together hold %zu bytes, more than limits.memory (%zu): try again when others are "
+                "done, or raise it in the configuration",
+                bytes, config->limits.memory);
     return false;
 }
 
@@ -224,6 +245,7 @@ static void free_pending(struct request *r)
     struct server *server = r->client->server;
     LIST_REMOVE(r, link);
     r->client->pending_count--;
+    r->client->user->pending--;
     server->pending--;
     server->pending_bytes -= r->pending_bytes;
     arena_free(r->arena);
@@ -288,6 +310,7 @@ void request_serve(struct client *client, struct str line)
     }
     LIST_INSERT_HEAD(&client->pending, r, link);
     client->pending_count++;
+    r->client->user->pending++;
     client->server->pending++;
     client->server->pending_bytes += r->pending_bytes = arena_bytes(arena);
 }

@@ -167,7 +167,10 @@ static enum err start(struct server *server, struct why *why)
     shadow_watch_begin(server);
     const struct config *config = server_config(server);
     size_t connections = config->limits.connections;
-    server->connections_max = listener_raise_file_limit(connections);
+    struct file_shares wanted = {connections, config_in_flight_all(config)};
+    struct file_shares files = listener_raise_file_limit(wanted);
+    server->connections_max = files.connections;
+    upstreams_limit_files(server->gate.upstreams, (uint32_t)files.calls);
     if (server->connections_max < connections)
         log_event(LOG_WARN, "connections_limited", LOG_NUM("limits.connections", connections),
                   LOG_NUM("possible", server->connections_max),

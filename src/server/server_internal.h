@@ -32,10 +32,9 @@ struct span_exporter;
 struct subscription;
 struct upstream_manager;
 
-#define SERVER_IN_FLIGHT_FACTOR 64u      /* calls in flight of all connections: times limits.in_flight */
-#define SERVER_LINE_MAX_BYTES   9437184u /* to a client: at 10 MiB the official SDK closes the connection */
-#define SERVER_UNREAD_SHARES    16u      /* unread replies of one client: limits.memory divided by this */
-#define SERVER_UNREAD_FREE      65536u   /* replies up to this size are sent although others are unread */
+#define SERVER_LINE_MAX_BYTES 9437184u /* to a client: at 10 MiB the official SDK closes the connection */
+#define SERVER_UNREAD_SHARES  16u      /* unread replies of one client: limits.memory divided by this */
+#define SERVER_UNREAD_FREE    65536u   /* replies up to this size are sent although others are unread */
 
 struct server {
     const struct config_sources *sources;
@@ -46,6 +45,7 @@ struct server {
     struct span_exporter *spans;         /* NULL: never configured */
     struct http_endpoint *http_endpoint; /* NULL: none is configured */
     LIST_HEAD(, client) clients;
+    LIST_HEAD(, user_calls) users;
     size_t client_count, connections_max;
     size_t pending, pending_bytes;     /* requests without a reply yet, and their memory */
     uint64_t accepted, refused;        /* connections since the start */
@@ -67,11 +67,19 @@ static inline const struct config *server_config(const struct server *server)
     return &server->gate.generation->config;
 }
 
+/* The requests without a reply of all connections of one user. */
+struct user_calls {
+    LIST_ENTRY(user_calls) link;
+    uid_t uid;
+    size_t connections, pending;
+};
+
 struct client {
     LIST_ENTRY(client) link;
     struct server *server;
     struct conn *conn;
     struct peer peer;
+    struct user_calls *user;
     char name[40];                     /* unique among all workers: its anonymous session has this name */
     struct client_tools *client_tools; /* NULL until it registers a tool */
     LIST_HEAD(, request) pending;

@@ -75,6 +75,7 @@ static void end_call(struct queued_call *queued, enum health health)
     bool denied = str_is(a->code, "http_401") || str_is(a->code, "http_403");
     bool failed = health == HEALTH_FAILING || denied || a->outcome == UPSTREAM_BROKEN;
     LIST_REMOVE(call, entry);
+    call->upstreams->files -= queued->files;
     /* mcp_client.c logs a crash, once for all calls, and exec.c its commands. */
     if (failed && call->request->target->kind != TARGET_EXEC) {
         if (!str_is(a->code, "crashed"))
@@ -96,10 +97,19 @@ static void finish(struct upstream_call *call)
     call->done(call->owner);
 }
 
+/* Of a call under way. A server that we started has its pipes in any case, and exec.c bounds commands. */
+static uint32_t files_of(const struct upstream_call *call)
+{
+    if (call->request->target->kind == TARGET_EXEC)
+        return 0;
+    return call->request->target->kind == TARGET_HTTP || call->spec->kind == UPSTREAM_HTTP;
+}
+
 static enum upstream_call_state begin(struct queued_call *queued)
 {
     struct upstream_call *call = &queued->call;
     enum upstream_call_state state = UPSTREAM_DONE;
+    call->upstreams->files += queued->files = files_of(call);
     LIST_INSERT_HEAD(&call->upstreams->calls, call, entry);
     queued->began_ms = upstream_now_ms();
     if (call->upstream) {
@@ -152,10 +162,66 @@ static bool has_room(const struct upstream *u)
     return !u->spec->in_flight || u->in_flight < u->spec->in_flight;
 }
 
+/* What the user's calls hold: of the files, or of an upstream's calls, under way or waiting. */
+static uint32_t held_by(const struct queued_call *queued, const struct upstream *of, bool waiting)
+{
+    const struct upstream_call *call;
+    uint32_t held = 0;
+    LIST_FOREACH (call, &queued->call.upstreams->calls, entry) {
+        const struct queued_call *other = (const struct queued_call *)call;
+        if (call->request->user == queued->call.request->user && other->queued == waiting &&
+            (!of || call->upstream == of))
+            held += of ? 1 : other->files;
+    }
+    return held;
+}
+
+/* A user may hold as much as is free: one alone gets half, and whoever comes next still finds room. Below
+ * half that is true for everybody, and nothing has to be counted. */
+static bool leaves_room(const struct queued_call *queued, const struct upstream *of, bool waiting,
+                        uint32_t used, uint32_t wanted, uint32_t most)
+{
+    if (used + wanted > most)
+        return false;
+    return used < most / 2 || held_by(queued, of, waiting) + wanted <= most - used;
+}
+
+static bool is_busy(struct queued_call *queued, bool may_queue)
+{
+    struct upstream_call *call = &queued->call;
+    const struct upstreams *set = call->upstreams;
+    const struct upstream *u = call->upstream;
+    uint32_t files = files_of(call);
+    call->answer->after_s = BUSY_AFTER_S;
+    if (files && set->files_max && !leaves_room(queued, NULL, false, set->files, files, set->files_max))
+        upstream_call_answer(
+            call, UPSTREAM_UNAVAILABLE, "busy",
+            "too many calls are under way for the gateway's limit of open files, which leaves "
+            "%u to them; this call was not sent",
+            set->files_max);
+    else if (u && !u->spec->in_flight && !leaves_room(queued, u, false, u->in_flight, 1, UPSTREAM_IN_FLIGHT))
+        upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "busy",
+                             "the server '" STR_FMT
+                             "', which runs this tool, has %u calls under way, and the "
+                             "rest of the %u that it takes at once is for others; this call was not sent",
+                             STR_ARG(u->spec->name), u->in_flight, UPSTREAM_IN_FLIGHT);
+    else if (u && may_queue && u->spec->in_flight &&
+             !leaves_room(queued, u, true, u->queued, 1, UPSTREAM_QUEUED))
+        upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "busy",
+                             "%u calls wait for the server '" STR_FMT "', which runs this tool, and the rest "
+                             "of the %u that may wait is for others; this call was not sent",
+                             u->queued, STR_ARG(u->spec->name), UPSTREAM_QUEUED);
+    else
+        call->answer->after_s = -1;
+    return call->answer->after_s >= 0;
+}
+
 /* A probe does not queue behind calls that may hang. */
 static enum upstream_call_state admit(struct queued_call *queued, bool may_queue)
 {
     struct upstream *u = queued->call.upstream;
+    if (is_busy(queued, may_queue))
+        return UPSTREAM_DONE;
     enum breaker_decision decision = breaker_admit(&u->breaker, upstream_now_ms());
     if (decision == BREAKER_REJECT) {
         queued->call.answer->after_s = breaker_after_s(&u->breaker, upstream_now_ms());
@@ -179,10 +245,28 @@ static enum upstream_call_state admit(struct queued_call *queued, bool may_queue
     return UPSTREAM_PENDING;
 }
 
+/* Users take turns, in the order of their ids; the calls of one stay in their order. */
+static struct queued_call *next_queued(struct upstream *u)
+{
+    struct queued_call *queued, *next = NULL;
+    uid_t least = 0;
+    TAILQ_FOREACH(queued, &u->queue, entry)
+    {
+        uid_t distance =
+            queued->call.request->user - u->last_user - 1; /* modulo 2^32: the last one is last */
+        if (!next || distance < least) {
+            next = queued;
+            least = distance;
+        }
+    }
+    u->last_user = next->call.request->user;
+    return next;
+}
+
 void upstream_start_queued(struct upstream *u)
 {
     while (u->queued && has_room(u)) {
-        struct queued_call *queued = TAILQ_FIRST(&u->queue);
+        struct queued_call *queued = next_queued(u);
         unqueue(queued);
         if (admit(queued, false) == UPSTREAM_DONE)
             queued->call.done(queued->call.owner);
@@ -214,6 +298,12 @@ static bool find_upstream(struct upstream_call *call)
     return u && !problem;
 }
 
+void upstreams_limit_files(struct upstreams *set, uint32_t files)
+{
+    if (set)
+        set->files_max = files ? files : 1;
+}
+
 uint32_t upstream_max_duration_ms(const struct upstreams *set, const struct target *target)
 {
     const struct upstream *u = target->upstream.len ? upstream_find(set, target->upstream) : NULL;
@@ -241,7 +331,9 @@ enum upstream_call_state upstream_start(struct upstreams *set, const struct upst
                                           .owner = owner};
     if (!find_upstream(&queued->call))
         return UPSTREAM_DONE;
-    return queued->call.upstream ? admit(queued, true) : begin(queued);
+    if (queued->call.upstream)
+        return admit(queued, true);
+    return is_busy(queued, false) ? UPSTREAM_DONE : begin(queued);
 }
 
 static void end_delay(struct delay *delay)

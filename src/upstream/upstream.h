@@ -13,6 +13,8 @@
 #include "json/value.h"
 #include "upstream/upstream_spec.h"
 
+#include <sys/types.h>
+
 struct arena;
 struct buf;
 struct json_out;
@@ -96,6 +98,7 @@ struct upstream_request {
     bool can_elicit; /* the client can ask its user: UPSTREAM_INPUT_REQUIRED carries `input` */
     const struct json *input_responses; /* inputResponses of the client's retry; NULL: none */
     struct str request_state;           /* requestState, likewise */
+    uid_t user;                         /* the calls of one user leave room for those of others */
     uint64_t caller; /* equal for calls of one conversation: a server message that names no call is relayed
                         only if every call it may be about has the same caller */
     const struct trace_context *trace_context; /* passed on with the call; NULL: none */
@@ -139,6 +142,9 @@ enum upstream_call_state { UPSTREAM_DONE, UPSTREAM_PENDING };
 enum upstream_call_state upstream_start(struct upstreams *upstreams, const struct upstream_request *request,
                                         struct arena *arena, struct upstream_answer *answer,
                                         upstream_done *done, void *owner);
+
+/* Files that all calls together may hold open; further calls are unavailable ("busy"). NULL is allowed. */
+void upstreams_limit_files(struct upstreams *upstreams, uint32_t files);
 
 /* The longest time between upstream_start and `done`, with queueing and progress. */
 uint32_t upstream_max_duration_ms(const struct upstreams *upstreams, const struct target *target);

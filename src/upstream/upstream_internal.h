@@ -17,6 +17,7 @@ struct queued_call {
     TAILQ_ENTRY(queued_call) entry;
     struct timer deadline; /* of queueing */
     int64_t began_ms;
+    uint32_t files; /* that it holds open */
     bool queued, probe;
 };
 
@@ -32,6 +33,7 @@ struct upstream {
     struct timer turn;
     void (*on_turn)(void *upstream); /* starts queued calls if there is room; ends an upstream that leaves */
     uint32_t in_flight, queued;
+    uid_t last_user; /* whose call was taken from the queue last */
     uint64_t calls, failures;
     int64_t crashed_ms; /* when a call last ended by a crash */
     char last_error[LAST_ERROR_MAX_BYTES];
@@ -56,6 +58,7 @@ struct upstreams {
     struct upstream *first; /* in the order of the configuration; leaving ones at the end */
     LIST_HEAD(, upstream_call) calls;
     LIST_HEAD(, delay) delays;
+    uint32_t files, files_max; /* open for calls; at most (0: unlimited) */
 };
 
 /* upstream_call.c */

@@ -15,6 +15,8 @@
 
 #define UPSTREAM_NAME_MAX_BYTES 32u /* it is a prefix of tool names, which have 64 */
 #define UPSTREAM_TIMEOUT_MS     60000u
+#define UPSTREAM_IN_FLIGHT      1024u  /* calls at once if in_flight is not given */
+#define UPSTREAM_QUEUED         1024u  /* calls that wait for an upstream with in_flight */
 #define UPSTREAM_START_MS       10000u /* until `initialize` is answered and the tools are listed */
 
 struct arena;
@@ -54,7 +56,7 @@ struct upstream_spec {
     const struct str *tools; /* globs; none: all */
     size_t tool_count;
     uint32_t timeout_ms, start_ms; /* of one call; of a start */
-    uint32_t in_flight;            /* calls at once; 0: unlimited */
+    uint32_t in_flight;            /* calls at once, others wait; 0: UPSTREAM_IN_FLIGHT, others are refused */
     unsigned schema_mode;          /* of its tools: enum policy_schema_mode; 0: not given */
 };
 

@@ -221,7 +221,8 @@ static void raises_the_soft_limit_of_files(void **state)
     low = before;
     low.rlim_cur = 256;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
-    assert_int_equal(listener_raise_file_limit(300), 300);
+    assert_int_equal(listener_raise_file_limit((struct file_shares){300, 50}).connections, 300);
+    assert_int_equal(listener_raise_file_limit((struct file_shares){300, 50}).calls, 50);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
     assert_true(now.rlim_cur >= 300);
     setrlimit(RLIMIT_NOFILE, &before);
@@ -235,7 +236,8 @@ static void reserves_files_under_a_low_limit(void **state)
     if (child == 0) {
         struct rlimit low = {.rlim_cur = 64, .rlim_max = 64};
         setrlimit(RLIMIT_NOFILE, &low);
-        _exit(listener_raise_file_limit(1000) == 40 ? 0 : 1);
+        struct file_shares shares = listener_raise_file_limit((struct file_shares){1000, 1000});
+        _exit(shares.connections == 30 && shares.calls == 10 ? 0 : 1);
     }
     int how;
     assert_int_equal(waitpid(child, &how, 0), child);

@@ -329,10 +329,24 @@ static void in_flight_calls_of_a_connection_are_limited(void **state)
 static void in_flight_calls_of_all_connections_are_limited(void **state)
 {
     struct fixture *fixture = *state;
-    fixture->server.pending = 4 * SERVER_IN_FLIGHT_FACTOR;
+    fixture->server.pending = 4 * CONFIG_IN_FLIGHT_FACTOR;
     call(fixture, 1);
     expect_words(fixture, "\"code\":1005");
     fixture->server.pending = 0;
+}
+
+/* Half for one user alone: 32 of 64. Another would still find room. */
+static void in_flight_calls_of_a_user_leave_room_for_others(void **state)
+{
+    struct fixture *fixture = *state;
+    struct user_calls *user = LIST_FIRST(&fixture->server.users);
+    user->pending = fixture->server.pending = 4 * CONFIG_IN_FLIGHT_FACTOR / 2;
+    call(fixture, 1);
+    expect_words(fixture, "\"code\":1017");
+    user->pending--;
+    call(fixture, 2);
+    expect_silence(fixture);
+    fixture->server.pending = user->pending = 1;
 }
 
 static void memory_of_all_connections_is_limited(void **state)
@@ -441,6 +455,7 @@ int main(void)
         TEST(unread_progress_takes_no_memory),
         TEST(in_flight_calls_of_a_connection_are_limited),
         TEST(in_flight_calls_of_all_connections_are_limited),
+        TEST(in_flight_calls_of_a_user_leave_room_for_others),
         TEST(memory_of_all_connections_is_limited),
         TEST(a_half_closed_client_gets_its_reply),
         TEST(the_calls_of_a_disconnected_client_are_cancelled),
