@@ -1,13 +1,18 @@
-/* Escapes for terminals. */
+/* One walk over the characters of a text; what is done with one that is hidden depends on the reader. */
 #include "base/printable.h"
+
+#include "base/arena.h"
+
+#define ASCII_END 0x80u
 
 struct range {
     uint32_t first, last;
 };
 
-/* Sorted. Joiners (U+200C, U+200D) and variation selectors stay: scripts and emoji need them. */
+/* Sorted. Variation selectors of emoji stay, and joiners where is_hidden_here says so. */
 static const struct range hidden[] = {
     {0x00, 0x1f},       {0x7f, 0x9f},     /* C0, DEL, C1 */
+    {0xad, 0xad},                         /* SOFT HYPHEN */
     {0x61c, 0x61c},                       /* ARABIC LETTER MARK */
     {0x180e, 0x180e},   {0x200b, 0x200b}, /* invisible separators */
     {0x200e, 0x200f},   {0x2028, 0x202e}, /* marks of direction, line separators, embeddings and overrides */
@@ -24,6 +29,25 @@ bool printable_is_hidden(uint32_t c)
     return false;
 }
 
+/* ZERO WIDTH NON-JOINER and JOINER */
+static bool is_joiner(uint32_t c)
+{
+    return c == 0x200c || c == 0x200d;
+}
+
+/* The next character of a text; `length` is 0 for a byte that is no UTF-8. */
+struct walk {
+    const char *at, *end;
+    uint32_t c, before; /* `before`: the last visible character; 0: none, or a joiner */
+    size_t length;
+    bool is_hidden;
+};
+
+static struct walk walk_of(struct str text)
+{
+    return (struct walk){.at = text.at, .end = text.at + text.len};
+}
+
 static uint32_t decode(const char *at, size_t length)
 {
     unsigned char first = (unsigned char)at[0];
@@ -33,22 +57,110 @@ static uint32_t decode(const char *at, size_t length)
     return c;
 }
 
+static bool walk_read(struct walk *w)
+{
+    if (w->at >= w->end)
+        return false;
+    w->length = str_utf8_length(w->at, w->end);
+    w->c = w->length ? decode(w->at, w->length) : (unsigned char)*w->at;
+    w->is_hidden = is_joiner(w->c) ? w->before < ASCII_END : printable_is_hidden(w->c);
+    w->before = w->is_hidden || is_joiner(w->c) ? 0 : w->c;
+    return true;
+}
+
+static void walk_next(struct walk *w)
+{
+    w->at += w->length ? w->length : 1;
+}
+
+/* How many bytes at the front are ASCII that is written as it is: nearly always all of them. */
+static size_t plain_ascii(const char *at, const char *end)
+{
+    const char *from = at;
+    while (at < end && *at >= ' ' && *at < 0x7f)
+        at++;
+    return (size_t)(at - from);
+}
+
+/* Takes the run of plain ASCII at the front. */
+static struct str walk_ascii(struct walk *w)
+{
+    struct str run = {w->at, plain_ascii(w->at, w->end)};
+    w->at += run.len;
+    if (run.len)
+        w->before = (unsigned char)w->at[-1];
+    return run;
+}
+
+static bool is_blank(uint32_t c)
+{
+    return c == '\n' || c == '\t';
+}
+
+/* What JSON text, and a text of several lines, may have. */
+static bool is_space(uint32_t c)
+{
+    return is_blank(c) || c == '\r';
+}
+
 void printable_write(struct buf *out, struct str text)
 {
-    const char *end = text.at + text.len;
-    for (const char *at = text.at; at < end;) {
-        size_t length = str_utf8_length(at, end);
-        uint32_t c = length ? decode(at, length) : (unsigned char)*at;
-        if (c == '\n' || c == '\t')
+    struct walk w = walk_of(text);
+    for (;; walk_next(&w)) {
+        buf_str(out, walk_ascii(&w));
+        if (!walk_read(&w))
+            return;
+        if (is_blank(w.c))
             buf_byte(out, ' ');
-        else if (!length || (c < 0x80 && printable_is_hidden(c)))
-            buf_printf(out, "\\x%02x", (unsigned)c);
-        else if (printable_is_hidden(c))
-            buf_printf(out, "\\u{%x}", (unsigned)c);
+        else if (!w.length || (w.c < ASCII_END && w.is_hidden))
+            buf_printf(out, "\\x%02x", (unsigned)w.c);
+        else if (w.is_hidden)
+            buf_printf(out, "\\u{%x}", (unsigned)w.c);
         else
-            buf_add(out, at, length);
-        at += length ? length : 1;
+            buf_add(out, w.at, w.length);
     }
+}
+
+void printable_write_json(struct buf *out, struct str json)
+{
+    struct walk w = walk_of(json);
+    for (;; walk_next(&w)) {
+        buf_str(out, walk_ascii(&w));
+        if (!walk_read(&w))
+            return;
+        if (is_space(w.c)) /* in JSON text it stands between values */
+            buf_byte(out, ' ');
+        else if (!w.length)
+            buf_text(out, "\\ufffd");
+        else if (w.is_hidden && w.c > 0xffff) /* a surrogate pair */
+            buf_printf(out, "\\u%04x\\u%04x", 0xd7c0u + (unsigned)(w.c >> 10),
+                       0xdc00u + (unsigned)(w.c & 0x3ff));
+        else if (w.is_hidden)
+            buf_printf(out, "\\u%04x", (unsigned)w.c);
+        else
+            buf_add(out, w.at, w.length);
+    }
+}
+
+bool printable_is_plain(struct str text)
+{
+    struct walk w = walk_of(text);
+    for (;; walk_next(&w)) {
+        walk_ascii(&w);
+        if (!walk_read(&w))
+            return true;
+        if (!w.length || w.is_hidden)
+            return false;
+    }
+}
+
+struct str printable_line(struct arena *arena, struct str text)
+{
+    struct buf out = buf_in(arena);
+    if (printable_is_plain(text))
+        return text;
+    printable_write(&out, text);
+    return buf_view(&out);
 }
 
 void printable_write_cut(struct buf *out, struct str text, size_t max)
@@ -57,4 +169,34 @@ void printable_write_cut(struct buf *out, struct str text, size_t max)
     printable_write(out, shown);
     if (shown.len < text.len)
         buf_text(out, "…");
+}
+
+/* The controls that a text may have for its lines are no secret. */
+static bool is_secret(const struct walk *w)
+{
+    return w->is_hidden && w->length && !is_space(w->c);
+}
+
+size_t printable_count_hidden(struct str text)
+{
+    size_t count = 0;
+    struct walk w = walk_of(text);
+    for (;; walk_next(&w)) {
+        walk_ascii(&w);
+        if (!walk_read(&w))
+            return count;
+        count += is_secret(&w);
+    }
+}
+
+void printable_strip(struct buf *out, struct str text)
+{
+    struct walk w = walk_of(text);
+    for (;; walk_next(&w)) {
+        buf_str(out, walk_ascii(&w));
+        if (!walk_read(&w))
+            return;
+        if (!is_secret(&w))
+            buf_add(out, w.at, w.length ? w.length : 1);
+    }
 }

@@ -1,20 +1,40 @@
 /*
- * Strings of models, tools and files as a terminal may show them: a character that could move the cursor,
- * change colours, reorder the line or hide text is written as an escape, \x1b or \u{202e}, instead.
+ * Strings of models, tools, servers and files in a line of ours: on a terminal, in the log, in the feedback
+ * that a model reads. A character that could begin another line, move the cursor, change colours, reorder
+ * the line or hide text is written as an escape, \x1b or \u{202e}, or is removed.
  */
 #ifndef TOOLGATE_BASE_PRINTABLE_H
 #define TOOLGATE_BASE_PRINTABLE_H
 
 #include "base/buf.h"
 
+struct arena;
+
 /* C0 and C1 controls, DEL, bidirectional controls, tag characters, invisible separators, and bytes that are
- * no UTF-8 are escaped; a newline and a tab become a space. */
+ * no UTF-8 are escaped; a newline and a tab become a space. A joiner stays behind a visible character that is
+ * not ASCII, as in scripts and emoji that need it. */
 void printable_write(struct buf *out, struct str text);
 
 /* The same of at most `max` bytes of the text, with "…" if it is longer. */
 void printable_write_cut(struct buf *out, struct str text, size_t max);
 
-/* Whether printable_write escapes this code point. */
+/* The same of a JSON text, which stays one: the escapes are JSON's. */
+void printable_write_json(struct buf *out, struct str json);
+
+/* Whether printable_write would write it as it is. */
+bool printable_is_plain(struct str text);
+
+/* The text itself if it is plain, else a copy as printable_write writes it. */
+struct str printable_line(struct arena *arena, struct str text);
+
+/* Hidden characters, without the controls that JSON text may have: what a person who reads a text does not
+ * see, and a model does. Counts those in the text. */
+size_t printable_count_hidden(struct str text);
+
+/* Writes the text without them. */
+void printable_strip(struct buf *out, struct str text);
+
+/* Whether printable_write escapes this code point wherever it stands. */
 bool printable_is_hidden(uint32_t code_point);
 
 #endif

@@ -5,6 +5,7 @@
 #include "gate/feedback_writer.h"
 
 #include "base/arena.h"
+#include "base/printable.h"
 #include "gate/arguments.h"
 #include "gate/feedback_budget.h"
 #include "json/parse.h"
@@ -33,14 +34,33 @@ static void put_strs(const struct feedback_writer *w, const struct str *parts, s
         buf_str(w->out, parts[i]);
 }
 
+/* Words of an agent, a server or a policy within a line of ours: they cannot begin another line. */
+static struct str foreign(const struct feedback_writer *w, struct str text)
+{
+    return printable_line(w->arena, text);
+}
+
+static void put_json(const struct feedback_writer *w, const struct json *value)
+{
+    struct str json = json_to_str(w->arena, value);
+    printable_write_json(w->out, json);
+}
+
+static void put_json_string(const struct feedback_writer *w, struct str text)
+{
+    struct buf literal = buf_in(w->arena);
+    json_write_string(&literal, text);
+    printable_write_json(w->out, buf_view(&literal));
+}
+
 static void put_new_name(const struct feedback_writer *w)
 {
     if (!w->f->alias.len)
         return;
     if (w->out->len && w->out->at[w->out->len - 1] != '\n')
         put(w, "\n");
-    put(w, "Note: '" STR_FMT "' is called '" STR_FMT "' now: use that name.\n", STR_ARG(w->f->alias),
-        STR_ARG(w->f->name));
+    put(w, "Note: '" STR_FMT "' is called '" STR_FMT "' now: use that name.\n",
+        STR_ARG(foreign(w, w->f->alias)), STR_ARG(foreign(w, w->f->name)));
 }
 
 static const char *loop_text(struct str code)
@@ -66,7 +86,7 @@ static const char *plural(size_t n)
 static void put_quoted(const struct feedback_writer *w, struct str text, size_t max)
 {
     struct str cut = str_cut(text, max);
-    json_write_string(w->out, cut);
+    put_json_string(w, cut);
     if (cut.len < text.len)
         put(w, "… (%zu bytes more)", text.len - cut.len);
 }
@@ -83,7 +103,7 @@ static void put_message(const struct feedback_writer *w, const char *intro, size
     put(w, "%s", intro);
     if (trimmed.len && trimmed.len <= FEEDBACK_DATA_MAX_BYTES && strchr("{[", trimmed.at[0]) &&
         json_parse(w->arena, trimmed, NULL, &value, &error) == OK)
-        json_write(w->out, &value);
+        put_json(w, &value);
     else
         put_quoted(w, text, max);
     put(w, "\n");
@@ -99,18 +119,18 @@ static void say_next(const struct feedback_writer *w, struct str hint)
 static void put_next(const struct feedback_writer *w, const char *by_default)
 {
     struct str hint = w->v->hint.len ? w->v->hint : str_of(by_default);
-    put(w, "Next: " STR_FMT "\n", STR_ARG(hint));
+    put(w, "Next: " STR_FMT "\n", STR_ARG(foreign(w, hint)));
     say_next(w, hint);
 }
 
 /* "NAME HEADLINE (code): detail", or "NAME HEADLINE" if the headline is a whole sentence. */
 static void put_headline(const struct feedback_writer *w, const char *headline)
 {
-    put(w, STR_FMT " %s", STR_ARG(w->f->name), headline);
+    put(w, STR_FMT " %s", STR_ARG(foreign(w, w->f->name)), headline);
     if (headline[strlen(headline) - 1] != '.') {
         if (w->v->code.len)
-            put(w, " (" STR_FMT ")", STR_ARG(w->v->code));
-        put(w, w->v->detail.len ? ": " STR_FMT : "." STR_FMT, STR_ARG(w->v->detail));
+            put(w, " (" STR_FMT ")", STR_ARG(foreign(w, w->v->code)));
+        put(w, w->v->detail.len ? ": " STR_FMT : "." STR_FMT, STR_ARG(foreign(w, w->v->detail)));
     }
     put(w, "\n");
 }
@@ -156,7 +176,7 @@ static struct str as_one_line(struct arena *arena, struct str text)
         space = false;
         buf_byte(&out, text.at[i]);
     }
-    return buf_view(&out);
+    return printable_line(arena, buf_view(&out));
 }
 
 /* Where the last sentence within `max` bytes ends, else the last word; 0: neither does. */
@@ -193,7 +213,7 @@ static void put_guidance(const struct feedback_writer *w, const struct policy *p
         PUT(w, STR_LIT("Avoid it when "),
             first_sentences(w->arena, policy->avoid_when, FEEDBACK_INTENT_MAX_BYTES), STR_LIT("\n"));
     for (size_t i = 0; i < policy->rule_count; i++)
-        PUT(w, STR_LIT("Rule: "), policy->rule_words[i], STR_LIT("\n"));
+        PUT(w, STR_LIT("Rule: "), foreign(w, policy->rule_words[i]), STR_LIT("\n"));
 }
 
 static void put_intent(const struct feedback_writer *w)
@@ -247,7 +267,7 @@ static void put_parameter(const struct feedback_writer *w, const struct shape_pa
     struct str kind = shown ? STR_LIT("as above") : shape.len ? buf_view(&shape) : STR_LIT("any value");
     PUT(w, STR_LIT("- "), as_one_line(w->arena, p->name), STR_LIT(" ("), as_one_line(w->arena, kind),
         p->required ? STR_LIT(", required)") : STR_LIT(")"), p->description.len ? STR_LIT(": ") : STR_NONE,
-        p->description, STR_LIT("\n"));
+        foreign(w, p->description), STR_LIT("\n"));
 }
 
 /* Those that a problem concerns and those that are required; the others by their names, unless no problem
@@ -284,8 +304,8 @@ static void put_parameters(const struct feedback_writer *w)
 static void put_retry(const struct feedback_writer *w)
 {
     bool is_last = w->v->kind == VERDICT_REFUSE;
-    put(w, STR_FMT " ran, and asks for another try: " STR_FMT "\n", STR_ARG(w->f->name),
-        STR_ARG(w->v->detail));
+    put(w, STR_FMT " ran, and asks for another try: " STR_FMT "\n", STR_ARG(foreign(w, w->f->name)),
+        STR_ARG(foreign(w, w->v->detail)));
     problems_text(w->out, &w->v->problems);
     if (is_last) {
         put(w, "That was attempt %u, and none are left this turn.\n", w->v->attempt);
@@ -311,35 +331,36 @@ void feedback_invalid_arguments(const struct feedback_writer *w)
         put(w,
             STR_FMT
             " was not run: its arguments were still wrong after %u attempts, and none are left this turn.\n",
-            STR_ARG(w->f->name), w->v->attempt);
+            STR_ARG(foreign(w, w->f->name)), w->v->attempt);
         problems_text(w->out, &w->v->problems);
         put_next(w,
                  "Ask the user for what is missing, use another tool, or answer with what you have. The tool "
                  "still works with correct arguments.");
         return;
     }
-    PUT(w, w->f->name, STR_LIT(" was not run: "));
+    PUT(w, foreign(w, w->f->name), STR_LIT(" was not run: "));
     if (count) {
         buf_int(w->out, (int64_t)count);
         PUT(w, count == 1 ? STR_LIT(" problem") : STR_LIT(" problems"), STR_LIT(" with its arguments.\n"));
     } else {
-        PUT(w, w->v->detail, STR_LIT("\n"));
+        PUT(w, foreign(w, w->v->detail), STR_LIT("\n"));
     }
     problems_text(w->out, &w->v->problems);
     if (count && w->v->detail.len)
-        PUT(w, w->v->detail, STR_LIT("\n"));
+        PUT(w, foreign(w, w->v->detail), STR_LIT("\n"));
     if (w->v->suggest) {
         put(w, "Suggested: ");
-        json_write(w->out, w->v->suggest);
+        put_json(w, w->v->suggest);
         put(w, "\n");
     }
     put_intent(w);
     put_parameters(w);
     struct str what = count ? STR_LIT("correct the listed problems") : STR_LIT("correct the arguments");
-    struct str next = w->v->hint.len ? w->v->hint
-                                     : ARENA_JOIN(w->arena, what, STR_LIT(" and call "), w->f->name,
-                                                  STR_LIT(" again, the rest unchanged."));
-    PUT(w, STR_LIT("Next: "), next, STR_LIT(" "));
+    struct str next = w->v->hint.len
+                          ? w->v->hint
+                          : ARENA_JOIN(w->arena, what, STR_LIT(" and call "), foreign(w, w->f->name),
+                                       STR_LIT(" again, the rest unchanged."));
+    PUT(w, STR_LIT("Next: "), foreign(w, next), STR_LIT(" "));
     say_next(w, next);
     if (w->v->has_budget) {
         buf_int(w->out, w->v->attempts_left);
@@ -357,17 +378,17 @@ void feedback_unknown_tool(const struct feedback_writer *w)
         return;
     }
     put(w, "There is no tool ");
-    json_write_string(w->out, arena_truncate(w->arena, w->f->name, PROBLEM_GOT_MAX_BYTES));
+    put_json_string(w, arena_truncate(w->arena, w->f->name, PROBLEM_GOT_MAX_BYTES));
     put(w, ".");
     for (size_t i = 0; i < count; i++)
         put(w, "%s'" STR_FMT "'",
             i == 0           ? " Did you mean "
             : i + 1 == count ? " or "
                              : ", ",
-            STR_ARG(w->f->suggestions[i]));
+            STR_ARG(foreign(w, w->f->suggestions[i])));
     put(w, count ? "?\n" : "\n");
     for (size_t i = 0; w->f->name_count > count && i < w->f->name_count; i++)
-        put(w, "%s" STR_FMT, i ? ", " : "The tools are ", STR_ARG(w->f->suggestions[i]));
+        put(w, "%s" STR_FMT, i ? ", " : "The tools are ", STR_ARG(foreign(w, w->f->suggestions[i])));
     put(w, w->f->name_count > count ? ".\n" : "");
     put_next(w, "Call only tools from your list, by their exact names; if none fits, tell the user.");
 }
@@ -385,7 +406,7 @@ static void put_last_error(const struct feedback_writer *w)
 void feedback_retry_budget(const struct feedback_writer *w)
 {
     struct feedback_budget budget = feedback_budget_of(w->arena, w->v->code, w->v, w->f->tool);
-    put(w, STR_FMT " was not run: %s.\n", STR_ARG(w->f->name), budget.what);
+    put(w, STR_FMT " was not run: %s.\n", STR_ARG(foreign(w, w->f->name)), budget.what);
     put_last_error(w);
     put_next(w, budget.next);
 }
@@ -437,14 +458,15 @@ void feedback_loop(const struct feedback_writer *w)
     const struct loop_words *words = &loop_words[repeated];
     bool tells = repeated != REPEATED_RESULT || compares_results(w->f->tool);
     if (w->v->kind == VERDICT_HALT)
-        put(w, "Stop. " STR_FMT " was not run: %s again and again%s.\n", STR_ARG(w->f->name),
+        put(w, "Stop. " STR_FMT " was not run: %s again and again%s.\n", STR_ARG(foreign(w, w->f->name)),
             loop_text(w->v->code), repeated == REPEATED_RESULT || is_cycle ? "" : words->came_of);
     else if (is_cycle)
-        put(w, STR_FMT " was not run: %s%s.\n", STR_ARG(w->f->name), loop_text(w->v->code),
+        put(w, STR_FMT " was not run: %s%s.\n", STR_ARG(foreign(w, w->f->name)), loop_text(w->v->code),
             repeated == REPEATED_RESULT ? ", and the results have not changed" : words->came_of);
     else
         put(w, STR_FMT " was not run: you have made this exact call %u time%s in a row%s.\n",
-            STR_ARG(w->f->name), w->v->repeats, plural(w->v->repeats), tells ? words->came_of : "");
+            STR_ARG(foreign(w, w->f->name)), w->v->repeats, plural(w->v->repeats),
+            tells ? words->came_of : "");
     problems_text(w->out, &w->v->problems);
     put_last_error(w);
     if (w->v->kind == VERDICT_HALT)
@@ -475,7 +497,7 @@ void feedback_unavailable(const struct feedback_writer *w)
     put(w,
         STR_FMT " was not run (ledger_unavailable): the gateway cannot count calls now, so it runs "
                 "none, of any tool.\n",
-        STR_ARG(w->f->name));
+        STR_ARG(foreign(w, w->f->name)));
     put_next(w, "Call no tools for now. Answer with what you have, or tell the user that the tools are down "
                 "and that the operator must check the gateway.");
 }
@@ -483,9 +505,9 @@ void feedback_unavailable(const struct feedback_writer *w)
 void feedback_need_user_input(const struct feedback_writer *w)
 {
     const struct json *choices = w->v->choices;
-    put(w, STR_FMT " needs the user's input.\n", STR_ARG(w->f->name));
+    put(w, STR_FMT " needs the user's input.\n", STR_ARG(foreign(w, w->f->name)));
     if (w->v->detail.len || !w->v->quoted.len) {
-        put(w, "Ask the user: " STR_FMT "\n", STR_ARG(w->v->detail));
+        put(w, "Ask the user: " STR_FMT "\n", STR_ARG(foreign(w, w->v->detail)));
     } else {
         put(w, "It asks the user: ");
         put_quoted(w, w->v->quoted, FEEDBACK_QUOTE_MAX_BYTES);
@@ -493,7 +515,7 @@ void feedback_need_user_input(const struct feedback_writer *w)
     }
     if (json_is(choices, JSON_ARRAY) && choices->len) {
         put(w, "Choices: ");
-        json_write(w->out, choices);
+        put_json(w, choices);
         put(w, "\n");
     }
     put_next(w, "Ask exactly that and wait for the answer; do not answer it yourself.");
@@ -544,7 +566,7 @@ static struct str shown_path(struct arena *arena, struct str pointer)
     for (size_t i = 0; i < shown.len; i++)
         if (shown.at[i] == '/')
             ((char *)shown.at)[i] = '.'; /* our copy */
-    return shown;
+    return printable_line(arena, shown);
 }
 
 static struct str last_step(struct str pointer)
@@ -577,7 +599,7 @@ static void note_change(const struct feedback_writer *w, const struct json *op)
     if (!str_is(json_str(json_get_text(op, "op")), "remove")) {
         struct str value = json_to_str(w->arena, json_get_text(op, "value"));
         put(w, "Note: '" STR_FMT "' was read as " STR_FMT ".\n", STR_ARG(place),
-            STR_ARG(arena_truncate(w->arena, value, PROBLEM_GOT_MAX_BYTES)));
+            STR_ARG(foreign(w, arena_truncate(w->arena, value, PROBLEM_GOT_MAX_BYTES))));
         return;
     }
     const struct json *renamed = added_as(w->v->changes, pointer);
@@ -613,7 +635,7 @@ static void note_rewrites(const struct feedback_writer *w)
                "means: send a JSON object.\n");
     if (args && args->wrapper.len)
         put(w, "Note: the parameters were taken out of '" STR_FMT "': send them at the top level.\n",
-            STR_ARG(arena_truncate(w->arena, args->wrapper, PROBLEM_GOT_MAX_BYTES)));
+            STR_ARG(foreign(w, arena_truncate(w->arena, args->wrapper, PROBLEM_GOT_MAX_BYTES))));
     note_changes(w);
 }
 
@@ -622,7 +644,7 @@ static void note_repeats(const struct feedback_writer *w)
     const struct verdict *v = w->v;
     if (v->blank && v->class == CLASS_OK)
         put(w, "Note: " STR_FMT " ran and returned nothing: that is its whole answer.\n",
-            STR_ARG(w->f->name));
+            STR_ARG(foreign(w, w->f->name)));
     if (v->repeats >= 2)
         put(w,
             "Note: this call has given the same result %u times in a row. Use the result, or change "
@@ -657,9 +679,9 @@ struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
     if (w.v->as_sent) /* beside the result, which has the tool's own words */
         put_error(&w);
     if (w.v->warning.len)
-        put(&w, "Note: " STR_FMT "\n", STR_ARG(w.v->warning));
+        put(&w, "Note: " STR_FMT "\n", STR_ARG(foreign(&w, w.v->warning)));
     if (w.v->compact_note.len)
-        put(&w, "Note: " STR_FMT "\n", STR_ARG(w.v->compact_note));
+        put(&w, "Note: " STR_FMT "\n", STR_ARG(foreign(&w, w.v->compact_note)));
     if (w.v->tries > 1)
         put(&w, "Note: it took %u tries; the others failed temporarily.\n", w.v->tries);
     note_rewrites(&w);
@@ -669,22 +691,23 @@ struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
     note_budget(&w);
     const struct json *follow = w.v->follow_up;
     if (w.v->class == CLASS_PARTIAL_DATA)
-        put(&w, "Note: this is not everything (" STR_FMT "): " STR_FMT ".\n", STR_ARG(w.v->code),
-            STR_ARG(w.v->detail));
+        put(&w, "Note: this is not everything (" STR_FMT "): " STR_FMT ".\n", STR_ARG(foreign(&w, w.v->code)),
+            STR_ARG(foreign(&w, w.v->detail)));
     if (w.v->class == CLASS_PARTIAL_DATA)
         say_next(&w, w.v->next_args ? STR_LIT("Call the tool again with next_args for the rest.")
                                     : STR_LIT("Do not take it for everything there is."));
     if (w.v->next_args) {
-        put(&w, "Next: for the rest call " STR_FMT " with ", STR_ARG(w.f->name));
-        json_write(w.out, w.v->next_args);
+        put(&w, "Next: for the rest call " STR_FMT " with ", STR_ARG(foreign(&w, w.f->name)));
+        put_json(&w, w.v->next_args);
         put(&w, "\n");
     }
     if (json_get_text(follow, "tool") && json_get_text(follow, "args")) {
-        put(&w, "Next: call " STR_FMT " with ", STR_ARG(json_str(json_get_text(follow, "tool"))));
-        json_write(w.out, json_get_text(follow, "args"));
+        put(&w, "Next: call " STR_FMT " with ",
+            STR_ARG(foreign(&w, json_str(json_get_text(follow, "tool")))));
+        put_json(&w, json_get_text(follow, "args"));
         put(&w, "\n");
     }
     if (w.v->hint.len && !w.v->as_sent)
-        put(&w, "Hint: " STR_FMT "\n", STR_ARG(w.v->hint));
+        put(&w, "Hint: " STR_FMT "\n", STR_ARG(foreign(&w, w.v->hint)));
     return end_text(&w);
 }

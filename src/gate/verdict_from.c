@@ -50,7 +50,7 @@ void verdict_from_arguments(struct verdict *v, const struct tool *tool, const st
 }
 
 /* The problem replaces what the schema reported for the same path. */
-static void verdict_from_id(struct verdict *v, enum error_class class, const char *code,
+static void verdict_from_id(struct verdict *v, struct arena *arena, enum error_class class, const char *code,
                             const struct id_fault *fault, struct str message, struct str hint)
 {
     struct problem problem = {.path = fault->path, .code = code, .message = message, .got = fault->got};
@@ -58,6 +58,7 @@ static void verdict_from_id(struct verdict *v, enum error_class class, const cha
     while (i < v->problems.count &&
            (v->problems.list[i].warning || !str_eq(v->problems.list[i].path, problem.path)))
         i++;
+    problem_clean(arena, &problem);
     if (i < v->problems.count)
         v->problems.list[i] = problem;
     else
@@ -70,7 +71,7 @@ void verdict_from_malformed_id(struct verdict *v, struct arena *arena, const str
 {
     struct str message = arena_printf(arena, STR_FMT " cannot be an id of this tool: expected %s",
                                       STR_ARG(fault->got), fault->wanted);
-    verdict_from_id(v, CLASS_FABRICATED_ID, "impossible_id", fault, message, STR_NONE);
+    verdict_from_id(v, arena, CLASS_FABRICATED_ID, "impossible_id", fault, message, STR_NONE);
 }
 
 void verdict_from_unseen_id(struct verdict *v, struct arena *arena, const struct id_fault *fault,
@@ -82,8 +83,8 @@ void verdict_from_unseen_id(struct verdict *v, struct arena *arena, const struct
     if (id->look_up.len)
         hint = arena_printf(arena, "Look the id up first with " STR_FMT "; never make one up.",
                             STR_ARG(id->look_up));
-    verdict_from_id(v, certain ? CLASS_FABRICATED_ID : CLASS_INVALID_ARGUMENTS, "unseen_id", fault, message,
-                    hint);
+    verdict_from_id(v, arena, certain ? CLASS_FABRICATED_ID : CLASS_INVALID_ARGUMENTS, "unseen_id", fault,
+                    message, hint);
 }
 
 static void exhaust_repairs(struct verdict *v)
@@ -175,6 +176,7 @@ static void take_problems(struct verdict *v, struct arena *arena, const struct p
         if (p->suggestion.len)
             p->message = arena_printf(arena, STR_FMT " (try " STR_FMT ")", STR_ARG(p->message),
                                       STR_ARG(arena_truncate(arena, p->suggestion, PROBLEM_GOT_MAX_BYTES)));
+        problem_clean(arena, p);
     }
 }
 

@@ -4,6 +4,7 @@
  */
 #include "schema/explain.h"
 
+#include "base/printable.h"
 #include "base/suggest.h"
 #include "json/write.h"
 #include "schema/shape.h"
@@ -130,6 +131,7 @@ void message_add(struct explain_ctx *e, const struct location *location, struct 
         problem.path = message_path(e->arena, location);
     if (!problem.description.len && e->node && location == e->location)
         problem.description = e->node->description;
+    problem_clean(e->arena, &problem);
     for (size_t i = 0; i < e->problems->count; i++) {
         const struct problem *old = &e->problems->list[i];
         struct str newest = old->count ? old->last_path : old->path;
@@ -405,14 +407,22 @@ static struct choice_list flatten(struct arena *arena, const struct choices *con
     return all;
 }
 
-/* Words are bare, as a person would list them; a string that could be read as more than one word or as
- * another type is quoted. */
+static bool has_any(struct str s, const char *characters)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (s.at[i] && strchr(characters, s.at[i]))
+            return true;
+    return false;
+}
+
+/* Words are bare, as a person would list them; a string that could be read as more than one word, as another
+ * type or as a sentence of ours is quoted. */
 static void put_choice(struct buf *out, struct arena *arena, const struct json *v)
 {
     static const char *const literals[] = {"true", "false", "null", "none"};
     struct str s = json_str(v);
     bool bare = s.len > 0 && s.len <= PROBLEM_GOT_MAX_BYTES && s.at[0] != ' ' && s.at[s.len - 1] != ' ' &&
-                !memchr(s.at, ',', s.len) && !memchr(s.at, '"', s.len) && !memchr(s.at, '\n', s.len) &&
+                !has_any(s, ",:;!?\"\'\n") && !memmem(s.at, s.len, ". ", 2) && printable_is_plain(s) &&
                 s.at[0] != '-' && !(s.at[0] >= '0' && s.at[0] <= '9');
     for (size_t i = 0; i < sizeof(literals) / sizeof(*literals); i++)
         bare = bare && !(s.len == strlen(literals[i]) && strncasecmp(s.at, literals[i], s.len) == 0);

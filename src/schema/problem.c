@@ -2,6 +2,7 @@
 #include "schema/problem.h"
 
 #include "base/arena.h"
+#include "base/printable.h"
 #include "json/write.h"
 
 #define FIRST_CAPACITY 4u
@@ -11,8 +12,16 @@ void problems_init(struct problems *problems, struct arena *arena)
     *problems = (struct problems){.arena = arena};
 }
 
+void problem_clean(struct arena *arena, struct problem *problem)
+{
+    struct str message = arena_truncate(arena, problem->message, PROBLEM_MESSAGE_MAX_BYTES);
+    problem->message = printable_line(arena, message);
+    problem->description = printable_line(arena, problem->description);
+}
+
 void problems_add(struct problems *problems, struct problem problem)
 {
+    problem_clean(problems->arena, &problem);
     size_t bytes = problem.path.len + problem.message.len;
     bool fits = problems->count < PROBLEMS_MAX && problems->text_bytes + bytes <= PROBLEMS_MAX_TEXT_BYTES;
     if (!fits && problems->count > 0) {
@@ -101,10 +110,10 @@ static bool put_group_path(struct buf *out, const struct problem *p)
         return true;
     struct str from = path_part(p->path, span.from, span.end_a);
     struct str to = path_part(p->last_path, span.from, span.end_b);
-    buf_str(out, (struct str){p->path.at, span.end_a});
+    printable_write(out, (struct str){p->path.at, span.end_a});
     buf_text(out, "…");
     buf_str(out, to);
-    buf_str(out, str_from(p->path, span.end_a));
+    printable_write(out, str_from(p->path, span.end_a));
     return number_of(to) - number_of(from) + 1 == p->count;
 }
 
@@ -122,7 +131,7 @@ static void put_path(struct buf *out, const struct problem *problem)
     if (problem->count && problem->last_path.len < PROBLEM_PATH_MAX_BYTES)
         all = put_group_path(out, problem);
     else
-        buf_str(out, path);
+        printable_write(out, path);
     buf_text(out, path.len < problem->path.len ? "…'" : "'");
     if (problem->count && !all)
         buf_printf(out, " (%u of them)", problem->count);
@@ -166,7 +175,7 @@ static void put_renames(struct buf *out, const struct problems *problems)
         buf_text(out, first ? "" : ", ");
         put_path(out, p);
         buf_text(out, " → '");
-        buf_str(out, (struct str){p->suggestion.at + 1, p->suggestion.len - 2});
+        printable_write_json(out, (struct str){p->suggestion.at + 1, p->suggestion.len - 2});
         buf_byte(out, '\'');
         first = false;
     }

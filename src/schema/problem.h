@@ -13,6 +13,7 @@ struct json_out;
 #define PROBLEMS_MAX                  32u   /* the rest is counted */
 #define PROBLEMS_MAX_TEXT_BYTES       8192u /* of all messages together */
 #define PROBLEM_GOT_MAX_BYTES         80u   /* of a quoted value */
+#define PROBLEM_MESSAGE_MAX_BYTES     3072u /* of a message: a schema's names and values can be long */
 #define PROBLEM_PATH_MAX_BYTES        200u  /* of a path in a line */
 #define PROBLEM_DESCRIPTION_MAX_BYTES 160u  /* of a schema's description */
 #define PROBLEM_CHOICES_MAX           30u   /* allowed values in a message; of more, the closest ones */
@@ -50,6 +51,10 @@ bool problem_groups(const struct problem *a, const struct problem *b);
 void problem_count(struct problem *first, const struct problem *next);
 
 void problems_init(struct problems *problems, struct arena *arena);
+
+/* A message quotes names, values and patterns of an agent and of a server: makes it, and the description, one
+ * line of bounded length in which nothing hides. problems_add does it, too. */
+void problem_clean(struct arena *arena, struct problem *problem);
 
 /* Beyond PROBLEMS_MAX or PROBLEMS_MAX_TEXT_BYTES the problem is only counted in `more`. Its strings are
  * borrowed and must live in the list's arena. */

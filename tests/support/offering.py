@@ -1,7 +1,8 @@
 """An MCP server over stdio whose tools are in a file, which is read for each tools/list.
 
 OFFER: the file, a JSON array of definitions. GATE: if set, nothing is answered until that file exists. A call returns
-its tool's name and arguments; `tell` sends list_changed, `leave` ends the process.
+the `answer` in its definition's _meta, or else its tool's name and arguments; `tell` sends list_changed, `leave` ends
+the process.
 """
 import json
 import os
@@ -28,6 +29,10 @@ def call(name, arguments):
         os._exit(1)
     if name == "tell":
         write({"method": "notifications/tools/list_changed"})
+    with open(os.environ["OFFER"], encoding="utf-8") as file:
+        for tool in json.load(file):
+            if tool["name"] == name and "answer" in tool.get("_meta", {}):
+                return tool["_meta"]["answer"]
     return {"content": [{"type": "text", "text": "%s %s" % (name, json.dumps(arguments, sort_keys=True))}]}
 
 

@@ -1,4 +1,5 @@
-/* What a terminal never gets raw. */
+/* What a terminal, a log and a line of feedback never get raw. */
+#include "base/arena.h"
 #include "base/printable.h"
 
 #include <setjmp.h>
@@ -53,6 +54,47 @@ static void bytes_that_are_no_utf8_are_shown(void **state)
            "\\x9b31m");
 }
 
+static void a_joiner_stays_where_a_script_needs_it(void **state)
+{
+    (void)state;
+    expect("می\u200cخواهم, क्\u200dष, ❤\ufe0f\u200d\U0001F525",
+           "می\u200cخواهم, क्\u200dष, ❤\ufe0f\u200d\U0001F525");
+    expect("pass\u200dword", "pass\\u{200d}word");
+    expect("\u200dx", "\\u{200d}x");
+    expect("é\u200d\u200c", "é\u200d\\u{200c}");
+    expect("\u2009\u200a", "\u2009\u200a"); /* spaces are no line ends, although their low bytes are */
+}
+
+static void json_text_stays_json(void **state)
+{
+    (void)state;
+    struct buf out = {0};
+    printable_write_json(&out, str_of("{\"a\":\n\"\u202e\U000E0041\xc2\x85\"}"));
+    assert_true(str_is(buf_view(&out), "{\"a\": \"\\u202e\\udb40\\udc41\\u0085\"}"));
+    buf_clear(&out);
+}
+
+static void hidden_characters_are_counted_and_removed(void **state)
+{
+    (void)state;
+    struct buf out = {0};
+    struct str text = str_of("one\n\ttwo\u200b\U000E0041\r\n👩\u200d💻\xff");
+    assert_int_equal(printable_count_hidden(text), 2);
+    printable_strip(&out, text);
+    assert_true(str_is(buf_view(&out), "one\n\ttwo\r\n👩\u200d💻\xff"));
+    buf_clear(&out);
+}
+
+static void a_plain_text_is_not_copied(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_new();
+    struct str plain = str_of("plain – 東京"), not_plain = str_of("a\nb");
+    assert_ptr_equal(printable_line(arena, plain).at, plain.at);
+    assert_true(str_is(printable_line(arena, not_plain), "a b"));
+    arena_free(arena);
+}
+
 static void a_cut_never_splits_a_character(void **state)
 {
     (void)state;
@@ -69,6 +111,10 @@ int main(void)
         cmocka_unit_test(escapes_are_shown),
         cmocka_unit_test(hidden_and_reordering_characters_are_shown),
         cmocka_unit_test(bytes_that_are_no_utf8_are_shown),
+        cmocka_unit_test(a_joiner_stays_where_a_script_needs_it),
+        cmocka_unit_test(json_text_stays_json),
+        cmocka_unit_test(hidden_characters_are_counted_and_removed),
+        cmocka_unit_test(a_plain_text_is_not_copied),
         cmocka_unit_test(a_cut_never_splits_a_character),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
