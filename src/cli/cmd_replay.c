@@ -135,7 +135,8 @@ static void print_report(const struct replay_command *c, const struct replay_rep
     } else {
         report_text(report, &colours, &text);
     }
-    fwrite(text.at, 1, text.len, stdout);
+    if (text.len) /* an empty recording has no text */
+        fwrite(text.at, 1, text.len, stdout);
     buf_clear(&text);
 }
 

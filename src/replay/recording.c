@@ -314,6 +314,36 @@ static bool parse_document(struct recording *r, struct str first, struct str *te
     return true;
 }
 
+/* What packed the file, by its first bytes; NULL: nothing. */
+static const char *packed_by(struct str text)
+{
+    static const struct {
+        const char *bytes, *program;
+    } formats[] = {{"\x1f\x8b", "gzip"},
+                   {"\x28\xb5\x2f\xfd", "zstd"},
+                   {"\xfd"
+                    "7zXZ",
+                    "xz"},
+                   {"BZh", "bzip2"}};
+    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+        if (str_starts(text, formats[i].bytes))
+            return formats[i].program;
+    return NULL;
+}
+
+/* Its lines are none: one message with the fix instead of a fault for each. */
+static bool skip_packed_file(struct recording *r, struct str text)
+{
+    char why[RECORDING_WHY_BYTES];
+    const char *program = packed_by(text);
+    if (!program)
+        return false;
+    snprintf(why, sizeof(why), "it is compressed: %s -dc FILE | toolgate … -", program);
+    count_fault(r, RECORDING_FAILED, 0, why);
+    close_file(r);
+    return true;
+}
+
 /* True: `out` has a line. False: it had none, and its faults are counted. */
 static bool read_line(struct recording *r, struct str line, bool last, struct recording_line *out)
 {
@@ -322,7 +352,7 @@ static bool read_line(struct recording *r, struct str line, bool last, struct re
     struct str text = str_trim(line);
     if (first && str_starts(text, "\xEF\xBB\xBF"))
         text = str_from(text, 3);
-    if (!text.len)
+    if (!text.len || (first && skip_packed_file(r, text)))
         return false;
     r->at_start = false;
     bool whole = false, parsed = parse(r, text, RECORDING_LINE_MAX_NODES, &error);

@@ -22,6 +22,7 @@ struct recording;
 #define RECORDING_DOCUMENT_MAX_NODES 10000000u
 #define RECORDING_VERSION            1 /* `v` of the decision log's records; a higher one is not read */
 #define RECORDING_PLACES             3 /* of each kind of fault */
+#define RECORDING_WHY_BYTES          128
 
 struct recording_options {
     bool documents; /* a file may be one JSON document over several lines, and a line may be an array */
@@ -48,7 +49,7 @@ enum recording_fault {
 struct recording_place {
     const char *file;
     uint64_t number;
-    char why[128]; /* what is wrong with the line; may be empty */
+    char why[RECORDING_WHY_BYTES]; /* what is wrong with the line; may be empty */
 };
 
 struct recording_count {

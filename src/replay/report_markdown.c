@@ -1,5 +1,6 @@
 /* The report as Markdown, for a merge request or a ticket: the differences first, then what the figures are.
  */
+#include "base/printable.h"
 #include "gate/verdict.h"
 #include "json/write.h"
 #include "replay/replay_report.h"
@@ -11,11 +12,11 @@
 /* In a cell: no line breaks, and nothing that Markdown or HTML reads as its own. */
 static void put_text(struct buf *out, struct str text)
 {
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.at[i];
-        if ((unsigned char)c < 0x20 || c == 0x7f)
-            buf_byte(out, ' ');
-        else if (c == '<')
+    struct buf shown = {0};
+    printable_write(&shown, text);
+    for (size_t i = 0; i < shown.len; i++) {
+        char c = shown.at[i];
+        if (c == '<')
             buf_text(out, "&lt;");
         else if (c == '&')
             buf_text(out, "&amp;");
@@ -25,6 +26,7 @@ static void put_text(struct buf *out, struct str text)
             buf_byte(out, c);
         }
     }
+    buf_clear(&shown);
 }
 
 static void put_cell(struct buf *out, struct str text)

@@ -2,6 +2,7 @@
  */
 #include "replay/report_text.h"
 
+#include "base/printable.h"
 #include "gate/verdict.h"
 
 #define NAME_WIDTH               40
@@ -23,23 +24,14 @@ static const char *plural(uint64_t n)
 static void put_place(struct buf *out, const char *file, uint64_t line)
 {
     const char *slash = strrchr(file, '/');
-    buf_printf(out, "%s:%llu", slash ? slash + 1 : file, (unsigned long long)line);
-}
-
-/* Control characters of a recording must not reach the terminal. */
-static void put_plain(struct buf *out, struct str text, size_t max)
-{
-    struct str cut = str_cut(text, max);
-    for (size_t i = 0; i < cut.len; i++)
-        buf_byte(out, (unsigned char)cut.at[i] < 0x20 || cut.at[i] == 0x7f ? ' ' : cut.at[i]);
-    if (cut.len < text.len)
-        buf_text(out, "…");
+    printable_write(out, str_of(slash ? slash + 1 : file));
+    buf_printf(out, ":%llu", (unsigned long long)line);
 }
 
 static void put_padded(struct buf *out, struct str text, size_t width)
 {
     size_t before = out->len, shown = 0;
-    put_plain(out, text, width);
+    printable_write_cut(out, text, width);
     for (size_t i = before; i < out->len; i++)
         shown += (out->at[i] & 0xC0) != 0x80;
     for (; shown < width; shown++)
@@ -54,7 +46,7 @@ static void put_where(struct buf *out, const char *file, uint64_t line, struct s
     if (str_eq(session, (struct str){out->at + before, out->len - before}))
         return;
     buf_text(out, "  ");
-    put_plain(out, session, max);
+    printable_write_cut(out, session, max);
 }
 
 static void put_example(struct buf *out, const struct report_colours *paint, const struct replay_example *e,
@@ -63,7 +55,7 @@ static void put_example(struct buf *out, const struct report_colours *paint, con
     buf_printf(out, "%s%s", indent, paint->dim);
     put_where(out, e->file, e->line, e->session, 40);
     buf_text(out, "  ");
-    put_plain(out, e->arguments, 100);
+    printable_write_cut(out, e->arguments, 100);
     buf_printf(out, "%s\n", paint->plain);
 }
 
@@ -128,10 +120,10 @@ static void put_table(struct buf *out, const struct report_colours *paint, const
                    replay_share(row->calls, r->calls).text);
         if (row->tool.len && row->code.len) {
             buf_printf(out, "  %s", paint->yellow);
-            put_plain(out, row->code, 40);
+            printable_write_cut(out, row->code, 40);
             buf_text(out, paint->plain);
             buf_text(out, row->path.len ? "  " : "");
-            put_plain(out, row->path, 60);
+            printable_write_cut(out, row->path, 60);
         }
         if (row->refused)
             buf_printf(out, "  %llu refused", (unsigned long long)row->refused);
@@ -140,7 +132,7 @@ static void put_table(struct buf *out, const struct report_colours *paint, const
         buf_text(out, "\n");
         if (which != SHOW_ALL && row->example_count && row->examples[0].detail.len) {
             buf_text(out, "      ");
-            put_plain(out, row->examples[0].detail, REPORT_TEXT_DETAIL_BYTES);
+            printable_write_cut(out, row->examples[0].detail, REPORT_TEXT_DETAIL_BYTES);
             buf_text(out, "\n");
         }
         for (size_t e = 0; which != SHOW_ALL && e < row->example_count; e++)
@@ -167,9 +159,9 @@ static void put_loops(struct buf *out, const struct report_colours *paint, const
         const struct replay_loop *loop = &r->loops[i];
         buf_printf(out, "  %6llu of %llu calls  ", (unsigned long long)loop->saved,
                    (unsigned long long)loop->calls);
-        put_plain(out, loop->tool, NAME_WIDTH);
+        printable_write_cut(out, loop->tool, NAME_WIDTH);
         buf_printf(out, " %s", paint->yellow);
-        put_plain(out, loop->code, 40);
+        printable_write_cut(out, loop->code, 40);
         buf_printf(out, "%s  %s", paint->plain, paint->dim);
         put_where(out, loop->file, loop->line, loop->session, 80);
         buf_printf(out, "%s\n", paint->plain);
@@ -186,13 +178,13 @@ static void put_difference(struct buf *out, const struct report_colours *paint,
                          : d->change == REPLAY_NEW_PASS  ? paint->green
                                                          : paint->yellow;
     buf_printf(out, "  %s%6llu%s  ", colour, (unsigned long long)d->calls, paint->plain);
-    put_plain(out, d->tool, NAME_WIDTH);
+    printable_write_cut(out, d->tool, NAME_WIDTH);
     buf_printf(out, "  %s", colour);
-    put_plain(out, d->code, 40);
+    printable_write_cut(out, d->code, 40);
     buf_printf(out, "%s  ", paint->plain);
-    put_plain(out, d->path, 60);
+    printable_write_cut(out, d->path, 60);
     buf_printf(out, "  %s → %s\n          ", verdict_name(d->before), verdict_name(d->after));
-    put_plain(out, d->reason, 200);
+    printable_write_cut(out, d->reason, 200);
     buf_printf(out, "\n          recorded: %llu ran well, %llu failed, %llu did not run, %llu unknown",
                (unsigned long long)d->ran_well, (unsigned long long)d->ran_badly,
                (unsigned long long)d->not_run, (unsigned long long)d->unknown);
@@ -265,7 +257,7 @@ static void put_notes(struct buf *out, const struct report_colours *paint, const
             buf_text(out, "           ");
             put_place(out, count->places[k].file, count->places[k].number);
             buf_text(out, *count->places[k].why ? ": " : "");
-            put_plain(out, str_of(count->places[k].why), 120);
+            printable_write_cut(out, str_of(count->places[k].why), 120);
             buf_text(out, "\n");
         }
     }

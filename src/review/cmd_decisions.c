@@ -113,7 +113,7 @@ static int list(struct decision_input *input, const struct decisions_options *op
     if (done && !options->json && isatty(STDOUT_FILENO))
         print_summary(&l, records);
     decision_outcomes_free(l.outcomes);
-    return done ? CLI_OK : CLI_ERROR;
+    return done && !decision_input_is_cut_short(input) ? CLI_OK : CLI_ERROR;
 }
 
 /* ---- options ---- */

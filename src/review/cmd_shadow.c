@@ -207,7 +207,7 @@ static int run(const struct command *command, int argc, char **argv)
     decision_outcomes_end(s.outcomes);
     decision_input_report_left_out(input, s.outcomes);
     read = read && decision_input_walk(input, true, add_call, &s);
-    status = CLI_OK;
+    status = s.first ? CLI_OK : CLI_NO; /* a script that enforces on success must not do so without a call */
     for (const struct tool_row *row = s.first; row; row = row->next) {
         (json ? print_json : print_row)(row);
         if (!answer_of(row).safe)
@@ -217,6 +217,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (!s.first && read)
         term_error(command->name,
                    "no call of a tool in mode shadow is recorded; set `mode = \"shadow\"` in its policy");
+    read = read && !decision_input_is_cut_short(input);
     decision_outcomes_free(s.outcomes);
     arena_free(s.arena);
     decision_input_close(input);
@@ -232,7 +233,7 @@ const struct command command_shadow = {
         "refused, whether these calls worked, and whether its policy is safe to enforce. Without FILE it\n"
         "reads the daemon's log, the rotated files first.",
     .exits = "  0  every tool is safe to enforce\n"
-             "  1  at least one is not, or there are too few calls to say\n"
+             "  1  at least one is not, or there are too few calls to say, or none\n"
              "  2  usage, or a file that cannot be read",
     .example = "  toolgate shadow\n"
                "  toolgate decisions --would --review",

@@ -90,18 +90,20 @@ static bool may_read(const struct command *command, const char *path)
     return false;
 }
 
-/* FILE.N, …, FILE.1, FILE: the daemon keeps no gap between the numbers. */
+/* FILE.N, …, FILE.1, FILE. An operator may have taken one away: what is older than it is read all the same.
+ */
 static void add_rotated(struct arena *arena, const char *path, struct daemon_log *out)
 {
-    size_t older = 0;
-    while (older < DECISIONS_KEEP_MAX && access(arena_printf(arena, "%s.%zu", path, older + 1).at, F_OK) == 0)
-        older++;
-    const char **files = ARENA_ARRAY(arena, const char *, older + 1);
-    for (size_t i = 0; i < older; i++)
-        files[i] = arena_printf(arena, "%s.%zu", path, older - i).at;
-    files[older] = path;
+    const char **files = ARENA_ARRAY(arena, const char *, DECISIONS_KEEP_MAX + 1);
+    size_t count = 0;
+    for (size_t i = DECISIONS_KEEP_MAX; i > 0; i--) {
+        const char *file = arena_printf(arena, "%s.%zu", path, i).at;
+        if (access(file, F_OK) == 0)
+            files[count++] = file;
+    }
+    files[count++] = path;
     out->files = files;
-    out->count = older + 1;
+    out->count = count;
 }
 
 bool daemon_log_find(const struct command *command, const char *socket, struct arena *arena,

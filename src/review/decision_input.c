@@ -27,6 +27,7 @@ struct decision_input {
     const char **paths;
     size_t count;
     uint64_t records;
+    bool cut_short; /* a file could not be read to its end */
 };
 
 /* ---- pipes ---- */
@@ -147,6 +148,7 @@ bool decision_input_walk(struct decision_input *input, bool report, decision_vis
         going = visit(owner, &decision, &line);
     }
     const struct recording_count *faults = recording_faults(recording);
+    input->cut_short |= faults[RECORDING_FAILED].count > 0;
     for (int fault = 0; report && fault < RECORDING_FAULTS; fault++)
         if (faults[fault].count)
             report_fault(input, (enum recording_fault)fault, &faults[fault]);
@@ -168,4 +170,9 @@ void decision_input_report_left_out(const struct decision_input *input,
 uint64_t decision_input_records(const struct decision_input *input)
 {
     return input->records;
+}
+
+bool decision_input_is_cut_short(const struct decision_input *input)
+{
+    return input->cut_short;
 }

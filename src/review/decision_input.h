@@ -34,4 +34,7 @@ void decision_input_report_left_out(const struct decision_input *input,
 /* Records of the last walk. */
 uint64_t decision_input_records(const struct decision_input *input);
 
+/* Some file could not be read to its end: what was printed is not all. */
+bool decision_input_is_cut_short(const struct decision_input *input);
+
 #endif

@@ -4,6 +4,7 @@ local golden = require "golden"
 local process = require "process"
 local client_of = require "client"
 local fixtures = require "fixtures"
+local stat = require "posix.sys.stat"
 
 local COMMANDS = { "serve", "connect", "call", "check", "tools", "test", "new", "words", "lint", "session",
                    "sessions", "status", "top", "replay", "doctor" }
@@ -147,6 +148,14 @@ describe("toolgate", function()
       local code, _, err = toolgate(command, "--socket", "/tmp/nobody-serves-here.sock")
       assert.not_equal(0, code)
       assert.truthy(err:find("/tmp/nobody-serves-here.sock", 1, true), err)
+    end
+  end)
+
+  it("gives no file and no socket the number of a standard descriptor that is closed", function()
+    local closed = daemon.start { before = { "sh", "-c", 'exec "$@" 0<&- 1>&- 2>&-', "sh" },
+                                  policies = { ["echo.lua"] = fixtures.echo } }
+    for fd = 0, 2 do
+      assert.equal(stat.stat("/dev/null").st_rdev, stat.stat(("/proc/%d/fd/%d"):format(closed.child.pid, fd)).st_rdev)
     end
   end)
 end)

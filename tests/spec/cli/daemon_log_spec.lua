@@ -60,6 +60,14 @@ describe("the daemon's log", function()
     assert.same({ list[3] }, (ids("--socket", gate.socket, "--last", "1")))
   end)
 
+  it("is read beyond a rotated file that an operator has taken away", function()
+    local gate, path = recorded()
+    local oldest = records.record {}
+    records.write(path .. ".3", { oldest }, cjson.encode)
+    local list = ids("--socket", gate.socket)
+    assert.same({ 2, oldest.decision_id }, { #list, list[1] })
+  end)
+
   it("is found beside its socket after the daemon has ended", function()
     local _, path = recorded()
     local socket = folder .. "/toolgate.sock"

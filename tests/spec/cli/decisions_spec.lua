@@ -156,6 +156,24 @@ describe("toolgate decisions", function()
     assert.truthy(err:find("stdin:2 ", 1, true), err)
   end)
 
+  it("says how to read a compressed file, and fails: it is not in the list", function()
+    write { records.record {} }
+    local packed = process.write(folder .. "/old.gz", "\31\139\8\0\10\0\10x\10")
+    local code, out, err = toolgate(packed, log, "--json")
+    assert.equal(2, code)
+    assert.truthy(out:find("decision_id", 1, true), out)
+    assert.truthy(err:find("old.gz (it is compressed: gzip -dc", 1, true), err)
+    assert.is_nil(err:find("not JSON", 1, true), err)
+  end)
+
+  it("fails where standard input is closed", function()
+    local code, out = process.run { "sh", "-c", '"$0" decisions --json - 0<&-', daemon.binary }
+    assert.same({ 2, "" }, { code, out })
+    write { records.record {} }
+    code = process.run { "sh", "-c", '"$0" decisions --json "$1" >&-', daemon.binary, log }
+    assert.equal(2, code)
+  end)
+
   it("reads several files as one log, in their order", function()
     records.write(folder .. "/old", { records.repair { session = "s", arguments = { from = "x" } } }, cjson.encode)
     write { records.record { session = "s", arguments = { day = "2026-05-05" } } }

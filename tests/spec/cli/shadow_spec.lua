@@ -76,10 +76,10 @@ describe("toolgate shadow", function()
     golden.check("decisions", "help: shadow", (select(2, process.run { daemon.binary, "shadow", "--help" })))
   end)
 
-  it("says that no tool is in mode shadow", function()
+  it("says that no tool is in mode shadow, which makes nothing safe to enforce", function()
     records.write(log, { records.record {} }, cjson.encode)
     local code, out, err = process.run { daemon.binary, "shadow", log }
-    assert.equal(0, code)
+    assert.equal(1, code)
     assert.equal("", out)
     golden.check("decisions", "shadow: no such record", err)
   end)

@@ -105,8 +105,20 @@ describe("toolgate replay, given bad input,", function()
   end)
 
   it("keeps control characters of a recording from the terminal", function()
-    local log = folder:file("a", { '{"session":"s\\u001b[2J","tool":"t\\u001b[31m","arguments":{"n":"\\u001b"}}' })
-    local _, out = process.run { daemon.binary, "replay", log }
-    assert.is_nil(out:find "\27")
+    local evil = "\194\155" .. "31m\226\128\174\226\128\168\243\160\129\129"
+    local log = folder:file("a\27[2J\n", {
+      "oops", ('{"session":"s\\u001b[2J%s","tool":"t\\u001b[31m%s","arguments":{"n":"\\u001b%s"}}'):format(evil, evil, evil) })
+    for _, form in ipairs { "--format=ndjson", "--markdown" } do
+      local code, out = process.run { daemon.binary, "replay", log, form }
+      assert.equal(0, code)
+      for _, bad in ipairs { "\27", "\194\155", "\226\128\174", "\226\128\168", "\243\160" } do
+        assert.is_nil(out:find(bad, 1, true), out)
+      end
+    end
+  end)
+
+  it("prints nothing to standard output for an empty recording, and exits 2", function()
+    local code, out = process.run { daemon.binary, "replay", folder:file("a", "") }
+    assert.same({ 2, "" }, { code, out })
   end)
 end)
