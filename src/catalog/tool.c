@@ -426,7 +426,7 @@ static void set_overlays(struct arena *arena, struct tool *tool, const struct to
         tool->wants.facts |= p->wants.facts;
         tool->wants.progress |= p->wants.progress;
         tool->takes_ids |= p->id_count > 0;
-        tool->redacts |= p->redact_count > 0;
+        tool->redacts |= p->redact_count > 0 || p->result_sets;
     }
 }
 

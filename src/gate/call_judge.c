@@ -9,10 +9,12 @@
 #include "base/stack_trace.h"
 #include "gate/call_events.h"
 #include "gate/overlays.h"
+#include "gate/pattern_guard.h"
 #include "gate/tool_lookup.h"
 #include "json/build.h"
 #include "result/failure_envelope.h"
 #include "result/partial_result.h"
+#include "result/pattern_sets.h"
 #include "result/redact.h"
 
 /* ---- redaction ---- */
@@ -20,8 +22,11 @@
 struct str call_redact_text(struct call *c, struct str text)
 {
     const struct policy *policy;
-    for (size_t i = 0; c->tool && (policy = tool_enforced_policy(c->tool, &i));)
+    for (size_t i = 0; c->tool && (policy = tool_enforced_policy(c->tool, &i));) {
         text = redact_text(c->arena, policy->redact, policy->redact_count, text);
+        if (policy->result_sets & PATTERN_SET_SECRETS)
+            text = pattern_sets_mask_text(c->arena, text);
+    }
     return text;
 }
 
@@ -55,6 +60,8 @@ static void redact(struct call *c)
     const struct policy *policy;
     for (size_t i = 0; (policy = tool_enforced_policy(c->tool, &i));) {
         struct redact_found found = {0};
+        if (policy->result_sets & PATTERN_SET_SECRETS)
+            pattern_guard_mask(c);
         if (!policy->redact_count)
             continue;
         if (redact_result(c->arena, policy->redact, policy->redact_count, c->tool->output_schema, &c->result,
@@ -311,6 +318,8 @@ static void judge_by_overlays(struct call *c)
         struct verdict before = c->verdict;
         if (overlay->mode == POLICY_OFF || error_class_info(before.class)->is_error)
             continue;
+        pattern_guard_judge(c, overlay);
+        before = c->verdict;
         judge_by_policy(c, overlay->policy);
         struct verdict found = c->verdict;
         c->verdict = before;

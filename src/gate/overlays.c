@@ -2,6 +2,7 @@
 #include "gate/overlays.h"
 
 #include "gate/call_state.h"
+#include "gate/pattern_guard.h"
 
 /* From halt down to pass; a partial result is stricter than a complete one. */
 static int strictness(const struct verdict *v)
@@ -108,21 +109,29 @@ void overlays_normalise(struct arguments *args, struct arena *arena, const struc
             arguments_check_policy(args, arena, tool, tool->overlays[i].policy, call);
 }
 
+static void ask_hook(struct call *c, const struct policy *policy, struct verdict *found)
+{
+    struct policy_outcome outcome __attribute__((uninitialized)); /* 2 KB, filled in by policy_check */
+    struct policy_call view = call_for_policy(c);
+    policy_check(policy, &view, c->args.now, c->arena, &outcome);
+    if (outcome.kind == OUTCOME_POLICY_ERROR)
+        verdict_from_broken_hook(found, c->tool, policy, c->arena, outcome.why.text);
+    else
+        verdict_from_hook(found, c->arena, &outcome);
+}
+
 void overlays_check(struct call *c)
 {
-    struct policy_call view = call_for_policy(c);
     for (size_t i = 0; i < c->tool->overlay_count; i++) {
         const struct overlay *overlay = &c->tool->overlays[i];
         const struct policy *policy = overlay->policy;
-        struct policy_outcome outcome;
-        struct verdict found = undecided(c);
-        if (overlay->mode == POLICY_OFF || !policy->hooks[HOOK_CHECK])
+        if (overlay->mode == POLICY_OFF || !(policy->hooks[HOOK_CHECK] || policy->check_sets))
             continue;
-        policy_check(policy, &view, c->args.now, c->arena, &outcome);
-        if (outcome.kind == OUTCOME_POLICY_ERROR)
-            verdict_from_broken_hook(&found, c->tool, policy, c->arena, outcome.why.text);
+        struct verdict found = undecided(c);
+        if (policy->hooks[HOOK_CHECK])
+            ask_hook(c, policy, &found);
         else
-            verdict_from_hook(&found, c->arena, &outcome);
+            pattern_guard_check(c, policy, &found);
         if (verdict_is_decided(&found))
             overlays_merge(c, overlay, &found);
     }

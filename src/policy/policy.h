@@ -103,11 +103,17 @@ struct policy_wants {
     bool progress;       /* call.turn, call.step, call.no_progress */
 };
 
+/* Pattern sets of gateway { check = …, result = … }; result/pattern_sets.h looks for them. */
+enum pattern_set { PATTERN_SET_SECRETS = 1, PATTERN_SET_INSTRUCTIONS = 2 };
+
 struct policy {
     struct str name, file;    /* file: as the operator knows it, "policies/get_events.lua" */
     const struct str *guards; /* policy{ tools = … }: names and globs; then `name` is that of the file */
     size_t guard_count;       /* 0: the policy of the one tool `name` */
-    size_t position;          /* among the files, of one with guards */
+    const struct str *except; /* of a gateway: tools that it does not guard */
+    size_t except_count;
+    uint8_t check_sets, result_sets; /* of a gateway: pattern_set bits */
+    size_t position;                 /* among the files, of one with guards */
     struct str title, upstream, description, use_when, avoid_when;
     const struct exec_spec *exec;                            /* a command runs the tool; NULL: none */
     const struct http_spec *http;                            /* an HTTP endpoint; NULL: none */

@@ -69,6 +69,9 @@ void policy_set_free(struct policy_set *set)
 
 bool policy_guards(const struct policy *policy, struct str tool)
 {
+    for (size_t i = 0; i < policy->except_count; i++)
+        if (str_glob(policy->except[i], tool))
+            return false;
     for (size_t i = 0; i < policy->guard_count; i++)
         if (str_glob(policy->guards[i], tool))
             return true;
@@ -274,11 +277,10 @@ static struct policy *quarantine(struct policy_set *set, struct str file, struct
 }
 
 /* The functions that a file requires run as part of its hooks. */
-static void add_use(struct policy_set *set, struct policy *policy, const struct lua_module_use *use)
+static void add_use(struct policy *policy, const struct lua_module_use *use)
 {
-    policy_wants_add(policy ? &policy->wants : &set->gateway_wants, &use->wants);
-    if (policy)
-        policy->code->walks |= use->walks;
+    policy_wants_add(&policy->wants, &use->wants);
+    policy->code->walks |= use->walks;
 }
 
 /* `source` is borrowed. */
@@ -312,13 +314,15 @@ static enum err load_source(struct policy_set *set, struct str file, struct str 
             err = OK;
         }
     }
-    if (err == OK)
-        add_use(set, load.d.policy, &use);
+    if (err == OK && load.d.policy)
+        add_use(load.d.policy, &use);
+    if (err == OK && set->gateway_file.at == file.at) {
+        policy_wants_add(&set->gateway_wants, &use.wants);
+        set->gateway_source_hash = text;
+    }
     if (err == OK && load.d.policy) {
         load.d.policy->code->source_hash = text;
         err = add_policy(set, load.d.policy, why);
-    } else if (err == OK) {
-        set->gateway_source_hash = text;
     }
     arena_free(scratch);
     return err;

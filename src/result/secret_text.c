@@ -69,21 +69,50 @@ static size_t skip_blanks(struct str text, size_t at)
 
 #define KEY_BODY_LEAST 10u
 
-/* `body`: at least so many characters of a token follow, KEY_BODY_LEAST or more. */
+/* `body`: at least so many characters of a token follow, KEY_BODY_LEAST or more. `name`: of the pattern. */
 static const struct key_form {
     struct str prefix;
     size_t body;
+    struct str name;
 } key_forms[] = {
-    {STR("sk-"), 16},      {STR("sk_live_"), 10}, {STR("sk_test_"), 10},    {STR("rk_live_"), 10},
-    {STR("rk_test_"), 10}, {STR("ghp_"), 20},     {STR("gho_"), 20},        {STR("ghu_"), 20},
-    {STR("ghs_"), 20},     {STR("ghr_"), 20},     {STR("github_pat_"), 20}, {STR("glpat-"), 16},
-    {STR("xoxb-"), 10},    {STR("xoxp-"), 10},    {STR("xoxa-"), 10},       {STR("xoxr-"), 10},
-    {STR("xoxs-"), 10},    {STR("xapp-"), 10},    {STR("npm_"), 20},        {STR("pypi-"), 20},
-    {STR("hf_"), 20},      {STR("gsk_"), 20},     {STR("xai-"), 20},        {STR("nvapi-"), 20},
-    {STR("tvly-"), 16},    {STR("dop_v1_"), 20},  {STR("shpat_"), 20},      {STR("lin_api_"), 20},
-    {STR("whsec_"), 16},   {STR("SG."), 20},      {STR("ya29."), 20},       {STR("AKIA"), 12},
-    {STR("ASIA"), 12},     {STR("AIz"), 30},      {STR("eyJ"), 30},         {STR("r8_"), 20},
-    {STR("figd_"), 20},    {STR("sntrys_"), 20},
+    {STR("sk-"), 16, STR("api_key")},
+    {STR("sk_live_"), 10, STR("stripe_key")},
+    {STR("sk_test_"), 10, STR("stripe_key")},
+    {STR("rk_live_"), 10, STR("stripe_key")},
+    {STR("rk_test_"), 10, STR("stripe_key")},
+    {STR("ghp_"), 20, STR("github_token")},
+    {STR("gho_"), 20, STR("github_token")},
+    {STR("ghu_"), 20, STR("github_token")},
+    {STR("ghs_"), 20, STR("github_token")},
+    {STR("ghr_"), 20, STR("github_token")},
+    {STR("github_pat_"), 20, STR("github_token")},
+    {STR("glpat-"), 16, STR("gitlab_token")},
+    {STR("xoxb-"), 10, STR("slack_token")},
+    {STR("xoxp-"), 10, STR("slack_token")},
+    {STR("xoxa-"), 10, STR("slack_token")},
+    {STR("xoxr-"), 10, STR("slack_token")},
+    {STR("xoxs-"), 10, STR("slack_token")},
+    {STR("xapp-"), 10, STR("slack_token")},
+    {STR("npm_"), 20, STR("npm_token")},
+    {STR("pypi-"), 20, STR("pypi_token")},
+    {STR("hf_"), 20, STR("huggingface_token")},
+    {STR("gsk_"), 20, STR("groq_key")},
+    {STR("xai-"), 20, STR("xai_key")},
+    {STR("nvapi-"), 20, STR("nvidia_key")},
+    {STR("tvly-"), 16, STR("tavily_key")},
+    {STR("dop_v1_"), 20, STR("digitalocean_token")},
+    {STR("shpat_"), 20, STR("shopify_token")},
+    {STR("lin_api_"), 20, STR("linear_key")},
+    {STR("whsec_"), 16, STR("webhook_secret")},
+    {STR("SG."), 20, STR("sendgrid_key")},
+    {STR("ya29."), 20, STR("google_token")},
+    {STR("AKIA"), 12, STR("aws_access_key")},
+    {STR("ASIA"), 12, STR("aws_access_key")},
+    {STR("AIz"), 30, STR("google_api_key")},
+    {STR("eyJ"), 30, STR("jwt")},
+    {STR("r8_"), 20, STR("replicate_token")},
+    {STR("figd_"), 20, STR("figma_token")},
+    {STR("sntrys_"), 20, STR("sentry_token")},
 };
 
 /* Whether as many characters of a token may follow; most words are too short, and dates begin with a digit.
@@ -96,7 +125,7 @@ static bool may_be_key(struct str text, size_t last)
 }
 
 /* The last byte of a prefix is at `last`: '-', '_', '.', or a letter. */
-static struct span key_ending(struct str text, size_t last)
+static struct span key_form_ending(struct str text, size_t last, struct str *name)
 {
     if (!may_be_key(text, last))
         return none;
@@ -108,10 +137,17 @@ static struct span key_ending(struct str text, size_t last)
         if (memcmp(text.at + from, prefix.at, prefix.len) != 0 || (from && is_alnum(text.at[from - 1])))
             continue;
         size_t end = token_end(text, last + 1);
+        *name = key_forms[i].name;
         if (end - last - 1 >= key_forms[i].body)
             return (struct span){from, end - from};
     }
     return none;
+}
+
+static struct span key_ending(struct str text, size_t last)
+{
+    struct str name;
+    return key_form_ending(text, last, &name);
 }
 
 /* -----BEGIN RSA PRIVATE KEY----- … -----END …, or to the end of the text. */
@@ -320,4 +356,47 @@ bool secret_text_find(struct str text, size_t from, const struct secret_names *n
         *len = found.len;
         return true;
     }
+}
+
+/* ---- keys alone ---- */
+
+#define KEY_RUN_LEAST 10u /* letters and digits in a row */
+#define JWT_DOTS      2u
+
+/* "sk-learn-some-words" has the form of a key, and base64 of any JSON object begins as a JWT does. */
+static bool is_certain(struct str key, struct str name)
+{
+    size_t run = 0, longest = 0, dots = 0;
+    bool digits = false, letters = false;
+    for (size_t i = 0; i < key.len; i++) {
+        char c = key.at[i];
+        run = is_alnum(c) ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+        digits |= ascii_is_digit(c);
+        letters |= ascii_is_letter(c);
+        dots += c == '.';
+    }
+    return digits && letters && longest >= KEY_RUN_LEAST && (!str_is(name, "jwt") || dots >= JWT_DOTS);
+}
+
+static const bool ends_prefix[256] = {
+    ['-'] = true, ['_'] = true, ['.'] = true, ['J'] = true, ['A'] = true, ['z'] = true};
+
+bool secret_text_find_key(struct str text, size_t from, size_t *at, size_t *len, struct str *name)
+{
+    for (size_t i = from; i < text.len; i++) {
+        if (!ends_prefix[(unsigned char)text.at[i]])
+            continue;
+        struct span found = key_form_ending(text, i, name);
+        if (!found.len && text.at[i] == '-' && (found = private_key(text, i)).len)
+            *name = STR_LIT("private_key");
+        bool certain = found.len && (str_is(*name, "private_key") ||
+                                     is_certain((struct str){text.at + found.at, found.len}, *name));
+        if (!certain || found.at < from)
+            continue;
+        *at = found.at;
+        *len = found.len;
+        return true;
+    }
+    return false;
 }

@@ -2,6 +2,7 @@
 #include "policy/declare/declare_internal.h"
 #include "base/arena.h"
 #include "base/date.h"
+#include "base/suggest.h"
 #include "base/time_zone.h"
 #include "policy/source_location.h"
 #include "sandbox/bridge.h"
@@ -75,6 +76,46 @@ static void read_hook(struct declaration *d, const struct field *field, int at)
 {
     d->policy->code->hooks[field->first] = reference_function(d, field->name, at);
     d->policy->hooks[field->first] = true;
+}
+
+static void read_instructions(struct declaration *d, const struct field *field, int at)
+{
+    if (lua_type(d->L, at) != LUA_TSTRING)
+        field_mismatch(d, field->name, at, "a string");
+    d->set->instructions = field_string(d, at);
+}
+
+static unsigned read_pattern_set(struct declaration *d, const struct field *field, int at)
+{
+    static const struct str names[] = {STR("secrets"), STR("instructions")};
+    struct str given = lua_type(d->L, at) == LUA_TSTRING ? field_string(d, at) : STR_NONE;
+    for (unsigned i = 0; i < 2; i++)
+        if (str_eq(names[i], given))
+            return 1u << i;
+    struct str meant = given.len ? suggest_closest(given, names, 2) : STR_NONE;
+    if (!meant.len)
+        field_mismatch(d, field->name, at,
+                       "a list of pattern sets, \"secrets\" or \"instructions\", or a function");
+    field_error(d, field->name, "'%s': there is no pattern set \"" STR_FMT "\" (did you mean '" STR_FMT "'?)",
+                field->name, STR_ARG(str_cut(given, 60)), STR_ARG(meant));
+}
+
+/* check and result of a gateway: a hook, or the names of pattern sets. */
+static void read_guard(struct declaration *d, const struct field *field, int at)
+{
+    uint8_t *sets = field->first == HOOK_CHECK ? &d->policy->check_sets : &d->policy->result_sets;
+    if (lua_isfunction(d->L, at)) {
+        read_hook(d, field, at);
+        return;
+    }
+    size_t count = lua_istable(d->L, at) ? lua_objlen(d->L, at) : 0;
+    if (!count)
+        *sets = (uint8_t)read_pattern_set(d, field, at);
+    for (size_t i = 1; i <= count; i++) {
+        lua_rawgeti(d->L, at, (int)i);
+        *sets |= (uint8_t)read_pattern_set(d, field, lua_gettop(d->L));
+        lua_pop(d->L, 1);
+    }
 }
 
 static void read_prepare_tools(struct declaration *d, const struct field *field, int at)
@@ -297,11 +338,34 @@ const struct field_table declare_tool_table =
                 tool_fields, ALSO(shared_table));
 
 static const struct field gateway_fields[] = {
-    {"instructions", FIELD_STRING, "\"…\"", NULL, "Instructions that a client receives when it connects.",
-     .offset = offsetof(struct policy_set, instructions)},
+    {"instructions", FIELD_CUSTOM, "\"…\"", "string", "Instructions that a client receives when it connects.",
+     READ(read_instructions)},
     {"prepare_tools", FIELD_CUSTOM, "function(defs, call) … end",
      "fun(defs: toolgate.Definition[], call: toolgate.Call): toolgate.Definition[]?",
      "The list of tools for this client; nil hides all.", READ(read_prepare_tools)},
+    {"mode", FIELD_CHOICE, NULL, NULL,
+     "Of check and result. Default: shadow (evaluated and logged, not enforced); enforce; off.", AT(mode),
+     GIVEN(mode_given), CHOICES("enforce shadow off", POLICY_ENFORCE)},
+    {"shadow_until", FIELD_CUSTOM, "\"2026-12-01\"", "string",
+     "The date by which mode shadow is to end. From then on toolgate warns everywhere, and still enforces "
+     "nothing.",
+     READ(read_shadow_until)},
+    {"except", FIELD_STRINGS, "{ \"vault__*\" }", NULL,
+     "Tools that check and result leave alone: names, or globs with * and ?.", AT(except)},
+    {"check", FIELD_CUSTOM, "{ \"secrets\" }",
+     "string[]|fun(args: table, call: toolgate.Call): toolgate.Outcome?",
+     "Of every tool: pattern sets whose finds in the arguments refuse the call (secrets: keys and tokens; "
+     "instructions: orders to the model), or a function as in policy.",
+     .read = read_guard, .first = HOOK_CHECK},
+    {"result", FIELD_CUSTOM, "{ \"secrets\", \"instructions\" }",
+     "string[]|fun(result: any, call: toolgate.Call): toolgate.Outcome?",
+     "Of every tool: pattern sets for results. What secrets finds is masked, what instructions finds is "
+     "marked as "
+     "data for the model; or a function as in policy.",
+     .read = read_guard, .first = HOOK_RESULT},
+    {"examples", FIELD_CUSTOM, "{ { \"what it shows\", tool = \"…\", args = { … }, gives = \"pass\" }, … }",
+     "toolgate.Example[]", "The specification: they run whenever the file is loaded.",
+     READ(declare_examples)},
 };
 
 const struct field_table declare_gateway_table =
@@ -317,11 +381,51 @@ struct policy_wants declare_wants(struct str source)
                                              location_has_access(source, "no_progress")};
 }
 
+/* A gateway without check and result is no policy: it guards nothing. */
+static bool guards_calls(struct declaration *d, bool mode_given)
+{
+    const struct policy *p = d->policy;
+    const char *idle = mode_given         ? "mode"
+                       : p->except_count  ? "except"
+                       : p->example_count ? "examples"
+                                          : NULL;
+    if (p->check_sets || p->result_sets || p->hooks[HOOK_CHECK] || p->hooks[HOOK_RESULT])
+        return true;
+    if (idle)
+        field_error(d, idle,
+                    "'%s' has no effect without check or result: declare one, as in check = { \"secrets\" }",
+                    idle);
+    return false;
+}
+
 static void finish_policy(struct declaration *d)
 {
     d->policy->wants = declare_wants(d->source);
     d->policy->code->walks = bridge_needs_eager(d->source);
     declare_check_rules(d);
+}
+
+/* Its check and result lie over every tool, as a policy for several tools does; in shadow if nothing else is
+ * said. */
+static void declare_gateway(struct declaration *d, int fields)
+{
+    static const struct str every_tool[] = {STR("*")};
+    if (d->set->gateway_file.len)
+        luaL_error(d->L, "%s: a second gateway { … }: the first is in %s", sandbox_chunk(d->file.at),
+                   d->set->gateway_file.at);
+    d->policy = declare_blank(d->set, STR_LIT("gateway"), d->file);
+    d->policy->guards = every_tool;
+    d->policy->guard_count = 1;
+    d->policy->mode = POLICY_SHADOW;
+    field_read_table(d, fields, NULL, &declare_gateway_table, d->policy);
+    d->set->gateway_file = d->file;
+    d->set->gateway_wants = declare_wants(d->source);
+    bool mode_given = d->policy->mode_given;
+    d->policy->mode_given = true;
+    if (guards_calls(d, mode_given))
+        finish_policy(d);
+    else
+        d->policy = NULL;
 }
 
 void declare_read(struct declaration *d, int at)
@@ -342,12 +446,7 @@ void declare_read(struct declaration *d, int at)
     }
     lua_getfield(L, at, "name");
     if (lua_isnil(L, -1)) {
-        if (d->set->gateway_file.len)
-            luaL_error(d->L, "%s: a second gateway { … }: the first is in %s", sandbox_chunk(d->file.at),
-                       d->set->gateway_file.at);
-        field_read_table(d, fields, NULL, &declare_gateway_table, d->set);
-        d->set->gateway_file = d->file;
-        d->set->gateway_wants = declare_wants(d->source);
+        declare_gateway(d, fields);
         return;
     }
     d->policy = declare_blank(d->set, field_string(d, -1), d->file);

@@ -99,11 +99,38 @@ static void other_texts_are_left_alone(void **state)
         assert_string_equal(masked(texts[i]), texts[i]);
 }
 
+/* A find refuses a call: words in the form of a key are none. */
+static void keys_of_known_form_are_named(void **state)
+{
+    static const char *const rows[][2] = {
+        {"use ghp_0123456789abcdefABCDEF0123456789abcd now", "github_token"},
+        {"AKIAIOSFODNN7EXAMPLE", "aws_access_key"},
+        {"xoxb-123456789012-abcdefghijkl", "slack_token"},
+        {"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.abc", "jwt"},
+        {"-----BEGIN RSA PRIVATE KEY-----\nMIIE", "private_key"},
+        {"eyJhIjoxLCJiIjoyLCJjIjozLCJkIjo0fQabcdefgh", ""}, /* base64 of a JSON object */
+        {"sk-learn-some-more-words-here", ""},
+        {"sk-12-34-56-78-90-ab-cd", ""},
+        {"password=hunter2", ""},
+        {"https://ana:s3cret@host.org/", ""},
+        {"", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        size_t at, len;
+        struct str name = STR_NONE;
+        bool found = secret_text_find_key(str_of(rows[i][0]), 0, &at, &len, &name);
+        assert_int_equal(found, *rows[i][1] != '\0');
+        assert_true(!found || str_is(name, rows[i][1]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(secrets_are_found),
         cmocka_unit_test(other_texts_are_left_alone),
+        cmocka_unit_test(keys_of_known_form_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

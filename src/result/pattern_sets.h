@@ -1,0 +1,30 @@
+/*
+ * Pattern sets, which gateway { check = …, result = … } names: "secrets" (secret_text.h) and "instructions"
+ * (order_text.h), looked for in every string and key of a value. What is found is said by its pattern's name
+ * and its place, never by its text.
+ */
+#ifndef TOOLGATE_RESULT_PATTERN_SETS_H
+#define TOOLGATE_RESULT_PATTERN_SETS_H
+
+#include "json/value.h"
+#include "policy/policy.h"
+
+struct arena;
+
+#define PATTERN_PATH_MAX_BYTES 200u /* of the place; a longer one is cut */
+
+struct pattern_found {
+    enum pattern_set set;
+    struct str pattern; /* "github_token" */
+    struct str path;    /* "headers.Authorization", "items[3].body"; empty: the value itself */
+};
+
+/* The first thing that one of the sets finds, in the order of the value. */
+bool pattern_sets_find(struct arena *arena, unsigned sets, const struct json *value,
+                       struct pattern_found *found);
+
+/* The value with each secret as "[redacted github_token]"; the value itself if there is none. NULL: NULL. */
+const struct json *pattern_sets_mask(struct arena *arena, const struct json *value);
+struct str pattern_sets_mask_text(struct arena *arena, struct str text);
+
+#endif
