@@ -63,6 +63,7 @@ static struct str read_text(lua_State *L, int at, const char *name, struct arena
     lua_getfield(L, at, name);
     if (lua_isstring(L, -1)) {
         s.at = lua_tolstring(L, -1, &s.len);
+        bridge_charge(L, name, s.len);
         s = arena_dup(arena, s);
     }
     lua_pop(L, 1);
@@ -169,6 +170,7 @@ void outcome_read(lua_State *L, int at, enum policy_hook hook, struct arena *are
     proxy_unwrap(L, list);
     size_t count = lua_objlen(L, list);
     for (size_t n = 1; n <= count; n++) {
+        sandbox_check_deadline(L);
         lua_rawgeti(L, list, (int)n);
         read_problem(L, lua_gettop(L), arena, outcome);
         lua_pop(L, 1);

@@ -1,4 +1,7 @@
-/* From Lua to JSON. Depth and number of values are bounded here; for the other direction parse.h bounds them.
+/*
+ * From Lua to JSON. Depth, number of values and bytes are bounded here, also of what a table shares: a loop
+ * that puts one long string into each item of a list would become gigabytes. For the other direction parse.h
+ * bounds them.
  */
 #include "sandbox/bridge.h"
 #include "sandbox/bridge_internal.h"
@@ -10,6 +13,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#define PATH_KEY_BYTES 64u /* of each name in a message's path */
 
 /* The path to the value that is being read, for messages and to detect cycles. */
 struct read_path {
@@ -26,6 +31,10 @@ struct read_state {
     const char *what;
     bool by_table;
     uint32_t nodes;
+    struct sandbox *sandbox;
+    const struct json *given; /* the original of the whole value: its size is not counted; NULL: none */
+    size_t *written;          /* bytes of this run */
+    size_t limit;
 };
 
 static void add_path(struct buf *out, const struct read_path *path)
@@ -36,7 +45,7 @@ static void add_path(struct buf *out, const struct read_path *path)
     if (path->index)
         buf_printf(out, "[%d]", path->index);
     else
-        buf_printf(out, "." STR_FMT, STR_ARG(path->key));
+        buf_printf(out, "." STR_FMT, STR_ARG(str_cut(path->key, PATH_KEY_BYTES)));
 }
 
 static int fail_at(struct read_state *r, const struct read_path *path, const char *problem)
@@ -48,6 +57,59 @@ static int fail_at(struct read_state *r, const struct read_path *path, const cha
     return luaL_error(r->L, "%s: %s", text.at, problem);
 }
 
+size_t bridge_size(const struct json *value)
+{
+    size_t bytes = BRIDGE_VALUE_BYTES;
+    if (value->type == JSON_STRING || value->type == JSON_NUMBER)
+        return bytes + value->len;
+    for (uint32_t i = 0; value->type == JSON_ARRAY && i < value->len; i++)
+        bytes += bridge_size(&value->items[i]);
+    for (uint32_t i = 0; value->type == JSON_OBJECT && i < value->len; i++)
+        bytes += value->members[i].key.len + bridge_size(&value->members[i].value);
+    return bytes;
+}
+
+static size_t limit_of(const struct sandbox_context *now)
+{
+    return now->loading ? BRIDGE_LOAD_MAX_BYTES : BRIDGE_MAX_BYTES;
+}
+
+static int raise_too_large(lua_State *L, const char *place)
+{
+    size_t most = limit_of(sandbox_context(sandbox_of(L)));
+    return luaL_error(
+        L,
+        "%s: more than %d bytes of JSON from Lua in one run (a table or string counts each time it "
+        "is written): write less, or write it once",
+        place, (int)most);
+}
+
+void bridge_charge(lua_State *L, const char *what, size_t bytes)
+{
+    struct sandbox *sandbox = sandbox_of(L);
+    if ((*sandbox_written_bytes(sandbox) += bytes) > limit_of(sandbox_context(sandbox)))
+        raise_too_large(L, what);
+}
+
+/* `path` is of the value that is too much. */
+static void charge(struct read_state *r, const struct read_path *path, size_t bytes)
+{
+    *r->written += bytes;
+    if (*r->written <= r->limit)
+        return;
+    if (r->given) { /* its size is measured only if it matters */
+        r->limit += bridge_size(r->given);
+        r->given = NULL;
+        if (*r->written <= r->limit)
+            return;
+    }
+    struct buf text = buf_in(r->arena);
+    buf_text(&text, r->what);
+    add_path(&text, path);
+    buf_byte(&text, '\0');
+    raise_too_large(r->L, text.at);
+}
+
 static struct json read_value(struct read_state *r, int at, const struct read_path *path,
                               const struct bridge_hints *hints);
 
@@ -56,16 +118,20 @@ static struct json read_number(struct read_state *r, double n, const struct read
 {
     struct bridge_origins *origins = sandbox_context(sandbox_of(r->L))->origins;
     bool several = false;
-    if (json_is(original, JSON_NUMBER) && bridge_number(original) == n)
+    if (json_is(original, JSON_NUMBER) && bridge_number(original) == n) {
+        charge(r, path, original->len);
         return *original;
+    }
     const struct json *literal = origins ? bridge_origins_number(origins, n, &several) : NULL;
     if (several)
         fail_at(
             r, path,
             "several numbers of the input are equal in Lua, whose numbers hold 15 digits, so it is unclear "
             "which of them this is: leave it in its field, or move the object that contains it");
-    if (literal)
+    if (literal) {
+        charge(r, path, literal->len);
         return *literal;
+    }
     if (!isfinite(n))
         fail_at(r, path, "JSON has no number for inf or nan");
     if (n == floor(n) && fabs(n) < 9007199254740992.0)
@@ -137,6 +203,8 @@ static bool read_member(struct read_state *r, int at, struct str key, const stru
     lua_rawget(r->L, at);
     bool there = !lua_isnil(r->L, -1);
     if (there)
+        charge(r, &inner, key.len);
+    if (there)
         *out = read_value(r, lua_gettop(r->L), &inner, hints);
     lua_pop(r->L, 1);
     return there;
@@ -169,6 +237,7 @@ static struct json read_object(struct read_state *r, int at, size_t count, bool 
 {
     const struct json *original = json_is(hints->original, JSON_OBJECT) ? hints->original : NULL;
     uint32_t had = original ? original->len : 0;
+    charge(r, path, had * (size_t)BRIDGE_VALUE_BYTES);
     struct json_member *members = ARENA_ARRAY(r->arena, struct json_member, had + count + 1);
     size_t n = 0, known = 0;
     bool same = original != NULL;
@@ -179,6 +248,7 @@ static struct json read_object(struct read_state *r, int at, size_t count, bool 
             known++;
         } else if (lazy && bridge_is_deferred(&was->value)) {
             members[n].value = was->value;
+            charge(r, path, was->value.len);
         } else {
             same = false;
             continue;
@@ -279,6 +349,9 @@ static struct json read_value(struct read_state *r, int at, const struct read_pa
     struct str s;
     char problem[64];
     proxy_unwrap(r->L, at);
+    if (sandbox_deadline_passed(r->sandbox)) /* a table that was emptied is slow to look at */
+        sandbox_raise_deadline(r->L);
+    charge(r, path, BRIDGE_VALUE_BYTES);
     if (++r->nodes > BRIDGE_MAX_NODES)
         fail_at(r, path, "more values than JSON of this size may have (100000)");
     switch (lua_type(r->L, at)) {
@@ -290,6 +363,7 @@ static struct json read_value(struct read_state *r, int at, const struct read_pa
         return read_number(r, lua_tonumber(r->L, at), path, hints->original);
     case LUA_TSTRING:
         s.at = lua_tolstring(r->L, at, &s.len);
+        charge(r, path, s.len);
         return json_is(hints->original, JSON_STRING) && str_eq(json_str(hints->original), s)
                    ? *hints->original
                    : json_string(copy_utf8(r->arena, s));
@@ -310,7 +384,16 @@ const struct json *bridge_read(lua_State *L, int at, const char *what, const str
                                struct arena *arena)
 {
     static const struct bridge_hints none;
-    struct read_state r = {.L = L, .arena = arena, .what = what, .by_table = hints && hints->by_table};
+    struct sandbox *sandbox = sandbox_of(L);
+    const struct sandbox_context *now = sandbox_context(sandbox);
+    struct read_state r = {.L = L,
+                           .arena = arena,
+                           .what = what,
+                           .by_table = hints && hints->by_table,
+                           .sandbox = sandbox,
+                           .given = hints && !now->loading ? hints->original : NULL,
+                           .written = sandbox_written_bytes(sandbox),
+                           .limit = limit_of(now)};
     struct read_path root = {0};
     if (!hints)
         hints = &none;
@@ -330,6 +413,9 @@ const struct json *bridge_read_copy(lua_State *L, int at, const char *what, cons
                                     struct arena *arena)
 {
     struct json *own = ARENA_NEW(arena, struct json);
-    *own = json_copy(arena, bridge_read(L, at, what, hints, arena));
+    const struct json *value = bridge_read(L, at, what, hints, arena);
+    if (hints && value == hints->original)
+        bridge_charge(L, what, bridge_size(value));
+    *own = json_copy(arena, value);
     return own;
 }

@@ -13,8 +13,12 @@
 
 struct arena;
 
-#define BRIDGE_MAX_DEPTH       128
-#define BRIDGE_MAX_NODES       100000u
+#define BRIDGE_MAX_DEPTH 128
+#define BRIDGE_MAX_NODES 100000u
+#define BRIDGE_MAX_BYTES                                                                                     \
+    4194304u /* of JSON that one run of a hook may write, beside the size of the value that it was given */
+#define BRIDGE_LOAD_MAX_BYTES  16777216u /* the same for loading one file */
+#define BRIDGE_VALUE_BYTES     8u        /* that each value counts, besides its text and its key */
 #define BRIDGE_TEXT_LAZY_BYTES 65536u /* a field's string of that size is converted when it is first read */
 
 /* Pushes the value; NULL pushes nil. JSON's null is the builtin `null`, which is truthy. If the run has
@@ -55,6 +59,13 @@ const struct json *bridge_read(lua_State *L, int at, const char *what, const str
 /* The same as a deep copy in `arena`, for a value that outlives the original. */
 const struct json *bridge_read_copy(lua_State *L, int at, const char *what, const struct bridge_hints *hints,
                                     struct arena *arena);
+
+/* What a value counts in BRIDGE_MAX_BYTES. */
+size_t bridge_size(const struct json *value);
+
+/* Counts `bytes` that leave Lua in this run for the value named `what`; raises an error past the limit.
+ * Whatever copies from Lua calls it, so that a table or string counts each time it is written. */
+void bridge_charge(lua_State *L, const char *what, size_t bytes);
 
 /* While a file loads: the JSON value that the table at `at` was made from, or NULL; records `value` for the
  * table on top; forgets all. */

@@ -32,6 +32,7 @@ static bool is_same_table(lua_State *L, int at, const struct json *original)
         return false;
     }
     luaL_checkstack(L, 8, "nested too deep");
+    sandbox_check_deadline(L); /* a table that was emptied is slow to look at */
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1), count--)
         if (!count || !is_same_entry(L, original)) {
             lua_pop(L, 2);

@@ -39,6 +39,7 @@ struct sandbox {
         void *context;
         struct deadline_run *run;
         const char *stack; /* the C stack's position at the start of the step */
+        size_t written;    /* bytes of JSON that left Lua */
     } frame;
     struct bytecode_opcodes opcodes;
     int enter_ref, mark_refs[MARK_COUNT];
@@ -58,6 +59,11 @@ struct sandbox *sandbox_of(lua_State *L)
 const struct sandbox_context *sandbox_context(const struct sandbox *sandbox)
 {
     return sandbox->now;
+}
+
+size_t *sandbox_written_bytes(struct sandbox *sandbox)
+{
+    return &sandbox->frame.written;
 }
 
 const struct bytecode_opcodes *sandbox_opcodes(const struct sandbox *sandbox)

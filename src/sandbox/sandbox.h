@@ -106,6 +106,7 @@ void sandbox_push_globals(lua_State *L, int environment);
 void sandbox_use_proxies(lua_State *L, int environment, bool in_loops_only);
 
 const struct sandbox_context *sandbox_context(const struct sandbox *sandbox);
+size_t *sandbox_written_bytes(struct sandbox *sandbox); /* by the bridge in this run; zero at its start */
 const struct bytecode_opcodes *sandbox_opcodes(const struct sandbox *sandbox);
 size_t sandbox_memory_bytes(const struct sandbox *sandbox); /* the limit for all policies together */
 

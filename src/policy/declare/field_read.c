@@ -49,6 +49,7 @@ struct str field_string(struct declaration *d, int at)
 {
     struct str s;
     s.at = lua_tolstring(d->L, at, &s.len);
+    bridge_charge(d->L, "a string", s.len);
     return arena_dup(d->arena, s);
 }
 
@@ -133,6 +134,8 @@ const struct json *field_json(struct declaration *d, const char *what, int at, c
     const struct json_file *file = d->set->files.first;
     while (file && !(value->raw_len && file->value.raw == value->raw))
         file = file->next;
+    if (!file && value == hints.original)
+        bridge_charge(d->L, what, bridge_size(value));
     *kept = file ? *value : json_copy(d->arena, value); /* a file's value is shared by all its readers */
     return kept;
 }

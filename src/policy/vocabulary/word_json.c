@@ -18,8 +18,10 @@ static void read_text(lua_State *L, const struct sandbox_context *now, struct st
 {
     struct json_error fault;
     text = arena_dup(now->arena, text);
-    if (json_parse(now->arena, text, NULL, out, &fault) == OK)
+    if (json_parse(now->arena, text, NULL, out, &fault) == OK) {
+        bridge_charge(L, "json", bridge_size(out));
         return;
+    }
     int line = 1;
     for (size_t i = 0; i < fault.offset && i < text.len; i++)
         line += text.at[i] == '\n';
