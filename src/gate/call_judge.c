@@ -11,6 +11,7 @@
 #include "gate/overlays.h"
 #include "gate/pattern_guard.h"
 #include "gate/tool_lookup.h"
+#include "gate/verdict_from.h"
 #include "json/build.h"
 #include "result/failure_envelope.h"
 #include "result/partial_result.h"
@@ -253,7 +254,23 @@ static const struct json *follow_up(struct call *c, const struct json *follow)
     return json_keep(c->arena, json_with(c->arena, follow, STR_LIT("args"), empty));
 }
 
-static void verdict_from_result_hook(struct call *c, const struct policy_outcome *outcome)
+/* With on_policy_error = "open" the result is delivered, with a warning. */
+static void verdict_from_broken_judge(struct call *c, const struct policy *policy, const char *why)
+{
+    if (policy->fails_open) {
+        call_events_policy_error(c->tool->name, why);
+        c->verdict.warning = STR_LIT("The gateway could not check this result; verify it yourself.");
+        return;
+    }
+    verdict_from_policy_error(&c->verdict, c->tool, c->arena, why);
+    c->verdict.code = STR_LIT(VERDICT_RESULT_UNCHECKED);
+    c->verdict.hint =
+        STR_LIT("Do not repeat the call: it has run. Use another tool, or tell the user that the "
+                "operator must fix the policy.");
+}
+
+static void verdict_from_result_hook(struct call *c, const struct policy *policy,
+                                     const struct policy_outcome *outcome)
 {
     struct verdict *v = &c->verdict;
     switch (outcome->kind) {
@@ -281,9 +298,8 @@ static void verdict_from_result_hook(struct call *c, const struct policy_outcome
     case OUTCOME_RETRY:
         verdict_from_hook(v, c->arena, outcome);
         break;
-    case OUTCOME_POLICY_ERROR: /* the tool has run: its result is delivered */
-        call_events_policy_error(c->tool->name, outcome->why.text);
-        v->warning = STR_LIT("The gateway could not check this result; verify it yourself.");
+    case OUTCOME_POLICY_ERROR:
+        verdict_from_broken_judge(c, policy, outcome->why.text);
         break;
     default:
         break;
@@ -306,8 +322,8 @@ static bool judge_by_policy(struct call *c, const struct policy *policy)
         v->cost = outcome.cost;
     if (outcome.next_args)
         v->next_args = next_args(c, outcome.next_args);
-    verdict_from_result_hook(c, &outcome);
-    return outcome.kind != OUTCOME_PASS && outcome.kind != OUTCOME_POLICY_ERROR;
+    verdict_from_result_hook(c, policy, &outcome);
+    return outcome.kind != OUTCOME_PASS && !(outcome.kind == OUTCOME_POLICY_ERROR && policy->fails_open);
 }
 
 /* An error stands: no overlay can be stricter about a result that the model does not get. */

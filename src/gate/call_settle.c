@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "gate/call_events.h"
+#include "gate/verdict_from.h"
 
 #include <math.h>
 
@@ -82,6 +83,9 @@ enum step call_settle(struct call *c)
     /* If the upstream gave a retry time, the call counts as transient, so that a retry is no loop. */
     bool transient = v->class == CLASS_UNAVAILABLE && v->after_s >= 0;
     enum ledger_class class = transient ? LEDGER_CLASS_TRANSIENT : error_class_info(v->class)->settled_as;
+    if (v->class == CLASS_POLICY_ERROR &&
+        str_is(v->code, VERDICT_RESULT_UNCHECKED)) /* it ran: its budget stays spent */
+        class = LEDGER_CLASS_SCHEMA_MISMATCH;
     c->settle_started = true;
     c->settled = arena_alloc(c->arena, sizeof(*c->settled)); /* ledger_settle fills it in */
     if (ledger_settle(c->gate->ledger, settle_request(c, class), c->arena, c->settled, call_resume, c) ==

@@ -69,7 +69,8 @@ const struct error_class_info error_class_table[CLASS_COUNT] = {
                             .headline = "was not run: the gateway's policy for this tool is broken, not your "
                                         "call.",
                             .next = "Do not repeat the call. Use another tool, or tell the user that the "
-                                    "operator must fix the policy."},
+                                    "operator must fix the policy.",
+                            .write = feedback_policy_error},
 
     [CLASS_UNAVAILABLE] = {"unavailable", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(REFUSED),
                            .headline = "is unavailable", .next = DO_NOT_REPEAT,

@@ -8,6 +8,7 @@
 #include "base/printable.h"
 #include "gate/arguments.h"
 #include "gate/feedback_budget.h"
+#include "gate/verdict_from.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "schema/shape.h"
@@ -488,6 +489,19 @@ void feedback_transient(const struct feedback_writer *w)
 }
 
 /* If the ledger is down, it is no use to try another tool. */
+void feedback_policy_error(const struct feedback_writer *w)
+{
+    if (!str_is(w->v->code, VERDICT_RESULT_UNCHECKED)) {
+        put_failure(w);
+        return;
+    }
+    put(w,
+        STR_FMT " ran, but the gateway could not check its result and withholds it: its policy for this tool "
+                "is broken, not your call.\n",
+        STR_ARG(w->f->name));
+    put_next(w, NULL);
+}
+
 void feedback_unavailable(const struct feedback_writer *w)
 {
     if (!str_is(w->v->code, "ledger_unavailable")) {

@@ -21,6 +21,7 @@ void feedback_unknown_tool(const struct feedback_writer *w);
 void feedback_transient(const struct feedback_writer *w);
 void feedback_retry_budget(const struct feedback_writer *w);
 void feedback_loop(const struct feedback_writer *w);
+void feedback_policy_error(const struct feedback_writer *w);
 void feedback_unavailable(const struct feedback_writer *w);
 void feedback_need_user_input(const struct feedback_writer *w);
 

@@ -14,6 +14,9 @@
 void verdict_from_policy_error(struct verdict *verdict, const struct tool *tool, struct arena *arena,
                                const char *why);
 
+/* The code of a policy_error where the tool has run and its result hook failed: the result is withheld. */
+#define VERDICT_RESULT_UNCHECKED "result_unchecked"
+
 /* The same for a hook that the call can do without: with on_policy_error = "open" it only logs. */
 void verdict_from_broken_hook(struct verdict *verdict, const struct tool *tool, const struct policy *policy,
                               struct arena *arena, const char *why);

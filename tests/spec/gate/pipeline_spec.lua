@@ -56,9 +56,10 @@ describe("a call", function()
     assert.equal(7, verdict(client:calls("outcome", { how = "transient" })).after_s)
   end)
 
-  it("delivers the result of a tool that has run even if the result hook throws", function()
+  it("withholds the result if the result hook throws", function()
     local result = client:calls("outcome", { how = "result_throws" })
-    assert.is_not_true(result.isError)
+    assert.is_true(result.isError)
+    assert.same({ "policy_error", "result_unchecked" }, { verdict(result).error_class, verdict(result).code })
     golden.check("feedback", "result: its result hook breaks", text(result))
   end)
 

@@ -28,6 +28,14 @@ describe("a policy that fails open", function()
     assert.truthy(text(result):find('"a":1', 1, true), text(result))
   end)
 
+  it("delivers a result whose hook throws, with a warning", function()
+    local gate = daemon.start { policies = { ["open.lua"] = tool
+      'run = function() return "a result" end, result = function() error("on purpose") end,' } }
+    local result = gate:connect():calls("open", {})
+    assert.is_not_true(result.isError)
+    golden.check("feedback", "result: its result hook breaks, and the policy fails open", text(result))
+  end)
+
   it("refuses a call whose run throws, with or without an output schema", function()
     for _, schema in ipairs { "", [==[output_schema = json [[{"type":"object","required":["n"]}]],]==] } do
       local result = calls(schema .. [[run = function() error "no" end]])
