@@ -34,6 +34,14 @@ static enum err cannot_open(const char *path, int error, struct why *why)
                    error == EWOULDBLOCK ? "it is locked" : strerror(error), fix);
 }
 
+/* A record is an object, and a computer that lost its power leaves bytes of zero. With anything else, the
+ * path is a mistake, and the file is another program's, such as the configuration. */
+static bool holds_records(int fd, off_t size)
+{
+    char first;
+    return !size || pread(fd, &first, 1, 0) != 1 || first == '{' || first == '\n' || !first;
+}
+
 /* Somebody else's file, a FIFO or a device may be a trap. */
 static enum err check(int fd, const char *path, struct stat *st, struct why *why)
 {
@@ -48,6 +56,9 @@ static enum err check(int fd, const char *path, struct stat *st, struct why *why
             "%s: it belongs to uid %u, expected the daemon's, %u (remove it, or give it to the daemon "
             "with chown)",
             path, (unsigned)st->st_uid, (unsigned)geteuid());
+    if (!holds_records(fd, st->st_size))
+        return err_set(why, ERR_IO,
+                       "%s: it holds something else than records (name another file, or move it away)", path);
     if (flock(fd, LOCK_EX | LOCK_NB) != 0)
         return cannot_open(path, errno, why);
     if ((st->st_mode & 0177) && fchmod(fd, 0600) != 0)
@@ -101,9 +112,10 @@ static enum err rotate(struct record_target *t, struct why *why)
         else
             snprintf(from, sizeof(from), "%s", o->path);
         if (rename(from, to) != 0 && errno != ENOENT)
-            return err_set(why, ERR_IO,
-                           "%s: cannot be rotated to %s: %s (let the daemon's user write to its folder)",
-                           from, to, strerror(errno));
+            return err_set(why, ERR_IO, "%s: cannot be rotated to %s: %s (%s)", from, to, strerror(errno),
+                           errno == EISDIR || errno == ENOTEMPTY
+                               ? "remove that folder"
+                               : "let the daemon's user write to its folder");
     }
     record_target_close(t);
     return open_file(t, why);

@@ -95,16 +95,27 @@ static bool knows_token(const struct http_endpoint *e, struct str authorization)
     return known;
 }
 
+/* Nothing, or ":" and digits. */
+static bool is_port(struct str text)
+{
+    for (size_t i = 1; i < text.len; i++)
+        if (!ascii_is_digit(text.at[i]))
+            return false;
+    return !text.len || str_starts(text, ":");
+}
+
 /* "localhost:9464", "127.0.0.1", "[::1]:9464": no name that somebody else's DNS resolves. */
 static bool is_this_host(struct str host)
 {
     char name[32];
     struct in_addr v4;
-    const char *end = memchr(host.at, ':', host.len);
-    if (str_starts(host, "["))
-        return str_starts(host, "[::1]");
-    snprintf(name, sizeof(name), "%.*s", (int)(end ? end - host.at : (ptrdiff_t)host.len), host.at);
-    return strcasecmp(name, "localhost") == 0 ||
+    bool v6 = str_starts(host, "[::1]");
+    const char *end = v6 ? host.at + strlen("[::1]") : memchr(host.at, ':', host.len);
+    size_t len = end ? (size_t)(end - host.at) : host.len;
+    if (!is_port(str_from(host, len)) || len >= sizeof(name))
+        return false;
+    snprintf(name, sizeof(name), "%.*s", (int)len, host.at);
+    return v6 || strcasecmp(name, "localhost") == 0 ||
            (inet_pton(AF_INET, name, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127);
 }
 

@@ -188,6 +188,26 @@ describe("a sink of the decision log", function()
       end
     end)
 
+    it("that holds something else, such as the configuration, is left as it is", function()
+      process.write(directory .. "/mine.lua", "return {}\n")
+      os.execute(("chmod 644 %s/mine.lua"):format(directory))
+      local text, code = daemon.fails { policies = { ["echo.lua"] = fixtures.echo },
+                                        config = ("return { decisions = { file = %q } }"):format(directory .. "/mine.lua") }
+      assert.equal(1, code)
+      assert.truthy(text:find("mine.lua: it holds something else", 1, true), text)
+      assert.equal("return {}\n", process.read(directory .. "/mine.lua"))
+      assert.equal(420, mode_of(directory .. "/mine.lua"))
+    end)
+
+    it("that a power failure has left with bytes of zero goes on", function()
+      process.write(directory .. "/log", ("\0"):rep(5000))
+      start(file_sink())
+      calls(1, 1)
+      process.eventually("a record in a line of its own", function()
+        return process.read(directory .. "/log"):find('\n{"v":1,', 1, true)
+      end)
+    end)
+
     it("by default only warns if it cannot be opened", function()
       process.write(directory .. "/file", "")
       local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo },

@@ -234,7 +234,8 @@ describe("the metrics endpoint", function()
       assert.equal(200, http.get(address, "/metrics", { "Host: " .. host }).status, host)
     end
     for _, host in ipairs { "evil.example", "evil.example:" .. port, "127.0.0.1.evil.example",
-                            "10.0.0.1", "localhost.evil.example", "" } do
+                            "10.0.0.1", "localhost.evil.example", "", "[::1].evil.example", "localhost:1@evil.example",
+                            "localhost:evil" } do
       assert.equal(403, http.get(address, "/metrics", { "Host: " .. host }).status, host)
     end
     assert.equal(200, http.send(address, "GET /metrics HTTP/1.0\r\n\r\n").status)
