@@ -1,8 +1,10 @@
-/* Each event is one line written by one write(2), so that the lines of several daemons never mix. */
+/* Formats an event as one line; log_writer.c writes it. */
 #include "base/log.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/log_writer.h"
+#include "base/printable.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,19 +17,21 @@ static const char *const level_names[] = {"debug", "info", "warn", "error", "off
 static struct {
     enum log_level level;
     enum log_format format;
-    int fd;
-} logger = {LOG_INFO, LOG_FORMAT_TEXT, STDERR_FILENO};
+} logger = {LOG_INFO, LOG_FORMAT_TEXT};
 
 enum err log_open(enum log_level level, enum log_format format, const char *path, struct why *why)
 {
     int fd = STDERR_FILENO;
-    if (path && (fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640)) < 0)
-        return err_set(why, ERR_IO, "log file %s: %s", path, strerror(errno));
-    if (logger.fd != STDERR_FILENO)
-        close(logger.fd);
+    int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC;
+    if (path &&
+        (fd = open(path, flags | O_NONBLOCK, 0640)) < 0) /* a FIFO without a reader fails, not waits */
+        return err_set(why, ERR_IO, "log file %s: %s", path,
+                       errno == ENXIO ? "nobody reads this FIFO" : strerror(errno));
+    if (path)
+        fcntl(fd, F_SETFL, flags & O_APPEND);
+    log_writer_set(fd);
     logger.level = level;
     logger.format = format;
-    logger.fd = fd;
     return OK;
 }
 
@@ -53,23 +57,22 @@ enum err log_level_named(struct str name, enum log_level *out)
     return ERR_NOT_FOUND;
 }
 
-/* A JSON string, in either format; invalid UTF-8 becomes U+FFFD. */
+/* A JSON string, in either format; invalid UTF-8 becomes U+FFFD, and what a terminal would obey or hide an
+ * escape. */
 static void put_quoted(struct buf *out, struct str s)
 {
     const char *end = s.at + s.len;
     buf_byte(out, '"');
     for (const char *p = s.at; p < end;) {
-        size_t len = str_utf8_length(p, end);
-        unsigned char c = (unsigned char)*p;
-        if (!len)
-            buf_text(out, "\xEF\xBF\xBD");
-        else if (c == '"' || c == '\\')
-            buf_printf(out, "\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            buf_printf(out, "\\u%04x", c);
-        else
-            buf_add(out, p, len);
-        p += len ? len : 1;
+        const char *from = p;
+        while (p < end && *p != '"' && *p != '\\' && (unsigned char)*p >= ' ')
+            p++;
+        printable_write_json(out, (struct str){from, (size_t)(p - from)});
+        if (p < end && (unsigned char)*p < ' ')
+            buf_printf(out, "\\u%04x", (unsigned)*p);
+        else if (p < end)
+            buf_printf(out, "\\%c", *p);
+        p++;
     }
     buf_byte(out, '"');
 }
@@ -78,7 +81,7 @@ static void put_field(struct buf *out, const struct log_field *field)
 {
     bool json = logger.format == LOG_FORMAT_JSON;
     struct str text = str_cut(field->text, LOG_VALUE_MAX_BYTES);
-    bool quoted = json;
+    bool quoted = json || !printable_is_plain(text);
     buf_printf(out, json ? ",\"%s\":" : " %s=", field->key);
     if (field->is_number) {
         buf_int(out, field->number);
@@ -87,7 +90,7 @@ static void put_field(struct buf *out, const struct log_field *field)
     for (size_t i = 0; i < text.len && !quoted;
          i++) { /* what is hard to read, or could forge a field or line */
         unsigned char c = (unsigned char)text.at[i];
-        quoted = c <= 0x20 || c == '"' || c == '=' || c == '\\' || c == 0x7f;
+        quoted = c == ' ' || c == '"' || c == '=' || c == '\\';
     }
     if (quoted)
         put_quoted(out, text);
@@ -100,25 +103,51 @@ bool log_wants(enum log_level level)
     return level >= logger.level;
 }
 
-void log_write(enum log_level level, const char *event, const struct log_field *fields)
+static void put_event(struct buf *line, enum log_level level, const char *event,
+                      const struct log_field *fields)
 {
-    if (!log_wants(level))
-        return;
     bool json = logger.format == LOG_FORMAT_JSON;
-    struct buf line = {0};
     int64_t now = clock_wall_ms();
     time_t seconds = (time_t)(now / 1000);
     struct tm tm;
     char stamp[32];
     gmtime_r(&seconds, &tm);
     strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
-    buf_printf(&line, json ? "{\"time\":\"%s.%03dZ\",\"level\":\"%s\",\"event\":\"%s\"" : "%s.%03dZ %s %s",
+    buf_printf(line, json ? "{\"time\":\"%s.%03dZ\",\"level\":\"%s\",\"event\":\"%s\"" : "%s.%03dZ %s %s",
                stamp, (int)(now % 1000), level_names[level], event);
     for (; fields->key; fields++)
         if (fields->is_number || fields->text.len)
-            put_field(&line, fields);
-    buf_text(&line, json ? "}\n" : "\n");
-    ssize_t written = write(logger.fd, line.at, line.len);
-    (void)written; /* the daemon goes on if its log cannot be written */
+            put_field(line, fields);
+    buf_text(line, json ? "}\n" : "\n");
+}
+
+void log_write(enum log_level level, const char *event, const struct log_field *fields)
+{
+    struct buf line = {0};
+    if (!log_wants(level))
+        return;
+    put_event(&line, level, event, fields);
+    log_writer_write(buf_view(&line));
     buf_clear(&line);
+}
+
+static void put_dropped(struct buf *line, uint64_t count)
+{
+    put_event(line, LOG_WARN, "log_lines_dropped",
+              (const struct log_field[]){LOG_NUM("lines", count), {.key = NULL}});
+}
+
+void log_never_wait(void)
+{
+    log_writer_never_wait(put_dropped);
+}
+
+void log_flush(void)
+{
+    log_writer_flush();
+}
+
+uint64_t log_lines_dropped(void)
+{
+    return log_writer_dropped();
 }

@@ -43,6 +43,15 @@ void log_write(enum log_level level, const char *event, const struct log_field *
  * reopened by calling again (log rotation). */
 enum err log_open(enum log_level level, enum log_format format, const char *path, struct why *why);
 
+/* From now on no line waits for who reads the log: see log_writer.h. For a daemon. */
+void log_never_wait(void);
+
+/* Before the end: waits for a reader that stalls, at most LOG_CLOSE_MS (log_writer.h). */
+void log_flush(void);
+
+/* Since the start, because nobody read the log. */
+uint64_t log_lines_dropped(void);
+
 /* Turns the log off and returns the level to pass to log_level_set later. */
 enum log_level log_quiet(void);
 void log_level_set(enum log_level level);

@@ -142,6 +142,18 @@ void printable_write_json(struct buf *out, struct str json)
     }
 }
 
+void printable_write_lines(struct buf *out, struct str text)
+{
+    const char *end;
+    while (text.len && (end = memchr(text.at, '\n', text.len))) {
+        size_t len = (size_t)(end - text.at);
+        printable_write(out, (struct str){text.at, len});
+        buf_byte(out, '\n');
+        text = str_from(text, len + 1);
+    }
+    printable_write(out, text);
+}
+
 bool printable_is_plain(struct str text)
 {
     struct walk w = walk_of(text);

@@ -15,6 +15,9 @@ struct arena;
  * not ASCII, as in scripts and emoji that need it. */
 void printable_write(struct buf *out, struct str text);
 
+/* The same of each line of the text: its newlines stay. */
+void printable_write_lines(struct buf *out, struct str text);
+
 /* The same of at most `max` bytes of the text, with "…" if it is longer. */
 void printable_write_cut(struct buf *out, struct str text, size_t max);
 

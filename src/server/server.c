@@ -224,6 +224,7 @@ static void stop(struct server *server)
 enum err server_run(const struct config_sources *sources, struct why *why)
 {
     struct server server = {.sources = sources};
+    log_never_wait();
     enum err err = start(&server, why);
     if (!err) {
         bool busy = false;
@@ -245,5 +246,6 @@ enum err server_run(const struct config_sources *sources, struct why *why)
         log_event(LOG_INFO, "daemon_stopped", LOG_NUM("connections", server.accepted));
     }
     stop(&server);
+    log_flush();
     return err;
 }

@@ -4,6 +4,7 @@
  */
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/version.h"
 #include "config/config.h"
 #include "gate/decision_log.h"
@@ -231,13 +232,15 @@ static void put_rules(struct json_out *out, const struct client *client)
     json_close(out, ']');
 }
 
-static void put_failure(struct json_out *out, const char *key, struct str name,
+/* The text may quote the arguments of another user's call. */
+static void put_failure(struct json_out *out, const struct client *client, const char *key, struct str name,
                         const struct policy_failures *failures)
 {
     json_open(out, '{');
     json_field_str(out, key, name);
     json_field_int(out, "count", (int64_t)failures->count);
-    json_field_text(out, "last", failures->last.text);
+    if (client_is_operator(client))
+        json_field_text(out, "last", failures->last.text);
     json_close(out, '}');
 }
 
@@ -248,10 +251,11 @@ void status_write_failures(struct json_out *out, const struct client *client)
     for (size_t i = 0; i < policy_set_count(policies); i++) {
         const struct policy *policy = policy_set_at(policies, i);
         if (policy_failures(policy) && may_see(client, policy))
-            put_failure(out, "tool", policy->name, policy_failures(policy));
+            put_failure(out, client, "tool", policy->name, policy_failures(policy));
     }
     if (policy_set_gateway_failures(policies) && client_is_operator(client))
-        put_failure(out, "gateway", policy_set_gateway_file(policies), policy_set_gateway_failures(policies));
+        put_failure(out, client, "gateway", policy_set_gateway_file(policies),
+                    policy_set_gateway_failures(policies));
     json_close(out, ']');
 }
 
@@ -358,6 +362,8 @@ enum request_status status_method(struct request *r)
     json_field_int(out, "calls_in_flight", (int64_t)server->pending);
     json_field_int(out, "buffered_bytes", (int64_t)loop_bytes(server->loop));
     json_close(out, '}');
+    if (log_lines_dropped())
+        json_field_int(out, "log_lines_dropped", (int64_t)log_lines_dropped());
     http_endpoint_write_status(out, server->http_endpoint);
     json_key(out, "counters");
     metrics_write(out, &server->metrics);
