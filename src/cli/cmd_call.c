@@ -5,6 +5,8 @@
 #include "cli/options.h"
 #include "cli/print.h"
 
+#include <unistd.h>
+
 static int print_result(void *owner, const struct json *answer)
 {
     if (*(const bool *)owner)
@@ -37,8 +39,12 @@ static int run(const struct command *command, int argc, char **argv)
     status = CLI_ERROR;
     if (json_input_arguments(command, arena, argv[1], &arguments) &&
         json_input_context(command, arena, &meta))
-        status = rpc_call(command, socket, "tools/call", json_input_call(arena, argv[0], &arguments, &meta),
-                          print_result, &json);
+        status =
+            (json || !isatty(STDOUT_FILENO)
+                 ? rpc_call
+                 : rpc_call_text)(/* a file gets the bytes as sent */
+                                  command, socket, "tools/call",
+                                  json_input_call(arena, argv[0], &arguments, &meta), print_result, &json);
     arena_free(arena);
     return status;
 }

@@ -124,7 +124,8 @@ static int run(const struct command *command, int argc, char **argv)
     } else if (check.meta.session || check.socket) {
         check.meta.trace = check.trace || !check.meta.session; /* a trace without a session is not counted */
         struct str params = json_input_call(arena, check.tool, &check.arguments, &check.meta);
-        status = rpc_call(command, check.socket, "toolgate/check", params, print_answer, &check);
+        status = (check.json ? rpc_call : rpc_call_text)(command, check.socket, "toolgate/check", params,
+                                                         print_answer, &check);
     } else {
         status = dry_run(command, arena, &check, &options);
     }

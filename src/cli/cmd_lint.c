@@ -21,9 +21,10 @@ static void print_line(const struct lint_finding *f)
     printf(STR_FMT "%s", STR_ARG(f->file), f->file.len ? ":" : "");
     if (f->line)
         printf("%d:", f->line);
-    printf("%s%s%s:%s " STR_FMT " %s[%s]%s\n", f->file.len ? " " : "", term_colour(colours[f->level]),
-           lint_level_name(f->level), term_colour(TERM_PLAIN), STR_ARG(f->sentence), term_colour(TERM_DIM),
-           f->code, term_colour(TERM_PLAIN));
+    printf("%s%s%s:%s ", f->file.len ? " " : "", term_colour(colours[f->level]), lint_level_name(f->level),
+           term_colour(TERM_PLAIN));
+    term_print_lines(stdout, f->sentence);
+    printf(" %s[%s]%s\n", term_colour(TERM_DIM), f->code, term_colour(TERM_PLAIN));
 }
 
 static void print_json(const struct lint_finding *f)

@@ -49,7 +49,8 @@ static int run(const struct command *command, int argc, char **argv)
     int status;
     if (!options_read_request(command, &argc, &argv, &socket, &json, &status))
         return status;
-    return rpc_call(command, socket, "toolgate/reload", str_of("{}"), print_result, &json);
+    return (json ? rpc_call : rpc_call_text)(command, socket, "toolgate/reload", str_of("{}"), print_result,
+                                             &json);
 }
 
 const struct command command_reload = {

@@ -3,6 +3,7 @@
  * Strings of models and upstreams are printed without control characters,
  * which could control the terminal.
  */
+#include "base/printable.h"
 #include "cli/rpc_call.h"
 #include "cli/options.h"
 #include "cli/print.h"
@@ -67,12 +68,13 @@ static const struct reason *reason_of(const struct json *entry)
 
 /* ---- pieces ---- */
 
+/* On one line; rpc_call_text has made the rest of it fit for a terminal. */
 static void put_text(struct str text)
 {
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.at[i];
-        putchar(c < 0x20 || c == 0x7f ? '?' : c);
-    }
+    struct buf line = {0};
+    printable_write(&line, text);
+    printf(STR_FMT, STR_ARG(buf_view(&line)));
+    buf_clear(&line);
 }
 
 static double amount(const struct json *object, const char *key)
@@ -360,7 +362,8 @@ static int run(const struct command *command, int argc, char **argv)
     describe(text, argv[0], &options);
     status = CLI_ERROR;
     if (put_params(&params, argv[0], &options))
-        status = rpc_call(command, socket, "toolgate/session", buf_view(&params), print, text);
+        status = (json ? rpc_call : rpc_call_text)(command, socket, "toolgate/session", buf_view(&params),
+                                                   print, text);
     else
         term_error(command->name, "--user: no such user on this host: '%s'", options.user);
     buf_clear(&params);

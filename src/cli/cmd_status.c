@@ -614,8 +614,10 @@ static int run(const struct command *command, int argc, char **argv)
     };
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
-    return rpc_call(command, options.socket, "toolgate/status", str_of("{}"),
-                    options.json ? rpc_call_print_json : print_status, &options);
+    return options.json
+               ? rpc_call(command, options.socket, "toolgate/status", str_of("{}"), rpc_call_print_json, NULL)
+               : rpc_call_text(command, options.socket, "toolgate/status", str_of("{}"), print_status,
+                               &options);
 }
 
 const struct command command_status = {

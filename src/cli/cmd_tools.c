@@ -114,7 +114,8 @@ static int ask(const struct command *command, const char *socket, const char *fo
     json_field_text(&out, "format", format);
     json_field_bool(&out, "strict", strict);
     json_close(&out, '}');
-    int status = rpc_call(command, socket, "toolgate/tools", buf_view(&params), print_answer, &names);
+    int status = (names ? rpc_call_text : rpc_call)(command, socket, "toolgate/tools", buf_view(&params),
+                                                    print_answer, &names);
     buf_clear(&params);
     return status;
 }

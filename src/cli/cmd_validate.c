@@ -24,8 +24,9 @@ static void print_problems(const char *file, const struct problems *problems)
     printf("%s", term_colour(TERM_PLAIN));
     for (size_t i = 0; i < problems->count; i++) {
         const struct problem *p = &problems->list[i];
-        printf("  " STR_FMT ": " STR_FMT "\n", STR_ARG(p->path.len ? p->path : STR_LIT("the value itself")),
-               STR_ARG(p->message));
+        printf("  ");
+        term_print_lines(stdout, p->path.len ? p->path : STR_LIT("the value itself"));
+        printf(": " STR_FMT "\n", STR_ARG(p->message));
     }
     if (problems->more)
         printf("  and %zu more\n", problems->more);

@@ -24,12 +24,19 @@ struct config_sources local_sources(const struct local_options *options, const c
     };
 }
 
+static void print_line(const char *level, struct str text)
+{
+    fprintf(stderr, "%s: ", level);
+    term_print_lines(stderr, text);
+    fputc('\n', stderr);
+}
+
 void local_print_report(const struct generation_report *report)
 {
     for (size_t i = 0; i < report->error_count; i++)
-        fprintf(stderr, "error: " STR_FMT "\n", STR_ARG(report->errors[i]));
+        print_line("error", report->errors[i]);
     for (size_t i = 0; i < report->warning_count; i++)
-        fprintf(stderr, "warning: " STR_FMT "\n", STR_ARG(report->warnings[i]));
+        print_line("warning", report->warnings[i]);
 }
 
 bool local_report_expired(const struct generation *generation, struct generation_report *report)

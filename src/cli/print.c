@@ -144,8 +144,9 @@ void print_check(struct str tool, const struct json *answer, bool trace)
                class = json_str(json_get_text(answer, "error_class")),
                code = json_str(json_get_text(answer, "code")),
                would = json_str(json_get_text(answer, "would"));
-    printf("%s%s" STR_FMT "%s  " STR_FMT, term_colour(TERM_BOLD), term_verdict_colour(verdict),
-           STR_ARG(verdict), term_colour(TERM_PLAIN), STR_ARG(tool));
+    printf("%s%s" STR_FMT "%s  ", term_colour(TERM_BOLD), term_verdict_colour(verdict), STR_ARG(verdict),
+           term_colour(TERM_PLAIN));
+    term_print_lines(stdout, tool);
     if (class.len && !str_is(class, "ok"))
         printf("  " STR_FMT, STR_ARG(class));
     if (code.len && !str_eq(code, class))

@@ -14,6 +14,11 @@ typedef int rpc_call_handler(void *owner, const struct json *answer);
 int rpc_call(const struct command *command, const char *socket, const char *method, struct str params,
              rpc_call_handler *handle, void *owner);
 
+/* The same for a handler that prints for people: strings of servers, models and other users have no character
+ * in them that a terminal would obey or hide; their lines stay lines. */
+int rpc_call_text(const struct command *command, const char *socket, const char *method, struct str params,
+                  rpc_call_handler *handle, void *owner);
+
 /* For --json: the result on one line. */
 rpc_call_handler rpc_call_print_json;
 

@@ -2,6 +2,7 @@
 #include "cli/term.h"
 
 #include "base/buf.h"
+#include "base/printable.h"
 #include "base/clock.h"
 
 #include <stdarg.h>
@@ -22,14 +23,25 @@ const char *term_program_name(void)
     return program;
 }
 
+void term_print_lines(FILE *out, struct str text)
+{
+    struct buf shown = {0};
+    printable_write_lines(&shown, text);
+    fwrite(shown.at, 1, shown.len, out);
+    buf_clear(&shown);
+}
+
 void term_error(const char *command, const char *format, ...)
 {
     va_list args;
-    fprintf(stderr, "%s%s%s: ", program, command ? " " : "", command ? command : "");
+    char *text = NULL;
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    int len = vasprintf(&text, format, args);
     va_end(args);
+    fprintf(stderr, "%s%s%s: ", program, command ? " " : "", command ? command : "");
+    term_print_lines(stderr, len < 0 ? str_of(format) : (struct str){text, (size_t)len});
     fputc('\n', stderr);
+    free(text);
 }
 
 const char *term_colour(enum term_colour colour)
@@ -58,7 +70,9 @@ void term_print_indented(struct str text, int spaces)
     while (text.len) {
         const char *end = memchr(text.at, '\n', text.len);
         size_t n = end ? (size_t)(end - text.at) : text.len;
-        printf("%*s%.*s\n", spaces, "", (int)n, text.at);
+        printf("%*s", spaces, "");
+        term_print_lines(stdout, (struct str){text.at, n});
+        putchar('\n');
         text = str_from(text, end ? n + 1 : n);
     }
 }

@@ -5,6 +5,7 @@
 #include "base/str.h"
 
 #include <stdint.h>
+#include <stdio.h>
 
 /* The program's name in errors and --help; "toolgate" unless set. Not copied. */
 void term_program(const char *name);
@@ -12,6 +13,9 @@ const char *term_program_name(void);
 
 /* Prints "toolgate COMMAND: …\n" to stderr; `command` NULL: without a command. */
 void term_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Prints a text whose lines stay lines, as printable_write shows the rest of it. */
+void term_print_lines(FILE *out, struct str text);
 
 enum term_colour { TERM_PLAIN, TERM_BOLD, TERM_DIM, TERM_RED, TERM_GREEN, TERM_YELLOW };
 

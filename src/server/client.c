@@ -112,19 +112,28 @@ static void refuse(int fd, enum rpc_error error, const char *message)
     buf_clear(&line);
 }
 
+/* A peer that tries again and again adds one line a second to the log, which counts the others. */
+static void log_refusal(struct server *server, const char *why, const char *user, uid_t uid)
+{
+    uint64_t held;
+    struct rate_limit *limit = &server->refusals[uid % SERVER_REFUSAL_LIMITS];
+    if (rate_limit_allow(limit, 1, &held))
+        log_event(LOG_WARN, "connection_refused", LOG_TEXT("why", why), LOG_TEXT("user", user),
+                  LOG_NUM("open", server->client_count), LOG_NUM("not_logged", held));
+}
+
 static void on_no_files(void *owner, int fd)
 {
     struct server *server = owner;
     server->refused++;
-    log_event(LOG_ERROR, "connection_refused", LOG_TEXT("why", "no file descriptor left"),
-              LOG_NUM("open", server->client_count));
+    log_refusal(server, "no file descriptor left", NULL, 0);
     refuse(fd, RPC_FILES,
            "the daemon has no file descriptor left for another connection: raise LimitNOFILE= of its service "
            "(ulimit -n), or lower limits.connections");
 }
 
 /* False: refused. */
-static bool admit(const struct server *server, int fd, const struct peer *peer)
+static bool admit(struct server *server, int fd, const struct peer *peer)
 {
     const struct config *config = server_config(server);
     size_t configured = config->limits.connections, limit = server->connections_max;
@@ -138,8 +147,7 @@ static bool admit(const struct server *server, int fd, const struct peer *peer)
                  by_files ? "the limit of open files allows (LimitNOFILE= of the service, ulimit -Hn)"
                           : "limits.connections in the configuration allows");
         refuse(fd, RPC_CONNECTIONS, message);
-        log_event(LOG_WARN, "connection_refused", LOG_TEXT("why", "limits.connections"),
-                  LOG_NUM("open", server->client_count));
+        log_refusal(server, "limits.connections", peer->user, peer->uid);
         return false;
     }
     if (!peer_may_connect(config, peer)) {
@@ -147,7 +155,7 @@ static bool admit(const struct server *server, int fd, const struct peer *peer)
                  "user %s (uid %u) is not in the daemon's allow list: ask its operator for a rule in 'allow'",
                  peer->user, (unsigned)peer->uid);
         refuse(fd, RPC_NOT_WELCOME, message);
-        log_event(LOG_WARN, "connection_refused", LOG_TEXT("why", "allow"), LOG_TEXT("user", peer->user));
+        log_refusal(server, "allow", peer->user, peer->uid);
         return false;
     }
     return true;

@@ -5,6 +5,7 @@
 #ifndef TOOLGATE_SERVER_SERVER_INTERNAL_H
 #define TOOLGATE_SERVER_SERVER_INTERNAL_H
 
+#include "base/rate_limit.h"
 #include "catalog/generation.h"
 #include "gate/call.h"
 #include "gate/metrics.h"
@@ -36,6 +37,8 @@ struct upstream_manager;
 #define SERVER_UNREAD_SHARES  16u      /* unread replies of one client: limits.memory divided by this */
 #define SERVER_UNREAD_FREE    65536u   /* replies up to this size are sent although others are unread */
 
+#define SERVER_REFUSAL_LIMITS 64u /* users whose refused connections are logged apart */
+
 struct server {
     const struct config_sources *sources;
     struct loop *loop;
@@ -47,9 +50,10 @@ struct server {
     LIST_HEAD(, client) clients;
     LIST_HEAD(, user_calls) users;
     size_t client_count, connections_max;
-    size_t pending, pending_bytes;     /* requests without a reply yet, and their memory */
-    uint64_t accepted, refused;        /* connections since the start */
-    int64_t started_ms, generation_ms; /* since when it runs, and serves this generation */
+    size_t pending, pending_bytes;                     /* requests without a reply yet, and their memory */
+    uint64_t accepted, refused;                        /* connections since the start */
+    struct rate_limit refusals[SERVER_REFUSAL_LIMITS]; /* of log lines, by the uid that is refused */
+    int64_t started_ms, generation_ms;                 /* since when it runs, and serves this generation */
     struct problem_notes problems;
     struct reloader *reloader;
     struct config_watch *config_watch;

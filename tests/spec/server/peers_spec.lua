@@ -165,4 +165,34 @@ describe("the allow list", function()
     local gate = daemon.start { policies = both }
     assert.truthy(as_other(gate.socket, LIST):find "[Pp]ermission denied")
   end)
+
+  it("logs a user's refused connections once a second, with their number", function()
+    if me ~= 0 then return pending "becoming another user needs root" end
+    local gate = daemon.start { policies = both, config = ("return { socket_mode = '0666', allow = { { users = { %d } } } }"):format(me) }
+    local script = ([[
+      for i = 1, 200 do
+        local stream = require("socket.unix").stream()
+        assert(stream:connect(%q))
+        stream:receive "*l"
+        stream:close()
+      end
+    ]]):format(gate.socket)
+    local code, _, err = process.run { "setpriv", "--reuid=" .. OTHER, "--regid=" .. OTHER, "--clear-groups",
+                                       "luajit", "-e", script }
+    assert.equal(0, code, err)
+    assert.equal(200, gate:status().connections.refused)
+    assert.truthy(select(2, gate:log():gsub("connection_refused", "")) < 20, gate:log())
+  end)
+
+  it("shows a policy's error, which may quote another user's arguments, to the operator alone", function()
+    if me ~= 0 then return pending "becoming another user needs root" end
+    local gate = daemon.start { policies = { ["echo.lua"] = (fixtures.echo:gsub("run =",
+      "check = function(args) error('cannot take ' .. args.text) end, run =")) },
+      config = ("return { socket_mode = '0666', allow = { { users = { %d, %d } } } }"):format(me, OTHER) }
+    gate:connect():calls("echo", { text = "s3cret" })
+    local theirs = as_other(gate.socket, '{"jsonrpc":"2.0","id":1,"method":"toolgate/status"}')
+    assert.truthy(theirs:find('"policy_faults":[{"tool":"echo","count":1}]', 1, true), theirs)
+    assert.is_nil(theirs:find("s3cret", 1, true))
+    assert.truthy(gate:status().policy_faults[1].last:find("s3cret", 1, true))
+  end)
 end)
