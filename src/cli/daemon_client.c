@@ -24,6 +24,7 @@ struct daemon_client {
     int64_t last_id;
     struct buf in;
     size_t taken; /* bytes of the line that was returned last */
+    bool used;    /* it has sent a line */
     char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
 
@@ -111,21 +112,41 @@ static enum err gone(const struct daemon_client *client, struct why *why)
                    client->path);
 }
 
+static enum err send_all(const struct daemon_client *client, struct str bytes, struct why *why)
+{
+    for (size_t sent = 0; sent < bytes.len;) {
+        ssize_t n = send(client->fd, bytes.at + sent, bytes.len - sent, MSG_NOSIGNAL);
+        if (n >= 0)
+            sent += (size_t)n;
+        else if (errno == EPIPE || errno == ECONNRESET)
+            return gone(client, why);
+        else if (errno != EINTR)
+            return err_set(why, ERR_IO, "%s: %s", client->path, strerror(errno));
+    }
+    return OK;
+}
+
+/* The daemon that accepted the connection stops, and has not read the line, as its newline comes last: the
+ * daemon that takes its place gets it. */
+static enum err send_again(struct daemon_client *client, struct str bytes, struct why *why)
+{
+    int fd = daemon_client_socket(client->path, why);
+    if (fd < 0)
+        return ERR_UNAVAILABLE;
+    close(client->fd);
+    client->fd = fd;
+    return send_all(client, bytes, why);
+}
+
 enum err daemon_client_send(struct daemon_client *client, struct str line, struct why *why)
 {
     struct buf out = {0};
     buf_str(&out, line);
     buf_byte(&out, '\n');
-    enum err err = OK;
-    for (size_t sent = 0; err == OK && sent < out.len;) {
-        ssize_t n = send(client->fd, out.at + sent, out.len - sent, MSG_NOSIGNAL);
-        if (n >= 0)
-            sent += (size_t)n;
-        else if (errno == EPIPE || errno == ECONNRESET)
-            err = gone(client, why);
-        else if (errno != EINTR)
-            err = err_set(why, ERR_IO, "%s: %s", client->path, strerror(errno));
-    }
+    enum err err = send_all(client, buf_view(&out), why);
+    if (err == ERR_CLOSED && !client->used)
+        err = send_again(client, buf_view(&out), why);
+    client->used = true;
     buf_clear(&out);
     return err;
 }

@@ -38,7 +38,7 @@ struct conn {
     bool dirty, more; /* is in that list */
     bool hung_up;     /* an event reported that end of file follows the data */
     bool reads;       /* still wants lines */
-    bool stopping;    /* reads only what has arrived */
+    bool stopping;    /* of a pair: reads only what has arrived */
     bool paused;      /* too much is unsent */
     bool blocked;     /* waits for EV_WRITE */
     bool finishing;   /* close when sent */
@@ -401,9 +401,14 @@ void conn_drop(struct conn *conn)
     kill_conn(conn);
 }
 
+/* The kernel draws the line: what the peer has sent until now is read, and then the end of file; what it
+ * sends later fails at the peer. A pair has no such line, as another process may hold the other end. */
 void conn_stop_reading(struct conn *conn)
 {
-    conn->stopping = true;
+    if (conn->pair)
+        conn->stopping = true;
+    else if (shutdown(conn->fd, SHUT_RD) == 0)
+        conn->hung_up = true;
     mark_more(conn);
 }
 

@@ -90,7 +90,8 @@ void conn_finish(struct conn *conn);
 /* Closes at the end of the turn without waiting for output; no callback fires any more. */
 void conn_drop(struct conn *conn);
 /* Handles the lines that have arrived already, then `eof` fires as if the peer had sent its end of file.
- * Stays open for output. Closing with unread bytes instead would reset the connection. */
+ * Stays open for output. Closing with unread bytes instead would reset the connection. The peer of a socket
+ * gets EPIPE for what it sends from now on, and so knows that nobody has read it. */
 void conn_stop_reading(struct conn *conn);
 
 #endif

@@ -20,9 +20,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* A new connection of a daemon that stops has waited for its first line. */
+static void mark_heard(struct client *client)
+{
+    bool first = !client->heard;
+    client->heard = true;
+    if (first && client->server->draining)
+        client_drain(client);
+}
+
 static void on_line(void *owner, struct str line)
 {
     request_serve(owner, line);
+    mark_heard(owner);
 }
 
 static void on_too_long(void *owner, struct str head, bool for_memory)
@@ -45,6 +55,7 @@ static void on_too_long(void *owner, struct str head, bool for_memory)
               LOG_TEXT("user", client->peer.user));
     jsonrpc_write_error(conn_out(client->conn), json_recover_id(head),
                         for_memory ? RPC_MEMORY : RPC_MESSAGE_TOO_LONG, str_of(message), STR_NONE);
+    mark_heard(client);
 }
 
 static void on_eof(void *owner, size_t partial_line)
@@ -211,4 +222,17 @@ void client_drain(struct client *client)
     conn_stop_reading(client->conn);
     subscriptions_end(client);
     client_close_if_done(client);
+}
+
+void client_give_up(struct client *client)
+{
+    struct request *r;
+    while ((r = LIST_FIRST(&client->pending))) {
+        reply_error(
+            r, RPC_STOPPING,
+            "the daemon stops, and this request did not end within %u s: it may have taken effect, so look "
+            "before you repeat it",
+            SERVER_DRAIN_MS / 1000);
+        request_cancel(r);
+    }
 }

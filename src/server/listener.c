@@ -90,6 +90,16 @@ void listener_accept(struct listener *l)
     }
 }
 
+/* After the shutdown, no connection can join those that wait. */
+void listener_accept_last(struct listener *l)
+{
+    int fd = -1;
+    if (l->inherited || shutdown(l->socket.fd, SHUT_RD) != 0)
+        return;
+    while ((fd = accept_one(l)) >= 0)
+        l->hooks->accepted(l->owner, fd);
+}
+
 enum err listener_new(struct event_base *base, const char *path, mode_t mode,
                       const struct listener_hooks *hooks, void *owner, struct listener **out, struct why *why)
 {

@@ -224,11 +224,6 @@ static bool find_place(struct request *r)
     const struct server *server = r->client->server;
     const struct config *config = server_config(server);
     size_t bytes = server->pending_bytes + loop_bytes(server->loop);
-    if (server->draining) {
-        reply_error(r, RPC_STOPPING,
-                    "the daemon is stopping, nothing was done: connect again in a moment, and repeat it");
-        return false;
-    }
     if (!r->method->may_wait)
         return true;
     if (bytes <= config->limits.memory)

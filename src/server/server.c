@@ -31,14 +31,30 @@ static void on_drain_limit(void *owner)
     struct server *server = owner;
     log_event(LOG_WARN, "drain_timed_out", LOG_NUM("after_ms", SERVER_DRAIN_MS),
               LOG_NUM("connections", server->client_count), LOG_NUM("calls_in_flight", server->pending));
+    struct client *client;
+    LIST_FOREACH (client, &server->clients, link)
+        client_give_up(client);
     server->finished = true;
+}
+
+/* A connection that was accepted just now is about to send its call: it is heard out before it is drained. */
+static void drain_clients(struct server *server, bool also_new)
+{
+    struct client *client;
+    LIST_FOREACH (client, &server->clients, link)
+        if (client->heard || also_new)
+            client_drain(client);
+}
+
+static void on_new_are_late(void *owner)
+{
+    drain_clients(owner, true);
 }
 
 /* Stops accepting and lets calls in flight finish. The second signal ends the daemon at once. */
 static void on_stop_signal(evutil_socket_t number, short what, void *arg)
 {
     struct server *server = arg;
-    struct client *client;
     (void)number, (void)what;
     server->finished = server->draining;
     if (server->draining)
@@ -47,11 +63,13 @@ static void on_stop_signal(evutil_socket_t number, short what, void *arg)
     log_event(LOG_INFO, "daemon_stopping", LOG_NUM("connections", server->client_count),
               LOG_NUM("calls_in_flight", server->pending));
     systemd_notify("STOPPING=1\nSTATUS=finishing %zu calls", server->pending);
+    if (server->listener)
+        listener_accept_last(server->listener);
     listener_free(server->listener);
     server->listener = NULL;
+    timer_set(&server->drain_new, server->loop, SERVER_DRAIN_NEW_MS, on_new_are_late, server);
     timer_set(&server->drain_limit, server->loop, SERVER_DRAIN_MS, on_drain_limit, server);
-    LIST_FOREACH (client, &server->clients, link)
-        client_drain(client);
+    drain_clients(server, false);
 }
 
 static void on_reload_signal(evutil_socket_t number, short what, void *arg)
@@ -202,6 +220,7 @@ static void stop(struct server *server)
     http_endpoint_free(server->http_endpoint);
     page_apply(server, false);
     config_watch_free(server->config_watch);
+    timer_clear(&server->drain_new);
     timer_clear(&server->drain_limit);
     shadow_watch_end(server);
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
@@ -241,6 +260,7 @@ enum err server_run(const struct config_sources *sources, struct why *why)
             listener_accept(server.listener);
             busy = reload_turn(&server);
         }
+        loop_turn(server.loop, false); /* sends what the drain's limit has answered */
         upstream_manager_stop(server.upstream_manager);
         traces_flush(&server);
         log_event(LOG_INFO, "daemon_stopped", LOG_NUM("connections", server.accepted));

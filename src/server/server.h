@@ -7,8 +7,9 @@
 
 #include "config/config.h"
 
-#define SERVER_DRAIN_MS  5000u /* after SIGTERM, for calls in flight */
-#define SERVER_LEDGER_MS 3000u /* at the start, for Redis; then the daemon serves without it */
+#define SERVER_DRAIN_NEW_MS 200u  /* after SIGTERM, for the first line of a connection that has sent none */
+#define SERVER_DRAIN_MS     5000u /* after SIGTERM, for calls in flight */
+#define SERVER_LEDGER_MS    3000u /* at the start, for Redis; then the daemon serves without it */
 
 /*
  * Serves until SIGTERM or SIGINT has drained it. Uses the listening socket

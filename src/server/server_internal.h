@@ -61,7 +61,7 @@ struct server {
     struct page_decisions *page_decisions;     /* NULL: no page */
     struct upstream_manager *upstream_manager; /* NULL until a configuration is loaded */
     struct event *on_term, *on_int, *on_hup, *on_usr1, *watchdog;
-    struct timer drain_limit, shadow_timer;
+    struct timer drain_new, drain_limit, shadow_timer;
     int64_t shadow_day; /* since 1970: the last one for which shadow_watch.c wrote the log */
     bool serving, reloading, draining, finished;
 };
@@ -94,6 +94,7 @@ struct client {
     const char *protocol;    /* legacy: the version that initialize agreed on; NULL: none */
     bool wants_list_changed; /* legacy: it sent initialize or tools/list */
     int log_level;           /* legacy: the lowest level of notifications/message that it gets */
+    bool heard;              /* it has sent a line */
     bool at_eof;             /* closed once no request is pending */
 };
 
@@ -127,7 +128,9 @@ void server_time_calls(struct server *server);
 extern const struct listener_hooks client_listener_hooks;
 /* After a reload: new limits; a peer that is no longer allowed is disconnected. */
 void client_apply_config(struct client *client);
-/* The daemon stops: reads no more requests, closes once the pending ones have their replies. */
+/* The daemon stops: serves what the client has sent already, and closes once all of it has its replies. */
 void client_drain(struct client *client);
+/* The time for that is over: each request that is left gets an error. */
+void client_give_up(struct client *client);
 
 #endif

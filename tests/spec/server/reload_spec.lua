@@ -254,22 +254,6 @@ describe("SIGTERM", function()
     assert.is_nil(io.open(gate.socket))
   end)
 
-  it("answers unread requests with an error that nothing was done", function()
-    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
-    local client = gate:connect()
-    assert.is_true(client:hears_only_a_ping())
-    local asked = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}}}\n'
-    gate:signal(signal.SIGSTOP)
-    client.stream:send(asked:rep(300)) -- their replies fit the queue of a client that does not read yet
-    gate:signal(signal.SIGTERM)
-    gate:signal(signal.SIGCONT)
-    local heard = client:hears_the_end()
-    assert.equal(300, #heard)
-    for _, line in ipairs(heard) do
-      assert.truthy(line:find('"result"', 1, true) or line:find('"name":"stopping"', 1, true), line)
-    end
-  end)
-
   it("is obeyed even if a client never reads", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     local deaf = gate:connect()

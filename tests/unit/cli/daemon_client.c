@@ -143,6 +143,28 @@ static void connect_fails_without_a_daemon(void **state)
     assert_non_null(strstr(why.text, "nothing listens"));
 }
 
+/* As a daemon does that stops: it has accepted the connection, and reads no more. */
+static void a_line_that_nobody_read_is_sent_to_the_next_daemon(void **state)
+{
+    (void)state;
+    struct daemon_client *client;
+    char heard[8] = "";
+    int fd = listening();
+    assert_int_equal(daemon_client_connect(path, &client, &why), OK);
+    int stops = accept(fd, NULL, NULL);
+    shutdown(stops, SHUT_RD);
+    assert_int_equal(daemon_client_send(client, str_of("hello"), &why), OK);
+    int next = accept(fd, NULL, NULL);
+    assert_int_equal(read(next, heard, sizeof(heard)), 6);
+    assert_string_equal(heard, "hello\n");
+    shutdown(next, SHUT_RD); /* a line has been read: whether to repeat it is for the caller to say */
+    assert_int_equal(daemon_client_send(client, str_of("hello"), &why), ERR_CLOSED);
+    daemon_client_close(client);
+    close(stops);
+    close(next);
+    close(fd);
+}
+
 /* ---- the bench's load, against an echo ---- */
 
 static void the_load_counts_and_times_replies(void **state)
@@ -188,6 +210,7 @@ int main(void)
         cmocka_unit_test(call_skips_notifications),
         cmocka_unit_test(errors_are_reported),
         cmocka_unit_test(connect_fails_without_a_daemon),
+        cmocka_unit_test(a_line_that_nobody_read_is_sent_to_the_next_daemon),
         cmocka_unit_test(the_load_counts_and_times_replies),
         cmocka_unit_test(the_load_checks_replies),
         cmocka_unit_test(the_load_reports_that_the_daemon_ended),

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -400,11 +401,24 @@ static void drain_replies_before_it_closes(void **state)
     fixture->server.draining = true;
     client_drain(LIST_FIRST(&fixture->server.clients));
     expect_words(fixture, "\"id\":\"s\",\"result\":{\"resultType\":\"complete\",\"_meta\":{");
-    assert_int_equal(send(fixture->peer, "{}\n", 3, MSG_NOSIGNAL), 3); /* too late: not read */
+    assert_int_equal(send(fixture->peer, "{}\n", 3, MSG_NOSIGNAL), -1); /* too late */
+    assert_int_equal(errno, EPIPE);
     expect_silence(fixture);
     finish(0);
     expect_words(fixture, "\"id\":1,\"result\"");
     assert_int_equal(fixture->server.client_count, 0);
+}
+
+static void a_drain_that_takes_too_long_answers_with_an_error(void **state)
+{
+    struct fixture *fixture = *state;
+    call(fixture, 1);
+    call(fixture, 2);
+    fixture->server.draining = true;
+    client_drain(LIST_FIRST(&fixture->server.clients));
+    client_give_up(LIST_FIRST(&fixture->server.clients));
+    expect_words(fixture, "\"id\":1,\"error\":{\"code\":1013,");
+    assert_int_equal(cancelled_count, 2);
 }
 
 static void a_subscription_is_cancelled_silently(void **state)
@@ -460,6 +474,7 @@ int main(void)
         TEST(a_half_closed_client_gets_its_reply),
         TEST(the_calls_of_a_disconnected_client_are_cancelled),
         TEST(drain_replies_before_it_closes),
+        TEST(a_drain_that_takes_too_long_answers_with_an_error),
         TEST(a_subscription_is_cancelled_silently),
         TEST(responses_are_ignored),
         TEST(an_id_has_its_own_limit),
