@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "catalog/generation_report.h"
+#include "catalog/guarded_tools.h"
 #include "catalog/response_schemas.h"
 #include "catalog/tool.h"
 #include "config/config.h"
@@ -46,6 +47,8 @@ struct generation {
     size_t warning_count;
     struct unmatched_policy *unmatched;
     size_t unmatched_count;
+    struct guarded_tool *guarded; /* room for one per policy */
+    size_t guarded_count;
     struct generation_cache cache;
     unsigned references;
 };
@@ -71,6 +74,8 @@ struct generation_build_options {
     const struct tool_list_source *tool_lists;  /* NULL: no upstream runs */
     const struct generation_definitions *given; /* beside the configuration's tools files */
     size_t given_count;
+    const struct guarded_tool *guarded; /* of the generation before */
+    size_t guarded_count;
     bool skip_broken;   /* leave out policy files and tools with errors; they are reported all the same */
     bool tools_changed; /* only an upstream's list has changed; see unmatched.h */
 };

@@ -39,6 +39,8 @@ struct generation_build {
     struct import *import;
     struct unmatched *unmatched;
     bool tools_changed, skip_broken;
+    const struct guarded_tool *guarded; /* of the generation before */
+    size_t guarded_count;
     size_t phase;
     size_t next; /* file, policy or tool of the phase */
     const struct generation_definitions *given;
@@ -153,7 +155,9 @@ static bool get_tool_lists(struct generation_build *b)
         if (spec->kind != UPSTREAM_REST)
             g->tool_lists[i] = source->get(source->owner, spec->name);
     }
-    struct import_request request = {g->arena, &g->config, g->policies, g->by_name, g->tool_lists, b->report};
+    guarded_tools_take(g, b->guarded, b->guarded_count);
+    struct import_request request = {g->arena,  &g->config, g->policies, g->by_name, g->tool_lists,
+                                     b->report, g};
     b->import = import_begin(&request);
     return false;
 }
@@ -263,6 +267,7 @@ static int compare_names(const void *a, const void *b)
 static bool sort_tools(struct generation_build *b)
 {
     struct generation *g = b->g;
+    guarded_tools_collect(g);
     if (g->tool_count)
         qsort(g->tools, g->tool_count, sizeof(*g->tools), compare_names);
     return false;
@@ -359,6 +364,8 @@ struct generation_build *generation_build_begin(struct config *config, uint64_t 
     b->given_count = options ? options->given_count : 0;
     b->tools_changed = options && options->tools_changed;
     b->skip_broken = options && options->skip_broken;
+    b->guarded = options ? options->guarded : NULL;
+    b->guarded_count = options ? options->guarded_count : 0;
     for (size_t i = 0; i < g->config.warning_count; i++)
         generation_report_warning(report, STR_FMT, STR_ARG(g->config.warnings[i]));
     b->policy_errors.arena = report->arena;

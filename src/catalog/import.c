@@ -252,6 +252,24 @@ static struct str published_name(struct import *im, const struct upstream_spec *
     return map_get(r->by_name, name) ? with_hash(r->arena, name, tool) : name;
 }
 
+/* A policy that names no upstream stays with the one whose tool it guarded. True: the tool is left out. */
+static bool guards_another(struct import *im, const struct upstream_spec *spec, struct str tool,
+                           const struct policy *policy)
+{
+    struct guarded_tool *guarded = policy ? guarded_tools_find(im->request.generation, policy->name) : NULL;
+    if (!guarded || str_eq(guarded->upstream, spec->name))
+        return false;
+    guarded->moved_to = spec->name;
+    leave_out(im, spec, tool,
+              arena_printf(im->request.arena,
+                           STR_FMT " guarded that of upstream '" STR_FMT
+                                   "', which does not offer it now; if the "
+                                   "policy is for this one, declare upstream = \"" STR_FMT "\" in it",
+                           STR_ARG(policy->file), STR_ARG(guarded->upstream), STR_ARG(spec->name))
+                  .at);
+    return true;
+}
+
 /* If a policy has the bare name of a tool that several upstreams offer, only its author knows which one it is
  * for; a tool without that policy would be unguarded, so none is published. */
 static struct tool *import_by_name(struct import *im, const struct upstream_spec *spec, struct str tool,
@@ -268,7 +286,9 @@ static struct tool *import_by_name(struct import *im, const struct upstream_spec
     bool ambiguous = use && use->shared && !policy_for(im, name) && !map_get(r->by_name, bare);
     const struct policy *policy = ambiguous ? policy_for(im, bare) : NULL;
     if (!policy)
-        return build(im, spec, name, policy_for(im, name), definition);
+        return guards_another(im, spec, tool, policy_for(im, name))
+                   ? NULL
+                   : build(im, spec, name, policy_for(im, name), definition);
     leave_out(im, spec, tool,
               arena_printf(r->arena,
                            "several upstreams offer it, and " STR_FMT

@@ -32,6 +32,7 @@ struct import_request {
     const struct map *by_name; /* all tools so far; the caller adds those that import_step returns */
     struct tool_list *const *tool_lists; /* one per config->upstreams; NULL entries: not listed yet */
     struct generation_report *report;
+    const struct generation *generation; /* whose guarded tools say which upstream a policy is for */
 };
 
 struct import *import_begin(const struct import_request *request);

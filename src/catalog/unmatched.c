@@ -118,7 +118,14 @@ static void report_not_offered(struct unmatched *u, const struct policy *policy,
 static void report_bare(struct unmatched *u, const struct policy *policy)
 {
     struct str meant = misspelled(u, policy->name);
-    if (u->waits)
+    const struct guarded_tool *guarded = guarded_tools_find(u->generation, policy->name);
+    if (guarded && guarded->moved_to.len)
+        fail(u, policy, policy->name, false,
+             "it guarded the tool of upstream '" STR_FMT
+             "', which offers it no more; that of upstream '" STR_FMT
+             "' is left out until the policy names its upstream: upstream = \"" STR_FMT "\"",
+             STR_ARG(guarded->upstream), STR_ARG(guarded->moved_to), STR_ARG(guarded->moved_to));
+    else if (u->waits)
         wait(u, policy, policy->name);
     else if (meant.len)
         fail(u, policy, policy->name, true,

@@ -92,6 +92,10 @@ static void on_config(void *owner, const struct config *config, struct generatio
     if (!server->upstream_manager)
         server->upstream_manager = upstream_manager_new(server, config, on_tools_changed);
     options->tools_changed = strcmp(((struct reloader *)owner)->cause, RELOAD_CAUSE_UPSTREAM) == 0;
+    if (server->gate.generation) {
+        options->guarded = server->gate.generation->guarded;
+        options->guarded_count = server->gate.generation->guarded_count;
+    }
     options->tool_lists = upstream_manager_source(server->upstream_manager);
 }
 

@@ -1,7 +1,7 @@
 """An MCP server over stdio whose tools are in a file, which is read for each tools/list.
 
 OFFER: the file, a JSON array of definitions. GATE: if set, nothing is answered until that file exists. A call returns
-the `answer` in its definition's _meta, or else its tool's name and arguments; `tell` sends list_changed, `leave` ends
+the `answer` in its definition's _meta, or else its tool's name and arguments; `tell…` sends list_changed, `leave` ends
 the process.
 """
 import json
@@ -27,7 +27,7 @@ def offer(request):
 def call(name, arguments):
     if name == "leave":
         os._exit(1)
-    if name == "tell":
+    if name.startswith("tell"):
         write({"method": "notifications/tools/list_changed"})
     with open(os.environ["OFFER"], encoding="utf-8") as file:
         for tool in json.load(file):

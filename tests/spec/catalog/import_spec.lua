@@ -370,6 +370,51 @@ return tool "find" { upstream = "a", description = "Finds.", effects = "read", e
   end)
 end)
 
+describe("a policy that names no upstream", function()
+  local FIND = [[
+-- find: finds in a. For specs.
+return tool "find" { description = "Finds.", effects = "read", %s check = function() return refuse("guarded", "by find.lua") end }
+]]
+
+  local function offers(name, ...)
+    return process.write(("%s/%s.json"):format(directory, name), list(...))
+  end
+
+  local function code(client, tool)
+    return verdict(client:calls(tool, {})).code
+  end
+
+  -- `a` stops offering `find`, and `b` begins to.
+  local function moves(gate, client)
+    offers("b", definition "tell_b", definition "find")
+    offers("a", definition "tell_a")
+    client:calls "tell_a"
+    gate:logs "cause=upstream"
+    client:calls "tell_b"
+    gate:logs "policy_without_tool"
+    return gate:status().generation.unmatched[1]
+  end
+
+  it("does not move to another upstream's tool of the same name", function()
+    local gate = start(server(directory, "a", list(definition "tell_a", definition "find"))
+                       .. server(directory, "b", list(definition "tell_b")),
+                       { policies = { ["find.lua"] = FIND:format "" } })
+    local client = gate:connect()
+    assert.equal("guarded", code(client, "find"))
+    local unmatched = moves(gate, client)
+    assert.equal("find", unmatched.tool)
+    assert.truthy(unmatched.why:find('upstream = "b"', 1, true), unmatched.why)
+    assert.is_nil((" " .. names(client) .. " "):find(" find ", 1, true))
+    gate:reload() -- what it guarded is not forgotten
+    assert.equal("error", gate:status().generation.unmatched[1].state)
+
+    gate:write_policy("find.lua", FIND:format 'upstream = "b",')
+    gate:reload()
+    assert.same({}, gate:status().generation.unmatched)
+    assert.equal("guarded", code(client, "find"))
+  end)
+end)
+
 describe("a list of 900 tools", function()
   it("is imported in slices of less than 100 ms", function()
     local all = {}
