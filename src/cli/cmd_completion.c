@@ -110,6 +110,16 @@ static void add_folders(const struct completion *c)
     puts(":folders");
 }
 
+/* A shell puts a candidate on its line as it is: `$(…)` in a name would run at the next Enter. */
+static bool is_one_plain_word(struct str name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (!ascii_is_letter(name.at[i]) && !ascii_is_digit(name.at[i]) &&
+            (!name.at[i] || !strchr("_-./:@", name.at[i])))
+            return false;
+    return name.len > 0;
+}
+
 /* What a running daemon serves. Without a daemon, or without an answer in time, nothing. */
 static void add_tools(const struct completion *c)
 {
@@ -124,7 +134,8 @@ static void add_tools(const struct completion *c)
         const struct json *tools = json_get_text(&answer, "tools");
         for (uint32_t i = 0; json_is(tools, JSON_ARRAY) && i < tools->len; i++) {
             struct str name = json_str(json_get_text(&tools->items[i], "name"));
-            add(c, arena_dup(arena, name).at, "tool");
+            if (is_one_plain_word(name))
+                add(c, arena_dup(arena, name).at, "tool");
         }
     }
     daemon_client_close(client);

@@ -23,8 +23,9 @@ struct daemon_client {
     int fd;
     int64_t last_id;
     struct buf in;
-    size_t taken; /* bytes of the line that was returned last */
-    bool used;    /* it has sent a line */
+    size_t taken;        /* bytes of the line that was returned last */
+    bool used;           /* it has sent a line */
+    unsigned timeout_ms; /* for the reply to the request that was sent last */
     char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
 
@@ -88,6 +89,7 @@ enum err daemon_client_connect(const char *path, struct daemon_client **out, str
         if (!client)
             abort();
         client->fd = fd;
+        client->timeout_ms = DAEMON_CLIENT_TIMEOUT_MS;
         memcpy(client->path, path, strlen(path) + 1);
         *out = client;
     }
@@ -157,8 +159,9 @@ static enum err read_more(struct daemon_client *client, int64_t until_us, struct
     int64_t left = (until_us - clock_mono_us()) / 1000;
     int ready = poll(&wait, 1, left > 0 ? (int)left : 0);
     if (ready == 0)
-        return err_set(why, ERR_TIMEOUT, "%s: no reply within %u s", client->path,
-                       DAEMON_CLIENT_TIMEOUT_MS / 1000);
+        return err_set(why, ERR_TIMEOUT,
+                       "%s: no reply within %u s; the daemon hangs or is stopped (its state: ps -C toolgate)",
+                       client->path, client->timeout_ms / 1000);
     if (ready < 0)
         return errno == EINTR ? OK : err_set(why, ERR_IO, "%s: %s", client->path, strerror(errno));
     ssize_t n = read(client->fd, buf_reserve(&client->in, CLIENT_READ_BYTES), CLIENT_READ_BYTES);
@@ -172,7 +175,7 @@ static enum err read_more(struct daemon_client *client, int64_t until_us, struct
 
 enum err daemon_client_read(struct daemon_client *client, struct str *line, struct why *why)
 {
-    int64_t until = clock_mono_us() + (int64_t)DAEMON_CLIENT_TIMEOUT_MS * 1000;
+    int64_t until = clock_mono_us() + (int64_t)client->timeout_ms * 1000;
     buf_drop(&client->in, client->taken);
     client->taken = 0;
     for (size_t seen = 0;;) {
@@ -203,6 +206,8 @@ enum err daemon_client_ask(struct daemon_client *client, const char *method, str
 {
     struct buf line = {0};
     struct json_out out = json_out(&line);
+    bool waits_for_nothing = strcmp(method, "toolgate/status") == 0;
+    client->timeout_ms = waits_for_nothing ? DAEMON_CLIENT_STATUS_MS : DAEMON_CLIENT_TIMEOUT_MS;
     json_open(&out, '{');
     json_field_text(&out, "jsonrpc", "2.0");
     json_field_int(&out, "id", ++client->last_id);
@@ -233,8 +238,9 @@ enum err daemon_client_answer(struct daemon_client *client, struct arena *arena,
     if (error)
         return err_set(why, ERR_PARSE, "the daemon replied: " STR_FMT,
                        STR_ARG(json_str(json_get_text(error, "message"))));
-    if (!answer)
-        return err_set(why, ERR_PARSE, "%s: a reply with neither result nor error", client->path);
+    if (!json_is(answer, JSON_OBJECT))
+        return err_set(why, ERR_PARSE, "%s: a reply with neither an object as its result nor an error",
+                       client->path);
     *result = *answer;
     return OK;
 }

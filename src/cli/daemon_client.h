@@ -8,7 +8,8 @@
 struct arena;
 struct daemon_client;
 
-#define DAEMON_CLIENT_TIMEOUT_MS     60000u     /* for one reply: a tool may be slow */
+#define DAEMON_CLIENT_TIMEOUT_MS     60000u /* for one reply: a tool may be slow */
+#define DAEMON_CLIENT_STATUS_MS      10000u /* for the reply to toolgate/status, which waits for nothing */
 #define DAEMON_CLIENT_LINE_MAX_BYTES 134217728u /* of a reply */
 
 /* The socket of a client that names none: the user's own daemon ($XDG_RUNTIME_DIR), else that of the system

@@ -108,7 +108,7 @@ void doctor_check_connections(struct doctor *d)
                    "restart the daemon",
                    "limits.connections is %u, but the daemon's limit of open files allows %" PRId64,
                    d->config->limits.connections, most);
-    else if (most && open * 10 >= most * 9)
+    else if (most > 0 && open >= most - most / 10)
         doctor_add(d, DOCTOR_WARNING, "limits", "connections_nearly_used", "raise limits.connections",
                    "%" PRId64 " of %" PRId64 " connections are open", open, most);
     else if (refused)

@@ -1,5 +1,6 @@
 -- toolgate completion: the candidates, and each shell's script in that shell.
 local process = require "process"
+local cjson = require "cjson"
 local daemon = require "daemon"
 local fixtures = require "fixtures"
 
@@ -55,6 +56,17 @@ describe("toolgate completion words", function()
     assert.same({ "echo" }, candidates("call", "--socket", gate.socket, "e"))
     assert.same({ "echo" }, candidates("session", "-s", gate.socket, "--reset", ""))
     assert.same({}, candidates("call", "--socket", gate.socket .. ".none", ""))
+  end)
+
+  it("offers no name of a tool that a shell would run", function()
+    local schema = { inputSchema = { type = "object" } }
+    local tools = {}
+    for _, name in ipairs { "plain.name-1", "$(id)", "`id`", "a;id", "a b", "~", "*", "x\ny", "'q" } do
+      tools[#tools + 1] = { name = name, inputSchema = schema.inputSchema }
+    end
+    local gate = daemon.start { tools = cjson.encode(tools) }
+    assert.same({ "plain.name-1" }, candidates("call", "--socket", gate.socket, ""))
+    daemon.stop_all()
   end)
 end)
 
