@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/suggest.h"
+#include "catalog/hidden_text.h"
 #include "config/config.h"
 #include "json/write.h"
 #include "upstream/mcp/mcp_header_mapping.h"
@@ -214,6 +215,27 @@ static enum err count_bytes(struct import *im, const struct json *definition, st
     return OK;
 }
 
+/* NULL: the tool cannot be served without them. */
+static const struct json *without_hidden_text(const struct import *im, const struct upstream_spec *spec,
+                                              const struct json *definition, struct why *why)
+{
+    struct hidden_text found;
+    const struct json *clean = hidden_text_strip(im->request.arena, definition, &found);
+    struct str name = str_cut(name_of(definition), 2 * TOOL_NAME_MAX_BYTES);
+    if (found.refused) {
+        err_set(why, ERR_SCHEMA, "%s has hidden characters (zero-width, bidirectional, tags)", found.refused);
+        return NULL;
+    }
+    if (found.removed)
+        generation_report_warning(
+            im->request.report,
+            "upstream " STR_FMT ": tool '" STR_FMT
+            "': %zu hidden character%s (zero-width, bidirectional, tags) removed from its "
+            "definition: read what the server hides there",
+            STR_ARG(spec->name), STR_ARG(name), found.removed, found.removed == 1 ? "" : "s");
+    return clean;
+}
+
 /* NULL: it is left out, with a warning. */
 static struct tool *build(struct import *im, const struct upstream_spec *spec, struct str name,
                           const struct policy *policy, const struct json *definition)
@@ -228,7 +250,8 @@ static struct tool *build(struct import *im, const struct upstream_spec *spec, s
         .target = {.kind = TARGET_MCP, .upstream = spec->name, .tool = name_of(definition)}};
     struct tool *tool = NULL;
     struct why why;
-    enum err err = count_bytes(im, definition, &why);
+    source.definition = without_hidden_text(im, spec, definition, &why);
+    enum err err = source.definition ? count_bytes(im, definition, &why) : ERR_SCHEMA;
     if (err == OK && spec->kind == UPSTREAM_HTTP) /* marked arguments also go into headers */
         err = header_mapping_check(json_get_text(definition, "inputSchema"), &why);
     if (err == OK)

@@ -415,6 +415,43 @@ return tool "find" { description = "Finds.", effects = "read", %s check = functi
   end)
 end)
 
+describe("hidden characters in definitions", function()
+  -- ZERO WIDTH SPACE, RIGHT-TO-LEFT OVERRIDE, TAG A, a joiner between ASCII letters.
+  local HIDDEN = [[\u200b\u202e\udb40\udc41s\u200dt]]
+  local KEPT = "می\226\128\140خواهم \226\157\164\239\184\143\226\128\141\240\159\148\165, and so on" -- Persian; an emoji
+
+  local function all(...)
+    return start(server(directory, "a", list(...)))
+  end
+
+  it("are removed from what a model reads, and reported", function()
+    local schema = ('{"type":"object","description":"%s","properties":{"x":{"title":"%s","enum":["a"],'
+                    .. '"enumDescriptions":["%s"]}}}'):format(HIDDEN, HIDDEN, HIDDEN)
+    local gate = all(('{"name":"open","title":"%s","description":"D%s","annotations":{"title":"%s"},"inputSchema":%s}')
+                     :format(HIDDEN, HIDDEN, HIDDEN, schema), definition("plain", ('"description":"%s"'):format(KEPT)))
+    local _, line = gate:connect():asks "tools/list"
+    for _, character in ipairs { "\226\128\139", "\226\128\174", "\243\160\129\129", "\\u200b", "\\udb40" } do
+      assert.is_nil(line:find(character, 1, true), line)
+    end
+    assert.truthy(line:find('"description":"Dst"', 1, true), line)
+    assert.truthy(line:find(KEPT, 1, true), line)
+    local warnings = gate:status().generation.warnings
+    assert.equal(1, #warnings)
+    assert.truthy(warnings[1]:find("tool 'open': 24 hidden characters", 1, true), warnings[1])
+    gate:logs "24 hidden characters"
+  end)
+
+  it("leave out a tool whose name, parameter or allowed value has them", function()
+    local schema = '"inputSchema":{"type":"object","properties":{%s}}'
+    local gate = all(definition "good", definition("se" .. HIDDEN .. "arch"),
+                     '{"name":"by_parameter",' .. schema:format(('"x%s":{}'):format(HIDDEN)) .. "}",
+                     '{"name":"by_value",' .. schema:format(('"x":{"enum":["%s"]}'):format(HIDDEN)) .. "}",
+                     '{"name":"by_pattern",' .. schema:format([["x":{"pattern":"^[^\u200b]*$"}]]) .. "}")
+    assert.equal("by_pattern good", names(gate:connect()))
+    assert.equal(3, #gate:status().generation.warnings)
+  end)
+end)
+
 describe("a list of 900 tools", function()
   it("is imported in slices of less than 100 ms", function()
     local all = {}
