@@ -489,13 +489,14 @@ static void print_faults(const struct json *list)
     }
 }
 
-static void print_quarantined(const struct json *list)
+/* `state`: is quarantined, is suspected. */
+static void print_quarantined(const struct json *list, const char *state)
 {
     for (uint32_t i = 0; i < count_of(list); i++) {
         const struct json *q = &list->items[i];
         attend();
-        printf(STR_FMT " is quarantined: " STR_FMT "; " STR_FMT " (" STR_FMT ")\n",
-               STR_ARG(json_str(json_get_text(q, "file"))), STR_ARG(json_str(json_get_text(q, "why"))),
+        printf(STR_FMT " is %s: " STR_FMT "; " STR_FMT " (" STR_FMT ")\n",
+               STR_ARG(json_str(json_get_text(q, "file"))), state, STR_ARG(json_str(json_get_text(q, "why"))),
                STR_ARG(json_str(json_get_text(q, "fix"))), STR_ARG(json_str(json_get_text(q, "list"))));
     }
 }
@@ -542,7 +543,8 @@ static void print_attention(const struct json *answer)
 {
     const struct json *generation = json_get_text(answer, "generation");
     attention_begun = false;
-    print_quarantined(json_get_text(answer, "quarantined"));
+    print_quarantined(json_get_text(answer, "quarantined"), "quarantined");
+    print_quarantined(json_get_text(answer, "suspected"), "suspected");
     print_faults(json_get_text(answer, "policy_faults"));
     print_unmatched(json_get_text(generation, "unmatched"));
     print_expired(json_get_text(generation, "shadow_expired"));
@@ -567,10 +569,10 @@ static bool is_empty(const struct json *value)
 static void print_rest(const struct json *answer)
 {
     static const char *const printed[] = {
-        "version",    "state",         "pid",      "started_ms", "uptime_s",    "socket",
-        "paths",      "generation",    "reload",   "upstreams",  "ledger",      "tools",
-        "schema_lax", "connections",   "counters", "rules",      "quarantined", "decisions",
-        "problems",   "policy_faults", "metrics",  "traces",     "config_hash"};
+        "version",    "state",       "pid",           "started_ms", "uptime_s",    "socket",
+        "paths",      "generation",  "reload",        "upstreams",  "ledger",      "tools",
+        "schema_lax", "connections", "counters",      "rules",      "quarantined", "suspected",
+        "decisions",  "problems",    "policy_faults", "metrics",    "traces",      "config_hash"};
     for (uint32_t i = 0; i < answer->len; i++)
         if (!STR_IS_ONE_OF(answer->members[i].key, printed) && !is_empty(&answer->members[i].value))
             print_member(&answer->members[i], 0);

@@ -64,12 +64,18 @@ static void add_quarantined(struct doctor *d)
     for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
         const struct json *one = &list->items[i];
         doctor_add(d, DOCTOR_ERROR, "policies", "policy_quarantined",
-                   arena_printf(d->arena, "correct the file; or remove its line from " STR_FMT " and restart",
+                   arena_printf(d->arena,
+                                "correct the file; or remove its lines from " STR_FMT " and restart",
                                 STR_ARG(doctor_text(one, "list")))
                        .at,
-                   STR_FMT " stalled the process and does not run: calls of its tool fail",
-                   STR_ARG(doctor_text(one, "file")));
+                   STR_FMT " is quarantined: " STR_FMT, STR_ARG(doctor_text(one, "file")),
+                   STR_ARG(doctor_text(one, "why")));
     }
+    list = doctor_status(d, "suspected");
+    for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++)
+        doctor_add(d, DOCTOR_WARNING, "policies", "policy_suspected", "correct the file",
+                   STR_FMT ": " STR_FMT, STR_ARG(doctor_text(&list->items[i], "file")),
+                   STR_ARG(doctor_text(&list->items[i], "why")));
 }
 
 static void add_faults(struct doctor *d)

@@ -4,6 +4,7 @@
 #include "config/config.h"
 #include "gate/examples.h"
 #include "policy/policy_set.h"
+#include "sandbox/fault_record.h"
 
 #include <stdlib.h>
 
@@ -84,7 +85,10 @@ bool generation_load_step(struct generation_load *l)
 {
     if (l->phase == PHASE_COUNT)
         return false;
-    if (phases[l->phase](l))
+    fault_record_loading(true);
+    bool more = phases[l->phase](l);
+    fault_record_loading(false);
+    if (more)
         return true;
     l->phase = l->err || l->unchanged ? PHASE_COUNT : l->phase + 1;
     return l->phase < PHASE_COUNT;

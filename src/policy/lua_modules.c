@@ -286,9 +286,10 @@ int lua_modules_require(lua_State *L)
         use->stalled = m;
     if (m->state != MODULE_LOADED)
         return luaL_error(L, "require \"%s\": that file %s", name.at,
-                          m->state == MODULE_QUARANTINED ? "is quarantined, as it stalled the process"
-                          : m->state == MODULE_BROKEN    ? "does not load"
-                                                         : "is not loaded yet: write its name as a string");
+                          m->state == MODULE_QUARANTINED
+                              ? "is quarantined, as it stalled or crashed the process"
+                          : m->state == MODULE_BROKEN ? "does not load"
+                                                      : "is not loaded yet: write its name as a string");
     policy_wants_add(&use->wants, &m->wants);
     use->walks |= m->walks;
     lua_rawgeti(L, LUA_REGISTRYINDEX, m->ref);

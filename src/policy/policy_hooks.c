@@ -56,10 +56,17 @@ static void call_hook(lua_State *L, void *context)
     r->read(L, r);
 }
 
+static struct fault_caller caller_of(const struct policy_call *call)
+{
+    return call ? (struct fault_caller){.uid = call->uid, .session = call->session, .is_call = true}
+                : (struct fault_caller){0};
+}
+
 static void run(struct policy_set *set, struct hook_run *r, struct sandbox_context *context)
 {
     struct bridge_origins origins = {.arena = r->arena};
     context->arena = r->arena;
+    context->caller = caller_of(context->call);
     context->origins = &origins;
     if (sandbox_run(set->sandbox, set->options.deadline_ms, context, call_hook, r, &r->outcome->why) != OK)
         fail(set, r->policy, r->outcome);
@@ -71,7 +78,8 @@ static bool can_run(const struct policy *policy, enum policy_hook hook, struct p
     if (!policy->code->quarantined)
         return policy->code->hooks[hook].ref != HOOK_NONE;
     err_set(&outcome->why, ERR_POLICY,
-            STR_FMT ": is quarantined, as " STR_FMT " stalled the process: a changed file is tried again",
+            STR_FMT ": is quarantined, as " STR_FMT
+                    " stalled or crashed the process: a changed file is tried again",
             STR_ARG(policy->file),
             STR_ARG(str_eq(policy->file, policy->code->stalled) ? STR_LIT("it") : policy->code->stalled));
     fail(policy->set, policy, outcome);
@@ -194,6 +202,7 @@ static void run_rules(const struct policy *policy, const struct policy_call *cal
         return;
     }
     struct sandbox_context context = {.call = call,
+                                      .caller = caller_of(call),
                                       .arena = outcome->problems.arena,
                                       .file = policy->file.at,
                                       .source_hash = policy->code->source_hash};

@@ -240,6 +240,7 @@ bool policy_set_note_stall(struct policy_set *set, struct str file, uint64_t tex
         i++;
     if (i == options->stall_count)
         return false;
+    hash_add(&set->hash, text); /* once it runs again, the set is another one */
     if (!set->stalls)
         set->stalls = ARENA_ARRAY(set->arena, struct policy_stall, options->stall_count);
     if (set->stall_count < options->stall_count)

@@ -18,12 +18,11 @@ static struct {
     bool made;
     volatile sig_atomic_t armed, idle;
     struct deadline_run *volatile running;
-    int stall_fd;
 } ticker;
 
-void deadline_set_stall_fd(int fd)
+const struct deadline_run *deadline_running(void)
 {
-    ticker.stall_fd = fd;
+    return ticker.running;
 }
 
 static void arm(bool on)
@@ -44,18 +43,10 @@ static void put(int fd, const char *text)
 /* printf is not async-signal-safe. */
 static void end_process(const struct deadline_run *run)
 {
-    char hash[] = "0123456789abcdef ";
     put(STDERR_FILENO, "toolgate: policy stalled past the watchdog, the process ends: ");
     put(STDERR_FILENO, run->file);
     put(STDERR_FILENO, "\n");
-    if (ticker.stall_fd > 0) {
-        uint64_t left = run->source_hash;
-        for (int i = 15; i >= 0; i--, left >>= 4)
-            hash[i] = "0123456789abcdef"[left & 15];
-        put(ticker.stall_fd, hash);
-        put(ticker.stall_fd, run->file);
-        put(ticker.stall_fd, "\n");
-    }
+    fault_record_write("stall", run->source_hash, &run->caller, run->file);
     _exit(DEADLINE_STALL_EXIT);
 }
 

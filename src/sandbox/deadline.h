@@ -7,6 +7,8 @@
 #ifndef TOOLGATE_SANDBOX_DEADLINE_H
 #define TOOLGATE_SANDBOX_DEADLINE_H
 
+#include "sandbox/fault_record.h"
+
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,9 +20,6 @@
 #define SANDBOX_LOAD_DEADLINE_MS 200u  /* for loading one file, which blocks the daemon */
 #define SANDBOX_WATCHDOG_MS      2000u /* past the deadline: a run that does not stop ends the process */
 
-/* Where the watchdog writes which file stalled before it ends the process; 0: nowhere. */
-void deadline_set_stall_fd(int fd);
-
 /* One run, on the caller's stack: it fills the fields up to the blank line. */
 struct deadline_run {
     sig_atomic_t budget, watchdog; /* in ticks */
@@ -28,11 +27,15 @@ struct deadline_run {
     void *owner;
     const char *file;     /* that the watchdog names */
     uint64_t source_hash; /* of the file's content, written beside its name */
+    struct fault_caller caller;
 
     volatile sig_atomic_t ticks;
     volatile sig_atomic_t late; /* the budget is used up */
     struct deadline_run *outer; /* the run that contains this one; its ticks stop */
 };
+
+/* The innermost run; NULL: no policy runs. Async-signal-safe. */
+const struct deadline_run *deadline_running(void);
 
 void deadline_enter(struct deadline_run *run);
 void deadline_leave(struct deadline_run *run);

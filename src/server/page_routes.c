@@ -14,6 +14,7 @@
 #include "server/server_internal.h"
 #include "server/session_list.h"
 #include "server/status_method.h"
+#include "server/quarantine_watch.h"
 #include "upstream/upstream.h"
 
 #include <stdlib.h>
@@ -166,7 +167,7 @@ unsigned page_status(struct server *server, const struct http_request *request, 
     json_key(&out, "counters");
     metrics_write(&out, &server->metrics);
     status_write_failures(&out, &operator);
-    status_write_quarantined(&out, &operator);
+    quarantine_watch_write_status(&out, &operator);
     decision_log_write_status(&out, server->gate.decisions);
     problems_write(&out, server);
     json_close(&out, '}');

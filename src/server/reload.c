@@ -15,6 +15,7 @@
 #include "server/http_endpoint.h"
 #include "state/quarantine.h"
 #include "server/shadow_watch.h"
+#include "server/quarantine_watch.h"
 #include "server/subscriptions.h"
 #include "server/config_watch.h"
 #include "policy/policy_set.h"
@@ -198,6 +199,7 @@ static void swap(struct server *server, struct generation *next)
         subscriptions_list_changed(server);
     clean_up(server);
     shadow_watch_begin(server);
+    quarantine_watch_begin(server);
 }
 
 static void report_result(struct reloader *r)

@@ -11,7 +11,7 @@
 #include "server/http_endpoint.h"
 #include "server/listener.h"
 #include "server/method_table.h"
-#include "state/quarantine.h"
+#include "server/quarantine_watch.h"
 #include "server/reload.h"
 #include "server/shadow_watch.h"
 #include "state/state_dir.h"
@@ -259,29 +259,6 @@ void status_write_failures(struct json_out *out, const struct client *client)
     json_close(out, ']');
 }
 
-/* Has file names, so only the operator sees it. Others find the tool among the failures. */
-void status_write_quarantined(struct json_out *out, const struct client *client)
-{
-    size_t count;
-    const struct policy_set *policies = client->server->gate.generation->policies;
-    const struct policy_stall *stalls = policy_set_stalls(policies, &count);
-    if (!count || !client_is_operator(client))
-        return;
-    json_field_open(out, "quarantined", '[');
-    for (size_t i = 0; i < count; i++) {
-        json_open(out, '{');
-        for (size_t n = 0; n < policy_set_count(policies); n++)
-            if (str_eq(policy_set_at(policies, n)->file, stalls[i].file))
-                json_field_str(out, "tool", policy_set_at(policies, n)->name);
-        json_field_str(out, "file", stalls[i].file);
-        json_field_text(out, "why", "it stalled the process, so it does not run, and its tool's calls fail");
-        json_field_text(out, "fix", "change the file, or remove its line from the list and restart");
-        json_field_text(out, "list", quarantine_path(client->server->quarantine));
-        json_close(out, '}');
-    }
-    json_close(out, ']');
-}
-
 /* Absolute: an operator reads it in another folder than the daemon's. A path that does not exist is completed
  * all the same. */
 static const char *absolute(struct arena *arena, const char *path)
@@ -370,7 +347,7 @@ enum request_status status_method(struct request *r)
     put_tools(out, r->client);
     put_rules(out, r->client);
     status_write_failures(out, r->client);
-    status_write_quarantined(out, r->client);
+    quarantine_watch_write_status(out, r->client);
     if (client_is_operator(r->client))
         decision_log_write_status(out, server->gate.decisions);
     if (client_is_operator(r->client)) /* names other clients */

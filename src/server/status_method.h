@@ -8,8 +8,7 @@ struct ledger;
 
 void status_write_ledger(struct json_out *out, const struct ledger *ledger);
 
-/* What this client may see: failures of policies, and files that do not run. */
+/* What this client may see: failures of policies. */
 void status_write_failures(struct json_out *out, const struct client *client);
-void status_write_quarantined(struct json_out *out, const struct client *client);
 
 #endif

@@ -398,6 +398,7 @@ function attention(status) {
   for (const warning of ledger.warnings || []) found.push(["The ledger warns.", warning, ""]);
   if (status.decisions && status.decisions.dropped) found.push([count(status.decisions.dropped) + " decisions were not written.", (status.decisions.sinks || []).map((one) => one.why).find(Boolean), ""]);
   for (const q of status.quarantined || []) found.push([q.file + " is quarantined.", q.why, q.fix]);
+  for (const q of status.suspected || []) found.push([q.file + " is suspected.", q.why, q.fix]);
   for (const fault of status.policy_faults || []) found.push(["The policy of " + (fault.tool || fault.gateway) + " failed " + count(fault.count) + " times.", fault.last, ""]);
   for (const u of status.generation.unmatched || []) if (u.why) found.push([u.file + " guards no tool.", u.why, ""]);
   for (const p of status.problems || []) found.push([p.code + ", " + count(p.count) + " times, last by " + p.client + ".", p.last, ""]);

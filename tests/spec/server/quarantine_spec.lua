@@ -6,6 +6,7 @@ local process = require "process"
 local client_of = require "client"
 local fixtures = require "fixtures"
 local ffi = require "ffi"
+local signal = require "posix.signal"
 local text = client_of.text
 
 ffi.cdef [[
@@ -131,5 +132,141 @@ describe("a policy that stalled the process", function()
     local gate = start { config = ("return { state = '%s/nowhere' }"):format(directory) }
     assert.truthy(gate:logs(" quarantine_unavailable "):find("state", 1, true))
     assert.is_not_true(gate:connect():calls("echo", { text = "x" }).isError)
+  end)
+
+  local DAY = 86400
+
+  -- Lines of faults during calls, by the session that made each (0: while loading), `age` seconds ago.
+  local function record(sessions, age, kind)
+    local hash = line_of("", process.read(policies .. "/stuck.lua")):match "^%x+"
+    local lines = {}
+    for i, session in ipairs(sessions) do
+      lines[i] = ("%s %d %016x %s %s\n"):format(hash, os.time() - (age or 0), session, kind or "stall",
+                                                policies .. "/stuck.lua")
+    end
+    process.write(list, table.concat(lines))
+  end
+
+  local function runs(client)
+    return not client:calls("stuck", { text = "x" }).isError
+  end
+
+  it("in calls of one session, or of two, runs on as suspected", function()
+    record { 1, 1, 2 }
+    local gate = start()
+    local client = gate:connect()
+    assert.is_true(runs(client))
+    local status = client:asks "toolgate/status"
+    assert.is_nil(status.quarantined)
+    local told = status.suspected[1]
+    assert.same({ "stuck", policies .. "/stuck.lua", 3, 2 }, { told.tool, told.file, told.faults, told.sessions })
+    golden.check("log", "policy: suspected", gate:logs " policy_suspected ")
+    gate:stop()
+    assert.is_true(runs(start():connect())) -- and is remembered
+    assert.equal(3, select(2, process.read(list):gsub("\n", "\n")))
+  end)
+
+  it("in calls of three sessions is quarantined for a day", function()
+    record { 1, 2, 3 }
+    local client = start():connect()
+    assert.is_false(runs(client))
+    local told = client:asks("toolgate/status").quarantined[1]
+    assert.same({ 3, 3 }, { told.faults, told.sessions })
+    assert.is_true(math.abs(told.until_ms / 1000 - os.time() - DAY) < 60)
+  end)
+
+  it("in ten calls of one session is quarantined, too", function()
+    record { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 }
+    assert.is_false(runs(start():connect()))
+  end)
+
+  it("runs again when the day is over, without a restart", function()
+    record({ 1, 2, 3 }, DAY - 2)
+    local gate = start()
+    local client = gate:connect()
+    assert.is_false(runs(client))
+    gate:logs " quarantine_lifted "
+    gate:logs " reload_done "
+    assert.is_true(runs(client))
+    assert.is_nil(client:asks("toolgate/status").quarantined)
+    assert.equal("", process.read(list))
+  end)
+
+  it("while it was loaded stays quarantined beyond the day", function()
+    record({ 0 }, 40 * DAY)
+    assert.is_false(runs(start():connect()))
+  end)
+
+  it("more than a day ago, in calls, runs", function()
+    record({ 1, 2, 3 }, DAY + 1)
+    assert.is_true(runs(start():connect()))
+  end)
+end)
+
+describe("a policy that crashes the process", function()
+  local directory, policies, list
+  before_each(function()
+    directory = process.directory()
+    policies, list = directory .. "/policies", directory .. "/s.quarantine"
+    os.execute("mkdir " .. policies)
+    process.write(policies .. "/echo.lua", fixtures.echo)
+  end)
+  after_each(function()
+    daemon.stop_all()
+    process.remove(directory)
+  end)
+
+  -- It computes until its deadline, which is a second: signals reach the daemon while it runs.
+  local busy = [[return tool "busy" { schema = json '{"type":"object"}', run = function() while true do end end, %s }]]
+
+  local function start(more)
+    local given = { policies = policies, socket = directory .. "/s", config = "return { limits = { policy_ms = 1000 } }" }
+    for key, value in pairs(more or {}) do given[key] = value end
+    return daemon.start(given)
+  end
+
+  -- The processor time of a process, in hundredths of a second.
+  local function cpu(pid)
+    local user, system = process.read("/proc/" .. pid .. "/stat"):match "%) %S+ %S+ %S+ %S+ %S+ %S+ %S+ %S+ %S+ %S+ %S+ (%d+) (%d+)"
+    return user + system
+  end
+
+  local function crash(gate, number, idle)
+    process.eventually("the daemon computes", function() return cpu(gate:pid()) >= idle + 10 end)
+    gate:signal(number)
+    local how, code = gate.child:wait()
+    gate.stopped = true -- what stop_all would do
+    process.remove(gate.directory)
+    assert.same({ "killed", number }, { how, code })
+  end
+
+  local function lines_of_crashes()
+    return select(2, process.read(list):gsub(" crash [^\n]*busy%.lua\n", ""))
+  end
+
+  it("is recorded with its file, and quarantined after calls of three sessions", function()
+    process.write(policies .. "/busy.lua", busy:format "")
+    for n, number in ipairs { signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS } do
+      local gate = start()
+      local client, idle = gate:connect(), cpu(gate:pid())
+      client:say { jsonrpc = "2.0", id = 1, method = "tools/call", params = {
+        name = "busy", arguments = {}, _meta = { ["dev.toolgate/session"] = "session " .. n } } }
+      crash(gate, number, idle)
+      assert.equal(n, lines_of_crashes())
+    end
+    local client = start():connect()
+    assert.equal("policy_error", client_of.verdict(client:calls("busy", {})).error_class)
+    assert.is_not_true(client:calls("echo", { text = "x" }).isError)
+    assert.matches("crashed the process 3 times", client:asks("toolgate/status").quarantined[1].why)
+  end)
+
+  it("while it is loaded is quarantined at once, so that the next start does not crash", function()
+    process.write(policies .. "/busy.lua", busy:format [[examples = { { "computes", args = {}, gives = "pass" } }]])
+    crash(start { fails = true }, signal.SIGSEGV, 0)
+    assert.equal(1, lines_of_crashes())
+    local client = start():connect()
+    assert.equal("policy_error", client_of.verdict(client:calls("busy", {})).error_class)
+    assert.is_not_true(client:calls("echo", { text = "x" }).isError)
+    assert.matches("crashed the process while it was loaded", client:asks("toolgate/status").quarantined[1].why)
   end)
 end)

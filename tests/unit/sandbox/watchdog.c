@@ -3,6 +3,11 @@
 
 #include "sandbox/deadline.h"
 
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,11 +16,11 @@ static void never_late(void *owner)
     (void)owner;
 }
 
-static void a_stall_ends_the_process_and_names_the_file(void **state)
+/* What a child that runs `end` in a policy writes down; *status is how it ended. */
+static void record_of(void (*end)(void), bool loading, int *status, char *line, size_t size)
 {
-    (void)state;
-    int told[2], status;
-    char name[64] = "";
+    int told[2];
+    memset(line, 0, size);
     assert_int_equal(pipe(told), 0);
     pid_t child = fork();
     if (child == 0) {
@@ -23,18 +28,87 @@ static void a_stall_ends_the_process_and_names_the_file(void **state)
                                    .watchdog = 20,
                                    .on_late = never_late,
                                    .file = "policies/stuck.lua",
-                                   .source_hash = 0xbeef};
-        deadline_set_stall_fd(told[1]);
+                                   .source_hash = 0xbeef,
+                                   .caller = {.uid = 7, .session = STR("s"), .is_call = true}};
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+        for (int signo = 1; signo < NSIG; signo++) /* the test's framework catches crashes, too */
+            signal(signo, SIG_DFL);
+        fault_record_open(told[1]);
+        fault_record_loading(loading);
         deadline_enter(&run);
-        for (;;)
-            continue;
+        end();
+        _exit(0);
     }
     close(told[1]);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == DEADLINE_STALL_EXIT);
-    assert_true(read(told[0], name, sizeof(name) - 1) > 0);
-    assert_string_equal(name, "000000000000beef policies/stuck.lua\n");
+    assert_int_equal(waitpid(child, status, 0), child);
+    assert_true(read(told[0], line, size - 1) > 0);
     close(told[0]);
+}
+
+/* "<text> <seconds> <caller> <kind> <file>\n" */
+static void assert_line(const char *line, bool in_call, const char *kind)
+{
+    unsigned long long text, caller;
+    long long at;
+    char what[8], file[64];
+    assert_int_equal(sscanf(line, "%16llx %lld %16llx %7s %63s", &text, &at, &caller, what, file), 5);
+    assert_int_equal(text, 0xbeef);
+    assert_true(at > 1700000000);
+    assert_int_equal(caller != 0, in_call);
+    assert_string_equal(what, kind);
+    assert_string_equal(file, "policies/stuck.lua");
+    assert_int_equal(line[strlen(line) - 1], '\n');
+}
+
+static void never_end(void)
+{
+    for (;;)
+        continue;
+}
+
+static void a_stall_ends_the_process_and_names_the_file(void **state)
+{
+    (void)state;
+    int status;
+    char line[128];
+    record_of(never_end, false, &status, line, sizeof(line));
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == DEADLINE_STALL_EXIT);
+    assert_line(line, true, "stall");
+}
+
+static void overflow_stack(void)
+{
+    volatile char frame[65536];
+    frame[0] = 1;
+    static void (*volatile again)(void) = overflow_stack;
+    again();
+    frame[1] = frame[0];
+}
+
+static void segfault(void)
+{
+    raise(SIGSEGV);
+}
+
+static void bus_error(void)
+{
+    raise(SIGBUS);
+}
+
+static void a_crash_names_the_file_and_ends_the_process_as_before(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*end)(void);
+        int signo;
+    } crashes[] = {{segfault, SIGSEGV}, {bus_error, SIGBUS}, {abort, SIGABRT}, {overflow_stack, SIGSEGV}};
+    for (size_t i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++) {
+        int status;
+        char line[128];
+        record_of(crashes[i].end, i % 2, &status, line, sizeof(line));
+        assert_line(line, i % 2 == 0, "crash");
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == crashes[i].signo);
+    }
 }
 
 /* Timers are not inherited: a child that runs policies makes its own. */
@@ -56,6 +130,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_stall_ends_the_process_and_names_the_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_crash_names_the_file_and_ends_the_process_as_before, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(the_deadline_holds_after_a_fork, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("policy_watchdog", tests, NULL, NULL);
