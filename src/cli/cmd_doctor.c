@@ -43,11 +43,15 @@ static void print_finding(const struct doctor_finding *f)
 {
     static const enum term_colour colours[] = {
         [DOCTOR_OK] = TERM_GREEN, [DOCTOR_WARNING] = TERM_YELLOW, [DOCTOR_ERROR] = TERM_RED};
-    printf("%s%-7s%s  %-9s  " STR_FMT "\n", term_colour(colours[f->level]), doctor_level_name(f->level),
-           term_colour(TERM_PLAIN), f->area, STR_ARG(f->what));
-    if (f->fix.len)
-        printf("         %-9s  %sdo: " STR_FMT "%s\n", "", term_colour(TERM_BOLD), STR_ARG(f->fix),
-               term_colour(TERM_PLAIN));
+    printf("%s%-7s%s  %-9s  ", term_colour(colours[f->level]), doctor_level_name(f->level),
+           term_colour(TERM_PLAIN), f->area);
+    term_print_lines(stdout, f->what); /* it may quote a daemon, a server or the name of a file */
+    putchar('\n');
+    if (f->fix.len) {
+        printf("         %-9s  %sdo: ", "", term_colour(TERM_BOLD));
+        term_print_lines(stdout, f->fix);
+        printf("%s\n", term_colour(TERM_PLAIN));
+    }
 }
 
 static void print_json(const struct doctor *d, size_t errors, size_t warnings)

@@ -165,6 +165,12 @@ return tool "nowhere" { upstream = "fake/nowhere", examples = {} }
     assert.truthy(finding["do"]:find(directory .. "/s.quarantine", 1, true))
   end)
 
+  it("sends nothing to the terminal that could control it", function()
+    local _, out, err = process.run { daemon.binary, "doctor", "--socket", directory .. "/s\27[2J\194\155" }
+    assert.truthy(out:find("\\x1b[2J", 1, true), out)
+    assert.is_nil((out .. err):find("[\27\194]"))
+  end)
+
   it("finds a state folder that is missing, or open to others", function()
     local file = config(("return { state = '%s/state' }"):format(directory))
     finds(doctor { "--socket", directory .. "/s", "--config", file }, "state_missing", "warning")
