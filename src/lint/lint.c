@@ -63,6 +63,10 @@ static const struct check {
          lint_no_effects),
     OF(LINT_OF_TOOL, "hints", LINT_WARNING, "annotations that contradict each other, the name or the policy",
        lint_hints),
+    EACH("orders", LINT_WARNING,
+         "a description that gives orders to the model, or about tools of other servers, imitates the "
+         "gateway's feedback, or has hidden characters",
+         lint_orders),
     EACH("again", LINT_WARNING, "retry.again for a tool that is not declared idempotent",
          lint_retry_not_idempotent),
     EACH("left-option", LINT_WARNING, "exec: an option that stays without its argument", lint_left_option),

@@ -46,6 +46,8 @@ lint_check lint_contradictions, lint_argument_paths, lint_result_paths, lint_lef
 /* lint_descriptions.c */
 lint_check lint_todo, lint_no_hint, lint_no_path, lint_no_description, lint_undescribed_arguments,
     lint_no_effects, lint_hints, lint_retry_not_idempotent;
+/* lint_orders.c */
+lint_check lint_orders;
 /* lint_overlays.c; all check the whole generation */
 lint_check lint_overlay_tools, lint_overlay_examples, lint_shadow_expired;
 /* lint_providers.c; the last one checks the whole generation */
