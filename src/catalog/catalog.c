@@ -6,6 +6,7 @@
 #include "catalog/catalog.h"
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/map.h"
@@ -20,6 +21,12 @@
 
 #define CACHE_SLOTS 256u
 
+/* The hooks of a list share this processor time, as they hold the loop one after the other. No hook may use
+ * more than half of what is left, so that a slow one does not take it from all others. */
+#define CATALOG_PREPARE_MS    60u
+#define CATALOG_HOOK_LEAST_MS 5u   /* that a hook gets if anything is left */
+#define CATALOG_FAILED_MS     1000 /* for so long calls find the hidden tools of a list that failed */
+
 /* The list while it is made. */
 struct view {
     struct arena *arena;
@@ -31,7 +38,9 @@ struct view {
         struct json definition;
     } * list;
     size_t count;
-    bool failed; /* a hook broke: the list is no answer to keep */
+    bool failed;     /* a hook broke: the list is no answer to keep */
+    int64_t used_us; /* by prepare hooks, of CATALOG_PREPARE_MS */
+    size_t late;     /* tools whose hook had no time left */
 };
 
 static struct policy_call call_for_hook(const struct view *v, struct str tool)
@@ -81,6 +90,17 @@ static struct json repaired_or(const struct view *v, struct str name, const stru
     return *original;
 }
 
+static void prepare_in_time(struct view *v, const struct tool *tool, struct policy_call *call,
+                            const struct json *definition, struct policy_outcome *outcome)
+{
+    int64_t began = clock_cpu_us();
+    call->most_ms = (uint32_t)(CATALOG_PREPARE_MS - v->used_us / 1000) / 2;
+    if (call->most_ms < CATALOG_HOOK_LEAST_MS)
+        call->most_ms = CATALOG_HOOK_LEAST_MS;
+    policy_prepare(tool->policy, call, definition, v->arena, outcome);
+    v->used_us += clock_cpu_us() - began;
+}
+
 /* False: the prepare hook hides the tool. One that breaks hides it, too, unless the policy fails open. */
 static bool prepare(struct view *v, const struct tool *tool, struct json *definition)
 {
@@ -88,9 +108,15 @@ static bool prepare(struct view *v, const struct tool *tool, struct json *defini
     struct policy_outcome outcome = {0};
     if (!has_prepare(tool))
         return true;
-    policy_prepare(tool->policy, &call, definition, v->arena, &outcome);
+    bool late = v->used_us >= CATALOG_PREPARE_MS * 1000;
+    if (late)
+        policy_prepare_late(tool->policy, CATALOG_PREPARE_MS, v->arena, &outcome);
+    else
+        prepare_in_time(v, tool, &call, definition, &outcome);
     if (outcome.kind == OUTCOME_POLICY_ERROR) {
-        log_policy_error(tool->name, outcome.why.text);
+        if (!late)
+            log_policy_error(tool->name, outcome.why.text);
+        v->late += late;
         v->failed = true;
         return tool->policy->fails_open;
     }
@@ -214,6 +240,12 @@ static void list_tools(struct view *v)
         if (tool)
             add(v, tool);
     }
+    if (v->late)
+        log_event(LOG_ERROR, "tools_not_prepared", LOG_NUM("tools", v->late),
+                  LOG_NUM("ms", CATALOG_PREPARE_MS),
+                  LOG_TEXT("why", "the prepare hooks of a list took all of its time: the tools of those that "
+                                  "did not run are hidden"),
+                  LOG_TEXT("fix", "make the hooks faster; toolgate status names those that failed"));
     if (own_count)
         qsort(v->list, v->count, sizeof(*v->list), compare_names);
     prepare_tools(v);
@@ -295,7 +327,8 @@ void catalog_write(struct arena *arena, struct generation *generation, const str
  */
 struct cache_slot {
     struct hash128 key;
-    uint8_t *hidden; /* one bit per tool of the generation, then per tool of the client; NULL: empty */
+    int64_t until_ms; /* 0: as long as the slot is not needed; else of a list that failed */
+    uint8_t *hidden;  /* one bit per tool of the generation, then per tool of the client; NULL: empty */
 };
 
 struct hidden_cache {
@@ -397,7 +430,8 @@ static bool is_hidden(struct view *v, const struct tool *tool)
     struct hash128 key = cache_key(v, cache);
     struct cache_slot *slot = &cache->slots[key.low % CACHE_SLOTS];
     size_t bit = bit_of(v, tool), bytes = (v->generation->tool_count + CLIENT_TOOLS_MAX) / 8 + 1;
-    if (!slot->hidden || slot->key.low != key.low || slot->key.high != key.high) {
+    if (!slot->hidden || slot->key.low != key.low || slot->key.high != key.high ||
+        (slot->until_ms && clock_mono_us() / 1000 >= slot->until_ms)) {
         if (!slot->hidden && !(slot->hidden = malloc(bytes)))
             abort();
         slot->key = key;
@@ -407,8 +441,7 @@ static bool is_hidden(struct view *v, const struct tool *tool)
             size_t shown = bit_of(v, v->list[i].tool);
             slot->hidden[shown / 8] &= (uint8_t) ~(1u << shown % 8);
         }
-        if (v->failed) /* the next call asks again */
-            slot->key = (struct hash128){0};
+        slot->until_ms = v->failed ? clock_mono_us() / 1000 + CATALOG_FAILED_MS : 0;
     }
     return slot->hidden[bit / 8] & 1u << bit % 8;
 }

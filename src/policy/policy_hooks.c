@@ -68,7 +68,12 @@ static void run(struct policy_set *set, struct hook_run *r, struct sandbox_conte
     context->arena = r->arena;
     context->caller = caller_of(context->call);
     context->origins = &origins;
-    if (sandbox_run(set->sandbox, set->options.deadline_ms, context, call_hook, r, &r->outcome->why) != OK)
+    uint32_t budget_ms = set->options.deadline_ms;
+    if (context->call && context->call->most_ms && context->call->most_ms < budget_ms) {
+        budget_ms = context->call->most_ms;
+        context->shares_time = true;
+    }
+    if (sandbox_run(set->sandbox, budget_ms, context, call_hook, r, &r->outcome->why) != OK)
         fail(set, r->policy, r->outcome);
 }
 
@@ -280,6 +285,16 @@ void policy_prepare(const struct policy *policy, const struct policy_call *call,
         return;
     outcome->value = NULL;
     run_hook(policy, HOOK_PREPARE, call, definition, NULL, read_definition, outcome);
+}
+
+void policy_prepare_late(const struct policy *policy, uint32_t most_ms, struct arena *arena,
+                         struct policy_outcome *outcome)
+{
+    outcome_init(outcome, arena);
+    err_set(&outcome->why, ERR_POLICY,
+            STR_FMT ":%d: prepare was not run: the hooks of one list of tools have %u ms together",
+            STR_ARG(policy->file), policy->code->hooks[HOOK_PREPARE].line, most_ms);
+    fail(policy->set, policy, outcome);
 }
 
 void policy_set_prepare_tools(struct policy_set *set, const struct policy_call *call,

@@ -15,6 +15,7 @@ struct arena;
 struct policy_call {
     struct str tool, session, goal, step, user;
     uint32_t uid, turn, attempt, no_progress;
+    uint32_t most_ms; /* for the hook, if that is less than the configuration's limit; 0: that limit */
     const struct json *history, *facts; /* NULL if the policy does not read them */
     const struct json *context;         /* what the agent says of this call; NULL: nothing */
     void *owner;                        /* of the two callbacks, which run inside policy_run */
@@ -76,6 +77,11 @@ void policy_judge(const struct policy *policy, const struct policy_call *call, c
 /* prepare(def, call): PASS with the definition to show as outcome->value; NULL there hides the tool. */
 void policy_prepare(const struct policy *policy, const struct policy_call *call,
                     const struct json *definition, struct arena *arena, struct policy_outcome *outcome);
+
+/* The same for a hook that does not run, as the hooks of the list have used all of its `most_ms`: a failure.
+ */
+void policy_prepare_late(const struct policy *policy, uint32_t most_ms, struct arena *arena,
+                         struct policy_outcome *outcome);
 
 /* gateway{ prepare_tools }: an array of definitions in, one out as outcome->value; NULL hides all. */
 void policy_set_prepare_tools(struct policy_set *set, const struct policy_call *call,

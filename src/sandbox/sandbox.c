@@ -78,7 +78,11 @@ size_t sandbox_memory_bytes(const struct sandbox *sandbox)
 
 int sandbox_raise_deadline(lua_State *L)
 {
-    const struct deadline_run *run = sandbox_of(L)->frame.run;
+    const struct sandbox *sandbox = sandbox_of(L);
+    const struct deadline_run *run = sandbox->frame.run;
+    if (sandbox->now && sandbox->now->shares_time)
+        return luaL_error(L, "ran longer than the %d ms that it may use of the time for a list of tools",
+                          run ? (int)run->budget : 0);
     return luaL_error(L, "ran longer than its %d ms (config limits.policy_ms)", run ? (int)run->budget : 0);
 }
 

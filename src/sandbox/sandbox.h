@@ -48,6 +48,7 @@ struct sandbox_context {
     int hook_line;
     struct json_files *files;       /* while loading: cache of json "…"; NULL: no cache */
     struct lua_module_use *modules; /* while loading: what require finds; NULL: nothing */
+    bool shares_time;               /* its limit is what other runs have left, not the configuration's */
     bool loading;
     struct bridge_origins *origins; /* records which table came from which JSON value; NULL: not recorded */
     bool lazy;                      /* long strings are converted when they are read */

@@ -64,7 +64,7 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
     }
     enum err err = param_session(r, &c->session);
     if (!err)
-        err = param_string(r, r->meta, "params._meta.", GATE_GOAL_KEY, &c->goal);
+        err = param_goal(r, r->meta, "params._meta.", GATE_GOAL_KEY, &c->goal);
     if (!err)
         err = param_count(r, r->meta, "params._meta.", GATE_TURN_KEY, &c->turn);
     if (!err)

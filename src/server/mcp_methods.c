@@ -121,7 +121,7 @@ enum request_status mcp_tools_list(struct request *r)
             r, RPC_INVALID_PARAMS,
             "params.cursor: expected none, as the list is one page, got one that was not issued here");
     if (param_session(r, &wanted.session) ||
-        param_string(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal) ||
+        param_goal(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal) ||
         param_context(r, &wanted.context))
         return REQUEST_DONE;
     if (!r->modern) /* initialize is optional, so this request also turns on list_changed */

@@ -9,6 +9,7 @@
 #include "gate/verdict.h"
 #include "json/parse.h"
 #include "json/write.h"
+#include "server/request.h"
 #include "server/server_internal.h"
 
 #include <stdarg.h>
@@ -81,6 +82,8 @@ unsigned page_check(struct server *server, const struct http_request *request, s
         status = bad_request(body, "the body is not JSON: %s", fault.text);
     else if (!json_is(&given, JSON_OBJECT) || !json_str(json_get_text(&given, "tool")).len)
         status = bad_request(body, "expected {\"tool\": NAME, \"arguments\": {…}}");
+    else if (json_str(json_get_text(&given, "goal")).len > GOAL_MAX_BYTES)
+        status = bad_request(body, "goal: expected at most %u bytes", GOAL_MAX_BYTES);
     else
         status = decide(server, arena, &given, &fault, body);
     arena_free(arena);

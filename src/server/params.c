@@ -73,6 +73,21 @@ enum err param_session(struct request *request, struct str *out)
     return err;
 }
 
+enum err param_goal(struct request *request, const struct json *object, const char *path, const char *key,
+                    struct str *out)
+{
+    enum err err = param_string(request, object, path, key, out);
+    if (!err && out->len > GOAL_MAX_BYTES) {
+        reply_error(
+            request, RPC_INVALID_PARAMS,
+            "%s%s: expected at most %u bytes, got %zu: send the user's request without the long texts that "
+            "belong to it",
+            path, key, GOAL_MAX_BYTES, out->len);
+        return ERR_PARSE;
+    }
+    return err;
+}
+
 enum err param_context(struct request *request, const struct json **out)
 {
     const struct json *context = json_get_text(request->meta, GATE_CONTEXT_KEY);

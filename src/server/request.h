@@ -100,6 +100,10 @@ enum err param_flag(struct request *request, const char *key, bool *out);
 /* Absent: 0. */
 enum err param_count(struct request *request, const struct json *object, const char *path, const char *key,
                      uint32_t *out);
+/* The user's goal, under this key of `object`. Hooks read it and ids are looked for in it, in each call. */
+#define GOAL_MAX_BYTES 8192u
+enum err param_goal(struct request *request, const struct json *object, const char *path, const char *key,
+                    struct str *out);
 /* The session's name from params._meta; empty: anonymous. */
 enum err param_session(struct request *request, struct str *out);
 

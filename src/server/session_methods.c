@@ -61,7 +61,7 @@ enum request_status session_methods_turn(struct request *r)
     uint32_t turn;
     bool end;
     if (param_session(r, &session) || param_flag(r, "end", &end) ||
-        param_string(r, r->params, "params.", "goal", &goal) ||
+        param_goal(r, r->params, "params.", "goal", &goal) ||
         param_count(r, r->params, "params.", "turn", &turn))
         return REQUEST_DONE;
     struct ledger_work *work = begin(r, session, &r->client->peer);
@@ -154,8 +154,8 @@ static enum request_status answer_reset(struct request *r)
     return reply_close(r);
 }
 
-/* Refuses a mistyped tool, with the closest name among those that exist for this peer. One that the peer may not
- * call is as if it did not exist. */
+/* Refuses a mistyped tool, with the closest name among those that exist for this peer. One that the peer may
+ * not call is as if it did not exist. */
 static enum err check_tool(struct request *r, struct str name)
 {
     const struct generation *g = r->client->server->gate.generation;

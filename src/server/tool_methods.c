@@ -96,7 +96,7 @@ enum request_status tool_methods_tools(struct request *r)
                            "params.format: expected one of mcp, openai, anthropic, gemini, got '" STR_FMT "'",
                            STR_ARG(str_cut(format, 64)));
     if (param_flag(r, "strict", &wanted.provider.strict) || param_session(r, &wanted.session) ||
-        param_string(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal) ||
+        param_goal(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal) ||
         param_context(r, &wanted.context))
         return REQUEST_DONE;
     return tools_list_begin(r, &wanted, reply_definitions);
