@@ -39,6 +39,10 @@ return {
 
   -- == Upstreams ==
 
+  -- Tools of upstreams whose definition changes after its first use: "off", "warn" (served and reported), "changes"
+  -- (neither listed nor callable until `toolgate pins accept`) or "all" (new tools, too).
+  --pins = "warn",
+
   -- MCP servers and addresses whose tools toolgate runs, by name. No default; examples of a process, an MCP server over
   -- HTTP and an address for policies with http = { … }:
   upstreams = {

@@ -231,7 +231,7 @@ static void list_tools(struct view *v)
     v->list = ARENA_ARRAY(v->arena, struct listed_tool, all_count + own_count + 1);
     for (size_t i = 0; i < all_count; i++) {
         const struct tool *tool = v->generation->tools[i];
-        if (is_granted(v, tool) && !tool->schema_pending &&
+        if (is_granted(v, tool) && !tool->schema_pending && !tool->held &&
             !(own_count && client_tools_find(own, v->generation, tool->name)))
             add(v, tool);
     }

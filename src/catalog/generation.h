@@ -17,6 +17,8 @@
 #include "policy/policy_set.h"
 
 struct generation_build;
+struct pins;
+struct pins_review;
 
 /* Data that catalog.c computes from the generation and keeps with it; `free` is called with it. */
 struct generation_cache {
@@ -49,6 +51,7 @@ struct generation {
     size_t unmatched_count;
     struct guarded_tool *guarded; /* room for one per policy */
     size_t guarded_count;
+    struct pins_review *pins; /* NULL: no pins are kept */
     struct generation_cache cache;
     unsigned references;
 };
@@ -72,6 +75,7 @@ struct generation_build_options {
     const struct policy_stall *stalls; /* policy files that must not run */
     size_t stall_count;
     const struct tool_list_source *tool_lists;  /* NULL: no upstream runs */
+    struct pins *pins;                          /* NULL: none are kept */
     const struct generation_definitions *given; /* beside the configuration's tools files */
     size_t given_count;
     const struct guarded_tool *guarded; /* of the generation before */

@@ -24,6 +24,7 @@
 #include "config/config.h"
 #include "json/parse.h"
 #include "json/write.h"
+#include "pins/pins_review.h"
 #include "policy/policy_set.h"
 
 #include <stdlib.h>
@@ -34,6 +35,7 @@ struct generation_build {
     struct generation *g;
     struct generation_report *report;
     const struct tool_list_source *tool_lists;
+    struct pins *pins;
     struct policy_set_loader *policies;
     struct policy_load_errors policy_errors;
     struct import *import;
@@ -156,8 +158,9 @@ static bool get_tool_lists(struct generation_build *b)
             g->tool_lists[i] = source->get(source->owner, spec->name);
     }
     guarded_tools_take(g, b->guarded, b->guarded_count);
-    struct import_request request = {g->arena,  &g->config, g->policies, g->by_name, g->tool_lists,
-                                     b->report, g};
+    g->pins = pins_review_new(g->arena, b->pins, g->config.pins);
+    struct import_request request = {g->arena,      &g->config, g->policies, g->by_name,
+                                     g->tool_lists, b->report,  g,           g->pins};
     b->import = import_begin(&request);
     return false;
 }
@@ -288,6 +291,8 @@ static bool hash_tools(struct generation_build *b)
     buf_str(&text, tool->target.upstream);
     buf_byte(&text, '/');
     buf_str(&text, tool->target.tool);
+    if (tool->held)
+        buf_byte(&text, (char)('0' + tool->held));
     json_write(&text, listable ? &definition : tool->input);
     uint64_t hash = hash_stable(buf_view(&text)).low;
     hash_add(&b->hash, hash);
@@ -328,6 +333,7 @@ static bool hash_generation(struct generation_build *b)
     hash_add(&b->hash, allow);
     hash_add(&b->hash, g->config.hash);
     hash_add(&b->hash, g->schemas.hash);
+    hash_add(&b->hash, pins_review_hash(g->pins));
     for (size_t i = 0; i < g->unmatched_count; i++) /* a server without tools changes only these */
         hash_add(&b->hash, g->unmatched[i].why ? 2 * i + 1 : 2 * i);
     g->list_hash = b->list_hash;
@@ -360,6 +366,7 @@ struct generation_build *generation_build_begin(struct config *config, uint64_t 
     b->g = g;
     b->report = report;
     b->tool_lists = options ? options->tool_lists : NULL;
+    b->pins = options ? options->pins : NULL;
     b->given = options ? options->given : NULL;
     b->given_count = options ? options->given_count : 0;
     b->tools_changed = options && options->tools_changed;

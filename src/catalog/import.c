@@ -1,6 +1,7 @@
 /*
- * Three phases: the names that policies reserve or claim, the names that upstreams use (one upstream can
- * decide what another's tool is called), then the tools.
+ * The phases: the names that policies reserve or claim, the pins of all definitions, the names that upstreams
+ * use (one upstream can decide what another's tool is called), the tools, then those that pins hold: they get
+ * the names that are left.
  */
 #include "catalog/import.h"
 
@@ -12,6 +13,9 @@
 #include "config/config.h"
 #include "json/write.h"
 #include "upstream/mcp/mcp_header_mapping.h"
+#include "json/build.h"
+#include "json/parse.h"
+#include "pins/pins_review.h"
 #include "policy/policy_set.h"
 
 #define HASH_SUFFIX_BYTES 9u /* "_" and eight hex digits */
@@ -118,15 +122,17 @@ static const struct upstream_spec *owner_of_name(const struct import *im, const 
     return owner == spec ? NULL : owner;
 }
 
+static bool review_pins(struct import *im, struct tool **out);
 static bool count_names(struct import *im, struct tool **out);
 static bool import_tools(struct import *im, struct tool **out);
+static bool import_held(struct import *im, struct tool **out);
 
 static bool reserve_names(struct import *im, struct tool **out)
 {
     (void)out;
     struct policy_set *policies = im->request.policies;
     if (im->policy == policy_set_count(policies)) {
-        im->phase = count_names;
+        im->phase = im->request.pins ? review_pins : count_names;
         return true;
     }
     const struct policy *policy = policy_set_at(policies, im->policy++);
@@ -152,6 +158,44 @@ static const struct json *next_upstream(struct import *im, const struct upstream
     return tool_list_array(r->tool_lists[im->upstream]);
 }
 
+static bool would_import(const struct import *im, const struct upstream_spec *spec, struct str tool)
+{
+    return tool.len && (is_selected(spec, tool) || claiming_policy(im, spec->name, tool));
+}
+
+/* One tool a step: each is hashed. */
+static bool review_pins(struct import *im, struct tool **out)
+{
+    (void)out;
+    struct pins_review *pins = im->request.pins;
+    const struct upstream_spec *spec;
+    const struct json *tools = next_upstream(im, &spec);
+    if (!tools) {
+        im->upstream = 0;
+        im->phase = count_names;
+        return true;
+    }
+    if (!im->tool)
+        pins_review_open(pins, spec->name);
+    if (im->tool < tools->len) {
+        const struct json *definition = &tools->items[im->tool++];
+        if (would_import(im, spec, name_of(definition)))
+            pins_review_tool(pins, definition);
+        return true;
+    }
+    pins_review_close(pins);
+    im->upstream++;
+    im->tool = 0;
+    return true;
+}
+
+static struct pin_entry *held_entry(const struct import *im, const struct upstream_spec *spec,
+                                    struct str tool)
+{
+    struct pin_entry *entry = im->request.pins ? pins_review_find(im->request.pins, spec->name, tool) : NULL;
+    return entry && entry->held ? entry : NULL;
+}
+
 static bool count_names(struct import *im, struct tool **out)
 {
     (void)out;
@@ -165,7 +209,7 @@ static bool count_names(struct import *im, struct tool **out)
     for (uint32_t i = 0; spec->prefix != UPSTREAM_PREFIX_ALWAYS && i < tools->len; i++) {
         struct str tool = name_of(&tools->items[i]), bare = valid_name(im->request.arena, tool);
         if (!tool.len || !is_selected(spec, tool) || claiming_policy(im, spec->name, tool) ||
-            owner_of_name(im, spec, bare))
+            owner_of_name(im, spec, bare) || held_entry(im, spec, tool))
             continue;
         struct name_use *use = use_of(im, bare);
         use->shared |= use->upstream && use->upstream != spec;
@@ -344,6 +388,34 @@ static struct tool *import_tool(struct import *im, const struct upstream_spec *s
     else if (is_selected(spec, name))
         tool = import_by_name(im, spec, name, definition);
     im->upstream_taken += tool != NULL;
+    struct pin_entry *entry = tool ? pins_review_find(r->pins, spec->name, name) : NULL;
+    if (entry)
+        entry->published = tool->name;
+    return tool;
+}
+
+/* What was accepted of it, under its present name; without that, any object is accepted: nothing of a new
+ * text is used. */
+static const struct json *held_definition(struct arena *arena, const struct pin_entry *entry)
+{
+    struct json *old = ARENA_NEW(arena, struct json);
+    struct json_error error;
+    struct str name = entry->tool;
+    if (!entry->was_text.len || json_parse(arena, entry->was_text, NULL, old, &error) != OK)
+        *old = json_object(arena, NULL, 0);
+    *old = json_with(arena, old, STR_LIT("name"), json_string(name));
+    return old;
+}
+
+static struct tool *import_held_tool(struct import *im, const struct upstream_spec *spec,
+                                     struct pin_entry *entry)
+{
+    struct tool *tool = import_tool(im, spec, held_definition(im->request.arena, entry));
+    if (!tool)
+        return NULL;
+    tool->held =
+        entry->state == PIN_CHANGED || entry->state == PIN_RENAMED ? TOOL_HELD_CHANGED : TOOL_HELD_NEW;
+    tool->schema_pending |= tool->held == TOOL_HELD_NEW;
     return tool;
 }
 
@@ -351,10 +423,16 @@ static bool import_tools(struct import *im, struct tool **out)
 {
     const struct upstream_spec *spec;
     const struct json *tools = next_upstream(im, &spec);
-    if (!tools)
-        return false;
+    if (!tools) {
+        im->phase = import_held;
+        im->tool = 0;
+        return im->request.pins && im->request.pins->held;
+    }
     if (im->tool < tools->len) {
-        *out = import_tool(im, spec, &tools->items[im->tool++]);
+        const struct json *definition = &tools->items[im->tool++];
+        bool held = held_entry(im, spec, name_of(definition)) != NULL;
+        *out = held ? NULL : import_tool(im, spec, definition);
+        im->upstream_taken += held;
         return true;
     }
     if (spec->tool_count && tools->len && !im->upstream_taken)
@@ -364,6 +442,19 @@ static bool import_tools(struct import *im, struct tool **out)
                                   STR_ARG(spec->from), STR_ARG(spec->name), tools->len);
     im->upstream++;
     im->tool = im->upstream_taken = im->upstream_bytes = 0;
+    return true;
+}
+
+/* im->tool counts the entries of the review. */
+static bool import_held(struct import *im, struct tool **out)
+{
+    const struct import_request *r = &im->request;
+    if (im->tool == r->pins->count)
+        return false;
+    struct pin_entry *entry = &r->pins->entries[im->tool++];
+    for (size_t i = 0; entry->held && i < r->config->upstream_count; i++)
+        if (str_eq(r->config->upstreams[i]->name, entry->upstream))
+            *out = import_held_tool(im, r->config->upstreams[i], entry);
     return true;
 }
 

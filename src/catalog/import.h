@@ -19,6 +19,7 @@
 
 struct import;
 struct map;
+struct pins_review;
 
 #define IMPORT_SEPARATOR        "__"     /* between the upstream's name and the tool's */
 #define IMPORT_SOURCE_MAX_BYTES 2097152u /* definitions of one upstream */
@@ -33,6 +34,7 @@ struct import_request {
     struct tool_list *const *tool_lists; /* one per config->upstreams; NULL entries: not listed yet */
     struct generation_report *report;
     const struct generation *generation; /* whose guarded tools say which upstream a policy is for */
+    struct pins_review *pins;            /* what it holds is imported as it was accepted; NULL: no pins */
 };
 
 struct import *import_begin(const struct import_request *request);

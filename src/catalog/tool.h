@@ -27,6 +27,9 @@ enum effects_source {
     EFFECTS_FROM_NAME
 };
 
+/* Pins keep it out of service: it is neither listed nor callable until its definition is accepted. */
+enum tool_held { TOOL_NOT_HELD, TOOL_HELD_CHANGED, TOOL_HELD_NEW };
+
 /* A policy for several tools that lies over one of them. */
 struct overlay {
     const struct policy *policy;
@@ -51,6 +54,7 @@ struct tool {
     bool redacts;              /* one of its policies redacts results */
     struct policy_wants wants; /* of its own policy and of the overlays */
     bool unregistered;         /* the agent has yet to register it: only examples can call it */
+    enum tool_held held;       /* changed: built from what was accepted; new: without a schema */
     bool schema_pending; /* its upstream has yet to list it: not in tools/list, any object is accepted */
     enum tool_runner runner;
     struct target target;      /* RUNNER_UPSTREAM */
@@ -113,7 +117,7 @@ static inline bool tool_name_fits(struct str name)
 /* tools/list shows it: toolgate runs it and knows its schema. */
 static inline bool tool_is_listed(const struct tool *tool)
 {
-    return tool->runner != RUNNER_AGENT && !tool->schema_pending;
+    return tool->runner != RUNNER_AGENT && !tool->schema_pending && !tool->held;
 }
 
 /* Its schema is known. */

@@ -145,7 +145,7 @@ static void check_own_tool(struct unmatched *u, const struct policy *policy)
     const struct tool *tool = generation_find(u->generation, policy->name);
     struct str name, upstream = tool_upstream(policy, &name);
     const struct json *tools = upstream.len ? tools_of(u->generation, upstream) : NULL;
-    if (!tool || tool->policy != policy)
+    if (!tool || tool->policy != policy || tool->held)
         return;
     if (tool->unregistered)
         report_bare(u, policy);

@@ -501,6 +501,20 @@ static void print_quarantined(const struct json *list, const char *state)
     }
 }
 
+static void print_pins(const struct json *pins)
+{
+    const struct json *lost = json_get_text(pins, "lost");
+    long long pending = (long long)print_number(pins, "pending"),
+              held = (long long)print_number(pins, "held");
+    if (json_is(lost, JSON_ARRAY) && lost->len)
+        printf("the state folder has lost the accepted definitions of %u upstream%s: toolgate pins\n",
+               lost->len, plural(lost->len));
+    if (pending)
+        printf(
+            "%lld changed definition%s of tools, %lld of them neither listed nor callable: toolgate pins\n",
+            pending, plural(pending), held);
+}
+
 static void print_problems(const struct json *list)
 {
     for (uint32_t i = 0; i < count_of(list); i++) {
@@ -550,6 +564,7 @@ static void print_attention(const struct json *answer)
     print_expired(json_get_text(generation, "shadow_expired"));
     print_warnings(json_get_text(generation, "warnings"));
     print_lost_records(json_get_text(answer, "decisions"));
+    print_pins(json_get_text(answer, "pins"));
     print_problems(json_get_text(answer, "problems"));
 }
 
@@ -569,10 +584,10 @@ static bool is_empty(const struct json *value)
 static void print_rest(const struct json *answer)
 {
     static const char *const printed[] = {
-        "version",    "state",       "pid",           "started_ms", "uptime_s",    "socket",
-        "paths",      "generation",  "reload",        "upstreams",  "ledger",      "tools",
-        "schema_lax", "connections", "counters",      "rules",      "quarantined", "suspected",
-        "decisions",  "problems",    "policy_faults", "metrics",    "traces",      "config_hash"};
+        "version",    "state",  "pid",         "started_ms", "uptime_s",  "socket",     "paths",
+        "generation", "reload", "upstreams",   "ledger",     "tools",     "schema_lax", "connections",
+        "counters",   "rules",  "quarantined", "suspected",  "decisions", "problems",   "policy_faults",
+        "metrics",    "traces", "config_hash", "pins"};
     for (uint32_t i = 0; i < answer->len; i++)
         if (!STR_IS_ONE_OF(answer->members[i].key, printed) && !is_empty(&answer->members[i].value))
             print_member(&answer->members[i], 0);

@@ -164,6 +164,9 @@ static const struct config_key log_keys[] = {
     {.read = NULL},
 };
 
+static const struct key_choice pins_modes[] = {
+    {"off", PINS_OFF}, {"warn", PINS_WARN}, {"changes", PINS_CHANGES}, {"all", PINS_ALL}, {0}};
+
 static const struct config_key config_keys[] = {
     {KEY("socket", key_path, socket)},
     {KEY("socket_mode", read_socket_mode, socket_mode)},
@@ -172,6 +175,7 @@ static const struct config_key config_keys[] = {
     {KEY("schemas", key_path, schemas)},
     {KEY("tools", key_files, tools), .text = "a file name with tool definitions (JSON)"},
     {.name = STR("upstreams"), .read = config_upstreams_read, .keys = config_upstream_keys, .item = ".NAME"},
+    {KEY("pins", key_one_of, pins), .choices = pins_modes},
     {KEY("mcp_config", key_files, mcp_configs), .text = "a file name with mcpServers (JSON)"},
     TABLE("ledger", config_ledger_keys),
     TABLE("defaults", defaults_keys),

@@ -44,6 +44,9 @@ struct allow_rule { /* allow = { { users = {…}, groups = {…}, tools = {…} 
     size_t tool_count;
 };
 
+/* Which changes of an upstream's tools take them out of service until they are accepted: pins/pins.h. */
+enum pins_mode { PINS_WARN, PINS_OFF, PINS_CHANGES, PINS_ALL };
+
 struct config {
     struct arena *arena; /* owns everything below */
     const char *file;    /* NULL: none */
@@ -58,6 +61,7 @@ struct config {
     struct path_list mcp_configs; /* files with mcpServers */
     const struct upstream_spec **upstreams; /* of the file and of mcp_configs, by their names */
     size_t upstream_count;
+    enum pins_mode pins;
     bool offline;               /* see config_sources */
     bool enforce_shadow;        /* only a replay: mode = "shadow" counts as "enforce" */
     const struct str *warnings; /* ignored parts of mcp_configs */

@@ -54,6 +54,19 @@ static void read_past(struct call *c)
         r->arguments = json_keep(c->arena, kept);
 }
 
+/* Also in shadow mode: nobody has accepted what its server says of it now. */
+static void refuse_held(struct call *c)
+{
+    bool changed = c->tool->held == TOOL_HELD_CHANGED;
+    verdict_set(&c->verdict, CLASS_UNAVAILABLE,
+                changed ? STR_LIT("definition_changed") : STR_LIT("definition_new"),
+                changed ? STR_LIT("its server has changed its definition, and the operator has not accepted "
+                                  "that yet (toolgate pins); it was not run")
+                        : STR_LIT("the operator has not accepted its definition yet (toolgate pins); it was "
+                                  "not run"),
+                STR_NONE);
+}
+
 static enum step find_tool(struct call *c)
 {
     struct call_request *r = &c->request;
@@ -72,7 +85,9 @@ static enum step find_tool(struct call *c)
     }
     if (r->force_enforce)
         c->tool = tool_as_enforced(c->arena, c->tool, r->enforced_overlay);
-    if (r->mode == CALL_RUN && c->tool->runner == RUNNER_AGENT)
+    if (c->tool->held && r->mode != CALL_REPORT)
+        refuse_held(c);
+    else if (r->mode == CALL_RUN && c->tool->runner == RUNNER_AGENT)
         verdict_set(&c->verdict, CLASS_AGENT_RUNS_THIS, STR_LIT("agent_runs_this"), STR_NONE, STR_NONE);
     return STEP_NEXT;
 }

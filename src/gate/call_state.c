@@ -104,7 +104,8 @@ const struct ledger_problem *call_problems(const struct call *c, size_t *count)
 
 void call_discard_unless_enforced(struct call *c)
 {
-    bool always = !c->tool || c->verdict.class == CLASS_AGENT_RUNS_THIS || c->args.unreadable;
+    bool always =
+        !c->tool || c->verdict.class == CLASS_AGENT_RUNS_THIS || c->args.unreadable || c->tool->held;
     if (always || c->tool->mode == POLICY_ENFORCE)
         return;
     c->args.now = c->args.raw;

@@ -235,7 +235,7 @@ static void compare(struct example_run *run)
     if (run->again)
         compare_verdict(run, "again", e->again, run->again);
     o->passed = !o->mismatch_count;
-    o->open = !o->passed && tool && tool->schema_pending;
+    o->open = !o->passed && tool && (tool->schema_pending || tool->held);
 }
 
 /*

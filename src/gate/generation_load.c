@@ -30,7 +30,9 @@ static bool read_config(struct generation_load *l)
         return false;
     }
     if (l->request.on_config)
-        l->request.on_config(l->request.owner, &l->config, &options);
+        l->err = l->request.on_config(l->request.owner, &l->config, &options);
+    if (l->err)
+        return false;
     l->build = generation_build_begin(&l->config, l->request.number, &options, l->report);
     return false;
 }

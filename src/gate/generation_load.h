@@ -21,8 +21,8 @@ struct generation_load_request {
     const struct generation
         *serving; /* an equal generation is given up before its examples run; NULL: none */
     /* Called once the configuration is read, before it is used: fills in what must not run and the upstreams'
-     * tool lists. May be NULL. */
-    void (*on_config)(void *owner, const struct config *config, struct generation_build_options *options);
+     * tool lists. An error, which it has reported, ends the load. May be NULL. */
+    enum err (*on_config)(void *owner, const struct config *config, struct generation_build_options *options);
     void *owner;
 };
 

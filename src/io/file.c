@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,4 +64,34 @@ enum err file_read_input(struct arena *arena, const char *path, size_t max_bytes
                          struct why *why)
 {
     return read_path(arena, path, true, max_bytes, out, why);
+}
+
+static bool write_all(int fd, struct str text)
+{
+    while (text.len) {
+        ssize_t written = write(fd, text.at, text.len);
+        if (written < 0 && errno != EINTR)
+            return false;
+        text = str_from(text, written > 0 ? (size_t)written : 0);
+    }
+    return fsync(fd) == 0;
+}
+
+enum err file_replace(const char *path, struct str text, struct why *why)
+{
+    char aside[PATH_MAX];
+    if (snprintf(aside, sizeof(aside), "%s.new", path) >= (int)sizeof(aside))
+        return err_set(why, ERR_IO, "%s: the path is too long", path);
+    unlink(aside); /* of a process that was killed; the new one must be ours */
+    int fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    bool written = fd >= 0 && write_all(fd, text);
+    int problem = errno;
+    if (fd >= 0)
+        close(fd);
+    if (written && rename(aside, path) == 0)
+        return OK;
+    problem = written ? errno : problem;
+    if (fd >= 0)
+        unlink(aside);
+    return err_set(why, ERR_IO, "%s: %s", path, strerror(problem));
 }

@@ -11,6 +11,10 @@ struct arena;
  * ERR_IO or ERR_LIMIT with a message that begins with the path. */
 enum err file_read(struct arena *arena, const char *path, size_t max_bytes, struct str *out, struct why *why);
 
+/* Replaces a file: whoever reads it, also after a kill or a power failure, finds the old text or the new one.
+ * Mode 0600; a symbolic link is replaced, not followed. ERR_IO with a message that begins with the path. */
+enum err file_replace(const char *path, struct str text, struct why *why);
+
 /* For commands: also reads a pipe, such as <(…), and waits for its writer. */
 enum err file_read_input(struct arena *arena, const char *path, size_t max_bytes, struct str *out,
                          struct why *why);

@@ -21,6 +21,7 @@ static const struct method methods[] = {
     {"toolgate/sessions", ERA_BOTH, false, false, session_list_method},
     {"toolgate/status", ERA_BOTH, false, false, status_method},
     {"toolgate/reload", ERA_BOTH, false, false, reload_method},
+    {"toolgate/pins", ERA_BOTH, false, false, pin_methods_pins_method},
 };
 
 static const struct notification notifications[] = {

@@ -67,5 +67,6 @@ enum request_status status_method(struct request *request);
 
 /* reload.c */
 enum request_status reload_method(struct request *request);
+enum request_status pin_methods_pins_method(struct request *request);
 
 #endif

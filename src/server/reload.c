@@ -9,11 +9,13 @@
 #include "server/decisions.h"
 #include "server/listener.h"
 #include "server/method_table.h"
+#include "server/pin_methods.h"
 #include "server/systemd.h"
 #include "server/traces.h"
 #include "server/upstream_manager.h"
 #include "server/http_endpoint.h"
 #include "state/quarantine.h"
+#include "state/state_dir.h"
 #include "server/shadow_watch.h"
 #include "server/quarantine_watch.h"
 #include "server/subscriptions.h"
@@ -76,6 +78,12 @@ void reloader_free(struct reloader *r)
     free(r);
 }
 
+/* The configuration and the policies are those that serve. */
+static bool is_for_tools(const char *cause)
+{
+    return strcmp(cause, RELOAD_CAUSE_UPSTREAM) == 0 || strcmp(cause, RELOAD_CAUSE_PINS) == 0;
+}
+
 static void on_tools_changed(struct server *server)
 {
     reload_request(server, RELOAD_CAUSE_UPSTREAM);
@@ -83,21 +91,30 @@ static void on_tools_changed(struct server *server)
 
 /* Before the configuration is used: watches its files, and provides the quarantine and the upstreams' tools.
  */
-static void on_config(void *owner, const struct config *config, struct generation_build_options *options)
+static enum err on_config(void *owner, const struct config *config, struct generation_build_options *options)
 {
-    struct server *server = ((struct reloader *)owner)->server;
+    struct reloader *r = owner;
+    struct server *server = r->server;
+    struct why why;
+    enum err err = server->quarantine ? OK : state_dir_prepare(config, &why);
+    if (err) {
+        generation_report_error(&r->report, "%s", why.text);
+        return err;
+    }
     if (!server->quarantine)
         server->quarantine = quarantine_new(config);
     options->stalls = quarantine_stalls(server->quarantine, &options->stall_count);
     config_watch_apply(server->config_watch, config);
     if (!server->upstream_manager)
         server->upstream_manager = upstream_manager_new(server, config, on_tools_changed);
-    options->tools_changed = strcmp(((struct reloader *)owner)->cause, RELOAD_CAUSE_UPSTREAM) == 0;
     if (server->gate.generation) {
         options->guarded = server->gate.generation->guarded;
         options->guarded_count = server->gate.generation->guarded_count;
     }
+    options->tools_changed = is_for_tools(r->cause);
+    options->pins = pin_methods_pins(server, config);
     options->tool_lists = upstream_manager_source(server->upstream_manager);
+    return OK;
 }
 
 static void begin(struct reloader *r, const char *cause)
@@ -160,6 +177,8 @@ enum err reload_initial(struct server *server, struct why *why)
     server->reloading = false;
     log_report(report, 1, true);
     if (!err)
+        pin_methods_commit(server, NULL);
+    if (!err)
         clean_up(server);
     else if (report->error_count > 1)
         err_set(why, err, STR_FMT "\n(and %zu more, logged above)", STR_ARG(report->errors[0]),
@@ -189,6 +208,7 @@ static void swap(struct server *server, struct generation *next)
     if (!config->state != !before->state || (config->state && strcmp(config->state, before->state) != 0))
         log_event(LOG_WARN, "restart_required", LOG_TEXT("key", "state"));
     server->gate.generation = next;
+    pin_methods_commit(server, old->pins);
     decisions_apply(server, config);
     traces_apply(server, config);
     generation_unref(old);
@@ -251,9 +271,9 @@ static void finish(struct reloader *r)
     if (next)
         swap(server, next);
     const struct config *config = server_config(server);
-    if (!err && (reconfigured || strcmp(r->cause, RELOAD_CAUSE_UPSTREAM) != 0))
+    if (!err && (reconfigured || !is_for_tools(r->cause)))
         upstream_manager_apply(server->upstream_manager, config);
-    if (!err && (reconfigured || strcmp(r->cause, RELOAD_CAUSE_UPSTREAM) != 0))
+    if (!err && (reconfigured || !is_for_tools(r->cause)))
         apply_endpoint(r, config);
     /* Also if nothing has changed: SIGHUP releases a log file that was rotated. */
     if (!err && log_open(config->log_level, config->log_format, config->log_file, &why))
@@ -288,24 +308,29 @@ static void cancel(struct request *request)
     LIST_REMOVE(waiter, link);
 }
 
-enum request_status reload_method(struct request *request)
+enum request_status reload_wait(struct request *request, const char *cause)
 {
     struct reloader *r = request->client->server->reloader;
-    if (param_require_operator(request, "toolgate/reload"))
-        return REQUEST_DONE;
     struct waiter *waiter = ARENA_NEW(request->arena, struct waiter);
     waiter->request = request;
     LIST_INSERT_HEAD(&r->next_waiting, waiter, link);
     request->work = waiter;
     request->cancel = cancel;
-    reload_request(r->server, "asked");
+    reload_request(r->server, cause);
     return REQUEST_PENDING;
+}
+
+enum request_status reload_method(struct request *request)
+{
+    if (param_require_operator(request, "toolgate/reload"))
+        return REQUEST_DONE;
+    return reload_wait(request, "asked");
 }
 
 void reload_request(struct server *server, const char *cause)
 {
     struct reloader *r = server->reloader;
-    if (!r->next_cause || strcmp(cause, RELOAD_CAUSE_UPSTREAM) != 0)
+    if (!r->next_cause || !is_for_tools(cause))
         r->next_cause = cause;
 }
 

@@ -21,6 +21,7 @@ void reloader_free(struct reloader *reloader); /* drops a running reload; NULL i
 /* The first generation, built at once. `why` gets the first error, the log all others. */
 enum err reload_initial(struct server *server, struct why *why);
 
+#define RELOAD_CAUSE_PINS     "pins"     /* a definition was accepted */
 #define RELOAD_CAUSE_UPSTREAM "upstream" /* with this cause, upstreams that are down are not retried */
 
 /* Requests a reload that begins after this. `cause`: for the log; not copied. */
@@ -40,5 +41,8 @@ void reload_figures(const struct reloader *reloader, struct reload_figures *out)
 /* "reload":{…}, the result of the last reload, if there was one. Errors, which name files, are for the
  * operator. */
 void reload_write_status(const struct client *client, struct json_out *out);
+
+/* Replies with the outcome of the next reload, which this begins: the caller has checked the request. */
+enum request_status reload_wait(struct request *request, const char *cause);
 
 #endif

@@ -13,6 +13,7 @@
 #include "server/listener.h"
 #include "server/page.h"
 #include "state/quarantine.h"
+#include "server/pin_methods.h"
 #include "server/reload.h"
 #include "server/server_internal.h"
 #include "server/shadow_watch.h"
@@ -236,6 +237,7 @@ static void stop(struct server *server)
     decisions_close(server);
     reloader_free(server->reloader);
     quarantine_free(server->quarantine, server->serving);
+    pin_methods_free(server);
     if (server->gate.ledger)
         ledger_free(server->gate.ledger);
     generation_unref(server->gate.generation);

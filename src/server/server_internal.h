@@ -26,6 +26,7 @@ struct event;
 struct http_endpoint;
 struct listener;
 struct page_decisions;
+struct pins;
 struct quarantine;
 struct reloader;
 struct request;
@@ -57,6 +58,8 @@ struct server {
     struct problem_notes problems;
     struct reloader *reloader;
     struct config_watch *config_watch;
+    struct pins *pins; /* NULL: none are kept so far */
+    struct arena *pins_arena;
     struct quarantine *quarantine;             /* NULL until a configuration is loaded */
     struct page_decisions *page_decisions;     /* NULL: no page */
     struct upstream_manager *upstream_manager; /* NULL until a configuration is loaded */

@@ -11,6 +11,7 @@
 #include "server/http_endpoint.h"
 #include "server/listener.h"
 #include "server/method_table.h"
+#include "server/pin_methods.h"
 #include "server/quarantine_watch.h"
 #include "server/reload.h"
 #include "server/shadow_watch.h"
@@ -350,6 +351,8 @@ enum request_status status_method(struct request *r)
     quarantine_watch_write_status(out, r->client);
     if (client_is_operator(r->client))
         decision_log_write_status(out, server->gate.decisions);
+    if (client_is_operator(r->client))
+        pin_methods_write_status(out, server);
     if (client_is_operator(r->client)) /* names other clients */
         problems_write(out, server);
     return reply_close(r);

@@ -2,14 +2,98 @@
 #include "state/state_dir.h"
 
 #include "base/arena.h"
+#include "base/log.h"
 #include "io/unix_socket.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const char *given(const struct config *config)
 {
     const char *folder = config->state ? config->state : getenv("STATE_DIRECTORY");
     return folder && *folder ? folder : NULL;
+}
+
+/* The first of systemd's list. */
+static const char *folder_of(const struct config *config, char path[PATH_MAX])
+{
+    const char *folder = given(config);
+    snprintf(path, PATH_MAX, "%.*s", folder ? (int)strcspn(folder, ":") : 0, folder ? folder : "");
+    return path;
+}
+
+static bool is_trusted(uid_t owner)
+{
+    return owner == 0 || owner == geteuid();
+}
+
+/* Whoever may write into a folder above it can put another in its place, but in a sticky one only its owner.
+ */
+static enum err check_above(char *path, struct why *why)
+{
+    struct stat st;
+    char *slash = strrchr(path, '/');
+    while (slash) {
+        slash[slash == path] = '\0';
+        if (stat(path, &st) != 0)
+            return err_set(why, ERR_IO, "state %s: %s", path, strerror(errno));
+        if (!is_trusted(st.st_uid))
+            return err_set(
+                why, ERR_CONFIG,
+                "state: the folder %s above it belongs to uid %u, who could replace it: choose one in a "
+                "folder of root or of the daemon's user",
+                path, (unsigned)st.st_uid);
+        if (st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX))
+            return err_set(
+                why, ERR_CONFIG,
+                "state: everybody may write into the folder %s above it, and replace it: chmod o-w %s", path,
+                path);
+        slash = slash == path ? NULL : strrchr(path, '/');
+    }
+    return OK;
+}
+
+static enum err check_folder(const char *path, struct why *why)
+{
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+        return OK;
+    if (!is_trusted(st.st_uid))
+        return err_set(
+            why, ERR_CONFIG,
+            "state: the folder %s belongs to uid %u, not to the daemon's user (uid %u): chown -R %u %s, "
+            "after a look at what is in it, or choose another",
+            path, (unsigned)st.st_uid, (unsigned)geteuid(), (unsigned)geteuid(), path);
+    if (st.st_mode & (S_IWGRP | S_IWOTH))
+        return err_set(
+            why, ERR_CONFIG,
+            "state: other users may write into the folder %s: look at what is in it, then chmod go-w %s",
+            path, path);
+    return OK;
+}
+
+enum err state_dir_prepare(const struct config *config, struct why *why)
+{
+    char path[PATH_MAX], real[PATH_MAX];
+    struct stat link;
+    if (!given(config))
+        return OK;
+    folder_of(config, path);
+    if (mkdir(path, 0700) == 0)
+        log_event(LOG_INFO, "state_created", LOG_TEXT("folder", path));
+    if (lstat(path, &link) != 0 || !realpath(path, real))
+        return OK;
+    if (S_ISLNK(link.st_mode) && !is_trusted(link.st_uid))
+        return err_set(why, ERR_CONFIG,
+                       "state: %s is a symbolic link of uid %u: remove it, or choose another", path,
+                       (unsigned)link.st_uid);
+    enum err err = check_folder(real, why);
+    return err ? err : check_above(real, why);
 }
 
 bool state_dir_is_given(const struct config *config)
@@ -19,9 +103,14 @@ bool state_dir_is_given(const struct config *config)
 
 static const char *path_of(struct arena *arena, const struct config *config, const char *name)
 {
-    const char *folder = given(config);
-    if (folder)
-        return arena_printf(arena, "%.*s/%s", (int)strcspn(folder, ":"), folder, name).at;
+    char folder[PATH_MAX];
+    if (given(config))
+        return arena_printf(arena, "%s/%s", folder_of(config, folder), name).at;
+    return arena_printf(arena, "%s.%s", config->socket, name).at;
+}
+
+const char *state_dir_beside_socket(struct arena *arena, const struct config *config, const char *name)
+{
     return arena_printf(arena, "%s.%s", config->socket, name).at;
 }
 

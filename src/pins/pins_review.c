@@ -1,0 +1,216 @@
+/*
+ * A state for each definition. Names are compared within one upstream: what it offers now, what is pinned of
+ * it, and what has vanished.
+ */
+#include "pins/pins_review.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/suggest.h"
+#include "json/write.h"
+#include "pins/pins_internal.h"
+
+const char *pin_state_name(enum pin_state state)
+{
+    static const char *const names[] = {
+        [PIN_ACCEPTED] = "accepted", [PIN_FIRST] = "first", [PIN_CHANGED] = "changed",
+        [PIN_RENAMED] = "renamed",   [PIN_NEW] = "new",     [PIN_LOST] = "lost"};
+    return names[state];
+}
+
+struct pins_review *pins_review_new(struct arena *arena, struct pins *pins, enum pins_mode mode)
+{
+    if (!pins || mode == PINS_OFF)
+        return NULL;
+    struct pins_review *review = ARENA_NEW(arena, struct pins_review);
+    *review = (struct pins_review){.arena = arena, .pins = pins, .mode = mode, .by_key = map_new(arena)};
+    pins_file_refresh(pins);
+    return review;
+}
+
+void pins_review_open(struct pins_review *review, struct str upstream)
+{
+    review->first = review->count;
+    review->upstream = upstream;
+}
+
+void pins_review_tool(struct pins_review *review, const struct json *definition)
+{
+    struct str tool = json_str(json_get_text(definition, "name"));
+    struct str key = pins_key(review->arena, review->upstream, tool);
+    if (!tool.len || map_get(review->by_key, key))
+        return;
+    if (review->count == review->capacity) {
+        size_t capacity = review->capacity ? 2 * review->capacity : 64;
+        struct pin_entry *longer = ARENA_ARRAY(review->arena, struct pin_entry, capacity);
+        if (review->count)
+            memcpy(longer, review->entries, review->count * sizeof(*longer));
+        review->entries = longer;
+        review->capacity = capacity;
+    }
+    struct arena *scratch = arena_new();
+    struct pin_entry *entry = &review->entries[review->count++];
+    *entry = (struct pin_entry){.upstream = review->upstream,
+                                .tool = tool,
+                                .definition = definition,
+                                .digest = pin_digest_of(pin_definition_text(scratch, definition))};
+    map_add(review->by_key, key, (void *)(uintptr_t)review->count);
+    arena_free(scratch);
+}
+
+struct pin_entry *pins_review_find(const struct pins_review *review, struct str upstream, struct str tool)
+{
+    struct arena *arena = arena_new();
+    uintptr_t at = review ? (uintptr_t)map_get(review->by_key, pins_key(arena, upstream, tool)) : 0;
+    arena_free(arena);
+    return at ? &review->entries[at - 1] : NULL;
+}
+
+struct pin_entry *pins_review_published(const struct pins_review *review, struct str name)
+{
+    for (size_t i = 0; i < review->count; i++)
+        if (str_eq(review->entries[i].published, name))
+            return &review->entries[i];
+    return NULL;
+}
+
+/* ---- at the end of an upstream ----------------------------------------------------- */
+
+static void keep_old(struct pins_review *review, struct pin_entry *entry, const struct pin *pin)
+{
+    entry->was_tool = arena_dup(review->arena, pin->tool);
+    entry->was_text = arena_dup(review->arena, pin->text);
+    entry->was_digest = pin->digest;
+}
+
+/* The pins of this upstream that it offers no more, since the last week. */
+static size_t vanished(const struct pins_review *review, struct arena *arena, const struct pin ***out)
+{
+    const struct pins_table *table = &review->pins->table;
+    const struct pin **list = ARENA_ARRAY(arena, const struct pin *, table->count + 1);
+    int64_t now = clock_wall_ms();
+    size_t count = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct pin *pin = &table->list[i];
+        if (str_eq(pin->upstream, review->upstream) &&
+            !(pin->gone_ms && now - pin->gone_ms > PINS_RENAME_MS) &&
+            !pins_review_find(review, pin->upstream, pin->tool))
+            list[count++] = pin;
+    }
+    *out = list;
+    return count;
+}
+
+/* The one that the new name most likely stands for: shown beside it, and given up when it is accepted. */
+static const struct pin *closest(struct str name, const struct pin *const *list, size_t count)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < count; i++)
+        if (suggest_score(name, list[i]->tool) > suggest_score(name, list[best]->tool))
+            best = i;
+    return list[best];
+}
+
+/* An upstream that has no pins yet is trusted on first use, unless it had some once. */
+static bool is_lost(struct pins_review *review, bool *first_use)
+{
+    struct arena *arena = arena_new();
+    struct pins *pins = review->pins;
+    bool has_pins = pins_table_has_upstream(&pins->table, review->upstream);
+    struct str line = arena_printf(arena, "\n" STR_FMT "\n", STR_ARG(review->upstream));
+    struct str names = arena_printf(arena, "\n" STR_FMT, STR_ARG(pins_file_witness(pins, arena)));
+    bool known = memmem(names.at, names.len, line.at, line.len) != NULL;
+    arena_free(arena);
+    *first_use = !has_pins;
+    return !has_pins && (pins->broken || known);
+}
+
+static void note_lost(struct pins_review *review)
+{
+    struct str *list = ARENA_ARRAY(review->arena, struct str, review->lost_count + 1);
+    if (review->lost_count)
+        memcpy(list, review->lost, review->lost_count * sizeof(*list));
+    list[review->lost_count++] = review->upstream;
+    review->lost = list;
+    review->lost_why = review->pins->broken
+                           ? arena_dup(review->arena, str_of(review->pins->why.text))
+                           : STR_LIT("it is missing, or has none of this upstream, which had pins before");
+}
+
+static enum pin_state state_of_new(const struct pins_review *review, bool first_use, bool lost, size_t gone)
+{
+    bool holds = review->mode == PINS_CHANGES || review->mode == PINS_ALL;
+    if (lost && holds)
+        return PIN_LOST;
+    if (first_use)
+        return PIN_FIRST;
+    if (gone)
+        return PIN_RENAMED;
+    return review->mode == PINS_ALL ? PIN_NEW : PIN_FIRST;
+}
+
+static void judge(struct pins_review *review, struct pin_entry *entry, bool first_use, bool lost,
+                  const struct pin *const *gone, size_t gone_count)
+{
+    const struct pin *pin = pins_table_find(&review->pins->table, entry->upstream, entry->tool);
+    if (pin && pin_digest_equal(&pin->digest, &entry->digest))
+        return;
+    entry->state = pin ? PIN_CHANGED : state_of_new(review, first_use, lost, gone_count);
+    if (pin)
+        keep_old(review, entry, pin);
+    else if (entry->state == PIN_RENAMED)
+        keep_old(review, entry, closest(entry->tool, gone, gone_count));
+    if (!pin_is_pending(entry))
+        return;
+    entry->held = review->mode != PINS_WARN;
+    review->pending++;
+    review->held += entry->held;
+}
+
+void pins_review_close(struct pins_review *review)
+{
+    struct arena *arena = arena_new();
+    const struct pin **gone;
+    bool first_use, lost = is_lost(review, &first_use);
+    size_t gone_count = vanished(review, arena, &gone);
+    if (lost && review->count > review->first)
+        note_lost(review);
+    for (size_t i = review->first; i < review->count; i++)
+        judge(review, &review->entries[i], first_use, lost, gone, gone_count);
+    arena_free(arena);
+}
+
+static struct str pending_text(const struct pins_review *review, struct buf *text)
+{
+    for (size_t i = 0; i < review->count; i++) {
+        const struct pin_entry *entry = &review->entries[i];
+        if (!pin_is_pending(entry))
+            continue;
+        json_write_string(text, entry->upstream);
+        json_write_string(text, entry->tool);
+        buf_printf(text, " %s %d %d\n", entry->digest.hex, (int)entry->state, entry->held);
+    }
+    return buf_view(text);
+}
+
+struct pin_digest pins_review_digest(const struct pins_review *review)
+{
+    struct buf text = {0};
+    struct pin_digest digest = pin_digest_of(pending_text(review, &text));
+    buf_clear(&text);
+    return digest;
+}
+
+uint64_t pins_review_hash(const struct pins_review *review)
+{
+    struct buf text = {0};
+    if (!review)
+        return 0;
+    for (size_t i = 0; i < review->lost_count; i++)
+        buf_printf(&text, "lost " STR_FMT "\n", STR_ARG(review->lost[i]));
+    uint64_t hash = hash_stable(pending_text(review, &text)).low;
+    buf_clear(&text);
+    return hash;
+}
