@@ -244,8 +244,8 @@
 ---@field mode? "enforce"|"shadow"|"off" Of check and result. Default: shadow (evaluated and logged, not enforced); enforce; off.
 ---@field shadow_until? string The date by which mode shadow is to end. From then on toolgate warns everywhere, and still enforces nothing.
 ---@field except? string|string[] Tools that check and result leave alone: names, or globs with * and ?.
----@field check? string[]|fun(args: table, call: toolgate.Call): toolgate.Outcome? Of every tool: pattern sets whose finds in the arguments refuse the call (secrets: keys and tokens; instructions: orders to the model), or a function as in policy.
----@field result? string[]|fun(result: any, call: toolgate.Call): toolgate.Outcome? Of every tool: pattern sets for results. What secrets finds is masked, what instructions finds is marked as data for the model; or a function as in policy.
+---@field check? string[]|fun(args: table, call: toolgate.Call): toolgate.Outcome? Of every tool: pattern sets whose finds in the arguments refuse the call (secrets: keys and tokens; instructions: orders to the model; hidden: zero-width, bidirectional and tag characters), or a function as in policy.
+---@field result? string[]|fun(result: any, call: toolgate.Call): toolgate.Outcome? Of every tool: pattern sets for results. What secrets finds is masked, what hidden finds is removed, what instructions finds is marked as data for the model; or a function as in policy.
 ---@field examples? toolgate.Example[] The specification: they run whenever the file is loaded.
 
 ---What `repair { … }` takes: one problem, or a list of them.

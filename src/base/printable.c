@@ -212,3 +212,72 @@ void printable_strip(struct buf *out, struct str text)
             buf_add(out, w.at, w.length ? w.length : 1);
     }
 }
+
+/* ---- data ---- */
+
+#define BLACK_FLAG 0x1f3f4u
+#define CANCEL_TAG 0xe007fu
+#define TAGS_FIRST 0xe0020u
+
+/* A flag of a region is U+1F3F4, tags of its code, CANCEL TAG: the bytes of the tags; 0: it is none. */
+static size_t flag_tags(const char *at, const char *end)
+{
+    const char *from = at;
+    for (int tags = 0; tags < 8 && at < end; tags++) {
+        size_t length = str_utf8_length(at, end);
+        uint32_t c = length == 4 ? decode(at, length) : 0;
+        if (c < TAGS_FIRST || c > CANCEL_TAG)
+            return 0;
+        at += length;
+        if (c == CANCEL_TAG)
+            return (size_t)(at - from);
+    }
+    return 0;
+}
+
+static const char *invisible_kind(const struct walk *w)
+{
+    if (!w->is_hidden || !w->length)
+        return NULL;
+    if (w->c >= 0xe0000)
+        return "tags";
+    if ((w->c >= 0x202a && w->c <= 0x202e) || (w->c >= 0x2066 && w->c <= 0x2069))
+        return "bidirectional";
+    return is_joiner(w->c) || w->c == 0x180e || w->c == 0x200b || (w->c >= 0x2060 && w->c <= 0x206f) ||
+                   w->c == 0xfeff || (w->c >= 0xfff9 && w->c <= 0xfffb)
+               ? "zero_width"
+               : NULL;
+}
+
+/* At an invisible character, or at the end: then NULL. */
+static const char *walk_to_invisible(struct walk *w)
+{
+    for (;; walk_next(w)) {
+        walk_ascii(w);
+        if (!walk_read(w))
+            return NULL;
+        const char *kind = invisible_kind(w);
+        if (kind)
+            return kind;
+        if (w->c == BLACK_FLAG)
+            w->at += flag_tags(w->at + w->length, w->end);
+    }
+}
+
+const char *printable_find_invisible(struct str text)
+{
+    struct walk w = walk_of(text);
+    return walk_to_invisible(&w);
+}
+
+void printable_strip_invisible(struct buf *out, struct str text)
+{
+    struct walk w = walk_of(text);
+    const char *from = w.at;
+    while (walk_to_invisible(&w)) {
+        buf_add(out, from, (size_t)(w.at - from));
+        walk_next(&w);
+        from = w.at;
+    }
+    buf_add(out, from, (size_t)(w.end - from));
+}

@@ -37,6 +37,15 @@ size_t printable_count_hidden(struct str text);
 /* Writes the text without them. */
 void printable_strip(struct buf *out, struct str text);
 
+/* What is invisible in a text of data, such as a tool's result: zero-width, bidirectional and tag characters.
+ * Unlike above, controls, soft hyphens, marks of direction and line separators are not, nor are the tags of a
+ * flag, as all of them have a use in data. Returns "zero_width", "bidirectional" or "tags" for the first;
+ * NULL: there is none. */
+const char *printable_find_invisible(struct str text);
+
+/* Writes the text without what is invisible. */
+void printable_strip_invisible(struct buf *out, struct str text);
+
 /* Whether printable_write escapes this code point wherever it stands. */
 bool printable_is_hidden(uint32_t code_point);
 

@@ -25,8 +25,7 @@ struct str call_redact_text(struct call *c, struct str text)
     const struct policy *policy;
     for (size_t i = 0; c->tool && (policy = tool_enforced_policy(c->tool, &i));) {
         text = redact_text(c->arena, policy->redact, policy->redact_count, text);
-        if (policy->result_sets & PATTERN_SET_SECRETS)
-            text = pattern_sets_mask_text(c->arena, text);
+        text = pattern_sets_mask_text(c->arena, policy->result_sets, text);
     }
     return text;
 }
@@ -38,9 +37,10 @@ static void warn_of_masks(struct call *c, const struct policy *policy, const str
     for (size_t i = 0; i < policy->redact_count && i < REDACT_FIELDS_MAX; i++)
         if (found->fields & ((uint64_t)1 << i))
             buf_printf(&names, "%s" STR_FMT, names.len ? ", " : "", STR_ARG(policy->redact[i]));
+    struct str before = c->verdict.warning;
     c->verdict.warning = arena_printf(
-        c->arena, "Redacted: " STR_FMT ". A 0, a false or an empty list there is a mask, not data.",
-        STR_ARG(buf_view(&names)));
+        c->arena, STR_FMT "%sRedacted: " STR_FMT ". A 0, a false or an empty list there is a mask, not data.",
+        STR_ARG(before), before.len ? " " : "", STR_ARG(buf_view(&names)));
 }
 
 static void withhold(struct call *c, const struct policy *policy)
@@ -61,8 +61,8 @@ static void redact(struct call *c)
     const struct policy *policy;
     for (size_t i = 0; (policy = tool_enforced_policy(c->tool, &i));) {
         struct redact_found found = {0};
-        if (policy->result_sets & PATTERN_SET_SECRETS)
-            pattern_guard_mask(c);
+        if (policy->result_sets & PATTERN_SETS_MASKING)
+            pattern_guard_mask(c, policy->result_sets & PATTERN_SETS_MASKING);
         if (!policy->redact_count)
             continue;
         if (redact_result(c->arena, policy->redact, policy->redact_count, c->tool->output_schema, &c->result,

@@ -11,8 +11,8 @@
 /* Decides `found` if the arguments hold what the policy's sets look for. */
 void pattern_guard_check(struct call *c, const struct policy *policy, struct verdict *found);
 
-/* Masks the secrets in every part of the result. */
-void pattern_guard_mask(struct call *c);
+/* Masks what the sets find in every part of the result. */
+void pattern_guard_mask(struct call *c, unsigned sets);
 
 /* Notes what the policy's sets find in the result: for the model if it is enforced, else as what it `would`.
  */

@@ -104,7 +104,10 @@ struct policy_wants {
 };
 
 /* Pattern sets of gateway { check = …, result = … }; result/pattern_sets.h looks for them. */
-enum pattern_set { PATTERN_SET_SECRETS = 1, PATTERN_SET_INSTRUCTIONS = 2 };
+enum pattern_set { PATTERN_SET_SECRETS = 1, PATTERN_SET_INSTRUCTIONS = 2, PATTERN_SET_HIDDEN = 4 };
+
+/* What these find is taken out of a result; the others mark it. */
+#define PATTERN_SETS_MASKING ((unsigned)(PATTERN_SET_SECRETS | PATTERN_SET_HIDDEN))
 
 struct policy {
     struct str name, file;    /* file: as the operator knows it, "policies/get_events.lua" */

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/printable.h"
 #include "json/build.h"
 #include "result/order_text.h"
 #include "result/secret_text.h"
@@ -16,6 +17,11 @@ struct search {
     struct pattern_found *found;
 };
 
+static struct str find_hidden(struct str text)
+{
+    return str_of(printable_find_invisible(text));
+}
+
 static bool find_in_text(struct search *s, struct str text)
 {
     size_t at, len;
@@ -24,6 +30,8 @@ static bool find_in_text(struct search *s, struct str text)
         found->set = PATTERN_SET_SECRETS;
     else if ((s->sets & PATTERN_SET_INSTRUCTIONS) && order_text_find(text, 0, &at, &len, &found->pattern))
         found->set = PATTERN_SET_INSTRUCTIONS;
+    else if ((s->sets & PATTERN_SET_HIDDEN) && (found->pattern = find_hidden(text)).len)
+        found->set = PATTERN_SET_HIDDEN;
     else
         return false;
     return true;
@@ -80,7 +88,7 @@ bool pattern_sets_find(struct arena *arena, unsigned sets, const struct json *va
 
 /* ---- mask ---- */
 
-struct str pattern_sets_mask_text(struct arena *arena, struct str text)
+static struct str mask_secrets(struct arena *arena, struct str text)
 {
     struct buf out = buf_in(arena);
     size_t done = 0, at, len;
@@ -96,13 +104,24 @@ struct str pattern_sets_mask_text(struct arena *arena, struct str text)
     return buf_view(&out);
 }
 
-static const struct json *mask_object(struct arena *arena, const struct json *object)
+/* Hidden characters first: they could divide a secret. */
+struct str pattern_sets_mask_text(struct arena *arena, unsigned sets, struct str text)
+{
+    struct buf visible = buf_in(arena);
+    if ((sets & PATTERN_SET_HIDDEN) && find_hidden(text).len) {
+        printable_strip_invisible(&visible, text);
+        text = visible.len ? buf_view(&visible) : STR_LIT("");
+    }
+    return sets & PATTERN_SET_SECRETS ? mask_secrets(arena, text) : text;
+}
+
+static const struct json *mask_object(struct arena *arena, unsigned sets, const struct json *object)
 {
     struct json_member *members = NULL;
     for (uint32_t i = 0; i < object->len; i++) {
         const struct json_member *member = &object->members[i];
-        struct str key = pattern_sets_mask_text(arena, member->key);
-        const struct json *value = pattern_sets_mask(arena, &member->value);
+        struct str key = pattern_sets_mask_text(arena, sets, member->key);
+        const struct json *value = pattern_sets_mask(arena, sets, &member->value);
         if (key.at == member->key.at && value == &member->value)
             continue;
         if (!members) {
@@ -116,11 +135,11 @@ static const struct json *mask_object(struct arena *arena, const struct json *ob
     return members ? json_keep(arena, json_object(arena, members, object->len)) : object;
 }
 
-static const struct json *mask_array(struct arena *arena, const struct json *array)
+static const struct json *mask_array(struct arena *arena, unsigned sets, const struct json *array)
 {
     struct json *items = NULL;
     for (uint32_t i = 0; i < array->len; i++) {
-        const struct json *item = pattern_sets_mask(arena, &array->items[i]);
+        const struct json *item = pattern_sets_mask(arena, sets, &array->items[i]);
         if (item == &array->items[i])
             continue;
         if (!items) {
@@ -132,16 +151,16 @@ static const struct json *mask_array(struct arena *arena, const struct json *arr
     return items ? json_keep(arena, json_array(items, array->len)) : array;
 }
 
-const struct json *pattern_sets_mask(struct arena *arena, const struct json *value)
+const struct json *pattern_sets_mask(struct arena *arena, unsigned sets, const struct json *value)
 {
     if (!value)
         return NULL;
     if (value->type == JSON_OBJECT)
-        return mask_object(arena, value);
+        return mask_object(arena, sets, value);
     if (value->type == JSON_ARRAY)
-        return mask_array(arena, value);
+        return mask_array(arena, sets, value);
     if (value->type != JSON_STRING)
         return value;
-    struct str text = json_str(value), masked = pattern_sets_mask_text(arena, text);
+    struct str text = json_str(value), masked = pattern_sets_mask_text(arena, sets, text);
     return masked.at == text.at ? value : json_keep(arena, json_string(masked));
 }

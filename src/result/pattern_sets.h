@@ -1,7 +1,7 @@
 /*
- * Pattern sets, which gateway { check = …, result = … } names: "secrets" (secret_text.h) and "instructions"
- * (order_text.h), looked for in every string and key of a value. What is found is said by its pattern's name
- * and its place, never by its text.
+ * Pattern sets, which gateway { check = …, result = … } names: "secrets" (secret_text.h), "instructions"
+ * (order_text.h) and "hidden" (printable_find_invisible), looked for in every string and key of a value. What
+ * is found is said by its pattern's name and its place, never by its text.
  */
 #ifndef TOOLGATE_RESULT_PATTERN_SETS_H
 #define TOOLGATE_RESULT_PATTERN_SETS_H
@@ -23,8 +23,9 @@ struct pattern_found {
 bool pattern_sets_find(struct arena *arena, unsigned sets, const struct json *value,
                        struct pattern_found *found);
 
-/* The value with each secret as "[redacted github_token]"; the value itself if there is none. NULL: NULL. */
-const struct json *pattern_sets_mask(struct arena *arena, const struct json *value);
-struct str pattern_sets_mask_text(struct arena *arena, struct str text);
+/* The value with each secret as "[redacted github_token]" and without hidden characters, as far as the sets
+ * say so; the value itself if there is none. NULL: NULL. */
+const struct json *pattern_sets_mask(struct arena *arena, unsigned sets, const struct json *value);
+struct str pattern_sets_mask_text(struct arena *arena, unsigned sets, struct str text);
 
 #endif

@@ -87,15 +87,16 @@ static void read_instructions(struct declaration *d, const struct field *field, 
 
 static unsigned read_pattern_set(struct declaration *d, const struct field *field, int at)
 {
-    static const struct str names[] = {STR("secrets"), STR("instructions")};
+    static const struct str names[] = {STR("secrets"), STR("instructions"), STR("hidden")};
+    const size_t count = sizeof(names) / sizeof(names[0]);
     struct str given = lua_type(d->L, at) == LUA_TSTRING ? field_string(d, at) : STR_NONE;
-    for (unsigned i = 0; i < 2; i++)
+    for (unsigned i = 0; i < count; i++)
         if (str_eq(names[i], given))
             return 1u << i;
-    struct str meant = given.len ? suggest_closest(given, names, 2) : STR_NONE;
+    struct str meant = given.len ? suggest_closest(given, names, count) : STR_NONE;
     if (!meant.len)
         field_mismatch(d, field->name, at,
-                       "a list of pattern sets, \"secrets\" or \"instructions\", or a function");
+                       "a list of pattern sets, \"secrets\", \"instructions\" or \"hidden\", or a function");
     field_error(d, field->name, "'%s': there is no pattern set \"" STR_FMT "\" (did you mean '" STR_FMT "'?)",
                 field->name, STR_ARG(str_cut(given, 60)), STR_ARG(meant));
 }
@@ -355,13 +356,14 @@ static const struct field gateway_fields[] = {
     {"check", FIELD_CUSTOM, "{ \"secrets\" }",
      "string[]|fun(args: table, call: toolgate.Call): toolgate.Outcome?",
      "Of every tool: pattern sets whose finds in the arguments refuse the call (secrets: keys and tokens; "
-     "instructions: orders to the model), or a function as in policy.",
+     "instructions: orders to the model; hidden: zero-width, bidirectional and tag characters), or a "
+     "function "
+     "as in policy.",
      .read = read_guard, .first = HOOK_CHECK},
     {"result", FIELD_CUSTOM, "{ \"secrets\", \"instructions\" }",
      "string[]|fun(result: any, call: toolgate.Call): toolgate.Outcome?",
-     "Of every tool: pattern sets for results. What secrets finds is masked, what instructions finds is "
-     "marked as "
-     "data for the model; or a function as in policy.",
+     "Of every tool: pattern sets for results. What secrets finds is masked, what hidden finds is removed, "
+     "what instructions finds is marked as data for the model; or a function as in policy.",
      .read = read_guard, .first = HOOK_RESULT},
     {"examples", FIELD_CUSTOM, "{ { \"what it shows\", tool = \"…\", args = { … }, gives = \"pass\" }, … }",
      "toolgate.Example[]", "The specification: they run whenever the file is loaded.",

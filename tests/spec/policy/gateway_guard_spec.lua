@@ -64,6 +64,34 @@ describe("a gateway's pattern sets", function()
     assert.truthy(text(reply):find(ORDER, 1, true), "the result itself stays")
   end)
 
+  -- ZERO WIDTH SPACE, RIGHT-TO-LEFT OVERRIDE, TAG A; and what scripts, emoji and a flag need.
+  local HIDDEN = "one\226\128\139two\226\128\174three\243\160\129\129"
+  local NEEDED = "می\226\128\140خواهم 👩\226\128\141💻 🏴\243\160\129\167\243\160\129\162\243\160\129\165\243\160\129\174"
+                 .. "\243\160\129\167\243\160\129\191 \27[31mred"
+
+  it("remove hidden characters from every copy of a result, and say so", function()
+    start 'mode = "enforce", result = { "hidden" }'
+    local reply = asks { text = HIDDEN }
+    assert.equal("pass", verdict(reply).verdict)
+    assert.truthy(reply.content[1].text:find("onetwothree", 1, true), reply.content[1].text)
+    assert.truthy(text(reply):find("'said' held characters that nobody sees (zero_width): they were removed", 1, true),
+                  text(reply))
+    for _, character in ipairs { "\226\128\139", "\226\128\174", "\243\160\129\129" } do
+      assert.is_nil(cjson.encode(reply):find(character, 1, true))
+    end
+    reply = asks { text = NEEDED }
+    assert.equal(NEEDED, cjson.decode(reply.content[1].text).said)
+    assert.is_nil(text(reply):find("nobody sees", 1, true))
+  end)
+
+  it("refuse hidden characters in arguments, and leave results alone unless they are asked to look", function()
+    start 'mode = "enforce", check = { "hidden" }'
+    assert.same({ "refuse", "hidden" }, { verdict(asks { text = HIDDEN }).verdict, verdict(asks { text = HIDDEN }).code })
+    assert.equal("pass", verdict(asks { text = NEEDED }).verdict)
+    start 'mode = "enforce", result = { "instructions" }'
+    assert.equal(HIDDEN, cjson.decode(asks { text = HIDDEN }.content[1].text).said)
+  end)
+
   it("are in shadow unless the mode is named, and the decision log tells what they would do", function()
     start('check = { "secrets" }, result = { "instructions" }', { config = "return { decisions = { file = 'd.ndjson' } }" })
     assert.equal("pass", verdict(asks { text = KEY }).verdict)

@@ -95,6 +95,35 @@ static void a_plain_text_is_not_copied(void **state)
     arena_free(arena);
 }
 
+static void expect_visible(const char *given, const char *expected, const char *kind)
+{
+    struct buf out = {0};
+    const char *found = printable_find_invisible(str_of(given));
+    printable_strip_invisible(&out, str_of(given));
+    assert_true(str_is(buf_view(&out), expected));
+    if (kind)
+        assert_string_equal(found, kind);
+    else
+        assert_null(found);
+    buf_clear(&out);
+}
+
+static void data_loses_only_what_is_invisible(void **state)
+{
+    (void)state;
+    expect_visible("a\u200bb\ufeff", "ab", "zero_width");
+    expect_visible("\u202egpj\u2069", "gpj", "bidirectional");
+    expect_visible("x\U000E0041\U000E0042", "x", "tags");
+    expect_visible("pass\u200dword", "password", "zero_width");
+    expect_visible("\033[31mred\033[0m\u2028so\u00adft \u200fשלום",
+                   "\033[31mred\033[0m\u2028so\u00adft \u200fשלום", NULL);
+    expect_visible("می\u200cخواهم क्\u200dष 👩\u200d💻 ❤\ufe0f\u200d🔥",
+                   "می\u200cخواهم क्\u200dष 👩\u200d💻 ❤\ufe0f\u200d🔥", NULL);
+    const char *scotland = "🏴\U000E0067\U000E0062\U000E0073\U000E0063\U000E0074\U000E007F";
+    expect_visible(scotland, scotland, NULL);
+    expect_visible("🏴\U000E0067 no flag", "🏴 no flag", "tags");
+}
+
 static void a_cut_never_splits_a_character(void **state)
 {
     (void)state;
@@ -115,6 +144,7 @@ int main(void)
         cmocka_unit_test(json_text_stays_json),
         cmocka_unit_test(hidden_characters_are_counted_and_removed),
         cmocka_unit_test(a_plain_text_is_not_copied),
+        cmocka_unit_test(data_loses_only_what_is_invisible),
         cmocka_unit_test(a_cut_never_splits_a_character),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
