@@ -32,12 +32,19 @@ static const struct order {
          STR("you are now in|a|an|the* developer|debug|god|dan|jailbreak|unrestricted|unfiltered|"
              "admin mode|assistant|ai|model")},
 },
-  tags[] = {
-      {STR("chat_template"), STR("<|im_start|>")},   {STR("chat_template"), STR("<|im_end|>")},
-      {STR("chat_template"), STR("<|system|>")},     {STR("chat_template"), STR("<|assistant|>")},
-      {STR("chat_template"), STR("<|eot_id|>")},     {STR("chat_template"), STR("<<SYS>>")},
-      {STR("system_tag"), STR("<system>")},          {STR("system_tag"), STR("</system>")},
-      {STR("system_tag"), STR("<system-reminder>")}, {STR("important_tag"), STR("<important>")},
+  tags[] =
+      {
+          {STR("chat_template"), STR("<|im_start|>")},   {STR("chat_template"), STR("<|im_end|>")},
+          {STR("chat_template"), STR("<|system|>")},     {STR("chat_template"), STR("<|assistant|>")},
+          {STR("chat_template"), STR("<|eot_id|>")},     {STR("chat_template"), STR("<<SYS>>")},
+          {STR("system_tag"), STR("<system>")},          {STR("system_tag"), STR("</system>")},
+          {STR("system_tag"), STR("<system-reminder>")}, {STR("important_tag"), STR("<important>")},
+},
+  lines[] = {
+      /* of the gateway's feedback: a tool that begins a line so speaks in its name */
+      {STR("gateway_line"), STR("Next: call ")},
+      {STR("gateway_line"), STR("Next: for the rest call ")},
+      {STR("gateway_line"), STR("Next: Call ")},
 };
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
@@ -118,6 +125,11 @@ static size_t order_end(struct str text, size_t at, struct str *name)
                 return at + tags[i].phrase.len;
         }
         return 0;
+    }
+    for (size_t i = 0; i < COUNT(lines) && (!at || text.at[at - 1] == '\n'); i++) {
+        *name = lines[i].name;
+        if (str_starts(str_from(text, at), lines[i].phrase.at))
+            return at + lines[i].phrase.len;
     }
     for (size_t i = 0; i < COUNT(phrases); i++) {
         *name = phrases[i].name;
