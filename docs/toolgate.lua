@@ -55,6 +55,24 @@ return {
       --env = { NODE_ENV = "production" },
       -- Its working directory.
       --cwd = "/srv",
+      -- What it may reach, by Landlock and seccomp; true: nothing may be written, no socket opened. It does not start on a
+      -- kernel without them, unless best_effort or sandbox = "best_effort".
+      --sandbox = {
+        -- Besides system libraries. The default is everything but toolgate's state folder and sockets.
+        --read = { "/opt/mcp" },
+        -- What it may change. The default is nothing.
+        --write = { "/srv/shared" },
+        -- IP sockets; Unix sockets never.
+        --network = false,
+        -- Names of the daemon's variables that it gets, or variables with values.
+        --env = { "HOME" },
+        -- Bytes of writable memory of each process.
+        --memory = 4294967296,
+        -- Processes of its user.
+        --processes = 100,
+        -- Start it without what the kernel lacks.
+        --best_effort = false,
+      --},
       -- "at_once", or "lazy": at the first call.
       --start = "at_once",
       -- Names with *: only these tools, and those that a policy names. The default is all.

@@ -166,6 +166,7 @@
 ---@field exit? table<integer, "ok"|"refused"|"transient"|"broken"> The meaning of exit codes. Default: 0 is ok, every other code is refused.
 ---@field cwd? string The working directory; a relative one is relative to the policy. Default: the daemon's.
 ---@field env? table<string, string> Environment variables besides PATH, HOME, LANG, TZ and TERM; ${NAME} is from the daemon's environment, ${file:/path} from a file.
+---@field sandbox? toolgate.ExecSandbox|boolean|"best_effort" Confines the command by Landlock and seccomp. Default: it may do what the daemon may.
 ---@field timeout? string|number How long a call may take; then toolgate kills the command and all that it started. Default 30 s.
 ---@field max_output? integer Bytes of stdout; toolgate kills a command that writes more. Default 4194304.
 ---@field memory_mb? integer|false MiB of memory that each of its processes may write to. Default 2048.
@@ -173,6 +174,13 @@
 ---@field cpu_s? integer|false Seconds of processor time for each of its processes. Default: only the timeout.
 ---@field processes? integer|false Processes that its user may have, counting those of other programs. Default: no limit; root has none.
 ---@field dashes? boolean true: an argument may begin with "-" where the command could read it as an option.
+
+---What the command may reach. Relative paths are relative to the policy.
+---@class toolgate.ExecSandbox
+---@field read? string|string[] Files and folders that it may read besides system libraries. Default: everything but toolgate's state and sockets.
+---@field write? string|string[] Files and folders that it may read and change. Default: none.
+---@field network? boolean Whether it may open IP sockets. Default: false.
+---@field best_effort? boolean Run it without what the kernel lacks. Default: false, it does not run.
 
 ---Words of a command that go in together or not at all: { "--limit", "{limit}" }.
 ---@class toolgate.ExecGroup

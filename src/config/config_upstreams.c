@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/suggest.h"
+#include "config/config_sandbox.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -36,6 +37,7 @@ const struct config_key config_upstream_keys[] = {
     {KEY("args", config_upstream_strings, args)},
     {KEY("env", config_upstream_pairs, spec.env)},
     {KEY("cwd", config_upstream_folder, spec.cwd)},
+    {KEY("sandbox", config_sandbox_read, spec.sandbox), .keys = config_sandbox_keys},
     {KEY("url", config_upstream_string, url)},
     {KEY("rest", config_upstream_string, rest)},
     {KEY("headers", config_upstream_pairs, spec.headers)},
@@ -58,15 +60,11 @@ static const struct {
     const char *name;
     unsigned kinds;
 } kind_keys[] = {
-    {"args", STDIO},
-    {"env", STDIO},
-    {"cwd", STDIO},
-    {"headers", HTTP | REST},
-    {"ca_file", HTTP | REST},
-    {"start", STDIO | HTTP},
-    {"start_timeout", STDIO | HTTP},
-    {"prefix", STDIO | HTTP},
-    {"tools", STDIO | HTTP},
+    {"args", STDIO},          {"env", STDIO},
+    {"cwd", STDIO},           {"sandbox", STDIO},
+    {"headers", HTTP | REST}, {"ca_file", HTTP | REST},
+    {"start", STDIO | HTTP},  {"start_timeout", STDIO | HTTP},
+    {"prefix", STDIO | HTTP}, {"tools", STDIO | HTTP},
     {"schema", STDIO | HTTP},
 };
 
@@ -281,6 +279,17 @@ static void check_url(struct config_reader *reader, struct str path, const char 
                         "expected an address that begins with https:// or http://, without spaces");
 }
 
+static struct name_values join_pairs(struct arena *arena, const struct name_values *first,
+                                     const struct name_values *second)
+{
+    struct name_value *list = ARENA_ARRAY(arena, struct name_value, first->count + second->count);
+    for (size_t i = 0; i < first->count; i++)
+        list[i] = first->list[i];
+    for (size_t i = 0; i < second->count; i++)
+        list[first->count + i] = second->list[i];
+    return (struct name_values){list, first->count + second->count};
+}
+
 void config_upstream_add(struct config_reader *reader, struct str path, struct str name,
                          const struct json *given, struct config_upstream *entry, struct config *config)
 {
@@ -308,6 +317,7 @@ void config_upstream_add(struct config_reader *reader, struct str path, struct s
     argv[0] = entry->command;
     for (size_t i = 0; i < entry->args.count; i++)
         argv[i + 1] = entry->args.list[i];
+    spec->env = join_pairs(reader->arena, &spec->env, &entry->sandbox_env);
     if (spec->kind == UPSTREAM_STDIO) {
         spec->argv = argv;
         spec->argc = entry->args.count + 1;

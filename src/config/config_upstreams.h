@@ -25,6 +25,7 @@ struct config_upstream {
     struct upstream_spec spec;
     struct str command, url, rest;
     struct string_list args, tools;
+    struct name_values sandbox_env; /* of sandbox.env with values: added to spec.env */
     unsigned start, prefix;
 };
 

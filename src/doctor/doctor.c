@@ -8,7 +8,7 @@ static doctor_check *const checks[] = {
     doctor_check_config,    doctor_check_socket,    doctor_check_version, doctor_check_connections,
     doctor_check_state,     doctor_check_decisions, doctor_check_redis,   doctor_check_libcurl,
     doctor_check_upstreams, doctor_check_policies,  doctor_check_traces,  doctor_check_metrics,
-    doctor_check_limits,    doctor_check_clock,     doctor_check_unit,
+    doctor_check_limits,    doctor_check_clock,     doctor_check_unit,    doctor_check_sandbox,
 };
 
 const char *doctor_level_name(enum doctor_level level)

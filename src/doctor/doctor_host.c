@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "catalog/generation.h"
+#include "confine/confine.h"
 #include "upstream/http/fetch.h"
 
 #include <inttypes.h>
@@ -139,6 +140,40 @@ void doctor_check_unit(struct doctor *d)
                        .at,
                    "%s has LimitNOFILE=%" PRIu64 ", less than limits.connections (%u) needs", unit, files,
                    connections);
+}
+
+/* ---- sandboxes ---- */
+
+static size_t count_sandboxes(const struct doctor *d, bool best_effort)
+{
+    size_t count = 0;
+    for (size_t i = 0; d->config && i < d->config->upstream_count; i++) {
+        const struct confine_spec *sandbox = &d->config->upstreams[i]->sandbox;
+        count += sandbox->on && sandbox->best_effort == best_effort;
+    }
+    return count;
+}
+
+void doctor_check_sandbox(struct doctor *d)
+{
+    struct confine_support support = confine_support();
+    size_t strict = count_sandboxes(d, false), lenient = count_sandboxes(d, true);
+    if (support.landlock_abi && support.seccomp)
+        doctor_add(d, DOCTOR_OK, "sandbox", "sandbox", NULL, "Landlock ABI %d and seccomp: sandboxes hold%s",
+                   support.landlock_abi,
+                   support.landlock_abi < 6
+                       ? ", except for signals between processes of one user (Linux 6.12)"
+                       : "");
+    else
+        doctor_add(d,
+                   strict    ? DOCTOR_ERROR
+                   : lenient ? DOCTOR_WARNING
+                             : DOCTOR_OK,
+                   "sandbox", "sandbox_unsupported",
+                   strict || lenient ? "Linux 5.13 or later, with landlock in the lsm= of its command line"
+                                     : NULL,
+                   "this kernel has no %s: %zu upstreams with a sandbox do not start, %zu run unconfined",
+                   support.landlock_abi ? "seccomp filters" : "Landlock", strict, lenient);
 }
 
 /* ---- libcurl ---- */

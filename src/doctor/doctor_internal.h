@@ -28,7 +28,8 @@ const char *doctor_unit_path(struct arena *arena, const char *name);
 
 doctor_check doctor_check_socket, doctor_check_version, doctor_check_connections;
 doctor_check doctor_check_config, doctor_check_policies, doctor_check_state, doctor_check_decisions;
-doctor_check doctor_check_limits, doctor_check_clock, doctor_check_unit, doctor_check_libcurl;
+doctor_check doctor_check_limits, doctor_check_clock, doctor_check_unit, doctor_check_libcurl,
+    doctor_check_sandbox;
 doctor_check doctor_check_redis, doctor_check_upstreams, doctor_check_traces, doctor_check_metrics;
 
 #endif

@@ -28,12 +28,21 @@ struct child_limits {
     uint32_t processes; /* of its user in total; not enforced for root */
 };
 
+struct sock_fprog;
+
+/* What the process gives up before it executes its program (confine/confine.h prepares it). */
+struct child_confinement {
+    int landlock;                    /* a ruleset; -1: none */
+    const struct sock_fprog *filter; /* of system calls; NULL: none */
+};
+
 struct child_spec {
     const char *const *argv; /* ends with NULL; argv[0] is looked up in the PATH of `env` */
     const char *const *env;  /* NAME=VALUE, ends with NULL: the whole environment */
     const char *cwd;         /* NULL: the daemon's */
     bool pipes; /* for stdin and stdout, which scripts can open as /dev/stdin; false: socket pairs */
     struct child_limits limits;
+    const struct child_confinement *confinement; /* NULL: as free as the daemon */
 };
 
 /* Each fires in a turn of the loop, never inside a child_ function. */

@@ -12,6 +12,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,7 +29,7 @@
 #define STACK_BYTES      65536u
 #define SIGNAL_SET_BYTES 8u /* of the kernel's sigset_t */
 
-enum spawn_step { STEP_SETUP, STEP_LIMIT, STEP_FOLDER, STEP_PROGRAM };
+enum spawn_step { STEP_SETUP, STEP_LIMIT, STEP_SANDBOX, STEP_FOLDER, STEP_PROGRAM };
 
 /* Shared with the new process. */
 struct spawn_state {
@@ -104,17 +107,49 @@ IN_NEW_PROCESS static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Root without capabilities: it may not look into other processes, and only the owner's rights are left. */
+IN_NEW_PROCESS static int drop_capabilities(void)
+{
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    if (prctl(PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0) != 0 && geteuid() == 0)
+        return -1; /* an exec would return them */
+    return (int)syscall(SYS_capset, &header, none);
+}
+
+/* Before the descriptors are closed, of which the ruleset is one. */
+IN_NEW_PROCESS static int restrict_files(const struct child_confinement *confinement)
+{
+    if (!confinement)
+        return 0;
+    if (drop_capabilities() != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        return -1;
+    return confinement->landlock < 0 ? 0 : (int)syscall(SYS_landlock_restrict_self, confinement->landlock, 0);
+}
+
+/* Last, so that the filter need not allow what precedes it. */
+IN_NEW_PROCESS static int filter_calls(const struct child_confinement *confinement)
+{
+    if (!confinement || !confinement->filter)
+        return 0;
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, confinement->filter);
+}
+
 IN_NEW_PROCESS static int run_child(void *arg)
 {
     struct spawn_state *state = arg;
     const struct child_spec *spec = state->options->spec;
     bind_to_daemon(state);
-    if (keep_only_stdio(state->options->stdio) != 0) {
+    if (restrict_files(spec->confinement) != 0) {
+        state->step = STEP_SANDBOX;
+    } else if (keep_only_stdio(state->options->stdio) != 0) {
         state->step = STEP_SETUP;
     } else if (set_limits(&spec->limits) != 0) {
         state->step = STEP_LIMIT;
     } else if (spec->cwd && chdir(spec->cwd) != 0) {
         state->step = STEP_FOLDER;
+    } else if (filter_calls(spec->confinement) != 0) {
+        state->step = STEP_SANDBOX;
     } else {
         reset_signals();
         execve(state->program, (char *const *)spec->argv, (char *const *)spec->env);
@@ -210,5 +245,8 @@ enum err child_spawn(const struct child_spawn_options *options, pid_t *pid, int 
         return err_set(why, ERR_NOT_FOUND, "cannot run '%s' in the folder '%s': %s", name, options->spec->cwd,
                        strerror(state.error));
     return err_set(why, ERR_IO, "cannot prepare '%s': setting its %s failed: %s", name,
-                   state.step == STEP_LIMIT ? "limits" : "descriptors", strerror(state.error));
+                   state.step == STEP_LIMIT     ? "limits"
+                   : state.step == STEP_SANDBOX ? "sandbox"
+                                                : "descriptors",
+                   strerror(state.error));
 }

@@ -203,6 +203,21 @@ struct tool_list *upstreams_tool_list(struct upstreams *set, struct str name)
     return list ? tool_list_ref(list) : NULL;
 }
 
+/* "on", or what a best_effort sandbox lacks: an operator must see that nothing holds the process. */
+static void put_sandbox(struct json_out *out, const struct upstream_spec *spec)
+{
+    if (!spec->sandbox.on)
+        return;
+    struct confine_support support = confine_support();
+    bool whole = support.landlock_abi && support.seccomp;
+    json_field_optional_str(out, "sandbox", whole ? STR_LIT("on") : STR_LIT("incomplete"));
+    if (!whole && spec->sandbox.best_effort)
+        json_field_optional_str(out, "sandbox_missing",
+                                !support.landlock_abi
+                                    ? STR_LIT("landlock: it may read and write any file of its user")
+                                    : STR_LIT("seccomp: it may open any socket"));
+}
+
 static void put_upstream(struct json_out *out, const struct upstream *u)
 {
     static const char *const kinds[] = {"stdio", "http", "rest"};
@@ -216,6 +231,7 @@ static void put_upstream(struct json_out *out, const struct upstream *u)
     json_field_optional_str(out, "state", str_of(status.name));
     if (u->mcp)
         json_field_int(out, "tools", tools ? tool_list_array(tools)->len : 0);
+    put_sandbox(out, u->spec);
     json_field_int(out, "calls", (int64_t)u->calls);
     json_field_int(out, "in_flight", u->in_flight);
     json_field_int(out, "queued", u->queued + status.queued);

@@ -8,6 +8,7 @@
 #define TOOLGATE_UPSTREAM_UPSTREAM_SPEC_H
 
 #include "base/str.h"
+#include "confine/confine.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,9 +47,10 @@ struct upstream_spec {
     enum upstream_kind kind;
     const struct str *argv; /* stdio: the command and its arguments */
     size_t argc;
-    struct name_values env; /* stdio: added to HOME, PATH, LANG and the like of the daemon */
-    struct str cwd;         /* empty: the daemon's */
-    struct str url;         /* http, rest */
+    struct name_values env;      /* stdio: added to HOME, PATH, LANG and the like of the daemon */
+    struct str cwd;              /* empty: the daemon's */
+    struct confine_spec sandbox; /* stdio: what the process may reach */
+    struct str url;              /* http, rest */
     struct name_values headers;
     struct str ca_file; /* https: trusted instead of the system's authorities; empty: those */
     bool lazy;          /* started at its first call; its tools come from the cache if it has them */
@@ -103,7 +105,8 @@ struct exec_spec {
     bool dashes;         /* values may begin with "-" although the command could take them for options */
     uint32_t plain_from; /* from this word on the command has no options; 0: unknown */
     enum exec_output output;
-    struct str cwd;         /* empty: the daemon's */
+    struct str cwd; /* empty: the daemon's */
+    struct confine_spec sandbox;
     struct name_values env; /* added to PATH HOME LANG TZ TERM of the daemon */
     uint32_t timeout_ms, output_bytes;
     uint64_t memory_bytes, file_bytes; /* 0: unlimited */

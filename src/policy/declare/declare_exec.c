@@ -72,6 +72,58 @@ static void read_exit(struct declaration *d, const struct field *field, int at)
     }
 }
 
+static struct str beside(const struct declaration *d, struct str path);
+
+/* Fields of confine_spec; the pairs of list and count are those of FIELD_STRINGS. */
+#define IN_SANDBOX(member) .offset = offsetof(struct confine_spec, member)
+static const struct field sandbox_fields[] = {
+    {"read", FIELD_STRINGS, "{ \"/srv/orders\" }", NULL,
+     "Files and folders that it may read besides system libraries. Default: everything but toolgate's state "
+     "and "
+     "sockets.",
+     IN_SANDBOX(read), .given = offsetof(struct confine_spec, reads_given) + 1},
+    {"write", FIELD_STRINGS, "{ \"/srv/orders/new\" }", NULL,
+     "Files and folders that it may read and change. Default: none.", IN_SANDBOX(write)},
+    {"network", FIELD_BOOL, "true", NULL, "Whether it may open IP sockets. Default: false.",
+     IN_SANDBOX(network)},
+    {"best_effort", FIELD_BOOL, "true", NULL,
+     "Run it without what the kernel lacks. Default: false, it does not run.", IN_SANDBOX(best_effort)},
+};
+
+const struct field_table declare_exec_sandbox_table =
+    FIELD_TABLE("exec.sandbox", "toolgate.ExecSandbox",
+                "What the command may reach. Relative paths are relative to the policy.", sandbox_fields);
+
+static void read_sandbox_paths(struct declaration *d, const char *name, struct confine_paths *paths)
+{
+    struct str *list = (struct str *)paths->list;
+    if (paths->count > CONFINE_PATHS_MAX)
+        field_error(d, name, "'exec.sandbox.%s': expected at most %u paths", name, CONFINE_PATHS_MAX);
+    for (size_t i = 0; i < paths->count; i++) {
+        if (!list[i].len || str_starts(list[i], "~") || str_starts(list[i], "${") ||
+            memchr(list[i].at, '\0', list[i].len))
+            field_error(d, name,
+                        "'exec.sandbox.%s': expected paths of files and folders, without '~' and ${NAME}",
+                        name);
+        list[i] = arena_dup(d->arena, beside(d, list[i]));
+    }
+}
+
+static void read_sandbox(struct declaration *d, const struct field *field, int at)
+{
+    struct confine_spec *sandbox = &spec_of(d)->sandbox;
+    const char *word = lua_type(d->L, at) == LUA_TSTRING ? lua_tostring(d->L, at) : "";
+    bool effort = strcmp(word, "best_effort") == 0;
+    *sandbox = (struct confine_spec){.on = !lua_isboolean(d->L, at) || lua_toboolean(d->L, at),
+                                     .best_effort = effort};
+    if (effort || lua_isboolean(d->L, at))
+        return;
+    field_require_table(d, field->name, at, "{ read = { \"/srv/orders\" } }, true or \"best_effort\"");
+    field_read_table(d, at, "exec.sandbox", &declare_exec_sandbox_table, sandbox);
+    read_sandbox_paths(d, "read", &sandbox->read);
+    read_sandbox_paths(d, "write", &sandbox->write);
+}
+
 /* The spec, and whether `stdin` was declared; if not, the words decide. */
 struct exec_reading {
     struct exec_spec spec; /* first */
@@ -99,6 +151,10 @@ static const struct field exec_fields[] = {
      "Environment variables besides PATH, HOME, LANG, TZ and TERM; ${NAME} is from the daemon's environment, "
      "${file:/path} from a file.",
      READ(read_env)},
+    {"sandbox", FIELD_CUSTOM, "{ read = { \"/srv/orders\" }, network = false }",
+     "toolgate.ExecSandbox|boolean|\"best_effort\"",
+     "Confines the command by Landlock and seccomp. Default: it may do what the daemon may.",
+     READ(read_sandbox)},
     {"timeout", FIELD_DURATION, "\"10s\"", "string|number",
      "How long a call may take; then toolgate kills the command and all that it started. Default 30 s.",
      AT(timeout_ms),

@@ -9,7 +9,8 @@
 extern const struct field_table declare_tool_table, declare_policy_table, declare_gateway_table,
     declare_coerce_table, declare_retry_table, declare_again_table, declare_loop_table, declare_poll_table,
     declare_limits_table, declare_rate_table, declare_exec_table, declare_exec_group_table,
-    declare_http_table, declare_compact_table, declare_example_table, declare_example_call_table;
+    declare_exec_sandbox_table, declare_http_table, declare_compact_table, declare_example_table,
+    declare_example_call_table;
 
 /* Each in the file of its name; cost and rate are in declare_budgets.c, ids in declare_rules.c. */
 field_reader declare_cost, declare_rate, declare_rules, declare_ids, declare_exec, declare_http,

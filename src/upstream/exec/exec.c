@@ -252,17 +252,24 @@ static enum err start(struct command *c, struct why *why)
 {
     static const struct child_callbacks callbacks = {on_exited};
     const struct exec_spec *limits = c->spec;
-    const struct child_spec spec = {.argv = c->argv,
-                                    .env = c->env,
-                                    .cwd = c->cwd,
-                                    .pipes = true,
-                                    .limits = {.memory_bytes = limits->memory_bytes,
-                                               .file_bytes = limits->file_bytes,
-                                               .cpu_s = limits->cpu_s,
-                                               .processes = limits->processes}};
+    struct confinement confinement = {.child = {.landlock = -1}};
+    struct child_spec spec = {.argv = c->argv,
+                              .env = c->env,
+                              .cwd = c->cwd,
+                              .pipes = true,
+                              .limits = {.memory_bytes = limits->memory_bytes,
+                                         .file_bytes = limits->file_bytes,
+                                         .cpu_s = limits->cpu_s,
+                                         .processes = limits->processes}};
     struct loop *loop = c->all->loop;
-    enum err err =
-        child_start(loop, &spec, &callbacks, c, &c->child, &c->in.fd, &c->out.fd, &c->errors.fd, why);
+    enum err err = OK;
+    if (c->spec->sandbox.on) {
+        err = confine_prepare(loop, c->call->arena, &c->spec->sandbox, &spec, NULL, &confinement, why);
+        spec.confinement = &confinement.child;
+    }
+    if (!err)
+        err = child_start(loop, &spec, &callbacks, c, &c->child, &c->in.fd, &c->out.fd, &c->errors.fd, why);
+    confine_free(&confinement);
     if (err)
         return err;
     c->out.watched = descriptor_new(loop, c->out.fd, on_output, c);
@@ -320,7 +327,7 @@ static enum upstream_call_state start_or_queue(struct command *c)
 /* False, with the answer: an argument or a setting is at fault. */
 static bool prepare(struct command *c)
 {
-    static const char inherited[] = "PATH HOME LANG TZ TERM";
+    static const char inherited[] = "PATH HOME LANG TZ TERM", confined[] = "PATH LANG TZ";
     struct upstream_call *call = c->call;
     struct exec_argv_error error;
     struct str cwd;
@@ -330,7 +337,8 @@ static bool prepare(struct command *c)
         upstream_call_answer(call, UPSTREAM_REFUSED, error.code, STR_FMT, STR_ARG(error.detail));
         return false;
     }
-    if (environment_build(call->arena, inherited, &c->spec->env, &c->used, &c->env, &why) != OK ||
+    if (environment_build(call->arena, c->spec->sandbox.on ? confined : inherited, &c->spec->env, &c->used,
+                          &c->env, &why) != OK ||
         secrets_expand(call->arena, c->spec->cwd, NULL, &cwd, &why) != OK) {
         log_event(LOG_ERROR, "command_failed", LOG_STR("tool", call->request->target->tool),
                   LOG_TEXT("why", why.text));

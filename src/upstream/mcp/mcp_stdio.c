@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/rate_limit.h"
+#include "confine/confine.h"
 #include "io/child.h"
 #include "io/conn.h"
 #include "io/timer.h"
@@ -300,6 +301,40 @@ static enum err expand(struct mcp_transport *t, struct str text, const char **ou
     return err;
 }
 
+/* What a confined process inherits: how it speaks and where programs are, and what its sandbox names. */
+static const char *inherited_by(struct mcp_transport *t, const char *unconfined)
+{
+    const struct confine_spec *sandbox = &t->spec->sandbox;
+    struct buf names = buf_in(t->arena);
+    if (!sandbox->on)
+        return unconfined;
+    buf_text(&names, "PATH LANG LC_ALL TZ");
+    for (size_t i = 0; i < sandbox->env.count; i++)
+        buf_printf(&names, " " STR_FMT, STR_ARG(sandbox->env.list[i]));
+    return arena_dup(t->arena, buf_view(&names)).at;
+}
+
+static enum err start_child(struct mcp_transport *t, struct child_spec *child, int *in, int *out, int *errors)
+{
+    static const struct child_callbacks callbacks = {on_exit_status};
+    struct confinement confinement = {.child = {.landlock = -1}};
+    const struct confine_spec *sandbox = &t->spec->sandbox;
+    enum err err = OK;
+    if (sandbox->on) {
+        err =
+            confine_prepare(t->loop, t->arena, sandbox, child, confine_script(child), &confinement, &t->why);
+        child->confinement = &confinement.child;
+        child->limits = confine_limits(sandbox);
+    }
+    if (!err && confinement.missing.len)
+        log_event(LOG_WARN, "sandbox_incomplete", LOG_STR("upstream", t->spec->name),
+                  LOG_STR("missing", confinement.missing));
+    if (!err)
+        err = child_start(t->loop, child, &callbacks, t, &t->child, in, out, errors, &t->why);
+    confine_free(&confinement);
+    return err;
+}
+
 /* Leaves t->child NULL if it fails, and the reason in t->why. */
 static void start(struct mcp_transport *t)
 {
@@ -308,7 +343,6 @@ static void start(struct mcp_transport *t)
         "HOME LOGNAME PATH SHELL TERM USER LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY "
         "LC_NUMERIC LC_TIME TZ TMPDIR XDG_CACHE_HOME XDG_CONFIG_DIRS XDG_CONFIG_HOME XDG_DATA_DIRS "
         "XDG_DATA_HOME XDG_RUNTIME_DIR XDG_STATE_HOME";
-    static const struct child_callbacks child_callbacks = {on_exit_status};
     static const struct conn_callbacks conn_callbacks = {.line = on_line,
                                                          .too_long = on_too_long,
                                                          .tail = on_tail,
@@ -322,13 +356,14 @@ static void start(struct mcp_transport *t)
     const char **argv = ARENA_ARRAY(t->arena, const char *, t->spec->argc + 1);
     struct child_spec child = {.argv = argv};
     int in, out, errors;
-    enum err err = environment_build(t->arena, inherited, &t->spec->env, &t->secrets, &child.env, &t->why);
+    enum err err = environment_build(t->arena, inherited_by(t, inherited), &t->spec->env, &t->secrets,
+                                     &child.env, &t->why);
     for (size_t i = 0; i < t->spec->argc && !err; i++)
         err = expand(t, t->spec->argv[i], &argv[i]);
     if (!err && t->spec->cwd.len)
         err = expand(t, t->spec->cwd, &child.cwd);
     if (!err)
-        err = child_start(t->loop, &child, &child_callbacks, t, &t->child, &in, &out, &errors, &t->why);
+        err = start_child(t, &child, &in, &out, &errors);
     if (err)
         return;
     t->conn = conn_new(t->loop, out, in, UPSTREAM_LINE_MAX_BYTES, &conn_callbacks, t);

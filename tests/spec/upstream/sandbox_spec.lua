@@ -1,0 +1,170 @@
+-- The sandbox of an upstream: a server (tests/support/reaching_server.py) tries to reach what it should not.
+local daemon = require "daemon"
+local client_of = require "client"
+local process = require "process"
+local text, json = client_of.text, client_of.json
+
+local SERVER = daemon.root .. "/tests/support/reaching_server.py"
+local WITHOUT_LANDLOCK = { "python3", "-SE", daemon.root .. "/tests/support/without_landlock.py" }
+
+local function kernel_has_landlock()
+  local file = io.popen("python3 -SE -c 'import ctypes; print(ctypes.CDLL(None).syscall(444, None, 0, 1))'")
+  local abi = tonumber(file:read "*l") or -1
+  file:close()
+  return abi > 0
+end
+
+describe("the sandbox of an upstream", function()
+  local gate, client, folder
+  after_each(daemon.stop_all)
+
+  local function starts(sandbox, more)
+    more = more or {}
+    folder = process.directory()
+    os.execute(("mkdir -p '%s/read' '%s/write' '%s/state/deep'"):format(folder, folder, folder))
+    for _, name in ipairs { "read/note", "write/note", "outside", "state/deep/secret" } do
+      process.write(folder .. "/" .. name, "text")
+    end
+    os.execute(("chmod 700 '%s/state'; printf '#!/bin/sh\\nexit 0\\n' > '%s/write/tool'; chmod 755 '%s/write/tool'")
+               :format(folder, folder, folder))
+    gate = daemon.start { before = more.before, config = ([[
+return { state = "%s/state", upstreams = { box = { command = "/usr/bin/python3", args = { "%s" }, env = { GIVEN = "x" },
+                                           sandbox = %s } } }
+]]):format(folder, SERVER, sandbox:gsub("DIR", folder)), environment = { NAMED = "n", SECRET = "s" } }
+    client = gate:connect()
+  end
+
+  local function reach(how, what)
+    return text(client:calls("reach", { how = how, what = tostring(what) }))
+  end
+
+  local function upstream()
+    return client:asks("toolgate/status").upstreams[1]
+  end
+
+  local function is_up()
+    process.eventually("the server is up", function() return upstream().state == "up" end)
+  end
+
+  local function serves(...)
+    if not kernel_has_landlock() then pending "this kernel has no Landlock" return false end
+    starts(...)
+    is_up()
+    assert.equal("on", upstream().sandbox)
+    return true
+  end
+
+  it("lets it read and write what is named, and nothing else", function()
+    if not serves '{ read = { "DIR/read" }, write = { "DIR/write" } }' then return end
+    assert.equal("ok", reach("read", folder .. "/read/note"))
+    assert.equal("EACCES", reach("write", folder .. "/read/note"))
+    assert.equal("EACCES", reach("truncate", folder .. "/read/note"))
+    assert.equal("ok", reach("write", folder .. "/write/note"))
+    assert.equal("ok", reach("write", folder .. "/write/new"))
+    assert.equal("ok", reach("remove", folder .. "/write/new"))
+    assert.equal(127, tonumber(reach("execute", folder .. "/write/tool")), "runs what it may write")
+    for _, how in ipairs { "read", "write", "truncate", "remove" } do
+      assert.equal("EACCES", reach(how, folder .. "/outside"), how)
+      assert.equal("EACCES", reach(how, folder .. "/state/deep/secret"), how)
+    end
+    assert.equal("EACCES", reach("list", "/root"))
+    assert.equal("ok", reach("write", "/dev/null"))
+  end)
+
+  it("without `read` hides the state folder and the sockets alone, and lets it write nothing", function()
+    if not serves "{}" then return end
+    assert.equal("ok", reach("read", folder .. "/outside"))
+    assert.equal("ok", reach("read", "/etc/passwd"))
+    assert.equal("EACCES", reach("read", folder .. "/state/deep/secret"))
+    assert.equal("EACCES", reach("list", folder .. "/state"))
+    assert.equal("EACCES", reach("write", folder .. "/outside"))
+    assert.equal("EACCES", reach("write", folder .. "/fresh"))
+  end)
+
+  it("lets it open no socket, unless network = true, and then none of the host's own", function()
+    if not serves "{}" then return end
+    for how, what in pairs { unix = gate.socket, tcp = 1, datagram = gate.socket } do
+      assert.equal("EACCES", reach(how, what), how)
+    end
+    assert.equal("ENOSYS", reach("io_uring", ""))
+    daemon.stop_all()
+    serves "{ network = true }"
+    assert.equal("ECONNREFUSED", reach("tcp", 1))
+    assert.equal("EACCES", reach("unix", gate.socket))
+    assert.equal("EACCES", reach("datagram", gate.socket))
+  end)
+
+  it("gives it only the named environment, no descriptor and no privilege, and nobody to signal or to read", function()
+    if not serves '{ env = { "NAMED" } }' then return end
+    assert.equal("ok", reach("environment", "GIVEN"))
+    assert.equal("ok", reach("environment", "NAMED"))
+    assert.equal("ok", reach("environment", "PATH"))
+    assert.equal("unset", reach("environment", "SECRET"))
+    assert.equal("unset", reach("environment", "HOME"))
+    for fd = 3, 20 do assert.equal("EBADF", reach("descriptor", fd)) end
+    assert.equal("ok", reach("no_new_privs", ""))
+    assert.equal("EACCES", reach("environ", gate.child.pid))
+    assert.equal("EPERM", reach("kill", gate.child.pid))
+  end)
+
+  it("does not start it on a kernel without Landlock, and says why", function()
+    starts("{}", { before = { unpack(WITHOUT_LANDLOCK) } })
+    process.eventually("the start failed", function() return (upstream().last_error or ""):find("Landlock", 1, true) end)
+    assert.not_equal("up", upstream().state)
+    assert.is_nil(upstream().pid)
+    assert.equal("incomplete", upstream().sandbox)
+    assert.truthy(gate:log():find("Landlock", 1, true))
+  end)
+
+  it("starts it there with best_effort, with a warning", function()
+    starts('"best_effort"', { before = { unpack(WITHOUT_LANDLOCK) } })
+    is_up()
+    assert.truthy(upstream().sandbox_missing:find("landlock", 1, true))
+    assert.truthy(gate:log():find("sandbox_incomplete", 1, true))
+    assert.equal("EACCES", reach("unix", gate.socket)) -- seccomp is there
+  end)
+
+  it("does not start it with a path that does not exist", function()
+    if not kernel_has_landlock() then pending "this kernel has no Landlock" return end
+    starts '{ write = { "DIR/nowhere" } }'
+    process.eventually("the start failed", function() return (upstream().last_error or ""):find("nowhere", 1, true) end)
+    assert.not_equal("up", upstream().state)
+  end)
+
+  it("holds a command of a policy, too", function()
+    if not kernel_has_landlock() then pending "this kernel has no Landlock" return end
+    folder = process.directory()
+    process.write(folder .. "/note", "text")
+    process.write(folder .. "/other", "text")
+    local policies = { ["show.lua"] = ([[
+return tool "show" {
+  description = "Shows a file.", effects = "read", schema = params { path = str "The file" },
+  exec = { "cat", "--", "{path}", output = "text", sandbox = { read = { "%s/note" } } },
+}]]):format(folder) }
+    gate = daemon.start { policies = policies }
+    client = gate:connect()
+    local function show(path) return client:calls("show", { path = path }) end
+    assert.equal("text", text(show(folder .. "/note")))
+    local refused = show(folder .. "/other")
+    assert.equal("tool_error", client_of.verdict(refused).error_class)
+    assert.truthy(text(refused):find("Permission denied", 1, true))
+    daemon.stop_all()
+    gate = daemon.start { before = { unpack(WITHOUT_LANDLOCK) }, policies = policies }
+    client = gate:connect()
+    assert.equal("unavailable", client_of.verdict(show(folder .. "/note")).error_class)
+    assert.truthy(gate:log():find("Landlock", 1, true))
+  end)
+
+  it("refuses a sandbox that is none, for a server that toolgate does not start as well", function()
+    for _, case in ipairs {
+      { 'command = "x", sandbox = "best"', "upstreams.a.sandbox" },
+      { 'command = "x", sandbox = { reads = {} }', "upstreams.a.sandbox.reads" },
+      { 'command = "x", sandbox = { read = { "~/x" } }', "upstreams.a.sandbox.read" },
+      { 'command = "x", sandbox = { network = "yes" }', "upstreams.a.sandbox.network" },
+      { 'url = "http://x/", sandbox = {}', "upstreams.a.sandbox" },
+    } do
+      local log = daemon.fails { config = ("return { upstreams = { a = { %s } } }"):format(case[1]) }
+      assert.truthy(log:find(case[2], 1, true), log)
+    end
+  end)
+end)
