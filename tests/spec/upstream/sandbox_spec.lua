@@ -2,7 +2,7 @@
 local daemon = require "daemon"
 local client_of = require "client"
 local process = require "process"
-local text, json = client_of.text, client_of.json
+local text = client_of.text
 
 local SERVER = daemon.root .. "/tests/support/reaching_server.py"
 local WITHOUT_LANDLOCK = { "python3", "-SE", daemon.root .. "/tests/support/without_landlock.py" }
