@@ -2,6 +2,7 @@
 #include "base/buf.h"
 
 #include "base/arena.h"
+#include "base/digits.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,21 +35,11 @@ void buf_grow(struct buf *buf, size_t more)
 
 void buf_int(struct buf *buf, int64_t n)
 {
-    if (n >= 0 && n <= 9) { /* most counts */
-        buf_byte(buf, (char)('0' + n));
-        return;
-    }
-    uint64_t u = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
-    size_t len = 1 + (n < 0);
-    for (uint64_t rest = u; rest >= 10; rest /= 10)
-        len++;
-    char *at = buf_reserve(buf, len), *p = at + len;
-    do
-        *--p = (char)('0' + u % 10);
-    while (u /= 10);
+    char *start = buf_reserve(buf, DIGITS_MAX_BYTES + 1), *at = start;
     if (n < 0)
-        *at = '-';
-    buf->len += len;
+        *at++ = '-';
+    at = digits_put(at, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
+    buf->len += (size_t)(at - start);
 }
 
 void buf_hex64(struct buf *buf, uint64_t n)

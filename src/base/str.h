@@ -68,6 +68,34 @@ static inline bool str_eq(struct str a, struct str b)
     return a.len == b.len && str_bytes_eq(a.at, b.at, a.len);
 }
 
+/* The beginning and the end, which overlap: of up to 16 bytes, both and the length are the whole string. */
+struct str_ends {
+    uint64_t first, last;
+};
+#define STR_ENDS_BYTES 16u
+
+static inline struct str_ends str_ends(struct str s)
+{
+    struct str_ends ends = {0, 0};
+    uint32_t head, tail;
+    if (s.len >= 8) {
+        memcpy(&ends.first, s.at, 8), memcpy(&ends.last, s.at + s.len - 8, 8);
+    } else if (s.len >= 4) {
+        memcpy(&head, s.at, 4), memcpy(&tail, s.at + s.len - 4, 4);
+        ends.first = head, ends.last = tail;
+    } else if (s.len) {
+        ends.first = (uint64_t)(unsigned char)s.at[0] << 8 | (unsigned char)s.at[s.len / 2];
+        ends.last = (unsigned char)s.at[s.len - 1];
+    }
+    return ends;
+}
+
+/* 0 to 255: for small tables, whose rows are compared. */
+static inline size_t str_ends_slot(struct str_ends ends, size_t len)
+{
+    return ((ends.first ^ (ends.last << 7) ^ len) * 0x9E3779B97F4A7C15u) >> 56;
+}
+
 static inline bool str_is(struct str s, const char *text)
 {
     return str_eq(s, str_of(text));

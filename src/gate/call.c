@@ -427,7 +427,7 @@ static void count(const struct call *c)
         .of_client = c->tool && str_is(c->tool->origin, "register"),
         .session = c->place.session,
         .verdict = &c->verdict,
-        .timing = c->outcome.timing,
+        .timing = c->gate->counts_times ? c->outcome.timing : NULL,
     };
     metrics_count_call(c->gate->metrics, &call);
 }

@@ -102,6 +102,7 @@ struct gate {
     struct decision_log *decisions; /* NULL: nothing is recorded */
     struct span_exporter *spans;    /* NULL: no call is traced */
     bool timed;                     /* measures the call_timing of each call */
+    bool counts_times;              /* and adds it to the histograms of `metrics` */
     uint64_t admissions;            /* state of the call id generator; 0: seeded by the first call */
 };
 

@@ -28,6 +28,7 @@
 #define TAG_MASK            0xffffffu /* 24 bits: they tell values apart and nothing more */
 
 struct remembered_name {
+    struct str_ends ends;
     uint8_t len; /* 0: empty */
     bool is_secret;
     char bytes[NAME_REMEMBERED_MAX];
@@ -105,34 +106,23 @@ static bool compare_name(const struct decision_mask *mask, struct str name)
     return false;
 }
 
-/* Of its beginning, its end and its length, in words that overlap. */
-static size_t slot_of(struct str name)
+static __attribute__((noinline)) bool remember_name(struct decision_mask *mask, struct remembered_name *row,
+                                                    struct str name, struct str_ends ends)
 {
-    uint64_t first, last;
-    uint32_t head, tail;
-    if (name.len >= 8) {
-        memcpy(&first, name.at, 8), memcpy(&last, name.at + name.len - 8, 8);
-    } else if (name.len >= 4) {
-        memcpy(&head, name.at, 4), memcpy(&tail, name.at + name.len - 4, 4);
-        first = head, last = tail;
-    } else {
-        first = (uint64_t)name.at[0] << 8 | (unsigned char)name.at[name.len / 2];
-        last = (unsigned char)name.at[name.len - 1];
-    }
-    return ((first ^ (last << 7) ^ name.len) * 0x9E3779B97F4A7C15u) >> 56;
+    *row = (struct remembered_name){ends, (uint8_t)name.len, compare_name(mask, name), {0}};
+    memcpy(row->bytes, name.at, name.len);
+    return row->is_secret;
 }
 
-static bool is_secret_name(struct decision_mask *mask, struct str name)
+static inline __attribute__((always_inline)) bool is_secret_name(struct decision_mask *mask, struct str name)
 {
     if (!name.len || name.len > NAME_REMEMBERED_MAX)
         return name.len && compare_name(mask, name);
-    struct remembered_name *known = &mask->names[slot_of(name)];
-    if (known->len != name.len || !str_bytes_eq(known->bytes, name.at, name.len)) {
-        known->len = (uint8_t)name.len;
-        known->is_secret = compare_name(mask, name);
-        memcpy(known->bytes, name.at, name.len);
-    }
-    return known->is_secret;
+    struct str_ends ends = str_ends(name);
+    struct remembered_name *row = &mask->names[str_ends_slot(ends, name.len) % NAMES_REMEMBERED];
+    bool known = row->len == name.len && row->ends.first == ends.first && row->ends.last == ends.last &&
+                 (name.len <= STR_ENDS_BYTES || str_bytes_eq(row->bytes, name.at, name.len));
+    return known ? row->is_secret : remember_name(mask, row, name, ends);
 }
 
 static bool is_name(void *mask, struct str name)
@@ -148,7 +138,7 @@ static bool find_in_text(struct decision_mask *mask, struct str text, size_t fro
 
 /* ---- does it hold a secret? ---- */
 
-static bool is_nested_json(struct str text)
+static inline bool is_nested_json(struct str text)
 {
     while (text.len && ascii_is_space(text.at[0]))
         text = str_from(text, 1);
@@ -161,30 +151,45 @@ static bool can_be_secret(const struct json *value)
     return value->type != JSON_BOOL && value->type != JSON_NULL && value->len > 0;
 }
 
-static bool text_has_secret(struct decision_mask *mask, struct str text)
+static inline bool text_has_secret(struct decision_mask *mask, struct str text)
 {
+
     size_t at, len;
     return find_in_text(mask, text, 0, &at, &len);
+}
+
+static inline bool string_may_have_secret(struct decision_mask *mask, struct str text)
+{
+    return is_nested_json(text) || text_has_secret(mask, text);
+}
+
+static bool may_have_secret(struct decision_mask *mask, const struct json *value);
+
+static bool object_may_have_secret(struct decision_mask *mask, const struct json *object)
+{
+    for (uint32_t i = 0; i < object->len; i++) {
+        const struct json_member *member = &object->members[i];
+        const struct json *value = &member->value;
+        bool found = (is_secret_name(mask, member->key) && can_be_secret(value)) ||
+                     (member->key.len >= KEY_SCANNED_BYTES && text_has_secret(mask, member->key)) ||
+                     (value->type == JSON_STRING && string_may_have_secret(mask, json_str(value))) ||
+                     (value->type > JSON_STRING && may_have_secret(mask, value));
+        if (found)
+            return true;
+    }
+    return false;
 }
 
 /* Without any allocation. JSON in a string may hold one: only the second walk reads it. */
 static bool may_have_secret(struct decision_mask *mask, const struct json *value)
 {
     if (value->type == JSON_STRING)
-        return is_nested_json(json_str(value)) || text_has_secret(mask, json_str(value));
+        return string_may_have_secret(mask, json_str(value));
     if (value->type == JSON_ARRAY)
         for (uint32_t i = 0; i < value->len; i++)
             if (may_have_secret(mask, &value->items[i]))
                 return true;
-    if (value->type == JSON_OBJECT)
-        for (uint32_t i = 0; i < value->len; i++) {
-            const struct json_member *member = &value->members[i];
-            if ((is_secret_name(mask, member->key) && can_be_secret(&member->value)) ||
-                (member->key.len >= KEY_SCANNED_BYTES && text_has_secret(mask, member->key)) ||
-                may_have_secret(mask, &member->value))
-                return true;
-        }
-    return false;
+    return value->type == JSON_OBJECT && object_may_have_secret(mask, value);
 }
 
 /* ---- fields that a policy or a schema calls secret ---- */
@@ -216,6 +221,16 @@ static bool is_declared(const struct decision_masking *m, struct str key)
 
 /* ---- what was masked ---- */
 
+static bool declares(const struct tool *tool)
+{
+    return tool && (tool->secret_field_count || tool->redacts);
+}
+
+bool decision_mask_is_clean(struct decision_mask *mask, const struct tool *tool, const struct json *value)
+{
+    return !declares(tool) && !may_have_secret(mask, value);
+}
+
 struct decision_masking *decision_masking_new(struct decision_mask *mask, struct arena *arena,
                                               const struct tool *tool)
 {
@@ -224,7 +239,7 @@ struct decision_masking *decision_masking_new(struct decision_mask *mask, struct
     m->arena = arena;
     m->tool = tool;
     m->path = m->dotted = buf_in(arena);
-    m->declares = tool && (tool->secret_field_count || tool->redacts);
+    m->declares = declares(tool);
     return m;
 }
 

@@ -24,6 +24,10 @@ struct tool;
 struct decision_mask *decision_mask_new(const struct str *names, size_t count, const uint8_t *key);
 void decision_mask_free(struct decision_mask *mask); /* NULL is allowed */
 
+/* Nothing in the arguments is masked. */
+bool decision_mask_is_clean(struct decision_mask *mask, const struct tool *tool,
+                            const struct json *arguments);
+
 /* What is masked in one record. */
 struct decision_masking;
 

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/digits.h"
 #include "gate/call_state.h"
 #include "gate/decision_mask.h"
 #include "gate/feedback.h"
@@ -11,8 +12,14 @@
 #include "json/write.h"
 #include "result/redact.h"
 
-#define SECOND_BYTES 20 /* "2026-11-22T09:00:00." */
-#define MICROS_BYTES 6
+#define STRINGIFY(number)    #number
+#define VERSION_TEXT(number) STRINGIFY(number)
+#define HEAD_VERSION         "{\"v\":" VERSION_TEXT(DECISION_RECORD_VERSION) ",\"ts\":\""
+#define HEAD_FORMAT          HEAD_VERSION "%Y-%m-%dT%H:%M:%S."
+#define HEAD_BYTES           (sizeof(HEAD_VERSION "2026-11-22T09:00:00.") - 1)
+#define NS_PER_US            1000
+#define TIMES_MAX_BYTES      256u /* six numbers and their keys */
+#define HEAD_MAX_BYTES       128u /* with the fraction and the decision's id */
 
 /* What a record that is too long leaves out; each level also what those before it do. */
 enum cut { CUT_NOTHING, CUT_RESULT, CUT_ARGUMENTS, CUT_MESSAGES, CUT_LEVELS };
@@ -25,20 +32,6 @@ struct record {
     const struct json *arguments, *result; /* as they are shown; NULL: they are not */
     enum cut cut;
 };
-
-static const char *method_name(enum call_mode mode)
-{
-    static const char *const names[] = {
-        [CALL_RUN] = "tools/call", [CALL_CHECK] = "toolgate/check", [CALL_REPORT] = "toolgate/report"};
-    return names[mode];
-}
-
-static const char *mode_name(enum policy_mode mode)
-{
-    static const char *const names[] = {
-        [POLICY_ENFORCE] = "enforce", [POLICY_SHADOW] = "shadow", [POLICY_OFF] = "off"};
-    return names[mode];
-}
 
 /* The key of a further member, a literal: its length is known to the compiler. */
 #define PUT_KEY(r, key) buf_add((r)->out.buf, ",\"" key "\":", sizeof(key) + 3)
@@ -64,16 +57,9 @@ static const char *mode_name(enum policy_mode mode)
         struct str put_name_text = (name);                                                                   \
         if (put_name_text.len) {                                                                             \
             PUT_KEY(r, key);                                                                                 \
-            put_name(r, put_name_text);                                                                      \
+            decision_name_put((r)->out.buf, put_name_text);                                                  \
         }                                                                                                    \
     } while (0)
-
-static void put_name(struct record *r, struct str name)
-{
-    if (name.len > DECISION_NAME_MAX_BYTES)
-        name = str_cut(name, DECISION_NAME_MAX_BYTES);
-    json_write_string(r->out.buf, name);
-}
 
 /* Texts and messages quote arguments, so they are as secret. */
 static bool shows_arguments(const struct record *r)
@@ -93,58 +79,66 @@ static void put_text(struct record *r, const char *key, struct str text)
         json_field_str(&r->out, key, masked_text(r, text));
 }
 
+/* Of a call that passed there is nothing to say. */
+static bool is_plain_pass(const struct verdict *v)
+{
+    return v->class == CLASS_OK && v->kind == VERDICT_PASS && !v->code.len && !v->problems.count &&
+           !(v->rewrites && v->rewrites->len) && !v->would.len && !v->has_budget && !v->repeats &&
+           !v->no_progress;
+}
+
 /* ---- who, when, what ---- */
 
-static void put_time(struct record *r)
+/* The record up to the fraction of its second, which most records share. */
+static void write_head(struct decision_record_options *o, int64_t second)
 {
+    struct tm tm;
+    time_t at = (time_t)second;
+    gmtime_r(&at, &tm);
+    strftime(o->head, sizeof(o->head), HEAD_FORMAT, &tm);
+    o->second_at = second;
+}
+
+/* {"v":1,"ts":"2026-11-22T09:00:00.123456Z","decision_id":"…" */
+static void put_head(struct record *r)
+{
+    static const char after_time[] = "Z\",\"decision_id\":\"";
     struct decision_record_options *o = r->options;
     int64_t us = clock_read_ns(CLOCK_REALTIME) / 1000, second = us / 1000000;
-    char micros[MICROS_BYTES];
-    if (second != o->second_at) {
-        struct tm tm;
-        time_t at = (time_t)second;
-        gmtime_r(&at, &tm);
-        strftime(o->second, sizeof(o->second), "%Y-%m-%dT%H:%M:%S.", &tm);
-        o->second_at = second;
-    }
-    us %= 1000000;
-    for (int i = MICROS_BYTES - 1; i >= 0; i--, us /= 10)
-        micros[i] = (char)('0' + us % 10);
-    struct buf *buf = r->out.buf;
-    PUT_KEY(r, "ts");
-    buf_byte(buf, '"');
-    buf_add(buf, o->second, SECOND_BYTES);
-    buf_add(buf, micros, MICROS_BYTES);
-    buf_text(buf, "Z\"");
+    uint32_t micros = (uint32_t)(us % 1000000);
+    if (second != o->second_at)
+        write_head(o, second);
+    struct str id = call_id(r->call);
+    char *start = buf_reserve(r->out.buf, HEAD_MAX_BYTES), *at = start;
+    memcpy(at, o->head, HEAD_BYTES);
+    at += HEAD_BYTES;
+    at = digits_put_pair(at, micros / 10000);
+    at = digits_put_pair(at, micros / 100 % 100);
+    at = digits_put_pair(at, micros % 100);
+    memcpy(at, after_time, sizeof(after_time) - 1);
+    at += sizeof(after_time) - 1;
+    memcpy(at, id.at, LEDGER_CALL_ID_CHARS);
+    at += LEDGER_CALL_ID_CHARS;
+    *at++ = '"';
+    r->out.buf->len += (size_t)(at - start);
 }
 
 static void put_identity(struct record *r)
 {
     struct call *c = r->call;
     const struct call_request *q = &c->request;
-    json_field_int(&r->out, "v", DECISION_RECORD_VERSION);
-    put_time(r);
-    PUT_PLAIN(r, "decision_id", call_id(c));
-    PUT_PLAIN(r, "generation", c->generation->hash);
-    if (c->tool)
-        PUT_PLAIN(r, "policy_mode", str_of(mode_name(c->tool->mode)));
-    if (q->peer) {
-        PUT_NAME(r, "user", str_of(q->peer->user));
-        PUT_INT(r, "uid", q->peer->uid);
-    }
+    put_head(r);
+    decision_identity_put_caller(&r->options->identity, r->out.buf, c);
     PUT_KEY(r, "session");
-    put_name(r, q->session.len ? q->session : q->connection);
+    decision_name_put(r->out.buf, q->session.len ? q->session : q->connection);
     PUT_INT(r, "turn", q->turn ? q->turn : c->answer->turn);
     PUT_NAME(r, "step", q->step);
     PUT_NAME(r, "label", q->label);
     PUT_NAME(r, "ext", q->ext);
     PUT_NAME(r, "trace_id", q->trace_id);
-    PUT_KEY(r, "tool");
-    put_name(r, q->tool);
-    if (c->tool && c->tool->runner == RUNNER_UPSTREAM)
-        PUT_NAME(r, "upstream", c->tool->target.upstream);
-    PUT_PLAIN(r, "method", str_of(method_name(q->mode)));
+    decision_identity_put_tool(&r->options->identity, r->out.buf, c);
     PUT_NAME(r, "alias", c->outcome.alias);
+    r->out.comma = true;
 }
 
 /* ---- arguments ---- */
@@ -284,8 +278,15 @@ static void put_would(struct record *r)
 
 static void put_verdict(struct record *r)
 {
+    static const char pass[] = ",\"verdict\":\"pass\",\"error_class\":\"ok\"";
     const struct call *c = r->call;
     const struct verdict *v = &c->verdict;
+    if (is_plain_pass(v)) {
+        buf_add(r->out.buf, pass, sizeof(pass) - 1);
+        PUT_COUNT(r, "attempt", v->attempt);
+        PUT_NAME(r, "chain", c->settled && c->settled->chain.len ? c->settled->chain : c->answer->chain);
+        return;
+    }
     put_decision(r, v);
     if (verdict_is_decided(v)) {
         put_text(r, "detail", v->detail);
@@ -333,22 +334,30 @@ static void put_result(struct record *r)
 
 /* ---- times ---- */
 
+/* "us":{"total":27,"queue":1,"schema":12} */
 static void put_times(struct record *r)
 {
+    static const char total[] = ",\"us\":{\"total\":";
+    static const struct {
+        char text[16]; /* copied whole, as that is one instruction */
+        size_t len;
+    } keys[CALL_PARTS] = {[CALL_PART_QUEUE] = {",\"queue\":", 9},
+                          [CALL_PART_SCHEMA] = {",\"schema\":", 10},
+                          [CALL_PART_POLICY] = {",\"policy\":", 10},
+                          [CALL_PART_LEDGER] = {",\"ledger\":", 10},
+                          [CALL_PART_UPSTREAM] = {",\"upstream\":", 12}};
     const struct call_timing *timing = r->call->outcome.timing;
-    struct buf *buf = r->out.buf;
-    buf_text(buf, ",\"us\":{\"total\":");
-    buf_int(buf, timing ? timing->total_ns / 1000 : 0);
+    char *start = buf_reserve(r->out.buf, TIMES_MAX_BYTES), *at = start;
+    memcpy(at, total, sizeof(total) - 1);
+    at = digits_put(at + sizeof(total) - 1, timing ? (uint64_t)timing->total_ns / NS_PER_US : 0);
     for (int i = 0; timing && i < CALL_PARTS; i++) {
-        int64_t us = timing->part_ns[i] / 1000;
-        if (!us)
+        if (timing->part_ns[i] < NS_PER_US)
             continue;
-        buf_text(buf, ",\"");
-        buf_text(buf, call_part_name((enum call_part)i));
-        buf_text(buf, "\":");
-        buf_int(buf, us);
+        memcpy(at, keys[i].text, sizeof(keys[i].text));
+        at = digits_put(at + keys[i].len, (uint64_t)timing->part_ns[i] / NS_PER_US);
     }
-    buf_byte(buf, '}');
+    *at++ = '}';
+    r->out.buf->len += (size_t)(at - start);
     PUT_NAME(r, "ledger", str_of(r->call->verdict.engine));
 }
 
@@ -382,11 +391,25 @@ static const struct json *masked_arguments(const struct record *r)
     return decision_masking_value(r->masking, arguments, true);
 }
 
+/* Most records: their arguments are written as they were sent, and no text could quote them. */
+static bool is_clean_pass(const struct record *r)
+{
+    const struct decision_record_options *o = r->options;
+    const struct call *c = r->call;
+    return o->arguments == DECISIONS_MASKED && is_plain_pass(&c->verdict) && c->request.arguments &&
+           !c->request.arguments_fault.len && !c->result.value &&
+           decision_mask_is_clean(o->mask, c->tool, c->request.arguments);
+}
+
 /* What is secret in the values has to be known before a text is written that may quote it. */
 static void mask_values(struct record *r)
 {
     const struct decision_record_options *o = r->options;
     struct call *c = r->call;
+    if (is_clean_pass(r)) {
+        r->arguments = c->request.arguments;
+        return;
+    }
     if (o->arguments == DECISIONS_MASKED || o->results == DECISIONS_MASKED)
         r->masking = decision_masking_new(o->mask, c->arena, c->tool);
     if (c->request.arguments && o->arguments == DECISIONS_MASKED)
@@ -403,7 +426,6 @@ static void mask_values(struct record *r)
 
 static void write(struct record *r)
 {
-    json_open(&r->out, '{');
     put_identity(r);
     put_arguments(r);
     put_verdict(r);

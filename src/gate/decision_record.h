@@ -5,21 +5,22 @@
 #include "base/buf.h"
 #include "base/siphash.h"
 #include "config/config_decisions.h"
+#include "gate/decision_identity.h"
 
 struct call;
 struct decision_mask;
 
 #define DECISION_RECORD_VERSION 1
 #define DECISION_RECORD_MAX_BYTES                                                                            \
-    131072u                          /* a longer one loses its result, then its arguments; fits a datagram */
-#define DECISION_NAME_MAX_BYTES 256u /* of a tool's name, a session, a label: clients choose them */
+    131072u /* a longer one loses its result, then its arguments; fits a datagram */
 
 struct decision_record_options {
     enum decisions_detail arguments, results;
     struct decision_mask *mask;
     const uint8_t *key; /* of hashes: 2 * SIPHASH_KEY_BYTES */
-    char second[24];    /* cache: "2026-11-22T09:00:00." */
+    char head[48];      /* cache: {"v":1,"ts":"2026-11-22T09:00:00. */
     int64_t second_at;  /* of it; 0: empty */
+    struct decision_identity identity;
 };
 
 /* Appends the record and its newline. */

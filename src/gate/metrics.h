@@ -101,7 +101,7 @@ struct metrics_call {
     bool of_client;     /* a client registered the tool */
     struct str session; /* the ledger's name of it */
     const struct verdict *verdict;
-    const struct call_timing *timing; /* NULL: not measured */
+    const struct call_timing *timing; /* NULL: not measured, or nobody reads it */
 };
 void metrics_count_call(struct metrics *metrics, const struct metrics_call *call);
 

@@ -140,6 +140,7 @@ static enum err open_ledger(struct server *server, const struct config *config, 
 void server_time_calls(struct server *server)
 {
     const struct decision_log *decisions = server->gate.decisions;
+    server->gate.counts_times = server->http_endpoint != NULL; /* nobody else reads the histograms */
     server->gate.timed = server->http_endpoint || (decisions && decision_log_is_on(decisions));
     loop_time_reads(server->loop, server->gate.timed || server->gate.spans);
 }
