@@ -1,11 +1,13 @@
 /*
  * toolgate status: prints the answer of toolgate/status for whoever is paged at night: what is served and
  * since when, then what is down or refused. What is as it should be takes one line; --all has the rest.
+ * The last part, what needs attention, is status_attention.c.
  * Names of tools come from servers and clients: they are printed without control characters.
  */
 #include "base/buf.h"
 #include "cli/rpc_call.h"
 #include "cli/options.h"
+#include "cli/status_attention.h"
 #include "cli/term.h"
 #include "cli/print.h"
 #include "json/write.h"
@@ -438,137 +440,12 @@ static void print_traces(const struct json *traces)
     putchar('\n');
 }
 
-/* ---- what needs attention ---- */
-
-static bool attention_begun;
-
-/* The title comes with the first of them. */
-static void attend(void)
-{
-    if (!attention_begun)
-        printf("%sneeds attention:%s\n", term_colour(TERM_BOLD), term_colour(TERM_PLAIN));
-    attention_begun = true;
-    printf("  ");
-}
+/* ---- the whole ---- */
 
 static uint32_t count_of(const struct json *list)
 {
     return json_is(list, JSON_ARRAY) ? list->len : 0;
 }
-
-static void print_unmatched(const struct json *list)
-{
-    for (uint32_t i = 0; i < count_of(list); i++) {
-        struct str why = json_str(json_get_text(&list->items[i], "why"));
-        attend();
-        printf(STR_FMT " guards no tool: " STR_FMT "\n",
-               STR_ARG(json_str(json_get_text(&list->items[i], "file"))),
-               STR_ARG(why.len ? why : STR_LIT("waits for its upstream")));
-    }
-}
-
-static void print_expired(const struct json *list)
-{
-    for (uint32_t i = 0; i < count_of(list); i++) {
-        attend();
-        printf(STR_FMT ": " STR_FMT "\n", STR_ARG(json_str(json_get_text(&list->items[i], "file"))),
-               STR_ARG(json_str(json_get_text(&list->items[i], "why"))));
-    }
-}
-
-static void print_faults(const struct json *list)
-{
-    for (uint32_t i = 0; i < count_of(list); i++) {
-        const struct json *fault = &list->items[i];
-        struct str tool = json_str(json_get_text(fault, "tool"));
-        attend();
-        printf("the policy of " STR_FMT " has failed %lld time%s, last: " STR_FMT "\n",
-               STR_ARG(tool.len ? tool : json_str(json_get_text(fault, "gateway"))),
-               (long long)print_number(fault, "count"), plural(print_number(fault, "count")),
-               STR_ARG(json_str(json_get_text(fault, "last"))));
-    }
-}
-
-/* `state`: is quarantined, is suspected. */
-static void print_quarantined(const struct json *list, const char *state)
-{
-    for (uint32_t i = 0; i < count_of(list); i++) {
-        const struct json *q = &list->items[i];
-        attend();
-        printf(STR_FMT " is %s: " STR_FMT "; " STR_FMT " (" STR_FMT ")\n",
-               STR_ARG(json_str(json_get_text(q, "file"))), state, STR_ARG(json_str(json_get_text(q, "why"))),
-               STR_ARG(json_str(json_get_text(q, "fix"))), STR_ARG(json_str(json_get_text(q, "list"))));
-    }
-}
-
-static void print_pins(const struct json *pins)
-{
-    const struct json *lost = json_get_text(pins, "lost");
-    long long pending = (long long)print_number(pins, "pending"),
-              held = (long long)print_number(pins, "held");
-    if (json_is(lost, JSON_ARRAY) && lost->len)
-        printf("the state folder has lost the accepted definitions of %u upstream%s: toolgate pins\n",
-               lost->len, plural(lost->len));
-    if (pending)
-        printf(
-            "%lld changed definition%s of tools, %lld of them neither listed nor callable: toolgate pins\n",
-            pending, plural(pending), held);
-}
-
-static void print_problems(const struct json *list)
-{
-    for (uint32_t i = 0; i < count_of(list); i++) {
-        const struct json *p = &list->items[i];
-        attend();
-        printf(STR_FMT ", %lld times, last by " STR_FMT ": " STR_FMT "\n",
-               STR_ARG(json_str(json_get_text(p, "code"))), (long long)print_number(p, "count"),
-               STR_ARG(json_str(json_get_text(p, "client"))), STR_ARG(json_str(json_get_text(p, "last"))));
-    }
-}
-
-static void print_warnings(const struct json *list)
-{
-    for (uint32_t i = 0; i < count_of(list); i++) {
-        attend();
-        printf(STR_FMT "\n", STR_ARG(json_str(&list->items[i])));
-    }
-}
-
-/* One line for each, so that nobody has to look for it. */
-/* A sink of the decision log that is down, and records that none has. */
-static void print_lost_records(const struct json *decisions)
-{
-    const struct json *sinks = json_get_text(decisions, "sinks");
-    long long dropped = (long long)print_number(decisions, "dropped");
-    for (uint32_t i = 0; json_is(sinks, JSON_ARRAY) && i < sinks->len; i++) {
-        struct str why = json_str(json_get_text(&sinks->items[i], "why"));
-        if (why.len) {
-            attend();
-            printf("the decision log cannot write: " STR_FMT "\n", STR_ARG(why));
-        }
-    }
-    if (dropped) {
-        attend();
-        printf("the decision log has lost %lld records since the daemon started\n", dropped);
-    }
-}
-
-static void print_attention(const struct json *answer)
-{
-    const struct json *generation = json_get_text(answer, "generation");
-    attention_begun = false;
-    print_quarantined(json_get_text(answer, "quarantined"), "quarantined");
-    print_quarantined(json_get_text(answer, "suspected"), "suspected");
-    print_faults(json_get_text(answer, "policy_faults"));
-    print_unmatched(json_get_text(generation, "unmatched"));
-    print_expired(json_get_text(generation, "shadow_expired"));
-    print_warnings(json_get_text(generation, "warnings"));
-    print_lost_records(json_get_text(answer, "decisions"));
-    print_pins(json_get_text(answer, "pins"));
-    print_problems(json_get_text(answer, "problems"));
-}
-
-/* ---- the whole ---- */
 
 struct status_options {
     const char *socket;
@@ -614,7 +491,7 @@ static int print_status(void *owner, const struct json *answer)
     if (options->all)
         print_rules(json_get_text(answer, "rules"));
     print_rest(answer);
-    print_attention(answer);
+    status_print_attention(answer);
     return CLI_OK;
 }
 
