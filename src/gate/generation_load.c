@@ -1,6 +1,7 @@
 /* Loads a generation: the phases in their order, each in as many steps as it needs. */
 #include "gate/generation_load.h"
 
+#include "base/clock.h"
 #include "config/config.h"
 #include "gate/examples.h"
 #include "policy/policy_set.h"
@@ -15,6 +16,7 @@ struct generation_load {
     struct config config; /* until the build takes it over */
     struct generation_build *build;
     struct examples *examples;
+    int64_t examples_us; /* processor time that they used */
     struct generation *built;
     bool unchanged; /* it equals the serving generation */
     enum err err;
@@ -56,11 +58,28 @@ static bool compare_with_serving(struct generation_load *l)
     return false;
 }
 
+/* False: the examples have used their time. */
+static bool examples_in_time(struct generation_load *l, int64_t began_us)
+{
+    l->examples_us += clock_cpu_us() - began_us;
+    uint32_t most_ms = l->request.examples_ms ? l->request.examples_ms : GENERATION_EXAMPLES_MS;
+    if (l->examples_us < (int64_t)most_ms * 1000)
+        return true;
+    generation_report_error(
+        l->report,
+        "the examples of all policies take longer than %u ms to run (%zu ran): give fewer, or "
+        "keep the slow ones for toolgate test in a folder of their own",
+        most_ms, l->report->example_count);
+    return false;
+}
+
 static bool run_examples(struct generation_load *l)
 {
-    if (examples_step(l->examples))
+    int64_t began_us = clock_cpu_us();
+    bool more = examples_step(l->examples), in_time = examples_in_time(l, began_us);
+    if (more && in_time)
         return true;
-    size_t failed = examples_end(l->examples);
+    size_t failed = examples_end(l->examples) + !in_time;
     l->examples = NULL;
     policy_set_reset_counters(l->built->policies); /* examples are no traffic */
     if (failed)

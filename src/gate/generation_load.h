@@ -8,6 +8,8 @@
 
 #include "catalog/generation.h"
 
+#define GENERATION_EXAMPLES_MS 30000u /* of processor time, for all examples of a generation */
+
 /* All at once, without upstreams. On failure `*out` is NULL and the report holds all errors, failed examples
  * included. */
 enum err generation_load(const struct config_sources *sources, uint64_t number, struct generation **out,
@@ -19,7 +21,8 @@ struct generation_load_request {
     const struct config_sources *sources;
     uint64_t number;
     const struct generation
-        *serving; /* an equal generation is given up before its examples run; NULL: none */
+        *serving;         /* an equal generation is given up before its examples run; NULL: none */
+    uint32_t examples_ms; /* that all examples may take; 0: GENERATION_EXAMPLES_MS */
     /* Called once the configuration is read, before it is used: fills in what must not run and the upstreams'
      * tool lists. An error, which it has reported, ends the load. May be NULL. */
     enum err (*on_config)(void *owner, const struct config *config, struct generation_build_options *options);

@@ -203,8 +203,11 @@ static void load_protected(lua_State *L, void *context)
     word_json_release(L);
     sandbox_load(L, load->d.source, file);
     const struct bytecode *code = bytecode_read(L, 1, diagnostics->arena);
+    sandbox_check_deadline(L); /* the steps in C are long for a long file, and nothing else stops them */
     static_check_file(L, code, diagnostics);
+    sandbox_check_deadline(L);
     static_check_outcomes(load->d.source, diagnostics);
+    sandbox_check_deadline(L);
     diagnostics_raise(L, diagnostics);
     lua_getfenv(L, 1);
     lua_insert(L, 1);
@@ -226,6 +229,7 @@ static void load_protected(lua_State *L, void *context)
         lua_pop(L, 1);
     }
     lua_pop(L, 1);
+    sandbox_check_deadline(L);
     freeze_file(L, code, 1, 2, diagnostics);
     diagnostics_raise(L, diagnostics);
     word_json_release(L);

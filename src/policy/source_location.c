@@ -129,22 +129,34 @@ bool location_sort_fields(struct str source, int line, struct str *names, size_t
     return false;
 }
 
+struct location_items location_items_begin(struct str source, const char *field)
+{
+    struct location_items items = {.lex = lexer_init(source), .depth = 1, .at_item = true};
+    items.line = enter_declaration(&items.lex, NULL) ? find_field(&items.lex, str_of(field)) : 0;
+    items.ended = !items.line || !lexer_token_is(lexer_next(&items.lex), '{');
+    return items;
+}
+
+int location_items_next(struct location_items *items)
+{
+    while (!items->ended) {
+        struct token t = lexer_next(&items->lex);
+        bool begins = items->depth == 1 && items->at_item && !lexer_token_is(t, '}');
+        items->depth += lexer_token_depth(t);
+        items->at_item = items->depth == 1 && (lexer_token_is(t, ',') || lexer_token_is(t, ';'));
+        items->ended = items->depth <= 0 || t.kind == TOKEN_END;
+        if (begins && t.kind != TOKEN_END)
+            return t.line;
+    }
+    return items->line;
+}
+
 int location_of_item(struct str source, const char *field, size_t n)
 {
-    struct lexer lex = lexer_init(source);
-    int line = enter_declaration(&lex, NULL) ? find_field(&lex, str_of(field)) : 0;
-    if (!line || !lexer_token_is(lexer_next(&lex), '{'))
-        return line;
-    bool at_item = true;
-    struct token t = lexer_next(&lex);
-    for (int depth = 1; t.kind != TOKEN_END; t = lexer_next(&lex)) {
-        if (depth == 1 && at_item && !lexer_token_is(t, '}') && n-- == 0)
-            return t.line;
-        depth += lexer_token_depth(t);
-        at_item = depth == 1 && (lexer_token_is(t, ',') || lexer_token_is(t, ';'));
-        if (depth <= 0)
-            break;
-    }
+    struct location_items items = location_items_begin(source, field);
+    int line = items.line;
+    for (size_t i = 0; i <= n && !items.ended; i++)
+        line = location_items_next(&items);
     return line;
 }
 
@@ -171,7 +183,11 @@ bool location_redefines(struct str source, const char *word)
 {
     struct lexer lex = lexer_init(source);
     struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
+    if (!memmem(source.at, source.len, word, strlen(word)))
+        return false;
     for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex)) {
+        if (t.kind != TOKEN_NAME || !str_is(t.text, word))
+            continue;
         struct lexer ahead = lex, behind;
         struct token one = lexer_next(&ahead);
         behind = ahead;
@@ -180,7 +196,7 @@ bool location_redefines(struct str source, const char *word)
             before.kind == TOKEN_NAME && (str_is(before.text, "local") || str_is(before.text, "function"));
         bool field = lexer_token_is(before, '{') || lexer_token_is(before, ',') ||
                      lexer_token_is(before, ';') || lexer_token_is(before, '.');
-        if (t.kind == TOKEN_NAME && str_is(t.text, word) && (local || (assigned && !field)))
+        if (local || (assigned && !field))
             return true;
     }
     return false;

@@ -20,6 +20,15 @@ bool location_sort_fields(struct str source, int line, struct str *names, size_t
 /* The line of the n-th item (from 0) of the list in that field. */
 int location_of_item(struct str source, const char *field, size_t n);
 
+/* The same for one item after the other; the line of the field where its value is no list. */
+struct location_items {
+    struct lexer lex;
+    int line, depth;
+    bool at_item, ended;
+};
+struct location_items location_items_begin(struct str source, const char *field);
+int location_items_next(struct location_items *items);
+
 /* The source has `.name` or `["name"]` outside of comments. */
 bool location_has_access(struct str source, const char *name);
 

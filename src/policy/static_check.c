@@ -251,13 +251,14 @@ static void check_in_order(struct str source, struct diagnostics *diagnostics)
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         struct lexer lex = lexer_init(source);
         struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
-        if (location_redefines(source, words[i][0]))
+        if (!memmem(source.at, source.len, words[i][0], strlen(words[i][0])) ||
+            location_redefines(source, words[i][0]))
             continue;
         for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex)) {
-            struct lexer ahead = lex;
-            struct token one = lexer_next(&ahead);
             if (!location_is_call(before, t, words[i][0]))
                 continue;
+            struct lexer ahead = lex;
+            struct token one = lexer_next(&ahead);
             if (lexer_token_is(one, '('))
                 one = lexer_next(&ahead);
             if (lexer_token_is(one, '{'))
@@ -275,13 +276,14 @@ void static_check_outcomes(struct str source, struct diagnostics *diagnostics)
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         struct lexer lex = lexer_init(source);
         struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
-        if (location_redefines(source, tables[i]->name))
+        if (!memmem(source.at, source.len, tables[i]->name, strlen(tables[i]->name)) ||
+            location_redefines(source, tables[i]->name))
             continue;
         for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex)) {
-            struct lexer ahead = lex;
-            struct token one = lexer_next(&ahead);
             if (!location_is_call(before, t, tables[i]->name))
                 continue;
+            struct lexer ahead = lex;
+            struct token one = lexer_next(&ahead);
             if (lexer_token_is(one, '('))
                 one = lexer_next(&ahead);
             if (lexer_token_is(one, '{'))

@@ -6,6 +6,19 @@ static bool is_name(char c)
     return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_';
 }
 
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static void skip_space(struct lexer *lex)
+{
+    size_t n = 0;
+    for (; n < lex->rest.len && is_space(lex->rest.at[n]); n++)
+        lex->line += lex->rest.at[n] == '\n';
+    lex->rest = str_from(lex->rest, n);
+}
+
 struct str lexer_take(struct lexer *lex, size_t n)
 {
     struct str taken = {lex->rest.at, n < lex->rest.len ? n : lex->rest.len};
@@ -39,19 +52,19 @@ void lexer_skip_comment(struct lexer *lex)
 {
     struct str s = lex->rest;
     size_t n = long_bracket(str_from(s, 2));
+    const char *newline = n ? NULL : memchr(s.at, '\n', s.len);
     if (n)
         n += 2;
     else
-        while (n < s.len && s.at[n] != '\n')
-            n++;
+        n = newline ? (size_t)(newline - s.at) : s.len;
     lexer_take(lex, n);
 }
 
 struct token lexer_next(struct lexer *lex)
 {
     for (;;)
-        if (lex->rest.len && strchr(" \t\r\n\f\v", lex->rest.at[0]))
-            lexer_take(lex, 1);
+        if (lex->rest.len && is_space(lex->rest.at[0]))
+            skip_space(lex);
         else if (str_starts(lex->rest, "--"))
             lexer_skip_comment(lex);
         else

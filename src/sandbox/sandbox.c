@@ -83,6 +83,11 @@ int sandbox_raise_deadline(lua_State *L)
     if (sandbox->now && sandbox->now->shares_time)
         return luaL_error(L, "ran longer than the %d ms that it may use of the time for a list of tools",
                           run ? (int)run->budget : 0);
+    if (sandbox->now && sandbox->now->loading)
+        return luaL_error(L,
+                          "took longer to load than the %d ms that one file has: compute less at its top, or "
+                          "divide the file",
+                          run ? (int)run->budget : 0);
     return luaL_error(L, "ran longer than its %d ms (config limits.policy_ms)", run ? (int)run->budget : 0);
 }
 

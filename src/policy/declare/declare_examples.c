@@ -209,9 +209,11 @@ void declare_examples(struct declaration *d, const struct field *field, int at)
                     field->name, lua_tostring(d->L, -1));
     }
     struct policy_example *list = ARENA_ARRAY(d->arena, struct policy_example, count + 1);
+    struct location_items lines = location_items_begin(d->source, "examples");
     for (size_t i = 0; i < count; i++) {
         lua_rawgeti(d->L, at, (int)i + 1);
-        d->line = location_of_item(d->source, "examples", i);
+        sandbox_check_deadline(d->L);
+        d->line = location_items_next(&lines);
         read_example(d, lua_gettop(d->L), &list[i]);
         lua_pop(d->L, 1);
     }

@@ -166,7 +166,7 @@ describe("a file of lib", function()
       { "lib/x.lua", "return { f = retrun }", "lib/x.lua:1: there is no builtin or global 'retrun'" },
       { "lib/x.lua", "local n = 0\nreturn { f = function() n = n + 1 end }", "lib/x.lua:2: keeps state between calls" },
       { "lib/x.lua", 'local x = require "lib.x"\nreturn { x = x }', 'lib/x.lua:1: require "lib.x": the two files need' },
-      { "lib/x.lua", "while true do end", "lib/x.lua: ran longer than its 200 ms" },
+      { "lib/x.lua", "while true do end", "lib/x.lua: took longer to load than the 200 ms" },
       { "lib/x.lua", "return { x = '" .. ("x"):rep(1048576) .. "' }", "lib/x.lua: expected at most 1048576 bytes" },
     }
     for _, mistake in ipairs(mistakes) do
