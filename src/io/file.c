@@ -66,6 +66,34 @@ enum err file_read_input(struct arena *arena, const char *path, size_t max_bytes
     return read_path(arena, path, true, max_bytes, out, why);
 }
 
+static enum err check_owner(const struct stat *st, const char *path, struct why *why)
+{
+    if (st->st_uid != 0 && st->st_uid != geteuid())
+        return err_set(why, ERR_IO, "%s: it belongs to uid %u, and is not used: remove it, or chown %u %s",
+                       path, (unsigned)st->st_uid, (unsigned)geteuid(), path);
+    if (!S_ISLNK(st->st_mode) && (st->st_mode & (S_IWGRP | S_IWOTH)))
+        return err_set(why, ERR_IO,
+                       "%s: other users may write it, so it is not used: remove it, or chmod go-w %s", path,
+                       path);
+    return OK;
+}
+
+enum err file_check_private(const char *path, struct why *why)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0)
+        return OK;
+    enum err err = check_owner(&st, path, why);
+    return !err && S_ISLNK(st.st_mode) && stat(path, &st) == 0 ? check_owner(&st, path, why) : err;
+}
+
+enum err file_check_private_fd(int fd, const char *path, struct why *why)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 ? check_owner(&st, path, why)
+                               : err_set(why, ERR_IO, "%s: %s", path, strerror(errno));
+}
+
 static bool write_all(int fd, struct str text)
 {
     while (text.len) {
@@ -74,17 +102,17 @@ static bool write_all(int fd, struct str text)
             return false;
         text = str_from(text, written > 0 ? (size_t)written : 0);
     }
-    return fsync(fd) == 0;
+    return true;
 }
 
-enum err file_replace(const char *path, struct str text, struct why *why)
+enum err file_replace(const char *path, struct str text, bool sync, struct why *why)
 {
     char aside[PATH_MAX];
     if (snprintf(aside, sizeof(aside), "%s.new", path) >= (int)sizeof(aside))
         return err_set(why, ERR_IO, "%s: the path is too long", path);
     unlink(aside); /* of a process that was killed; the new one must be ours */
     int fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    bool written = fd >= 0 && write_all(fd, text);
+    bool written = fd >= 0 && write_all(fd, text) && (!sync || fsync(fd) == 0);
     int problem = errno;
     if (fd >= 0)
         close(fd);

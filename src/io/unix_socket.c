@@ -56,13 +56,13 @@ static enum err clear_stale(const struct unix_socket *s, const struct unix_socke
     return OK;
 }
 
-/* Bound without rights for others at first, so that no one connects before the mode is set. */
+/* The file has its mode from the beginning: a chmod afterwards could meet another file of this name. */
 static enum err bind_socket(struct unix_socket *s, mode_t mode, int backlog, const char *name,
                             struct why *why)
 {
     const char *path = s->address.sun_path;
     s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    mode_t before = umask(0177);
+    mode_t before = umask(0777 & ~mode);
     bool failed = s->fd < 0 || bind(s->fd, (struct sockaddr *)&s->address, sizeof(s->address)) != 0;
     umask(before);
     struct stat st;
@@ -70,7 +70,7 @@ static enum err bind_socket(struct unix_socket *s, mode_t mode, int backlog, con
         s->device = st.st_dev;
         s->inode = st.st_ino;
     }
-    if (failed || chmod(path, mode) != 0 || listen(s->fd, backlog) != 0)
+    if (failed || listen(s->fd, backlog) != 0)
         return err_set(why, ERR_IO, "%s %s: cannot listen there: %s", name, path, strerror(errno));
     return OK;
 }

@@ -131,7 +131,9 @@ enum err call_id_key_load(const char *file, struct call_id_key *key, struct why 
     struct arena *arena = arena_new();
     struct str text = STR_NONE;
     bool exists = access(file, F_OK) == 0;
-    enum err err = exists ? file_read(arena, file, 4096, &text, why) : OK;
+    enum err err = file_check_private(file, why);
+    if (!err && exists)
+        err = file_read(arena, file, 4096, &text, why);
     if (err == ERR_LIMIT)
         err = OK; /* no key is as long */
     if (err == OK && text.len == sizeof(key->bytes)) {

@@ -41,7 +41,9 @@ static enum err read_table(const char *path, struct pins_table *table, struct wh
     struct json file;
     struct pin pin;
     int64_t version = 0;
-    enum err err = json_read_file(arena, path, PINS_FILE_MAX_BYTES, &file, why);
+    enum err err = file_check_private(path, why);
+    if (!err)
+        err = json_read_file(arena, path, PINS_FILE_MAX_BYTES, &file, why);
     const struct json *list = err ? NULL : json_get_text(&file, "pins");
     json_int(err ? NULL : json_get_text(&file, "version"), &version);
     if (!err && (version != PINS_VERSION || !json_is(list, JSON_ARRAY)))
@@ -148,7 +150,10 @@ struct str pins_file_witness(const struct pins *pins, struct arena *arena)
 {
     struct str text = STR_NONE;
     struct why why;
-    return file_read(arena, pins->witness, WITNESS_MAX_BYTES, &text, &why) == OK ? text : STR_NONE;
+    return file_check_private(pins->witness, &why) == OK &&
+                   file_read(arena, pins->witness, WITNESS_MAX_BYTES, &text, &why) == OK
+               ? text
+               : STR_NONE;
 }
 
 static bool has_line(struct str text, struct str line)
@@ -176,7 +181,7 @@ static void write_witness(const struct pins *pins)
         if (!has_line(buf_view(&text), name) && text.len + name.len < WITNESS_MAX_BYTES)
             buf_printf(&text, STR_FMT "\n", STR_ARG(name));
     }
-    if (text.len != before.len && file_replace(pins->witness, buf_view(&text), &why) != OK)
+    if (text.len != before.len && file_replace(pins->witness, buf_view(&text), true, &why) != OK)
         log_event(LOG_WARN, "pins_witness_not_written", LOG_TEXT("why", why.text),
                   LOG_TEXT("effect", "if the state folder is lost, nobody notices"));
     arena_free(arena);
@@ -190,7 +195,7 @@ enum err pins_file_write(struct pins *pins, struct why *why)
     if (pins->broken && rename(pins->path, broken) == 0)
         log_event(LOG_WARN, "pins_set_aside", LOG_TEXT("file", broken));
     write_pins(&text, &pins->table);
-    enum err err = file_replace(pins->path, buf_view(&text), why);
+    enum err err = file_replace(pins->path, buf_view(&text), true, why);
     buf_clear(&text);
     if (err)
         return err;

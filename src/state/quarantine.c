@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "io/file.h"
 #include "sandbox/fault_record.h"
 #include "state/state_dir.h"
 
@@ -110,12 +111,19 @@ struct quarantine *quarantine_new(const struct config *config)
     struct quarantine *q = ARENA_NEW(arena, struct quarantine);
     q->arena = arena;
     q->path = state_dir_path(arena, config, "quarantine");
+    struct why why;
     q->fd = open(q->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (q->fd < 0) {
-        log_event(
-            LOG_WARN, "quarantine_unavailable", LOG_TEXT("file", q->path), LOG_TEXT("why", strerror(errno)),
-            LOG_TEXT("fix", "give the daemon a folder it may write to (config state): without one, a policy "
-                            "that stalls the process will do so again"));
+        err_set(&why, ERR_IO, "%s", strerror(errno));
+    } else if (file_check_private_fd(q->fd, q->path, &why) != OK) {
+        close(q->fd);
+        q->fd = -1;
+    }
+    if (q->fd < 0) {
+        log_event(LOG_WARN, "quarantine_unavailable", LOG_TEXT("file", q->path), LOG_TEXT("why", why.text),
+                  LOG_TEXT("fix",
+                           "give the daemon a folder it may write to (config state): without one, a policy "
+                           "that stalls the process will do so again"));
         return q;
     }
     /* Of a larger file only the end is read: it has the newest lines. */

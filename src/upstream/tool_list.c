@@ -1,22 +1,19 @@
 /*
- * A tool list is an arena with one array in it. A cache file is written aside
- * and renamed, so that no daemon reads half of one.
+ * A tool list is an arena with one array in it. A cache file is replaced as a
+ * whole, so that no daemon reads half of one.
  */
 #include "upstream/tool_list.h"
 
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "io/file.h"
 #include "json/build.h"
 #include "json/canonical.h"
 #include "json/parse.h"
 #include "json/write.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 struct tool_list {
     struct arena *arena;
@@ -86,6 +83,15 @@ static const char *path_of(struct arena *arena, const char *state, const struct 
     return arena_printf(arena, "%s/" STR_FMT "%s", state, STR_ARG(spec->name), ending).at;
 }
 
+static bool is_trusted(const char *path)
+{
+    struct why why;
+    if (file_check_private(path, &why) == OK)
+        return true;
+    log_event(LOG_WARN, "upstream_tools_ignored", LOG_TEXT("why", why.text));
+    return false;
+}
+
 struct tool_list *tool_cache_read(const char *state, const struct upstream_spec *spec)
 {
     struct tool_list *list = NULL;
@@ -94,6 +100,10 @@ struct tool_list *tool_cache_read(const char *state, const struct upstream_spec 
         return NULL;
     struct arena *arena = arena_new();
     const char *path = path_of(arena, state, spec, ".tools.json");
+    if (!is_trusted(state) || !is_trusted(path)) {
+        arena_free(arena);
+        return NULL;
+    }
     if (json_read_file(arena, path, UPSTREAM_LINE_MAX_BYTES, &file, NULL) == OK) {
         const struct json *tools = json_get_text(&file, "tools");
         bool same = str_eq(json_str(json_get_text(&file, "upstream")), identity(arena, spec));
@@ -104,13 +114,6 @@ struct tool_list *tool_cache_read(const char *state, const struct upstream_spec 
     return list;
 }
 
-static bool write_file(const char *path, struct str text)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    ssize_t written = fd < 0 ? -1 : write(fd, text.at, text.len);
-    return fd >= 0 && close(fd) == 0 && written == (ssize_t)text.len;
-}
-
 void tool_cache_write(const char *state, const struct upstream_spec *spec, const struct tool_list *list)
 {
     if (!state)
@@ -118,7 +121,7 @@ void tool_cache_write(const char *state, const struct upstream_spec *spec, const
     struct arena *arena = arena_new();
     struct buf text = buf_in(arena);
     const char *path = path_of(arena, state, spec, ".tools.json");
-    const char *aside = path_of(arena, state, spec, ".tools.new");
+    struct why why;
     struct json_out out = json_out(&text);
     json_open(&out, '{');
     json_key(&out, "upstream");
@@ -127,9 +130,9 @@ void tool_cache_write(const char *state, const struct upstream_spec *spec, const
     json_put(&out, tool_list_array(list));
     json_close(&out, '}');
     mkdir(state, 0700);
-    if (!write_file(aside, buf_view(&text)) || rename(aside, path) != 0)
+    if (file_check_private(state, &why) != OK || file_replace(path, buf_view(&text), false, &why) != OK)
         log_event(LOG_WARN, "upstream_tools_not_cached", LOG_STR("upstream", spec->name),
-                  LOG_TEXT("file", path), LOG_TEXT("why", strerror(errno)),
+                  LOG_TEXT("file", path), LOG_TEXT("why", why.text),
                   LOG_TEXT("effect", spec->lazy ? "the next start asks the upstream for its tools"
                                                 : "toolgate replay will not know its tools"));
     arena_free(arena);

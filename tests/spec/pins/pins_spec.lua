@@ -151,8 +151,10 @@ describe("pins", function()
     local gate = start "changes"
     local client = gate:connect()
     client:asks("tools/list", {})
-    client:asks("initialize", { protocolVersion = "2025-06-18", capabilities = json.decode "{}", clientInfo = { name = "x", version = "1" } })
-    loads_anew(gate, client, tool("search", "One.\nTwo, and " .. ("x"):rep(300) .. " the end.\nThree.", { inputSchema = new }), tell)
+    client:asks("initialize", { protocolVersion = "2025-06-18", capabilities = json.decode "{}",
+                                clientInfo = { name = "x", version = "1" } })
+    local longer = "One.\nTwo, and " .. ("x"):rep(300) .. " the end.\nThree."
+    loads_anew(gate, client, tool("search", longer, { inputSchema = new }), tell)
     assert.equal("", names(client)) -- and hears of the list before
     local code, out = pins(gate)
     assert.equal(1, code)
@@ -285,7 +287,9 @@ describe("pins", function()
                { title = "a\nb", inputSchema = { type = "object", properties = { ["x\27]0;t\7"] = { type = "string" } } } }), tell)
     local _, out = pins(gate)
     assert.is_nil(out:find "[\1-\9\11-\31\127]")
-    for _, hidden in ipairs { "\226\128\174", "\226\128\139", "\243\160\129\129" } do assert.is_nil(out:find(hidden, 1, true)) end
+    for _, hidden in ipairs { "\226\128\174", "\226\128\139", "\243\160\129\129" } do
+      assert.is_nil(out:find(hidden, 1, true))
+    end
     assert.truthy(out:find("\\x1b[2J\\u{202e}evil", 1, true), out)
   end)
 
@@ -330,7 +334,8 @@ describe("pins", function()
     offer("files", A, B, tell)
     local gate = start("changes", { policies = { ["search.lua"] = [==[
 -- search: for specs.
-return tool "search" { upstream = "files/search", effects = "read", examples = { { "passes", args = {}, gives = "ok", result = "found" } } }
+return tool "search" { upstream = "files/search", effects = "read",
+  examples = { { "passes", args = {}, gives = "ok", result = "found" } } }
 ]==] } })
     local client = gate:connect()
     loads_anew(gate, client, A2, B, tell)

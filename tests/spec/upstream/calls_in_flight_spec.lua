@@ -23,8 +23,9 @@ local function start(keys, before)
 end
 
 local function ask(client, id, name)
-  client:say { jsonrpc = "2.0", id = id, method = "tools/call", params = { name = name or "slow", arguments = client_of.json.decode "{}",
-               _meta = { ["dev.toolgate/session"] = "s" .. id } } }
+  client:say { jsonrpc = "2.0", id = id, method = "tools/call",
+               params = { name = name or "slow", arguments = client_of.json.decode "{}",
+                          _meta = { ["dev.toolgate/session"] = "s" .. id } } }
 end
 
 local function in_flight(gate) return gate:status().connections.calls_in_flight end
