@@ -284,7 +284,8 @@ describe("pins", function()
     offer("files", A, tell)
     local gate = start "changes"
     loads_anew(gate, gate:connect(), tool("search", "Searches.\27[2J\226\128\174evil\226\128\139 \243\160\129\129",
-               { title = "a\nb", inputSchema = { type = "object", properties = { ["x\27]0;t\7"] = { type = "string" } } } }), tell)
+               { title = "a\nb",
+                 inputSchema = { type = "object", properties = { ["x\27]0;t\7"] = { type = "string" } } } }), tell)
     local _, out = pins(gate)
     assert.is_nil(out:find "[\1-\9\11-\31\127]")
     for _, hidden in ipairs { "\226\128\174", "\226\128\139", "\243\160\129\129" } do
