@@ -410,11 +410,13 @@ static void enter_part(struct call *c, enum call_part part)
     c->part = part;
 }
 
+/* After the last part comes the feedback, if there is one. */
 static void end_timing(struct call *c)
 {
     if (!c->part_began_ns)
         return;
-    c->timing.total_ns = clock_mono_ns() - c->began_ns;
+    int64_t now_ns = verdict_replaces_result(&c->verdict) ? clock_mono_ns() : c->part_began_ns;
+    c->timing.total_ns = now_ns - c->began_ns;
     c->outcome.timing = &c->timing;
 }
 
@@ -482,6 +484,13 @@ static enum call_part waits_for(const struct stage *stage)
     return stage->part == CALL_PART_POLICY ? CALL_PART_LEDGER : stage->part;
 }
 
+/* A retry takes time only if it waits, and a check that passed is settled by its report. */
+static bool takes_time(const struct call *c, const struct stage *stage)
+{
+    bool settled_later = c->request.mode == CALL_CHECK && !verdict_is_decided(&c->verdict);
+    return stage->enter != call_retry && !(stage->enter == call_settle && settled_later);
+}
+
 /* Runs stages until one waits (false) or the call has finished (true). */
 static bool advance(struct call *c)
 {
@@ -494,7 +503,7 @@ static bool advance(struct call *c)
             continue;
         if (c->request.trace || c->span)
             c->stage_began_ns = clock_mono_ns();
-        if (stage->enter != call_retry) /* there is none, unless it waits */
+        if (c->part_began_ns && takes_time(c, stage))
             enter_part(c, stage->part);
         if (stage->enter(c) == STEP_WAIT) {
             enter_part(c, waits_for(stage));

@@ -22,6 +22,7 @@
 #define NAME_REMEMBERED_MAX 30u       /* bytes; longer names are compared each time */
 #define NAME_COMPARED_MAX   128u      /* bytes of a member's name that count */
 #define MASK_NESTED_MAX     4u        /* JSON in a string in JSON in a string */
+#define NESTED_LEAST_BYTES  3u        /* [1] */
 #define KEY_SCANNED_BYTES   14u       /* shorter names of members are no API keys */
 #define QUOTED_PIECE_BYTES  8u        /* of a secret that no text may hold */
 #define QUOTED_MAX_BYTES    4096u     /* of a secret whose pieces are looked for */
@@ -142,7 +143,7 @@ static inline bool is_nested_json(struct str text)
 {
     while (text.len && ascii_is_space(text.at[0]))
         text = str_from(text, 1);
-    return text.len > 2 && (text.at[0] == '{' || text.at[0] == '[' || text.at[0] == '"');
+    return text.len >= NESTED_LEAST_BYTES && (text.at[0] == '{' || text.at[0] == '[' || text.at[0] == '"');
 }
 
 /* A flag or nothing is no secret, whatever its name. */
@@ -160,7 +161,9 @@ static inline bool text_has_secret(struct decision_mask *mask, struct str text)
 
 static inline bool string_may_have_secret(struct decision_mask *mask, struct str text)
 {
-    return is_nested_json(text) || text_has_secret(mask, text);
+    if (text.len < NESTED_LEAST_BYTES || secret_text_is_date(text))
+        return false;
+    return is_nested_json(text) || (text.len >= SECRET_TEXT_MIN_BYTES && text_has_secret(mask, text));
 }
 
 static bool may_have_secret(struct decision_mask *mask, const struct json *value);

@@ -358,7 +358,8 @@ static void put_times(struct record *r)
     }
     *at++ = '}';
     r->out.buf->len += (size_t)(at - start);
-    PUT_NAME(r, "ledger", str_of(r->call->verdict.engine));
+    if (r->call->verdict.engine)
+        PUT_PLAIN(r, "ledger", str_of(r->call->verdict.engine));
 }
 
 /* ---- the record ---- */

@@ -4,8 +4,6 @@
  */
 #include "result/secret_text.h"
 
-#define MIN_TEXT_BYTES 7u /* "://u:p@" */
-
 /* A span of a text. */
 struct span {
     size_t at, len; /* len 0: nothing */
@@ -352,37 +350,10 @@ static inline bool is_idle(struct str text, size_t at)
     }
 }
 
-/* Whether the eight bytes are as in `shape`, but for any digits where `digits` is 255. */
-static inline bool has_shape(const char *at, const char *shape, uint64_t digits)
-{
-    uint64_t bytes, wanted;
-    memcpy(&bytes, at, 8);
-    memcpy(&wanted, shape, 8);
-    bytes ^= wanted; /* '0' becomes 0, a digit its value, what is right 0 */
-    return !((bytes | (bytes + (digits & 0x0606060606060606u))) & (~digits | 0xf0f0f0f0f0f0f0f0u));
-}
-
-/* 2026-05-01 or 2026-05-01T00:00:00Z, whose anchors are all between digits. */
-static inline bool is_date(struct str text)
-{
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    const uint64_t yyyy_mm = 0x00ffff00ffffffffu, six_of_eight = 0xffff00ffff00ffffu,
-                   mm_ss = 0x00ffff00ffff00ffu;
-    if ((text.len != 10 && text.len != 20) || !has_shape(text.at, "0000-00-", yyyy_mm))
-        return false;
-    if (text.len == 10)
-        return has_shape(text.at + 2, "00-00-00", six_of_eight);
-    return has_shape(text.at + 8, "00T00:00", six_of_eight) && has_shape(text.at + 12, "0:00:00Z", mm_ss);
-#else
-    (void)text;
-    return false;
-#endif
-}
-
 bool secret_text_find(struct str text, size_t from, const struct secret_names *names, size_t *at, size_t *len)
 {
     const unsigned char *p = (const unsigned char *)text.at, *end = p + text.len;
-    if (text.len < MIN_TEXT_BYTES || is_date(text))
+    if (text.len < SECRET_TEXT_MIN_BYTES)
         return false;
     for (p += from;; p++) {
         while (end - p >= 4 && !(is_anchor[p[0]] | is_anchor[p[1]] | is_anchor[p[2]] | is_anchor[p[3]]))

@@ -240,19 +240,26 @@ end
 local BUDGET = "tests/bench/budget.txt"
 M.BUDGET_CALLS = 1000
 
--- The committed number of instructions of BUDGET_CALLS checks.
-function M.budget()
-  return tonumber(process.read(BUDGET):match "\n(%d+)\n")
+M.BUDGETED = { "check", "recorded" } -- without the decision log and with it
+
+-- The committed number of instructions of BUDGET_CALLS calls of the subject.
+function M.budget(name)
+  return tonumber(process.read(BUDGET):match("\n" .. name .. " (%d+)\n"))
 end
 
 -- The same, counted now.
-function M.spent()
-  return M.measure(M.subject "check", M.BUDGET_CALLS).total * M.BUDGET_CALLS
+function M.spent(name)
+  return M.measure(M.subject(name), M.BUDGET_CALLS).total * M.BUDGET_CALLS
 end
 
-function M.write_budget(instructions)
-  process.write(BUDGET, ("# Instructions of %d checks (tests/bench/callgrind.lua). Only `make budget` writes this file.\n%d\n")
-    :format(M.BUDGET_CALLS, instructions))
+-- `counted`: { [name] = instructions }; the others stay as they are.
+function M.write_budget(counted)
+  local lines = { ("# Instructions of %d calls of each subject (tests/bench/callgrind.lua). Only `make budget` writes this file.")
+    :format(M.BUDGET_CALLS) }
+  for _, name in ipairs(M.BUDGETED) do
+    lines[#lines + 1] = ("%s %d"):format(name, counted[name] or M.budget(name))
+  end
+  process.write(BUDGET, table.concat(lines, "\n") .. "\n")
 end
 
 function M.subject(name)

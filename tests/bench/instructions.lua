@@ -3,7 +3,7 @@
 -- `measured`, `repair`, `refuse`, `report`, `call` and `proxy` (tests/bench/callgrind.lua says what they are); CALLS and
 -- twice as many are run.
 --   TOOLGATE=build/toolgate [CALLS=1000] luajit tests/bench/instructions.lua [NAME...]
---   TOOLGATE=build/toolgate luajit tests/bench/instructions.lua --write-budget    writes tests/bench/budget.txt
+--   TOOLGATE=build/toolgate luajit tests/bench/instructions.lua --write-budget [NAME...]    writes tests/bench/budget.txt
 package.path = "tests/support/?.lua;tests/bench/?.lua;" .. package.path
 local callgrind = require "callgrind"
 
@@ -43,7 +43,9 @@ if not callgrind.available then
   os.exit(2)
 end
 if arg[1] == "--write-budget" then
-  callgrind.write_budget(callgrind.spent())
+  local counted, names = {}, { select(2, unpack(arg)) }
+  for _, name in ipairs(#names > 0 and names or callgrind.BUDGETED) do counted[name] = callgrind.spent(name) end
+  callgrind.write_budget(counted)
   os.exit(0)
 end
 local subjects = {}

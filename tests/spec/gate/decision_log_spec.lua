@@ -51,6 +51,35 @@ describe("the decision log", function()
                 { list[1].method, list[2].method, list[3].method })
   end)
 
+  -- What records share is written once and copied: it follows the tool, the method, the mode and the generation.
+  it("names each call's own tool, method, mode and generation", function()
+    local gate = daemon.start { policies = both }
+    local client = gate:connect()
+    local function round()
+      for _ = 1, 2 do
+        client:calls("echo", { text = "hi" })
+        client:checks("echo", { text = "hi" })
+        client:checks("create_task", { title = "Call Ana" })
+        client:calls("nothing", {})
+      end
+    end
+    round()
+    gate:write_policy("echo.lua", (fixtures.echo:gsub('tool "echo" {', 'tool "echo" { mode = "shadow",', 1)))
+    gate:reload()
+    round()
+    local list = records(file_of(gate), 16)
+    local generation = { list[1].generation, list[9].generation }
+    assert.not_equal(generation[1], generation[2])
+    for i, record in ipairs(list) do
+      local after, place = math.floor((i - 1) / 8), (i - 1) % 4
+      local mode = place == 2 and "enforce" or place < 2 and ({ "enforce", "shadow" })[after + 1] or nil
+      assert.same({ ({ "echo", "echo", "create_task", "nothing" })[place + 1],
+                    ({ "tools/call", "toolgate/check", "toolgate/check", "tools/call" })[place + 1],
+                    generation[after + 1], mode },
+                  { record.tool, record.method, record.generation, record.policy_mode })
+    end
+  end)
+
   it("gives a report the decision_id of its check", function()
     local gate = daemon.start { policies = both }
     local client = gate:connect()

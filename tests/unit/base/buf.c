@@ -48,14 +48,16 @@ static void prints_numbers(void **state)
 {
     (void)state;
     struct buf buf = {0};
-    static const int64_t numbers[] = {0, 7, -1, INT64_MAX, INT64_MIN};
-    for (size_t i = 0; i < 5; i++) {
+    static const int64_t numbers[] = {0,    7,    10,    99,     100,       305,
+                                      1000, 9080, 10000, 100050, INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
         buf_int(&buf, numbers[i]);
         buf_byte(&buf, ' ');
     }
     buf_printf(&buf, "%s=%05.1f", "x", 2.25);
     buf_byte(&buf, '\0');
-    assert_string_equal(buf.at, "0 7 -1 9223372036854775807 -9223372036854775808 x=002.2");
+    assert_string_equal(buf.at, "0 7 10 99 100 305 1000 9080 10000 100050 9223372036854775807 "
+                                "-9223372036854775808 x=002.2");
     buf_clear(&buf);
 }
 

@@ -34,10 +34,35 @@ static const char *masked(const char *given)
     return out;
 }
 
+static void dates_are_told_by_their_shape(void **state)
+{
+    static const char *const no_dates[] = {"2026-05-0a",
+                                           "2026-05-0/",
+                                           "2026-05-0:",
+                                           "x026-05-01",
+                                           "2026:05-01",
+                                           "2026-05-01T00:00:00z",
+                                           "2026-05-01T0\xfa:00:00Z",
+                                           "2026-05-01 00:00:00Z",
+                                           "20260501T000000000Z0",
+                                           "2026-05-01T"};
+    (void)state;
+    assert_true(secret_text_is_date(STR_LIT("2026-05-01")));
+    assert_true(secret_text_is_date(STR_LIT("9999-99-99T99:99:99Z")));
+    assert_false(secret_text_is_date(STR_NONE));
+    for (size_t i = 0; i < sizeof(no_dates) / sizeof(*no_dates); i++)
+        if (secret_text_is_date(str_of(no_dates[i])))
+            fail_msg("%s", no_dates[i]);
+}
+
 static void secrets_are_found(void **state)
 {
     static const char *const rows[][2] = {
         {"mysql --password hunter2 -h db", "mysql --password * -h db"},
+        {"2026-05-01T00:00:00Z pwd=hunter2", "2026-05-01T00:00:00Z pwd=*"},
+        {"0--pwd abc", "0--pwd abc"}, /* as long as a date; no blank is before the dashes */
+        {"://01:2026-05-01@db", "://01:*@db"},
+        {"pwd=05-01T00:00:00:Z", "pwd=*"}, /* as long as a time */
         {"mysql --password=hunter2 -h db", "mysql --password=* -h db"},
         {"PGPASSWORD=hunter2 psql -c 'select 1'", "PGPASSWORD=* psql -c 'select 1'"},
         {"export DB_PASSWORD='a b'; run", "export DB_PASSWORD='*'; run"},
@@ -129,6 +154,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(secrets_are_found),
+        cmocka_unit_test(dates_are_told_by_their_shape),
         cmocka_unit_test(other_texts_are_left_alone),
         cmocka_unit_test(keys_of_known_form_are_named),
     };
