@@ -141,6 +141,15 @@ static void put_params(struct buf *params, const struct sessions_options *option
     json_close(&out, '}');
 }
 
+/* Before anything is asked: a daemon that is away must not hide it. */
+static bool check_sort(const struct command *command, const char *sort)
+{
+    if (!sort || strcmp(sort, "recent") == 0 || strcmp(sort, "refusals") == 0 || strcmp(sort, "calls") == 0)
+        return true;
+    term_error(command->name, "--sort: expected recent, refusals or calls, got '%s'", sort);
+    return false;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct sessions_options options = {0};
@@ -156,6 +165,8 @@ static int run(const struct command *command, int argc, char **argv)
     };
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
+    if (!check_sort(command, options.sort))
+        return CLI_ERROR;
     struct buf params = {0};
     put_params(&params, &options);
     status = rpc_call(command, options.socket, "toolgate/sessions", buf_view(&params),

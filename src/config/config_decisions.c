@@ -28,11 +28,30 @@ const struct config_key config_decisions_keys[] = {
     {.read = NULL},
 };
 
-/* Names are compared without case, '_' and '-': apiKey, API_KEY and x-api-key are one name. */
+/* Names are compared without case, '_' and '-': apiKey, API_KEY and x-api-key are one name. The last that
+ * fits decides; those with '!' are not masked: what asks for the next page opens nothing. */
 static const struct str default_mask[] = {
-    STR("*password*"),    STR("passwd"),      STR("pwd"),        STR("*passphrase*"), STR("*secret*"),
-    STR("token"),         STR("*token"),      STR("*api_key*"),  STR("access_key*"),  STR("*private_key*"),
-    STR("authorization"), STR("credential*"), STR("set-cookie"), STR("cookie"),       STR("session_cookie"),
+    STR("token"),
+    STR("*token"),
+    STR("!*page_token"),
+    STR("!*continuation_token"),
+    STR("!next_token"),
+    STR("!sync_token"),
+    STR("!next_sync_token"),
+    STR("!pagination_token"),
+    STR("*password*"),
+    STR("passwd"),
+    STR("pwd"),
+    STR("*passphrase*"),
+    STR("*secret*"),
+    STR("*api_key*"),
+    STR("access_key*"),
+    STR("*private_key*"),
+    STR("authorization"),
+    STR("credential*"),
+    STR("set-cookie"),
+    STR("cookie"),
+    STR("session_cookie"),
 };
 
 void config_decisions_init(struct config_decisions *d)
@@ -108,8 +127,10 @@ static void read_mask(const struct key_value *value)
     for (uint32_t i = 0; i < value->json->len; i++) {
         struct key_value item = key_item(value, &value->json->items[i], i);
         list[defaults + i] = arena_dup(value->reader->arena, json_str(item.json));
-        if (!list[defaults + i].len)
-            key_expected(&item, "the name of an argument or of a result's field, which may have * and ?");
+        if (!list[defaults + i].len || str_is(list[defaults + i], "!"))
+            key_expected(
+                &item,
+                "the name of an argument or of a result's field, which may have * and ?, and ! in front");
     }
     d->mask = list;
     d->mask_count = defaults + value->json->len;

@@ -97,13 +97,16 @@ void decision_mask_free(struct decision_mask *mask)
     free(mask);
 }
 
+/* The last glob that fits decides, as in .gitignore: "!" in front makes an exception of it. */
 static bool compare_name(const struct decision_mask *mask, struct str name)
 {
     char folded[NAME_COMPARED_MAX];
     struct str short_name = fold(name, folded);
-    for (size_t i = 0; i < mask->count; i++)
-        if (str_glob(mask->globs[i], short_name))
-            return true;
+    for (size_t i = mask->count; i-- > 0;) {
+        bool exempts = mask->globs[i].at[0] == '!';
+        if (str_glob(str_from(mask->globs[i], exempts), short_name))
+            return !exempts;
+    }
     return false;
 }
 

@@ -9,6 +9,7 @@
 #include "policy/policy_set.h"
 #include "server/http_endpoint.h"
 #include "server/prometheus.h"
+#include "server/shadow_watch.h"
 #include "server/reload.h"
 #include "server/server_internal.h"
 #include "upstream/upstream.h"
@@ -292,6 +293,9 @@ static void put_policies(struct buf *out, const struct server *server)
                       quarantined);
     prometheus_metric(out, "toolgate_policies_unmatched", "gauge", "Policies whose tool does not exist.",
                       unmatched);
+    prometheus_metric(out, "toolgate_shadow_expired", "gauge",
+                      "Modes shadow whose shadow_until has come, and that still enforce nothing.",
+                      shadow_watch_count(server));
     prometheus_metric(out, "toolgate_policies", "gauge", "Policies of the generation that is served.",
                       policy_set_count(g->policies));
     prometheus_metric(out, "toolgate_tools", "gauge", "Tools of the generation that is served.",

@@ -54,6 +54,15 @@ void shadow_watch_end(struct server *server)
     timer_clear(&server->shadow_timer);
 }
 
+size_t shadow_watch_count(const struct server *server)
+{
+    struct arena *arena = arena_new();
+    struct shadow_expiry *list;
+    size_t count = shadow_expired(server->gate.generation, clock_wall_ms(), arena, &list);
+    arena_free(arena);
+    return count;
+}
+
 void shadow_watch_write_status(struct json_out *out, const struct server *server)
 {
     struct arena *arena = arena_new();

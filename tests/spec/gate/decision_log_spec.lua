@@ -259,6 +259,27 @@ return tool "login" {
             'return { decisions = { mask = { "social_*" } } }')
     end)
 
+    it("no page token, unless the configuration asks for it", function()
+      local pages = { next_page_token = "p-0001", pageToken = "p-0002", nextToken = "p-0003", sync_token = "p-0004" }
+      local record = run { nested = pages, note = "list --page-token p-0005" }
+      assert.is_nil(record.masked)
+      assert.same(pages, record.arguments.nested)
+      hides({ nested = pages }, "p-0001", { "/nested/next_page_token" },
+            'return { decisions = { mask = { "next_page_token" } } }')
+      hides({ nested = { secret_page_token = "p-0006" } }, "p-0006", { "/nested/secret_page_token" })
+    end)
+
+    it("no name that the configuration exempts", function()
+      local config = 'return { decisions = { mask = { "!token", "!*_token" } } }'
+      assert.is_nil(run({ nested = { token = "t-0001", id_token = "t-0002" } }, config).masked)
+      hides({ nested = { token = "t-0001", password = "pw-0002" } }, "pw-0002", { "/nested/password" }, config)
+    end)
+
+    -- What docs/decisions.md says that masking does not find: a change here changes the page.
+    it("neither misspelled names nor sentences", function()
+      assert.is_nil(run({ nested = { api_kye = "k-0001" }, note = "my password is swordfish" }).masked)
+    end)
+
     it("secrets in free text, and leaves the rest", function()
       local record = hides({ command = "mysql --password " .. SECRET .. " -h db" }, SECRET, { "/command" })
       assert.truthy(record.arguments.command:match "^mysql %-%-password %[redacted %x+%] %-h db$")

@@ -115,4 +115,27 @@ describe("shadow_until", function()
     end
     assert.equal(2, found)
   end)
+
+  it("comes at midnight, without a reload", function()
+    if daemon.binary:find("build-san", 1, true) then return pending "cannot be preloaded before the sanitizers" end
+    local library = folder .. "/clock_offset.so"
+    assert.equal(0, (process.run { "cc", "-shared", "-fPIC", "-O1", "-o", library,
+                                   daemon.root .. "/tests/support/clock_offset.c", "-ldl" }))
+    local day, now = 86400, os.time()
+    local midnight = now + 10 * day - (now + 10 * day) % day
+    local gate = daemon.start { policies = { ["pay.lua"] = policy(('mode = "shadow", shadow_until = "%s",')
+                                                                   :format(os.date("!%Y-%m-%d", midnight))) },
+                                config = ('return { metrics = { listen = "unix:%s/m" } }'):format(folder),
+                                environment = { LD_PRELOAD = library,
+                                                CLOCK_OFFSET_S = tostring(midnight - 2 - os.time()) } }
+    assert.is_nil(gate:log():match "shadow_expired")
+    local function metric()
+      local _, text = process.run { "curl", "-s", "--unix-socket", folder .. "/m", "http://localhost/metrics" }
+      return text:match "\ntoolgate_shadow_expired (%d)"
+    end
+    assert.equal("0", metric())
+    gate:logs "shadow_expired"
+    assert.equal("1", metric())
+    assert.equal(1, #gate:status().generation.shadow_expired)
+  end)
 end)

@@ -167,6 +167,13 @@ describe("toolgate sessions", function()
       shown("only loops", "--loops")
     end)
 
+    it("refuses an unknown sort before it connects", function()
+      local code, _, err = process.run { daemon.binary, "sessions", "--sort", "size", "--socket", "/nowhere/s" }
+      assert.equal(2, code)
+      assert.truthy(err:find("recent, refusals or calls, got 'size'", 1, true), err)
+      assert.is_nil(err:find("nowhere", 1, true))
+    end)
+
     it("replaces control characters", function()
       start()
       client:calls("echo", { text = "a" }, session "\27[2Jgone\7 \xe2\x80\xaegnp.exe")
