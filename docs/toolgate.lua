@@ -308,7 +308,7 @@ return {
     -- The same of the results.
     --results = "hash",
 
-    -- Names of further secret values in arguments and results, with * and ?. No default; an example:
+    -- Names of further secret values in arguments and results, with * and ?; ! in front exempts one. No default; an example:
     --mask = { "ssn", "*pin*" },
 
     -- MiB; a larger file is rotated.

@@ -33,3 +33,17 @@ describe("make dist", function()
     assert.is_nil(names:find("/.git/", 1, true))
   end)
 end)
+
+-- A build that is not released says so, and sorts before the release.
+describe("the version", function()
+  local version = process.read("src/base/version.h"):match 'TOOLGATE_VERSION "([^"]+)"'
+
+  it("is the one of the program, the package and the changelog", function()
+    local _, said = process.run { daemon.binary, "--version" }
+    assert.equal("toolgate " .. version .. "\n", said)
+    assert.equal(version, process.read("debian/changelog"):match "^toolgate %((.-)%-%d+%)")
+    local newest = process.read("CHANGELOG.md"):match "\n## %[(.-)%]"
+    assert.equal(newest == "Unreleased", version:find("~dev", 1, true) ~= nil)
+    if newest ~= "Unreleased" then assert.equal(newest, version) end
+  end)
+end)

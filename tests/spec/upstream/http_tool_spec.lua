@@ -71,7 +71,7 @@ describe("an HTTP endpoint", function()
     table.sort(parts)
     assert.same({ "filter=%7B%22of%22%3A%22me%22%7D", "labels=x", "labels=y%26z", "open=true", "page=3", "v=2" }, parts)
     assert.same(json.null, seen.body)
-    assert.equal("toolgate/1.0.0", seen.headers["user-agent"])
+    assert.equal("toolgate/" .. process.read("src/base/version.h"):match 'TOOLGATE_VERSION "([^"]+)"', seen.headers["user-agent"])
   end)
 
   it("sends POST with the rest as JSON body, except what `query` names", function()
