@@ -45,7 +45,8 @@ struct walk {
 
 static struct walk walk_of(struct str text)
 {
-    return (struct walk){.at = text.at, .end = text.at + text.len};
+    const char *at = text.at ? text.at : "";
+    return (struct walk){.at = at, .end = at + text.len};
 }
 
 static uint32_t decode(const char *at, size_t length)
@@ -88,7 +89,7 @@ static struct str walk_ascii(struct walk *w)
     struct str run = {w->at, plain_ascii(w->at, w->end)};
     w->at += run.len;
     if (run.len)
-        w->before = (unsigned char)w->at[-1];
+        w->before = (unsigned char)run.at[run.len - 1];
     return run;
 }
 

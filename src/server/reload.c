@@ -14,6 +14,7 @@
 #include "server/traces.h"
 #include "server/upstream_manager.h"
 #include "server/http_endpoint.h"
+#include "state/guarded_file.h"
 #include "state/quarantine.h"
 #include "state/state_dir.h"
 #include "server/shadow_watch.h"
@@ -110,6 +111,8 @@ static enum err on_config(void *owner, const struct config *config, struct gener
     if (server->gate.generation) {
         options->guarded = server->gate.generation->guarded;
         options->guarded_count = server->gate.generation->guarded_count;
+    } else {
+        options->guarded = guarded_file_read(r->arena, config, &options->guarded_count);
     }
     options->tools_changed = is_for_tools(r->cause);
     options->pins = pin_methods_pins(server, config);
@@ -153,6 +156,8 @@ static void clean_up(struct server *server)
     policy_set_free_examples(policies);
     const struct policy_stall *stalls = policy_set_stalls(policies, &count);
     log_unmatched(server->gate.generation);
+    guarded_file_write(server_config(server), server->gate.generation->guarded,
+                       server->gate.generation->guarded_count);
     quarantine_keep(server->quarantine, stalls, count);
 }
 

@@ -396,9 +396,11 @@ return tool "find" { description = "Finds.", effects = "read", %s check = functi
   end
 
   it("does not move to another upstream's tool of the same name", function()
-    local gate = start(server(directory, "a", list(definition "tell_a", definition "find"))
-                       .. server(directory, "b", list(definition "tell_b")),
-                       { policies = { ["find.lua"] = FIND:format "" } })
+    os.execute(("mkdir -p '%s/policies'"):format(directory))
+    process.write(directory .. "/policies/find.lua", FIND:format "")
+    local config = ("return { state = '%s/state', upstreams = { %s } }"):format(directory,
+      server(directory, "a", list(definition "tell_a", definition "find")) .. server(directory, "b", list(definition "tell_b")))
+    local gate = daemon.start { policies = directory .. "/policies", config = config }
     local client = gate:connect()
     assert.equal("guarded", code(client, "find"))
     local unmatched = moves(gate, client)
@@ -407,6 +409,12 @@ return tool "find" { description = "Finds.", effects = "read", %s check = functi
     assert.is_nil((" " .. names(client) .. " "):find(" find ", 1, true))
     gate:reload() -- what it guarded is not forgotten
     assert.equal("error", gate:status().generation.unmatched[1].state)
+
+    gate:stop() -- nor by a restart
+    gate = daemon.start { policies = gate.policies, config = config }
+    client = gate:connect()
+    assert.equal("error", gate:status().generation.unmatched[1].state)
+    assert.is_nil((" " .. names(client) .. " "):find(" find ", 1, true))
 
     gate:write_policy("find.lua", FIND:format 'upstream = "b",')
     gate:reload()

@@ -168,7 +168,8 @@ describe("the allow list", function()
 
   it("logs a user's refused connections once a second, with their number", function()
     if me ~= 0 then return pending "becoming another user needs root" end
-    local gate = daemon.start { policies = both, config = ("return { socket_mode = '0666', allow = { { users = { %d } } } }"):format(me) }
+    local gate = daemon.start { policies = both, config =
+      ("return { socket_mode = '0666', allow = { { users = { %d } } } }"):format(me) }
     local script = ([[
       for i = 1, 200 do
         local stream = require("socket.unix").stream()
