@@ -53,7 +53,7 @@ void guarded_file_write(const struct config *config, const struct guarded_tool *
     for (size_t i = 0; i < count; i++)
         buf_printf(&text, STR_FMT " " STR_FMT "\n", STR_ARG(list[i].policy), STR_ARG(list[i].upstream));
     if (path && !str_eq(read_text(arena, path), buf_view(&text)) &&
-        file_replace(path, buf_view(&text), &why) != OK)
+        file_replace(path, buf_view(&text), false, &why) != OK)
         log_event(LOG_ERROR, "guarded_not_kept", LOG_TEXT("why", why.text));
     arena_free(arena);
 }
