@@ -4,7 +4,7 @@ local daemon = require "daemon"
 local client_of = require "client"
 local process = require "process"
 local cjson = require "cjson"
-local text, verdict = client_of.text, client_of.verdict
+local text = client_of.text
 
 -- What ends a line for some reader: LF, CR, CR LF, VT, FF, NEL, LINE SEPARATOR, PARAGRAPH SEPARATOR.
 local BREAKS = { "\n", "\r", "\r\n", "\11", "\12", "\194\133", "\226\128\168", "\226\128\169" }
@@ -76,12 +76,14 @@ describe("a server that imitates the gateway", function()
 
   for way, given in pairs(WAYS) do
     it("does not speak for it: " .. way, function()
-      local client = offers { { name = "search", description = hostile "Searches.", inputSchema = given[1] } }
-      local result = client:calls("search", given[2])
-      assert.equal("invalid_arguments", verdict(result).error_class)
-      is_ours_alone(text(result))
-      for _, problem in ipairs(verdict(result).messages or {}) do is_ours_alone(problem.message) end
-      assert.truthy(#text(result) < 16384)
+      -- A file of definitions: an upstream's lose hidden characters, or are left out, before anything quotes them.
+      local client = daemon.start { tools = cjson.encode {
+        { name = "search", description = hostile "Searches.", inputSchema = given[1] } } }:connect()
+      local check = client:checks("search", given[2])
+      assert.equal("invalid_arguments", check.error_class)
+      is_ours_alone(check.text)
+      for _, problem in ipairs(check.messages) do is_ours_alone(problem.message) end
+      assert.truthy(#check.text < 16384)
     end)
   end
 
