@@ -18,6 +18,7 @@ struct generation_report;
 #define DOCTOR_FINDINGS_MAX     512u        /* further ones are left out: thousands of files may be broken */
 #define DOCTOR_ROOM_WARN_BYTES  1073741824u /* free on the state folder's disk */
 #define DOCTOR_ROOM_ERROR_BYTES 67108864u
+#define DOCTOR_SKEW_MS          2000 /* between the clock of Redis and this host's */
 #define DOCTOR_CONNECT_MS       2000
 
 enum doctor_level { DOCTOR_OK, DOCTOR_WARNING, DOCTOR_ERROR };

@@ -34,20 +34,29 @@ void doctor_check_limits(struct doctor *d)
                    d->config->limits.connections);
 }
 
-/* A daemon's start and uptime do not fit together if the clock was set meanwhile. */
+/* The clock was set if the time that it says has passed since the daemon's start is not what has. */
+static void check_jump(struct doctor *d, int64_t now_ms)
+{
+    int64_t uptime_ms = doctor_number(d->status, "uptime_s") * 1000;
+    int64_t ahead_ms = now_ms - doctor_number(d->status, "started_ms") - uptime_ms;
+    if (!d->status || (ahead_ms < CLOCK_JUMP_MS && ahead_ms > -CLOCK_JUMP_MS))
+        return;
+    doctor_add(d, DOCTOR_WARNING, "clock", "clock_jumped",
+               "timedatectl set-ntp true; read the records' times before the jump with care",
+               "the clock was set %" PRId64 " s %s since the daemon started",
+               (ahead_ms < 0 ? -ahead_ms : ahead_ms) / 1000, ahead_ms < 0 ? "back" : "ahead");
+}
+
 void doctor_check_clock(struct doctor *d)
 {
     struct timex state = {0};
-    int64_t now_ms = clock_wall_ms(), started_ms = doctor_number(d->status, "started_ms");
+    int64_t now_ms = clock_wall_ms();
     if (now_ms < CLOCK_LEAST_MS) {
         doctor_add(d, DOCTOR_ERROR, "clock", "clock_unset", "timedatectl set-ntp true",
                    "the clock says a time before 2025");
         return;
     }
-    if (started_ms > now_ms + CLOCK_JUMP_MS)
-        doctor_add(d, DOCTOR_ERROR, "clock", "clock_jumped", "timedatectl set-ntp true",
-                   "the daemon started %" PRId64 " s in the future: the clock was set back",
-                   (started_ms - now_ms) / 1000);
+    check_jump(d, now_ms);
     int synchronised = adjtimex(&state);
     if (synchronised == TIME_ERROR || (synchronised >= 0 && (state.status & STA_UNSYNC)))
         doctor_add(d, DOCTOR_WARNING, "clock", "clock_unsynchronised", "timedatectl set-ntp true",

@@ -109,6 +109,12 @@ static void check_connection(struct doctor *d, const struct json *ledger)
     }
     doctor_add(d, DOCTOR_OK, "redis", "redis", NULL, STR_FMT " at " STR_FMT ", median %" PRId64 " us",
                STR_ARG(server), STR_ARG(address), doctor_number(ledger, "median_us"));
+    int64_t ahead_ms = doctor_number(ledger, "clock_ahead_ms");
+    if (ahead_ms > DOCTOR_SKEW_MS || ahead_ms < -DOCTOR_SKEW_MS)
+        doctor_add(d, DOCTOR_WARNING, "redis", "redis_clock", "timedatectl set-ntp true, on both hosts",
+                   "the clock of Redis is %" PRId64
+                   " s %s this host's: the ledger goes by the former, the records' times by the latter",
+                   (ahead_ms < 0 ? -ahead_ms : ahead_ms) / 1000, ahead_ms < 0 ? "behind" : "ahead of");
     for (uint32_t i = 0; json_is(warnings, JSON_ARRAY) && i < warnings->len; i++)
         doctor_add(d, DOCTOR_WARNING, "redis", "redis_warning", NULL, STR_FMT,
                    STR_ARG(json_str(&warnings->items[i])));

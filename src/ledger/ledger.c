@@ -271,6 +271,7 @@ static void redis_status(const struct ledger *l, struct ledger_status *out)
     out->redis_times = stats.times;
     out->median_us = stats.median_us;
     out->worst_us = stats.worst_us;
+    out->clock_ahead_ms = l->redis->kind->now_ms(l->redis) - clock_wall_ms();
     out->keys = stats.keys;
     out->nodes = stats.nodes;
     out->master_name = stats.master ? l->address->master : STR_NONE;

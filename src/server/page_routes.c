@@ -154,7 +154,7 @@ unsigned page_status(struct server *server, const struct http_request *request, 
     json_field_text(&out, "version", TOOLGATE_VERSION);
     json_field_int(&out, "pid", getpid());
     json_field_int(&out, "started_ms", server->started_ms);
-    json_field_int(&out, "uptime_s", (clock_wall_ms() - server->started_ms) / 1000);
+    json_field_int(&out, "uptime_s", (clock_read_ns(CLOCK_BOOTTIME) - server->started_boot_ns) / 1000000000);
     json_field_text(&out, "socket", server->listener ? listener_path(server->listener) : "");
     put_generation(&out, g);
     reload_write_status(&operator, & out);

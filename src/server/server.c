@@ -180,6 +180,7 @@ static enum err load(struct server *server, struct why *why)
 static enum err start(struct server *server, struct why *why)
 {
     server->started_ms = clock_wall_ms();
+    server->started_boot_ns = clock_read_ns(CLOCK_BOOTTIME);
     if (!(server->loop = loop_new()))
         return err_set(why, ERR_IO, "epoll is not available: too many open files?");
     enum err err = load(server, why);

@@ -55,6 +55,7 @@ struct server {
     uint64_t accepted, refused;                        /* connections since the start */
     struct rate_limit refusals[SERVER_REFUSAL_LIMITS]; /* of log lines, by the uid that is refused */
     int64_t started_ms, generation_ms;                 /* since when it runs, and serves this generation */
+    int64_t started_boot_ns;                           /* the start on a clock that nobody sets */
     struct problem_notes problems;
     struct reloader *reloader;
     struct config_watch *config_watch;

@@ -138,6 +138,7 @@ static void put_redis(struct json_out *out, const struct ledger *ledger, const s
     json_field_int(out, "connects", (int64_t)s->connects);
     json_field_int(out, "outages", (int64_t)s->outages);
     json_field_int(out, "median_us", s->median_us);
+    json_field_int(out, "clock_ahead_ms", s->clock_ahead_ms);
     json_field_int(out, "worst_us", s->worst_us);
     json_field_int(out, "by_redis", (int64_t)s->by_redis);
     json_field_int(out, "by_stand_in", (int64_t)s->by_stand_in);
@@ -318,7 +319,7 @@ enum request_status status_method(struct request *r)
     json_field_text(out, "state", state_of(server));
     json_field_int(out, "pid", getpid());
     json_field_int(out, "started_ms", server->started_ms);
-    json_field_int(out, "uptime_s", (clock_wall_ms() - server->started_ms) / 1000);
+    json_field_int(out, "uptime_s", (clock_read_ns(CLOCK_BOOTTIME) - server->started_boot_ns) / 1000000000);
     json_field_text(out, "socket", server->listener ? listener_path(server->listener) : "");
     if (client_is_operator(r->client))
         put_paths(out, server_config(server));

@@ -60,6 +60,7 @@ describe("toolgate doctor", function()
       local _, listing = process.run { "find", gate.directory, "-printf", "%p %T@ %m %s\n" }
       return listing
     end
+    process.eventually("the log has its file", function() return gate:status().decisions.sinks[1].state == "up" end)
     local before = state()
     local said = of(gate)
     assert.equal(0, said.errors, json.encode(said))
@@ -122,6 +123,17 @@ describe("toolgate doctor", function()
                                     "--socket", directory .. "/none.sock", "--config", config "return {}" }
     assert.equal(1, code)
     finds(json.decode(out), "files_below_connections", "warning")
+  end)
+
+  it("finds a daemon of another version", function()
+    local version = process.read(daemon.root .. "/src/base/version.h"):match 'TOOLGATE_VERSION "([^"]+)"'
+    local other = version:gsub("%d", "9", 1)
+    local binary = process.write(directory .. "/toolgate", (process.read(daemon.binary):gsub(
+      version:gsub("%p", "%%%0"), other)))
+    os.execute("chmod 755 " .. binary)
+    local said = of(start { config = "return {}", before = { "sh", "-c", 'shift; exec "' .. binary .. '" "$@"', "-" } })
+    local finding = finds(said, "version_differs", "warning")
+    assert.truthy(finding.what:find(version, 1, true) and finding.what:find(other, 1, true), finding.what)
   end)
 
   -- ---- files ----
@@ -202,6 +214,18 @@ return tool "nowhere" { upstream = "fake/nowhere", examples = {} }
     finds(of(gate), "decisions_down", "error")
   end)
 
+  it("finds a disk that is full", function()
+    local state = directory .. "/state"
+    local file = config(("return { state = %q }"):format(state))
+    local script = ("mkdir -m 700 %s && mount -t tmpfs -o size=1m,mode=700 tmpfs %s && exec %s doctor --json --socket %s/s -c %s")
+      :format(state, state, daemon.binary, directory, file)
+    local code, out, err = process.run { "unshare", "-m", "sh", "-c", script }
+    if err:find("unshare", 1, true) or err:find("mount", 1, true) then return pending "needs to mount" end
+    assert.equal(1, code)
+    local finding = finds(json.decode(out), "disk_full", "error")
+    assert.truthy(finding["do"]:find("df -h " .. state, 1, true))
+  end)
+
   -- ---- what the daemon talks to ----
 
   it("finds a Redis that is away, with and without a daemon", function()
@@ -273,6 +297,25 @@ return tool "far" { description = "For specs.", effects = "read", upstream = "fa
   end)
 
   -- ---- the host ----
+
+  it("finds a clock that was set since the start, and one that is not that of Redis", function()
+    if daemon.binary:find("build-san", 1, true) then return pending "cannot be preloaded before the sanitizers" end
+    local library = directory .. "/clock_offset.so"
+    assert.equal(0, (process.run { "cc", "-shared", "-fPIC", "-O1", "-o", library,
+                                   daemon.root .. "/tests/support/clock_offset.c", "-ldl" }))
+    local store = redis.start()
+    for offset, word in pairs { [3600] = "back", [-3600] = "ahead" } do
+      local gate = start { policies = { ["echo.lua"] = fixtures.echo },
+                           config = ("return { ledger = { redis = '%s' } }"):format(store:url()),
+                           environment = { LD_PRELOAD = library, CLOCK_OFFSET_S = tostring(offset) } }
+      local said = of(gate)
+      assert.matches("3%d%d%d s " .. word, finds(said, "clock_jumped", "warning").what)
+      assert.matches(offset > 0 and "behind" or "ahead of", finds(said, "redis_clock", "warning").what)
+    end
+    local said = of(start { config = ("return { ledger = { redis = '%s' } }"):format(store:url()) })
+    assert.is_nil(find(said, "clock_jumped"))
+    assert.is_nil(find(said, "redis_clock"))
+  end)
 
   it("finds a unit of systemd that does not start this program, or gives it too few files", function()
     local file = config "return {}"
