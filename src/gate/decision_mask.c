@@ -18,21 +18,21 @@
 
 #include <stdlib.h>
 
-#define NAMES_REMEMBERED    256u      /* a power of two */
-#define NAME_REMEMBERED_MAX 30u       /* bytes; longer names are compared each time */
-#define NAME_COMPARED_MAX   128u      /* bytes of a member's name that count */
-#define MASK_NESTED_MAX     4u        /* JSON in a string in JSON in a string */
-#define NESTED_LEAST_BYTES  3u        /* [1] */
-#define KEY_SCANNED_BYTES   14u       /* shorter names of members are no API keys */
-#define QUOTED_PIECE_BYTES  8u        /* of a secret that no text may hold */
-#define QUOTED_MAX_BYTES    4096u     /* of a secret whose pieces are looked for */
-#define TAG_MASK            0xffffffu /* 24 bits: they tell values apart and nothing more */
+#define NAMES_REMEMBERED          256u      /* a power of two */
+#define NAME_REMEMBERED_MAX_BYTES 30u       /* longer names are compared each time */
+#define NAME_COMPARED_MAX_BYTES   128u      /* of a member's name that count */
+#define NESTED_MAX_LEVELS         4u        /* JSON in a string in JSON in a string */
+#define NESTED_LEAST_BYTES        3u        /* [1] */
+#define KEY_SCANNED_BYTES         14u       /* shorter names of members are no API keys */
+#define QUOTED_PIECE_BYTES        8u        /* of a secret that no text may hold */
+#define QUOTED_MAX_BYTES          4096u     /* of a secret whose pieces are looked for */
+#define TAG_MASK                  0xffffffu /* 24 bits: they tell values apart and nothing more */
 
 struct remembered_name {
     struct str_ends ends;
     uint8_t len; /* 0: empty */
     bool is_secret;
-    char bytes[NAME_REMEMBERED_MAX];
+    char bytes[NAME_REMEMBERED_MAX_BYTES];
 };
 
 struct decision_mask {
@@ -62,10 +62,10 @@ struct decision_masking {
 /* ---- names ---- */
 
 /* In lower case, without '_' and '-'. */
-static struct str fold(struct str name, char folded[NAME_COMPARED_MAX])
+static struct str fold(struct str name, char folded[NAME_COMPARED_MAX_BYTES])
 {
     size_t len = 0;
-    for (size_t i = 0; i < name.len && len < NAME_COMPARED_MAX; i++) {
+    for (size_t i = 0; i < name.len && len < NAME_COMPARED_MAX_BYTES; i++) {
         char c = name.at[i];
         if (c != '_' && c != '-')
             folded[len++] = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
@@ -80,7 +80,7 @@ struct decision_mask *decision_mask_new(const struct str *names, size_t count, c
         abort();
     mask->key = key;
     for (size_t i = 0; i < count; i++) {
-        char *folded = malloc(NAME_COMPARED_MAX);
+        char *folded = malloc(NAME_COMPARED_MAX_BYTES);
         if (!folded)
             abort();
         mask->globs[mask->count++] = fold(names[i], folded);
@@ -100,7 +100,7 @@ void decision_mask_free(struct decision_mask *mask)
 /* The last glob that fits decides, as in .gitignore: "!" in front makes an exception of it. */
 static bool compare_name(const struct decision_mask *mask, struct str name)
 {
-    char folded[NAME_COMPARED_MAX];
+    char folded[NAME_COMPARED_MAX_BYTES];
     struct str short_name = fold(name, folded);
     for (size_t i = mask->count; i-- > 0;) {
         bool exempts = mask->globs[i].at[0] == '!';
@@ -120,7 +120,7 @@ static __attribute__((noinline)) bool remember_name(struct decision_mask *mask, 
 
 static inline __attribute__((always_inline)) bool is_secret_name(struct decision_mask *mask, struct str name)
 {
-    if (!name.len || name.len > NAME_REMEMBERED_MAX)
+    if (!name.len || name.len > NAME_REMEMBERED_MAX_BYTES)
         return name.len && compare_name(mask, name);
     struct str_ends ends = str_ends(name);
     struct remembered_name *row = &mask->names[str_ends_slot(ends, name.len) % NAMES_REMEMBERED];
@@ -385,7 +385,7 @@ static struct str mask_nested(struct decision_masking *m, struct str text)
 {
     struct json inner;
     struct json_error fault;
-    if (m->nested == MASK_NESTED_MAX ||
+    if (m->nested == NESTED_MAX_LEVELS ||
         (json_parse(m->arena, str_trim(text), NULL, &inner, &fault) != OK && !fault.soft) ||
         inner.type == JSON_NUMBER)
         return text;
