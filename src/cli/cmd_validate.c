@@ -77,7 +77,7 @@ static int validate(const struct validation *v, const char *file)
         return CLI_ERROR;
     }
     problems_init(&problems, v->arena);
-    enum schema_validity answer = schema_explain(v->schema, &instance, &problems);
+    enum schema_validity answer = schema_explain(v->schema, &instance, &problems, NULL);
     if (v->json)
         print_json(v->arena, file, &problems);
     else

@@ -41,11 +41,11 @@ static void check_unknown_fields(struct arguments *args, struct arena *arena, co
 {
     struct problems unknown;
     if (tool->unknown == UNKNOWN_DROP) {
-        args->now = schema_drop_unknown_properties(arena, tool->input_schema, args->now);
+        args->now = schema_drop_unknown_properties(arena, tool->input_schema, args->now, &args->work);
         return;
     }
     problems_init(&unknown, arena);
-    schema_unknown_properties(tool->input_schema, args->now, &unknown);
+    schema_unknown_properties(tool->input_schema, args->now, &unknown, &args->work);
     for (size_t i = 0; i < unknown.count; i++) {
         struct problem problem = unknown.list[i];
         problem.warning = tool->unknown != UNKNOWN_REFUSE;
@@ -61,7 +61,7 @@ static void advise(struct arguments *args, struct arena *arena, const struct sch
 {
     struct problems found;
     problems_init(&found, arena);
-    schema_explain(schema, args->now, &found);
+    schema_explain(schema, args->now, &found, &args->work);
     for (size_t i = 0; i < found.count; i++) {
         found.list[i].warning = found.list[i].quiet = true;
         problems_add(&args->problems, found.list[i]);
@@ -69,20 +69,22 @@ static void advise(struct arguments *args, struct arena *arena, const struct sch
 }
 
 /* A schema without its contradictions need not take all that it took with them: what fits either is valid. */
-static bool fits(const struct tool *tool, const struct json *args)
+static bool fits(const struct tool *tool, const struct json *args, struct schema_work *work)
 {
-    return schema_validate(tool->input_schema, args) == SCHEMA_VALID ||
-           (tool->contradictory && schema_validate(tool->contradictory, args) == SCHEMA_VALID);
+    struct schema_remarks ignored;
+    return schema_inspect(tool->input_schema, args, &ignored, work) == SCHEMA_VALID ||
+           (tool->contradictory && schema_inspect(tool->contradictory, args, &ignored, work) == SCHEMA_VALID);
 }
 
 static void explain(struct arguments *args, const struct tool *tool)
 {
-    if (tool->contradictory && fits(tool, args->now)) /* schema_explain finds nothing in what fits its own */
+    if (tool->contradictory &&
+        fits(tool, args->now, &args->work)) /* schema_explain finds nothing in what fits its own */
         return;
     if (tool->schema_mode == SCHEMA_ADVISE)
         advise(args, args->problems.arena, tool->contradictory ? tool->contradictory : tool->input_schema);
     else
-        schema_explain(tool->input_schema, args->now, &args->problems);
+        schema_explain(tool->input_schema, args->now, &args->problems, &args->work);
 }
 
 /* Where the schema finds nothing wrong, the reading that was only proposed still stops the call. */
@@ -97,16 +99,32 @@ static void explain_unrepaired(struct arguments *args, struct arena *arena, cons
                                                          "send exactly what you mean")});
 }
 
+/* At most half of the budget goes into other readings, and what they took is given back: arguments without
+ * one are explained, however many there are. */
+static bool repair(struct arguments *args, struct arena *arena, const struct tool *tool)
+{
+    uint32_t spent = args->work.steps, half = SCHEMA_MAX_STEPS / 2;
+    args->work.steps = spent > half ? spent : half;
+    bool valid = arguments_repair(args, arena, tool);
+    args->work.steps = spent;
+    return valid;
+}
+
 void arguments_check_schema(struct arguments *args, struct arena *arena, const struct tool *tool)
 {
     if (args->unreadable || args->problems.errors || (tool->policy && !tool->policy->validate))
         return;
     struct schema_remarks remarks = {0};
-    bool valid = schema_inspect(tool->input_schema, args->now, &remarks) == SCHEMA_VALID;
+    enum schema_validity validity = schema_inspect(tool->input_schema, args->now, &remarks, &args->work);
+    bool valid = validity == SCHEMA_VALID;
+    if (validity == SCHEMA_TOO_COMPLEX) {
+        explain(args, tool);
+        return;
+    }
     if (!valid || remarks.undeclared) {
-        valid = arguments_repair(args, arena, tool);
+        valid = repair(args, arena, tool);
         if (valid)
-            schema_inspect(tool->input_schema, args->now, &remarks);
+            schema_inspect(tool->input_schema, args->now, &remarks, &args->work);
     }
     if (!valid && !args->problems.errors)
         explain_unrepaired(args, arena, tool);
@@ -115,7 +133,8 @@ void arguments_check_schema(struct arguments *args, struct arena *arena, const s
     if (tool->contradictory && !args->problems.count)
         advise(args, arena, tool->contradictory);
     if (remarks.local_times)
-        args->now = schema_coerce_times(tool->input_schema, args->now, tool->timezone, &args->problems);
+        args->now =
+            schema_coerce_times(tool->input_schema, args->now, tool->timezone, &args->problems, &args->work);
     if (!remarks.declared)
         check_unknown_fields(args, arena, tool);
 }
@@ -133,12 +152,12 @@ static void take_changed(struct arguments *args, struct arena *arena, const stru
     struct problems violations;
     bool validates =
         !(tool->policy && !tool->policy->validate) && tool->schema_mode != SCHEMA_ADVISE && !args->lax;
-    if (!validates || fits(tool, changed)) {
+    if (!validates || fits(tool, changed, NULL)) {
         args->now = changed;
         return;
     }
     problems_init(&violations, arena);
-    schema_explain(tool->input_schema, changed, &violations);
+    schema_explain(tool->input_schema, changed, &violations, NULL);
     struct str complaint = arena_printf(arena, "'" STR_FMT "' " STR_FMT, STR_ARG(violations.list[0].path),
                                         STR_ARG(violations.list[0].message));
     args->policy_error =

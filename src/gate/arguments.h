@@ -11,6 +11,7 @@
 #define ARGUMENTS_PROPOSED_MAX_BYTES 8192u /* longer arguments are not repeated in a refusal */
 
 struct arguments {
+    struct schema_work work; /* of all passes over them */
     const struct json *sent; /* as the client wrote them; NULL: it wrote none */
     const struct json
         *raw; /* `sent`, or the object that its text spells; {} for nothing, null and blank text */

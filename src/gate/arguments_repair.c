@@ -28,11 +28,12 @@ static bool names_a_wrapper(const struct tool *tool, struct str name)
 }
 
 /* How many members the schema does not declare, if it declares any. */
-static size_t undeclared(const struct tool *tool, struct arena *arena, const struct json *object)
+static size_t undeclared(const struct tool *tool, struct arena *arena, const struct json *object,
+                         struct schema_work *work)
 {
     struct problems unknown;
     problems_init(&unknown, arena);
-    schema_unknown_properties(tool->input_schema, object, &unknown);
+    schema_unknown_properties(tool->input_schema, object, &unknown, work);
     return unknown.count + unknown.more;
 }
 
@@ -46,7 +47,7 @@ static bool names_the_tool(const struct tool *tool, const struct json_member *me
 /* The member whose name stands for the arguments as a whole, if there is no other one and the schema declares
  * none of them. */
 static const struct json_member *wrapper_of(const struct tool *tool, struct arena *arena,
-                                            const struct json *args)
+                                            const struct json *args, struct schema_work *work)
 {
     if (!args->len || args->len > 2)
         return NULL;
@@ -55,58 +56,59 @@ static const struct json_member *wrapper_of(const struct tool *tool, struct aren
     if (!names_a_wrapper(tool, wrapper->key) ||
         (args->len == 2 && !names_the_tool(tool, wrapper == first ? last : first)))
         return NULL;
-    return !arguments_are_declared(tool) || undeclared(tool, arena, args) == args->len ? wrapper : NULL;
+    return !arguments_are_declared(tool) || undeclared(tool, arena, args, work) == args->len ? wrapper : NULL;
 }
 
 /* The object inside, however often it is wrapped, if it has declared names, or nothing where the outer object
  * is wrong; else NULL. */
 static const struct json *unwrap(const struct tool *tool, struct arena *arena,
-                                 const struct json_member *wrapper)
+                                 const struct json_member *wrapper, struct schema_work *work)
 {
     const struct json *inner = NULL;
     for (unsigned i = 0; i < WRAPPERS_MAX && wrapper; i++) {
         inner = arguments_container(arena, &wrapper->value);
         if (!json_is(inner, JSON_OBJECT))
             return NULL;
-        wrapper = wrapper_of(tool, arena, inner);
+        wrapper = wrapper_of(tool, arena, inner, work);
     }
-    return inner->len == 0 || undeclared(tool, arena, inner) < inner->len ? inner : NULL;
+    return inner->len == 0 || undeclared(tool, arena, inner, work) < inner->len ? inner : NULL;
 }
 
 /* ---- readings ---- */
 
-static bool is_valid(const struct tool *tool, const struct json *args, struct schema_remarks *remarks)
+static bool is_valid(const struct tool *tool, const struct json *args, struct schema_remarks *remarks,
+                     struct schema_work *work)
 {
     *remarks = (struct schema_remarks){0};
-    return schema_inspect(tool->input_schema, args, remarks) == SCHEMA_VALID;
+    return schema_inspect(tool->input_schema, args, remarks, work) == SCHEMA_VALID;
 }
 
 static struct reading coerced(const struct tool *tool, struct arena *arena, const struct json *args,
-                              const struct coerce_options *options)
+                              const struct coerce_options *options, struct schema_work *work)
 {
     struct reading r = {.args = args, .whole = args};
     struct schema_remarks remarks;
-    r.fits = is_valid(tool, args, &remarks);
+    r.fits = is_valid(tool, args, &remarks, work);
     if (!r.fits)
-        r.args = schema_coerce(tool->input_schema, args, options, arena);
+        r.args = schema_coerce(tool->input_schema, args, options, arena, work);
     if (r.args != args)
-        r.fits = is_valid(tool, r.args, &remarks);
+        r.fits = is_valid(tool, r.args, &remarks, work);
     if (r.fits && remarks.undeclared) /* a misspelled name in an open object: its value would be lost */
-        r.args = schema_coerce_names(tool->input_schema, r.args, options, arena);
+        r.args = schema_coerce_names(tool->input_schema, r.args, options, arena, work);
     return r;
 }
 
 /* An open object that fits with a wrapper in it fits without its parameters: then what is inside counts,
  * right or wrong. If both a wrapper and a misspelled name fit, nobody knows which was meant. */
 static struct reading read_as(const struct tool *tool, struct arena *arena, const struct json *args,
-                              const struct coerce_options *options)
+                              const struct coerce_options *options, struct schema_work *work)
 {
-    struct reading outer = coerced(tool, arena, args, options), inner;
-    const struct json_member *wrapper = options->wrapped ? wrapper_of(tool, arena, args) : NULL;
-    const struct json *content = wrapper ? unwrap(tool, arena, wrapper) : NULL;
+    struct reading outer = coerced(tool, arena, args, options, work), inner;
+    const struct json_member *wrapper = options->wrapped ? wrapper_of(tool, arena, args, work) : NULL;
+    const struct json *content = wrapper ? unwrap(tool, arena, wrapper, work) : NULL;
     if (!content || (!content->len && outer.fits))
         return outer;
-    inner = coerced(tool, arena, content, options);
+    inner = coerced(tool, arena, content, options, work);
     inner.wrapper = wrapper->key;
     if (!outer.fits || outer.args == args)
         return inner;
@@ -131,7 +133,7 @@ static void explain_ambiguous(struct arguments *args, struct str wrapper)
  * the tool would run without its parameters. */
 static bool explain_wrapped_text(struct arguments *args, struct arena *arena, const struct tool *tool)
 {
-    const struct json_member *wrapper = wrapper_of(tool, arena, args->now);
+    const struct json_member *wrapper = wrapper_of(tool, arena, args->now, &args->work);
     struct problem problem;
     if (!wrapper || !tool->proposes.wrapped || !json_is(&wrapper->value, JSON_STRING) ||
         !arguments_begin_as_json(&wrapper->value) || arguments_container(arena, &wrapper->value))
@@ -149,7 +151,8 @@ static bool explain_wrapped_text(struct arguments *args, struct arena *arena, co
 /* A wrapper around nothing. Of a tool that writes, it may mean all. */
 static bool explain_wrapped_nothing(struct arguments *args, struct arena *arena, const struct tool *tool)
 {
-    const struct json_member *wrapper = tool_writes(tool) ? wrapper_of(tool, arena, args->now) : NULL;
+    const struct json_member *wrapper =
+        tool_writes(tool) ? wrapper_of(tool, arena, args->now, &args->work) : NULL;
     if (!wrapper || !tool->proposes.wrapped)
         return false;
     const struct json *inner = arguments_container(arena, &wrapper->value);
@@ -184,7 +187,7 @@ static void take_invalid(struct arguments *args, const struct tool *tool, struct
     args->wrapper = reading->wrapper;
     args->whole = args->now = reading->whole;
     if (reading->args != reading->whole)
-        args->now = schema_coerce(tool->input_schema, reading->whole, &options, arena);
+        args->now = schema_coerce(tool->input_schema, reading->whole, &options, arena, &args->work);
 }
 
 /* True: the tool destroys, and more was repaired than the spelling of JSON. */
@@ -193,7 +196,7 @@ static bool is_only_proposed(struct arguments *args, const struct tool *tool, st
 {
     if (!tool_destroys(tool))
         return false;
-    struct reading meant = read_as(tool, arena, args->now, &tool->proposes);
+    struct reading meant = read_as(tool, arena, args->now, &tool->proposes, &args->work);
     if (meant.fits && !json_equal(meant.args, reading->args)) {
         args->proposed = meant.args;
         return true;
@@ -206,7 +209,7 @@ static bool is_only_proposed(struct arguments *args, const struct tool *tool, st
 
 bool arguments_repair(struct arguments *args, struct arena *arena, const struct tool *tool)
 {
-    struct reading reading = read_as(tool, arena, args->now, &tool->coerce);
+    struct reading reading = read_as(tool, arena, args->now, &tool->coerce, &args->work);
     if (explain_wrapped_text(args, arena, tool) || explain_wrapped_nothing(args, arena, tool) ||
         is_only_proposed(args, tool, arena, &reading))
         return false;

@@ -188,7 +188,7 @@ static struct str violation_detail(struct call *c, const struct result *given)
 {
     struct problems found;
     problems_init(&found, c->arena);
-    schema_explain(c->tool->output_schema, given->value, &found);
+    schema_explain(c->tool->output_schema, given->value, &found, NULL);
     if (!found.count || !found.list[0].path.len)
         return STR_LIT("it does not fit the tool's output schema");
     return arena_printf(c->arena, "it does not fit the tool's output schema at '" STR_FMT "'",
@@ -212,7 +212,7 @@ static void judge_by_schema(struct call *c, const struct result *given)
         return;
     }
     if (c->result.value == given->value)
-        schema_explain(tool->output_schema, given->value, &v->problems);
+        schema_explain(tool->output_schema, given->value, &v->problems, NULL);
     for (size_t i = 0; i < v->problems.count; i++)
         v->problems.list[i].in_result = true;
     verdict_set(v, CLASS_SCHEMA_MISMATCH, str_of(code ? code : "schema_violation"),

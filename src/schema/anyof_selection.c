@@ -8,8 +8,9 @@
 #include "json/write.h"
 #include "schema/shape.h"
 
-#define BRANCHES_MAX 32u /* alternatives compared */
-#define GUESSES_MAX  2u  /* nesting of alternatives that are tried */
+#define BRANCHES_MAX    32u /* alternatives compared */
+#define STEPS_TO_SELECT 40u /* and one for each alternative */
+#define GUESSES_MAX     2u  /* nesting of alternatives that are tried */
 
 struct branches {
     const struct node *at[BRANCHES_MAX];
@@ -79,7 +80,7 @@ static bool explain_discriminator(struct explain_ctx *e, struct branches *b, con
     uint32_t count = b->count, kept = 0;
     for (uint32_t i = 0; i < count; i++) {
         lists[i] = discriminator_choices(b->at[i], key);
-        if (choices_contain(lists[i], value))
+        if (choices_contain(&e->pass, lists[i], value))
             b->at[kept++] = b->at[i];
     }
     b->count = kept;
@@ -91,12 +92,13 @@ static bool explain_discriminator(struct explain_ctx *e, struct branches *b, con
 }
 
 /* The only alternative whose discriminators the object has, or NULL. */
-static const struct node *sole_match(const struct branches *b, const struct json *v)
+static const struct node *sole_match(struct explain_ctx *e, const struct branches *b, const struct json *v)
 {
     const struct node *match = NULL;
     uint32_t count = 0;
     for (uint32_t i = 0; i < b->count; i++)
-        if (v->type == JSON_OBJECT && b->at[i]->discriminator_count && discriminators_match(b->at[i], v)) {
+        if (v->type == JSON_OBJECT && b->at[i]->discriminator_count &&
+            discriminators_match(&e->pass, b->at[i], v)) {
             match = b->at[i];
             count++;
         }
@@ -207,6 +209,8 @@ void anyof_explain(struct explain_ctx *e, const struct op *op, const struct json
                    const struct location *location)
 {
     struct branches *b = ARENA_NEW(e->arena, struct branches);
+    if (!pass_spend(&e->pass, STEPS_TO_SELECT + op->nodes.count))
+        return;
     if (explain_too_many(e, op, v, location))
         return;
     for (uint32_t i = 0; i < op->nodes.count && b->count < BRANCHES_MAX; i++)
@@ -218,7 +222,7 @@ void anyof_explain(struct explain_ctx *e, const struct op *op, const struct json
     }
     if (explain_values(e, b, &op->nodes, v, location) || explain_discriminator(e, b, v, location))
         return;
-    const struct node *match = sole_match(b, v);
+    const struct node *match = sole_match(e, b, v);
     if (match || b->count == 1 || e->guesses == GUESSES_MAX) {
         e->explain_node(e, match ? match : b->at[0], v, location);
         return;

@@ -47,6 +47,27 @@ enum err compile_required(struct node_builder *b, const struct json *value)
     return OK;
 }
 
+static uint32_t *prop_slot(struct props *props, struct str name)
+{
+    uint32_t at = (uint32_t)hash_seeded(name) & props->mask;
+    while (props->slots[at] && !str_eq(props->list[props->slots[at] - 1].key, name))
+        at = (at + 1) & props->mask;
+    return &props->slots[at];
+}
+
+/* Slots for all names: a search for each of ten thousand would be a hundred million comparisons. */
+static void add_slots(struct node_builder *b, uint32_t names)
+{
+    struct props *props = b->props;
+    uint32_t size = PROPS_FEW;
+    while (size < names * 2)
+        size *= 2;
+    props->slots = ARENA_ARRAY(b->c->arena, uint32_t, size);
+    props->mask = size - 1;
+    for (uint32_t i = 0; i < props->count; i++)
+        *prop_slot(props, props->list[i].key) = i + 1;
+}
+
 static void add_required(struct node_builder *b, const struct json *names)
 {
     struct props *props = b->props;
@@ -58,12 +79,12 @@ static void add_required(struct node_builder *b, const struct json *names)
             builder_warn(b, "expected names in 'required'; one that is no string is ignored");
             continue;
         }
-        uint32_t at = 0;
-        while (at < props->count && !str_eq(props->list[at].key, name))
-            at++;
-        struct prop *p = &props->list[at];
-        if (at == props->count)
+        uint32_t *slot = prop_slot(props, name);
+        if (!*slot) {
             props->list[props->count++] = (struct prop){.key = name};
+            *slot = props->count;
+        }
+        struct prop *p = &props->list[*slot - 1];
         props->required += !p->required;
         p->required = true;
     }
@@ -74,21 +95,12 @@ void compile_props_finish(struct node_builder *b)
     struct props *props = b->props;
     const struct keyword *k = keyword_find(b->c, &b->subschema->resource->dialect, STR_LIT("required"));
     const struct json *required = k ? json_get_text(b->source, "required") : NULL;
-    uint32_t size = PROPS_FEW;
-    if (json_is(required, JSON_ARRAY))
+    bool has_required = json_is(required, JSON_ARRAY);
+    add_slots(b, props->count + (has_required ? required->len : 0));
+    if (has_required)
         add_required(b, required);
     if (props->count <= PROPS_FEW)
-        return;
-    while (size < props->count * 2)
-        size *= 2;
-    props->slots = ARENA_ARRAY(b->c->arena, uint32_t, size);
-    props->mask = size - 1;
-    for (uint32_t i = 0; i < props->count; i++) {
-        uint32_t at = (uint32_t)hash_seeded(props->list[i].key) & props->mask;
-        while (props->slots[at])
-            at = (at + 1) & props->mask;
-        props->slots[at] = i + 1;
-    }
+        props->slots = NULL; /* a linear search is faster */
 }
 
 enum err compile_pattern_properties(struct node_builder *b, const struct json *value)
@@ -99,7 +111,7 @@ enum err compile_pattern_properties(struct node_builder *b, const struct json *v
     struct pattern_prop *list = ARENA_ARRAY(b->c->arena, struct pattern_prop, value->len);
     enum err err = OK;
     for (uint32_t i = 0; i < value->len && !err; i++) {
-        err = pattern_compile(b->c->arena, value->members[i].key, &list[i].pattern, b->c->why);
+        err = builder_pattern(b, value->members[i].key, &list[i].pattern);
         if (!err)
             err = builder_node(b, &value->members[i].value, &list[i].node);
     }

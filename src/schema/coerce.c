@@ -6,6 +6,9 @@
  */
 #include "schema/coercer.h"
 
+#define STEPS_OF_CONTAINER 60u
+#define STEPS_OF_SCALAR    20u
+
 const struct coerce_options coerce_options_all = {.json = true,
                                                   .strings = true,
                                                   .lists = true,
@@ -39,6 +42,14 @@ static bool holds_spelled_float(const struct json *v)
     for (uint32_t i = 0; v->type == JSON_OBJECT && i < v->len && !found; i++)
         found = holds_spelled_float(&v->members[i].value);
     return found;
+}
+
+/* Asked again at each level, so it is counted. */
+static bool may_hold_spelled_float(struct coercer *c, const struct json *v)
+{
+    bool plain = v->type != JSON_ARRAY && v->type != JSON_OBJECT;
+    return (plain || pass_spend(&c->pass, STEPS_OF_BYTES(4 * (uint64_t)v->raw_len))) &&
+           holds_spelled_float(v);
 }
 
 const struct json *coerce_respell(struct coercer *c, const struct node *node, const struct json *v)
@@ -147,6 +158,16 @@ static const struct json *coerce_by_type(struct coercer *c, const struct node *n
     return v;
 }
 
+/* Reading a value in another way allocates, parses and compares names. */
+static bool spend_reading(struct coercer *c, const struct json *v)
+{
+    uint64_t steps = v->type == JSON_ARRAY || v->type == JSON_OBJECT
+                         ? STEPS_OF_CONTAINER + STEPS_OF_PLACES(v->len)
+                     : v->type == JSON_STRING || v->type == JSON_NUMBER ? STEPS_OF_SCALAR + v->len / 4
+                                                                        : STEPS_OF_SCALAR;
+    return pass_spend(&c->pass, steps);
+}
+
 const struct json *coerce_value(struct coercer *c, const struct node *node, const struct json *v)
 {
     if (c->pass.too_complex || c->depth == JSON_MAX_DEPTH)
@@ -155,18 +176,19 @@ const struct json *coerce_value(struct coercer *c, const struct node *node, cons
     c->valid = outer || coerce_accepts(c, node, v);
     c->depth++;
     const struct json *coerced = v;
-    if (!c->valid || c->renames || (c->options->floats && holds_spelled_float(v)))
-        coerced = coerce_by_type(c, node, v);
+    if (!c->valid || c->renames || (c->options->floats && may_hold_spelled_float(c, v)))
+        coerced = spend_reading(c, v) ? coerce_by_type(c, node, v) : v;
     c->depth--;
     c->valid = outer;
     return coerced;
 }
 
 const struct json *schema_coerce(const struct schema *schema, const struct json *instance,
-                                 const struct coerce_options *options, struct arena *arena)
+                                 const struct coerce_options *options, struct arena *arena,
+                                 struct schema_work *work)
 {
     static const struct coerce_options only_floats = {.floats = true};
-    struct coercer c = {.pass = pass_begin(schema), .arena = arena, .options = options};
+    struct coercer c = {.pass = pass_begin(schema, work), .arena = arena, .options = options};
     if (memcmp(options, &only_floats, sizeof(only_floats)) == 0 && !holds_spelled_float(instance))
         return instance;
     const struct json *coerced = coerce_value(&c, schema->root, instance);
@@ -174,14 +196,18 @@ const struct json *schema_coerce(const struct schema *schema, const struct json 
 }
 
 const struct json *schema_coerce_names(const struct schema *schema, const struct json *instance,
-                                       const struct coerce_options *options, struct arena *arena)
+                                       const struct coerce_options *options, struct arena *arena,
+                                       struct schema_work *work)
 {
     struct coerce_options without_floats = *options;
     without_floats.floats = false;
     struct coercer c = {
-        .pass = pass_begin(schema), .arena = arena, .options = &without_floats, .renames = true};
+        .pass = pass_begin(schema, work), .arena = arena, .options = &without_floats, .renames = true};
     if (!options->names)
         return instance;
     const struct json *named = coerce_value(&c, schema->root, instance);
-    return !c.pass.too_complex && schema_validate(schema, named) == SCHEMA_VALID ? named : instance;
+    if (c.pass.too_complex)
+        return instance;
+    struct schema_remarks ignored;
+    return schema_inspect(schema, named, &ignored, work) == SCHEMA_VALID ? named : instance;
 }

@@ -26,18 +26,21 @@ extern const struct coerce_options coerce_options_all;
 /* Returns `instance` itself if nothing was coerced. Call it only after schema_validate rejected the instance,
  * or with `floats` set. */
 const struct json *schema_coerce(const struct schema *schema, const struct json *instance,
-                                 const struct coerce_options *options, struct arena *arena);
+                                 const struct coerce_options *options, struct arena *arena,
+                                 struct schema_work *work);
 
 /* For a valid instance with members that no property declares: renames those that misspell an unused declared
  * name, if the result is valid too. Otherwise the instance itself. */
 const struct json *schema_coerce_names(const struct schema *schema, const struct json *instance,
-                                       const struct coerce_options *options, struct arena *arena);
+                                       const struct coerce_options *options, struct arena *arena,
+                                       struct schema_work *work);
 
 /* For an instance that is valid only because date-times may lack their zone: adds the offset that the zone
  * has at that time, or, without a zone, a warning of code "format" for each. A time that the zone's clocks
  * skip or show twice is an error. */
 const struct json *schema_coerce_times(const struct schema *schema, const struct json *instance,
-                                       const struct time_zone *zone, struct problems *problems);
+                                       const struct time_zone *zone, struct problems *problems,
+                                       struct schema_work *work);
 
 /* Whether two names differ in case, separators and a final s alone. */
 bool schema_names_alike(struct str one, struct str other);

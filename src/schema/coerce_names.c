@@ -145,6 +145,15 @@ static struct str name_meant(const struct in_place_nodes *declared, const struct
     return name.at || several ? name : name_alike(declared, object, sent, BUT_FOR_S, &several);
 }
 
+/* Each declared name is compared with the one that was sent, perhaps twice. */
+static bool spend_comparison(struct coercer *c, const struct in_place_nodes *declared)
+{
+    uint64_t names = 0;
+    for (uint32_t i = 0; i < declared->count; i++)
+        names += declared->props[i] ? declared->props[i]->declared : 0;
+    return pass_spend(&c->pass, 10 + names);
+}
+
 /* The undeclared members and what they mean. In a function of its own, as the nodes need not stay on the
  * stack while values are coerced. False: none means anything. */
 static __attribute__((noinline)) bool find_undeclared(struct renames *r, const struct node *node)
@@ -158,7 +167,7 @@ static __attribute__((noinline)) bool find_undeclared(struct renames *r, const s
         struct str key = r->object->members[i].key;
         if (is_declared(&declared, key))
             continue;
-        if (r->count == RENAMES_MAX)
+        if (r->count == RENAMES_MAX || !spend_comparison(r->c, &declared))
             return false;
         struct str meant = name_meant(&declared, r->object, key);
         r->list[r->count++] = (struct undeclared){i, meant};

@@ -58,6 +58,8 @@ static const struct json *read_choice(struct coercer *c, const struct node *node
     for (uint32_t i = 0; i < all.count; i++)
         for (uint16_t k = 0; k < all.nodes[i]->op_count && all.nodes[i]->ops[k].code == OP_CHOICES; k++) {
             const struct choices *choices = &all.nodes[i]->ops[k].choices;
+            if (!pass_spend(&c->pass, choices->count))
+                return NULL;
             for (uint32_t n = 0; n < choices->count; n++)
                 compare_choice(&found, choices->at[n], word);
         }

@@ -186,15 +186,18 @@ static const struct json *walk(struct times_walk *t, const struct node *node, co
 }
 
 const struct json *schema_coerce_times(const struct schema *schema, const struct json *instance,
-                                       const struct time_zone *zone, struct problems *problems)
+                                       const struct time_zone *zone, struct problems *problems,
+                                       struct schema_work *work)
 {
-    struct times_walk t = {.e = {.pass = pass_begin(schema), .problems = problems, .arena = problems->arena},
-                           .zone = zone};
+    struct times_walk t = {
+        .e = {.pass = pass_begin(schema, work), .problems = problems, .arena = problems->arena},
+        .zone = zone};
     const struct json *timed = walk(&t, schema->root, instance, NULL);
-    if (schema_validate(schema, timed) == SCHEMA_VALID)
+    struct schema_remarks ignored;
+    if (schema_inspect(schema, timed, &ignored, work) == SCHEMA_VALID)
         return timed;
     t.zone = NULL; /* with the zone it breaks another rule: it stays, with the warning */
-    t.e.pass = pass_begin(schema);
+    t.e.pass = pass_begin(schema, work);
     walk(&t, schema->root, instance, NULL);
     return instance;
 }

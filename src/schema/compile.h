@@ -80,6 +80,7 @@ struct compiler {
     struct resource *all_resources;
     struct node_entry *first, *last, *todo;
     uint32_t subschema_count, chain;
+    size_t pattern_bytes; /* compiled */
     bool dynamic;
 };
 
@@ -153,6 +154,9 @@ struct node_builder {
     struct props *props; /* NULL: no keyword needed it */
     const char *keyword; /* being compiled */
 };
+
+/* Compiles an expression; ERR_LIMIT if those of the schema become too large. */
+enum err builder_pattern(struct node_builder *b, struct str expression, struct pattern **out);
 
 /* A new op; builder_op returns the one with that code and these types if there is one. */
 struct op *builder_add_op(struct node_builder *b, enum op_code code, unsigned applies);

@@ -6,6 +6,9 @@
 
 #include "schema/evaluated_set.h"
 
+#define EXPLAIN_MAX_STEPS                                                                                    \
+    60000u /* of SCHEMA_MAX_STEPS, to find problems in what was judged: none is found then, not refused */
+
 static void explain_node(struct explain_ctx *e, const struct node *node, const struct json *v,
                          const struct location *location);
 
@@ -44,10 +47,11 @@ static void explain_properties(struct explain_ctx *e, const struct op *op, const
                                const struct location *location)
 {
     const struct props *props = op->props;
-    for (uint32_t i = 0; i < props->count; i++)
+    pass_spend(&e->pass, STEPS_OF_PLACES(props->count + v->len));
+    for (uint32_t i = 0; i < props->count && !e->pass.too_complex; i++)
         if (props->list[i].required && !json_get(v, props->list[i].key))
             misplaced_explain_missing(e, props->list[i].key, props->list[i].node, location);
-    for (uint32_t i = 0; i < v->len; i++) {
+    for (uint32_t i = 0; i < v->len && !e->pass.too_complex; i++) {
         struct location at = step_to(location, &v->members[i]);
         explain_member(e, props, &v->members[i], &at);
     }
@@ -56,7 +60,7 @@ static void explain_properties(struct explain_ctx *e, const struct op *op, const
 static void explain_names(struct explain_ctx *e, const struct op *op, const struct json *v,
                           const struct location *location)
 {
-    for (uint32_t i = 0; i < v->len; i++) {
+    for (uint32_t i = 0; i < v->len && !e->pass.too_complex; i++) {
         struct json name = member_name(&v->members[i]);
         if (node_accepts(&e->pass, op->node, &name, NULL))
             continue;
@@ -78,7 +82,8 @@ static void explain_names(struct explain_ctx *e, const struct op *op, const stru
 static void explain_dependents(struct explain_ctx *e, const struct op *op, const struct json *v,
                                const struct location *location)
 {
-    for (uint32_t i = 0; i < op->dependents.count; i++) {
+    pass_spend(&e->pass, op->dependents.count);
+    for (uint32_t i = 0; i < op->dependents.count && !e->pass.too_complex; i++) {
         const struct dependent *d = &op->dependents.at[i];
         if (!json_get(v, d->key))
             continue;
@@ -141,7 +146,7 @@ static void explain_unevaluated(struct explain_ctx *e, const struct node *node, 
     for (uint16_t i = 0; i < at && rest; i++)
         rest = !(node->ops[i].applies & type) || op_accepts(&e->pass, &node->ops[i], v, &evaluated);
     const struct op *op = &node->ops[at];
-    for (uint32_t i = 0; rest && i < v->len; i++)
+    for (uint32_t i = 0; rest && i < v->len && !e->pass.too_complex; i++)
         if (!evaluated_set_has(&evaluated, i))
             explain_leftover(e, op, v, i, location);
     evaluated_set_clear(&evaluated);
@@ -157,7 +162,8 @@ static bool explain_children(struct explain_ctx *e, const struct op *op, const s
         explain_properties(e, op, v, location);
         return true;
     case OP_ITEMS:
-        for (uint32_t i = 0; i < v->len; i++)
+        pass_spend(&e->pass, STEPS_OF_PLACES(v->len));
+        for (uint32_t i = 0; i < v->len && !e->pass.too_complex; i++)
             if (op_item_node(op, i))
                 explain_node(e, op_item_node(op, i), &v->items[i], &(struct location){location, STR_NONE, i});
         return true;
@@ -227,6 +233,8 @@ static void explain_node(struct explain_ctx *e, const struct node *node, const s
 {
     const struct node *outer_node = e->node;
     const struct location *outer_location = e->location;
+    if (e->pass.too_complex)
+        return;
     if (!e->node || location != e->location || node->description.len) {
         e->node = node;
         e->location = location;
@@ -256,9 +264,9 @@ static void explain_node(struct explain_ctx *e, const struct node *node, const s
 }
 
 enum schema_validity schema_explain(const struct schema *schema, const struct json *instance,
-                                    struct problems *problems)
+                                    struct problems *problems, struct schema_work *work)
 {
-    struct pass pass = pass_begin(schema);
+    struct pass pass = pass_begin(schema, work);
     bool ok = node_accepts(&pass, schema->root, instance, NULL);
     if (pass.too_complex) {
         struct str message = arena_printf(
@@ -269,13 +277,18 @@ enum schema_validity schema_explain(const struct schema *schema, const struct js
     bool local = !ok && pass.remarks.local_times;
     if (ok || (local && node_accepts_local_times(&pass, schema->root, instance)))
         return SCHEMA_VALID;
-    struct explain_ctx e = {.pass = pass_begin(schema),
+    struct explain_ctx e = {.pass = pass_begin(schema, NULL),
                             .problems = problems,
                             .arena = problems->arena,
                             .explain_node = explain_node};
     e.pass.local_times = local;
+    e.pass.own.steps = SCHEMA_MAX_STEPS - EXPLAIN_MAX_STEPS;
     size_t before = problems->errors + problems->more;
     explain_node(&e, schema->root, instance, NULL);
+    if (e.pass.too_complex && problems->errors + problems->more > before) {
+        problems->more++;
+        problems->incomplete = true;
+    }
     if (problems->errors + problems->more == before)
         problems_add(problems,
                      (struct problem){.code = "schema",

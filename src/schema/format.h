@@ -4,12 +4,15 @@
 
 #include "base/str.h"
 
+#include <stdint.h>
+
 struct format {
     const char *name;    /* "date-time" */
     const char *title;   /* "ISO datetime" */
     const char *example; /* "2026-05-03T00:00:00Z" */
     bool (*check)(struct str s);
     bool (*check_local)(struct str s); /* fits but for its time zone; NULL: the format has none */
+    uint32_t steps;                    /* of a check, beside those of its bytes; see SCHEMA_MAX_STEPS */
 };
 
 /* NULL: unknown, or an annotation only. */

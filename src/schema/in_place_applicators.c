@@ -9,9 +9,9 @@ struct collector {
 
 static void collect(struct collector *c, const struct node *node);
 
-static bool may_apply(const struct collector *c, const struct node *branch)
+static bool may_apply(struct collector *c, const struct node *branch)
 {
-    return !c->v || ((branch->types & type_bit_of(c->v)) && !discriminators_exclude(branch, c->v));
+    return !c->v || ((branch->types & type_bit_of(c->v)) && !discriminators_exclude(c->pass, branch, c->v));
 }
 
 static void collect_op(struct collector *c, const struct op *op, uint32_t at)

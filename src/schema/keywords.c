@@ -80,19 +80,12 @@ static enum err compile_choices(struct node_builder *b, const struct json *value
     if (!constant && value->len == 0)
         builder_warn(b, "an empty list of values accepts nothing");
     uint32_t count = constant ? 1 : value->len;
-    const struct json **list = ARENA_ARRAY(b->c->arena, const struct json *, count);
-    struct choices choices = {.at = list, .strings = true, .constant = constant};
+    struct choices choices = choices_new(b->c->arena, count);
+    choices.constant = constant;
     for (uint32_t i = 0; i < count; i++) {
         const struct json *v = constant ? value : &value->items[i];
-        uint32_t same = 0;
-        while (same < choices.count && !json_equal(list[same], v))
-            same++;
-        if (same < choices.count) {
+        if (!choices_add(&choices, v))
             builder_warn(b, "the value at %u is there twice", i);
-            continue;
-        }
-        choices.strings &= v->type == JSON_STRING;
-        list[choices.count++] = v;
     }
     unsigned types = is_nullable(b) ? TYPES_ANY & ~TYPE_BIT(JSON_NULL) : TYPES_ANY;
     struct op *op = builder_add_op(b, OP_CHOICES, types);
@@ -167,7 +160,7 @@ static enum err compile_pattern(struct node_builder *b, const struct json *value
     if (value->type != JSON_STRING)
         return builder_refuse(b, "a regular expression", value);
     struct pattern *pattern;
-    enum err err = pattern_compile(b->c->arena, json_str(value), &pattern, b->c->why);
+    enum err err = builder_pattern(b, json_str(value), &pattern);
     if (err) {
         err_prefix(b->c->why, builder_pointer(b).at);
         return err;

@@ -13,6 +13,10 @@
 
 #define ELLIPSIS         "…"
 #define CHOICES_COMPARED 256u /* for a suggestion */
+#define MESSAGE_STEPS    40u  /* to write a problem … */
+#define SUGGEST_STEPS    8u   /* to compare two names */
+#define BRANCH_STEPS     3u   /* to describe an alternative */
+#define PROBLEM_STEPS    2u   /* … and to compare it with each one that was found */
 
 /* Readable after a dot; any other name is quoted in brackets. */
 static bool is_plain_name(struct str key)
@@ -123,6 +127,8 @@ static bool is_counted(struct problems *problems, const struct problem *problem)
 void message_add(struct explain_ctx *e, const struct location *location, struct problem problem)
 {
     bool in_list = false;
+    if (!pass_spend(&e->pass, MESSAGE_STEPS + PROBLEM_STEPS * e->problems->count))
+        return;
     for (const struct location *l = location; l && !in_list; l = l->up)
         in_list = !l->key.at;
     if (location && !location->up && location->key.at && is_plain_name(location->key))
@@ -279,6 +285,8 @@ void message_type(struct explain_ctx *e, const struct node *node, const struct n
 {
     struct buf out = buf_in(e->arena);
     unsigned types = branches ? 0 : node->types;
+    if (branches && !pass_spend(&e->pass, branches->count * BRANCH_STEPS))
+        return;
     for (uint32_t i = 0; branches && i < branches->count; i++)
         types |= branches->at[i]->types;
     bool list = (types & ~TYPE_BIT(JSON_NULL)) == TYPE_BIT(JSON_ARRAY);
@@ -495,6 +503,12 @@ static void put_choice_list(struct buf *out, struct arena *arena, const struct c
 void message_choices(struct explain_ctx *e, const struct choices *const *lists, size_t count,
                      unsigned other_types, const struct json *v, const struct location *location)
 {
+    uint64_t compared = 0;
+    for (size_t i = 0; i < count; i++)
+        compared += lists[i]->count;
+    if (!pass_spend(&e->pass,
+                    compared + (compared < CHOICES_COMPARED ? compared : CHOICES_COMPARED) * SUGGEST_STEPS))
+        return;
     struct choice_list all = flatten(e->arena, lists, count);
     struct buf out = buf_in(e->arena), suggestion = buf_in(e->arena);
     bool constant = all.count == 1 && lists[0]->constant && !other_types;
@@ -637,7 +651,7 @@ void message_op(struct explain_ctx *e, const struct op *op, const struct json *v
         problem = contains_problem(e, op, v);
         break;
     default: /* OP_UNIQUE */
-        unique_items_find_pair(v, &first, &second);
+        unique_items_find_pair(&e->pass, v, &first, &second);
         got = message_quote(e->arena, &v->items[second]);
         problem = (struct problem){
             .code = "uniqueItems",

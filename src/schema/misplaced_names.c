@@ -10,6 +10,9 @@
 #define CANDIDATES_MAX     64u /* declared names that they are compared with */
 #define DECLARED_NAMES_MAX 12u /* listed for a name that has no place; the rest is counted */
 
+#define MATCHES_STEPS 100u /* to begin with an object's names */
+#define COMPARE_STEPS 8u   /* to compare two names */
+
 enum place { PLACE_UNKNOWN, PLACE_RENAMED, PLACE_DEEPER, PLACE_HIGHER };
 
 struct name_match {
@@ -180,11 +183,13 @@ static void match_the_last(struct explain_ctx *e, struct name_matches *m)
 /* ---- other objects ---- */
 
 /* Whether objects of the node, or items of its lists (then *in_list), declare the name. */
-static bool declares(const struct node *node, struct str name, bool *in_list)
+static bool declares(struct pass *pass, const struct node *node, struct str name, bool *in_list)
 {
     struct in_place_nodes all __attribute__((uninitialized)); /* 1.5 KB; `count` says how much is written */
     in_place_collect(&all, node, NULL, NULL);
     *in_list = false;
+    if (!pass_spend(pass, all.count))
+        return false;
     if (declared_prop(&all, name))
         return true;
     for (uint32_t i = 0; i < all.count; i++) {
@@ -193,6 +198,7 @@ static bool declares(const struct node *node, struct str name, bool *in_list)
         if (!item)
             continue;
         in_place_collect(&inner, item, NULL, NULL);
+        pass_spend(pass, inner.count);
         if (declared_prop(&inner, name)) {
             *in_list = true;
             return true;
@@ -203,13 +209,13 @@ static bool declares(const struct node *node, struct str name, bool *in_list)
 
 /* Two or more undeclared names that objects of one field declare are such an object, one level too high: that
  * is likelier than that each was mistyped. */
-static void match_whole_object(struct name_matches *m, const struct prop *field)
+static void match_whole_object(struct pass *pass, struct name_matches *m, const struct prop *field)
 {
     bool here[NAMES_MAX] = {false}, in_list[NAMES_MAX] = {false};
     size_t count = 0;
     for (size_t i = 0; field->node && i < m->sent_count; i++) {
-        here[i] =
-            m->sent[i].place == PLACE_UNKNOWN && declares(field->node, m->sent[i].sent->key, &in_list[i]);
+        here[i] = m->sent[i].place == PLACE_UNKNOWN &&
+                  declares(pass, field->node, m->sent[i].sent->key, &in_list[i]);
         count += here[i];
     }
     for (size_t i = 0; count > 1 && i < m->sent_count; i++)
@@ -221,7 +227,7 @@ static void match_whole_object(struct name_matches *m, const struct prop *field)
 }
 
 /* In exactly one declared field. */
-static void match_deeper(struct name_matches *m, struct name_match *sent)
+static void match_deeper(struct pass *pass, struct name_matches *m, struct name_match *sent)
 {
     const struct prop *found = NULL;
     bool in_list = false;
@@ -231,7 +237,7 @@ static void match_deeper(struct name_matches *m, struct name_match *sent)
             bool here;
             const struct prop *p = &props->list[k];
             if (!p->node || (found && str_eq(found->key, p->key)) ||
-                !declares(p->node, sent->sent->key, &here))
+                !declares(pass, p->node, sent->sent->key, &here))
                 continue;
             if (found)
                 return;
@@ -264,6 +270,8 @@ static struct name_matches *matches_of(struct explain_ctx *e)
     if (m)
         return m;
     m = object->matches = ARENA_NEW(e->arena, struct name_matches);
+    if (!pass_spend(&e->pass, MATCHES_STEPS + object->v->len))
+        return m;
     in_place_collect(&m->declared, object->node, NULL, NULL);
     for (uint32_t i = 0; i < object->v->len && m->sent_count < NAMES_MAX; i++) {
         const struct json_member *member = &object->v->members[i];
@@ -273,14 +281,18 @@ static struct name_matches *matches_of(struct explain_ctx *e)
     if (!m->sent_count)
         return m;
     collect_candidates(m, object->v);
+    if (!pass_spend(&e->pass, m->sent_count * m->candidate_count * COMPARE_STEPS)) {
+        m->sent_count = 0;
+        return m;
+    }
     for (size_t i = 0; m->sent_count > 1 && i < m->candidate_count; i++)
-        match_whole_object(m, m->candidates[i].prop);
+        match_whole_object(&e->pass, m, m->candidates[i].prop);
     match_by_name(e, m);
     for (size_t i = 0; i < m->sent_count; i++) {
         struct name_match *sent = &m->sent[i];
         if (sent->place != PLACE_UNKNOWN)
             continue;
-        match_deeper(m, sent);
+        match_deeper(&e->pass, m, sent);
         if (sent->place == PLACE_UNKNOWN && belongs_higher(object->up, sent->sent->key))
             sent->place = PLACE_HIGHER;
     }

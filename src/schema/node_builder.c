@@ -35,6 +35,21 @@ void builder_warn(struct node_builder *b, const char *format, ...)
                                             .warning = true});
 }
 
+enum err builder_pattern(struct node_builder *b, struct str expression, struct pattern **out)
+{
+    enum err err = pattern_compile(b->c->arena, expression, out, b->c->why);
+    if (err)
+        return err;
+    b->c->pattern_bytes += pattern_code_bytes(*out);
+    if (b->c->pattern_bytes > SCHEMA_MAX_PATTERN_BYTES)
+        return err_set(
+            b->c->why, ERR_LIMIT,
+            "expected patterns of at most %u bytes once compiled, found more; use fewer or smaller "
+            "repeats such as {1,1000}",
+            SCHEMA_MAX_PATTERN_BYTES);
+    return OK;
+}
+
 struct op *builder_add_op(struct node_builder *b, enum op_code code, unsigned applies)
 {
     struct op *op = &b->ops[b->op_count++];

@@ -14,10 +14,10 @@
 #define OPTIONS                                                                                              \
     (PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ALLOW_EMPTY_CLASS | PCRE2_MATCH_UNSET_BACKREF |                \
      PCRE2_NEVER_BACKSLASH_C)
-#define MATCH_WORK      1000000u /* divided among the start offsets: PCRE2 limits each */
-#define MATCH_WORK_MIN  500u
-#define MATCH_WORK_MAX  50000u
-#define MATCH_WORK_EASY 100u /* for each start offset */
+#define TOO_LARGE 120 /* what pcre2_compile reports of code that is */
+#define UNCOUNTED_MATCH_LIMIT                                                                                \
+    100u /* for each start offset, where the items of an expression are not counted */
+#define UNCOUNTED_STEPS 500u
 #define HEAP_MAX_KIB    1024u
 #define NESTING_MAX     100u /* parentheses */
 #define NO_FAULT        100  /* what pcre2_compile reports on success */
@@ -28,6 +28,7 @@ struct pattern {
     pcre2_code *code;
     pcre2_match_context *context;
     pcre2_match_data *data; /* scratch; one thread matches at a time */
+    bool counted;           /* each item that is tried is reported to count_item */
 };
 
 static void *allocate(size_t size, void *arena)
@@ -40,17 +41,23 @@ static void release(void *memory, void *arena)
     (void)memory, (void)arena; /* freed with the arena */
 }
 
+/* With a callout before each item, unless the code is too large for them. */
 static enum err compile_code(struct pattern *p, struct str expression, pcre2_general_context *memory,
                              struct why *why)
 {
-    int code;
+    int code = TOO_LARGE;
     PCRE2_SIZE at;
+    PCRE2_SPTR text = (PCRE2_SPTR)(expression.len ? expression.at : "");
     char reason[160];
     pcre2_compile_context *context = pcre2_compile_context_create(memory);
     pcre2_set_newline(context, PCRE2_NEWLINE_LF);
     pcre2_set_parens_nest_limit(context, NESTING_MAX);
-    p->code = pcre2_compile((PCRE2_SPTR)(expression.len ? expression.at : ""), expression.len, OPTIONS, &code,
-                            &at, context);
+    p->counted = true;
+    p->code = pcre2_compile(text, expression.len, OPTIONS | PCRE2_AUTO_CALLOUT, &code, &at, context);
+    if (!p->code && code == TOO_LARGE) {
+        p->counted = false;
+        p->code = pcre2_compile(text, expression.len, OPTIONS, &code, &at, context);
+    }
     if (p->code)
         return OK;
     if (pcre2_get_error_message(code, (PCRE2_UCHAR *)reason, sizeof(reason)) < 0)
@@ -77,6 +84,8 @@ enum err pattern_compile(struct arena *arena, struct str expression, struct patt
         return err;
     p->context = pcre2_match_context_create(memory);
     pcre2_set_heap_limit(p->context, HEAP_MAX_KIB);
+    if (!p->counted)
+        pcre2_set_match_limit(p->context, UNCOUNTED_MATCH_LIMIT);
     p->data = pcre2_match_data_create(1, memory);
     p->fast = regex_fast_path_compile(arena, expression);
     *out = p;
@@ -102,28 +111,57 @@ bool pattern_is_regex(struct str expression)
     return ok;
 }
 
-static enum pattern_result match(const struct pattern *pattern, struct str subject, uint32_t work)
+struct count {
+    uint32_t left; /* steps */
+    PCRE2_SIZE last;
+};
+
+/* An item is a step, and so is what the item before it went through. */
+static int count_item(pcre2_callout_block *block, void *data)
 {
+    struct count *count = data;
+    PCRE2_SIZE here = block->current_position;
+    PCRE2_SIZE moved = here > count->last ? here - count->last : count->last - here;
+    uint32_t steps = 1 + (uint32_t)moved / 32;
+    count->last = here;
+    if (steps > count->left)
+        return PCRE2_ERROR_CALLOUT;
+    count->left -= steps;
+    return 0;
+}
+
+/* Of what is not counted: a few tries at each place, each of which may go through all that follows. */
+static bool spend_uncounted(struct count *count, size_t len)
+{
+    uint64_t steps = UNCOUNTED_STEPS + (uint64_t)len * len / 64;
+    if (steps > count->left)
+        return false;
+    count->left -= (uint32_t)steps;
+    return true;
+}
+
+enum pattern_result pattern_match(const struct pattern *pattern, struct str subject, uint32_t *steps)
+{
+    struct count count = {.left = *steps};
     if (subject.len > PATTERN_SUBJECT_MAX_BYTES)
         return PATTERN_TOO_COMPLEX;
     if (pattern->fast)
         return regex_fast_path_matches(pattern->fast, subject) ? PATTERN_MATCH : PATTERN_NO_MATCH;
-    pcre2_set_match_limit(pattern->context, work);
+    if (pattern->counted)
+        pcre2_set_callout(pattern->context, count_item, &count);
+    else if (!spend_uncounted(&count, subject.len))
+        return PATTERN_TOO_COMPLEX;
     int n = pcre2_match(pattern->code, (PCRE2_SPTR)(subject.len ? subject.at : ""), subject.len, 0, 0,
                         pattern->data, pattern->context);
+    *steps = count.left;
     if (n >= 0)
         return PATTERN_MATCH;
     return n == PCRE2_ERROR_NOMATCH ? PATTERN_NO_MATCH : PATTERN_TOO_COMPLEX;
 }
 
-enum pattern_result pattern_match(const struct pattern *pattern, struct str subject)
+size_t pattern_code_bytes(const struct pattern *pattern)
 {
-    size_t work = MATCH_WORK / (subject.len + 1);
-    work = work < MATCH_WORK_MIN ? MATCH_WORK_MIN : work > MATCH_WORK_MAX ? MATCH_WORK_MAX : work;
-    return match(pattern, subject, (uint32_t)work);
-}
-
-enum pattern_result pattern_match_quick(const struct pattern *pattern, struct str subject)
-{
-    return match(pattern, subject, MATCH_WORK_EASY);
+    size_t bytes = 0;
+    pcre2_pattern_info(pattern->code, PCRE2_INFO_SIZE, &bytes);
+    return bytes;
 }

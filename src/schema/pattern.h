@@ -5,6 +5,8 @@
 #include "base/err.h"
 #include "base/str.h"
 
+#include <stdint.h>
+
 struct arena;
 struct pattern;
 
@@ -19,10 +21,11 @@ bool pattern_is_regex(struct str expression);
 
 enum pattern_result { PATTERN_MATCH, PATTERN_NO_MATCH, PATTERN_TOO_COMPLEX };
 
-enum pattern_result pattern_match(const struct pattern *pattern, struct str subject);
+/* Takes what it examines off the steps (SCHEMA_MAX_STEPS is of the same kind). PATTERN_TOO_COMPLEX: they do
+ * not suffice, or the subject is too long. */
+enum pattern_result pattern_match(const struct pattern *pattern, struct str subject, uint32_t *steps);
 
-/* With so little work that any number of strings may be matched; enough for nearly every expression that
- * people write. PATTERN_TOO_COMPLEX means that pattern_match is needed. */
-enum pattern_result pattern_match_quick(const struct pattern *pattern, struct str subject);
+/* The memory of the compiled expression: counted repeats make it many times its text. */
+size_t pattern_code_bytes(const struct pattern *pattern);
 
 #endif

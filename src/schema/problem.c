@@ -193,7 +193,7 @@ void problems_text(struct buf *out, const struct problems *problems)
         if (!problems->list[i].quiet && (renames < 2 || !is_rename(&problems->list[i])))
             problem_line(out, &problems->list[i]);
     if (problems->more)
-        buf_printf(out, "- and %zu more\n", problems->more);
+        buf_printf(out, "- and %s%zu more\n", problems->incomplete ? "at least " : "", problems->more);
 }
 
 void problem_path(struct buf *out, const struct problem *problem)

@@ -13,10 +13,13 @@
 struct arena;
 struct schema;
 
-#define SCHEMA_MAX_BYTES      262144u /* of a schema as JSON; checked by the reader */
-#define SCHEMA_MAX_SUBSCHEMAS 10000u
-#define SCHEMA_MAX_NESTING    64u
-#define SCHEMA_MAX_STEPS      200000u /* evaluation steps of a pass; then SCHEMA_TOO_COMPLEX */
+#define SCHEMA_MAX_BYTES         262144u /* of a schema as JSON; checked by the reader */
+#define SCHEMA_MAX_SUBSCHEMAS    10000u
+#define SCHEMA_MAX_NESTING       64u
+#define SCHEMA_MAX_PATTERN_BYTES 4194304u /* of all patterns of a schema, compiled */
+#define SCHEMA_MAX_STEPS                                                                                     \
+    300000u /* of 25 ns on a slow core, so 10 ms, for all passes over a call's arguments; then               \
+               SCHEMA_TOO_COMPLEX */
 
 struct schema_registry; /* documents that $ref and $schema may name by URI; nothing is ever fetched */
 
@@ -45,6 +48,13 @@ struct schema_options {
 enum err schema_compile(struct arena *arena, const struct json *source, const struct schema_options *options,
                         struct schema **out, struct problems *warnings, struct why *why);
 
+/* What the passes over one call's arguments have spent of SCHEMA_MAX_STEPS: what they examine is counted, so
+ * that a schema and an instance hold nobody else up, whatever they are. Where a function takes NULL it has a
+ * budget of its own. */
+struct schema_work {
+    uint32_t steps;
+};
+
 enum schema_validity { SCHEMA_VALID, SCHEMA_INVALID, SCHEMA_TOO_COMPLEX };
 
 /* The boolean pass. */
@@ -59,22 +69,23 @@ struct schema_remarks {
 };
 
 enum schema_validity schema_inspect(const struct schema *schema, const struct json *instance,
-                                    struct schema_remarks *remarks);
+                                    struct schema_remarks *remarks, struct schema_work *work);
 
 /* The collecting pass: adds every problem, with strings in problems->arena. With SCHEMA_TOO_COMPLEX the
- * problem has the code "too_complex". Returns what schema_validate would. */
+ * problem has the code "too_complex". An invalid instance whose problems are too many to find leaves some
+ * out. Returns what schema_validate would. */
 enum schema_validity schema_explain(const struct schema *schema, const struct json *instance,
-                                    struct problems *problems);
+                                    struct problems *problems, struct schema_work *work);
 
 /* Adds a warning "unknown_field" for each member of an object that the schema does not declare (by property,
  * pattern or a schema for additional properties), with a close unused name as the suggestion. Top level only,
  * and only if the schema declares any property. */
 void schema_unknown_properties(const struct schema *schema, const struct json *instance,
-                               struct problems *problems);
+                               struct problems *problems, struct schema_work *work);
 
 /* The instance without all of these members; itself if there are none. */
 const struct json *schema_drop_unknown_properties(struct arena *arena, const struct schema *schema,
-                                                  const struct json *instance);
+                                                  const struct json *instance, struct schema_work *work);
 
 /* Whether a date-time may lack its zone anywhere in it. */
 bool schema_takes_local_times(const struct schema *schema);

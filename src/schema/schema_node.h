@@ -74,8 +74,10 @@ struct nodes {
 };
 
 struct choices {
-    const struct json *const *at;
+    const struct json **at;
     uint32_t count;
+    uint32_t *slots; /* index + 1 by hash; mask + 1 of them, a power of two. NULL: search the list */
+    uint32_t mask;
     bool strings;  /* all of them */
     bool constant; /* from const */
 };
@@ -194,14 +196,15 @@ struct scope {
 struct pass {
     const struct schema *schema;
     const struct scope *scope;
-    uint32_t steps, frames;
+    struct schema_work own, *work; /* NULL: its own */
+    uint32_t frames;
     struct schema_remarks remarks;
     bool local_times; /* a date-time may lack its zone */
     const char
         *too_complex; /* the reason it gave up, after which its answers mean nothing; NULL: it has not */
 };
 
-struct pass pass_begin(const struct schema *schema);
+struct pass pass_begin(const struct schema *schema, struct schema_work *work);
 
 /* The resource of the node joins the scope, kept in `here` until pass_leave. */
 static inline const struct scope *pass_enter(struct pass *pass, const struct node *node, struct scope *here)
@@ -221,8 +224,24 @@ static inline void pass_leave(struct pass *pass, const struct scope *outer)
     pass->frames--;
 }
 
-/* Takes steps off the budget of SCHEMA_MAX_STEPS; false, with the reason kept, if they exceed it. */
+/* Takes steps off the budget; false, with the reason kept, if they exceed it. */
 bool pass_spend(struct pass *pass, uint64_t steps);
+
+/* Ends the pass as one that gave up. */
+bool pass_give_up(struct pass *pass, const char *reason);
+
+/* What is left of the budget. */
+static inline uint32_t pass_left(const struct pass *pass)
+{
+    return SCHEMA_MAX_STEPS - (pass->work ? pass->work : &pass->own)->steps;
+}
+
+/* The steps of looking at so many bytes, or at so many items, members or branches without what is in them. */
+#define STEPS_OF_BYTES(bytes)  (1u + (uint64_t)(bytes) / 32u)
+#define STEPS_OF_PLACES(count) (1u + (uint64_t)(count) / 4u)
+
+/* Those of reading all of a value: its hash, or whether it equals another. */
+uint64_t value_steps(const struct json *v);
 
 /* Whether the expression matches anywhere in the string; false also if the pass gives up. */
 bool pass_matches(struct pass *pass, const struct pattern *pattern, struct str s);
@@ -238,7 +257,13 @@ bool op_accepts(struct pass *pass, const struct op *op, const struct json *v,
  */
 bool node_accepts_local_times(struct pass *pass, const struct node *node, const struct json *v);
 
-bool choices_contain(const struct choices *choices, const struct json *v);
+/* False also if the pass gives up. */
+bool choices_contain(struct pass *pass, const struct choices *choices, const struct json *v);
+
+/* An empty list for at most `most` values, with slots if they are many; and a value added, unless an equal
+ * one is there (then false). */
+struct choices choices_new(struct arena *arena, uint32_t most);
+bool choices_add(struct choices *choices, const struct json *v);
 
 /* The declared property of that name, or NULL. */
 const struct prop *props_find(const struct props *props, struct str key);
@@ -248,10 +273,10 @@ const struct prop *props_find(const struct props *props, struct str key);
 const struct choices *discriminator_choices(const struct node *node, struct str key);
 
 /* Whether an object has every discriminator of the node; true for any other value. */
-bool discriminators_match(const struct node *node, const struct json *v);
+bool discriminators_match(struct pass *pass, const struct node *node, const struct json *v);
 
 /* Whether an object has a discriminator with a value that is none of the node's. */
-bool discriminators_exclude(const struct node *node, const struct json *v);
+bool discriminators_exclude(struct pass *pass, const struct node *node, const struct json *v);
 
 /* What OP_COUNT counts: code points of a string, items, members. */
 uint64_t op_count_size(const struct json *v);
@@ -261,7 +286,7 @@ uint64_t op_contains_count(struct pass *pass, const struct op *op, const struct 
                            struct evaluated_set *evaluated);
 
 /* The target of a dynamic reference in the current scope. */
-const struct node *op_dynamic_target(const struct pass *pass, const struct op *op);
+const struct node *op_dynamic_target(struct pass *pass, const struct op *op);
 
 /* Of OP_ITEMS: the node for the item at that index, or NULL. */
 static inline const struct node *op_item_node(const struct op *op, uint32_t index)
@@ -276,8 +301,11 @@ static inline struct json member_name(const struct json_member *m)
         .type = JSON_STRING, .len = (uint32_t)m->key.len, .text = m->key.at ? m->key.at : ""};
 }
 
-/* The first pair of equal items, as indexes (both may be NULL); false if all differ. */
-bool unique_items_find_pair(const struct json *array, size_t *first, size_t *second);
+/* Equal values hash alike: numbers by value, members in any order. */
+uint64_t value_hash(struct pass *pass, const struct json *v); /* `pass` NULL: it is not counted */
+
+/* The first pair of equal items, as indexes (both may be NULL); false if all differ, or the pass gives up. */
+bool unique_items_find_pair(struct pass *pass, const struct json *array, size_t *first, size_t *second);
 
 /* Whether v is an integer multiple of `divisor`, a number above 0: 19.99 of 0.01. Exact up to 36 significant
  * digits of the divisor; beyond that, by the nearest doubles. */

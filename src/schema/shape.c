@@ -376,14 +376,15 @@ static void put_types(struct writer *w, const struct view *view, unsigned depth)
 static void put_branches(struct writer *w, const struct nodes *nodes, unsigned types, unsigned depth)
 {
     struct writer one = {&(struct buf){.arena = w->out->arena}, 0, 0};
-    size_t from = w->out->len, shown = 0;
+    size_t from = w->out->len, shown = 0, read = 0;
     bool null = false;
-    for (uint32_t i = 0; i < nodes->count && shown < SHAPE_BRANCHES_MAX && !is_long(w); i++) {
+    for (uint32_t i = 0; i < nodes->count && shown < SHAPE_BRANCHES_MAX && read < SHAPE_BRANCHES_READ && !is_long(w); i++) {
         unsigned of_branch = nodes->at[i]->types & types;
         if (of_branch == TYPE_BIT(JSON_NULL) || !of_branch) {
             null |= of_branch != 0;
             continue;
         }
+        read++;
         one.out->len = 0;
         one.before = w->before + w->out->len - w->from;
         put_node(&one, nodes->at[i], depth);
@@ -394,7 +395,7 @@ static void put_branches(struct writer *w, const struct nodes *nodes, unsigned t
         buf_str(w->out, buf_view(one.out));
         shown++;
     }
-    if (shown == SHAPE_BRANCHES_MAX || is_long(w))
+    if (shown == SHAPE_BRANCHES_MAX || read == SHAPE_BRANCHES_READ || is_long(w))
         buf_text(w->out, " or …");
     if (null) {
         put_or(w, from);

@@ -32,9 +32,9 @@ static bool collect_declarations(const struct schema *schema, const struct json 
 }
 
 void schema_unknown_properties(const struct schema *schema, const struct json *instance,
-                               struct problems *problems)
+                               struct problems *problems, struct schema_work *work)
 {
-    struct explain_ctx e = {.pass = pass_begin(schema), .problems = problems, .arena = problems->arena};
+    struct explain_ctx e = {.pass = pass_begin(schema, work), .problems = problems, .arena = problems->arena};
     struct in_place_nodes all __attribute__((uninitialized)); /* 1.5 KB; `count` says how much is written */
     struct object_scope object = {NULL, schema->root, instance, NULL, NULL};
     if (!collect_declarations(schema, instance, &all))
@@ -54,9 +54,9 @@ void schema_unknown_properties(const struct schema *schema, const struct json *i
 }
 
 const struct json *schema_drop_unknown_properties(struct arena *arena, const struct schema *schema,
-                                                  const struct json *instance)
+                                                  const struct json *instance, struct schema_work *work)
 {
-    struct pass pass = pass_begin(schema);
+    struct pass pass = pass_begin(schema, work);
     struct in_place_nodes all __attribute__((uninitialized)); /* 1.5 KB; `count` says how much is written */
     uint32_t count = 0;
     if (!collect_declarations(schema, instance, &all))

@@ -8,17 +8,17 @@
 
 #include "base/hash.h"
 
-#define HARD_MATCH_STEPS 2000u /* what a match beyond pattern_match_quick takes off SCHEMA_MAX_STEPS */
-#define TOO_MANY_STEPS   "it took more than 200000 evaluation steps"
-#define TOO_MANY_FRAMES  "its subschemas nest too deeply"
-#define TOO_MUCH_REGEX   "its pattern needs too much work on this text"
+#define PLAIN_NUMBER_BYTES 32u /* of a number that is compared within the step of its node */
+#define TOO_MANY_STEPS     "it took more than 300000 steps"
+#define TOO_MANY_FRAMES    "its subschemas nest too deeply"
+#define TOO_MUCH_REGEX     "its pattern needs too much work on this text"
 
-struct pass pass_begin(const struct schema *schema)
+struct pass pass_begin(const struct schema *schema, struct schema_work *work)
 {
-    return (struct pass){.schema = schema};
+    return (struct pass){.schema = schema, .work = work};
 }
 
-static bool give_up(struct pass *pass, const char *reason)
+bool pass_give_up(struct pass *pass, const char *reason)
 {
     if (!pass->too_complex)
         pass->too_complex = reason;
@@ -27,25 +27,11 @@ static bool give_up(struct pass *pass, const char *reason)
 
 bool pass_spend(struct pass *pass, uint64_t steps)
 {
-    if (pass->too_complex || steps > SCHEMA_MAX_STEPS - pass->steps)
-        return give_up(pass, TOO_MANY_STEPS);
-    pass->steps += (uint32_t)steps;
+    struct schema_work *work = pass->work ? pass->work : &pass->own;
+    if (pass->too_complex || steps > SCHEMA_MAX_STEPS - work->steps)
+        return pass_give_up(pass, TOO_MANY_STEPS);
+    work->steps += (uint32_t)steps;
     return true;
-}
-
-bool choices_contain(const struct choices *choices, const struct json *v)
-{
-    if (choices->strings && v->type != JSON_STRING)
-        return false;
-    for (uint32_t i = 0; i < choices->count; i++) {
-        const struct json *c = choices->at[i];
-        if (c->type != v->type)
-            continue;
-        if (c->type == JSON_STRING ? c->len == v->len && str_bytes_eq(c->text, v->text, v->len)
-                                   : json_equal(c, v))
-            return true;
-    }
-    return false;
 }
 
 static int compare_bound(const struct bound *bound, const struct json *v)
@@ -67,16 +53,14 @@ uint64_t op_count_size(const struct json *v)
     return code_points;
 }
 
-/* The quick match first: a string that makes an expression work hard may do so a few times a call, not fifty
- * thousand times. */
 bool pass_matches(struct pass *pass, const struct pattern *pattern, struct str s)
 {
-    if (!pass_spend(pass, 1 + s.len / 256))
+    if (!pass_spend(pass, STEPS_OF_BYTES(s.len)))
         return false;
-    enum pattern_result result = pattern_match_quick(pattern, s);
-    if (result == PATTERN_TOO_COMPLEX && pass_spend(pass, HARD_MATCH_STEPS))
-        result = pattern_match(pattern, s);
-    return result == PATTERN_TOO_COMPLEX ? give_up(pass, TOO_MUCH_REGEX) : result == PATTERN_MATCH;
+    uint32_t before = pass_left(pass), left = before;
+    enum pattern_result result = pattern_match(pattern, s, &left);
+    pass_spend(pass, before - left);
+    return result == PATTERN_TOO_COMPLEX ? pass_give_up(pass, TOO_MUCH_REGEX) : result == PATTERN_MATCH;
 }
 
 static bool node_runs_ops(struct pass *pass, const struct node *node, const struct json *v,
@@ -158,7 +142,7 @@ static bool accepts_properties(struct pass *pass, const struct op *op, const str
 {
     const struct props *props = op->props;
     uint32_t required = 0, next = 0;
-    if (v->len < props->required)
+    if (v->len < props->required || !pass_spend(pass, STEPS_OF_PLACES(v->len)))
         return false;
     for (uint32_t i = 0; i < v->len; i++) {
         const struct json_member *m = &v->members[i];
@@ -184,6 +168,8 @@ static bool accepts_properties(struct pass *pass, const struct op *op, const str
 
 static bool accepts_names(struct pass *pass, const struct op *op, const struct json *v)
 {
+    if (!pass_spend(pass, STEPS_OF_PLACES(v->len)))
+        return false;
     for (uint32_t i = 0; i < v->len; i++) {
         struct json name = member_name(&v->members[i]);
         if (!fits(pass, op->node, &name, NULL))
@@ -195,10 +181,14 @@ static bool accepts_names(struct pass *pass, const struct op *op, const struct j
 static bool accepts_dependents(struct pass *pass, const struct op *op, const struct json *v,
                                struct evaluated_set *evaluated)
 {
+    if (!pass_spend(pass, op->dependents.count))
+        return false;
     for (uint32_t i = 0; i < op->dependents.count; i++) {
         const struct dependent *d = &op->dependents.at[i];
         if (!json_get(v, d->key))
             continue;
+        if (!pass_spend(pass, d->need_count))
+            return false;
         for (uint32_t k = 0; k < d->need_count; k++)
             if (!json_get(v, d->needs[k]))
                 return false;
@@ -211,6 +201,8 @@ static bool accepts_dependents(struct pass *pass, const struct op *op, const str
 static bool accepts_items(struct pass *pass, const struct op *op, const struct json *v,
                           struct evaluated_set *evaluated)
 {
+    if (!pass_spend(pass, STEPS_OF_PLACES(v->len)))
+        return false;
     for (uint32_t i = 0; i < v->len; i++) {
         const struct node *node = op_item_node(op, i);
         if (!node)
@@ -226,6 +218,7 @@ uint64_t op_contains_count(struct pass *pass, const struct op *op, const struct 
                            struct evaluated_set *evaluated)
 {
     uint64_t found = 0;
+    pass_spend(pass, STEPS_OF_PLACES(v->len));
     for (uint32_t i = 0; i < v->len && !pass->too_complex; i++)
         if (fits(pass, op->contains.node, &v->items[i], NULL)) {
             found++;
@@ -238,6 +231,8 @@ uint64_t op_contains_count(struct pass *pass, const struct op *op, const struct 
 static bool accepts_unevaluated(struct pass *pass, const struct op *op, const struct json *v,
                                 struct evaluated_set *evaluated)
 {
+    if (!pass_spend(pass, STEPS_OF_PLACES(v->len)))
+        return false;
     for (uint32_t i = 0; evaluated && i < v->len; i++) {
         if (evaluated_set_has(evaluated, i))
             continue;
@@ -250,38 +245,38 @@ static bool accepts_unevaluated(struct pass *pass, const struct op *op, const st
 }
 
 /* The outermost resource of the dynamic scope that has the anchor wins. */
-const struct node *op_dynamic_target(const struct pass *pass, const struct op *op)
+const struct node *op_dynamic_target(struct pass *pass, const struct op *op)
 {
     const struct node *target = op->dynamic.node;
     if (!op->dynamic.anchor.at)
         return target;
-    for (const struct scope *s = pass->scope; s; s = s->outer) {
+    for (const struct scope *s = pass->scope; s && pass_spend(pass, 1); s = s->outer) {
         const struct node *node = resource_dynamic_anchor(s->resource, op->dynamic.anchor);
         target = node ? node : target;
     }
     return target;
 }
 
-bool discriminators_match(const struct node *node, const struct json *v)
+bool discriminators_match(struct pass *pass, const struct node *node, const struct json *v)
 {
     if (v->type != JSON_OBJECT)
         return true;
     for (uint16_t i = 0; i < node->discriminator_count; i++) {
         const struct discriminator *d = &node->discriminators[i];
-        const struct json *m = json_get(v, d->key);
-        if (!m || (d->choices && !choices_contain(d->choices, m)))
+        const struct json *m = pass_spend(pass, 1) ? json_get(v, d->key) : NULL;
+        if (!m || (d->choices && !choices_contain(pass, d->choices, m)))
             return false;
     }
     return true;
 }
 
-bool discriminators_exclude(const struct node *node, const struct json *v)
+bool discriminators_exclude(struct pass *pass, const struct node *node, const struct json *v)
 {
     bool exclude = false;
     for (uint16_t i = 0; v->type == JSON_OBJECT && i < node->discriminator_count && !exclude; i++) {
         const struct discriminator *d = &node->discriminators[i];
         const struct json *m = json_get(v, d->key);
-        exclude = m && d->choices && !choices_contain(d->choices, m);
+        exclude = m && d->choices && pass_spend(pass, 1) && !choices_contain(pass, d->choices, m);
     }
     return exclude;
 }
@@ -292,6 +287,8 @@ static __attribute__((noinline)) bool branch_accepts_marked(struct pass *pass, c
                                                             struct evaluated_set *evaluated)
 {
     struct evaluated_set own;
+    if (!pass_spend(pass, STEPS_OF_PLACES(evaluated->words)))
+        return false;
     evaluated_set_init(&own, evaluated->words * 64);
     bool ok = fits(pass, node, v, &own);
     if (ok)
@@ -303,7 +300,7 @@ static __attribute__((noinline)) bool branch_accepts_marked(struct pass *pass, c
 static inline bool branch_accepts(struct pass *pass, const struct node *node, const struct json *v,
                                   struct evaluated_set *evaluated)
 {
-    if (!(node->types & type_bit_of(v)) || !discriminators_match(node, v))
+    if (!(node->types & type_bit_of(v)) || !discriminators_match(pass, node, v))
         return false;
     return evaluated ? branch_accepts_marked(pass, node, v, evaluated) : fits(pass, node, v, NULL);
 }
@@ -322,6 +319,8 @@ static bool accepts_branches(struct pass *pass, const struct op *op, const struc
                 return fits(pass, map->entries[i].node, v, evaluated);
         return false;
     }
+    if (!pass_spend(pass, STEPS_OF_PLACES(op->nodes.count)))
+        return false;
     for (uint32_t i = 0; i < op->nodes.count && (one_of ? found < 2 : evaluated || !found); i++)
         found += branch_accepts(pass, op->nodes.at[i], v, evaluated);
     return one_of ? found == 1 : found > 0;
@@ -330,6 +329,8 @@ static bool accepts_branches(struct pass *pass, const struct op *op, const struc
 static bool accepts_all_of(struct pass *pass, const struct op *op, const struct json *v,
                            struct evaluated_set *evaluated)
 {
+    if (!pass_spend(pass, STEPS_OF_PLACES(op->nodes.count)))
+        return false;
     for (uint32_t i = 0; i < op->nodes.count; i++)
         if (!fits(pass, op->nodes.at[i], v, evaluated))
             return false;
@@ -362,22 +363,29 @@ run_op(struct pass *pass, const struct op *op, const struct json *v, struct eval
         return accepts_properties(pass, op, v, evaluated);
     switch ((enum op_code)op->code) {
     case OP_CHOICES:
-        return pass_spend(pass, 1) && choices_contain(&op->choices, v);
+        return pass_spend(pass, 1) && choices_contain(pass, &op->choices, v);
     case OP_MINIMUM:
+        if (v->len > PLAIN_NUMBER_BYTES && !pass_spend(pass, STEPS_OF_BYTES(v->len)))
+            return false;
         return compare_bound(&op->bound, v) >= op->bound.exclusive;
     case OP_MAXIMUM:
+        if (v->len > PLAIN_NUMBER_BYTES && !pass_spend(pass, STEPS_OF_BYTES(v->len)))
+            return false;
         return compare_bound(&op->bound, v) <= -(int)op->bound.exclusive;
     case OP_COUNT: {
         /* A code point is one to four bytes: usually that decides without counting. */
         if (v->type == JSON_STRING && v->len <= op->count.max && v->len / 4 >= op->count.min)
             return true;
+        if (v->type == JSON_STRING && !pass_spend(pass, STEPS_OF_BYTES(v->len)))
+            return false;
         uint64_t size = op_count_size(v);
         return size >= op->count.min && size <= op->count.max;
     }
     case OP_MULTIPLE:
-        return pass_spend(pass, 1 + v->len / 64) && multiple_of_holds(v, op->value);
+        return pass_spend(pass, STEPS_OF_BYTES(v->len)) && multiple_of_holds(v, op->value);
     case OP_FORMAT:
-        return pass_spend(pass, 1) && (op->format->check(json_str(v)) || lacks_zone(pass, op, v));
+        return pass_spend(pass, op->format->steps + STEPS_OF_BYTES(v->len)) &&
+               (op->format->check(json_str(v)) || lacks_zone(pass, op, v));
     case OP_PATTERN:
         return pass_matches(pass, op->pattern, json_str(v));
     case OP_DEPENDENT_REQUIRED:
@@ -392,7 +400,7 @@ run_op(struct pass *pass, const struct op *op, const struct json *v, struct eval
         return found >= op->contains.min && found <= op->contains.max;
     }
     case OP_UNIQUE:
-        return pass_spend(pass, v->len) && !unique_items_find_pair(v, NULL, NULL);
+        return !unique_items_find_pair(pass, v, NULL, NULL) && !pass->too_complex;
     case OP_REF:
         return fits(pass, op->node, v, evaluated);
     case OP_DYNAMIC_REF:
@@ -440,6 +448,10 @@ static __attribute__((noinline)) bool ops_accept_scoped(struct pass *pass, const
     bool ok;
     if (node->unevaluated && (v->type == JSON_ARRAY || v->type == JSON_OBJECT)) {
         struct evaluated_set own;
+        if (!pass_spend(pass, STEPS_OF_PLACES(v->len / 64))) {
+            pass_leave(pass, outer);
+            return false;
+        }
         evaluated_set_init(&own, v->len);
         ok = ops_accept(pass, node, v, &own);
         if (ok)
@@ -459,7 +471,7 @@ static bool node_runs_ops(struct pass *pass, const struct node *node, const stru
     if (!pass_spend(pass, 1))
         return false;
     if (pass->frames == SCHEMA_MAX_FRAMES)
-        return give_up(pass, TOO_MANY_FRAMES);
+        return pass_give_up(pass, TOO_MANY_FRAMES);
     if (node->unevaluated || pass->schema->dynamic)
         return ops_accept_scoped(pass, node, v, evaluated);
     pass->frames++;
@@ -486,13 +498,13 @@ bool node_accepts_local_times(struct pass *pass, const struct node *node, const 
 enum schema_validity schema_validate(const struct schema *schema, const struct json *instance)
 {
     struct schema_remarks ignored;
-    return schema_inspect(schema, instance, &ignored);
+    return schema_inspect(schema, instance, &ignored, NULL);
 }
 
 enum schema_validity schema_inspect(const struct schema *schema, const struct json *instance,
-                                    struct schema_remarks *remarks)
+                                    struct schema_remarks *remarks, struct schema_work *work)
 {
-    struct pass pass = pass_begin(schema);
+    struct pass pass = pass_begin(schema, work);
     bool ok = node_accepts(&pass, schema->root, instance, NULL);
     bool local = !ok && pass.remarks.local_times && node_accepts_local_times(&pass, schema->root, instance);
     *remarks = pass.remarks;

@@ -5,6 +5,7 @@
  */
 #include "base/arena.h"
 #include "schema/pattern.h"
+#include "schema/schema.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -45,8 +46,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         bool regex = pattern_is_regex(expression);
         if (pattern_compile(arena, expression, &pattern, &why) == OK) {
             REQUIRE(regex);
-            enum pattern_result easily = pattern_match_quick(pattern, subject);
-            enum pattern_result answer = pattern_match(pattern, subject);
+            uint32_t few = 1000, steps = SCHEMA_MAX_STEPS;
+            enum pattern_result easily = pattern_match(pattern, subject, &few);
+            enum pattern_result answer = pattern_match(pattern, subject, &steps);
+            REQUIRE(few <= 1000 && steps <= SCHEMA_MAX_STEPS);
             REQUIRE(easily == PATTERN_TOO_COMPLEX || easily == answer);
         } else {
             REQUIRE(why.text[0]);

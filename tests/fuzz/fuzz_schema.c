@@ -36,11 +36,11 @@ static void check_passes(struct arena *arena, const struct schema *schema, const
     struct buf lines = buf_in(arena);
     problems_init(&problems, arena);
     enum schema_validity answer = schema_validate(schema, instance);
-    REQUIRE(schema_explain(schema, instance, &problems) == answer);
+    REQUIRE(schema_explain(schema, instance, &problems, NULL) == answer);
     REQUIRE((answer == SCHEMA_VALID) == (problems.errors == 0));
     problems_text(&lines, &problems);
     REQUIRE((answer == SCHEMA_VALID) == (lines.len == 0));
-    schema_unknown_properties(schema, instance, &problems);
+    schema_unknown_properties(schema, instance, &problems, NULL);
 }
 
 static void check_coercion(struct arena *arena, const struct schema *schema, const struct json *instance)
@@ -48,9 +48,9 @@ static void check_coercion(struct arena *arena, const struct schema *schema, con
     struct coerce_options no_floats = coerce_options_all;
     no_floats.floats = false;
     if (schema_validate(schema, instance) == SCHEMA_VALID)
-        REQUIRE(schema_coerce(schema, instance, &no_floats, arena) == instance);
-    const struct json *once = schema_coerce(schema, instance, &coerce_options_all, arena);
-    const struct json *twice = schema_coerce(schema, once, &coerce_options_all, arena);
+        REQUIRE(schema_coerce(schema, instance, &no_floats, arena, NULL) == instance);
+    const struct json *once = schema_coerce(schema, instance, &coerce_options_all, arena, NULL);
+    const struct json *twice = schema_coerce(schema, once, &coerce_options_all, arena, NULL);
     REQUIRE(str_eq(text_of(arena, once), text_of(arena, twice)));
 }
 
@@ -60,21 +60,21 @@ static void check_completion(struct arena *arena, const struct schema *schema, c
     struct schema_remarks remarks;
     struct problems problems;
     problems_init(&problems, arena);
-    enum schema_validity answer = schema_inspect(schema, instance, &remarks);
+    enum schema_validity answer = schema_inspect(schema, instance, &remarks, NULL);
     REQUIRE(answer == schema_validate(schema, instance));
     if (answer != SCHEMA_VALID)
         return;
     if (remarks.declared) {
-        schema_unknown_properties(schema, instance, &problems);
+        schema_unknown_properties(schema, instance, &problems, NULL);
         REQUIRE(!problems.count);
     }
-    const struct json *named = schema_coerce_names(schema, instance, &coerce_options_all, arena);
+    const struct json *named = schema_coerce_names(schema, instance, &coerce_options_all, arena, NULL);
     REQUIRE(named == instance || schema_validate(schema, named) == SCHEMA_VALID);
-    REQUIRE(str_eq(text_of(arena, schema_coerce_names(schema, named, &coerce_options_all, arena)),
+    REQUIRE(str_eq(text_of(arena, schema_coerce_names(schema, named, &coerce_options_all, arena, NULL)),
                    text_of(arena, named)));
-    schema_inspect(schema, named, &remarks);
+    schema_inspect(schema, named, &remarks, NULL);
     if (remarks.local_times)
-        named = schema_coerce_times(schema, named, NULL, &problems);
+        named = schema_coerce_times(schema, named, NULL, &problems, NULL);
     REQUIRE(schema_validate(schema, named) == SCHEMA_VALID);
 }
 

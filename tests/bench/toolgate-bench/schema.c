@@ -125,7 +125,7 @@ static bool judge(const struct text *t, bool valid)
         struct problems problems;
         struct buf words = buf_in(arena);
         problems_init(&problems, arena);
-        schema_explain(t->schema, &value, &problems);
+        schema_explain(t->schema, &value, &problems, NULL);
         problems_text(&words, &problems);
         valid |= words.len == 0; /* refused without a word: as bad as the wrong answer */
     }

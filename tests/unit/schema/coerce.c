@@ -5,9 +5,9 @@
 
 static const char *coerced_text(const struct schema *schema, const struct json *v)
 {
-    const struct json *coerced = schema_coerce(schema, v, &coerce_options_all, arena);
+    const struct json *coerced = schema_coerce(schema, v, &coerce_options_all, arena, NULL);
     if (coerced != v) {
-        const struct json *again = schema_coerce(schema, coerced, &coerce_options_all, arena);
+        const struct json *again = schema_coerce(schema, coerced, &coerce_options_all, arena, NULL);
         assert_string_equal(written(again), written(coerced)); /* idempotent */
     }
     return coerced == v ? "as it was" : written(coerced);
@@ -232,8 +232,8 @@ static void each_coercion_can_be_disabled(void **state)
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         const struct json *v = parse(table[i].instance);
         const struct schema *schema = compile(table[i].schema);
-        assert_ptr_equal(schema_coerce(schema, v, &table[i].without, arena), v);
-        assert_ptr_not_equal(schema_coerce(schema, v, &coerce_options_all, arena), v);
+        assert_ptr_equal(schema_coerce(schema, v, &table[i].without, arena, NULL), v);
+        assert_ptr_not_equal(schema_coerce(schema, v, &coerce_options_all, arena, NULL), v);
     }
 }
 

@@ -11,12 +11,12 @@ static const char *renamed(const char *schema_text, const char *instance)
     struct coerce_options without = coerce_options_all;
     without.names = false;
     if (schema_validate(schema, v) == SCHEMA_VALID) {
-        assert_ptr_equal(schema_coerce(schema, v, &coerce_options_all, arena), v);
-        named = schema_coerce_names(schema, v, &coerce_options_all, arena);
-        assert_ptr_equal(schema_coerce_names(schema, v, &without, arena), v);
+        assert_ptr_equal(schema_coerce(schema, v, &coerce_options_all, arena, NULL), v);
+        named = schema_coerce_names(schema, v, &coerce_options_all, arena, NULL);
+        assert_ptr_equal(schema_coerce_names(schema, v, &without, arena, NULL), v);
     } else {
-        named = schema_coerce(schema, v, &coerce_options_all, arena);
-        const struct json *again = schema_coerce(schema, named, &coerce_options_all, arena);
+        named = schema_coerce(schema, v, &coerce_options_all, arena, NULL);
+        const struct json *again = schema_coerce(schema, named, &coerce_options_all, arena, NULL);
         assert_string_equal(written(again), written(named)); /* idempotent */
     }
     return named == v ? "as it was" : written(named);

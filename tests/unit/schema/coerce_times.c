@@ -36,13 +36,13 @@ static const char *timed(const char *schema_text, const char *instance, const ch
     struct schema_remarks remarks;
     struct problems problems;
     problems_init(&problems, arena);
-    assert_int_equal(schema_explain(schema, v, &problems), schema_inspect(schema, v, &remarks));
+    assert_int_equal(schema_explain(schema, v, &problems, NULL), schema_inspect(schema, v, &remarks, NULL));
     assert_int_equal(schema_validate(schema, v) == SCHEMA_VALID, problems.errors == 0);
     *reports = 0;
     if (problems.errors)
         return "invalid";
     if (remarks.local_times)
-        v = schema_coerce_times(schema, v, zone_name ? zone(zone_name) : NULL, &problems);
+        v = schema_coerce_times(schema, v, zone_name ? zone(zone_name) : NULL, &problems, NULL);
     *reports = problems.count;
     return problems.errors ? "refused" : written(v);
 }
@@ -102,7 +102,7 @@ static void are_invalid_for_a_strict_schema(void **state)
     (void)state;
     const struct json *v = parse(LOCAL);
     struct schema_remarks remarks;
-    assert_int_equal(schema_inspect(compile(TIME), v, &remarks), SCHEMA_INVALID);
+    assert_int_equal(schema_inspect(compile(TIME), v, &remarks, NULL), SCHEMA_INVALID);
     assert_false(remarks.local_times);
 }
 
@@ -113,7 +113,7 @@ static void stay_beside_a_coerced_value(void **state)
     const struct schema *schema =
         compile_lenient("{`properties`:{`n`:{`type`:`integer`},`l`:{`type`:`array`,`items`:" TIME "}}}");
     const struct json *v =
-        schema_coerce(schema, parse("{`n`:`5`,`l`:" LOCAL "}"), &coerce_options_all, arena);
+        schema_coerce(schema, parse("{`n`:`5`,`l`:" LOCAL "}"), &coerce_options_all, arena, NULL);
     assert_string_equal(written(v), quoted("{`n`:5,`l`:[" LOCAL "]}").at);
 }
 

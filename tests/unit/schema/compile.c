@@ -150,7 +150,7 @@ static void too_many_steps_are_reported(void **state)
     memcpy(leaf, "7777", 4);
     struct problems problems;
     problems_init(&problems, arena);
-    assert_int_equal(schema_explain(schema, parse(text), &problems), SCHEMA_TOO_COMPLEX);
+    assert_int_equal(schema_explain(schema, parse(text), &problems, NULL), SCHEMA_TOO_COMPLEX);
     assert_int_equal(problems.count, 1);
     assert_string_equal(problems.list[0].code, "too_complex");
 }

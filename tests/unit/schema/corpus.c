@@ -124,7 +124,7 @@ static void report(struct corpus *c, const struct json *row, const struct schema
     struct problems problems;
     struct buf text = buf_in(c->arena);
     problems_init(&problems, c->arena);
-    schema_explain(schema, arguments, &problems);
+    schema_explain(schema, arguments, &problems, NULL);
     problems_text(&text, &problems);
     printf("schema_corpus: " STR_FMT " is refused:\n" STR_FMT, STR_ARG(row_key(c->arena, row)),
            STR_ARG(buf_view(&text)));
@@ -148,8 +148,8 @@ static void check_call(struct corpus *c, struct arena *arena, const struct json 
     struct coerce_options may = coerce_options_all;
     may.floats = false;
     c->passed++;
-    c->untouched += schema_coerce(schema, arguments, &may, arena) == arguments &&
-                    schema_coerce_names(schema, arguments, &may, arena) == arguments;
+    c->untouched += schema_coerce(schema, arguments, &may, arena, NULL) == arguments &&
+                    schema_coerce_names(schema, arguments, &may, arena, NULL) == arguments;
 }
 
 /* Calls of models. Those that the environment refused are caught unless the published schema allows them,
@@ -163,7 +163,7 @@ static void check_faulty(struct corpus *c, struct arena *arena, const struct jso
     const struct json *arguments = json_get_text(row, "arguments");
     if (!schema)
         return;
-    const struct json *coerced = schema_coerce(schema, arguments, &coerce_options_all, arena);
+    const struct json *coerced = schema_coerce(schema, arguments, &coerce_options_all, arena, NULL);
     bool valid = schema_validate(schema, coerced) == SCHEMA_VALID;
     if (schema_validate(schema, arguments) != SCHEMA_VALID) {
         c->invalid++;

@@ -125,7 +125,7 @@ static void problems_are_written_as_json(void **state)
     struct json_out json = json_out(&out);
     problems_init(&problems, arena);
     schema_explain(compile(OBJECT("`items`:{`items`:{`properties`:{`s`:{`enum`:[`aaaa`,`bb`]}}}}")),
-                   parse("{`items`:[{`s`:`aaa`}]}"), &problems);
+                   parse("{`items`:[{`s`:`aaa`}]}"), &problems, NULL);
     problem_json(&json, &problems.list[0]);
     buf_byte(&out, '\0');
     assert_string_equal(
@@ -154,7 +154,7 @@ static struct str described(const char *schema, const char *instance)
 {
     struct problems problems;
     problems_init(&problems, arena);
-    schema_explain(compile(schema), parse(instance), &problems);
+    schema_explain(compile(schema), parse(instance), &problems, NULL);
     assert_int_equal(problems.count, 1);
     return problems.list[0].description;
 }
@@ -235,7 +235,7 @@ static void unknown_properties_are_found(void **state)
         struct problems problems;
         struct buf out = buf_in(arena);
         problems_init(&problems, arena);
-        schema_unknown_properties(compile(table[i].schema), parse(table[i].instance), &problems);
+        schema_unknown_properties(compile(table[i].schema), parse(table[i].instance), &problems, NULL);
         problems_text(&out, &problems);
         buf_byte(&out, '\0');
         golden_row(arena_printf(arena, "%s  %s", table[i].schema, table[i].instance).at, out.at);

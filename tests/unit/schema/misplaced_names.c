@@ -64,7 +64,7 @@ static void a_rename_is_suggested(void **state)
     (void)state;
     struct problems problems;
     problems_init(&problems, arena);
-    schema_explain(compile(RANGE), parse("{`line_start`:1,`end`:2}"), &problems);
+    schema_explain(compile(RANGE), parse("{`line_start`:1,`end`:2}"), &problems, NULL);
     assert_int_equal(problems.count, 1);
     assert_string_equal(problems.list[0].code, "unknown_field");
     assert_true(str_is(problems.list[0].path, "line_start"));

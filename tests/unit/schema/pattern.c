@@ -9,7 +9,8 @@ static enum pattern_result match(const char *expression, const char *subject)
     struct why why;
     if (pattern_compile(arena, str_of(expression), &pattern, &why) != OK)
         fail_msg("%s", why.text);
-    return pattern_match(pattern, str_of(subject));
+    uint32_t steps = SCHEMA_MAX_STEPS;
+    return pattern_match(pattern, str_of(subject), &steps);
 }
 
 static void matches_as_ecma_262(void **state)

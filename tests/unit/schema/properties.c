@@ -188,7 +188,7 @@ static size_t errors_in(const struct schema *schema, const struct json *v)
 {
     struct problems problems;
     problems_init(&problems, arena);
-    enum schema_validity said = schema_explain(schema, v, &problems);
+    enum schema_validity said = schema_explain(schema, v, &problems, NULL);
     size_t errors = problems.errors + problems.more;
     assert_int_equal(said, schema_validate(schema, v)); /* the two passes agree */
     assert_int_equal(said == SCHEMA_VALID, errors == 0);
@@ -197,8 +197,9 @@ static size_t errors_in(const struct schema *schema, const struct json *v)
 
 static const struct json *coerced(const struct schema *schema, const struct json *v)
 {
-    const struct json *once = schema_coerce(schema, v, &coerce_options_all, arena);
-    assert_string_equal(written(schema_coerce(schema, once, &coerce_options_all, arena)), written(once));
+    const struct json *once = schema_coerce(schema, v, &coerce_options_all, arena, NULL);
+    assert_string_equal(written(schema_coerce(schema, once, &coerce_options_all, arena, NULL)),
+                        written(once));
     return once;
 }
 
@@ -207,9 +208,9 @@ static const struct json *completed(const struct schema *schema, const struct js
 {
     if (schema_validate(schema, v) != SCHEMA_VALID)
         return v;
-    const struct json *once = schema_coerce_names(schema, v, &coerce_options_all, arena);
+    const struct json *once = schema_coerce_names(schema, v, &coerce_options_all, arena, NULL);
     assert_int_equal(schema_validate(schema, once), SCHEMA_VALID);
-    assert_ptr_equal(schema_coerce_names(schema, once, &coerce_options_all, arena), once);
+    assert_ptr_equal(schema_coerce_names(schema, once, &coerce_options_all, arena, NULL), once);
     return once;
 }
 
@@ -224,8 +225,8 @@ static void try_pair(void)
     if (errors_in(schema, value))
         fail_msg("does not fit: " STR_FMT " " STR_FMT, STR_ARG(buf_view(&p.value)),
                  STR_ARG(buf_view(&p.schema)));
-    assert_ptr_equal(schema_coerce(schema, value, &no_floats, arena), value);
-    assert_ptr_equal(schema_coerce_names(schema, value, &no_floats, arena), value);
+    assert_ptr_equal(schema_coerce(schema, value, &no_floats, arena, NULL), value);
+    assert_ptr_equal(schema_coerce_names(schema, value, &no_floats, arena, NULL), value);
     const struct json *back = completed(schema, coerced(schema, bent));
     if (!json_equal(back, value))
         fail_msg("bent " STR_FMT " came back as %s: " STR_FMT, STR_ARG(buf_view(&p.bent)), written(back),
@@ -236,7 +237,7 @@ static void try_pair(void)
     size_t before = errors_in(schema, stray);
     errors_in(schema, completed(schema, coerced(schema, stray)));
     if (before == 0)
-        assert_ptr_equal(schema_coerce(schema, stray, &no_floats, arena), stray);
+        assert_ptr_equal(schema_coerce(schema, stray, &no_floats, arena, NULL), stray);
 }
 
 static void on_random_schemas_and_values(void **unused)

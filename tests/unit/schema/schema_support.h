@@ -67,7 +67,7 @@ static inline const char *lines_of(const struct schema *schema, const struct jso
     struct problems problems;
     struct buf out = buf_in(arena);
     problems_init(&problems, arena);
-    enum schema_validity answer = schema_explain(schema, instance, &problems);
+    enum schema_validity answer = schema_explain(schema, instance, &problems, NULL);
     assert_int_equal(answer, schema_validate(schema, instance));
     assert_int_equal(answer == SCHEMA_VALID, problems.errors == 0);
     problems_text(&out, &problems);

@@ -102,7 +102,7 @@ static bool passes_agree(struct arena *arena, const struct schema *schema, const
 {
     struct problems problems;
     problems_init(&problems, arena);
-    if (schema_explain(schema, data, &problems) != answer)
+    if (schema_explain(schema, data, &problems, NULL) != answer)
         return false;
     return (answer == SCHEMA_VALID) == (problems.errors == 0);
 }

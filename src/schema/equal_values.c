@@ -1,0 +1,218 @@
+/*
+ * enum, const and uniqueItems: equal values have equal hashes, so only those
+ * are compared. What is hashed and compared is taken off the pass's budget.
+ */
+#include "schema/schema_node.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/hash.h"
+#include "json/decimal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FEW              8u
+#define SHORT_LIST       32u
+#define CHOICES_SEARCHED 16u /* more choices than these are found by their hash */
+#define PLAIN_DIGITS     40  /* hashed without a copy on the heap */
+
+static uint64_t mix(uint64_t h)
+{
+    h ^= h >> 31;
+    h *= 0x9E3779B97F4A7C15u;
+    return h ^ h >> 29;
+}
+
+/* By the exact decimal: many numbers share a double (1.0000000000000000001, …2), and an agent could send a
+ * list of them, which are compared each with each if they hash alike. */
+static uint64_t hash_number(const struct json *v)
+{
+    struct str literal = {v->text, v->len};
+    struct decimal d = decimal_of(literal);
+    int64_t magnitude = decimal_magnitude(&d);
+    bool plain = d.count <= PLAIN_DIGITS && magnitude > -DECIMAL_FAR && magnitude < DECIMAL_FAR;
+    char digits[PLAIN_DIGITS];
+    struct buf canonical = {0};
+    uint64_t h;
+    if (plain) {
+        size_t n = 0;
+        for (size_t i = 0; i < d.digits.len; i++)
+            if (d.digits.at[i] != '.')
+                digits[n++] = d.digits.at[i];
+        return hash_seeded((struct str){digits, n}) + mix((uint64_t)magnitude * 2 + d.negative);
+    }
+    decimal_canonical(&canonical, literal);
+    h = hash_seeded(buf_view(&canonical));
+    buf_clear(&canonical);
+    return h;
+}
+
+static bool spend_value(struct pass *pass, const struct json *v)
+{
+    bool plain = v->type == JSON_NUMBER || v->type == JSON_STRING;
+    return !pass || pass_spend(pass, 1 + STEPS_OF_BYTES(plain ? v->len : 0));
+}
+
+uint64_t value_hash(struct pass *pass, const struct json *v)
+{
+    uint64_t h = v->type;
+    if (!spend_value(pass, v))
+        return 0;
+    switch ((enum json_type)v->type) {
+    case JSON_NULL:
+        return mix(h);
+    case JSON_BOOL:
+        return mix(h + 16 + v->truth);
+    case JSON_NUMBER:
+        return mix(hash_number(v) + h);
+    case JSON_STRING:
+        return mix(hash_seeded(json_str(v)) + h);
+    case JSON_ARRAY:
+        for (uint32_t i = 0; i < v->len; i++)
+            h = mix(h + value_hash(pass, &v->items[i]));
+        return mix(h + 32);
+    case JSON_OBJECT:
+        for (uint32_t i = 0; i < v->len; i++)
+            h += mix(hash_seeded(v->members[i].key) + mix(value_hash(pass, &v->members[i].value)));
+        return mix(h + 64);
+    }
+    return h;
+}
+
+/* ---- enum, const ---- */
+
+static uint32_t *slot_of(const struct choices *choices, struct pass *pass, const struct json *v)
+{
+    uint32_t at = (uint32_t)value_hash(pass, v) & choices->mask;
+    while (choices->slots[at] && !json_equal(choices->at[choices->slots[at] - 1], v))
+        at = (at + 1) & choices->mask;
+    return &choices->slots[at];
+}
+
+/* One by one. Containers compare as far as they are equal, which the bytes of the shorter one bound. */
+static bool search(struct pass *pass, const struct choices *choices, const struct json *v)
+{
+    for (uint32_t i = 0; i < choices->count; i++) {
+        const struct json *c = choices->at[i];
+        if (c->type != v->type)
+            continue;
+        if (c->type == JSON_STRING) {
+            if (c->len == v->len && str_bytes_eq(c->text, v->text, v->len))
+                return true;
+            continue;
+        }
+        uint64_t bytes = c->type == JSON_NUMBER ? v->len : c->len == v->len ? 8 * (uint64_t)c->raw_len : 0;
+        if (pass && !pass_spend(pass, STEPS_OF_BYTES(bytes)))
+            return false;
+        if (json_equal(c, v))
+            return true;
+    }
+    return false;
+}
+
+bool choices_contain(struct pass *pass, const struct choices *choices, const struct json *v)
+{
+    if (choices->strings && v->type != JSON_STRING)
+        return false;
+    if (choices->slots)
+        return *slot_of(choices, pass, v) && !pass->too_complex;
+    return search(pass, choices, v);
+}
+
+struct choices choices_new(struct arena *arena, uint32_t most)
+{
+    struct choices choices = {.at = ARENA_ARRAY(arena, const struct json *, most), .strings = true};
+    uint32_t size = 2 * CHOICES_SEARCHED;
+    if (most <= CHOICES_SEARCHED)
+        return choices;
+    while (size < most * 2)
+        size *= 2;
+    choices.slots = ARENA_ARRAY(arena, uint32_t, size);
+    choices.mask = size - 1;
+    return choices;
+}
+
+bool choices_add(struct choices *choices, const struct json *v)
+{
+    uint32_t *slot = choices->slots ? slot_of(choices, NULL, v) : NULL;
+    if (slot ? *slot != 0 : search(NULL, choices, v))
+        return false;
+    choices->strings &= v->type == JSON_STRING;
+    choices->at[choices->count++] = v;
+    if (slot)
+        *slot = choices->count;
+    return true;
+}
+
+/* ---- uniqueItems: a short list uses the stack; a long one allocates a table for the check ---- */
+
+static bool same(const struct json *array, const uint64_t *hashes, size_t a, size_t b)
+{
+    return hashes[a] == hashes[b] && json_equal(&array->items[a], &array->items[b]);
+}
+
+static bool set_pair(size_t *first, size_t *second, size_t a, size_t b)
+{
+    if (first)
+        *first = a, *second = b;
+    return true;
+}
+
+static __attribute__((noinline)) bool scan_short(struct pass *pass, const struct json *array, size_t *first,
+                                                 size_t *second)
+{
+    uint64_t hashes[SHORT_LIST];
+    for (size_t i = 0; i < array->len; i++) {
+        hashes[i] = value_hash(pass, &array->items[i]);
+        for (size_t j = 0; j < i && !pass->too_complex; j++)
+            if (same(array, hashes, i, j))
+                return set_pair(first, second, j, i);
+    }
+    return false;
+}
+
+static bool scan_long(struct pass *pass, const struct json *array, size_t *first, size_t *second)
+{
+    size_t size = 64;
+    while (size < (size_t)array->len * 2)
+        size *= 2;
+    if (!pass_spend(pass, array->len))
+        return false;
+    uint64_t *hashes = calloc(array->len, sizeof(*hashes));
+    uint32_t *slots = calloc(size, sizeof(*slots)); /* index + 1 */
+    if (!hashes || !slots) {
+        fprintf(stderr, "toolgate: out of memory (%zu bytes for uniqueItems)\n", size * 8);
+        abort();
+    }
+    bool found = false;
+    for (size_t i = 0; i < array->len && !found && !pass->too_complex; i++) {
+        hashes[i] = value_hash(pass, &array->items[i]);
+        size_t at = hashes[i] & (size - 1);
+        for (; slots[at] && !found && !pass->too_complex; at = (at + 1) & (size - 1))
+            if (same(array, hashes, i, slots[at] - 1))
+                found = set_pair(first, second, slots[at] - 1, i);
+        slots[at] = (uint32_t)i + 1;
+    }
+    free(slots);
+    free(hashes);
+    return found;
+}
+
+bool unique_items_find_pair(struct pass *pass, const struct json *array, size_t *first, size_t *second)
+{
+    bool few = array->len <= FEW;
+    for (size_t i = 0; few && i < array->len; i++)
+        few = array->items[i].type < JSON_ARRAY;
+    for (size_t i = 1; few && i < array->len; i++) { /* compared without hashes */
+        if (!spend_value(pass, &array->items[i]))
+            return false;
+        for (size_t j = 0; j < i; j++)
+            if (json_equal(&array->items[i], &array->items[j]))
+                return set_pair(first, second, j, i);
+    }
+    if (few)
+        return false;
+    return array->len <= SHORT_LIST ? scan_short(pass, array, first, second)
+                                    : scan_long(pass, array, first, second);
+}
