@@ -378,7 +378,8 @@ static void put_branches(struct writer *w, const struct nodes *nodes, unsigned t
     struct writer one = {&(struct buf){.arena = w->out->arena}, 0, 0};
     size_t from = w->out->len, shown = 0, read = 0;
     bool null = false;
-    for (uint32_t i = 0; i < nodes->count && shown < SHAPE_BRANCHES_MAX && read < SHAPE_BRANCHES_READ && !is_long(w); i++) {
+    for (uint32_t i = 0;
+         i < nodes->count && shown < SHAPE_BRANCHES_MAX && read < SHAPE_BRANCHES_READ && !is_long(w); i++) {
         unsigned of_branch = nodes->at[i]->types & types;
         if (of_branch == TYPE_BIT(JSON_NULL) || !of_branch) {
             null |= of_branch != 0;

@@ -17,7 +17,7 @@ struct schema;
 #define SHAPE_DEPTH_MAX         4u   /* objects and lists within each other; deeper ones by their type */
 #define SHAPE_FIELDS_MAX        12u  /* of an object; the rest is counted */
 #define SHAPE_BRANCHES_MAX      6u   /* of a union */
-#define SHAPE_BRANCHES_READ 32u /* alternatives that are described to find those */
+#define SHAPE_BRANCHES_READ     32u  /* alternatives that are described to find those */
 #define SHAPE_CHOICES_MAX       30u  /* allowed values; the rest is counted */
 #define SHAPE_CHOICES_MAX_BYTES 400u /* of all allowed values together */
 #define SHAPE_VALUE_MAX_BYTES   40u  /* of a default or a pattern; a longer one is left out */
