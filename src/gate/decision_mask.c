@@ -27,6 +27,8 @@
 #define QUOTED_PIECE_BYTES        8u        /* of a secret that no text may hold */
 #define QUOTED_MAX_BYTES          4096u     /* of a secret whose pieces are looked for */
 #define TAG_MASK                  0xffffffu /* 24 bits: they tell values apart and nothing more */
+#define MASKED_PATHS_MAX          256u      /* listed */
+#define COMPARED_MAX_STEPS        400000u /* of 25 ns: texts compared with secrets; later texts are masked whole */
 
 struct remembered_name {
     struct str_ends ends;
@@ -51,6 +53,7 @@ struct decision_masking {
     size_t secret_count, secret_capacity;
     struct str *paths; /* JSON Pointers of the masked arguments */
     size_t path_count, path_capacity;
+    uint32_t compared; /* of COMPARED_MAX_STEPS */
     struct buf path;   /* of the current value, as a JSON Pointer */
     struct buf dotted; /* likewise as policies write it: "items[].pin" */
     bool declares;     /* the tool's policies or its schema name secret fields */
@@ -264,7 +267,7 @@ static void *grow(struct arena *arena, const void *list, size_t count, size_t *c
 static void list_path(struct decision_masking *m)
 {
     struct str path = buf_view(&m->path);
-    if (!m->keeps || m->nested)
+    if (!m->keeps || m->nested || m->path_count == MASKED_PATHS_MAX)
         return;
     for (size_t i = 0; i < m->path_count; i++)
         if (str_eq(m->paths[i], path))
@@ -347,9 +350,22 @@ static bool holds(struct str text, struct str piece)
     return text.len >= piece.len && memmem(text.at, text.len, piece.at, piece.len);
 }
 
+/* False: nobody knows whether the text holds a secret, as looking would hold the loop up: twenty thousand
+ * secrets in twenty thousand texts are minutes. */
+static bool may_compare(struct decision_masking *m, struct str text)
+{
+    uint64_t steps = m->secret_count * (1 + (uint64_t)text.len / 64);
+    if (steps > COMPARED_MAX_STEPS - m->compared)
+        return false;
+    m->compared += (uint32_t)steps;
+    return true;
+}
+
 /* Copies inside of longer words, too. */
 static struct str mask_copies(struct decision_masking *m, struct str text)
 {
+    if (!may_compare(m, text))
+        return STR_LIT(REDACTED);
     if (m->copies)
         text = redact_copies_mask(m->copies, text);
     for (size_t i = 0; i < m->secret_count; i++)
@@ -359,10 +375,12 @@ static struct str mask_copies(struct decision_masking *m, struct str text)
 }
 
 /* A text may also quote a part of a secret, or one too short to be masked by itself. */
-static bool quotes_secret(const struct decision_masking *m, struct str text)
+static bool quotes_secret(struct decision_masking *m, struct str text)
 {
     for (size_t i = 0; i < m->secret_count; i++) {
         struct str secret = m->secrets[i];
+        if (!may_compare(m, text))
+            return true;
         size_t piece = secret.len < 2 * QUOTED_PIECE_BYTES ? secret.len : QUOTED_PIECE_BYTES;
         for (size_t at = 0; at + piece <= secret.len && at < QUOTED_MAX_BYTES; at += piece)
             if (holds(text, (struct str){secret.at + at, piece}))

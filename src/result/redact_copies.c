@@ -33,6 +33,8 @@ static bool starts_with(struct str text, struct str start)
 
 static void add_text(struct redact_copies *copies, struct str text)
 {
+    if (copies->overflow)
+        return;
     struct redact_copy **place = &copies->by_first[lower(text.at[0])];
     while (*place && (*place)->text.len > text.len)
         place = &(*place)->next;
