@@ -195,13 +195,34 @@ static struct str violation_detail(struct call *c, const struct result *given)
                         STR_ARG(found.list[0].path));
 }
 
+/* A good result is not refused because its schema is too much work for it: it goes out as it came. */
+static void leave_unjudged(struct call *c)
+{
+    struct problems *problems = &c->verdict.problems;
+    log_event(LOG_WARN, "result_not_judged", LOG_STR("tool", c->tool->name),
+              LOG_TEXT("reason", "too_complex"), LOG_NUM("max_steps", SCHEMA_MAX_STEPS));
+    if (!problems->arena)
+        problems_init(problems, c->arena);
+    problems_add(problems,
+                 (struct problem){.code = "too_complex",
+                                  .message = STR_LIT("was not compared with the tool's output schema: that "
+                                                     "takes more steps than a result may"),
+                                  .in_result = true,
+                                  .warning = true,
+                                  .quiet = true});
+}
+
 /* `given` is the result before redaction, since redacted fields may violate the schema. If anything was
  * redacted, no problem is listed: it could quote a redacted value. */
 static void judge_by_schema(struct call *c, const struct result *given)
 {
     struct verdict *v = &c->verdict;
     const struct tool *tool = c->tool;
-    if (!has_output_schema(tool) || schema_validate(tool->output_schema, given->value) == SCHEMA_VALID)
+    enum schema_validity validity =
+        has_output_schema(tool) ? schema_validate(tool->output_schema, given->value) : SCHEMA_VALID;
+    if (validity == SCHEMA_TOO_COMPLEX)
+        leave_unjudged(c);
+    if (validity != SCHEMA_INVALID)
         return;
     problems_init(&v->problems, c->arena);
     const char *code = result_parse_error(given);
