@@ -1,0 +1,179 @@
+-- How long another client waits while each kind of request is sent at its limits: the 99th percentile and the
+-- worst ping. A wait above the bound fails the program.
+--   TOOLGATE=build/toolgate luajit tests/bench/stall.lua [SECONDS [KIND]]
+package.path = "tests/support/?.lua;" .. package.path
+local daemon = require "daemon"
+local socket = require "socket"
+local client_of = require "client"
+local encode = client_of.json.encode
+
+local SECONDS, ONLY = tonumber(arg[1]) or 2, arg[2]
+local P99_MS, WORST_MS = 20, 100
+local FREE_BYTES, MS_PER_MIB = 4 * 1024 * 1024, 5 -- a message above the first adds the second for each further MiB
+
+local function repeated(count, write)
+  local parts = {}
+  for i = 1, count do parts[i] = write(i) end
+  return table.concat(parts, ",")
+end
+
+local policies = {
+  ["compacted.lua"] = [==[
+-- compacted: a list that is shortened. Read only.
+return tool "compacted" {
+  description = "List rows.", effects = "read",
+  schema = json [[{"type":"object","properties":{"n":{"type":"integer"}}}]],
+  compact = { max_bytes = 20000 },
+}
+]==],
+  ["masked.lua"] = [==[
+-- masked: rows with a secret in each. Read only.
+return tool "masked" {
+  description = "List rows.", effects = "read",
+  schema = json [[{"type":"object","properties":{"n":{"type":"integer"}}}]],
+  redact = { "rows[].secret" },
+}
+]==],
+}
+
+local function object(properties)
+  return ('{"type":"object","properties":{%s}}'):format(properties)
+end
+
+local function schema_of_list(items)
+  return object('"l":{"type":"array","items":' .. items .. "}")
+end
+
+local tools = {
+  plain = object '"text":{"type":"string"}',
+  rows = schema_of_list '{"type":"object","properties":{"id":{"type":"integer"},"name":{"type":"string","minLength":1}}}',
+  unique = '{"type":"object","properties":{"l":{"type":"array","uniqueItems":true}}}',
+  enum = schema_of_list('{"enum":[' .. repeated(9000, function(i) return ('"value_%d"'):format(i) end) .. "]}"),
+  fan = schema_of_list('{"anyOf":[' .. repeated(2000, function(i)
+    return ('{"type":"object","properties":{"k":{"const":%d}},"required":["k"]}'):format(i)
+  end) .. "]}"),
+  pattern = schema_of_list '{"type":"string","pattern":"^((a+)+c|a+b)$"}',
+  numbers = schema_of_list '{"type":"integer","maximum":3}',
+}
+
+local function row(i) return ('{"id":%d,"name":"row number %d","secret":"s%d"}'):format(i, i, i) end
+local rows_1_mib, rows_10_mib = repeated(22000, row), repeated(200000, row)
+
+local function call(method, name, arguments)
+  return ('"method":"%s","params":{"name":"%s","arguments":%s}'):format(method, name, arguments)
+end
+local function check(name, arguments) return call("toolgate/check", name, arguments) end
+local function report(name, result)
+  return ('"method":"toolgate/check","params":{"name":"%s","arguments":{}}'):format(name),
+         function(admitted)
+           return ('"method":"toolgate/report","params":{"call_id":"%s","result":%s}'):format(admitted.call_id, result)
+         end
+end
+
+local kinds = {
+  { "a text of 1 MiB", function() return check("plain", '{"text":"' .. ("x"):rep(1040000) .. '"}') end },
+  { "1 MiB of rows", function() return check("rows", '{"l":[' .. repeated(20000, row) .. "]}") end },
+  { "unique numbers", function()
+    return check("unique", '{"l":[' .. repeated(90000, function(i) return ("1.%05d"):format(i) end) .. "]}")
+  end },
+  { "values of a large enum", function()
+    return check("enum", '{"l":[' .. repeated(60000, function(i) return ('"value_%d"'):format(i % 9000 + 1) end) .. "]}")
+  end },
+  { "a fan of alternatives", function()
+    return check("fan", '{"l":[' .. repeated(40000, function(i) return ('{"k":%d}'):format(i + 5000) end) .. "]}")
+  end },
+  { "a pattern that goes back", function()
+    return check("pattern", '{"l":[' .. repeated(40000, function() return '"aaaaaaaaaaaaab"' end) .. "]}")
+  end },
+  { "bulk invalid arguments", function()
+    return check("numbers", '{"l":[' .. repeated(60000, function(i) return ('"x%d"'):format(i) end) .. "]}")
+  end },
+  { "deep nesting", function() return check("plain", '{"text":' .. ("["):rep(60) .. ("]"):rep(60) .. "}") end },
+  { "unknown fields", function()
+    return check("plain", "{" .. repeated(40000, function(i) return ('"field%d":%d'):format(i, i) end) .. "}")
+  end },
+  { "tools/list of 1,000", function() return '"method":"tools/list","params":{}' end },
+  { "a result of 10 MiB", function() return report("plain", '{"content":[{"type":"text","text":"' .. ("y"):rep(10e6) .. '"}]}') end },
+  { "compact of 10 MiB", function()
+    return report("compacted", '{"content":[],"structuredContent":{"rows":[' .. rows_10_mib .. "]}}")
+  end },
+  { "compact of 1 MiB", function()
+    return report("compacted", '{"content":[],"structuredContent":{"rows":[' .. rows_1_mib .. "]}}")
+  end },
+  { "redaction of 1 MiB", function()
+    return report("masked", '{"content":[],"structuredContent":{"rows":[' .. rows_1_mib .. "]}}")
+  end },
+  { "redaction of 10 MiB", function()
+    return report("masked", '{"content":[],"structuredContent":{"rows":[' .. rows_10_mib .. "]}}")
+  end },
+  { "registering a large enum of objects", function(turn)
+    return ('"method":"toolgate/register","params":{"tools":[{"name":"mine","inputSchema":%s}]}'):format(
+      object(('"e%d":{"enum":[%s]}'):format(turn, repeated(15000, function(i) return ('{"a":%d}'):format(i) end))))
+  end },
+}
+
+local gate = daemon.start { policies = policies }
+
+local function registers(client)
+  local list = {}
+  for name, schema in pairs(tools) do list[#list + 1] = ('{"name":"%s","inputSchema":%s}'):format(name, schema) end
+  for i = 1, 1000 - #list do
+    list[#list + 1] = ('{"name":"other_%d","description":"Do it.","inputSchema":%s}'):format(i, tools.rows)
+  end
+  client:say_line('{"jsonrpc":"2.0","id":0,"method":"toolgate/register","params":{"tools":['
+                  .. table.concat(list, ",") .. "]}}")
+  return client:answer(0)
+end
+
+local question = 0
+local function ask(client, body)
+  question = question + 1
+  client:say_line(('{"jsonrpc":"2.0","id":%d,%s}'):format(question, body))
+  local message = client:answer(question)
+  return message, #body
+end
+
+-- Sends the kind of request again and again for SECONDS.
+local function drive(client, make)
+  local over, sent, bytes, said = socket.gettime() + SECONDS, 0, 0, nil
+  local first, second = make(0)
+  repeat
+    local message, size = ask(client, sent == 0 and first or second and first or (make(sent)))
+    said = message.error and message.error.message or message.result.verdict or message.result.class or "answered"
+    if second and message.result and message.result.call_id then
+      message, size = ask(client, second(message.result))
+      said = message.error and message.error.message or message.result.verdict or "answered"
+    end
+    bytes, sent = math.max(bytes, size), sent + 1
+  until socket.gettime() > over
+  return sent, bytes, said
+end
+
+local function measure(client, make)
+  local stop = gate.directory .. "/stop"
+  os.remove(stop)
+  local pings = io.popen(("luajit tests/bench/stall_ping.lua %s %s"):format(gate.socket, stop))
+  local sent, bytes, said = drive(client, make)
+  io.open(stop, "w"):close()
+  local count, p99, worst = pings:read "*a":match "(%d+) (%S+) (%S+)"
+  pings:close()
+  return sent, bytes, said, tonumber(count), tonumber(p99), tonumber(worst)
+end
+
+local client = gate:connect()
+local registered = registers(client)
+assert(registered.result, encode(registered))
+print(("%-38s %6s %8s %6s %8s %8s  %s"):format("request", "sent", "bytes", "pings", "p99 ms", "worst ms", "last answer"))
+local failed = false
+for _, kind in ipairs(kinds) do
+  if not ONLY or kind[1]:find(ONLY, 1, true) then
+    local sent, bytes, said, pings, p99, worst = measure(client, kind[2])
+    local more = math.max(0, bytes - FREE_BYTES) / 1048576 * MS_PER_MIB
+    local bad = p99 > P99_MS + more or worst > WORST_MS + more
+    failed = failed or bad
+    print(("%-38s %6d %8d %6d %8.1f %8.1f  %s%s"):format(kind[1], sent, bytes, pings, p99, worst, said,
+                                                          bad and "  ABOVE THE BOUND" or ""))
+  end
+end
+daemon.stop_all()
+os.exit(failed and 1 or 0)
