@@ -25,13 +25,13 @@ struct pins_table pins_table_new(void)
     return (struct pins_table){.arena = arena, .by_key = map_new(arena)};
 }
 
-/* The list moves when it grows, so the map has numbers: the place in the list, from 1. */
+/* The list moves when it grows, so the map has places in it. */
 struct pin *pins_table_find(const struct pins_table *table, struct str upstream, struct str tool)
 {
     struct arena *arena = arena_new();
-    uintptr_t at = (uintptr_t)map_get(table->by_key, pins_key(arena, upstream, tool));
+    const size_t *place = map_get(table->by_key, pins_key(arena, upstream, tool));
     arena_free(arena);
-    return at ? &table->list[at - 1] : NULL;
+    return place && table->list ? &table->list[*place] : NULL;
 }
 
 void pins_table_put(struct pins_table *table, const struct pin *pin)
@@ -49,13 +49,15 @@ void pins_table_put(struct pins_table *table, const struct pin *pin)
     if (table->count == table->capacity) {
         size_t capacity = table->capacity ? 2 * table->capacity : 64;
         struct pin *longer = ARENA_ARRAY(table->arena, struct pin, capacity);
-        if (table->count)
+        if (table->list)
             memcpy(longer, table->list, table->count * sizeof(*longer));
         table->list = longer;
         table->capacity = capacity;
     }
+    size_t *place = ARENA_NEW(table->arena, size_t);
+    *place = table->count;
     table->list[table->count++] = copy;
-    map_add(table->by_key, pins_key(table->arena, copy.upstream, copy.tool), (void *)(uintptr_t)table->count);
+    map_add(table->by_key, pins_key(table->arena, copy.upstream, copy.tool), place);
 }
 
 bool pins_table_has_upstream(const struct pins_table *table, struct str upstream)

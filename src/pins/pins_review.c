@@ -51,21 +51,23 @@ void pins_review_tool(struct pins_review *review, const struct json *definition)
         review->capacity = capacity;
     }
     struct arena *scratch = arena_new();
+    size_t *place = ARENA_NEW(review->arena, size_t);
+    *place = review->count;
     struct pin_entry *entry = &review->entries[review->count++];
     *entry = (struct pin_entry){.upstream = review->upstream,
                                 .tool = tool,
                                 .definition = definition,
                                 .digest = pin_digest_of(pin_definition_text(scratch, definition))};
-    map_add(review->by_key, key, (void *)(uintptr_t)review->count);
+    map_add(review->by_key, key, place);
     arena_free(scratch);
 }
 
 struct pin_entry *pins_review_find(const struct pins_review *review, struct str upstream, struct str tool)
 {
     struct arena *arena = arena_new();
-    uintptr_t at = review ? (uintptr_t)map_get(review->by_key, pins_key(arena, upstream, tool)) : 0;
+    const size_t *place = review ? map_get(review->by_key, pins_key(arena, upstream, tool)) : NULL;
     arena_free(arena);
-    return at ? &review->entries[at - 1] : NULL;
+    return place ? &review->entries[*place] : NULL;
 }
 
 struct pin_entry *pins_review_published(const struct pins_review *review, struct str name)

@@ -100,9 +100,9 @@ static void finish(struct upstream_call *call)
 /* Of a call under way. A server that we started has its pipes in any case, and exec.c bounds commands. */
 static uint32_t files_of(const struct upstream_call *call)
 {
-    if (call->request->target->kind == TARGET_EXEC)
-        return 0;
-    return call->request->target->kind == TARGET_HTTP || call->spec->kind == UPSTREAM_HTTP;
+    bool to_server = call->request->target->kind == TARGET_MCP;
+    bool over_http = call->spec && call->spec->kind == UPSTREAM_HTTP;
+    return call->request->target->kind == TARGET_HTTP || (to_server && over_http);
 }
 
 static enum upstream_call_state begin(struct queued_call *queued)
@@ -248,13 +248,13 @@ static enum upstream_call_state admit(struct queued_call *queued, bool may_queue
 /* Users take turns, in the order of their ids; the calls of one stay in their order. */
 static struct queued_call *next_queued(struct upstream *u)
 {
-    struct queued_call *queued, *next = NULL;
-    uid_t least = 0;
+    struct queued_call *queued, *next = TAILQ_FIRST(&u->queue);
+    uid_t least = UINT32_MAX;
     TAILQ_FOREACH(queued, &u->queue, entry)
     {
         uid_t distance =
             queued->call.request->user - u->last_user - 1; /* modulo 2^32: the last one is last */
-        if (!next || distance < least) {
+        if (distance < least) {
             next = queued;
             least = distance;
         }
