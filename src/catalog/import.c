@@ -400,10 +400,9 @@ static const struct json *held_definition(struct arena *arena, const struct pin_
 {
     struct json *old = ARENA_NEW(arena, struct json);
     struct json_error error;
-    struct str name = entry->tool;
     if (!entry->was_text.len || json_parse(arena, entry->was_text, NULL, old, &error) != OK)
-        *old = json_object(arena, NULL, 0);
-    *old = json_with(arena, old, STR_LIT("name"), json_string(name));
+        json_parse(arena, STR_LIT("{\"inputSchema\":{\"type\":\"object\"}}"), NULL, old, &error);
+    *old = json_with(arena, old, STR_LIT("name"), json_string(entry->tool));
     return old;
 }
 

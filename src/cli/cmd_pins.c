@@ -23,7 +23,8 @@ static void put(struct str text)
 {
     struct buf line = {0};
     printable_write(&line, text);
-    fwrite(line.at, 1, line.len, stdout);
+    if (line.len)
+        fwrite(line.at, 1, line.len, stdout);
     buf_clear(&line);
 }
 
