@@ -20,6 +20,7 @@
 #include "base/map.h"
 #include "catalog/definition.h"
 #include "catalog/import.h"
+#include "catalog/policy_access.h"
 #include "catalog/unmatched.h"
 #include "config/config.h"
 #include "json/parse.h"
@@ -402,6 +403,7 @@ enum err generation_build_end(struct generation_build *b, struct generation **ou
         struct str nothing = generation_serves_nothing(g, b->report->arena);
         if (nothing.len && !b->report->error_count)
             generation_report_warning(b->report, STR_FMT, STR_ARG(nothing));
+        policy_access_check(g, b->report);
         g->warning_count = b->report->warning_count;
         g->warnings = ARENA_ARRAY(g->arena, struct str, g->warning_count);
         for (size_t i = 0; i < g->warning_count; i++)

@@ -1,0 +1,60 @@
+-- Whoever may write to the policies decides what agents may do: a folder or file that is open to others is a warning.
+local daemon = require "daemon"
+local fixtures = require "fixtures"
+local golden = require "golden"
+local process = require "process"
+local unistd = require "posix.unistd"
+
+describe("the policies on disk", function()
+  local directory
+  before_each(function()
+    directory = process.directory()
+    os.execute(("mkdir -m 755 %s/policies"):format(directory))
+    process.write(directory .. "/policies/echo.lua", fixtures.echo)
+  end)
+  after_each(function()
+    daemon.stop_all()
+    process.remove(directory)
+  end)
+
+  local function checked(...)
+    local _, out, err = process.run { daemon.binary, "serve", "--check", "--policies", directory .. "/policies", ... }
+    return out .. err
+  end
+
+  it("are no warning if nobody else may write to them", function()
+    assert.is_nil(checked():find("warning:", 1, true))
+  end)
+
+  it("are a warning if everyone may write to the folder, in the check, the log and the status", function()
+    os.execute(("chmod 777 %s/policies"):format(directory))
+    golden.check("load", "policies: a folder that everyone may write to", checked():match "warning: [^\n]*")
+    local gate = daemon.start { policies = directory .. "/policies" }
+    assert.matches("chmod %-R o%-w", gate:logs " generation_warning ")
+    assert.matches("chmod %-R o%-w", gate:status().generation.warnings[1])
+    local _, status = process.run { daemon.binary, "status", "--socket", gate.socket }
+    assert.matches("chmod %-R o%-w", status)
+  end)
+
+  it("are one warning if everyone may write to files", function()
+    process.write(directory .. "/policies/other.lua", (fixtures.echo:gsub('"echo"', '"other"')))
+    os.execute(("chmod 666 %s/policies/*.lua"):format(directory))
+    local said = checked()
+    assert.matches("echo%.lua %(and 1 more%): mode 0666", said)
+    assert.equal(1, select(2, said:gsub("warning:", "")))
+  end)
+
+  it("are a warning if they belong to another user", function()
+    if unistd.geteuid() ~= 0 then pending "only root may give files away" return end
+    os.execute(("chown 4711 %s/policies/echo.lua"):format(directory))
+    assert.matches("belongs to uid 4711", checked())
+  end)
+
+  it("are a warning if there are none, also beside tools", function()
+    os.remove(directory .. "/policies/echo.lua")
+    assert.matches("holds no policy", checked())
+    local tools = process.write(directory .. "/tools.json",
+      '[{"name":"t","description":"d","inputSchema":{"type":"object"}}]')
+    assert.matches("warning: .*holds no policy %(%*%.lua%): no tool is guarded", checked("--tools", tools))
+  end)
+end)
