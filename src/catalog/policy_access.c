@@ -4,7 +4,6 @@
 #include "base/arena.h"
 #include "policy/policy_set.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -67,18 +66,12 @@ void policy_access_check(const struct generation *g, struct generation_report *r
     const char *folder = g->config.policies;
     struct access_findings all = {.arena = arena_new()};
     size_t count = policy_set_count(g->policies);
-    DIR *opened = folder ? opendir(folder) : NULL;
     if (folder)
         check(&all, str_of(folder));
     for (size_t i = 0; folder && i < count; i++)
         check(&all, policy_set_at(g->policies, i)->file);
     if (policy_set_has_gateway(g->policies))
         check(&all, policy_set_gateway_file(g->policies));
-    if (opened && !count && !policy_set_gateway_file(g->policies).len &&
-        !generation_serves_nothing(g, all.arena).len)
-        generation_report_warning(report, "%s holds no policy (*.lua): no tool is guarded", folder);
-    if (opened)
-        closedir(opened);
     report_findings(&all, folder, report);
     arena_free(all.arena);
 }

@@ -8,7 +8,7 @@
 #include "catalog/generation.h"
 
 /* Warns of a folder or files that everyone may write to, or that belong to another user, each kind once with
- * the command that corrects it; and of a folder without a policy. */
+ * the command that corrects it. */
 void policy_access_check(const struct generation *generation, struct generation_report *report);
 
 #endif

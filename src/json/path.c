@@ -62,11 +62,11 @@ static void collect(struct collector *c, const struct json *value, struct str pa
 {
     if (!value || c->count == c->max)
         return;
+    while (str_starts(path, "[]") && value->type != JSON_ARRAY)
+        path = str_from(
+            path, 2); /* a single value instead of a list is accepted; a path may have 100,000 of them */
     if (str_starts(path, "[]")) {
-        if (value->type == JSON_ARRAY)
-            collect_items(c, value, str_from(path, 2));
-        else
-            collect(c, value, str_from(path, 2)); /* a single value instead of a list is accepted */
+        collect_items(c, value, str_from(path, 2));
         return;
     }
     if (path.len == 0) {

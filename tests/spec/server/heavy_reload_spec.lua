@@ -48,4 +48,10 @@ describe("a heavy reload", function()
     assert.matches("heavy%.lua.*took longer to load than the 200 ms", reply.result.errors[1])
     assert.is_not_true(client:calls("echo", { text = "x" }).isError)
   end)
+
+  it("takes a path of 100,000 lists", function() -- whose search was as deep: a stack overflow with the sanitizer
+    gate:write_policy("heavy.lua", head .. [[gives_ids = { ("[]"):rep(100000) },
+      examples = { { "a number", args = { n = 1 }, gives = "pass" } }, run = function() return { 1, { 2 } } end }]])
+    assert.is_true(client:ask("toolgate/reload").result.ok)
+  end)
 end)
