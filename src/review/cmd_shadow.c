@@ -25,6 +25,7 @@ struct tool_row {
     struct str tool;
     uint64_t calls, refused;           /* would have been */
     uint64_t worked, failed, repaired; /* of them: its result was good, an error; a later call would pass */
+    uint64_t repeats;                  /* of them: in a loop */
     struct code_row codes[CODES_MAX];
     size_t code_count;
     struct tool_row *next;
@@ -90,9 +91,11 @@ static bool add_call(void *owner, const struct decision *d, const struct recordi
         return true;
     const struct decision_outcome *outcome = decision_outcomes_get(s->outcomes, d);
     bool worked = str_is(outcome->ran, "ok") || str_is(outcome->ran, "partial_data");
+    bool repeats = str_is(d->would.class, "loop"); /* its result was what it was before */
     row->refused++;
-    row->worked += worked;
-    row->failed += outcome->ran.len && !worked;
+    row->repeats += repeats;
+    row->worked += worked && !repeats;
+    row->failed += outcome->ran.len && !worked && !repeats;
     row->repaired += outcome->kind == OUTCOME_REPAIRED;
     count_code(s, row, d);
     return true;
@@ -112,8 +115,11 @@ static struct answer answer_of(const struct tool_row *row)
         return (struct answer){false, "too few calls to say"};
     if (row->worked)
         return (struct answer){false, "calls that worked would be refused: review them first"};
-    if (row->failed < row->refused)
+    if (row->failed + row->repeats < row->refused)
         return (struct answer){false, "the results of some calls are not known: review them first"};
+    if (row->repeats) /* of a tool that is polled, the one that brings the change would be missed */
+        return (struct answer){false,
+                               "it repeated calls without anything new: enforce it if nobody polls it"};
     return (struct answer){true, row->refused ? "every call that would be refused failed anyway"
                                               : "no call would be refused"};
 }
@@ -124,10 +130,13 @@ static void print_row(const struct tool_row *row)
     printf("%s", term_colour(TERM_BOLD));
     decision_print_text(row->tool, NAME_SHOWN_BYTES);
     printf("%s: %llu calls, would refuse %llu; of these %llu worked, %llu failed anyway, %llu were repaired "
-           "later\n",
+           "later",
            term_colour(TERM_PLAIN), (unsigned long long)row->calls, (unsigned long long)row->refused,
            (unsigned long long)row->worked, (unsigned long long)row->failed,
            (unsigned long long)row->repaired);
+    if (row->repeats)
+        printf(", %llu only repeated a call", (unsigned long long)row->repeats);
+    putchar('\n');
     for (size_t i = 0; i < row->code_count; i++) {
         printf("  %6llu  ", (unsigned long long)row->codes[i].count);
         decision_print_text(row->codes[i].code, NAME_SHOWN_BYTES);
@@ -137,8 +146,11 @@ static void print_row(const struct tool_row *row)
     }
     printf("  %s%s to enforce%s: %s\n", term_colour(answer.safe ? TERM_GREEN : TERM_YELLOW),
            answer.safe ? "safe" : "not safe", term_colour(TERM_PLAIN), answer.why);
-    if (answer.safe)
-        printf("  in its policy: mode = \"enforce\",\n");
+    if (!answer.safe)
+        return;
+    printf("  set mode = \"enforce\" in its policy, or in a policy { tools = { \"");
+    decision_print_text(row->tool, NAME_SHOWN_BYTES);
+    printf("\" }, … }\n");
 }
 
 static void print_json(const struct tool_row *row)
@@ -153,6 +165,7 @@ static void print_json(const struct tool_row *row)
     json_field_int(&out, "worked", (int64_t)row->worked);
     json_field_int(&out, "failed", (int64_t)row->failed);
     json_field_int(&out, "repaired", (int64_t)row->repaired);
+    json_field_int(&out, "repeats", (int64_t)row->repeats);
     json_field_open(&out, "codes", '[');
     for (size_t i = 0; i < row->code_count; i++) {
         json_open(&out, '{');

@@ -65,6 +65,15 @@ describe("toolgate shadow", function()
     assert.is_false(row.safe)
   end)
 
+  it("counts calls that only repeated one apart from those that worked", function()
+    local looped = records.shadow { tool = "t", arguments = { day = "x" } }
+    looped.would.error_class, looped.would.code = "loop", "loop"
+    local code, row = answer(shadowed("t", { looped }))
+    assert.equal(1, code)
+    assert.same({ 1, 0, 0, 1 }, { row.would_refuse, row.worked, row.failed, row.repeats })
+    assert.matches("polls", row.why)
+  end)
+
   it("prints a paragraph for each tool, and counts no tool that is enforced", function()
     local list = shadowed("good", shadowed("bad\27[2J", { records.shadow { tool = "bad\27[2J", arguments = { from = 1 } } }))
     list[#list + 1] = records.repair { tool = "enforced" }
