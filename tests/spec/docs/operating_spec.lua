@@ -56,6 +56,21 @@ for line in sys.stdin:
     local log = directory .. "/state/decisions.ndjson"
     process.eventually("the call is recorded", function() return process.read(log):find("read_text_file", 1, true) end)
 
+    -- Every command of the page that looks: it ends as the page says.
+    local socket = { "--socket", gate.socket }
+    for _, words in ipairs { { "doctor", unpack(socket) }, { "status", unpack(socket) }, { "tools", unpack(socket) },
+                             { "sessions", unpack(socket) }, { "top", "--once", unpack(socket) },
+                             { "replay", log, "-c", path },
+                             { "decisions", log, "--refused", "--would", "--since", "7d" } } do
+      local code, out, err = run(unpack(words))
+      assert.equal(0, code, table.concat(words, " ") .. "\n" .. out .. err)
+    end
+    local looked, said = run("shadow", unpack(socket))
+    assert.equal(1, looked) -- one call says nothing
+    assert.matches("^read_text_file: 1 calls, would refuse 0;", said)
+    local _, html = process.run { "curl", "-s", "--unix-socket", directory .. "/metrics.sock", "http://localhost/" }
+    assert.matches("<title>toolgate", html)
+
     local code, out, err = run("test", directory .. "/stricter", "-c", path)
     assert.equal(0, code, out .. err)
     code, out = run("replay", log, "-c", path, "--against", directory .. "/stricter", "--fail-on-new")
