@@ -21,7 +21,7 @@ local VARIABLE = {
   { "%(%d+ %a+ ago%)", "(<ago>)" },
   { "%(now%)", "(<ago>)" },
   { "(pid[= ])%d+", "%1<pid>" },
-  { "(toolgate )%d+%.%d+%.%d+", "%1<version>" },
+  { "(toolgate )%d+%.%d+%.%d+~?%l*", "%1<version>" },
 }
 
 -- `more`: further Lua patterns and their placeholders, { ["%d+ ms"] = "<ms> ms" }; tried first.
