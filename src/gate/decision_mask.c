@@ -377,10 +377,10 @@ static struct str mask_copies(struct decision_masking *m, struct str text)
 /* A text may also quote a part of a secret, or one too short to be masked by itself. */
 static bool quotes_secret(struct decision_masking *m, struct str text)
 {
+    if (!may_compare(m, text))
+        return true;
     for (size_t i = 0; i < m->secret_count; i++) {
         struct str secret = m->secrets[i];
-        if (!may_compare(m, text))
-            return true;
         size_t piece = secret.len < 2 * QUOTED_PIECE_BYTES ? secret.len : QUOTED_PIECE_BYTES;
         for (size_t at = 0; at + piece <= secret.len && at < QUOTED_MAX_BYTES; at += piece)
             if (holds(text, (struct str){secret.at + at, piece}))
