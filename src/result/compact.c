@@ -13,6 +13,8 @@
 #include "json/write.h"
 
 #define COMPACT_VALUES_MAX 1000000u /* a larger JSON value is shortened as a text, or not at all */
+#define BLOCK_LEAST_BYTES  64u      /* of each text block in a result of many, or … */
+#define BLOCK_LEAST_TOKENS 16u      /* … only the first ones are kept */
 #define TRIES              8        /* to correct an estimate that was too large */
 
 struct compact_ctx {
@@ -201,6 +203,39 @@ static uint32_t less(uint32_t rest, size_t used)
     return !rest ? 0 : used >= rest ? 1 : rest - (uint32_t)used;
 }
 
+/* Too many blocks to shorten each: what says that a text is cut would be longer than what is left of it. */
+static bool are_small(const struct policy_compact *budget, size_t blocks)
+{
+    return (budget->max_bytes && budget->max_bytes / BLOCK_LEAST_BYTES < blocks) ||
+           (budget->max_tokens && budget->max_tokens / BLOCK_LEAST_TOKENS < blocks);
+}
+
+/* Blocks as they are, the first ones that fit; what is no text stays. */
+static const struct json *keep_first_blocks(struct compact_ctx *c, const struct json *content)
+{
+    struct json *items = ARENA_ARRAY(c->arena, struct json, content->len + 1),
+                *out = ARENA_NEW(c->arena, struct json);
+    struct policy_compact rest = c->tool->compact;
+    struct omission o = {.kind = OMITTED_ITEMS, .of = content->len};
+    size_t count = 0;
+    for (uint32_t i = 0; i < content->len; i++) {
+        const struct json *text = text_in(&content->items[i]);
+        if (text && !fits(&rest, json_str(text))) {
+            o.count++;
+            continue;
+        }
+        items[count++] = content->items[i];
+        if (!text)
+            continue;
+        rest.max_bytes = less(rest.max_bytes, text->len);
+        rest.max_tokens = rest.max_tokens ? less(rest.max_tokens, token_estimate(json_str(text))) : 0;
+    }
+    if (o.count)
+        put_omission(&c->notes, &o);
+    *out = json_array(items, count);
+    return out;
+}
+
 /* Text blocks share the budget; what one leaves goes to the next. */
 static const struct json *shrink_content(struct compact_ctx *c, const struct result *result,
                                          const struct json *structured)
@@ -212,6 +247,8 @@ static const struct json *shrink_content(struct compact_ctx *c, const struct res
     size_t left = 0;
     for (uint32_t i = 0; i < content->len; i++)
         left += text_in(&content->items[i]) != NULL;
+    if (are_small(&rest, left))
+        return keep_first_blocks(c, content);
     for (uint32_t i = 0; i < content->len; i++) {
         items[i] = content->items[i];
         if (!text_in(&items[i]))

@@ -529,6 +529,24 @@ static void a_result_that_its_schema_forbids_to_shorten_stays_whole(void **state
 
 /* ---- tokens ---- */
 
+/* Each was cut to a note that was longer than the text: the result grew, and nothing of it was left. */
+static void of_many_small_blocks_the_first_stay(void **state)
+{
+    (void)state;
+    struct buf text = buf_in(arena);
+    buf_text(&text, "{\"content\":[");
+    for (int i = 0; i < 500; i++)
+        buf_printf(&text, "%s{\"type\":\"text\",\"text\":\"line number %03d\"}", i ? "," : "", i);
+    buf_text(&text, "]}");
+    struct compaction c = shrink(parse(buf_view(&text)), NULL, "");
+    assert_true(c.done);
+    assert_int_equal(c.from, 500 * 15);
+    assert_int_equal(c.result.content->len, 1000 / 15);
+    assert_int_equal(c.to, 1000 / 15 * 15);
+    assert_true(str_is(json_str(json_get_text(&c.result.content->items[65], "text")), "line number 065"));
+    assert_non_null(memmem(c.note.at, c.note.len, "434 of 500 items", 16));
+}
+
 static void tokens_are_estimated(void **state)
 {
     (void)state;
@@ -692,6 +710,7 @@ int main(void)
         STORY(images_stay_beside_a_shortened_text),
         STORY(a_structured_result_still_matches_its_schema),
         STORY(a_result_that_its_schema_forbids_to_shorten_stays_whole),
+        STORY(of_many_small_blocks_the_first_stay),
         STORY(tokens_are_estimated),
         STORY(a_budget_in_tokens_is_kept),
         STORY(random_results_fit_and_stay_json),
