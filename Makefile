@@ -74,6 +74,7 @@ UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 .DELETE_ON_ERROR:
 .PHONY: always all help deps demo test golden golden-now run install uninstall clean lint unit conformance bench fuzz \
         soak soak-now fuzz-now demo-now test-now run-now lint-now conformance-now bench-now bench-upstream bench-upstream-now \
+        bench-stall bench-stall-now \
         bench-ledger bench-ledger-now bench-replay bench-replay-now budget budget-now judgement judgement-now dist deb deb-now
 
 all: $(BUILD)/toolgate $(MODULE)
@@ -92,6 +93,7 @@ help:
 	@echo 'make bench         measure verdicts per second and the cost of policies, against an echo server'
 	@echo 'make bench-upstream  measure the cost between a client and a real MCP server (npm)'
 	@echo 'make bench-ledger  measure the ledger in memory, in Redis and between daemons, beside its targets (redis-server)'
+	@echo 'make bench-stall   measure how long another client waits while requests are at their limits (SECONDS=2 each)'
 	@echo 'make bench-replay  measure toolgate replay: calls a second and instructions a call (valgrind)'
 	@echo 'make budget        write tests/bench/budget.txt, the instructions that make test allows a check (valgrind)'
 	@echo 'make reference     write docs/vocabulary.md, lua/types and man/*.5 after a change of words, fields or keys'
@@ -158,6 +160,10 @@ budget:
 bench-upstream:
 	$(NEED) 'make bench-upstream' $(BUILD_PACKAGES) $(DEMO_PACKAGES) $(CLIENT_PACKAGES)
 	$(ANEW) bench-upstream-now
+
+bench-stall:
+	$(NEED) 'make bench-stall' $(BUILD_PACKAGES) $(TEST_PACKAGES)
+	$(ANEW) bench-stall-now
 
 bench-ledger:
 	$(NEED) 'make bench-ledger' $(BUILD_PACKAGES) $(DEMO_PACKAGES) redis-server redis-tools openssl stunnel4
@@ -284,7 +290,8 @@ fuzz-now: $(BUILD)/gen/embedded.c
 	@mkdir -p $(BUILD)/fuzz
 	@for target in $(basename $(notdir $(wildcard tests/fuzz/fuzz_*.c))); do \
 	    corpus=$${target#fuzz_}; mkdir -p $(BUILD)/fuzz/found-$$corpus; \
-	    clang -g -O1 -std=gnu11 $(CPPFLAGS) -fsanitize=fuzzer,address,undefined -o $(BUILD)/fuzz/$$target \
+	    clang -g -O1 -std=gnu11 $(CPPFLAGS) -fsanitize=fuzzer,address,undefined \
+	        -fno-sanitize-recover=all -o $(BUILD)/fuzz/$$target \
 	        tests/fuzz/$$target.c $(filter-out src/cli/% src/server/%,$(SOURCES)) $< $(LDLIBS) || exit 1; \
 	    $(BUILD)/fuzz/$$target -max_len=4096 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=$(BUILD)/fuzz/ \
 	        $(BUILD)/fuzz/found-$$corpus tests/fuzz/corpus/$$corpus || exit 1; \
@@ -306,6 +313,10 @@ budget-now: $(BUILD)/toolgate
 # ROUNDS=20 CALLS=1000: per variant.
 bench-upstream-now: $(BUILD)/toolgate $(BUILD)/bench/relay
 	@TOOLGATE=$(BUILD)/toolgate RELAY=$(BUILD)/bench/relay CLIENTS=$(abspath $(BUILD))/clients luajit tests/bench/upstream.lua $(ROUNDS) $(CALLS)
+
+# SECONDS=2: of each kind. Fails if another client's ping waits longer than the bounds in tests/bench/stall.lua.
+bench-stall-now: $(BUILD)/toolgate
+	@TOOLGATE=$(BUILD)/toolgate luajit tests/bench/stall.lua $(SECONDS)
 
 # ROUNDS=7: per variant; takes five minutes.
 bench-ledger-now: $(BUILD)/toolgate $(BUILD)/bench/ledger

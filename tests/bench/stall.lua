@@ -57,7 +57,7 @@ local tools = {
 }
 
 local function row(i) return ('{"id":%d,"name":"row number %d","secret":"s%d"}'):format(i, i, i) end
-local rows_1_mib, rows_10_mib = repeated(22000, row), repeated(200000, row)
+local rows_1_mib, rows_7_mb = repeated(22000, row), repeated(120000, row)
 
 local function call(method, name, arguments)
   return ('"method":"%s","params":{"name":"%s","arguments":%s}'):format(method, name, arguments)
@@ -66,13 +66,14 @@ local function check(name, arguments) return call("toolgate/check", name, argume
 local function report(name, result)
   return ('"method":"toolgate/check","params":{"name":"%s","arguments":{}}'):format(name),
          function(admitted)
-           return ('"method":"toolgate/report","params":{"call_id":"%s","result":%s}'):format(admitted.call_id, result)
+           return ('"method":"toolgate/report","params":{"callId":"%s","name":"%s","arguments":{},"result":%s}'):format(
+             admitted.callId, name, result)
          end
 end
 
 local kinds = {
   { "a text of 1 MiB", function() return check("plain", '{"text":"' .. ("x"):rep(1040000) .. '"}') end },
-  { "1 MiB of rows", function() return check("rows", '{"l":[' .. repeated(20000, row) .. "]}") end },
+  { "1 MiB of rows", function() return check("rows", '{"l":[' .. repeated(18000, row) .. "]}") end },
   { "unique numbers", function()
     return check("unique", '{"l":[' .. repeated(90000, function(i) return ("1.%05d"):format(i) end) .. "]}")
   end },
@@ -93,9 +94,9 @@ local kinds = {
     return check("plain", "{" .. repeated(40000, function(i) return ('"field%d":%d'):format(i, i) end) .. "}")
   end },
   { "tools/list of 1,000", function() return '"method":"tools/list","params":{}' end },
-  { "a result of 10 MiB", function() return report("plain", '{"content":[{"type":"text","text":"' .. ("y"):rep(10e6) .. '"}]}') end },
-  { "compact of 10 MiB", function()
-    return report("compacted", '{"content":[],"structuredContent":{"rows":[' .. rows_10_mib .. "]}}")
+  { "a result of 7 MB", function() return report("plain", '{"content":[{"type":"text","text":"' .. ("y"):rep(7e6) .. '"}]}') end },
+  { "compact of 7 MB", function()
+    return report("compacted", '{"content":[],"structuredContent":{"rows":[' .. rows_7_mb .. "]}}")
   end },
   { "compact of 1 MiB", function()
     return report("compacted", '{"content":[],"structuredContent":{"rows":[' .. rows_1_mib .. "]}}")
@@ -103,8 +104,8 @@ local kinds = {
   { "redaction of 1 MiB", function()
     return report("masked", '{"content":[],"structuredContent":{"rows":[' .. rows_1_mib .. "]}}")
   end },
-  { "redaction of 10 MiB", function()
-    return report("masked", '{"content":[],"structuredContent":{"rows":[' .. rows_10_mib .. "]}}")
+  { "redaction of 7 MB", function()
+    return report("masked", '{"content":[],"structuredContent":{"rows":[' .. rows_7_mb .. "]}}")
   end },
   { "registering a large enum of objects", function(turn)
     return ('"method":"toolgate/register","params":{"tools":[{"name":"mine","inputSchema":%s}]}'):format(
@@ -140,7 +141,7 @@ local function drive(client, make)
   repeat
     local message, size = ask(client, sent == 0 and first or second and first or (make(sent)))
     said = message.error and message.error.message or message.result.verdict or message.result.class or "answered"
-    if second and message.result and message.result.call_id then
+    if second and message.result and message.result.callId then
       message, size = ask(client, second(message.result))
       said = message.error and message.error.message or message.result.verdict or "answered"
     end
