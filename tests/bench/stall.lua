@@ -94,7 +94,9 @@ local kinds = {
     return check("plain", "{" .. repeated(40000, function(i) return ('"field%d":%d'):format(i, i) end) .. "}")
   end },
   { "tools/list of 1,000", function() return '"method":"tools/list","params":{}' end },
-  { "a result of 7 MB", function() return report("plain", '{"content":[{"type":"text","text":"' .. ("y"):rep(7e6) .. '"}]}') end },
+  { "a result of 7 MB", function()
+    return report("plain", '{"content":[{"type":"text","text":"' .. ("y"):rep(7e6) .. '"}]}')
+  end },
   { "compact of 7 MB", function()
     return report("compacted", '{"content":[],"structuredContent":{"rows":[' .. rows_7_mb .. "]}}")
   end },
@@ -140,11 +142,10 @@ local function drive(client, make)
   local first, second = make(0)
   repeat
     local message, size = ask(client, sent == 0 and first or second and first or (make(sent)))
-    said = message.error and message.error.message or message.result.verdict or message.result.class or "answered"
     if second and message.result and message.result.callId then
       message, size = ask(client, second(message.result))
-      said = message.error and message.error.message or message.result.verdict or "answered"
     end
+    said = message.error and message.error.message or message.result.verdict or "answered"
     bytes, sent = math.max(bytes, size), sent + 1
   until socket.gettime() > over
   return sent, bytes, said
