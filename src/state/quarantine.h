@@ -11,7 +11,7 @@
  *
  * The file is `quarantine` in the configuration's `state` or in systemd's
  * STATE_DIRECTORY, else the socket's name with ".quarantine" after it. A line
- * "<hash of the text> <file>", of a daemon before 1.2, is a fault while loading.
+ * "<hash of the text> <file>", of version 1, is a fault while loading.
  */
 #ifndef TOOLGATE_STATE_QUARANTINE_H
 #define TOOLGATE_STATE_QUARANTINE_H
