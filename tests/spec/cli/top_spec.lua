@@ -28,7 +28,7 @@ describe("toolgate top", function()
     terminal:shows "\nearlier line"
     terminal:types(("%s top --socket %s"):format(daemon.binary, gate.socket))
     terminal:shows "q quit"
-    terminal:shows "toolgate 1"
+    terminal:shows ("toolgate " .. process.read("src/base/version.h"):match 'TOOLGATE_VERSION "([^"]+)"')
     return terminal
   end
 
@@ -106,7 +106,7 @@ describe("toolgate top", function()
           longest = math.max(longest, #line)
           lines = lines + (line ~= "" and 1 or 0)
         end
-        return longest <= size[1] and lines <= size[2] and screen:find("toolgate 1", 1, true), screen
+        return longest <= size[1] and lines <= size[2] and screen:find("toolgate %d"), screen
       end)
     end
     terminal:shows "q quit"
