@@ -238,7 +238,8 @@ describe("a policy that crashes the process", function()
     local how, code = gate.child:wait()
     gate.stopped = true -- what stop_all would do
     process.remove(gate.directory)
-    assert.same({ "killed", number }, { how, code })
+    -- The sanitizer handles these signals, too, and exits with a report.
+    assert.is_true((how == "killed" and code == number) or (how == "exited" and code ~= 0), how .. " " .. code)
   end
 
   local function lines_of_crashes()
