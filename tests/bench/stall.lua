@@ -138,7 +138,7 @@ end
 
 -- Sends the kind of request again and again for SECONDS.
 local function drive(client, make)
-  local over, sent, bytes, said = socket.gettime() + SECONDS, 0, 0, nil
+  local over, sent, bytes, said = socket.gettime() + SECONDS, 0, 0
   local first, second = make(0)
   repeat
     local message, size = ask(client, sent == 0 and first or second and first or (make(sent)))
