@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "json/parse.h"
+#include "replay/followed_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +26,7 @@ struct recording {
     uint64_t number;  /* of its line that was returned last */
     bool ended;       /* the open file has no more bytes */
     bool at_start;    /* nothing of the open file was returned yet */
+    bool given_up;    /* nothing more of a followed file is wanted */
     char *buffer;
     size_t capacity, from, end; /* buffer[from, end) is not yet returned */
     struct arena *arena;
@@ -82,7 +84,7 @@ static bool is_stdin(const char *file)
 /* Looks before the first byte is read: a misspelled name must not be found after an hour. */
 static enum err check_files(struct recording *r, struct why *why)
 {
-    r->total_known = true;
+    r->total_known = !r->options.wait;
     for (size_t i = 0; i < r->file_count; i++) {
         struct stat st;
         const char *file = r->files[i];
@@ -90,6 +92,8 @@ static enum err check_files(struct recording *r, struct why *why)
             r->total_known = false;
             continue;
         }
+        if (r->options.wait && access(file, F_OK) != 0 && errno == ENOENT)
+            continue;
         if (stat(file, &st) != 0 || access(file, R_OK) != 0)
             return err_set(why, ERR_IO, "%s: %s", file, strerror(errno));
         if (S_ISDIR(st.st_mode))
@@ -137,6 +141,25 @@ void recording_close(struct recording *r)
     free(r);
 }
 
+static void begin_file(struct recording *r, int fd)
+{
+    r->fd = fd;
+    r->number = 0;
+    r->from = r->end = 0;
+    r->ended = false;
+    r->at_start = true;
+}
+
+/* The first time: a followed file may not exist yet. */
+static int open_file(struct recording *r, const char *file)
+{
+    int fd = is_stdin(file) ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
+    while (fd < 0 && errno == ENOENT && r->options.wait && r->options.wait(r->options.owner)) {
+        fd = open(file, O_RDONLY | O_CLOEXEC);
+    }
+    return fd;
+}
+
 /* False: there are no more files. */
 static bool open_next(struct recording *r)
 {
@@ -144,15 +167,55 @@ static bool open_next(struct recording *r)
     while (r->fd < 0 && r->next_file < r->file_count) {
         const char *file = r->files[r->next_file++];
         r->file = is_stdin(file) ? "stdin" : file;
-        r->fd = is_stdin(file) ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
-        r->number = 0;
-        r->from = r->end = 0;
-        r->ended = false;
-        r->at_start = true;
+        begin_file(r, open_file(r, file));
         if (r->fd < 0)
             count_fault(r, RECORDING_FAILED, 0, strerror(errno));
     }
     return r->fd >= 0;
+}
+
+/* ---- a followed file ---- */
+
+/* What was read of it is not in it any more: its lines are counted from the first again. */
+static void begin_again(struct recording *r)
+{
+    if (r->end > r->from)
+        count_fault(r, RECORDING_CUT, r->number + 1, "the file was truncated");
+    if (lseek(r->fd, 0, SEEK_SET) == 0)
+        begin_file(r, r->fd);
+}
+
+/* At the end of the file: waits until there may be more. False: it was rotated, or nothing more is wanted. */
+static bool wait_for_more(struct recording *r, bool *rotated)
+{
+    switch (followed_file_state(r->file, r->fd, lseek(r->fd, 0, SEEK_CUR))) {
+    case FOLLOWED_ROTATED: /* the writer may have written between the end and the look: one more read */
+        *rotated = true;
+        return true;
+    case FOLLOWED_TRUNCATED:
+        begin_again(r);
+        return true;
+    case FOLLOWED_SAME:
+        break;
+    }
+    r->given_up = !r->options.wait(r->options.owner);
+    return !r->given_up;
+}
+
+/* The file that took the place of the open one, which was read to its end. */
+static bool open_rotated(struct recording *r)
+{
+    bool gap = false, going = true;
+    int next = -1;
+    while (going && (next = followed_file_next(r->file, r->fd, &gap)) < 0)
+        going = r->options.wait(r->options.owner);
+    close_file(r);
+    if (next < 0)
+        return false;
+    if (gap)
+        count_fault(r, RECORDING_FAILED, 0, "it was rotated away faster than it was read");
+    begin_file(r, next);
+    return true;
 }
 
 /* ---- bytes ---- */
@@ -174,14 +237,23 @@ static void make_room(struct recording *r)
     }
 }
 
-/* Adds bytes to the buffer; false at the end of the file. */
-static bool read_more(struct recording *r)
+static ssize_t read_bytes(struct recording *r)
 {
-    make_room(r);
     ssize_t n;
+    make_room(r);
     do
         n = read(r->fd, r->buffer + r->end, READ_BYTES);
     while (n < 0 && errno == EINTR);
+    return n;
+}
+
+/* Adds bytes to the buffer; false at the end of the file. */
+static bool read_more(struct recording *r)
+{
+    bool rotated = false;
+    ssize_t n = read_bytes(r);
+    while (n == 0 && r->options.wait && !rotated && wait_for_more(r, &rotated))
+        n = read_bytes(r);
     if (n <= 0) {
         if (n < 0)
             count_fault(r, RECORDING_FAILED, r->number, strerror(errno));
@@ -388,7 +460,10 @@ bool recording_next(struct recording *r, struct recording_line *out)
         case CUT_SKIPPED:
             break;
         case CUT_END:
-            close_file(r);
+            if (!r->options.wait || r->given_up)
+                close_file(r);
+            else if (!open_rotated(r))
+                return false;
         }
     }
 }

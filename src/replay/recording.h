@@ -24,8 +24,14 @@ struct recording;
 #define RECORDING_PLACES             3 /* of each kind of fault */
 #define RECORDING_WHY_BYTES          128
 
+/* At the end of a followed file: waits for a while. False: nothing more is wanted, and reading ends. */
+typedef bool recording_wait(void *owner);
+
 struct recording_options {
-    bool documents; /* a file may be one JSON document over several lines, and a line may be an array */
+    bool documents;       /* a file may be one JSON document over several lines, and a line may be an array */
+    recording_wait *wait; /* NULL: a file ends. Else the one file is followed: what is written to it later,
+                             and to the files that take its place when it is rotated; it need not exist yet */
+    void *owner;          /* of `wait` */
 };
 
 struct recording_line {

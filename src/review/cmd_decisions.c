@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "review/daemon_log.h"
+#include "review/decision_follow.h"
 #include "review/decision_input.h"
 #include "review/decision_print.h"
 #include "review/decision_review.h"
@@ -13,12 +14,13 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct decisions_options {
     struct decision_filter filter;
     unsigned limit, last; /* 0: all */
-    bool json, full, review;
+    bool json, full, review, follow;
     const char *marks, *examples; /* NULL: not given */
 };
 
@@ -153,6 +155,38 @@ static int review(const struct command *command, struct decision_input *input,
     return decision_review(command, input, &how);
 }
 
+/* False after an error on stderr. */
+static bool can_follow(const struct command *command, const struct decisions_options *options, int argc,
+                       char **argv)
+{
+    struct stat st;
+    if (options->review)
+        term_error(command->name, "--follow and --review exclude each other: leave one of them out");
+    else if (argc > 1)
+        term_error(command->name,
+                   "--follow reads one file: name the one that is written; its rotated files are "
+                   "found by themselves");
+    else if (argc && (strcmp(argv[0], "-") == 0 || (stat(argv[0], &st) == 0 && !S_ISREG(st.st_mode))))
+        term_error(command->name, "--follow needs a file, not a pipe or a folder: name the decision log");
+    else
+        return true;
+    return false;
+}
+
+static int follow(struct decision_input *input, const struct decisions_options *options)
+{
+    const struct decision_filter *filter = &options->filter;
+    bool all = filter->since_us >= 0 && !options->last;
+    struct follow_options how = {.filter = filter,
+                                 .history = all             ? FOLLOW_HISTORY_ALL
+                                            : options->last ? options->last
+                                                            : FOLLOW_HISTORY_DEFAULT,
+                                 .limit = options->limit,
+                                 .json = options->json,
+                                 .full = options->full};
+    return decision_follow(input, &how) ? CLI_OK : CLI_ERROR;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct decisions_options options = {.filter = DECISION_FILTER_NONE};
@@ -184,6 +218,8 @@ static int run(const struct command *command, int argc, char **argv)
          &options.marks},
         {"examples", "FILE", "with --review: write the wrong refusals there as examples", 0, OPTION_STRING,
          &options.examples},
+        {"follow", NULL, "go on with what is written, through rotations, as tail -F does", 'F', OPTION_FLAG,
+         &options.follow},
         SOCKET_OPTION(&socket),
         {"full", NULL, "do not shorten arguments and messages", 'f', OPTION_FLAG, &options.full},
         {"json", NULL, "print the records as they are, one a line", 'j', OPTION_FLAG, &options.json},
@@ -201,14 +237,19 @@ static int run(const struct command *command, int argc, char **argv)
     if (!read_moment(command, "since", since, false, &filter->since_us) ||
         !read_moment(command, "until", until, true, &filter->until_us) || !check_filter(command, filter))
         return CLI_ERROR;
+    if (options.follow && !can_follow(command, &options, argc, argv))
+        return CLI_ERROR;
+    enum daemon_log_part part = options.follow ? DAEMON_LOG_WRITTEN : DAEMON_LOG_ALL;
     struct arena *arena = arena_new();
     struct daemon_log log = {.files = (const char *const *)argv, .count = (size_t)argc};
     struct decision_input *input = NULL;
-    if (argc || daemon_log_find(command, socket, arena, &log))
+    if (argc || daemon_log_find(command, socket, part, arena, &log))
         input = decision_input_open(command, log.files, log.count);
     /* The marks of the daemon's log lie beside the file that is written, whose name stays. */
     if (input && options.review)
         status = review(command, input, &options, log.files[argc ? 0 : log.count - 1]);
+    else if (input && options.follow)
+        status = follow(input, &options);
     else
         status = input ? list(input, &options) : CLI_ERROR;
     decision_input_close(input);
@@ -223,11 +264,13 @@ const struct command command_decisions = {
     .about =
         "Prints the records of the decision log: time, verdict, tool, reason, arguments, and for a refused\n"
         "call what the model did next. A line that cannot be read is counted on stderr; the rest is shown.\n"
-        "Without FILE it reads the daemon's log, the rotated files first.",
+        "Without FILE it reads the daemon's log, the rotated files first. With --follow it prints the last\n"
+        "ten records, or --last N, or all --since, and goes on until it is stopped or --limit is reached.",
     .exits = "  0  the records are on stdout, even if none matches\n"
              "  2  usage, or a file that cannot be read",
     .example = "  toolgate decisions --refused --since 1d\n"
                "  toolgate decisions --review --since 7d --examples examples.lua\n"
+               "  toolgate decisions --follow --refused\n"
                "  toolgate decisions decisions.ndjson --tool 'get_*' --code missing --last 20\n"
                "  toolgate decisions decisions.ndjson --verdict repair --json | jq .messages",
     .most = 1000,

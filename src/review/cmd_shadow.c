@@ -207,7 +207,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct shadow s = {.arena = arena_new()};
     struct daemon_log log = {.files = (const char *const *)argv, .count = (size_t)argc};
     struct decision_input *input = NULL;
-    if (argc || daemon_log_find(command, socket, s.arena, &log))
+    if (argc || daemon_log_find(command, socket, DAEMON_LOG_ALL, s.arena, &log))
         input = decision_input_open(command, log.files, log.count);
     if (!input) {
         arena_free(s.arena);

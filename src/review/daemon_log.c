@@ -92,11 +92,11 @@ static bool may_read(const struct command *command, const char *path)
 
 /* FILE.N, …, FILE.1, FILE. An operator may have taken one away: what is older than it is read all the same.
  */
-static void add_rotated(struct arena *arena, const char *path, struct daemon_log *out)
+static void add_files(struct arena *arena, const char *path, size_t rotated, struct daemon_log *out)
 {
-    const char **files = ARENA_ARRAY(arena, const char *, DECISIONS_KEEP_MAX + 1);
+    const char **files = ARENA_ARRAY(arena, const char *, rotated + 1);
     size_t count = 0;
-    for (size_t i = DECISIONS_KEEP_MAX; i > 0; i--) {
+    for (size_t i = rotated; i > 0; i--) {
         const char *file = arena_printf(arena, "%s.%zu", path, i).at;
         if (access(file, F_OK) == 0)
             files[count++] = file;
@@ -106,16 +106,22 @@ static void add_rotated(struct arena *arena, const char *path, struct daemon_log
     out->count = count;
 }
 
-bool daemon_log_find(const struct command *command, const char *socket, struct arena *arena,
-                     struct daemon_log *out)
+static bool is_missing(const char *path)
+{
+    return access(path, F_OK) != 0 && errno == ENOENT;
+}
+
+bool daemon_log_find(const struct command *command, const char *socket, enum daemon_log_part part,
+                     struct arena *arena, struct daemon_log *out)
 {
     const char *place = socket ? socket : daemon_client_default_socket(arena);
     *out = (struct daemon_log){.status = ask(place, arena)};
     const char *path =
         out->status ? told(command, place, arena, out->status) : by_default(command, place, !socket, arena);
-    if (!path || !may_read(command, path))
+    bool written_only = part == DAEMON_LOG_WRITTEN;
+    if (!path || (!(written_only && is_missing(path)) && !may_read(command, path)))
         return false;
-    add_rotated(arena, path, out);
+    add_files(arena, path, written_only ? 0 : DECISIONS_KEEP_MAX, out);
     for (size_t i = 0; isatty(STDERR_FILENO) && i < out->count; i++)
         fprintf(stderr, "%s%s%s", i ? ", " : "reading ", out->files[i], i + 1 == out->count ? "\n" : "");
     return true;

@@ -19,9 +19,14 @@ struct daemon_log {
     const struct json *status; /* of the daemon; NULL: none answered */
 };
 
+enum daemon_log_part {
+    DAEMON_LOG_ALL,
+    DAEMON_LOG_WRITTEN /* only the file that is written, which need not exist yet */
+};
+
 /* `socket`: NULL: the default one. False after an error on stderr, with the fix. If stderr is a terminal, it
  * also gets the names of the files. */
-bool daemon_log_find(const struct command *command, const char *socket, struct arena *arena,
-                     struct daemon_log *out);
+bool daemon_log_find(const struct command *command, const char *socket, enum daemon_log_part part,
+                     struct arena *arena, struct daemon_log *out);
 
 #endif

@@ -126,18 +126,21 @@ static void report_fault(const struct decision_input *input, enum recording_faul
     buf_clear(&text);
 }
 
-bool decision_input_walk(struct decision_input *input, bool report, decision_visit *visit, void *owner)
+static void report_faults(const struct decision_input *input, const struct recording *recording)
 {
-    struct recording *recording;
+    const struct recording_count *faults = recording_faults(recording);
+    for (int fault = 0; fault < RECORDING_FAULTS; fault++)
+        if (faults[fault].count)
+            report_fault(input, (enum recording_fault)fault, &faults[fault]);
+}
+
+static void visit_all(struct decision_input *input, struct recording *recording, decision_visit *visit,
+                      void *owner)
+{
     struct recording_line line;
     struct decision decision;
-    struct why why;
     const char *missing;
     bool going = true;
-    if (recording_open(input->paths, input->count, NULL, &recording, &why) != OK) {
-        term_error(input->command->name, "%s", why.text);
-        return false;
-    }
     input->records = 0;
     while (going && recording_next(recording, &line)) {
         if (!decision_read(line.value, &decision, &missing)) {
@@ -147,11 +150,61 @@ bool decision_input_walk(struct decision_input *input, bool report, decision_vis
         input->records++;
         going = visit(owner, &decision, &line);
     }
-    const struct recording_count *faults = recording_faults(recording);
-    input->cut_short |= faults[RECORDING_FAILED].count > 0;
-    for (int fault = 0; report && fault < RECORDING_FAULTS; fault++)
-        if (faults[fault].count)
-            report_fault(input, (enum recording_fault)fault, &faults[fault]);
+}
+
+bool decision_input_walk(struct decision_input *input, bool report, decision_visit *visit, void *owner)
+{
+    struct recording *recording;
+    struct why why;
+    if (recording_open(input->paths, input->count, NULL, &recording, &why) != OK) {
+        term_error(input->command->name, "%s", why.text);
+        return false;
+    }
+    visit_all(input, recording, visit, owner);
+    input->cut_short |= recording_faults(recording)[RECORDING_FAILED].count > 0;
+    if (report)
+        report_faults(input, recording);
+    recording_close(recording);
+    return true;
+}
+
+/* ---- a log that is being written ---- */
+
+struct following {
+    struct decision_input *input;
+    const struct recording *recording;
+    uint64_t reported; /* faults */
+    recording_wait *wait;
+    void *owner;
+};
+
+/* What cannot be read is reported when it comes, since there is no end at which it could be. */
+static bool report_and_wait(void *owner)
+{
+    struct following *f = owner;
+    const struct recording_count *faults = f->recording ? recording_faults(f->recording) : NULL;
+    uint64_t count = 0;
+    for (int fault = 0; faults && fault < RECORDING_FAULTS; fault++)
+        count += faults[fault].count;
+    if (count > f->reported)
+        report_faults(f->input, f->recording);
+    f->reported = count;
+    return f->wait(f->owner);
+}
+
+bool decision_input_follow(struct decision_input *input, recording_wait *wait, decision_visit *visit,
+                           void *owner)
+{
+    struct recording *recording;
+    struct following following = {.input = input, .wait = wait, .owner = owner};
+    struct recording_options options = {.wait = report_and_wait, .owner = &following};
+    struct why why;
+    if (recording_open(input->paths, input->count, &options, &recording, &why) != OK) {
+        term_error(input->command->name, "%s", why.text);
+        return false;
+    }
+    following.recording = recording;
+    visit_all(input, recording, visit, owner);
     recording_close(recording);
     return true;
 }

@@ -27,6 +27,11 @@ typedef bool decision_visit(void *owner, const struct decision *decision, const 
  * error on stderr. */
 bool decision_input_walk(struct decision_input *input, bool report, decision_visit *visit, void *owner);
 
+/* Follows the one file through its rotations; `wait` is called with `owner` when all of it was read. What
+ * cannot be read is reported on stderr at once. Returns when the visit or the wait returns false. */
+bool decision_input_follow(struct decision_input *input, recording_wait *wait, decision_visit *visit,
+                           void *owner);
+
 /* Says on stderr how many refusals were not followed up, if any. */
 void decision_input_report_left_out(const struct decision_input *input,
                                     const struct decision_outcomes *outcomes);

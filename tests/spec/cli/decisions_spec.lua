@@ -217,6 +217,75 @@ describe("toolgate decisions", function()
     end
   end)
 
+  describe("--follow", function()
+    local out, err, follower
+
+    local function follow(...)
+      out, err = folder .. "/out", folder .. "/err"
+      follower = process.start({ "env", "TZ=UTC", daemon.binary, "decisions", log, "--follow", ... },
+                               { stdout = out, stderr = err })
+    end
+    after_each(function()
+      if follower then follower:signal(9) follower:wait() end
+      follower = nil
+    end)
+
+    local function append(list)
+      records.write(folder .. "/more", list, cjson.encode)
+      local file = assert(io.open(log, "a"))
+      file:write(process.read(folder .. "/more"))
+      file:close()
+    end
+
+    local function shows(ids)
+      local wanted = table.concat(ids, " ")
+      process.eventually("it prints " .. wanted, function()
+        local found = {}
+        for id in process.read(out):gmatch '"decision_id":"(d%-%d+)"' do found[#found + 1] = id end
+        return table.concat(found, " ") == wanted
+      end)
+    end
+
+    it("prints the last records, then what is written, through a rotation", function()
+      write { records.record {}, records.repair {}, records.record {}, records.repair {} }
+      follow("--json", "--refused", "--last", "1")
+      shows { "d-0004" }
+      append { records.record {}, records.repair {} }
+      shows { "d-0004", "d-0006" }
+      assert(os.rename(log, log .. ".1"))
+      write { records.repair {} }
+      shows { "d-0004", "d-0006", "d-0007" }
+      assert.equal("", process.read(err))
+    end)
+
+    it("waits for a file that is not there yet, and reports at once what it cannot read", function()
+      follow "--json"
+      write { "no JSON", records.record {} }
+      shows { "d-0001" }
+      process.eventually("the fault is reported", function() return process.read(err):find(":1 ", 1, true) end)
+    end)
+
+    it("ends after --limit, and when nobody reads its output", function()
+      write { records.record {}, records.record {} }
+      local code, printed = toolgate(log, "--follow", "--json", "--limit", "1")
+      assert.equal(0, code)
+      assert.equal("d-0001", cjson.decode(printed).decision_id)
+      code, printed = process.run { "sh", "-c", ([["%s" decisions %s --follow | head -n 1]]):format(daemon.binary, log) }
+      assert.equal(0, code)
+      assert.equal(1, select(2, printed:gsub("\n", "")))
+    end)
+
+    it("follows one file, and is no review", function()
+      write {}
+      for _, argv in ipairs { { log, log, "--follow" }, { "-", "--follow" }, { folder, "--follow" },
+                              { log, "--follow", "--review" } } do
+        local code, _, why = toolgate(unpack(argv))
+        assert.equal(2, code)
+        assert.truthy(why:find("--follow", 1, true), why)
+      end
+    end)
+  end)
+
   describe("--review", function()
     local function review(keys, ...)
       return process.run({ "env", "TZ=UTC", daemon.binary, "decisions", log, "--review", ... },

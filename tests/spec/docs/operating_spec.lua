@@ -61,7 +61,8 @@ for line in sys.stdin:
     for _, words in ipairs { { "doctor", unpack(socket) }, { "status", unpack(socket) }, { "tools", unpack(socket) },
                              { "sessions", unpack(socket) }, { "top", "--once", unpack(socket) },
                              { "replay", log, "-c", path },
-                             { "decisions", log, "--refused", "--would", "--since", "7d" } } do
+                             { "decisions", log, "--refused", "--would", "--since", "7d" },
+                             { "decisions", "--follow", "--limit", "1", unpack(socket) } } do
       local code, out, err = run(unpack(words))
       assert.equal(0, code, table.concat(words, " ") .. "\n" .. out .. err)
     end
