@@ -339,6 +339,8 @@ static enum err read_file(const char *path, const struct config_sources *sources
         key_table_error(&reader, STR_LIT("limits.arguments"),
                         "expected at most limits.message (%u), got %u; raise limits.message too",
                         config->limits.message, config->limits.arguments);
+    if (config->mode == POLICY_SHADOW)
+        config->mode_line = key_table_line(&reader, STR_LIT("defaults.mode"));
     if (config->shadow_until.len && config->mode != POLICY_SHADOW)
         key_table_error(&reader, STR_LIT("defaults.shadow_until"),
                         "is the end of mode shadow: set defaults.mode = \"shadow\", or remove it");

@@ -47,9 +47,8 @@ static bool find_key(struct str text, struct str word, size_t *at)
     return false;
 }
 
-/* The line of a key such as "limits.depth" or "allow[2].tools", found by its words in their order: Lua keeps
- * no places. 0: it is computed, or written in a way that this does not find. */
-static unsigned line_of(struct config_reader *reader, struct str path)
+/* Found by its words in their order: Lua keeps no places. */
+unsigned key_table_line(struct config_reader *reader, struct str path)
 {
     struct str text;
     size_t at = 0, from = 0;
@@ -75,7 +74,7 @@ static unsigned line_of(struct config_reader *reader, struct str path)
 static void add_error(struct config_reader *reader, struct str place, struct str path, struct str sentence)
 {
     struct buf *out = &reader->errors;
-    unsigned line = line_of(reader, place.len ? place : path);
+    unsigned line = key_table_line(reader, place.len ? place : path);
     buf_printf(out, "%s%s:", out->len ? "\n" : "", reader->file);
     if (line)
         buf_printf(out, "%u:", line);

@@ -64,6 +64,10 @@ void key_table_read(struct config_reader *reader, const struct config_key *keys,
  * left out. */
 void key_table_list(struct buf *out, const struct config_key *keys, struct str path, const void *base);
 
+/* The line of a key such as "limits.depth" or "allow[2].tools". 0: it is computed, or written in a way that
+ * the search does not find. */
+unsigned key_table_line(struct config_reader *reader, struct str path);
+
 /* "FILE:LINE: PATH: sentence"; without the line if the file does not show where the key is. */
 void key_table_error(struct config_reader *reader, struct str path, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -198,17 +198,21 @@ static void check_sink(struct doctor *d, const struct json *sink)
 {
     struct str path = doctor_text(sink, "path"), error = doctor_text(sink, "why"),
                state = doctor_text(sink, "state");
+    bool is_file = str_is(doctor_text(sink, "kind"), "file");
     int64_t dropped = doctor_number(sink, "dropped");
     if (!str_is(state, "up"))
-        doctor_add(
-            d, DOCTOR_ERROR, "decisions", "decisions_down",
-            arena_printf(d->arena, "make " STR_FMT " writable for the daemon: ls -ld, df -h", STR_ARG(path))
-                .at,
-            "the decision log cannot be written: " STR_FMT " is " STR_FMT "%s" STR_FMT, STR_ARG(path),
-            STR_ARG(state), error.len ? ": " : "", STR_ARG(error));
+        doctor_add(d, DOCTOR_ERROR, "decisions", "decisions_down",
+                   arena_printf(d->arena,
+                                is_file ? "make " STR_FMT " writable for the daemon: ls -ld, df -h"
+                                        : "start what reads " STR_FMT ", or see why it does not read: ss -xa",
+                                STR_ARG(path))
+                       .at,
+                   "the decision log cannot be written: " STR_FMT " is " STR_FMT "%s" STR_FMT, STR_ARG(path),
+                   STR_ARG(state), error.len ? ": " : "", STR_ARG(error));
     else if (dropped)
         doctor_add(d, DOCTOR_WARNING, "decisions", "decisions_dropped",
-                   "look for a full or slow disk: df -h, iostat",
+                   is_file ? "look for a full or slow disk: df -h, iostat"
+                           : "look at what reads it: it was away or too slow",
                    "%" PRId64 " records were dropped since the daemon's start (" STR_FMT ")", dropped,
                    STR_ARG(path));
     else

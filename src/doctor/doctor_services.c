@@ -156,13 +156,27 @@ void doctor_check_redis(struct doctor *d)
 
 /* ---- upstreams ---- */
 
+/* It has not answered yet, perhaps again: a reload would not make it answer. */
+static void add_starting(struct doctor *d, struct str name, struct str error)
+{
+    if (error.len)
+        doctor_add(d, DOCTOR_ERROR, "upstreams", "upstream_starting",
+                   "run its command by hand: it must answer initialize, then tools/list",
+                   STR_FMT " is starting again: " STR_FMT, STR_ARG(name), STR_ARG(error));
+    else
+        doctor_add(d, DOCTOR_WARNING, "upstreams", "upstream_starting", "wait, then repeat this check",
+                   STR_FMT " is starting: its tools are missing until it has listed them", STR_ARG(name));
+}
+
 static void check_running(struct doctor *d, const struct json *u)
 {
     struct str name = doctor_text(u, "name"), state = doctor_text(u, "state"),
                error = doctor_text(u, "last_error");
     struct str breaker = doctor_text(u, "breaker");
     bool works = str_is(state, "up") || str_is(state, "stopped") || str_is(state, "ready") || !state.len;
-    if (!works && !(str_is(state, "starting") && !error.len))
+    if (str_is(state, "starting"))
+        add_starting(d, name, error);
+    else if (!works)
         doctor_add(d, DOCTOR_ERROR, "upstreams", "upstream_down", doctor_reload(d),
                    STR_FMT " is " STR_FMT ": " STR_FMT, STR_ARG(name), STR_ARG(state),
                    STR_ARG(error.len ? error : STR_LIT("it gave no reason")));

@@ -123,6 +123,7 @@ struct policy {
     const struct json *schema, *output_schema, *annotations; /* NULL: not declared */
     enum policy_effects effects;
     enum policy_mode mode;
+    unsigned mode_line;      /* of `mode = "shadow"`; 0: it is not declared, or computed */
     struct str shadow_until; /* "2026-12-01": when mode shadow was to end; empty: not declared */
     enum policy_unknown unknown;
     enum policy_formats formats;

@@ -288,6 +288,13 @@ static void add_use(struct policy *policy, const struct lua_module_use *use)
     policy->code->walks |= use->walks;
 }
 
+/* Nobody asks for the line of another mode. */
+static void set_mode_line(struct policy *policy, struct str source)
+{
+    if (policy->mode_given && policy->mode == POLICY_SHADOW)
+        policy->mode_line = (unsigned)location_of_field(source, NULL, STR_LIT("mode"));
+}
+
 /* `source` is borrowed. */
 static enum err load_source(struct policy_set *set, struct str file, struct str source, struct why *why)
 {
@@ -327,6 +334,7 @@ static enum err load_source(struct policy_set *set, struct str file, struct str 
     }
     if (err == OK && load.d.policy) {
         load.d.policy->code->source_hash = text;
+        set_mode_line(load.d.policy, source);
         err = add_policy(set, load.d.policy, why);
     }
     arena_free(scratch);

@@ -15,6 +15,7 @@
 #define CODES_MAX          16u /* of a tool; the others are counted together, without an example */
 #define EXAMPLE_MAX_BYTES  200u
 #define NAME_SHOWN_BYTES   64u
+#define PLACE_SHOWN_BYTES  4096u
 
 struct code_row {
     struct str code, arguments; /* the arguments of the first call */
@@ -36,6 +37,7 @@ struct shadow {
     struct decision_outcomes *outcomes;
     struct map *by_name;
     struct tool_row *first, **last;
+    const struct json *places; /* where mode shadow is declared; NULL: no daemon says it */
 };
 
 static struct tool_row *row_of(struct shadow *s, struct str tool)
@@ -124,7 +126,59 @@ static struct answer answer_of(const struct tool_row *row)
                                               : "no call would be refused"};
 }
 
-static void print_row(const struct tool_row *row)
+/* ---- where mode shadow is declared, as the daemon says ---- */
+
+static bool is_among(struct str tool, const struct json *tools)
+{
+    for (uint32_t i = 0; json_is(tools, JSON_ARRAY) && i < tools->len; i++)
+        if (str_eq(json_str(&tools->items[i]), tool))
+            return true;
+    return false;
+}
+
+static bool is_place_of(const struct json *place, struct str tool)
+{
+    const struct json *except = json_get_text(place, "except"); /* of the configuration's default */
+    return except ? !is_among(tool, except) : is_among(tool, json_get_text(place, "tools"));
+}
+
+/* The next "FILE:LINE" of the tool's mode from *next on; without the line if it is computed. Empty: no more.
+ */
+static struct str next_place(const struct shadow *s, struct str tool, uint32_t *next)
+{
+    while (json_is(s->places, JSON_ARRAY) && *next < s->places->len) {
+        const struct json *place = &s->places->items[(*next)++];
+        struct str file = json_str(json_get_text(place, "file"));
+        int64_t line;
+        if (!is_place_of(place, tool))
+            continue;
+        return json_int(json_get_text(place, "line"), &line)
+                   ? arena_printf(s->arena, STR_FMT ":%lld", STR_ARG(file), (long long)line)
+                   : file;
+    }
+    return STR_NONE;
+}
+
+/* The fix of a tool that is safe; of another one only where it is. */
+static void print_places(const struct shadow *s, const struct tool_row *row, bool safe)
+{
+    struct str place;
+    uint32_t next = 0;
+    if (!s->places && safe) {
+        printf("  set mode = \"enforce\" in its policy, or in a policy { tools = { \"");
+        decision_print_text(row->tool, NAME_SHOWN_BYTES);
+        printf("\" }, … }\n");
+    }
+    while ((place = next_place(s, row->tool, &next)).len) {
+        printf(safe ? "  set mode = \"enforce\" in " : "  its mode = \"shadow\" is in ");
+        decision_print_text(place, PLACE_SHOWN_BYTES);
+        putchar('\n');
+    }
+    if (s->places && !next_place(s, row->tool, &(uint32_t){0}).len)
+        printf("  the daemon does not have it in mode shadow any more\n");
+}
+
+static void print_row(const struct shadow *s, const struct tool_row *row)
 {
     struct answer answer = answer_of(row);
     printf("%s", term_colour(TERM_BOLD));
@@ -146,18 +200,16 @@ static void print_row(const struct tool_row *row)
     }
     printf("  %s%s to enforce%s: %s\n", term_colour(answer.safe ? TERM_GREEN : TERM_YELLOW),
            answer.safe ? "safe" : "not safe", term_colour(TERM_PLAIN), answer.why);
-    if (!answer.safe)
-        return;
-    printf("  set mode = \"enforce\" in its policy, or in a policy { tools = { \"");
-    decision_print_text(row->tool, NAME_SHOWN_BYTES);
-    printf("\" }, … }\n");
+    print_places(s, row, answer.safe);
 }
 
-static void print_json(const struct tool_row *row)
+static void print_json(const struct shadow *s, const struct tool_row *row)
 {
     struct answer answer = answer_of(row);
     struct buf line = {0};
     struct json_out out = json_out(&line);
+    struct str place;
+    uint32_t next = 0;
     json_open(&out, '{');
     json_field_str(&out, "tool", row->tool);
     json_field_int(&out, "calls", (int64_t)row->calls);
@@ -177,6 +229,12 @@ static void print_json(const struct tool_row *row)
     json_close(&out, ']');
     json_field_bool(&out, "safe", answer.safe);
     json_field_text(&out, "why", answer.why);
+    if (s->places)
+        json_field_open(&out, "shadow", '[');
+    while ((place = next_place(s, row->tool, &next)).len)
+        json_put_str(&out, place);
+    if (s->places)
+        json_close(&out, ']');
     json_close(&out, '}');
     printf(STR_FMT "\n", STR_ARG(buf_view(&line)));
     buf_clear(&line);
@@ -207,6 +265,14 @@ static int run(const struct command *command, int argc, char **argv)
     struct shadow s = {.arena = arena_new()};
     struct daemon_log log = {.files = (const char *const *)argv, .count = (size_t)argc};
     struct decision_input *input = NULL;
+    /* A named file may be of another host: only a named daemon says where the modes are. */
+    bool asked = argc && socket;
+    if (asked)
+        log.status = daemon_log_status(command, socket, s.arena);
+    if (asked && !log.status) {
+        arena_free(s.arena);
+        return CLI_ERROR;
+    }
     if (argc || daemon_log_find(command, socket, DAEMON_LOG_ALL, s.arena, &log))
         input = decision_input_open(command, log.files, log.count);
     if (!input) {
@@ -216,13 +282,14 @@ static int run(const struct command *command, int argc, char **argv)
     s.outcomes = decision_outcomes_new();
     s.by_name = map_new(s.arena);
     s.last = &s.first;
+    s.places = json_get_text(json_get_text(log.status, "generation"), "shadow");
     bool read = decision_input_walk(input, false, add_outcome, &s);
     decision_outcomes_end(s.outcomes);
     decision_input_report_left_out(input, s.outcomes);
     read = read && decision_input_walk(input, true, add_call, &s);
     status = s.first ? CLI_OK : CLI_NO; /* a script that enforces on success must not do so without a call */
     for (const struct tool_row *row = s.first; row; row = row->next) {
-        (json ? print_json : print_row)(row);
+        (json ? print_json : print_row)(&s, row);
         if (!answer_of(row).safe)
             status = CLI_NO;
     }
@@ -244,7 +311,9 @@ const struct command command_shadow = {
     .about =
         "Reads the decision log, and prints for each tool in mode shadow how many calls it would have\n"
         "refused, whether these calls worked, and whether its policy is safe to enforce. Without FILE it\n"
-        "reads the daemon's log, the rotated files first.",
+        "reads the daemon's log, the rotated files first. The daemon says in which file and line the mode "
+        "is;\n"
+        "with FILE, only one that --socket names is asked.",
     .exits = "  0  every tool is safe to enforce\n"
              "  1  at least one is not, or there are too few calls to say, or none\n"
              "  2  usage, or a file that cannot be read",

@@ -126,3 +126,12 @@ bool daemon_log_find(const struct command *command, const char *socket, enum dae
         fprintf(stderr, "%s%s%s", i ? ", " : "reading ", out->files[i], i + 1 == out->count ? "\n" : "");
     return true;
 }
+
+const struct json *daemon_log_status(const struct command *command, const char *socket, struct arena *arena)
+{
+    const struct json *status = ask(socket, arena);
+    if (!status)
+        term_error(command->name, "no daemon answers at %s: name the socket of one, or leave --socket out",
+                   socket);
+    return status;
+}

@@ -29,4 +29,7 @@ enum daemon_log_part {
 bool daemon_log_find(const struct command *command, const char *socket, enum daemon_log_part part,
                      struct arena *arena, struct daemon_log *out);
 
+/* The answer of toolgate/status of the daemon at that socket; NULL after an error on stderr. */
+const struct json *daemon_log_status(const struct command *command, const char *socket, struct arena *arena);
+
 #endif

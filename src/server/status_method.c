@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "catalog/shadow_places.h"
 #include "config/config.h"
 #include "gate/decision_log.h"
 #include "server/http_endpoint.h"
@@ -56,6 +57,44 @@ static const char *mode_name(enum policy_mode mode)
     static const char *const names[] = {
         [POLICY_ENFORCE] = "enforce", [POLICY_SHADOW] = "shadow", [POLICY_OFF] = "off"};
     return names[mode];
+}
+
+/* Absolute: an operator reads it in another folder than the daemon's. A path that does not exist is completed
+ * all the same. */
+static const char *absolute(struct arena *arena, const char *path)
+{
+    char full[PATH_MAX], here[PATH_MAX];
+    if (realpath(path, full))
+        return arena_dup(arena, str_of(full)).at;
+    if (path[0] == '/' || !getcwd(here, sizeof(here)))
+        return path;
+    return arena_printf(arena, "%s/%s", here, path).at;
+}
+
+static void put_path(struct json_out *out, struct arena *arena, const char *key, const char *path)
+{
+    if (path)
+        json_field_text(out, key, absolute(arena, path));
+}
+
+/* `toolgate shadow` names the line that an operator changes. */
+static void put_shadow_places(struct json_out *out, const struct generation *g)
+{
+    struct arena *arena = arena_new();
+    struct shadow_place *list;
+    size_t count = shadow_places(g, arena, &list);
+    json_field_open(out, "shadow", '[');
+    for (size_t i = 0; i < count; i++) {
+        const struct shadow_place *place = &list[i];
+        json_open(out, '{');
+        put_path(out, arena, "file", arena_dup(arena, place->file).at);
+        if (place->line)
+            json_field_int(out, "line", place->line);
+        json_field_strs(out, place->is_default ? "except" : "tools", place->tools, place->tool_count);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+    arena_free(arena);
 }
 
 /* The policies for several tools: "over" are the tools that each lies over. */
@@ -112,6 +151,7 @@ static void put_generation(struct json_out *out, const struct client *client)
         put_overlays(out, g);
         put_unmatched(out, g);
         shadow_watch_write_status(out, client->server);
+        put_shadow_places(out, g);
     }
     json_close(out, '}');
 }
@@ -259,24 +299,6 @@ void status_write_failures(struct json_out *out, const struct client *client)
         put_failure(out, client, "gateway", policy_set_gateway_file(policies),
                     policy_set_gateway_failures(policies));
     json_close(out, ']');
-}
-
-/* Absolute: an operator reads it in another folder than the daemon's. A path that does not exist is completed
- * all the same. */
-static const char *absolute(struct arena *arena, const char *path)
-{
-    char full[PATH_MAX], here[PATH_MAX];
-    if (realpath(path, full))
-        return arena_dup(arena, str_of(full)).at;
-    if (path[0] == '/' || !getcwd(here, sizeof(here)))
-        return path;
-    return arena_printf(arena, "%s/%s", here, path).at;
-}
-
-static void put_path(struct json_out *out, struct arena *arena, const char *key, const char *path)
-{
-    if (path)
-        json_field_text(out, key, absolute(arena, path));
 }
 
 static void put_path_list(struct json_out *out, struct arena *arena, const char *key,

@@ -184,16 +184,20 @@ static void put_decisions(struct frame *f, const struct json *status)
 
 static void put_upstreams(struct frame *f, const struct json *list)
 {
-    unsigned up = 0, calls = 0;
+    unsigned up = 0, starting = 0, calls = 0;
     if (!json_is(list, JSON_ARRAY) || !list->len)
         return;
     for (uint32_t i = 0; i < list->len; i++) {
         struct str state = text_of(&list->items[i], "state");
         up += str_is(state, "up") || str_is(state, "ready");
+        starting += str_is(state, "starting");
         calls += (unsigned)print_number(&list->items[i], "in_flight");
     }
     title(f, "upstreams");
-    put_format(f, "%u of %u up, %u calls in flight", up, list->len, calls);
+    put_format(f, "%u of %u up", up, list->len);
+    if (starting)
+        put_format(f, ", %u starting", starting);
+    put_format(f, ", %u calls in flight", calls);
     end_line(f);
 }
 

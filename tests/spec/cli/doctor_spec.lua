@@ -248,6 +248,33 @@ return tool "nowhere" { upstream = "fake/nowhere", examples = {} }
     finds(doctor { "--socket", directory .. "/s", "--config", file }, "redis_plain", "warning")
   end)
 
+  it("finds records that the decision log has dropped, and a reader of it that does not read", function()
+    local big = ("x"):rep(100000)
+    local function drops(decisions, before)
+      local gate = start { policies = { ["echo.lua"] = fixtures.echo }, before = before,
+                           config = "return { decisions = " .. decisions .. " }" }
+      local client = gate:connect()
+      for turn = 1, 450 do client:calls("echo", { text = big .. turn }, client_of.session("s", { turn = turn })) end
+      assert.is_true(gate:status().decisions.dropped > 0)
+      return gate
+    end
+    local gate = drops(('{ file = "%s/log", arguments = "full" }'):format(directory),
+                       { "prlimit", "--fsize=30000:unlimited" })
+    finds(of(gate), "decisions_down", "error")
+    process.run { "prlimit", "--pid", tostring(gate:pid()), "--fsize=unlimited" }
+    gate:logs "decision_log_up"
+    assert.truthy(finds(of(gate), "decisions_dropped", "warning")["do"]:find("disk", 1, true))
+    gate:stop()
+    gate = drops(('{ file = false, socket = "%s/nobody", arguments = "full" }'):format(directory))
+    assert.truthy(finds(of(gate), "decisions_down", "error")["do"]:find("reads", 1, true))
+  end)
+
+  it("finds an upstream that has not answered yet, and one that starts again after it did not", function()
+    local gate = start { config = [[return { upstreams = { slow = { command = "sleep", args = { "600" } } } }]] }
+    assert.equal("starting", gate:status().upstreams[1].state)
+    finds(of(gate), "upstream_starting", "warning")
+  end)
+
   it("finds an upstream whose command is missing, with and without a daemon", function()
     local source = "return { upstreams = { gone = { command = 'no-such-command' } } }"
     finds(doctor { "--socket", directory .. "/s", "--config", config(source) }, "command_missing", "error")

@@ -85,6 +85,34 @@ describe("toolgate shadow", function()
     golden.check("decisions", "help: shadow", (select(2, process.run { daemon.binary, "shadow", "--help" })))
   end)
 
+  it("names the file and line of each mode, as the daemon has it", function()
+    local function policy(name, mode)
+      return ('return tool "%s" {\n  description = "For specs.", effects = "read", schema = params {},\n  %s\n  run = %s }')
+        :format(name, mode, "function() return {} end")
+    end
+    local gate = daemon.start {
+      policies = { ["declares.lua"] = policy("declares", 'mode = "shadow",'), ["defaults.lua"] = policy("defaults", ""),
+                   ["enforced.lua"] = policy("enforced", 'mode = "enforce",'),
+                   ["both.lua"] = 'return policy {\n  tools = { "dec*" },\n  mode = "shadow",\n}' },
+      config = 'return {\n  defaults = {\n    mode = "shadow",\n  },\n}' }
+    local list = {}
+    for _, tool in ipairs { "declares", "defaults", "enforced" } do
+      list[#list + 1] = records.record { policy_mode = "shadow", tool = tool }
+    end
+    records.write(log, list, cjson.encode)
+    local found = {}
+    local _, out = process.run { daemon.binary, "shadow", log, "--json", "--socket", gate.socket }
+    for line in out:gmatch "[^\n]+" do
+      local row = cjson.decode(line)
+      found[row.tool] = {}
+      for i, place in ipairs(row.shadow) do found[row.tool][i] = place:match "[^/]*$" end
+    end
+    assert.same({ declares = { "both.lua:3", "declares.lua:3" }, defaults = { "toolgate.lua:3" }, enforced = {} }, found)
+    _, out = process.run { daemon.binary, "shadow", log, "--socket", gate.socket }
+    assert.truthy(out:find("declares.lua:3\n", 1, true), out)
+    daemon.stop_all()
+  end)
+
   it("says that no tool is in mode shadow, which makes nothing safe to enforce", function()
     records.write(log, { records.record {} }, cjson.encode)
     local code, out, err = process.run { daemon.binary, "shadow", log }
