@@ -214,11 +214,13 @@ bool conversation_read(struct recorded_reader *reader, const struct json *conver
     if (json_is(request, JSON_OBJECT) && json_is(json_get_text(request, "tools"), JSON_ARRAY))
         c.tools = json_get_text(request, "tools");
     read_messages(&c, json_get_text(request, "messages"));
+    read_messages(&c, json_get_text(request, "input"));
     read_messages(&c, json_get_text(conversation, "messages"));
     read_messages(&c, json_get_text(conversation, "items"));
     read_messages(&c, json_get_text(conversation, "input"));
     read_messages(&c, json_get_text(conversation, "output"));
-    read_response(&c, json_get_text(conversation, "response"));
+    read_response(&c, json_get_text(conversation, "choices") ? conversation
+                                                             : json_get_text(conversation, "response"));
     return true;
 }
 

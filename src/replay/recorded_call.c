@@ -144,12 +144,36 @@ static bool has(const struct json *object, const char *name)
     return json_get_text(object, name) != NULL;
 }
 
+static bool has_list(const struct json *object, const char *name)
+{
+    return json_is(json_get_text(object, name), JSON_ARRAY);
+}
+
+/* The first choice of a reply of OpenAI's chat API; NULL: it is none. */
+static const struct json *first_choice(const struct json *value)
+{
+    const struct json *choices = json_get_text(value, "choices");
+    return json_is(choices, JSON_ARRAY) && choices->len ? &choices->items[0] : NULL;
+}
+
 static bool is_conversation(const struct json *value)
 {
-    return json_is(json_get_text(value, "messages"), JSON_ARRAY) ||
-           json_is(json_get_text(value, "input"), JSON_ARRAY) ||
-           json_is(json_get_text(value, "output"), JSON_ARRAY) ||
-           json_is(json_get_text(value, "items"), JSON_ARRAY);
+    const struct json *request = json_get_text(value, "request");
+    return has_list(value, "messages") || has_list(value, "input") || has_list(value, "output") ||
+           has_list(value, "items") || has_list(request, "messages") || has_list(request, "input") ||
+           has(first_choice(value), "message");
+}
+
+/* Pieces of calls are no calls: nothing says which arguments the model sent in the end. */
+static bool is_piece_of_stream(const struct json *value)
+{
+    static const char *const types[] = {"message_start", "message_delta", "message_stop", "ping"};
+    struct str type = json_str(json_get_text(value, "type"));
+    bool is_piece = has(first_choice(value), "delta") || str_starts(type, "content_block_") ||
+                    str_starts(type, "response.");
+    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+        is_piece |= str_is(type, types[i]);
+    return is_piece;
 }
 
 static bool is_message(const struct json *value)
@@ -250,6 +274,13 @@ bool recorded_calls_read(struct recorded_reader *reader, const struct recording_
     };
     begin_file(reader, line->file);
     *why = expected[reader->format];
+    bool messages = reader->format == RECORDED_ANY || reader->format == RECORDED_OPENAI ||
+                    reader->format == RECORDED_ANTHROPIC;
+    if (messages && is_piece_of_stream(line->value)) {
+        *why =
+            "it is a piece of a streamed reply: record the whole message, as the SDK returns it at the end";
+        return false;
+    }
     if (json_is(line->value, JSON_ARRAY))
         return read_array(reader, line->value, line);
     return read_object(reader, line->value, line);

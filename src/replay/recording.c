@@ -416,6 +416,12 @@ static bool skip_packed_file(struct recording *r, struct str text)
     return true;
 }
 
+/* As a model's API streams its reply. */
+static bool is_server_sent(struct str text)
+{
+    return str_starts(text, "data:") || str_starts(text, "event:");
+}
+
 /* True: `out` has a line. False: it had none, and its faults are counted. */
 static bool read_line(struct recording *r, struct str line, bool last, struct recording_line *out)
 {
@@ -434,7 +440,10 @@ static bool read_line(struct recording *r, struct str line, bool last, struct re
             skip_line(r); /* the first line once more, which is no value; the others are read as lines */
         r->number = 1;
     }
-    if (!parsed)
+    if (!parsed && is_server_sent(text))
+        count_fault(r, RECORDING_NOT_JSON, r->number,
+                    "it is a line of an event stream: record the whole message instead");
+    else if (!parsed)
         count_fault(r, last ? RECORDING_CUT : RECORDING_NOT_JSON, r->number, error.text);
     if (!parsed || !is_usable(r, r->number))
         return false;

@@ -96,7 +96,7 @@ for (const scheme of ["light", "dark"]) {
     assert((await page.locator(".detail").innerText()).includes(EVIL), "the name is not shown as text");
     for (const row of await page.locator("tr.pick").all()) await row.click();
     await page.click('nav a[href="#tools"]');
-    await page.locator("tr.pick", { hasText: "echo" }).waitFor();
+    await page.locator("tr.pick", { hasText: /^echo/ }).waitFor();
     await page.click('nav a[href="#sessions"]');
     await page.locator("td", { hasText: "loop " + EVIL }).first().waitFor();
     await page.click('nav a[href="#health"]');

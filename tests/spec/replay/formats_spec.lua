@@ -1,4 +1,6 @@
 -- The formats that toolgate replay reads: found out by each line, or forced with --format.
+local daemon = require "daemon"
+local process = require "process"
 local recordings = require "recordings"
 local replay, row = recordings.replay, recordings.row
 
@@ -108,6 +110,36 @@ describe("toolgate replay reads", function()
       expect(report, err)
     end)
   end
+
+  it("a reply of the chat API alone, and a request beside its reply", function()
+    local reply = [[{"object":"chat.completion","choices":[{"message":{"role":"assistant","tool_calls":[
+      {"id":"%s","type":"function","function":{"name":"list_orders","arguments":"{\"limit\": 80}"}}]}}]}]]
+    local file = folder:file("reply.json", reply:format "c1")
+    local code, report, err = replay(file, "--format", "openai", "--tools", tools "openai")
+    assert.equal(0, code, err)
+    assert.same({ 1, 1, {} }, { report.calls, report.refused, report.skipped })
+    file = folder:file("proxy.ndjson", ([[{"request":{"messages":[{"role":"user","content":"x"}],"tools":%s},"response":%s}]]):format(
+      TOOLS.openai:format(SCHEMA), one_line(reply:format "c2")))
+    code, report, err = replay(file, "--format", "openai")
+    assert.equal(0, code, err)
+    assert.same({ 1, 1, {} }, { report.calls, report.refused, report.skipped })
+  end)
+
+  it("no pieces of a streamed reply, and says what to record instead", function()
+    local pieces = { openai = '{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[]}}]}',
+                     anthropic = '{"type":"content_block_delta","index":0,"delta":{"partial_json":"{"}}',
+                     any = '{"type":"response.function_call_arguments.delta","delta":"{"}' }
+    for format, piece in pairs(pieces) do
+      for _, line in ipairs { piece, "data: " .. piece } do
+        local file = folder:file("stream", line .. "\n" .. line .. "\n")
+        local argv = { daemon.binary, "replay", file }
+        if format ~= "any" then argv[4], argv[5] = "--format", format end
+        local code, out, err = process.run(argv)
+        assert.equal(2, code)
+        assert.truthy((out .. err):find("whole message", 1, true), out .. err)
+      end
+    end
+  end)
 
   it("the tools that a conversation carries, and the operator's before them", function()
     local carried = ',"tools":' .. TOOLS.openai:format(SCHEMA)
