@@ -41,7 +41,7 @@ static const struct {
 } fault_words[RECORDING_FAULTS] = {
     [RECORDING_NOT_JSON] = {"not_json", "lines that are not JSON"},
     [RECORDING_NOT_OBJECT] = {"not_record", "lines that are no record of a call"},
-    [RECORDING_TOO_LONG] = {"too_long", "lines that are too long"},
+    [RECORDING_TOO_LONG] = {"too_long", "lines of more than 64 MiB"},
     [RECORDING_NEWER] = {"newer_version", "records of a newer version of toolgate"},
     [RECORDING_CUT] = {"cut_off", "files that end within a line"},
     [RECORDING_FAILED] = {"read_failed", "files that could not be read to their end"},
@@ -372,18 +372,27 @@ static bool begins_document(struct str line)
 
 /* The first line is the beginning of a value: perhaps the file is one value over several lines. False: it is
  * not, and the first line is the next one again. */
-static bool parse_document(struct recording *r, struct str first, struct str *text)
+static bool parse_document(struct recording *r, struct str first, struct str *text, bool *cut)
 {
     struct json_error error;
+    *cut = false;
     r->from -= first.len + 1; /* cut_line took the line and its end */
     r->number = 0;
     if (!read_whole(r))
         return false;
     *text = (struct str){r->buffer + r->from, r->end - r->from};
-    if (!parse(r, *text, RECORDING_DOCUMENT_MAX_NODES, &error))
-        return false;
-    r->from = r->end;
-    return true;
+    bool parsed = parse(r, *text, RECORDING_DOCUMENT_MAX_NODES, &error);
+    *cut = !parsed && error.code == JSON_ERROR_SYNTAX && error.offset >= str_trim(*text).len;
+    if (parsed || *cut)
+        r->from = r->end;
+    return parsed;
+}
+
+/* Its lines are none, and reading them would count a fault for each. */
+static void skip_cut_document(struct recording *r)
+{
+    count_fault(r, RECORDING_CUT, 0, "it is one JSON document, and its end is missing");
+    close_file(r);
 }
 
 /* What packed the file, by its first bytes; NULL: nothing. */
@@ -435,7 +444,12 @@ static bool read_line(struct recording *r, struct str line, bool last, struct re
     r->at_start = false;
     bool whole = false, parsed = parse(r, text, RECORDING_LINE_MAX_NODES, &error);
     if (!parsed && first && !last && r->options.documents && begins_document(text)) {
-        whole = parsed = parse_document(r, line, &text);
+        bool cut;
+        whole = parsed = parse_document(r, line, &text, &cut);
+        if (cut) {
+            skip_cut_document(r);
+            return false;
+        }
         if (!whole)
             skip_line(r); /* the first line once more, which is no value; the others are read as lines */
         r->number = 1;

@@ -220,7 +220,8 @@ static void put_skipped(struct buf *out, const struct replay_report *r)
         for (uint64_t i = 0; i < count->count && i < RECORDING_PLACES; i++) {
             buf_byte(out, ' ');
             put_text(out, str_of(count->places[i].file));
-            buf_printf(out, ":%llu", (unsigned long long)count->places[i].number);
+            if (count->places[i].number)
+                buf_printf(out, ":%llu", (unsigned long long)count->places[i].number);
         }
         buf_text(out, "</p>\n");
     }

@@ -41,12 +41,15 @@ static void put_count(struct buf *out, uint64_t count)
     buf_printf(out, " %llu |", (unsigned long long)count);
 }
 
+/* Line 0: the file as a whole. */
 static void put_place(struct buf *out, const char *file, uint64_t line)
 {
     const char *slash = strrchr(file, '/');
     buf_byte(out, ' ');
     put_text(out, str_of(slash ? slash + 1 : file));
-    buf_printf(out, ":%llu |", (unsigned long long)line);
+    if (line)
+        buf_printf(out, ":%llu", (unsigned long long)line);
+    buf_text(out, " |");
 }
 
 /* ---- sections ---- */

@@ -21,11 +21,13 @@ static const char *plural(uint64_t n)
 }
 
 /* "…/trajectories-tau2.ndjson:17", without the folder. */
+/* Line 0: the file as a whole. */
 static void put_place(struct buf *out, const char *file, uint64_t line)
 {
     const char *slash = strrchr(file, '/');
     printable_write(out, str_of(slash ? slash + 1 : file));
-    buf_printf(out, ":%llu", (unsigned long long)line);
+    if (line)
+        buf_printf(out, ":%llu", (unsigned long long)line);
 }
 
 static void put_padded(struct buf *out, struct str text, size_t width)

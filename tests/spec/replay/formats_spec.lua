@@ -118,8 +118,8 @@ describe("toolgate replay reads", function()
     local code, report, err = replay(file, "--format", "openai", "--tools", tools "openai")
     assert.equal(0, code, err)
     assert.same({ 1, 1, {} }, { report.calls, report.refused, report.skipped })
-    file = folder:file("proxy.ndjson", ([[{"request":{"messages":[{"role":"user","content":"x"}],"tools":%s},"response":%s}]]):format(
-      TOOLS.openai:format(SCHEMA), one_line(reply:format "c2")))
+    local exchange = [[{"request":{"messages":[{"role":"user","content":"x"}],"tools":%s},"response":%s}]]
+    file = folder:file("proxy.ndjson", exchange:format(TOOLS.openai:format(SCHEMA), one_line(reply:format "c2")))
     code, report, err = replay(file, "--format", "openai")
     assert.equal(0, code, err)
     assert.same({ 1, 1, {} }, { report.calls, report.refused, report.skipped })
@@ -186,7 +186,6 @@ describe("toolgate replay reads", function()
   end)
 
   it("standard input as -", function()
-    local process, daemon = require "process", require "daemon"
     local code, out = process.run({ daemon.binary, "replay", "-", "--json" }, { input = one_line(ANTHROPIC) })
     assert.equal(0, code)
     assert.equal(3, require("client").json.decode(out).calls)

@@ -176,6 +176,19 @@ static void documents(void **state)
     recording_close(recording);
 }
 
+static void a_document_without_its_end_is_one_fault(void **state)
+{
+    (void)state;
+    write_file(0, "a", "{\n  \"n\": [\n1,\n2\n");
+    write_file(1, "b", "{\"n\":3}\n");
+    struct recording *recording = open_files(2, true);
+    expect_line(recording, paths[1], 1, 3);
+    expect_end(recording);
+    expect_fault(recording, RECORDING_CUT, 1, 0);
+    expect_fault(recording, RECORDING_NOT_JSON, 0, 0);
+    recording_close(recording);
+}
+
 static void a_missing_file_is_an_error_at_once(void **state)
 {
     struct recording *recording;
@@ -197,6 +210,7 @@ int main(void)
         TEST(hostile_nesting_is_a_fault),
         TEST(a_line_that_is_too_long_is_skipped),
         TEST(documents),
+        TEST(a_document_without_its_end_is_one_fault),
         TEST(a_missing_file_is_an_error_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
