@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PROGRESS_EVERY_LINES 256u
@@ -24,6 +25,8 @@ struct replay_command {
     struct tool_file tools[OPTIONS_LIST_MAX];
     struct judge *policies, *compared;
     struct recording *recording;
+    const char *const *files;
+    size_t file_count;
 };
 
 /* ---- what is loaded ---- */
@@ -39,6 +42,21 @@ static bool read_tools(struct replay_command *c)
     return true;
 }
 
+/* A decision log lies in its daemon's state folder, which systemd may have given: the configuration does not
+ * know it. NULL: no such folder lies beside a recording. */
+static const char *upstreams_beside_files(const struct replay_command *c)
+{
+    for (size_t i = 0; i < c->file_count; i++) {
+        const char *slash = strrchr(c->files[i], '/');
+        int len = slash ? (int)(slash - c->files[i]) + 1 : 0;
+        const char *folder = arena_printf(c->arena, "%.*supstreams", len, c->files[i]).at;
+        struct stat st;
+        if (stat(folder, &st) == 0 && S_ISDIR(st.st_mode))
+            return folder;
+    }
+    return NULL;
+}
+
 /* Where the daemon of this configuration keeps its upstreams' tools; NULL: without a configuration there are
  * none. */
 static const char *upstreams_folder(struct replay_command *c, const struct config_sources *sources)
@@ -46,7 +64,8 @@ static const char *upstreams_folder(struct replay_command *c, const struct confi
     struct config config;
     const char *folder = NULL;
     if (c->local.config && config_load(sources, &config, NULL) == OK) {
-        folder = state_dir_path(c->arena, &config, "upstreams");
+        const char *beside = state_dir_is_given(&config) ? NULL : upstreams_beside_files(c);
+        folder = beside ? beside : state_dir_path(c->arena, &config, "upstreams");
         config_free(&config);
     } else if (c->local.config) {
         config_free(&config); /* the judge reports why it does not load */
@@ -208,6 +227,8 @@ static int replay_command(struct replay_command *c, int argc, char **argv)
         term_error(c->command->name, "%s", why.text);
         return CLI_ERROR;
     }
+    c->files = (const char *const *)argv;
+    c->file_count = (size_t)argc;
     log_open(LOG_ERROR, LOG_FORMAT_TEXT, NULL, NULL); /* decisions go to the report, not to the log */
     c->policies = load(c, c->local.policies);
     c->compared = c->policies && c->against ? load(c, c->against) : NULL;

@@ -323,7 +323,7 @@ static void put_paths(struct json_out *out, const struct config *config)
     put_path_list(out, arena, "mcp_configs", &config->mcp_configs);
     put_path(out, arena, "log", config->log_file);
     put_path(out, arena, "decisions", state_dir_decisions(arena, config));
-    put_path(out, arena, "state", config->state);
+    put_path(out, arena, "state", state_dir_folder(arena, config)); /* systemd's, too */
     json_close(out, '}');
     arena_free(arena);
 }

@@ -101,6 +101,12 @@ bool state_dir_is_given(const struct config *config)
     return given(config) != NULL;
 }
 
+const char *state_dir_folder(struct arena *arena, const struct config *config)
+{
+    char folder[PATH_MAX];
+    return given(config) ? arena_dup(arena, str_of(folder_of(config, folder))).at : NULL;
+}
+
 static const char *path_of(struct arena *arena, const struct config *config, const char *name)
 {
     char folder[PATH_MAX];

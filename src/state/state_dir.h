@@ -21,6 +21,9 @@ const char *state_dir_beside_socket(struct arena *arena, const struct config *co
 /* The decision log of the configuration; NULL: it is off, or writes no file. Makes no folder. */
 const char *state_dir_decisions(struct arena *arena, const struct config *config);
 
+/* The folder, in the arena; NULL: none is given. */
+const char *state_dir_folder(struct arena *arena, const struct config *config);
+
 /* False: its files are beside the socket, whose folder is mostly in memory. */
 bool state_dir_is_given(const struct config *config);
 

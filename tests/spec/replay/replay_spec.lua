@@ -410,6 +410,25 @@ return tool "login" { schema = { type = "object", properties = { user = { type =
     assert.same({ 0, 1 }, { #known.unknown_tools.rows, row(known.codes, { code = "maximum" }).calls })
   end)
 
+  it("takes them from beside the decision log, whose folder systemd has given the daemon", function()
+    local state = folder.path .. "/state"
+    os.execute("mkdir " .. state)
+    process.write(folder.path .. "/offer.json", [[ [{"name":"list_orders","inputSchema":{"type":"object",
+      "properties":{"limit":{"type":"integer","maximum":50}}}}] ]])
+    local config = folder:file("toolgate.lua", ([[return { defaults = { mode = "shadow" }, upstreams = { shop = {
+      command = "python3", args = { "%s/tests/support/offering.py" }, env = { OFFER = "%s/offer.json" } } } }]])
+      :format(daemon.root, folder.path))
+    local gate = daemon.start { arguments = { "--config", config }, environment = { STATE_DIRECTORY = state } }
+    local client = gate:connect()
+    client:asks("tools/list", {})
+    client:calls("list_orders", { limit = 80 })
+    assert.equal(state, client:asks("toolgate/status").paths.state)
+    daemon.stop_all()
+    local code, report, err = replay(state .. "/decisions.ndjson", "--config", config)
+    assert.equal(0, code, err)
+    assert.same({ 0, 1 }, { #report.unknown_tools.rows, row(report.codes, { code = "maximum" }).calls })
+  end)
+
   it("prints a report for people", function()
     local log = folder:file("log.ndjson", { order("s1", 80), order("s1", 40), order("s2", "70"), "no json",
       { session = "s2", tool = "other", arguments = { x = 1 }, result = "ok" },
