@@ -123,6 +123,7 @@ void raw_terminal_size(unsigned *columns, unsigned *rows)
     *rows = known && size.ws_row ? size.ws_row : 24;
 }
 
+/* A line is erased before it is written: behind a full line the cursor still stands on its last column. */
 void raw_terminal_draw(struct str frame)
 {
     struct buf out = {0};
@@ -130,13 +131,12 @@ void raw_terminal_draw(struct str frame)
     while (frame.len) {
         const char *end = memchr(frame.at, '\n', frame.len);
         size_t len = end ? (size_t)(end - frame.at) : frame.len;
+        bool is_last = !end || len + 1 >= frame.len;
+        buf_text(&out, is_last ? "\033[J" : "\033[K"); /* the last one with all that is below */
         buf_add(&out, frame.at, len);
-        buf_text(&out, "\033[0m\033[K");
-        if (end && len + 1 < frame.len)
-            buf_text(&out, "\r\n");
+        buf_text(&out, is_last ? "\033[0m" : "\033[0m\r\n");
         frame = str_from(frame, len + 1);
     }
-    buf_text(&out, "\033[J");
     write_all(buf_view(&out));
     buf_clear(&out);
 }

@@ -278,14 +278,15 @@ static void put_attention(struct frame *f, const struct json *status)
 
 /* ---- the tools ---- */
 
-/* Columns that a narrow terminal leaves out first have the higher rank. */
+/* A narrow terminal leaves out whole columns: "CALLS/S" that is cut is another title, and 0.4 another number.
+ */
 enum { COLUMN_CALLS, COLUMN_RATE, COLUMN_REFUSED_RATE, COLUMN_REFUSED, COLUMN_RECOVERED, COLUMN_CODES };
 static const struct {
     const char *title;
     unsigned columns, least; /* width of the column; width of the terminal that shows it */
 } table[] = {
-    [COLUMN_CALLS] = {"CALLS", 9, 40},          [COLUMN_RATE] = {"CALLS/S", 9, 0},
-    [COLUMN_REFUSED_RATE] = {"REF/S", 8, 0},    [COLUMN_REFUSED] = {"REFUSED", 9, 54},
+    [COLUMN_CALLS] = {"CALLS", 9, 40},          [COLUMN_RATE] = {"CALLS/S", 9, 21},
+    [COLUMN_REFUSED_RATE] = {"REF/S", 8, 29},   [COLUMN_REFUSED] = {"REFUSED", 9, 54},
     [COLUMN_RECOVERED] = {"RECOVERED", 11, 66}, [COLUMN_CODES] = {"  MOST FREQUENT", 15, 90},
 };
 #define TABLE_COLUMNS (sizeof(table) / sizeof(table[0]))

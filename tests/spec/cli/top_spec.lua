@@ -112,6 +112,24 @@ describe("toolgate top", function()
     terminal:shows "q quit"
   end)
 
+  it("leaves out columns that a narrow terminal cannot show whole, down to one column", function()
+    call("echo", { text = "x" }, "narrow")
+    local terminal = start { columns = 100, rows = 24 }
+    for _, size in ipairs { { 60, "CALLS  CALLS/S   REF/S  REFUSED$" }, { 30, "CALLS/S   REF/S$" }, { 24, "CALLS/S$" },
+                            { 20, "^TOOL, by rate$" }, { 1, "^~$" } } do
+      terminal:resize(size[1], 24)
+      process.eventually(size[1] .. " columns", function()
+        local screen = terminal:screen()
+        for line in screen:gmatch "[^\n]+" do
+          if line:gsub("%s+$", ""):find(size[2]) then return true end
+        end
+        return false, screen
+      end)
+    end
+    terminal:resize(100, 24)
+    terminal:shows "q quit"
+  end)
+
   it("uses colours, but none with NO_COLOR", function()
     local terminal = start()
     assert.truthy(terminal:screen(true):find "\27%[1m")
