@@ -103,6 +103,12 @@ static void add_expired(struct doctor *d)
                    STR_ARG(list[i].file), STR_ARG(list[i].sentence));
 }
 
+/* As after the installation. */
+static bool serves_nothing(const struct doctor *d)
+{
+    return d->generation && !d->generation->tool_count && !d->generation->config.upstream_count;
+}
+
 /* What `serve --check` says of the files. */
 void doctor_check_policies(struct doctor *d)
 {
@@ -112,8 +118,10 @@ void doctor_check_policies(struct doctor *d)
                    "correct it; toolgate serve --check repeats this check", STR_FMT,
                    STR_ARG(d->report->errors[i]));
     for (size_t i = 0; i < d->report->warning_count; i++)
-        doctor_add(d, DOCTOR_WARNING, "policies", "load_warning", NULL, STR_FMT,
-                   STR_ARG(d->report->warnings[i]));
+        doctor_add(d, DOCTOR_WARNING, "policies", "load_warning",
+                   serves_nothing(d) ? "name a server in upstreams = { … }, or write a policy: toolgate new"
+                                     : NULL,
+                   STR_FMT, STR_ARG(d->report->warnings[i]));
     add_expired(d);
     if (!d->report->error_count)
         add_reload(d);

@@ -269,7 +269,13 @@ return tool "nowhere" { upstream = "fake/nowhere", examples = {} }
     assert.truthy(finds(of(gate), "decisions_down", "error")["do"]:find("reads", 1, true))
   end)
 
-  it("finds an upstream that has not answered yet, and one that starts again after it did not", function()
+  it("says what to do where nothing is served, as after the installation", function()
+    process.run { "mkdir", directory .. "/policies" }
+    local file = config(('return { policies = "%s/policies" }'):format(directory))
+    assert.truthy(finds(doctor { "--socket", directory .. "/s", "--config", file }, "load_warning", "warning")["do"])
+  end)
+
+  it("finds an upstream that has not answered yet", function()
     local gate = start { config = [[return { upstreams = { slow = { command = "sleep", args = { "600" } } } }]] }
     assert.equal("starting", gate:status().upstreams[1].state)
     finds(of(gate), "upstream_starting", "warning")
