@@ -92,7 +92,8 @@ static bool is_trusted(const char *path)
     return false;
 }
 
-struct tool_list *tool_cache_read(const char *state, const struct upstream_spec *spec)
+struct tool_list *tool_cache_read(const char *state, const struct upstream_spec *spec,
+                                  enum tool_cache_owner owner)
 {
     struct tool_list *list = NULL;
     struct json file;
@@ -100,7 +101,7 @@ struct tool_list *tool_cache_read(const char *state, const struct upstream_spec 
         return NULL;
     struct arena *arena = arena_new();
     const char *path = path_of(arena, state, spec, ".tools.json");
-    if (!is_trusted(state) || !is_trusted(path)) {
+    if (owner == TOOL_CACHE_OWN && (!is_trusted(state) || !is_trusted(path))) {
         arena_free(arena);
         return NULL;
     }

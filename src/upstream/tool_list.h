@@ -11,8 +11,13 @@
 /* Copies the array with its bytes. The caller owns the first reference. */
 struct tool_list *tool_list_new(const struct json *tools);
 
+/* Whose files are read: a daemon serves only what it has written itself; a replay by root reads those of the
+ * daemon's user, and runs nothing. */
+enum tool_cache_owner { TOOL_CACHE_OWN, TOOL_CACHE_ANY };
+
 /* A new reference. NULL: `state` is NULL, or there is no readable file for this configuration of it. */
-struct tool_list *tool_cache_read(const char *state, const struct upstream_spec *spec);
+struct tool_list *tool_cache_read(const char *state, const struct upstream_spec *spec,
+                                  enum tool_cache_owner owner);
 
 /* Does nothing if `state` is NULL; logs what cannot be written. */
 void tool_cache_write(const char *state, const struct upstream_spec *spec, const struct tool_list *list);

@@ -92,7 +92,7 @@ static struct upstream *upstream_new(struct upstreams *set, const struct upstrea
     if (spec->kind == UPSTREAM_REST)
         return u;
     u->mcp = mcp_client_new(set->loop, u->spec, &mcp_client_hooks, u);
-    u->last_tools = spec->lazy ? tool_cache_read(set->state, u->spec) : NULL;
+    u->last_tools = spec->lazy ? tool_cache_read(set->state, u->spec, TOOL_CACHE_OWN) : NULL;
     if (!u->last_tools && before)
         u->last_tools = upstreams_tool_list(set, spec->name);
     if (!spec->lazy || !u->last_tools)
