@@ -137,10 +137,10 @@ describe("a result", function()
       return client:calls("say", { text = what, n = n }, session "s")
     end
 
-    it("is a tool_error if the hook returns nothing or throws", function()
+    it("is a tool_error if the hook returns nothing, and withheld if it throws", function()
       serve(HOOK)
       is(judged(0, '{"error":"none such"}'), "tool_error", "error_field")
-      is(judged(3, '{"error":"none such"}'), "tool_error", "error_field")
+      is(judged(3, '{"error":"none such"}'), "policy_error", "result_unchecked")
     end)
 
     it("is what the hook returns, and as a success must match the schema", function()
