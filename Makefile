@@ -89,7 +89,7 @@ help:
 	@echo 'make fuzz          run libFuzzer over tests/fuzz, FUZZ_SECONDS=60 each'
 	@echo 'make conformance   run official MCP clients, the MCP and JSON Schema suites, recorded traffic (npm, PyPI)'
 	@echo 'make judgement     judge recorded traffic and spoiled calls, print how right the verdicts are (EACH=400 of each way)'
-	@echo 'make soak          run a fleet on one Redis and kill its members: CALLS=200000 per scenario'
+	@echo 'make soak          run a fleet on one Redis and kill its members, then chaos: CALLS=200000, CHAOS_SECONDS=1800 SEED=1'
 	@echo 'make bench         measure verdicts per second and the cost of policies, against an echo server'
 	@echo 'make bench-upstream  measure the cost between a client and a real MCP server (npm)'
 	@echo 'make bench-ledger  measure the ledger in memory, in Redis and between daemons, beside its targets (redis-server)'
@@ -280,9 +280,13 @@ conformance-now: $(BUILD)/toolgate $(BUILD)/toolgate-bench
 judgement-now: $(BUILD)/toolgate
 	@TOOLGATE=$(BUILD)/toolgate luajit tests/judgement/run.lua
 
-# tests/clients/fleet.lua lists its settings.
+# tests/clients/fleet.lua lists its settings; ONLY=chaos skips the fleet.
+CHAOS_SECONDS ?= 1800
+SEED          ?= 1
 soak-now: $(BUILD)/toolgate
-	@TOOLGATE=$(BUILD)/toolgate luajit tests/clients/fleet.lua
+	@[ "$(ONLY)" = chaos ] || TOOLGATE=$(BUILD)/toolgate luajit tests/clients/fleet.lua
+	@[ -n "$(ONLY)" ] && [ "$(ONLY)" != chaos ] || \
+	    python3 tests/clients/chaos.py $(BUILD)/toolgate $(CHAOS_SECONDS) $(SEED)
 
 # Runs each tests/fuzz/fuzz_X.c over its corpus for FUZZ_SECONDS; $(BUILD)/fuzz keeps the findings.
 FUZZ_SECONDS ?= 60
