@@ -78,7 +78,7 @@ struct config {
     enum policy_compare compare;
     enum policy_same_failure same_failure;
     enum policy_mode mode;
-    unsigned mode_line; /* of defaults.mode = "shadow"; 0: another mode, or computed */
+    unsigned mode_line;      /* of defaults.mode = "shadow"; 0: another mode, or computed */
     struct str shadow_until; /* "2026-12-01"; empty: not given */
     enum policy_unknown unknown;
     enum policy_formats formats;
