@@ -122,6 +122,18 @@ static void print_lost_records(const struct json *answer)
     }
 }
 
+/* Nobody reads the log, or not fast enough. */
+static void print_lost_lines(const struct json *answer)
+{
+    long long dropped = (long long)print_number(answer, "log_lines_dropped");
+    if (!dropped)
+        return;
+    attend();
+    printf("the log has lost %lld line%s since the daemon started: what reads it (the journal, a pipe) "
+           "stands still or is too slow\n",
+           dropped, plural(dropped));
+}
+
 /* Definitions of upstreams that nobody has accepted yet. */
 static void print_pins(const struct json *answer)
 {
@@ -155,8 +167,8 @@ static void print_problems(const struct json *answer)
 }
 
 static void (*const kinds[])(const struct json *answer) = {
-    print_quarantined, print_suspected,    print_faults, print_unmatched, print_expired,
-    print_warnings,    print_lost_records, print_pins,   print_problems,
+    print_quarantined, print_suspected,    print_faults,     print_unmatched, print_expired,
+    print_warnings,    print_lost_records, print_lost_lines, print_pins,      print_problems,
 };
 
 void status_print_attention(const struct json *answer)

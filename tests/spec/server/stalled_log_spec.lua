@@ -39,6 +39,8 @@ describe("a log that nobody reads", function()
   it("stalls no call, and reports what it lost", function()
     refuses_many(gate:connect())
     assert.truthy(gate:status().log_lines_dropped > 0)
+    local _, shown = process.run { daemon.binary, "status", "--socket", gate.socket }
+    assert.matches("the log has lost %d+ lines since the daemon started", shown)
     process.write(flow, "")
     local lost = process.eventually("the log says how many lines it lost", function()
       return (process.read(flow .. ".log") or ""):match "warn log_lines_dropped lines=(%d+)"
