@@ -167,6 +167,8 @@ static const struct config_key log_keys[] = {
 static const struct key_choice pins_modes[] = {
     {"off", PINS_OFF}, {"warn", PINS_WARN}, {"changes", PINS_CHANGES}, {"all", PINS_ALL}, {0}};
 
+static key_reader read_spawner;
+
 static const struct config_key config_keys[] = {
     {KEY("socket", key_path, socket)},
     {KEY("socket_mode", read_socket_mode, socket_mode)},
@@ -177,6 +179,7 @@ static const struct config_key config_keys[] = {
     {.name = STR("upstreams"), .read = config_upstreams_read, .keys = config_upstream_keys, .item = ".NAME"},
     {KEY("pins", key_one_of, pins), .choices = pins_modes},
     {KEY("mcp_config", key_files, mcp_configs), .text = "a file name with mcpServers (JSON)"},
+    {KEY("spawner", read_spawner, spawner)},
     TABLE("ledger", config_ledger_keys),
     TABLE("defaults", defaults_keys),
     TABLE("limits", limits_keys),
@@ -192,6 +195,19 @@ static const struct config_key config_keys[] = {
     TABLE("metrics", config_metrics_keys),
     {.read = NULL},
 };
+
+/* "unix:PATH", or only the path. */
+static void read_spawner(const struct key_value *value)
+{
+    struct key_value path = *value;
+    struct json json = *value->json;
+    if (json.type == JSON_STRING && json.len > 5 && memcmp(json.text, "unix:", 5) == 0) {
+        json.text += 5;
+        json.len -= 5;
+    }
+    path.json = &json;
+    key_path(&path);
+}
 
 static void read_socket_mode(const struct key_value *value)
 {
@@ -344,6 +360,7 @@ static enum err read_file(const char *path, const struct config_sources *sources
     if (config->shadow_until.len && config->mode != POLICY_SHADOW)
         key_table_error(&reader, STR_LIT("defaults.shadow_until"),
                         "is the end of mode shadow: set defaults.mode = \"shadow\", or remove it");
+    config_upstreams_set_spawner(&reader, config);
     config_ledger_check(&reader, config);
     config_traces_check(&reader, config);
     config_metrics_check(&reader, config);

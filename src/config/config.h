@@ -53,6 +53,7 @@ struct config {
     uint64_t hash;       /* of the content of the files; 0: none */
     const char *socket;  /* the default: $XDG_RUNTIME_DIR or /run/toolgate, /toolgate.sock */
     mode_t socket_mode;
+    const char *spawner; /* the socket of `toolgate spawner`; NULL: none */
     const struct allow_rule *allow;
     size_t allow_count;           /* 0: everyone whom the socket's mode admits may call everything */
     const char *policies;         /* folder; NULL: ./policies if it exists */

@@ -38,6 +38,8 @@ const struct config_key config_upstream_keys[] = {
     {KEY("env", config_upstream_pairs, spec.env)},
     {KEY("cwd", config_upstream_folder, spec.cwd)},
     {KEY("sandbox", config_sandbox_read, spec.sandbox), .keys = config_sandbox_keys},
+    {KEY("user", config_upstream_string, spec.user)},
+    {KEY("spawned", key_bool, spawned)},
     {KEY("url", config_upstream_string, url)},
     {KEY("rest", config_upstream_string, rest)},
     {KEY("headers", config_upstream_pairs, spec.headers)},
@@ -62,6 +64,7 @@ static const struct {
 } kind_keys[] = {
     {"args", STDIO},          {"env", STDIO},
     {"cwd", STDIO},           {"sandbox", STDIO},
+    {"user", STDIO},          {"spawned", STDIO},
     {"headers", HTTP | REST}, {"ca_file", HTTP | REST},
     {"start", STDIO | HTTP},  {"start_timeout", STDIO | HTTP},
     {"prefix", STDIO | HTTP}, {"tools", STDIO | HTTP},
@@ -248,10 +251,10 @@ static void check_kind(struct config_reader *reader, struct str path, const stru
         [UPSTREAM_HTTP] = "an MCP server with a url",
         [UPSTREAM_REST] = "an address for the http = {…} of policies (rest), which has no tools of its own",
     };
-    int count = (entry->command.len != 0) + (entry->url.len != 0) + (entry->rest.len != 0);
-    enum upstream_kind kind = entry->command.len ? UPSTREAM_STDIO
-                              : entry->url.len   ? UPSTREAM_HTTP
-                                                 : UPSTREAM_REST;
+    int count = (entry->command.len != 0 || entry->spawned) + (entry->url.len != 0) + (entry->rest.len != 0);
+    enum upstream_kind kind = entry->command.len || entry->spawned ? UPSTREAM_STDIO
+                              : entry->url.len                     ? UPSTREAM_HTTP
+                                                                   : UPSTREAM_REST;
     entry->spec.kind = kind;
     if (count != 1) {
         key_table_error(reader, path,
@@ -279,6 +282,18 @@ static void check_url(struct config_reader *reader, struct str path, const char 
                         "expected an address that begins with https:// or http://, without spaces");
 }
 
+/* What the spawner starts is in its own configuration, which the daemon cannot change. */
+static void check_spawned(struct config_reader *reader, struct str path, const struct json *given)
+{
+    static const char *const keys[] = {"command", "args", "env", "cwd", "sandbox", "user"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        if (json_get_text(given, keys[i]))
+            key_table_error(
+                reader, member_path(reader, path, keys[i]),
+                "belongs into the configuration of `toolgate spawner`, which starts this one (spawned "
+                "= true); remove it here");
+}
+
 static struct name_values join_pairs(struct arena *arena, const struct name_values *first,
                                      const struct name_values *second)
 {
@@ -299,6 +314,8 @@ void config_upstream_add(struct config_reader *reader, struct str path, struct s
     check_kind(reader, path, given, entry);
     check_url(reader, path, "url", entry->url);
     check_url(reader, path, "rest", entry->rest);
+    if (entry->spawned)
+        check_spawned(reader, path, given);
     const char *ca_file = spec->ca_file.len ? arena_dup(reader->arena, spec->ca_file).at : NULL;
     if (ca_file && access(ca_file, R_OK) != 0)
         key_table_error(reader, member_path(reader, path, "ca_file"),
@@ -320,7 +337,8 @@ void config_upstream_add(struct config_reader *reader, struct str path, struct s
     spec->env = join_pairs(reader->arena, &spec->env, &entry->sandbox_env);
     if (spec->kind == UPSTREAM_STDIO) {
         spec->argv = argv;
-        spec->argc = entry->args.count + 1;
+        spec->argc = entry->spawned ? 0 : entry->args.count + 1;
+        spec->spawner = entry->spawned ? STR_LIT("?") : STR_NONE; /* config.c knows its socket */
     }
     spec->name = arena_dup(reader->arena, name);
     spec->url = spec->kind == UPSTREAM_REST ? entry->rest : entry->url;
@@ -369,4 +387,21 @@ void config_upstreams_sort(struct config *config)
 {
     if (config->upstream_count)
         qsort(config->upstreams, config->upstream_count, sizeof(*config->upstreams), by_name);
+}
+
+void config_upstreams_set_spawner(struct config_reader *reader, struct config *config)
+{
+    for (size_t i = 0; i < config->upstream_count; i++) {
+        struct upstream_spec *spec =
+            (struct upstream_spec *)config->upstreams[i]; /* made by config_upstream_add */
+        if (!spec->spawner.len)
+            continue;
+        if (config->spawner)
+            spec->spawner = str_of(config->spawner);
+        else
+            key_table_error(reader,
+                            ARENA_JOIN(reader->arena, STR_LIT("upstreams."), spec->name, STR_LIT(".spawned")),
+                            "needs the key spawner, the socket of `toolgate spawner`, e.g. "
+                            "spawner = \"/run/toolgate/spawner.sock\"");
+    }
 }

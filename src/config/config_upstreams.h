@@ -27,6 +27,7 @@ struct config_upstream {
     struct string_list args, tools;
     struct name_values sandbox_env; /* of sandbox.env with values: added to spec.env */
     unsigned start, prefix;
+    bool spawned;
 };
 
 extern const struct config_key config_upstream_keys[];
@@ -41,6 +42,9 @@ key_reader config_upstream_strings; /* struct string_list */
 key_reader config_upstream_pairs;   /* struct name_values */
 key_reader config_upstream_command; /* struct str: a program; one with a folder is relative to the file's */
 key_reader config_upstream_folder;  /* struct str: a path */
+
+/* Gives upstreams with spawned = true the socket of the spawner; an error if there is none. */
+void config_upstreams_set_spawner(struct config_reader *reader, struct config *config);
 
 /* By name; after the last config_upstream_add. */
 void config_upstreams_sort(struct config *config);

@@ -94,6 +94,9 @@ static void deny_always(struct filter *filter)
     static const uint32_t missing[] = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register};
     for (size_t i = 0; i < sizeof(denied) / sizeof(*denied); i++)
         result_if(filter, denied[i], DENY);
+    /* Succeed without effect, as a process that left its group would survive it. */
+    result_if(filter, SYS_setsid, SECCOMP_RET_ERRNO);
+    result_if(filter, SYS_setpgid, SECCOMP_RET_ERRNO);
     for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++)
         result_if(filter, missing[i], MISSING);
 }

@@ -36,6 +36,11 @@ struct child_confinement {
     const struct sock_fprog *filter; /* of system calls; NULL: none */
 };
 
+struct child_identity {
+    uid_t uid;
+    gid_t gid; /* its only group */
+};
+
 struct child_spec {
     const char *const *argv; /* ends with NULL; argv[0] is looked up in the PATH of `env` */
     const char *const *env;  /* NAME=VALUE, ends with NULL: the whole environment */
@@ -43,6 +48,7 @@ struct child_spec {
     bool pipes; /* for stdin and stdout, which scripts can open as /dev/stdin; false: socket pairs */
     struct child_limits limits;
     const struct child_confinement *confinement; /* NULL: as free as the daemon */
+    const struct child_identity *identity;       /* NULL: our own user, with our privileges */
 };
 
 /* Each fires in a turn of the loop, never inside a child_ function. */

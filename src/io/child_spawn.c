@@ -29,7 +29,7 @@
 #define STACK_BYTES      65536u
 #define SIGNAL_SET_BYTES 8u /* of the kernel's sigset_t */
 
-enum spawn_step { STEP_SETUP, STEP_LIMIT, STEP_SANDBOX, STEP_FOLDER, STEP_PROGRAM };
+enum spawn_step { STEP_SETUP, STEP_LIMIT, STEP_USER, STEP_SANDBOX, STEP_FOLDER, STEP_PROGRAM };
 
 /* Shared with the new process. */
 struct spawn_state {
@@ -117,6 +117,22 @@ IN_NEW_PROCESS static int drop_capabilities(void)
     return (int)syscall(SYS_capset, &header, none);
 }
 
+/* By system calls, as libc would change all threads, and these are the daemon's. */
+IN_NEW_PROCESS static int become(const struct child_identity *identity)
+{
+    if (!identity)
+        return 0;
+    bool changes = identity->uid != getuid() || identity->gid != getgid();
+    if (changes && (syscall(SYS_setgroups, 1, &identity->gid) != 0 ||
+                    syscall(SYS_setresgid, identity->gid, identity->gid, identity->gid) != 0 ||
+                    syscall(SYS_setresuid, identity->uid, identity->uid, identity->uid) != 0))
+        return -1;
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* a change of the user clears it */
+    if (identity->uid != 0 && drop_capabilities() != 0)
+        return -1;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
 /* Before the descriptors are closed, of which the ruleset is one. */
 IN_NEW_PROCESS static int restrict_files(const struct child_confinement *confinement)
 {
@@ -140,7 +156,9 @@ IN_NEW_PROCESS static int run_child(void *arg)
     struct spawn_state *state = arg;
     const struct child_spec *spec = state->options->spec;
     bind_to_daemon(state);
-    if (restrict_files(spec->confinement) != 0) {
+    if (become(spec->identity) != 0) {
+        state->step = STEP_USER;
+    } else if (restrict_files(spec->confinement) != 0) {
         state->step = STEP_SANDBOX;
     } else if (keep_only_stdio(state->options->stdio) != 0) {
         state->step = STEP_SETUP;
@@ -247,6 +265,7 @@ enum err child_spawn(const struct child_spawn_options *options, pid_t *pid, int 
     return err_set(why, ERR_IO, "cannot prepare '%s': setting its %s failed: %s", name,
                    state.step == STEP_LIMIT     ? "limits"
                    : state.step == STEP_SANDBOX ? "sandbox"
+                   : state.step == STEP_USER    ? "user"
                                                 : "descriptors",
                    strerror(state.error));
 }

@@ -57,7 +57,7 @@ size_t loop_closed_peers(struct loop *loop);
 /* An object that exists once for each loop (all HTTP, all processes): created by `make` on first use, freed
  * with the loop before its connections. `key` is any unique address. If `make` is NULL or returns NULL, only
  * an existing object is returned, or NULL. */
-#define LOOP_SINGLETONS_MAX 4u
+#define LOOP_SINGLETONS_MAX 8u
 void *loop_singleton(struct loop *loop, const void *key, void *(*make)(struct loop *loop),
                      void (*free_object)(void *));
 

@@ -88,6 +88,8 @@ static struct str path_of(const struct upstream_spec *spec)
 enum err environment_find_command(struct arena *arena, const struct upstream_spec *spec, struct why *why)
 {
     char found[PATH_MAX];
+    if (spec->spawner.len)
+        return OK; /* the spawner finds it */
     struct str name = spec->argv[0];
     const char *argv[] = {arena_dup(arena, name).at, NULL};
     const char *env[] = {arena_printf(arena, "PATH=" STR_FMT, STR_ARG(path_of(spec))).at, NULL};

@@ -17,8 +17,8 @@ bool upstream_spec_equal(const struct upstream_spec *a, const struct upstream_sp
         equal = str_eq(a->argv[i], b->argv[i]);
     return equal && str_eq(a->name, b->name) && a->kind == b->kind && pairs_equal(&a->env, &b->env) &&
            str_eq(a->cwd, b->cwd) && str_eq(a->url, b->url) && pairs_equal(&a->headers, &b->headers) &&
-           str_eq(a->ca_file, b->ca_file) && a->lazy == b->lazy &&
-           confine_spec_equal(&a->sandbox, &b->sandbox);
+           str_eq(a->ca_file, b->ca_file) && a->lazy == b->lazy && str_eq(a->user, b->user) &&
+           str_eq(a->spawner, b->spawner) && confine_spec_equal(&a->sandbox, &b->sandbox);
 }
 
 static struct str *copy_list(struct arena *arena, const struct str *list, size_t count)
@@ -47,6 +47,8 @@ struct upstream_spec *upstream_spec_copy(struct arena *arena, const struct upstr
     copy->argv = copy_list(arena, spec->argv, spec->argc);
     copy->env = name_values_copy(arena, spec->env);
     copy->cwd = arena_dup(arena, spec->cwd);
+    copy->user = arena_dup(arena, spec->user);
+    copy->spawner = arena_dup(arena, spec->spawner);
     copy->sandbox = confine_spec_copy(arena, &spec->sandbox);
     copy->url = arena_dup(arena, spec->url);
     copy->headers = name_values_copy(arena, spec->headers);

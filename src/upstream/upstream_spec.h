@@ -49,6 +49,8 @@ struct upstream_spec {
     size_t argc;
     struct name_values env;      /* stdio: added to HOME, PATH, LANG and the like of the daemon */
     struct str cwd;              /* empty: the daemon's */
+    struct str user;             /* stdio, of the spawner: whom the process runs as; empty: the spawner's own */
+    struct str spawner;          /* stdio: the socket of the spawner that starts it; empty: the daemon does */
     struct confine_spec sandbox; /* stdio: what the process may reach */
     struct str url;              /* http, rest */
     struct name_values headers;

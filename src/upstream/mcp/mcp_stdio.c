@@ -8,14 +8,14 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/rate_limit.h"
-#include "confine/confine.h"
 #include "io/child.h"
 #include "io/conn.h"
+#include "io/spawned_child.h"
 #include "io/timer.h"
 #include "json/parse.h"
-#include "upstream/environment.h"
 #include "upstream/mcp/mcp_message.h"
 #include "upstream/mcp/mcp_transport.h"
+#include "upstream/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,8 @@ struct mcp_transport {
     void *owner;
     struct arena *arena; /* argv and environment, with their secrets */
     struct secrets secrets;
-    struct child *child; /* NULL: not started, or exited */
+    struct child *child;           /* NULL: not started, or exited */
+    struct spawned_child *spawned; /* instead, if the spawner starts it */
     struct conn *conn, *errors;
     struct timer soon, grace, stderr_summary;
     struct rate_limit stderr_rate;
@@ -71,7 +72,7 @@ static void report_closed(struct mcp_transport *t)
 
 static void check_closed(struct mcp_transport *t)
 {
-    if (!t->reported_closed && !t->child && !t->conn && !t->errors && t->has_status)
+    if (!t->reported_closed && !t->child && !t->spawned && !t->conn && !t->errors && t->has_status)
         report_closed(t);
 }
 
@@ -98,6 +99,8 @@ static void end(struct mcp_transport *t, const char *reason)
         conn_close_out(t->conn);
     if (t->child)
         child_terminate(t->child);
+    if (t->spawned)
+        spawned_child_terminate(t->spawned);
     timer_clear(&t->grace);
 }
 
@@ -292,57 +295,8 @@ static void on_errors_eof(void *owner, size_t half_line)
 
 /* ---- the start ---------------------------------------------------------------------- */
 
-static enum err expand(struct mcp_transport *t, struct str text, const char **out)
+static void attach(struct mcp_transport *t, int in, int out, int errors, int64_t pid)
 {
-    struct str expanded;
-    enum err err = secrets_expand(t->arena, text, &t->secrets, &expanded, &t->why);
-    if (!err)
-        *out = arena_dup(t->arena, expanded).at;
-    return err;
-}
-
-/* What a confined process inherits: how it speaks and where programs are, and what its sandbox names. */
-static const char *inherited_by(struct mcp_transport *t, const char *unconfined)
-{
-    const struct confine_spec *sandbox = &t->spec->sandbox;
-    struct buf names = buf_in(t->arena);
-    if (!sandbox->on)
-        return unconfined;
-    buf_text(&names, "PATH LANG LC_ALL TZ");
-    for (size_t i = 0; i < sandbox->env.count; i++)
-        buf_printf(&names, " " STR_FMT, STR_ARG(sandbox->env.list[i]));
-    return arena_dup(t->arena, buf_view(&names)).at;
-}
-
-static enum err start_child(struct mcp_transport *t, struct child_spec *child, int *in, int *out, int *errors)
-{
-    static const struct child_callbacks callbacks = {on_exit_status};
-    struct confinement confinement = {.child = {.landlock = -1}};
-    const struct confine_spec *sandbox = &t->spec->sandbox;
-    enum err err = OK;
-    if (sandbox->on) {
-        err =
-            confine_prepare(t->loop, t->arena, sandbox, child, confine_script(child), &confinement, &t->why);
-        child->confinement = &confinement.child;
-        child->limits = confine_limits(sandbox);
-    }
-    if (!err && confinement.missing.len)
-        log_event(LOG_WARN, "sandbox_incomplete", LOG_STR("upstream", t->spec->name),
-                  LOG_STR("missing", confinement.missing));
-    if (!err)
-        err = child_start(t->loop, child, &callbacks, t, &t->child, in, out, errors, &t->why);
-    confine_free(&confinement);
-    return err;
-}
-
-/* Leaves t->child NULL if it fails, and the reason in t->why. */
-static void start(struct mcp_transport *t)
-{
-    /* What the MCP SDKs pass on, and what selects a program's language, time zone and folders. */
-    static const char inherited[] =
-        "HOME LOGNAME PATH SHELL TERM USER LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY "
-        "LC_NUMERIC LC_TIME TZ TMPDIR XDG_CACHE_HOME XDG_CONFIG_DIRS XDG_CONFIG_HOME XDG_DATA_DIRS "
-        "XDG_DATA_HOME XDG_RUNTIME_DIR XDG_STATE_HOME";
     static const struct conn_callbacks conn_callbacks = {.line = on_line,
                                                          .too_long = on_too_long,
                                                          .tail = on_tail,
@@ -353,23 +307,56 @@ static void start(struct mcp_transport *t)
                                                           .too_long = on_error_too_long,
                                                           .eof = on_errors_eof,
                                                           .closed = on_errors_closed};
-    const char **argv = ARENA_ARRAY(t->arena, const char *, t->spec->argc + 1);
-    struct child_spec child = {.argv = argv};
-    int in, out, errors;
-    enum err err = environment_build(t->arena, inherited_by(t, inherited), &t->spec->env, &t->secrets,
-                                     &child.env, &t->why);
-    for (size_t i = 0; i < t->spec->argc && !err; i++)
-        err = expand(t, t->spec->argv[i], &argv[i]);
-    if (!err && t->spec->cwd.len)
-        err = expand(t, t->spec->cwd, &child.cwd);
-    if (!err)
-        err = start_child(t, &child, &in, &out, &errors);
-    if (err)
-        return;
     t->conn = conn_new(t->loop, out, in, UPSTREAM_LINE_MAX_BYTES, &conn_callbacks, t);
     t->errors = conn_new(t->loop, errors, -1, STDERR_LINE_MAX_BYTES, &error_callbacks, t);
-    log_event(LOG_INFO, "upstream_started", LOG_STR("upstream", t->spec->name),
-              LOG_NUM("pid", child_pid(t->child)));
+    log_event(LOG_INFO, "upstream_started", LOG_STR("upstream", t->spec->name), LOG_NUM("pid", pid));
+}
+
+/* Leaves t->child NULL if it fails, and the reason in t->why. */
+static void start_here(struct mcp_transport *t)
+{
+    static const struct child_callbacks callbacks = {on_exit_status};
+    struct process process;
+    int in, out, errors;
+    enum err err = process_prepare(t->loop, t->arena, t->spec, &t->secrets, &process, &t->why);
+    if (!err)
+        err = child_start(t->loop, &process.child, &callbacks, t, &t->child, &in, &out, &errors, &t->why);
+    process_clear(&process);
+    if (!err)
+        attach(t, in, out, errors, child_pid(t->child));
+}
+
+static void on_spawned(void *owner, int in, int out, int errors)
+{
+    struct mcp_transport *t = owner;
+    attach(t, in, out, errors, spawned_child_pid(t->spawned));
+    if (t->closing)
+        end(t, NULL);
+    else
+        t->hooks->opened(t->owner);
+}
+
+/* One that never started has no pipes, which is what report_closed tells apart. */
+static void on_spawned_ended(void *owner, int status, const char *why)
+{
+    struct mcp_transport *t = owner;
+    bool started = spawned_child_pid(t->spawned) != 0;
+    t->spawned = NULL;
+    if (started) {
+        on_exit_status(t, why ? CHILD_STATUS_LOST : status);
+        return;
+    }
+    err_set(&t->why, ERR_UNAVAILABLE, "%s", why);
+    report_closed(t);
+}
+
+static void start(struct mcp_transport *t)
+{
+    static const struct spawned_child_callbacks callbacks = {on_spawned, on_spawned_ended};
+    if (!t->spec->spawner.len)
+        start_here(t);
+    else
+        spawned_child_start(t->loop, t->spec->spawner, t->spec->name, &callbacks, t, &t->spawned, &t->why);
 }
 
 static void on_soon(void *owner)
@@ -377,7 +364,7 @@ static void on_soon(void *owner)
     struct mcp_transport *t = owner;
     if (t->child)
         t->hooks->opened(t->owner);
-    else if (!t->reported_closed && !t->has_status)
+    else if (!t->reported_closed && !t->has_status && !t->spawned)
         report_closed(t);
 }
 
@@ -420,7 +407,7 @@ static void stdio_send(struct mcp_transport *t, const struct mcp_outgoing *outgo
 static void stdio_close(struct mcp_transport *t)
 {
     t->closing = true;
-    if (t->child)
+    if (t->child || t->spawned)
         end(t, NULL);
     else if (!t->has_status)
         timer_set(&t->soon, t->loop, 0, on_soon, t);
@@ -437,6 +424,8 @@ static void stdio_free(struct mcp_transport *t)
         conn_drop(t->errors);
     if (t->child)
         child_kill(t->child, true);
+    if (t->spawned)
+        spawned_child_kill(t->spawned);
     arena_free(t->arena);
     free(t);
 }
@@ -448,7 +437,7 @@ static struct str stdio_redact(const struct mcp_transport *t, struct arena *aren
 
 static int64_t stdio_pid(const struct mcp_transport *t)
 {
-    return t->child ? child_pid(t->child) : 0;
+    return t->child ? child_pid(t->child) : t->spawned ? spawned_child_pid(t->spawned) : 0;
 }
 
 const struct mcp_transport_kind mcp_transport_stdio = {.make = stdio_make,

@@ -1,0 +1,214 @@
+-- toolgate spawner: it starts upstreams by name for a daemon, and for nobody and nothing else.
+local daemon = require "daemon"
+local client_of = require "client"
+local process = require "process"
+local signal = require "posix.signal"
+local unistd = require "posix.unistd"
+local unix = require "socket.unix"
+local text = client_of.text
+
+local SERVER = daemon.root .. "/tests/support/reaching_server.py"
+local IS_ROOT = unistd.geteuid() == 0
+
+describe("toolgate spawner", function()
+  local spawner, folder, gate, client
+  after_each(function()
+    daemon.stop_all()
+    if spawner then signal.kill(spawner.pid, signal.SIGKILL) end
+    spawner = nil
+  end)
+
+  local function log() return process.read(folder .. "/stderr") or "" end
+
+  local function logs(what)
+    process.eventually("the spawner logs " .. what, function() return log():find(what, 1, true) end)
+  end
+
+  local function connects()
+    local socket = unix()
+    socket:settimeout(10)
+    return socket:connect(folder .. "/spawner.sock") and socket or nil
+  end
+
+  -- `before`: a command that runs the spawner.
+  local function spawns(more, before)
+    folder = process.directory()
+    os.execute("chmod 755 " .. folder)
+    process.write(folder .. "/spawner.lua", ([[
+return { %s upstreams = { box = { command = "/usr/bin/python3", args = { "%s" }, sandbox = {} },
+                       nobody = { command = "/usr/bin/python3", args = { "%s" }, user = "nobody" },
+                       missing = { command = "/no/such/program" } } }
+]]):format(more or "", SERVER, SERVER))
+    local argv = before or {}
+    for _, word in ipairs { daemon.binary, "spawner", "-c", folder .. "/spawner.lua", "--socket", folder .. "/spawner.sock" } do
+      argv[#argv + 1] = word
+    end
+    spawner = process.start(argv, { stdin = "/dev/null", stdout = folder .. "/stdout", stderr = folder .. "/stderr",
+                                    directory = daemon.root })
+    logs "spawner_ready"
+  end
+
+  local function serves(upstreams)
+    gate = daemon.start { config = ('return { spawner = "unix:%s/spawner.sock", upstreams = { %s } }')
+                                   :format(folder, upstreams) }
+    client = gate:connect()
+  end
+
+  local function upstream() return client:asks("toolgate/status").upstreams[1] end
+  local function is_up()
+    process.eventually("the server is up", function() return upstream().state == "up" end)
+    return upstream().pid
+  end
+  local function lives(pid) return signal.kill(pid, 0) == 0 end
+  local function parent_of(pid) return tonumber((process.read("/proc/" .. pid .. "/status") or ""):match "PPid:%s*(%d+)") end
+  local function says(line, connection)
+    connection = connection or assert(connects())
+    connection:send(line)
+    return connection:receive "*l"
+  end
+
+  it("starts an upstream by name, and hands its pipes to the daemon", function()
+    spawns()
+    serves "box = { spawned = true }"
+    local pid = is_up()
+    assert.equal(spawner.pid, parent_of(pid))
+    assert.equal("ok", text(client:calls("reach", { how = "no_new_privs", what = "" })))
+    assert.equal("EACCES", text(client:calls("reach", { how = "unix", what = folder .. "/spawner.sock" })))
+  end)
+
+  it("ends the process when the daemon stops, and when it is killed", function()
+    spawns()
+    serves "box = { spawned = true }"
+    local pid = is_up()
+    daemon.stop_all()
+    process.eventually("the process is gone", function() return not lives(pid) end)
+    serves "box = { spawned = true }"
+    pid = is_up()
+    signal.kill(gate.child.pid, signal.SIGKILL)
+    process.eventually("the process is gone", function() return not lives(pid) end)
+  end)
+
+  it("reports an exit, after which the daemon starts it again", function()
+    spawns()
+    serves "box = { spawned = true }"
+    local pid = is_up()
+    signal.kill(pid, signal.SIGKILL)
+    process.eventually("another process is up", function()
+      local now = upstream()
+      return now.state == "up" and now.pid and now.pid ~= pid
+    end)
+    assert.truthy(gate:log():find("killed by SIGKILL", 1, true))
+  end)
+
+  it("runs it as the user that its own configuration names, without capabilities", function()
+    if not IS_ROOT then pending "only root may change the user" return end
+    spawns()
+    serves "nobody = { spawned = true }"
+    local status = process.read("/proc/" .. is_up() .. "/status")
+    assert.equal("65534", status:match "Uid:%s*(%d+)")
+    assert.equal("65534", status:match "Groups:%s*(%d+)")
+    assert.equal("0000000000000000", status:match "CapPrm:%s*(%x+)")
+    assert.equal("0000000000000000", status:match "CapEff:%s*(%x+)")
+  end)
+
+  it("names no reason but its log to who asks for what it cannot start", function()
+    spawns()
+    serves "missing = { spawned = true }"
+    logs "/no/such/program"
+    process.eventually("the daemon has the error", function() return (upstream().last_error or ""):find("spawn_refused", 1, true) end)
+    assert.is_nil(upstream().last_error:find("/no/such", 1, true))
+  end)
+
+  it("answers whoever asks for another name, says garbage, or too much, and goes on", function()
+    spawns()
+    assert.truthy(says("start other\n"):find("^refused "))
+    assert.truthy(says("start ../box\n"):find("^refused "))
+    assert.truthy(says("start box --evil\n"):find("^refused "))
+    assert.truthy(says("GET / HTTP/1.1\r\n"):find("^refused "))
+    assert.truthy(says("end\n"):find("^refused "))
+    assert.truthy(says(("x"):rep(1000000)):find("^refused "))
+    assert.truthy(says("\0\0\0\0\n"):find("^refused "))
+    local connection = connects()
+    assert.truthy(says("start box\n", connection):find("^started "))
+    assert.truthy(says("start box\n", connection):find("^refused "))
+    assert.is_nil(lives(tonumber(log():match "spawned upstream=box pid=(%d+)")) and connection:receive "*l" or nil)
+    assert.truthy(says("start box\n"):find("^started "))
+  end)
+
+  it("kills the process of a daemon that vanishes in mid-handover", function()
+    spawns()
+    for _ = 1, 5 do
+      local connection = assert(connects())
+      connection:send "start box\n"
+      connection:close()
+    end
+    process.eventually("no child is left", function()
+      local children = process.read(("/proc/%d/task/%d/children"):format(spawner.pid, spawner.pid)) or ""
+      for pid in children:gmatch "%d+" do
+        if (process.read("/proc/" .. pid .. "/cmdline") or ""):find("reaching_server", 1, true) then return false end
+      end
+      return true
+    end)
+    assert.truthy(says("start box\n"):find("^started "))
+  end)
+
+  it("closes connections beyond its limit, and those that ask nothing are no obstacle", function()
+    spawns()
+    local held = {}
+    for i = 1, 257 do held[i] = assert(connects()) end
+    logs "too many connections"
+    for i = 1, 257 do held[i]:close() end
+    process.eventually("it starts again", function() return (says "start box\n" or ""):find "^started " end)
+  end)
+
+  it("serves no other user, unless `allow` names that one", function()
+    if not IS_ROOT then pending "needs a second user" return end
+    local function asked_by_nobody()
+      os.execute(("chmod 666 '%s/spawner.sock'"):format(folder))
+      local out = folder .. "/answer"
+      os.execute(([[runuser -u nobody -- /usr/bin/python3 -SE -c 'import socket
+s = socket.socket(socket.AF_UNIX); s.connect("%s/spawner.sock")
+try:
+  s.send(b"start box\n"); print(s.recv(100).decode())
+except OSError: print("closed")' > '%s']]):format(folder, out))
+      return process.read(out)
+    end
+    spawns()
+    assert.is_nil(asked_by_nobody():find("started", 1, true))
+    logs "connection_refused uid=65534"
+    signal.kill(spawner.pid, signal.SIGKILL)
+    spawns 'allow = { { users = { "nobody" }, tools = { "*" } } },'
+    assert.truthy(asked_by_nobody():find("started", 1, true))
+  end)
+
+  it("refuses a file that others may write", function()
+    local place = process.directory()
+    process.write(place .. "/spawner.lua", "return {}")
+    os.execute(("chmod 666 '%s/spawner.lua'"):format(place))
+    local pipe = io.popen(("'%s' spawner --check -c '%s/spawner.lua' 2>&1; echo $?"):format(daemon.binary, place))
+    local out = pipe:read "*a"
+    pipe:close()
+    assert.truthy(out:find("chmod go-w", 1, true), out)
+    assert.equal("1", out:match "(%d+)%s*$")
+  end)
+
+  it("leaves nothing behind when it ends", function()
+    spawns()
+    serves "box = { spawned = true }"
+    local pid = is_up()
+    signal.kill(spawner.pid, signal.SIGTERM)
+    process.eventually("the process is gone", function() return not lives(pid) end)
+    process.eventually("the daemon knows", function() return (upstream().last_error or ""):find("spawner", 1, true) end)
+  end)
+
+  it("is configured apart: a spawned upstream has no command, and needs a spawner", function()
+    for _, case in ipairs {
+      { 'upstreams = { a = { spawned = true } }', "upstreams.a.spawned" },
+      { 'spawner = "/x", upstreams = { a = { spawned = true, command = "x" } }', "upstreams.a.command" },
+      { 'spawner = "/x", upstreams = { a = { spawned = true, sandbox = {} } }', "upstreams.a.sandbox" },
+    } do
+      local said = daemon.fails { config = ("return { %s }"):format(case[1]) }
+      assert.truthy(said:find(case[2], 1, true), said)
+    end
+  end)
+end)
