@@ -39,6 +39,9 @@ return {
 
   -- == Upstreams ==
 
+  -- The socket of `toolgate spawner`, which starts the upstreams with spawned = true. No default; an example:
+  --spawner = "/run/toolgate/spawner.sock",
+
   -- Tools of upstreams whose definition changes after its first use: "off", "warn" (served and reported), "changes"
   -- (neither listed nor callable until `toolgate pins accept`) or "all" (new tools, too).
   --pins = "warn",
@@ -73,6 +76,10 @@ return {
         -- Start it without what the kernel lacks.
         --best_effort = false,
       --},
+      -- The user as whom it runs, by name. The default is the daemon's own; only root, or the spawner, may change it.
+      --user = "mcp-files",
+      -- Started by the spawner, whose configuration has its command, env, cwd, sandbox and user; this one has none of them.
+      --spawned = false,
       -- "at_once", or "lazy": at the first call.
       --start = "at_once",
       -- Names with *: only these tools, and those that a policy names. The default is all.

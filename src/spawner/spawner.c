@@ -19,7 +19,6 @@
 #include "upstream/process.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,33 +121,16 @@ static const struct upstream_spec *find(const struct config *config, struct str 
     return NULL;
 }
 
-/* Its own user if none is named; without the spawner's privileges in any case. */
-static enum err find_identity(struct arena *arena, const struct upstream_spec *spec,
-                              struct child_identity *identity, struct why *why)
-{
-    *identity = (struct child_identity){getuid(), getgid()};
-    if (!spec->user.len)
-        return OK;
-    const struct passwd *user = getpwnam(arena_dup(arena, spec->user).at);
-    if (!user)
-        return err_set(why, ERR_NOT_FOUND,
-                       "no user '" STR_FMT "': create it, or correct upstreams." STR_FMT ".user",
-                       STR_ARG(spec->user), STR_ARG(spec->name));
-    *identity = (struct child_identity){user->pw_uid, user->pw_gid};
-    return OK;
-}
-
 static enum err start(struct request *r, const struct upstream_spec *spec, int pipes[PIPES], struct why *why)
 {
     static const struct child_callbacks callbacks = {on_ended};
     struct arena *arena = arena_new();
     struct secrets secrets = {0};
-    struct child_identity identity;
+    const struct child_identity own = {getuid(), getgid()};
     struct process process;
     enum err err = process_prepare(r->spawner->loop, arena, spec, &secrets, &process, why);
-    process.child.identity = &identity;
-    if (!err)
-        err = find_identity(arena, spec, &identity, why);
+    if (!process.child.identity) /* our own user, without our privileges */
+        process.child.identity = &own;
     if (!err)
         err = child_start(r->spawner->loop, &process.child, &callbacks, r, &r->child, &pipes[0], &pipes[1],
                           &pipes[2], why);
@@ -283,6 +265,15 @@ enum err spawner_check_file(const char *path, struct why *why)
         path, (unsigned)info.st_uid, (unsigned)(info.st_mode & 07777));
 }
 
+/* A spawner that runs as root: what names no user runs as root, too. */
+static void warn_of_root(const struct config *config)
+{
+    for (size_t i = 0; getuid() == 0 && i < config->upstream_count; i++)
+        if (config->upstreams[i]->kind == UPSTREAM_STDIO && !config->upstreams[i]->user.len)
+            log_event(LOG_WARN, "upstream_as_root", LOG_STR("upstream", config->upstreams[i]->name),
+                      LOG_TEXT("fix", "name its user: upstreams.NAME.user"));
+}
+
 static void hide_from_confined(struct spawner *spawner, const char *socket)
 {
     const struct config *config = spawner->config;
@@ -314,6 +305,7 @@ enum err spawner_run(const struct config *config, const char *path, struct why *
     struct descriptor *stop = descriptor_new(spawner.loop, signals, on_stop, &stopping);
     descriptor_watch(stop, true, false);
     hide_from_confined(&spawner, path);
+    warn_of_root(config);
     struct descriptor *accepting = descriptor_new(spawner.loop, listener.fd, on_connection, &spawner);
     descriptor_watch(accepting, true, false);
     log_event(LOG_INFO, "spawner_ready", LOG_TEXT("socket", path),

@@ -1,10 +1,12 @@
-/* Expands what the configuration says, and logs what a best_effort sandbox lacks. */
+/* Expands what the configuration says, finds its user, and logs what a best_effort sandbox lacks. */
 #include "upstream/process.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "upstream/environment.h"
+
+#include <pwd.h>
 
 static enum err expand(struct arena *arena, struct str text, struct secrets *secrets, const char **out,
                        struct why *why)
@@ -48,6 +50,21 @@ static enum err confine(struct loop *loop, struct arena *arena, const struct ups
     return err;
 }
 
+static enum err find_identity(struct arena *arena, const struct upstream_spec *spec, struct process *process,
+                              struct why *why)
+{
+    if (!spec->user.len)
+        return OK;
+    const struct passwd *user = getpwnam(arena_dup(arena, spec->user).at);
+    if (!user)
+        return err_set(why, ERR_NOT_FOUND,
+                       "no user '" STR_FMT "': create it, or correct upstreams." STR_FMT ".user",
+                       STR_ARG(spec->user), STR_ARG(spec->name));
+    process->identity = (struct child_identity){user->pw_uid, user->pw_gid};
+    process->child.identity = &process->identity;
+    return OK;
+}
+
 enum err process_prepare(struct loop *loop, struct arena *arena, const struct upstream_spec *spec,
                          struct secrets *secrets, struct process *process, struct why *why)
 {
@@ -60,6 +77,8 @@ enum err process_prepare(struct loop *loop, struct arena *arena, const struct up
         err = expand(arena, spec->argv[i], secrets, &argv[i], why);
     if (!err && spec->cwd.len)
         err = expand(arena, spec->cwd, secrets, &child->cwd, why);
+    if (!err)
+        err = find_identity(arena, spec, process, why);
     return err || !spec->sandbox.on ? err : confine(loop, arena, spec, process, why);
 }
 

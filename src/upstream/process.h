@@ -10,6 +10,7 @@
 struct process {
     struct child_spec child;
     struct confinement confinement;
+    struct child_identity identity; /* of upstreams.NAME.user */
 };
 
 /* `process` keeps its address until process_clear, which is due in any case; its strings live in the arena,

@@ -42,6 +42,19 @@ def write(path):
         file.write("written")
 
 
+def escape(path):
+    """Leaves its parent and its process group, and stays."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            for descriptor in range(3):
+                os.close(descriptor)
+            with open(path, "w") as file:
+                file.write(str(os.getpid()))
+            signal.pause()
+        os._exit(0)
+
+
 WAYS = {
     "read": read,
     "write": write,
@@ -55,6 +68,7 @@ WAYS = {
     "tcp": connect_tcp,
     "datagram": send_datagram,
     "io_uring": io_uring,
+    "escape": escape,
     "environment": lambda name: os.environ[name],
     "descriptor": lambda fd: os.fstat(int(fd)),
     "no_new_privs": no_new_privs,

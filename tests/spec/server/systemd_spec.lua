@@ -78,7 +78,8 @@ describe("the units", function()
   it("are a socket, a service and their templates", function()
     local names = {}
     for _, path in ipairs(found) do names[path:match "[^/]+$"] = true end
-    for _, name in ipairs { "toolgate.socket", "toolgate.service", "toolgate@.socket", "toolgate@.service" } do
+    for _, name in ipairs { "toolgate.socket", "toolgate.service", "toolgate@.socket", "toolgate@.service",
+                           "toolgate-spawner.socket", "toolgate-spawner.service" } do
       assert(names[name], "systemd/" .. name .. " is missing")
     end
   end)
@@ -115,6 +116,17 @@ describe("the units", function()
     assert.equal(0, code, out .. err)
     assert.is_nil((out .. err):find("upstreams.conf", 1, true), out .. err)
     process.remove(directory)
+  end)
+
+  it("expose little, by systemd's own measure", function()
+    for unit, most in pairs { ["toolgate.service"] = 20, ["toolgate@.service"] = 20, ["toolgate-spawner.service"] = 25 } do
+      local directory = process.directory()
+      local path = directory .. "/" .. unit:gsub("@%.", "@spec.")
+      process.write(path, (process.read("systemd/" .. unit):gsub("/usr/[%w/]*bin/toolgate", daemon.binary)))
+      local code, out, err = process.run { "systemd-analyze", "security", "--offline=true", "--threshold=" .. most, path }
+      process.remove(directory)
+      assert.equal(0, code, unit .. "\n" .. out .. err)
+    end
   end)
 
   it("give a reason for each directive", function()

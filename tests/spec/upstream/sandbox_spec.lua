@@ -71,6 +71,19 @@ return { state = "%s/state", upstreams = { box = { command = "/usr/bin/python3",
     assert.equal("ok", reach("write", "/dev/null"))
   end)
 
+  it("keeps its children in its group, so that they end with it", function()
+    if not serves '{ write = { "DIR/write" } }' then return end
+    assert.equal("ok", reach("escape", folder .. "/write/pid"))
+    local pid = process.eventually("a child has left", function()
+      return tonumber(process.read(folder .. "/write/pid") or "")
+    end)
+    assert.truthy(process.read("/proc/" .. pid .. "/cmdline"):find("reaching_server", 1, true))
+    daemon.stop_all()
+    process.eventually("it has ended, too", function()
+      return not (process.read("/proc/" .. pid .. "/cmdline") or ""):find("reaching_server", 1, true)
+    end)
+  end)
+
   it("without `read` hides the state folder and the sockets alone, and lets it write nothing", function()
     if not serves "{}" then return end
     assert.equal("ok", reach("read", folder .. "/outside"))

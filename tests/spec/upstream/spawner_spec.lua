@@ -33,7 +33,7 @@ describe("toolgate spawner", function()
   -- `before`: a command that runs the spawner.
   local function spawns(more, before)
     folder = process.directory()
-    os.execute("chmod 755 " .. folder)
+    os.execute(("chmod %s '%s'"):format(before and "777" or "755", folder)) -- `before` may change the user
     process.write(folder .. "/spawner.lua", ([[
 return { %s upstreams = { box = { command = "/usr/bin/python3", args = { "%s" }, sandbox = {} },
                        nobody = { command = "/usr/bin/python3", args = { "%s" }, user = "nobody" },
@@ -111,6 +111,40 @@ return { %s upstreams = { box = { command = "/usr/bin/python3", args = { "%s" },
     assert.equal("0000000000000000", status:match "CapEff:%s*(%x+)")
   end)
 
+  it("warns, as root, of an upstream that names no user", function()
+    if not IS_ROOT then pending "only root" return end
+    spawns()
+    logs "warn upstream_as_root upstream=box"
+    assert.is_nil(log():find("upstream_as_root upstream=nobody", 1, true))
+  end)
+
+  it("needs no other privilege than to change the user and to end processes, and hands none on", function()
+    if not IS_ROOT then pending "only root may give capabilities" return end
+    spawns(nil, { "setpriv", "--reuid=1", "--regid=1", "--clear-groups", "--inh-caps=-all,+setuid,+setgid,+kill",
+                  "--ambient-caps=-all,+setuid,+setgid,+kill", "--bounding-set=-all,+setuid,+setgid,+kill", "--" })
+    os.execute(("chmod 666 '%s/spawner.sock'"):format(folder))
+    serves "nobody = { spawned = true }, box = { spawned = true }"
+    local function pid_of(name)
+      for _, one in ipairs(client:asks("toolgate/status").upstreams) do
+        if one.name == name then return one.state == "up" and one.pid end
+      end
+    end
+    local users = { nobody = "65534", box = "1" }
+    local pids = {}
+    for name, uid in pairs(users) do
+      pids[name] = process.eventually(name .. " is up", function() return pid_of(name) end)
+      local status = process.read("/proc/" .. pids[name] .. "/status")
+      assert.equal(uid, status:match "Uid:%s*(%d+)")
+      for _, set in ipairs { "CapInh", "CapPrm", "CapEff", "CapAmb" } do
+        assert.equal("0000000000000000", status:match(set .. ":%s*(%x+)"), name .. " " .. set)
+      end
+    end
+    daemon.stop_all()
+    for name, pid in pairs(pids) do
+      process.eventually(name .. " is gone", function() return not lives(pid) end)
+    end
+  end)
+
   it("names no reason but its log to who asks for what it cannot start", function()
     spawns()
     serves "missing = { spawned = true }"
@@ -179,6 +213,25 @@ except OSError: print("closed")' > '%s']]):format(folder, out))
     signal.kill(spawner.pid, signal.SIGKILL)
     spawns 'allow = { { users = { "nobody" }, tools = { "*" } } },'
     assert.truthy(asked_by_nobody():find("started", 1, true))
+  end)
+
+  it("is not needed for a user of its own, if the daemon is root", function()
+    if not IS_ROOT then pending "only root may change the user" return end
+    folder = process.directory()
+    gate = daemon.start { config = ('return { upstreams = { nobody = { command = "/usr/bin/python3", args = { "%s" }, '
+                                    .. 'user = "nobody" } } }'):format(SERVER) }
+    client = gate:connect()
+    assert.equal("65534", process.read("/proc/" .. is_up() .. "/status"):match "Uid:%s*(%d+)")
+  end)
+
+  it("starts nothing as a user that does not exist", function()
+    folder = process.directory()
+    gate = daemon.start { config = ('return { upstreams = { lost = { command = "/usr/bin/python3", args = { "%s" }, '
+                                    .. 'user = "nobody-at-all" } } }'):format(SERVER) }
+    client = gate:connect()
+    process.eventually("the reason is told", function()
+      return (upstream().last_error or ""):find("no user 'nobody-at-all'", 1, true)
+    end)
   end)
 
   it("refuses a file that others may write", function()
