@@ -69,10 +69,13 @@ static struct str missing_features(struct arena *arena, struct confine_support s
 {
     struct buf text = buf_in(arena);
     if (!support.landlock_abi)
-        buf_text(&text, "Landlock (Linux 5.13 or later, with landlock in the lsm= of its command line, and "
-                        "@sandbox in SystemCallFilter= of the unit)");
+        buf_text(&text,
+                 "Landlock (Linux 5.13 or later, with landlock in the lsm= of its command line; a service "
+                 "unit must allow landlock_create_ruleset, landlock_add_rule and "
+                 "landlock_restrict_self in SystemCallFilter=)");
     if (!support.seccomp)
-        buf_printf(&text, "%sseccomp filters", text.len ? " and " : "");
+        buf_printf(&text, "%sseccomp filters (a service unit must allow seccomp in SystemCallFilter=)",
+                   text.len ? " and " : "");
     return buf_view(&text);
 }
 
@@ -110,8 +113,7 @@ enum err confine_prepare(struct loop *loop, struct arena *arena, const struct co
     *out = (struct confinement){.child = {.landlock = -1}, .missing = missing_features(arena, support)};
     if (out->missing.len && !spec->best_effort)
         return err_set(why, ERR_UNAVAILABLE,
-                       "sandbox: this kernel lacks " STR_FMT
-                       "; without it nothing would hold the process back: "
+                       "sandbox: there is no " STR_FMT "; without it nothing would hold the process back: "
                        "provide it, or set sandbox.best_effort = true to start it unconfined",
                        STR_ARG(out->missing));
     enum err err = OK;

@@ -317,7 +317,7 @@ enum err spawner_run(const struct config *config, const char *path, struct why *
     descriptor_free(stop);
     close(signals);
     while (!LIST_EMPTY(&spawner.requests))
-        release(LIST_FIRST(&spawner.requests));
+        release(LIST_FIRST(&spawner.requests)); /* NOLINT(clang-analyzer-unix.Malloc): release removes it */
     unix_socket_close(&listener);
     child_terminate_all(spawner.loop, CHILD_LINGER_MS);
     loop_free(spawner.loop);

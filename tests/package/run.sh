@@ -106,6 +106,39 @@ check "the state folder is the daemon's" test "$(inside stat -c %U:%a /var/lib/t
 check "the manual pages are there" \
     sh_inside 'ls /usr/share/man/man1/toolgate.1.gz /usr/share/man/man5/toolgate.lua.5.gz /usr/share/man/man5/toolgate-policy.5.gz'
 
+# ---- the spawner: a server in a sandbox, as a user of its own, while the daemon's unit allows no processes ----
+check "the spawner is installed, and off" \
+    sh_inside 'getent passwd toolgate-spawner && ! systemctl is-enabled -q toolgate-spawner.socket && ! systemctl is-active -q toolgate-spawner.socket'
+cp tests/support/reaching_server.py "$root/opt/server.py"
+chmod 644 "$root/opt/server.py"
+check "apt installs the server's interpreter" sh_inside 'apt-get -qq -y install --no-install-recommends python3 && useradd mcp-box'
+inside tee /etc/toolgate/spawner.lua > /dev/null <<'SPAWNER'
+return {
+  allow = { { users = { "toolgate" } } },
+  upstreams = { box = { command = "/usr/bin/python3", args = { "/opt/server.py" }, user = "mcp-box", sandbox = { read = { "/opt" } } } },
+}
+SPAWNER
+check "the spawner's configuration is good" inside toolgate spawner --check
+sh_inside 'sed -i "s|^  --spawner = |  spawner = |; s|^  upstreams = {|  upstreams = { box = { spawned = true },|" /etc/toolgate/toolgate.lua'
+check "its socket is enabled" inside systemctl enable -q --now toolgate-spawner.socket
+check "the daemon takes the configuration" inside toolgate reload
+check "the server answers" eventually sh_inside 'test "$(toolgate call reach "{\"how\": \"no_new_privs\", \"what\": \"\"}")" = ok'
+check "it runs as its own user" sh_inside 'pgrep -u mcp-box -f /opt/server.py'
+check "it reaches what its sandbox names, and nothing else" sh_inside '
+    test "$(toolgate call reach "{\"how\": \"read\", \"what\": \"/opt/server.py\"}")" = ok &&
+    toolgate call reach "{\"how\": \"read\", \"what\": \"/var/log/dpkg.log\"}" | grep -q EACCES &&
+    toolgate call reach "{\"how\": \"unix\", \"what\": \"/run/toolgate/toolgate.sock\"}" | grep -q EACCES'
+check "it has no capability" sh_inside 'grep -q "^CapEff:.0000000000000000" /proc/$(pgrep -o -u mcp-box -f /opt/server.py)/status'
+check "another user may not ask the spawner" \
+    sh_inside '! setpriv --reuid nobody --regid nogroup --clear-groups python3 -c "import socket; socket.socket(socket.AF_UNIX).connect(\"/run/toolgate/spawner.sock\")"'
+check "the spawner ends with its servers" sh_inside 'systemctl stop toolgate-spawner.service && ! pgrep -u mcp-box'
+check "and starts again when the daemon asks" eventually sh_inside 'pgrep -u mcp-box -f /opt/server.py'
+sh_inside 'sed -i "s|^  spawner = |  --spawner = |; s|^  upstreams = { box = { spawned = true },|  upstreams = {|" /etc/toolgate/toolgate.lua'
+check "without it in the configuration its server ends" sh_inside 'toolgate reload && systemctl disable -q --now toolgate-spawner.socket'
+server_ended() { sh_inside '! pgrep -u mcp-box'; }
+check "and nothing of it is left" eventually server_ended
+inside rm /etc/toolgate/spawner.lua
+
 # ---- a policy, a user, a call ----
 inside tee /etc/toolgate/policies/pause.lua > /dev/null <<'POLICY'
 -- pause: waits. Read only.

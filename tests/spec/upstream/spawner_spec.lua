@@ -149,7 +149,9 @@ return { %s upstreams = { box = { command = "/usr/bin/python3", args = { "%s" },
     spawns()
     serves "missing = { spawned = true }"
     logs "/no/such/program"
-    process.eventually("the daemon has the error", function() return (upstream().last_error or ""):find("spawn_refused", 1, true) end)
+    process.eventually("the daemon has the error", function()
+      return (upstream().last_error or ""):find("spawn_refused", 1, true)
+    end)
     assert.is_nil(upstream().last_error:find("/no/such", 1, true))
   end)
 
