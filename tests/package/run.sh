@@ -122,7 +122,7 @@ check "the spawner's configuration is good" inside toolgate spawner --check
 sh_inside 'sed -i "s|^  --spawner = |  spawner = |; s|^  upstreams = {|  upstreams = { box = { spawned = true },|" /etc/toolgate/toolgate.lua'
 check "its socket is enabled" inside systemctl enable -q --now toolgate-spawner.socket
 check "the daemon takes the configuration" inside toolgate reload
-check "the server answers" eventually sh_inside 'test "$(toolgate call reach "{\"how\": \"no_new_privs\", \"what\": \"\"}")" = ok'
+check "the server answers" eventually sh_inside 'test "$(toolgate call reach "{\"how\": \"environment\", \"what\": \"PATH\"}")" = ok'
 check "it runs as its own user" sh_inside 'pgrep -u mcp-box -f /opt/server.py'
 check "it reaches what its sandbox names, and nothing else" sh_inside '
     test "$(toolgate call reach "{\"how\": \"read\", \"what\": \"/opt/server.py\"}")" = ok &&
