@@ -134,6 +134,20 @@ static void print_lost_lines(const struct json *answer)
            dropped, plural(dropped));
 }
 
+/* best_effort on a kernel, or under a unit, that cannot hold a process. */
+static void print_unheld(const struct json *answer)
+{
+    const struct json *list = json_get_text(answer, "upstreams");
+    for (uint32_t i = 0; i < count_of(list); i++) {
+        struct str missing = json_str(json_get_text(&list->items[i], "sandbox_missing"));
+        if (!missing.len)
+            continue;
+        attend();
+        printf("the upstream " STR_FMT " runs without " STR_FMT "\n",
+               STR_ARG(json_str(json_get_text(&list->items[i], "name"))), STR_ARG(missing));
+    }
+}
+
 /* Definitions of upstreams that nobody has accepted yet. */
 static void print_pins(const struct json *answer)
 {
@@ -167,8 +181,8 @@ static void print_problems(const struct json *answer)
 }
 
 static void (*const kinds[])(const struct json *answer) = {
-    print_quarantined, print_suspected,    print_faults,     print_unmatched, print_expired,
-    print_warnings,    print_lost_records, print_lost_lines, print_pins,      print_problems,
+    print_quarantined,  print_suspected,  print_faults, print_unmatched, print_expired,  print_warnings,
+    print_lost_records, print_lost_lines, print_unheld, print_pins,      print_problems,
 };
 
 void status_print_attention(const struct json *answer)

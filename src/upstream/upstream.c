@@ -232,6 +232,8 @@ static void put_upstream(struct json_out *out, const struct upstream *u)
     if (u->mcp)
         json_field_int(out, "tools", tools ? tool_list_array(tools)->len : 0);
     put_sandbox(out, u->spec);
+    if (u->spec->spawner.len)
+        json_field_bool(out, "spawned", true); /* its sandbox and user are the spawner's to know */
     json_field_int(out, "calls", (int64_t)u->calls);
     json_field_int(out, "in_flight", u->in_flight);
     json_field_int(out, "queued", u->queued + status.queued);

@@ -134,6 +134,8 @@ return { state = "%s/state", upstreams = { box = { command = "/usr/bin/python3",
     is_up()
     assert.truthy(upstream().sandbox_missing:find("landlock", 1, true))
     assert.truthy(gate:log():find("sandbox_incomplete", 1, true))
+    local _, shown = process.run { daemon.binary, "status", "--socket", gate.socket }
+    assert.matches("the upstream box runs without landlock: it may read and write any file", shown)
     assert.equal("EACCES", reach("unix", gate.socket)) -- seccomp is there
   end)
 

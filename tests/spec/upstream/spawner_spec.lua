@@ -71,6 +71,7 @@ return { %s upstreams = { box = { command = "/usr/bin/python3", args = { "%s" },
     spawns()
     serves "box = { spawned = true }"
     local pid = is_up()
+    assert.is_true(upstream().spawned)
     assert.equal(spawner.pid, parent_of(pid))
     assert.equal("ok", text(client:calls("reach", { how = "no_new_privs", what = "" })))
     assert.equal("EACCES", text(client:calls("reach", { how = "unix", what = folder .. "/spawner.sock" })))
