@@ -80,6 +80,10 @@ return {
       --user = "mcp-files",
       -- Started by the spawner, whose configuration has its command, env, cwd, sandbox and user; this one has none of them.
       --spawned = false,
+      -- An instance for each user who calls: %u in ${file:…} is the user's name, e.g. "${file:/etc/toolgate/tokens/%u}".
+      --per_user = false,
+      -- Time without a call after which a user's own instance ends, in seconds or as "30s".
+      --user_idle = 600,
       -- "at_once", or "lazy": at the first call.
       --start = "at_once",
       -- Names with *: only these tools, and those that a policy names. The default is all.

@@ -40,6 +40,8 @@ const struct config_key config_upstream_keys[] = {
     {KEY("sandbox", config_sandbox_read, spec.sandbox), .keys = config_sandbox_keys},
     {KEY("user", config_upstream_string, spec.user)},
     {KEY("spawned", key_bool, spawned)},
+    {KEY("per_user", key_bool, spec.per_user)},
+    {KEY("user_idle", key_duration, spec.user_idle_ms), .min = TIMEOUT_MIN_MS, .max = TIMEOUT_MAX_MS},
     {KEY("url", config_upstream_string, url)},
     {KEY("rest", config_upstream_string, rest)},
     {KEY("headers", config_upstream_pairs, spec.headers)},
@@ -294,6 +296,43 @@ static void check_spawned(struct config_reader *reader, struct str path, const s
                 "= true); remove it here");
 }
 
+static bool pairs_name_user(const struct name_values *pairs)
+{
+    for (size_t i = 0; i < pairs->count; i++)
+        if (upstream_spec_names_user(pairs->list[i].value))
+            return true;
+    return false;
+}
+
+static bool names_user(const struct config_upstream *entry)
+{
+    for (size_t i = 0; i < entry->args.count; i++)
+        if (upstream_spec_names_user(entry->args.list[i]))
+            return true;
+    return pairs_name_user(&entry->spec.env) || pairs_name_user(&entry->sandbox_env) ||
+           pairs_name_user(&entry->spec.headers) || upstream_spec_names_user(entry->url);
+}
+
+/* Instances that differ in nothing would share one credential, and %u alone would be a file of that name. */
+static void check_per_user(struct config_reader *reader, struct str path, const struct config_upstream *entry)
+{
+    bool named = names_user(entry);
+    if (entry->spec.per_user && entry->spawned)
+        key_table_error(reader, member_path(reader, path, "per_user"),
+                        "is not possible with spawned = true: the spawner starts one process for all users");
+    else if (entry->spec.per_user && !named)
+        key_table_error(
+            reader, member_path(reader, path, "per_user"),
+            "has no effect: no string names the user; write %%u where the user's name belongs, e.g. "
+            "env = { TOKEN = \"${file:/etc/toolgate/tokens/%%u}\" }");
+    else if (named && !entry->spec.per_user)
+        key_table_error(reader, path,
+                        "%%u in ${file:…} is the user's name with per_user = true alone: set it");
+    if (entry->spec.user_idle_ms && !entry->spec.per_user)
+        key_table_error(reader, member_path(reader, path, "user_idle"),
+                        "has no effect without per_user = true");
+}
+
 static struct name_values join_pairs(struct arena *arena, const struct name_values *first,
                                      const struct name_values *second)
 {
@@ -316,6 +355,7 @@ void config_upstream_add(struct config_reader *reader, struct str path, struct s
     check_url(reader, path, "rest", entry->rest);
     if (entry->spawned)
         check_spawned(reader, path, given);
+    check_per_user(reader, path, entry);
     const char *ca_file = spec->ca_file.len ? arena_dup(reader->arena, spec->ca_file).at : NULL;
     if (ca_file && access(ca_file, R_OK) != 0)
         key_table_error(reader, member_path(reader, path, "ca_file"),

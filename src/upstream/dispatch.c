@@ -86,6 +86,7 @@ static void end_call(struct queued_call *queued, enum health health)
     if (!u)
         return;
     u->in_flight--;
+    upstream_user_called(u);
     update_breaker(u, queued, health);
     if (u->queued || u->leaving)
         upstream_schedule(u);
@@ -295,7 +296,11 @@ static bool find_upstream(struct upstream_call *call)
         upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "not_configured",
                              "the server '" STR_FMT "' is configured, but cannot run this tool: it %s",
                              STR_ARG(target->upstream), problem);
-    return u && !problem;
+    if (!u || problem)
+        return false;
+    u = call->upstream = upstream_of_user(u, call);
+    call->spec = u ? u->spec : NULL;
+    return u != NULL;
 }
 
 void upstreams_limit_files(struct upstreams *set, uint32_t files)

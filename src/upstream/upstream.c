@@ -15,14 +15,14 @@
 static void on_mcp_state(void *owner)
 {
     struct upstream *u = owner;
-    if (!u->leaving && u->set->hooks.changed)
+    if (!u->leaving && !u->base && u->set->hooks.changed)
         u->set->hooks.changed(u->set->owner, u->spec->name);
 }
 
 static void on_mcp_tools(void *owner)
 {
     struct upstream *u = owner;
-    if (!u->leaving && mcp_client_tools(u->mcp))
+    if (!u->leaving && !u->base && mcp_client_tools(u->mcp))
         tool_cache_write(u->set->state, u->spec, mcp_client_tools(u->mcp));
     on_mcp_state(u);
 }
@@ -49,6 +49,7 @@ static void remove_upstream(struct upstream *u)
 {
     unlink_upstream(u);
     timer_clear(&u->turn);
+    timer_clear(&u->idle);
     if (u->mcp)
         mcp_client_free(u->mcp);
     tool_list_unref(u->last_tools);
@@ -70,23 +71,25 @@ static void on_turn(void *owner)
     }
 }
 
-static void leave(struct upstream *u)
+void upstream_leave(struct upstream *u)
 {
     u->leaving = true;
+    timer_clear(&u->idle);
     upstream_schedule(u);
 }
 
 /* `before`: an upstream of this name with another configuration; its tools are the best guess until the new
  * one has listed its own. */
-static struct upstream *upstream_new(struct upstreams *set, const struct upstream_spec *spec,
-                                     struct upstream *before)
+struct upstream *upstream_new(struct upstreams *set, const struct upstream_spec *spec,
+                              struct upstream *before)
 {
     struct upstream *u = calloc(1, sizeof(*u));
     if (!u)
         abort();
     u->set = set;
     u->arena = arena_new();
-    u->spec = upstream_spec_copy(u->arena, spec);
+    u->configured = upstream_spec_copy(u->arena, spec);
+    u->spec = spec->per_user ? upstream_own_spec(u->arena, spec) : u->configured;
     u->on_turn = on_turn;
     TAILQ_INIT(&u->queue);
     if (spec->kind == UPSTREAM_REST)
@@ -126,15 +129,21 @@ void upstreams_free(struct upstreams *set)
     free(set);
 }
 
+static void take_limits(struct upstream *u, const struct upstream_spec *spec)
+{
+    u->spec->timeout_ms = spec->timeout_ms;
+    u->spec->start_ms = spec->start_ms;
+    u->spec->in_flight = spec->in_flight;
+    u->spec->prefix = spec->prefix;
+    u->spec->user_idle_ms = spec->user_idle_ms;
+}
+
 /* The upstream for a configured spec: the running one, perhaps with other limits, or a new one. */
 static struct upstream *upstream_for(struct upstreams *set, const struct upstream_spec *spec)
 {
     struct upstream *u = upstream_find(set, spec->name);
-    if (u && upstream_spec_equal(u->spec, spec)) {
-        u->spec->timeout_ms = spec->timeout_ms;
-        u->spec->start_ms = spec->start_ms;
-        u->spec->in_flight = spec->in_flight;
-        u->spec->prefix = spec->prefix;
+    if (u && upstream_spec_equal(u->configured, spec)) {
+        take_limits(u, spec);
         upstream_schedule(u);
         if (u->mcp && !spec->lazy)
             mcp_client_start(u->mcp); /* retries one that is down */
@@ -142,7 +151,7 @@ static struct upstream *upstream_for(struct upstreams *set, const struct upstrea
     }
     struct upstream *new_upstream = upstream_new(set, spec, u);
     if (u)
-        leave(u);
+        upstream_leave(u);
     return new_upstream;
 }
 
@@ -156,11 +165,20 @@ void upstreams_apply(struct upstreams *set, const struct upstream_spec *const *s
         end = &u->next;
     }
     for (struct upstream *u = set->first; u; u = u->next)
-        if (!u->leaving) {
+        if (!u->leaving && !u->base) {
             log_event(LOG_INFO, "upstream_removed", LOG_STR("upstream", u->spec->name),
                       LOG_NUM("calls_in_flight", u->in_flight));
-            leave(u);
+            upstream_leave(u);
         }
+    for (struct upstream *u = set->first; u; u = u->next) {
+        if (!u->leaving && u->base && u->base->leaving)
+            upstream_leave(u);
+        else if (!u->leaving && u->base) {
+            take_limits(u, u->base->spec);
+            if (u->mcp)
+                mcp_client_start(u->mcp); /* likewise */
+        }
+    }
     *end = set->first;
     set->first = first;
 }
@@ -168,7 +186,7 @@ void upstreams_apply(struct upstreams *set, const struct upstream_spec *const *s
 static bool is_starting(const struct upstream *u)
 {
     struct mcp_client_status status;
-    if (!u->mcp || u->leaving || (u->spec->lazy && u->last_tools))
+    if (!u->mcp || u->leaving || u->base || (u->spec->lazy && u->last_tools))
         return false;
     mcp_client_view(u->mcp, &status);
     return !status.has_started;
@@ -232,6 +250,10 @@ static void put_upstream(struct json_out *out, const struct upstream *u)
     if (u->mcp)
         json_field_int(out, "tools", tools ? tool_list_array(tools)->len : 0);
     put_sandbox(out, u->spec);
+    if (u->spec->per_user && !u->base)
+        json_field_bool(out, "per_user", true);
+    if (u->base)
+        json_field_int(out, "uid", (int64_t)u->uid);
     if (u->spec->spawner.len)
         json_field_bool(out, "spawned", true); /* its sandbox and user are the spawner's to know */
     json_field_int(out, "calls", (int64_t)u->calls);

@@ -10,6 +10,7 @@
 #include "upstream/upstream_call.h"
 
 #define LAST_ERROR_MAX_BYTES 256u
+#define UPSTREAM_USERS_MAX   256u /* instances of one upstream */
 
 /* A call under way, or queued because its upstream has spec.in_flight calls already. */
 struct queued_call {
@@ -24,12 +25,16 @@ struct queued_call {
 struct upstream {
     struct upstreams *set;
     struct upstream *next;
-    struct arena *arena; /* of the spec */
-    struct upstream_spec *spec;
-    struct mcp_client *mcp;       /* NULL: an address for the http = {…} of policies */
+    struct arena *arena;              /* of the spec */
+    struct upstream_spec *configured; /* as the configuration has it */
+    struct upstream_spec *spec;       /* the same, with the user's name filled in */
+    struct mcp_client *mcp;           /* NULL: an address for the http = {…} of policies */
     struct tool_list *last_tools; /* cached, or of the upstream it replaces; until mcp has listed its own */
     struct breaker breaker;
     TAILQ_HEAD(, queued_call) queue;
+    struct upstream *base; /* of a user's instance: the upstream itself; NULL: this is none */
+    uid_t uid;             /* of the instance's user */
+    struct timer idle;     /* of an instance: it ends */
     struct timer turn;
     void (*on_turn)(void *upstream); /* starts queued calls if there is room; ends an upstream that leaves */
     uint32_t in_flight, queued;
@@ -60,6 +65,18 @@ struct upstreams {
     LIST_HEAD(, delay) delays;
     uint32_t files, files_max; /* open for calls; at most (0: unlimited) */
 };
+
+/* upstream.c. `base`: of an instance for `user` */
+struct upstream *upstream_new(struct upstreams *set, const struct upstream_spec *spec,
+                              struct upstream *before);
+void upstream_leave(struct upstream *upstream); /* ends after its calls are answered */
+
+/* per_user.c. The instance that serves this user, made if there is none; `upstream` itself if it is for all
+ * users, or the user is the daemon's. NULL, with the answer: there is no such user, or there are too many. */
+struct upstream *upstream_of_user(struct upstream *upstream, struct upstream_call *call);
+void upstream_user_called(struct upstream *instance); /* a call of it has ended */
+struct upstream_spec *upstream_own_spec(struct arena *arena,
+                                        const struct upstream_spec *spec); /* the daemon's own */
 
 /* upstream_call.c */
 struct upstream *upstream_find(const struct upstreams *set, struct str name); /* NULL: none, or it leaves */

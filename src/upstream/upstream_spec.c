@@ -1,6 +1,9 @@
 /* Comparing and copying the configuration of an upstream. */
 #include "base/arena.h"
+#include "base/buf.h"
 #include "upstream/upstream_spec.h"
+
+#include <string.h>
 
 static bool pairs_equal(const struct name_values *a, const struct name_values *b)
 {
@@ -18,7 +21,8 @@ bool upstream_spec_equal(const struct upstream_spec *a, const struct upstream_sp
     return equal && str_eq(a->name, b->name) && a->kind == b->kind && pairs_equal(&a->env, &b->env) &&
            str_eq(a->cwd, b->cwd) && str_eq(a->url, b->url) && pairs_equal(&a->headers, &b->headers) &&
            str_eq(a->ca_file, b->ca_file) && a->lazy == b->lazy && str_eq(a->user, b->user) &&
-           str_eq(a->spawner, b->spawner) && confine_spec_equal(&a->sandbox, &b->sandbox);
+           a->per_user == b->per_user && str_eq(a->spawner, b->spawner) &&
+           confine_spec_equal(&a->sandbox, &b->sandbox);
 }
 
 static struct str *copy_list(struct arena *arena, const struct str *list, size_t count)
@@ -54,5 +58,65 @@ struct upstream_spec *upstream_spec_copy(struct arena *arena, const struct upstr
     copy->headers = name_values_copy(arena, spec->headers);
     copy->ca_file = arena_dup(arena, spec->ca_file);
     copy->tools = copy_list(arena, spec->tools, spec->tool_count);
+    return copy;
+}
+
+/* The first "%u" of `text` at or after `from` that stands in a ${file:…}; NULL: none. */
+static const char *find_user(struct str text, const char *from)
+{
+    const char *end = text.at + text.len, *open, *close, *user;
+    for (const char *at = text.at; at < end; at = close + 1) {
+        open = memmem(at, (size_t)(end - at), "${file:", 7);
+        close = open ? memchr(open, '}', (size_t)(end - open)) : NULL;
+        if (!close)
+            return NULL;
+        if (from > open && from < close)
+            open = from;
+        user = from < close ? memmem(open, (size_t)(close - open), "%u", 2) : NULL;
+        if (user)
+            return user;
+    }
+    return NULL;
+}
+
+bool upstream_spec_names_user(struct str text)
+{
+    return text.len && find_user(text, text.at);
+}
+
+static struct str fill_in_user(struct arena *arena, struct str text, struct str user)
+{
+    struct buf out = buf_in(arena);
+    const char *at = text.at, *end = text.at + text.len, *found;
+    if (!upstream_spec_names_user(text))
+        return text;
+    while ((found = find_user(text, at))) {
+        buf_add(&out, at, (size_t)(found - at));
+        buf_str(&out, user);
+        at = found + 2;
+    }
+    buf_add(&out, at, (size_t)(end - at));
+    return arena_dup(arena, buf_view(&out));
+}
+
+static void fill_in_pairs(struct arena *arena, struct name_values *pairs, struct str user)
+{
+    struct name_value *list = ARENA_ARRAY(arena, struct name_value, pairs->count);
+    for (size_t i = 0; i < pairs->count; i++)
+        list[i] = (struct name_value){pairs->list[i].name, fill_in_user(arena, pairs->list[i].value, user)};
+    pairs->list = list;
+}
+
+struct upstream_spec *upstream_spec_for_user(struct arena *arena, const struct upstream_spec *spec,
+                                             struct str user)
+{
+    struct upstream_spec *copy = upstream_spec_copy(arena, spec);
+    struct str *argv = ARENA_ARRAY(arena, struct str, copy->argc);
+    for (size_t i = 0; i < copy->argc; i++)
+        argv[i] = fill_in_user(arena, copy->argv[i], user);
+    copy->argv = argv;
+    copy->url = fill_in_user(arena, copy->url, user);
+    fill_in_pairs(arena, &copy->env, user);
+    fill_in_pairs(arena, &copy->headers, user);
     return copy;
 }

@@ -16,9 +16,10 @@
 
 #define UPSTREAM_NAME_MAX_BYTES 32u /* it is a prefix of tool names, which have 64 */
 #define UPSTREAM_TIMEOUT_MS     60000u
-#define UPSTREAM_IN_FLIGHT      1024u  /* calls at once if in_flight is not given */
-#define UPSTREAM_QUEUED         1024u  /* calls that wait for an upstream with in_flight */
-#define UPSTREAM_START_MS       10000u /* until `initialize` is answered and the tools are listed */
+#define UPSTREAM_IN_FLIGHT      1024u   /* calls at once if in_flight is not given */
+#define UPSTREAM_QUEUED         1024u   /* calls that wait for an upstream with in_flight */
+#define UPSTREAM_START_MS       10000u  /* until `initialize` is answered and the tools are listed */
+#define UPSTREAM_USER_IDLE_MS   600000u /* until a user's own instance ends, if user_idle is not given */
 
 struct arena;
 
@@ -47,15 +48,17 @@ struct upstream_spec {
     enum upstream_kind kind;
     const struct str *argv; /* stdio: the command and its arguments */
     size_t argc;
-    struct name_values env;      /* stdio: added to HOME, PATH, LANG and the like of the daemon */
-    struct str cwd;              /* empty: the daemon's */
-    struct str user;             /* stdio, of the spawner: whom the process runs as; empty: the spawner's own */
-    struct str spawner;          /* stdio: the socket of the spawner that starts it; empty: the daemon does */
+    struct name_values env; /* stdio: added to HOME, PATH, LANG and the like of the daemon */
+    struct str cwd;         /* empty: the daemon's */
+    struct str user;        /* stdio, of the spawner: whom the process runs as; empty: the spawner's own */
+    struct str spawner;     /* stdio: the socket of the spawner that starts it; empty: the daemon does */
     struct confine_spec sandbox; /* stdio: what the process may reach */
     struct str url;              /* http, rest */
     struct name_values headers;
-    struct str ca_file; /* https: trusted instead of the system's authorities; empty: those */
-    bool lazy;          /* started at its first call; its tools come from the cache if it has them */
+    struct str ca_file;    /* https: trusted instead of the system's authorities; empty: those */
+    bool per_user;         /* each user who calls has an instance; %u in ${file:…} is the user's name */
+    uint32_t user_idle_ms; /* 0: UPSTREAM_USER_IDLE_MS */
+    bool lazy;             /* started at its first call; its tools come from the cache if it has them */
     enum upstream_prefix prefix;
     const struct str *tools; /* globs; none: all */
     size_t tool_count;
@@ -66,6 +69,13 @@ struct upstream_spec {
 
 /* False: the upstream has to be restarted. Ignores times, counts and the selection of tools. */
 bool upstream_spec_equal(const struct upstream_spec *a, const struct upstream_spec *b);
+
+/* "%u" within a ${file:…} of `text`. */
+bool upstream_spec_names_user(struct str text);
+
+/* A deep copy in which that is `user`. */
+struct upstream_spec *upstream_spec_for_user(struct arena *arena, const struct upstream_spec *spec,
+                                             struct str user);
 
 /* A deep copy. */
 struct upstream_spec *upstream_spec_copy(struct arena *arena, const struct upstream_spec *spec);

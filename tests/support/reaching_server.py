@@ -69,6 +69,7 @@ WAYS = {
     "datagram": send_datagram,
     "io_uring": io_uring,
     "escape": escape,
+    "same": lambda pair: os.environ[pair.split("=")[0]] == pair.split("=")[1] or os.stat("/no/such/file"),
     "environment": lambda name: os.environ[name],
     "descriptor": lambda fd: os.fstat(int(fd)),
     "no_new_privs": no_new_privs,
