@@ -80,10 +80,6 @@ return {
       --user = "mcp-files",
       -- Started by the spawner, whose configuration has its command, env, cwd, sandbox and user; this one has none of them.
       --spawned = false,
-      -- An instance for each user who calls: %u in ${file:…} is the user's name, e.g. "${file:/etc/toolgate/tokens/%u}".
-      --per_user = false,
-      -- Time without a call after which a user's own instance ends, in seconds or as "30s".
-      --user_idle = 600,
       -- "at_once", or "lazy": at the first call.
       --start = "at_once",
       -- Names with *: only these tools, and those that a policy names. The default is all.
@@ -103,7 +99,11 @@ return {
       -- An MCP server over streamable HTTP.
       --url = "https://docs.example/mcp",
       -- Headers of every request.
-      --headers = { Authorization = "Bearer ${DOCS_TOKEN:-none}" },
+      --headers = { Authorization = "Bearer ${file:/etc/toolgate/tokens/%u}" },
+      -- An instance for each user who calls: %u in a ${file:…} is the user's name. The default is false.
+      --per_user = true,
+      -- Time without a call after which a user's own instance ends, in seconds or as "30s".
+      --user_idle = 600,
       -- Certificates to trust instead of the system's.
       --ca_file = "/etc/ssl/certs/ca-certificates.crt",
     --},

@@ -21,7 +21,7 @@ static bool name_of(uid_t uid, char out[NAMES_MAX_BYTES])
     if (!user || !*user->pw_name || *user->pw_name == '.' || strchr(user->pw_name, '/') ||
         strchr(user->pw_name, '}') || strlen(user->pw_name) >= NAMES_MAX_BYTES)
         return false;
-    strcpy(out, user->pw_name);
+    memcpy(out, user->pw_name, strlen(user->pw_name) + 1);
     return true;
 }
 
