@@ -402,11 +402,24 @@ static bool is_clean_pass(const struct record *r)
            decision_mask_is_clean(o->mask, c->tool, c->request.arguments);
 }
 
-/* What is secret in the values has to be known before a text is written that may quote it. */
+/* Nobody would see their masks: the record has no room for them. */
+static bool is_too_long_to_mask(const struct json *value, enum decisions_detail content)
+{
+    return value && content == DECISIONS_MASKED && value->raw_len > DECISION_MASKED_MAX_BYTES;
+}
+
+/* What is secret in the values has to be known before a text is written that may quote it: if it is not, the
+ * record has no such text. */
 static void mask_values(struct record *r)
 {
     const struct decision_record_options *o = r->options;
     struct call *c = r->call;
+    if (is_too_long_to_mask(c->request.arguments, o->arguments) ||
+        is_too_long_to_mask(c->result.value, o->results)) {
+        r->cut = CUT_MESSAGES;
+        r->arguments = c->request.arguments;
+        return;
+    }
     if (is_clean_pass(r)) {
         r->arguments = c->request.arguments;
         return;

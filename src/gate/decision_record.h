@@ -14,6 +14,10 @@ struct decision_mask;
 #define DECISION_RECORD_MAX_BYTES                                                                            \
     131072u /* a longer one loses its result, then its arguments; fits a datagram */
 
+/* Longer arguments or results are not masked value by value, which takes tens of milliseconds: a record has
+ * the hash of such arguments, and no text that may quote them. */
+#define DECISION_MASKED_MAX_BYTES 262144u
+
 struct decision_record_options {
     enum decisions_detail arguments, results;
     struct decision_mask *mask;

@@ -63,23 +63,34 @@ uint16_t compact_goal_words_in(const struct compact_rules *rules, struct str tex
     return found;
 }
 
-static bool ends_with(struct str s, const char *end)
+/* A result of a megabyte has tens of thousands of names: the lengths of these are known to the compiler. */
+static bool ends_with_one_of(struct str s, const struct str *ends, size_t count)
 {
-    size_t n = strlen(end);
-    return s.len > n && memcmp(s.at + s.len - n, end, n) == 0;
+    for (size_t i = 0; i < count; i++)
+        if (s.len > ends[i].len && memcmp(s.at + s.len - ends[i].len, ends[i].at, ends[i].len) == 0)
+            return true;
+    return false;
+}
+
+static bool is_one_of(struct str s, const struct str *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(s, words[i]))
+            return true;
+    return false;
 }
 
 /* "id", "uuid", "event_id", "eventId", "ids", "flight_number": the names of ids and addresses. */
 static bool is_id_name(struct str key)
 {
-    static const char *const ids[] = {"id",   "ids", "uuid", "key",  "number", "code", "sku", "slug",
-                                      "path", "url", "uri",  "href", "link",   "isbn", "doi", "email"};
-    static const char *const ends[] = {"_id",     "_ids",   "Id",    "Ids",  "ID",
-                                       "_number", "Number", "_code", "_url", "_path"};
-    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-        if (ends_with(key, ends[i]))
-            return true;
-    return STR_IS_ONE_OF(key, ids);
+    static const struct str ids[] = {STR("id"),     STR("ids"),  STR("uuid"), STR("key"),
+                                     STR("number"), STR("code"), STR("sku"),  STR("slug"),
+                                     STR("path"),   STR("url"),  STR("uri"),  STR("href"),
+                                     STR("link"),   STR("isbn"), STR("doi"),  STR("email")};
+    static const struct str ends[] = {STR("_id"),     STR("_ids"),   STR("Id"),    STR("Ids"),  STR("ID"),
+                                      STR("_number"), STR("Number"), STR("_code"), STR("_url"), STR("_path")};
+    return is_one_of(key, ids, sizeof(ids) / sizeof(*ids)) ||
+           ends_with_one_of(key, ends, sizeof(ends) / sizeof(*ends));
 }
 
 /* "2026-05-01…", which sorts by time. */
@@ -136,10 +147,11 @@ bool compact_has_argument_id(const struct compact_rules *rules, struct str text)
 
 bool compact_is_identifying_key(struct str key)
 {
-    static const char *const titles[] = {"name",   "title", "subject", "label",
-                                         "status", "state", "type",    "kind"};
-    return is_id_name(key) || STR_IS_ONE_OF(key, titles) || ends_with(key, "_name") ||
-           ends_with(key, "_title");
+    static const struct str titles[] = {STR("name"),   STR("title"), STR("subject"), STR("label"),
+                                        STR("status"), STR("state"), STR("type"),    STR("kind")};
+    static const struct str ends[] = {STR("_name"), STR("_title")};
+    return is_id_name(key) || is_one_of(key, titles, sizeof(titles) / sizeof(*titles)) ||
+           ends_with_one_of(key, ends, sizeof(ends) / sizeof(*ends));
 }
 
 /* Each name from the node to the root must match the end of the remaining path. */
@@ -219,7 +231,7 @@ static void identify(struct compact_node *object, const struct compact_node *mem
                      const struct compact_rules *rules)
 {
     struct str text = scalar_text(member->value);
-    bool may_be_id = text.len && (is_id_name(member->key) || member->kept);
+    bool may_be_id = text.len && rules->argument_id_count && (is_id_name(member->key) || member->kept);
     for (size_t i = 0; may_be_id && i < rules->argument_id_count; i++)
         object->entity |= str_eq(rules->argument_ids[i], text);
     if (member->value->type == JSON_STRING && is_time(text) &&

@@ -334,6 +334,19 @@ return tool "login" {
     assert.equal(32, #record.arguments_hash)
   end)
 
+  it("does not mask arguments that no record could hold, and shows nothing of them", function()
+    local gate = daemon.start { policies = both }
+    local rows = {}
+    for i = 1, 12000 do rows[i] = { id = i, secret = "hidden-" .. i } end
+    gate:connect():calls("echo", { text = 1, rows = rows }) -- a problem, whose message might quote one
+    local record = records(file_of(gate), 1)[1]
+    assert.is_true(record.cut)
+    assert.is_nil(record.arguments)
+    assert.is_nil(record.messages)
+    assert.equal(32, #record.arguments_hash)
+    assert.is_nil(process.read(file_of(gate)):find("hidden-", 1, true))
+  end)
+
   it("has a call that its client gave up", function()
     local slow = [==[
 -- wait: waits for a long time. Read only.
