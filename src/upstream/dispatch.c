@@ -14,7 +14,8 @@
 
 enum health { HEALTH_UNKNOWN, HEALTH_ALIVE, HEALTH_FAILING };
 
-/* A refusal is an answer, and so is a broken result; 429 carries its own time to retry. */
+/* A refusal is an answer, and so is a broken result; 429 carries its own time to retry; that we have no memory
+ * for an answer says nothing of who sent it. */
 static enum health health_shown_by(const struct upstream_answer *answer)
 {
     static const enum health by_outcome[] = {
@@ -22,6 +23,8 @@ static enum health health_shown_by(const struct upstream_answer *answer)
         [UPSTREAM_TRANSIENT] = HEALTH_FAILING, [UPSTREAM_UNAVAILABLE] = HEALTH_UNKNOWN,
         [UPSTREAM_BROKEN] = HEALTH_ALIVE,      [UPSTREAM_INPUT_REQUIRED] = HEALTH_ALIVE,
     };
+    if (str_is(answer->code, "no_memory"))
+        return HEALTH_UNKNOWN;
     return str_starts(answer->code, "http_4") ? HEALTH_ALIVE : by_outcome[answer->outcome];
 }
 

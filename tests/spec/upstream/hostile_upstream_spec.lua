@@ -329,8 +329,8 @@ describe("a server that misbehaves", function()
     is_up "bad"
     gate:connect().stream:send(("x"):rep(12000000)) -- half a message
     process.eventually("it has arrived", function() return gate:status().connections.buffered_bytes >= 12000000 end)
-    for _, last in ipairs { false, true } do
-      local result = client:calls("bad__do", { how = "long_line", mb = 8, id_last = last })
+    for _, last in ipairs { false, true, false, true, false, true } do -- more than open a circuit
+      local result = client:calls("bad__do", { how = "long_line", mb = 8, id_last = last, again = math.random() })
       assert.same({ "transient", "no_memory" }, { verdict(result).error_class, verdict(result).code })
       assert.truthy(text(result):find("limits.memory", 1, true), text(result))
     end
