@@ -46,7 +46,16 @@ HARDEN   := -fstack-protector-strong -fstack-clash-protection -fcf-protection=fu
 LINKHARD := -pie -Wl,-z,relro,-z,now -Wl,-z,noexecstack
 OPTIMISE := -O2 -g -D_FORTIFY_SOURCE=2
 
-ifneq ($(SAN),)
+ifneq ($(FUZZ),)
+override BUILD := $(BUILD)-fuzz
+override CC := clang
+HARDEN   := -fPIC
+OPTIMISE := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+else ifneq ($(COVERAGE),)
+override BUILD := $(BUILD)-coverage
+HARDEN   := -fPIC
+OPTIMISE := -O1 -g --coverage -fprofile-update=atomic
+else ifneq ($(SAN),)
 override BUILD := $(BUILD)-san
 OPTIMISE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 endif
@@ -73,7 +82,7 @@ UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .PHONY: always all help deps demo test golden golden-now run install uninstall clean lint unit conformance bench fuzz \
-        soak soak-now fuzz-now demo-now test-now run-now lint-now conformance-now bench-now bench-upstream bench-upstream-now \
+        soak soak-now coverage coverage-now fuzz-now fuzz-run demo-now test-now run-now lint-now conformance-now bench-now bench-upstream bench-upstream-now \
         bench-stall bench-stall-now \
         bench-ledger bench-ledger-now bench-replay bench-replay-now budget budget-now judgement judgement-now dist deb deb-now
 
@@ -86,7 +95,8 @@ help:
 	@echo 'make test          run unit tests and specs (SAN=1: with the address and undefined-behaviour sanitizers)'
 	@echo 'make golden        write tests/golden/*.txt, the messages that the tests expect (SPECS=FILE: those of one spec)'
 	@echo 'make lint          run luacheck, clang-format, gcc -fanalyzer, clang-tidy'
-	@echo 'make fuzz          run libFuzzer over tests/fuzz, FUZZ_SECONDS=60 each'
+	@echo 'make coverage      run the tests, and print which part of src they run'
+	@echo 'make fuzz          run libFuzzer over tests/fuzz, FUZZ_SECONDS=60 each; ONLY=config,dispatch'
 	@echo 'make conformance   run official MCP clients, the MCP and JSON Schema suites, recorded traffic (npm, PyPI)'
 	@echo 'make judgement     judge recorded traffic and spoiled calls, print how right the verdicts are (EACH=400 of each way)'
 	@echo 'make soak          run a fleet on one Redis and kill its members, then chaos: CALLS=200000, CHAOS_SECONDS=1800 SEED=1'
@@ -144,6 +154,10 @@ judgement:
 soak:
 	$(NEED) 'make soak' $(BUILD_PACKAGES) $(TEST_PACKAGES)
 	$(ANEW) soak-now
+
+coverage:
+	$(NEED) 'make coverage' $(BUILD_PACKAGES) $(TEST_PACKAGES)
+	$(ANEW) coverage-now
 
 fuzz:
 	$(NEED) 'make fuzz' $(BUILD_PACKAGES) $(FUZZ_PACKAGES)
@@ -288,21 +302,35 @@ soak-now: $(BUILD)/toolgate
 	@[ -n "$(ONLY)" ] && [ "$(ONLY)" != chaos ] || \
 	    python3 tests/clients/chaos.py $(BUILD)/toolgate $(CHAOS_SECONDS) $(SEED)
 
-# Runs each tests/fuzz/fuzz_X.c over its corpus for FUZZ_SECONDS; $(BUILD)/fuzz keeps the findings.
+# Which lines of src the units, the fuzzers' corpora and the specs run: a line for each room, the files that are covered
+# least, the sum. Daemons that a spec kills, and those of other users, leave no counts.
+coverage-now:
+	+@$(MAKE) --no-print-directory COVERAGE=1 test-now || true
+	@luajit tests/support/coverage.lua $(BUILD)-coverage
+
+# Runs each tests/fuzz/fuzz_X.c over its corpus for FUZZ_SECONDS; $(BUILD)-fuzz/fuzz keeps the findings. ONLY=config,policy
+# selects targets. Undefined behaviour ends a target as a crash does.
 FUZZ_SECONDS ?= 60
-fuzz-now: $(BUILD)/gen/embedded.c
-	@mkdir -p $(BUILD)/fuzz
-	@for target in $(basename $(notdir $(wildcard tests/fuzz/fuzz_*.c))); do \
-	    corpus=$${target#fuzz_}; mkdir -p $(BUILD)/fuzz/found-$$corpus; \
-	    clang -g -O1 -std=gnu11 $(CPPFLAGS) -fsanitize=fuzzer,address,undefined \
-	        -fno-sanitize-recover=all -o $(BUILD)/fuzz/$$target \
-	        tests/fuzz/$$target.c $(filter-out src/cli/% src/server/%,$(SOURCES)) $< $(LDLIBS) || exit 1; \
+comma := ,
+FUZZERS = $(if $(ONLY),$(subst $(comma), ,$(ONLY)),$(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
+fuzz-now:
+	+@$(MAKE) --no-print-directory FUZZ=1 fuzz-run
+	$(if $(ONLY),,@$(CC) $(CPPFLAGS) -g -O1 -std=gnu11 -fsanitize=address,undefined -fno-sanitize-recover=all \
+	    -o $(BUILD)-fuzz/fuzz/json_reader tests/fuzz/json_reader.c $(filter src/base/% src/json/%,$(SOURCES)) \
+	    $(BUILD)-fuzz/gen/embedded.c $(LDLIBS) && \
+	    python3 tests/fuzz/json_differential.py $(BUILD)-fuzz/fuzz/json_reader tests/fuzz/corpus/json $(FUZZ_SECONDS))
+
+fuzz-run: $(FUZZERS:%=$(BUILD)/fuzz/%)
+	@for target in $(FUZZERS); do \
+	    echo "== $$target"; mkdir -p $(BUILD)/fuzz/found-$$target; \
 	    $(BUILD)/fuzz/$$target -max_len=4096 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=$(BUILD)/fuzz/ \
-	        $(BUILD)/fuzz/found-$$corpus tests/fuzz/corpus/$$corpus || exit 1; \
+	        $(BUILD)/fuzz/found-$$target tests/fuzz/corpus/$$target || exit 1; \
 	done
-	$(CC) $(CPPFLAGS) -g -O1 -std=gnu11 -fsanitize=address,undefined -o $(BUILD)/fuzz/json_reader \
-	    tests/fuzz/json_reader.c $(filter src/base/% src/json/%,$(SOURCES)) $(BUILD)/gen/embedded.c $(LDLIBS)
-	python3 tests/fuzz/json_differential.py $(BUILD)/fuzz/json_reader tests/fuzz/corpus/json $(FUZZ_SECONDS)
+
+$(BUILD)/fuzz/%: tests/fuzz/fuzz_%.c $(LIBRARY)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  CC   $@")
+	$(AT)$(CC) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(LIBRARY) $(LDLIBS)
 
 bench-now: $(BUILD)/toolgate $(BUILD)/toolgate-bench
 	$(BUILD)/toolgate-bench socket
