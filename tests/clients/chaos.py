@@ -4,14 +4,18 @@ exceeded; in the end no descriptor, no child and no memory more than at the begi
 
     python3 tests/clients/chaos.py build/toolgate SECONDS SEED      the seed decides what happens, not when exactly
 
-Ends with `N passed, N failed`. Standard library only. `--serve` is the upstream.
+Ends with `N passed, N failed`. Standard library only, and `cc` for the clock (clock_shift.c). As root it also fills the disk
+of the state folder and the decision log. `--serve` is the upstream over stdio, `--serve-http` the one over HTTP.
 """
 import asyncio
+import http.server
 import json
 import os
 import random
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -21,6 +25,10 @@ CLIENTS = 24
 ANSWER_S = 30          # a request without an answer for so long is lost
 UPSTREAM_TIMEOUT_S = 3
 BUDGET = 5             # calls of `spend` in one session
+CLOCK_STEP_S = 3600    # at most, forwards or back
+DISK_BYTES = 4 << 20   # of the small disk
+HTTP_KEPT_MAX = 16     # idle connections (FETCH_IDLE_CONNECTIONS)
+HTTP_STALL_S = 5       # longer than the timeout of the upstream
 QUIET_S = 3            # without traffic, before anything is measured
 RSS_DRIFT_MAX = 0.02   # of the resident set, from the first quiet moment to the last
 
@@ -76,6 +84,84 @@ def serve(name):
             call(ident, message["params"]["name"], message["params"].get("arguments", {}))
         else:
             send({"id": ident, "error": {"code": -32601, "message": "no such method"}})
+
+
+class HttpServer(http.server.BaseHTTPRequestHandler):
+    """The same over streamable HTTP, as JSON or as a stream of events; it fails, stalls and breaks off in mid-event."""
+    protocol_version = "HTTP/1.1"
+    lies = random.Random("http")
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        self.answers(405, b"", "text/plain")
+
+    do_DELETE = do_GET
+
+    def do_POST(self):
+        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        method, ident = message.get("method"), message.get("id")
+        if ident is None or method is None:
+            return self.answers(202, b"", "text/plain")
+        if method == "initialize":
+            return self.tells(ident, {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                                      "serverInfo": {"name": "c", "version": "1"}})
+        if method == "tools/list":
+            return self.tells(ident, {"tools": [
+                {"name": name, "description": "For chaos.", "inputSchema": {"type": "object", "properties": {
+                    "token": {"type": "string"}, "ms": {"type": "integer"}}}} for name in ("say", "slow", "lie")]})
+        if method != "tools/call":
+            return self.answers(200, json.dumps({"jsonrpc": "2.0", "id": ident, "error": {
+                "code": -32601, "message": "no such method"}}).encode(), "application/json")
+        args = message["params"].get("arguments", {})
+        result = {"content": [{"type": "text", "text": args.get("token", "")}]}
+        if message["params"]["name"] == "slow":
+            time.sleep(args.get("ms", 10) / 1000)
+        elif message["params"]["name"] == "lie":
+            return self.tells_lies(ident, result)
+        self.tells(ident, result)
+
+    def tells_lies(self, ident, result):
+        how = self.lies.randrange(6)
+        if how == 0:
+            self.answers(self.lies.choice([500, 503, 429, 404]), b"oh no", "text/plain")
+        elif how == 1:
+            self.answers(200, b"{this is no JSON", "application/json")
+        elif how == 2:
+            time.sleep(HTTP_STALL_S)
+            self.close_connection = True
+        elif how == 3: # broken off in mid-event
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {\"jsonrpc\":")
+            self.close_connection = True
+        elif how == 4:
+            self.tells(999999, result)
+        else:
+            self.connection.close()
+            self.close_connection = True
+
+    def tells(self, ident, result):
+        text = json.dumps({"jsonrpc": "2.0", "id": ident, "result": result}).encode()
+        if self.lies.random() < 0.5:
+            return self.answers(200, text, "application/json")
+        self.answers(200, b"event: message\ndata: " + text + b"\n\n", "text/event-stream")
+
+    def answers(self, status, body, kind):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def serve_http(port):
+    class Server(http.server.ThreadingHTTPServer):
+        daemon_threads, request_queue_size = True, 256
+
+        def handle_error(self, *_):
+            pass
+
+    Server(("127.0.0.1", port), HttpServer).serve_forever()
 
 
 # ---- the oracle --------------------------------------------------------------------------
@@ -179,7 +265,7 @@ class Client:
 
 # ---- clients -----------------------------------------------------------------------------
 
-TOOLS = ["a__say", "b__say", "a__slow", "b__slow", "a__lie", "b__lie", "a__die", "inside", "strict", "unknown_tool"]
+TOOLS = ["a__say", "b__say", "a__slow", "b__slow", "a__lie", "b__lie", "a__die", "c__say", "c__slow", "c__lie", "inside", "strict", "unknown_tool"]
 
 
 async def works(client, dice):
@@ -308,7 +394,12 @@ class World:
         self.socket = self.folder + "/toolgate.sock"
         self.oracle = Oracle()
         self.flushes = self.busy = 0
-        self.stops = False
+        self.disk = self.path("disk")
+        self.has_disk = False
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.http_port = free.getsockname()[1]
+        self.stops = self.is_well = False
         self.goes_on = asyncio.Event()
 
     def path(self, name):
@@ -323,25 +414,54 @@ class World:
             ["redis-server", "--port", "0", "--unixsocket", self.path("redis.sock"), "--dir", self.folder,
              "--appendonly", "yes", "--appendfsync", "always", "--save", ""], stdout=subprocess.DEVNULL)
 
+    def starts_http(self):
+        self.http = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--serve-http", str(self.http_port)],
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def mounts_disk(self):
+        os.mkdir(self.disk, 0o700)
+        self.has_disk = os.geteuid() == 0 and subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=%d,mode=700" % DISK_BYTES, "tmpfs", self.disk],
+            stderr=subprocess.DEVNULL).returncode == 0
+        if not self.has_disk:
+            print("  skipped: a full disk (only root may mount a small one)")
+            self.FAULTS = [fault for fault in self.FAULTS if fault != "fills_the_disk"]
+
+    def sets_clock(self, seconds):
+        with open(self.path("clock"), "r+b") as file:
+            file.write(struct.pack("q", seconds))
+
+    def builds_clock(self):
+        with open(self.path("clock"), "wb") as file:
+            file.write(struct.pack("q", 0))
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clock_shift.c")
+        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", self.path("clock_shift.so"), source, "-ldl"],
+                       check=True)
+        return {"LD_PRELOAD": self.path("clock_shift.so"), "CLOCK_SHIFT": self.path("clock")}
+
     def starts(self):
         os.mkdir(self.path("policies"))
-        os.mkdir(self.path("state"), 0o700)
+        self.mounts_disk()
+        os.mkdir(self.path("disk/state"), 0o700)
         for name, more in (("inside", ""), ("spend", "limits = { calls_per_session = %d }," % BUDGET)):
             self.writes("policies/%s.lua" % name, INSIDE % (name, name, more))
         self.writes("policies/strict.lua", INSIDE % ("strict", "strict", ""))
         command = '{ command = "%s", args = { "%s", "--serve", "%s" }, timeout = "%ds" }'
         self.writes("toolgate.lua", """return {
-  socket = "%s", policies = "%s/policies", state = "%s/state",
+  socket = "%s", policies = "%s/policies", state = "%s/disk/state",
   ledger = { redis = "unix:%s/redis.sock", on_outage = "closed", timeout_ms = 200 },
-  decisions = { file = "%s/decisions.ndjson", max_mb = 1, keep = 2 },
-  upstreams = { a = %s, b = %s },
+  decisions = { file = "%s/disk/decisions.ndjson", max_mb = 1, keep = 2 },
+  upstreams = { a = %s, b = %s, c = { url = "http://127.0.0.1:%d/mcp", prefix = "always", timeout = "%ds" } },
 }
 """ % (self.socket, self.folder, self.folder, self.folder, self.folder,
             command % (sys.executable, os.path.abspath(__file__), "a", UPSTREAM_TIMEOUT_S),
-            command % (sys.executable, os.path.abspath(__file__), "b", UPSTREAM_TIMEOUT_S)))
+            command % (sys.executable, os.path.abspath(__file__), "b", UPSTREAM_TIMEOUT_S),
+            self.http_port, UPSTREAM_TIMEOUT_S))
         self.starts_redis()
+        self.starts_http()
         self.log = open(self.path("log"), "w")
-        self.daemon = subprocess.Popen([self.binary, "serve", "-c", self.path("toolgate.lua")], stderr=self.log)
+        self.daemon = subprocess.Popen([self.binary, "serve", "-c", self.path("toolgate.lua")], stderr=self.log,
+                                       env={**os.environ, **self.builds_clock()})
 
     def children(self):
         path = "/proc/%d/task/%d/children" % (self.daemon.pid, self.daemon.pid)
@@ -357,7 +477,19 @@ class World:
         return states.count("Z")
 
     def descriptors(self):
-        return len(os.listdir("/proc/%d/fd" % self.daemon.pid))
+        """Without the connections to the HTTP upstream that are kept for the next call: those are `kept`."""
+        return len(os.listdir("/proc/%d/fd" % self.daemon.pid)) - self.kept()
+
+    def kept(self):
+        ours = set()
+        for fd in os.listdir("/proc/%d/fd" % self.daemon.pid):
+            try:
+                ours.add(os.readlink("/proc/%d/fd/%s" % (self.daemon.pid, fd)))
+            except FileNotFoundError:
+                pass
+        lines = [line.split() for line in open("/proc/net/tcp").readlines()[1:]]
+        return sum(1 for line in lines
+                   if line[2].endswith(":%04X" % self.http_port) and "socket:[%s]" % line[9] in ours)
 
     def rss_kib(self):
         for line in open("/proc/%d/status" % self.daemon.pid):
@@ -416,11 +548,40 @@ class World:
         self.daemon.send_signal(signal.SIGHUP)
 
     async def loses_the_decision_log(self, _):
-        os.rename(self.path("decisions.ndjson"), self.path("decisions.gone"))
+        os.rename(self.path("disk/decisions.ndjson"), self.path("disk/decisions.gone"))
         self.daemon.send_signal(signal.SIGUSR1)
 
+    async def kills_the_http_upstream(self, dice):
+        self.http.kill()
+        self.http.wait()
+        await asyncio.sleep(dice.random())
+        self.starts_http()
+
+    async def stops_the_http_upstream(self, dice):
+        self.http.send_signal(signal.SIGSTOP)
+        await asyncio.sleep(dice.random() * 2)
+        self.http.send_signal(signal.SIGCONT)
+
+    async def steps_the_clock(self, dice):
+        """And perhaps back again: budgets and time limits must survive both."""
+        self.sets_clock(dice.randint(-CLOCK_STEP_S, CLOCK_STEP_S))
+        await asyncio.sleep(dice.random())
+        if dice.random() < 0.5:
+            self.sets_clock(0)
+
+    async def fills_the_disk(self, dice):
+        try:
+            with open(self.path("disk/filler"), "wb", buffering=0) as file:
+                while True:
+                    file.write(b"x" * 65536)
+        except OSError:
+            pass
+        await asyncio.sleep(dice.random())
+        os.unlink(self.path("disk/filler"))
+
     FAULTS = ["kills_an_upstream", "stops_an_upstream", "kills_redis", "stops_redis", "flushes_redis", "fills_redis",
-              "reloads", "loses_the_decision_log"]
+              "reloads", "loses_the_decision_log", "kills_the_http_upstream", "stops_the_http_upstream", "steps_the_clock",
+              "fills_the_disk"]
 
     async def goes_wrong(self):
         dice = random.Random("%s faults" % self.seed)
@@ -449,15 +610,15 @@ class World:
         self.goes_on.clear()
         await self.until("the clients do not end", lambda: self.busy == 0, 2 * ANSWER_S + 10)
         client = await Client(self.oracle, self.socket).connects()
-        for _ in range(200): # upstreams that were killed are there again
-            names = ["a__say", "b__say"]
+        for _ in range(700): # upstreams that were killed are there again; a circuit may be open for a minute
+            names = ["a__say", "b__say", "c__say"]
             heard = [json.dumps(await client.calls(name, {})) for name in names]
             if all("token " in one for one in heard):
                 break
             await asyncio.sleep(0.1)
         await client.closes()
         await asyncio.sleep(QUIET_S)
-        return {"descriptors": self.descriptors(), "children": len(self.children()), "zombies": self.zombies(),
+        return {"descriptors": self.descriptors(), "kept": self.kept(), "children": len(self.children()), "zombies": self.zombies(),
                 "rss": self.rss_kib()}
 
 
@@ -466,8 +627,12 @@ async def plays(binary, seconds, seed):
     try:
         return await plays_in(world, seconds, seed)
     finally:
-        for process in (world.daemon, world.redis):
+        for process in (world.daemon, world.redis, world.http):
             process.kill()
+        if world.has_disk:
+            subprocess.run(["umount", world.disk])
+        if world.is_well:
+            shutil.rmtree(world.folder)
 
 
 async def plays_in(world, seconds, seed):
@@ -508,6 +673,7 @@ async def plays_in(world, seconds, seed):
     tally(oracle.budgets > 0, "%d budgets held", oracle.budgets)
     tally(last["descriptors"] <= first["descriptors"] + 1, "descriptors: %d, then %d", first["descriptors"],
           last["descriptors"])
+    tally(last["kept"] <= HTTP_KEPT_MAX, "kept connections to the HTTP upstream: %d, then %d", first["kept"], last["kept"])
     tally(last["children"] == first["children"] and not last["zombies"], "children: %d, then %d", first["children"],
           last["children"])
     drift = last["rss"] / first["rss"] - 1
@@ -516,8 +682,7 @@ async def plays_in(world, seconds, seed):
     tally(await asyncio.to_thread(world.daemon.wait, 30) == 0, "the daemon stopped when it was told to")
     if failed:
         print("  kept: %s" % world.folder)
-    else:
-        shutil.rmtree(world.folder)
+    world.is_well = not failed
     print("%d passed, %d failed" % (passed, failed))
     return failed
 
@@ -525,5 +690,7 @@ async def plays_in(world, seconds, seed):
 if __name__ == "__main__":
     if sys.argv[1] == "--serve":
         serve(sys.argv[2])
+    elif sys.argv[1] == "--serve-http":
+        serve_http(int(sys.argv[2]))
     else:
         sys.exit(asyncio.run(plays(sys.argv[1], float(sys.argv[2]), sys.argv[3])) > 0)
