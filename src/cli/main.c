@@ -4,7 +4,7 @@
 extern const struct command command_serve, command_connect, command_call, command_check, command_tools,
     command_test, command_new, command_words, command_lint, command_validate, command_session,
     command_sessions, command_status, command_reload, command_pins, command_replay, command_top,
-    command_doctor, command_completion, command_decisions, command_shadow, command_spawner;
+    command_doctor, command_completion, command_decisions, command_shadow, command_spawner, command_hook;
 
 // clang-format off
 static const struct command *const commands[] = {
@@ -30,6 +30,7 @@ static const struct command *const commands[] = {
     &command_decisions,
     &command_shadow,
     &command_spawner,
+    &command_hook,
 };
 // clang-format on
 

@@ -14,8 +14,8 @@
 
 enum health { HEALTH_UNKNOWN, HEALTH_ALIVE, HEALTH_FAILING };
 
-/* A refusal is an answer, and so is a broken result; 429 carries its own time to retry; that we have no memory
- * for an answer says nothing of who sent it. */
+/* A refusal is an answer, and so is a broken result; 429 carries its own time to retry; that we have no
+ * memory for an answer says nothing of who sent it. */
 static enum health health_shown_by(const struct upstream_answer *answer)
 {
     static const enum health by_outcome[] = {

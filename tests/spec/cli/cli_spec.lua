@@ -7,7 +7,7 @@ local fixtures = require "fixtures"
 local stat = require "posix.sys.stat"
 
 local COMMANDS = { "serve", "connect", "call", "check", "tools", "test", "new", "words", "lint", "session",
-                   "sessions", "status", "top", "replay", "doctor", "spawner" }
+                   "sessions", "status", "top", "replay", "doctor", "spawner", "hook" }
 
 describe("toolgate", function()
   local gate

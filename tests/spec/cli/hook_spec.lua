@@ -1,0 +1,223 @@
+-- toolgate hook: the assistant says an event on stdin, and reads an answer, or nothing, on stdout. The events have the
+-- shapes of Claude Code's hook reference (2026-09).
+local cjson = require "cjson"
+local daemon = require "daemon"
+local process = require "process"
+
+describe("toolgate hook", function()
+  local gate, folder, uses
+  before_each(function()
+    folder, uses = process.directory(), 0
+  end)
+  after_each(function()
+    daemon.stop_all()
+    process.remove(folder)
+  end)
+
+  local function serves()
+    gate = daemon.start { policies = daemon.root .. "/policies/assistant" }
+  end
+
+  -- What the assistant reads (nil: nothing), the exit code, and stderr.
+  local function hears(event, ...)
+    local code, out, err = process.run({ daemon.binary, "hook", "--socket", gate and gate.socket or folder .. "/none", ... },
+                                       { input = type(event) == "string" and event or cjson.encode(event),
+                                         environment = { XDG_RUNTIME_DIR = folder } })
+    return out ~= "" and cjson.decode(out) or nil, code, err
+  end
+
+  local function event(name, more)
+    local it = { session_id = "5c3f", transcript_path = "/t.jsonl", cwd = "/home/me", permission_mode = "default",
+                 hook_event_name = name }
+    for key, value in pairs(more or {}) do it[key] = value end
+    return it
+  end
+
+  local function before(tool, input, id)
+    uses = uses + 1
+    return event("PreToolUse", { tool_name = tool, tool_input = input, tool_use_id = id or ("toolu_%02d"):format(uses) })
+  end
+  local function after(pre, response)
+    return event("PostToolUse", { tool_name = pre.tool_name, tool_input = pre.tool_input, tool_use_id = pre.tool_use_id,
+                                  tool_response = response })
+  end
+  local function failed(pre, message)
+    return event("PostToolUseFailure", { tool_name = pre.tool_name, tool_input = pre.tool_input,
+                                         tool_use_id = pre.tool_use_id, error = message, is_interrupt = false })
+  end
+
+  local function decision(answer)
+    local specific = answer.hookSpecificOutput
+    assert.equal("PreToolUse", specific.hookEventName)
+    return specific.permissionDecision, specific.permissionDecisionReason, specific.updatedInput
+  end
+
+  it("says nothing about a call that passes, so that the assistant's own prompt stays", function()
+    serves()
+    local answer, code = hears(before("Bash", { command = "ls", description = "List" }))
+    assert.is_nil(answer)
+    assert.equal(0, code)
+  end)
+
+  it("denies what a policy refuses, in words for the model", function()
+    serves()
+    local what, why = decision(hears(before("Write", { file_path = "/home/me/.env", content = "KEY=1" })))
+    assert.equal("deny", what)
+    assert.matches("holds secrets", why)
+    assert.equal("deny", (decision(hears(before("Bash", { command = "toolgate pins accept x y" })))))
+    assert.equal("deny", (decision(hears(before("WebFetch", { url = "http://169.254.169.254/", prompt = "?" })))))
+  end)
+
+  it("asks the user where a policy asks", function()
+    serves()
+    local what, why = decision(hears(before("Bash", { command = "rm -rf /srv/data" })))
+    assert.equal("ask", what)
+    assert.matches("deletes folders", why)
+  end)
+
+  it("asks with the corrected arguments where some were repaired", function()
+    serves()
+    local what, _, updated = decision(hears(before("Bash", { Command = "ls" })))
+    assert.equal("ask", what)
+    assert.same({ command = "ls" }, updated)
+  end)
+
+  it("tells Codex in words, which runs what it is told to ask about", function()
+    serves()
+    local what, why, updated = decision(hears(before("Bash", { command = "rm -rf x" }, "call_1")))
+    assert.equal("deny", what)
+    assert.matches("Ask the user first", why)
+    assert.is_nil(updated)
+    what, why, updated = decision(hears(before("Bash", { Command = "ls" }), "--client", "codex"))
+    assert.equal("deny", what)
+    assert.matches('{"command":"ls"}', why, 1, true)
+    assert.is_nil(updated)
+  end)
+
+  it("knows a tool without a policy, and counts its calls", function()
+    serves()
+    local last
+    for i = 1, 6 do
+      local pre = before("mcp__tickets__get", { id = 7 })
+      last = hears(pre)
+      if last then break end
+      local note = hears(after(pre, { content = { { type = "text", text = "ticket 7" } } }))
+      if i == 2 then assert.matches("same result 2 times", note.hookSpecificOutput.additionalContext) end
+    end
+    local what, why = decision(last)
+    assert.equal("deny", what)
+    assert.matches("mcp__tickets__get", why)
+  end)
+
+  it("refuses the same failing command again, and quotes what it failed with", function()
+    serves()
+    local last
+    for _ = 1, 6 do
+      local pre = before("Bash", { command = "make all" })
+      last = hears(pre)
+      if last and last.hookSpecificOutput.permissionDecision then break end
+      hears(failed(pre, "make: *** No rule to make target 'all'.  Stop."))
+    end
+    local what, why = decision(last)
+    assert.equal("deny", what)
+    assert.matches("No rule to make target", why, 1, true)
+  end)
+
+  it("begins a turn with the user's prompt, which is the goal", function()
+    serves()
+    local answer, code = hears(event("UserPromptSubmit", { prompt = "Tidy up the build folder" }))
+    assert.is_nil(answer)
+    assert.equal(0, code)
+    hears(before("Bash", { command = "ls" }))
+    hears(event("UserPromptSubmit", { prompt = ("x"):rep(20000) }))
+    hears(before("Bash", { command = "ls -l" }))
+    local session = gate:connect():asks("toolgate/session", { session = "5c3f" })
+    assert.equal(2, session.turn)
+  end)
+
+  it("writes the decision log with the assistant's session and its own id of the call", function()
+    serves()
+    local pre = before("Bash", { command = "ls" })
+    hears(pre)
+    hears(after(pre, { stdout = "a", stderr = "" }))
+    local records = process.eventually("both are recorded", function()
+      local list = {}
+      for line in (process.read(gate.socket .. ".decisions.ndjson") or ""):gmatch "[^\n]+" do
+        list[#list + 1] = cjson.decode(line)
+      end
+      return #list >= 2 and list
+    end)
+    assert.equal("5c3f", records[1].session)
+    assert.equal(pre.tool_use_id, records[1].label)
+    assert.equal("toolgate/report", records[2].method)
+    assert.equal(records[1].decision_id, records[2].decision_id)
+  end)
+
+  it("reports nothing for a call that it has not checked", function()
+    serves()
+    local answer, code = hears(after(before("Bash", { command = "ls" }), { stdout = "" }))
+    assert.is_nil(answer)
+    assert.equal(0, code)
+  end)
+
+  for given, wanted in pairs { ask = "ask", deny = "deny" } do
+    it("means " .. wanted .. " while no daemon answers, with --on-unavailable " .. given, function()
+      local answer, code, err = hears(before("Bash", { command = "ls" }), "--on-unavailable", given)
+      assert.equal(wanted, (decision(answer)))
+      assert.equal(0, code)
+      assert.matches("toolgate hook: ", err)
+    end)
+  end
+
+  it("asks while no daemon answers if nothing is said, and lets the user's prompt through", function()
+    assert.equal("ask", (decision(hears(before("Bash", { command = "ls" })))))
+    assert.is_nil((hears(before("Bash", { command = "ls" }), "--on-unavailable", "allow")))
+    local answer, code = hears(event("UserPromptSubmit", { prompt = "x" }))
+    assert.is_nil(answer)
+    assert.equal(0, code)
+  end)
+
+  it("allows an event of another kind with a word on stderr, or blocks it", function()
+    serves()
+    local answer, code, err = hears(event "PreCompact")
+    assert.is_nil(answer)
+    assert.equal(0, code)
+    assert.matches("PreCompact", err)
+    assert.equal(2, select(2, hears(event "PreCompact", "--on-unknown", "deny")))
+  end)
+
+  it("blocks what is no event, with the reason on stderr", function()
+    serves()
+    for given, why in pairs { ["{"] = "stdin", ["[]"] = "hook_event_name", ["{}"] = "hook_event_name",
+                              ['{"hook_event_name":"PreToolUse"}'] = "session_id",
+                              ['{"hook_event_name":"PreToolUse","session_id":"s"}'] = "tool_name",
+                              ['{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"T","tool_input":3}'] =
+                                "tool_input" } do
+      local answer, code, err = hears(given)
+      assert.is_nil(answer, given)
+      assert.equal(2, code, given)
+      assert.truthy(err:find(why, 1, true), given .. ": " .. err)
+    end
+  end)
+
+  it("follows no link that another user planted for its calls", function()
+    serves()
+    os.execute(("mkdir '%s/elsewhere' && ln -s elsewhere '%s/toolgate-hook'"):format(folder, folder))
+    local _, code, err = hears(before("Bash", { command = "ls" }))
+    assert.equal(0, code)
+    assert.matches("cannot be reported", err)
+    assert.equal(0, #(io.popen(("ls '%s/elsewhere'"):format(folder)):read "*a"))
+  end)
+
+  it("prints what belongs into the assistant's settings", function()
+    local code, out = process.run { daemon.binary, "hook", "--install", "--socket", "/run/x.sock" }
+    assert.equal(0, code)
+    local hooks = cjson.decode(out).hooks
+    for _, name in ipairs { "PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit" } do
+      assert.matches("toolgate hook %-%-socket /run/x.sock$", hooks[name][1].hooks[1].command)
+      assert.equal("command", hooks[name][1].hooks[1].type)
+    end
+    assert.equal("*", hooks.PreToolUse[1].matcher)
+    assert.is_nil(hooks.UserPromptSubmit[1].matcher)
+  end)
+end)
