@@ -23,6 +23,7 @@
 #include "catalog/catalog.h"
 #include "gate/call_events.h"
 #include "gate/call_span.h"
+#include "gate/consent.h"
 #include "gate/decision_log.h"
 #include "gate/feedback.h"
 #include "gate/metrics.h"
@@ -299,6 +300,7 @@ static void check_own(struct call *c)
     struct policy_outcome outcome __attribute__((uninitialized)); /* 2 KB, filled in by policy_check */
     struct policy_call view = call_for_policy(c);
     policy_check(policy, &view, c->args.now, c->arena, &outcome);
+    consent_apply(c->arena, c->request.consents, c->request.consent_count, &outcome);
     if (outcome.kind == OUTCOME_POLICY_ERROR)
         verdict_from_broken_hook(&c->verdict, c->tool, policy, c->arena, outcome.why.text);
     else

@@ -17,6 +17,7 @@ struct call;
 struct call_timing;
 struct client_tools;
 struct config;
+struct consent;
 struct decision_log;
 struct generation;
 struct json;
@@ -73,7 +74,9 @@ struct call_request {
     struct hash128 session_id;
 
     /* Only tools/call. */
-    bool supports_elicitation;          /* the client can put an upstream's questions to its user */
+    bool supports_elicitation;      /* the client can put an upstream's questions to its user */
+    const struct consent *consents; /* the user's answers to questions of check hooks */
+    size_t consent_count;
     const struct json *input_responses; /* the user's answers to them; NULL: none yet */
     struct str request_state;           /* the upstream's state that goes with them; may be empty */
 

@@ -1,4 +1,5 @@
 /* Asks the overlays of a tool and merges what they find into the verdict of the call. */
+#include "gate/consent.h"
 #include "gate/overlays.h"
 
 #include "gate/call_state.h"
@@ -114,6 +115,7 @@ static void ask_hook(struct call *c, const struct policy *policy, struct verdict
     struct policy_outcome outcome __attribute__((uninitialized)); /* 2 KB, filled in by policy_check */
     struct policy_call view = call_for_policy(c);
     policy_check(policy, &view, c->args.now, c->arena, &outcome);
+    consent_apply(c->arena, c->request.consents, c->request.consent_count, &outcome);
     if (outcome.kind == OUTCOME_POLICY_ERROR)
         verdict_from_broken_hook(found, c->tool, policy, c->arena, outcome.why.text);
     else

@@ -7,6 +7,7 @@
 #include "base/trace_context.h"
 #include "gate/call_reply.h"
 #include "gate/verdict.h"
+#include "server/elicitation.h"
 #include "server/mcp_keys.h"
 #include "server/method_table.h"
 #include "server/subscriptions.h"
@@ -159,11 +160,9 @@ static enum err read_report(struct request *r, struct call_request *c)
 static enum err read_elicitation(struct request *r, struct call_request *call)
 {
     const struct json *responses = json_get_text(r->params, "inputResponses");
-    const struct json *mode = json_get_text(json_get_text(r->meta, MCP_CAPABILITIES_KEY), "elicitation");
     if (!r->modern)
         return OK;
-    /* {"elicitation":{}} means forms; a client that lists modes must list that one. */
-    call->supports_elicitation = json_is(mode, JSON_OBJECT) && (!mode->len || json_get_text(mode, "form"));
+    call->supports_elicitation = mcp_has_form_elicitation(json_get_text(r->meta, MCP_CAPABILITIES_KEY));
     if (responses && !json_is(responses, JSON_OBJECT)) {
         reply_error(
             r, RPC_INVALID_PARAMS,
@@ -261,7 +260,7 @@ static const struct json *client_questions(const struct request *r)
     return count || json_get_text(input, "requestState") ? input : NULL;
 }
 
-static enum request_status reply_call(struct request *r)
+static enum request_status reply_result(struct request *r)
 {
     static const char *const keys[] = {"inputRequests", "requestState"};
     const struct json *input = client_questions(r);
@@ -274,6 +273,12 @@ static enum request_status reply_call(struct request *r)
         put_result(r, r->call);
     }
     return reply_fits(r) ? REQUEST_DONE : reply_too_large(r);
+}
+
+/* A policy's question goes to the user, if the client can put it. */
+static enum request_status reply_call(struct request *r)
+{
+    return elicitation_begin(r) ? REQUEST_PENDING : reply_result(r);
 }
 
 static enum request_status reply_check(struct request *r)
@@ -346,6 +351,8 @@ static void on_log(void *owner, struct str level, struct str text)
 static enum request_status answer(struct request *r)
 {
     enum request_status status = r->answer(r);
+    if (status == REQUEST_PENDING)
+        return status;
     /* A session without progress may be shown other tools. */
     if (call_outcome(r->call)->verdict->no_progress == VERDICT_NO_PROGRESS &&
         policy_set_has_gateway(r->client->server->gate.generation->policies))
@@ -357,8 +364,8 @@ static enum request_status answer(struct request *r)
 static void on_done(void *owner, struct call *call)
 {
     (void)call;
-    answer(owner);
-    request_done(owner);
+    if (answer(owner) == REQUEST_DONE)
+        request_done(owner);
 }
 
 static void cancel(struct request *r)
@@ -385,7 +392,20 @@ enum request_status call_methods_call(struct request *r)
     struct call_request request __attribute__((uninitialized)); /* read_call fills it in */
     if (read_call(r, CALL_RUN, &request) || read_elicitation(r, &request))
         return REQUEST_DONE;
+    if (r->client->elicits && !r->modern)
+        elicitation_keep(r, &request);
     return start(r, &request, reply_call);
+}
+
+enum request_status call_methods_call_again(struct request *r, const struct call_request *request)
+{
+    return start(r, request, reply_call);
+}
+
+void call_methods_reply_as_text(struct request *r)
+{
+    reply_result(r);
+    call_free(r->call);
 }
 
 enum request_status call_methods_check(struct request *r)

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "io/unix_socket.h"
-#include "server/systemd.h"
+#include "io/systemd.h"
 
 #include <errno.h>
 #include <event2/event.h>

@@ -1,5 +1,6 @@
 /* The methods of MCP itself, of both eras; subscriptions/listen is in subscriptions.c, tools/call in
  * call_methods.c. */
+#include "server/elicitation.h"
 #include "server/mcp_keys.h"
 
 #include "base/arena.h"
@@ -34,6 +35,13 @@ static void put_capabilities(struct request *r, struct json_out *out)
                             policy_set_instructions(r->client->server->gate.generation->policies));
 }
 
+/* {"elicitation":{}} means forms; a client that lists modes must list that one. */
+bool mcp_has_form_elicitation(const struct json *capabilities)
+{
+    const struct json *modes = json_get_text(capabilities, "elicitation");
+    return json_is(modes, JSON_OBJECT) && (!modes->len || json_get_text(modes, "form"));
+}
+
 enum request_status mcp_initialize(struct request *r)
 {
     const struct json *info = json_get_text(r->params, "clientInfo");
@@ -48,6 +56,7 @@ enum request_status mcp_initialize(struct request *r)
         if (str_is(requested, legacy_versions[i]))
             served = str_of(legacy_versions[i]);
     r->client->protocol = served.at;
+    r->client->elicits = mcp_has_form_elicitation(json_get_text(r->params, "capabilities"));
     log_event(LOG_DEBUG, "client_initialized", LOG_TEXT("connection", r->client->name),
               LOG_STR("client", json_str(json_get_text(info, "name"))), LOG_STR("version", requested));
     r->client->wants_list_changed = true;
@@ -140,9 +149,11 @@ void mcp_cancelled(struct request *r)
     struct client *client = r->client;
     const struct json *id = json_get_text(r->params, "requestId");
     struct request *pending = id ? request_find(client, id) : NULL;
-    if (pending)
+    if (pending) {
+        elicitation_take_back(pending);
         request_cancel(pending);
-    else if (id)
+    } else if (id) {
         subscriptions_cancel(client, id);
+    }
     client_close_if_done(client);
 }

@@ -31,6 +31,9 @@ struct str method_suggest(struct str name);
 /* Appends the names that begin with "toolgate/" as items of a JSON array. */
 void method_write_extensions(struct json_out *out);
 
+/* Of the client's capabilities: it can put a form to its user. */
+bool mcp_has_form_elicitation(const struct json *capabilities);
+
 /* mcp_methods.c */
 enum request_status mcp_initialize(struct request *request);
 enum request_status mcp_ping(struct request *request);
@@ -47,6 +50,10 @@ enum request_status subscriptions_listen(struct request *request);
 
 /* call_methods.c */
 enum request_status call_methods_call(struct request *request);
+/* tools/call once more, after its user has answered; REQUEST_DONE: the reply is written. */
+enum request_status call_methods_call_again(struct request *request, const struct call_request *call);
+/* The reply of a finished call whose question nobody answered; frees the call. */
+void call_methods_reply_as_text(struct request *request);
 enum request_status call_methods_check(struct request *request);
 enum request_status call_methods_report(struct request *request);
 

@@ -10,7 +10,7 @@
 #include "server/listener.h"
 #include "server/method_table.h"
 #include "server/pin_methods.h"
-#include "server/systemd.h"
+#include "io/systemd.h"
 #include "server/traces.h"
 #include "server/upstream_manager.h"
 #include "server/http_endpoint.h"

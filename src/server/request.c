@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "json/parse.h"
+#include "server/elicitation.h"
 #include "server/gate_keys.h"
 #include "server/mcp_keys.h"
 #include "server/method_table.h"
@@ -80,7 +81,8 @@ static bool read_envelope(struct request *r)
     if (!read_id(r))
         return false;
     if (!method && (json_get_text(message, "result") || json_get_text(message, "error"))) {
-        /* The daemon sends clients no requests. */
+        if (elicitation_answer(r->client, message))
+            return false;
         log_event(LOG_DEBUG, "response_ignored", LOG_TEXT("connection", r->client->name));
         return false;
     }

@@ -19,7 +19,7 @@
 #include "server/shadow_watch.h"
 #include "server/quarantine_watch.h"
 #include "state/state_dir.h"
-#include "server/systemd.h"
+#include "io/systemd.h"
 #include "server/traces.h"
 #include "server/upstream_manager.h"
 #include "policy/policy_set.h"

@@ -98,6 +98,7 @@ struct client {
     const char *protocol;    /* legacy: the version that initialize agreed on; NULL: none */
     bool wants_list_changed; /* legacy: it sent initialize or tools/list */
     int log_level;           /* legacy: the lowest level of notifications/message that it gets */
+    bool elicits;            /* legacy: initialize declared elicitation by forms */
     bool heard;              /* it has sent a line */
     bool at_eof;             /* closed once no request is pending */
 };

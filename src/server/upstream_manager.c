@@ -8,7 +8,7 @@
 #include "confine/confine.h"
 #include "io/child.h"
 #include "io/timer.h"
-#include "server/systemd.h"
+#include "io/systemd.h"
 #include "state/state_dir.h"
 
 #include <stdlib.h>

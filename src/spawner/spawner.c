@@ -15,7 +15,7 @@
 #include "io/descriptor.h"
 #include "io/timer.h"
 #include "io/unix_socket.h"
-#include "server/systemd.h"
+#include "io/systemd.h"
 #include "upstream/process.h"
 
 #include <errno.h>

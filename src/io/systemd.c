@@ -1,5 +1,5 @@
 /* The protocols of sd_notify(3) and sd_listen_fds(3), as their manual pages describe them. */
-#include "server/systemd.h"
+#include "io/systemd.h"
 
 #include "base/clock.h"
 

@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "server/systemd.h"
+#include "io/systemd.h"
 
 /* An abstract address, as in containers: no file to clean up. */
 static int manager(char name[64])

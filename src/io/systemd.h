@@ -3,8 +3,8 @@
  * the service's state, and sd_listen_fds(3), an inherited listening socket.
  * Without systemd every function here does nothing.
  */
-#ifndef TOOLGATE_SERVER_SYSTEMD_H
-#define TOOLGATE_SERVER_SYSTEMD_H
+#ifndef TOOLGATE_IO_SYSTEMD_H
+#define TOOLGATE_IO_SYSTEMD_H
 
 #include "base/err.h"
 
