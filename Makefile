@@ -99,7 +99,7 @@ help:
 	@echo 'make fuzz          run libFuzzer over tests/fuzz, FUZZ_SECONDS=60 each; ONLY=config,dispatch'
 	@echo 'make conformance   run official MCP clients, the MCP and JSON Schema suites, recorded traffic (npm, PyPI)'
 	@echo 'make judgement     judge recorded traffic and spoiled calls, print how right the verdicts are (EACH=400 of each way)'
-	@echo 'make soak          run a fleet on one Redis and kill its members, then chaos: CALLS=200000, CHAOS_SECONDS=1800 SEED=1'
+	@echo 'make soak          run a fleet on one Redis and kill its members, chaos, bench-stall: CALLS=200000, CHAOS_SECONDS=1800 SEED=1'
 	@echo 'make bench         measure verdicts per second and the cost of policies, against an echo server'
 	@echo 'make bench-upstream  measure the cost between a client and a real MCP server (npm)'
 	@echo 'make bench-ledger  measure the ledger in memory, in Redis and between daemons, beside its targets (redis-server)'
@@ -294,13 +294,17 @@ conformance-now: $(BUILD)/toolgate $(BUILD)/toolgate-bench
 judgement-now: $(BUILD)/toolgate
 	@TOOLGATE=$(BUILD)/toolgate luajit tests/judgement/run.lua
 
-# tests/clients/fleet.lua lists its settings; ONLY=chaos skips the fleet.
+# The fleet, then chaos, then how long another client waits; a part that fails does not keep the next from running.
+# ONLY=chaos or ONLY=stall plays one of the latter; other names choose stories of the fleet (tests/clients/fleet.lua).
 CHAOS_SECONDS ?= 1800
 SEED          ?= 1
 soak-now: $(BUILD)/toolgate
-	@[ "$(ONLY)" = chaos ] || TOOLGATE=$(BUILD)/toolgate luajit tests/clients/fleet.lua
-	@[ -n "$(ONLY)" ] && [ "$(ONLY)" != chaos ] || \
-	    python3 tests/clients/chaos.py $(BUILD)/toolgate $(CHAOS_SECONDS) $(SEED)
+	@failed=0; \
+	case '$(ONLY)' in chaos|stall) ;; *) TOOLGATE=$(BUILD)/toolgate luajit tests/clients/fleet.lua || failed=1;; esac; \
+	case '$(ONLY)' in ''|chaos) \
+	    python3 tests/clients/chaos.py $(BUILD)/toolgate $(CHAOS_SECONDS) $(SEED) || failed=1;; esac; \
+	case '$(ONLY)' in ''|stall) TOOLGATE=$(BUILD)/toolgate luajit tests/bench/stall.lua $(SECONDS) || failed=1;; esac; \
+	exit $$failed
 
 # Which lines of src the units, the fuzzers' corpora and the specs run: a line for each room, the files that are covered
 # least, the sum. Daemons that a spec kills, and those of other users, leave no counts.

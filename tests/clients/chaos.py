@@ -29,6 +29,8 @@ CLOCK_STEP_S = 3600    # at most, forwards or back
 DISK_BYTES = 4 << 20   # of the small disk
 HTTP_KEPT_MAX = 32     # idle connections (FETCH_IDLE_CONNECTIONS)
 HTTP_STALL_S = 5       # longer than the timeout of the upstream
+WARM_UP = 0.3          # of the time, before the first quiet moment
+REDIS_PAUSE_S = 20     # of the master that is replaced
 QUIET_S = 3            # without traffic, before anything is measured
 RSS_DRIFT_MAX = 0.02   # of the resident set, from the first quiet moment to the last
 
@@ -168,7 +170,7 @@ def serve_http(port):
 
 class Oracle:
     def __init__(self):
-        self.sent = self.answered = self.lost_by_own_fault = self.cancelled = self.budgets = 0
+        self.sent = self.answered = self.lost_by_own_fault = self.cancelled = self.budgets = self.whole_budgets = 0
         self.faults, self.wrong = {}, []
 
     def is_wrong(self, words, *values):
@@ -350,7 +352,7 @@ async def lives(world, number):
 
 
 async def spends(world):
-    """Eight clients of one session want more calls than its budget has."""
+    """Four clients of one session want more calls than its budget has."""
     number, dice = 0, random.Random("%s budget" % world.seed)
     while not world.stops:
         await world.goes_on.wait()
@@ -361,14 +363,17 @@ async def spends(world):
         meta = {"dev.toolgate/session": "budget %d" % number, "dev.toolgate/turn": 1}
 
         async def some(client):
-            heard = [await client.calls("spend", {"ms": i}, meta) for i in range(4)]
-            return sum(1 for message in heard if message and "spent" in json.dumps(message))
+            return [json.dumps(await client.calls("spend", {"ms": i}, meta)) for i in range(4)]
 
-        spent = sum(await asyncio.gather(*(some(client) for client in clients)))
+        heard = sum(await asyncio.gather(*(some(client) for client in clients)), [])
+        spent = sum("spent" in one for one in heard)
+        refused = sum("calls_per_session" in one for one in heard)
         if flushed == world.flushes:
             world.oracle.budgets += 1
-            if spent > BUDGET:
-                world.oracle.is_wrong("budget %d: %d calls of %d", number, spent, BUDGET)
+            whole = spent + refused == len(heard) # and no call found Redis away
+            world.oracle.whole_budgets += whole
+            if spent > BUDGET or whole and spent < BUDGET:
+                world.oracle.is_wrong("budget %d: %d calls of %d passed, %d were refused", number, spent, BUDGET, refused)
         for client in clients:
             await client.closes()
         world.busy -= 1
@@ -387,6 +392,21 @@ return tool "%s" {
 STRICT = 'rules = { when { absent = "token" } : refuses "no token" },'
 
 
+REDIS = ("redis_a", "redis_b") # the one is the other's replica
+
+
+def free_port():
+    """None of those that the kernel gives to connections: a server that was killed must get its port again."""
+    while True:
+        port = random.SystemRandom().randrange(20000, 32000)
+        with socket.socket() as free:
+            try:
+                free.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
+
+
 class World:
     def __init__(self, binary, seed):
         self.binary, self.seed = os.path.abspath(binary), seed
@@ -396,9 +416,9 @@ class World:
         self.flushes = self.busy = 0
         self.disk = self.path("disk")
         self.has_disk = False
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.http_port = free.getsockname()[1]
+        self.http_port = free_port()
+        self.redis_ports = {name: free_port() for name in REDIS}
+        self.master, self.redis, self.http, self.daemon = REDIS[0], {}, None, None
         self.stops = self.is_well = False
         self.goes_on = asyncio.Event()
 
@@ -409,10 +429,31 @@ class World:
         with open(self.path(name), "w") as file:
             file.write(text)
 
-    def starts_redis(self):
-        self.redis = subprocess.Popen(
-            ["redis-server", "--port", "0", "--unixsocket", self.path("redis.sock"), "--dir", self.folder,
-             "--appendonly", "yes", "--appendfsync", "always", "--save", ""], stdout=subprocess.DEVNULL)
+    def starts_redis(self, name):
+        """As the replica of the other one, unless it is the master. Replicas find each other by port only."""
+        folder = self.path(name)
+        os.makedirs(folder, exist_ok=True)
+        follows = [] if name == self.master else ["--replicaof", "127.0.0.1 %d" % self.redis_ports[self.master]]
+        self.redis[name] = subprocess.Popen(
+            ["redis-server", "--port", str(self.redis_ports[name]), "--bind", "127.0.0.1", "--unixsocket",
+             self.redis_socket(name), "--dir", folder, "--appendonly", "yes", "--appendfsync", "always", "--save", "",
+             "--repl-diskless-sync-delay", "0", *follows], stdout=subprocess.DEVNULL)
+
+    def redis_socket(self, name):
+        return self.path(name + "/socket")
+
+    def leads_to_the_master(self):
+        """The daemon's address of Redis is a link: it moves with the master, as a floating address does."""
+        os.symlink(self.redis_socket(self.master), self.path("redis.new"))
+        os.rename(self.path("redis.new"), self.path("redis.sock"))
+
+    def promotes(self, name):
+        self.master = name
+        self.redis_cli("replicaof", "no", "one")
+        self.leads_to_the_master()
+
+    def replica(self):
+        return next(name for name in REDIS if name != self.master)
 
     def starts_http(self):
         self.http = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--serve-http", str(self.http_port)],
@@ -457,7 +498,9 @@ class World:
             command % (sys.executable, os.path.abspath(__file__), "a", UPSTREAM_TIMEOUT_S),
             command % (sys.executable, os.path.abspath(__file__), "b", UPSTREAM_TIMEOUT_S),
             self.http_port, UPSTREAM_TIMEOUT_S))
-        self.starts_redis()
+        for name in REDIS:
+            self.starts_redis(name)
+        self.leads_to_the_master()
         self.starts_http()
         self.log = open(self.path("log"), "w")
         self.daemon = subprocess.Popen([self.binary, "serve", "-c", self.path("toolgate.lua")], stderr=self.log,
@@ -496,9 +539,13 @@ class World:
             if line.startswith("VmRSS:"):
                 return int(line.split()[1])
 
-    def redis_cli(self, *words):
-        subprocess.run(["redis-cli", "-s", self.path("redis.sock"), *words], stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, timeout=10)
+    def redis_cli(self, *words, at=None):
+        return subprocess.run(["redis-cli", "-s", self.redis_socket(at or self.master), *words], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, timeout=10).stdout.decode()
+
+    def ends_redis(self, name):
+        self.redis[name].kill()
+        self.redis[name].wait()
 
     # Each fault is over when its function returns.
 
@@ -519,15 +566,48 @@ class World:
             pass
 
     async def kills_redis(self, dice):
-        self.redis.kill()
-        self.redis.wait()
+        self.ends_redis(self.master)
         await asyncio.sleep(dice.random())
-        self.starts_redis()
+        self.starts_redis(self.master)
 
     async def stops_redis(self, dice):
-        self.redis.send_signal(signal.SIGSTOP)
+        self.redis[self.master].send_signal(signal.SIGSTOP)
         await asyncio.sleep(dice.random())
-        self.redis.send_signal(signal.SIGCONT)
+        self.redis[self.master].send_signal(signal.SIGCONT)
+
+    def has_caught_up(self):
+        """The master is paused, so its offset does not grow but by its pings to the replica."""
+        def tells(name):
+            text = self.redis_cli("info", "replication", at=name)
+            return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+
+        told = [tells(self.master), tells(self.replica())]
+        return (told[1].get("master_link_status") == "up" and "master_repl_offset" in told[0] and
+                int(told[1]["slave_repl_offset"]) >= int(told[0]["master_repl_offset"]))
+
+    async def replaces_redis(self, _):
+        """As docs/scaling.md says: pause the master, wait for the replica. Then nothing is lost, and all budgets hold."""
+        old = self.master
+        await asyncio.to_thread(self.redis_cli, "client", "pause", str(REDIS_PAUSE_S * 1000), "write")
+        end = time.monotonic() + REDIS_PAUSE_S / 2
+        while not await asyncio.to_thread(self.has_caught_up):
+            if time.monotonic() > end:
+                self.oracle.happened("(replica too late to replace the master)")
+                await asyncio.to_thread(self.redis_cli, "client", "unpause")
+                return
+            await asyncio.sleep(0.02)
+        await asyncio.to_thread(self.promotes, self.replica())
+        self.ends_redis(old)
+        self.starts_redis(old)
+
+    async def loses_redis(self, dice):
+        """The master dies and the replica takes over: what it had not received is lost, and spent once more."""
+        old = self.master
+        self.flushes += 1
+        self.ends_redis(old)
+        await asyncio.sleep(dice.random())
+        await asyncio.to_thread(self.promotes, self.replica())
+        self.starts_redis(old)
 
     async def flushes_redis(self, _):
         self.flushes += 1
@@ -580,7 +660,7 @@ class World:
         os.unlink(self.path("disk/filler"))
 
     FAULTS = ["kills_an_upstream", "stops_an_upstream", "kills_redis", "stops_redis", "flushes_redis", "fills_redis",
-              "reloads", "loses_the_decision_log", "kills_the_http_upstream", "stops_the_http_upstream", "steps_the_clock",
+              "replaces_redis", "loses_redis", "reloads", "loses_the_decision_log", "kills_the_http_upstream", "stops_the_http_upstream", "steps_the_clock",
               "fills_the_disk"]
 
     async def goes_wrong(self):
@@ -606,6 +686,12 @@ class World:
                 raise SystemExit("chaos: %s (daemon: %s; log: %s)" % (what, self.daemon.poll(), self.path("log")))
             await asyncio.sleep(0.05)
 
+    async def goes_wild(self, seconds):
+        self.goes_on.set()
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self.daemon.poll() is None:
+            await asyncio.sleep(0.2)
+
     async def is_quiet(self):
         self.goes_on.clear()
         await self.until("the clients do not end", lambda: self.busy == 0, 2 * ANSWER_S + 10)
@@ -627,8 +713,9 @@ async def plays(binary, seconds, seed):
     try:
         return await plays_in(world, seconds, seed)
     finally:
-        for process in (world.daemon, world.redis, world.http):
+        for process in filter(None, (world.daemon, *world.redis.values(), world.http)):
             process.kill()
+            process.wait()
         if world.has_disk:
             subprocess.run(["umount", world.disk])
         if world.is_well:
@@ -648,14 +735,9 @@ async def plays_in(world, seconds, seed):
     await world.until("the daemon does not start", lambda: os.path.exists(world.socket))
     tasks = [asyncio.create_task(lives(world, n)) for n in range(CLIENTS)]
     tasks += [asyncio.create_task(spends(world)), asyncio.create_task(world.goes_wrong())]
-    world.goes_on.set()
-    began = time.monotonic()
-    while time.monotonic() - began < seconds * 0.3 and world.daemon.poll() is None:
-        await asyncio.sleep(0.2)
+    await world.goes_wild(seconds * WARM_UP)
     first = await world.is_quiet()
-    world.goes_on.set()
-    while time.monotonic() - began < seconds and world.daemon.poll() is None:
-        await asyncio.sleep(0.2)
+    await world.goes_wild(seconds * (1 - WARM_UP)) # is_quiet may have waited a minute for an upstream
     last = await world.is_quiet()
     world.stops = True
     world.goes_on.set()
@@ -670,7 +752,8 @@ async def plays_in(world, seconds, seed):
         ", ".join("%s %d" % one for one in sorted(oracle.faults.items()))))
     tally(not oracle.wrong, "every request had exactly one answer, its own%s", "".join("\n      " + w for w in oracle.wrong))
     tally(oracle.sent == oracle.answered + oracle.lost_by_own_fault, "the requests add up")
-    tally(oracle.budgets > 0, "%d budgets held", oracle.budgets)
+    tally(oracle.whole_budgets > 0, "%d budgets held, %d of them without an outage: spent to the last call", oracle.budgets,
+          oracle.whole_budgets)
     tally(last["descriptors"] <= first["descriptors"] + 1, "descriptors: %d, then %d", first["descriptors"],
           last["descriptors"])
     tally(last["kept"] <= HTTP_KEPT_MAX, "kept connections to the HTTP upstream: %d, then %d", first["kept"], last["kept"])
@@ -678,8 +761,11 @@ async def plays_in(world, seconds, seed):
           last["children"])
     drift = last["rss"] / first["rss"] - 1
     tally(drift <= RSS_DRIFT_MAX, "resident set: %d KiB, then %d KiB (%+.1f %%)", first["rss"], last["rss"], drift * 100)
+    children = world.children()
     world.daemon.send_signal(signal.SIGTERM)
     tally(await asyncio.to_thread(world.daemon.wait, 30) == 0, "the daemon stopped when it was told to")
+    left = [pid for pid in children if os.path.exists("/proc/%d" % pid)]
+    tally(not left, "and left %d of its %d children", len(left), len(children))
     if failed:
         print("  kept: %s" % world.folder)
     world.is_well = not failed
@@ -693,4 +779,5 @@ if __name__ == "__main__":
     elif sys.argv[1] == "--serve-http":
         serve_http(int(sys.argv[2]))
     else:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("chaos: ended by SIGTERM"))
         sys.exit(asyncio.run(plays(sys.argv[1], float(sys.argv[2]), sys.argv[3])) > 0)
