@@ -26,7 +26,7 @@ ANSWER_S = 30          # a request without an answer for so long is lost
 UPSTREAM_TIMEOUT_S = 3
 BUDGET = 5             # calls of `spend` in one session
 CLOCK_STEP_S = 3600    # at most, forwards or back
-DISK_BYTES = 4 << 20   # of the small disk
+DISK_BYTES = 64 << 20  # of the small disk: all that the decision log keeps (5 MB) fits many times
 HTTP_KEPT_MAX = 32     # idle connections (FETCH_IDLE_CONNECTIONS)
 HTTP_STALL_S = 5       # longer than the timeout of the upstream
 WARM_UP = 0.3          # of the time, before the first quiet moment
@@ -649,6 +649,12 @@ class World:
         if dice.random() < 0.5:
             self.sets_clock(0)
 
+    def decision_log(self):
+        """What its file says in status: its state, and the bytes that wait for it."""
+        status = subprocess.run([self.binary, "status", "--socket", self.socket, "--json"], stdout=subprocess.PIPE, timeout=10)
+        sink = json.loads(status.stdout)["decisions"]["sinks"][0]
+        return "%s, %d bytes are waiting" % (sink["state"], sink["waiting_bytes"])
+
     async def fills_the_disk(self, dice):
         try:
             with open(self.path("disk/filler"), "wb", buffering=0) as file:
@@ -761,6 +767,8 @@ async def plays_in(world, seconds, seed):
           last["children"])
     drift = last["rss"] / first["rss"] - 1
     tally(drift <= RSS_DRIFT_MAX, "resident set: %d KiB, then %d KiB (%+.1f %%)", first["rss"], last["rss"], drift * 100)
+    decisions = await asyncio.to_thread(world.decision_log)
+    tally(decisions == "up, 0 bytes are waiting", "decision log: %s", decisions)
     children = world.children()
     world.daemon.send_signal(signal.SIGTERM)
     tally(await asyncio.to_thread(world.daemon.wait, 30) == 0, "the daemon stopped when it was told to")
