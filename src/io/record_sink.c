@@ -135,10 +135,18 @@ static void flush_soon(struct record_sink *s)
         timer_set(&s->flush, s->loop, RECORD_SINK_FLUSH_MS, on_flush, s);
 }
 
+/* It grew while the disk was full or slow, and is written. With the lock. */
+static bool is_too_large(const struct record_sink *s)
+{
+    return !s->handed.len && s->handed.cap > KEEP_BYTES;
+}
+
 /* Gives the thread what was buffered, if it is done with the batch before. */
 static void hand_over(struct record_sink *s)
 {
     pthread_mutex_lock(&s->lock);
+    if (is_too_large(s))
+        buf_clear(&s->handed);
     if (!s->handed.len && s->filling.len) {
         struct buf empty = s->handed;
         s->handed = s->filling;
@@ -147,8 +155,6 @@ static void hand_over(struct record_sink *s)
         pthread_cond_signal(&s->work);
     }
     pthread_mutex_unlock(&s->lock);
-    if (s->filling.cap > KEEP_BYTES && !s->filling.len)
-        buf_clear(&s->filling);
 }
 
 static void report_change(struct record_sink *s)
@@ -167,7 +173,7 @@ static void on_flush(void *owner)
     hand_over(s);
     report_change(s);
     pthread_mutex_lock(&s->lock);
-    bool again = s->handed.len || s->failing;
+    bool again = s->handed.len || s->failing || is_too_large(s);
     pthread_mutex_unlock(&s->lock);
     if (again || s->filling.len || s->down)
         flush_soon(s);

@@ -1,0 +1,92 @@
+/* A record sink whose target is away keeps what comes, writes it once the target is there, and then gives the
+ * memory back, also if no further record comes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/conn.h"
+#include "io/record_sink.h"
+
+#define RECORDS    8192u
+#define KEPT_BYTES 1048576u /* a buffer below may stay */
+#define TURNS_MOST 100000u
+#define PATH_BYTES 256u
+
+static void on_change(void *owner, const struct record_sink_status *status)
+{
+    *(bool *)owner = status->down;
+}
+
+static uint64_t written(struct record_sink *sink)
+{
+    struct record_sink_status status;
+    record_sink_status(sink, &status);
+    assert_int_equal(0, status.dropped);
+    return status.written;
+}
+
+/* The first record made what libevent allocates once. */
+static size_t bytes_in_use(void)
+{
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+static void add(struct record_sink *sink, uint32_t count)
+{
+    static char line[1024];
+    for (size_t i = 0; i < sizeof(line); i++)
+        line[i] = i + 1 < sizeof(line) ? 'x' : '\n';
+    line[0] = '{';
+    for (uint32_t i = 0; i < count; i++)
+        record_sink_add(sink, (struct str){line, sizeof(line)});
+}
+
+static void gives_back_what_an_outage_took(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/record-sink-XXXXXX", away[PATH_BYTES / 2], path[PATH_BYTES];
+    assert_non_null(mkdtemp(folder));
+    snprintf(away, sizeof(away), "%s/away", folder);
+    snprintf(path, sizeof(path), "%s/records", away);
+    const struct record_sink_options options = {
+        .kind = RECORD_SINK_FILE, .path = path, .max_bytes = 1u << 30};
+    bool down = false;
+    struct loop *loop = loop_new();
+    struct record_sink *sink = record_sink_new(loop, &options, on_change, &down);
+    add(sink, 1);
+    for (uint32_t i = 0; i < TURNS_MOST && !down; i++)
+        loop_turn(loop, true);
+    assert_true(down);
+    size_t before = bytes_in_use();
+
+    add(sink, RECORDS);
+    assert_int_equal(0, mkdir(away, 0700));
+    for (uint32_t i = 0; i < TURNS_MOST && (down || written(sink) <= RECORDS); i++)
+        loop_turn(loop, true);
+    assert_int_equal(RECORDS + 1, written(sink));
+    for (uint32_t i = 0; i < 2 && bytes_in_use() > before + KEPT_BYTES; i++)
+        loop_turn(loop, true); /* the sink's timer: none other is set */
+    assert_true(bytes_in_use() <= before + KEPT_BYTES);
+
+    assert_int_equal(0, record_sink_free(sink));
+    loop_free(loop);
+    unlink(path);
+    rmdir(away);
+    rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(gives_back_what_an_outage_took)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
