@@ -1,6 +1,8 @@
 /*
- * Bump allocation in blocks that double in size. First blocks of freed arenas
- * are kept in a small pool, so that a call usually needs no malloc.
+ * Bump allocation in blocks that double in size, all of them 16 KiB times a power of two. First blocks of
+ * freed arenas are kept in a small pool, so that a call usually needs no malloc, and of each larger size one
+ * block: half the time of a message of a megabyte would go to the kernel, for pages that it takes back in
+ * between.
  */
 #include "base/arena.h"
 
@@ -23,18 +25,53 @@ struct arena {
 };
 
 static struct block *spares[ARENA_SPARE_BLOCKS];
-static size_t spare_count, live_bytes, malloc_count;
+static struct block *large_spares[ARENA_LARGE_SPARES]; /* [i]: of 32 KiB << i; NULL: none */
+static size_t spare_count, large_spare_bytes, live_bytes, malloc_count;
 
 static size_t aligned(size_t n)
 {
     return (n + ALIGN_BYTES - 1) & ~(size_t)(ALIGN_BYTES - 1);
 }
 
+/* Where a spare of this size is kept; NULL: none of it is. */
+static struct block **large_spare(size_t size)
+{
+    size_t i = (size_t)__builtin_ctzl(size / ARENA_FIRST_BLOCK_BYTES) - 1; /* huge for a first block */
+    return i < ARENA_LARGE_SPARES ? &large_spares[i] : NULL;
+}
+
+static struct block *spare_taken(size_t size)
+{
+    if (size == ARENA_FIRST_BLOCK_BYTES)
+        return spare_count > 0 ? spares[--spare_count] : NULL;
+    struct block **place = large_spare(size), *b = place ? *place : NULL;
+    if (b) {
+        *place = NULL;
+        large_spare_bytes -= size;
+    }
+    return b;
+}
+
+static bool spare_kept(struct block *b)
+{
+    struct block **place = large_spare(b->size);
+    if (b->size == ARENA_FIRST_BLOCK_BYTES && spare_count < ARENA_SPARE_BLOCKS) {
+        spares[spare_count++] = b;
+        return true;
+    }
+    if (!place || *place)
+        return false;
+    *place = b;
+    large_spare_bytes += b->size;
+    return true;
+}
+
 static struct block *block_new(size_t size)
 {
-    if (size == ARENA_FIRST_BLOCK_BYTES && spare_count > 0)
-        return spares[--spare_count];
-    struct block *b = malloc(size);
+    struct block *b = spare_taken(size);
+    if (b)
+        return b;
+    b = malloc(size);
     if (!b) {
         fprintf(stderr, "toolgate: out of memory (%zu more bytes needed, arenas hold %zu)\n", size,
                 live_bytes);
@@ -70,20 +107,32 @@ void arena_free(struct arena *arena)
     while (b) {
         struct block *older = b->older;
         live_bytes -= b->size;
-        if (b->size == ARENA_FIRST_BLOCK_BYTES && spare_count < ARENA_SPARE_BLOCKS)
-            spares[spare_count++] = b;
-        else
+        if (!spare_kept(b))
             free(b);
         b = older;
     }
+}
+
+size_t arena_large_spare_bytes(void)
+{
+    return large_spare_bytes;
+}
+
+void arena_free_large_spares(void)
+{
+    for (size_t i = 0; i < ARENA_LARGE_SPARES; i++) {
+        free(large_spares[i]);
+        large_spares[i] = NULL;
+    }
+    large_spare_bytes = 0;
 }
 
 /* Separate, so that its stack frame costs the usual allocation nothing. Blocks double with the arena: n bytes
  * cost O(log n) mallocs. */
 static __attribute__((noinline)) void *alloc_in_new_block(struct arena *arena, size_t size)
 {
-    size_t block = arena->bytes;
-    while (block < size + aligned(sizeof(struct block)))
+    size_t block = ARENA_FIRST_BLOCK_BYTES;
+    while (block < arena->bytes || block < size + aligned(sizeof(struct block)))
         block *= 2;
     add_block(arena, block_new(block), aligned(sizeof(struct block)));
     void *p = arena->next;

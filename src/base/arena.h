@@ -15,6 +15,7 @@ struct arena;
 
 #define ARENA_FIRST_BLOCK_BYTES 16384u /* enough for most calls */
 #define ARENA_SPARE_BLOCKS      64u    /* freed first blocks kept for reuse */
+#define ARENA_LARGE_SPARES      11u    /* sizes from 32 KiB to 32 MiB of which one freed block is kept, too */
 
 struct arena *arena_new(void);
 void arena_free(struct arena *arena); /* accepts NULL */
@@ -32,6 +33,11 @@ struct str arena_vprintf(struct arena *arena, const char *format, va_list args);
 /* Bytes held by this arena, and by all arenas of the process. */
 size_t arena_bytes(const struct arena *arena);
 size_t arena_live_bytes(void);
+
+/* Bytes of the freed larger blocks that are kept, at most 64 MiB; and their return to the system, for when no
+ * large message came for a while. */
+size_t arena_large_spare_bytes(void);
+void arena_free_large_spares(void);
 
 /* How many blocks all arenas have requested from malloc, for tests. */
 size_t arena_malloc_count(void);

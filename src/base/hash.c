@@ -13,6 +13,24 @@ struct hash128 hash_stable(struct str bytes)
     return (struct hash128){h.high64, h.low64};
 }
 
+_Static_assert(sizeof(struct hash_stream) == sizeof(XXH3_state_t), "hash_stream has space for the state");
+
+void hash_stream_begin(struct hash_stream *stream)
+{
+    XXH3_128bits_reset((XXH3_state_t *)stream);
+}
+
+void hash_stream_add(struct hash_stream *stream, struct str bytes)
+{
+    XXH3_128bits_update((XXH3_state_t *)stream, bytes.at, bytes.len);
+}
+
+struct hash128 hash_stream_end(const struct hash_stream *stream)
+{
+    XXH128_hash_t h = XXH3_128bits_digest((const XXH3_state_t *)stream);
+    return (struct hash128){h.high64, h.low64};
+}
+
 void hash_add(uint64_t *hash, uint64_t more)
 {
     uint64_t both[2] = {*hash, more};

@@ -17,6 +17,14 @@ struct hash128 {
 struct hash128 hash_stable(struct str bytes);
 uint64_t hash_seeded(struct str bytes);
 
+/* hash_stable of bytes that come in parts. */
+struct hash_stream {
+    _Alignas(64) unsigned char state[576];
+};
+void hash_stream_begin(struct hash_stream *stream);
+void hash_stream_add(struct hash_stream *stream, struct str bytes);
+struct hash128 hash_stream_end(const struct hash_stream *stream);
+
 /* Adds `more` to a running stable hash; the order of additions matters. */
 void hash_add(uint64_t *hash, uint64_t more);
 

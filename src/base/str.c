@@ -40,16 +40,11 @@ struct str str_trim(struct str s)
     return s;
 }
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
-
 bool str_contains_nocase(struct str haystack, struct str needle)
 {
     for (size_t i = 0; i + needle.len <= haystack.len; i++) {
         size_t k = 0;
-        while (k < needle.len && lower(haystack.at[i + k]) == lower(needle.at[k]))
+        while (k < needle.len && ascii_lower(haystack.at[i + k]) == ascii_lower(needle.at[k]))
             k++;
         if (k == needle.len)
             return true;

@@ -122,6 +122,16 @@ static inline bool ascii_is_letter(char c)
     return (c | 32) >= 'a' && (c | 32) <= 'z';
 }
 
+static inline bool ascii_is_alnum(char c)
+{
+    return ascii_is_letter(c) || ascii_is_digit(c);
+}
+
+static inline char ascii_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
 /* JSON's white space. */
 static inline bool ascii_is_space(char c)
 {

@@ -8,7 +8,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SORT_LOCAL 32u /* members sorted on the C stack */
+#define SORT_LOCAL      32u    /* members sorted on the C stack */
+#define HASH_PART_BYTES 32768u /* a longer text is hashed in parts, and never stands in memory as a whole */
+
+struct writer {
+    struct buf *out;
+    struct hash_stream *stream; /* NULL: the text itself is wanted */
+    bool streams;               /* a part has gone to `stream` */
+};
+
+static void put_value(struct writer *w, const struct json *value);
+
+static void pass_on(struct writer *w)
+{
+    if (!w->stream || w->out->len < HASH_PART_BYTES)
+        return;
+    if (!w->streams)
+        hash_stream_begin(w->stream);
+    w->streams = true;
+    hash_stream_add(w->stream, buf_view(w->out));
+    w->out->len = 0;
+}
 
 static bool is_canonical(struct str literal)
 {
@@ -42,9 +62,10 @@ static void sort_members(const struct json_member **row, size_t count)
     }
 }
 
-static void put_object(struct buf *out, const struct json *object, const struct str *without,
+static void put_object(struct writer *w, const struct json *object, const struct str *without,
                        size_t without_count)
 {
+    struct buf *out = w->out;
     const struct json_member *local[SORT_LOCAL] __attribute__((uninitialized)), **row = local;
     size_t count = 0;
     if (object->len > SORT_LOCAL && !(row = malloc(object->len * sizeof(*row)))) {
@@ -65,15 +86,17 @@ static void put_object(struct buf *out, const struct json *object, const struct 
             buf_byte(out, ',');
         json_write_string(out, row[i]->key);
         buf_byte(out, ':');
-        json_canonical(out, &row[i]->value);
+        put_value(w, &row[i]->value);
+        pass_on(w);
     }
     buf_byte(out, '}');
     if (row != local)
         free(row);
 }
 
-void json_canonical(struct buf *out, const struct json *value)
+static void put_value(struct writer *w, const struct json *value)
 {
+    struct buf *out = w->out;
     switch ((enum json_type)value->type) {
     case JSON_NULL:
         buf_text(out, "null");
@@ -95,25 +118,37 @@ void json_canonical(struct buf *out, const struct json *value)
         for (uint32_t i = 0; i < value->len; i++) {
             if (i)
                 buf_byte(out, ',');
-            json_canonical(out, &value->items[i]);
+            put_value(w, &value->items[i]);
+            pass_on(w);
         }
         buf_byte(out, ']');
         break;
     case JSON_OBJECT:
-        put_object(out, value, NULL, 0);
+        put_object(w, value, NULL, 0);
         break;
     }
+}
+
+void json_canonical(struct buf *out, const struct json *value)
+{
+    struct writer w = {.out = out};
+    put_value(&w, value);
 }
 
 struct hash128 json_fingerprint(struct arena *scratch, const struct json *value, const struct str *without,
                                 size_t without_count)
 {
     struct buf text = buf_in(scratch);
+    struct hash_stream stream __attribute__((uninitialized));
+    struct writer w = {.out = &text, .stream = &stream};
     if (!value)
         buf_text(&text, "{}");
     else if (value->type == JSON_OBJECT)
-        put_object(&text, value, without, without_count);
+        put_object(&w, value, without, without_count);
     else
-        json_canonical(&text, value);
-    return hash_stable(buf_view(&text));
+        put_value(&w, value);
+    if (!w.streams)
+        return hash_stable(buf_view(&text));
+    hash_stream_add(&stream, buf_view(&text));
+    return hash_stream_end(&stream);
 }

@@ -166,7 +166,7 @@ bool description_says_optional(struct str description)
     char lower[DESCRIPTION_READ_MAX_BYTES];
     struct str text = str_trim(str_cut(description, sizeof(lower)));
     for (size_t i = 0; i < text.len; i++)
-        lower[i] = text.at[i] >= 'A' && text.at[i] <= 'Z' ? (char)(text.at[i] | 32) : text.at[i];
+        lower[i] = ascii_lower(text.at[i]);
     text.at = lower;
     for (size_t i = 0; i < sizeof(against) / sizeof(*against); i++)
         if (has_words(text, against[i]))

@@ -107,8 +107,7 @@ static void set_field(lua_State *L, const char *name, struct str value, bool low
     luaL_Buffer b;
     luaL_buffinit(L, &b);
     for (size_t i = 0; i < value.len; i++)
-        luaL_addchar(&b, lower && value.at[i] >= 'A' && value.at[i] <= 'Z' ? (char)(value.at[i] | 32)
-                                                                           : value.at[i]);
+        luaL_addchar(&b, lower ? ascii_lower(value.at[i]) : value.at[i]);
     luaL_pushresult(&b);
     lua_setfield(L, -2, name);
 }

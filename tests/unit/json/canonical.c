@@ -115,11 +115,33 @@ static void fingerprints_values(void **state)
     assert_true(same_hash(fingerprint("{\"b\":\"x\",\"a\":1.10}", NULL), pinned));
 }
 
+/* A large value is hashed in parts; its hash is that of its whole text. */
+static void fingerprints_large_values(void **state)
+{
+    (void)state;
+    for (int count = 4000; count < 9000; count += 999) {
+        struct buf text = buf_in(arena);
+        for (int i = 0; i < count; i++)
+            buf_printf(&text, "%s{\"at\":[%d,\"%0*d\"]}", i ? "," : "[", i, i % 50, i);
+        buf_text(&text, "]");
+        struct json v = parsed(arena_dup(arena, buf_view(&text)).at), wrapped;
+        struct buf whole = buf_in(arena), object = buf_in(arena);
+        json_canonical(&whole, &v);
+        assert_true(same_hash(json_fingerprint(arena, &v, NULL, 0), hash_stable(buf_view(&whole))));
+        buf_printf(&object, "{\"b\":" STR_FMT ",\"a\":1}", STR_ARG(buf_view(&whole)));
+        wrapped = parsed(arena_dup(arena, buf_view(&object)).at);
+        struct buf sorted = buf_in(arena);
+        json_canonical(&sorted, &wrapped);
+        assert_true(same_hash(json_fingerprint(arena, &wrapped, NULL, 0), hash_stable(buf_view(&sorted))));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        JSON_TEST(spells_numbers_by_value), JSON_TEST(stays_bounded),       JSON_TEST(sorts_keys_by_bytes),
-        JSON_TEST(sorts_many_keys),         JSON_TEST(fingerprints_values),
+        JSON_TEST(spells_numbers_by_value), JSON_TEST(stays_bounded),
+        JSON_TEST(sorts_keys_by_bytes),     JSON_TEST(sorts_many_keys),
+        JSON_TEST(fingerprints_values),     JSON_TEST(fingerprints_large_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
