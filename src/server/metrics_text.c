@@ -8,7 +8,7 @@
 #include "policy/policy_hooks.h"
 #include "policy/policy_set.h"
 #include "server/http_endpoint.h"
-#include "server/prometheus.h"
+#include "base/prometheus.h"
 #include "server/shadow_watch.h"
 #include "server/reload.h"
 #include "server/server_internal.h"

@@ -1,5 +1,5 @@
 /* The text format: escaping, and histograms that are cumulative. */
-#include "server/prometheus.h"
+#include "base/prometheus.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* buf_printf only where it does not matter: a scrape may have tens of thousands of lines. */
-#include "server/prometheus.h"
+#include "base/prometheus.h"
 
 #define NS_PER_S 1000000000
 

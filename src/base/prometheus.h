@@ -7,8 +7,8 @@
  *   prometheus_label(out, "tool", name);
  *   prometheus_value(out, 5);
  */
-#ifndef TOOLGATE_SERVER_PROMETHEUS_H
-#define TOOLGATE_SERVER_PROMETHEUS_H
+#ifndef TOOLGATE_BASE_PROMETHEUS_H
+#define TOOLGATE_BASE_PROMETHEUS_H
 
 #include "base/buf.h"
 #include "base/histogram.h"
