@@ -329,6 +329,13 @@ static size_t padded(size_t len)
     return (len + CODEC_PAD_BYTES - 1) / CODEC_PAD_BYTES * CODEC_PAD_BYTES;
 }
 
+uint8_t codec_format(const struct session *s)
+{
+    if (s->turn_text_count)
+        return CODEC_FORMAT;
+    return s->lax_count ? CODEC_FORMAT_LAX : CODEC_FORMAT_FIRST;
+}
+
 static size_t head_length(const struct session *s)
 {
     size_t len = HEAD_BYTES + s->counter_count * (size_t)COUNTER_BYTES + s->paced_count * (size_t)PACED_BYTES;
@@ -336,14 +343,11 @@ static size_t head_length(const struct session *s)
         const struct session_chain *c = &s->chains[i];
         len += CHAIN_BYTES + c->problem_count * (size_t)PROBLEM_BYTES + c->name_len + c->ext_len;
     }
-    if (s->lax_count)
+    if (codec_format(s) >= CODEC_FORMAT_LAX)
         len += 1 + s->lax_count * (size_t)LAX_BYTES;
+    if (s->turn_text_count)
+        len += 1 + s->turn_text_count * (size_t)BYTES_u32;
     return len;
-}
-
-uint8_t codec_format(const struct session *s)
-{
-    return s->lax_count ? CODEC_FORMAT : CODEC_FORMAT_FIRST;
 }
 
 static char *put_head(char *p, const struct session *s)
@@ -358,10 +362,14 @@ static char *put_head(char *p, const struct session *s)
         p = put_counter(p, &s->counters[i]);
     for (unsigned i = 0; i < s->paced_count; i++)
         p = put_paced(p, &s->paced[i]);
-    if (s->lax_count)
+    if (codec_format(s) >= CODEC_FORMAT_LAX)
         p = put_u8(p, s->lax_count);
     for (unsigned i = 0; i < s->lax_count; i++)
         p = put_lax(p, &s->lax[i]);
+    if (s->turn_text_count)
+        p = put_u8(p, s->turn_text_count);
+    for (unsigned i = 0; i < s->turn_text_count; i++)
+        p = put_u32(p, s->turn_texts[i]);
     return p;
 }
 
@@ -492,19 +500,39 @@ static bool get_lax(struct str *bytes, struct session_lax *c)
     return c->state < LAX_STATE_COUNT;
 }
 
-/* Format 2 has none, format 3 at least one: so each session has one encoding. */
+/* Format 2 has none, format 3 at least one: so each session has one encoding. Format 4 may have none. */
 static bool get_all_lax(struct str *bytes, uint8_t format, struct session *s)
 {
     const char *p;
     s->lax_count = 0;
     if (format == CODEC_FORMAT_FIRST)
         return true;
-    if (!take(bytes, 1, &p) || !get_u8(p) || get_u8(p) > SESSION_LAX_MAX)
+    if (!take(bytes, 1, &p) || (!get_u8(p) && format == CODEC_FORMAT_LAX) || get_u8(p) > SESSION_LAX_MAX)
         return false;
     s->lax_count = get_u8(p);
     for (unsigned i = 0; i < s->lax_count; i++)
         if (!get_lax(bytes, &s->lax[i]))
             return false;
+    return true;
+}
+
+/* Format 4 has at least one, each different from 0. */
+static bool get_turn_texts(struct str *bytes, uint8_t format, struct session *s)
+{
+    const char *p;
+    s->turn_text_count = 0;
+    if (format < CODEC_FORMAT)
+        return true;
+    if (!take(bytes, 1, &p) || !get_u8(p) || get_u8(p) > SESSION_TURNS_MAX)
+        return false;
+    s->turn_text_count = get_u8(p);
+    if (!take(bytes, s->turn_text_count * (size_t)BYTES_u32, &p))
+        return false;
+    for (unsigned i = 0; i < s->turn_text_count; i++) {
+        s->turn_texts[i] = get_u32(p + i * (size_t)BYTES_u32);
+        if (!s->turn_texts[i])
+            return false;
+    }
     return true;
 }
 
@@ -558,7 +586,7 @@ static bool get_head(struct str *bytes, uint8_t format, struct session *s)
     for (unsigned i = 0; i < s->paced_count; i++)
         if (!get_paced(bytes, &s->paced[i]))
             return false;
-    if (!get_all_lax(bytes, format, s))
+    if (!get_all_lax(bytes, format, s) || !get_turn_texts(bytes, format, s))
         return false;
     return skip_padding(bytes, 1 + before - bytes->len);
 }

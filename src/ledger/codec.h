@@ -2,10 +2,10 @@
  * A session as bytes: what stores keep and daemons of different builds share. Little-endian.
  *
  *   head   the format (1 byte), the fixed fields (HEAD_FIELDS: the version first, then the counts of what
- *          follows), chains, each with its problems and names, counters, paced calls and (format 3)
- *          problems that were asked about; then zeros up to a multiple of CODEC_PAD_BYTES
- *   calls  CODEC_CALL_BYTES each: at most SESSION_CALLS_MAX, in the order of the array, so that a commit can
- *          write one
+ *          follows), chains, each with its problems and names, counters, paced calls, (format 3)
+ *          problems that were asked about and (format 4) texts that named turns; then zeros up to a multiple
+ * of CODEC_PAD_BYTES calls  CODEC_CALL_BYTES each: at most SESSION_CALLS_MAX, in the order of the array, so
+ * that a commit can write one
  *
  * One table of fields per struct serves both directions; the tables at the top of codec.c are the layout.
  * Hashes are cut to the width of their field, sums of costs stop at its largest value. What decodes is
@@ -19,7 +19,8 @@
 #include "ledger/rules.h"
 
 #define CODEC_FORMAT_FIRST 2u /* the first byte, of a session without problems that were asked about */
-#define CODEC_FORMAT       3u /* and with: builds that know format 2 alone share the sessions without them */
+#define CODEC_FORMAT_LAX   3u /* and with: builds that know format 2 alone share the sessions without them */
+#define CODEC_FORMAT       4u /* likewise, of a session whose turns were named by texts */
 #define CODEC_VERSION_AT   1u /* eight bytes: session.version; they are compared before a commit */
 #define CODEC_GUARD_BYTES  9u /* format and version: the beginning of every value */
 #define CODEC_PAD_BYTES    32u

@@ -434,6 +434,12 @@ enum ledger_state ledger_settle(struct ledger *l, const struct ledger_settle *re
     return start(r, settled, goes_unheard(l, request) ? NULL : done, owner);
 }
 
+uint32_t ledger_turn_text(struct str text)
+{
+    uint32_t hash = (uint32_t)hash_stable(text).low;
+    return hash ? hash : 1;
+}
+
 enum ledger_state ledger_turn(struct ledger *l, const struct ledger_turn *request, struct arena *arena,
                               struct ledger_turned *turned, ledger_done *done, void *owner)
 {
@@ -478,6 +484,11 @@ enum ledger_state ledger_reset(struct ledger *l, struct str session, struct str 
         begin(l, arena, tool.len ? REQUEST_RESET : REQUEST_FORGET, ledger_session_id(session), name);
     r->number = (uint32_t)hash_random() | 1;
     return start(r, error, done, owner);
+}
+
+struct session_store *ledger_store(struct ledger *l)
+{
+    return l->redis ? l->redis : l->memory;
 }
 
 void ledger_cancel(struct ledger *l, void *owner)

@@ -185,7 +185,9 @@ struct ledger_place {
     uint32_t uid;   /* of the peer: a session that begins takes of this user's share of the memory */
     bool anonymous; /* no session key: budgets and loops advise, see PROTOCOL.md */
     uint32_t anonymous_repeats; /* 8 */
-    uint32_t turn;        /* 0: not told; then the session's current one, budgets over the last 32 calls */
+    uint32_t turn; /* 0: not told; then the session's current one, budgets over the last 32 calls */
+    uint32_t
+        turn_text; /* instead of a number, of ledger_turn_text: a new one begins the next turn; 0: none */
     uint32_t turn_idle_s; /* in a session without turns, a silence as long begins one; 0: none does */
     struct str step;      /* label of the model message; empty: by time of feedback */
 };
@@ -370,13 +372,17 @@ void ledger_log_chain(struct str tool, struct str ext, struct str outcome, uint3
 typedef void ledger_gave_up(void *owner, struct str tool);
 void ledger_on_gave_up(struct ledger *ledger, ledger_gave_up *hook, void *owner);
 
+/* What names a turn by any text: its hash, never 0. */
+uint32_t ledger_turn_text(struct str text);
+
 /* A user turn begins: open repair chains end as llm_gave_up (logged here), runs start anew. */
 struct ledger_turn {
     struct str session;
-    uint32_t uid;    /* as in ledger_place */
-    uint32_t turn;   /* 0: the next one */
-    struct str goal; /* empty: none */
-    bool end;        /* the conversation is over: no turn begins, open chains end */
+    uint32_t uid;       /* as in ledger_place */
+    uint32_t turn;      /* 0: the next one */
+    uint32_t turn_text; /* as in ledger_place; 0: none */
+    struct str goal;    /* empty: none */
+    bool end;           /* the conversation is over: no turn begins, open chains end */
 };
 struct ledger_turned {
     enum err error;
@@ -486,6 +492,10 @@ enum err ledger_call_id_read(const struct ledger *ledger, struct str id, uint32_
 /* A person ends a run: of one tool, or (tool empty) the whole session is forgotten. */
 enum ledger_state ledger_reset(struct ledger *ledger, struct str session, struct str tool,
                                struct arena *arena, enum err *error, ledger_done *done, void *owner);
+
+/* Where the fleet keeps what it shares beside sessions: Redis, or else this process's memory. */
+struct session_store;
+struct session_store *ledger_store(struct ledger *ledger);
 
 /* No `done` with this owner fires any more. */
 void ledger_cancel(struct ledger *ledger, void *owner);

@@ -223,14 +223,29 @@ void rules_end_silence(struct rules_ctx *ctx)
         ctx->session->heard_s = ctx->now_s;
 }
 
+/* The number of the turn that a text names: a new text is the next one's, the latest that of now, an earlier
+ * one's is past. The same request again finds its text, and begins nothing. */
+static uint32_t named_turn(struct session *session, uint32_t text)
+{
+    uint32_t *texts = session->turn_texts;
+    for (unsigned i = session->turn_text_count; i-- > 0;)
+        if (texts[i] == text)
+            return i + 1u == session->turn_text_count ? session->turn : session->turn - 1;
+    if (session->turn_text_count == SESSION_TURNS_MAX)
+        memmove(texts, texts + 1, --session->turn_text_count * sizeof(*texts));
+    texts[session->turn_text_count++] = text;
+    return session->turn + 1;
+}
+
 /* A turn that is past counts in the current one. Silence begins a turn only if nobody ever named one. */
 void rules_come_to_turn(struct rules_ctx *ctx, const struct ledger_place *place, bool may_guess)
 {
     struct session *session = ctx->session;
-    if (place->turn)
-        session->told_turn = place->turn;
-    if (place->turn > session->turn)
-        begin_turn(ctx, place->turn);
+    uint32_t turn = place->turn_text ? named_turn(session, place->turn_text) : place->turn;
+    if (turn)
+        session->told_turn = turn;
+    if (turn > session->turn)
+        begin_turn(ctx, turn);
     else if (!session->told_turn && may_guess && place->turn_idle_s && session->heard_s &&
              ctx->now_s - session->heard_s >= place->turn_idle_s)
         begin_turn(ctx, session->turn + 1);
@@ -263,8 +278,11 @@ bool session_turn(struct session *session, const struct ledger_turn *request, ui
                   struct ledger_turned *turned, struct session_changes *changes)
 {
     struct rules_ctx ctx = rules_begin(session, changes, NULL, now_ms);
-    bool is_new = request->turn > 0 && !request->end ? true : !is_repeated(session, id);
-    uint32_t turn = request->turn ? request->turn : session->turn + is_new;
+    bool is_named = (request->turn || request->turn_text) && !request->end;
+    bool is_new = is_named || !is_repeated(session, id);
+    uint32_t turn = session->turn + is_new;
+    if (is_named)
+        turn = request->turn_text ? named_turn(session, request->turn_text) : request->turn;
     uint32_t before = changes->gave_up_count;
     LEDGER_CLEAR(turned);
     turned->turn = session->turn;

@@ -18,6 +18,7 @@
 #define SESSION_PACED_MAX     32u  /* calls with loop.poll.every whose last time is kept */
 #define SESSION_REQUESTS_MAX  4u   /* ids of turns and resets that were applied */
 #define SESSION_MARKS_MAX     4u   /* daemons whose last request is known */
+#define SESSION_TURNS_MAX     16u  /* texts that named turns; the one heard first goes */
 #define SESSION_LAX_MAX       16u  /* problems that were asked about; the one touched longest ago goes */
 #define SESSION_NAME_BYTES    64u  /* of a chain's tool and ext in the log; longer ones are cut */
 #define SESSION_COUNT_MAX     255u /* counts in a row stop here */
@@ -184,6 +185,8 @@ struct session {
     struct session_paced paced[SESSION_PACED_MAX]; /* the one let run last at the end */
     uint8_t lax_count;
     struct session_lax lax[SESSION_LAX_MAX]; /* the one touched last at the end */
+    uint8_t turn_text_count;
+    uint32_t turn_texts[SESSION_TURNS_MAX]; /* hashes of the texts that named turns, the latest at the end */
 };
 
 /* The i-th call of the window, oldest first; i < call_count. */

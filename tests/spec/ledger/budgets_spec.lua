@@ -96,7 +96,7 @@ return tool "flaky" { description = "For specs.", effects = "read", schema = par
   -- The codes of four such calls, and no_progress after them.
   for how, expected in pairs {
     refuse = { "not_here not_here loop loop", 4 },       -- costs no budget, and is still a loop
-    ask = { "need_user_input need_user_input need_user_input need_user_input" }, -- counts as not made
+    ask = { "need_user_input need_user_input need_user_input loop", 3 }, -- the first counts as not made
     broken = { "truncated_response already_broken loop loop", 4 },
     failed = { "no_such_order no_such_order loop loop", 4 },
     garbage = { "empty_first_page empty_first_page loop loop", 4 },

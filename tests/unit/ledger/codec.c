@@ -175,6 +175,9 @@ static void any_session(struct session *s)
     s->lax_count = (uint8_t)(below(2) ? any_count(SESSION_LAX_MAX) : 0);
     for (unsigned i = 0; i < s->lax_count; i++)
         any_lax(&s->lax[i]);
+    s->turn_text_count = (uint8_t)(below(3) ? 0 : any_count(SESSION_TURNS_MAX));
+    for (unsigned i = 0; i < s->turn_text_count; i++)
+        s->turn_texts[i] = 1 + below(1000000);
     for (unsigned i = 0; i < s->call_count; i++)
         any_call(&s->calls[i]);
 }
@@ -220,6 +223,8 @@ static void the_largest_session_has_room(void **state)
     s.counter_count = SESSION_COUNTERS_MAX;
     s.paced_count = SESSION_PACED_MAX;
     s.lax_count = SESSION_LAX_MAX;
+    s.turn_text_count = SESSION_TURNS_MAX;
+    memset(s.turn_texts, 1, sizeof(s.turn_texts));
     s.call_count = SESSION_CALLS_MAX;
     for (unsigned i = 0; i < SESSION_CHAINS_MAX; i++) {
         s.chains[i].problem_count = SESSION_PROBLEMS_MAX;
@@ -368,11 +373,11 @@ static void another_format_is_told_apart(void **state)
     codec_encode(&s, &bytes);
     for (int format = 0; format < 256; format++) {
         bytes.at[0] = (char)format;
-        /* format 3 of a session without problems that were asked about is none */
-        enum codec_result expected = format > 3 ? CODEC_NEWER : format == 2 ? CODEC_OK : CODEC_DAMAGED;
+        /* formats 3 and 4 of a session without what they are for are none */
+        enum codec_result expected = format > 4 ? CODEC_NEWER : format == 2 ? CODEC_OK : CODEC_DAMAGED;
         assert_int_equal(decode(buf_view(&bytes), &s), expected);
     }
-    assert_int_equal(decode((struct str){"\004", 1}, &s), CODEC_NEWER);
+    assert_int_equal(decode((struct str){"\005", 1}, &s), CODEC_NEWER);
     assert_int_equal(decode(STR_NONE, &s), CODEC_DAMAGED);
     buf_clear(&bytes);
 }
@@ -532,6 +537,22 @@ static void the_format_of_insistence_stays(void **state)
     buf_clear(&hex);
 }
 
+/* After the problems that were asked about, of which there may be none. */
+static void the_format_of_turns_stays(void **state)
+{
+    (void)state;
+    static struct session s, back;
+    struct buf bytes = {0};
+    s = (struct session){.version = 1, .turn_text_count = 2, .turn_texts = {0x91, 0x92}};
+    codec_encode(&s, &bytes);
+    assert_int_equal(bytes.at[0], 4);
+    assert_non_null(memmem(bytes.at, bytes.len, "\0\2\x91\0\0\0\x92\0\0", 10));
+    assert_int_equal(codec_decode(buf_view(&bytes), &back), CODEC_OK);
+    assert_int_equal(back.turn_text_count, 2);
+    assert_int_equal(back.turn_texts[1], 0x92);
+    buf_clear(&bytes);
+}
+
 static void the_format_of_notes_stays(void **state)
 {
     (void)state;
@@ -568,6 +589,7 @@ int main(void)
         cmocka_unit_test(a_note_decodes_to_itself),
         cmocka_unit_test(the_format_stays),
         cmocka_unit_test(the_format_of_insistence_stays),
+        cmocka_unit_test(the_format_of_turns_stays),
         cmocka_unit_test(the_format_of_notes_stays),
         cmocka_unit_test(the_head_is_short),
     };

@@ -521,11 +521,10 @@ static double told(const char *name, double otherwise)
 }
 
 /* Walks through the ledger and the model, or, without an engine, through the model alone. */
-static void walk(bool alone, double operations)
+static void walk(bool alone, double seed, double operations)
 {
     lua_State *L = walk_open();
     log_level_set(LOG_OFF);
-    double seed = told("TOOLGATE_LEDGER_SEED", (double)(time(NULL) % 1000000000));
     print_message("seed %.0f, %.0f operations\n", seed, operations);
     lua_getfield(L, -1, "walk");
     if (alone)
@@ -542,24 +541,46 @@ static void walk(bool alone, double operations)
     lua_close(L);
 }
 
+static double any_seed(void)
+{
+    return told("TOOLGATE_LEDGER_SEED", (double)(time(NULL) % 1000000000));
+}
+
 /* Every decision of the model is reached, and what must hold of its answers whatever the rules are does. */
 static void the_walk_reaches_every_rule(void **state)
 {
     (void)state;
-    walk(true, ALONE);
+    walk(true, any_seed(), ALONE);
 }
 
 static void the_ledger_answers_as_the_model_does(void **state)
 {
     (void)state;
-    walk(false, told("TOOLGATE_LEDGER_OPERATIONS", OPERATIONS));
+    walk(false, any_seed(), told("TOOLGATE_LEDGER_OPERATIONS", OPERATIONS));
+}
+
+/* Walks that met a difference once. 795458418: a sibling that insisted, and that the server found invalid,
+ * was told to stop, although its chain goes on. */
+static void walks_that_differed_are_alike(void **state)
+{
+    static const double seeds[] = {795458418};
+    (void)state;
+    for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
+        walk(false, seeds[i], OPERATIONS);
+}
+
+static int close_bridge(void **state)
+{
+    (void)state;
     ledger_free(bridge.ledger);
     arena_free(bridge.arena);
+    return 0;
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_walk_reaches_every_rule),
-                                       cmocka_unit_test(the_ledger_answers_as_the_model_does)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+                                       cmocka_unit_test(the_ledger_answers_as_the_model_does),
+                                       cmocka_unit_test(walks_that_differed_are_alike)};
+    return cmocka_run_group_tests(tests, NULL, close_bridge);
 }
