@@ -13,13 +13,13 @@ V      ?=
 AT     := $(if $(V),,@)
 
 # Folders of src, lowest layer first; each includes only from those before it (tests/spec/layout/floors_spec.lua).
-ROOMS  ?= base io confine json schema sandbox upstream traces policy ledger config pins catalog result gate lint replay state server doctor cli top hook review spawner
+ROOMS  ?= base io confine json schema sandbox upstream traces policy ledger approvals config pins catalog result passing gate lint replay state server doctor cli connect top hook review spawner
 
 BUILD_PACKAGES := gcc make pkg-config libc6-dev libluajit-5.1-dev libevent-dev libyajl-dev libpcre2-dev \
                   libxxhash-dev libidn2-dev libhiredis-dev libcurl4-openssl-dev
 DEMO_PACKAGES  := luajit lua-socket lua-cjson lua-posix
 TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3 redis-server procps openssl stunnel4 tzdata \
-                  valgrind tmux zsh fish
+                  valgrind tmux zsh fish curl
 LINT_PACKAGES  := lua-check clang-format clang-tidy
 FUZZ_PACKAGES  := clang libclang-rt-14-dev
 DEB_PACKAGES  := dpkg-dev debhelper fakeroot

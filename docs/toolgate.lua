@@ -19,9 +19,14 @@ return {
   --socket_mode = "0660",
 
   -- Who may connect and call which tools: a client may call the tools of all entries that match it. users and groups are
-  -- names or numbers; without both, the entry is for everyone. tools are names with *; without it, all tools. The default
-  -- is everyone whom the socket's mode admits, and every tool. An example:
-  --allow = { { users = { "root" } }, { groups = { "toolgate" }, tools = { "get_*", "search_*" } } },
+  -- names or numbers; without both, the entry is for everyone. tools are names with *; without it, all tools. prompts and
+  -- resources (URIs) likewise; without one, all of them, but none if the entry has tools. The default is everyone whom the
+  -- socket's mode admits, and everything. An example:
+  --allow = { { users = { "root" } }, { groups = { "toolgate" }, tools = { "get_*" }, prompts = {}, resources = {} } },
+
+  -- Who may approve and deny calls that policies ask about, accept changed definitions, reload, and see and touch other
+  -- users' sessions: names or numbers. The default is the user that runs the daemon; root always may. An example:
+  --operators = { users = { "root" }, groups = { "toolgate" } },
 
   -- Folder of the policies, *.lua. The default is policies in the daemon's working directory.
   --policies = "policies",
@@ -84,6 +89,9 @@ return {
       --start = "at_once",
       -- Names with *: only these tools, and those that a policy names. The default is all.
       --tools = { "read_*", "list_*" },
+      -- Its prompts and resources likewise, names and URIs with *; {} means none. The default is all.
+      --prompts = { "review_*" },
+      --resources = { "file:///srv/docs/*" },
       -- "on_collision", or "always": its tools are named files__read_file.
       --prefix = "on_collision",
       -- Timeout of a call, in seconds or as "30s".

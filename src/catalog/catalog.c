@@ -310,7 +310,8 @@ void catalog_write(struct arena *arena, struct generation *generation, const str
     list_tools(&v);
     json_open(&out, '[');
     for (size_t i = 0; i < v.count; i++)
-        provider_format_write(arena, &request->provider, &v.list[i].definition, &out);
+        provider_format_write(arena, &request->provider, &v.list[i].definition, v.list[i].tool->plain_name,
+                              &out);
     json_close(&out, ']');
     if (request->places)
         write_places(&v);

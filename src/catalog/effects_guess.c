@@ -51,6 +51,8 @@ static enum policy_effects effects_of_word(struct str word)
 static struct str next_word(struct str *text)
 {
     size_t start = 0, end;
+    if (!text->len) /* nothing may be added to NULL, not even 0 */
+        return STR_NONE;
     while (start < text->len && !isalnum((unsigned char)text->at[start]))
         start++;
     for (end = start; end < text->len && isalnum((unsigned char)text->at[end]); end++) {

@@ -13,6 +13,7 @@
  *   9 schemas        the operator's response schemas
  *  10 hashes         they distinguish workers with different policies
  */
+#include "catalog/plain_name.h"
 #include "catalog/generation.h"
 
 #include "base/arena.h"
@@ -255,6 +256,23 @@ static bool add_aliases(struct generation_build *b)
     return true;
 }
 
+/* A model knows such a tool by a name that its provider accepts, and calls it so. */
+static bool add_plain_names(struct generation_build *b)
+{
+    struct generation *g = b->g;
+    if (b->next == g->tool_count)
+        return false;
+    struct tool *tool = g->tools[b->next++];
+    if (plain_name_fits(tool->name) || !tool_name_fits(tool->name))
+        return true;
+    struct str plain = plain_name(g->arena, tool->name);
+    if (map_get(g->by_name, plain))
+        plain = plain_name_apart(g->arena, tool->name);
+    if (map_add(g->by_name, plain, tool))
+        tool->plain_name = plain;
+    return true;
+}
+
 static bool read_schemas(struct generation_build *b)
 {
     static const char *const reserved[] = {RESPONSE_SCHEMA_VERDICT, RESPONSE_SCHEMA_COVERAGE, NULL};
@@ -343,8 +361,9 @@ static bool hash_generation(struct generation_build *b)
 }
 
 static bool (*const phases[])(struct generation_build *) = {
-    load_policies,     read_definitions, get_tool_lists, import_tools, add_own_tools, add_aliases,
-    add_example_tools, check_unmatched,  sort_tools,     read_schemas, hash_tools,    hash_generation};
+    load_policies, read_definitions,  get_tool_lists,  import_tools, add_own_tools,
+    add_aliases,   add_example_tools, check_unmatched, sort_tools,   add_plain_names,
+    read_schemas,  hash_tools,        hash_generation};
 #define PHASE_COUNT (sizeof(phases) / sizeof(phases[0]))
 
 struct generation_build *generation_build_begin(struct config *config, uint64_t number,

@@ -6,10 +6,10 @@
 #include "catalog/import.h"
 
 #include "base/arena.h"
-#include "base/hash.h"
 #include "base/map.h"
 #include "base/suggest.h"
 #include "catalog/hidden_text.h"
+#include "catalog/plain_name.h"
 #include "config/config.h"
 #include "json/write.h"
 #include "upstream/mcp/mcp_header_mapping.h"
@@ -17,8 +17,6 @@
 #include "json/parse.h"
 #include "pins/pins_review.h"
 #include "policy/policy_set.h"
-
-#define HASH_SUFFIX_BYTES 9u /* "_" and eight hex digits */
 
 /* A bare tool name. */
 struct name_use {
@@ -49,20 +47,21 @@ static struct str tool_key(struct arena *arena, struct str upstream, struct str 
     return arena_printf(arena, STR_FMT "/" STR_FMT, STR_ARG(upstream), STR_ARG(tool));
 }
 
-static struct str with_hash(struct arena *arena, struct str name, struct str hashed)
-{
-    struct str head = str_cut(name, TOOL_NAME_MAX_BYTES - HASH_SUFFIX_BYTES);
-    return arena_printf(arena, STR_FMT "_%08x", STR_ARG(head), (unsigned)hash_stable(hashed).low);
-}
-
 /* A name that MCP accepts: '_' replaces other characters, and a hash the end of a long name. */
 static struct str valid_name(struct arena *arena, struct str name)
 {
-    struct str valid = arena_dup(arena, name);
-    for (size_t i = 0; i < valid.len; i++)
-        if (!tool_name_fits((struct str){valid.at + i, 1}))
-            ((char *)valid.at)[i] = '_';
-    return valid.len <= TOOL_NAME_MAX_BYTES ? valid : with_hash(arena, valid, name);
+    struct str valid = name_replaced(arena, name, tool_name_fits);
+    return valid.len <= TOOL_NAME_MAX_BYTES ? valid
+                                            : plain_name_with_hash(arena, valid, name, TOOL_NAME_MAX_BYTES);
+}
+
+/* A policy may name a tool plainly, as all had to be named once: it guards the tool, under that name. */
+static struct str given_name(const struct import *im, struct str name)
+{
+    struct str valid = valid_name(im->request.arena, name), plain = plain_name(im->request.arena, name);
+    bool plainly = !str_eq(valid, plain) && !policy_set_find(im->request.policies, valid) &&
+                   policy_set_find(im->request.policies, plain);
+    return plainly ? plain : valid;
 }
 
 static struct name_use *use_of(struct import *im, struct str name)
@@ -207,9 +206,9 @@ static bool count_names(struct import *im, struct tool **out)
         return true;
     }
     for (uint32_t i = 0; spec->prefix != UPSTREAM_PREFIX_ALWAYS && i < tools->len; i++) {
-        struct str tool = name_of(&tools->items[i]), bare = valid_name(im->request.arena, tool);
+        struct str tool = name_of(&tools->items[i]), bare = given_name(im, tool);
         if (!tool.len || !is_selected(spec, tool) || claiming_policy(im, spec->name, tool) ||
-            owner_of_name(im, spec, bare) || held_entry(im, spec, tool))
+            owner_of_name(im, spec, plain_name(im->request.arena, bare)) || held_entry(im, spec, tool))
             continue;
         struct name_use *use = use_of(im, bare);
         use->shared |= use->upstream && use->upstream != spec;
@@ -309,14 +308,14 @@ static struct tool *build(struct import *im, const struct upstream_spec *spec, s
 static struct str published_name(struct import *im, const struct upstream_spec *spec, struct str tool)
 {
     const struct import_request *r = &im->request;
-    struct str bare = valid_name(r->arena, tool);
-    struct str prefixed = valid_name(r->arena, arena_printf(r->arena, STR_FMT IMPORT_SEPARATOR STR_FMT,
-                                                            STR_ARG(spec->name), STR_ARG(tool)));
+    struct str bare = given_name(im, tool);
+    struct str prefixed = given_name(
+        im, arena_printf(r->arena, STR_FMT IMPORT_SEPARATOR STR_FMT, STR_ARG(spec->name), STR_ARG(tool)));
     const struct name_use *use = map_get(im->uses, bare);
     bool collides = use && (use->reserved || use->shared || (use->exact && !str_eq(bare, tool)));
     bool always = spec->prefix == UPSTREAM_PREFIX_ALWAYS || policy_for(im, prefixed);
     struct str name = always || collides || map_get(r->by_name, bare) ? prefixed : bare;
-    return map_get(r->by_name, name) ? with_hash(r->arena, name, tool) : name;
+    return map_get(r->by_name, name) ? plain_name_with_hash(r->arena, name, tool, TOOL_NAME_MAX_BYTES) : name;
 }
 
 /* A policy that names no upstream stays with the one whose tool it guarded. True: the tool is left out. */
@@ -343,8 +342,8 @@ static struct tool *import_by_name(struct import *im, const struct upstream_spec
                                    const struct json *definition)
 {
     const struct import_request *r = &im->request;
-    struct str name = published_name(im, spec, tool), bare = valid_name(r->arena, tool);
-    const struct upstream_spec *owner = owner_of_name(im, spec, name);
+    struct str name = published_name(im, spec, tool), bare = given_name(im, tool);
+    const struct upstream_spec *owner = owner_of_name(im, spec, plain_name(r->arena, name));
     if (owner) {
         leave_out_foreign(im, spec, tool, owner);
         return NULL;

@@ -4,9 +4,9 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "catalog/openai_strict.h"
+#include "catalog/plain_name.h"
+#include "json/build.h"
 #include "json/write.h"
-
-#define NAME_MAX_BYTES 64u
 
 static void warn(const struct provider_options *options, const struct json *definition, const char *why)
 {
@@ -105,12 +105,16 @@ const char *provider_format_name(enum provider_format format)
 }
 
 bool provider_format_write(struct arena *arena, const struct provider_options *options,
-                           const struct json *definition, struct json_out *out)
+                           const struct json *definition, struct str plain, struct json_out *out)
 {
     const struct format *format = &formats[options->format];
     struct str name = json_str(json_get_text(definition, "name"));
+    if (!format->any_name && plain.len) {
+        definition = json_keep(arena, json_with(arena, definition, STR_LIT("name"), json_string(plain)));
+        name = plain;
+    }
     bool starts_well = name.len && name.at[0] != '-' && !(name.at[0] >= '0' && name.at[0] <= '9');
-    bool fits = str_is_name(name) && name.len <= NAME_MAX_BYTES && (starts_well || !format->letter_first);
+    bool fits = plain_name_fits(name) && (starts_well || !format->letter_first);
     if (!format->any_name && !fits) {
         warn(options, definition,
              "left out: this provider accepts names of 1 to 64 letters, digits, _ and - only");

@@ -30,9 +30,9 @@ struct provider_options {
     void *owner;
 };
 
-/* `definition` is one of tools/list. False: the provider accepts no tool of this name; nothing was written.
- */
+/* `definition` is one of tools/list; `plain`: the name for providers that accept no other, empty if it has
+ * none but its own. False: the provider accepts no tool of this name; nothing was written. */
 bool provider_format_write(struct arena *arena, const struct provider_options *options,
-                           const struct json *definition, struct json_out *out);
+                           const struct json *definition, struct str plain, struct json_out *out);
 
 #endif

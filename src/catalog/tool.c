@@ -273,6 +273,14 @@ static enum err check_descriptions(struct arena *arena, const struct tool *tool,
     return OK;
 }
 
+bool tool_name_fits(struct str name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (name.at[i] != '.' && !str_is_name((struct str){name.at + i, 1}))
+            return false;
+    return name.len && name.len <= TOOL_NAME_MAX_BYTES;
+}
+
 static enum err check_definition(struct arena *arena, struct tool *tool, const struct config *config,
                                  struct why *why)
 {
@@ -287,10 +295,12 @@ static enum err check_definition(struct arena *arena, struct tool *tool, const s
     if (config->require_descriptions && tool_is_described(tool) && check_descriptions(arena, tool, why) != OK)
         return ERR_SCHEMA;
     if (tool->runner != RUNNER_AGENT && !tool_name_fits(tool->name))
-        return err_set(why, ERR_SCHEMA, "tool name '" STR_FMT "' must be 1 to %u letters, digits, '_' or '-'",
+        return err_set(why, ERR_SCHEMA,
+                       "tool name '" STR_FMT "' must be 1 to %u letters, digits, '_', '-' or '.'",
                        STR_ARG(tool->name), TOOL_NAME_MAX_BYTES);
     if (!tool_name_fits(tool->name))
-        warn(arena, tool, STR_LIT("its name does not fit MCP (letters, digits, '_' and '-', at most 64)"));
+        warn(arena, tool,
+             STR_LIT("its name does not fit MCP (letters, digits, '_', '-' and '.', at most 128)"));
     return OK;
 }
 

@@ -12,7 +12,7 @@
 
 struct config;
 
-#define TOOL_NAME_MAX_BYTES 64u /* a tool with another name is served to check and report only */
+#define TOOL_NAME_MAX_BYTES 128u /* a tool with another name is served to check and report only */
 
 enum tool_runner {
     RUNNER_AGENT,   /* the agent runs it: check, then report */
@@ -38,7 +38,8 @@ struct overlay {
 
 struct tool {
     struct str name, title, description;
-    struct str origin;                               /* the file, "upstream NAME" or "register" */
+    struct str plain_name; /* for providers that do not accept the name (plain_name.h); empty: they do */
+    struct str origin;     /* the file, "upstream NAME" or "register" */
     const struct json *definition;                   /* as it was given; NULL: the policy alone defines it */
     const struct json *input, *output, *annotations; /* output, annotations: NULL: none */
     struct schema *input_schema, *output_schema;     /* input: without contradictions */
@@ -108,11 +109,8 @@ static inline bool tool_has_overlay(const struct tool *tool, const struct policy
     return false;
 }
 
-/* Letters, digits, '_' and '-', 1 to TOOL_NAME_MAX_BYTES of them. */
-static inline bool tool_name_fits(struct str name)
-{
-    return str_is_name(name) && name.len <= TOOL_NAME_MAX_BYTES;
-}
+/* MCP's rule: letters, digits, '_', '-' and '.', 1 to TOOL_NAME_MAX_BYTES of them. */
+bool tool_name_fits(struct str name);
 
 /* tools/list shows it: toolgate runs it and knows its schema. */
 static inline bool tool_is_listed(const struct tool *tool)

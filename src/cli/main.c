@@ -3,8 +3,9 @@
 
 extern const struct command command_serve, command_connect, command_call, command_check, command_tools,
     command_test, command_new, command_words, command_lint, command_validate, command_session,
-    command_sessions, command_status, command_reload, command_pins, command_replay, command_top,
-    command_doctor, command_completion, command_decisions, command_shadow, command_spawner, command_hook;
+    command_sessions, command_status, command_reload, command_pins, command_approvals, command_approve,
+    command_deny, command_replay, command_top, command_doctor, command_completion, command_decisions,
+    command_shadow, command_spawner, command_hook;
 
 // clang-format off
 static const struct command *const commands[] = {
@@ -23,6 +24,9 @@ static const struct command *const commands[] = {
     &command_status,
     &command_reload,
     &command_pins,
+    &command_approvals,
+    &command_approve,
+    &command_deny,
     &command_replay,
     &command_top,
     &command_doctor,

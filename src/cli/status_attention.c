@@ -102,6 +102,21 @@ static void print_warnings(const struct json *answer)
     }
 }
 
+/* Of prompts and resources. */
+static void print_list_warnings(const struct json *answer)
+{
+    const struct json *lists = json_get_text(answer, "lists"), *list = json_get_text(lists, "warnings");
+    int64_t more = print_number(lists, "more_warnings");
+    for (uint32_t i = 0; i < count_of(list); i++) {
+        attend();
+        printf(STR_FMT "\n", STR_ARG(json_str(&list->items[i])));
+    }
+    if (more > 0) {
+        attend();
+        printf("%lld more prompts and resources are left out\n", (long long)more);
+    }
+}
+
 /* A sink of the decision log that is down, and records that none has. */
 static void print_lost_records(const struct json *answer)
 {
@@ -181,8 +196,8 @@ static void print_problems(const struct json *answer)
 }
 
 static void (*const kinds[])(const struct json *answer) = {
-    print_quarantined,  print_suspected,  print_faults, print_unmatched, print_expired,  print_warnings,
-    print_lost_records, print_lost_lines, print_unheld, print_pins,      print_problems,
+    print_quarantined,   print_suspected,    print_faults,     print_unmatched, print_expired, print_warnings,
+    print_list_warnings, print_lost_records, print_lost_lines, print_unheld,    print_pins,    print_problems,
 };
 
 void status_print_attention(const struct json *answer)

@@ -173,6 +173,7 @@ static const struct config_key config_keys[] = {
     {KEY("socket", key_path, socket)},
     {KEY("socket_mode", read_socket_mode, socket_mode)},
     {KEY("allow", peer_read_allow, allow), .keys = peer_allow_keys, .item = "[]"},
+    {KEY("operators", peer_read_operators, operators), .keys = peer_operator_keys},
     {KEY("policies", key_path, policies)},
     {KEY("schemas", key_path, schemas)},
     {KEY("tools", key_files, tools), .text = "a file name with tool definitions (JSON)"},

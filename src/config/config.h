@@ -42,6 +42,7 @@ struct allow_rule { /* allow = { { users = {…}, groups = {…}, tools = {…} 
     bool everyone;           /* names neither users nor groups */
     const struct str *tools; /* globs; none: every tool */
     size_t tool_count;
+    struct name_globs prompts, resources; /* not given: all, unless `tools` is: then none */
 };
 
 /* Which changes of an upstream's tools take them out of service until they are accepted: pins/pins.h. */
@@ -55,11 +56,13 @@ struct config {
     mode_t socket_mode;
     const char *spawner; /* the socket of `toolgate spawner`; NULL: none */
     const struct allow_rule *allow;
-    size_t allow_count;           /* 0: everyone whom the socket's mode admits may call everything */
-    const char *policies;         /* folder; NULL: ./policies if it exists */
-    const char *schemas;          /* folder of response schemas, which may be missing; NULL: none */
-    struct path_list tools;       /* files with tool definitions */
-    struct path_list mcp_configs; /* files with mcpServers */
+    size_t allow_count;                 /* 0: everyone whom the socket's mode admits may call everything */
+    const struct allow_rule *operators; /* who may approve, accept and reload, beside root; NULL: the daemon's
+                                           own user */
+    const char *policies;               /* folder; NULL: ./policies if it exists */
+    const char *schemas;                /* folder of response schemas, which may be missing; NULL: none */
+    struct path_list tools;             /* files with tool definitions */
+    struct path_list mcp_configs;       /* files with mcpServers */
     const struct upstream_spec **upstreams; /* of the file and of mcp_configs, by their names */
     size_t upstream_count;
     enum pins_mode pins;

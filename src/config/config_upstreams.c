@@ -23,7 +23,7 @@
 
 enum start { START_AT_ONCE, START_LAZY };
 
-static key_reader read_prefix;
+static key_reader read_prefix, read_globs;
 
 static const struct key_choice starts[] = {{"at_once", START_AT_ONCE}, {"lazy", START_LAZY}, {0}};
 static const struct key_choice prefixes[] = {
@@ -49,6 +49,8 @@ const struct config_key config_upstream_keys[] = {
     {KEY("start", key_one_of, start), .choices = starts},
     {KEY("prefix", read_prefix, prefix), .choices = prefixes},
     {KEY("tools", config_upstream_strings, tools)},
+    {KEY("prompts", read_globs, spec.prompts)},
+    {KEY("resources", read_globs, spec.resources)},
     {KEY("timeout", key_duration, spec.timeout_ms), .min = TIMEOUT_MIN_MS, .max = TIMEOUT_MAX_MS},
     {KEY("start_timeout", key_duration, spec.start_ms), .min = TIMEOUT_MIN_MS, .max = TIMEOUT_MAX_MS},
     {KEY("schema", key_one_of, spec.schema_mode), .choices = schema_modes},
@@ -64,12 +66,20 @@ static const struct {
     const char *name;
     unsigned kinds;
 } kind_keys[] = {
-    {"args", STDIO},          {"env", STDIO},
-    {"cwd", STDIO},           {"sandbox", STDIO},
-    {"user", STDIO},          {"spawned", STDIO},
-    {"headers", HTTP | REST}, {"ca_file", HTTP | REST},
-    {"start", STDIO | HTTP},  {"start_timeout", STDIO | HTTP},
-    {"prefix", STDIO | HTTP}, {"tools", STDIO | HTTP},
+    {"args", STDIO},
+    {"env", STDIO},
+    {"cwd", STDIO},
+    {"sandbox", STDIO},
+    {"user", STDIO},
+    {"spawned", STDIO},
+    {"headers", HTTP | REST},
+    {"ca_file", HTTP | REST},
+    {"start", STDIO | HTTP},
+    {"start_timeout", STDIO | HTTP},
+    {"prefix", STDIO | HTTP},
+    {"tools", STDIO | HTTP},
+    {"prompts", STDIO | HTTP},
+    {"resources", STDIO | HTTP},
     {"schema", STDIO | HTTP},
 };
 
@@ -116,19 +126,33 @@ void config_upstream_string(const struct key_value *value)
         read_string(value, key_target(value));
 }
 
-void config_upstream_strings(const struct key_value *value)
+static bool read_strings(const struct key_value *value, struct string_list *out)
 {
     uint32_t count = value->json->len;
     if (value->json->type != JSON_ARRAY && (value->json->type != JSON_OBJECT || count)) { /* Lua's {} */
         expected_type(value, "a list of strings");
-        return;
+        return false;
     }
     struct str *list = ARENA_ARRAY(value->reader->arena, struct str, count);
     for (uint32_t i = 0; i < count; i++) {
         struct key_value item = key_item(value, &value->json->items[i], i);
         read_string(&item, &list[i]);
     }
-    *(struct string_list *)key_target(value) = (struct string_list){list, count};
+    *out = (struct string_list){list, count};
+    return true;
+}
+
+void config_upstream_strings(const struct key_value *value)
+{
+    read_strings(value, key_target(value));
+}
+
+/* {} means none; only a key that is left out means all. */
+static void read_globs(const struct key_value *value)
+{
+    struct string_list list;
+    if (read_strings(value, &list))
+        *(struct name_globs *)key_target(value) = (struct name_globs){list.list, list.count, true};
 }
 
 /* A name of an environment variable or an HTTP header. */

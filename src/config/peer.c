@@ -7,6 +7,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #define NAME_ROOM 16384u /* getpwuid_r, getpwnam_r, getgrnam_r */
 
@@ -53,6 +54,13 @@ bool peer_may_connect(const struct config *config, const struct peer *peer)
     return config->allow_count == 0;
 }
 
+bool peer_is_operator(const struct config *config, const struct peer *peer)
+{
+    if (peer->uid == 0)
+        return true;
+    return config->operators ? matches_peer(config->operators, peer) : peer->uid == geteuid();
+}
+
 bool peer_may_call(const struct config *config, const struct peer *peer, struct str tool)
 {
     bool granted = config->allow_count == 0 || peer->is_example;
@@ -65,6 +73,52 @@ bool peer_may_call(const struct config *config, const struct peer *peer, struct 
             granted = str_glob(rule->tools[n], tool);
     }
     return granted;
+}
+
+/* A rule that names tools and says nothing of these was written for tools alone. */
+static bool grants(const struct allow_rule *rule, const struct name_globs *globs, struct str name)
+{
+    bool granted = !globs->given && rule->tool_count == 0;
+    for (size_t i = 0; i < globs->count && !granted; i++)
+        granted = str_glob(globs->list[i], name);
+    return granted;
+}
+
+bool peer_may_get(const struct config *config, const struct peer *peer, struct str prompt)
+{
+    bool granted = config->allow_count == 0;
+    for (size_t i = 0; i < config->allow_count && !granted; i++)
+        granted = matches_peer(&config->allow[i], peer) &&
+                  grants(&config->allow[i], &config->allow[i].prompts, prompt);
+    return granted;
+}
+
+bool peer_may_read(const struct config *config, const struct peer *peer, struct str uri)
+{
+    bool granted = config->allow_count == 0;
+    for (size_t i = 0; i < config->allow_count && !granted; i++)
+        granted = matches_peer(&config->allow[i], peer) &&
+                  grants(&config->allow[i], &config->allow[i].resources, uri);
+    return granted;
+}
+
+bool peer_may_read_some(const struct config *config, const struct peer *peer)
+{
+    bool granted = config->allow_count == 0;
+    for (size_t i = 0; i < config->allow_count && !granted; i++) {
+        const struct allow_rule *rule = &config->allow[i];
+        granted = matches_peer(rule, peer) &&
+                  (rule->resources.given ? rule->resources.count > 0 : rule->tool_count == 0);
+    }
+    return granted;
+}
+
+bool peer_has_resource_globs(const struct config *config, const struct peer *peer)
+{
+    for (size_t i = 0; i < config->allow_count; i++)
+        if (matches_peer(&config->allow[i], peer) && config->allow[i].resources.given)
+            return true;
+    return false;
 }
 
 _Static_assert(sizeof(uid_t) == sizeof(uint32_t) && sizeof(gid_t) == sizeof(uint32_t),
@@ -111,28 +165,58 @@ static void read_ids(const struct key_value *value)
     *(user ? &rule->uids : &rule->gids) = ids;
 }
 
-static void read_tools(const struct key_value *value)
+static bool read_globs(const struct key_value *value, const char *what, struct name_globs *out)
 {
-    struct allow_rule *rule = value->base;
-    if (!key_is_list(value, "a list of tool names or globs such as \"get_*\""))
-        return;
+    if (!key_is_list(value, what))
+        return false;
     struct str *globs = ARENA_ARRAY(value->reader->arena, struct str, value->json->len);
     for (size_t i = 0; i < value->json->len; i++) {
         struct key_value item = *value;
         item.json = &value->json->items[i];
         globs[i] = json_str(item.json);
         if (!globs[i].len)
-            key_expected(&item, "a tool name or glob");
+            key_expected(&item, what);
     }
-    rule->tools = globs;
-    rule->tool_count = value->json->len;
+    *out = (struct name_globs){globs, value->json->len, true};
+    return true;
+}
+
+static void read_tools(const struct key_value *value)
+{
+    struct allow_rule *rule = value->base;
+    struct name_globs globs = {0};
+    if (!read_globs(value, "a list of tool names or globs such as \"get_*\"", &globs))
+        return;
+    rule->tools = globs.list;
+    rule->tool_count = globs.count;
+}
+
+/* {} means none: leaving the key out would mean all. */
+static void read_globs_or_none(const struct key_value *value, const char *what, struct name_globs *out)
+{
+    bool list = value->json->type == JSON_ARRAY || value->json->type == JSON_OBJECT;
+    if (list && !value->json->len)
+        *out = (struct name_globs){.given = true};
+    else
+        read_globs(value, what, out);
+}
+
+static void read_prompts(const struct key_value *value)
+{
+    struct allow_rule *rule = value->base;
+    read_globs_or_none(value, "a list of prompt names or globs such as \"review_*\"", &rule->prompts);
+}
+
+static void read_resources(const struct key_value *value)
+{
+    struct allow_rule *rule = value->base;
+    read_globs_or_none(value, "a list of URIs or globs such as \"file:///srv/docs/*\"", &rule->resources);
 }
 
 const struct config_key peer_allow_keys[] = {
-    {.name = STR("users"), .read = read_ids},
-    {.name = STR("groups"), .read = read_ids},
-    {.name = STR("tools"), .read = read_tools},
-    {.read = NULL},
+    {.name = STR("users"), .read = read_ids},           {.name = STR("groups"), .read = read_ids},
+    {.name = STR("tools"), .read = read_tools},         {.name = STR("prompts"), .read = read_prompts},
+    {.name = STR("resources"), .read = read_resources}, {.read = NULL},
 };
 
 void peer_read_allow(const struct key_value *value)
@@ -148,4 +232,19 @@ void peer_read_allow(const struct key_value *value)
     }
     config->allow = rules;
     config->allow_count = value->json->len;
+}
+
+const struct config_key peer_operator_keys[] = {
+    {.name = STR("users"), .read = read_ids},
+    {.name = STR("groups"), .read = read_ids},
+    {.read = NULL},
+};
+
+/* An empty table names nobody: then only root is one. */
+void peer_read_operators(const struct key_value *value)
+{
+    struct config *config = value->base;
+    struct allow_rule *rule = ARENA_NEW(value->reader->arena, struct allow_rule);
+    key_table_read(value->reader, peer_operator_keys, value->path, value->json, rule);
+    config->operators = rule;
 }

@@ -1,6 +1,6 @@
 /*
  * The user at the other end of a connection, as the kernel reports it, and the
- * tools that `allow` grants to that user.
+ * tools, prompts and resources that `allow` grants to that user.
  */
 #ifndef TOOLGATE_CONFIG_PEER_H
 #define TOOLGATE_CONFIG_PEER_H
@@ -27,8 +27,21 @@ void peer_init_example(struct peer *peer, struct str user);
 /* A tool that a peer may not call does not exist for it. */
 bool peer_may_connect(const struct config *config, const struct peer *peer);
 bool peer_may_call(const struct config *config, const struct peer *peer, struct str tool);
+bool peer_may_get(const struct config *config, const struct peer *peer, struct str prompt);
+bool peer_may_read(const struct config *config, const struct peer *peer, struct str uri);
+bool peer_may_read_some(const struct config *config, const struct peer *peer);
+bool peer_has_resource_globs(const struct config *config, const struct peer *peer); /* they decide for it */
 
-/* Reads `allow`: { { users = {…}, groups = {…}, tools = {…} } } into a struct config. */
+/* Root, and the daemon's own user unless the configuration names `operators` instead: who may approve what a
+ * policy asks about, accept definitions, reload, and see and touch other users' sessions. */
+bool peer_is_operator(const struct config *config, const struct peer *peer);
+
+/* Reads `operators`: { users = {…}, groups = {…} } into a struct config. */
+key_reader peer_read_operators;
+extern const struct config_key peer_operator_keys[];
+
+/* Reads `allow`: { { users = {…}, groups = {…}, tools = {…}, prompts = {…}, resources = {…} } } into a struct
+ * config. */
 key_reader peer_read_allow;
 extern const struct config_key peer_allow_keys[]; /* of one rule */
 

@@ -13,17 +13,18 @@
  *
  * tools/call passes all of it, toolgate/check skips 6 and 7, toolgate/report skips 2 to 6. A stage returns
  * what comes next (enum step) and writes what it decides to the verdict; the table below skips the stages
- * that a decision makes pointless. Stages 6 to 8 are in call_run.c, call_judge.c and call_settle.c.
+ * that a decision makes pointless. Stages 5 to 8 are in call_ask.c, call_run.c, call_judge.c and
+ * call_settle.c.
  */
 #include "gate/call_state.h"
 
+#include "approvals/approvals.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "catalog/catalog.h"
 #include "gate/call_events.h"
 #include "gate/call_span.h"
-#include "gate/consent.h"
 #include "gate/decision_log.h"
 #include "gate/feedback.h"
 #include "gate/metrics.h"
@@ -234,7 +235,7 @@ static enum step admit(struct call *c)
     const struct error_class_info *class = error_class_info(c->verdict.class);
     size_t problem_count;
     const struct ledger_problem *problems = call_problems(c, &problem_count);
-    c->fingerprint = call_fingerprint(c);
+    call_set_fingerprint(c);
     if (c->tool && c->tool->takes_ids && (!verdict_is_decided(&c->verdict) || c->lax))
         collect_ids(c);
     struct ledger_answer *answer = arena_alloc(c->arena, sizeof(*answer));
@@ -292,32 +293,6 @@ static enum step look_again(struct call *c)
     return look(c, true) ? shown_still(c) : STEP_WAIT;
 }
 
-/* ---- 5 check ---- */
-
-static void check_own(struct call *c)
-{
-    const struct policy *policy = c->tool->policy;
-    struct policy_outcome outcome __attribute__((uninitialized)); /* 2 KB, filled in by policy_check */
-    struct policy_call view = call_for_policy(c);
-    policy_check(policy, &view, c->args.now, c->arena, &outcome);
-    consent_apply(c->arena, c->request.consents, c->request.consent_count, &outcome);
-    if (outcome.kind == OUTCOME_POLICY_ERROR)
-        verdict_from_broken_hook(&c->verdict, c->tool, policy, c->arena, outcome.why.text);
-    else
-        verdict_from_hook(&c->verdict, c->arena, &outcome);
-    call_discard_unless_enforced(c);
-}
-
-static enum step check(struct call *c)
-{
-    const struct policy *policy = c->tool->policy;
-    if (policy && policy->hooks[HOOK_CHECK] && c->tool->mode != POLICY_OFF)
-        check_own(c);
-    if (c->tool->overlay_count)
-        overlays_check(c);
-    return STEP_NEXT;
-}
-
 /* ---- the stages in their order ---- */
 
 #define IN(mode)   (1u << (mode))
@@ -339,7 +314,7 @@ static const struct stage {
     {"rules", BEFORE_RUN, true, true, CALL_PART_POLICY, check_rules, call_lax_answered},
     {"admit", BEFORE_RUN, true, false, CALL_PART_LEDGER, admit, admit_answered},
     {"known", BEFORE_RUN, false, false, CALL_PART_POLICY, look_again, shown_still},
-    {"check", BEFORE_RUN, false, false, CALL_PART_POLICY, check, NULL},
+    {"check", BEFORE_RUN, false, false, CALL_PART_POLICY, call_check, call_ask_answered},
     {"run", IN(CALL_RUN), false, false, CALL_PART_UPSTREAM, call_run, call_upstream_answered},
     {"judge", AFTER_RUN, false, false, CALL_PART_POLICY, call_judge, NULL},
     {"retry", IN(CALL_RUN), true, false, CALL_PART_UPSTREAM, call_retry, call_retry_due},
@@ -436,6 +411,12 @@ static void count(const struct call *c)
     metrics_count_call(c->gate->metrics, &call);
 }
 
+/* The model's provider accepts no other name of it: there is no better one to tell. */
+static bool is_plain_name(const struct call *c)
+{
+    return c->tool && c->outcome.alias.len && str_eq(c->outcome.alias, c->tool->plain_name);
+}
+
 static void finish(struct call *c)
 {
     struct str names[TOOL_LOOKUP_ALL_MAX] __attribute__((uninitialized));
@@ -445,7 +426,7 @@ static void finish(struct call *c)
     struct feedback feedback = {.verdict = &c->verdict,
                                 .tool = c->tool,
                                 .name = c->request.tool,
-                                .alias = outcome->alias,
+                                .alias = is_plain_name(c) ? STR_NONE : outcome->alias,
                                 .suggestions = names,
                                 .said = &said};
     const struct error_class_info *class = error_class_info(c->verdict.class);
@@ -469,6 +450,8 @@ static void finish(struct call *c)
     outcome->traces = c->traces;
     if (c->verdict.class == CLASS_NEED_USER_INPUT && c->upstream && c->request.supports_elicitation)
         outcome->input_requests = c->upstream->answer.input;
+    if (outcome->input_requests)
+        call_ask_reopen(c);
     end_timing(c);
     if (c->gate->metrics && !c->request.dry_run)
         count(c);
@@ -522,7 +505,12 @@ void call_resume(void *owner)
     struct call *c = owner;
     const struct stage *stage = &stages[c->stage];
     enter_part(c, stage->part);
-    if (stage->resume(c) == STEP_RETRY) {
+    enum step step = stage->resume(c);
+    if (step == STEP_WAIT) {
+        enter_part(c, waits_for(stage));
+        return;
+    }
+    if (step == STEP_RETRY) {
         if (c->span)
             call_span_stage(c, stage->name);
         while (stages[c->stage].enter != call_run)
@@ -608,6 +596,8 @@ void call_cancel(struct call *c)
     if (c->finished)
         return;
     ledger_cancel(c->gate->ledger, c);
+    if (c->ask)
+        approvals_cancel(c->gate->approvals, c);
     if (c->gate->upstreams)
         upstream_cancel(c->gate->upstreams, c);
     if (c->gate->metrics)

@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 
+struct approvals;
 struct arena;
 struct call;
 struct call_timing;
@@ -40,6 +41,14 @@ enum call_mode {
     CALL_REPORT /* toolgate/report: enters at stage 7 */
 };
 
+/* Who answers what a policy asks of the user. */
+enum call_asks {
+    CALL_ASKS_NOBODY,     /* the client has nobody: an operator may approve */
+    CALL_ASKS_CONNECTION, /* the server puts it to the client's user, and calls again (server/elicitation.h)
+                           */
+    CALL_ASKS_REPLY       /* the reply asks, and the client calls again with the answer (input_required) */
+};
+
 /* The request. Everything is borrowed and must live as long as the call. */
 struct call_request {
     enum call_mode mode;
@@ -50,6 +59,7 @@ struct call_request {
     struct str session;    /* as the client named it; empty: anonymous */
     struct str connection; /* names the anonymous session; unique per connection */
     uint32_t turn;         /* 0: not given */
+    uint32_t turn_text;    /* its hash (ledger_turn_text), if a text names the turn; 0: none */
     struct str step, goal, label, ext;
     struct str
         trace_id; /* 32 hex digits of the client's trace, or of the one that begins here; empty: none */
@@ -67,6 +77,7 @@ struct call_request {
     struct str error_message;
     bool has_error, error_transient;
     bool error_retry;           /* the model should try again with other arguments */
+    bool error_cancelled;       /* its run was stopped: as if it had never been asked */
     bool error_transient_given; /* false: the message is searched for signs of a transient failure */
     struct str coverage;        /* what a judge in the agent's program found; empty: it did not judge */
     const struct json *judged_facts, *judged_follow_up; /* beside it; NULL: none */
@@ -74,9 +85,12 @@ struct call_request {
     struct hash128 session_id;
 
     /* Only tools/call. */
-    bool supports_elicitation;      /* the client can put an upstream's questions to its user */
+    bool supports_elicitation; /* the client can put an upstream's questions to its user */
+    enum call_asks asks;
     const struct consent *consents; /* the user's answers to questions of check hooks */
     size_t consent_count;
+    uint64_t answered;                  /* CALL_ASKS_REPLY: the question that `answer` is to; 0: none */
+    const struct json *answer;          /* of a form: {action, content?} */
     const struct json *input_responses; /* the user's answers to them; NULL: none yet */
     struct str request_state;           /* the upstream's state that goes with them; may be empty */
 
@@ -102,6 +116,7 @@ struct gate {
     struct ledger *ledger;
     struct upstreams *upstreams;    /* NULL: tools that run in an upstream are unavailable */
     struct metrics *metrics;        /* NULL: nothing is counted */
+    struct approvals *approvals;    /* NULL: nobody can approve what a policy asks about */
     struct decision_log *decisions; /* NULL: nothing is recorded */
     struct span_exporter *spans;    /* NULL: no call is traced */
     bool timed;                     /* measures the call_timing of each call */
@@ -163,6 +178,7 @@ struct call_outcome {
     /* {inputRequests, requestState?} from the upstream, for a client that supports elicitation; NULL: none.
      */
     const struct json *input_requests;
+    uint64_t question; /* CALL_ASKS_REPLY: the verdict's, which the reply puts to the user; 0: none */
     const struct call_trace *traces; /* in the order in which the stages ran */
     size_t trace_count;
     const struct call_timing *timing; /* NULL: not measured */

@@ -43,14 +43,22 @@ static void warn_of_masks(struct call *c, const struct policy *policy, const str
         STR_ARG(before), before.len ? " " : "", STR_ARG(buf_view(&names)));
 }
 
-static void withhold(struct call *c, const struct policy *policy)
+static void withhold(struct call *c, const struct policy *policy, enum redact_status why)
 {
-    verdict_set(&c->verdict, CLASS_SCHEMA_MISMATCH, STR_LIT("redaction_unfit"),
-                arena_printf(c->arena,
-                             "its result cannot be shown: with the fields masked that " STR_FMT
-                             " names in 'redact', it would not fit its output schema",
-                             STR_ARG(policy->file)),
-                STR_LIT("The operator must correct the policy. Use another tool, or tell the user."));
+    if (why == REDACT_TOO_COMPLEX)
+        verdict_set(&c->verdict, CLASS_SCHEMA_MISMATCH, STR_LIT("redaction_too_complex"),
+                    arena_printf(c->arena,
+                                 "it holds more that must be masked than the gateway looks for: over %u "
+                                 "different values, or too much text around them",
+                                 REDACT_COPIES_MAX),
+                    STR_LIT("Ask for less: fewer items, a page, a narrower range."));
+    else
+        verdict_set(&c->verdict, CLASS_SCHEMA_MISMATCH, STR_LIT("redaction_unfit"),
+                    arena_printf(c->arena,
+                                 "its result cannot be shown: with the fields masked that " STR_FMT
+                                 " names in 'redact', it would not fit its output schema",
+                                 STR_ARG(policy->file)),
+                    STR_LIT("The operator must correct the policy. Use another tool, or tell the user."));
     c->result = (struct result){0};
 }
 
@@ -65,9 +73,10 @@ static void redact(struct call *c)
             pattern_guard_mask(c, policy->result_sets & PATTERN_SETS_MASKING);
         if (!policy->redact_count)
             continue;
-        if (redact_result(c->arena, policy->redact, policy->redact_count, c->tool->output_schema, &c->result,
-                          &found) == REDACT_UNFIT) {
-            withhold(c, policy);
+        enum redact_status status = redact_result(c->arena, policy->redact, policy->redact_count,
+                                                  c->tool->output_schema, &c->result, &found);
+        if (status == REDACT_UNFIT || status == REDACT_TOO_COMPLEX) {
+            withhold(c, policy, status);
             return;
         }
         if (policy == (c->request.enforced_overlay ? c->request.enforced_overlay : c->tool->policy))
@@ -164,6 +173,8 @@ static void read_report(struct call *c)
         arguments_read(&c->args, c->arena, NULL, r->arguments, STR_NONE, &c->generation->config);
     if (!r->has_error) {
         result_read(c->arena, r->result, &c->result);
+    } else if (r->error_cancelled) {
+        verdict_set(&c->verdict, CLASS_CANCELLED, STR_LIT("cancelled"), STR_NONE, STR_NONE);
     } else if (r->error_retry) { /* what the tool asks its caller to do better, as retry() of a hook */
         verdict_set(&c->verdict, CLASS_INVALID_ARGUMENTS, STR_LIT("retry"), message, STR_NONE);
         c->verdict.valid = false;

@@ -50,9 +50,9 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
         .class = class == LEDGER_CLASS_OK && c->uninformative ? LEDGER_CLASS_GARBAGE : class,
         .error = error_text(&c->verdict),
         .label = str_of(error_class_info(c->verdict.class)->name),
-        .result = c->result.value
-                      ? result_fingerprint(c->arena, c->tool->policy, &c->tool->limits, c->result.value)
-                      : hash_stable(c->verdict.quoted),
+        .result = c->result.value ? call_result_hash(c, result_compared(c->arena, c->tool->policy,
+                                                                        &c->tool->limits, c->result.value))
+                                  : hash_stable(c->verdict.quoted),
         .limits = &c->tool->limits,
         .gives_ids = ids,
         .gives_id_count = id_count,
@@ -83,6 +83,8 @@ enum step call_settle(struct call *c)
     /* If the upstream gave a retry time, the call counts as transient, so that a retry is no loop. */
     bool transient = v->class == CLASS_UNAVAILABLE && v->after_s >= 0;
     enum ledger_class class = transient ? LEDGER_CLASS_TRANSIENT : error_class_info(v->class)->settled_as;
+    if (v->class == CLASS_NEED_USER_INPUT && call_ask_counts(c))
+        class = LEDGER_CLASS_REFUSED;
     if (v->class == CLASS_POLICY_ERROR &&
         str_is(v->code, VERDICT_RESULT_UNCHECKED)) /* it ran: its budget stays spent */
         class = LEDGER_CLASS_SCHEMA_MISMATCH;

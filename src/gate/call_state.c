@@ -3,7 +3,6 @@
 
 #include "base/arena.h"
 #include "json/build.h"
-#include "json/canonical.h"
 
 /* ---- for the stages ---- */
 
@@ -68,16 +67,10 @@ void call_set_place(struct call *c)
         .anonymous = !r->session.len && (!reports || is_named(session_key(c), r->session_id)),
         .anonymous_repeats = config->anonymous_repeats,
         .turn = r->turn,
+        .turn_text = r->turn_text,
         .turn_idle_s = config->turn_idle_s,
         .step = r->step,
     };
-}
-
-struct hash128 call_fingerprint(const struct call *c)
-{
-    const struct json *args = c->args.now ? c->args.now : c->request.arguments;
-    return json_fingerprint(c->arena, args, c->tool ? c->tool->volatiles : NULL,
-                            c->tool ? c->tool->volatile_count : 0);
 }
 
 const struct ledger_problem *call_list_problems(struct arena *arena, const struct problems *problems,

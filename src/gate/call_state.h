@@ -1,7 +1,7 @@
 /*
- * The state of one call, and what its stages share. Private to the call: call.c has stages 1 to 5 and the
- * machine that runs them, call_run.c stage 6, call_judge.c stage 7, call_settle.c stage 8, call_state.c the
- * functions that only read or fill the state.
+ * The state of one call, and what its stages share. Private to the call: call.c has stages 1 to 4 and the
+ * machine that runs them, call_ask.c stage 5, call_run.c stage 6, call_judge.c stage 7, call_settle.c stage
+ * 8, call_state.c the functions that only read or fill the state.
  */
 #ifndef TOOLGATE_GATE_CALL_STATE_H
 #define TOOLGATE_GATE_CALL_STATE_H
@@ -42,9 +42,10 @@ struct call {
     const struct tool *tool;  /* NULL until stage 1 has found it */
     struct ledger_peek *peek; /* NULL: no hook can hide the tool */
     struct arguments args;
-    struct call_lax *lax;       /* NULL: valid, or nothing to insist on */
-    struct id_candidates *ids;  /* NULL: no id needs to have been seen */
-    struct hash128 fingerprint; /* of one that was admitted, not reported */
+    struct call_lax *lax;             /* NULL: valid, or nothing to insist on */
+    struct id_candidates *ids;        /* NULL: no id needs to have been seen */
+    struct hash128 fingerprint;       /* of one that was admitted, not reported */
+    const struct json *fingerprinted; /* the arguments that it is of; NULL: not admitted */
     struct ledger_place place;
     const struct ledger_answer *answer; /* to admit; until then, and of a report, an empty one */
     struct ledger_settled *settled;     /* NULL until stage 8 */
@@ -53,11 +54,14 @@ struct call {
     uint32_t tries;
     int64_t first_try_ms;
     struct result result;
+    const struct json *hashed; /* call_result_hash's last value; NULL: none yet */
+    struct hash128 result_hash;
     struct compaction compacted; /* the result that is shown, if `compacted.done` */
     struct verdict verdict;      /* VERDICT_PASS, CLASS_OK until a stage decides otherwise */
     struct call_outcome outcome; /* complete once the call has finished */
     bool admitted, ran, settle_started, finished, cancelled;
-    bool uninformative; /* the result adds nothing: the ledger counts it as garbage */
+    struct call_ask *ask; /* NULL: no policy has asked the user */
+    bool uninformative;   /* the result adds nothing: the ledger counts it as garbage */
 
     struct call_timing timing;
     int64_t began_ns, part_began_ns; /* 0: not timed */
@@ -89,6 +93,16 @@ enum step call_settle(struct call *call);    /* 8 */
 enum step call_settle_answered(struct call *call); /* 8, resumed */
 void call_release(struct call *call); /* returns the reservation of an admitted call that is cancelled */
 
+/* ---- call_ask.c ---- */
+
+enum step call_check(struct call *call);        /* 5 */
+enum step call_ask_answered(struct call *call); /* 5, resumed: what has become of the question */
+/* 8: an unanswered question that is repeated is a loop; one that is being put to the user is none. */
+bool call_ask_counts(const struct call *call);
+/* The tool has asked the user something itself, and will be called again: what was approved for this call
+ * still is. */
+void call_ask_reopen(struct call *call);
+
 /* ---- call_lax.c ---- */
 
 enum step call_lax_ask(struct call *call);      /* 3, of invalid arguments: may the model insist? */
@@ -116,8 +130,6 @@ struct policy_call call_for_policy(struct call *call);
 struct str call_goal(const struct call *call);
 /* Where the ledger looks for the call. */
 void call_set_place(struct call *call);
-/* Of its arguments, without volatile ones: by it the ledger knows calls that are alike. */
-struct hash128 call_fingerprint(const struct call *call);
 /* The problems of invalid arguments, by which the ledger tells whether an attempt was progress. None if not
  * all are listed: then nobody can tell. */
 const struct ledger_problem *call_problems(const struct call *call, size_t *count);
@@ -127,5 +139,16 @@ const struct ledger_problem *call_list_problems(struct arena *arena, const struc
 /* Takes back what was decided if the tool's mode is shadow (`would` keeps the code) or off. Every mode
  * enforces that the tool exists, runs here, and gets readable arguments. */
 void call_discard_unless_enforced(struct call *call);
+
+/* ---- call_hash.c ---- */
+
+/* Of its arguments, without volatile ones: by it the ledger knows calls that are alike. */
+struct hash128 call_fingerprint(const struct call *call);
+/* Computed when it is admitted, and kept. */
+void call_set_fingerprint(struct call *call);
+/* The json_fingerprint of the arguments as they came, for the decision log. */
+struct hash128 call_arguments_hash(struct call *call);
+/* The json_fingerprint of the result, or of what the ledger compares of it. */
+struct hash128 call_result_hash(struct call *call, const struct json *value);
 
 #endif

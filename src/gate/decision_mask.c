@@ -71,7 +71,7 @@ static struct str fold(struct str name, char folded[NAME_COMPARED_MAX_BYTES])
     for (size_t i = 0; i < name.len && len < NAME_COMPARED_MAX_BYTES; i++) {
         char c = name.at[i];
         if (c != '_' && c != '-')
-            folded[len++] = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
+            folded[len++] = ascii_lower(c);
     }
     return (struct str){folded, len};
 }

@@ -8,7 +8,6 @@
 #include "gate/decision_mask.h"
 #include "gate/feedback.h"
 #include "json/build.h"
-#include "json/canonical.h"
 #include "json/write.h"
 #include "result/redact.h"
 
@@ -156,8 +155,7 @@ static void put_hash(struct record *r, const char *key, struct hash128 hash)
 
 static void put_arguments_hash(struct record *r)
 {
-    struct call *c = r->call;
-    put_hash(r, "arguments_hash", json_fingerprint(c->arena, c->request.arguments, NULL, 0));
+    put_hash(r, "arguments_hash", call_arguments_hash(r->call));
 }
 
 static void put_arguments(struct record *r)
@@ -319,7 +317,7 @@ static void put_result(struct record *r)
     if (v->code.len)
         json_field_str(&r->out, "code", masked_text(r, str_cut(v->code, DECISION_NAME_MAX_BYTES)));
     if (value && r->options->results != DECISIONS_NONE) {
-        put_hash(r, "hash", json_fingerprint(c->arena, value, NULL, 0));
+        put_hash(r, "hash", call_result_hash(c, value));
         PUT_COUNT(r, "bytes", v->bytes_from ? (int64_t)v->bytes_from : (int64_t)value->raw_len);
     }
     PUT_NAME(r, "coverage", v->coverage);

@@ -4,6 +4,7 @@
  */
 #include "gate/feedback_writer.h"
 
+#include "approvals/approval_table.h"
 #include "base/arena.h"
 #include "base/printable.h"
 #include "gate/arguments.h"
@@ -516,6 +517,18 @@ void feedback_unavailable(const struct feedback_writer *w)
                 "and that the operator must check the gateway.");
 }
 
+/* How the call can still be made: by somebody else's command. */
+static void put_approval(const struct feedback_writer *w)
+{
+    if (w->v->approval.len)
+        put(w,
+            "Approval: the user, not you, may approve this call with `toolgate approve " STR_FMT
+            "` within %u minutes. Once they have, make the same call again with the same arguments.\n",
+            STR_ARG(w->v->approval), APPROVAL_MS / 60000u);
+    else if (w->v->no_approval)
+        put(w, "Nobody can approve this call now: %s.\n", w->v->no_approval);
+}
+
 void feedback_need_user_input(const struct feedback_writer *w)
 {
     const struct json *choices = w->v->choices;
@@ -533,6 +546,7 @@ void feedback_need_user_input(const struct feedback_writer *w)
         put(w, "\n");
     }
     put_next(w, "Ask exactly that and wait for the answer; do not answer it yourself.");
+    put_approval(w);
 }
 
 static void put_error(const struct feedback_writer *w)

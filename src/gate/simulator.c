@@ -120,6 +120,12 @@ static struct hash128 fingerprint(const struct past_call *past)
                             tool ? tool->volatile_count : 0);
 }
 
+static struct hash128 result_hash(const struct past_call *past, const struct policy *policy,
+                                  const struct ledger_limits *limits, const struct json *value)
+{
+    return json_fingerprint(past->arena, result_compared(past->arena, policy, limits, value), NULL, 0);
+}
+
 /* Admits it, and settles it if its class is one of calls that ran. Entries without a result all have the same
  * one. */
 static void count_past_call(const struct past_call *past)
@@ -151,8 +157,8 @@ static void count_past_call(const struct past_call *past)
         .arguments = admit.arguments,
         .class = class->settled_as,
         .label = str_of(class->name),
-        .result = result.value ? result_fingerprint(past->arena, policy, admit.limits, result.value)
-                               : hash_stable(STR_NONE),
+        .result =
+            result.value ? result_hash(past, policy, admit.limits, result.value) : hash_stable(STR_NONE),
         .limits = admit.limits,
     };
     if (policy && result.value)

@@ -129,6 +129,7 @@ void verdict_write(struct json_out *out, const struct verdict *v)
     json_field_optional(out, "follow_up", v->follow_up);
     json_field_optional(out, "next_args", v->next_args);
     json_field_optional(out, "choices", v->choices);
+    json_field_optional_str(out, "approval", v->approval);
     if (v->bytes_from) {
         json_field_open(out, "compacted", '{');
         json_field_int(out, "from_bytes", (int64_t)v->bytes_from);
@@ -182,7 +183,9 @@ struct str verdict_schema(void)
         "\"object\"},"
         "\"compacted\":{\"type\":\"object\",\"required\":[\"from_bytes\",\"to_bytes\"],\"properties\":{"
         "\"from_bytes\":{\"type\":\"integer\"},\"to_bytes\":{\"type\":\"integer\"}}},"
-        "\"choices\":{\"type\":\"array\"},\"warnings\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
+        "\"choices\":{\"type\":\"array\"},\"approval\":{\"type\":\"string\",\"description\":\"of a question: "
+        "toolgate approve with this id answers "
+        "it\"},\"warnings\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
         "\"description\":\"what the request held that has no effect\"},"
         "\"unreported\":{\"type\":\"integer\",\"minimum\":9,\"description\":\"checks in a row that the "
         "agent's program "

@@ -73,6 +73,8 @@ static enum err check(struct hook *h, struct daemon_client *client, struct json 
     json_open(&out, '{');
     json_field_str(&out, "name", h->event.tool);
     json_field(&out, "arguments", h->event.input);
+    if (h->event.client != HOOK_CLIENT_CODEX) /* the assistant puts the question to its user itself */
+        json_field_bool(&out, "asks", true);
     put_meta(&out, &h->event);
     json_close(&out, '}');
     return daemon_client_call(client, h->arena, "toolgate/check", buf_view(&text), verdict, why);

@@ -396,3 +396,8 @@ void policy_set_reset_counters(struct policy_set *set)
             memset(code->rules.hits, 0, code->rules.count * sizeof(*code->rules.hits));
     }
 }
+
+uint64_t policy_source_hash(const struct policy *policy)
+{
+    return policy->code ? policy->code->source_hash : 0;
+}

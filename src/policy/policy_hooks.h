@@ -102,6 +102,9 @@ const struct policy_failures *policy_set_gateway_failures(const struct policy_se
 /* It does not run, as it stalled the process: only its names were read. */
 bool policy_is_quarantined(const struct policy *policy);
 
+/* Of its text, and of the modules that it may require; the same wherever the file lies. */
+uint64_t policy_source_hash(const struct policy *policy);
+
 /* The line of the hook's function; 0: it has none. */
 int policy_hook_line(const struct policy *policy, enum policy_hook hook);
 

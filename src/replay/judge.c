@@ -55,7 +55,7 @@ static struct tool_list *read_stored_tools(void *owner, struct str upstream)
     const struct stored_tools *stored = owner;
     for (size_t i = 0; i < stored->count; i++)
         if (str_eq(stored->specs[i]->name, upstream))
-            return tool_cache_read(stored->folder, stored->specs[i], TOOL_CACHE_ANY);
+            return tool_cache_read(stored->folder, stored->specs[i], UPSTREAM_TOOLS, TOOL_CACHE_ANY);
     return NULL;
 }
 

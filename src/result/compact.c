@@ -272,9 +272,14 @@ static const struct json *shrink_content(struct compact_ctx *c, const struct res
     return out;
 }
 
+static size_t size_of(struct arena *arena, const struct json *value)
+{
+    return value->raw_len ? value->raw_len : written(arena, value).len;
+}
+
 static size_t bytes_of(struct arena *arena, const struct result *r)
 {
-    size_t bytes = r->structured ? written(arena, r->structured).len : 0;
+    size_t bytes = r->structured ? size_of(arena, r->structured) : 0;
     for (uint32_t i = 0; i < r->content->len; i++)
         bytes += json_str(text_in(&r->content->items[i])).len;
     return bytes;
@@ -327,7 +332,7 @@ bool compact_result(struct arena *arena, const struct tool *tool, const struct j
         structured = shrink_value(&c, structured, budget, was_valid ? tool->output_schema : NULL);
     }
     if (result->structured && !structured) {
-        size_t bytes = written(arena, result->structured).len;
+        size_t bytes = size_of(arena, result->structured);
         failed = true;
         buf_printf(&c.notes,
                    "%s%zu bytes exceed the limit; it cannot be shortened without breaking its output schema",

@@ -153,9 +153,11 @@ static int by_worth(const void *a, const void *b)
                               *y = *(const struct compact_node *const *)b;
     if (x->entity != y->entity)
         return x->entity ? -1 : 1;
-    int hits = __builtin_popcount(y->goal_words) - __builtin_popcount(x->goal_words);
-    if (hits)
-        return hits;
+    if (x->goal_words != y->goal_words) {
+        int hits = __builtin_popcount(y->goal_words) - __builtin_popcount(x->goal_words);
+        if (hits)
+            return hits;
+    }
     int newer = str_cmp(y->time, x->time);
     return newer ? newer : (x > y) - (x < y);
 }

@@ -40,7 +40,7 @@ void compact_set_goal(struct compact_rules *rules, struct str goal, struct arena
          rules->goal_word_count < COMPACT_GOAL_WORDS_MAX && (word = next_word(goal, &at)).len;) {
         char *text = arena_alloc(arena, word.len);
         for (size_t i = 0; i < word.len; i++)
-            text[i] = word.at[i] >= 'A' && word.at[i] <= 'Z' ? (char)(word.at[i] + 32) : word.at[i];
+            text[i] = ascii_lower(word.at[i]);
         word.at = text;
         if (word.len > WORD_LEAST_BYTES && text[word.len - 1] == 's')
             word.len--; /* "invoices" finds "invoice" */
@@ -207,14 +207,15 @@ bool compact_node_is_container(const struct compact_node *node)
 
 uint32_t compact_string_size(struct str text)
 {
+    static const uint8_t more[256] = {
+        ['"'] = 1,  ['\\'] = 1, ['\n'] = 1, ['\t'] = 1, ['\r'] = 1, [0x00] = 5, [0x01] = 5,
+        [0x02] = 5, [0x03] = 5, [0x04] = 5, [0x05] = 5, [0x06] = 5, [0x07] = 5, [0x08] = 5,
+        [0x0b] = 5, [0x0c] = 5, [0x0e] = 5, [0x0f] = 5, [0x10] = 5, [0x11] = 5, [0x12] = 5,
+        [0x13] = 5, [0x14] = 5, [0x15] = 5, [0x16] = 5, [0x17] = 5, [0x18] = 5, [0x19] = 5,
+        [0x1a] = 5, [0x1b] = 5, [0x1c] = 5, [0x1d] = 5, [0x1e] = 5, [0x1f] = 5};
     size_t size = text.len + 2;
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.at[i];
-        if (c == '"' || c == '\\' || c == '\n' || c == '\t' || c == '\r')
-            size++;
-        else if (c < 0x20)
-            size += 5;
-    }
+    for (size_t i = 0; i < text.len; i++)
+        size += more[(unsigned char)text.at[i]];
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }
 

@@ -70,7 +70,7 @@ static struct str plain_name(struct str key, char out[NAME_MAX_BYTES])
             continue;
         if (n == NAME_MAX_BYTES)
             return STR_NONE;
-        out[n++] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+        out[n++] = ascii_lower(c);
     }
     return (struct str){out, n};
 }

@@ -12,13 +12,16 @@
 #include "json/write.h"
 #include "result/redact_copies.h"
 #include "result/redact_fit.h"
+#include "result/redact_names.h"
 
 struct walk {
     struct arena *arena;
     const struct str *fields;
     size_t count;
-    bool removes;    /* leaves the fields out instead */
-    struct buf path; /* of the current value: "customers[].email" */
+    bool *are_paths;           /* of the fields: the others are bare names */
+    struct redact_names names; /* of the fields, in texts */
+    bool removes;              /* leaves the fields out instead */
+    struct buf path;           /* of the current value: "customers[].email" */
     struct redact_copies *copies;
     bool collects;                /* the first walk */
     bool keeps_words;             /* a string that is one lower-case word may be an enum's: is no copy */
@@ -27,12 +30,22 @@ struct walk {
     unsigned nested;              /* JSON in a string */
 };
 
+static struct walk walk_for(struct arena *arena, const struct str *fields, size_t count)
+{
+    struct walk w = {.arena = arena,
+                     .fields = fields,
+                     .count = count,
+                     .are_paths = arena_alloc(arena, count * sizeof(bool)),
+                     .path = buf_in(arena)};
+    for (size_t i = 0; i < count; i++)
+        w.are_paths[i] = memchr(fields[i].at, '.', fields[i].len) || memchr(fields[i].at, '[', fields[i].len);
+    return w;
+}
+
 static bool is_hidden(struct walk *w, struct str key)
 {
     for (size_t i = 0; i < w->count; i++) {
-        struct str field = w->fields[i];
-        bool is_path = memchr(field.at, '.', field.len) || memchr(field.at, '[', field.len);
-        if (!str_eq(field, is_path ? buf_view(&w->path) : key))
+        if (!str_eq(w->fields[i], w->are_paths[i] ? buf_view(&w->path) : key))
             continue;
         if (w->found && i < REDACT_FIELDS_MAX)
             w->found->fields |= (uint64_t)1 << i;
@@ -118,7 +131,7 @@ static struct str walk_text(struct walk *w, struct str text)
     if (w->collects || (w->keeps_words && is_lower_word(text)))
         return text;
     text = redact_copies_mask(w->copies, text);
-    return redact_named_values(w->arena, w->fields, w->count, text);
+    return redact_named_values(w->arena, &w->names, text);
 }
 
 static const struct json *walk_string(struct walk *w, const struct json *value)
@@ -178,6 +191,17 @@ static const struct json *walk_object(struct walk *w, const struct json *object,
     return members ? json_keep(w->arena, json_object(w->arena, members, count)) : object;
 }
 
+/* Changes an item of a copy of the list, which is made for the first one. */
+static void put_item(struct arena *arena, struct json **copy, const struct json *list, uint32_t i,
+                     const struct json *item)
+{
+    if (!*copy) {
+        *copy = arena_alloc(arena, list->len * sizeof(**copy));
+        memcpy(*copy, list->items, list->len * sizeof(**copy));
+    }
+    (*copy)[i] = *item;
+}
+
 static const struct json *walk_list(struct walk *w, const struct json *list, const struct json *schema)
 {
     static const struct json null = {.type = JSON_NULL};
@@ -188,21 +212,18 @@ static const struct json *walk_list(struct walk *w, const struct json *list, con
         const struct json *inner = schema ? redact_fit_item(w->fit, schema, i) : NULL;
         const struct json *item =
             is_hidden(w, STR_NONE) ? hide(w, &list->items[i], inner, true) : walk(w, &list->items[i], inner);
-        if (item == &list->items[i])
-            continue;
-        if (!items) {
-            items = ARENA_ARRAY(w->arena, struct json, list->len);
-            memcpy(items, list->items, list->len * sizeof(*items));
-        }
-        items[i] = item ? *item : null;
+        if (item != &list->items[i])
+            put_item(w->arena, &items, list, i, item ? item : &null);
     }
     w->path.len = length;
     return items ? json_keep(w->arena, json_array(items, list->len)) : list;
 }
 
-/* Returns the value itself if nothing in it changes. */
+/* Returns the value itself if nothing in it changes, or if the result will be withheld. */
 static const struct json *walk(struct walk *w, const struct json *value, const struct json *schema)
 {
+    if (w->copies && w->copies->overflow)
+        return value;
     switch (value->type) {
     case JSON_OBJECT:
         return walk_object(w, value, schema);
@@ -217,34 +238,46 @@ static const struct json *walk(struct walk *w, const struct json *value, const s
     }
 }
 
+static bool is_shown(struct str key)
+{
+    static const struct str shown[] = {STR("text"), STR("uri"), STR("name"), STR("title"),
+                                       STR("description")};
+    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
+        if (str_eq(key, shown[i]))
+            return true;
+    return false;
+}
+
 /* All strings of a block that a reader sees; not its type, nor base64. */
 static const struct json *walk_block(struct walk *w, const struct json *block)
 {
-    static const char *const shown[] = {"text", "uri", "name", "title", "description"};
-    const struct json *now = block, *resource = json_get_text(block, "resource");
-    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
-        const struct json *value = json_get_text(block, shown[i]);
-        const struct json *changed = json_is(value, JSON_STRING) ? walk_string(w, value) : value;
-        if (changed != value)
-            now = json_keep(w->arena, json_with(w->arena, now, str_of(shown[i]), *changed));
+    struct json_member *members = NULL;
+    for (uint32_t i = 0; json_is(block, JSON_OBJECT) && i < block->len; i++) {
+        const struct json_member *member = &block->members[i];
+        const struct json *value = &member->value, *now = value;
+        if (value->type == JSON_STRING && is_shown(member->key))
+            now = walk_string(w, value);
+        else if (value->type == JSON_OBJECT && str_is(member->key, "resource"))
+            now = walk_block(w, value);
+        if (now == value)
+            continue;
+        if (!members)
+            members = memcpy(arena_alloc(w->arena, block->len * sizeof(*members)), block->members,
+                             block->len * sizeof(*members));
+        members[i] = json_member(member->key, *now);
     }
-    if (json_is(resource, JSON_OBJECT)) {
-        const struct json *changed = walk_block(w, resource);
-        if (changed != resource)
-            now = json_keep(w->arena, json_with(w->arena, now, STR_LIT("resource"), *changed));
-    }
-    return now;
+    return members ? json_keep(w->arena, json_object(w->arena, members, block->len)) : block;
 }
 
 static const struct json *walk_content(struct walk *w, const struct json *content)
 {
-    const struct json *now = content;
+    struct json *items = NULL;
     for (uint32_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++) {
         const struct json *block = walk_block(w, &content->items[i]);
         if (block != &content->items[i])
-            now = json_keep(w->arena, json_with_item(w->arena, now, i, *block));
+            put_item(w->arena, &items, content, i, block);
     }
-    return now;
+    return items ? json_keep(w->arena, json_array(items, content->len)) : content;
 }
 
 /* True: it changed. */
@@ -264,7 +297,8 @@ static bool walk_result(struct walk *w, const struct result *given, struct resul
            now->error_text.at != given->error_text.at;
 }
 
-/* Masks by type, then as the schema demands, then without copies that may be words of an enum. */
+/* Masked by type it is in `now`. If that does not fit: as the schema demands, then without copies that may be
+ * words of an enum. */
 static bool mask_to_fit(struct walk *w, const struct schema *output, const struct result *given,
                         struct result *now)
 {
@@ -272,7 +306,8 @@ static bool mask_to_fit(struct walk *w, const struct schema *output, const struc
         if (effort == 1)
             w->fit = redact_fit_new(w->arena, output);
         w->keeps_words = effort == 2;
-        walk_result(w, given, now);
+        if (effort)
+            walk_result(w, given, now);
         if (schema_validate(output, now->value) == SCHEMA_VALID)
             return true;
     }
@@ -287,46 +322,46 @@ enum redact_status redact_result(struct arena *arena, const struct str *fields, 
         return REDACT_NOTHING;
     struct result given = *result, now;
     struct redact_copies copies = {.arena = arena};
-    struct walk w = {.arena = arena,
-                     .fields = fields,
-                     .count = count,
-                     .path = buf_in(arena),
-                     .copies = &copies,
-                     .collects = true,
-                     .found = found};
+    struct walk w = walk_for(arena, fields, count);
+    redact_names_of(&w.names, arena, fields, count);
+    w.copies = &copies;
+    w.found = found;
+    w.collects = true;
     walk_result(&w, &given, &now);
     w.collects = false;
+    bool changed = !copies.overflow && walk_result(&w, &given, &now);
+    bool was_valid = changed && output && given.value && schema_validate(output, given.value) == SCHEMA_VALID;
+    bool fits = !was_valid || mask_to_fit(&w, output, &given, &now);
     if (copies.overflow)
+        return REDACT_TOO_COMPLEX;
+    if (!fits)
         return REDACT_UNFIT;
-    if (!walk_result(&w, &given, &now))
-        return REDACT_NOTHING;
-    bool was_valid = output && given.value && schema_validate(output, given.value) == SCHEMA_VALID;
-    if (was_valid && !mask_to_fit(&w, output, &given, &now))
-        return REDACT_UNFIT;
-    *result = now;
-    return REDACT_DONE;
+    if (changed)
+        *result = now;
+    return changed ? REDACT_DONE : REDACT_NOTHING;
 }
 
 struct str redact_text(struct arena *arena, const struct str *fields, size_t count, struct str text)
 {
-    struct redact_copies copies = {.arena = arena};
-    struct walk w = {.arena = arena,
-                     .fields = fields,
-                     .count = count,
-                     .path = buf_in(arena),
-                     .copies = &copies,
-                     .collects = true};
     if (!count || !text.len)
         return text;
+    struct redact_copies copies = {.arena = arena};
+    struct walk w = walk_for(arena, fields, count);
+    redact_names_of(&w.names, arena, fields, count);
+    w.copies = &copies;
+    w.collects = true;
     walk_text(&w, text);
     w.collects = false;
-    return walk_text(&w, text);
+    text = walk_text(&w, text);
+    return copies.overflow ? STR_LIT(REDACTED) : text;
 }
 
 const struct json *redact_without(struct arena *arena, const struct str *fields, size_t count,
                                   const struct json *value)
 {
-    struct walk w = {
-        .arena = arena, .fields = fields, .count = count, .removes = true, .path = buf_in(arena)};
-    return count && value ? walk(&w, value, NULL) : value;
+    if (!count || !value)
+        return value;
+    struct walk w = walk_for(arena, fields, count);
+    w.removes = true;
+    return walk(&w, value, NULL);
 }

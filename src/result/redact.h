@@ -25,8 +25,9 @@ struct schema;
 enum redact_status {
     REDACT_NOTHING, /* `result` is unchanged */
     REDACT_DONE,
-    REDACT_UNFIT /* it cannot be masked so that the output schema accepts it, or holds too many values: to be
-                    withheld */
+    REDACT_UNFIT,      /* it cannot be masked so that the output schema accepts it: to be withheld */
+    REDACT_TOO_COMPLEX /* it holds more than REDACT_COPIES_MAX values to mask, or too much text to find their
+                          copies in: to be withheld */
 };
 
 /* What a redaction found; zeroed by the caller, and only added to. */

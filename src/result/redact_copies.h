@@ -10,22 +10,28 @@
 struct arena;
 struct redact_copy;
 
+#define REDACT_STEPS_MAX                                                                                     \
+    4000000u /* of about 2 ns each, to add copies and to find them in all texts of a result */
+#define REDACT_START_BITS 10u
+
+/* Zeroed at first, but for the arena. */
 struct redact_copies {
     struct arena *arena;
-    struct redact_copy *by_first[256]; /* by first byte in lower case; of one byte the longest first */
-    size_t count;
-    bool overflow; /* more than REDACT_COPIES_MAX: not all are here */
+    struct redact_copy *list;
+    size_t count, room;
+    uint16_t *slots; /* numbers in `list` from 1; 0: free */
+    size_t slot_count;
+    uint64_t *lengths; /* by a hash of the first bytes: bit n for a key of n bytes */
+    bool begins[256];  /* by the first byte, in any case */
+    size_t steps;      /* of REDACT_STEPS_MAX */
+    bool overflow;     /* more than REDACT_COPIES_MAX, or more steps: not all are masked */
 };
 
 /* Remembers every string and number in a hidden value, also as JSON would escape it. */
 void redact_copies_add(struct redact_copies *copies, const struct json *hidden);
 
 /* The text with each copy masked, in any case of letters, unless it is a part of a longer word or number. The
- * text itself if it has none. */
-struct str redact_copies_mask(const struct redact_copies *copies, struct str text);
-
-/* The text with the value behind "field:", "field=" and "\"field\":" masked: for texts that are no JSON, or
- * JSON that breaks off. `fields` as in redact_result; of a path the last name counts. */
-struct str redact_named_values(struct arena *arena, const struct str *fields, size_t count, struct str text);
+ * text itself if it has none; "[redacted]" whole once the search took too many steps. */
+struct str redact_copies_mask(struct redact_copies *copies, struct str text);
 
 #endif

@@ -4,7 +4,6 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/build.h"
-#include "json/canonical.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "policy/content.h"
@@ -320,14 +319,13 @@ bool result_is_uninformative(const struct result *result, enum policy_effects ef
     return value_is_uninformative(result->value);
 }
 
-struct hash128 result_fingerprint(struct arena *arena, const struct policy *policy,
-                                  const struct ledger_limits *limits, const struct json *value)
+const struct json *result_compared(struct arena *arena, const struct policy *policy,
+                                   const struct ledger_limits *limits, const struct json *value)
 {
     if (policy)
         value = redact_without(arena, policy->volatile_results, policy->volatile_result_count, value);
-    if (limits->effects == LEDGER_EFFECTS_UNKNOWN && !limits->polls)
-        value = fresh_ids_without(arena, value);
-    return json_fingerprint(arena, value, NULL, 0);
+    bool may_write = limits->effects == LEDGER_EFFECTS_UNKNOWN && !limits->polls;
+    return may_write ? fresh_ids_without(arena, value) : value;
 }
 
 bool result_is_blank(const struct result *result)

@@ -65,10 +65,11 @@ const char *result_parse_error(const struct result *result);
  * "done". False for a tool that changes something, which need not return more. */
 bool result_is_uninformative(const struct result *result, enum policy_effects effects);
 
-/* What the ledger compares: a hash of the value without the fields that the policy (may be NULL) calls
- * volatile, and, for a tool that may write (`limits`), without fresh ids and times (fresh_ids.h). */
-struct hash128 result_fingerprint(struct arena *arena, const struct policy *policy,
-                                  const struct ledger_limits *limits, const struct json *value);
+/* What the ledger compares, by json_fingerprint: the value without the fields that the policy (may be NULL)
+ * calls volatile, and, for a tool that may write (`limits`), without fresh ids and times (fresh_ids.h). The
+ * value itself if it has none of them. */
+const struct json *result_compared(struct arena *arena, const struct policy *policy,
+                                   const struct ledger_limits *limits, const struct json *value);
 
 /* A model sees nothing of it. */
 bool result_is_blank(const struct result *result);

@@ -18,20 +18,16 @@ struct scan {
 
 /* ---- characters ---- */
 
-static bool is_alnum(char c)
-{
-    return ascii_is_letter(c) || ascii_is_digit(c);
-}
-
 static bool is_name_char(char c)
 {
-    return is_alnum(c) || c == '_' || c == '-';
+    return ascii_is_alnum(c) || c == '_' || c == '-';
 }
 
 /* Of a token in base64, base64url or hex. */
 static bool is_token_char(char c)
 {
-    return is_alnum(c) || c == '_' || c == '-' || c == '.' || c == '+' || c == '/' || c == '=' || c == '~';
+    return ascii_is_alnum(c) || c == '_' || c == '-' || c == '.' || c == '+' || c == '/' || c == '=' ||
+           c == '~';
 }
 
 static bool is_quote(char c)
@@ -132,7 +128,7 @@ static struct span key_form_ending(struct str text, size_t last, struct str *nam
         if (prefix.at[prefix.len - 1] != text.at[last] || last + 1 < prefix.len)
             continue;
         size_t from = last + 1 - prefix.len;
-        if (memcmp(text.at + from, prefix.at, prefix.len) != 0 || (from && is_alnum(text.at[from - 1])))
+        if (memcmp(text.at + from, prefix.at, prefix.len) != 0 || (from && ascii_is_alnum(text.at[from - 1])))
             continue;
         size_t end = token_end(text, last + 1);
         *name = key_forms[i].name;
@@ -385,7 +381,7 @@ static bool is_certain(struct str key, struct str name)
     bool digits = false, letters = false;
     for (size_t i = 0; i < key.len; i++) {
         char c = key.at[i];
-        run = is_alnum(c) ? run + 1 : 0;
+        run = ascii_is_alnum(c) ? run + 1 : 0;
         longest = run > longest ? run : longest;
         digits |= ascii_is_digit(c);
         letters |= ascii_is_letter(c);

@@ -3,20 +3,23 @@
  * call_request, and writes a finished call as the method's reply. The call
  * itself is gate/'s.
  */
+#include "approvals/approvals.h"
 #include "base/arena.h"
 #include "base/trace_context.h"
 #include "gate/call_reply.h"
+#include "gate/consent.h"
 #include "gate/verdict.h"
+#include "passing/resource_links.h"
 #include "server/elicitation.h"
 #include "server/mcp_keys.h"
 #include "server/method_table.h"
 #include "server/subscriptions.h"
 #include "policy/policy_set.h"
 
-#include <math.h>
-
-#define LOG_MAX        100u  /* notifications/message of one call; further ones are dropped */
-#define TEXT_MAX_BYTES 4096u /* of one notifications/message or notifications/progress */
+#define LOG_MAX        100u            /* notifications/message of one call; further ones are dropped */
+#define QUESTION_KEY   "toolgate/ask"  /* in inputRequests: a policy's question */
+#define QUESTION_STATE "toolgate/ask/" /* and its id: the requestState of such a reply */
+#define TEXT_MAX_BYTES 4096u           /* of one notifications/message */
 
 static enum err refuse(struct request *r, const char *message)
 {
@@ -67,7 +70,7 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
     if (!err)
         err = param_goal(r, r->meta, "params._meta.", GATE_GOAL_KEY, &c->goal);
     if (!err)
-        err = param_count(r, r->meta, "params._meta.", GATE_TURN_KEY, &c->turn);
+        err = param_turn(r, r->meta, "params._meta.", GATE_TURN_KEY, &c->turn, &c->turn_text);
     if (!err)
         err = param_context(r, &c->context);
     return err;
@@ -109,12 +112,14 @@ static enum err read_coverage(struct request *r, struct call_request *c)
     return OK;
 }
 
-/* {callId, result} or {callId, error:{message, transient?}}; name and arguments may repeat the check's. */
+/* {callId, result} or {callId, error:{message, transient?, retry?, cancelled?}}; name and arguments may
+ * repeat the check's. */
 static enum err read_report(struct request *r, struct call_request *c)
 {
     const struct json *id = json_get_text(r->params, "callId"), *error = json_get_text(r->params, "error");
     const struct json *message = json_get_text(error, "message"),
-                      *transient = json_get_text(error, "transient"), *retry = json_get_text(error, "retry");
+                      *transient = json_get_text(error, "transient"), *retry = json_get_text(error, "retry"),
+                      *cancelled = json_get_text(error, "cancelled");
     c->result = json_get_text(r->params, "result");
     if (json_is(error, JSON_NULL)) /* some clients write null for none */
         error = NULL;
@@ -137,11 +142,15 @@ static enum err read_report(struct request *r, struct call_request *c)
         return refuse_report(r, arena_printf(r->arena, "params.callId: %s", why.text));
     unreported_clear(r->client);
     if (!c->result == !error)
-        return refuse(r,
-                      "params: expected either result (the tool's) or error {message, transient?, retry?}");
+        return refuse(r, "params: expected either result (the tool's) or error {message, transient?, retry?, "
+                         "cancelled?}");
+    if (cancelled && !json_is(cancelled, JSON_BOOL))
+        return refuse(r, "params.error.cancelled: expected true, if the tool's run was stopped");
+    c->error_cancelled = json_is_true(cancelled);
     if (json_is(retry, JSON_STRING) && retry->len && !message)
         message = retry;
-    if (error && (!json_is(message, JSON_STRING) || (transient && !json_is(transient, JSON_BOOL))))
+    if (error && !c->error_cancelled &&
+        (!json_is(message, JSON_STRING) || (transient && !json_is(transient, JSON_BOOL))))
         return refuse(r, "params.error: expected an object {\"message\":\"…\",\"transient\":false}");
     if (retry && !json_is(retry, JSON_BOOL) && !json_str(retry).len)
         return refuse(r, "params.error.retry: expected true, or what the model should do better");
@@ -154,6 +163,15 @@ static enum err read_report(struct request *r, struct call_request *c)
     c->error_transient = json_is_true(transient);
     c->error_transient_given = transient != NULL;
     return read_coverage(r, c);
+}
+
+/* The state is only the question's id: whoever makes one up names no question of this call. */
+static void read_answer(struct call_request *call, const struct json *responses)
+{
+    call->answered = approvals_read_id(str_from(call->request_state, strlen(QUESTION_STATE)));
+    call->answer = json_get_text(responses, QUESTION_KEY);
+    call->input_responses = NULL;
+    call->request_state = STR_NONE;
 }
 
 /* Whether the client supports elicitation, and its answers to earlier questions. */
@@ -170,8 +188,12 @@ static enum err read_elicitation(struct request *r, struct call_request *call)
             param_kind(responses));
         return ERR_PARSE;
     }
+    call->asks = call->supports_elicitation ? CALL_ASKS_REPLY : CALL_ASKS_NOBODY;
     call->input_responses = responses;
-    return param_string(r, r->params, "params.", "requestState", &call->request_state);
+    enum err err = param_string(r, r->params, "params.", "requestState", &call->request_state);
+    if (!err && str_starts(call->request_state, QUESTION_STATE))
+        read_answer(call, responses);
+    return err;
 }
 
 /* The tool's own metadata, without the keys that only toolgate may write, and the verdict. */
@@ -194,6 +216,14 @@ static void put_meta(struct request *r, const struct verdict *verdict, const str
     json_close(out, '}');
 }
 
+/* What the result names can be read, although no list has it. */
+static void keep_links(struct request *r, const struct call *call)
+{
+    const struct tool *tool = call_tool(call);
+    if (tool && tool->target.kind == TARGET_MCP && tool->target.upstream.len)
+        resource_links_keep(&r->client->resource_links, call_outcome(call)->content, tool->target.upstream);
+}
+
 /* An error has no structuredContent: clients disagree on what to do with it. Clients of the legacy era accept
  * only an object there and would drop the whole result; the content has the same value. */
 static void put_result(struct request *r, const struct call *call)
@@ -201,6 +231,7 @@ static void put_result(struct request *r, const struct call *call)
     const struct call_outcome *outcome = call_outcome(call);
     const struct json *structured = outcome->structured;
     struct json_out *out = reply_open(r);
+    keep_links(r, call);
     call_reply_content(out, call);
     if (verdict_replaces_result(outcome->verdict))
         json_field_bool(out, "isError", true);
@@ -260,11 +291,34 @@ static const struct json *client_questions(const struct request *r)
     return count || json_get_text(input, "requestState") ? input : NULL;
 }
 
+/* A policy's question in the form of the modern era. */
+static void put_question(struct request *r, uint64_t question)
+{
+    const struct verdict *v = call_outcome(r->call)->verdict;
+    struct json_out *out = reply_open_as(r, "input_required");
+    char id[APPROVAL_ID_CHARS + 1];
+    approvals_write_id(question, id);
+    json_field_open(out, "inputRequests", '{');
+    json_field_open(out, QUESTION_KEY, '{');
+    json_field_text(out, "method", "elicitation/create");
+    json_field_open(out, "params", '{');
+    json_field_text(out, "mode", "form");
+    consent_write_form(out, r->arena, v->detail, v->choices);
+    json_close(out, '}');
+    json_close(out, '}');
+    json_close(out, '}');
+    json_field_str(out, "requestState", ARENA_JOIN(r->arena, str_of(QUESTION_STATE), str_of(id)));
+    put_meta(r, v, NULL);
+}
+
 static enum request_status reply_result(struct request *r)
 {
+    uint64_t question = call_outcome(r->call)->question;
     static const char *const keys[] = {"inputRequests", "requestState"};
     const struct json *input = client_questions(r);
-    if (input) { /* the client asks its user and calls again with the answer */
+    if (question) {
+        put_question(r, question);
+    } else if (input) { /* the client asks its user and calls again with the answer */
         struct json_out *out = reply_open_as(r, "input_required");
         for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
             json_field_optional(out, keys[i], json_get_text(input, keys[i]));
@@ -281,7 +335,7 @@ static enum request_status reply_call(struct request *r)
     return elicitation_begin(r) ? REQUEST_PENDING : reply_result(r);
 }
 
-static enum request_status reply_check(struct request *r)
+static enum request_status reply_verdict(struct request *r)
 {
     struct json_out *out = reply_open(r);
     verdict_write(out, call_outcome(r->call)->verdict);
@@ -294,6 +348,11 @@ static enum request_status reply_check(struct request *r)
     return reply_close(r);
 }
 
+static enum request_status reply_check(struct request *r)
+{
+    return elicitation_begin(r) ? REQUEST_PENDING : reply_verdict(r);
+}
+
 static enum request_status reply_report(struct request *r)
 {
     const struct verdict *verdict = call_outcome(r->call)->verdict;
@@ -304,31 +363,6 @@ static enum request_status reply_report(struct request *r)
     verdict_write(out, verdict);
     call_reply_report(out, r->call);
     return reply_close(r);
-}
-
-/* The protocol requires that progress increases; other values are dropped. A tool may report progress for as
- * long as it runs, so this allocates nothing in the request's arena. */
-static void on_progress(void *owner, double progress, double total, struct str message)
-{
-    struct request *r = owner;
-    bool unread = conn_out(r->client->conn)->len > CONN_OUT_HIGH_BYTES;
-    if (!isfinite(progress) || progress <= r->progress || unread)
-        return;
-    r->progress = progress;
-    struct buf params = {0};
-    struct json_out out = json_out(&params);
-    json_open(&out, '{');
-    json_field(&out, "progressToken", json_get_text(r->meta, "progressToken"));
-    json_key(&out, "progress");
-    json_put_double(&out, progress);
-    if (isfinite(total) && total > 0) {
-        json_key(&out, "total");
-        json_put_double(&out, total);
-    }
-    json_field_optional_str(&out, "message", str_cut(message, TEXT_MAX_BYTES));
-    json_close(&out, '}');
-    reply_notification(r->client, "notifications/progress", buf_view(&params));
-    buf_clear(&params);
 }
 
 /* A tool's log message goes to the agent's program. */
@@ -377,14 +411,20 @@ static void cancel(struct request *r)
 static enum request_status start(struct request *r, const struct call_request *request,
                                  enum request_status (*answer_with)(struct request *r))
 {
-    const struct json *token = json_get_text(r->meta, "progressToken");
     r->answer = answer_with;
     r->call = call_new(&r->client->server->gate, r->arena, request);
-    r->progress = -INFINITY;
     r->cancel = cancel;
-    bool wants_progress = json_is(token, JSON_STRING) || json_is(token, JSON_NUMBER);
-    call_listen(r->call, wants_progress ? on_progress : NULL, on_log, r);
+    call_listen(r->call, reply_progress_begin(r), on_log, r);
     return call_start(r->call, on_done, r) ? answer(r) : REQUEST_PENDING;
+}
+
+/* A client of the legacy era is asked over its connection. */
+static void keep_to_ask(struct request *r, struct call_request *request)
+{
+    if (!r->client->elicits || r->modern)
+        return;
+    request->asks = CALL_ASKS_CONNECTION;
+    elicitation_keep(r, request);
 }
 
 enum request_status call_methods_call(struct request *r)
@@ -392,19 +432,26 @@ enum request_status call_methods_call(struct request *r)
     struct call_request request __attribute__((uninitialized)); /* read_call fills it in */
     if (read_call(r, CALL_RUN, &request) || read_elicitation(r, &request))
         return REQUEST_DONE;
-    if (r->client->elicits && !r->modern)
-        elicitation_keep(r, &request);
+    keep_to_ask(r, &request);
     return start(r, &request, reply_call);
+}
+
+static bool is_check(const struct request *r)
+{
+    return r->method->handle == call_methods_check;
 }
 
 enum request_status call_methods_call_again(struct request *r, const struct call_request *request)
 {
-    return start(r, request, reply_call);
+    return start(r, request, is_check(r) ? reply_check : reply_call);
 }
 
 void call_methods_reply_as_text(struct request *r)
 {
-    reply_result(r);
+    if (is_check(r))
+        reply_verdict(r);
+    else
+        reply_result(r);
     call_free(r->call);
 }
 
@@ -415,6 +462,13 @@ enum request_status call_methods_check(struct request *r)
         return REQUEST_DONE;
     request.trace = json_is_true(json_get_text(r->meta, GATE_TRACE_KEY));
     request.dry_run = request.trace && !request.session.len; /* a person asks: nothing is counted */
+    bool asks;
+    if (param_flag(r, "asks", &asks))
+        return REQUEST_DONE;
+    if (asks) /* the agent's program puts the question to its user itself */
+        request.asks = CALL_ASKS_CONNECTION;
+    else if (!request.dry_run)
+        keep_to_ask(r, &request);
     return start(r, &request, reply_check);
 }
 

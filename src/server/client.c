@@ -2,6 +2,7 @@
  * A client from accept to close: its identity by the kernel's peer
  * credentials, whether it may connect, and its lines.
  */
+#include "passing/resource_links.h"
 #include "server/server_internal.h"
 
 #include "base/arena.h"
@@ -99,6 +100,7 @@ static void on_gone(void *owner)
     while (!LIST_EMPTY(&client->pending))
         request_cancel(LIST_FIRST(&client->pending));
     subscriptions_clear(client);
+    resource_links_free(client->resource_links);
     client_tools_free(client->client_tools);
     LIST_REMOVE(client, link);
     leave_user(client->user);
@@ -193,6 +195,7 @@ static void on_accepted(void *owner, int fd)
     client->peer = peer;
     client->user = join_user(server, peer.uid);
     client->log_level = MCP_LOG_LEVEL_INFO;
+    client->asked_level = MCP_LOG_LEVEL_NONE;
     server->client_count++;
     snprintf(client->name, sizeof(client->name), "c%" PRIu64 "-%016" PRIx64, ++server->accepted,
              hash_random());

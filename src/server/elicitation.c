@@ -9,8 +9,6 @@
 
 #include <inttypes.h>
 
-#define PROPERTY "answer"
-
 struct elicitation {
     struct call_request call;
     struct consent consents[CONSENTS_MAX]; /* so far; the last one is being asked about */
@@ -38,35 +36,8 @@ static bool can_ask(const struct request *r)
     const struct elicitation *e = r->work;
     const struct verdict *v = call_outcome(r->call)->verdict;
     bool of_check = v->stage && strcmp(v->stage, "check") == 0;
-    return e && r->client->elicits && v->kind == VERDICT_ASK && of_check && v->detail.len &&
-           e->count < CONSENTS_MAX && (!v->choices || v->choices->len <= ELICITATION_CHOICES_MAX);
-}
-
-static struct str choice_text(struct arena *arena, const struct json *choice)
-{
-    return json_is(choice, JSON_STRING) ? json_str(choice) : json_to_str(arena, choice);
-}
-
-/* One property: the first of the choices lets the call proceed; without any, yes does. */
-static void put_schema(struct json_out *out, struct arena *arena, const struct json *choices)
-{
-    bool yes_or_no = !json_is(choices, JSON_ARRAY) || !choices->len;
-    json_field_open(out, "requestedSchema", '{');
-    json_field_text(out, "type", "object");
-    json_field_open(out, "properties", '{');
-    json_field_open(out, PROPERTY, '{');
-    json_field_text(out, "type", yes_or_no ? "boolean" : "string");
-    json_field_text(out, "title", yes_or_no ? "Go on?" : "Answer");
-    if (!yes_or_no) {
-        json_field_open(out, "enum", '[');
-        for (uint32_t i = 0; i < choices->len; i++)
-            json_put_str(out, choice_text(arena, &choices->items[i]));
-        json_close(out, ']');
-    }
-    json_close(out, '}');
-    json_close(out, '}');
-    json_field_raw(out, "required", STR_LIT("[\"" PROPERTY "\"]"));
-    json_close(out, '}');
+    return e && e->call.asks == CALL_ASKS_CONNECTION && v->kind == VERDICT_ASK && of_check &&
+           e->count < CONSENTS_MAX && consent_fits_form(v->detail, v->choices);
 }
 
 static void send_question(struct request *r, const struct elicitation *e)
@@ -78,8 +49,7 @@ static void send_question(struct request *r, const struct elicitation *e)
     json_field_str(&out, "id", id_text(r->arena, e->id));
     json_field_text(&out, "method", "elicitation/create");
     json_field_open(&out, "params", '{');
-    json_field_str(&out, "message", str_cut(v->detail, ELICITATION_TEXT_MAX_BYTES));
-    put_schema(&out, r->arena, v->choices);
+    consent_write_form(&out, r->arena, v->detail, v->choices);
     json_close(&out, '}');
     json_close(&out, '}');
     buf_byte(out.buf, '\n');
@@ -89,7 +59,8 @@ static void send_question(struct request *r, const struct elicitation *e)
 
 static struct elicitation *waiting(const struct request *r)
 {
-    struct elicitation *e = r->method->handle == call_methods_call ? r->work : NULL;
+    bool asks = r->method->handle == call_methods_call || r->method->handle == call_methods_check;
+    struct elicitation *e = asks ? r->work : NULL;
     return e && e->id ? e : NULL;
 }
 
@@ -114,11 +85,24 @@ static void cancel(struct request *r)
     call_free(r->call);
 }
 
+static void again(struct request *r)
+{
+    struct elicitation *e = r->work;
+    call_free(r->call);
+    e->call.consents = e->consents;
+    e->call.consent_count = e->count;
+    if (call_methods_call_again(r, &e->call) == REQUEST_DONE)
+        request_done(r);
+}
+
+/* As for a client that cannot ask its user. */
 static void give_up(struct request *r, const char *why)
 {
+    struct elicitation *e = r->work;
     log_event(LOG_INFO, "question_unanswered", LOG_TEXT("connection", r->client->name), LOG_TEXT("why", why));
-    call_methods_reply_as_text(r);
-    request_done(r);
+    e->call.asks = CALL_ASKS_NOBODY;
+    e->count--; /* the question that was not answered */
+    again(r);
 }
 
 static void on_deadline(void *owner)
@@ -146,30 +130,6 @@ bool elicitation_begin(struct request *r)
 
 /* ---- the answer ---- */
 
-/* False: it fits no schema that was sent. */
-static bool read_consent(struct request *r, const struct json *result, struct consent *consent)
-{
-    struct str action = json_str(json_get_text(result, "action"));
-    const struct json *given = json_get_text(json_get_text(result, "content"), PROPERTY);
-    const struct json *choices = call_outcome(r->call)->verdict->choices;
-    bool yes_or_no = !json_is(choices, JSON_ARRAY) || !choices->len;
-    if (str_is(action, "decline") || str_is(action, "cancel"))
-        return true;
-    if (!str_is(action, "accept"))
-        return false;
-    if (yes_or_no) {
-        consent->given = json_is_true(given);
-        return json_is(given, JSON_BOOL);
-    }
-    for (uint32_t i = 0; json_is(given, JSON_STRING) && i < choices->len; i++)
-        if (str_eq(choice_text(r->arena, &choices->items[i]), json_str(given))) {
-            consent->choice = arena_dup(r->arena, json_str(given));
-            consent->given = i == 0;
-            return true;
-        }
-    return false;
-}
-
 static struct request *find(struct client *client, const struct json *id)
 {
     struct request *r;
@@ -191,16 +151,12 @@ bool elicitation_answer(struct client *client, const struct json *message)
     struct consent *consent = &e->consents[e->count - 1];
     timer_clear(&e->deadline);
     e->id = 0;
-    if (!read_consent(r, result, consent)) {
+    if (!consent_read(r->arena, result, call_outcome(r->call)->verdict->choices, consent)) {
         give_up(r, result ? "the answer fits no schema that was sent" : "the client answered with an error");
         return true;
     }
     log_event(LOG_INFO, "question_answered", LOG_TEXT("connection", client->name),
               LOG_TEXT("answer", consent->given ? "given" : "declined"));
-    call_free(r->call);
-    e->call.consents = e->consents;
-    e->call.consent_count = e->count;
-    if (call_methods_call_again(r, &e->call) == REQUEST_DONE)
-        request_done(r);
+    again(r);
     return true;
 }

@@ -7,8 +7,10 @@
  *   its user's answer ─▶ the same call again, with that question answered
  *                    ◀─  the result; or the refusal `declined`
  *
+ * toolgate/check asks likewise, of an agent that runs its own tools: then the check's reply follows.
+ *
  * A client that does not answer within ELICITATION_MS, answers with an error or with what fits no schema
- * gets the question as text, as any other client does.
+ * gets the question as text, with an approval, as any other client does.
  */
 #ifndef TOOLGATE_SERVER_ELICITATION_H
 #define TOOLGATE_SERVER_ELICITATION_H
@@ -16,9 +18,7 @@
 #include "gate/call.h"
 #include "server/request.h"
 
-#define ELICITATION_MS             300000u /* for a person to read and decide */
-#define ELICITATION_TEXT_MAX_BYTES 4096u   /* of a question; a longer one is cut */
-#define ELICITATION_CHOICES_MAX    30u     /* a question with more is put as text */
+#define ELICITATION_MS 300000u /* for a person to read and decide */
 
 /* Before a call that may be asked about starts: keeps its request, which the call after the answer repeats.
  */

@@ -29,21 +29,34 @@ static const struct jsonrpc_error_info {
     [RPC_NOT_FOUND] = {1014, "not_found", NULL},
     [RPC_UNAVAILABLE] = {1015, "unavailable", NULL},
     [RPC_RELOAD_FAILED] = {1016, "reload_failed", NULL},
+    [RPC_RESOURCE_NOT_FOUND] = {-32002, NULL, NULL}, /* of the legacy era */
     [RPC_CALLS_OF_USER] = {1017, "too_many_calls_of_user", "limits.in_flight_user"},
 };
+
+static void begin_error(struct json_out *out, struct str id, int64_t code, struct str message)
+{
+    json_open(out, '{');
+    json_field_text(out, "jsonrpc", "2.0");
+    if (id.len)
+        json_field_raw(out, "id", id);
+    json_field_open(out, "error", '{');
+    json_field_int(out, "code", code);
+    json_field_str(out, "message", message);
+}
+
+static void end_error(struct json_out *out)
+{
+    json_close(out, '}');
+    json_close(out, '}');
+    buf_byte(out->buf, '\n');
+}
 
 void jsonrpc_write_error(struct buf *buf, struct str id, enum rpc_error error, struct str message,
                          struct str data)
 {
     const struct jsonrpc_error_info *info = &errors[error];
     struct json_out out = json_out(buf);
-    json_open(&out, '{');
-    json_field_text(&out, "jsonrpc", "2.0");
-    if (id.len)
-        json_field_raw(&out, "id", id);
-    json_field_open(&out, "error", '{');
-    json_field_int(&out, "code", info->code);
-    json_field_str(&out, "message", message);
+    begin_error(&out, id, info->code, message);
     if (data.len) {
         json_field_raw(&out, "data", data);
     } else if (info->name) {
@@ -53,7 +66,15 @@ void jsonrpc_write_error(struct buf *buf, struct str id, enum rpc_error error, s
             json_field_text(&out, "key", info->key);
         json_close(&out, '}');
     }
-    json_close(&out, '}');
-    json_close(&out, '}');
-    buf_byte(buf, '\n');
+    end_error(&out);
+}
+
+void jsonrpc_write_foreign_error(struct buf *buf, struct str id, int64_t code, struct str message,
+                                 struct str data)
+{
+    struct json_out out = json_out(buf);
+    begin_error(&out, id, code, message);
+    if (data.len)
+        json_field_raw(&out, "data", data);
+    end_error(&out);
 }

@@ -30,6 +30,7 @@ enum rpc_error {
     RPC_UNAVAILABLE,
     RPC_RELOAD_FAILED,
     RPC_CALLS_OF_USER,
+    RPC_RESOURCE_NOT_FOUND,
     RPC_ERROR_COUNT
 };
 
@@ -37,5 +38,9 @@ enum rpc_error {
  * `data`: JSON; empty for the name and key of the table, if any. */
 void jsonrpc_write_error(struct buf *out, struct str id, enum rpc_error error, struct str message,
                          struct str data);
+
+/* Likewise with a code of somebody else. */
+void jsonrpc_write_foreign_error(struct buf *out, struct str id, int64_t code, struct str message,
+                                 struct str data);
 
 #endif

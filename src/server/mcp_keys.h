@@ -12,6 +12,7 @@
 #define MCP_SUBSCRIPTION_KEY "io.modelcontextprotocol/subscriptionId"
 
 #define MCP_LOG_LEVEL_INFO 1 /* the log level of a legacy client that has set none */
+#define MCP_LOG_LEVEL_NONE 8 /* beyond "emergency" */
 
 #define MCP_TTL_MS      300000    /* how long a client may cache a list; list_changed ends it earlier */
 #define MCP_CACHE_SCOPE "private" /* lists differ by the peer's user */
@@ -19,6 +20,7 @@
 #define GATE_KEY_PREFIX  "dev.toolgate/"
 #define GATE_EXTENSION   "dev.toolgate/gate"
 #define GATE_VERDICT_KEY "dev.toolgate/verdict"
+#define GATE_WARNING_KEY "dev.toolgate/warning"
 #define GATE_FINAL_KEY   "dev.toolgate/final"
 #define GATE_SESSION_KEY "dev.toolgate/session"
 #define GATE_TURN_KEY    "dev.toolgate/turn"

@@ -15,12 +15,15 @@
 /* The rest of 2025-03-26 is supported, batches are not. */
 static const char *const legacy_versions[] = {MCP_NEWEST_LEGACY, "2025-06-18", "2025-03-26"};
 
-/* "capabilities":{"tools":{…},"experimental" or "extensions":{"dev.toolgate/gate":{"methods":[…]}}}, and
- * "instructions", if any. */
+/* "capabilities":{"tools":{…},"prompts":{…},"experimental" or
+ * "extensions":{"dev.toolgate/gate":{"methods":[…]}}}, and "instructions", if any. */
 static void put_capabilities(struct request *r, struct json_out *out)
 {
     json_field_open(out, "capabilities", '{');
     json_field_raw(out, "tools", STR_LIT("{\"listChanged\":true}"));
+    json_field_raw(out, "prompts", STR_LIT("{\"listChanged\":true}"));
+    json_field_raw(out, "resources", STR_LIT("{\"subscribe\":true,\"listChanged\":true}"));
+    json_field_raw(out, "completions", STR_LIT("{}"));
     if (!r->modern)
         json_field_raw(out, "logging", STR_LIT("{}"));
     json_field_open(out, r->modern ? "extensions" : "experimental", '{');
@@ -92,6 +95,26 @@ bool mcp_wants_log(const struct request *r, struct str level)
     return least >= 0 && param_log_level(level) >= least;
 }
 
+/* Servers send to all clients what the most curious one wants; each client gets what it wants itself. */
+static void tell_servers(struct server *server)
+{
+    const struct client *client;
+    int least = param_log_level(STR_LIT("emergency"));
+    LIST_FOREACH (client, &server->clients, link) {
+        int level = client->log_level < client->asked_level ? client->log_level : client->asked_level;
+        least = level < least ? level : least;
+    }
+    upstreams_set_log_level(server->gate.upstreams, least);
+}
+
+void mcp_wants_level(struct client *client, int level)
+{
+    if (level >= client->asked_level)
+        return;
+    client->asked_level = level;
+    tell_servers(client->server);
+}
+
 enum request_status mcp_set_level(struct request *r)
 {
     int level = param_log_level(json_str(json_get_text(r->params, "level")));
@@ -101,6 +124,7 @@ enum request_status mcp_set_level(struct request *r)
             "params.level: expected one of debug, info, notice, warning, error, critical, alert, "
             "emergency");
     r->client->log_level = level;
+    tell_servers(r->client->server);
     reply_open(r);
     return reply_close(r);
 }

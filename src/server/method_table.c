@@ -9,6 +9,14 @@ static const struct method methods[] = {
     {"toolgate/report", ERA_BOTH, true, true, call_methods_report},
     {"toolgate/turn", ERA_BOTH, true, false, session_methods_turn},
     {"tools/list", ERA_BOTH, false, false, mcp_tools_list},
+    {"prompts/list", ERA_BOTH, false, false, passing_prompts_list},
+    {"prompts/get", ERA_BOTH, true, false, passing_prompts_get},
+    {"resources/list", ERA_BOTH, false, false, passing_resources_list},
+    {"resources/templates/list", ERA_BOTH, false, false, passing_templates_list},
+    {"resources/read", ERA_BOTH, true, false, passing_resources_read},
+    {"resources/subscribe", ERA_LEGACY, false, false, passing_subscribe},
+    {"resources/unsubscribe", ERA_LEGACY, false, false, passing_unsubscribe},
+    {"completion/complete", ERA_BOTH, true, false, passing_complete},
     {"ping", ERA_LEGACY, false, false, mcp_ping},
     {"initialize", ERA_LEGACY, false, false, mcp_initialize},
     {"server/discover", ERA_MODERN, false, false, mcp_discover},
@@ -22,6 +30,9 @@ static const struct method methods[] = {
     {"toolgate/status", ERA_BOTH, false, false, status_method},
     {"toolgate/reload", ERA_BOTH, false, false, reload_method},
     {"toolgate/pins", ERA_BOTH, false, false, pin_methods_pins_method},
+    {"toolgate/approvals", ERA_BOTH, true, false, approval_methods_list},
+    {"toolgate/approve", ERA_BOTH, true, false, approval_methods_approve},
+    {"toolgate/deny", ERA_BOTH, true, false, approval_methods_deny},
 };
 
 static const struct notification notifications[] = {

@@ -42,11 +42,24 @@ enum request_status mcp_discover(struct request *request);
 enum request_status mcp_tools_list(struct request *request);
 void mcp_initialized(struct request *request);
 void mcp_cancelled(struct request *request);
+/* A request of the modern era asks for log messages from this level on. Servers hear of it once for a
+ * connection: one of the legacy era has a level for all requests. */
+void mcp_wants_level(struct client *client, int level);
 bool mcp_wants_log(const struct request *request,
                    struct str level); /* is a log message of that level wanted */
 
 /* subscriptions.c */
 enum request_status subscriptions_listen(struct request *request);
+
+/* passing_methods.c */
+enum request_status passing_prompts_list(struct request *request);
+enum request_status passing_prompts_get(struct request *request);
+enum request_status passing_resources_list(struct request *request);
+enum request_status passing_templates_list(struct request *request);
+enum request_status passing_resources_read(struct request *request);
+enum request_status passing_subscribe(struct request *request);
+enum request_status passing_unsubscribe(struct request *request);
+enum request_status passing_complete(struct request *request);
 
 /* call_methods.c */
 enum request_status call_methods_call(struct request *request);
@@ -71,6 +84,11 @@ enum request_status session_list_method(struct request *request);
 
 /* status_method.c */
 enum request_status status_method(struct request *request);
+
+/* approval_methods.c */
+enum request_status approval_methods_list(struct request *request);
+enum request_status approval_methods_approve(struct request *request);
+enum request_status approval_methods_deny(struct request *request);
 
 /* reload.c */
 enum request_status reload_method(struct request *request);

@@ -61,6 +61,23 @@ enum err param_count(struct request *request, const struct json *object, const c
     return OK;
 }
 
+enum err param_turn(struct request *request, const struct json *object, const char *path, const char *key,
+                    uint32_t *number, uint32_t *text)
+{
+    const struct json *value = json_get_text(object, key);
+    struct str name = json_str(value);
+    int64_t n = 0;
+    *number = *text = 0;
+    if (json_is(value, JSON_STRING) && name.len && name.len <= TURN_TEXT_MAX_BYTES)
+        *text = ledger_turn_text(name);
+    else if (value && (!json_int(value, &n) || n < 0 || n > COUNT_MAX))
+        return refuse(request, path, key,
+                      "a whole number from 1 to 2147483647, or a text of 1 to 128 bytes that names the turn",
+                      value);
+    *number = (uint32_t)n;
+    return OK;
+}
+
 enum err param_session(struct request *request, struct str *out)
 {
     enum err err = param_string(request, request->meta, "params._meta.", GATE_SESSION_KEY, out);
@@ -120,8 +137,15 @@ enum err param_require_operator(struct request *request, const char *what)
     const struct peer *peer = &request->client->peer;
     if (client_is_operator(request->client))
         return OK;
-    reply_error(request, RPC_FORBIDDEN,
-                "%s is for the user that runs the daemon (uid %u) and for root; you are %s (uid %u)", what,
-                (unsigned)geteuid(), peer->user, (unsigned)peer->uid);
+    if (server_config(request->client->server)->operators)
+        reply_error(
+            request, RPC_FORBIDDEN,
+            "%s is for the users and groups that `operators` of the configuration names and for root; "
+            "you are %s (uid %u)",
+            what, peer->user, (unsigned)peer->uid);
+    else
+        reply_error(request, RPC_FORBIDDEN,
+                    "%s is for the user that runs the daemon (uid %u) and for root; you are %s (uid %u)",
+                    what, (unsigned)geteuid(), peer->user, (unsigned)peer->uid);
     return ERR_PARSE;
 }

@@ -19,6 +19,7 @@
 #include "state/state_dir.h"
 #include "server/shadow_watch.h"
 #include "server/quarantine_watch.h"
+#include "server/passing_methods.h"
 #include "server/subscriptions.h"
 #include "server/config_watch.h"
 #include "policy/policy_set.h"
@@ -39,6 +40,7 @@ struct reload_result {
     bool unchanged;
     int64_t at_ms;      /* 0: there was no reload */
     int64_t took_us;    /* from its beginning to its end */
+    uint32_t slices;    /* turns of the loop that it took */
     int64_t longest_us; /* of its slices */
 };
 
@@ -221,7 +223,8 @@ static void swap(struct server *server, struct generation *next)
     LIST_FOREACH (client, &server->clients, link)
         client_apply_config(client);
     if (list_changed)
-        subscriptions_list_changed(server);
+        subscriptions_changed(server, LIST_CHANGED_TOOLS);
+    passing_lists_changed(server);
     clean_up(server);
     shadow_watch_begin(server);
     quarantine_watch_begin(server);
@@ -249,7 +252,7 @@ static void report_result(struct reloader *r)
                   LOG_NUM("generation", serving->number), LOG_STR("hash", serving->hash),
                   LOG_NUM("tools", serving->tool_count), LOG_NUM("examples", report->example_count),
                   LOG_TEXT("cause", r->cause), LOG_NUM("ms", result->took_us / 1000),
-                  LOG_NUM("longest_us", result->longest_us));
+                  LOG_NUM("slices", result->slices), LOG_NUM("longest_us", result->longest_us));
 }
 
 /* The token may be new although the configuration is not. */
@@ -347,6 +350,7 @@ static bool slice(struct reloader *r)
         more = generation_load_step(r->load);
         now = clock_mono_us();
     }
+    r->result.slices++;
     if (now - began > r->result.longest_us)
         r->result.longest_us = now - began;
     return more;

@@ -5,13 +5,23 @@
 #include "base/version.h"
 #include "server/mcp_keys.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+#define PROGRESS_TEXT_MAX_BYTES 4096u
 
 enum request_status reply_error_data(struct request *request, enum rpc_error error, struct str message,
                                      struct str data)
 {
     jsonrpc_write_error(conn_out(request->client->conn), request->id, error, message, data);
+    return REQUEST_DONE;
+}
+
+enum request_status reply_upstream_error(struct request *request, int64_t code, struct str message,
+                                         struct str data)
+{
+    jsonrpc_write_foreign_error(conn_out(request->client->conn), request->id, code, message, data);
     return REQUEST_DONE;
 }
 
@@ -112,4 +122,36 @@ enum request_status reply_close(struct request *request)
     return reply_error(request, RPC_RESULT_TOO_LARGE,
                        "the reply is longer than %u bytes, the most that is sent in one line: ask for less",
                        SERVER_LINE_MAX_BYTES);
+}
+
+/* The protocol requires that progress increases; other values are dropped. A tool may report progress for as
+ * long as it runs, so this allocates nothing in the request's arena. */
+static void relay_progress(void *owner, double progress, double total, struct str message)
+{
+    struct request *r = owner;
+    bool unread = conn_out(r->client->conn)->len > CONN_OUT_HIGH_BYTES;
+    if (!isfinite(progress) || progress <= r->progress || unread)
+        return;
+    r->progress = progress;
+    struct buf params = {0};
+    struct json_out out = json_out(&params);
+    json_open(&out, '{');
+    json_field(&out, "progressToken", json_get_text(r->meta, "progressToken"));
+    json_key(&out, "progress");
+    json_put_double(&out, progress);
+    if (isfinite(total) && total > 0) {
+        json_key(&out, "total");
+        json_put_double(&out, total);
+    }
+    json_field_optional_str(&out, "message", str_cut(message, PROGRESS_TEXT_MAX_BYTES));
+    json_close(&out, '}');
+    reply_notification(r->client, "notifications/progress", buf_view(&params));
+    buf_clear(&params);
+}
+
+upstream_progress *reply_progress_begin(struct request *r)
+{
+    const struct json *token = json_get_text(r->meta, "progressToken");
+    r->progress = -INFINITY;
+    return json_is(token, JSON_STRING) || json_is(token, JSON_NUMBER) ? relay_progress : NULL;
 }

@@ -151,8 +151,10 @@ static bool check_modern(struct request *r)
                     "params._meta[\"" MCP_LEVEL_KEY
                     "\"]: expected one of debug, info, notice, warning, error, "
                     "critical, alert, emergency");
-    else
+    else {
+        mcp_wants_level(r->client, level ? param_log_level(json_str(level)) : MCP_LOG_LEVEL_NONE);
         return true;
+    }
     return false;
 }
 

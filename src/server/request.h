@@ -70,6 +70,10 @@ enum request_status reply_error(struct request *request, enum rpc_error error, c
 enum request_status reply_error_data(struct request *request, enum rpc_error error, struct str message,
                                      struct str data);
 
+/* An upstream's own error, for a request that was passed on to it. */
+enum request_status reply_upstream_error(struct request *request, int64_t code, struct str message,
+                                         struct str data);
+
 /* {"jsonrpc":"2.0","id":…,"result":{ and, for a modern request, "resultType". */
 struct json_out *reply_open(struct request *request);
 struct json_out *reply_open_as(struct request *request, const char *result_type);
@@ -90,6 +94,10 @@ enum request_status reply_close(struct request *request);
 /* Appends a notification. `params`: an object as JSON, or empty. */
 void reply_notification(struct client *client, const char *method, struct str params);
 
+/* For a call of an upstream, whose listener is the request: relays its progress as notifications/progress.
+ * NULL: the client has not asked for it. */
+upstream_progress *reply_progress_begin(struct request *request);
+
 /* ---- params.c: these reply with -32602 and return ERR_PARSE if a value has the wrong type ---- */
 
 /* Absent: STR_NONE. `path`: of the object, for the error. */
@@ -100,6 +108,10 @@ enum err param_flag(struct request *request, const char *key, bool *out);
 /* Absent: 0. */
 enum err param_count(struct request *request, const struct json *object, const char *path, const char *key,
                      uint32_t *out);
+/* A user's turn: its number, or the hash of the text that names it (ledger_turn_text). Absent: both 0. */
+#define TURN_TEXT_MAX_BYTES 128u
+enum err param_turn(struct request *request, const struct json *object, const char *path, const char *key,
+                    uint32_t *number, uint32_t *text);
 /* The user's goal, under this key of `object`. Hooks read it and ids are looked for in it, in each call. */
 #define GOAL_MAX_BYTES 8192u
 enum err param_goal(struct request *request, const struct json *object, const char *path, const char *key,
@@ -113,7 +125,7 @@ enum err param_context(struct request *request, const struct json **out);
 /* 0 debug … 7 emergency; -1: no level of MCP. */
 int param_log_level(struct str name);
 
-/* OK, or ERR_PARSE after an error reply: `what` is only for root and the user that runs the daemon. */
+/* OK, or ERR_PARSE after an error reply: `what` is only for operators (config/peer.h). */
 enum err param_require_operator(struct request *request, const char *what);
 
 /* "an array", "nothing": for `expected …, got …`. */

@@ -1,6 +1,7 @@
 /* The daemon's life in order: start, event loop, drain, end. */
 #include "server/server.h"
 
+#include "approvals/approvals.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -12,6 +13,7 @@
 #include "server/http_endpoint.h"
 #include "server/listener.h"
 #include "server/page.h"
+#include "server/passing_methods.h"
 #include "state/quarantine.h"
 #include "server/pin_methods.h"
 #include "server/reload.h"
@@ -134,6 +136,8 @@ static enum err open_ledger(struct server *server, const struct config *config, 
     const char *key_file = state_dir_path(arena, config, "call-ids.key");
     enum err err = config_ledger_open(config, server->loop, key_file, &server->gate.ledger, why);
     arena_free(arena);
+    if (err == OK)
+        server->gate.approvals = approvals_new(server->gate.ledger);
     return err;
 }
 
@@ -227,11 +231,13 @@ static void stop(struct server *server)
     config_watch_free(server->config_watch);
     timer_clear(&server->drain_new);
     timer_clear(&server->drain_limit);
+    timer_clear(&server->memory_timer);
     shadow_watch_end(server);
     quarantine_watch_end(server);
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
         if (events[i])
             event_free(events[i]);
+    passing_free(server);
     upstream_manager_free(server->upstream_manager);
     decisions_leave_loop(server);
     traces_close(server);
@@ -242,9 +248,24 @@ static void stop(struct server *server)
     pin_methods_free(server);
     if (server->gate.ledger)
         ledger_free(server->gate.ledger);
+    approvals_free(server->gate.approvals);
     generation_unref(server->gate.generation);
     metrics_clear(&server->metrics);
     libevent_global_shutdown();
+}
+
+#define LARGE_SPARES_MS 2000u /* how long freed memory of large messages waits for the next one */
+
+static void free_spare_memory(void *server)
+{
+    (void)server;
+    arena_free_large_spares();
+}
+
+static void watch_spare_memory(struct server *server)
+{
+    if (arena_large_spare_bytes() && !timer_is_set(&server->memory_timer))
+        timer_set(&server->memory_timer, server->loop, LARGE_SPARES_MS, free_spare_memory, server);
 }
 
 enum err server_run(const struct config_sources *sources, struct why *why)
@@ -266,6 +287,7 @@ enum err server_run(const struct config_sources *sources, struct why *why)
             loop_turn(server.loop, !busy);
             listener_accept(server.listener);
             busy = reload_turn(&server);
+            watch_spare_memory(&server);
         }
         loop_turn(server.loop, false); /* sends what the drain's limit has answered */
         upstream_manager_stop(server.upstream_manager);

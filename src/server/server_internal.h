@@ -14,7 +14,6 @@
 #include "io/timer.h"
 #include "server/problems.h"
 #include "server/server.h"
-#include "server/unreported.h"
 
 #include <sys/queue.h>
 #include <unistd.h>
@@ -30,15 +29,27 @@ struct pins;
 struct quarantine;
 struct reloader;
 struct request;
+struct resource_links;
+struct served;
 struct span_exporter;
 struct subscription;
 struct upstream_manager;
+struct watched_resource;
 
 #define SERVER_LINE_MAX_BYTES 9437184u /* to a client: at 10 MiB the official SDK closes the connection */
 #define SERVER_UNREAD_SHARES  16u      /* unread replies of one client: limits.memory divided by this */
 #define SERVER_UNREAD_FREE    65536u   /* replies up to this size are sent although others are unread */
 
 #define SERVER_REFUSAL_LIMITS 64u /* users whose refused connections are logged apart */
+
+struct server_lists {        /* prompts, resources and templates for clients: passing_methods.c */
+    struct served *now;      /* NULL: not made yet */
+    struct served *before;   /* for clients in the middle of its pages */
+    uint32_t number;         /* of `now` */
+    uint64_t warned;         /* hash of the warnings that were logged */
+    struct timer due;        /* set: they are made anew */
+    struct rate_limit lines; /* in the log, about what servers list and answer */
+};
 
 struct server {
     const struct config_sources *sources;
@@ -59,13 +70,14 @@ struct server {
     struct problem_notes problems;
     struct reloader *reloader;
     struct config_watch *config_watch;
+    struct server_lists lists;
     struct pins *pins; /* NULL: none are kept so far */
     struct arena *pins_arena;
     struct quarantine *quarantine;             /* NULL until a configuration is loaded */
     struct page_decisions *page_decisions;     /* NULL: no page */
     struct upstream_manager *upstream_manager; /* NULL until a configuration is loaded */
     struct event *on_term, *on_int, *on_hup, *on_usr1, *watchdog;
-    struct timer drain_new, drain_limit, shadow_timer, quarantine_timer;
+    struct timer drain_new, drain_limit, shadow_timer, quarantine_timer, memory_timer;
     int64_t shadow_day; /* since 1970: the last one for which shadow_watch.c wrote the log */
     bool serving, reloading, draining, finished;
 };
@@ -94,10 +106,14 @@ struct client {
     size_t pending_count;
     LIST_HEAD(, subscription) subscriptions;
     size_t subscription_count;
+    LIST_HEAD(, watched_resource) watched;
+    size_t watched_count;
+    struct resource_links *resource_links; /* that its results have named */
     struct unreported unreported;
     const char *protocol;    /* legacy: the version that initialize agreed on; NULL: none */
-    bool wants_list_changed; /* legacy: it sent initialize or tools/list */
+    bool wants_list_changed; /* legacy: it sent initialize, or asked for a list */
     int log_level;           /* legacy: the lowest level of notifications/message that it gets */
+    int asked_level;         /* modern: the lowest that a request has asked for */
     bool elicits;            /* legacy: initialize declared elicitation by forms */
     bool heard;              /* it has sent a line */
     bool at_eof;             /* closed once no request is pending */
@@ -110,10 +126,10 @@ static inline void client_close_if_done(struct client *client)
         conn_finish(client->conn);
 }
 
-/* Only root and the user that runs the daemon, by the kernel's peer credentials. */
+/* By the kernel's peer credentials and `operators`. */
 static inline bool client_is_operator(const struct client *client)
 {
-    return client->peer.uid == 0 || client->peer.uid == geteuid();
+    return peer_is_operator(server_config(client->server), &client->peer);
 }
 
 /* Whether the tool exists for this client, by the rules of the configuration. */

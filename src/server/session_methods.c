@@ -58,11 +58,11 @@ static enum request_status answer_turn(struct request *r)
 enum request_status session_methods_turn(struct request *r)
 {
     struct str session, goal;
-    uint32_t turn;
+    uint32_t turn, turn_text;
     bool end;
     if (param_session(r, &session) || param_flag(r, "end", &end) ||
         param_goal(r, r->params, "params.", "goal", &goal) ||
-        param_count(r, r->params, "params.", "turn", &turn))
+        param_turn(r, r->params, "params.", "turn", &turn, &turn_text))
         return REQUEST_DONE;
     struct ledger_work *work = begin(r, session, &r->client->peer);
     work->answer = answer_turn;
@@ -70,6 +70,7 @@ enum request_status session_methods_turn(struct request *r)
     *request = (struct ledger_turn){.session = work->session,
                                     .uid = (uint32_t)r->client->peer.uid,
                                     .turn = turn,
+                                    .turn_text = turn_text,
                                     .goal = goal,
                                     .end = end};
     return ledger_turn(r->client->server->gate.ledger, request, r->arena, &work->turned, on_answer, r) ==

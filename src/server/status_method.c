@@ -9,6 +9,7 @@
 #include "catalog/shadow_places.h"
 #include "config/config.h"
 #include "gate/decision_log.h"
+#include "server/passing_methods.h"
 #include "server/http_endpoint.h"
 #include "server/listener.h"
 #include "server/method_table.h"
@@ -350,6 +351,7 @@ enum request_status status_method(struct request *r)
     if (client_is_operator(r->client) && server->gate.upstreams && server_config(server)->upstream_count) {
         json_key(out, "upstreams"); /* their errors may contain what not every peer may know */
         upstreams_write_status(out, server->gate.upstreams);
+        passing_write_status(out, r->client->server);
     }
     status_write_ledger(out, server->gate.ledger);
     put_schema_lax(out, r->client);

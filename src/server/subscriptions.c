@@ -3,8 +3,10 @@
 
 #include "base/arena.h"
 #include "json/build.h"
+#include "json/write.h"
 #include "server/mcp_keys.h"
 #include "server/method_table.h"
+#include "server/passing_methods.h"
 
 #include <stdlib.h>
 
@@ -13,36 +15,79 @@ struct subscription {
     struct arena *arena;
     struct str id; /* JSON */
     struct json id_value;
-    bool tools;
+    bool wants[LIST_CHANGED_COUNT];
 };
+
+struct watched_resource {
+    LIST_ENTRY(watched_resource) link;
+    struct subscription *by; /* NULL: resources/subscribe */
+    struct str upstream, uri;
+    char bytes[];
+};
+
+static const struct {
+    const char *wish, *method;
+} lists[LIST_CHANGED_COUNT] = {
+    [LIST_CHANGED_TOOLS] = {"toolsListChanged", "notifications/tools/list_changed"},
+    [LIST_CHANGED_PROMPTS] = {"promptsListChanged", "notifications/prompts/list_changed"},
+    [LIST_CHANGED_RESOURCES] = {"resourcesListChanged", "notifications/resources/list_changed"},
+};
+
+#define UPDATED "notifications/resources/updated"
 
 /* A notification with {"_meta":{"…/subscriptionId":ID}<more>}. */
 static void notify_one(struct client *client, const struct subscription *s, const char *method,
-                       const char *more)
+                       struct str more)
 {
     struct buf params = {0};
-    buf_printf(&params, "{\"_meta\":{\"" MCP_SUBSCRIPTION_KEY "\":" STR_FMT "}%s}", STR_ARG(s->id), more);
+    buf_printf(&params, "{\"_meta\":{\"" MCP_SUBSCRIPTION_KEY "\":" STR_FMT "}" STR_FMT "}", STR_ARG(s->id),
+               STR_ARG(more));
     reply_notification(client, method, buf_view(&params));
     buf_clear(&params);
 }
 
-static struct subscription *add(struct request *r, bool tools)
+static struct subscription *add(struct request *r, const struct json *wanted)
 {
     struct arena *arena = arena_new();
     struct subscription *s = ARENA_NEW(arena, struct subscription);
     s->arena = arena;
     s->id = arena_dup(arena, r->id);
     s->id_value = json_copy(arena, r->id_value);
-    s->tools = tools;
+    for (size_t i = 0; i < LIST_CHANGED_COUNT; i++)
+        s->wants[i] = json_is_true(json_get_text(wanted, lists[i].wish));
     LIST_INSERT_HEAD(&r->client->subscriptions, s, link);
     r->client->subscription_count++;
     return s;
 }
 
+/* ,"notifications":{…}: what the client will hear of. */
+static void acknowledge(struct request *r, const struct subscription *s)
+{
+    const struct watched_resource *w;
+    struct buf text = buf_in(r->arena);
+    buf_text(&text, ",\"notifications\":");
+    struct json_out out = json_out(&text);
+    json_open(&out, '{');
+    for (size_t i = 0; i < LIST_CHANGED_COUNT; i++)
+        if (s->wants[i])
+            json_field_bool(&out, lists[i].wish, true);
+    bool any = false;
+    LIST_FOREACH (w, &r->client->watched, link)
+        if (w->by == s) {
+            if (!any)
+                json_field_open(&out, "resourceSubscriptions", '[');
+            json_put_str(&out, w->uri);
+            any = true;
+        }
+    if (any)
+        json_close(&out, ']');
+    json_close(&out, '}');
+    notify_one(r->client, s, "notifications/subscriptions/acknowledged", buf_view(&text));
+}
+
 enum request_status subscriptions_listen(struct request *r)
 {
     const struct json *wanted = json_get_text(r->params, "notifications");
-    bool tools = json_is_true(json_get_text(wanted, "toolsListChanged"));
     if (!json_is(wanted, JSON_OBJECT))
         return reply_error(
             r, RPC_INVALID_PARAMS,
@@ -53,14 +98,103 @@ enum request_status subscriptions_listen(struct request *r)
                            "this connection has %u subscriptions, the most that is allowed: cancel one with "
                            "notifications/cancelled, or open another connection",
                            SUBSCRIPTIONS_MAX);
-    /* Changes of prompts and resources are not acknowledged: toolgate has none. */
-    notify_one(r->client, add(r, tools), "notifications/subscriptions/acknowledged",
-               tools ? ",\"notifications\":{\"toolsListChanged\":true}" : ",\"notifications\":{}");
+    struct subscription *s = add(r, wanted);
+    passing_watch_all(r, s, json_get_text(wanted, "resourceSubscriptions"));
+    acknowledge(r, s);
     return REQUEST_DONE;
 }
 
+/* ---- resources ------------------------------------------------------------------- */
+
+const char *subscriptions_watch(struct client *client, struct subscription *by, struct str upstream,
+                                struct str uri)
+{
+    struct watched_resource *w;
+    LIST_FOREACH (w, &client->watched, link)
+        if (w->by == by && str_eq(w->uri, uri))
+            return NULL;
+    if (client->watched_count >= WATCHED_RESOURCES_MAX)
+        return "is not asked: this connection watches as many resources as it may";
+    const char *why = upstreams_subscribe(client->server->gate.upstreams, upstream, uri);
+    if (why)
+        return why;
+    w = malloc(sizeof(*w) + upstream.len + uri.len);
+    if (!w)
+        abort();
+    memcpy(w->bytes, upstream.at, upstream.len);
+    memcpy(w->bytes + upstream.len, uri.at, uri.len);
+    w->by = by;
+    w->upstream = (struct str){w->bytes, upstream.len};
+    w->uri = (struct str){w->bytes + upstream.len, uri.len};
+    LIST_INSERT_HEAD(&client->watched, w, link);
+    client->watched_count++;
+    return NULL;
+}
+
+static void end_watch(struct client *client, struct watched_resource *w)
+{
+    if (client->server->gate.upstreams) /* NULL: the daemon ends */
+        upstreams_unsubscribe(client->server->gate.upstreams, w->upstream, w->uri);
+    LIST_REMOVE(w, link);
+    client->watched_count--;
+    free(w);
+}
+
+void subscriptions_unwatch(struct client *client, const struct subscription *by, struct str uri)
+{
+    struct watched_resource *w;
+    LIST_FOREACH (w, &client->watched, link)
+        if (w->by == by && str_eq(w->uri, uri)) {
+            end_watch(client, w);
+            return;
+        }
+}
+
+static void unwatch_all(struct client *client, const struct subscription *by)
+{
+    struct watched_resource *w = LIST_FIRST(&client->watched), *next;
+    for (; w; w = next) {
+        next = LIST_NEXT(w, link);
+        if (w->by == by)
+            end_watch(client, w);
+    }
+}
+
+/* A client that does not read hears of it no more than once: what it missed, it reads when it looks. */
+static void tell_updated(struct client *client, struct str upstream, struct str uri)
+{
+    const struct watched_resource *w;
+    struct buf member = {0};
+    buf_text(&member, ",\"uri\":");
+    json_write_string(&member, uri);
+    LIST_FOREACH (w, &client->watched, link) {
+        if (!str_eq(w->upstream, upstream) || !str_eq(w->uri, uri) ||
+            conn_out(client->conn)->len > CONN_OUT_HIGH_BYTES)
+            continue;
+        if (w->by) {
+            notify_one(client, w->by, UPDATED, buf_view(&member));
+            continue;
+        }
+        struct buf params = {0};
+        buf_printf(&params, "{" STR_FMT "}", STR_ARG(str_from(buf_view(&member), 1)));
+        reply_notification(client, UPDATED, buf_view(&params));
+        buf_clear(&params);
+    }
+    buf_clear(&member);
+}
+
+void subscriptions_resource_updated(struct server *server, struct str upstream, struct str uri)
+{
+    struct client *client;
+    LIST_FOREACH (client, &server->clients, link)
+        tell_updated(client, upstream, uri);
+}
+
+/* ---- their end, and lists ---------------------------------------------------------- */
+
 static void drop(struct client *client, struct subscription *s)
 {
+    unwatch_all(client, s);
     LIST_REMOVE(s, link);
     client->subscription_count--;
     arena_free(s->arena);
@@ -76,21 +210,26 @@ void subscriptions_cancel(struct client *client, const struct json *id)
         }
 }
 
-void subscriptions_client_list_changed(struct client *client)
+static void tell_changed(struct client *client, enum list_changed list)
 {
     const struct subscription *s;
     if (client->wants_list_changed)
-        reply_notification(client, "notifications/tools/list_changed", STR_NONE);
+        reply_notification(client, lists[list].method, STR_NONE);
     LIST_FOREACH (s, &client->subscriptions, link)
-        if (s->tools)
-            notify_one(client, s, "notifications/tools/list_changed", "");
+        if (s->wants[list])
+            notify_one(client, s, lists[list].method, STR_NONE);
 }
 
-void subscriptions_list_changed(struct server *server)
+void subscriptions_client_list_changed(struct client *client)
+{
+    tell_changed(client, LIST_CHANGED_TOOLS);
+}
+
+void subscriptions_changed(struct server *server, enum list_changed list)
 {
     struct client *client;
     LIST_FOREACH (client, &server->clients, link)
-        subscriptions_client_list_changed(client);
+        tell_changed(client, list);
 }
 
 void subscriptions_end(struct client *client)
@@ -111,4 +250,5 @@ void subscriptions_clear(struct client *client)
 {
     while (!LIST_EMPTY(&client->subscriptions))
         drop(client, LIST_FIRST(&client->subscriptions));
+    unwatch_all(client, NULL);
 }

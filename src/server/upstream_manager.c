@@ -9,6 +9,8 @@
 #include "io/child.h"
 #include "io/timer.h"
 #include "io/systemd.h"
+#include "server/passing_methods.h"
+#include "server/subscriptions.h"
 #include "state/state_dir.h"
 
 #include <stdlib.h>
@@ -93,7 +95,20 @@ const struct tool_list_source *upstream_manager_source(struct upstream_manager *
     return &m->source;
 }
 
-static const struct upstreams_hooks hooks = {on_changed};
+static void on_listed(void *owner, struct str name, enum upstream_list list)
+{
+    struct upstream_manager *m = owner;
+    (void)name, (void)list;
+    passing_lists_changed(m->server);
+}
+
+static void on_updated(void *owner, struct str name, struct str uri)
+{
+    struct upstream_manager *m = owner;
+    subscriptions_resource_updated(m->server, name, uri);
+}
+
+static const struct upstreams_hooks hooks = {on_changed, on_listed, on_updated};
 
 struct upstream_manager *upstream_manager_new(struct server *server, const struct config *config,
                                               void (*tools_changed)(struct server *server))

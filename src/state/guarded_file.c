@@ -1,9 +1,11 @@
-/* Both names consist of letters, digits, '_' and '-'; a line with anything else is skipped. */
+/* A policy has a tool's name, an upstream letters, digits, '_' and '-'; a line with anything else is skipped.
+ */
 #include "state/guarded_file.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
+#include "catalog/tool.h"
 #include "io/file.h"
 #include "state/state_dir.h"
 
@@ -38,7 +40,7 @@ struct guarded_tool *guarded_file_read(struct arena *arena, const struct config 
         struct str policy = {line.at, space ? (size_t)(space - line.at) : 0};
         struct str upstream = str_from(line, policy.len + 1);
         text = str_from(text, line.len + 1);
-        if (str_is_name(policy) && str_is_name(upstream))
+        if (tool_name_fits(policy) && str_is_name(upstream))
             list[(*count)++] = (struct guarded_tool){.policy = policy, .upstream = upstream};
     }
     return list;

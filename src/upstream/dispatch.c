@@ -154,9 +154,9 @@ static void on_queue_timeout(void *owner)
     unqueue(queued);
     queued->call.answer->after_s = BUSY_AFTER_S;
     upstream_call_answer(&queued->call, UPSTREAM_UNAVAILABLE, "busy",
-                         "the server '" STR_FMT "', which runs this tool, takes %u calls at once and had no "
+                         "the server '" STR_FMT "', which %s, takes %u calls at once and had no "
                          "room for this one within %u ms; it was not sent",
-                         STR_ARG(spec->name), spec->in_flight,
+                         STR_ARG(spec->name), upstream_call_service(&queued->call), spec->in_flight,
                          upstream_call_timeout_ms(&queued->call, spec->timeout_ms));
     queued->call.done(queued->call.owner);
 }
@@ -205,16 +205,16 @@ static bool is_busy(struct queued_call *queued, bool may_queue)
             set->files_max);
     else if (u && !u->spec->in_flight && !leaves_room(queued, u, false, u->in_flight, 1, UPSTREAM_IN_FLIGHT))
         upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "busy",
-                             "the server '" STR_FMT
-                             "', which runs this tool, has %u calls under way, and the "
+                             "the server '" STR_FMT "', which %s, has %u calls under way, and the "
                              "rest of the %u that it takes at once is for others; this call was not sent",
-                             STR_ARG(u->spec->name), u->in_flight, UPSTREAM_IN_FLIGHT);
+                             STR_ARG(u->spec->name), upstream_call_service(call), u->in_flight,
+                             UPSTREAM_IN_FLIGHT);
     else if (u && may_queue && u->spec->in_flight &&
              !leaves_room(queued, u, true, u->queued, 1, UPSTREAM_QUEUED))
         upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "busy",
-                             "%u calls wait for the server '" STR_FMT "', which runs this tool, and the rest "
+                             "%u calls wait for the server '" STR_FMT "', which %s, and the rest "
                              "of the %u that may wait is for others; this call was not sent",
-                             u->queued, STR_ARG(u->spec->name), UPSTREAM_QUEUED);
+                             u->queued, STR_ARG(u->spec->name), upstream_call_service(call), UPSTREAM_QUEUED);
     else
         call->answer->after_s = -1;
     return call->answer->after_s >= 0;
@@ -230,10 +230,10 @@ static enum upstream_call_state admit(struct queued_call *queued, bool may_queue
     if (decision == BREAKER_REJECT) {
         queued->call.answer->after_s = breaker_after_s(&u->breaker, upstream_now_ms());
         return upstream_call_answer(&queued->call, UPSTREAM_UNAVAILABLE, "breaker_open",
-                                    "the server '" STR_FMT "', which runs this tool, failed %u time%s in a "
+                                    "the server '" STR_FMT "', which %s, failed %u time%s in a "
                                     "row (last: %s); calls to it are paused, and this one was not sent",
-                                    STR_ARG(u->spec->name), u->breaker.failures,
-                                    u->breaker.failures == 1 ? "" : "s", u->last_error);
+                                    STR_ARG(u->spec->name), upstream_call_service(&queued->call),
+                                    u->breaker.failures, u->breaker.failures == 1 ? "" : "s", u->last_error);
     }
     queued->probe = decision == BREAKER_PROBE;
     if (queued->probe)
@@ -288,9 +288,8 @@ static bool find_upstream(struct upstream_call *call)
     call->spec = u ? u->spec : NULL;
     if (!u)
         upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "not_configured",
-                             "the server '" STR_FMT
-                             "', which runs this tool, is not in the gateway's configuration",
-                             STR_ARG(target->upstream));
+                             "the server '" STR_FMT "', which %s, is not in the gateway's configuration",
+                             STR_ARG(target->upstream), upstream_call_service(call));
     else if (target->kind == TARGET_MCP && !u->mcp)
         problem = "is not an MCP server";
     else if (target->kind == TARGET_HTTP && !u->spec->url.len)

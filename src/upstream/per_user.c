@@ -32,7 +32,7 @@ struct upstream_spec *upstream_own_spec(struct arena *arena, const struct upstre
     char name[NAMES_MAX_BYTES];
     struct str user =
         name_of(geteuid(), name) ? str_of(name) : arena_printf(arena, "%u", (unsigned)geteuid());
-    return upstream_spec_for_user(arena, spec, user);
+    return upstream_spec_for_user(arena, spec, geteuid(), user);
 }
 
 static void on_idle(void *owner)
@@ -55,7 +55,7 @@ void upstream_user_called(struct upstream *u)
 static struct upstream *make_instance(struct upstream *base, uid_t uid, struct str user)
 {
     struct arena *scratch = arena_new();
-    struct upstream_spec *spec = upstream_spec_for_user(scratch, base->configured, user);
+    struct upstream_spec *spec = upstream_spec_for_user(scratch, base->configured, uid, user);
     spec->name = arena_printf(scratch, STR_FMT "@" STR_FMT, STR_ARG(spec->name), STR_ARG(user));
     spec->lazy = false;
     spec->per_user = false; /* filled in already */

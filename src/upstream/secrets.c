@@ -8,8 +8,10 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct secret_value {
@@ -66,7 +68,40 @@ static int open_file(const char *path)
     return -1;
 }
 
-static enum err expand_file(struct expansion *x, struct str path)
+/* Credentials of one user, perhaps in a folder of theirs: nobody may borrow another's by a link, or plant
+ * them. */
+static int open_file_of_user(const char *path)
+{
+    struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK, .resolve = RESOLVE_NO_SYMLINKS};
+    return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+}
+
+/* What is wrong with the opened file of `uid`; NULL: nothing. */
+static const char *not_of_user(int fd, uid_t uid)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+        return strerror(errno);
+    if (!S_ISREG(info.st_mode))
+        return "it is no regular file";
+    if (info.st_nlink != 1)
+        return "it has a second name (a hard link)";
+    if (info.st_uid != 0 && info.st_uid != geteuid() && info.st_uid != uid)
+        return "it belongs to another user; expected root, toolgate's user or the user it is for";
+    if (info.st_mode & (S_IWGRP | S_IWOTH))
+        return "others may write to it; set its mode to 0600";
+    return NULL;
+}
+
+static const char *open_error(bool of_user)
+{
+    if (of_user && errno == ELOOP)
+        return "a symbolic link leads there; a user's file needs a path without one";
+    return errno == EINVAL ? "it is no regular file" : strerror(errno);
+}
+
+/* `uid`: whose file it must be; NULL: anybody's. */
+static enum err expand_file(struct expansion *x, struct str path, const uid_t *uid)
 {
     char *bytes = arena_alloc(x->arena, SECRET_FILE_MAX_BYTES + 1);
     const char *name = arena_dup(x->arena, path).at;
@@ -75,10 +110,14 @@ static enum err expand_file(struct expansion *x, struct str path)
     if (!str_starts(path, "/"))
         return err_set(x->why, ERR_PARSE, "'${file:" STR_FMT "}': expected an absolute path",
                        STR_ARG(str_cut(path, 200)));
-    int fd = open_file(name);
+    int fd = uid ? open_file_of_user(name) : open_file(name);
     if (fd < 0)
-        return err_set(x->why, ERR_IO, "cannot read the file %s: %s", name,
-                       errno == EINVAL ? "it is no regular file" : strerror(errno));
+        return err_set(x->why, ERR_IO, "cannot read the file %s: %s", name, open_error(uid != NULL));
+    const char *fault = uid ? not_of_user(fd, *uid) : NULL;
+    if (fault) {
+        close(fd);
+        return err_set(x->why, ERR_IO, "cannot use the file %s: %s", name, fault);
+    }
     while (len <= SECRET_FILE_MAX_BYTES && (n = read(fd, bytes + len, SECRET_FILE_MAX_BYTES + 1 - len)) > 0)
         len += (size_t)n;
     int error = errno;
@@ -92,8 +131,22 @@ static enum err expand_file(struct expansion *x, struct str path)
         return err_set(x->why, ERR_PARSE, "the file %s holds a NUL byte", name);
     while (len && (bytes[len - 1] == '\n' || bytes[len - 1] == '\r'))
         len--;
+    if (uid && !len)
+        return err_set(x->why, ERR_NOT_FOUND, "the file %s is empty", name);
     append_secret(x, (struct str){bytes, len});
     return OK;
+}
+
+/* "1000:/path" */
+static enum err expand_user_file(struct expansion *x, struct str inside)
+{
+    uid_t uid = 0;
+    size_t n = 0;
+    while (n < inside.len && isdigit((unsigned char)inside.at[n]))
+        uid = uid * 10 + (uid_t)(inside.at[n++] - '0');
+    if (!n || n == inside.len || inside.at[n] != ':')
+        return err_set(x->why, ERR_PARSE, "'${user-file:…}': expected a uid, ':' and a path");
+    return expand_file(x, str_from(inside, n + 1), &uid);
 }
 
 static enum err expand_variable(struct expansion *x, struct str inside)
@@ -146,7 +199,9 @@ enum err secrets_expand(struct arena *arena, struct str text, struct secrets *us
             struct str inside = {text.at + 2, (size_t)(end - text.at) - 2};
             text = str_from(text, inside.len + 3);
             if (str_starts(inside, "file:"))
-                err = expand_file(&x, str_from(inside, 5));
+                err = expand_file(&x, str_from(inside, 5), NULL);
+            else if (str_starts(inside, "user-file:"))
+                err = expand_user_file(&x, str_from(inside, 10));
             else
                 err = expand_variable(&x, str_starts(inside, "env:") ? str_from(inside, 4) : inside);
         }

@@ -5,6 +5,8 @@
  *   ${NAME}  ${env:NAME}     an environment variable of the daemon; unset or empty is an error
  *   ${NAME:-default}         likewise, with a default if it is unset or empty
  *   ${file:/path}            the content of a file, read on each use, without trailing newlines
+ *   ${user-file:UID:/path}   likewise, of one user (per_user): no link leads there, no other user may have
+ *                            written it, and it is not empty
  *   $${                      a literal ${
  *
  * Expanded values are not expanded again.

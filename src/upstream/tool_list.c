@@ -92,8 +92,10 @@ static bool is_trusted(const char *path)
     return false;
 }
 
+static const char *const members[UPSTREAM_LISTS] = {"tools", "prompts", "resources", "resourceTemplates"};
+
 struct tool_list *tool_cache_read(const char *state, const struct upstream_spec *spec,
-                                  enum tool_cache_owner owner)
+                                  enum upstream_list which, enum tool_cache_owner owner)
 {
     struct tool_list *list = NULL;
     struct json file;
@@ -106,16 +108,17 @@ struct tool_list *tool_cache_read(const char *state, const struct upstream_spec 
         return NULL;
     }
     if (json_read_file(arena, path, UPSTREAM_LINE_MAX_BYTES, &file, NULL) == OK) {
-        const struct json *tools = json_get_text(&file, "tools");
+        const struct json *items = json_get_text(&file, members[which]);
         bool same = str_eq(json_str(json_get_text(&file, "upstream")), identity(arena, spec));
-        if (same && json_is(tools, JSON_ARRAY))
-            list = tool_list_new(tools);
+        if (same && json_is(items, JSON_ARRAY))
+            list = tool_list_new(items);
     }
     arena_free(arena);
     return list;
 }
 
-void tool_cache_write(const char *state, const struct upstream_spec *spec, const struct tool_list *list)
+void tool_cache_write(const char *state, const struct upstream_spec *spec,
+                      struct tool_list *const lists[UPSTREAM_LISTS])
 {
     if (!state)
         return;
@@ -127,8 +130,11 @@ void tool_cache_write(const char *state, const struct upstream_spec *spec, const
     json_open(&out, '{');
     json_key(&out, "upstream");
     json_put_str(&out, identity(arena, spec));
-    json_key(&out, "tools");
-    json_put(&out, tool_list_array(list));
+    for (size_t i = 0; i < UPSTREAM_LISTS; i++)
+        if (lists[i]) {
+            json_key(&out, members[i]);
+            json_put(&out, tool_list_array(lists[i]));
+        }
     json_close(&out, '}');
     mkdir(state, 0700);
     if (file_check_private(state, &why) != OK || file_replace(path, buf_view(&text), false, &why) != OK)

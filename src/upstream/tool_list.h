@@ -1,7 +1,8 @@
 /*
- * An upstream's tool list: the `tools` array as it was sent, immutable,
- * reference-counted. And the cache of the lists, one file each: the tools of
- * lazy upstreams are listed before they are started, and a replay knows them.
+ * An upstream's list of tools, prompts, resources or templates: the array as it
+ * was sent, immutable, reference-counted. And the cache of the lists, one file
+ * for each upstream: those of lazy upstreams are served before they are
+ * started, and a replay knows the tools.
  */
 #ifndef TOOLGATE_UPSTREAM_TOOL_LIST_H
 #define TOOLGATE_UPSTREAM_TOOL_LIST_H
@@ -17,9 +18,10 @@ enum tool_cache_owner { TOOL_CACHE_OWN, TOOL_CACHE_ANY };
 
 /* A new reference. NULL: `state` is NULL, or there is no readable file for this configuration of it. */
 struct tool_list *tool_cache_read(const char *state, const struct upstream_spec *spec,
-                                  enum tool_cache_owner owner);
+                                  enum upstream_list list, enum tool_cache_owner owner);
 
-/* Does nothing if `state` is NULL; logs what cannot be written. */
-void tool_cache_write(const char *state, const struct upstream_spec *spec, const struct tool_list *list);
+/* Does nothing if `state` is NULL; logs what cannot be written. An entry is NULL where there is no list. */
+void tool_cache_write(const char *state, const struct upstream_spec *spec,
+                      struct tool_list *const lists[UPSTREAM_LISTS]);
 
 #endif

@@ -11,6 +11,7 @@
 #include "upstream/tool_list.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 static void on_mcp_state(void *owner)
 {
@@ -19,12 +20,38 @@ static void on_mcp_state(void *owner)
         u->set->hooks.changed(u->set->owner, u->spec->name);
 }
 
-static void on_mcp_tools(void *owner)
+static struct tool_list *list_of(const struct upstream *u, enum upstream_list list)
+{
+    struct tool_list *own = u->mcp ? mcp_client_list(u->mcp, list) : NULL;
+    return own ? own : u->last[list];
+}
+
+static void on_mcp_listed(void *owner, enum upstream_list list)
 {
     struct upstream *u = owner;
-    if (!u->leaving && !u->base && mcp_client_tools(u->mcp))
-        tool_cache_write(u->set->state, u->spec, mcp_client_tools(u->mcp));
-    on_mcp_state(u);
+    struct tool_list *lists[UPSTREAM_LISTS];
+    if (u->leaving || u->base) /* a user's own instance lists for nobody else */
+        return;
+    if (list !=
+        UPSTREAM_TOOLS) { /* what it had under another configuration, or before it had none, is over */
+        tool_list_unref(u->last[list]);
+        u->last[list] = NULL;
+    }
+    for (size_t i = 0; i < UPSTREAM_LISTS; i++)
+        lists[i] = list_of(u, (enum upstream_list)i);
+    if (mcp_client_list(u->mcp, UPSTREAM_TOOLS))
+        tool_cache_write(u->set->state, u->spec, lists);
+    if (list == UPSTREAM_TOOLS)
+        on_mcp_state(u);
+    else if (u->set->hooks.listed)
+        u->set->hooks.listed(u->set->owner, u->spec->name, list);
+}
+
+static void on_mcp_updated(void *owner, struct str uri)
+{
+    struct upstream *u = owner;
+    if (!u->leaving && !u->base && u->set->hooks.updated)
+        u->set->hooks.updated(u->set->owner, u->spec->name, uri);
 }
 
 static void on_mcp_stopped(void *owner)
@@ -34,7 +61,8 @@ static void on_mcp_stopped(void *owner)
     upstream_schedule(u);
 }
 
-static const struct mcp_client_hooks mcp_client_hooks = {on_mcp_tools, on_mcp_state, on_mcp_stopped};
+static const struct mcp_client_hooks mcp_client_hooks = {on_mcp_listed, on_mcp_updated, on_mcp_state,
+                                                         on_mcp_stopped};
 
 static void unlink_upstream(struct upstream *u)
 {
@@ -52,7 +80,8 @@ static void remove_upstream(struct upstream *u)
     timer_clear(&u->idle);
     if (u->mcp)
         mcp_client_free(u->mcp);
-    tool_list_unref(u->last_tools);
+    for (size_t i = 0; i < UPSTREAM_LISTS; i++)
+        tool_list_unref(u->last[i]);
     arena_free(u->arena);
     free(u);
 }
@@ -95,10 +124,16 @@ struct upstream *upstream_new(struct upstreams *set, const struct upstream_spec 
     if (spec->kind == UPSTREAM_REST)
         return u;
     u->mcp = mcp_client_new(set->loop, u->spec, &mcp_client_hooks, u);
-    u->last_tools = spec->lazy ? tool_cache_read(set->state, u->spec, TOOL_CACHE_OWN) : NULL;
-    if (!u->last_tools && before)
-        u->last_tools = upstreams_tool_list(set, spec->name);
-    if (!spec->lazy || !u->last_tools)
+    mcp_client_set_log_level(u->mcp, set->log_level);
+    if (before && before->mcp)
+        mcp_client_inherit(u->mcp, before->mcp);
+    for (size_t i = 0; i < UPSTREAM_LISTS; i++) {
+        enum upstream_list list = (enum upstream_list)i;
+        u->last[i] = spec->lazy ? tool_cache_read(set->state, u->spec, list, TOOL_CACHE_OWN) : NULL;
+        if (!u->last[i] && before && list_of(before, list))
+            u->last[i] = tool_list_ref(list_of(before, list));
+    }
+    if (!spec->lazy || !u->last[UPSTREAM_TOOLS])
         mcp_client_start(u->mcp);
     return u;
 }
@@ -109,7 +144,7 @@ struct upstreams *upstreams_new(struct loop *loop, const char *state, const stru
     struct upstreams *set = calloc(1, sizeof(*set));
     if (!set)
         abort();
-    *set = (struct upstreams){.loop = loop, .state = state, .hooks = *hooks, .owner = owner};
+    *set = (struct upstreams){.loop = loop, .state = state, .hooks = *hooks, .owner = owner, .log_level = -1};
     return set;
 }
 
@@ -186,7 +221,7 @@ void upstreams_apply(struct upstreams *set, const struct upstream_spec *const *s
 static bool is_starting(const struct upstream *u)
 {
     struct mcp_client_status status;
-    if (!u->mcp || u->leaving || u->base || (u->spec->lazy && u->last_tools))
+    if (!u->mcp || u->leaving || u->base || (u->spec->lazy && u->last[UPSTREAM_TOOLS]))
         return false;
     mcp_client_view(u->mcp, &status);
     return !status.has_started;
@@ -214,11 +249,48 @@ bool upstreams_are_stopped(const struct upstreams *set)
 
 struct tool_list *upstreams_tool_list(struct upstreams *set, struct str name)
 {
+    return upstreams_list(set, name, UPSTREAM_TOOLS);
+}
+
+struct tool_list *upstreams_list(struct upstreams *set, struct str name, enum upstream_list which)
+{
     const struct upstream *u = upstream_find(set, name);
-    struct tool_list *list = u && u->mcp ? mcp_client_tools(u->mcp) : NULL;
-    if (!list && u)
-        list = u->last_tools;
+    struct tool_list *list = u ? list_of(u, which) : NULL;
     return list ? tool_list_ref(list) : NULL;
+}
+
+void upstreams_refresh(struct upstreams *set, enum upstream_list list)
+{
+    for (struct upstream *u = set->first; u; u = u->next)
+        if (u->mcp && !u->leaving && !u->base)
+            mcp_lists_refresh(u->mcp, list);
+}
+
+const char *upstreams_subscribe(struct upstreams *set, struct str name, struct str uri)
+{
+    struct upstream *u = upstream_find(set, name);
+    if (!u || !u->mcp)
+        return "is not in the gateway's configuration";
+    if (u->spec->per_user)
+        return "has an instance for each user, whose changes are not reported";
+    return mcp_client_subscribe(u->mcp, uri);
+}
+
+void upstreams_unsubscribe(struct upstreams *set, struct str name, struct str uri)
+{
+    struct upstream *u = upstream_find(set, name);
+    if (u && u->mcp)
+        mcp_client_unsubscribe(u->mcp, uri);
+}
+
+void upstreams_set_log_level(struct upstreams *set, int level)
+{
+    if (set->log_level == level)
+        return;
+    set->log_level = level;
+    for (struct upstream *u = set->first; u; u = u->next)
+        if (u->mcp)
+            mcp_client_set_log_level(u->mcp, level);
 }
 
 /* "on", or what a best_effort sandbox lacks: an operator must see that nothing holds the process. */

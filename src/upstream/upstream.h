@@ -25,13 +25,28 @@ struct upstreams;
 #define UPSTREAM_DOWN_AFTER     5u     /* failed starts or exits in a row */
 #define UPSTREAM_RETRY_MS       60000u /* a reload retries at once */
 #define UPSTREAM_LINE_MAX_BYTES 16777216u
-#define UPSTREAM_TOOLS_MAX      1000u /* of one upstream */
+#define UPSTREAM_TOOLS_MAX      1000u    /* of one upstream; likewise prompts and resource templates */
+#define UPSTREAM_RESOURCES_MAX  5000u    /* of one upstream */
+#define UPSTREAM_LIST_MAX_BYTES 2097152u /* of its prompts, resources, or templates */
+
+/* What an MCP server lists. */
+enum upstream_list {
+    UPSTREAM_TOOLS,
+    UPSTREAM_PROMPTS,
+    UPSTREAM_RESOURCES,
+    UPSTREAM_TEMPLATES, /* of resources */
+    UPSTREAM_LISTS
+};
 
 /* ---- the set ---------------------------------------------------------------- */
 
 struct upstreams_hooks {
     /* The upstream's tool list or state has changed. Fires from the loop's turn. */
     void (*changed)(void *owner, struct str name);
+    /* Its prompts, resources or templates have changed. Likewise. */
+    void (*listed)(void *owner, struct str name, enum upstream_list list);
+    /* A resource that upstreams_subscribe has named has changed. */
+    void (*updated)(void *owner, struct str name, struct str uri);
 };
 
 /* `state`: folder for the tool lists of upstreams; NULL: they are not cached. */
@@ -56,10 +71,22 @@ bool upstreams_are_stopped(const struct upstreams *upstreams);
 struct tool_list;
 struct tool_list *upstreams_tool_list(struct upstreams *upstreams,
                                       struct str name); /* a new reference; NULL: not known yet */
+/* Likewise any list; NULL: not known yet, or it has none. */
+struct tool_list *upstreams_list(struct upstreams *upstreams, struct str name, enum upstream_list list);
+/* Somebody reads this list: servers that report no changes of theirs list it again, for the next time. */
+void upstreams_refresh(struct upstreams *upstreams, enum upstream_list list);
 struct tool_list *tool_list_ref(struct tool_list *list);
 void tool_list_unref(struct tool_list *list); /* NULL is fine */
 const struct json *tool_list_array(const struct tool_list *list);
 uint64_t tool_list_hash(const struct tool_list *list);
+
+/* Asks an MCP server to report changes of a resource, also after its restarts, until as many calls of
+ * upstreams_unsubscribe. NULL, or why not, as the end of "the server 'x' …". */
+const char *upstreams_subscribe(struct upstreams *upstreams, struct str name, struct str uri);
+void upstreams_unsubscribe(struct upstreams *upstreams, struct str name, struct str uri);
+
+/* The lowest level of log messages that somebody wants (0 debug … 7 emergency): servers are told. */
+void upstreams_set_log_level(struct upstreams *upstreams, int level);
 
 /* An array for `toolgate status`; holds no secrets and nothing of any result. */
 void upstreams_write_status(struct json_out *out, const struct upstreams *upstreams);
@@ -95,7 +122,9 @@ typedef void upstream_done(void *owner);
 struct upstream_request {
     const struct target *target;
     const struct json *arguments;
-    bool can_elicit; /* the client can ask its user: UPSTREAM_INPUT_REQUIRED carries `input` */
+    const char *method;        /* another method of an MCP server than tools/call; NULL: tools/call */
+    const struct json *params; /* its params; their _meta is not passed on */
+    bool can_elicit;           /* the client can ask its user: UPSTREAM_INPUT_REQUIRED carries `input` */
     const struct json *input_responses; /* inputResponses of the client's retry; NULL: none */
     struct str request_state;           /* requestState, likewise */
     uid_t user;                         /* the calls of one user leave room for those of others */
@@ -126,6 +155,8 @@ struct upstream_answer {
     struct str code;     /* "timeout", "crashed", "http_503", "exit_3", "unreachable", …; may be empty */
     struct str detail;   /* our sentence, for the model */
     struct str quoted;   /* the upstream's words: data, to be quoted and cut */
+    int64_t rpc_code;    /* of a JSON-RPC error; 0: none */
+    struct str rpc_data; /* JSON, likewise; empty: none, or too long */
     int64_t after_s;     /* when to retry; -1: unknown */
     bool reached;        /* the tool may have begun to run; false: it certainly has not */
     struct str question; /* for a model to pass on */

@@ -28,6 +28,11 @@ enum upstream_call_state upstream_call_answer(struct upstream_call *call, enum u
     return UPSTREAM_DONE;
 }
 
+const char *upstream_call_service(const struct upstream_call *call)
+{
+    return call->request->method ? "has this" : "runs this tool";
+}
+
 uint32_t upstream_call_timeout_ms(const struct upstream_call *call, uint32_t own_ms)
 {
     uint32_t max_ms = call->request->max_ms;

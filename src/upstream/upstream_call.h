@@ -42,6 +42,9 @@ uint32_t target_timeout_ms(const struct target *target, const struct upstream_sp
 /* `own_ms`, or the request's max_ms if that is less. */
 uint32_t upstream_call_timeout_ms(const struct upstream_call *call, uint32_t own_ms);
 
+/* "runs this tool", or what it does for the other methods of MCP; for "the server 'x', which …". */
+const char *upstream_call_service(const struct upstream_call *call);
+
 /* For operators: logs the failure and keeps it as the upstream's last error. Commands log their own. */
 void upstream_call_log_failure(struct upstream_call *call, struct str code, struct str why);
 

@@ -29,7 +29,8 @@ struct upstream {
     struct upstream_spec *configured; /* as the configuration has it */
     struct upstream_spec *spec;       /* the same, with the user's name filled in */
     struct mcp_client *mcp;           /* NULL: an address for the http = {…} of policies */
-    struct tool_list *last_tools; /* cached, or of the upstream it replaces; until mcp has listed its own */
+    struct tool_list
+        *last[UPSTREAM_LISTS]; /* cached, or of the upstream it replaces, until mcp has its own */
     struct breaker breaker;
     TAILQ_HEAD(, queued_call) queue;
     struct upstream *base; /* of a user's instance: the upstream itself; NULL: this is none */
@@ -63,6 +64,7 @@ struct upstreams {
     struct upstream *first; /* in the order of the configuration; leaving ones at the end */
     LIST_HEAD(, upstream_call) calls;
     LIST_HEAD(, delay) delays;
+    int log_level;             /* see upstreams_set_log_level; -1: nobody has said */
     uint32_t files, files_max; /* open for calls; at most (0: unlimited) */
 };
 

@@ -58,48 +58,70 @@ struct upstream_spec *upstream_spec_copy(struct arena *arena, const struct upstr
     copy->headers = name_values_copy(arena, spec->headers);
     copy->ca_file = arena_dup(arena, spec->ca_file);
     copy->tools = copy_list(arena, spec->tools, spec->tool_count);
+    copy->prompts.list = copy_list(arena, spec->prompts.list, spec->prompts.count);
+    copy->resources.list = copy_list(arena, spec->resources.list, spec->resources.count);
     return copy;
 }
 
-/* The first "%u" of `text` at or after `from` that stands in a ${file:…}; NULL: none. */
-static const char *find_user(struct str text, const char *from)
+/* Takes the next ${file:…} off `text`, with what stands before it. False: there is none. */
+static bool next_file(struct str *text, struct str *before, struct str *path)
 {
-    const char *end = text.at + text.len, *open, *close, *user;
-    for (const char *at = text.at; at < end; at = close + 1) {
-        open = memmem(at, (size_t)(end - at), "${file:", 7);
-        close = open ? memchr(open, '}', (size_t)(end - open)) : NULL;
-        if (!close)
-            return NULL;
-        if (from > open && from < close)
-            open = from;
-        user = from < close ? memmem(open, (size_t)(close - open), "%u", 2) : NULL;
-        if (user)
-            return user;
-    }
-    return NULL;
+    static const char sign[] = "${file:";
+    const char *open = text->len ? memmem(text->at, text->len, sign, sizeof(sign) - 1) : NULL;
+    const char *end = open ? memchr(open, '}', (size_t)(text->at + text->len - open)) : NULL;
+    if (!end)
+        return false;
+    *before = (struct str){text->at, (size_t)(open - text->at)};
+    *path = (struct str){open + sizeof(sign) - 1, (size_t)(end - open) - (sizeof(sign) - 1)};
+    *text = str_from(*text, (size_t)(end - text->at) + 1);
+    return true;
+}
+
+static const char *find_user(struct str path)
+{
+    return path.len ? memmem(path.at, path.len, "%u", 2) : NULL;
 }
 
 bool upstream_spec_names_user(struct str text)
 {
-    return text.len && find_user(text, text.at);
+    struct str before, path;
+    while (next_file(&text, &before, &path))
+        if (find_user(path))
+            return true;
+    return false;
 }
 
-static struct str fill_in_user(struct arena *arena, struct str text, struct str user)
+struct user {
+    uid_t uid;
+    struct str name;
+};
+
+static struct str fill_in_user(struct arena *arena, struct str text, const struct user *user)
 {
     struct buf out = buf_in(arena);
-    const char *at = text.at, *end = text.at + text.len, *found;
+    struct str before, path;
     if (!upstream_spec_names_user(text))
         return text;
-    while ((found = find_user(text, at))) {
-        buf_add(&out, at, (size_t)(found - at));
-        buf_str(&out, user);
-        at = found + 2;
+    while (next_file(&text, &before, &path)) {
+        buf_str(&out, before);
+        if (find_user(path))
+            buf_printf(&out, "${user-file:%u:", (unsigned)user->uid);
+        else
+            buf_text(&out, "${file:");
+        for (const char *at; (at = find_user(path));) {
+            size_t n = (size_t)(at - path.at);
+            buf_add(&out, path.at, n);
+            buf_str(&out, user->name);
+            path = str_from(path, n + 2);
+        }
+        buf_str(&out, path);
+        buf_byte(&out, '}');
     }
-    buf_add(&out, at, (size_t)(end - at));
+    buf_str(&out, text);
     return arena_dup(arena, buf_view(&out));
 }
 
-static void fill_in_pairs(struct arena *arena, struct name_values *pairs, struct str user)
+static void fill_in_pairs(struct arena *arena, struct name_values *pairs, const struct user *user)
 {
     struct name_value *list = ARENA_ARRAY(arena, struct name_value, pairs->count);
     for (size_t i = 0; i < pairs->count; i++)
@@ -107,9 +129,10 @@ static void fill_in_pairs(struct arena *arena, struct name_values *pairs, struct
     pairs->list = list;
 }
 
-struct upstream_spec *upstream_spec_for_user(struct arena *arena, const struct upstream_spec *spec,
-                                             struct str user)
+struct upstream_spec *upstream_spec_for_user(struct arena *arena, const struct upstream_spec *spec, uid_t uid,
+                                             struct str name)
 {
+    const struct user whose = {uid, name}, *user = &whose;
     struct upstream_spec *copy = upstream_spec_copy(arena, spec);
     struct str *argv = ARENA_ARRAY(arena, struct str, copy->argc);
     for (size_t i = 0; i < copy->argc; i++)

@@ -32,6 +32,12 @@ struct name_values {
     size_t count;
 };
 
+struct name_globs { /* which names are meant, with '*' */
+    const struct str *list;
+    size_t count;
+    bool given; /* false: all of them; true without any: none */
+};
+
 struct name_values name_values_copy(struct arena *arena, struct name_values from);
 
 enum upstream_kind {
@@ -62,9 +68,10 @@ struct upstream_spec {
     enum upstream_prefix prefix;
     const struct str *tools; /* globs; none: all */
     size_t tool_count;
-    uint32_t timeout_ms, start_ms; /* of one call; of a start */
-    uint32_t in_flight;            /* calls at once, others wait; 0: UPSTREAM_IN_FLIGHT, others are refused */
-    unsigned schema_mode;          /* of its tools: enum policy_schema_mode; 0: not given */
+    struct name_globs prompts, resources; /* resources: of their URIs, and of their templates */
+    uint32_t timeout_ms, start_ms;        /* of one call; of a start */
+    uint32_t in_flight;   /* calls at once, others wait; 0: UPSTREAM_IN_FLIGHT, others are refused */
+    unsigned schema_mode; /* of its tools: enum policy_schema_mode; 0: not given */
 };
 
 /* False: the upstream has to be restarted. Ignores times, counts and the selection of tools. */
@@ -73,8 +80,8 @@ bool upstream_spec_equal(const struct upstream_spec *a, const struct upstream_sp
 /* "%u" within a ${file:…} of `text`. */
 bool upstream_spec_names_user(struct str text);
 
-/* A deep copy in which that is `user`. */
-struct upstream_spec *upstream_spec_for_user(struct arena *arena, const struct upstream_spec *spec,
+/* A deep copy in which that is `user`: ${file:/x/%u} becomes ${user-file:UID:/x/USER}, see secrets.h. */
+struct upstream_spec *upstream_spec_for_user(struct arena *arena, const struct upstream_spec *spec, uid_t uid,
                                              struct str user);
 
 /* A deep copy. */

@@ -31,7 +31,7 @@ return tool "compacted" {
 return tool "masked" {
   description = "List rows.", effects = "read",
   schema = json [[{"type":"object","properties":{"n":{"type":"integer"}}}]],
-  redact = { "rows[].secret" },
+  redact = { "rows[].secret", "email", "street", "iban", "ssn" },
 }
 ]==],
 }
@@ -57,7 +57,13 @@ local tools = {
 }
 
 local function row(i) return ('{"id":%d,"name":"row number %d","secret":"s%d"}'):format(i, i, i) end
-local rows_1_mib, rows_7_mb = repeated(22000, row), repeated(120000, row)
+-- A message holds at most 100,000 values, so that larger ones have longer texts.
+local function long_row(i) return (row(i):gsub("row number", ("a row of many words "):rep(14))) end
+local rows_1_mib, rows_7_mb = repeated(22000, row), repeated(22000, long_row)
+local function secret_row(i) return ('{"id":%d,"name":"row number %d","secret":"cust_%d"}'):format(i, i, i % 4000) end
+local function long_secret_row(i) return (secret_row(i):gsub("row number", ("a row of many words "):rep(14))) end
+local secrets_1_mib, secrets_7_mb = repeated(18000, secret_row), repeated(21000, long_secret_row)
+local function word_of_secret(i) return ("cust_%d street ssn x"):format(i % 4500) end
 
 local function call(method, name, arguments)
   return ('"method":"%s","params":{"name":"%s","arguments":%s}'):format(method, name, arguments)
@@ -104,10 +110,26 @@ local kinds = {
     return report("compacted", '{"content":[],"structuredContent":{"rows":[' .. rows_1_mib .. "]}}")
   end },
   { "redaction of 1 MiB", function()
-    return report("masked", '{"content":[],"structuredContent":{"rows":[' .. rows_1_mib .. "]}}")
+    return report("masked", '{"content":[],"structuredContent":{"rows":[' .. secrets_1_mib .. "]}}")
   end },
   { "redaction of 7 MB", function()
-    return report("masked", '{"content":[],"structuredContent":{"rows":[' .. rows_7_mb .. "]}}")
+    return report("masked", '{"content":[],"structuredContent":{"rows":[' .. secrets_7_mb .. "]}}")
+  end },
+  { "redaction of too many values", function()
+    return report("masked", '{"content":[],"structuredContent":{"rows":[' .. rows_1_mib .. "]}}")
+  end },
+  { "redaction of copies in a text", function()
+    return report("masked", '{"content":[{"type":"text","text":"' .. repeated(25000, word_of_secret)
+                            .. '"}],"structuredContent":{"rows":[' .. repeated(4000, secret_row) .. "]}}")
+  end },
+  { "redaction of a long secret's beginnings", function()
+    return report("masked", '{"content":[{"type":"text","text":"' .. ("-"):rep(500000)
+                            .. '"}],"structuredContent":{"rows":[{"secret":"' .. ("-"):rep(500000) .. '!"}]}}')
+  end },
+  { "a result of 25,000 blocks", function()
+    return report("masked", '{"content":[' .. repeated(25000, function(i)
+      return ('{"type":"text","text":"cust_%d"}'):format(i % 4000)
+    end) .. '],"structuredContent":{"rows":[' .. repeated(4000, secret_row) .. "]}}")
   end },
   { "registering a large enum of objects", function(turn)
     return ('"method":"toolgate/register","params":{"tools":[{"name":"mine","inputSchema":%s}]}'):format(

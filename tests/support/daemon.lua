@@ -99,7 +99,7 @@ end
 function daemon:logs(words)
   return process.eventually("the log contains " .. words, function()
     local from = self:log():find(words, 1, true)
-    return from and self:log():match("[^\n]*", from)
+    return from and self:log():match("([^\n]*)\n", from)
   end)
 end
 

@@ -47,6 +47,13 @@ function M.read(path)
   return text
 end
 
+-- The lines of a file that is being written: none that has no end yet.
+function M.whole_lines(path)
+  local list = {}
+  for line in M.read(path):gmatch "([^\n]*)\n" do list[#list + 1] = line end
+  return list
+end
+
 function M.remove(directory)
   assert(directory:match "^/tmp/toolgate%-spec%-......$", "not a directory of ours: " .. tostring(directory))
   os.execute("rm -rf '" .. directory .. "'")

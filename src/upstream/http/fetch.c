@@ -533,11 +533,13 @@ struct str fetch_origin(struct str url)
     size_t scheme = url.len > 8 && strncasecmp(url.at, "https://", 8) == 0  ? 8
                     : url.len > 7 && strncasecmp(url.at, "http://", 7) == 0 ? 7
                                                                             : 0;
+    if (!scheme)
+        return STR_NONE;
     size_t end = scheme;
     while (end < url.len && !strchr("/?#", url.at[end]))
         end++;
     bool has_user = memchr(url.at + scheme, '@', end - scheme) != NULL;
-    return scheme && end > scheme && !has_user ? (struct str){url.at, end} : STR_NONE;
+    return end > scheme && !has_user ? (struct str){url.at, end} : STR_NONE;
 }
 
 bool fetch_header_is_safe(struct str name, struct str value)

@@ -1,7 +1,8 @@
 /*
- * tools/call: written, sent, and ended exactly once. The result is parsed from
- * its own bytes into the call's own memory; anything but a CallToolResult ends
- * the call as broken.
+ * tools/call, and the methods that are passed on as they are: written, sent,
+ * and ended exactly once. The result is parsed from its own bytes into the
+ * call's own memory; anything but a CallToolResult, or an object as the result
+ * of another method, ends the call as broken.
  */
 #include "base/arena.h"
 #include "base/clock.h"
@@ -14,7 +15,7 @@
 
 #define RESULT_NODES 400000u /* JSON values in one result: about 25 MB of memory */
 
-/* The format continues "the server '…', which runs this tool, ". */
+/* The format continues "the server '…', which runs this tool, "; see upstream_call_service. */
 __attribute__((format(printf, 5, 6))) static enum upstream_call_state
 answer(const struct mcp_client *client, struct upstream_call *call, enum upstream_outcome outcome,
        const char *code, const char *format, ...)
@@ -23,9 +24,8 @@ answer(const struct mcp_client *client, struct upstream_call *call, enum upstrea
     va_start(args, format);
     struct str sentence = arena_vprintf(call->arena, format, args);
     va_end(args);
-    return upstream_call_answer(call, outcome, code,
-                                "the server '" STR_FMT "', which runs this tool, " STR_FMT,
-                                STR_ARG(client->spec->name), STR_ARG(sentence));
+    return upstream_call_answer(call, outcome, code, "the server '" STR_FMT "', which %s, " STR_FMT,
+                                STR_ARG(client->spec->name), upstream_call_service(call), STR_ARG(sentence));
 }
 
 static int64_t restart_after_s(const struct mcp_client *client)
@@ -142,7 +142,11 @@ static void take_result(struct pending_request *pending, struct str text)
     bool complete = !type || str_is(json_str(type), "complete");
     if (!complete && mcp_elicitation_from_result(pending, result))
         return;
-    const char *problem = complete ? problem_of(result) : "its `resultType` is unknown";
+    const char *problem = "its `resultType` is unknown";
+    if (complete && call->request->method)
+        problem = json_is(result, JSON_OBJECT) ? NULL : "the result is no object";
+    else if (complete)
+        problem = problem_of(result);
     if (problem) {
         mcp_call_broken(pending, "no_tool_result", problem);
         return;
@@ -156,7 +160,8 @@ static void take_result(struct pending_request *pending, struct str text)
 /* A server answers "method not found" to a plain call of a tool that only runs as a task. */
 static bool requires_task(struct mcp_client *client, struct str name)
 {
-    const struct json *tools = client->tools ? tool_list_array(client->tools) : NULL;
+    const struct tool_list *list = client->lists[UPSTREAM_TOOLS].list;
+    const struct json *tools = list ? tool_list_array(list) : NULL;
     for (uint32_t i = 0; tools && i < tools->len; i++)
         if (str_eq(json_str(json_get_text(&tools->items[i], "name")), name)) {
             const struct json *execution = json_get_text(&tools->items[i], "execution");
@@ -172,6 +177,14 @@ static bool means_unknown_tool(struct str message)
         if (str_contains_nocase(message, str_of(phrases[i])))
             return str_contains_nocase(message, STR_LIT("tool"));
     return false;
+}
+
+/* Without what is configured as a secret. */
+static struct str data_of(struct mcp_client *client, struct arena *arena, const struct json *error)
+{
+    const struct json *data = json_get_text(error, "data");
+    struct str text = data ? json_to_str(arena, data) : STR_NONE;
+    return text.len <= MCP_QUOTE_MAX_BYTES ? mcp_client_redact(client, arena, text) : STR_NONE;
 }
 
 static void take_error(struct pending_request *pending, struct str text)
@@ -206,7 +219,11 @@ static void take_error(struct pending_request *pending, struct str text)
     if ((code == -32602 && !means_unknown_tool(message)) ||
         (code == -32601 && !requires_task(client, call->request->target->tool)))
         i++;
+    if (call->request->method) /* whose errors are the client's to read */
+        i = sizeof(known) / sizeof(*known) - 1;
     mcp_request_end(pending);
+    call->answer->rpc_code = code;
+    call->answer->rpc_data = call->request->method ? data_of(client, call->arena, &error) : STR_NONE;
     call->answer->quoted = str_cut(mcp_client_redact(client, call->arena, message), MCP_QUOTE_MAX_BYTES);
     answer(client, call, UPSTREAM_REFUSED, known[i].name, "%s (JSON-RPC error %lld)", known[i].sentence,
            (long long)code);
@@ -223,12 +240,24 @@ static void on_response(struct mcp_client *client, struct pending_request *pendi
         take_result(pending, message->result);
 }
 
-static void send_call(struct mcp_client *client, struct pending_request *pending)
+static void put_members(struct buf *out, const struct json *object)
 {
-    const struct upstream_request *request = pending->call->request;
-    struct buf *out = &client->out;
-    pending_mark_sent(&client->pending, pending);
-    mcp_request_open(client, pending->id, "tools/call");
+    const char *separator = "";
+    for (uint32_t i = 0; json_is(object, JSON_OBJECT) && i < object->len; i++) {
+        const struct json_member *member = &object->members[i];
+        if (str_is(member->key, "_meta"))
+            continue;
+        buf_text(out, separator);
+        json_write_string(out, member->key);
+        buf_byte(out, ':');
+        json_write(out, &member->value);
+        separator = ",";
+    }
+}
+
+static void put_tool_call(const struct mcp_client *client, struct buf *out,
+                          const struct upstream_request *request)
+{
     buf_text(out, "\"name\":");
     json_write_string(out, request->target->tool);
     buf_text(out, ",\"arguments\":");
@@ -244,8 +273,30 @@ static void send_call(struct mcp_client *client, struct pending_request *pending
         buf_text(out, ",\"requestState\":");
         json_write_string(out, request->request_state);
     }
-    mcp_request_meta(client, request->progress ? pending->id : 0, true, request->trace_context);
-    mcp_request_send(client, pending->id, "tools/call", request->target->tool, request->trace_context);
+}
+
+/* Of prompts/get and resources/read, for the header Mcp-Name. */
+static struct str name_in(const struct json *params)
+{
+    struct str name = json_str(json_get_text(params, "name"));
+    return name.len ? name : json_str(json_get_text(params, "uri"));
+}
+
+static void send_call(struct mcp_client *client, struct pending_request *pending)
+{
+    const struct upstream_request *request = pending->call->request;
+    const char *method = request->method ? request->method : "tools/call";
+    struct str name = request->method ? name_in(request->params) : request->target->tool;
+    pending_mark_sent(&client->pending, pending);
+    mcp_request_open(client, pending->id, method);
+    size_t empty = client->out.len;
+    if (request->method)
+        put_members(&client->out, request->params);
+    else
+        put_tool_call(client, &client->out, request);
+    mcp_request_meta(client, request->progress ? pending->id : 0, client->out.len > empty,
+                     request->trace_context);
+    mcp_request_send(client, pending->id, method, name, request->trace_context);
 }
 
 static enum upstream_call_state answer_blocked(struct mcp_client *client, struct upstream_call *call,

@@ -87,6 +87,12 @@ void mcp_client_stop(struct mcp_client *client)
     mcp_client_schedule(client);
 }
 
+static uint32_t count_of(const struct mcp_client *client, enum upstream_list which)
+{
+    const struct tool_list *list = client->lists[which].list;
+    return list ? tool_list_array(list)->len : 0;
+}
+
 static void become_up(struct mcp_client *client)
 {
     timer_clear(&client->start_deadline);
@@ -95,7 +101,7 @@ static void become_up(struct mcp_client *client)
     client->error[0] = '\0';
     log_event(LOG_INFO, "upstream_up", LOG_STR("upstream", client->spec->name),
               LOG_TEXT("server", client->server), LOG_TEXT("protocol", client->version),
-              LOG_NUM("tools", client->tools ? tool_list_array(client->tools)->len : 0));
+              LOG_NUM("tools", count_of(client, UPSTREAM_TOOLS)));
     mcp_client_set_state(client, MCP_UP);
     mcp_call_send_waiting(client);
 }
@@ -153,9 +159,9 @@ static void fail(struct mcp_client *client, const char *why, struct str quoted)
     client->transport = NULL;
     client->open = client->ready = false;
     timer_clear(&client->start_deadline);
-    timer_clear(&client->relist);
     timer_clear(&client->relisten);
-    mcp_tools_clear(&client->listing);
+    mcp_lists_clear(client);
+    mcp_subscriptions_lost(client);
     client->abandoned = (struct abandoned_calls){0};
     mcp_client_schedule(client);
     if (!client->stopping)
@@ -299,31 +305,37 @@ struct mcp_client *mcp_client_new(struct loop *loop, const struct upstream_spec 
     client->spec = spec;
     client->hooks = client_hooks;
     client->owner = owner;
+    client->log_level = -1;
+    LIST_INIT(&client->subscriptions);
     pending_init(&client->pending);
+    for (size_t i = 0; i < UPSTREAM_LISTS; i++)
+        client->lists[i].client = client;
     return client;
 }
 
 void mcp_client_free(struct mcp_client *client)
 {
     struct timer *const timers[] = {&client->deadline, &client->start_deadline, &client->restart,
-                                    &client->soon,     &client->relist,         &client->relisten};
+                                    &client->soon, &client->relisten};
     for (size_t i = 0; i < sizeof(timers) / sizeof(*timers); i++)
         timer_clear(timers[i]);
     if (client->transport)
         client->kind->free(client->transport);
     if (client->closed_transport)
         client->kind->free(client->closed_transport);
-    mcp_tools_clear(&client->listing);
+    mcp_lists_clear(client);
+    mcp_subscriptions_free(client);
     pending_clear(&client->pending);
-    tool_list_unref(client->tools);
+    for (size_t i = 0; i < UPSTREAM_LISTS; i++)
+        tool_list_unref(client->lists[i].list);
     arena_free(client->scratch);
     buf_clear(&client->out);
     free(client);
 }
 
-struct tool_list *mcp_client_tools(const struct mcp_client *client)
+struct tool_list *mcp_client_list(const struct mcp_client *client, enum upstream_list list)
 {
-    return client->tools;
+    return client->lists[list].list;
 }
 
 void mcp_client_view(const struct mcp_client *client, struct mcp_client_status *status)

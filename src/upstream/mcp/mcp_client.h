@@ -17,14 +17,16 @@ struct mcp_client;
 #define MCP_STEADY_MS        5000u  /* being up for this long resets the failures in a row */
 #define MCP_PROGRESS_TIMES   5u     /* progress renews the timeout, up to this many times of it in all */
 #define MCP_CALLS_MAX        4096u  /* pending for one server */
-#define MCP_PAGES_MAX        64u    /* of tools/list */
+#define MCP_PAGES_MAX        64u    /* of a list */
+#define MCP_LIST_FRESH_MS    2000u  /* a list of a server that reports no changes */
 #define MCP_LIST_SETTLE_MS   50u    /* from list_changed to the next tools/list */
 
 /* Each fires from the loop's turn, never inside an mcp_client_ function; mcp_client_free is not allowed
  * inside. */
 struct mcp_client_hooks {
-    void (*tools)(void *owner);   /* mcp_client_tools has changed */
-    void (*state)(void *owner);   /* mcp_client_view has changed */
+    void (*listed)(void *owner, enum upstream_list list); /* mcp_client_list has changed */
+    void (*updated)(void *owner, struct str uri);         /* a resource has; the URI is the server's text */
+    void (*state)(void *owner);                           /* mcp_client_view has changed */
     void (*stopped)(void *owner); /* mcp_client_stop is done: no call is left, the process has exited */
 };
 
@@ -40,7 +42,21 @@ void mcp_client_stop(struct mcp_client *client);
 void mcp_client_free(struct mcp_client *client);
 
 /* Borrowed; NULL: not known yet. Remains while the server is down. */
-struct tool_list *mcp_client_tools(const struct mcp_client *client);
+struct tool_list *mcp_client_list(const struct mcp_client *client, enum upstream_list list);
+
+#define MCP_SUBSCRIPTIONS_MAX 1000u /* resources of one server */
+
+/* Until as many unsubscriptions, through restarts. NULL, or why not, as the end of "the server 'x' …". */
+const char *mcp_client_subscribe(struct mcp_client *client, struct str uri);
+void mcp_client_unsubscribe(struct mcp_client *client, struct str uri);
+/* Those of the client that this one replaces, which is not up yet. */
+void mcp_client_inherit(struct mcp_client *client, const struct mcp_client *before);
+
+/* The lowest level of log messages (0 debug … 7 emergency) that it sends; -1: as it likes. */
+void mcp_client_set_log_level(struct mcp_client *client, int level);
+
+/* Lists again if the server is up, reports no changes, and its list is older than MCP_LIST_FRESH_MS. */
+void mcp_lists_refresh(struct mcp_client *client, enum upstream_list list);
 
 enum mcp_client_state { MCP_STOPPED, MCP_STARTING, MCP_UP, MCP_WAITING, MCP_DOWN, MCP_STOPPING };
 

@@ -18,9 +18,12 @@
 #define MCP_SCRATCH_KEEP    65536u
 #define MCP_RELAYED_PER_S   100u /* progress notifications of a call, log messages of a server */
 
+#define MCP_RELISTEN_MS 10000u /* from the end of a subscription to the next */
+
 #define MCP_MODERN "2026-07-28" /* no handshake: each request carries version and client */
 
 struct json_error;
+struct mcp_subscription;
 
 /* ---- pending requests -------------------------------------------------------- */
 
@@ -41,6 +44,8 @@ struct pending_request {
     bool has_progress, sent;
     struct rate_limit progress_rate;
     uint32_t slot, elicitations;
+    struct mcp_list *list; /* whose page it asks for */
+    struct mcp_subscription *subscription;
     TAILQ_ENTRY(pending_request) entry;
 };
 
@@ -80,14 +85,32 @@ bool abandoned_calls_by_others(const struct abandoned_calls *all, uint64_t calle
 
 /* ---- one server ------------------------------------------------------------- */
 
-struct tools_listing {   /* a tools/list in progress */
+struct mcp_list_kind {
+    const char *noun, *method, *member; /* of the response */
+    uint32_t max;
+    size_t max_bytes; /* of all pages together */
+};
+extern const struct mcp_list_kind mcp_list_kinds[UPSTREAM_LISTS];
+
+struct mcp_listing {     /* a list in progress */
     struct arena *arena; /* NULL: there is none */
-    struct json *tools;
+    struct json *items;
     uint32_t count, pages;
     size_t bytes;
     struct str cursors[MCP_PAGES_MAX];
     bool changed;          /* a list_changed came in the middle of it */
     const char *truncated; /* why its end was not read; NULL: it was */
+};
+
+struct mcp_list {
+    struct mcp_client *client;
+    struct mcp_listing listing;
+    struct tool_list *list; /* the last one; NULL: none so far */
+    struct timer relist;
+    int64_t relist_us, listed_us;
+    uint32_t relist_ms;
+    bool offered;   /* the server says that it has some */
+    bool announces; /* and that it reports changes */
 };
 
 /* The part of mcp_client.c that the files below it start. */
@@ -114,18 +137,23 @@ struct mcp_client {
     bool start_wanted; /* in the next turn */
     bool stopping;
     bool has_started;
+    bool listens; /* modern: to changes of its lists */
     struct pending_requests pending;
     struct abandoned_calls abandoned;
-    struct timer deadline, start_deadline, restart, soon, relist, relisten;
+    struct timer deadline, start_deadline, restart, soon, relisten;
     int64_t deadline_us; /* what `deadline` is set for; 0: it is not set */
-    int64_t up_us, next_us, relist_us;
-    uint32_t failures, relist_ms;
+    int64_t up_us, next_us;
+    uint32_t failures;
     uint64_t ignored, starts;
     struct buf out;
     struct arena *scratch;
-    struct tools_listing listing;
-    struct tool_list *tools;
-    struct rate_limit ignored_rate, message_rate;
+    struct mcp_list lists[UPSTREAM_LISTS];
+    LIST_HEAD(, mcp_subscription) subscriptions;
+    uint32_t subscription_count;
+    bool has_subscriptions; /* to resources: the server says so */
+    bool has_logging;
+    int log_level; /* that it is told; -1: none */
+    struct rate_limit ignored_rate, message_rate, update_rate;
     char version[32], server[128], error[MCP_ERROR_MAX_BYTES];
 };
 
@@ -172,10 +200,18 @@ struct upstream_call *mcp_request_end(struct pending_request *pending);
 /* mcp_handshake.c */
 void mcp_handshake_start(struct mcp_client *client);
 
-/* mcp_tools.c */
-void mcp_tools_fetch(struct mcp_client *client);
-void mcp_tools_changed(struct mcp_client *client);
-void mcp_tools_clear(struct tools_listing *listing);
+/* mcp_lists.c */
+void mcp_lists_fetch_tools(struct mcp_client *client); /* which ends the start */
+void mcp_lists_changed(struct mcp_client *client, enum upstream_list which);
+void mcp_lists_clear(struct mcp_client *client); /* what is being fetched */
+/* MCP_RELISTEN_MS from now: the subscriptions that the server has ended without an error. */
+void mcp_lists_listen_again(struct mcp_client *client);
+
+/* mcp_subscriptions.c */
+void mcp_subscriptions_begin(struct mcp_client *client); /* the server is up: those that are not sent yet */
+void mcp_subscriptions_lost(struct mcp_client *client);  /* it is down */
+void mcp_subscriptions_free(struct mcp_client *client);
+const char *mcp_log_level_name(int level);
 
 /* mcp_call.c */
 void mcp_call_send_waiting(struct mcp_client *client);

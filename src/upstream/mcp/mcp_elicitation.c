@@ -75,8 +75,8 @@ static void finish(struct pending_request *pending, const struct buf *question, 
     call->answer->question = str_cut(buf_view(question), MCP_QUOTE_MAX_BYTES);
     call->answer->input = call->request->can_elicit ? input : NULL;
     upstream_call_answer(call, UPSTREAM_INPUT_REQUIRED, "input_required",
-                         "the server '" STR_FMT "', which runs this tool, has a question for the user first",
-                         STR_ARG(client->spec->name));
+                         "the server '" STR_FMT "', which %s, has a question for the user first",
+                         STR_ARG(client->spec->name), upstream_call_service(call));
     call->finish(call);
 }
 
@@ -102,8 +102,8 @@ bool mcp_elicitation_from_result(struct pending_request *pending, const struct j
         struct upstream_call *call = mcp_request_end(pending);
         call->answer->after_s = 1;
         upstream_call_answer(call, UPSTREAM_TRANSIENT, "come_again",
-                             "the server '" STR_FMT "', which runs this tool, is busy and asks for a retry",
-                             STR_ARG(pending->client->spec->name));
+                             "the server '" STR_FMT "', which %s, is busy and asks for a retry",
+                             STR_ARG(pending->client->spec->name), upstream_call_service(call));
         call->finish(call);
         return true;
     }

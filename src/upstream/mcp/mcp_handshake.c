@@ -1,7 +1,7 @@
 /*
  * The handshake. `initialize` comes first, since some servers exit at any
  * other first message. A server that rejects it gets the modern request,
- * server/discover. Then its tools are listed (mcp_tools.c).
+ * server/discover. Then its tools are listed (mcp_lists.c).
  */
 #include "base/arena.h"
 #include "base/version.h"
@@ -21,6 +21,21 @@ static void keep_server(struct mcp_client *client, const struct json *info)
              name.len && version.len ? " " : "", STR_ARG(str_cut(version, 60)));
 }
 
+/* What it may be asked for. */
+static void keep_capabilities(struct mcp_client *client, const struct json *capabilities)
+{
+    const struct json *prompts = json_get_text(capabilities, "prompts"),
+                      *resources = json_get_text(capabilities, "resources");
+    struct mcp_list *lists = client->lists;
+    lists[UPSTREAM_PROMPTS].offered = json_is(prompts, JSON_OBJECT);
+    lists[UPSTREAM_PROMPTS].announces = json_is_true(json_get_text(prompts, "listChanged"));
+    lists[UPSTREAM_RESOURCES].offered = lists[UPSTREAM_TEMPLATES].offered = json_is(resources, JSON_OBJECT);
+    lists[UPSTREAM_RESOURCES].announces = lists[UPSTREAM_TEMPLATES].announces =
+        json_is_true(json_get_text(resources, "listChanged"));
+    client->has_subscriptions = json_is_true(json_get_text(resources, "subscribe"));
+    client->has_logging = json_is(json_get_text(capabilities, "logging"), JSON_OBJECT);
+}
+
 static void finish(struct mcp_client *client, struct str version)
 {
     snprintf(client->version, sizeof(client->version), STR_FMT,
@@ -31,7 +46,7 @@ static void finish(struct mcp_client *client, struct str version)
         mcp_request_open(client, 0, "notifications/initialized");
         mcp_request_send(client, 0, "notifications/initialized", STR_NONE, NULL);
     }
-    mcp_tools_fetch(client);
+    mcp_lists_fetch_tools(client);
 }
 
 static void on_discovered(struct mcp_client *client, struct pending_request *pending,
@@ -52,6 +67,7 @@ static void on_discovered(struct mcp_client *client, struct pending_request *pen
     }
     keep_server(client,
                 json_get(json_get_text(&result, "_meta"), STR_LIT("io.modelcontextprotocol/serverInfo")));
+    keep_capabilities(client, json_get_text(&result, "capabilities"));
     finish(client, STR_LIT(MCP_MODERN));
 }
 
@@ -86,6 +102,7 @@ static void on_initialized(struct mcp_client *client, struct pending_request *pe
         return;
     }
     keep_server(client, json_get_text(&result, "serverInfo"));
+    keep_capabilities(client, json_get_text(&result, "capabilities"));
     finish(client, version.len ? version : STR_LIT(LEGACY));
 }
 

@@ -2,7 +2,8 @@
  * What a server sends unasked. Requests: ping, and elicitation during a call
  * (mcp_elicitation.c); any other is answered "method not found".
  * Notifications: progress and log messages are relayed to the call that they
- * are about, and to no other; list_changed makes mcp_tools.c list the tools.
+ * are about, and to no other; list_changed makes mcp_lists.c list again; a
+ * changed resource is told to those who asked for that.
  */
 #include "base/arena.h"
 #include "base/clock.h"
@@ -94,10 +95,37 @@ static void on_message(struct mcp_client *client, uint64_t about, const struct m
         request->log(request->listener, level, text);
 }
 
-static void on_list_changed(struct mcp_client *client, uint64_t about, const struct mcp_message *message)
+static void on_tools_changed(struct mcp_client *client, uint64_t about, const struct mcp_message *message)
 {
     (void)about, (void)message;
-    mcp_tools_changed(client);
+    mcp_lists_changed(client, UPSTREAM_TOOLS);
+}
+
+static void on_prompts_changed(struct mcp_client *client, uint64_t about, const struct mcp_message *message)
+{
+    (void)about, (void)message;
+    mcp_lists_changed(client, UPSTREAM_PROMPTS);
+}
+
+static void on_resources_changed(struct mcp_client *client, uint64_t about, const struct mcp_message *message)
+{
+    (void)about, (void)message;
+    mcp_lists_changed(client, UPSTREAM_RESOURCES);
+    mcp_lists_changed(client, UPSTREAM_TEMPLATES);
+}
+
+/* Whoever subscribed reads it again: a burst is dropped, not kept. */
+static void on_updated(struct mcp_client *client, uint64_t about, const struct mcp_message *message)
+{
+    struct json params;
+    uint64_t held;
+    (void)about;
+    if (!rate_limit_allow(&client->update_rate, MCP_RELAYED_PER_S, &held) ||
+        !read_params(client, message, &params))
+        return;
+    struct str uri = json_str(json_get_text(&params, "uri"));
+    if (uri.len)
+        client->hooks->updated(client->owner, uri);
 }
 
 void mcp_notifications_notify(struct mcp_client *client, uint64_t about, const struct mcp_message *message)
@@ -108,7 +136,10 @@ void mcp_notifications_notify(struct mcp_client *client, uint64_t about, const s
     } known[] = {
         {"notifications/progress", on_progress},
         {"notifications/message", on_message},
-        {"notifications/tools/list_changed", on_list_changed},
+        {"notifications/tools/list_changed", on_tools_changed},
+        {"notifications/prompts/list_changed", on_prompts_changed},
+        {"notifications/resources/list_changed", on_resources_changed},
+        {"notifications/resources/updated", on_updated},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
         if (mcp_message_is(message, known[i].method)) {

@@ -55,6 +55,9 @@ void mcp_request_meta(struct mcp_client *client, uint64_t progress_token, bool c
     buf_text(out, comma ? ",\"_meta\":{" : "\"_meta\":{");
     if (client->modern)
         buf_text(out, MODERN_META);
+    if (client->modern && client->log_level >= 0)
+        buf_printf(out, ",\"io.modelcontextprotocol/logLevel\":\"%s\"",
+                   mcp_log_level_name(client->log_level));
     if (progress_token) {
         buf_text(out, separator);
         buf_text(out, "\"progressToken\":");

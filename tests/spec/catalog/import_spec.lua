@@ -97,9 +97,37 @@ describe("the tools of upstreams", function()
     local gate = start(server(directory, "a", list(definition "docs.find"))
                        .. server(directory, "b", list(definition "find"), "prefix = true"))
     local client = gate:connect()
-    assert.equal("b__find docs_find", names(client))
-    assert.equal('docs.find {"q": 1}', text(client:calls("docs_find", { q = 1 })))
+    assert.equal("b__find docs.find", names(client))
+    assert.equal('docs.find {"q": 1}', text(client:calls("docs.find", { q = 1 })))
     assert.equal('find {"q": 2}', text(client:calls("b__find", { q = 2 })))
+  end)
+
+  it("keep names of up to 128 characters with dots, which providers know by plain ones", function()
+    local long = ("x"):rep(120) .. ".y"
+    local tools = list(definition "docs.find", definition(long), definition "a.b_c", definition "a_b.c")
+    local gate = start(server(directory, "a", tools))
+    local client = gate:connect()
+    assert.equal("a.b_c a_b.c docs.find " .. long, names(client))
+    local given = {}
+    for _, tool in ipairs(client:asks("toolgate/tools", { format = "openai" }).tools) do
+      local name = tool["function"].name
+      assert.truthy(#name <= 64 and not name:find("[^%w_-]"), name)
+      assert.is_nil(given[name])
+      given[name] = true
+      local back = text(client:calls(name, { q = 1 }))
+      assert.truthy(back:find('{"q": 1}', 1, true), back)
+    end
+    assert.is_true(given.docs_find and given.a_b_c)
+    assert.equal('docs.find {"q": 1}', text(client:calls("docs_find", { q = 1 })))
+  end)
+
+  it("are guarded by a policy that names them plainly, and then have that name", function()
+    local gate = start(server(directory, "a", list(definition "docs.find")), { policies = {
+      ["docs_find.lua"] = 'return tool "docs_find" { check = function(args) return repair "Not so." end }' } })
+    local client = gate:connect()
+    assert.equal("docs_find", names(client))
+    assert.equal("repair", verdict(client:calls("docs_find", {})).verdict)
+    assert.equal("unknown_tool", verdict(client:calls("docs.find", {})).error_class)
   end)
 
   -- `evil` would be called with what is meant for `files`, and would use its policy.
@@ -276,7 +304,7 @@ end)
 
 describe("the commands of an operator", function()
   it("show upstreams, and the upstream of each tool", function()
-    local gate = start(server(directory, "a", list(definition "docs.find", definition "read"))
+    local gate = start(server(directory, "a", list(definition "docs find", definition "read"))
                        .. "no = { command = 'no-such-command' },")
     local code, out = process.run { daemon.binary, "status", "--socket", gate.socket }
     assert.equal(0, code)
@@ -287,38 +315,38 @@ describe("the commands of an operator", function()
     code, out = process.run { daemon.binary, "tools", "--socket", gate.socket }
     assert.equal(0, code)
     assert.truthy(out:find("read +%[upstream a%]"), out)
-    assert.truthy(out:find("docs.find", 1, true), out)
+    assert.truthy(out:find("docs find", 1, true), out)
     golden.check("cli", "tools: with the upstream of each", out)
   end)
 
   it("write a first policy for an upstream's tool", function()
     local gate = start(server(directory, "a", list((limited:gsub('"find"', '"docs.find"')))))
-    local code, out, err = process.run { daemon.binary, "new", "docs_find", "--socket", gate.socket,
+    local code, out, err = process.run { daemon.binary, "new", "docs.find", "--socket", gate.socket,
                                          "--policies", gate.policies }
     assert.equal(0, code, out .. err)
-    local policy = process.read(gate.policies .. "/docs_find.lua")
-    assert.truthy(policy:find('upstream    = "a/docs.find"', 1, true), policy)
+    local policy = process.read(gate.policies .. "/docs.find.lua")
+    assert.truthy(policy:find('tool "docs.find" {\n  upstream    = "a"', 1, true), policy)
     gate:logs "reload_done"
-    assert.equal("docs_find", names(gate:connect()))
-    assert.equal("repair", verdict(gate:connect():calls("docs_find", { limit = 50 })).verdict)
-    code, out, err = process.run { daemon.binary, "new", "docs_fnd", "--socket", gate.socket, "--print" }
+    assert.equal("docs.find", names(gate:connect()))
+    assert.equal("repair", verdict(gate:connect():calls("docs.find", { limit = 50 })).verdict)
+    code, out, err = process.run { daemon.binary, "new", "docs.fnd", "--socket", gate.socket, "--print" }
     assert.equal(2, code, out)
     golden.check("cli", "new: an unknown tool", err)
   end)
 
   it("write a policy into the daemon's own folder, wherever they are run", function()
     local gate = start(server(directory, "a", list((limited:gsub('"find"', '"docs.find"')))))
-    local code, out, err = process.run({ daemon.binary, "new", "docs_find", "--socket", gate.socket },
+    local code, out, err = process.run({ daemon.binary, "new", "docs.find", "--socket", gate.socket },
                                        { directory = "/" })
     assert.equal(0, code, out .. err)
     golden.check("cli", "new: into the daemon's folder", out)
-    assert.is_string(process.read(gate.policies .. "/docs_find.lua"))
+    assert.is_string(process.read(gate.policies .. "/docs.find.lua"))
     gate:logs "reload_done"
-    assert.equal("docs_find", names(gate:connect()))
-    code, out, err = process.run({ daemon.binary, "new", "docs_find", "--socket", gate.socket, "--policies",
+    assert.equal("docs.find", names(gate:connect()))
+    code, out, err = process.run({ daemon.binary, "new", "docs.find", "--socket", gate.socket, "--policies",
                                    directory .. "/mine" }, { directory = "/" })
     assert.equal(0, code, out .. err)
-    assert.is_string(process.read(directory .. "/mine/docs_find.lua"))
+    assert.is_string(process.read(directory .. "/mine/docs.find.lua"))
   end)
 
   it("test what a daemon has loaded, with its servers' schemas", function()
@@ -389,10 +417,12 @@ return tool "find" { description = "Finds.", effects = "read", %s check = functi
     offers("b", definition "tell_b", definition "find")
     offers("a", definition "tell_a")
     client:calls "tell_a"
-    gate:logs "cause=upstream"
+    process.eventually("find is gone", function() return not (" " .. names(client) .. " "):find(" find ", 1, true) end)
     client:calls "tell_b"
-    gate:logs "policy_without_tool"
-    return gate:status().generation.unmatched[1]
+    return process.eventually("its policy, which is not b's, has no tool", function()
+      local unmatched = gate:status().generation.unmatched[1]
+      return unmatched and unmatched.why:find('upstream = "b"', 1, true) and unmatched
+    end)
   end
 
   it("does not move to another upstream's tool of the same name", function()
@@ -405,7 +435,6 @@ return tool "find" { description = "Finds.", effects = "read", %s check = functi
     assert.equal("guarded", code(client, "find"))
     local unmatched = moves(gate, client)
     assert.equal("find", unmatched.tool)
-    assert.truthy(unmatched.why:find('upstream = "b"', 1, true), unmatched.why)
     assert.is_nil((" " .. names(client) .. " "):find(" find ", 1, true))
     gate:reload() -- what it guarded is not forgotten
     assert.equal("error", gate:status().generation.unmatched[1].state)
@@ -461,7 +490,7 @@ describe("hidden characters in definitions", function()
 end)
 
 describe("a list of 900 tools", function()
-  it("is imported in slices of less than 100 ms", function()
+  it("is imported in slices, between which others are served", function()
     local all = {}
     for i = 1, 900 do all[i] = definition("tool_" .. i, '"description":"Number ' .. i .. '"') end
     local gate = start(server(directory, "a", list(definition "tell", unpack(all))))
@@ -471,8 +500,8 @@ describe("a list of 900 tools", function()
     process.write(directory .. "/a.json", list(definition "tell", unpack(all)))
     client:calls "tell"
     client:hears_notice "notifications/tools/list_changed"
-    local longest = tonumber(gate:logs("cause=upstream"):match "longest_us=(%d+)")
-    assert.truthy(longest < 100000, "a slice took " .. longest .. " µs") -- of 1 ms; a busy host may stop in its middle
+    local slices = tonumber(gate:logs("cause=upstream"):match " slices=(%d+)")
+    assert.truthy(slices >= 5, "it took " .. slices .. " slices") -- of 1 ms
     assert.equal("tool_900 {}", text(client:calls "tool_900"))
   end)
 end)

@@ -73,6 +73,7 @@ describe("toolgate hook", function()
     local what, why = decision(hears(before("Bash", { command = "rm -rf /srv/data" })))
     assert.equal("ask", what)
     assert.matches("deletes folders", why)
+    assert.is_nil(why:find("toolgate approve", 1, true), "the assistant asks its user itself")
   end)
 
   it("asks with the corrected arguments where some were repaired", function()
@@ -88,6 +89,9 @@ describe("toolgate hook", function()
     assert.equal("deny", what)
     assert.matches("Ask the user first", why)
     assert.is_nil(updated)
+    local id = assert(why:match "toolgate approve (%x+)", why)
+    assert.equal(0, (process.run { daemon.binary, "approve", id, "--socket", gate.socket }))
+    assert.is_nil(hears(before("Bash", { command = "rm -rf x" }, "call_2")), "what was approved passes")
     what, why, updated = decision(hears(before("Bash", { Command = "ls" }), "--client", "codex"))
     assert.equal("deny", what)
     assert.matches('{"command":"ls"}', why, 1, true)
@@ -142,7 +146,7 @@ describe("toolgate hook", function()
     hears(after(pre, { stdout = "a", stderr = "" }))
     local records = process.eventually("both are recorded", function()
       local list = {}
-      for line in (process.read(gate.socket .. ".decisions.ndjson") or ""):gmatch "[^\n]+" do
+      for _, line in ipairs(process.whole_lines(gate.socket .. ".decisions.ndjson")) do
         list[#list + 1] = cjson.decode(line)
       end
       return #list >= 2 and list

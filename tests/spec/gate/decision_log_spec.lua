@@ -15,10 +15,7 @@ local function records(path, count)
   local list
   process.eventually(count .. " records in " .. path, function()
     list = {}
-    local file = io.open(path)
-    if not file then return false end
-    for line in file:lines() do list[#list + 1] = cjson.decode(line) end
-    file:close()
+    for _, line in ipairs(process.whole_lines(path)) do list[#list + 1] = cjson.decode(line) end
     return #list >= count
   end)
   assert.equal(count, #list)

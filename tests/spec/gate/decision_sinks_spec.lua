@@ -12,14 +12,7 @@ local unistd = require "posix.unistd"
 local PATIENCE_S = 30
 local BIG = ("x"):rep(100000)
 
-local function lines_of(path)
-  local list = {}
-  local file = io.open(path)
-  if not file then return list end
-  for line in file:lines() do list[#list + 1] = line end
-  file:close()
-  return list
-end
+local lines_of = process.whole_lines
 
 local function read_labels(...)
   local labels = {}

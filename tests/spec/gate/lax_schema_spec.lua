@@ -23,12 +23,7 @@ local function serve(given)
 end
 
 -- What the server has received.
-local function received()
-  local list, file = {}, io.open(notes)
-  for line in file and file:lines() or function() end do list[#list + 1] = line end
-  if file then file:close() end
-  return list
-end
+local function received() return process.whole_lines(notes) end
 
 describe("a schema that its server does not keep", function()
   before_each(function() notes = process.directory() .. "/notes" end)

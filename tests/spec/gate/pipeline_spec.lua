@@ -41,7 +41,7 @@ describe("a call", function()
       end
       assert.equal(row.error, result.isError == true)
       if row.error then assert.is_nil(result.structuredContent) end
-      golden.check("feedback", "outcome: " .. row.how, text(result))
+      golden.check("feedback", "outcome: " .. row.how, text(result), { ["approve %x+`"] = "approve <id>`" })
     end)
   end
 

@@ -1,8 +1,9 @@
 -- The layout of src: a room includes only from the floors below it, a library's header is included only in the rooms
 -- that wrap it, and no room has too many files.
-local ROOMS = { "base", "io", "confine", "json", "schema", "sandbox", "upstream", "traces", "policy", "ledger", "config", "pins",
-                "catalog", "result", "gate", "lint", "replay", "state", "server", "doctor", "cli", "top", "hook", "review",
-                "spawner", "module" }
+local ROOMS = { "base", "io", "confine", "json", "schema", "sandbox", "upstream", "traces", "policy", "ledger",
+                "approvals", "config", "pins", "catalog", "result", "passing", "gate", "lint", "replay", "state", "server",
+                "doctor", "cli",
+                "connect", "top", "hook", "review", "spawner", "module" }
 
 -- Which room may include which library's header; everything else is the C library's.
 local LIBRARIES = {

@@ -101,9 +101,9 @@ describe("a gateway's pattern sets", function()
     local records = {}
     process.eventually("both calls are in the decision log", function()
       records = {}
-      local file = io.open(gate.directory .. "/d.ndjson")
-      for line in file and file:lines() or function() end do records[#records + 1] = cjson.decode(line) end
-      if file then file:close() end
+      for _, line in ipairs(process.whole_lines(gate.directory .. "/d.ndjson")) do
+        records[#records + 1] = cjson.decode(line)
+      end
       return #records == 2
     end)
     assert.same({ "refuse", "secrets" }, { records[1].would.verdict, records[1].would.code })

@@ -193,6 +193,20 @@ describe("an agent's report", function()
     assert.equal("schema_mismatch", reports({ result = { content = { { type = "text", text = "no index" } } } }).error_class)
   end)
 
+  it("of a result that is too much work for its output schema passes, unjudged and with a warning", function()
+    local gate = daemon.start { tools = [==[[{"name":"match","description":"Match.","inputSchema":{"type":"object"},
+      "outputSchema":{"type":"object","properties":{"l":{"items":{"pattern":"^((a+)+c|a+b)$"}}}}}]]==] }
+    local client2, list = gate:connect(), {}
+    for i = 1, 40000 do list[i] = ("a"):rep(13) .. "b" end
+    local id = client2:checks("match", {}, session "s").callId
+    local said = client2:asks("toolgate/report", { callId = id, result = { l = list } })
+    assert.equal("ok", said.error_class)
+    assert.equal("too_complex", said.messages[1].code)
+    gate:logs "result_not_judged tool=match reason=too_complex"
+    id = client2:checks("match", { n = 2 }, session "s").callId
+    assert.equal("schema_mismatch", client2:asks("toolgate/report", { callId = id, result = { l = { "x" } } }).error_class)
+  end)
+
   it("of a failure with isError false keeps the result and the flag, with the class in the verdict", function()
     local client2 = daemon.start { tools = [==[[{"name":"book","description":"Book.","inputSchema":{"type":"object"}}]]==] }
       :connect()

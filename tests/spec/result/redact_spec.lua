@@ -138,6 +138,20 @@ return tool "echo" {
     assert.is_nil(client_of.json.encode(result):find("a-hidden-z", 1, true))
   end)
 
+  it("withholds a result with more values than it looks for, and says to ask for less", function()
+    echo('"rows[].mail"')
+    local rows = {}
+    for i = 1, 4097 do rows[i] = { mail = ("customer-%d@example.com"):format(i) } end
+    local result = client:calls("echo", { value = { rows = rows } })
+    assert.same({ "schema_mismatch", "redaction_too_complex" },
+                { client_of.verdict(result).error_class, client_of.verdict(result).code })
+    golden.check("feedback", "redact: more values than are looked for", client_of.text(result))
+    rows[4097] = nil
+    local said = client_of.text(client:calls("echo", { value = { rows = rows } }))
+    assert.is_nil(said:find("@example.com", 1, true))
+    assert.truthy(said:find('{"mail":"[redacted]"}', 1, true), said:sub(1, 200))
+  end)
+
   local function masked(fields, value, text)
     echo(fields)
     local said = client_of.json.encode(client:calls("echo", { value = value, text = text }))
@@ -158,6 +172,7 @@ return tool "echo" {
     masked('"iban"', { a = 1 }, '[{"iban":"DE02 1203","n":1},{"iban":"DE0')
     masked('"iban"', { a = 1 }, '```json\n{"iban": "DE02 1203"}\n```')
     masked('"iban"', { a = 1 }, '{"iban": "DE02 1203"}\n{"iban": "DE02 9"}')
+    masked('"iban", "iban_old"', { a = 1 }, "iban_old: DE02 1203, iban=DE02 9")
   end)
 
   it("leaves words that only contain a masked value, and short ones", function()

@@ -182,6 +182,31 @@ describe("a question of a policy", function()
     assert.equal('{"paid":500}', text(client:answer("pay").result))
   end)
 
+  it("is put to the user of an agent that runs its own tools, before the check's reply", function()
+    serves()
+    gate:write_policy("move.lua", [==[
+-- move: moves the arm. Asks. For specs.
+return tool "move" {
+  description = "Move the arm.", effects = "write", schema = params { steps = optional(int "How far") },
+  check = function() return ask("Move?", { "move", "stay" }) end,
+}
+]==])
+    gate:reload()
+    local function checks(answer)
+      client:say { jsonrpc = "2.0", id = answer, method = "toolgate/check", params = { name = "move", arguments = {} } }
+      local question, _, name = hears_question()
+      answers(question, name, answer)
+      return client:answer(answer).result
+    end
+    local moved = checks "move"
+    assert.same({ "pass", "string" }, { moved.verdict, type(moved.callId) })
+    assert.equal("pass", client:asks("toolgate/report", { callId = moved.callId, result = "done" }).verdict)
+    assert.equal("declined", checks("stay").code)
+    client:say { jsonrpc = "2.0", id = "deaf", method = "toolgate/check", params = { name = "move", arguments = {} } }
+    client:say { jsonrpc = "2.0", id = hears_question().id, error = { code = -32603, message = "no user here" } }
+    assert.equal("ask", client:answer("deaf").result.verdict)
+  end)
+
   it("goes through toolgate connect, too", function()
     serves()
     local lines = {}

@@ -83,6 +83,19 @@ describe("toolgate/", function()
       assert.same({ "transient", "wait" }, { wait.error_class, wait.verdict })
     end)
 
+    it("of a cancelled run gives back what its check reserved", function()
+      local meta = session("s", { turn = 1 })
+      for _ = 1, 5 do
+        local checked = client:checks("get_weather", { city = "Bern" }, meta)
+        assert.equal("pass", checked.verdict)
+        local said = client:asks("toolgate/report", { callId = checked.callId, error = { cancelled = true } })
+        assert.equal("cancelled", said.error_class)
+      end
+      local checked = client:checks("get_weather", { city = "Bern" }, meta)
+      local fault = client:ask("toolgate/report", { callId = checked.callId, error = { cancelled = 1 } }).error
+      assert.truthy(fault.message:find("error.cancelled", 1, true), fault.message)
+    end)
+
     it("without a callId, or with one that no check gave, is an error that says so", function()
       local function refused(call_id, meta)
         return client:ask("toolgate/report", { callId = call_id, name = "get_weather", arguments = { city = "Bern" },
@@ -201,6 +214,33 @@ return tool "find_train" {
       assert.equal(1, client:asks("toolgate/turn", { _meta = session "t" }).turn)
       assert.equal(2, client:asks("toolgate/turn", { _meta = session "t" }).turn)
       assert.equal(7, client:asks("toolgate/turn", { turn = 7, goal = "what is on today?", _meta = session "t" }).turn)
+    end)
+
+    it("is named by any text: a new one begins the next turn, one that was heard is that turn, late", function()
+      local function of(name) return client:asks("toolgate/turn", { turn = name, _meta = session "uuid" }).turn end
+      local first = "6f9619ff-8b86-d011-b42d-00c04fc964ff"
+      assert.equal(1, of(first))
+      assert.equal(1, of(first))
+      assert.equal(2, of "second")
+      assert.equal(2, of(first)) -- late: it counts in the turn of now
+      assert.equal(3, of(("x"):rep(128)))
+      for _, name in ipairs { "", ("x"):rep(129) } do
+        local said = client:ask("toolgate/turn", { turn = name, _meta = session "uuid" })
+        assert.equal(-32602, said.error.code)
+        assert.truthy(said.error.message:find("a text of 1 to 128 bytes", 1, true), said.error.message)
+      end
+    end)
+
+    it("is named by a text in calls, too, and gives budgets anew", function()
+      local function verdict_in(turn)
+        return client:checks("echo", { text = "same" }, session("texts", { turn = turn })).code
+      end
+      for _ = 1, 2 do
+        local id = client:checks("echo", { text = "same" }, session("texts", { turn = "a" })).callId
+        client:asks("toolgate/report", { callId = id, result = { n = 1 } })
+      end
+      assert.equal("loop", verdict_in "a")
+      assert.is_nil(verdict_in "b")
     end)
   end)
 

@@ -76,7 +76,7 @@ describe("the legacy era", function()
   end)
 
   it("answers an unknown method with -32601", function()
-    local answer, line = client:ask "resources/list"
+    local answer, line = client:ask "tasks/list"
     assert.equal(-32601, answer.error.code)
     assert.is_string(answer.error.message)
     assert.truthy(line:find('"jsonrpc":"2.0"', 1, true))

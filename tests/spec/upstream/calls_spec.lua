@@ -282,6 +282,22 @@ describe("an elicitation by an upstream", function()
     assert.equal("calls_per_session", verdict(calls(answered, can_ask())).code)
   end)
 
+  it("follows a policy's own question, which is not put again with the server's", function()
+    gate:write_policy("asks.lua", [[return tool "asks" { description = "Ask.",
+      check = function() return ask "May it ask?" end }]])
+    gate:reload()
+    local first = calls({}, can_ask())
+    assert.equal("May it ask?", first.inputRequests["toolgate/ask"].params.message)
+    local second = calls({ inputResponses = { ["toolgate/ask"] = { action = "accept", content = { answer = true } } },
+                           requestState = first.requestState }, can_ask())
+    local key, request = next(second.inputRequests)
+    assert.equal("Which size?", request.params.message)
+    local last = calls({ inputResponses = { [key] = { action = "accept", content = { size = "m" } } },
+                         requestState = second.requestState }, can_ask())
+    assert.same({ "complete", "size m" }, { last.resultType, text(last) })
+    assert.equal("May it ask?", calls({}, can_ask()).inputRequests["toolgate/ask"].params.message)
+  end)
+
   it("rejects inputResponses of a wrong type", function()
     local reply = client:ask("tools/call", { name = "asks", arguments = client_of.json.decode "{}", _meta = can_ask(),
                                              inputResponses = { "m" } })

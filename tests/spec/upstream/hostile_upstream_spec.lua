@@ -341,7 +341,7 @@ describe("a server that misbehaves", function()
     serves("silent_relist", 'start_timeout = "2s"')
     is_up "bad"
     does "list_changes"
-    golden.check("log", "MCP over stdio: tools/list is not answered", gate:logs "upstream_tools_stale upstream=bad")
+    golden.check("log", "MCP over stdio: tools/list is not answered", gate:logs "upstream_list_stale upstream=bad")
     is_well()
     does "list_changes"
     process.eventually("the new ones are listed", function()

@@ -35,10 +35,9 @@ return { socket_mode = "0666", upstreams = { box = {
     process.eventually("its tools are listed", function() return #gate:connect():asks("tools/list").tools == 1 end)
   end
 
-  -- Sends one tools/call as this user; returns its result.
-  local function calls_as(user, tool, arguments)
-    local line = client_of.json.encode { jsonrpc = "2.0", id = 1, method = "tools/call",
-                                         params = { name = tool, arguments = arguments } }
+  -- Sends one request as this user; returns its response.
+  local function asks_as(user, method, params)
+    local line = client_of.json.encode { jsonrpc = "2.0", id = 1, method = method, params = params }
     local script = ([[
       local stream = require("socket.unix").stream()
       stream:settimeout(20)
@@ -49,7 +48,11 @@ return { socket_mode = "0666", upstreams = { box = {
     local uid = OTHERS[user] or user
     local _, out, err = process.run { "setpriv", "--reuid=" .. uid, "--regid=65534", "--clear-groups", "luajit", "-e", script }
     assert(out ~= "", err)
-    return client_of.json.decode(out).result
+    return client_of.json.decode(out)
+  end
+
+  local function calls_as(user, tool, arguments)
+    return asks_as(user, "tools/call", { name = tool, arguments = arguments }).result
   end
 
   local function has_token(user, value)
@@ -118,6 +121,57 @@ return { socket_mode = "0666", upstreams = { box = {
     token("bin", "token-of-bin")
     gate:connect():asks "toolgate/reload"
     process.eventually("with the file it is served", function() return has_token("bin", "token-of-bin") == "ok" end)
+  end)
+
+  it("borrows no credentials: no link leads to a user's file, nobody else may write it, and an empty one is none", function()
+    serves()
+    local path = folder .. "/daemon"
+    local function refuses_because(what)
+      gate:connect():asks "toolgate/reload" -- tries at once
+      process.eventually("it is refused: " .. what, function()
+        local verdict = client_of.verdict(calls_as("daemon", "reach", { how = "same", what = "TOKEN=x" }))
+        assert.equal("unavailable", verdict.error_class)
+        return (instances()["box@daemon"].last_error or ""):find(what, 1, true)
+      end)
+    end
+    os.remove(path)
+    os.execute(("ln -s '%s/nobody' '%s'"):format(folder, path))
+    refuses_because "a symbolic link leads there"
+    os.remove(path)
+    os.execute(("ln '%s/nobody' '%s'"):format(folder, path))
+    refuses_because "a hard link"
+    os.remove(path)
+    token("daemon", "token-of-daemon")
+    os.execute(("chown nobody '%s'"):format(path))
+    refuses_because "belongs to another user"
+    os.execute(("chown daemon '%s'; chmod 666 '%s'"):format(path, path))
+    refuses_because "others may write to it"
+    os.execute(("chmod 600 '%s'; : > '%s'"):format(path, path))
+    refuses_because "is empty"
+    token("daemon", "token-of-daemon")
+    gate:connect():asks "toolgate/reload"
+    process.eventually("it is served", function() return has_token("daemon", "token-of-daemon") == "ok" end)
+  end)
+
+  it("reads resources from each user's own instance, and lists nobody's", function()
+    places()
+    local library = process.write(folder .. "/library.json", [[{"resources":[{"uri":"mail:1","name":"of the daemon"}],
+      "templates":[{"uriTemplate":"mail:{n}","name":"a mail"}],"prompts":[{"name":"sort"}]}]])
+    os.execute("chmod 755 " .. folder)
+    gate = daemon.start { config = ([[
+return { socket_mode = "0666", upstreams = { mail = {
+  command = "/usr/bin/python3", args = { "%s/tests/support/library_server.py" }, per_user = true,
+  env = { LIBRARY = "%s", TOKEN = "${file:%s/%%u}" } } } }
+]]):format(daemon.root, library, folder) }
+    local client = gate:connect()
+    process.eventually("its prompts are listed", function() return #client:asks("prompts/list", {}).prompts == 1 end)
+    assert.same({}, client:asks("resources/list", {}).resources)
+    for _, user in ipairs { "nobody", "daemon" } do
+      local said = asks_as(user, "resources/read", { uri = "mail:1" })
+      assert.equal("mail:1 of token-of-" .. user, said.result.contents[1].text)
+    end
+    assert.equal("unavailable", asks_as("bin", "resources/read", { uri = "mail:1" }).error.data.name)
+    assert.truthy(client:ask("resources/subscribe", { uri = "mail:1" }).error)
   end)
 
   it("serves no user without a name on this host", function()

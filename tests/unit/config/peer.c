@@ -32,6 +32,30 @@ static void no_rules_admit_everyone(void **state)
     assert_true(peer_may_call(&open, &stranger, STR_LIT("anything")));
 }
 
+static void rules_grant_prompts_and_resources(void **state)
+{
+    static const struct str emails[] = {STR("mail:*")};
+    static const struct allow_rule more[] = {
+        {.uids = seven, .uid_count = 1, .tools = reading, .tool_count = 2},
+        {.gids = staff, .gid_count = 1, .tools = writing, .tool_count = 1, .resources = {emails, 1, true}},
+        {.everyone = true, .prompts = {NULL, 0, true}},
+    };
+    static const struct config config = {.allow = more, .allow_count = 3}, open;
+    (void)state;
+    assert_true(peer_may_get(&open, &stranger, STR_LIT("x")) &&
+                peer_may_read(&open, &stranger, STR_LIT("x:")));
+    assert_false(peer_may_get(&ruled, &user, STR_LIT("x"))); /* a rule for tools is none for others */
+    assert_false(peer_may_read(&ruled, &user, STR_LIT("x:")));
+    assert_false(peer_may_get(&config, &stranger, STR_LIT("x")));
+    assert_true(peer_may_read(&config, &stranger, STR_LIT("x:")));
+    static const struct config first = {.allow = more, .allow_count = 2};
+    assert_true(peer_may_read(&first, &member, STR_LIT("mail:1")));
+    assert_false(peer_may_read(&first, &member, STR_LIT("file:1")));
+    assert_false(peer_may_read_some(&first, &user));
+    assert_true(peer_may_read_some(&first, &member) && peer_has_resource_globs(&first, &member));
+    assert_false(peer_has_resource_globs(&first, &user));
+}
+
 static void rules_admit_the_users_they_name(void **state)
 {
     (void)state;
@@ -81,6 +105,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_rules_admit_everyone),
         cmocka_unit_test(rules_admit_the_users_they_name),
+        cmocka_unit_test(rules_grant_prompts_and_resources),
         cmocka_unit_test(rights_of_several_rules_add_up),
         cmocka_unit_test(a_rule_for_everyone),
         cmocka_unit_test(names_come_from_the_user_database),

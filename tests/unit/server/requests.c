@@ -397,7 +397,7 @@ static void drain_replies_before_it_closes(void **state)
         "{\"toolsListChanged\":true,\"promptsListChanged\":true},\"_meta\":{"
         "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
         "\"io.modelcontextprotocol/clientCapabilities\":{}}}}\n");
-    expect_words(fixture, "\"notifications\":{\"toolsListChanged\":true}}}\n");
+    expect_words(fixture, "\"notifications\":{\"toolsListChanged\":true,\"promptsListChanged\":true}}}\n");
     fixture->server.draining = true;
     client_drain(LIST_FIRST(&fixture->server.clients));
     expect_words(fixture, "\"id\":\"s\",\"result\":{\"resultType\":\"complete\",\"_meta\":{");

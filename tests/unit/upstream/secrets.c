@@ -140,6 +140,49 @@ static void bounds_files(void **state)
     golden_check_rows("load", "secrets: files");
 }
 
+static enum err expand_user_file(const char *name, struct str *out, struct why *why)
+{
+    char text[300];
+    snprintf(text, sizeof(text), "${user-file:%u:%s/%s}", (unsigned)geteuid(), folder, name);
+    return secrets_expand(arena, str_of(text), NULL, out, why);
+}
+
+static void refuses_user_file(const char *name, const char *because, enum err err)
+{
+    struct str out;
+    struct why why = {""};
+    assert_int_equal(expand_user_file(name, &out, &why), err);
+    golden_row(because, why.text);
+}
+
+static void reads_a_users_file_only_without_links_and_foreign_writers(void **state)
+{
+    char path[256], link_path[256];
+    (void)state;
+    file_with("own", "abc\n", 4);
+    snprintf(path, sizeof(path), "%s/own", folder);
+    snprintf(link_path, sizeof(link_path), "%s/link", folder);
+    chmod(path, 0600);
+    struct str out;
+    assert_int_equal(expand_user_file("own", &out, NULL), OK);
+    assert_true(str_is(out, "abc"));
+    assert_int_equal(symlink(path, link_path), 0);
+    refuses_user_file("link", "a symbolic link", ERR_IO);
+    remove_file("link");
+    assert_int_equal(link(path, link_path), 0);
+    refuses_user_file("own", "a hard link", ERR_IO);
+    remove_file("link");
+    chmod(path, 0620);
+    refuses_user_file("own", "mode 0620", ERR_IO);
+    file_with("own", "\n", 1);
+    chmod(path, 0600);
+    refuses_user_file("own", "nothing but a line's end", ERR_NOT_FOUND);
+    remove_file("own");
+    refuses("${user-file:/x}", ERR_PARSE);
+    refuses("${user-file:12}", ERR_PARSE);
+    golden_check_rows("load", "secrets: a user's file");
+}
+
 static void does_not_block_on_a_pipe(void **state)
 {
     char path[256], text[300];
@@ -216,6 +259,7 @@ int main(void)
         cmocka_unit_test(names_the_missing_variable),
         cmocka_unit_test(rejects_other_forms),
         cmocka_unit_test(bounds_files),
+        cmocka_unit_test(reads_a_users_file_only_without_links_and_foreign_writers),
         cmocka_unit_test(does_not_block_on_a_pipe),
         cmocka_unit_test(redacts_expanded_values),
         cmocka_unit_test(redacts_the_longest_first),

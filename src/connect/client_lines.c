@@ -1,0 +1,215 @@
+/* What the client sends: requests are tracked and wait for the daemon; the rest is for the daemon of now. */
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "cli/stdio_bridge.h"
+#include "connect/bridge.h"
+#include "json/build.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "server/mcp_keys.h"
+
+#include <stdlib.h>
+
+/* Requests that change nothing: the next daemon answers them, so that no handshake or list fails. */
+static const char *const repeatable[] = {
+    "initialize",          "ping",
+    "tools/list",          "prompts/list",
+    "prompts/get",         "resources/list",
+    "resources/read",      "resources/templates/list",
+    "server/discover",     "logging/setLevel",
+    "completion/complete", "toolgate/status",
+    "resources/subscribe", "resources/unsubscribe",
+};
+
+static bool is_away(const struct bridge *bridge)
+{
+    return bridge->state != BRIDGE_OPEN;
+}
+
+/* Takes `t` over: it waits for the daemon, or is answered at once if too much waits already. What is for an
+ * earlier daemon goes nowhere. */
+static void enqueue(struct bridge *bridge, struct tracked *t)
+{
+    bool is_for_earlier = t->kind == TRACKED_NOTICE && is_away(bridge) && bridge->was_open;
+    bool is_too_much = bridge->state == BRIDGE_AWAY && bridge_is_full(bridge, t->line_len);
+    t->until_us = clock_mono_us() + bridge->wait_us;
+    if (!is_for_earlier && !is_too_much) {
+        requests_wait(&bridge->requests, t);
+        return;
+    }
+    if (t->kind == TRACKED_REQUEST)
+        unavailable_answer(bridge, t, UNAVAILABLE_AWAY);
+    tracked_free(t);
+}
+
+static void pass(struct bridge *bridge, enum tracked_kind kind, struct str line, const struct json *id)
+{
+    if (line.len)
+        enqueue(bridge, tracked_new(kind, line, id, STR_NONE));
+}
+
+/* ---- requests ---- */
+
+static bool subscribe(struct bridge *bridge, struct str line, const struct json *message)
+{
+    struct requests *subscriptions = &bridge->subscriptions;
+    if (subscriptions->sent_count >= BRIDGE_SUBSCRIPTIONS || line.len > BRIDGE_KEEP_MAX_BYTES)
+        return false;
+    struct tracked *s = tracked_new(TRACKED_REQUEST, line, json_get_text(message, "id"), STR_NONE);
+    s->tools = json_is_true(
+        json_get_text(json_get_text(json_get_text(message, "params"), "notifications"), "toolsListChanged"));
+    requests_sent(subscriptions, s);
+    if (!is_away(bridge)) /* else the greeting has it */
+        pass(bridge, TRACKED_NOTICE, line, NULL);
+    return true;
+}
+
+static struct tracked *find_watched(struct bridge *bridge, struct str uri)
+{
+    struct tracked *w;
+    TAILQ_FOREACH(w, &bridge->watched.sent, link)
+    if (str_eq(w->tool, uri))
+        return w;
+    return NULL;
+}
+
+/* The next daemon gets it again, unless the client has ended it. */
+static void keep_watched(struct bridge *bridge, struct str method, struct str line,
+                         const struct json *message)
+{
+    struct str uri = json_str(json_get_text(json_get_text(message, "params"), "uri"));
+    struct tracked *watched = find_watched(bridge, uri);
+    bool begins = str_is(method, "resources/subscribe"), fits = line.len <= BRIDGE_KEEP_MAX_BYTES;
+    if (begins && !watched && uri.len && fits && bridge->watched.sent_count < BRIDGE_WATCHED_MAX) {
+        requests_sent(&bridge->watched,
+                      tracked_new(TRACKED_REQUEST, line, json_get_text(message, "id"), uri));
+    } else if (watched && str_is(method, "resources/unsubscribe")) {
+        requests_drop_sent(&bridge->watched, watched);
+        tracked_free(watched);
+    }
+}
+
+static void take_request(struct bridge *bridge, struct str line, const struct json *message)
+{
+    const struct json *params = json_get_text(message, "params");
+    struct str method = json_str(json_get_text(message, "method"));
+    struct str tool = str_is(method, "tools/call") ? json_str(json_get_text(params, "name")) : STR_NONE;
+    struct buf with_session = {0};
+    if (bridge->session.len) {
+        stdio_bridge_line(&with_session, line, bridge->session);
+        line = buf_view(&with_session);
+    }
+    if (!str_is(method, "subscriptions/listen") || !subscribe(bridge, line, message)) {
+        struct tracked *t =
+            tracked_new(TRACKED_REQUEST, line, json_get_text(message, "id"), str_cut(tool, 256));
+        t->is_call = str_is(method, "tools/call");
+        t->reads = t->is_call && bridge->tools.readers && map_get(bridge->tools.readers, tool);
+        t->repeats =
+            STR_IS_ONE_OF(method, repeatable) && line.len <= BRIDGE_KEEP_MAX_BYTES ? BRIDGE_REPEATS_MAX : 0;
+        t->modern = json_get_text(json_get_text(params, "_meta"), MCP_VERSION_KEY);
+        t->lists = t->repeats && str_is(method, "tools/list");
+        t->initializes = t->repeats && str_is(method, "initialize");
+        if (str_is(method, "logging/setLevel"))
+            greeting_keep(&bridge->level, line);
+        keep_watched(bridge, method, line, message);
+        bridge->lists_prompts |= !t->modern && str_is(method, "prompts/list");
+        bridge->lists_resources |= !t->modern && str_is(method, "resources/list");
+        enqueue(bridge, t);
+    }
+    buf_clear(&with_session);
+}
+
+/* ---- notifications and answers ---- */
+
+/* True: the request had not been sent, so that no daemon needs to know. */
+static bool cancel(struct bridge *bridge, const struct json *id)
+{
+    struct tracked *t = tracked_find(&bridge->requests.waiting, id);
+    if (t && !t->sent) {
+        requests_drop_waiting(&bridge->requests, t);
+        tracked_free(t);
+        return true;
+    }
+    if ((t = tracked_find(&bridge->requests.sent, id)) && !t->initializes) {
+        requests_drop_sent(&bridge->requests, t);
+        tracked_free(t);
+    } else if ((t = tracked_find(&bridge->subscriptions.sent, id))) {
+        requests_drop_sent(&bridge->subscriptions, t);
+        tracked_free(t);
+    }
+    return false;
+}
+
+static void take_notification(struct bridge *bridge, struct str line, const struct json *message)
+{
+    struct str method = json_str(json_get_text(message, "method"));
+    if (str_is(method, "notifications/initialized"))
+        bridge->has_confirmed = true;
+    if (str_is(method, "notifications/cancelled") &&
+        cancel(bridge, json_get_text(json_get_text(message, "params"), "requestId")))
+        return;
+    pass(bridge, TRACKED_NOTICE, line, NULL);
+}
+
+/* The answer to a question. One of an earlier daemon has another epoch in its id, and goes no further. */
+static void take_answer(struct bridge *bridge, struct str line, const struct json *id)
+{
+    struct tracked *question = tracked_find(&bridge->questions.sent, id);
+    if (question) {
+        struct buf out = {0};
+        size_t before = (size_t)(id->raw - line.at);
+        buf_add(&out, line.at, before);
+        buf_str(&out, question->tool); /* the daemon's own id */
+        buf_str(&out, str_from(line, before + id->raw_len));
+        pass(bridge, TRACKED_NOTICE, buf_view(&out), NULL);
+        buf_clear(&out);
+        requests_drop_sent(&bridge->questions, question);
+        tracked_free(question);
+    } else if (bridge->epoch == 0) {
+        pass(bridge, TRACKED_NOTICE, line, NULL);
+    }
+}
+
+/* Not a message of JSON-RPC: the daemon says what is wrong with it. */
+static void take_other(struct bridge *bridge, struct str line)
+{
+    struct arena *arena = arena_new();
+    struct json id;
+    struct json_error fault;
+    struct str literal = json_recover_id(line);
+    bool has = literal.len && json_parse(arena, literal, NULL, &id, &fault) == OK;
+    pass(bridge, has ? TRACKED_REQUEST : TRACKED_NOTICE, line, has ? &id : NULL);
+    arena_free(arena);
+}
+
+/* What a daemon takes as an id, and answers with. */
+static bool is_id(const struct json *id)
+{
+    if (!json_is(id, JSON_NUMBER))
+        return json_is(id, JSON_STRING);
+    for (uint32_t i = 0; i < id->len; i++)
+        if (!ascii_is_digit(id->text[i]) && id->text[i] != '-')
+            return false;
+    return true;
+}
+
+void bridge_client_line(struct bridge *bridge, struct str line)
+{
+    struct arena *arena = arena_new();
+    struct json message;
+    struct json_error fault;
+    bool parsed = json_parse(arena, line, NULL, &message, &fault) == OK || fault.soft;
+    const struct json *id = parsed ? json_get_text(&message, "id") : NULL;
+    bool has_method = parsed && json_is(json_get_text(&message, "method"), JSON_STRING);
+    bool has_id = is_id(id);
+    if (has_method && has_id)
+        take_request(bridge, line, &message);
+    else if (has_method && !id)
+        take_notification(bridge, line, &message);
+    else if (has_id && (json_get_text(&message, "result") || json_get_text(&message, "error")))
+        take_answer(bridge, line, id);
+    else
+        take_other(bridge, line);
+    arena_free(arena);
+}

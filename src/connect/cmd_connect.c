@@ -1,0 +1,223 @@
+/*
+ * toolgate connect: an MCP client's stdio server, which passes messages to the daemon and stays when daemons
+ * come and go (bridge.h). One loop of poll: no read or write waits, except for a client that does not read
+ * its stdout.
+ */
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "cli/daemon_client.h"
+#include "cli/options.h"
+#include "cli/term.h"
+#include "connect/bridge.h"
+#include "json/write.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define READ_BYTES 65536u
+#define LINGER_MS  2000 /* for pending replies after stdin ended */
+
+struct stdio {
+    struct buf line; /* read from the client, without its newline yet */
+    size_t seen;     /* bytes of it that hold no newline */
+};
+
+static void take_lines(struct bridge *bridge, struct stdio *stdio)
+{
+    struct str rest = buf_view(&stdio->line);
+    size_t seen = stdio->seen;
+    const char *newline;
+    while (rest.len > seen && (newline = memchr(rest.at + seen, '\n', rest.len - seen))) {
+        size_t length = (size_t)(newline - rest.at);
+        bridge_client_line(bridge, (struct str){rest.at, length});
+        rest = str_from(rest, length + 1);
+        seen = 0;
+    }
+    buf_drop(&stdio->line, stdio->line.len - rest.len);
+    stdio->seen = rest.len;
+}
+
+/* False: a line is too long. */
+static bool read_client(struct bridge *bridge, struct stdio *stdio)
+{
+    ssize_t n = read(STDIN_FILENO, buf_reserve(&stdio->line, READ_BYTES), READ_BYTES);
+    if (n > 0) {
+        stdio->line.len += (size_t)n;
+        take_lines(bridge, stdio);
+    } else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
+        bridge->client_ended = true;
+        if (stdio->line.len) /* the daemon reports a line without its end */
+            bridge_client_line(bridge, buf_view(&stdio->line));
+        buf_clear(&stdio->line);
+    }
+    return stdio->line.len <= BRIDGE_LINE_MAX_BYTES;
+}
+
+/* False: stdout is closed. */
+static bool write_client(struct bridge *bridge)
+{
+    struct str rest = buf_view(&bridge->to_client);
+    while (rest.len) {
+        ssize_t n = write(STDOUT_FILENO, rest.at, rest.len);
+        if (n < 0 && errno == EAGAIN) /* another process made this stdout non-blocking */
+            poll(&(struct pollfd){.fd = STDOUT_FILENO, .events = POLLOUT}, 1, -1);
+        else if (n < 0 && errno != EINTR)
+            return false;
+        if (n > 0)
+            rest = str_from(rest, (size_t)n);
+    }
+    buf_clear(&bridge->to_client);
+    return true;
+}
+
+/* Away, the client is read to its bounds and beyond them answered; else it is read as fast as the daemon
+ * reads. */
+static bool reads_client(const struct bridge *bridge)
+{
+    if (bridge->client_ended || bridge->state == BRIDGE_AWAY)
+        return !bridge->client_ended;
+    if (bridge->state == BRIDGE_GREETING)
+        return !bridge_is_full(bridge, READ_BYTES);
+    return bridge->requests.waiting_bytes < BRIDGE_PENDING_BYTES &&
+           bridge->requests.sent_count < BRIDGE_IN_FLIGHT_MAX;
+}
+
+static int pause_ms(const struct bridge *bridge)
+{
+    int64_t next = bridge_next_us(bridge), now = clock_mono_us();
+    if (next < 0)
+        return bridge->client_ended ? LINGER_MS : -1;
+    return next > now ? (int)((next - now + 999) / 1000) : 0;
+}
+
+/* The exit code, or -1: it goes on. */
+static int turn(struct bridge *bridge, struct stdio *stdio)
+{
+    bool sends = bridge->greeting.len || (bridge->state == BRIDGE_OPEN && bridge->requests.waiting_count);
+    bool lingers = bridge->client_ended && bridge_next_us(bridge) < 0;
+    struct pollfd fds[] = {
+        {.fd = bridge->state == BRIDGE_AWAY ? -1 : bridge->socket,
+         .events = (short)(POLLIN | (sends ? POLLOUT : 0))},
+        {.fd = reads_client(bridge) ? STDIN_FILENO : -1, .events = POLLIN},
+    };
+    int ready = poll(fds, 2, pause_ms(bridge));
+    if (ready == 0 && lingers)
+        return CLI_OK;
+    if (ready > 0 && fds[1].revents && !read_client(bridge, stdio)) {
+        term_error("connect", "a line of more than 1 GiB on stdin");
+        return CLI_ERROR;
+    }
+    if (ready > 0 && fds[0].revents)
+        bridge_read_daemon(bridge);
+    bridge_expire(bridge);
+    bridge_connect(bridge);
+    bridge_write_daemon(bridge);
+    if (!write_client(bridge)) {
+        term_error("connect", "stdout is closed");
+        return CLI_ERROR;
+    }
+    if (bridge->client_ended && bridge->state == BRIDGE_AWAY && !bridge->requests.waiting_count)
+        return bridge->was_open && !bridge->has_failed ? CLI_OK : CLI_ERROR;
+    return -1;
+}
+
+static void clear(struct bridge *bridge)
+{
+    if (bridge->socket >= 0)
+        close(bridge->socket);
+    requests_clear(&bridge->requests);
+    requests_clear(&bridge->subscriptions);
+    requests_clear(&bridge->watched);
+    requests_clear(&bridge->questions);
+    buf_clear(&bridge->from_daemon);
+    buf_clear(&bridge->to_client);
+    buf_clear(&bridge->greeting);
+    free(bridge->initialize);
+    free(bridge->level);
+    free(bridge->tools.request);
+    arena_free(bridge->tools.arena);
+}
+
+static int run_bridge(const char *path, struct str session, unsigned wait_s)
+{
+    struct bridge bridge = {
+        .path = path, .session = session, .wait_us = (int64_t)wait_s * 1000000, .socket = -1};
+    struct stdio stdio = {0};
+    int status;
+    requests_init(&bridge.requests);
+    requests_init(&bridge.subscriptions);
+    requests_init(&bridge.watched);
+    requests_init(&bridge.questions);
+    bridge_connect(&bridge);
+    while ((status = turn(&bridge, &stdio)) < 0)
+        ;
+    clear(&bridge);
+    buf_clear(&stdio.line);
+    return status;
+}
+
+/* As a JSON string. "auto" is a new session. */
+static struct str session_text(struct arena *arena, const char *session)
+{
+    if (!session)
+        return STR_NONE;
+    struct buf text = buf_in(arena);
+    struct str name = str_of(session);
+    if (str_is(name, "auto"))
+        name = arena_printf(arena, "auto-%016llx", (unsigned long long)hash_random());
+    json_write_string(&text, name);
+    return buf_view(&text);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    const char *session = NULL;
+    unsigned wait_s = BRIDGE_WAIT_S;
+    int status;
+    const struct cli_option table[] = {
+        {"session", "ID", "the session of each request that has none; auto: a new one for this process", 0,
+         OPTION_STRING, &session},
+        {"wait", "SECONDS", "how long a request waits while no daemon answers (default 30)", 0, OPTION_NUMBER,
+         &wait_s},
+        {0},
+    };
+    if (!options_read(command, table, &argc, &argv, &status))
+        return status;
+    struct arena *arena = arena_new();
+    const char *path = argc ? argv[0] : daemon_client_default_socket(arena);
+    status = CLI_ERROR;
+    if (wait_s > BRIDGE_WAIT_MAX_S)
+        term_error(command->name, "--wait: expected at most %u seconds, got %u", BRIDGE_WAIT_MAX_S, wait_s);
+    else if (strlen(path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
+        term_error(command->name, "%s: expected a socket path of at most %zu bytes", path,
+                   sizeof(((struct sockaddr_un *)0)->sun_path) - 1);
+    else
+        status = run_bridge(path, session_text(arena, session), wait_s);
+    arena_free(arena);
+    return status;
+}
+
+const struct command command_connect = {
+    .name = "connect",
+    .operands = "[SOCKET]",
+    .summary = "connect an MCP client's stdio to the daemon",
+    .about =
+        "An MCP client starts this command as its stdio server. It passes each message unchanged; with\n"
+        "--session, each request that has no session gets one. It stays when the daemon ends or is not "
+        "there\n"
+        "yet: it connects again, repeats the client's initialize and subscriptions, and lets requests wait.\n"
+        "Ends when stdin ends.",
+    .exits = "  0  stdin ended, and the pending replies were delivered\n"
+             "  2  usage, or stdin ended and a request had no daemon",
+    .example = "  claude mcp add gate -- toolgate connect /tmp/toolgate.sock --session auto\n"
+               "  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}' | toolgate connect "
+               "/tmp/toolgate.sock",
+    .least = 0,
+    .most = 1,
+    .run = run,
+};

@@ -1,0 +1,289 @@
+/*
+ * Stage 5: the check hooks, and what becomes of their questions to the user.
+ *
+ *   the hooks ask ──▶ has this question of this call an answer?  (the fleet's approvals)
+ *        ▲              │ approved, and it counts as answered        │ denied     │ none yet
+ *        └──────────────┘                                            ▼            ▼
+ *   the hooks pass ──▶ spend what was approved, once ──▶ run      declined     the verdict asks
+ *
+ * A client that the server asks over its connection brings the answer as a consent, and nothing is kept.
+ */
+#include "gate/call_state.h"
+
+#include "approvals/approvals.h"
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "gate/consent.h"
+#include "gate/overlays.h"
+#include "json/canonical.h"
+#include "policy/policy_hooks.h"
+
+struct call_ask {
+    struct approval_request request;
+    struct consent consents[CONSENTS_MAX];
+    uint64_t ids[CONSENTS_MAX]; /* of those that were approved */
+    unsigned count, id_count;
+    bool repeats; /* the question was put before */
+    bool has_answered;
+};
+
+_Static_assert(CONSENTS_MAX <= APPROVAL_SPENDS_MAX, "what is approved for one call is spent at once");
+
+/* ---- the hooks ---- */
+
+static void check_own(struct call *c)
+{
+    const struct policy *policy = c->tool->policy;
+    struct policy_outcome outcome __attribute__((uninitialized)); /* 2 KB, filled in by policy_check */
+    struct policy_call view = call_for_policy(c);
+    policy_check(policy, &view, c->args.now, c->arena, &outcome);
+    consent_apply(c->arena, c->request.consents, c->request.consent_count, &outcome);
+    if (outcome.kind == OUTCOME_POLICY_ERROR)
+        verdict_from_broken_hook(&c->verdict, c->tool, policy, c->arena, outcome.why.text);
+    else
+        verdict_from_hook(&c->verdict, c->arena, &outcome);
+    call_discard_unless_enforced(c);
+}
+
+static void run_hooks(struct call *c)
+{
+    const struct policy *policy = c->tool->policy;
+    if (policy && policy->hooks[HOOK_CHECK] && c->tool->mode != POLICY_OFF)
+        check_own(c);
+    if (c->tool->overlay_count)
+        overlays_check(c);
+}
+
+/* As if they had not asked. */
+static void run_hooks_again(struct call *c)
+{
+    struct verdict *v = &c->verdict;
+    verdict_set(v, CLASS_OK, STR_NONE, STR_NONE, STR_NONE);
+    v->coverage = v->by = STR_NONE;
+    v->choices = NULL;
+    v->stage = NULL;
+    c->request.consents = c->ask->consents;
+    c->request.consent_count = c->ask->count;
+    run_hooks(c);
+}
+
+/* ---- the question ---- */
+
+static bool asks(const struct call *c)
+{
+    return c->verdict.class == CLASS_NEED_USER_INPUT;
+}
+
+static bool is_kept(const struct call *c)
+{
+    const struct call_request *r = &c->request;
+    return c->gate->approvals && !r->dry_run && !r->simulated_result && r->asks != CALL_ASKS_CONNECTION;
+}
+
+static bool by_reply(const struct call *c)
+{
+    return c->request.asks == CALL_ASKS_REPLY && consent_fits_form(c->verdict.detail, c->verdict.choices);
+}
+
+static void bind_text(struct buf *out, struct str text)
+{
+    buf_printf(out, "%zu:" STR_FMT ",", text.len, STR_ARG(text));
+}
+
+/* The same on every daemon of the fleet, in whatever folder it keeps them. */
+static uint64_t policies_hash(const struct tool *tool)
+{
+    uint64_t hash = tool->policy ? policy_source_hash(tool->policy) : 0;
+    for (size_t i = 0; i < tool->overlay_count; i++)
+        hash_add(&hash, policy_source_hash(tool->overlays[i].policy));
+    return hash;
+}
+
+/* Whoever changes any of it asks anew; each part is preceded by its length, so that none can pass for two. */
+static void bind_call(const struct call *c, struct str arguments, uint8_t out[SHA256_BYTES])
+{
+    struct buf text = buf_in(c->arena);
+    const struct verdict *v = &c->verdict;
+    buf_printf(&text, "%u,%016llx,%016llx,", (unsigned)c->place.uid,
+               (unsigned long long)policies_hash(c->tool),
+               (unsigned long long)json_fingerprint(c->arena, c->tool->input, NULL, 0).low);
+    bind_text(&text, c->place.session);
+    bind_text(&text, c->tool->name);
+    bind_text(&text, v->detail);
+    bind_text(&text, v->choices ? json_to_str(c->arena, v->choices) : STR_NONE);
+    bind_text(&text, arguments);
+    sha256(buf_view(&text), out);
+}
+
+static void fill_question(struct call *c, struct approval *asked)
+{
+    const struct peer *peer = c->request.peer;
+    struct buf canonical = buf_in(c->arena);
+    if (c->args.now)
+        json_canonical(&canonical, c->args.now);
+    *asked = (struct approval){
+        .id = hash_random() | 1,
+        .of_client = by_reply(c),
+        .session_hash = hash_stable(c->place.session).low,
+        .uid = c->place.uid,
+        .process = approvals_process(peer ? (uint32_t)peer->pid : 0),
+        .session = c->place.session,
+        .user = peer ? str_of(peer->user) : STR_NONE,
+        .tool = c->tool->name,
+        .arguments = c->args.now ? json_to_str(c->arena, c->args.now) : STR_LIT("{}"),
+        .question = c->verdict.detail,
+    };
+    bind_call(c, buf_view(&canonical), asked->binding);
+}
+
+/* The client's answer to the question that its state names; what fits no form is none. */
+static void fill_answer(struct call *c, struct approval_request *request)
+{
+    const struct call_request *r = &c->request;
+    struct consent consent = {.question = c->verdict.detail};
+    request->answers = 0;
+    if (!r->answered || c->ask->has_answered ||
+        !consent_read(c->arena, r->answer, c->verdict.choices, &consent))
+        return;
+    request->answers = r->answered;
+    request->given = consent.given;
+}
+
+/* ---- its answer ---- */
+
+static void take_answer(struct call *c)
+{
+    struct call_ask *ask = c->ask;
+    const struct approval *entry = &ask->request.entry;
+    bool approved = entry->state == APPROVAL_APPROVED;
+    if (approved)
+        ask->ids[ask->id_count++] = entry->id;
+    ask->consents[ask->count++] =
+        (struct consent){.question = c->verdict.detail, .given = approved, .by_operator = !entry->of_client};
+    run_hooks_again(c);
+}
+
+static void keep_asking(struct call *c)
+{
+    const struct approval_request *request = &c->ask->request;
+    char *id = arena_alloc(c->arena, APPROVAL_ID_CHARS + 1);
+    c->ask->repeats = !request->is_new;
+    if (request->entry.of_client) {
+        c->outcome.question = request->entry.id;
+        return;
+    }
+    approvals_write_id(request->entry.id, id);
+    c->verdict.approval = (struct str){id, APPROVAL_ID_CHARS};
+    if (request->is_new)
+        log_event(LOG_INFO, "approval_asked", LOG_STR("approval", c->verdict.approval),
+                  LOG_STR("tool", c->tool->name), LOG_STR("session", c->place.session),
+                  LOG_NUM("uid", c->place.uid));
+}
+
+static void ask_without_approval(struct call *c, const char *why)
+{
+    c->ask->repeats = true;
+    c->verdict.no_approval = why;
+    log_event(LOG_WARN, "approval_not_kept", LOG_STR("tool", c->tool->name), LOG_NUM("uid", c->place.uid),
+              LOG_TEXT("why", why));
+}
+
+/* ---- the order of steps ---- */
+
+/* True: it has ended. */
+static bool do_request(struct call *c, enum approval_kind kind)
+{
+    struct approval_request *r = &c->ask->request;
+    *r = (struct approval_request){.kind = kind, .arena = c->arena, .done = call_resume, .owner = c};
+    if (kind == APPROVAL_ASK) {
+        fill_question(c, &r->asked);
+        fill_answer(c, r);
+    } else {
+        r->id_count = c->ask->id_count;
+        memcpy(r->ids, c->ask->ids, sizeof(r->ids));
+    }
+    return approvals_do(c->gate->approvals, r);
+}
+
+/* True: the hooks were asked again. */
+static bool take_asked(struct call *c)
+{
+    const struct approval_request *r = &c->ask->request;
+    bool full = r->is_full || c->ask->count == CONSENTS_MAX;
+    c->ask->has_answered |= r->answers != 0;
+    if (r->unavailable || full) {
+        ask_without_approval(c, r->unavailable ? r->unavailable
+                                               : "too many questions have an answer that waits");
+        return false;
+    }
+    if (r->found == APPROVAL_PENDING) {
+        keep_asking(c);
+        return false;
+    }
+    take_answer(c);
+    return true;
+}
+
+/* Another call has spent it first, or it has expired since: then this one asks anew. */
+static bool take_spent(struct call *c)
+{
+    struct call_ask *ask = c->ask;
+    bool spent = !ask->request.unavailable && ask->request.found == APPROVAL_SPENT;
+    if (spent) {
+        log_event(LOG_INFO, "approval_spent", LOG_STR("tool", c->tool->name),
+                  LOG_STR("session", c->place.session), LOG_NUM("uid", c->place.uid));
+        return false;
+    }
+    ask->id_count = ask->count = 0;
+    run_hooks_again(c);
+    return true;
+}
+
+/* True: the hooks were asked again. */
+static bool take(struct call *c)
+{
+    return c->ask->request.kind == APPROVAL_ASK ? take_asked(c) : take_spent(c);
+}
+
+/* Each round but the last needs an answer that somebody has given. */
+static enum step go_on(struct call *c)
+{
+    for (;;) {
+        bool question = asks(c) && is_kept(c), passes = !verdict_is_decided(&c->verdict);
+        if (question && !c->ask)
+            c->ask = ARENA_NEW(c->arena, struct call_ask);
+        if (!question && !(passes && c->ask && c->ask->id_count))
+            return STEP_NEXT;
+        if (!do_request(c, question ? APPROVAL_ASK : APPROVAL_SPEND))
+            return STEP_WAIT;
+        if (!take(c))
+            return STEP_NEXT;
+    }
+}
+
+enum step call_check(struct call *c)
+{
+    run_hooks(c);
+    return asks(c) ? go_on(c) : STEP_NEXT;
+}
+
+enum step call_ask_answered(struct call *c)
+{
+    return take(c) ? go_on(c) : STEP_NEXT;
+}
+
+bool call_ask_counts(const struct call *c)
+{
+    return c->ask && c->ask->repeats && !c->ran;
+}
+
+void call_ask_reopen(struct call *c)
+{
+    struct approval_request request = {.kind = APPROVAL_REOPEN};
+    if (!c->ask || !c->ask->id_count)
+        return;
+    request.id_count = c->ask->id_count;
+    memcpy(request.ids, c->ask->ids, sizeof(request.ids));
+    approvals_do_unheard(c->gate->approvals, &request);
+}
