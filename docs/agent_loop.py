@@ -1,41 +1,18 @@
-"""An agent that runs its own tools: it calls `toolgate/check` before each one and `toolgate/report` after.
+"""An agent that runs its own tools: each call is checked before it runs, and its result after (clients/python).
 
-It needs only Python's standard library. You provide `model` and `tools`:
+You provide `model` and `tools`:
     model(messages) -> (tool name, arguments), or None at the end
-    tools = {"get_weather": get_weather, …}, declared with `toolgate serve --tools FILE` or toolgate/register
+    tools = {"get_weather": get_weather, …}, declared with `toolgate serve --tools FILE` or Gate(…, tools=[…])
+    session = toolgate.sync.Gate("/run/toolgate/toolgate.sock").session("chat-7")
 """
-import json, socket
 
 
-class Toolgate:
-    def __init__(self, path, session):
-        self.stream = socket.socket(socket.AF_UNIX)
-        self.stream.connect(path)
-        self.lines, self.id, self.session = self.stream.makefile("r"), 0, session
-
-    def request(self, method, **params):
-        self.id += 1
-        params["_meta"] = {"dev.toolgate/session": self.session}
-        request = {"jsonrpc": "2.0", "id": self.id, "method": method, "params": params}
-        self.stream.sendall(json.dumps(request).encode() + b"\n")
-        return json.loads(self.lines.readline())["result"]
-
-
-def run(model, tools, gate, messages):
+def run(model, tools, session, messages):
     while call := model(messages):
-        name, arguments = call
-        reply = gate.request("toolgate/check", name=name, arguments=arguments)
-        notes = [reply["advice"]] if "advice" in reply else []   # what toolgate repaired
-        if reply["verdict"] == "pass":
-            try:
-                outcome = {"result": tools[name](**reply["arguments"])}
-            except Exception as error:
-                outcome = {"error": {"message": str(error)}}
-            reply = gate.request("toolgate/report", callId=reply["callId"], **outcome)
+        checked = session.check(*call)
+        outcome = session.run(checked, lambda: tools[checked.name](**checked.arguments))
         # what the model reads next: the feedback, or the result (redacted, shortened) with its notes
-        content = reply.get("content") or [{"type": "text", "text": reply["text"]}]
-        reads = [block["text"] if block["type"] == "text" else block for block in content] + notes
-        messages.append({"tool": name, "reads": reads})
-        if reply["verdict"] == "halt":
+        messages.append({"tool": call[0], "reads": outcome.text})
+        if outcome.halted:
             break
     return messages

@@ -1,0 +1,163 @@
+"""What a session says to the daemon and how it reads the answers, without input or output: both clients drive it."""
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from .errors import ProtocolError, ToolgateError, TooLarge, Unavailable
+from .results import Failure, to_json
+from .settings import Settings
+from .verdict import Checked, Reported, Verdict, read_verdict, text_block
+from .wire import Exchange, Request
+from .words import (
+    CALL_KEY, CHECK, CONTEXT_KEY, MODEL_CODES, REPORT, SESSION_KEY, STEP_KEY, TURN, TURN_KEY, OnUnavailable,
+)
+
+log = logging.getLogger("toolgate")
+
+
+class SessionState:
+    """One conversation: its name, its turn, and the checks that wait for their report."""
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        if not name:
+            raise ValueError("a session needs a name: budgets and loops belong to it")
+        self.name, self._settings = name, settings
+        self._warned = False  # that checks have no report
+        self.turn: int | str | None = None
+        self.open: dict[str, Checked] = {}
+
+    # ---- turn ----
+
+    def begin_turn(self, goal: str | None, turn: int | str | None) -> Exchange[int | str | None]:
+        given = {"goal": goal, "turn": turn}
+        params = {key: value for key, value in given.items() if value is not None}
+        try:
+            result = yield Request(TURN, {**params, "_meta": {SESSION_KEY: self.name}})
+        except Unavailable as error:
+            self._unavailable(error)
+            self.turn = None
+        else:
+            self.turn = result.get("turn")
+        return self.turn
+
+    def end(self) -> Exchange[None]:
+        try:
+            yield Request(TURN, {"end": True, "_meta": {SESSION_KEY: self.name}})
+        except Unavailable as error:
+            self._unavailable(error)
+
+    # ---- check ----
+
+    def check(
+        self, name: str, arguments: Any, step: str | None, call: str | None, context: Mapping[str, Any] | None
+    ) -> Exchange[Checked]:
+        given = {SESSION_KEY: self.name, TURN_KEY: self.turn, STEP_KEY: step, CALL_KEY: call, CONTEXT_KEY: context}
+        meta = {key: value for key, value in given.items() if value is not None}
+        try:
+            result = yield Request(CHECK, {"name": name, "arguments": arguments, "_meta": meta})
+        except Unavailable as error:
+            return self._unchecked(name, arguments, self._unavailable(error), error)
+        except (TooLarge, ProtocolError) as error:  # the model's arguments, not the program's request
+            if isinstance(error, ProtocolError) and error.code not in MODEL_CODES:
+                raise
+            return _not_run(name, arguments, "invalid_arguments", str(error), "Send less at a time.")
+        checked = read_checked(result, name, arguments)
+        if result.get("unreported") and not self._warned:
+            self._warned = True
+            log.warning("session %s: %s checks in a row without a report: nothing is counted", self.name, result["unreported"])
+        if checked.passed and checked.call_id:
+            self.open[checked.call_id] = checked
+        return checked
+
+    def _unchecked(self, name: str, arguments: Any, policy: OnUnavailable, error: Unavailable) -> Checked:
+        if policy == "allow":
+            verdict = Verdict("pass", True, "unavailable", "unchecked", str(error))
+            try:
+                return Checked(verdict, name, json.loads(arguments) if isinstance(arguments, str) else arguments)
+            except ValueError as trouble:
+                return _not_run(name, arguments, "invalid_arguments", f"its arguments are no JSON: {trouble}", "Send them again.")
+        hint = "Do not repeat the call. Tell the user that tools cannot be used at the moment."
+        return _not_run(name, arguments, "unavailable", "its arguments cannot be checked at the moment", hint)
+
+    # ---- report ----
+
+    def report(
+        self, checked: Checked, result: Any, failure: Failure | None, judged: Mapping[str, Any]
+    ) -> Exchange[Reported]:
+        if not checked.passed:
+            raise ValueError(f"{checked.name} did not pass its check ({checked.verdict.kind}), so there is nothing to report")
+        if checked.call_id is None:
+            return self._unreported(checked, result, failure)
+        outcome: dict[str, Any] = {"error": failure.as_error()} if failure else {"result": result}
+        # The session may have forgotten the call, so the report repeats it.
+        params = {"callId": checked.call_id, "name": checked.name, "arguments": checked.arguments, **judged}
+        try:
+            answer = yield Request(REPORT, {**params, **outcome})
+        except TooLarge as error:
+            told = Failure(f"the result is too long to be checked: {error}", retry="Ask for less: a page, a narrower range.")
+            return (yield from self.report(checked, None, told, judged))
+        except Unavailable as error:
+            if self._unavailable(error) == "allow":
+                return self._unreported(checked, result, failure)
+            hint = "It ran, but its result cannot be checked at the moment. Look before you repeat it."
+            return Reported(
+                Verdict("refuse", True, "unavailable", "unavailable", str(error), hint), [text_block(f"{checked.name}: {hint}")]
+            )
+        self.open.pop(checked.call_id, None)  # only now: a report that is cancelled has settled nothing
+        content = answer.get("content") or [text_block(str(answer.get("text", "")))]
+        unchanged = not failure and content == content_of(result)
+        return Reported(read_verdict(answer), content, unchanged)
+
+    def _unreported(self, checked: Checked, result: Any, failure: Failure | None) -> Reported:
+        if failure:
+            verdict = dataclasses.replace(checked.verdict, kind="repair", error_class="tool_error", detail=failure.message)
+            return Reported(verdict, [text_block(failure.message)])
+        return Reported(checked.verdict, content_of(result), unchanged=True)
+
+    def release(self, call_id: str) -> Request:
+        self.open.pop(call_id, None)
+        return released(call_id)
+
+    def _unavailable(self, error: Unavailable) -> OnUnavailable:
+        """What to do without a daemon; raises the error if that is what the program wants."""
+        how = self._settings.on_unavailable
+        if how == "raise":
+            raise error
+        log.warning("session %s: %s; on_unavailable is %r", self.name, error, how)
+        return how
+
+
+def released(call_id: str) -> Request:
+    """The tool did not run to its end because its run was cancelled: the call's reservation is given back."""
+    return Request(REPORT, {"callId": call_id, "error": {"message": "cancelled", "cancelled": True}})
+
+
+def read_checked(result: Mapping[str, Any], name: str, arguments: Any) -> Checked:
+    return Checked(
+        verdict=read_verdict(result),
+        name=str(result.get("tool") or name),
+        arguments=result.get("arguments", arguments),
+        text=str(result.get("text", "")),
+        advice=str(result.get("advice", "")),
+        call_id=result.get("callId"),
+    )
+
+
+def _not_run(name: str, arguments: Any, error_class: str, detail: str, hint: str) -> Checked:
+    verdict = Verdict("refuse", False, error_class, error_class, detail, hint)
+    return Checked(verdict, name, arguments, text=f"{name} was not run: {detail}.\nNext: {hint}")
+
+
+def no_function(checked: Checked) -> ToolgateError:
+    return ToolgateError(f"this program has no function {checked.name}: make the gate with Gate(…, tools=[{checked.name}])")
+
+
+def content_of(result: Any) -> list[dict[str, Any]]:
+    """The result as MCP blocks, as the daemon writes them, if it could not be asked."""
+    if isinstance(result, dict) and isinstance(result.get("content"), list):
+        return list(result["content"])
+    return [text_block(result if isinstance(result, str) else to_json(result))]

@@ -1,0 +1,226 @@
+"""Gate, Session and Turn for asyncio."""
+from __future__ import annotations
+
+import asyncio
+import inspect
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
+
+from . import exchanges
+from .connection import Connection
+from .errors import ToolgateError
+from .functions import Tool, as_tools
+from .questions import OnAsk, answer_question
+from .results import Failure, as_failure, as_is, failure_of
+from .settings import Greeting, Settings
+from .verdict import Checked, Outcome, Reported, not_run, ran
+from .wire import Exchange, Request, request_line
+from .words import TIMEOUT_S, WAIT_S, OnUnavailable
+
+T = TypeVar("T")
+
+
+class Gate:
+    """The way to one daemon. It connects when it is first needed, and again whenever the connection is lost.
+
+    `tools`: the functions that this program runs itself, marked with `guard`; or definitions
+    {name, description, inputSchema}. `on_ask(question, choices)` puts a policy's question to the user: it returns
+    one of the choices (of yes and no: True or False), or None if the user declines.
+    """
+
+    def __init__(
+        self, path: str, *, tools: Sequence[Tool | Mapping[str, Any]] = (), timeout_s: float = TIMEOUT_S,
+        wait_s: float = WAIT_S, on_unavailable: OnUnavailable = "raise", on_ask: OnAsk | None = None,
+    ) -> None:
+        self.settings = Settings(path, timeout_s, wait_s, on_unavailable)
+        self.tools: dict[str, Tool] = {}
+        self._greeting = Greeting(may_ask_user=on_ask is not None)
+        self._on_ask = on_ask
+        self._connections: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Connection] = weakref.WeakKeyDictionary()
+        self.declare(tools)
+
+    def declare(self, tools: Sequence[Tool | Mapping[str, Any]]) -> None:
+        """Declares tools that this program runs; one whose definition is known already costs nothing."""
+        given, definitions = as_tools(tools)
+        self.tools.update(given)
+        self._greeting.declare(definitions)
+
+    def session(self, name: str) -> Session:
+        """One conversation. The same name on several workers is the same session."""
+        return Session(self, name)
+
+    async def request(self, method: str, **params: Any) -> dict[str, Any]:
+        """Any method of docs/protocol.md, such as `toolgate/session`."""
+        return await self.connection().request(Request(method, params))
+
+    def connection(self) -> Connection:
+        loop = asyncio.get_running_loop()
+        known = self._connections.get(loop)
+        if not known:
+            answerer = self._answer if self._on_ask else None
+            known = self._connections[loop] = Connection(self.settings, self._greeting, answerer)
+        return known
+
+    async def _answer(self, params: dict[str, Any]) -> dict[str, Any]:
+        assert self._on_ask
+        return await answer_question(self._on_ask, params)
+
+    async def close(self) -> None:
+        """Closes this event loop's connection; a later request opens another."""
+        connection = self._connections.pop(asyncio.get_running_loop(), None)
+        if connection:
+            await connection.close()
+
+    async def __aenter__(self) -> Gate:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+
+class Session:
+    """One conversation with a user: its loops, budgets and seen ids are counted together."""
+
+    def __init__(self, gate: Gate, name: str) -> None:
+        self.gate = gate
+        self.name = name
+        self.in_turn = False  # the program is in a block of `turn`
+        self._run: str | None = None
+        self._state = exchanges.SessionState(name, gate.settings)
+
+    async def check(
+        self, name: str, arguments: Any, *, step: str | None = None, call: str | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> Checked:
+        """Whether the call may run, and with which arguments. Give the model's raw text if it is no valid JSON.
+
+        `step` is the id of the model message: its calls count as one step. `call` is the model's id of the call.
+        """
+        return await self._drive(self._state.check(name, arguments, step, call, context), release=True)
+
+    async def report(
+        self, checked: Checked, result: Any = None, *, error: Failure | BaseException | str | None = None, **judged: Any,
+    ) -> Reported:
+        """The tool's result, or its error; the answer has what the model should read."""
+        return await self._drive(self._state.report(checked, result, as_failure(error), judged))
+
+    def release(self, checked: Checked) -> None:
+        """The tool's run was cancelled: gives back what the check reserved. Does not wait."""
+        if checked.call_id and checked.call_id in self._state.open:
+            self._send(self._state.release(checked.call_id))
+
+    async def run(
+        self, checked: Checked, run: Callable[[], Any], *, failure: Callable[[Exception], Failure | None] = failure_of,
+        plain: Callable[[Any], Any] = as_is,
+    ) -> Outcome:
+        """Runs what has been checked, and reports; or says why it was not run.
+
+        `failure` reads an exception of the tool: None if it is none, but ends the run. `plain` makes a result JSON.
+        """
+        if not checked.passed:
+            return not_run(checked)
+        try:
+            value = run()
+            result = await value if inspect.isawaitable(value) else value
+        except Exception as error:
+            told = failure(error)
+            if told is None:
+                self.release(checked)
+                raise
+            return ran(checked, await self._settle(checked, error=told))
+        except BaseException:  # cancelled: the run ends
+            self.release(checked)
+            raise
+        return ran(checked, await self._settle(checked, plain(result)), result)
+
+    async def _settle(self, checked: Checked, result: Any = None, error: Failure | None = None) -> Reported:
+        try:
+            return await self.report(checked, result, error=error)
+        except BaseException:
+            self.release(checked)
+            raise
+
+    async def call(
+        self, tool: str | Tool, arguments: Any, *, step: str | None = None, call: str | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> Outcome:
+        """Checks the call, runs one of the gate's tools, and reports: the outcome is what the model reads."""
+        name = tool.name if isinstance(tool, Tool) else tool
+        checked = await self.check(name, arguments, step=step, call=call, context=context)
+        known = tool if isinstance(tool, Tool) else self.gate.tools.get(checked.name)
+        if not known:
+            self.release(checked)
+            if checked.passed:
+                raise exchanges.no_function(checked)
+            return not_run(checked)
+        return await self.run(checked, lambda: known.run(checked.arguments))
+
+    def turn(self, goal: str | None = None, *, turn: int | str | None = None) -> Turn:
+        """The user has said something: `async with session.turn(goal="…")`."""
+        return Turn(self, goal, turn)
+
+    async def begin_turn(self, goal: str | None = None, *, turn: int | str | None = None) -> int | str | None:
+        """Begins a turn without a block; returns its number."""
+        return await self._drive(self._state.begin_turn(goal, turn))
+
+    async def begin_run(self, run: str, goal: str | None) -> None:
+        """For adapters: a run of an agent is a turn, unless the program has begun one itself."""
+        if not self.in_turn and self._run != run:
+            self._run = run
+            await self.begin_turn(goal)
+
+    async def end(self) -> None:
+        """The conversation is over."""
+        await self._drive(self._state.end())
+
+    def release_all(self) -> None:
+        """Gives back what checks without a report have reserved."""
+        for call_id in list(self._state.open):
+            self._send(self._state.release(call_id))
+
+    def _send(self, request: Request) -> None:
+        self.gate.connection().send(request_line(request, 0))
+
+    async def _drive(self, exchange: Exchange[T], *, release: bool = False) -> T:
+        """Makes an exchange's requests. `release`: a check that is cancelled may pass nevertheless."""
+        connection = self.gate.connection()
+        late = self._late if release else None
+        try:
+            request = next(exchange)
+            while True:
+                try:
+                    result = await connection.request(request, late)
+                except ToolgateError as error:
+                    request = exchange.throw(error)
+                else:
+                    request = exchange.send(result)
+        except StopIteration as end:
+            value: T = end.value
+            return value
+
+    def _late(self, result: dict[str, Any]) -> None:
+        checked = exchanges.read_checked(result, "", None)
+        if checked.passed and checked.call_id:
+            self._send(exchanges.released(checked.call_id))
+
+
+class Turn:
+    """One turn of the user. Leaving the block gives back what its checks reserved and nobody reported."""
+
+    def __init__(self, session: Session, goal: str | None, turn: int | str | None) -> None:
+        self.session, self._goal, self._turn = session, goal, turn
+        self.number: int | str | None = None
+
+    async def __aenter__(self) -> Turn:
+        self.number = await self.session.begin_turn(self._goal, turn=self._turn)
+        self.session.in_turn = True
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.session.in_turn = False
+        self.session.release_all()
+
