@@ -1,0 +1,298 @@
+// One conversation with a user: its loops, budgets and seen ids are counted together.
+import { ProtocolError, TooLarge, ToolgateError, Unavailable } from "./errors.js";
+import type { Connection, OnUnavailable, Settings } from "./connection.js";
+import type { AnyTool, Definition } from "./guard.js";
+import {
+  CALL_KEY, CHECK, CONTEXT_KEY, GOAL_MAX_BYTES, MODEL_CODES, REPORT, SESSION_KEY, STEP_KEY, TURN, TURN_KEY, given,
+  type JsonObject, type Request,
+} from "./protocol.js";
+import { contentOf, failureOf, jsonResult, sameBlocks, type Failure } from "./results.js";
+import {
+  notRun, ownVerdict, ran, readChecked, readVerdict, textBlock, textOf,
+  type Block, type Checked, type Outcome, type Reported,
+} from "./verdict.js";
+import { requestLine } from "./wire.js";
+
+export interface CheckOptions {
+  /** The id of the model message: its calls count as one step. */
+  readonly step?: string | undefined;
+  /** The model's id of the call: attempts that repeat it are one repair chain. */
+  readonly call?: string | undefined;
+  /** The tools of this conversation, instead of the gate's: the call is checked against these definitions. */
+  readonly tools?: readonly Definition[] | undefined;
+  /** What policies read as `call.context`. */
+  readonly context?: JsonObject | undefined;
+  /** Aborted: the check is cancelled, and what it reserved is given back. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What a judge in this program found about the result. */
+export interface Judged {
+  readonly coverage?: unknown;
+  readonly facts?: JsonObject;
+  readonly follow_up?: unknown;
+}
+
+export interface RunningOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Reads an exception of the tool; undefined if it is none, but ends the run. */
+  readonly failure?: (error: unknown) => Failure | undefined;
+}
+
+export type TurnId = number | string;
+
+/** What a session needs of its gate. */
+export interface SessionGate {
+  readonly settings: Settings;
+  readonly connection: Connection;
+  readonly tools: ReadonlyMap<string, AnyTool>;
+  readonly definitions: ReadonlyMap<string, Definition>;
+}
+
+export class Session {
+  private readonly open = new Map<string, Checked>(); // checks that wait for their report
+  private turnId: TurnId | undefined;
+  private inTurn = false;
+
+  /** Use `gate.session(name)`. */
+  constructor(private readonly gate: SessionGate, readonly name: string) {
+    if (!name) throw new TypeError("a session needs a name: budgets and loops belong to it");
+  }
+
+  // ---- check ----
+
+  /** Whether the call may run, and with which arguments. Give the model's raw text if it is no valid JSON. */
+  async check(name: string, args: unknown, options: CheckOptions = {}): Promise<Checked> {
+    const meta = this.meta({ [TURN_KEY]: this.turnId, [STEP_KEY]: options.step, [CALL_KEY]: options.call,
+      [CONTEXT_KEY]: options.context });
+    const request = { method: CHECK, params: { name, arguments: args, _meta: meta } };
+    const tools = options.tools ?? [...this.gate.definitions.values()];
+    let result: JsonObject;
+    try {
+      result = await this.gate.connection.request(request,
+        { signal: options.signal, tools, late: (one) => this.releaseLate(one) });
+    } catch (error) {
+      return this.unchecked(name, args, error);
+    }
+    const checked = readChecked(result, name, args);
+    if (checked.passed && checked.callId) this.open.set(checked.callId, checked);
+    return checked;
+  }
+
+  private unchecked(name: string, args: unknown, error: unknown): Checked {
+    if (error instanceof TooLarge || (error instanceof ProtocolError && MODEL_CODES.has(error.code))) {
+      return refused(name, args, "invalid_arguments", error.message, "Send less at a time.");
+    }
+    if (this.onUnavailable(error) === "allow") {
+      const verdict = ownVerdict("pass", "unavailable", "unchecked", messageOf(error));
+      return { verdict, passed: true, name, arguments: args, text: "", advice: "" };
+    }
+    return refused(name, args, "unavailable", "its arguments cannot be checked at the moment",
+      "Do not repeat the call. Tell the user that tools cannot be used at the moment.");
+  }
+
+  /** What to do without a daemon; throws the error if that is what the program wants, or if it is another error. */
+  private onUnavailable(error: unknown): Exclude<OnUnavailable, "raise"> {
+    const { onUnavailable } = this.gate.settings;
+    if (!(error instanceof Unavailable) || onUnavailable === "raise") throw error;
+    process.emitWarning(`session ${this.name}: ${error.message}; onUnavailable is "${onUnavailable}"`,
+      { code: "TOOLGATE_UNAVAILABLE" });
+    return onUnavailable;
+  }
+
+  // ---- report ----
+
+  /** The tool's result; the answer has what the model should read. */
+  report(checked: Checked, result: unknown, judged: Judged = {}): Promise<Reported> {
+    return this.reportOutcome(checked, { result: jsonResult(result) }, judged);
+  }
+
+  /** The tool's error: an exception, its message, or `{message, transient?, retry?}`. */
+  reportError(checked: Checked, error: unknown, judged: Judged = {}): Promise<Reported> {
+    return this.reportOutcome(checked, { error: failureOf(error) }, judged);
+  }
+
+  private async reportOutcome(
+    checked: Checked, outcome: { result: unknown } | { error: Failure }, judged: Judged,
+  ): Promise<Reported> {
+    if (!checked.passed) {
+      throw new ToolgateError(`${checked.name} did not pass its check (${checked.verdict.kind}), so there is nothing to report`);
+    }
+    const { callId, name, arguments: args } = checked;
+    if (!callId) return unreported(checked, outcome);
+    // The session may have forgotten the call, so the report repeats it.
+    const params = { callId, name, arguments: args, ...given({ ...judged }), ...outcome };
+    this.open.delete(callId);
+    let answer: JsonObject;
+    try {
+      answer = await this.gate.connection.request({ method: REPORT, params });
+    } catch (error) {
+      return this.unjudged(checked, outcome, judged, error);
+    }
+    const content = Array.isArray(answer["content"]) ? answer["content"] as Block[] : [textBlock(String(answer["text"] ?? ""))];
+    const same = "result" in outcome ? sameBlocks(content, outcome.result) : 0;
+    return { verdict: readVerdict(answer), content, same, text: textOf(content) };
+  }
+
+  private async unjudged(
+    checked: Checked, outcome: { result: unknown } | { error: Failure }, judged: Judged, error: unknown,
+  ): Promise<Reported> {
+    const tooLong = error instanceof TooLarge || (error instanceof ProtocolError && MODEL_CODES.has(error.code));
+    if (tooLong && "result" in outcome) {
+      const message = `the result is too long to be checked: ${error.message}`;
+      return this.reportOutcome(checked, { error: { message, retry: "Ask for less: a page, a narrower range." } }, judged);
+    }
+    if (!(error instanceof Unavailable)) { // the result cannot be said as JSON, or the request is wrong
+      this.release(checked);
+      throw error;
+    }
+    if (this.onUnavailable(error) === "allow") return unreported(checked, outcome);
+    const hint = "It ran, but its result cannot be checked at the moment. Look before you repeat it.";
+    const content = [textBlock(`${checked.name}: ${hint}`)];
+    const verdict = ownVerdict("refuse", "unavailable", "unavailable", error.message, hint);
+    return { verdict, content, same: 0, text: textOf(content) };
+  }
+
+  // ---- check, run, report ----
+
+  /** Checks the call, runs one of the gate's tools, and reports: the outcome is what the model reads. */
+  async call(tool: string | AnyTool, args: unknown, options: CheckOptions & RunningOptions = {}): Promise<Outcome> {
+    const checked = typeof tool === "string" ? await this.check(tool, args, options)
+      : await this.check(tool.definition.name, args, { tools: [tool.definition], ...options });
+    if (!checked.passed) return notRun(checked);
+    const known = typeof tool === "string" ? this.gate.tools.get(checked.name) : tool;
+    if (!known) {
+      this.release(checked);
+      throw new ToolgateError(`this program has no function ${checked.name}: make the gate with { tools: [${checked.name}] }`);
+    }
+    return this.run(checked, () => known.run(checked.arguments, { signal: options.signal }), options);
+  }
+
+  /** Runs what has been checked, and reports; or says why it was not run. Aborted, it gives back what the check reserved. */
+  async run(checked: Checked, run: () => unknown, options: RunningOptions = {}): Promise<Outcome> {
+    if (!checked.passed) return notRun(checked);
+    const failure = options.failure ?? failureOf;
+    let value: unknown;
+    try {
+      value = await untilAborted(run, options.signal);
+    } catch (error) {
+      const told = options.signal?.aborted ? undefined : failure(error);
+      if (!told) {
+        this.release(checked);
+        throw error;
+      }
+      return ran(checked, await this.reportError(checked, told));
+    }
+    return ran(checked, await this.report(checked, value), value);
+  }
+
+  /** The tool did not run to its end: gives back what the check reserved. Does not wait. */
+  release(checked: Checked): void {
+    if (!checked.callId) return;
+    this.open.delete(checked.callId);
+    this.gate.connection.send(requestLine(released(checked.callId), 0));
+  }
+
+  /** Gives back what checks without a report have reserved. */
+  releaseAll(): void {
+    for (const checked of [...this.open.values()]) this.release(checked);
+  }
+
+  /** A check that was given up may have passed nevertheless. */
+  private releaseLate(result: JsonObject): void {
+    const checked = readChecked(result, "", undefined);
+    if (checked.passed) this.release(checked);
+  }
+
+  // ---- turns ----
+
+  /** The user has said something. With `body`, what its checks reserved and nobody reported is given back at its end. */
+  async turn<T>(turn: { goal?: string | undefined; turn?: TurnId | undefined }, body: () => Promise<T>): Promise<T> {
+    await this.beginTurn(turn);
+    this.inTurn = true;
+    try {
+      return await body();
+    } finally {
+      this.inTurn = false;
+      this.releaseAll();
+    }
+  }
+
+  /** Begins a turn; returns its id. */
+  async beginTurn(turn: { goal?: string | undefined; turn?: TurnId | undefined } = {}): Promise<TurnId | undefined> {
+    const result = await this.requestTurn(given({ ...turn }));
+    const id = result?.["turn"];
+    this.turnId = typeof id === "number" || typeof id === "string" ? id : undefined;
+    return this.turnId;
+  }
+
+  /** For adapters: a run of an agent is a turn, unless the program has begun one itself. */
+  async beginRun(goal: string | undefined): Promise<void> {
+    if (!this.inTurn) await this.beginTurn({ goal });
+  }
+
+  /** The conversation is over. */
+  async end(): Promise<void> {
+    await this.requestTurn({ end: true });
+  }
+
+  private async requestTurn(params: JsonObject): Promise<JsonObject | undefined> {
+    try {
+      return await this.gate.connection.request({ method: TURN, params: { ...params, _meta: this.meta({}) } });
+    } catch (error) {
+      this.onUnavailable(error);
+      return undefined;
+    }
+  }
+
+  private meta(more: JsonObject): JsonObject {
+    return given({ [SESSION_KEY]: this.name, ...more });
+  }
+}
+
+function released(callId: string): Request {
+  return { method: REPORT, params: { callId, error: { message: "cancelled", cancelled: true } } };
+}
+
+function refused(name: string, args: unknown, errorClass: string, detail: string, hint: string): Checked {
+  const verdict = ownVerdict("refuse", errorClass, errorClass, detail, hint);
+  return { verdict, passed: false, name, arguments: args, text: `${name} was not run: ${detail}.\nNext: ${hint}`, advice: "" };
+}
+
+/** Without a daemon the model reads what the tool said. */
+function unreported(checked: Checked, outcome: { result: unknown } | { error: Failure }): Reported {
+  if ("result" in outcome) {
+    const content = contentOf(outcome.result);
+    return { verdict: checked.verdict, content, same: content.length, text: textOf(content) };
+  }
+  const { message } = outcome.error, content = [textBlock(`${checked.name} failed: ${message}`)];
+  return { verdict: ownVerdict("repair", "tool_error", "unchecked", message), content, same: 0, text: textOf(content) };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The value of `run`, or the signal's reason as soon as it is aborted: a tool may not heed it. */
+async function untilAborted(run: () => unknown, signal: AbortSignal | undefined): Promise<unknown> {
+  signal?.throwIfAborted();
+  if (!signal) return await run();
+  let stop: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason);
+    signal.addEventListener("abort", stop, { once: true });
+  });
+  try {
+    return await Promise.race([Promise.resolve().then(run), aborted]);
+  } finally {
+    if (stop) signal.removeEventListener("abort", stop);
+  }
+}
+
+/** A user's words as a goal: the daemon takes no longer ones. */
+export function cutGoal(goal: string): string {
+  if (Buffer.byteLength(goal) <= GOAL_MAX_BYTES) return goal;
+  return Buffer.from(goal).subarray(0, GOAL_MAX_BYTES - REPLACEMENT_BYTES).toString().replace(/\uFFFD$/, "");
+}
+
+const REPLACEMENT_BYTES = 3; // of the character that stands for one that was cut in two

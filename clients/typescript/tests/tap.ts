@@ -1,0 +1,45 @@
+// Tests as TAP: each is a function of this module's users, with one minute.
+import { randomUUID } from "node:crypto";
+
+const MINUTE_MS = 60_000;
+const tests: [string, () => Promise<void>][] = [];
+
+export const socket: string = process.argv[2] ?? "";
+
+export function test(title: string, body: () => Promise<void>): void {
+  tests.push([title, body]);
+}
+
+export function fresh(): string {
+  return randomUUID();
+}
+
+/** Waits for a condition, never for a time. */
+export async function eventually<T>(what: string, body: () => Promise<T | undefined | false>): Promise<T> {
+  for (const until = performance.now() + 20_000; performance.now() < until;) {
+    const value = await body();
+    if (value) return value;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error(`never: ${what}`);
+}
+
+export async function run(cleanUp?: () => Promise<void>): Promise<void> {
+  let failed = 0;
+  for (const [title, body] of tests) {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => { timer = setTimeout(() => reject(new Error("took a minute")), MINUTE_MS); });
+    try {
+      await Promise.race([body(), late]);
+      console.log(`ok - ${title}`);
+    } catch (error) {
+      failed++;
+      const told = error instanceof Error ? error.stack ?? error.message : String(error);
+      console.log(`not ok - ${title}\n#   ${told.replaceAll("\n", "\n#   ")}`);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+  await cleanUp?.();
+  process.exit(failed > 0 || tests.length === 0 ? 1 : 0);
+}
