@@ -2,7 +2,9 @@
 // (fixture_server.mjs suite), or those of policies/ with fixed answers (fixture_server.mjs desk). It checks no arguments.
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
-import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { CallToolRequestSchema, CompleteRequestSchema, GetPromptRequestSchema, ListPromptsRequestSchema,
+  ListResourcesRequestSchema, ListResourceTemplatesRequestSchema, ListToolsRequestSchema, McpError,
+  ReadResourceRequestSchema, SubscribeRequestSchema, UnsubscribeRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 
 const OPEN = { type: 'object' };
 const text = (words) => ({ content: [{ type: 'text', text: words }] });
@@ -26,6 +28,7 @@ const SCHEMA_2020_12 = {
 };
 
 let changes = 0;
+let promptChanges = 0;
 
 async function progress({ extra, meta }) {
   for (const [done, message] of [[0, 'begun'], [50, 'half'], [100, 'done']]) {
@@ -40,6 +43,12 @@ async function logging({ extra }) {
     await extra.sendNotification({ method: 'notifications/message', params: { level: 'info', data } });
   }
   return text('done');
+}
+
+async function changePrompts({ server }) {
+  promptChanges += 1;
+  await server.sendPromptListChanged();
+  return text('changed');
 }
 
 async function change({ server }) {
@@ -65,9 +74,60 @@ const SUITE = {
   test_streaming_elicitation: { run: () => text('done') },
   test_missing_capability: { run: () => text('done') },
   test_trigger_tool_change: { run: change },
+  test_trigger_prompt_change: { run: changePrompts },
   json_schema_2020_12_tool: { schema: SCHEMA_2020_12, describe: 'Tool with JSON Schema 2020-12 features',
     run: ({ args }) => text(JSON.stringify(args)) },
 };
+
+// ---- the prompts and resources that the suite requires ------------------------------------------------------------
+
+const says = (...contents) => ({ messages: contents.map((content) => ({ role: 'user', content })) });
+const words = (told) => ({ type: 'text', text: told });
+const argument = (name) => ({ name, description: `The ${name}`, required: true });
+
+const PROMPTS = {
+  test_simple_prompt: { get: () => says(words('This is a simple prompt for testing.')) },
+  test_prompt_with_arguments: { arguments: [argument('arg1'), argument('arg2')],
+    get: ({ arg1, arg2 }) => says(words(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`)) },
+  test_prompt_with_embedded_resource: { arguments: [argument('resourceUri')],
+    get: ({ resourceUri }) => says({ type: 'resource', resource: { uri: resourceUri, mimeType: 'text/plain',
+      text: 'Embedded resource content for testing.' } }, words('Please process the embedded resource above.')) },
+  test_prompt_with_image: { get: () => says(IMAGE, words('Please analyze the image above.')) },
+};
+
+const RESOURCES = {
+  'test://static-text': { mimeType: 'text/plain', text: 'This is the content of the static text resource.' },
+  'test://static-binary': { mimeType: 'image/png', blob: IMAGE.data },
+  'test://watched-resource': { mimeType: 'text/plain', text: 'Watched.' },
+};
+const TEMPLATE = 'test://template/{id}/data';
+
+function read(uri) {
+  const id = /^test:\/\/template\/([^/]+)\/data$/.exec(uri)?.[1];
+  if (id) {
+    return { contents: [{ uri, mimeType: 'application/json',
+      text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` }) }] };
+  }
+  if (!RESOURCES[uri]) throw new McpError(-32002, 'Resource not found', { uri });
+  return { contents: [{ uri, ...RESOURCES[uri] }] };
+}
+
+function servePromptsAndResources(server) {
+  const prompts = Object.entries(PROMPTS).map(([name, prompt]) => (
+    { name, description: `The prompt ${name}.`, arguments: prompt.arguments }));
+  const resources = Object.entries(RESOURCES).map(([uri, one]) => (
+    { uri, name: uri, description: `The resource ${uri}.`, mimeType: one.mimeType }));
+  server.setRequestHandler(ListPromptsRequestSchema, () => (
+    { prompts: [...prompts, { name: `test_changing_prompt_${promptChanges}`, description: 'Its name changes.' }] }));
+  server.setRequestHandler(GetPromptRequestSchema, ({ params }) => PROMPTS[params.name].get(params.arguments ?? {}));
+  server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources }));
+  server.setRequestHandler(ListResourceTemplatesRequestSchema, () => (
+    { resourceTemplates: [{ uriTemplate: TEMPLATE, name: 'template', mimeType: 'application/json' }] }));
+  server.setRequestHandler(ReadResourceRequestSchema, ({ params }) => read(params.uri));
+  server.setRequestHandler(SubscribeRequestSchema, () => ({}));
+  server.setRequestHandler(UnsubscribeRequestSchema, () => ({}));
+  server.setRequestHandler(CompleteRequestSchema, () => ({ completion: { values: ['paris', 'park'], hasMore: false } }));
+}
 
 // ---- the tools of policies/ that dialogue.mjs calls ---------------------------------------------------------------
 
@@ -102,7 +162,9 @@ const DESK = {
 
 const tools = { suite: SUITE, desk: DESK }[process.argv[2]];
 const server = new Server({ name: 'fixtures', version: '1' },
-  { capabilities: { tools: { listChanged: true }, logging: {} } });
+  { capabilities: { tools: { listChanged: true }, logging: {},
+    ...(tools === SUITE ? { prompts: { listChanged: true }, resources: { subscribe: true }, completions: {} } : {}) } });
+if (tools === SUITE) servePromptsAndResources(server);
 
 function listed() {
   const list = Object.entries(tools).map(([name, tool]) => ({

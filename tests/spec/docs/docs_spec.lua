@@ -41,7 +41,9 @@ end
 
 describe("the links of the pages", function()
   local pages = {}
-  for name in io.popen("ls README.md docs/*.md docs/recipes/*.md"):lines() do pages[name] = process.read(name) end
+  for name in io.popen("ls README.md docs/*.md docs/clients/*.md docs/recipes/*.md"):lines() do
+    pages[name] = process.read(name)
+  end
 
   -- docs/recipes/../x.md: docs/x.md
   local function resolved(page, target)
