@@ -395,6 +395,7 @@ static void answer_again(struct admission *a, const struct session_call *before,
     } else if (let_run) {
         verdict.says = LEDGER_RUN;
     } else if (is_invalid && verdict.chain.exhausted) {
+        verdict.says = verdict.chain.runs_away ? LEDGER_HALT : LEDGER_REFUSE;
         verdict.code = CODE_RETRY_BUDGET;
     } else if (is_invalid) {
         verdict.says = LEDGER_REPAIR;

@@ -165,10 +165,15 @@ static void name_chain(struct session_chain *chain, struct str name, struct str 
         memcpy(chain->ext, cut.at, cut.len);
 }
 
+static bool is_sibling_of(const struct session_chain *chain, const struct chain_attempt *attempt)
+{
+    return chain->attempts > 0 && chain->step == attempt->step;
+}
+
 /* The chain as it is with one more invalid call; those of one step are one attempt. */
 static void count_attempt(struct session_chain *chain, const struct chain_attempt *attempt, bool is_free)
 {
-    bool is_sibling = chain->attempts > 0 && chain->step == attempt->step;
+    bool is_sibling = is_sibling_of(chain, attempt);
     if (is_free)
         chain->free_attempts++;
     else if (!is_sibling && chain->attempts < ATTEMPTS_MAX)
@@ -184,6 +189,11 @@ static void count_attempt(struct session_chain *chain, const struct chain_attemp
     add_problems(chain, attempt);
 }
 
+static bool runs_away(const struct rules_ctx *ctx, const struct session_chain *chain)
+{
+    return chain->ended && chain->attempts >= limit_count(ctx->limits->repair) + SESSION_RUNAWAY;
+}
+
 struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attempt *attempt)
 {
     struct session *session = ctx->session;
@@ -192,9 +202,8 @@ struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attemp
     if (before && before->ended) {
         before->attempts += before->step != attempt->step && before->attempts < ATTEMPTS_MAX;
         before->step = attempt->step;
-        unsigned most = limit_count(ctx->limits->repair) + SESSION_RUNAWAY;
         return (struct chain_state){
-            .exhausted = true, .runs_away = before->attempts >= most, .attempt = before->attempts};
+            .exhausted = true, .runs_away = runs_away(ctx, before), .attempt = before->attempts};
     }
     if (before) {
         chain = *before;
@@ -203,15 +212,15 @@ struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attemp
         give_up_oldest(ctx);
     }
     struct chain_state state = {.made_progress = is_progress(&chain, attempt)};
-    bool is_sibling =
-        chain.attempts > 0 && chain.step == attempt->step; /* insistence may have spent them all */
+    bool is_sibling = is_sibling_of(&chain, attempt); /* insistence may have spent all of its step */
     unsigned repair = limit_count(ctx->limits->repair);
     count_attempt(&chain, attempt, state.made_progress);
     name_chain(&chain, attempt->name, attempt->ext);
     state.attempt = chain.attempts;
     state.left = attempts_left(ctx->limits->repair, chain.attempts);
-    state.exhausted = !state.made_progress && repair != SESSION_COUNT_MAX && chain.attempts > repair;
-    if (state.exhausted && !is_sibling && !attempt->only_advises) {
+    state.exhausted =
+        !is_sibling && !state.made_progress && repair != SESSION_COUNT_MAX && chain.attempts > repair;
+    if (state.exhausted && !attempt->only_advises) {
         chain.ended = true;
         state.outcome = attempt->again ? OUTCOME_REDUNDANT : OUTCOME_EXHAUSTED;
         state.retries = chain.attempts - 1u;
@@ -229,6 +238,7 @@ struct chain_state chain_look(const struct rules_ctx *ctx, struct chain_key key,
     state.attempt = chain->attempts + !invalid;
     state.left = chain->ended ? 0 : attempts_left(ctx->limits->repair, state.attempt);
     state.exhausted = chain->ended;
+    state.runs_away = runs_away(ctx, chain);
     return state;
 }
 

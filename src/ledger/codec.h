@@ -3,9 +3,10 @@
  *
  *   head   the format (1 byte), the fixed fields (HEAD_FIELDS: the version first, then the counts of what
  *          follows), chains, each with its problems and names, counters, paced calls, (format 3)
- *          problems that were asked about and (format 4) texts that named turns; then zeros up to a multiple
- * of CODEC_PAD_BYTES calls  CODEC_CALL_BYTES each: at most SESSION_CALLS_MAX, in the order of the array, so
- * that a commit can write one
+ *          problems that were asked about and (format 4) texts that named turns; then zeros up to a
+ *          multiple of CODEC_PAD_BYTES
+ *   calls  CODEC_CALL_BYTES each: at most SESSION_CALLS_MAX, in the order of the array, so that a commit can
+ *          write one
  *
  * One table of fields per struct serves both directions; the tables at the top of codec.c are the layout.
  * Hashes are cut to the width of their field, sums of costs stop at its largest value. What decodes is

@@ -185,9 +185,8 @@ struct ledger_place {
     uint32_t uid;   /* of the peer: a session that begins takes of this user's share of the memory */
     bool anonymous; /* no session key: budgets and loops advise, see PROTOCOL.md */
     uint32_t anonymous_repeats; /* 8 */
-    uint32_t turn; /* 0: not told; then the session's current one, budgets over the last 32 calls */
-    uint32_t
-        turn_text; /* instead of a number, of ledger_turn_text: a new one begins the next turn; 0: none */
+    uint32_t turn;      /* 0: not told; then the session's current one, budgets over the last 32 calls */
+    uint32_t turn_text; /* instead of a number (ledger_turn_text): a new one begins the next turn; 0: none */
     uint32_t turn_idle_s; /* in a session without turns, a silence as long begins one; 0: none does */
     struct str step;      /* label of the model message; empty: by time of feedback */
 };

@@ -120,8 +120,7 @@ static void settle_chain(struct settlement *s)
     };
     if (s->came.class == CALL_INVALID) {
         s->chain = chain_extend(&s->ctx, &attempt);
-        /* Not `exhausted`: insistence may have spent all attempts of this step, whose chain goes on. */
-        s->says = chain_look(&s->ctx, key, true).exhausted ? LEDGER_REFUSE : LEDGER_REPAIR;
+        s->says = s->chain.exhausted && !request->place.anonymous ? LEDGER_REFUSE : LEDGER_REPAIR;
     } else if (s->came.class >= CALL_OK && s->came.class <= CALL_MISMATCH) {
         s->chain = chain_succeed(&s->ctx, key, s->came.step);
     } else if (s->came.class == CALL_FABRICATED) {

@@ -24,6 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* PCRE2 requires valid UTF-8, which the parser checks before any use of a pattern. */
 static bool is_utf8(struct str s)
 {
+    if (!s.len) /* nothing may be added to NULL, not even 0 */
+        return true;
     const char *p = s.at, *end = s.at + s.len;
     size_t n = 1;
     while (p < end && (n = str_utf8_length(p, end)) > 0)

@@ -211,13 +211,14 @@ end
 
 -- One more invalid attempt. "Bounds: 16 chains, the oldest is given up: logged and in the journal as at a turn's end."
 local function attempt_again(session, call, problems, again, answer, now)
-  local chain, ended, retries, free = extend_chain(session, call, problems, again or invalid_before(session, call))
+  local chain, ended, retries, free, one_too_many =
+    extend_chain(session, call, problems, again or invalid_before(session, call))
   answer.chain, answer.chain_retries = ended, retries
   if #session.chains > CHAINS_MAX then
     M.meet "17th chain"
     answer.gave_up = (answer.gave_up or 0) + give_up(session, table.remove(session.chains, 1), now)
   end
-  return chain, free
+  return chain, free, one_too_many
 end
 
 -- "1st and 2nd repair (left 2, 1)."
@@ -261,11 +262,11 @@ end
 function DECIDE.invalid(session, ask, answer, now)
   local before = chain_of(session, ask)
   ask.patience = before and before.free or 0
-  local chain, free = attempt_again(session, ask, ask.problems, false, answer, now)
+  local chain, free, one_too_many = attempt_again(session, ask, ask.problems, false, answer, now)
   answer.attempt = chain.attempts
   answer.attempts_left = left_after(ask.limits.repair, chain.attempts)
   answer.says = "repair"
-  if chain.attempts > ask.limits.repair and not free then answer.says, answer.code = "refuse", "retry_budget_exceeded" end
+  if one_too_many then answer.says, answer.code = "refuse", "retry_budget_exceeded" end
   if answer.says == "refuse" and chain.over and chain.attempts >= ask.limits.repair + RUNAWAY then
     answer.says = "halt"
   end

@@ -578,13 +578,13 @@ end
 
 -- Invalid arguments: the chain of the call begins or goes on; calls of one step count once. `problems` nil: it is not known
 -- what is wrong with them, and what was known of the last attempt stays. Returns the chain, its outcome if it ended now
--- with its retries, and whether the attempt was free: "progress spends nothing, at most 4 times".
+-- with its retries, whether the attempt was free ("progress spends nothing, at most 4 times"), and whether it is one too many.
 local function extend_chain(session, call, problems, again)
   local chain = chain_of(session, call)
   if chain and chain.over then -- it goes on, until it is a halt
     if chain.step ~= call.step % 256 then chain.attempts = math.min(chain.attempts + 1, ATTEMPTS_MAX) end
     chain.step = call.step % 256
-    return chain, "", 0, false
+    return chain, "", 0, false, true
   end
   drop_chain(session, call) -- the chain that was extended last is the last one
   chain = chain or { tool = call.tool, call = call.call, attempts = 0, free = 0, over = false, problems = set_of {} }
@@ -605,9 +605,10 @@ local function extend_chain(session, call, problems, again)
   end
   if not sibling then chain.attempts = chain.attempts + 1 end
   -- "Budgets and loops advise" without a session: an anonymous session exhausts nothing.
-  if sibling or chain.attempts <= call.limits.repair or call.anonymous then return chain, "", 0, false end
+  if sibling or chain.attempts <= call.limits.repair then return chain, "", 0, false, false end
+  if call.anonymous then return chain, "", 0, false, true end
   chain.over = true
-  return chain, again and "redundant" or "exhausted", chain.attempts - 1, false
+  return chain, again and "redundant" or "exhausted", chain.attempts - 1, false, true
 end
 
 -- ---- insistence ----

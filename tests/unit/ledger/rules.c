@@ -862,6 +862,52 @@ static void a_repeated_admit_changes_nothing(void **state)
     }
 }
 
+static void admit_past(struct rules_case *t, const char *tool, enum ledger_so_far so_far,
+                       enum ledger_says says, enum session_code code)
+{
+    struct session_past past = {says, code};
+    snprintf(t->tool, sizeof(t->tool), "%s", tool);
+    snprintf(t->arguments, sizeof(t->arguments), "{1}");
+    t->admission++;
+    struct ledger_admit request = admit_request(t);
+    request.so_far = so_far;
+    session_admit(&t->session, &request, &past, 0, t->now_ms, &t->answer, &t->changes);
+}
+
+/* Ten attempts in no loop, which end a run of invalid calls. */
+static void a_halt_of_invalid_calls_is_repeated_as_it_was(void **state)
+{
+    struct rules_case *t = *state;
+    char arguments[8];
+    for (unsigned i = 0; t->answer.says != LEDGER_HALT && i < 12; i++) {
+        snprintf(arguments, sizeof(arguments), "{%u}", i);
+        invalid(t, "create", arguments);
+    }
+    assert_string_equal(verdict(&t->answer), "halt retry_budget_exceeded");
+    struct ledger_admit request = admit_request(t);
+    request.so_far = LEDGER_SO_FAR_INVALID;
+    session_admit(&t->session, &request, NULL, 0, t->now_ms, &t->answer, &t->changes);
+    assert_string_equal(verdict(&t->answer), "halt retry_budget_exceeded");
+}
+
+/* Those that were let run in this step have spent all attempts; the chain ends in a later one. */
+static void a_sibling_of_calls_that_insist_ends_no_chain(void **state)
+{
+    struct rules_case *t = *state;
+    t->place.step = STR_LIT("m1");
+    assert_string_equal(invalid(t, "create", "{1}"), "repair");
+    for (int i = 0; i < 3; i++)
+        admit_past(t, "create", LEDGER_SO_FAR_INVALID, LEDGER_RUN, CODE_NONE);
+    assert_string_equal(invalid(t, "create", "{2}"), "repair");
+    assert_int_equal(t->answer.attempts_left, 0);
+    struct ledger_admit request = admit_request(t);
+    request.so_far = LEDGER_SO_FAR_INVALID;
+    session_admit(&t->session, &request, NULL, 0, t->now_ms, &t->answer, &t->changes);
+    assert_string_equal(verdict(&t->answer), "repair");
+    t->place.step = STR_LIT("m2");
+    assert_string_equal(invalid(t, "create", "{3}"), "refuse retry_budget_exceeded");
+}
+
 static void a_repeated_settle_changes_nothing(void **state)
 {
     struct rules_case *t = *state;
@@ -1073,18 +1119,6 @@ static void runs_start_anew_behind_a_boundary(void **state)
     assert_int_equal(t->answer.spent, 3); /* budgets stay */
 }
 
-static void admit_past(struct rules_case *t, const char *tool, enum ledger_so_far so_far,
-                       enum ledger_says says, enum session_code code)
-{
-    struct session_past past = {says, code};
-    snprintf(t->tool, sizeof(t->tool), "%s", tool);
-    snprintf(t->arguments, sizeof(t->arguments), "{1}");
-    t->admission++;
-    struct ledger_admit request = admit_request(t);
-    request.so_far = so_far;
-    session_admit(&t->session, &request, &past, 0, t->now_ms, &t->answer, &t->changes);
-}
-
 static void calls_of_an_outage_count_and_refuse_nothing(void **state)
 {
     struct rules_case *t = *state;
@@ -1228,6 +1262,8 @@ int main(void)
         STORY(an_unsettled_destructive_call_keeps_its_budget),
         STORY(time_never_goes_back),
         STORY(a_repeated_admit_changes_nothing),
+        STORY(a_halt_of_invalid_calls_is_repeated_as_it_was),
+        STORY(a_sibling_of_calls_that_insist_ends_no_chain),
         STORY(a_repeated_settle_changes_nothing),
         STORY(a_refusal_is_repeated_as_it_was),
         STORY(a_settle_without_its_admit_is_unknown),
