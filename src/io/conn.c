@@ -7,6 +7,7 @@
  */
 #include "io/conn.h"
 
+#include "base/address_space.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "io/frame.h"
@@ -156,8 +157,9 @@ static void handle_lines(struct conn *c)
             c->callbacks->tail(c->owner, line);
         c->paused = !c->pair && conn_unsent_bytes(c) > CONN_OUT_HIGH_BYTES;
     }
-    if (event == FRAME_MORE && c->loop->bytes > c->loop->max_bytes &&
-        frame_partial_bytes(&c->frame) > FRAME_KEEP_BYTES) {
+    size_t partial = event == FRAME_MORE ? frame_partial_bytes(&c->frame) : 0;
+    if (partial > FRAME_KEEP_BYTES &&
+        (c->loop->bytes > c->loop->max_bytes || address_space_for_text(partial) < partial)) {
         frame_discard(&c->frame, &line);
         c->callbacks->too_long(c->owner, line, true);
     }

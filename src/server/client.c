@@ -44,8 +44,8 @@ static void on_too_long(void *owner, struct str head, bool for_memory)
     if (for_memory)
         snprintf(
             message, sizeof(message),
-            "message dropped: all connections together hold more than limits.memory (%zu bytes); send it "
-            "again later, or raise limits.memory in the configuration",
+            "message dropped: all connections together hold more than limits.memory (%zu bytes), or than the "
+            "daemon's address space (ulimit -v) has room for; send it again later, or raise the limit",
             config->limits.memory);
     else
         snprintf(message, sizeof(message),

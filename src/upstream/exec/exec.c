@@ -7,6 +7,7 @@
  *
  *   queued ─▶ running (stdin ─▶, stdout and stderr ◀─) ─▶ exited ─▶ answer (exec_result.c)
  */
+#include "base/address_space.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
@@ -48,6 +49,7 @@ struct command {
     struct buf output, error_output;
     struct timer deadline;
     uint32_t timeout_ms;
+    size_t output_max;
 };
 
 /* Of one loop. */
@@ -173,15 +175,15 @@ static bool read_stream(struct stream *stream, struct buf *into)
 
 static bool wrote_too_much(const struct command *c)
 {
-    return c->output.len > c->spec->output_bytes;
+    return c->output.len > c->output_max;
 }
 
 static void finish_too_large(struct command *c)
 {
     c->call->answer->reached = true;
     upstream_call_answer(c->call, UPSTREAM_REFUSED, "output_too_large",
-                         "%s wrote more than %u bytes and was ended: ask for less at once", c->name,
-                         c->spec->output_bytes);
+                         "%s wrote more than %zu bytes and was ended: ask for less at once", c->name,
+                         c->output_max);
     c->call->finish(c->call);
 }
 
@@ -263,6 +265,7 @@ static enum err start(struct command *c, struct why *why)
                                          .processes = limits->processes}};
     struct loop *loop = c->all->loop;
     enum err err = OK;
+    c->output_max = address_space_for_text(c->spec->output_bytes);
     if (c->spec->sandbox.on) {
         err = confine_prepare(loop, c->call->arena, &c->spec->sandbox, &spec, NULL, &confinement, why);
         spec.confinement = &confinement.child;

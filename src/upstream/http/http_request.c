@@ -6,6 +6,7 @@
  */
 #include "upstream/http/http_tool_internal.h"
 
+#include "base/address_space.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/build.h"
@@ -443,7 +444,7 @@ enum err http_request_build(struct http_call *call, struct why *why)
                                            .repeatable = http_tool_is_idempotent(spec),
                                            .has_body = method && !method->in_query,
                                            .ca_file = ca_file.len ? arena_dup(call->arena, ca_file).at : NULL,
-                                           .body_max = HTTP_BODY_BYTES};
+                                           .body_max = address_space_for_text(HTTP_BODY_BYTES)};
     enum err err = build_path(call, &url, why);
     if (err == OK)
         err = build_headers(call, why);

@@ -8,6 +8,7 @@
  */
 #include "upstream/mcp/mcp_http_internal.h"
 
+#include "base/address_space.h"
 #include "base/arena.h"
 #include "upstream/http/http_tool_internal.h"
 #include "upstream/mcp/mcp_message.h"
@@ -261,6 +262,16 @@ static void fail_too_large(struct exchange *x)
          STR_ARG(origin(x)), UPSTREAM_LINE_MAX_BYTES >> 20);
 }
 
+/* What has come of an answer may be refused before all of it is there. */
+static bool has_room(struct exchange *x, size_t bytes)
+{
+    if (address_space_for_text(bytes) == bytes)
+        return true;
+    fail(x, UPSTREAM_TRANSIENT, "no_memory", 1,
+         "the gateway's address space (ulimit -v) has no room for an answer of more than %zu bytes", bytes);
+    return false;
+}
+
 static void on_data(void *owner, struct str bytes)
 {
     struct exchange *x = owner;
@@ -269,7 +280,7 @@ static void on_data(void *owner, struct str bytes)
     if (!x->streams) {
         if (x->body.len + bytes.len > UPSTREAM_LINE_MAX_BYTES)
             fail_too_large(x);
-        else
+        else if (has_room(x, x->body.len + bytes.len))
             buf_str(&x->body, bytes);
         return;
     }
@@ -280,6 +291,8 @@ static void on_data(void *owner, struct str bytes)
     }
     if (got == SSE_TOO_LONG)
         fail_too_large(x);
+    else if (!has_room(x, x->sse.line.len + x->sse.data.len))
+        return;
     else if (x->answered && !timer_is_set(&x->timer))
         timer_set(&x->timer, x->transport->loop, MCP_HTTP_LINGER_MS, on_linger_over, x);
 }

@@ -136,7 +136,8 @@ static void fail_dropped_line(struct mcp_transport *t, uint64_t id)
     const struct mcp_failure too_large = {UPSTREAM_BROKEN, "result_too_large", why, STR_NONE, -1};
     const struct mcp_failure no_memory = {
         UPSTREAM_TRANSIENT, "no_memory",
-        "the gateway has no memory left for it: its connections together hold more than limits.memory",
+        "the gateway has no memory left for it: its connections together hold more than limits.memory, or "
+        "than its address space (ulimit -v) has room for",
         STR_NONE, 1};
     t->hooks->failed(t->owner, id, t->line_for_memory ? &no_memory : &too_large);
 }
@@ -149,7 +150,9 @@ static void on_too_long(void *owner, struct str head, bool for_memory)
     t->line_for_memory = for_memory;
     if (for_memory)
         log_event(LOG_WARN, "upstream_line_dropped", LOG_STR("upstream", t->spec->name),
-                  LOG_TEXT("why", "all connections together hold more than limits.memory"),
+                  LOG_TEXT("why",
+                           "all connections together hold more than limits.memory, or than the address "
+                           "space (ulimit -v) has room for"),
                   LOG_NUM("for_call", id));
     else
         log_event(LOG_WARN, "upstream_line_too_long", LOG_STR("upstream", t->spec->name),
