@@ -105,6 +105,28 @@ static bool write_all(int fd, struct str text)
     return true;
 }
 
+enum err file_check_above(const char *path, struct why *why)
+{
+    char folder[PATH_MAX];
+    struct stat st;
+    snprintf(folder, sizeof(folder), "%s", path);
+    for (char *slash = strrchr(folder, '/'); slash; slash = slash == folder ? NULL : strrchr(folder, '/')) {
+        slash[slash == folder] = '\0';
+        if (stat(folder, &st) != 0)
+            return err_set(why, ERR_IO, "%s: %s", folder, strerror(errno));
+        if (st.st_uid != 0 && st.st_uid != geteuid())
+            return err_set(why, ERR_CONFIG,
+                           "the folder %s above it belongs to uid %u, who could replace it: choose one in a "
+                           "folder of root or of this process's user",
+                           folder, (unsigned)st.st_uid);
+        if (st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX))
+            return err_set(why, ERR_CONFIG,
+                           "everybody may write into the folder %s above it, and replace it: chmod o-w %s",
+                           folder, folder);
+    }
+    return OK;
+}
+
 enum err file_replace(const char *path, struct str text, bool sync, struct why *why)
 {
     char aside[PATH_MAX];

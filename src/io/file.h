@@ -19,6 +19,11 @@ enum err file_check_private(const char *path, struct why *why);
 /* The same of a descriptor that was opened with O_NOFOLLOW; `path` is for the message. */
 enum err file_check_private_fd(int fd, const char *path, struct why *why);
 
+/* OK: every folder above `path` (absolute, without symbolic links) belongs to root or to this user, and not
+ * everybody may write into it unless it is sticky. Otherwise another user could put another file in its
+ * place: ERR_CONFIG, with what to do. */
+enum err file_check_above(const char *path, struct why *why);
+
 /* Replaces a file: whoever reads it, also after a kill, finds the old text or the new one; `sync`: also after
  * a power failure, for which it waits for the disk. Mode 0600; a symbolic link is replaced, not followed.
  * ERR_IO with a message that begins with the path. */

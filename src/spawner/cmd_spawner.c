@@ -32,6 +32,8 @@ static int run(const struct command *command, int argc, char **argv)
     }
     const struct config_sources sources = {.file = file, .socket = socket};
     enum err err = config_load(&sources, &config, &why);
+    if (!err)
+        err = spawner_check_files(&config, &why);
     if (!err && only_check)
         printf("upstreams: %zu\n", config.upstream_count);
     else if (!err)

@@ -13,12 +13,14 @@
 #include "io/child.h"
 #include "io/conn.h"
 #include "io/descriptor.h"
+#include "io/file.h"
 #include "io/timer.h"
 #include "io/unix_socket.h"
 #include "io/systemd.h"
 #include "upstream/process.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -254,15 +256,26 @@ static void on_connection(void *owner, int fd, bool readable, bool writable)
 enum err spawner_check_file(const char *path, struct why *why)
 {
     struct stat info;
-    if (stat(path, &info) != 0)
+    char real[PATH_MAX];
+    if (stat(path, &info) != 0 || !realpath(path, real))
         return err_set(why, ERR_NOT_FOUND, "cannot read %s: %s", path, strerror(errno));
-    if ((info.st_uid == 0 || info.st_uid == geteuid()) && !(info.st_mode & (S_IWGRP | S_IWOTH)))
-        return OK;
-    return err_set(
-        why, ERR_CONFIG,
-        "%s decides what runs, but others than root may write to it (uid %u, mode %04o): chown root and "
-        "chmod go-w",
-        path, (unsigned)info.st_uid, (unsigned)(info.st_mode & 07777));
+    if ((info.st_uid != 0 && info.st_uid != geteuid()) || info.st_mode & (S_IWGRP | S_IWOTH))
+        return err_set(why, ERR_CONFIG,
+                       "%s decides what runs, but others than root may write to it (uid %u, mode %04o): "
+                       "chown root and chmod go-w",
+                       path, (unsigned)info.st_uid, (unsigned)(info.st_mode & 07777));
+    enum err err = file_check_above(real, why);
+    if (err)
+        err_prefix(why, path);
+    return err;
+}
+
+enum err spawner_check_files(const struct config *config, struct why *why)
+{
+    enum err err = OK;
+    for (size_t i = 0; i < config->mcp_configs.count && !err; i++)
+        err = spawner_check_file(config->mcp_configs.list[i], why);
+    return err;
 }
 
 /* A spawner that runs as root: what names no user runs as root, too. */

@@ -14,7 +14,9 @@
 /* Serves until SIGTERM or SIGINT, then kills what it started. `why` states the fix. */
 enum err spawner_run(const struct config *config, const char *socket, struct why *why);
 
-/* The file decides what runs, and as whom: only root, or the user who runs this, may write to it. */
+/* The file decides what runs, and as whom, and so do the files of its mcp_config: only root, or the user who
+ * runs this, may write to them or replace them. */
 enum err spawner_check_file(const char *path, struct why *why);
+enum err spawner_check_files(const struct config *config, struct why *why);
 
 #endif

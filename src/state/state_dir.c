@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "io/file.h"
 #include "io/unix_socket.h"
 
 #include <errno.h>
@@ -30,32 +31,6 @@ static const char *folder_of(const struct config *config, char path[PATH_MAX])
 static bool is_trusted(uid_t owner)
 {
     return owner == 0 || owner == geteuid();
-}
-
-/* Whoever may write into a folder above it can put another in its place, but in a sticky one only its owner.
- */
-static enum err check_above(char *path, struct why *why)
-{
-    struct stat st;
-    char *slash = strrchr(path, '/');
-    while (slash) {
-        slash[slash == path] = '\0';
-        if (stat(path, &st) != 0)
-            return err_set(why, ERR_IO, "state %s: %s", path, strerror(errno));
-        if (!is_trusted(st.st_uid))
-            return err_set(
-                why, ERR_CONFIG,
-                "state: the folder %s above it belongs to uid %u, who could replace it: choose one in a "
-                "folder of root or of the daemon's user",
-                path, (unsigned)st.st_uid);
-        if (st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX))
-            return err_set(
-                why, ERR_CONFIG,
-                "state: everybody may write into the folder %s above it, and replace it: chmod o-w %s", path,
-                path);
-        slash = slash == path ? NULL : strrchr(path, '/');
-    }
-    return OK;
 }
 
 static enum err check_folder(const char *path, struct why *why)
@@ -93,7 +68,9 @@ enum err state_dir_prepare(const struct config *config, struct why *why)
                        "state: %s is a symbolic link of uid %u: remove it, or choose another", path,
                        (unsigned)link.st_uid);
     enum err err = check_folder(real, why);
-    return err ? err : check_above(real, why);
+    if (!err && (err = file_check_above(real, why)))
+        err_prefix(why, "state");
+    return err;
 }
 
 bool state_dir_is_given(const struct config *config)

@@ -33,14 +33,16 @@ describe("toolgate spawner", function()
   -- `before`: a command that runs the spawner.
   local function spawns(more, before)
     folder = process.directory()
-    os.execute(("chmod %s '%s'"):format(before and "777" or "755", folder)) -- `before` may change the user
-    process.write(folder .. "/spawner.lua", ([[
+    local mode = before and "1777" or "755" -- `before` may change the user
+    os.execute(("chmod %s '%s'; mkdir '%s/etc'"):format(mode, folder, folder))
+    process.write(folder .. "/etc/spawner.lua", ([[
 return { %s upstreams = { box = { command = "/usr/bin/python3", args = { "%s" }, sandbox = {} },
                        nobody = { command = "/usr/bin/python3", args = { "%s" }, user = "nobody" },
                        missing = { command = "/no/such/program" } } }
 ]]):format(more or "", SERVER, SERVER))
     local argv = before or {}
-    for _, word in ipairs { daemon.binary, "spawner", "-c", folder .. "/spawner.lua", "--socket", folder .. "/spawner.sock" } do
+    for _, word in ipairs { daemon.binary, "spawner", "-c", folder .. "/etc/spawner.lua",
+                            "--socket", folder .. "/spawner.sock" } do
       argv[#argv + 1] = word
     end
     spawner = process.start(argv, { stdin = "/dev/null", stdout = folder .. "/stdout", stderr = folder .. "/stderr",
@@ -237,15 +239,32 @@ except OSError: print("closed")' > '%s']]):format(folder, out))
     end)
   end)
 
-  it("refuses a file that others may write", function()
+  it("refuses a file that others may write or replace, also one with mcpServers", function()
     local place = process.directory()
+    os.execute(("mkdir '%s/open'"):format(place))
     process.write(place .. "/spawner.lua", "return {}")
-    os.execute(("chmod 666 '%s/spawner.lua'"):format(place))
-    local pipe = io.popen(("'%s' spawner --check -c '%s/spawner.lua' 2>&1; echo $?"):format(daemon.binary, place))
-    local out = pipe:read "*a"
-    pipe:close()
-    assert.truthy(out:find("chmod go-w", 1, true), out)
-    assert.equal("1", out:match "(%d+)%s*$")
+    process.write(place .. "/open/spawner.lua", "return {}")
+    process.write(place .. "/servers.json", '{"mcpServers":{"a":{"command":"/bin/true"}}}')
+    process.write(place .. "/imports.lua", ('return { mcp_config = "%s/servers.json" }'):format(place))
+    local function checks(file)
+      local pipe = io.popen(("'%s' spawner --check -c '%s/%s' 2>&1; echo $?"):format(daemon.binary, place, file))
+      local out = pipe:read "*a"
+      pipe:close()
+      return out, out:match "(%d+)%s*$"
+    end
+    local function refuses(file, fix)
+      local out, code = checks(file)
+      assert.truthy(out:find(fix, 1, true), out)
+      assert.equal("1", code)
+    end
+    for _, file in ipairs { "spawner.lua", "open/spawner.lua", "imports.lua" } do
+      local out, code = checks(file)
+      assert.equal("0", code, out)
+    end
+    os.execute(("cd '%s'; chmod 666 spawner.lua servers.json; chmod 777 open"):format(place))
+    refuses("spawner.lua", "chmod go-w")
+    refuses("open/spawner.lua", "chmod o-w")
+    refuses("imports.lua", "servers.json decides what runs")
   end)
 
   it("leaves nothing behind when it ends", function()
