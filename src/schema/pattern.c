@@ -143,6 +143,8 @@ static bool spend_uncounted(struct count *count, size_t len)
 enum pattern_result pattern_match(const struct pattern *pattern, struct str subject, uint32_t *steps)
 {
     struct count count = {.left = *steps};
+    if (!subject.len) /* may be NULL */
+        subject.at = "";
     if (subject.len > PATTERN_SUBJECT_MAX_BYTES)
         return PATTERN_TOO_COMPLEX;
     if (pattern->fast)
@@ -151,8 +153,8 @@ enum pattern_result pattern_match(const struct pattern *pattern, struct str subj
         pcre2_set_callout(pattern->context, count_item, &count);
     else if (!spend_uncounted(&count, subject.len))
         return PATTERN_TOO_COMPLEX;
-    int n = pcre2_match(pattern->code, (PCRE2_SPTR)(subject.len ? subject.at : ""), subject.len, 0, 0,
-                        pattern->data, pattern->context);
+    int n = pcre2_match(pattern->code, (PCRE2_SPTR)subject.at, subject.len, 0, 0, pattern->data,
+                        pattern->context);
     *steps = count.left;
     if (n >= 0)
         return PATTERN_MATCH;
