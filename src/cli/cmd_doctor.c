@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "cli/daemon_client.h"
 #include "cli/local_generation.h"
+#include "cli/print.h"
 #include "cli/term.h"
 #include "doctor/doctor.h"
 #include "gate/generation_load.h"
@@ -76,7 +77,8 @@ static void print_json(const struct doctor *d, size_t errors, size_t warnings)
     if (d->left_out)
         json_field_int(&out, "left_out", (int64_t)d->left_out);
     json_close(&out, '}');
-    printf(STR_FMT "\n", STR_ARG(buf_view(&text)));
+    print_json_text(buf_view(&text));
+    putchar('\n');
     buf_clear(&text);
 }
 

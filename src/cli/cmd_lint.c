@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "cli/local_generation.h"
+#include "cli/print.h"
 #include "cli/term.h"
 #include "json/write.h"
 
@@ -40,7 +41,8 @@ static void print_json(const struct lint_finding *f)
     if (f->theirs)
         json_field_bool(&out, "theirs", true);
     json_close(&out, '}');
-    printf(STR_FMT "\n", STR_ARG(buf_view(&line)));
+    print_json_text(buf_view(&line));
+    putchar('\n');
     buf_clear(&line);
 }
 

@@ -20,7 +20,8 @@ static void print_array(const struct json *tools)
     for (size_t i = 0; i < tools->len; i++) {
         struct buf line = {0};
         json_write(&line, &tools->items[i]);
-        printf(STR_FMT "%s\n", STR_ARG(buf_view(&line)), i + 1 < tools->len ? "," : "");
+        print_json_text(buf_view(&line));
+        printf("%s\n", i + 1 < tools->len ? "," : "");
         buf_clear(&line);
     }
     printf("]\n");

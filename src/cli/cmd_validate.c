@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/json_input.h"
 #include "cli/options.h"
+#include "cli/print.h"
 #include "cli/term.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -61,7 +62,8 @@ static void print_json(struct arena *arena, const char *file, const struct probl
     json_close(&out, ']');
     json_field_int(&out, "more", (int64_t)problems->more);
     json_close(&out, '}');
-    printf(STR_FMT "\n", STR_ARG(buf_view(&line)));
+    print_json_text(buf_view(&line));
+    putchar('\n');
 }
 
 static int validate(const struct validation *v, const char *file)

@@ -2,17 +2,26 @@
 #include "cli/print.h"
 
 #include "base/buf.h"
+#include "base/printable.h"
 #include "cli/command.h"
 #include "cli/term.h"
 #include "json/write.h"
 
 #include <stdio.h>
 
+void print_json_text(struct str json)
+{
+    struct buf plain = {0};
+    printable_write_json(&plain, json);
+    fwrite(plain.at, 1, plain.len, stdout);
+    buf_clear(&plain);
+}
+
 static void put_json(const struct json *value)
 {
     struct buf text = {0};
     json_write(&text, value);
-    fwrite(text.at, 1, text.len, stdout);
+    print_json_text(buf_view(&text));
     buf_clear(&text);
 }
 

@@ -4,6 +4,9 @@
 
 #include "json/value.h"
 
+/* JSON text of one line, with JSON's own escapes for what a terminal would obey or hide. */
+void print_json_text(struct str json);
+
 /* Any value as JSON on one line. */
 void print_json_line(const struct json *value);
 

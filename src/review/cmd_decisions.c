@@ -7,6 +7,7 @@
 #include "review/decision_print.h"
 #include "review/decision_review.h"
 #include "cli/options.h"
+#include "cli/print.h"
 #include "cli/term.h"
 #include "gate/verdict.h"
 #include "replay/decision_filter.h"
@@ -66,7 +67,7 @@ static bool show_match(void *owner, const struct decision *d, const struct recor
     const struct decision_outcome *outcome = l->outcomes ? decision_outcomes_get(l->outcomes, d) : NULL;
     count_shown(l, d, outcome);
     if (o->json) {
-        fwrite(line->text.at, 1, line->text.len, stdout);
+        print_json_text(line->text);
         putchar('\n');
     } else {
         decision_print(d, outcome, o->full);

@@ -47,7 +47,7 @@ return tool "open" {
     end)
   end
 
-  it("are escaped on a terminal, and data in --json", function()
+  it("are escaped on a terminal, and by escapes of JSON in --json", function()
     local client = start()
     client:calls("open", { what = WORDS }, session(WORDS))
     client:calls(WORDS, {}, session(WORDS))
@@ -56,8 +56,7 @@ return tool "open" {
     prints("session", WORDS, "--socket", gate.socket)
     prints("check", "open", cjson.encode { what = WORDS }, "--socket", gate.socket)
     prints("check", WORDS, "{}", "--socket", gate.socket)
-    local _, out = process.run { daemon.binary, "status", "--json", "--socket", gate.socket }
-    local last = cjson.decode(out).policy_faults[1].last
+    local last = cjson.decode(prints("status", "--json", "--socket", gate.socket)).policy_faults[1].last
     assert.truthy(last:find(WORDS:sub(1, 4), 1, true), last)
   end)
 end)
