@@ -124,19 +124,19 @@ static bool is(const struct json *verdict, const char *what)
     return str_is(text_of(verdict, "verdict"), what);
 }
 
-/* A daemon that is not there, or does not answer. */
+/* A daemon that is not there, or does not check the call. On `ask` the user reads why; a model would try to
+ * mend it. */
 static int answer_unavailable(struct hook *h, const struct why *why)
 {
+    struct str reason = STR_LIT("toolgate, which checks every call here, has not checked this one. Tell the "
+                                "user; do not repeat the call.");
     term_error(h->command->name, "%s", why->text);
     if (h->event.kind != HOOK_BEFORE || h->unavailable == HOOK_ALLOW)
         return CLI_OK;
-    hook_answer_decision(&h->event, h->unavailable,
-                         h->unavailable == HOOK_DENY
-                             ? STR_LIT("toolgate, which checks every call here, does not answer. Tell the "
-                                       "user; do not repeat the call.")
-                             : STR_LIT("toolgate, which checks every call here, does not answer, so nothing "
-                                       "has checked this call."),
-                         NULL);
+    if (h->unavailable == HOOK_ASK)
+        reason = arena_printf(
+            h->arena, "toolgate, which checks every call here, has not checked this one: %s", why->text);
+    hook_answer_decision(&h->event, h->unavailable, reason, NULL);
     return CLI_OK;
 }
 
@@ -161,13 +161,15 @@ static int on_before(struct hook *h, struct daemon_client *client)
         return answer_unavailable(h, &why);
     struct str text = text_of(&verdict, "text"), call_id = text_of(&verdict, "callId");
     bool passes = is(&verdict, "pass");
+    bool is_for_user = h->event.client != HOOK_CLIENT_CODEX; /* what Codex is told to ask, its model reads */
     if (passes && call_id.len && !hook_call_keep(&h->event, call_id))
         term_error(h->command->name, "the result of this call cannot be reported: %s", strerror(errno));
     if (passes)
         answer_pass(h, &verdict);
+    else if (is(&verdict, "ask"))
+        hook_answer_decision(&h->event, HOOK_ASK, is_for_user ? text_of(&verdict, "detail") : text, NULL);
     else
-        hook_answer_decision(&h->event, is(&verdict, "ask") ? HOOK_ASK : HOOK_DENY,
-                             text.len ? text : text_of(&verdict, "detail"), NULL);
+        hook_answer_decision(&h->event, HOOK_DENY, text.len ? text : text_of(&verdict, "detail"), NULL);
     return CLI_OK;
 }
 

@@ -72,8 +72,7 @@ describe("toolgate hook", function()
     serves()
     local what, why = decision(hears(before("Bash", { command = "rm -rf /srv/data" })))
     assert.equal("ask", what)
-    assert.matches("deletes folders", why)
-    assert.is_nil(why:find("toolgate approve", 1, true), "the assistant asks its user itself")
+    assert.equal("This command deletes folders. Run it?", why) -- the user reads it, not the model
   end)
 
   it("asks with the corrected arguments where some were repaired", function()
@@ -172,6 +171,13 @@ describe("toolgate hook", function()
       assert.matches("toolgate hook: ", err)
     end)
   end
+
+  it("says what kept the daemon from checking the call", function()
+    serves()
+    local what, why = decision((hears(before("Bash", { command = ("x"):rep(9000000) }))))
+    assert.equal("ask", what)
+    assert.truthy(why:find("has not checked this one", 1, true) and why:find("limits.message", 1, true), why)
+  end)
 
   it("asks while no daemon answers if nothing is said, and lets the user's prompt through", function()
     assert.equal("ask", (decision(hears(before("Bash", { command = "ls" })))))
