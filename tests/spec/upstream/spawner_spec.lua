@@ -7,7 +7,6 @@ local unistd = require "posix.unistd"
 local unix = require "socket.unix"
 local text = client_of.text
 
-local SERVER = daemon.root .. "/tests/support/reaching_server.py"
 local IS_ROOT = unistd.geteuid() == 0
 
 describe("toolgate spawner", function()
@@ -17,6 +16,14 @@ describe("toolgate spawner", function()
     if spawner then signal.kill(spawner.pid, signal.SIGKILL) end
     spawner = nil
   end)
+
+  -- A folder with the server, which every user may run: the checkout may lie where only its owner may look.
+  local function prepares(mode)
+    folder = process.directory()
+    os.execute(("cd '%s'; chmod %s .; mkdir etc; cp '%s/tests/support/reaching_server.py' server.py; chmod 755 server.py")
+      :format(folder, mode, daemon.root))
+    return folder .. "/server.py"
+  end
 
   local function log() return process.read(folder .. "/stderr") or "" end
 
@@ -32,14 +39,12 @@ describe("toolgate spawner", function()
 
   -- `before`: a command that runs the spawner.
   local function spawns(more, before)
-    folder = process.directory()
-    local mode = before and "1777" or "755" -- `before` may change the user
-    os.execute(("chmod %s '%s'; mkdir '%s/etc'"):format(mode, folder, folder))
+    local server = prepares(before and "1777" or "755") -- `before` may change the user
     process.write(folder .. "/etc/spawner.lua", ([[
 return { %s upstreams = { box = { command = "/usr/bin/python3", args = { "%s" }, sandbox = {} },
                        nobody = { command = "/usr/bin/python3", args = { "%s" }, user = "nobody" },
                        missing = { command = "/no/such/program" } } }
-]]):format(more or "", SERVER, SERVER))
+]]):format(more or "", server, server))
     local argv = before or {}
     for _, word in ipairs { daemon.binary, "spawner", "-c", folder .. "/etc/spawner.lua",
                             "--socket", folder .. "/spawner.sock" } do
@@ -222,17 +227,17 @@ except OSError: print("closed")' > '%s']]):format(folder, out))
 
   it("is not needed for a user of its own, if the daemon is root", function()
     if not IS_ROOT then pending "only root may change the user" return end
-    folder = process.directory()
+    local server = prepares "755"
     gate = daemon.start { config = ('return { upstreams = { nobody = { command = "/usr/bin/python3", args = { "%s" }, '
-                                    .. 'user = "nobody" } } }'):format(SERVER) }
+                                    .. 'user = "nobody" } } }'):format(server) }
     client = gate:connect()
     assert.equal("65534", process.read("/proc/" .. is_up() .. "/status"):match "Uid:%s*(%d+)")
   end)
 
   it("starts nothing as a user that does not exist", function()
-    folder = process.directory()
+    local server = prepares "755"
     gate = daemon.start { config = ('return { upstreams = { lost = { command = "/usr/bin/python3", args = { "%s" }, '
-                                    .. 'user = "nobody-at-all" } } }'):format(SERVER) }
+                                    .. 'user = "nobody-at-all" } } }'):format(server) }
     client = gate:connect()
     process.eventually("the reason is told", function()
       return (upstream().last_error or ""):find("no user 'nobody-at-all'", 1, true)
