@@ -196,6 +196,9 @@ static bool read_some(struct conn *c, size_t *got)
 {
     size_t space;
     char *at = frame_reserve(&c->frame, &space);
+    /* One read of a socket goes on as long as its peer writes: limits would be looked at too late. */
+    if (space > CONN_TURN_BYTES)
+        space = CONN_TURN_BYTES;
     ssize_t n = c->pipe ? read(c->fd, at, space) : recv(c->fd, at, space, 0);
     *got = n > 0 ? (size_t)n : 0;
     if (c->loop->times_reads)

@@ -323,14 +323,14 @@ describe("a server that misbehaves", function()
   end)
 
   it("is not blamed for a large answer if limits.memory is used up", function()
-    gate = daemon.start { config = ([[return { limits = { memory = 30000000, message = 16777216 }, upstreams = { bad = {
+    gate = daemon.start { config = ([[return { limits = { memory = 26000000, message = 16777216 }, upstreams = { bad = {
       command = "python3", args = { "-SE", "%s/tests/support/fake_upstream.py" }, prefix = true } } }]]):format(daemon.root) }
     client, other = gate:connect(), gate:connect()
     is_up "bad"
-    gate:connect().stream:send(("x"):rep(12000000)) -- half a message, in a buffer of 16 MiB
+    gate:connect().stream:send(("x"):rep(12000000)) -- half a message, in a buffer of less than 24 MB
     process.eventually("it has arrived", function() return gate:status().connections.buffered_bytes >= 12000000 end)
     for _, last in ipairs { false, true, false, true, false, true } do -- more than open a circuit
-      local result = client:calls("bad__do", { how = "long_line", mb = 8, id_last = last, again = math.random() })
+      local result = client:calls("bad__do", { how = "long_line", mb = 15, id_last = last, again = math.random() })
       assert.same({ "transient", "no_memory" }, { verdict(result).error_class, verdict(result).code })
       assert.truthy(text(result):find("limits.memory", 1, true), text(result))
     end
