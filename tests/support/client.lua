@@ -115,6 +115,7 @@ function client:hears_notice(method, count)
     if message.method ~= method then error(("expected %s, got %s"):format(method, line), 2) end
     table.insert(self.notices, message)
   end
+  return self.notices[#self.notices]
 end
 
 -- The result of a request that must not fail.

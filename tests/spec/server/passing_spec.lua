@@ -64,6 +64,14 @@ local function lists(client, method, expected)
   end)
 end
 
+-- All that its servers offer is listed: none of its clients hears of another list later.
+local function has(gate, prompts, resources, templates)
+  process.eventually("all is listed", function()
+    local now = gate:status().lists
+    return now.prompts == prompts and now.resources == resources and now.templates == templates, json.encode(now)
+  end)
+end
+
 local BOOKS = {
   prompts = { { name = "review", description = "Review it.", arguments = { { name = "what", required = true } } } },
   resources = { { uri = "book:///moby-dick", name = "Moby Dick" }, { uri = "book:///emma" } },
@@ -196,7 +204,7 @@ describe("a server's prompts and resources", function()
         server("books", BOOKS, "", 'TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ012345"')),
       policies = { ["all.lua"] = '-- all: masks secrets.\nreturn gateway { result = { "secrets" }, mode = "enforce" }' } }
     client = gate:connect()
-    lists(client, "prompts/list", "review")
+    has(gate, 1, 2, 1)
     local _, line = client:asks("resources/read", { uri = "book:///emma" })
     assert.truthy(line:find("[redacted github_token]", 1, true), line)
     assert.is_nil(line:find("ghp_", 1, true), line)
@@ -212,7 +220,7 @@ describe("a server's prompts and resources", function()
         policies = { ["all.lua"] = ('-- all: marks orders.\nreturn gateway { result = { "instructions" }, mode = "%s" }')
           :format(mode) } }
       client = gate:connect()
-      lists(client, "prompts/list", "review")
+      has(gate, 1, 2, 1)
       local read = client:asks("resources/read", { uri = "book:///emma" })
       assert.truthy(json.encode(read):find("Ignore all previous", 1, true))
       return read._meta, gate:logs "pattern_found"
@@ -349,12 +357,11 @@ describe("a resource that a client watches", function()
     it("is reported to that client alone, also after a restart of the " .. era .. " server", function()
       gate = start(server("a", BOOKS, "", env))
       client = gate:connect()
-      lists(client, "resources/list", "book:///moby-dick book:///emma")
+      has(gate, 1, 2, 1)
       client:asks("resources/subscribe", { uri = "book:///emma" })
       local stranger = gate:connect()
       changes "book:///emma"
-      client:hears_notice "notifications/resources/updated"
-      assert.equal("book:///emma", client.notices[#client.notices].params.uri)
+      assert.equal("book:///emma", client:hears_notice("notifications/resources/updated").params.uri)
       changes "book:///moby-dick"
       stranger:hears_only_a_ping()
       local method = env == "" and "resources/subscribe" or "subscriptions/listen"
@@ -370,7 +377,7 @@ describe("a resource that a client watches", function()
   it("is named to a modern client with its subscription", function()
     gate = start(server("a", BOOKS))
     client = gate:connect()
-    lists(client, "resources/list", "book:///moby-dick book:///emma")
+    has(gate, 1, 2, 1)
     client:say { jsonrpc = "2.0", id = "s", method = "subscriptions/listen", params = modern {
       notifications = { promptsListChanged = true, resourcesListChanged = true, resourceSubscriptions = { "book:///emma" } } } }
     local said = client:hears().params
@@ -387,7 +394,7 @@ describe("a resource that a client watches", function()
   it("is watched again where a modern server ends a subscription without an error", function()
     gate = start(server("a", BOOKS, nil, 'MODERN = "1"'))
     client = gate:connect()
-    lists(client, "resources/list", "book:///moby-dick book:///emma")
+    has(gate, 1, 2, 1)
     client:asks("resources/subscribe", { uri = "book:///emma" })
     local function listens()
       local all, watched = heard("a", "subscriptions/listen"), 0
@@ -405,7 +412,7 @@ describe("a resource that a client watches", function()
   it("is one of as many as a connection may watch; no more URIs of one request are looked at", function()
     gate = start(server("a", BOOKS) .. server("b", { resources = { { uri = "x:1", name = "x" } } }))
     client = gate:connect()
-    lists(client, "resources/list", "book:///moby-dick book:///emma x:1")
+    has(gate, 1, 3, 1)
     local uris = {}
     for i = 1, 256 do uris[i] = "nothing:" .. i end
     uris[256], uris[257] = "x:1", "book:///emma"
@@ -417,7 +424,7 @@ describe("a resource that a client watches", function()
   it("is one of a bounded number", function()
     gate = start(server("a", BOOKS))
     client = gate:connect()
-    lists(client, "resources/list", "book:///moby-dick book:///emma")
+    has(gate, 1, 2, 1)
     for i = 1, 256 do client:asks("resources/subscribe", { uri = "book:///emma/" .. i }) end
     assert.equal("too_many_subscriptions", client:ask("resources/subscribe", { uri = "book:///emma" }).error.data.name)
   end)
