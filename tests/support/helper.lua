@@ -1,6 +1,8 @@
--- Loaded by busted before the specs (--helper): stops the daemons of each spec, and prints their stderr if it failed.
+-- Loaded by busted before the specs (--helper): stops the daemons of each spec, and prints their stderr if it failed;
+-- removes the temporary directories at the end.
 local busted = require "busted"
 local daemon = require "daemon"
+local process = require "process"
 
 busted.subscribe({ "test", "start" }, function()
   daemon.last_words = {}
@@ -14,6 +16,11 @@ busted.subscribe({ "test", "end" }, function(element, _, status)
       io.stderr:write(("\n--- stderr of the daemon in '%s':\n%s---\n"):format(element.name, words:sub(-4000)))
     end
   end
+  return nil, true
+end)
+
+busted.subscribe({ "suite", "end" }, function()
+  process.remove_all()
   return nil, true
 end)
 

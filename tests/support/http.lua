@@ -57,12 +57,6 @@ function M.get(address, path, headers)
   return M.ask(address, "GET", path, headers)
 end
 
--- A free port of this host.
-function M.free_port()
-  local server = assert(socket.bind("127.0.0.1", 0))
-  local _, port = server:getsockname()
-  server:close()
-  return tonumber(port)
-end
+M.free_port = require("process").free_port
 
 return M

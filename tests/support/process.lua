@@ -28,8 +28,13 @@ function M.eventually(what, condition, patience_s)
   until false
 end
 
+local directories = {}
+
+-- A new temporary directory, removed with all that is in it when the spec file ends.
 function M.directory()
-  return assert(stdlib.mkdtemp "/tmp/toolgate-spec-XXXXXX")
+  local directory = assert(stdlib.mkdtemp "/tmp/toolgate-spec-XXXXXX")
+  directories[directory] = true
+  return directory
 end
 
 function M.write(path, text)
@@ -56,7 +61,12 @@ end
 
 function M.remove(directory)
   assert(directory:match "^/tmp/toolgate%-spec%-......$", "not a directory of ours: " .. tostring(directory))
+  directories[directory] = nil
   os.execute("rm -rf '" .. directory .. "'")
+end
+
+function M.remove_all()
+  for directory in pairs(directories) do M.remove(directory) end
 end
 
 local function become(argv, options)
@@ -72,6 +82,23 @@ local function become(argv, options)
   for i = 2, #argv do arguments[i - 1] = argv[i] end
   unistd.execp(argv[1], arguments)
   unistd._exit(127)
+end
+
+-- A port without a listener. It lies below those that the kernel gives to outgoing connections, and each process
+-- begins at another: spec files run side by side.
+local next_port
+function M.free_port()
+  next_port = next_port or unistd.getpid() * 61
+  for _ = 1, 1000 do
+    next_port = next_port + 1
+    local port = 10000 + next_port % 20000
+    local server = socket.bind("127.0.0.1", port)
+    if server then
+      server:close()
+      return port
+    end
+  end
+  error "no free port"
 end
 
 local process = {}

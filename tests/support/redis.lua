@@ -12,13 +12,7 @@ M.LOST = { ["Server closed the connection"] = "<why>", ["Connection reset by pee
 local server = {}
 server.__index = server
 
--- A port without a listener.
-function M.free_port()
-  local probe = assert(socket.bind("127.0.0.1", 0))
-  local _, port = probe:getsockname()
-  probe:close()
-  return tonumber(port)
-end
+M.free_port = process.free_port
 
 -- ---- the protocol -----------------------------------------------------------
 
