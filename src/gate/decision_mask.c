@@ -350,11 +350,11 @@ static bool holds(struct str text, struct str piece)
     return text.len >= piece.len && memmem(text.at, text.len, piece.at, piece.len);
 }
 
-/* False: nobody knows whether the text holds a secret, as looking would hold the loop up: twenty thousand
- * secrets in twenty thousand texts are minutes. */
-static bool may_compare(struct decision_masking *m, struct str text)
+/* False: nobody knows whether the text holds one of so many pieces of secrets, as looking would hold the loop
+ * up: twenty thousand secrets in twenty thousand texts are minutes. */
+static bool may_compare(struct decision_masking *m, struct str text, size_t pieces)
 {
-    uint64_t steps = m->secret_count * (1 + (uint64_t)text.len / 64);
+    uint64_t steps = pieces * (1 + (uint64_t)text.len / 64);
     if (steps > COMPARED_MAX_STEPS - m->compared)
         return false;
     m->compared += (uint32_t)steps;
@@ -364,7 +364,7 @@ static bool may_compare(struct decision_masking *m, struct str text)
 /* Copies inside of longer words, too. */
 static struct str mask_copies(struct decision_masking *m, struct str text)
 {
-    if (!may_compare(m, text))
+    if (!may_compare(m, text, m->secret_count))
         return STR_LIT(REDACTED);
     if (m->copies)
         text = redact_copies_mask(m->copies, text);
@@ -377,11 +377,12 @@ static struct str mask_copies(struct decision_masking *m, struct str text)
 /* A text may also quote a part of a secret, or one too short to be masked by itself. */
 static bool quotes_secret(struct decision_masking *m, struct str text)
 {
-    if (!may_compare(m, text))
-        return true;
     for (size_t i = 0; i < m->secret_count; i++) {
         struct str secret = m->secrets[i];
         size_t piece = secret.len < 2 * QUOTED_PIECE_BYTES ? secret.len : QUOTED_PIECE_BYTES;
+        size_t compared = secret.len < QUOTED_MAX_BYTES ? secret.len : QUOTED_MAX_BYTES;
+        if (!may_compare(m, text, 1 + compared / QUOTED_PIECE_BYTES))
+            return true;
         for (size_t at = 0; at + piece <= secret.len && at < QUOTED_MAX_BYTES; at += piece)
             if (holds(text, (struct str){secret.at + at, piece}))
                 return true;

@@ -159,12 +159,18 @@ static struct span private_key(struct str text, size_t dash)
 
 /* ---- name=value ---- */
 
-/* A variable, a placeholder or nothing. */
+/* A variable or a placeholder, as its first bytes show: its end is not searched for, because a text can hold
+ * many of them. */
+static bool begins_no_secret(struct str text, size_t at)
+{
+    char c = char_at(text, at);
+    return c == '$' || c == '<' || str_starts(str_from(text, at), "[redacted");
+}
+
 static bool is_no_secret(struct str value)
 {
     static const char *const words[] = {"true", "false", "null", "none", "None", "nil", "undefined", "***"};
-    return !value.len || value.at[0] == '$' || value.at[0] == '<' || str_starts(value, "[redacted") ||
-           STR_IS_ONE_OF(value, words);
+    return !value.len || STR_IS_ONE_OF(value, words);
 }
 
 /* The value at `at`: quoted, else up to the next blank or bracket; of a whole line, up to its end. */
@@ -174,6 +180,8 @@ static struct span value_at(struct str text, size_t at, bool line)
     char quote = char_at(text, at + escaped);
     bool quoted = is_quote(quote);
     size_t from = quoted ? at + escaped + 1 : at, end = from;
+    if (begins_no_secret(text, from))
+        return none;
     for (; end < text.len; end++) {
         char c = text.at[end];
         if (quoted ? c == quote : is_quote(c) || c == '\n' || c == '\r')
@@ -235,31 +243,46 @@ static struct span assigned(const struct scan *s, size_t sign)
     return value_at(text, at, line);
 }
 
+/* The name that begins at `from`; empty: none, or it is longer than a name can be. */
+static struct str name_after(struct str text, size_t from)
+{
+    size_t end = from;
+    while (end < text.len && end - from <= SECRET_TEXT_NAME_MAX_BYTES && is_name_char(text.at[end]))
+        end++;
+    return end - from > SECRET_TEXT_NAME_MAX_BYTES ? STR_NONE : (struct str){text.at + from, end - from};
+}
+
+/* user:password, "user:password". A name without a password is no secret, so only its first bytes are
+ * searched for the colon: a text full of such names must not be read once for each of them. */
+static struct span password_of_user(struct str text, size_t at)
+{
+    size_t near = at + SECRET_TEXT_NAME_MAX_BYTES;
+    struct span user = value_at((struct str){text.at, text.len < near ? text.len : near}, at, false);
+    const char *colon = user.len ? memchr(text.at + user.at, ':', user.len) : NULL;
+    size_t from = colon ? (size_t)(colon - text.at) + 1 : 0;
+    if (!colon || from >= user.at + user.len || text.at[from] == '$')
+        return none;
+    user = value_at(text, at, false);
+    return (struct span){from, user.at + user.len - from};
+}
+
 /* --password x, --token "x", -u user:password; `dash` is the last one before the name. */
 static struct span flag(const struct scan *s, size_t dash)
 {
     struct str text = s->text;
-    size_t end = dash + 1;
     char before = dash ? text.at[dash - 1] : ' ';
-    if (before != '-' && !is_blank(before) && before != '\n' && !is_quote(before))
-        return none;
-    while (end < text.len && is_name_char(text.at[end]))
-        end++;
-    struct str name = {text.at + dash + 1, end - dash - 1};
     bool is_long = before == '-';
-    size_t at = skip_blanks(text, end);
-    if (at == end || !name.len || (is_long && dash > 1 && is_name_char(text.at[dash - 2])))
+    if (!is_long && !is_blank(before) && before != '\n' && !is_quote(before))
+        return none;
+    if (is_long && dash > 1 && is_name_char(text.at[dash - 2])) /* in a run of dashes only one is looked at */
+        return none;
+    struct str name = name_after(text, dash + 1);
+    size_t end = dash + 1 + name.len, at = skip_blanks(text, end);
+    if (at == end || !name.len)
         return none;
     if (is_long && is_secret_name(s, name))
         return char_at(text, at) == '-' ? none : value_at(text, at, false);
-    if ((!is_long && str_is(name, "u")) || (is_long && str_is(name, "user"))) {
-        struct span user = value_at(text, at, false);
-        const char *colon = user.len ? memchr(text.at + user.at, ':', user.len) : NULL;
-        size_t from = colon ? (size_t)(colon - text.at) + 1 : 0;
-        if (colon && from < user.at + user.len && text.at[from] != '$')
-            return (struct span){from, user.at + user.len - from};
-    }
-    return none;
+    return str_is(name, is_long ? "user" : "u") ? password_of_user(text, at) : none;
 }
 
 /* ---- others ---- */
@@ -393,18 +416,27 @@ static bool is_certain(struct str key, struct str name)
 static const bool ends_prefix[256] = {
     ['-'] = true, ['_'] = true, ['.'] = true, ['J'] = true, ['A'] = true, ['z'] = true};
 
+/* A token that is no certain key is read once: what its end lacks, its parts lack, too. Only a JWT without
+ * its dots may contain a key of another form. */
 bool secret_text_find_key(struct str text, size_t from, size_t *at, size_t *len, struct str *name)
 {
+    size_t no_jwt_before = from;
     for (size_t i = from; i < text.len; i++) {
-        if (!ends_prefix[(unsigned char)text.at[i]])
+        if (!ends_prefix[(unsigned char)text.at[i]] || (text.at[i] == 'J' && i < no_jwt_before))
             continue;
         struct span found = key_form_ending(text, i, name);
         if (!found.len && text.at[i] == '-' && (found = private_key(text, i)).len)
             *name = STR_LIT("private_key");
-        bool certain = found.len && (str_is(*name, "private_key") ||
-                                     is_certain((struct str){text.at + found.at, found.len}, *name));
-        if (!certain || found.at < from)
+        if (!found.len || found.at < from)
             continue;
+        struct str key = {text.at + found.at, found.len};
+        if (!str_is(*name, "private_key") && !is_certain(key, *name)) {
+            if (is_certain(key, STR_NONE))
+                no_jwt_before = found.at + found.len;
+            else
+                i = found.at + found.len - 1;
+            continue;
+        }
         *at = found.at;
         *len = found.len;
         return true;
