@@ -55,6 +55,9 @@ else ifneq ($(COVERAGE),)
 override BUILD := $(BUILD)-coverage
 HARDEN   := -fPIC
 OPTIMISE := -O1 -g --coverage -fprofile-update=atomic
+else ifeq ($(SAN),thread)
+override BUILD := $(BUILD)-tsan
+OPTIMISE := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
 else ifneq ($(SAN),)
 override BUILD := $(BUILD)-san
 OPTIMISE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
@@ -82,7 +85,7 @@ UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .PHONY: always all help deps demo test golden golden-now run install uninstall clean lint unit conformance bench fuzz \
-        soak soak-now coverage coverage-now fuzz-now fuzz-run demo-now test-now run-now lint-now conformance-now bench-now bench-upstream bench-upstream-now \
+        test-threads test-threads-now soak soak-now coverage coverage-now fuzz-now fuzz-run demo-now test-now run-now lint-now conformance-now bench-now bench-upstream bench-upstream-now \
         bench-stall bench-stall-now \
         bench-ledger bench-ledger-now bench-replay bench-replay-now budget budget-now judgement judgement-now dist deb deb-now
 
@@ -93,6 +96,7 @@ help:
 	@echo 'make demo          play an agent against a real daemon; print every call with its verdict'
 	@echo 'make run           serve policies/ until Ctrl-C'
 	@echo 'make test          run unit tests and specs (SAN=1: with the address and undefined-behaviour sanitizers)'
+	@echo 'make test-threads  run the tests of the log and record threads under ThreadSanitizer, in $(BUILD)-tsan'
 	@echo 'make golden        write tests/golden/*.txt, the messages that the tests expect (SPECS=FILE: those of one spec)'
 	@echo 'make lint          run luacheck, clang-format, gcc -fanalyzer, clang-tidy'
 	@echo 'make coverage      run the tests, and print which part of src they run'
@@ -112,7 +116,7 @@ help:
 	@echo 'make dist          write $(BUILD)/toolgate-VERSION.tar.gz, the source'
 	@echo 'make deb           build the Debian package in $(BUILD)/deb'
 	@echo 'make deps          install the Debian packages that building and testing need'
-	@echo 'make clean         remove build and build-san'
+	@echo 'make clean         remove build, build-san and build-tsan'
 	@echo 'Each target lists missing packages and installs them first; with DEPS=no it only lists them.'
 
 # ---- packages; pkg-config runs when make starts, so each target installs packages and then starts make again ----
@@ -129,6 +133,10 @@ demo:
 test:
 	$(NEED) 'make test' $(BUILD_PACKAGES) $(TEST_PACKAGES)
 	$(ANEW) test-now
+
+test-threads:
+	$(NEED) 'make test-threads' $(BUILD_PACKAGES) $(TEST_PACKAGES)
+	$(ANEW) SAN=thread test-threads-now
 
 golden:
 	$(NEED) 'make golden' $(BUILD_PACKAGES) $(TEST_PACKAGES)
@@ -276,6 +284,16 @@ demo-now: $(BUILD)/toolgate
 
 test-now: $(BUILD)/toolgate $(BUILD)/toolgate-bench $(MODULE) $(UNIT_BIN)
 	@TOOLGATE=$(BUILD)/toolgate luajit tests/support/suite.lua $(UNIT_BIN)
+
+# ThreadSanitizer needs addresses that are not random (setarch -R). Daemons write their reports to files, so that one which a
+# spec does not look at fails the target, too.
+THREAD_UNITS := $(BUILD)/unit/io/record_sink $(BUILD)/unit/base/log
+THREAD_SPECS := tests/spec/server/stalled_log_spec.lua tests/spec/gate/decision_log_spec.lua tests/spec/gate/decision_sinks_spec.lua
+test-threads-now: $(BUILD)/toolgate $(THREAD_UNITS)
+	@rm -rf $(BUILD)/reports && mkdir -p $(BUILD)/reports
+	@TSAN_OPTIONS="log_path=$(abspath $(BUILD))/reports/race" \
+	    SPECS="$(THREAD_SPECS)" TOOLGATE=$(BUILD)/toolgate setarch -R luajit tests/support/suite.lua $(THREAD_UNITS); code=$$?; \
+	cat $(BUILD)/reports/* 2>/dev/null && exit 1; exit $$code
 
 golden-now: $(BUILD)/toolgate $(BUILD)/toolgate-bench $(MODULE) $(if $(SPECS),,$(UNIT_BIN))
 	@mkdir -p tests/golden
@@ -469,6 +487,6 @@ deb-now: dist
 	@ls $(DEB)/*.deb
 
 clean:
-	rm -rf build build-san
+	rm -rf build build-san build-tsan
 
 -include $(OBJECTS:.o=.d) $(MODULE_OBJECTS:.o=.d) $(BENCH_OBJECTS:.o=.d) $(UNIT_BIN:=.d)

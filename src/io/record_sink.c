@@ -63,11 +63,11 @@ static uint64_t count_lines(struct str lines)
     return count;
 }
 
-/* Without the lock: only the thread touches `handed` while it holds something. */
-static void write_batch(struct record_sink *s, struct record_target *target)
+/* Without the lock: only the thread touches `rest`, which is empty after a wake to reopen or to try again.
+ * The loop may then replace `handed` meanwhile. */
+static void write_batch(struct record_sink *s, struct record_target *target, struct str rest)
 {
     const struct record_target_ops *ops = record_target_ops(&s->options);
-    struct str rest = str_from(buf_view(&s->handed), s->taken);
     struct why why;
     uint64_t lost = 0;
     size_t done = 0;
@@ -112,10 +112,11 @@ static void *run(void *arg)
         bool reopen = s->reopen;
         s->reopen = false;
         last_try = s->ending && s->failing;
+        struct str rest = str_from(buf_view(&s->handed), s->taken);
         pthread_mutex_unlock(&s->lock);
         if (reopen)
             record_target_close(&target);
-        write_batch(s, &target);
+        write_batch(s, &target, rest);
         pthread_mutex_lock(&s->lock);
     }
     s->ended = true;

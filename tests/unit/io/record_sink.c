@@ -18,6 +18,7 @@
 
 #define RECORDS    8192u
 #define KEPT_BYTES 1048576u /* a buffer below may stay */
+#define REOPENINGS 1000u
 #define TURNS_MOST 100000u
 #define PATH_BYTES 256u
 
@@ -85,8 +86,33 @@ static void gives_back_what_an_outage_took(void **state)
     rmdir(folder);
 }
 
+/* The thread wakes without work while the loop hands it some: `make test-threads` sees whether they meet. */
+static void loses_nothing_while_it_is_reopened(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/record-sink-XXXXXX";
+    close(mkstemp(path));
+    const struct record_sink_options options = {
+        .kind = RECORD_SINK_FILE, .path = path, .max_bytes = 1u << 30};
+    bool down = false;
+    struct loop *loop = loop_new();
+    struct record_sink *sink = record_sink_new(loop, &options, on_change, &down);
+    for (uint32_t i = 0; i < REOPENINGS; i++) {
+        record_sink_reopen(sink);
+        add(sink, 1 + RECORD_SINK_FLUSH_BYTES / 1024); /* handed over at once */
+    }
+    const uint64_t all = REOPENINGS * (1 + RECORD_SINK_FLUSH_BYTES / 1024);
+    for (uint32_t i = 0; i < TURNS_MOST && written(sink) < all; i++)
+        loop_turn(loop, true);
+    assert_int_equal(all, written(sink));
+    assert_int_equal(0, record_sink_free(sink));
+    loop_free(loop);
+    unlink(path);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(gives_back_what_an_outage_took)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(gives_back_what_an_outage_took),
+                                       cmocka_unit_test(loses_nothing_while_it_is_reopened)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
