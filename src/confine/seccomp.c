@@ -13,8 +13,12 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
+#include <sched.h>
 #include <stddef.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -30,10 +34,15 @@
 #define NATIVE_ARCH 0 /* not supported: a sandbox fails closed */
 #endif
 
-#define FILTER_MAX  128u /* instructions */
-#define SOCKET_TYPE 0xfu
-#define DENY        (SECCOMP_RET_ERRNO | (EACCES & SECCOMP_RET_DATA))
-#define MISSING     (SECCOMP_RET_ERRNO | (ENOSYS & SECCOMP_RET_DATA)) /* libraries then use an older call */
+#define FILTER_MAX      256u /* instructions */
+#define SOCKET_TYPE     0xfu
+#define IOPRIO_WHO_USER 3u /* the kernel's, which libc lacks */
+#define CLONE_DENIED                                                                                         \
+    (CLONE_PARENT | CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |            \
+     CLONE_NEWPID | CLONE_NEWNET)
+#define DENY      (SECCOMP_RET_ERRNO | (EACCES & SECCOMP_RET_DATA))
+#define NOT_YOURS (SECCOMP_RET_ERRNO | (EPERM & SECCOMP_RET_DATA))  /* as for another user's process */
+#define MISSING   (SECCOMP_RET_ERRNO | (ENOSYS & SECCOMP_RET_DATA)) /* libraries then use an older call */
 #define ARGUMENT(index)                                                                                      \
     (offsetof(struct seccomp_data, args) + 8 * (index)) /* its low half; little-endian                       \
                                                          */
@@ -90,8 +99,20 @@ static void deny_always(struct filter *filter)
                                       SYS_delete_module,
                                       SYS_open_by_handle_at,
                                       SYS_pidfd_getfd,
-                                      SYS_chroot};
-    static const uint32_t missing[] = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register};
+                                      SYS_chroot,
+                                      SYS_kcmp,
+                                      SYS_process_madvise,
+                                      SYS_shmget, /* memory beside the limit, and other processes' */
+                                      SYS_shmat,
+                                      SYS_shmctl,
+                                      SYS_msgget,
+                                      SYS_msgctl,
+                                      SYS_semget,
+                                      SYS_semctl,
+                                      SYS_mq_open,
+                                      SYS_mq_unlink};
+    static const uint32_t missing[] = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
+                                       SYS_clone3}; /* its flags are in memory, which a filter cannot read */
     for (size_t i = 0; i < sizeof(denied) / sizeof(*denied); i++)
         result_if(filter, denied[i], DENY);
     /* Succeed without effect, as a process that left its group would survive it. */
@@ -101,6 +122,72 @@ static void deny_always(struct filter *filter)
         result_if(filter, missing[i], MISSING);
 }
 
+/* The next `count` instructions, which end with a result, are those of `call`. */
+static void begin_call(struct filter *filter, uint32_t call, unsigned char count)
+{
+    add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, count));
+}
+
+/* What the same user may do to any process, the daemon among them, a process may do to itself alone, and only
+ * by the pid 0: a filter does not know other pids. */
+static void keep_to_itself(struct filter *filter)
+{
+    static const uint32_t by_pid[] = {SYS_prlimit64,     SYS_sched_setparam,    SYS_sched_setscheduler,
+                                      SYS_sched_setattr, SYS_sched_setaffinity, SYS_migrate_pages,
+                                      SYS_move_pages};
+    static const struct {
+        uint32_t call, user; /* user: the first argument that means all processes of a user */
+    } by_kind[] = {{SYS_setpriority, PRIO_USER}, {SYS_ioprio_set, IOPRIO_WHO_USER}};
+    for (size_t i = 0; i < sizeof(by_pid) / sizeof(*by_pid); i++) {
+        begin_call(filter, by_pid[i], 4);
+        load(filter, ARGUMENT(0));
+        result_if(filter, 0, SECCOMP_RET_ALLOW);
+        result(filter, NOT_YOURS);
+    }
+    for (size_t i = 0; i < sizeof(by_kind) / sizeof(*by_kind); i++) {
+        begin_call(filter, by_kind[i].call, 7);
+        load(filter, ARGUMENT(0));
+        result_if(filter, by_kind[i].user, NOT_YOURS);
+        load(filter, ARGUMENT(1));
+        result_if(filter, 0, SECCOMP_RET_ALLOW);
+        result(filter, NOT_YOURS);
+    }
+    /* No children of the daemon, and no namespaces, in which it would have capabilities. */
+    begin_call(filter, SYS_clone, 4);
+    load(filter, ARGUMENT(0));
+    add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_DENIED, 0, 1));
+    result(filter, NOT_YOURS);
+    result(filter, SECCOMP_RET_ALLOW);
+    /* No signal to the owner of a descriptor. */
+    begin_call(filter, SYS_fcntl, 6);
+    load(filter, ARGUMENT(1));
+    result_if(filter, F_SETOWN, NOT_YOURS);
+    result_if(filter, F_SETOWN_EX, NOT_YOURS);
+    result(filter, SECCOMP_RET_ALLOW);
+    begin_call(filter, SYS_ioctl, 8);
+    load(filter, ARGUMENT(1));
+    result_if(filter, FIOSETOWN, NOT_YOURS);
+    result_if(filter, SIOCSPGRP, NOT_YOURS);
+    result_if(filter, TIOCSTI, NOT_YOURS);
+    result(filter, SECCOMP_RET_ALLOW);
+}
+
+/* Before ABI 6 Landlock keeps no signal from another process of the same user: the filter spares the daemon
+ * and the user's processes together. Single other processes it cannot tell from the process's children. */
+static void spare_daemon(struct filter *filter, uint32_t daemon)
+{
+    static const uint32_t calls[] = {SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo,
+                                     SYS_rt_tgsigqueueinfo};
+    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+        begin_call(filter, calls[i], 6);
+        load(filter, ARGUMENT(0));
+        result_if(filter, daemon, NOT_YOURS);
+        result_if(filter, (uint32_t)-1, NOT_YOURS);
+        result(filter, SECCOMP_RET_ALLOW);
+    }
+    result_if(filter, SYS_pidfd_send_signal, MISSING);
+}
+
 static void filter_sockets(struct filter *filter, bool network)
 {
     static const uint32_t families[] = {AF_INET, AF_INET6, AF_NETLINK};
@@ -108,14 +195,14 @@ static void filter_sockets(struct filter *filter, bool network)
     for (size_t i = 0; !network && i < sizeof(addressed) / sizeof(*addressed); i++)
         result_if(filter, addressed[i], DENY);
     unsigned char allowed = network ? sizeof(families) / sizeof(*families) : 0;
-    /* A pair of datagram sockets can be sent to any address. */
-    add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socketpair, 0, 5));
+    /* From a pair of datagram sockets, which SOCK_RAW makes as well, any address can be sent to. */
+    begin_call(filter, SYS_socketpair, 7);
     load(filter, ARGUMENT(1));
     add(filter, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SOCKET_TYPE));
-    result_if(filter, SOCK_DGRAM, DENY);
-    result(filter, SECCOMP_RET_ALLOW);
-    add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0,
-                                             (unsigned char)(2 + 2 * allowed)));
+    result_if(filter, SOCK_STREAM, SECCOMP_RET_ALLOW);
+    result_if(filter, SOCK_SEQPACKET, SECCOMP_RET_ALLOW);
+    result(filter, DENY);
+    begin_call(filter, SYS_socket, (unsigned char)(2 + 2 * allowed));
     load(filter, ARGUMENT(0));
     for (unsigned char i = 0; i < allowed; i++)
         result_if(filter, families[i], SECCOMP_RET_ALLOW);
@@ -135,7 +222,7 @@ static void deny_truncation(struct filter *filter)
     result_if(filter, SYS_truncate, DENY);
     result_if(filter, SYS_openat2, MISSING); /* its flags are in memory, which a filter cannot read */
     for (size_t i = 0; i < sizeof(opens) / sizeof(*opens); i++) {
-        add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, opens[i].call, 0, 5));
+        begin_call(filter, opens[i].call, 5);
         load(filter, opens[i].flags);
         add(filter, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE));
         result_if(filter, O_TRUNC | O_RDONLY, DENY);
@@ -162,6 +249,9 @@ const struct sock_fprog *seccomp_filter(struct arena *arena, bool network, int a
     result(&filter, MISSING);
 #endif
     deny_always(&filter);
+    keep_to_itself(&filter);
+    if (abi < 6)
+        spare_daemon(&filter, (uint32_t)getpid());
     filter_sockets(&filter, network);
     if (abi < 3)
         deny_truncation(&filter);

@@ -1,11 +1,16 @@
 """An MCP server over stdio whose tool `reach` tries one thing and reports "ok" or the error's name. Standard library only."""
 import ctypes
 import errno
+import fcntl
 import json
 import os
+import resource
 import signal
 import socket
+import struct
+import subprocess
 import sys
+import threading
 
 
 def connect_unix(path):
@@ -55,7 +60,89 @@ def escape(path):
         os._exit(0)
 
 
+# By number, as libc has no function for them: on x86_64 and, from Linux 5.1 on, on all machines with the common table.
+X86 = os.uname().machine == "x86_64"
+NUMBERS = {"ioprio_set": (251, 30), "migrate_pages": (256, 238), "move_pages": (279, 239), "kcmp": (312, 272),
+           "sched_setattr": (314, 274), "tkill": (200, 130), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138),
+           "rt_tgsigqueueinfo": (297, 240), "ptrace": (101, 117), "process_vm_readv": (310, 270), "clone": (56, 220),
+           "shmget": (29, 194), "msgget": (68, 186), "semget": (64, 190), "prlimit64": (302, 261),
+           "pidfd_send_signal": (424, 424), "process_madvise": (440, 440), "pidfd_open": (434, 434),
+           "setpriority": (141, 140), "sched_setscheduler": (144, 119), "sched_setparam": (142, 118),
+           "sched_setaffinity": (203, 122), "unshare": (272, 97), "setns": (308, 268)}
+ZEROS, ONES = ctypes.create_string_buffer(256), ctypes.create_string_buffer(b"\xff" * 256)
+
+
+def system_call(name, *arguments):
+    libc = ctypes.CDLL(None, use_errno=True)
+    result = libc.syscall(NUMBERS[name][0 if X86 else 1],
+                          *[ctypes.c_long(one) if isinstance(one, int) else one for one in arguments])
+    if result < 0:
+        raise OSError(ctypes.get_errno(), name)
+    return result
+
+
+def meddle(what):
+    """One system call on the process of this pid: "CALL PID". None of them would end it, were it allowed."""
+    name, pid = what.split()
+    pid = int(pid)
+    no_limit = ctypes.create_string_buffer(b"\0\0\0\0\0\0\0\0" + b"\xff" * 8)  # soft 0
+    attributes = ctypes.create_string_buffer(b"\x30\0\0\0\x03\0\0\0" + b"\0" * 40)  # SCHED_BATCH
+    one_page, status = ctypes.create_string_buffer(8), ctypes.create_string_buffer(8)
+    calls = {
+        "prlimit64": lambda: system_call(name, pid, 4, no_limit, 0),  # RLIMIT_CORE
+        "read_limit": lambda: system_call("prlimit64", pid, 1, 0, ONES),
+        "sched_setscheduler": lambda: system_call(name, pid, 3, ZEROS),
+        "sched_setparam": lambda: system_call(name, pid, ZEROS),
+        "sched_setattr": lambda: system_call(name, pid, attributes, 0),
+        "sched_setaffinity": lambda: system_call(name, pid, 128, ONES),
+        "setpriority": lambda: system_call(name, 0, pid, 19),
+        "setpriority_of_user": lambda: system_call("setpriority", 2, 0, 19),
+        "ioprio_set": lambda: system_call(name, 1, pid, 3 << 13),
+        "ioprio_set_of_user": lambda: system_call("ioprio_set", 3, 0, 3 << 13),
+        "migrate_pages": lambda: system_call(name, pid, 8, ONES, ONES),
+        "move_pages": lambda: system_call(name, pid, 1, one_page, 0, status, 2),
+        "kcmp": lambda: system_call(name, pid, os.getpid(), 0, 0, 0),
+        "kill": lambda: os.kill(pid, 0),
+        "tkill": lambda: system_call(name, pid, 0),
+        "tgkill": lambda: system_call(name, pid, pid, 0),
+        "rt_sigqueueinfo": lambda: system_call(name, pid, signal.SIGCONT, queued),
+        "rt_tgsigqueueinfo": lambda: system_call(name, pid, pid, signal.SIGCONT, queued),
+        "pidfd_send_signal": lambda: system_call(name, system_call("pidfd_open", pid, 0), 0, 0, 0),
+        "process_madvise": lambda: system_call(name, system_call("pidfd_open", pid, 0), ZEROS, 1, 21, 0),
+        "ptrace": lambda: system_call(name, 0x4206, pid, 0, 0),  # PTRACE_SEIZE
+        "process_vm_readv": lambda: system_call(name, pid, ZEROS, 1, ZEROS, 1, 0),
+        "f_setown": lambda: fcntl.fcntl(0, fcntl.F_SETOWN, pid),
+        "fiosetown": lambda: fcntl.ioctl(0, 0x8901, struct.pack("i", pid)),
+        "clone_parent": lambda: system_call("clone", 0x8000, 0, 0, 0, 0) or os._exit(0),
+        "clone_user": lambda: system_call("clone", 0x10000011, 0, 0, 0, 0) or os._exit(0),
+        "clone_pid": lambda: system_call("clone", 0x20000011, 0, 0, 0, 0) or os._exit(0),
+        "unshare": lambda: system_call(name, 0x10000000),
+        "shmget": lambda: system_call(name, 0, 4096, 0o1600),
+        "msgget": lambda: system_call(name, 0, 0o1600),
+        "semget": lambda: system_call(name, 0, 1, 0o1600),
+        "raw_pair": lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW),
+    }
+    queued = ctypes.create_string_buffer(struct.pack("iii", signal.SIGCONT, 0, -1) + b"\0" * 116)  # SI_QUEUE
+    calls[name]()
+
+
+def itself(_):
+    """What programs do with themselves, their threads and their children."""
+    os.sched_setaffinity(0, os.sched_getaffinity(0))
+    os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, resource.getrlimit(resource.RLIMIT_NOFILE))
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
+    child = subprocess.Popen(["/bin/sh", "-c", "exec sleep 60"])
+    child.kill()
+    child.wait()
+    os.kill(os.getpid(), 0)
+
+
 WAYS = {
+    "meddle": meddle,
+    "itself": itself,
     "read": read,
     "write": write,
     "list": os.listdir,

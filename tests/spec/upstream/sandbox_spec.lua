@@ -120,6 +120,38 @@ return { state = "%s/state", upstreams = { box = { command = "/usr/bin/python3",
     assert.equal("EPERM", reach("kill", gate.child.pid))
   end)
 
+  it("keeps it away from every other process: limits, scheduling, memory, signals, namespaces", function()
+    if not serves "{}" then return end
+    local pid = gate:status().pid or gate:pid()
+    local function state()
+      local _, limits = process.run { "prlimit", "--pid", tostring(pid), "--raw" }
+      local _, scheduling = process.run { "chrt", "--pid", tostring(pid) }
+      local _, niceness = process.run { "ps", "-o", "ni=", "-p", tostring(pid) }
+      return limits .. scheduling .. niceness
+    end
+    local before = state()
+    local sibling = process.start({ "sleep", "60" }, { stdout = "/dev/null", stderr = "/dev/null" })
+    for _, how in ipairs { "prlimit64", "read_limit", "sched_setscheduler", "sched_setparam", "sched_setattr",
+                           "sched_setaffinity", "setpriority", "ioprio_set", "migrate_pages", "move_pages", "kill", "tkill",
+                           "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal", "f_setown", "fiosetown" } do
+      for _, other in ipairs { pid, sibling.pid, 1 } do
+        assert.equal("EPERM", reach("meddle", how .. " " .. other), how .. " of " .. other)
+      end
+    end
+    for _, how in ipairs { "setpriority_of_user", "ioprio_set_of_user", "clone_parent", "clone_user", "clone_pid" } do
+      assert.equal("EPERM", reach("meddle", how .. " 0"), how)
+    end
+    for _, how in ipairs { "kcmp", "process_madvise", "ptrace", "process_vm_readv", "unshare", "shmget", "msgget", "semget",
+                           "raw_pair" } do
+      assert.equal("EACCES", reach("meddle", how .. " " .. pid), how)
+    end
+    sibling:signal(9)
+    sibling:wait()
+    assert.equal(before, state())
+    assert.equal("up", gate:connect():asks("toolgate/status").upstreams[1].state)
+    assert.equal("ok", reach("itself", ""))
+  end)
+
   it("does not start it on a kernel without Landlock, and says why", function()
     starts("{}", { before = { unpack(WITHOUT_LANDLOCK) } })
     process.eventually("the start failed", function() return (upstream().last_error or ""):find("Landlock", 1, true) end)
