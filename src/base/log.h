@@ -49,7 +49,7 @@ void log_never_wait(void);
 /* Before the end: waits for a reader that stalls, at most LOG_CLOSE_MS (log_writer.h). */
 void log_flush(void);
 
-/* Since the start, because nobody read the log. */
+/* Since the start, because nobody read the log, or it could not be written. */
 uint64_t log_lines_dropped(void);
 
 /* Turns the log off and returns the level to pass to log_level_set later. */

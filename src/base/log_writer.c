@@ -42,6 +42,7 @@ static struct {
     bool in_use; /* the thread writes to `busy` without the lock */
     struct target busy;
     bool never_waits, has_thread;
+    bool failing; /* the last line met an error (a full disk, a limit), and was dropped */
     struct line *first, **last;
     size_t queued_bytes;
     uint64_t dropped, dropped_before; /* before: as the last line about them said */
@@ -137,7 +138,7 @@ static bool enqueue(struct str text, size_t done)
 static void enqueue_dropped(void)
 {
     struct buf text = {0};
-    if (writer.dropped == writer.dropped_before)
+    if (writer.dropped == writer.dropped_before || writer.failing)
         return;
     writer.put_dropped(&text, writer.dropped - writer.dropped_before);
     if (enqueue(buf_view(&text), 0))
@@ -149,6 +150,12 @@ static void wait_for_reader(const struct target *target)
 {
     struct pollfd reader = {.fd = target->second >= 0 ? target->second : target->fd, .events = POLLOUT};
     poll(&reader, 1, POLL_MS);
+}
+
+static void count_failure(bool failed)
+{
+    writer.failing = failed;
+    writer.dropped += failed;
 }
 
 /* Without the lock while it writes: the line stays at the front, and only the thread takes it from there. */
@@ -169,11 +176,13 @@ static void write_first(void)
         target_close(&target);
     if (written > 0)
         line->done += (size_t)written;
-    if (target.number != writer.target.number && line->done < line->len)
+    if (target.number != writer.target.number && line->done < line->len) {
         line->done = 0; /* the other log gets it whole */
-    else if (!stalls &&
-             (written <= 0 || line->done == line->len)) /* no log can be written: the line is lost */
-        take_first();
+    } else if (!stalls) {
+        count_failure(written <= 0);
+        if (written <= 0 || line->done == line->len) /* the log cannot be written: the line is lost */
+            take_first();
+    }
 }
 
 static void *run(void *arg)
@@ -230,9 +239,10 @@ static size_t write_now(struct str line)
     errno = EAGAIN;
     if (!writer.first && !writer.in_use && writer.target.kind != TARGET_MAY_BLOCK)
         written = target_write(&writer.target, line.at, line.len);
-    if (written < 0)
-        return would_block(written) ? 0 : line.len; /* the daemon goes on if its log cannot be written */
-    return (size_t)written;
+    if (would_block(written))
+        return 0;
+    count_failure(written <= 0);
+    return written > 0 ? (size_t)written : line.len; /* the daemon goes on if its log cannot be written */
 }
 
 void log_writer_write(struct str line)
@@ -250,6 +260,8 @@ void log_writer_write(struct str line)
             writer.dropped++;
         else
             pthread_cond_signal(&writer.work);
+    } else if (writer.dropped != writer.dropped_before && !writer.failing && has_thread()) {
+        pthread_cond_signal(&writer.work); /* lines flow again: one says how many are missing */
     }
     pthread_mutex_unlock(&writer.lock);
 }
@@ -260,7 +272,7 @@ void log_writer_flush(void)
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += LOG_CLOSE_MS / 1000;
     pthread_mutex_lock(&writer.lock);
-    while (writer.first || (writer.has_thread && writer.dropped != writer.dropped_before))
+    while (writer.first || (writer.has_thread && !writer.failing && writer.dropped != writer.dropped_before))
         if (pthread_cond_clockwait(&writer.idle, &writer.lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT)
             break;
     pthread_mutex_unlock(&writer.lock);

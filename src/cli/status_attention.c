@@ -144,8 +144,8 @@ static void print_lost_lines(const struct json *answer)
     if (!dropped)
         return;
     attend();
-    printf("the log has lost %lld line%s since the daemon started: what reads it (the journal, a pipe) "
-           "stands still or is too slow\n",
+    printf("the log has lost %lld line%s since the daemon started: its disk is full, or what reads it (the "
+           "journal, a pipe) stands still or is too slow\n",
            dropped, plural(dropped));
 }
 

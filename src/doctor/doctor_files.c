@@ -236,4 +236,9 @@ void doctor_check_decisions(struct doctor *d)
                    "the decision log is off: nobody can say later which calls were refused, and why");
     for (uint32_t i = 0; json_is(sinks, JSON_ARRAY) && i < sinks->len; i++)
         check_sink(d, &sinks->items[i]);
+    int64_t lines = d->status ? doctor_number(d->status, "log_lines_dropped") : 0;
+    if (lines > 0)
+        doctor_add(d, DOCTOR_WARNING, "log", "log_lines_dropped",
+                   "see whether its disk is full, or what reads it stands still",
+                   "the daemon's log has lost %" PRId64 " lines since its start", lines);
 }

@@ -123,13 +123,6 @@ static void open_sinks(struct decision_log *log, const struct decision_log_files
     size_t count = list_sinks(&log->config, files, list);
     for (size_t i = 0; i < count; i++) {
         struct record_sink *sink = record_sink_new(log->loop, &list[i], on_sink_changed, log);
-        if (!sink) {
-            log_event(
-                LOG_ERROR, "decision_log_down", LOG_TEXT("sink", kind_name(list[i].kind)),
-                LOG_TEXT("why",
-                         "no thread can be started for it: raise TasksMax= of the service, or ulimit -u"));
-            continue;
-        }
         log->sinks[log->sink_count++] = sink;
         record_sink_reopen(sink); /* now, so that it is known whether it can be written to */
     }
@@ -261,6 +254,17 @@ uint64_t decision_log_dropped(const struct decision_log *log)
         dropped += status.dropped;
     }
     return dropped;
+}
+
+uint32_t decision_log_sinks_down(const struct decision_log *log)
+{
+    uint32_t down = 0;
+    for (size_t i = 0; log && i < log->sink_count; i++) {
+        struct record_sink_status status;
+        record_sink_status(log->sinks[i], &status);
+        down += status.down;
+    }
+    return down;
 }
 
 void decision_log_write_status(struct json_out *out, const struct decision_log *log)

@@ -54,6 +54,9 @@ void decision_log_set_tap(struct decision_log *log, decision_log_tap *tap, void 
 /* Records that no sink has, since the start. */
 uint64_t decision_log_dropped(const struct decision_log *log);
 
+/* Sinks that cannot write now. */
+uint32_t decision_log_sinks_down(const struct decision_log *log);
+
 /* "decisions":{…} of toolgate/status. */
 void decision_log_write_status(struct json_out *out, const struct decision_log *log);
 

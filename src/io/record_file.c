@@ -29,6 +29,9 @@ static enum err cannot_open(const char *path, int error, struct why *why)
                       : error == EROFS                    ? "choose a folder that can be written to"
                       : error == EWOULDBLOCK              ? "another daemon writes it: give each its own file"
                       : error == ENOSPC || error == EDQUOT ? "free some space"
+                      : error == EFBIG                     ? "raise LimitFSIZE= of the service, or ulimit -f"
+                      : error == EMFILE || error == ENFILE ? "raise LimitNOFILE= of the service, or ulimit -n"
+                      : error == EIO                       ? "look at its disk: dmesg"
                                                            : "choose another file";
     return err_set(why, ERR_IO, "%s: cannot be written: %s (%s)", path,
                    error == EWOULDBLOCK ? "it is locked" : strerror(error), fix);
@@ -138,8 +141,8 @@ static size_t write_lines(struct record_target *t, struct str lines, off_t size,
         ssize_t n = write(t->fd, lines.at + done, lines.len - done);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0) {
-            int error = errno;
+        if (n <= 0) {
+            int error = n < 0 ? errno : EIO; /* no disk writes nothing and calls that no error */
             size_t whole = done ? whole_lines(lines, done) : 0;
             if (whole < done && ftruncate(t->fd, size + (off_t)whole) != 0)
                 record_target_close(t); /* opening it again ends the line */

@@ -5,6 +5,7 @@
 #include "io/record_sink.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "io/record_target.h"
 #include "io/timer.h"
 
@@ -24,7 +25,7 @@ struct record_sink {
     void *owner;
     struct buf filling;
     struct timer flush;
-    bool overflows, down; /* down: as the owner was told */
+    bool has_thread, overflows, down; /* down: as the owner was told */
     uint64_t dropped;
 
     pthread_t thread;
@@ -33,7 +34,8 @@ struct record_sink {
     struct buf handed;
     size_t taken; /* of `handed` */
     bool failing, reopen, ending, ended;
-    struct why why; /* if failing */
+    int64_t busy_us; /* since when the thread opens or writes; 0: it does not */
+    struct why why;  /* if failing */
     uint64_t written, lost;
 };
 
@@ -75,6 +77,7 @@ static void write_batch(struct record_sink *s, struct record_target *target, str
     if (open && rest.len)
         done = ops->write(target, rest, &lost, &why);
     pthread_mutex_lock(&s->lock);
+    s->busy_us = 0;
     s->taken += done;
     s->written += count_lines((struct str){rest.at, done}) - lost;
     s->lost += lost;
@@ -111,6 +114,7 @@ static void *run(void *arg)
     while (!last_try && wait_for_work(s)) {
         bool reopen = s->reopen;
         s->reopen = false;
+        s->busy_us = clock_mono_us();
         last_try = s->ending && s->failing;
         struct str rest = str_from(buf_view(&s->handed), s->taken);
         pthread_mutex_unlock(&s->lock);
@@ -158,6 +162,27 @@ static void hand_over(struct record_sink *s)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* Signals are the loop's. Without a thread the sink is down, and on_flush tries again. */
+static void start_thread(struct record_sink *s)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_mutex_lock(&s->lock);
+    s->has_thread = pthread_create(&s->thread, &attributes, run, s) == 0;
+    s->failing = !s->has_thread;
+    if (s->failing)
+        err_set(&s->why, ERR_LIMIT,
+                "%s: no thread can be started for it: raise TasksMax= of the service, or ulimit -u",
+                s->options.path);
+    pthread_mutex_unlock(&s->lock);
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static void report_change(struct record_sink *s)
 {
     struct record_sink_status status;
@@ -171,6 +196,8 @@ static void report_change(struct record_sink *s)
 static void on_flush(void *owner)
 {
     struct record_sink *s = owner;
+    if (!s->has_thread)
+        start_thread(s);
     hand_over(s);
     report_change(s);
     pthread_mutex_lock(&s->lock);
@@ -213,8 +240,12 @@ void record_sink_status(struct record_sink *s, struct record_sink_status *out)
 {
     *out = (struct record_sink_status){.kind = s->options.kind, .path = s->options.path};
     pthread_mutex_lock(&s->lock);
-    out->down = s->failing || s->overflows;
-    if (s->failing)
+    bool hangs = s->busy_us && clock_mono_us() - s->busy_us > (int64_t)RECORD_SINK_HANG_MS * 1000;
+    out->down = s->failing || s->overflows || hangs;
+    if (hangs)
+        err_set(&out->why, ERR_TIMEOUT, "%s: a write has not returned for %u s: look at its disk",
+                s->options.path, RECORD_SINK_HANG_MS / 1000);
+    else if (s->failing)
         out->why = s->why;
     else if (s->overflows)
         err_set(&out->why, ERR_LIMIT, "%s: takes less than comes: %u bytes are waiting", s->options.path,
@@ -233,21 +264,6 @@ enum err record_sink_check(const struct record_sink_options *options, struct why
     enum err err = record_target_ops(options)->open(&target, why);
     record_target_close(&target);
     return err;
-}
-
-/* Signals are the loop's. */
-static int start_thread(struct record_sink *s)
-{
-    sigset_t all, before;
-    pthread_attr_t attributes;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    int error = pthread_create(&s->thread, &attributes, run, s);
-    pthread_attr_destroy(&attributes);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
 }
 
 static void free_sink(struct record_sink *s)
@@ -278,10 +294,8 @@ struct record_sink *record_sink_new(struct loop *loop, const struct record_sink_
     pthread_cond_init(&s->progress, NULL);
     if (!s->options.path)
         abort();
-    if (start_thread(s) == 0)
-        return s;
-    free_sink(s);
-    return NULL;
+    start_thread(s);
+    return s;
 }
 
 /* False: the thread has not come so far by `deadline`. */
@@ -316,6 +330,7 @@ uint64_t record_sink_free(struct record_sink *s)
     hand_over(s);
     pthread_mutex_lock(&s->lock);
     s->ending = true;
+    s->ended |= !s->has_thread;
     pthread_cond_signal(&s->work);
     bool ended = wait_until(s, has_ended, &deadline);
     uint64_t left = count_lines(buf_view(&s->filling));
@@ -326,7 +341,8 @@ uint64_t record_sink_free(struct record_sink *s)
         pthread_detach(s->thread);
         return left;
     }
-    pthread_join(s->thread, NULL);
+    if (s->has_thread)
+        pthread_join(s->thread, NULL);
     free_sink(s);
     return left;
 }

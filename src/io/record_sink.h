@@ -24,6 +24,7 @@ struct record_sink;
 #define RECORD_SINK_FLUSH_BYTES  65536u
 #define RECORD_SINK_BUFFER_BYTES 33554432u /* waiting for the thread; what is more is dropped */
 #define RECORD_SINK_RETRY_MS     1000u
+#define RECORD_SINK_HANG_MS      5000u /* a write or an open that takes longer: the sink is down */
 #define RECORD_SINK_STOP_MS      2000u /* record_sink_free waits this long for what is buffered */
 
 enum record_sink_kind {
@@ -54,7 +55,7 @@ struct record_sink_status {
 enum err record_sink_check(const struct record_sink_options *options, struct why *why);
 
 /* `changed`: it went down or came up again. Fires in a turn of the loop, never after record_sink_free. A
- * target that cannot be opened yet is one that is down. NULL: no thread can be started. */
+ * target that cannot be opened yet is one that is down, as is one for which no thread can be started yet. */
 struct record_sink *record_sink_new(struct loop *loop, const struct record_sink_options *options,
                                     void (*changed)(void *owner, const struct record_sink_status *status),
                                     void *owner);

@@ -8,6 +8,7 @@
 #include "policy/policy_hooks.h"
 #include "policy/policy_set.h"
 #include "server/http_endpoint.h"
+#include "base/log.h"
 #include "base/prometheus.h"
 #include "server/shadow_watch.h"
 #include "server/reload.h"
@@ -350,6 +351,11 @@ static void put_connections(struct buf *out, const struct server *server)
     prometheus_metric(out, "toolgate_decisions_dropped_total", "counter",
                       "Records that the decision log could not write.",
                       server->gate.decisions ? decision_log_dropped(server->gate.decisions) : 0);
+    prometheus_metric(out, "toolgate_decision_sinks_down", "gauge",
+                      "Places of the decision log that cannot be written now.",
+                      decision_log_sinks_down(server->gate.decisions));
+    prometheus_metric(out, "toolgate_log_lines_dropped_total", "counter",
+                      "Lines that the log could not write.", log_lines_dropped());
 }
 
 static void put_http(struct buf *out, const struct http_listener_counts *counts)

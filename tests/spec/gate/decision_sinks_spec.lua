@@ -4,6 +4,7 @@ local cjson = require "cjson"
 local daemon = require "daemon"
 local process = require "process"
 local fixtures = require "fixtures"
+local metrics = require "metrics"
 local signal = require "posix.signal"
 local stat = require "posix.sys.stat"
 local unix = require "socket.unix"
@@ -41,7 +42,8 @@ describe("a sink of the decision log", function()
   end)
 
   local function start(decisions, more)
-    local given = { policies = { ["echo.lua"] = fixtures.echo }, config = "return { decisions = " .. decisions .. " }" }
+    local given = { policies = { ["echo.lua"] = fixtures.echo },
+                    config = "return { metrics = { listen = 'unix:metrics.sock' }, decisions = " .. decisions .. " }" }
     for key, value in pairs(more or {}) do given[key] = value end
     local gate = daemon.start(given)
     client = gate:connect()
@@ -152,6 +154,100 @@ describe("a sink of the decision log", function()
       gate:stop()
       assert.equal(total + 1 - dropped, #lines_of(directory .. "/log"))
     end)
+
+    -- Whatever it is: the daemon serves, says once that records wait and once that they are written, and none is missing.
+    local function goes_down_and_up(what, breaks, repairs, more)
+      it(what, function()
+        local gate = start(file_sink(), more and more(directory))
+        -- A daemon in a mount namespace of its own has another directory.
+        local log = "/proc/" .. gate:pid() .. "/root" .. directory .. "/log"
+        local labels = calls(1, 2)
+        has_labels(labels, log)
+        breaks(gate, log)
+        for i = 3, 6 do
+          call("n" .. i, ("x"):rep(3000)) -- more than the rest of a page
+          labels[#labels + 1] = "n" .. i
+        end
+        gate:logs "decision_log_down"
+        assert.equal("down", sink(gate).state)
+        assert.equal(1, metrics.scrape("unix:" .. gate.directory .. "/metrics.sock").samples.toolgate_decision_sinks_down)
+        local _, shown = process.run { daemon.binary, "status", "--socket", gate.socket }
+        assert.matches("the decision log cannot write: ", shown)
+        repairs(gate, log)
+        gate:logs "decision_log_up"
+        process.eventually("all records", function()
+          local found = #read_labels(log .. ".away") + #read_labels(log)
+          return found == #labels
+        end, PATIENCE_S)
+        assert.equal("up", sink(gate).state)
+        assert.equal(0, metrics.scrape("unix:" .. gate.directory .. "/metrics.sock").samples.toolgate_decision_sinks_down)
+        assert.same({ 1, 1 }, { count(gate:log(), "decision_log_down"), count(gate:log(), "decision_log_up") })
+      end)
+    end
+
+    local function shell(command, ...) assert(os.execute(command:format(...)) == 0, command:format(...)) end
+    local function own_disk(where)
+      return { before = { "unshare", "-m", "sh", "-c",
+                          ('mount -t tmpfs -o size=64k none "%s" && exec "$@"'):format(where), "sh" } }
+    end
+
+    it("is down at the limit of a file's size, also where the log has the same limit", function()
+      local gate = start(file_sink())
+      local labels = calls(1, 2)
+      has_labels(labels, directory .. "/log")
+      local function limit(value)
+        process.run { "prlimit", "--pid", tostring(gate:pid()), "--fsize=" .. value .. ":unlimited" }
+      end
+      limit(0)
+      call "n3"
+      client:calls("unknown", {}) -- the log has a line about it, and so it has about the sink
+      process.eventually("the sink is down", function() return sink(gate).state == "down" end)
+      process.eventually("lines are lost", function() return (gate:status().log_lines_dropped or 0) >= 2 end)
+      assert.is_nil(gate:log():find("decision_log_down", 1, true))
+      local _, shown = process.run { daemon.binary, "status", "--socket", gate.socket }
+      assert.matches("the decision log cannot write: .*LimitFSIZE", shown)
+      assert.matches("the log has lost %d+ lines", shown)
+      _, shown = process.run { daemon.binary, "doctor", "--socket", gate.socket, "--config", gate.directory .. "/toolgate.lua" }
+      assert.matches("the decision log cannot be written: ", shown)
+      assert.matches("the daemon's log has lost %d+ lines", shown)
+      local samples = metrics.scrape("unix:" .. gate.directory .. "/metrics.sock").samples
+      assert.equal(1, samples.toolgate_decision_sinks_down)
+      assert.is_true(samples.toolgate_log_lines_dropped_total >= 2)
+      limit "unlimited"
+      gate:logs "decision_log_up"
+      local line = gate:logs "log_lines_dropped"
+      assert.equal(gate:status().log_lines_dropped, tonumber(line:match "lines=(%d+)"))
+      process.eventually("all records", function() return #lines_of(directory .. "/log") == 4 end)
+    end)
+
+    goes_down_and_up("is down while a FIFO is in its place",
+                     function(_, log) shell("mv %s %s.away; mkfifo %s", log, log, log) end,
+                     function(_, log) shell("rm %s", log) end)
+    goes_down_and_up("is down while its folder is gone",
+                     function() os.rename(directory, directory .. ".moved") end,
+                     function() os.rename(directory .. ".moved", directory) end)
+    if unistd.geteuid() == 0 then
+      goes_down_and_up("is down while another user's file is in its place",
+                       function(_, log) shell("mv %s %s.away; touch %s; chown nobody %s", log, log, log, log) end,
+                       function(_, log) shell("rm %s", log) end)
+      goes_down_and_up("is down while its disk is full",
+                       function(_, log) shell("cat /dev/zero > %s.filler 2>/dev/null; true", log) end,
+                       function(_, log) shell("rm %s.filler", log) end, own_disk)
+
+      it("is down until a thread can be started for it", function()
+        shell("chmod 777 %s", directory)
+        -- As a user who has no process yet, in the folder of its socket.
+        local gate = start(file_sink(), { before = { "sh", "-c", [[
+          for word; do case $word in */toolgate.sock) chown 54321 "${word%/*}";; esac; done
+          exec prlimit --nproc=1: setpriv --reuid=54321 --regid=0 --clear-groups "$@"]], "sh" } })
+        local labels = calls(1, 3)
+        assert.matches("thread", gate:logs "decision_log_down")
+        assert.equal("down", sink(gate).state)
+        process.run { "setpriv", "--reuid=54321", "--clear-groups", "prlimit", "--pid", tostring(gate:pid()), "--nproc=1000:" }
+        gate:logs "decision_log_up"
+        has_labels(labels, directory .. "/log")
+      end)
+    end
 
     it("is one daemon's: another one waits for it", function()
       local first = start(file_sink())

@@ -8,8 +8,10 @@
 #include <cmocka.h>
 
 #include <malloc.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -110,9 +112,45 @@ static void loses_nothing_while_it_is_reopened(void **state)
     unlink(path);
 }
 
+/* Instead of libc's: a file system that hangs, as one of a network does, as long as this is held. */
+static pthread_mutex_t hanging = PTHREAD_MUTEX_INITIALIZER;
+int flock(int fd, int operation)
+{
+    (void)fd, (void)operation;
+    pthread_mutex_lock(&hanging);
+    pthread_mutex_unlock(&hanging);
+    return 0;
+}
+
+static void is_down_while_its_disk_hangs(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/record-sink-XXXXXX";
+    close(mkstemp(path));
+    const struct record_sink_options options = {
+        .kind = RECORD_SINK_FILE, .path = path, .max_bytes = 1u << 30};
+    bool down = false;
+    struct loop *loop = loop_new();
+    pthread_mutex_lock(&hanging);
+    struct record_sink *sink = record_sink_new(loop, &options, on_change, &down);
+    add(sink, 1);
+    for (uint32_t i = 0; i < TURNS_MOST && !down; i++)
+        loop_turn(loop, true);
+    assert_true(down);
+    pthread_mutex_unlock(&hanging);
+    for (uint32_t i = 0; i < TURNS_MOST && down; i++)
+        loop_turn(loop, true);
+    assert_false(down);
+    assert_int_equal(1, written(sink));
+    assert_int_equal(0, record_sink_free(sink));
+    loop_free(loop);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(gives_back_what_an_outage_took),
+                                       cmocka_unit_test(is_down_while_its_disk_hangs),
                                        cmocka_unit_test(loses_nothing_while_it_is_reopened)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
