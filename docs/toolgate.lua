@@ -66,7 +66,7 @@ return {
       -- What it may reach, by Landlock and seccomp; true: nothing may be written, no socket opened. It does not start on a
       -- kernel without them, unless best_effort or sandbox = "best_effort".
       --sandbox = {
-        -- Besides system libraries. The default is everything but toolgate's state folder and sockets.
+        -- Besides system libraries. The default is everything but toolgate's configuration, policies, secrets and state.
         --read = { "/opt/mcp" },
         -- What it may change. The default is nothing.
         --write = { "/srv/shared" },

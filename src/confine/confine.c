@@ -7,6 +7,7 @@
 #include "io/conn.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,7 +15,7 @@
 
 struct hidden_paths { /* of one loop */
     struct arena *arena;
-    struct str list[CONFINE_HIDDEN_MAX];
+    struct str *list;
     size_t count;
 };
 
@@ -37,26 +38,37 @@ static void free_hidden(void *object)
     free(hidden);
 }
 
+/* Landlock sees real paths. What does not exist yet, or has "%u" in it, follows the real path of what does.
+ */
+static struct str resolve(struct arena *arena, const char *path)
+{
+    char folder[PATH_MAX], real[PATH_MAX];
+    size_t len = strlen(path);
+    const char *user = strstr(path, "%u");
+    if (len >= sizeof(folder))
+        return arena_dup(arena, str_of(path));
+    if (!user && realpath(path, real))
+        return arena_dup(arena, str_of(real));
+    for (size_t end = user ? (size_t)(user - path) : len; end; end--) {
+        if (path[end - 1] != '/')
+            continue;
+        snprintf(folder, sizeof(folder), "%.*s", (int)end, path);
+        if (realpath(folder, real))
+            return arena_printf(arena, "%s/%s", strcmp(real, "/") ? real : "", path + end);
+    }
+    return realpath(".", real) ? arena_printf(arena, "%s/%s", real, path) : arena_dup(arena, str_of(path));
+}
+
 void confine_hide(struct loop *loop, const char *const *paths, size_t count)
 {
     struct hidden_paths *hidden = loop_singleton(loop, &singleton_key, make_hidden, free_hidden);
     arena_free(hidden->arena);
     hidden->arena = arena_new();
+    hidden->list = ARENA_ARRAY(hidden->arena, struct str, count);
     hidden->count = 0;
-    for (size_t i = 0; i < count && hidden->count < CONFINE_HIDDEN_MAX; i++) {
-        /* Landlock sees the real path; the last part may not exist yet. */
-        char real[PATH_MAX];
-        const char *slash = strrchr(paths[i], '/');
-        const char *folder = !slash ? "."
-                             : slash == paths[i]
-                                 ? "/"
-                                 : arena_printf(hidden->arena, "%.*s", (int)(slash - paths[i]), paths[i]).at;
-        if (realpath(paths[i], real))
-            hidden->list[hidden->count++] = arena_dup(hidden->arena, str_of(real));
-        else if (realpath(folder, real))
-            hidden->list[hidden->count++] = arena_printf(
-                hidden->arena, "%s/%s", strcmp(real, "/") ? real : "", slash ? slash + 1 : paths[i]);
-    }
+    for (size_t i = 0; i < count; i++)
+        if (paths[i] && *paths[i])
+            hidden->list[hidden->count++] = resolve(hidden->arena, paths[i]);
 }
 
 struct confine_support confine_support(void)
@@ -119,7 +131,8 @@ enum err confine_prepare(struct loop *loop, struct arena *arena, const struct co
     enum err err = OK;
     if (support.landlock_abi) {
         const struct confine_paths programs = list_programs(arena, child, script);
-        err = landlock_ruleset(spec, &hidden_list, &programs, &out->child.landlock, why);
+        err = landlock_ruleset(arena, spec, &hidden_list, &programs, &out->child.landlock, why);
+        out->narrowed = landlock_narrowed(arena, spec, &hidden_list);
     }
     if (!err && support.seccomp)
         out->child.filter = seccomp_filter(arena, spec->network, support.landlock_abi);

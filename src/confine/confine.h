@@ -17,7 +17,6 @@
 #include <stdint.h>
 
 #define CONFINE_PATHS_MAX    256u   /* of `read`, and of `write` */
-#define CONFINE_HIDDEN_MAX   16u    /* paths */
 #define CONFINE_RULES_MAX    65536u /* Landlock rules of one process; the folders beside a hidden one count */
 #define CONFINE_MEMORY_BYTES 4294967296u /* writable memory of each process, if the spec gives none */
 
@@ -47,19 +46,21 @@ struct confine_support {
 };
 struct confine_support confine_support(void);
 
-/* The paths that no confined process of this loop reads, nor files named "PATH.*": the state folder, the
- * sockets. Replaces those given before. */
+/* The paths that no confined process of this loop reads, nor files named "PATH.*", unless its spec names the
+ * path itself or one below it. "%u" in a path stands for any name; NULL and "" for none. Replaces those given
+ * before. */
 void confine_hide(struct loop *loop, const char *const *paths, size_t count);
 
 /* Ready for child_start until confine_free. */
 struct confinement {
     struct child_confinement child;
-    struct str missing; /* best_effort: what the kernel lacks, in the arena; empty: nothing */
+    struct str missing;  /* best_effort: what the kernel lacks, in the arena; empty: nothing */
+    struct str narrowed; /* a path of `read` of which hidden paths stay out; empty: none */
 };
 
 /* The program of `child` is readable, and so is `script` unless it is NULL: only what an operator wrote,
  * never an argument of a call. ERR_UNAVAILABLE: the kernel lacks a feature; ERR_NOT_FOUND: a path of the spec
- * does not exist. `why` states the fix. */
+ * does not exist; ERR_CONFIG: `write` names a folder with a hidden path in it. `why` states the fix. */
 enum err confine_prepare(struct loop *loop, struct arena *arena, const struct confine_spec *spec,
                          const struct child_spec *child, const char *script, struct confinement *out,
                          struct why *why);

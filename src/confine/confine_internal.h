@@ -9,8 +9,13 @@ int landlock_abi(void);
 
 /* A ruleset: what `spec` names, the program, and what every program needs (libraries, certificates,
  * /dev/null). */
-enum err landlock_ruleset(const struct confine_spec *spec, const struct confine_paths *hidden,
-                          const struct confine_paths *programs, int *out, struct why *why);
+enum err landlock_ruleset(struct arena *arena, const struct confine_spec *spec,
+                          const struct confine_paths *hidden, const struct confine_paths *programs, int *out,
+                          struct why *why);
+
+/* The first path of `read` that holds hidden ones, or STR_NONE. */
+struct str landlock_narrowed(struct arena *arena, const struct confine_spec *spec,
+                             const struct confine_paths *hidden);
 
 bool seccomp_is_supported(void);
 

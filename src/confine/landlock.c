@@ -1,9 +1,11 @@
 /*
  * Files, by Landlock (Linux 5.13). A ruleset lists what is allowed and knows
- * no exceptions, so "everything but the state folder" is a rule for each entry
- * of each folder on the way to a hidden path, except that way itself. What is
- * created on the way later stays unreadable until the process starts again.
+ * no exceptions, so "this folder, but not what is hidden in it" is a rule for
+ * each entry of each folder on the way to a hidden path, except that way
+ * itself. What is created on the way later stays unreadable until the process
+ * starts again.
  */
+#include "base/arena.h"
 #include "confine/confine_internal.h"
 
 #include <dirent.h>
@@ -84,22 +86,44 @@ static int allow(struct ruleset *set, const char *path, uint64_t access)
 
 enum relation { APART, ON_THE_WAY, HIDDEN };
 
-/* "/run/x.sock" hides "/run/x.sock.upstreams", too: state that lies beside a socket. */
-static enum relation relation_to(const char *path, const struct str *hidden)
+/* A part of a path, of `len` bytes, beside one of a hidden path, in which "%u" stands for any name. The last
+ * one hides "x.sock.upstreams" as well: state that lies beside a socket. */
+static bool part_matches(const char *part, size_t len, const char *hidden, size_t hidden_len, bool last)
 {
-    size_t len = strlen(path);
-    if (len >= hidden->len && memcmp(path, hidden->at, hidden->len) == 0 &&
-        (path[hidden->len] == '\0' || path[hidden->len] == '/' || path[hidden->len] == '.'))
-        return HIDDEN;
-    return len < hidden->len && memcmp(path, hidden->at, len) == 0 && hidden->at[len] == '/' ? ON_THE_WAY
-                                                                                             : APART;
+    const char *user = memmem(hidden, hidden_len, "%u", 2), *rest = user, *end = hidden + hidden_len;
+    if (!user)
+        return (len == hidden_len || (last && len > hidden_len && part[hidden_len] == '.')) &&
+               memcmp(part, hidden, hidden_len) == 0;
+    for (const char *next = user; next; next = memmem(rest, (size_t)(end - rest), "%u", 2))
+        rest = next + 2;
+    size_t before = (size_t)(user - hidden), after = (size_t)(end - rest);
+    return len >= before + after && memcmp(part, hidden, before) == 0 &&
+           memcmp(part + len - after, rest, after) == 0;
+}
+
+static enum relation relation_to(const char *path, const char *hidden)
+{
+    for (;;) {
+        path += strspn(path, "/");
+        hidden += strspn(hidden, "/");
+        size_t len = strcspn(path, "/"), hidden_len = strcspn(hidden, "/");
+        if (!hidden_len)
+            return HIDDEN;
+        if (!len)
+            return ON_THE_WAY;
+        bool last = !hidden[hidden_len + strspn(hidden + hidden_len, "/")];
+        if (!part_matches(path, len, hidden, hidden_len, last))
+            return APART;
+        path += len;
+        hidden += hidden_len;
+    }
 }
 
 static enum relation relation_to_all(const char *path, const struct confine_paths *hidden)
 {
     enum relation nearest = APART;
     for (size_t i = 0; i < hidden->count; i++) {
-        enum relation relation = relation_to(path, &hidden->list[i]);
+        enum relation relation = relation_to(path, hidden->list[i].at);
         if (relation > nearest)
             nearest = relation;
     }
@@ -132,16 +156,60 @@ static int allow_beside(struct ruleset *set, const char *folder, const struct co
     return failed;
 }
 
+/* The hidden paths below `path`. Naming a hidden path itself, or one below it, is the operator's word. */
+static struct confine_paths hidden_below(struct arena *arena, const char *path,
+                                         const struct confine_paths *hidden)
+{
+    struct str *list = ARENA_ARRAY(arena, struct str, hidden->count);
+    struct confine_paths below = {list, 0};
+    char real[PATH_MAX];
+    for (size_t i = 0; realpath(path, real) && i < hidden->count; i++)
+        if (relation_to(real, hidden->list[i].at) == ON_THE_WAY)
+            list[below.count++] = hidden->list[i];
+    return below;
+}
+
+/* Allows to read `path`, except the hidden paths below it. */
+static int allow_read(struct ruleset *set, struct arena *arena, const char *path,
+                      const struct confine_paths *hidden)
+{
+    const struct confine_paths below = hidden_below(arena, path, hidden);
+    char real[PATH_MAX];
+    if (!below.count || !realpath(path, real))
+        return allow(set, path, ACCESS_READ);
+    return allow_beside(set, strcmp(real, "/") ? real : "", &below);
+}
+
 /* ---- what is named ---- */
 
-static enum err allow_named(struct ruleset *set, const char *key, const struct confine_paths *paths,
-                            uint64_t access, struct why *why)
+static enum err cannot_open(const char *key, const char *path, struct why *why)
 {
-    for (size_t i = 0; i < paths->count; i++)
-        if (allow(set, paths->list[i].at, access) != 0)
-            return err_set(why, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO,
-                           "sandbox.%s: cannot open '%s': %s; create it, or remove it from the list", key,
-                           paths->list[i].at, strerror(errno));
+    if (errno == E2BIG)
+        return err_set(why, ERR_LIMIT,
+                       "sandbox: the folders beside hidden paths have too many entries (%u rules): move the "
+                       "state folder, or name in sandbox.read what may be read",
+                       CONFINE_RULES_MAX);
+    return err_set(why, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO,
+                   "sandbox.%s: cannot open '%s': %s; create it, or remove it from the list", key, path,
+                   strerror(errno));
+}
+
+/* Landlock allows to create files in a folder only together with all that is below it. */
+static enum err allow_write(struct ruleset *set, struct arena *arena, const struct confine_spec *spec,
+                            const struct confine_paths *hidden, struct why *why)
+{
+    for (size_t i = 0; i < spec->write.count; i++) {
+        const char *path = spec->write.list[i].at;
+        const struct confine_paths below = hidden_below(arena, path, hidden);
+        if (below.count && !spec->best_effort)
+            return err_set(why, ERR_CONFIG,
+                           "sandbox.write: '%s' holds '" STR_FMT "', which is hidden from every sandbox: "
+                           "name the folders in it that may be written, move that path elsewhere, or set "
+                           "sandbox.best_effort = true to give the process both",
+                           path, STR_ARG(below.list[0]));
+        if (allow(set, path, ACCESS_WRITE) != 0)
+            return cannot_open("write", path, why);
+    }
     return OK;
 }
 
@@ -184,17 +252,27 @@ static const char *const readable[] = {"/usr",
                                        "/sys/fs/cgroup"};
 static const char *const writable[] = {"/dev/null", "/dev/zero", "/dev/full"};
 
-static void allow_system(struct ruleset *set)
+static void allow_system(struct ruleset *set, struct arena *arena, const struct confine_paths *hidden)
 {
     for (size_t i = 0; i < sizeof(readable) / sizeof(*readable); i++)
-        allow(set, readable[i], ACCESS_READ); /* no system has all of them */
+        allow_read(set, arena, readable[i], hidden); /* no system has all of them */
     for (size_t i = 0; i < sizeof(writable) / sizeof(*writable); i++)
         allow(set, writable[i],
               LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE);
 }
 
-enum err landlock_ruleset(const struct confine_spec *spec, const struct confine_paths *hidden,
-                          const struct confine_paths *programs, int *out, struct why *why)
+struct str landlock_narrowed(struct arena *arena, const struct confine_spec *spec,
+                             const struct confine_paths *hidden)
+{
+    for (size_t i = 0; i < spec->read.count; i++)
+        if (hidden_below(arena, spec->read.list[i].at, hidden).count)
+            return spec->read.list[i];
+    return STR_NONE;
+}
+
+enum err landlock_ruleset(struct arena *arena, const struct confine_spec *spec,
+                          const struct confine_paths *hidden, const struct confine_paths *programs, int *out,
+                          struct why *why)
 {
     int abi = landlock_abi();
     struct ruleset_attr attributes = {handled_access(abi), 0, abi >= 6 ? SCOPE_ABSTRACT | SCOPE_SIGNAL : 0};
@@ -204,19 +282,16 @@ enum err landlock_ruleset(const struct confine_spec *spec, const struct confine_
     if (set.fd < 0)
         return err_set(why, ERR_UNAVAILABLE, "sandbox: the kernel refused Landlock: %s", strerror(errno));
     enum err err = OK;
-    allow_system(&set);
+    allow_system(&set, arena, hidden);
     for (size_t i = 0; i < programs->count; i++)
         allow(&set, programs->list[i].at, ACCESS_READ); /* one that is missing fails at its exec */
     if (!spec->reads_given && allow_beside(&set, "", hidden) != 0)
-        err =
-            err_set(why, ERR_LIMIT,
-                    "sandbox: the folders beside the state folder have too many entries (%u rules): move the "
-                    "state folder, or name in sandbox.read what may be read",
-                    CONFINE_RULES_MAX);
+        err = cannot_open("read", "/", why);
+    for (size_t i = 0; i < spec->read.count && !err; i++)
+        if (allow_read(&set, arena, spec->read.list[i].at, hidden) != 0)
+            err = cannot_open("read", spec->read.list[i].at, why);
     if (!err)
-        err = allow_named(&set, "read", &spec->read, ACCESS_READ, why);
-    if (!err)
-        err = allow_named(&set, "write", &spec->write, ACCESS_WRITE, why);
+        err = allow_write(&set, arena, spec, hidden, why);
     if (err)
         close(set.fd);
     else

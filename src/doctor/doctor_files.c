@@ -166,8 +166,7 @@ static void check_room(struct doctor *d, const char *folder)
                folder, left >> 20, level ? ", and the decision log needs room" : "");
 }
 
-/* By its process; `unknown` if there is none to see. */
-static uid_t daemon_user(const struct doctor *d, uid_t unknown)
+uid_t doctor_daemon_user(const struct doctor *d, uid_t unknown)
 {
     struct stat st;
     int64_t pid = d->status ? doctor_number(d->status, "pid") : 0;
@@ -191,7 +190,7 @@ void doctor_check_state(struct doctor *d)
         doctor_add(d, DOCTOR_ERROR, "state", "state_open", arena_printf(d->arena, "chmod 0700 %s", folder).at,
                    "%s has mode %04o: others may replace the daemon's keys and records", folder,
                    (unsigned)st.st_mode & 07777u);
-    uid_t user = daemon_user(d, st.st_uid);
+    uid_t user = doctor_daemon_user(d, st.st_uid);
     if (configured && user != st.st_uid)
         doctor_add(d, DOCTOR_ERROR, "state", "state_owner",
                    arena_printf(d->arena, "chown -R %u %s", (unsigned)user, folder).at,

@@ -163,8 +163,25 @@ static size_t count_sandboxes(const struct doctor *d, bool best_effort)
     return count;
 }
 
+/* Even a confined process of root owns most files, and reads what its sandbox does not hide. */
+static void check_root(struct doctor *d)
+{
+    const struct config *config = d->config;
+    size_t count = 0;
+    for (size_t i = 0; config && i < config->upstream_count; i++) {
+        const struct upstream_spec *spec = config->upstreams[i];
+        count += spec->kind == UPSTREAM_STDIO && !spec->user.len && !spec->spawner.len;
+    }
+    if (count && doctor_daemon_user(d, (uid_t)-1) == 0)
+        doctor_add(d, DOCTOR_WARNING, "sandbox", "daemon_as_root",
+                   "run the daemon as a user of its own, as the unit of the package does, or name "
+                   "upstreams.NAME.user",
+                   "the daemon runs as root, and so do %zu of its upstreams", count);
+}
+
 void doctor_check_sandbox(struct doctor *d)
 {
+    check_root(d);
     struct confine_support support = confine_support();
     size_t strict = count_sandboxes(d, false), lenient = count_sandboxes(d, true);
     if (support.landlock_abi && support.seccomp)

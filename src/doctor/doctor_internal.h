@@ -7,6 +7,8 @@
 #include "config/config.h"
 #include "doctor/doctor.h"
 
+#include <sys/types.h>
+
 typedef void doctor_check(struct doctor *doctor);
 
 /* `fix`: in the arena, or a literal; NULL: nothing to do. */
@@ -17,6 +19,9 @@ void doctor_add(struct doctor *doctor, enum doctor_level level, const char *area
 const struct json *doctor_status(const struct doctor *doctor, const char *key);
 int64_t doctor_number(const struct json *object, const char *key);
 struct str doctor_text(const struct json *object, const char *key);
+
+/* By the daemon's process; `unknown` if there is none to see. */
+uid_t doctor_daemon_user(const struct doctor *doctor, uid_t unknown);
 
 /* How this daemon is restarted, and its configuration's reload. */
 const char *doctor_restart(const struct doctor *doctor);

@@ -5,12 +5,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "catalog/generation.h"
-#include "confine/confine.h"
 #include "io/child.h"
 #include "io/timer.h"
 #include "io/systemd.h"
 #include "server/passing_methods.h"
 #include "server/subscriptions.h"
+#include "state/hidden_paths.h"
 #include "state/state_dir.h"
 
 #include <stdlib.h>
@@ -132,23 +132,9 @@ struct upstream_manager *upstream_manager_new(struct server *server, const struc
     return m;
 }
 
-/* No confined process reads what other users' calls left, nor finds the sockets. */
-static void hide_state(struct upstream_manager *m, const struct config *config)
-{
-    struct arena *arena = arena_new();
-    const char *decisions = state_dir_decisions(arena, config);
-    const char *paths[] = {config->socket, state_dir_path(arena, config, ""),
-                           decisions ? decisions : config->socket};
-    char *folder = (char *)paths[1];
-    for (size_t len = strlen(folder); len > 1 && (folder[len - 1] == '/' || folder[len - 1] == '.'); len--)
-        folder[len - 1] = '\0';
-    confine_hide(m->server->loop, paths, sizeof(paths) / sizeof(*paths));
-    arena_free(arena);
-}
-
 void upstream_manager_apply(struct upstream_manager *m, const struct config *config)
 {
-    hide_state(m, config);
+    hidden_paths_apply(m->server->loop, config, NULL, 0);
     upstreams_apply(m->server->gate.upstreams, config->upstreams, config->upstream_count);
 }
 

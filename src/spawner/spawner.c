@@ -17,6 +17,7 @@
 #include "io/timer.h"
 #include "io/unix_socket.h"
 #include "io/systemd.h"
+#include "state/hidden_paths.h"
 #include "upstream/process.h"
 
 #include <errno.h>
@@ -290,9 +291,9 @@ static void warn_of_root(const struct config *config)
 static void hide_from_confined(struct spawner *spawner, const char *socket)
 {
     const struct config *config = spawner->config;
-    const char *paths[] = {socket, config->socket, config->state ? config->state : "/var/lib/toolgate",
+    const char *paths[] = {socket, config->state ? NULL : "/var/lib/toolgate", "/etc/toolgate",
                            CONFIG_SYSTEM_FOLDER "/toolgate"};
-    confine_hide(spawner->loop, paths, sizeof(paths) / sizeof(*paths));
+    hidden_paths_apply(spawner->loop, config, paths, sizeof(paths) / sizeof(*paths));
 }
 
 static enum err listen_at(const char *path, struct unix_socket *out, struct why *why)

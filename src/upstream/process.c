@@ -47,6 +47,12 @@ static enum err confine(struct loop *loop, struct arena *arena, const struct ups
     if (!err && process->confinement.missing.len)
         log_event(LOG_WARN, "sandbox_incomplete", LOG_STR("upstream", spec->name),
                   LOG_STR("missing", process->confinement.missing));
+    if (!err && process->confinement.narrowed.len)
+        log_event(LOG_INFO, "sandbox_narrowed", LOG_STR("upstream", spec->name),
+                  LOG_STR("read", process->confinement.narrowed),
+                  LOG_TEXT("effect",
+                           "toolgate's configuration, policies, secrets and state in it stay hidden, "
+                           "and the folders that hold them cannot be listed"));
     return err;
 }
 

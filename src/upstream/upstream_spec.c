@@ -63,8 +63,7 @@ struct upstream_spec *upstream_spec_copy(struct arena *arena, const struct upstr
     return copy;
 }
 
-/* Takes the next ${file:…} off `text`, with what stands before it. False: there is none. */
-static bool next_file(struct str *text, struct str *before, struct str *path)
+bool upstream_spec_next_file(struct str *text, struct str *before, struct str *path)
 {
     static const char sign[] = "${file:";
     const char *open = text->len ? memmem(text->at, text->len, sign, sizeof(sign) - 1) : NULL;
@@ -85,7 +84,7 @@ static const char *find_user(struct str path)
 bool upstream_spec_names_user(struct str text)
 {
     struct str before, path;
-    while (next_file(&text, &before, &path))
+    while (upstream_spec_next_file(&text, &before, &path))
         if (find_user(path))
             return true;
     return false;
@@ -102,7 +101,7 @@ static struct str fill_in_user(struct arena *arena, struct str text, const struc
     struct str before, path;
     if (!upstream_spec_names_user(text))
         return text;
-    while (next_file(&text, &before, &path)) {
+    while (upstream_spec_next_file(&text, &before, &path)) {
         buf_str(&out, before);
         if (find_user(path))
             buf_printf(&out, "${user-file:%u:", (unsigned)user->uid);

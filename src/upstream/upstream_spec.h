@@ -84,6 +84,9 @@ bool upstream_spec_names_user(struct str text);
 struct upstream_spec *upstream_spec_for_user(struct arena *arena, const struct upstream_spec *spec, uid_t uid,
                                              struct str user);
 
+/* Takes the next ${file:PATH} off `text`, with what stands before it. False: there is none. */
+bool upstream_spec_next_file(struct str *text, struct str *before, struct str *path);
+
 /* A deep copy. */
 struct upstream_spec *upstream_spec_copy(struct arena *arena, const struct upstream_spec *spec);
 

@@ -248,6 +248,12 @@ return tool "nowhere" { upstream = "fake/nowhere", examples = {} }
     finds(doctor { "--socket", directory .. "/s", "--config", file }, "redis_plain", "warning")
   end)
 
+  it("warns of a daemon of root whose upstreams run as root, too", function()
+    if unistd.geteuid() ~= 0 then pending "needs root" return end
+    local gate = start { config = "return { upstreams = { a = { command = 'cat' } } }" }
+    finds(of(gate), "daemon_as_root", "warning")
+  end)
+
   it("finds records that the decision log has dropped, and a reader of it that does not read", function()
     local big = ("x"):rep(100000)
     local function drops(decisions, before)

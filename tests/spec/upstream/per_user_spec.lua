@@ -102,6 +102,18 @@ return { socket_mode = "0666", upstreams = { box = {
     assert.equal(3, count)
   end)
 
+  it("in a sandbox shows no user's process the files of another user, nor the folder they are in", function()
+    serves 'sandbox = { env = {} },'
+    assert.equal("ok", has_token("nobody", "token-of-nobody"))
+    for _, path in ipairs { "/daemon", "/nobody", "/root" } do
+      local seen = calls_as("nobody", "reach", { how = "read", what = folder .. path })
+      assert.equal("EACCES", client_of.text(seen), path)
+    end
+    assert.equal("EACCES", client_of.text(calls_as("nobody", "reach", { how = "list", what = folder })))
+    local config = gate.directory .. "/toolgate.lua"
+    assert.equal("EACCES", client_of.text(calls_as("nobody", "reach", { how = "read", what = config })))
+  end)
+
   it("lists its tools with the credentials of the daemon's user, who uses the upstream itself", function()
     serves()
     assert.equal("ok", client_of.text(gate:connect():calls("reach", { how = "same", what = "TOKEN=token-of-root" })))

@@ -21,16 +21,22 @@ describe("the sandbox of an upstream", function()
   local function starts(sandbox, more)
     more = more or {}
     folder = process.directory()
-    os.execute(("mkdir -p '%s/read' '%s/write' '%s/state/deep'"):format(folder, folder, folder))
-    for _, name in ipairs { "read/note", "write/note", "outside", "state/deep/secret" } do
+    os.execute(("cd '%s' && mkdir -p read write state/deep users/ann users/bob"):format(folder))
+    for _, name in ipairs { "read/note", "write/note", "outside", "state/deep/secret", "key", "policy-key", "users/ann/token",
+                            "users/ann/note", "users/bob/token" } do
       process.write(folder .. "/" .. name, "text")
     end
     os.execute(("chmod 700 '%s/state'; printf '#!/bin/sh\\nexit 0\\n' > '%s/write/tool'; chmod 755 '%s/write/tool'")
                :format(folder, folder, folder))
-    gate = daemon.start { before = more.before, config = ([[
-return { state = "%s/state", upstreams = { box = { command = "/usr/bin/python3", args = { "%s" }, env = { GIVEN = "x" },
-                                           sandbox = %s } } }
-]]):format(folder, SERVER, sandbox:gsub("DIR", folder)), environment = { NAMED = "n", SECRET = "s" } }
+    gate = daemon.start { before = more.before, policies = { ["far.lua"] = ([[
+return tool "far" { description = "Asks.", effects = "read", schema = params {},
+                    http = { "GET http://127.0.0.1:1/", headers = { Key = "${file:%s/policy-key}" } } }]]):format(folder) },
+      config = ([[
+return { state = "DIR/state", upstreams = {
+  box = { command = "/usr/bin/python3", args = { "%s" }, env = { GIVEN = "x" }, sandbox = %s },
+  far = { rest = "http://127.0.0.1:1", headers = { Key = "${file:DIR/key}" } },
+  own = { rest = "http://127.0.0.1:1", per_user = true, headers = { Key = "${file:DIR/users/%%u/token}" } } } }
+]]):format(SERVER, sandbox):gsub("DIR", folder), environment = { NAMED = "n", SECRET = "s" } }
     client = gate:connect()
   end
 
@@ -39,7 +45,9 @@ return { state = "%s/state", upstreams = { box = { command = "/usr/bin/python3",
   end
 
   local function upstream()
-    return client:asks("toolgate/status").upstreams[1]
+    for _, one in ipairs(client:asks("toolgate/status").upstreams) do
+      if one.name == "box" then return one end
+    end
   end
 
   local function is_up()
@@ -92,6 +100,50 @@ return { state = "%s/state", upstreams = { box = { command = "/usr/bin/python3",
     assert.equal("EACCES", reach("list", folder .. "/state"))
     assert.equal("EACCES", reach("write", folder .. "/outside"))
     assert.equal("EACCES", reach("write", folder .. "/fresh"))
+  end)
+
+  local function sees_no_secret()
+    for _, path in ipairs { gate.directory .. "/toolgate.lua", gate.directory .. "/policies/far.lua", folder .. "/key",
+                            folder .. "/policy-key", folder .. "/users/ann/token", folder .. "/users/bob/token",
+                            folder .. "/state/deep/secret", "/etc/shadow" } do
+      assert.equal("EACCES", reach("read", path), path)
+    end
+    assert.equal("EACCES", reach("list", gate.directory .. "/policies"))
+    assert.equal("EACCES", reach("list", folder .. "/users/ann"))
+    for _, path in ipairs { "/outside", "/users/ann/note", "/read/note" } do
+      assert.equal("ok", reach("read", folder .. path), path)
+    end
+  end
+
+  it("hides from it the configuration, the policies and all secrets, its own and those of users", function()
+    if not serves "{}" then return end
+    sees_no_secret()
+  end)
+
+  it("hides them also in a folder that `read` names, unless `read` names them", function()
+    if not serves '{ read = { "/" } }' then return end
+    sees_no_secret()
+    assert.matches("sandbox_narrowed upstream=box read=/ ", gate:log())
+    daemon.stop_all()
+    serves '{ read = { "DIR", "DIR/key", "DIR/users/bob/token" } }'
+    assert.equal("ok", reach("read", folder .. "/key"))
+    assert.equal("ok", reach("read", folder .. "/users/bob/token"))
+    assert.equal("EACCES", reach("read", folder .. "/users/ann/token"))
+    assert.equal("ok", reach("read", folder .. "/outside"))
+    daemon.stop_all()
+    serves '{ read = { "DIR/users/ann" } }'
+    assert.equal("EACCES", reach("read", folder .. "/users/ann/token"))
+    assert.equal("ok", reach("read", folder .. "/users/ann/note"))
+  end)
+
+  it("does not start it with a folder to write that holds them, unless best_effort says so", function()
+    if not kernel_has_landlock() then pending "this kernel has no Landlock" return end
+    starts '{ write = { "DIR/users" } }'
+    process.eventually("the start failed", function() return (upstream().last_error or ""):find("sandbox.write", 1, true) end)
+    assert.not_equal("up", upstream().state)
+    daemon.stop_all()
+    serves '{ write = { "DIR/users" }, best_effort = true }'
+    assert.equal("ok", reach("write", folder .. "/users/new"))
   end)
 
   it("lets it open no socket, unless network = true, and then none of the host's own", function()
@@ -148,7 +200,7 @@ return { state = "%s/state", upstreams = { box = { command = "/usr/bin/python3",
     sibling:signal(9)
     sibling:wait()
     assert.equal(before, state())
-    assert.equal("up", gate:connect():asks("toolgate/status").upstreams[1].state)
+    assert.equal("up", upstream().state)
     assert.equal("ok", reach("itself", ""))
   end)
 
