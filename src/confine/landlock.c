@@ -163,7 +163,9 @@ static struct confine_paths hidden_below(struct arena *arena, const char *path,
     struct str *list = ARENA_ARRAY(arena, struct str, hidden->count);
     struct confine_paths below = {list, 0};
     char real[PATH_MAX];
-    for (size_t i = 0; realpath(path, real) && i < hidden->count; i++)
+    if (!realpath(path, real))
+        return below;
+    for (size_t i = 0; i < hidden->count; i++)
         if (relation_to(real, hidden->list[i].at) == ON_THE_WAY)
             list[below.count++] = hidden->list[i];
     return below;

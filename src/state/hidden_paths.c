@@ -63,6 +63,8 @@ static void hide_policies(struct hidden *h, const char *folder)
         struct str text;
         size_t len = strlen(entry->d_name);
         const char *path = arena_printf(h->arena, "%s/%s", folder, entry->d_name).at;
+        if (entry->d_type == DT_LNK)
+            hide(h, path);
         if (len > 4 && strcmp(entry->d_name + len - 4, ".lua") == 0 &&
             file_read(h->arena, path, POLICY_TEXT_BYTES, &text, NULL) == OK)
             hide_files_in(h, text);

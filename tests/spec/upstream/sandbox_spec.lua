@@ -118,6 +118,13 @@ return { state = "DIR/state", upstreams = {
   it("hides from it the configuration, the policies and all secrets, its own and those of users", function()
     if not serves "{}" then return end
     sees_no_secret()
+    local policy = gate.directory .. "/policies/far.lua"
+    os.execute(("mv '%s' '%s/far.lua' && ln -s '%s/far.lua' '%s'"):format(policy, folder, folder, policy))
+    os.execute(("sed -i s/GIVEN/OTHER/ '%s/toolgate.lua'"):format(gate.directory)) -- so that it starts again
+    gate:reload()
+    process.eventually("it has started again", function() return reach("environment", "OTHER") == "ok" end)
+    assert.equal("EACCES", reach("read", folder .. "/far.lua"))
+    assert.equal("ok", reach("read", folder .. "/outside"))
   end)
 
   it("hides them also in a folder that `read` names, unless `read` names them", function()
