@@ -172,7 +172,7 @@ static void judge_chain(struct admission *a, struct verdict *verdict)
     else if (a->so_far == LEDGER_SO_FAR_FABRICATED)
         verdict->chain = chain_fabricated(&a->ctx, key, a->query.step);
     else
-        verdict->chain = chain_look(&a->ctx, key, false);
+        verdict->chain = chain_look(&a->ctx, key, a->query.step, false);
 }
 
 /* ---- the verdict ---------------------------------------------------------- */
@@ -212,7 +212,8 @@ static void judge(struct admission *a, struct verdict *verdict)
     judge_insistence(a);
     enum ledger_so_far so_far = a->so_far;
     if (so_far == LEDGER_SO_FAR_INVALID)
-        a->patience = chain_free_attempts(a->ctx.session, chain_key_of(a->query.tool, a->request->call));
+        a->patience =
+            chain_free_attempts(a->ctx.session, chain_key_of(a->query.tool, a->request->call), a->query.step);
     verdict->says = LEDGER_REFUSE;
     unsigned times = judge_loop(a, verdict);
     verdict->loops = verdict->code != CODE_NONE;
@@ -224,7 +225,7 @@ static void judge(struct admission *a, struct verdict *verdict)
     if (!verdict->code)
         verdict->says = says_otherwise(so_far);
     if (a->lax == LAX_INSISTS && verdict->says == LEDGER_RUN)
-        verdict->chain = chain_spend(&a->ctx, chain_key_of(a->query.tool, a->request->call));
+        verdict->chain = chain_spend(&a->ctx, chain_key_of(a->query.tool, a->request->call), a->query.step);
 }
 
 /* What was decided during an outage stands. */
@@ -237,9 +238,10 @@ static void judge_past(struct admission *a, const struct session_past *past, str
         a->so_far = LEDGER_SO_FAR_VALID;
     }
     if (a->lax == LAX_INSISTS)
-        verdict->chain = chain_spend(&a->ctx, chain_key_of(a->query.tool, a->request->call));
+        verdict->chain = chain_spend(&a->ctx, chain_key_of(a->query.tool, a->request->call), a->query.step);
     else if (a->so_far == LEDGER_SO_FAR_VALID)
-        verdict->chain = chain_look(&a->ctx, chain_key_of(a->query.tool, a->request->call), false);
+        verdict->chain =
+            chain_look(&a->ctx, chain_key_of(a->query.tool, a->request->call), a->query.step, false);
     else
         judge_chain(a, verdict);
     verdict->says = past->says;
@@ -388,7 +390,8 @@ static void answer_again(struct admission *a, const struct session_call *before,
     look_back(a, before);
     bool let_run = before->class <= CALL_RELEASED;
     a->lax = let_run && a->so_far == LEDGER_SO_FAR_INVALID ? LAX_INSISTS : LAX_NONE;
-    verdict.chain = chain_look(&a->ctx, chain_key_of(a->query.tool, a->request->call), is_invalid);
+    verdict.chain =
+        chain_look(&a->ctx, chain_key_of(a->query.tool, a->request->call), a->query.step, is_invalid);
     if (before->class == CALL_DENIED) {
         verdict.says = before->says;
         verdict.code = before->code;

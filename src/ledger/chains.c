@@ -1,20 +1,12 @@
 /*
- * Repair chains: the invalid calls of a tool in a turn, or of one dev.toolgate/call. A chain ends when a call
- * of its key runs, when its attempts are used up, or with its turn.
+ * Repair chains: the invalid calls of a tool in a turn. Providers give each call an id of its own, so a call
+ * with a new id continues a chain of its tool; only siblings of one step open chains side by side, and a
+ * client that repeats an id stays in that id's chain. A chain ends when a call that continues it runs, when
+ * its attempts are used up, or with its turn.
  */
 #include "ledger/rules_internal.h"
 
 #define ATTEMPTS_MAX 254u
-
-static struct session_chain *find_chain(const struct session *session, struct chain_key key)
-{
-    for (unsigned i = 0; i < session->chain_count; i++) {
-        const struct session_chain *chain = &session->chains[i];
-        if (chain->tool == key.tool && chain->call == key.call)
-            return (struct session_chain *)chain;
-    }
-    return NULL;
-}
 
 static void drop_chain(struct session *session, struct session_chain *chain)
 {
@@ -141,6 +133,66 @@ static bool is_progress(const struct session_chain *before, const struct chain_a
     return differs;
 }
 
+/* ---- the chain of a call ---------------------------------------------------------- */
+
+/* What the chains of one tool offer to a call; each is the one extended longest ago. */
+struct candidates {
+    struct session_chain *named; /* the chain of the call's id */
+    struct session_chain *open, *ended;
+    struct session_chain *earlier; /* open, of an earlier step, and the one most like the attempt */
+    unsigned count;
+};
+
+/* How many of the attempt's problems are those of the chain's last attempt. */
+static unsigned likeness(const struct session_chain *chain, const struct session_chain *attempt)
+{
+    unsigned alike = 0;
+    for (unsigned i = 0; i < attempt->problem_count; i++)
+        alike += has_problem(chain, attempt->problems[i]);
+    return alike;
+}
+
+static struct candidates find_candidates(const struct session *session, struct chain_key key, uint8_t step,
+                                         const struct session_chain *attempt)
+{
+    struct candidates c = {0};
+    unsigned most = 0;
+    for (unsigned i = 0; i < session->chain_count; i++) {
+        struct session_chain *chain = (struct session_chain *)&session->chains[i];
+        if (chain->tool != key.tool)
+            continue;
+        c.count++;
+        if (chain->call == key.call)
+            c.named = chain;
+        if (chain->ended) {
+            c.ended = c.ended ? c.ended : chain;
+            continue;
+        }
+        c.open = c.open ? c.open : chain;
+        unsigned alike = attempt ? likeness(chain, attempt) : 0;
+        if (chain->step != step && (!c.earlier || alike > most)) {
+            c.earlier = chain;
+            most = alike;
+        }
+    }
+    return c;
+}
+
+/* The chain that a call of `step` continues; NULL: it opens one. `attempt` (may be NULL) has the problems of
+ * the call: of several chains it continues the one that it resembles most. */
+static struct session_chain *find_chain(const struct session *session, struct chain_key key, uint8_t step,
+                                        const struct session_chain *attempt)
+{
+    struct candidates c = find_candidates(session, key, step, attempt);
+    if (c.named)
+        return c.named;
+    if (c.earlier)
+        return c.earlier;
+    if (!c.open)
+        return c.ended; /* all of the tool's chains are used up */
+    return c.count < SESSION_SIBLINGS_MAX ? NULL : c.open;
+}
+
 /* ---- attempts -------------------------------------------------------------------- */
 
 static unsigned attempts_left(uint32_t repair, unsigned attempt)
@@ -197,8 +249,10 @@ static bool runs_away(const struct rules_ctx *ctx, const struct session_chain *c
 struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attempt *attempt)
 {
     struct session *session = ctx->session;
-    struct session_chain chain = {.tool = attempt->key.tool, .call = attempt->key.call};
-    struct session_chain *before = find_chain(session, attempt->key);
+    struct session_chain chain = {0};
+    add_problems(&chain, attempt);
+    struct session_chain *before = find_chain(session, attempt->key, attempt->step, &chain);
+    chain = (struct session_chain){.tool = attempt->key.tool};
     if (before && before->ended) {
         before->attempts += before->step != attempt->step && before->attempts < ATTEMPTS_MAX;
         before->step = attempt->step;
@@ -211,6 +265,7 @@ struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attemp
     } else if (session->chain_count == SESSION_CHAINS_MAX) {
         give_up_oldest(ctx);
     }
+    chain.call = attempt->key.call;
     struct chain_state state = {.made_progress = is_progress(&chain, attempt)};
     bool is_sibling = is_sibling_of(&chain, attempt); /* insistence may have spent all of its step */
     unsigned repair = limit_count(ctx->limits->repair);
@@ -229,9 +284,9 @@ struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attemp
     return state;
 }
 
-struct chain_state chain_look(const struct rules_ctx *ctx, struct chain_key key, bool invalid)
+struct chain_state chain_look(const struct rules_ctx *ctx, struct chain_key key, uint8_t step, bool invalid)
 {
-    const struct session_chain *chain = find_chain(ctx->session, key);
+    const struct session_chain *chain = find_chain(ctx->session, key, step, NULL);
     struct chain_state state = {.attempt = 1, .left = limit_count(ctx->limits->repair)};
     if (!chain)
         return state;
@@ -242,15 +297,15 @@ struct chain_state chain_look(const struct rules_ctx *ctx, struct chain_key key,
     return state;
 }
 
-unsigned chain_free_attempts(const struct session *session, struct chain_key key)
+unsigned chain_free_attempts(const struct session *session, struct chain_key key, uint8_t step)
 {
-    const struct session_chain *chain = find_chain(session, key);
+    const struct session_chain *chain = find_chain(session, key, step, NULL);
     return chain ? chain->free_attempts : 0;
 }
 
-struct chain_state chain_spend(struct rules_ctx *ctx, struct chain_key key)
+struct chain_state chain_spend(struct rules_ctx *ctx, struct chain_key key, uint8_t step)
 {
-    struct session_chain *chain = find_chain(ctx->session, key);
+    struct session_chain *chain = find_chain(ctx->session, key, step, NULL);
     if (chain && chain->attempts < ATTEMPTS_MAX)
         chain->attempts++;
     unsigned attempt = chain ? chain->attempts : 1;
@@ -264,25 +319,34 @@ static bool is_heard(const struct session_chain *chain, uint8_t step)
     return later > 0 && later < 128;
 }
 
+/* The model has found valid arguments: it may try anew where it was used up. */
+static void drop_ended(struct session *session, uint32_t tool, uint8_t step)
+{
+    for (unsigned i = session->chain_count; i-- > 0;) {
+        struct session_chain *chain = &session->chains[i];
+        if (chain->tool == tool && chain->ended && is_heard(chain, step))
+            drop_chain(session, chain);
+    }
+}
+
 struct chain_state chain_succeed(struct rules_ctx *ctx, struct chain_key key, uint8_t step)
 {
-    struct session_chain *chain = find_chain(ctx->session, key);
+    struct session_chain *chain = find_chain(ctx->session, key, step, NULL);
     struct chain_state state = {.attempt = 1, .left = limit_count(ctx->limits->repair)};
     state.outcome = OUTCOME_NO_RETRY;
-    if (!chain || !is_heard(chain, step))
-        return state;
-    if (!chain->ended) {
+    if (chain && !chain->ended && is_heard(chain, step)) {
         state.outcome = OUTCOME_SUCCESS;
         state.retries = chain->attempts;
+        drop_chain(ctx->session, chain);
     }
-    drop_chain(ctx->session, chain);
+    drop_ended(ctx->session, key.tool, step);
     return state;
 }
 
 struct chain_state chain_fabricated(struct rules_ctx *ctx, struct chain_key key, uint8_t step)
 {
-    struct chain_state state = chain_look(ctx, key, false);
-    struct session_chain *chain = find_chain(ctx->session, key);
+    struct chain_state state = chain_look(ctx, key, step, false);
+    struct session_chain *chain = find_chain(ctx->session, key, step, NULL);
     if (!chain || chain->ended || !is_heard(chain, step))
         return state;
     state.outcome = OUTCOME_FABRICATED_ON_RETRY;

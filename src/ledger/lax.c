@@ -87,7 +87,7 @@ enum lax_kind lax_judge(const struct rules_ctx *ctx, const struct ledger_admit *
             return LAX_NONE;
         kind = LAX_INSISTS;
     }
-    bool is_over = kind == LAX_INSISTS && chain_look(ctx, key, true).exhausted;
+    bool is_over = kind == LAX_INSISTS && chain_look(ctx, key, step, true).exhausted;
     return problems.count && !is_over ? kind : LAX_NONE;
 }
 

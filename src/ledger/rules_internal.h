@@ -133,6 +133,7 @@ void window_forget_turn(struct rules_ctx *ctx, uint8_t turn);
 
 /* ---- chains.c ---- */
 
+/* call: hash of dev.toolgate/call; 0: it has none. */
 struct chain_key {
     uint32_t tool, call;
 };
@@ -165,9 +166,9 @@ struct chain_state {
 };
 
 struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attempt *attempt);
-/* What `attempt` and `left` are for the next call of this key; for its last one if `invalid`. */
-struct chain_state chain_look(const struct rules_ctx *ctx, struct chain_key key, bool invalid);
-/* A call that was admitted in `step` ran. */
+/* What `attempt` and `left` are for the next call of this key in `step`; for its last one if `invalid`. */
+struct chain_state chain_look(const struct rules_ctx *ctx, struct chain_key key, uint8_t step, bool invalid);
+/* A call that was admitted in `step` ran. The tool's chains that were used up are forgotten. */
 struct chain_state chain_succeed(struct rules_ctx *ctx, struct chain_key key, uint8_t step);
 /* A call that was admitted in `step` had an id that nobody gave. */
 struct chain_state chain_fabricated(struct rules_ctx *ctx, struct chain_key key, uint8_t step);
@@ -175,9 +176,9 @@ void chain_give_up_all(struct rules_ctx *ctx);
 void chain_drop_tool(struct session *session, uint32_t tool);
 
 /* How many attempts have made progress; 0: there is no chain. */
-unsigned chain_free_attempts(const struct session *session, struct chain_key key);
+unsigned chain_free_attempts(const struct session *session, struct chain_key key, uint8_t step);
 /* It was let run although it is invalid: an attempt of the chain, if there is one, that does not end it. */
-struct chain_state chain_spend(struct rules_ctx *ctx, struct chain_key key);
+struct chain_state chain_spend(struct rules_ctx *ctx, struct chain_key key, uint8_t step);
 
 /* ---- lax.c ---- */
 

@@ -13,7 +13,8 @@
 #define SESSION_CHAINS_MAX    16u  /* repair chains of a turn; the oldest counts as given up beyond */
 #define SESSION_PROBLEMS_MAX  16u  /* of a chain's last attempt; with more, the next is no progress */
 #define SESSION_FREE_ATTEMPTS 4u   /* of a chain: attempts that make progress and cost nothing */
-#define SESSION_RUNAWAY       8u   /* attempts of a chain beyond its repairs: then its calls end the run */
+#define SESSION_SIBLINGS_MAX  8u   /* chains of one tool; a further sibling continues the oldest */
+#define SESSION_RUNAWAY       20u  /* refused attempts of a used-up chain: then its calls end the run */
 #define SESSION_COUNTERS_MAX  32u  /* tools with limits; those beyond share one count */
 #define SESSION_PACED_MAX     32u  /* calls with loop.poll.every whose last time is kept */
 #define SESSION_REQUESTS_MAX  4u   /* ids of turns and resets that were applied */
@@ -100,10 +101,10 @@ struct session_problem {
     uint32_t path, code; /* hashes */
 };
 
-/* Invalid calls of a tool in this turn. */
+/* Invalid calls of a tool in this turn (chains.c). */
 struct session_chain {
     uint32_t tool;
-    uint32_t call; /* hash of dev.toolgate/call; 0: none */
+    uint32_t call; /* hash of the last attempt's dev.toolgate/call; 0: none */
     uint8_t attempts, free_attempts;
     uint8_t step;      /* of the last attempt */
     bool ended;        /* exhausted: valid arguments still pass, invalid ones are refused */

@@ -179,7 +179,7 @@ static void count_settled(struct settlement *s)
 static void look_settled(struct settlement *s)
 {
     bool is_invalid = s->came.class == CALL_INVALID;
-    s->chain = chain_look(&s->ctx, chain_key_of(s->came.tool, s->request->call), true);
+    s->chain = chain_look(&s->ctx, chain_key_of(s->came.tool, s->request->call), s->came.step, true);
     if (is_invalid)
         s->says = s->chain.exhausted ? LEDGER_REFUSE : LEDGER_REPAIR;
 }

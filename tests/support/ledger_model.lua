@@ -13,7 +13,7 @@ local CHAINS_MAX  = 16
 local PACED_MAX   = 32
 local RESERVATION = 60000
 local STUCK       = 6
-local RUNAWAY     = 8 -- invalid attempts beyond the repairs
+local RUNAWAY     = 20 -- invalid attempts beyond the repairs
 
 local CLASSES, UNLIMITED = rules.CLASSES, rules.UNLIMITED
 local same_call, of_turn, let_run = rules.same_call, rules.of_turn, rules.let_run
@@ -258,7 +258,7 @@ end
 -- "Invalid: 1st and 2nd repair (left 2, 1), 3rd refuse retry_budget_exceeded." Returns true if the attempt made progress.
 -- A free attempt of an anonymous session is not advised about either, however many attempts there were.
 -- "Halt comes later where what is repeated is invalid arguments that shrink": by as many calls as made progress before. And
--- invalid arguments that go on after the end of their chain, 8 attempts beyond the repairs, are a halt.
+-- invalid arguments that go on after the end of their chain are a halt from the 20th refused attempt on.
 function DECIDE.invalid(session, ask, answer, now)
   local before = chain_of(session, ask)
   ask.patience = before and before.free or 0

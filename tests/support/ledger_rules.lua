@@ -515,19 +515,6 @@ local function rate_limit(_, ask)
 end
 
 -- ---- repair chains ----
--- "Where a client repeats dev.toolgate/call on its retries, the chain belongs to that id, else to (session, turn, tool)."
--- A call without such an id has a chain of its own, too: that of the tool's calls without one.
-local function chain_of(session, call)
-  for i, chain in ipairs(session.chains) do
-    if chain.tool == call.tool and chain.call == call.call then return chain, i end
-  end
-end
-
-local function drop_chain(session, call)
-  local _, i = chain_of(session, call)
-  if i then table.remove(session.chains, i) end
-end
-
 -- True if the feedback of the chain's last call was sent before this call was admitted, judged by steps: a call of a
 -- later step knows it. Numbers of steps are kept in one byte, and repeat.
 local function heard_of(chain, call)
@@ -576,19 +563,57 @@ local function is_progress(set, last)
   return differs
 end
 
+-- "Where a client repeats dev.toolgate/call on its retries, the chain belongs to that id." Otherwise "a call with a new id
+-- continues the open chain of its tool. Only siblings of one step open chains side by side, at most 8 of a tool (a further
+-- one continues the oldest); a later call continues the sibling that it resembles most, else the oldest": the one that has
+-- most problems (path, code) in common. "When every chain of the tool is exhausted", it continues an exhausted one.
+-- session.chains is in the order in which they were extended.
+local SIBLINGS_MAX = 8
+
+local function shared(set, other)
+  local n = 0
+  for name in pairs(set and set.pairs or {}) do if other.pairs[name] then n = n + 1 end end
+  return n
+end
+
+local function chain_of(session, call, set)
+  local own, open, over, count = nil, {}, nil, 0
+  for i, chain in ipairs(session.chains) do
+    if chain.tool == call.tool then
+      count = count + 1
+      if chain.call == call.call then own = i end
+      if chain.over then over = over or i else open[#open + 1] = i end
+    end
+  end
+  if own then return session.chains[own], own end
+  local best, most = nil, -1
+  for _, i in ipairs(open) do
+    local chain = session.chains[i]
+    if chain.step ~= call.step % 256 and shared(set, chain.problems) > most then
+      best, most = i, shared(set, chain.problems)
+    end
+  end
+  if not best and #open == 0 then best = over end
+  if not best and #open > 0 and count >= SIBLINGS_MAX then best = open[1] end
+  if best then meet(call.call ~= "" and "a new id continues a chain" or "a call without an id continues a chain") end
+  if best then return session.chains[best], best end
+  if #open > 0 then meet "siblings open chains side by side" end
+end
+
 -- Invalid arguments: the chain of the call begins or goes on; calls of one step count once. `problems` nil: it is not known
 -- what is wrong with them, and what was known of the last attempt stays. Returns the chain, its outcome if it ended now
 -- with its retries, whether the attempt was free ("progress spends nothing, at most 4 times"), and whether it is one too many.
 local function extend_chain(session, call, problems, again)
-  local chain = chain_of(session, call)
+  local chain, at = chain_of(session, call, problems and set_of(problems))
   if chain and chain.over then -- it goes on, until it is a halt
     if chain.step ~= call.step % 256 then chain.attempts = math.min(chain.attempts + 1, ATTEMPTS_MAX) end
     chain.step = call.step % 256
     return chain, "", 0, false, true
   end
-  drop_chain(session, call) -- the chain that was extended last is the last one
+  if at then table.remove(session.chains, at) end -- the chain that was extended last is the last one
   chain = chain or { tool = call.tool, call = call.call, attempts = 0, free = 0, over = false, problems = set_of {} }
   session.chains[#session.chains + 1] = chain
+  chain.call = call.call
   local sibling = chain.step == call.step % 256
   local set = problems and set_of(problems, sibling and chain.problems or nil)
   local free = set and not sibling and chain.attempts > 0 and is_progress(set, chain.problems)
@@ -706,19 +731,23 @@ end
 
 -- "Never a retry: refused; fabricated_id_on_retry if in a chain."
 local function end_chain_fabricated(session, call)
-  local chain = chain_of(session, call)
+  local chain, at = chain_of(session, call)
   if not chain or chain.over or not heard_of(chain, call) then return "", 0 end
-  drop_chain(session, call)
+  table.remove(session.chains, at)
   return "fabricated_id_on_retry", chain.attempts
 end
 
 -- "Ends: success if it had begun, else no_retry"; "a success ends only a chain whose feedback was sent before it was
--- admitted".
+-- admitted". "An exhausted chain refuses until the turn ends or a valid one runs."
 local function end_chain_ran(session, call)
-  local chain = chain_of(session, call)
-  if not chain or not heard_of(chain, call) then return "no_retry", 0 end
-  drop_chain(session, call)
-  if chain.over then return "no_retry", 0 end
+  local chain, at = chain_of(session, call)
+  local repaired = chain and not chain.over and heard_of(chain, call)
+  if repaired then table.remove(session.chains, at) end
+  for i = #session.chains, 1, -1 do
+    local other = session.chains[i]
+    if other.tool == call.tool and other.over and heard_of(other, call) then table.remove(session.chains, i) end
+  end
+  if not repaired then return "no_retry", 0 end
   return "success", chain.attempts
 end
 

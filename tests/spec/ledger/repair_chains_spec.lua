@@ -76,15 +76,33 @@ describe("a repair chain", function()
     for _, place_of in ipairs { function() return client_of.session "no turns" end,
                                 function() return client_of.session("turns", { turn = 1 }) end } do
       local words = {}
-      for i = 1, 11 do
+      for i = 1, 23 do
         local v = client_of.verdict(client:calls("create_task", { name = "n" .. i }, place_of()))
         words[i] = v.verdict .. " " .. v.code
       end
-      for i = 3, 9 do assert.equal("refuse retry_budget_exceeded", words[i], i) end
-      for i = 10, 11 do assert.equal("halt retry_budget_exceeded", words[i], i) end
+      for i = 3, 21 do assert.equal("refuse retry_budget_exceeded", words[i], i) end
+      for i = 22, 23 do assert.equal("halt retry_budget_exceeded", words[i], i) end
       -- what fits still runs
       assert.equal("pass", client_of.verdict(client:calls("create_task", { title = "a" }, place_of())).verdict)
     end
+  end)
+
+  -- A provider gives each call an id of its own, and a client sends it along.
+  it("goes on when each call has a new id, and valid arguments pass", function()
+    local left = {}
+    for i = 1, 30 do
+      local meta = place()
+      meta["dev.toolgate/call"] = "toolu_" .. i
+      local v = verdict(client:calls("create_task", { name = "n" .. i }, meta))
+      left[i] = v.verdict .. " " .. v.attempts_left
+    end
+    assert.same({ "repair 2", "repair 1", "refuse 0" }, { left[1], left[2], left[3] })
+    for i = 4, 21 do assert.equal("refuse 0", left[i], i) end
+    for i = 22, 30 do assert.equal("halt 0", left[i], i) end
+    local meta = place()
+    meta["dev.toolgate/call"] = "toolu_31"
+    assert.equal("pass", verdict(client:calls("create_task", { title = "a" }, meta)).verdict)
+    assert.same({ 1, 0 }, counts())
   end)
 
   it("that is exhausted is logged once, even if the model continues", function()

@@ -371,19 +371,55 @@ static void a_check_makes_progress_too(void **state)
 
 /* ---- whose chain it is ------------------------------------------------------------ */
 
-static void retries_that_repeat_a_call_have_their_own_chain(void **state)
+/* Providers give each call an id of its own. */
+static void a_call_with_a_new_id_continues_the_chain(void **state)
 {
+    static const char *const arguments[] = {"{1}", "{2}", "{3}", "{4}"};
+    static const char *const ids[] = {"toolu_1", "toolu_2", "toolu_3", "toolu_4"};
     struct rules_case *t = *state;
-    t->call = STR_LIT("toolu_1");
-    invalid(t, "create", "{1}");
-    t->call = STR_LIT("toolu_2");
-    invalid(t, "create", "{2}");
+    for (unsigned i = 0; i < 4; i++) {
+        t->call = str_of(ids[i]);
+        invalid(t, "create", arguments[i]);
+        assert_int_equal(t->answer.attempt, i + 1);
+        assert_string_equal(verdict(&t->answer), i < 2 ? "repair" : "refuse retry_budget_exceeded");
+    }
+    t->call = STR_LIT("toolu_5");
+    runs(t, "create", "{5}", "made");
+    t->call = STR_LIT("toolu_6"); /* a valid one ran: the next begins anew */
+    invalid(t, "create", "{6}");
     assert_int_equal(t->answer.attempt, 1);
-    runs(t, "create", "{3}", "made");
-    ASSERT_SETTLED(t, "success", 1);
-    t->call = STR_LIT("toolu_1"); /* still open */
-    invalid(t, "create", "{4}");
+}
+
+static void invalid_as(struct rules_case *t, const char *step, const char *call, const char *arguments)
+{
+    t->place.step = str_of(step);
+    t->call = str_of(call);
+    invalid(t, "create", arguments);
+}
+
+static void siblings_with_ids_have_chains_side_by_side(void **state)
+{
+    static const struct ledger_problem a[] = {{STR("a"), STR("required")}}, b[] = {{STR("b"), STR("type")}};
+    struct rules_case *t = *state;
+    t->problem_count = 1;
+    t->problems = a;
+    invalid_as(t, "m1", "toolu_1", "{1}");
+    t->problems = b;
+    invalid_as(t, "m1", "toolu_2", "{2}");
+    assert_int_equal(t->answer.attempt, 1);
+    assert_int_equal(t->session.chain_count, 2);
+    invalid_as(t, "m2", "toolu_3", "{3}"); /* goes on with the one that had the same problem */
     assert_int_equal(t->answer.attempt, 2);
+    invalid_as(t, "m3", "toolu_2",
+               "{4}"); /* opens none: the client repeats an id that has gone on as another */
+    assert_int_equal(t->session.chain_count, 2);
+    for (unsigned i = 0; i < 20; i++) { /* of one step */
+        char call[16], arguments[16];
+        snprintf(call, sizeof(call), "toolu_m%u", i);
+        snprintf(arguments, sizeof(arguments), "{1%u}", i);
+        invalid_as(t, "m4", call, arguments);
+    }
+    assert_in_range(t->session.chain_count, 2, SESSION_SIBLINGS_MAX);
 }
 
 static void siblings_of_a_step_are_one_attempt(void **state)
@@ -874,12 +910,12 @@ static void admit_past(struct rules_case *t, const char *tool, enum ledger_so_fa
     session_admit(&t->session, &request, &past, 0, t->now_ms, &t->answer, &t->changes);
 }
 
-/* Ten attempts in no loop, which end a run of invalid calls. */
+/* Attempts in no loop: the 20th that is refused ends a run of invalid calls. */
 static void a_halt_of_invalid_calls_is_repeated_as_it_was(void **state)
 {
     struct rules_case *t = *state;
     char arguments[8];
-    for (unsigned i = 0; t->answer.says != LEDGER_HALT && i < 12; i++) {
+    for (unsigned i = 0; t->answer.says != LEDGER_HALT && i < 24; i++) {
         snprintf(arguments, sizeof(arguments), "{%u}", i);
         invalid(t, "create", arguments);
     }
@@ -1230,7 +1266,8 @@ int main(void)
         STORY(problems_of_one_step_are_one_set),
         STORY(more_problems_than_are_kept_are_never_progress),
         STORY(a_check_makes_progress_too),
-        STORY(retries_that_repeat_a_call_have_their_own_chain),
+        STORY(a_call_with_a_new_id_continues_the_chain),
+        STORY(siblings_with_ids_have_chains_side_by_side),
         STORY(siblings_of_a_step_are_one_attempt),
         STORY(a_fabricated_id_in_a_retry_ends_the_chain),
         STORY(a_chain_beyond_sixteen_is_given_up),
