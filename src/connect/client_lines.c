@@ -199,6 +199,7 @@ void bridge_client_line(struct bridge *bridge, struct str line)
     struct arena *arena = arena_new();
     struct json message;
     struct json_error fault;
+    line = json_skip_byte_order_mark(line);
     bool parsed = json_parse(arena, line, NULL, &message, &fault) == OK || fault.soft;
     const struct json *id = parsed ? json_get_text(&message, "id") : NULL;
     bool has_method = parsed && json_is(json_get_text(&message, "method"), JSON_STRING);

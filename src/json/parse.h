@@ -50,6 +50,13 @@ struct json_error {
 enum err json_parse(struct arena *arena, struct str text, const struct json_limits *limits, struct json *out,
                     struct json_error *error);
 
+/* The text without a byte order mark, which some programs on Windows write first (RFC 8259, section 8.1, lets
+ * a reader ignore it). */
+static inline struct str json_skip_byte_order_mark(struct str text)
+{
+    return str_starts(text, "\xEF\xBB\xBF") ? str_from(text, 3) : text;
+}
+
 /* For messages that do not parse: the literal of a top-level "id" (string or integer), or STR_NONE. Reads the
  * first 64 KiB only. */
 struct str json_recover_id(struct str text);

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "json/build.h"
 #include "json/parse.h"
 #include "server/elicitation.h"
 #include "server/gate_keys.h"
@@ -45,7 +46,8 @@ static bool read_json(struct request *r, struct str text)
 static bool read_id(struct request *r)
 {
     const struct json *id = json_get_text(&r->message, "id");
-    if (!id)
+    bool notifies = str_starts(json_str(json_get_text(&r->message, "method")), "notifications/");
+    if (!id || (notifies && json_is(id, JSON_NULL)))
         return true;
     bool number = json_is(id, JSON_NUMBER), plain = number;
     for (uint32_t i = 0; plain && i < id->len; i++)
@@ -99,22 +101,56 @@ static bool read_envelope(struct request *r)
     return true;
 }
 
+static bool is_absent(const struct json *value)
+{
+    return !value || value->type == JSON_NULL || (value->type == JSON_ARRAY && !value->len);
+}
+
+static bool is_empty_member(const struct json_member *m)
+{
+    return (m->value.type == JSON_NULL && !str_is(m->key, "result")) ||
+           (str_is(m->key, "cursor") && json_is(&m->value, JSON_STRING) && !m->value.len);
+}
+
+/* Many clients write null for what they leave out, PHP's [] for an empty object, and "" for the first page:
+ * no method sees that. The `result` of a report stays, since a tool may return null. */
+static const struct json *without_empty_members(struct arena *arena, const struct json *object)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < object->len; i++)
+        count += !is_empty_member(&object->members[i]);
+    if (count == object->len)
+        return object;
+    struct json_member *members = ARENA_ARRAY(arena, struct json_member, count);
+    count = 0;
+    for (uint32_t i = 0; i < object->len; i++)
+        if (!is_empty_member(&object->members[i]))
+            members[count++] = object->members[i];
+    return json_keep(arena, json_object(arena, members, count));
+}
+
+/* NULL: absent. False after an error reply. */
+static bool read_object(struct request *r, const struct json *value, const char *name,
+                        const struct json **out)
+{
+    *out = NULL;
+    if (is_absent(value))
+        return true;
+    if (!json_is(value, JSON_OBJECT)) {
+        reply_error(r, RPC_INVALID_PARAMS, "%s: expected an object, got %s", name, param_kind(value));
+        return false;
+    }
+    *out = without_empty_members(r->arena, value);
+    return true;
+}
+
 static bool read_params(struct request *r)
 {
-    const struct json *params = json_get_text(&r->message, "params");
-    const struct json *meta = json_get_text(params, "_meta");
-    if (params && !json_is(params, JSON_OBJECT)) {
-        reply_error(r, RPC_INVALID_PARAMS, "params: expected an object, got %s", param_kind(params));
+    if (!read_object(r, json_get_text(&r->message, "params"), "params", &r->params) ||
+        !read_object(r, json_get_text(r->params, "_meta"), "params._meta", &r->meta))
         return false;
-    }
-    if (meta && !json_is(meta, JSON_OBJECT)) {
-        reply_error(r, RPC_INVALID_PARAMS, "params._meta: expected an object, got %s", param_kind(meta));
-        return false;
-    }
-    r->params = params;
-    r->meta = meta;
-    r->modern = json_get_text(meta, MCP_VERSION_KEY) || json_get_text(meta, MCP_CAPABILITIES_KEY) ||
-                json_get_text(meta, MCP_CLIENT_KEY);
+    r->modern = json_get_text(r->meta, MCP_VERSION_KEY) || json_get_text(r->meta, MCP_CAPABILITIES_KEY) ||
+                json_get_text(r->meta, MCP_CLIENT_KEY);
     return true;
 }
 
@@ -295,7 +331,7 @@ static enum request_status serve(struct request *r, struct str text)
 
 void request_serve(struct client *client, struct str line)
 {
-    struct str text = str_trim(line);
+    struct str text = str_trim(json_skip_byte_order_mark(line));
     if (!text.len)
         return;
     struct arena *arena = arena_new();

@@ -12,8 +12,6 @@
 
 #include <stdio.h>
 
-#define BYTE_ORDER_MARK "\xEF\xBB\xBF" /* some services begin with one */
-
 static struct str origin(const struct http_call *call)
 {
     return fetch_origin(str_of(call->request.url));
@@ -119,8 +117,7 @@ static bool read_value(struct upstream_call *run, const struct http_call *call,
                        const struct http_answer *answer, struct str body, struct json *value)
 {
     struct json_error error = {0};
-    if (str_starts(body, BYTE_ORDER_MARK))
-        body = str_from(body, sizeof(BYTE_ORDER_MARK) - 1);
+    body = json_skip_byte_order_mark(body);
     struct str trimmed = str_trim(body);
     bool declared = str_contains_nocase(answer->type, STR_LIT("json"));
     if (!trimmed.len) {
