@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "catalog/mcp_version.h"
 #include "catalog/openai_strict.h"
 #include "catalog/plain_name.h"
 #include "json/build.h"
@@ -26,8 +27,7 @@ static void write_name(struct json_out *out, const struct json *definition)
 static void write_mcp(struct arena *arena, const struct provider_options *options,
                       const struct json *definition, struct json_out *out)
 {
-    (void)arena, (void)options;
-    json_put(out, definition);
+    json_put(out, mcp_version_definition(arena, options->protocol, definition));
 }
 
 /* A schema that strict mode cannot express is sent unchanged with strict = false. */

@@ -26,6 +26,7 @@ typedef void provider_warn(void *owner, struct str tool, const char *why);
 struct provider_options {
     enum provider_format format;
     bool strict;         /* OpenAI strict mode: closed objects, everything required, optional ones nullable */
+    struct str protocol; /* PROVIDER_FORMAT_MCP: what the client speaks (mcp_version.h); empty: unknown */
     provider_warn *warn; /* NULL: warnings go to the log */
     void *owner;
 };

@@ -67,6 +67,7 @@ struct bridge {
     struct requests requests;
     char *initialize, *level; /* the client's own lines, for the next daemon */
     bool is_initialized, has_confirmed;
+    bool batches; /* it speaks 2025-03-26, which has them */
     struct requests subscriptions;
     struct requests watched; /* resources/subscribe, with the URI as their `tool` */
     struct requests questions;

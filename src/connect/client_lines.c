@@ -110,6 +110,8 @@ static void take_request(struct bridge *bridge, struct str line, const struct js
         t->modern = json_get_text(json_get_text(params, "_meta"), MCP_VERSION_KEY);
         t->lists = t->repeats && str_is(method, "tools/list");
         t->initializes = t->repeats && str_is(method, "initialize");
+        if (t->initializes)
+            bridge->batches = str_is(json_str(json_get_text(params, "protocolVersion")), MCP_2025_03_26);
         if (str_is(method, "logging/setLevel"))
             greeting_keep(&bridge->level, line);
         keep_watched(bridge, method, line, message);
@@ -194,6 +196,17 @@ static bool is_id(const struct json *id)
     return true;
 }
 
+/* Its requests are tracked one by one. False: it is for the daemon to refuse. */
+static bool take_batch(struct bridge *bridge, const struct json *batch)
+{
+    bool splits = bridge->batches && batch->len && batch->len <= MCP_BATCH_MAX;
+    for (uint32_t i = 0; splits && i < batch->len; i++)
+        splits = json_is(&batch->items[i], JSON_OBJECT) && batch->items[i].raw_len;
+    for (uint32_t i = 0; splits && i < batch->len; i++)
+        bridge_client_line(bridge, (struct str){batch->items[i].raw, batch->items[i].raw_len});
+    return splits;
+}
+
 void bridge_client_line(struct bridge *bridge, struct str line)
 {
     struct arena *arena = arena_new();
@@ -210,7 +223,7 @@ void bridge_client_line(struct bridge *bridge, struct str line)
         take_notification(bridge, line, &message);
     else if (has_id && (json_get_text(&message, "result") || json_get_text(&message, "error")))
         take_answer(bridge, line, id);
-    else
+    else if (!parsed || !json_is(&message, JSON_ARRAY) || !take_batch(bridge, &message))
         take_other(bridge, line);
     arena_free(arena);
 }

@@ -1,6 +1,7 @@
 /* Writes what a finished check, report or call answers. */
 #include "gate/call_reply.h"
 
+#include "catalog/mcp_version.h"
 #include "catalog/tool.h"
 #include "gate/verdict.h"
 #include "json/write.h"
@@ -43,14 +44,18 @@ void call_reply_text_block(struct json_out *out, struct str text)
     json_close(out, '}');
 }
 
-void call_reply_content(struct json_out *out, const struct call *call)
+void call_reply_content(struct arena *arena, struct json_out *out, const struct call *call,
+                        struct str protocol, const struct json *unsent)
 {
     const struct call_outcome *outcome = call_outcome(call);
     const struct json *content = outcome->content;
     bool is_error = verdict_replaces_result(outcome->verdict);
+    uint32_t count = !is_error && json_is(content, JSON_ARRAY) ? content->len : 0;
     json_field_open(out, "content", '[');
-    for (uint32_t i = 0; !is_error && json_is(content, JSON_ARRAY) && i < content->len; i++)
-        json_put(out, &content->items[i]);
+    for (uint32_t i = 0; i < count; i++)
+        json_put(out, mcp_version_content(arena, protocol, &content->items[i]));
+    if (unsent && !count)
+        call_reply_text_block(out, json_to_str(arena, unsent));
     if (!is_error)
         call_reply_text_block(out, outcome->advice);
     else
@@ -62,5 +67,5 @@ void call_reply_report(struct json_out *out, const struct call *call)
 {
     json_field_optional_str(out, "text", call_outcome(call)->feedback);
     json_field_optional_str(out, "advice", call_outcome(call)->advice);
-    call_reply_content(out, call);
+    call_reply_content(NULL, out, call, STR_NONE, NULL);
 }

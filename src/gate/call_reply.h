@@ -15,8 +15,11 @@ void call_reply_check(struct json_out *out, struct call *call);
 /* text, advice, content. */
 void call_reply_report(struct json_out *out, const struct call *call);
 
-/* content: the tool's result and the advice, or the feedback, as MCP content blocks. */
-void call_reply_content(struct json_out *out, const struct call *call);
+/* content: the tool's result and the advice, or the feedback, as MCP content blocks of a version
+ * (mcp_version.h; with STR_NONE `arena` may be NULL). `unsent`: the structured result that the client does
+ * not get otherwise, as text if there is no content; NULL: none. */
+void call_reply_content(struct arena *arena, struct json_out *out, const struct call *call,
+                        struct str protocol, const struct json *unsent);
 void call_reply_text_block(struct json_out *out, struct str text); /* nothing if `text` is empty */
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "catalog/hidden_text.h"
+#include "catalog/mcp_version.h"
 #include "json/build.h"
 #include "json/write.h"
 
@@ -31,7 +32,8 @@ static const struct json *repaired(struct arena *arena, enum served_kind kind, c
 }
 
 size_t served_write_page(struct arena *arena, const struct served *served, const struct config *config,
-                         const struct peer *peer, enum served_kind kind, size_t from, struct buf *out)
+                         const struct peer *peer, enum served_kind kind, size_t from, struct str protocol,
+                         struct buf *out)
 {
     size_t count = served_count(served, kind), start = out->len, written = 0, i = from;
     struct json_out page = json_out(out);
@@ -42,7 +44,7 @@ size_t served_write_page(struct arena *arena, const struct served *served, const
         if (!served_is_for(config, peer, kind, item))
             continue;
         const struct json *clean = hidden_text_strip(arena, item->definition, &hidden);
-        json_put(&page, repaired(arena, kind, item, clean));
+        json_put(&page, mcp_version_definition(arena, protocol, repaired(arena, kind, item, clean)));
         written++;
     }
     json_close(&page, ']');

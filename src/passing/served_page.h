@@ -13,8 +13,10 @@ struct arena;
 /* The member of the reply: "prompts", "resources", "resourceTemplates". */
 const char *served_member(enum served_kind kind);
 
-/* Appends an array with the entries from `from` on. Returns where the next page begins; 0: there is none. */
+/* Appends an array with the entries from `from` on, without what came after `protocol` (mcp_version.h).
+ * Returns where the next page begins; 0: there is none. */
 size_t served_write_page(struct arena *arena, const struct served *served, const struct config *config,
-                         const struct peer *peer, enum served_kind kind, size_t from, struct buf *out);
+                         const struct peer *peer, enum served_kind kind, size_t from, struct str protocol,
+                         struct buf *out);
 
 #endif

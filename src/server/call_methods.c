@@ -6,6 +6,7 @@
 #include "approvals/approvals.h"
 #include "base/arena.h"
 #include "base/trace_context.h"
+#include "catalog/mcp_version.h"
 #include "gate/call_reply.h"
 #include "gate/consent.h"
 #include "gate/verdict.h"
@@ -56,7 +57,7 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
         .notice_count = r->notice_count,
         .trace_context = r->trace_context,
         .trace_id = trace_id_of(r->trace_context),
-        .protocol = r->modern ? STR_LIT(MCP_MODERN) : str_of(client->protocol),
+        .protocol = request_protocol(r),
         .received_ns = conn_read_ns(client->conn),
         .label = label_of(json_get_text(r->meta, GATE_CALL_KEY)),
         .ext = label_of(json_get_text(r->meta, GATE_EXT_KEY)),
@@ -225,17 +226,19 @@ static void keep_links(struct request *r, const struct call *call)
 }
 
 /* An error has no structuredContent: clients disagree on what to do with it. Clients of the legacy era accept
- * only an object there and would drop the whole result; the content has the same value. */
+ * only an object there and would drop the whole result; before 2025-06-18 they know no such member. */
 static void put_result(struct request *r, const struct call *call)
 {
     const struct call_outcome *outcome = call_outcome(call);
-    const struct json *structured = outcome->structured;
+    const struct json *structured = verdict_replaces_result(outcome->verdict) ? NULL : outcome->structured;
+    bool sends = structured && (r->modern || structured->type == JSON_OBJECT) &&
+                 !mcp_version_before(request_protocol(r), MCP_2025_06_18);
     struct json_out *out = reply_open(r);
     keep_links(r, call);
-    call_reply_content(out, call);
+    call_reply_content(r->arena, out, call, request_protocol(r), sends ? NULL : structured);
     if (verdict_replaces_result(outcome->verdict))
         json_field_bool(out, "isError", true);
-    else if (structured && (r->modern || structured->type == JSON_OBJECT))
+    else if (sends)
         json_field(out, "structuredContent", structured);
     put_meta(r, outcome->verdict, outcome->metadata);
 }

@@ -2,14 +2,18 @@
 #ifndef TOOLGATE_SERVER_MCP_KEYS_H
 #define TOOLGATE_SERVER_MCP_KEYS_H
 
+#include "catalog/mcp_version.h"
+
 #define MCP_MODERN           "2026-07-28"
-#define MCP_NEWEST_LEGACY    "2025-11-25"
+#define MCP_NEWEST_LEGACY    MCP_2025_11_25
 #define MCP_VERSION_KEY      "io.modelcontextprotocol/protocolVersion"
 #define MCP_CAPABILITIES_KEY "io.modelcontextprotocol/clientCapabilities"
 #define MCP_CLIENT_KEY       "io.modelcontextprotocol/clientInfo"
 #define MCP_LEVEL_KEY        "io.modelcontextprotocol/logLevel"
 #define MCP_SERVER_KEY       "io.modelcontextprotocol/serverInfo"
 #define MCP_SUBSCRIPTION_KEY "io.modelcontextprotocol/subscriptionId"
+
+#define MCP_BATCH_MAX 100u /* messages of one batch, which only 2025-03-26 has */
 
 #define MCP_LOG_LEVEL_INFO 1 /* the log level of a legacy client that has set none */
 #define MCP_LOG_LEVEL_NONE 8 /* beyond "emergency" */

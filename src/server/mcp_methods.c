@@ -12,8 +12,8 @@
 #include "server/subscriptions.h"
 #include "policy/policy_set.h"
 
-/* The rest of 2025-03-26 is supported, batches are not. */
-static const char *const legacy_versions[] = {MCP_NEWEST_LEGACY, "2025-06-18", "2025-03-26"};
+static const char *const legacy_versions[] = {MCP_NEWEST_LEGACY, MCP_2025_06_18, MCP_2025_03_26,
+                                              MCP_2024_11_05};
 
 /* "capabilities":{"tools":{…},"prompts":{…},"experimental" or
  * "extensions":{"dev.toolgate/gate":{"methods":[…]}}}, and "instructions", if any. */
@@ -23,7 +23,8 @@ static void put_capabilities(struct request *r, struct json_out *out)
     json_field_raw(out, "tools", STR_LIT("{\"listChanged\":true}"));
     json_field_raw(out, "prompts", STR_LIT("{\"listChanged\":true}"));
     json_field_raw(out, "resources", STR_LIT("{\"subscribe\":true,\"listChanged\":true}"));
-    json_field_raw(out, "completions", STR_LIT("{}"));
+    if (!mcp_version_before(request_protocol(r), MCP_2025_03_26))
+        json_field_raw(out, "completions", STR_LIT("{}"));
     if (!r->modern)
         json_field_raw(out, "logging", STR_LIT("{}"));
     json_field_open(out, r->modern ? "extensions" : "experimental", '{');
@@ -145,7 +146,8 @@ static enum request_status reply_list(struct request *r, const struct catalog_re
 enum request_status mcp_tools_list(struct request *r)
 {
     struct client *client = r->client;
-    struct catalog_request wanted = {.provider = {.format = PROVIDER_FORMAT_MCP}, .peer = &client->peer};
+    struct catalog_request wanted = {
+        .provider = {.format = PROVIDER_FORMAT_MCP, .protocol = request_protocol(r)}, .peer = &client->peer};
     struct str cursor;
     if (param_string(r, r->params, "params.", "cursor", &cursor))
         return REQUEST_DONE;

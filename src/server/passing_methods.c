@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "catalog/mcp_version.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -142,8 +143,8 @@ static enum request_status list(struct request *r, enum served_kind kind)
                            "since, begin again without a cursor");
     if (!r->modern) /* initialize is optional, so this request also turns on list_changed */
         r->client->wants_list_changed = true;
-    size_t next =
-        served_write_page(r->arena, served, server_config(server), &r->client->peer, kind, from, &items);
+    size_t next = served_write_page(r->arena, served, server_config(server), &r->client->peer, kind, from,
+                                    request_protocol(r), &items);
     struct json_out *out = reply_open(r);
     json_field_raw(out, served_member(kind), buf_view(&items));
     if (next) {
@@ -215,6 +216,20 @@ static void put_meta(struct request *r, const struct json *meta, struct str warn
     json_close(out, '}');
 }
 
+/* prompts/get: a block of content in each message. */
+static struct json messages_for(struct request *r, const struct json *messages)
+{
+    struct json *items = ARENA_ARRAY(r->arena, struct json, messages->len);
+    for (uint32_t i = 0; i < messages->len; i++) {
+        const struct json *content = json_get_text(&messages->items[i], "content");
+        items[i] = messages->items[i];
+        if (json_is(content, JSON_OBJECT))
+            items[i] = json_with(r->arena, &items[i], STR_LIT("content"),
+                                 *mcp_version_content(r->arena, request_protocol(r), content));
+    }
+    return json_array(items, messages->len);
+}
+
 static enum request_status reply_result(struct request *r, const struct json *result)
 {
     static const char *const own[] = {"resultType", "_meta", "ttlMs", "cacheScope"};
@@ -225,8 +240,12 @@ static enum request_status reply_result(struct request *r, const struct json *re
     log_finds(r, &guard, result);
     for (uint32_t i = 0; i < masked->len; i++)
         if (!STR_IS_ONE_OF(masked->members[i].key, own)) {
+            const struct json *value = &masked->members[i].value;
+            bool older = str_is(masked->members[i].key, "messages") && json_is(value, JSON_ARRAY) &&
+                         mcp_version_before(request_protocol(r), MCP_2025_06_18);
+            struct json messages = older ? messages_for(r, value) : *value;
             json_key_str(out, masked->members[i].key);
-            json_put(out, &masked->members[i].value);
+            json_put(out, &messages);
         }
     if (r->modern && str_is(r->method_name, "resources/read")) {
         const struct json *ttl = json_get_text(result, "ttlMs");

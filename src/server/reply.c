@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/version.h"
+#include "catalog/mcp_version.h"
 #include "server/mcp_keys.h"
 
 #include <math.h>
@@ -143,7 +144,8 @@ static void relay_progress(void *owner, double progress, double total, struct st
         json_key(&out, "total");
         json_put_double(&out, total);
     }
-    json_field_optional_str(&out, "message", str_cut(message, PROGRESS_TEXT_MAX_BYTES));
+    if (!mcp_version_before(request_protocol(r), MCP_2025_03_26))
+        json_field_optional_str(&out, "message", str_cut(message, PROGRESS_TEXT_MAX_BYTES));
     json_close(&out, '}');
     reply_notification(r->client, "notifications/progress", buf_view(&params));
     buf_clear(&params);

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "catalog/mcp_version.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "server/elicitation.h"
@@ -72,7 +73,9 @@ static bool read_envelope(struct request *r)
 {
     const struct json *message = &r->message, *method = json_get_text(message, "method");
     if (json_is(message, JSON_ARRAY)) {
-        reply_error(r, RPC_INVALID_REQUEST, "a batch is not accepted: send one message a line");
+        reply_error(r, RPC_INVALID_REQUEST,
+                    "a batch is accepted in protocol version " MCP_2025_03_26
+                    " alone: send one message a line");
         return false;
     }
     if (!json_is(message, JSON_OBJECT)) {
@@ -308,9 +311,45 @@ struct request *request_find(struct client *client, const struct json *id)
     return r;
 }
 
+struct str request_protocol(const struct request *request)
+{
+    return request->modern ? STR_LIT(MCP_MODERN) : str_of(request->client->protocol);
+}
+
+/* 2025-03-26 alone has batches. Each message of one is answered by itself, which that version allows. */
+static bool is_batch(const struct request *r)
+{
+    return json_is(&r->message, JSON_ARRAY) && r->message.len && !r->fault.len &&
+           str_is(request_protocol(r), MCP_2025_03_26);
+}
+
+static void serve_batch(struct request *r)
+{
+    const struct json *batch = &r->message;
+    if (batch->len > MCP_BATCH_MAX) {
+        reply_error(r, RPC_INVALID_REQUEST, "a batch of %u messages, of at most %u: send fewer", batch->len,
+                    MCP_BATCH_MAX);
+        return;
+    }
+    for (uint32_t i = 0; i < batch->len; i++) {
+        const struct json *message = &batch->items[i];
+        if (json_is(message, JSON_OBJECT))
+            request_serve(r->client, (struct str){message->raw, message->raw_len});
+        else
+            reply_error(r, RPC_INVALID_REQUEST, "expected a JSON-RPC request object in the batch, got %s",
+                        param_kind(message));
+    }
+}
+
 static enum request_status serve(struct request *r, struct str text)
 {
-    if (!read_json(r, text) || !read_envelope(r))
+    if (!read_json(r, text))
+        return REQUEST_DONE;
+    if (is_batch(r)) {
+        serve_batch(r);
+        return REQUEST_DONE;
+    }
+    if (!read_envelope(r))
         return REQUEST_DONE;
     if (!r->id.len) {
         const struct notification *notification = method_find_notification(r->method_name);

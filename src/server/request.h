@@ -50,6 +50,9 @@ struct request {
     bool has_meta;
 };
 
+/* The version of MCP that its client speaks; empty: it has not said. */
+struct str request_protocol(const struct request *request);
+
 /* Serves one line: replies and frees the request, or keeps it pending. */
 void request_serve(struct client *client, struct str line);
 
