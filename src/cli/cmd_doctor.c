@@ -26,14 +26,27 @@ static const struct json *ask_daemon(struct doctor *d)
     return err ? NULL : status;
 }
 
+/* Files that the daemon's command line names, or its configuration, which then has them already. */
+static void take_files(const struct doctor *d, const struct json *paths, struct cli_list *list)
+{
+    for (uint32_t i = 0; json_is(paths, JSON_ARRAY) && i < paths->len && list->count < OPTIONS_LIST_MAX; i++)
+        list->items[list->count++] = arena_dup(d->arena, json_str(&paths->items[i])).at;
+}
+
 /* The configuration of the command line, else the one that the daemon names. */
 static void choose_config(const struct doctor *d, struct local_options *options)
 {
     const struct json *paths = d->status ? json_get_text(d->status, "paths") : NULL;
     struct str serving = json_str(json_get_text(paths, "config"));
     struct str policies = json_str(json_get_text(paths, "policies"));
+    bool alone =
+        !options->config && !options->policies && !options->tools.count && !options->mcp_configs.count;
     if (options->config)
         return;
+    if (alone) {
+        take_files(d, json_get_text(paths, "mcp_configs"), &options->mcp_configs);
+        take_files(d, json_get_text(paths, "tools"), &options->tools);
+    }
     if (serving.len)
         options->config = arena_dup(d->arena, serving).at;
     if (policies.len && !options->policies)

@@ -229,6 +229,14 @@ static void print_generation(const struct json *answer)
            (long long)policies, policies == 1 ? "y" : "ies", STR_ARG(json_str(json_get_text(g, "hash"))));
 }
 
+static void print_warnings(const struct json *warnings)
+{
+    if (json_is(warnings, JSON_ARRAY) && warnings->len)
+        printf("  warnings:\n");
+    for (uint32_t i = 0; json_is(warnings, JSON_ARRAY) && i < warnings->len; i++)
+        term_print_indented(json_str(&warnings->items[i]), 4);
+}
+
 /* A reload that went well shows in the generation's time. */
 static void print_reload(const struct json *reload)
 {
@@ -254,6 +262,7 @@ static void print_head(const struct json *answer)
     putchar('\n');
     print_generation(answer);
     print_paths(json_get_text(answer, "paths"));
+    print_warnings(json_get_text(json_get_text(answer, "generation"), "warnings"));
     print_reload(json_get_text(answer, "reload"));
 }
 

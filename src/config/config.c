@@ -378,15 +378,21 @@ const char *config_default_socket(struct arena *arena)
     return arena_printf(arena, "%s/%s", folder, CONFIG_SOCKET_NAME).at;
 }
 
-/* Appends the files of the command line. */
+/* Appends the files of the command line that the configuration does not name itself. */
 static void add_files(struct config *config, struct path_list *files, const char *const *more, size_t count)
 {
     const char **list = ARENA_ARRAY(config->arena, const char *, files->count + count + 1);
-    for (size_t i = 0; i < files->count; i++)
+    size_t own = files->count, length = own;
+    for (size_t i = 0; i < own; i++)
         list[i] = files->list[i];
-    for (size_t i = 0; i < count; i++)
-        list[files->count + i] = arena_dup(config->arena, str_of(more[i])).at;
-    *files = (struct path_list){list, files->count + count};
+    for (size_t i = 0; i < count; i++) {
+        bool named = false;
+        for (size_t k = 0; k < own && !named; k++)
+            named = strcmp(list[k], more[i]) == 0;
+        if (!named)
+            list[length++] = arena_dup(config->arena, str_of(more[i])).at;
+    }
+    *files = (struct path_list){list, length};
 }
 
 static bool is_folder(const char *path)

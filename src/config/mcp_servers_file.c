@@ -1,17 +1,22 @@
 /*
  * The mcpServers JSON of other clients (Claude Desktop, Cursor, VS Code's
  * `servers`, Zed's `context_servers`), with comments.
- * Entries are read by the readers of `upstreams` (config_upstreams.c). Keys of
- * other clients are ignored; a key that an operator might believe to be in
- * force gets a warning.
+ * Entries are read by the readers of `upstreams` (config_upstreams.c). Other
+ * programs write these files: an entry that cannot be used is left out, and a
+ * key that is not for it is ignored, each with a warning. Only a file that is
+ * no JSON is an error.
  */
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/suggest.h"
 #include "config/config_upstreams.h"
+#include "json/build.h"
 #include "json/parse.h"
 
 #define MCP_SERVERS_FILE_MAX_BYTES 4194304u
+#define NAME_HASH_BYTES            7u /* "_4f3a9c" */
 
 struct mcp_entry {
     struct config_upstream upstream; /* first: its readers write through it */
@@ -22,7 +27,8 @@ struct mcp_entry {
 struct servers_reader {
     struct config *config;
     struct config_reader reader; /* of the current file */
-    struct buf errors;           /* of all files */
+    struct map *plain; /* of the current file: plain_name of each entry, once or more (struct name_use) */
+    struct buf errors; /* of all files */
 };
 
 #define UPSTREAM_KEY(text, reader, field)                                                                    \
@@ -89,7 +95,8 @@ static void read_keys(struct servers_reader *r, struct str path, const struct js
     for (uint32_t i = 0; i < table->len; i++) {
         const struct json_member *member = &table->members[i];
         struct key_value value = key_member(&whole, member);
-        if (member->value.type == JSON_NULL)
+        bool empty = member->value.type == JSON_STRING && !member->value.len;
+        if (member->value.type == JSON_NULL || empty)
             continue;
         for (size_t k = 0; k < KEYS && !value.key; k++)
             if (str_eq(keys[k].name, member->key))
@@ -136,6 +143,106 @@ static void check_type(struct servers_reader *r, struct str path, const struct m
                                     : "neither");
 }
 
+/* ---- names ---- */
+
+struct name_use {
+    uint32_t count;
+};
+
+static bool fits(struct str name)
+{
+    return str_is_name(name) && name.len <= UPSTREAM_NAME_MAX_BYTES;
+}
+
+/* '_' for each byte that names of upstreams do not have; "server" if nothing else is left. */
+static struct str plain_name(struct arena *arena, struct str name)
+{
+    struct buf out = buf_in(arena);
+    bool says = false;
+    for (size_t i = 0; i < name.len; i++) {
+        bool is_plain = str_is_name((struct str){name.at + i, 1});
+        says |= is_plain && name.at[i] != '_';
+        buf_byte(&out, is_plain ? name.at[i] : '_');
+    }
+    return says ? buf_view(&out) : STR_LIT("server");
+}
+
+static void count_names(struct servers_reader *r, const struct json *servers)
+{
+    struct arena *arena = r->config->arena;
+    r->plain = map_new(arena);
+    for (uint32_t i = 0; i < servers->len; i++) {
+        struct str name = plain_name(arena, servers->members[i].key);
+        struct name_use *use = map_get(r->plain, name);
+        if (!use) {
+            use = ARENA_NEW(arena, struct name_use);
+            map_add(r->plain, name, use);
+        }
+        use->count++;
+    }
+}
+
+static bool is_taken(const struct servers_reader *r, struct str name)
+{
+    const struct name_use *use = map_get(r->plain, name);
+    bool taken = use && use->count > 1;
+    for (size_t i = 0; i < r->config->upstream_count; i++)
+        taken |= str_eq(r->config->upstreams[i]->name, name);
+    return taken;
+}
+
+/* The entry's own name, or one derived from it. Every one of several that would be alike has a hash of its
+ * own name: a policy that names one must not guard another when an entry is added or removed. */
+static struct str name_of(struct servers_reader *r, struct str own)
+{
+    struct arena *arena = r->config->arena;
+    if (fits(own))
+        return own;
+    struct str name = plain_name(arena, own);
+    bool is_whole = own.len && !str_is(name, "server");
+    if (!is_whole || !fits(name) || is_taken(r, name))
+        name = arena_printf(arena, STR_FMT "_%06x",
+                            STR_ARG(str_cut(name, UPSTREAM_NAME_MAX_BYTES - NAME_HASH_BYTES)),
+                            (unsigned)(hash_stable(own).low & 0xffffff));
+    log_event(LOG_INFO, "mcp_config_name_derived", LOG_TEXT("file", r->reader.file), LOG_STR("entry", own),
+              LOG_STR("upstream", name));
+    return name;
+}
+
+/* ---- entries ---- */
+
+/* Some clients write every key they know, whether it is for a command or a url. */
+static struct json without_other_keys(struct servers_reader *r, struct str path, const struct json *given,
+                                      struct mcp_entry *entry)
+{
+    static const char *const of_command[] = {"args", "env", "cwd"}, *const of_url[] = {"headers"};
+    bool is_url = entry->upstream.url.len && !entry->upstream.command.len;
+    const char *const *others = is_url ? of_command : of_url;
+    size_t count = is_url ? sizeof(of_command) / sizeof(*of_command) : sizeof(of_url) / sizeof(*of_url);
+    struct json out = *given;
+    for (size_t i = 0; i < count; i++) {
+        const struct json *value = json_get_text(given, others[i]);
+        if (value && value->type != JSON_NULL && !(value->type != JSON_BOOL && !value->len))
+            warn(r, arena_printf(r->config->arena, "%s: " STR_FMT ": '%s' is ignored: it is not for a %s",
+                                 r->reader.file, STR_ARG(path), others[i], is_url ? "url" : "command"));
+        out = json_without(r->config->arena, &out, str_of(others[i]));
+    }
+    return out;
+}
+
+/* What is wrong with an entry leaves out that entry alone. */
+static void leave_out(struct servers_reader *r, size_t errors)
+{
+    struct buf *all = &r->reader.errors;
+    struct str text = {all->at + errors, all->len - errors};
+    text = str_trim(text);
+    const char *end = text.len ? memchr(text.at, '\n', text.len) : NULL;
+    if (end)
+        text.len = (size_t)(end - text.at);
+    warn(r, arena_printf(r->config->arena, STR_FMT "; this entry is left out", STR_ARG(text)));
+    all->len = errors;
+}
+
 static void read_entry(struct servers_reader *r, struct str path, const struct json_member *member)
 {
     struct mcp_entry entry = {.enabled = true};
@@ -144,6 +251,7 @@ static void read_entry(struct servers_reader *r, struct str path, const struct j
     if (member->value.type != JSON_OBJECT) {
         key_table_error(reader, path, "expected an object with a command or a url, got %s",
                         json_type_name((enum json_type)member->value.type));
+        leave_out(r, errors);
         return;
     }
     config_upstream_init(&entry.upstream);
@@ -157,11 +265,16 @@ static void read_entry(struct servers_reader *r, struct str path, const struct j
     if (is_toolgate(&entry.upstream)) {
         warn(r, arena_printf(r->config->arena, "%s: " STR_FMT ": toolgate itself, left out", reader->file,
                              STR_ARG(path)));
+        reader->errors.len = errors;
         return;
     }
     check_type(r, path, &entry);
-    if (reader->errors.len == errors)
-        config_upstream_add(reader, path, member->key, &member->value, &entry.upstream, r->config);
+    if (reader->errors.len == errors) {
+        struct json given = without_other_keys(r, path, &member->value, &entry);
+        config_upstream_add(reader, path, name_of(r, member->key), &given, &entry.upstream, r->config);
+    }
+    if (reader->errors.len != errors)
+        leave_out(r, errors);
 }
 
 static void read_servers(struct servers_reader *r, const struct json *file)
@@ -173,15 +286,18 @@ static void read_servers(struct servers_reader *r, const struct json *file)
             servers = json_get_text(servers, "servers");
         if (!json_is(servers, JSON_OBJECT))
             continue;
+        count_names(r, servers);
         for (uint32_t n = 0; n < servers->len; n++)
             read_entry(r,
                        ARENA_JOIN(r->config->arena, str_of(places[i]), STR_LIT("."), servers->members[n].key),
                        &servers->members[n]);
         return;
     }
-    key_table_error(&r->reader, STR_NONE,
-                    "expected an object with \"mcpServers\" (or \"servers\"): { name: { \"command\": …, "
-                    "\"args\": […] } }, found neither");
+    warn(r, arena_printf(
+                r->config->arena,
+                "%s: expected an object with \"mcpServers\" (or \"servers\"): { name: { \"command\": …, "
+                "\"args\": […] } }, found neither",
+                r->reader.file));
 }
 
 enum err mcp_servers_file_read(struct config *config, struct why *why)
@@ -190,11 +306,13 @@ enum err mcp_servers_file_read(struct config *config, struct why *why)
     for (size_t i = 0; i < config->mcp_configs.count; i++) {
         const char *path = config->mcp_configs.list[i];
         struct json file;
-        struct why parse_error;
+        struct why parse_error = {0};
         r.reader = (struct config_reader){config->arena, path, buf_in(config->arena)};
         if (json_read_commented_file(config->arena, path, MCP_SERVERS_FILE_MAX_BYTES, &file, &parse_error) ==
             OK) {
             config->hash = key_table_hash(config->hash, &file);
+            if (parse_error.text[0])
+                warn(&r, arena_dup(config->arena, str_of(parse_error.text)));
             read_servers(&r, &file);
         } else {
             buf_text(&r.reader.errors, parse_error.text);

@@ -67,7 +67,7 @@ enum err json_read_file(struct arena *arena, const char *path, size_t max_bytes,
                         struct why *why);
 
 /* The same for files that people edit: accepts // and block comments, a comma after the last member and a
- * byte order mark. */
+ * byte order mark. A duplicate key is no failure here: OK, with `why` filled. */
 enum err json_read_commented_file(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
                                   struct why *why);
 

@@ -47,13 +47,15 @@ static void blank_comments(char *at, char *end)
     }
 }
 
-static enum err parse_file(struct arena *arena, struct str text, const char *path, struct json *out,
-                           struct why *why)
+/* *soft: it has a fault, but can be read. */
+static enum err parse_file(struct arena *arena, struct str text, const char *path, bool *soft,
+                           struct json *out, struct why *why)
 {
     const struct json_limits limits = {.nodes = FILE_MAX_NODES};
     struct json_error error;
     size_t line = 1;
     enum err err = json_parse(arena, text, &limits, out, &error);
+    *soft = error.soft;
     for (size_t i = 0; err && i < error.offset && i < text.len; i++)
         line += text.at[i] == '\n';
     return err ? err_set(why, err, "%s:%zu: %s", path, line, error.text) : OK;
@@ -63,25 +65,29 @@ enum err json_read_file(struct arena *arena, const char *path, size_t max_bytes,
                         struct why *why)
 {
     struct str text;
+    bool soft;
     enum err err = file_read(arena, path, max_bytes, &text, why);
-    return err ? err : parse_file(arena, text, path, out, why);
+    return err ? err : parse_file(arena, text, path, &soft, out, why);
 }
 
 enum err json_read_commented_file(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
                                   struct why *why)
 {
     struct str text;
+    bool soft;
     enum err err = file_read(arena, path, max_bytes, &text, why);
     if (err)
         return err;
     blank_comments((char *)text.at, (char *)text.at + text.len);
-    return parse_file(arena, text, path, out, why);
+    err = parse_file(arena, text, path, &soft, out, why);
+    return soft ? OK : err;
 }
 
 enum err json_read_input(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
                          struct why *why)
 {
     struct str text;
+    bool soft;
     enum err err = file_read_input(arena, path, max_bytes, &text, why);
-    return err ? err : parse_file(arena, text, path, out, why);
+    return err ? err : parse_file(arena, text, path, &soft, out, why);
 }

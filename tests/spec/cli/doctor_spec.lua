@@ -54,6 +54,21 @@ describe("toolgate doctor", function()
   end
   local function of(gate, options) return doctor({ "--socket", gate.socket }, options) end
 
+  -- With and without the daemon's own options.
+  it("finds the mcpServers files of the daemon's command line, and warns of nothing else", function()
+    process.write(directory .. "/offer.json", '[{"name":"one","inputSchema":{"type":"object"}}]')
+    process.write(directory .. "/mcp.json", json.encode { mcpServers = { files = {
+      command = "python3", args = { daemon.root .. "/tests/support/offering.py" }, env = { OFFER = directory .. "/offer.json" } } } })
+    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo },
+                                arguments = { "--mcp-config", directory .. "/mcp.json" } }
+    for _, more in ipairs { {}, { "--mcp-config", directory .. "/mcp.json" } } do
+      local said = doctor { "--socket", gate.socket, unpack(more) }
+      assert.is_nil(find(said, "config_differs"), json.encode(said.findings))
+      assert.is_nil(find(said, "load_warning"), json.encode(said.findings))
+      assert.equal(0, said.errors)
+    end
+  end)
+
   it("finds no error in a daemon that works, and changes nothing", function()
     local gate = start()
     local function state()

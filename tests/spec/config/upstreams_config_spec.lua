@@ -71,17 +71,92 @@ describe("an mcpServers file", function()
   it("that is broken leaves the running upstreams as they are", function()
     write_servers { a = entry "one" }
     local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
-    process.write(directory .. "/mcp.json", '{"mcpServers":{"a":{"comand":"x"}}}')
-    golden.check("load", "mcpServers: a reload with a misspelled key", gate:logs "mcpServers.a: ")
+    process.write(directory .. "/mcp.json", '{"mcpServers":{')
+    gate:logs "reload_failed"
     assert.equal("one {}", text(gate:connect():calls "one"))
   end)
 
-  it("must not repeat a name from the configuration", function()
-    write_servers { files = entry "read" }
-    local said = daemon.fails { config = "return { upstreams = { files = { command = 'x' } } }",
-                                arguments = { "--mcp-config", directory .. "/mcp.json" } }
-    assert.truthy(said:find("mcpServers.files: ", 1, true) and said:find("toolgate.lua", 1, true), said)
-    golden.check("load", "mcpServers: the configuration has an upstream of that name", said)
+  it("that is no JSON is fatal at the start", function()
+    process.write(directory .. "/mcp.json", '{"mcpServers":{')
+    assert.truthy(daemon.fails { arguments = { "-m", directory .. "/mcp.json" } }:find("mcp.json:1: ", 1, true))
+  end)
+
+  -- What the operator sees: the log, `toolgate status` and `toolgate doctor`, and the warnings themselves.
+  local function warnings(gate, ...)
+    local _, status = process.run { daemon.binary, "status", "--socket", gate.socket }
+    local _, doctor = process.run { daemon.binary, "doctor", "--socket", gate.socket }
+    for _, entry_name in ipairs { ... } do
+      for place, said in pairs { log = gate:log(), status = status, doctor = doctor } do
+        assert.truthy(said:find(entry_name, 1, true), entry_name .. " is not in the " .. place .. ": " .. said)
+      end
+    end
+    local found = {}
+    for i, one in ipairs(gate:status().generation.warnings) do found[i] = one:gsub(directory, "DIR") end
+    return table.concat(found, "\n")
+  end
+
+  it("serves the rest if it repeats a name from the configuration", function()
+    write_servers { files = entry "read", others = entry "look" }
+    local config = ("return { upstreams = { files = { command = 'sleep', args = { '1000' }, start_timeout = '100ms' } } }")
+    local gate = daemon.start { config = config, arguments = { "--mcp-config", directory .. "/mcp.json" } }
+    assert.equal("look", names(gate:connect()))
+    assert.truthy(warnings(gate, "mcpServers.files"):find("toolgate.lua", 1, true))
+  end)
+
+  it("is served without the entries that cannot be used", function()
+    process.write(directory .. "/mcp.json", ([[{"mcpServers":{"good":%s,"nothing":null,"empty":{},"number":7,"list":[],
+      "typo":{"comand":"x"},"old":{"type":"sse","url":"http://127.0.0.1:9/sse"},"odd":{"type":"x","url":"http://h"},
+      "words":{"command":"npx -y server"},"args":{"command":"sh","args":["-c",{}]},"env":{"command":"sh","env":[1]},
+      "both":{"command":"sh","url":"http://127.0.0.1:9/mcp"},"off":{"disabled":true}}}]]):format(json.encode(entry "one")))
+    local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
+    assert.equal("one", names(gate:connect()))
+    golden.check("load", "mcpServers: entries that cannot be used",
+                 warnings(gate, "nothing", "empty", "number", "list", "typo", "old", "odd", "words", "args", "env", "both"))
+    assert.is_nil(gate:log():find("mcpServers.off", 1, true))
+  end)
+
+  for label, file in pairs { ["no servers"] = "{}", ["a list"] = '{"mcpServers":[]}', ["null"] = '{"mcpServers":null}' } do
+    it("may be empty: " .. label, function()
+      process.write(directory .. "/mcp.json", file)
+      local gate = daemon.start { policies = {}, arguments = { "-m", directory .. "/mcp.json" } }
+      assert.truthy(warnings(gate):find("mcpServers", 1, true))
+    end)
+  end
+
+  it("may say a name twice", function()
+    process.write(directory .. "/mcp.json", ('{"mcpServers":{"a":%s,"a":%s}}'):format(json.encode(entry "one"),
+                                                                                        json.encode(entry "one")))
+    local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
+    assert.equal("one", names(gate:connect()))
+    warnings(gate, "duplicate key 'a'")
+  end)
+
+  it("may have what is for the other kind of server", function()
+    write_servers { a = entry("one", { headers = { X = "y" }, url = "" }) }
+    local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
+    assert.equal("one", names(gate:connect()))
+    golden.check("load", "mcpServers: a key that is not for the entry's kind", warnings(gate, "headers"))
+  end)
+
+  it("gets a name of its own for each entry whose name is not one of an upstream", function()
+    local long = "a-name-that-is-a-little-longer-than-anyone-thought"
+    write_servers { ["my server"] = entry "a", ["my.server"] = entry "b", my_server = entry "c", ["天気"] = entry "d",
+                    ["example/notes"] = entry "e", [long] = entry "f", [""] = entry "g", ["v1.2"] = entry "h" }
+    local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
+    assert.equal("a b c d e f g h", names(gate:connect()))
+    local upstreams, seen = {}, {}
+    for i, one in ipairs(gate:status().upstreams) do
+      assert.truthy(one.name:match "^[%w_-]+$" and #one.name <= 32, one.name)
+      assert.is_nil(seen[one.name])
+      upstreams[i], seen[one.name] = one.name, true
+    end
+    table.sort(upstreams)
+    golden.check("load", "mcpServers: names that are derived", table.concat(upstreams, "\n"))
+    gate:logs "entry=example/notes upstream=example_notes"
+    local first = pid_of(gate, "example_notes")
+    write_servers { ["example/notes"] = entry "e", ["my.server"] = entry "b" }
+    process.eventually("the others are removed", function() return names(gate:connect()) == "b e" end)
+    assert.equal(first, pid_of(gate, "example_notes"))
   end)
 
   it("may have unknown keys, with a warning", function()
@@ -96,7 +171,7 @@ describe("the operator", function()
   it("gets the closest key for a misspelled one", function()
     process.write(directory .. "/mcp.json", '{"mcpServers":{"a":{"comand":"x","args":["y"]}}}')
     local code, _, err = process.run { daemon.binary, "serve", "--check", "-m", directory .. "/mcp.json" }
-    assert.equal(1, code)
+    assert.equal(0, code)
     golden.check("load", "mcpServers: neither command nor url", err)
   end)
 
