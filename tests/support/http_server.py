@@ -157,7 +157,7 @@ def send_answer(client, request, answer):
 
 # ---- an MCP server --------------------------------------------------------------------------------------------------
 # {"mcp": {"era": "legacy" | "modern", "answers": "json" | "sse", "session": true, "token": "Bearer …",
-#          "listens": [pieces of the GET stream], "tools": […], "forget_after": n,
+#          "listens": [pieces of the GET stream], "tools": […], "forget_after": n, "lost": answer,
 #          "calls": {text: answer}}}: the answer to a call with this text; "ID" is replaced by its id, and within
 # pieces TOKEN by its progress token and ANSWER by the normal answer.
 
@@ -212,7 +212,9 @@ def session_trouble(request, message, options):
     name = request.headers.get("mcp-session-id")
     with lock:
         if name not in sessions:
-            return {"status": 404, "body": error(message, -32001, "Session not found")}
+            lost = json.dumps(options.get("lost", {"status": 404, "body": error(message, -32001, "Session not found")}))
+            number = json.dumps(message.get("id"))
+            return json.loads(lost.replace('\\"ID\\"', number).replace('"ID"', number))
         sessions[name] += 1
         if sessions[name] == options.get("forget_after"):
             sessions.pop(name)

@@ -10,6 +10,7 @@
 
 #include "base/address_space.h"
 #include "base/arena.h"
+#include "json/parse.h"
 #include "upstream/http/http_tool_internal.h"
 #include "upstream/mcp/mcp_message.h"
 
@@ -17,7 +18,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define INITIALIZED  "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"
+#define INITIALIZED            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"
+#define SESSION_TEXT_MAX_BYTES 4096u  /* of an error, that is searched for what it says of the session */
+#define SESSION_BODY_MAX_BYTES 65536u /* of a longer one the code is not read */
+#define MCP_INVALID_PARAMS     (-32602)
+#define MCP_SESSION_NOT_FOUND  (-32001)
+
 #define LIST_CHANGED "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}"
 
 struct exchange *exchange_new(struct mcp_transport *t, const struct mcp_outgoing *outgoing)
@@ -184,6 +190,75 @@ static void renew_session(struct exchange *x)
     post(t, t->initialize_id, "initialize", buf_view(&t->initialize));
 }
 
+/* Of a server that was restarted, or whose session expired, in the words of several SDKs. `rejected`: by an
+ * HTTP status, so that no tool said it. */
+static bool says_session_lost(struct str text, bool rejected)
+{
+    static const char *const lost[] = {"not found", "no valid",   "not valid", "invalid",
+                                       "expired",   "unknown",    "missing",   "required",
+                                       "not exist", "terminated", "no longer"};
+    static const char *const begin[] = {"server not initialized", "expect initialize"};
+    text = str_cut(text, SESSION_TEXT_MAX_BYTES);
+    for (size_t i = 0; rejected && i < sizeof(begin) / sizeof(*begin); i++)
+        if (str_contains_nocase(text, str_of(begin[i])))
+            return true;
+    for (size_t i = 0; i < sizeof(lost) / sizeof(*lost); i++)
+        if (str_contains_nocase(text, STR_LIT("session")) && str_contains_nocase(text, str_of(lost[i])))
+            return true;
+    return false;
+}
+
+/* -32602 is about arguments, of which one may be called session. -32001 is also what some SDKs say of a
+ * request that timed out, which may have run. */
+static bool is_session_error(const struct json *error, bool rejected)
+{
+    struct str text = json_str(json_get_text(error, "message"));
+    int64_t code = 0;
+    if (!json_int(json_get_text(error, "code"), &code) || code == MCP_INVALID_PARAMS)
+        return false;
+    return says_session_lost(text, rejected) || (code == MCP_SESSION_NOT_FOUND && (rejected || !text.len));
+}
+
+/* `body`: of an answer to `x`. */
+static bool has_lost_session(const struct exchange *x, struct str body)
+{
+    static const char *const logins[] = {"token", "bearer",  "credential", "log in",
+                                         "login", "sign in", "oauth",      "api key"};
+    const struct mcp_transport *t = x->transport;
+    bool rejected = x->status >= 400, denied = x->status == 401 || x->status == 403;
+    if (t->modern || x->renews || !t->initialize.len || strcmp(x->method, "initialize") == 0 ||
+        x->status >= 500 || (denied && x->challenged))
+        return false;
+    if (t->session.len && (x->status == 404 || x->status == 410))
+        return true;
+    for (size_t i = 0; denied && i < sizeof(logins) / sizeof(*logins); i++)
+        if (str_contains_nocase(str_cut(body, SESSION_TEXT_MAX_BYTES), str_of(logins[i])))
+            return false;
+    struct arena *arena = arena_new();
+    struct json message;
+    struct json_error fault;
+    bool small = body.len && body.len <= SESSION_BODY_MAX_BYTES;
+    bool read = small && json_parse(arena, body, NULL, &message, &fault) == OK;
+    const struct json *error = read ? json_get_text(&message, "error") : NULL;
+    bool lost = json_is(error, JSON_OBJECT) && json_get_text(error, "code")
+                    ? is_session_error(error, rejected)
+                    : rejected && says_session_lost(body, true);
+    arena_free(arena);
+    return lost;
+}
+
+/* Drops what has come of the answer and asks again in another session. */
+static void ask_in_next_session(struct exchange *x)
+{
+    if (x->fetch)
+        fetch_cancel(x->fetch);
+    x->fetch = NULL;
+    x->resumes = 0;
+    sse_clear(&x->sse);
+    sse_init(&x->sse, UPSTREAM_LINE_MAX_BYTES);
+    renew_session(x);
+}
+
 /* A response to a message with `renews`. */
 static void take_session_response(struct exchange *x, struct str text)
 {
@@ -229,13 +304,17 @@ static void fail_too_many(struct exchange *x)
          MCP_HTTP_REQUESTS_MAX);
 }
 
-/* False: the exchange is gone. */
+/* False: the exchange is gone, or waits for another session. */
 static bool deliver(struct exchange *x, struct str text)
 {
     struct mcp_transport *t = x->transport;
     struct mcp_message message = mcp_message_scan(text);
     if (message.kind == MCP_MESSAGE_REQUEST && ++x->requests > MCP_HTTP_REQUESTS_MAX) {
         fail_too_many(x);
+        return false;
+    }
+    if (is_response_to(x, &message) && message.error.len && !x->renewed && has_lost_session(x, text)) {
+        ask_in_next_session(x);
         return false;
     }
     x->answered |= is_response_to(x, &message);
@@ -417,6 +496,7 @@ static void on_head(void *owner, const struct fetch_head *head)
     bool success = head->status >= 200 && head->status < 300;
     x->status = head->status;
     x->after_s = head->after_s;
+    x->challenged = fetch_header(head, "www-authenticate").len != 0;
     snprintf(x->type, sizeof(x->type), STR_FMT, STR_ARG(str_cut(type, sizeof(x->type) - 1)));
     snprintf(x->redirect, sizeof(x->redirect), STR_FMT,
              STR_ARG(str_cut(head->redirect, sizeof(x->redirect) - 1)));
@@ -433,11 +513,10 @@ static void take_status(struct exchange *x)
 {
     int status = x->status;
     struct str body = str_trim(buf_view(&x->body));
-    bool in_session = x->transport->session.len && !x->transport->modern && !x->renews;
     if (status >= 200 && status < 300) {
         take_body(x);
-    } else if (status == 404 && in_session && strcmp(x->method, "initialize") != 0) {
-        renew_session(x);
+    } else if ((status == 404 || !x->renewed) && has_lost_session(x, body)) {
+        ask_in_next_session(x);
     } else if (status >= 400 && status != 401 && status != 403 && !http_response_is_transient(status) &&
                holds_response_to(x, body)) {
         if (deliver(x, body)) /* a JSON-RPC error with an HTTP status */

@@ -48,6 +48,7 @@ struct exchange {
     unsigned resumes;                       /* in a row without an event */
     bool streams;                           /* the response comes as events */
     bool answered;
+    bool challenged;   /* the answer has WWW-Authenticate: a 401 is about credentials */
     bool renewed;      /* it has already had its second session, or its second token */
     bool renews;       /* part of renewing the session: the client does not see it */
     unsigned requests; /* of the server, so far in this response */

@@ -58,7 +58,8 @@ describe("toolgate doctor", function()
   it("finds the mcpServers files of the daemon's command line, and warns of nothing else", function()
     process.write(directory .. "/offer.json", '[{"name":"one","inputSchema":{"type":"object"}}]')
     process.write(directory .. "/mcp.json", json.encode { mcpServers = { files = {
-      command = "python3", args = { daemon.root .. "/tests/support/offering.py" }, env = { OFFER = directory .. "/offer.json" } } } })
+      command = "python3", args = { daemon.root .. "/tests/support/offering.py" },
+      env = { OFFER = directory .. "/offer.json" } } } })
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo },
                                 arguments = { "--mcp-config", directory .. "/mcp.json" } }
     for _, more in ipairs { {}, { "--mcp-config", directory .. "/mcp.json" } } do

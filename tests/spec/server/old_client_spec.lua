@@ -13,7 +13,8 @@ local TOOLS = [=[[{"name":"report","title":"A report","inputSchema":{"type":"obj
     {"type":"audio","data":"AAAA","mimeType":"audio/wav"}],"structuredContent":{"rows":12}}}},
   {"name":"bare","inputSchema":{"type":"object"},
    "_meta":{"answer":{"content":[],"structuredContent":{"rows":13}}}}]]=]
-local LIBRARY = [=[{"prompts":[{"name":"p","title":"P","icons":[{"src":"https://e.org/i.png"}],"arguments":[{"name":"a","title":"A"}]}],
+local LIBRARY = [=[{"prompts":[{"name":"p","title":"P","icons":[{"src":"https://e.org/i.png"}],
+   "arguments":[{"name":"a","title":"A"}]}],
   "resources":[{"uri":"file:///r","name":"r","title":"R","annotations":{"priority":1}}]}]=]
 
 -- What a version has; its definitions' members, and the types of its blocks.

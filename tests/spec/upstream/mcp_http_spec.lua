@@ -180,6 +180,71 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
     assert.equal("session-2", lists[2].headers["mcp-session-id"])
   end)
 
+  local function rpc_error(code, message)
+    return { jsonrpc = "2.0", id = "ID", error = { code = code, message = message } }
+  end
+
+  local SSE_HEAD = { ["Content-Type"] = "text/event-stream" }
+  local function event(code, message)
+    return { 'id: 1\nevent: message\ndata: {"jsonrpc":"2.0","id":"ID","error":{"code":' .. code .. ',"message":"' .. message
+             .. '"}}\n\n' }
+  end
+
+  local LOST = {
+    ["400 of the TypeScript SDK"] = { status = 400, body = rpc_error(-32000, "Bad Request: No valid session ID provided") },
+    ["400 of a server that was restarted"] = { status = 400, body = rpc_error(-32000, "Bad Request: Server not initialized") },
+    ["400 in plain text"] = { status = 400, body = "Missing Mcp-Session-Id header: a session is required" },
+    ["400 by its code"] = { status = 400, body = rpc_error(-32001, "gone") },
+    ["401"] = { status = 401, body = "Unauthorized: Session not found" },
+    ["410 without a word"] = { status = 410 },
+    ["422 of the Rust SDK"] = { status = 422, body = "Unexpected message, expect initialize request" },
+    ["an error with status 200"] = { status = 200, body = rpc_error(-32001, "Session not found") },
+    ["another code with status 200"] = { status = 200, body = rpc_error(-32600, "Unknown session") },
+    ["an error in a stream"] = { headers = SSE_HEAD, pieces = event("-32001", "Session has expired") },
+  }
+  for label, answer in pairs(LOST) do
+    it("may say by other means that a session is lost: " .. label, function()
+      server = http_server.mcp { session = true, forget_after = 3, lost = answer }
+      gates()
+      assert.equal("said one", text(says "one"))
+      assert.equal("said two", text(says "two"))
+      assert.equal(2, #server:sees("both handshakes", posts "initialize", 2))
+      local calls = server:sees("the calls", posts "tools/call", 3)
+      assert.equal("session-2", calls[3].headers["mcp-session-id"])
+      assert.equal(3, #calls)
+    end)
+  end
+
+  local NOT_LOST = {
+    ["401 with a challenge"] = { status = 401, headers = { ["WWW-Authenticate"] = "Bearer" }, body = "session not found" },
+    ["401 of a login"] = { status = 401, body = "Your session has expired, please log in again" },
+    ["an argument of that name"] = { status = 400, body = rpc_error(-32602, "session_id is missing") },
+    ["a timeout"] = { status = 200, body = rpc_error(-32001, "Request timed out") },
+    ["a tool's own words"] = { status = 200, body = rpc_error(-32603, "database not initialized") },
+    ["a server in trouble"] = { status = 500, body = "no valid session in the pool" },
+  }
+  for label, answer in pairs(NOT_LOST) do
+    it("keeps its session if it says something else: " .. label, function()
+      answer.headers = answer.headers or {}
+      server = http_server.mcp { session = true, calls = { bad = answer } }
+      gates()
+      assert.is_true(says "bad".isError)
+      process.eventually("it answers", function() return text(says "good") == "said good" end)
+      assert.equal(1, #server:sees("the handshake", posts "initialize"))
+    end)
+  end
+
+  it("is asked for one more session in a call, whatever it says then", function()
+    local lost = { status = 400, body = rpc_error(-32000, "No valid session ID provided") }
+    server = http_server.mcp { session = true, calls = { bad = lost } }
+    gates()
+    assert.is_true(says "bad".isError)
+    assert.equal(2, #server:sees("the handshakes", posts "initialize", 2))
+    assert.equal(2, #server:sees("the call, twice", posts "tools/call", 2))
+    assert.equal("said good", text(says "good"))
+    assert.equal(2, #server:sees("the handshakes", posts "initialize", 2))
+  end)
+
   it("may announce changed tools on a stream, which is resumed if it breaks", function()
     local notice = 'id: 7\nretry: 10\ndata: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n'
     server = http_server.mcp { listens = { { notice, "CUT" }, { "HOLD" } } }
