@@ -66,6 +66,35 @@ static void set_runner(struct tool *tool, const struct policy *policy)
     }
 }
 
+/* A schema that a server publishes, without what cannot be read of it; of the arguments, it is one of
+ * objects. What is then left of its faults is found when it is compiled. */
+static const struct json *readable(struct arena *arena, struct tool *tool, const struct json *schema,
+                                   const char *which)
+{
+    struct problems problems;
+    struct why why;
+    problems_init(&problems, arena);
+    const struct json *type = json_get_text(schema, "type");
+    if (!schema || schema->raw_len > SCHEMA_MAX_BYTES)
+        return schema;
+    bool is_object = !type || schema != tool->input || str_is(json_str(type), "object") ||
+                     json_array_has(type, STR_LIT("object"));
+    schema_repair(arena, schema, &schema, &problems, &why);
+    for (size_t i = 0; i < problems.count; i++) {
+        struct str path = problems.list[i].path, message = problems.list[i].message;
+        bool has_path = str_contains_nocase(message, path);
+        warn(arena, tool,
+             arena_printf(arena, "%s" STR_FMT STR_FMT ": " STR_FMT, which,
+                          STR_ARG(has_path ? STR_NONE : STR_LIT(" ")), STR_ARG(has_path ? STR_NONE : path),
+                          STR_ARG(message)));
+    }
+    if (!is_object && json_get_text(schema, "type")) {
+        schema = json_keep(arena, json_without(arena, schema, STR_LIT("type")));
+        warn(arena, tool, arena_printf(arena, "%s #/type: expected \"object\"; it is left out", which));
+    }
+    return schema;
+}
+
 static void set_definition(struct arena *arena, struct tool *tool, const struct tool_source *source)
 {
     static const struct policy none;
@@ -76,6 +105,11 @@ static void set_definition(struct arena *arena, struct tool *tool, const struct 
     tool->description = first_of(p->description, json_str(json_get_text(d, "description")));
     tool->input = first_object(p->schema, json_get_text(d, "inputSchema"));
     tool->output = first_object(p->output_schema, json_get_text(d, "outputSchema"));
+    bool is_published = source->target.kind == TARGET_MCP && source->target.upstream.len;
+    if (is_published && !p->schema)
+        tool->input = readable(arena, tool, tool->input, "input schema");
+    if (is_published && !p->output_schema)
+        tool->output = readable(arena, tool, tool->output, "output schema");
     tool->annotations = first_object(p->annotations, json_get_text(d, "annotations"));
     tool->definition = d;
     tool->policy = source->policy;
@@ -249,6 +283,18 @@ static enum err compile_input(struct arena *arena, struct tool *tool, struct why
         warn(arena, tool,
              STR_LIT("timezone has no effect: the input schema has no \"format\": \"date-time\""));
     return err;
+}
+
+/* A server's own that cannot be used is as good as none; a policy's is meant. */
+static enum err compile_output(struct arena *arena, struct tool *tool, struct why *why)
+{
+    enum err err = compile(arena, tool, tool->output, "output schema", NULL, &tool->output_schema, why);
+    if (!err || (tool->policy && tool->policy->output_schema) || tool->target.kind != TARGET_MCP ||
+        !tool->target.upstream.len)
+        return err;
+    warn(arena, tool, arena_printf(arena, "%s; it is ignored", why->text));
+    tool->output = NULL;
+    return OK;
 }
 
 /* For require_descriptions: the tool and each of its parameters. */
@@ -574,7 +620,7 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
     if (err == OK)
         err = compile_input(arena, tool, why);
     if (err == OK && tool->output)
-        err = compile(arena, tool, tool->output, "output schema", NULL, &tool->output_schema, why);
+        err = compile_output(arena, tool, why);
     if (err == OK) { /* a tool that cannot be listed is not served at all */
         struct arena *scratch = arena_new();
         struct json definition;

@@ -210,6 +210,11 @@ static enum err visit(struct compiler *c, const struct node *node)
     enum err err = OK;
     for (uint16_t i = 0; i < node->op_count && !err; i++) {
         err = visit_in_place(c, &node->ops[i]);
+        if (err == ERR_SCHEMA && node->ops[i].code == OP_REF && c->faults) {
+            compile_fault(c, node->source, node->ops[i].keyword,
+                          subschema_pointer(c->arena, entry->subschema), err);
+            err = OK;
+        }
         if (err)
             break;
         entry->node.types &= (uint8_t)types_through(&node->ops[i]);

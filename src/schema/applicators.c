@@ -43,7 +43,7 @@ enum err compile_required(struct node_builder *b, const struct json *value)
     if (value->type == JSON_ARRAY)
         add_props(b);
     else
-        builder_warn(b, "expected a list of names (draft-03's boolean is no more); the keyword is ignored");
+        builder_ignore(b, "expected a list of names (draft-03's boolean is no more)");
     return OK;
 }
 
@@ -211,7 +211,7 @@ enum err compile_schema_list(struct node_builder *b, const struct json *value)
                         : str_is(str_of(b->keyword), "anyOf") ? OP_ANY_OF
                                                               : OP_ONE_OF;
     if (value->type == JSON_ARRAY && value->len == 0) {
-        builder_warn(b, "expected at least one schema; the keyword is ignored");
+        builder_ignore(b, "expected at least one schema");
         return OK;
     }
     return builder_nodes(b, value, &builder_op(b, code, TYPES_ANY)->nodes);

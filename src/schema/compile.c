@@ -54,6 +54,26 @@ static bool has_date_times(const struct compiler *c)
     return false;
 }
 
+enum err compile_document(struct compiler *c, struct schema *schema)
+{
+    struct arena *scratch = arena_new(); /* for the maps, which compilation alone needs */
+    c->subschemas = map_new(scratch);
+    c->resources = map_new(scratch);
+    struct resource *resource;
+    enum err err = subschema_index_document(c, schema->source, STR_LIT(""), &resource);
+    if (!err) {
+        schema->root = subschema_node(c, resource->root);
+        err = compile_queue(c);
+    }
+    if (!err)
+        err = compile_dynamic_anchors(c);
+    if (!err && !(c->faults && map_count(c->faults)))
+        err = analyze_nodes(c);
+    arena_free(scratch);
+    schema->dynamic = c->dynamic;
+    return err;
+}
+
 enum err schema_compile(struct arena *arena, const struct json *source, const struct schema_options *options,
                         struct schema **out, struct problems *warnings, struct why *why)
 {
@@ -62,23 +82,9 @@ enum err schema_compile(struct arena *arena, const struct json *source, const st
                          .warnings = warnings,
                          .why = why,
                          .keyword_table = &keyword_table};
-    struct arena *scratch = arena_new(); /* for the maps, which compilation alone needs */
     struct schema *schema = ARENA_NEW(arena, struct schema);
-    c.subschemas = map_new(scratch);
-    c.resources = map_new(scratch);
     schema->source = source;
-    struct resource *resource;
-    enum err err = subschema_index_document(&c, source, STR_LIT(""), &resource);
-    if (!err) {
-        schema->root = subschema_node(&c, resource->root);
-        err = compile_queue(&c);
-    }
-    if (!err)
-        err = compile_dynamic_anchors(&c);
-    if (!err)
-        err = analyze_nodes(&c);
-    arena_free(scratch);
-    schema->dynamic = c.dynamic;
+    enum err err = compile_document(&c, schema);
     schema->declares = !err && has_properties(schema->root);
     schema->local_times = !err && options && options->local_times && has_date_times(&c);
     *out = err ? NULL : schema;

@@ -82,7 +82,21 @@ struct compiler {
     uint32_t subschema_count, chain;
     size_t pattern_bytes; /* compiled */
     bool dynamic;
+    struct map *faults; /* schema_repair.c; NULL: the first fault ends the compilation */
+    struct problems *fault_warnings;
 };
+
+/* ---- compile.c ---- */
+
+/* From schema->source; sets its root and `dynamic`. With faults, the nodes are not analyzed. */
+enum err compile_document(struct compiler *c, struct schema *schema);
+
+/* ---- schema_repair.c ---- */
+
+/* Returns `err`; if faults are collected: OK, after noting that the keyword of `source` has to go (NULL:
+ * `source` itself), with c->why as the warning. */
+enum err compile_fault(struct compiler *c, const struct json *source, const char *keyword, struct str pointer,
+                       enum err err);
 
 /* ---- subschema_index.c ---- */
 
@@ -125,6 +139,9 @@ struct keyword_table {
 
 /* NULL: not a keyword of this dialect. */
 const struct keyword *keyword_find(const struct compiler *c, const struct dialect *dialect, struct str name);
+
+/* Of any dialect. */
+const struct keyword *keyword_in_table(struct str name);
 
 /* ---- registry.c ---- */
 
@@ -172,6 +189,8 @@ struct str builder_pointer(const struct node_builder *b);
 /* ERR_SCHEMA with "expected WHAT at POINTER, found VALUE" */
 enum err builder_refuse(struct node_builder *b, const char *expected, const struct json *found);
 void builder_warn(struct node_builder *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same, for a keyword that has no effect. */
+void builder_ignore(struct node_builder *b, const char *text);
 
 /* ---- applicators.c ---- */
 

@@ -50,9 +50,22 @@ static bool is_nullable(const struct node_builder *b)
     return json_is_true(json_get_text(b->source, "nullable"));
 }
 
+/* Strings alone; in a list, at least one. */
+static bool names_types(const struct json *value)
+{
+    bool names = value->type == JSON_STRING || (value->type == JSON_ARRAY && value->len);
+    for (uint32_t i = 0; names && value->type == JSON_ARRAY && i < value->len; i++)
+        names = value->items[i].type == JSON_STRING;
+    return names;
+}
+
 static enum err compile_type(struct node_builder *b, const struct json *value)
 {
     unsigned types = 0;
+    if (b->c->faults && !names_types(value)) {
+        builder_ignore(b, "expected the name of a type, or a list of them");
+        return OK;
+    }
     if (value->type == JSON_ARRAY)
         for (uint32_t i = 0; i < value->len; i++)
             types |= type_by_name(b, &value->items[i]);
@@ -74,7 +87,11 @@ static enum err compile_choices(struct node_builder *b, const struct json *value
 {
     bool constant = strcmp(b->keyword, "const") == 0;
     if (!constant && value->type != JSON_ARRAY) {
-        builder_warn(b, "expected a list of values; the keyword is ignored");
+        builder_ignore(b, "expected a list of values");
+        return OK;
+    }
+    if (!constant && value->len == 0 && b->c->faults) {
+        builder_ignore(b, "an empty list of values accepts nothing");
         return OK;
     }
     if (!constant && value->len == 0)
@@ -103,7 +120,7 @@ static enum err compile_bound(struct node_builder *b, const struct json *value)
         return OK;
     }
     if (value->type != JSON_NUMBER) {
-        builder_warn(b, "expected a number; the keyword is ignored");
+        builder_ignore(b, "expected a number");
         return OK;
     }
     const struct json *draft_04 = json_get_text(b->source, maximum ? "exclusiveMaximum" : "exclusiveMinimum");
@@ -118,7 +135,7 @@ static enum err compile_multiple_of(struct node_builder *b, const struct json *v
 {
     static const struct json zero = {.type = JSON_NUMBER, .integral = true, .len = 1, .text = "0"};
     if (value->type != JSON_NUMBER || json_number_cmp(value, &zero) <= 0)
-        builder_warn(b, "expected a number above 0; the keyword is ignored");
+        builder_ignore(b, "expected a number above 0");
     else
         builder_add_op(b, OP_MULTIPLE, TYPES_NUMBER)->value = value;
     return OK;
@@ -138,7 +155,7 @@ static enum err compile_count(struct node_builder *b, const struct json *value)
     int64_t n;
     size_t i = 0;
     if (!json_int(value, &n) || n < 0) {
-        builder_warn(b, "expected a whole number from 0 on; the keyword is ignored");
+        builder_ignore(b, "expected a whole number from 0 on");
         return OK;
     }
     while (strcmp(b->keyword, counts[i].minimum) != 0 && strcmp(b->keyword, counts[i].maximum) != 0)
@@ -237,6 +254,14 @@ static const struct keyword table[] = {
 
 const struct keyword_table keyword_table = {table, sizeof(table) / sizeof(*table)};
 
+const struct keyword *keyword_in_table(struct str name)
+{
+    for (size_t i = 0; i < keyword_table.count; i++)
+        if (str_is(name, table[i].name))
+            return &table[i];
+    return NULL;
+}
+
 /* In draft-07 $ref hides every keyword beside it. */
 static enum err compile_keywords(struct node_builder *b)
 {
@@ -250,6 +275,10 @@ static enum err compile_keywords(struct node_builder *b)
             continue;
         b->keyword = k->name;
         err = k->compile(b, &m->value);
+        /* In draft-07 the keywords beside a reference would come into force without it. */
+        bool of_pattern = k->compile == compile_pattern || k->compile == compile_pattern_properties;
+        if (err == ERR_SCHEMA || (err && of_pattern))
+            err = compile_fault(b->c, b->source, ref_only ? NULL : k->name, builder_pointer(b), err);
     }
     return err;
 }

@@ -35,6 +35,15 @@ void builder_warn(struct node_builder *b, const char *format, ...)
                                             .warning = true});
 }
 
+void builder_ignore(struct node_builder *b, const char *text)
+{
+    builder_warn(b, "%s; the keyword is ignored", text);
+    if (b->c->faults) {
+        err_set(b->c->why, ERR_SCHEMA, "%s", text);
+        compile_fault(b->c, b->source, b->keyword, builder_pointer(b), ERR_SCHEMA);
+    }
+}
+
 enum err builder_pattern(struct node_builder *b, struct str expression, struct pattern **out)
 {
     enum err err = pattern_compile(b->c->arena, expression, out, b->c->why);

@@ -48,6 +48,15 @@ struct schema_options {
 enum err schema_compile(struct arena *arena, const struct json *source, const struct schema_options *options,
                         struct schema **out, struct problems *warnings, struct why *why);
 
+/*
+ * For a schema that a server publishes: without the keywords that cannot be read (wrong types, references
+ * that lead nowhere or in a circle, patterns of another dialect, an unknown $schema), each with a problem in
+ * `warnings`. It never accepts less than before. *out: `source` itself if it is sound. An error that is left
+ * (ERR_LIMIT) is in `why`.
+ */
+enum err schema_repair(struct arena *arena, const struct json *source, const struct json **out,
+                       struct problems *warnings, struct why *why);
+
 /* What the passes over one call's arguments have spent of SCHEMA_MAX_STEPS: what they examine is counted, so
  * that a schema and an instance hold nobody else up, whatever they are. Where a function takes NULL it has a
  * budget of its own. */

@@ -80,7 +80,13 @@ static void add_anchor(struct compiler *c, struct subschema *subschema, struct s
 static enum err own_dialect(struct compiler *c, const struct subschema *subschema, struct dialect *dialect)
 {
     struct str uri = json_str(json_get_text(subschema->source, "$schema"));
-    return uri.len ? dialect_find(c, uri, dialect) : OK;
+    struct dialect own;
+    enum err err = uri.len ? dialect_find(c, uri, &own) : OK;
+    if (err)
+        return compile_fault(c, subschema->source, "$schema", STR_LIT("#"), err);
+    if (uri.len)
+        *dialect = own;
+    return OK;
 }
 
 static enum err index_id(struct compiler *c, struct subschema *subschema, struct str id)
@@ -146,7 +152,17 @@ static enum err index_child(struct compiler *c, const struct subschema *parent, 
                                     .key = key,
                                     .index = index,
                                     .nesting = parent->nesting + 1};
-    return index_schema(c, subschema);
+    static const struct json anything = {.type = JSON_BOOL, .truth = true};
+    enum err err = index_schema(c, subschema);
+    bool is_schema = source->type == JSON_OBJECT || source->type == JSON_BOOL;
+    if (!err || is_schema || !c->faults)
+        return err;
+    struct str pointer = subschema_pointer(c->arena, subschema);
+    const struct json **address = ARENA_NEW(c->arena, const struct json *);
+    *address = source;
+    subschema->source = &anything;
+    map_add(c->subschemas, address_of(address), subschema);
+    return compile_fault(c, source, NULL, pointer, err);
 }
 
 static enum err index_member(struct compiler *c, const struct subschema *parent, const struct json_member *m)
@@ -155,6 +171,11 @@ static enum err index_member(struct compiler *c, const struct subschema *parent,
     enum keyword_holds holds = k ? k->holds : HOLDS_NONE;
     bool is_list = m->value.type == JSON_ARRAY, is_map = m->value.type == JSON_OBJECT;
     enum err err = OK;
+    if (c->faults && !is_map && holds == HOLDS_MAP && !k->compile) { /* $defs: nothing else reads them */
+        err_set(c->why, ERR_SCHEMA, "expected an object of schemas, found %s",
+                json_type_name((enum json_type)m->value.type));
+        return compile_fault(c, parent->source, k->name, subschema_pointer(c->arena, parent), ERR_SCHEMA);
+    }
     if (holds == HOLDS_ONE || (holds == HOLDS_ONE_OR_LIST && !is_list))
         return index_child(c, parent, m->key, STR_NONE, -1, &m->value);
     if (is_list && (holds == HOLDS_LIST || holds == HOLDS_ONE_OR_LIST))

@@ -157,7 +157,7 @@ def send_answer(client, request, answer):
 
 # ---- an MCP server --------------------------------------------------------------------------------------------------
 # {"mcp": {"era": "legacy" | "modern", "answers": "json" | "sse", "session": true, "token": "Bearer …",
-#          "listens": [pieces of the GET stream], "tools": […], "forget_after": n, "lost": answer,
+#          "listens": [pieces of the GET stream], "tools": […], "tools_file": a JSON file, "forget_after": n, "lost": answer,
 #          "calls": {text: answer}}}: the answer to a call with this text; "ID" is replaced by its id, and within
 # pieces TOKEN by its progress token and ANSWER by the normal answer.
 
@@ -191,6 +191,13 @@ def error(message, code, text):
     return {"jsonrpc": "2.0", "id": message.get("id"), "error": {"code": code, "message": text}}
 
 
+def tools_of(options):
+    if "tools_file" not in options:
+        return options.get("tools", TOOLS)
+    with open(options["tools_file"], encoding="utf-8") as file:
+        return json.load(file)
+
+
 def result_of(message, options, request):
     method, params = message["method"], message.get("params", {})
     if method == "initialize":
@@ -199,7 +206,7 @@ def result_of(message, options, request):
     if method == "server/discover":
         return {"supportedVersions": [MODERN], "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private"}
     if method == "tools/list":
-        return {"tools": options.get("tools", TOOLS), "ttlMs": 0, "cacheScope": "private"}
+        return {"tools": tools_of(options), "ttlMs": 0, "cacheScope": "private"}
     text = params.get("arguments", {}).get("text", "")
     if text == "what did I send?":
         text = json.dumps(request.headers)
