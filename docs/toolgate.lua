@@ -97,7 +97,7 @@ return {
       -- Timeout of a call, in seconds or as "30s".
       --timeout = 60,
       -- Time until the server has sent its tool list, in seconds or as "30s".
-      --start_timeout = 10,
+      --start_timeout = 60,
       -- What the schemas of its tools decide: "strict", "learn" or "advise".
       --schema = "learn",
       -- Concurrent calls; further calls wait. Without it 1,024 run at once, and further calls fail.

@@ -16,6 +16,8 @@
 #include "json/parse.h"
 
 #define MCP_SERVERS_FILE_MAX_BYTES 4194304u
+#define SECONDS_BELOW              1000 /* a timeout from here on is in milliseconds */
+#define START_MAX_MS               3600000
 #define NAME_HASH_BYTES            7u /* "_4f3a9c" */
 
 struct mcp_entry {
@@ -69,9 +71,9 @@ static void warn(struct servers_reader *r, struct str text)
 static void ignore_key(struct servers_reader *r, struct str path, struct str key)
 {
     /* Settings of other clients that toolgate has no use for. */
-    static const char *const harmless[] = {"alwaysAllow", "autoApprove", "autoapprove", "description", "dev",
-                                           "gallery",     "icon",        "id",          "metadata",    "name",
-                                           "timeout",     "title",       "trust",       "version"};
+    static const char *const harmless[] = {
+        "alwaysAllow", "autoApprove", "autoapprove",    "description", "dev",   "gallery", "icon",   "id",
+        "metadata",    "name",        "startupTimeout", "timeout",     "title", "trust",   "version"};
     struct str names[KEYS], hint = STR_NONE;
     for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++)
         if (str_is(key, harmless[i])) {
@@ -230,6 +232,19 @@ static struct json without_other_keys(struct servers_reader *r, struct str path,
     return out;
 }
 
+/* Clients write seconds or milliseconds. A `timeout` is that of a call for most: it only gives more time. */
+static void read_start_timeout(const struct json *given, struct upstream_spec *spec)
+{
+    const struct json *start = json_get_text(given, "startupTimeout");
+    int64_t n = 0;
+    bool own = json_int(start, &n), has = own || json_int(json_get_text(given, "timeout"), &n);
+    if (!has || n <= 0 || n > START_MAX_MS)
+        return;
+    uint32_t ms = (uint32_t)(n < SECONDS_BELOW ? n * 1000 : n);
+    if (own || ms > spec->start_ms)
+        spec->start_ms = ms;
+}
+
 /* What is wrong with an entry leaves out that entry alone. */
 static void leave_out(struct servers_reader *r, size_t errors)
 {
@@ -268,6 +283,7 @@ static void read_entry(struct servers_reader *r, struct str path, const struct j
         reader->errors.len = errors;
         return;
     }
+    read_start_timeout(&member->value, &entry.upstream.spec);
     check_type(r, path, &entry);
     if (reader->errors.len == errors) {
         struct json given = without_other_keys(r, path, &member->value, &entry);

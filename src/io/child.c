@@ -42,6 +42,7 @@ struct child {
     void *owner;
     enum child_state state;
     bool forgotten;
+    int held[2]; /* its output after child_dismiss; 0 or -1: none */
     int status;
     int64_t linger_until_us;
 };
@@ -63,6 +64,9 @@ static void free_child(struct child *c)
 {
     timer_clear(&c->timer);
     stop_watching(c);
+    for (int i = 0; i < 2; i++)
+        if (c->held[i] > 0)
+            close(c->held[i]);
     LIST_REMOVE(c, all);
     child_guard_remove(c->pid);
     free(c);
@@ -119,7 +123,7 @@ static void escalate(void *arg)
     bool term = c->state == CHILD_STDIN_CLOSED;
     signal_group(c, term ? SIGTERM : SIGKILL);
     if (term)
-        timer_set(&c->timer, c->loop, CHILD_TERM_MS, escalate, c);
+        timer_set(&c->timer, c->loop, CHILD_KILL_MS, escalate, c);
     c->state = term ? CHILD_SENT_TERM : CHILD_KILLED;
 }
 
@@ -129,6 +133,17 @@ void child_terminate(struct child *c)
         return;
     c->state = CHILD_STDIN_CLOSED;
     timer_set(&c->timer, c->loop, CHILD_TERM_MS, escalate, c);
+}
+
+void child_dismiss(struct child *c, int output, int errors)
+{
+    c->held[0] = output < 0 ? -1 : fcntl(output, F_DUPFD_CLOEXEC, 3);
+    c->held[1] = errors < 0 ? -1 : fcntl(errors, F_DUPFD_CLOEXEC, 3);
+    c->forgotten = true;
+    if (c->state > CHILD_STDIN_CLOSED)
+        return;
+    c->state = CHILD_STDIN_CLOSED;
+    escalate(c);
 }
 
 void child_kill(struct child *c, bool forget)

@@ -60,7 +60,8 @@ struct child_callbacks {
 };
 
 #define CHILD_LINGER_MS 200u  /* the rest of the group may go on this long after the child ended */
-#define CHILD_TERM_MS   2000u /* child_terminate: from closed stdin to SIGTERM, and from there to SIGKILL */
+#define CHILD_TERM_MS   2000u /* child_terminate: from closed stdin to SIGTERM */
+#define CHILD_KILL_MS   5000u /* from SIGTERM to SIGKILL: an installer needs time to leave its cache whole */
 
 /* ERR_NOT_FOUND, ERR_LIMIT or ERR_IO: it did not start, and `why` states the fix (no such command, no such
  * folder, not executable). The caller owns the three descriptors, which are non-blocking, and may close each
@@ -75,9 +76,13 @@ enum err child_find_program(const struct child_spec *spec, char *found, struct w
 
 pid_t child_pid(const struct child *child);
 
-/* The orderly end, after the caller has closed `in`: SIGTERM after CHILD_TERM_MS and SIGKILL after the same
- * time again, to the whole group. Then `ended` fires. */
+/* The orderly end, after the caller has closed `in`: SIGTERM after CHILD_TERM_MS and SIGKILL CHILD_KILL_MS
+ * later, to the whole group. Then `ended` fires. */
 void child_terminate(struct child *child);
+/* The same, with SIGTERM now, for a child that no longer belongs to the caller: `ended` does not fire.
+ * Its output, if these are not -1, stays open until then, unread: what it says while it cleans up must not be
+ * its death by SIGPIPE. The descriptors are copied. */
+void child_dismiss(struct child *child, int output, int errors);
 /* SIGKILL to the whole group, now. `ended` fires, unless `forget`: then the child no longer belongs to the
  * caller. */
 void child_kill(struct child *child, bool forget);

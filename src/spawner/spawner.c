@@ -79,7 +79,7 @@ static void release(struct request *r)
     descriptor_free(r->watched);
     close(r->fd);
     if (r->child)
-        child_kill(r->child, true);
+        child_dismiss(r->child, -1, -1); /* whose output the daemon has */
     LIST_REMOVE(r, entry);
     r->spawner->connections--;
     free(r);

@@ -18,7 +18,7 @@
 #define UPSTREAM_TIMEOUT_MS     60000u
 #define UPSTREAM_IN_FLIGHT      1024u   /* calls at once if in_flight is not given */
 #define UPSTREAM_QUEUED         1024u   /* calls that wait for an upstream with in_flight */
-#define UPSTREAM_START_MS       10000u  /* until `initialize` is answered and the tools are listed */
+#define UPSTREAM_START_MS       60000u  /* until `initialize` is answered and the tools are listed */
 #define UPSTREAM_USER_IDLE_MS   600000u /* until a user's own instance ends, if user_idle is not given */
 
 struct arena;

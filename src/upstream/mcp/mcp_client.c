@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "io/child.h"
 #include "upstream/mcp/mcp_client_internal.h"
 
 #include <stdio.h>
@@ -16,6 +17,7 @@ static const struct mcp_transport_hooks hooks;
 static void on_start_timeout(void *owner)
 {
     struct mcp_client *client = owner;
+    client->was_slow = true;
     mcp_client_fail(client, "it was not ready within %u ms%s", mcp_client_start_ms(client),
                     client->open ? " (no response to the handshake or to tools/list)" : "");
 }
@@ -115,13 +117,17 @@ static void on_restart(void *owner)
         mcp_client_start_soon(client);
 }
 
-/* With jitter, so that the daemons of one host do not restart their servers at the same time. */
-static uint32_t backoff_ms(uint32_t failures)
+/* With jitter, so that the daemons of one host do not restart their servers at the same time. One that was
+ * too slow waits until the process before it is gone. */
+static uint32_t backoff_ms(const struct mcp_client *client)
 {
-    uint32_t ms = MCP_BACKOFF_FIRST_MS;
-    while (failures-- > 1 && ms < MCP_BACKOFF_MAX_MS)
+    uint32_t start_ms = mcp_client_start_ms(client), ms = MCP_BACKOFF_FIRST_MS;
+    uint32_t most = client->was_slow ? UPSTREAM_RETRY_MS : MCP_BACKOFF_MAX_MS;
+    if (client->was_slow && start_ms > ms)
+        ms = start_ms < CHILD_KILL_MS ? start_ms : CHILD_KILL_MS;
+    for (uint32_t failures = client->failures; failures > 1 && ms < most; failures--)
         ms *= 2;
-    ms = ms < MCP_BACKOFF_MAX_MS ? ms : MCP_BACKOFF_MAX_MS;
+    ms = ms < most ? ms : most;
     return ms - ms / 8 + (uint32_t)(hash_random() % (ms / 4));
 }
 
@@ -135,7 +141,8 @@ static void plan_restart(struct mcp_client *client, const char *why, struct str 
     log_event(LOG_WARN, "upstream_failed", LOG_STR("upstream", client->spec->name), LOG_TEXT("why", why),
               LOG_STR("last_words", last_words), LOG_NUM("failures", client->failures));
     bool down = client->failures >= UPSTREAM_DOWN_AFTER;
-    uint32_t ms = down ? UPSTREAM_RETRY_MS : backoff_ms(client->failures);
+    uint32_t ms = down ? UPSTREAM_RETRY_MS : backoff_ms(client);
+    client->was_slow = false;
     client->next_us = clock_mono_us() + (int64_t)ms * 1000;
     timer_set(&client->restart, client->loop, ms, on_restart, client);
     if (down)

@@ -135,6 +135,7 @@ struct mcp_client {
     bool ready;        /* handshake done, tools listed: calls may be sent */
     bool modern;       /* MCP_MODERN was agreed upon */
     bool start_wanted; /* in the next turn */
+    bool was_slow;     /* its last start took longer than start_timeout */
     bool stopping;
     bool has_started;
     bool listens; /* modern: to changes of its lists */

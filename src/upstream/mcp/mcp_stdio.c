@@ -38,6 +38,7 @@ struct mcp_transport {
     struct child *child;           /* NULL: not started, or exited */
     struct spawned_child *spawned; /* instead, if the spawner starts it */
     struct conn *conn, *errors;
+    int output_fd, errors_fd; /* theirs, as long as they are there */
     struct timer soon, grace, stderr_summary;
     struct rate_limit stderr_rate;
     bool closing;         /* on request */
@@ -310,6 +311,8 @@ static void attach(struct mcp_transport *t, int in, int out, int errors, int64_t
                                                           .too_long = on_error_too_long,
                                                           .eof = on_errors_eof,
                                                           .closed = on_errors_closed};
+    t->output_fd = out;
+    t->errors_fd = errors;
     t->conn = conn_new(t->loop, out, in, UPSTREAM_LINE_MAX_BYTES, &conn_callbacks, t);
     t->errors = conn_new(t->loop, errors, -1, STDERR_LINE_MAX_BYTES, &error_callbacks, t);
     log_event(LOG_INFO, "upstream_started", LOG_STR("upstream", t->spec->name), LOG_NUM("pid", pid));
@@ -421,12 +424,12 @@ static void stdio_free(struct mcp_transport *t)
     timer_clear(&t->soon);
     timer_clear(&t->grace);
     timer_clear(&t->stderr_summary);
+    if (t->child)
+        child_dismiss(t->child, t->conn ? t->output_fd : -1, t->errors ? t->errors_fd : -1);
     if (t->conn)
         conn_drop(t->conn);
     if (t->errors)
         conn_drop(t->errors);
-    if (t->child)
-        child_kill(t->child, true);
     if (t->spawned)
         spawned_child_kill(t->spawned);
     arena_free(t->arena);

@@ -185,6 +185,23 @@ describe("the operator", function()
     gate:logs [[why="exit code 1" last_words="npm error 404  '@a/server@*' could not be found"]]
   end)
 
+  it("finds the caches of a server that was too slow whole: it gets SIGTERM, and time to end", function()
+    process.write(directory .. "/mcp.json", client_of.json.encode { mcpServers = { slow = { startupTimeout = 1000,
+      command = "sh", args = { "-c", "trap 'sleep 0.3; echo whole > $0; exit' TERM; while :; do sleep 0.02; done",
+                               directory .. "/cache" } } } })
+    local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
+    gate:logs "it was not ready within 1000 ms"
+    process.eventually("it has cleaned up", function() return process.read(directory .. "/cache") == "whole\n" end)
+  end)
+
+  it("sees a server that is too slow started again later each time", function()
+    local gate = daemon.start { config = [[return { upstreams = { slow = { command = "sleep", args = { "1000" },
+                                                                           start_timeout = "1500ms" } } }]] }
+    process.eventually("it waits", function() return gate:status().upstreams[1].failed_in_a_row == 1 end)
+    local first = gate:status().upstreams[1].next_try_ms
+    assert.truthy(first > 900 and first <= 1900, first) -- 200 ms after any other failure
+  end)
+
   it("gets the names of upstreams that are not ready in time", function()
     process.write(directory .. "/mcp.json", client_of.json.encode { mcpServers = {
       a = { command = "sh", args = { "-c", "exit 1" } }, slow = { command = "sleep", args = { "1000" } } } })
