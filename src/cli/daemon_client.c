@@ -21,7 +21,7 @@
 
 struct daemon_client {
     int fd;
-    int64_t last_id;
+    int64_t last_id, error_code;
     struct buf in;
     size_t taken;        /* bytes of the line that was returned last */
     bool used;           /* it has sent a line */
@@ -38,7 +38,7 @@ static enum err no_daemon(const char *path, int error, struct why *why)
                        path, path);
     struct stat st;
     if (error == ECONNREFUSED && stat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
-        return err_set(why, ERR_UNAVAILABLE,
+        return err_set(why, ERR_CONFIG,
                        "no daemon at %s: the file is not a socket; name the daemon's (--socket)", path);
     if (error == ECONNREFUSED)
         return err_set(why, ERR_UNAVAILABLE,
@@ -46,7 +46,7 @@ static enum err no_daemon(const char *path, int error, struct why *why)
                        " with `toolgate serve --socket %s`",
                        path, path);
     if (error == EACCES)
-        return err_set(why, ERR_UNAVAILABLE,
+        return err_set(why, ERR_CONFIG,
                        "%s: permission denied; check the daemon's socket_mode and the groups of"
                        " this user",
                        path);
@@ -62,19 +62,17 @@ const char *daemon_client_default_socket(struct arena *arena)
 int daemon_client_socket(const char *path, struct why *why)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof(address.sun_path)) {
-        err_set(why, ERR_CONFIG, "%s: expected a socket path of at most %zu bytes", path,
-                sizeof(address.sun_path) - 1);
-        return -1;
-    }
+    if (strlen(path) >= sizeof(address.sun_path))
+        return err_set(why, ERR_CONFIG, "%s: expected a socket path of at most %zu bytes", path,
+                       sizeof(address.sun_path) - 1);
     memcpy(address.sun_path, path, strlen(path));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
         return fd;
-    no_daemon(path, errno, why);
+    enum err err = no_daemon(path, errno, why);
     if (fd >= 0)
         close(fd);
-    return -1;
+    return err;
 }
 
 enum err daemon_client_connect(const char *path, struct daemon_client **out, struct why *why)
@@ -94,7 +92,7 @@ enum err daemon_client_connect(const char *path, struct daemon_client **out, str
         *out = client;
     }
     arena_free(arena);
-    return fd >= 0 ? OK : ERR_UNAVAILABLE;
+    return fd >= 0 ? OK : (enum err)fd;
 }
 
 void daemon_client_close(struct daemon_client *client)
@@ -232,17 +230,25 @@ enum err daemon_client_answer(struct daemon_client *client, struct arena *arena,
         if (err != OK)
             return err;
         if (json_parse(arena, arena_dup(arena, line), &limits, &message, &fault) != OK && !fault.soft)
-            return err_set(why, ERR_PARSE, "%s: the reply is not JSON: %s", client->path, fault.text);
+            return err_set(why, ERR_CONFIG, "%s: the reply is not JSON: %s", client->path, fault.text);
     } while (!json_int(json_get_text(&message, "id"), &id) || id != client->last_id);
     const struct json *answer = json_get_text(&message, "result"), *error = json_get_text(&message, "error");
-    if (error)
+    client->error_code = 0;
+    if (error) {
+        json_int(json_get_text(error, "code"), &client->error_code);
         return err_set(why, ERR_PARSE, "the daemon replied: " STR_FMT,
                        STR_ARG(json_str(json_get_text(error, "message"))));
+    }
     if (!json_is(answer, JSON_OBJECT))
-        return err_set(why, ERR_PARSE, "%s: a reply with neither an object as its result nor an error",
+        return err_set(why, ERR_CONFIG, "%s: a reply with neither an object as its result nor an error",
                        client->path);
     *result = *answer;
     return OK;
+}
+
+int64_t daemon_client_error_code(const struct daemon_client *client)
+{
+    return client->error_code;
 }
 
 enum err daemon_client_call(struct daemon_client *client, struct arena *arena, const char *method,

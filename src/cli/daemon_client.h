@@ -16,10 +16,11 @@ struct daemon_client;
  * (/run/toolgate) if only that exists. */
 const char *daemon_client_default_socket(struct arena *arena);
 
-/* The connected socket, or -1; `why` has the command that starts a daemon. */
+/* The connected socket, or a negative enum err; `why` has the command that starts a daemon. ERR_UNAVAILABLE:
+ * nobody listens; ERR_CONFIG: the path is no socket of a daemon that this user may use. */
 int daemon_client_socket(const char *path, struct why *why);
 
-/* `path` NULL: the default socket. Close with daemon_client_close, which takes NULL. */
+/* `path` NULL: the default socket. Errors as above. Close with daemon_client_close, which takes NULL. */
 enum err daemon_client_connect(const char *path, struct daemon_client **out, struct why *why);
 void daemon_client_close(struct daemon_client *client);
 
@@ -35,7 +36,7 @@ int daemon_client_descriptor(const struct daemon_client *client);
 /*
  * One request. `params`: an object as JSON. Skips notifications that arrive
  * before the reply. `result` lives in the arena. A JSON-RPC error is ERR_PARSE
- * with the daemon's message.
+ * with the daemon's message; ERR_CONFIG: what listens there is no daemon.
  */
 enum err daemon_client_call(struct daemon_client *client, struct arena *arena, const char *method,
                             struct str params, struct json *result, struct why *why);
@@ -45,5 +46,8 @@ enum err daemon_client_ask(struct daemon_client *client, const char *method, str
                            struct why *why);
 enum err daemon_client_answer(struct daemon_client *client, struct arena *arena, struct json *result,
                               struct why *why);
+
+/* The code of the JSON-RPC error that came last; 0: none. */
+int64_t daemon_client_error_code(const struct daemon_client *client);
 
 #endif

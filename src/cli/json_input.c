@@ -11,7 +11,7 @@
 
 #define INPUT_READ_BYTES 65536u
 
-static bool read_stdin(const struct command *command, struct arena *arena, struct str *out)
+bool json_input_text(const struct command *command, struct arena *arena, struct str *out)
 {
     struct buf text = buf_in(arena);
     ssize_t n;
@@ -32,7 +32,7 @@ bool json_input_arguments(const struct command *command, struct arena *arena, co
 {
     struct str given = str_of(text ? text : "{}");
     struct json_error fault;
-    if (str_is(given, "-") && !read_stdin(command, arena, &given))
+    if (str_is(given, "-") && !json_input_text(command, arena, &given))
         return false;
     if (json_parse(arena, given, NULL, out, &fault) == OK)
         return true;
@@ -46,7 +46,7 @@ bool json_input_stdin(const struct command *command, struct arena *arena, struct
 {
     struct str text = STR_NONE;
     struct json_error fault;
-    if (!read_stdin(command, arena, &text))
+    if (!json_input_text(command, arena, &text))
         return false;
     if (json_parse(arena, text, NULL, out, &fault) == OK)
         return true;

@@ -18,6 +18,9 @@ bool json_input_arguments(const struct command *command, struct arena *arena, co
 /* One JSON value from stdin. False after an error on stderr. */
 bool json_input_stdin(const struct command *command, struct arena *arena, struct json *out);
 
+/* The whole of stdin, at most JSON_INPUT_MAX_BYTES. False after an error on stderr. */
+bool json_input_text(const struct command *command, struct arena *arena, struct str *out);
+
 /* Members of _meta. NULL, 0, false: not given. `context_text` is what json_input_context reads. */
 struct json_input_meta {
     const char *session, *goal, *context_text;
