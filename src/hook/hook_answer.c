@@ -4,15 +4,9 @@
 #include "base/buf.h"
 #include "json/write.h"
 
-#include <stdio.h>
-
-#define EVENTS "PreToolUse PostToolUse PostToolUseFailure UserPromptSubmit"
-
-static void print(struct buf *text)
+static void put_reason(struct json_out *out, const char *key, struct str reason)
 {
-    buf_byte(text, '\n');
-    fwrite(text->at, 1, text->len, stdout);
-    buf_clear(text);
+    json_field_str(out, key, str_trim(reason).len ? reason : STR_LIT("toolgate refuses this call."));
 }
 
 static struct json_out begin(struct buf *text, const struct hook_event *e)
@@ -28,10 +22,10 @@ static void end(struct json_out *out)
 {
     json_close(out, '}');
     json_close(out, '}');
-    print(out->buf);
+    buf_byte(out->buf, '\n');
 }
 
-/* Codex: "ask" would run the call, and `updatedInput` needs "allow". */
+/* "ask" would run the call there, and `updatedInput` needs "allow". */
 static void put_reason_in_words(struct json_out *out, struct str reason, const struct json *updated)
 {
     struct buf words = {0};
@@ -43,64 +37,92 @@ static void put_reason_in_words(struct json_out *out, struct str reason, const s
         buf_text(&words, "\nAsk the user first, and call it again only after the user has said yes.");
     }
     json_field_text(out, "permissionDecision", "deny");
-    json_field_str(out, "permissionDecisionReason", buf_view(&words));
+    put_reason(out, "permissionDecisionReason", buf_view(&words));
     buf_clear(&words);
 }
 
-void hook_answer_decision(const struct hook_event *e, enum hook_decision decision, struct str reason,
-                          const struct json *updated)
+void hook_answer_decision(struct buf *text, const struct hook_event *e, enum hook_decision decision,
+                          struct str reason, const struct json *updated)
 {
-    static const char *const names[] = {"ask", "allow", "deny"};
-    struct buf text = {0};
-    struct json_out out = begin(&text, e);
-    if (decision == HOOK_ASK && e->client == HOOK_CLIENT_CODEX) {
+    if (decision == HOOK_ALLOW)
+        return;
+    struct json_out out = begin(text, e);
+    if (decision == HOOK_ASK && e->client != HOOK_CLIENT_CLAUDE) {
         put_reason_in_words(&out, reason, updated);
     } else {
-        json_field_text(&out, "permissionDecision", names[decision]);
-        json_field_str(&out, "permissionDecisionReason", reason);
+        json_field_text(&out, "permissionDecision", decision == HOOK_ASK ? "ask" : "deny");
+        put_reason(&out, "permissionDecisionReason", reason);
         if (updated)
             json_field(&out, "updatedInput", updated);
     }
     end(&out);
 }
 
-void hook_answer_note(const struct hook_event *e, struct str note)
+void hook_answer_note(struct buf *text, const struct hook_event *e, struct str note)
 {
-    struct buf text = {0};
-    struct json_out out = begin(&text, e);
+    if (e->kind == HOOK_BEFORE && e->client != HOOK_CLIENT_CLAUDE)
+        return;
+    struct json_out out = begin(text, e);
     json_field_str(&out, "additionalContext", note);
     end(&out);
 }
 
-void hook_answer_block(struct str reason)
+void hook_answer_block(struct buf *text, const struct hook_event *e, struct str reason)
 {
-    struct buf text = {0};
-    struct json_out out = json_out(&text);
-    json_open(&out, '{');
-    json_field_text(&out, "decision", "block");
-    json_field_str(&out, "reason", reason);
-    json_close(&out, '}');
-    print(&text);
+    struct json_out out = json_out(text);
+    if (e->kind == HOOK_BEFORE) {
+        hook_answer_decision(text, e, HOOK_DENY, reason, NULL);
+    } else if (e->kind == HOOK_AFTER) {
+        json_open(&out, '{');
+        json_field_text(&out, "decision", "block");
+        put_reason(&out, "reason", reason);
+        json_close(&out, '}');
+        buf_byte(text, '\n');
+    } else { /* it failed already */
+        hook_answer_note(text, e, reason);
+    }
 }
 
-void hook_answer_install(const char *program, const char *socket)
+void hook_answer_halt(struct buf *text, const struct hook_event *e, struct str reason)
 {
-    struct buf command = {0}, quoted = {0};
-    buf_printf(&command, "%s hook%s%s", program, socket ? " --socket " : "", socket ? socket : "");
-    json_write_string(&quoted, buf_view(&command));
-    printf("{\n  \"hooks\": {\n");
-    struct str names = STR_LIT(EVENTS);
-    while (names.len) {
-        const char *space = memchr(names.at, ' ', names.len);
-        struct str name = {names.at, space ? (size_t)(space - names.at) : names.len};
-        names = str_from(names, name.len + (space != NULL));
-        bool about_tools = !str_starts(name, "User");
-        printf("    \"" STR_FMT "\": [{ %s\"hooks\": [{ \"type\": \"command\", \"command\": " STR_FMT
-               ", \"timeout\": 10 }] }]%s\n",
-               STR_ARG(name), about_tools ? "\"matcher\": \"*\", " : "", STR_ARG(buf_view(&quoted)),
-               names.len ? "," : "");
+    struct buf block = {0}, stop = {0};
+    struct json_out out = json_out(&stop);
+    hook_answer_block(&block, e, reason);
+    if (e->client == HOOK_CLIENT_CLAUDE) {
+        json_open(&out, '{');
+        json_field_bool(&out, "continue", false);
+        put_reason(&out, "stopReason", reason);
+        buf_byte(&stop, ',');
     }
-    printf("  }\n}\n");
-    buf_clear(&command);
-    buf_clear(&quoted);
+    buf_str(text, buf_view(&stop)); /* the same object has both */
+    buf_str(text, str_from(buf_view(&block), stop.len ? 1 : 0));
+    buf_clear(&block);
+    buf_clear(&stop);
+}
+
+/* Claude Code blocks a call whose hook failed only where it is told to; Codex knows neither that key nor the
+ * events of failures and of batches. */
+static const struct {
+    const char *event;
+    bool about_tools, claude_only, blocks;
+} installed[] = {{"PreToolUse", true, false, true},         {"PostToolUse", true, false, false},
+                 {"PostToolUseFailure", true, true, false}, {"PostToolBatch", false, true, false},
+                 {"UserPromptSubmit", false, false, false}, {"PreCompact", false, false, false},
+                 {"SessionStart", false, false, false}};
+
+void hook_answer_install(struct buf *out, enum hook_client client, struct str command)
+{
+    const char *comma = "";
+    buf_text(out, "{\n  \"hooks\": {\n");
+    for (size_t i = 0; i < sizeof(installed) / sizeof(*installed); i++) {
+        if (installed[i].claude_only && client == HOOK_CLIENT_CODEX)
+            continue;
+        buf_printf(out, "%s    \"%s\": [{ %s\"hooks\": [{ \"type\": \"command\", \"command\": ", comma,
+                   installed[i].event, installed[i].about_tools ? "\"matcher\": \"*\", " : "");
+        json_write_string(out, command);
+        buf_printf(out, ", \"timeout\": 10%s }] }]",
+                   installed[i].blocks && client != HOOK_CLIENT_CODEX ? ", \"onFailure\": \"block\"" : "");
+        comma = ",\n";
+    }
+    buf_text(out, "\n  }\n}\n");
 }

@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #define NAME_BYTES 33u /* a hash in hex digits */
+#define CALL       '\n'
+#define STEP       '\v'
 
 /* -1, with errno. */
 static int open_folder(void)
@@ -37,48 +39,69 @@ static int open_folder(void)
     return -1;
 }
 
-static void name_of(const struct hook_event *e, char name[NAME_BYTES])
+/* The file of a call or of an agent's step: its name is a hash. -1, with errno. */
+static int open_file(const struct hook_event *e, char kind, struct str id, int flags, bool takes)
 {
+    char name[NAME_BYTES];
     struct buf key = {0};
     buf_str(&key, e->session);
-    buf_byte(&key, '\n');
-    buf_str(&key, e->tool_use);
+    buf_byte(&key, kind);
+    buf_str(&key, id);
     struct hash128 hash = hash_stable(buf_view(&key));
     buf_clear(&key);
     snprintf(name, NAME_BYTES, "%016llx%016llx", (unsigned long long)hash.high, (unsigned long long)hash.low);
+    int folder = open_folder(),
+        fd = folder < 0 ? -1 : openat(folder, name, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int error = errno;
+    if (fd >= 0 && takes)
+        unlinkat(folder, name, 0);
+    if (folder >= 0)
+        close(folder);
+    errno = error;
+    return fd;
 }
 
-bool hook_call_keep(const struct hook_event *e, struct str call_id)
+static bool write_and_close(int fd, struct str text)
 {
-    char name[NAME_BYTES];
-    name_of(e, name);
-    int folder = open_folder();
-    int fd =
-        folder < 0 ? -1 : openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    bool kept = fd >= 0 && write(fd, call_id.at, call_id.len) == (ssize_t)call_id.len;
+    bool kept = fd >= 0 && write(fd, text.at, text.len) == (ssize_t)text.len;
     int error = errno;
     if (fd >= 0)
         close(fd);
-    if (folder >= 0)
-        close(folder);
     errno = error;
     return kept;
 }
 
+static struct str read_and_close(int fd, char into[HOOK_CALL_ID_MAX_BYTES])
+{
+    ssize_t n = fd < 0 ? 0 : read(fd, into, HOOK_CALL_ID_MAX_BYTES);
+    if (fd >= 0)
+        close(fd);
+    return (struct str){into, n > 0 ? (size_t)n : 0};
+}
+
+bool hook_call_keep(const struct hook_event *e, struct str call_id)
+{
+    return write_and_close(open_file(e, CALL, e->tool_use, O_WRONLY | O_CREAT | O_TRUNC, false), call_id);
+}
+
 struct str hook_call_take(const struct hook_event *e, char into[HOOK_CALL_ID_MAX_BYTES])
 {
-    char name[NAME_BYTES];
-    name_of(e, name);
-    int folder = open_folder(),
-        fd = folder < 0 ? -1 : openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, into, HOOK_CALL_ID_MAX_BYTES);
-    if (fd >= 0) {
-        close(fd);
-        unlinkat(folder, name, 0);
-    }
-    if (folder >= 0)
-        close(folder);
-    return (struct str){into, n > 0 ? (size_t)n : 0};
+    return read_and_close(open_file(e, CALL, e->tool_use, O_RDONLY, true), into);
+}
+
+struct str hook_step(const struct hook_event *e, char into[HOOK_CALL_ID_MAX_BYTES])
+{
+    struct str step = read_and_close(open_file(e, STEP, e->agent, O_RDONLY, false), into);
+    return step.len ? step : e->tool_use;
+}
+
+void hook_step_end(const struct hook_event *e, bool first)
+{
+    char step[17];
+    snprintf(step, sizeof(step), "%016llx", (unsigned long long)hash_random());
+    /* If it cannot be kept, each call is a step. */
+    (void)write_and_close(open_file(e, STEP, e->agent, O_WRONLY | O_TRUNC | (first ? O_CREAT : 0), false),
+                          str_of(step));
 }
 
 void hook_calls_sweep(void)

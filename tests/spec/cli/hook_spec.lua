@@ -112,6 +112,140 @@ describe("toolgate hook", function()
     assert.matches("mcp__tickets__get", why)
   end)
 
+  -- The same call until something but the note is heard: what was heard, and the other keys of the answer.
+  local function repeats(tool, times, more)
+    local heard = {}
+    for i = 1, times do
+      local pre = before(tool, { id = 7 })
+      for key, value in pairs(more or {}) do pre[key] = value end
+      heard[i] = hears(pre) or {}
+      local specific = heard[i].hookSpecificOutput
+      if not (specific and specific.permissionDecision) then
+        local report = after(pre, "ticket 7")
+        for key, value in pairs(more or {}) do report[key] = value end
+        hears(report)
+      end
+    end
+    return heard
+  end
+
+  it("ends Claude Code's run where the verdict is a halt", function()
+    serves()
+    local heard = repeats("mcp__tickets__get", 8)
+    local last = heard[#heard]
+    assert.is_false(last["continue"])
+    assert.matches("^Stop%.", last.stopReason)
+    assert.equal("deny", (decision(last)))
+    for _, answer in ipairs(heard) do assert.equal(answer["continue"] == false, answer.stopReason ~= nil) end
+  end)
+
+  -- What Codex takes (0.153): any other key or decision is a failed hook, and the call runs.
+  local function is_for_codex(answer)
+    for key in pairs(answer) do assert.truthy(({ decision = 1, reason = 1, hookSpecificOutput = 1 })[key], key) end
+    if answer.decision then
+      assert.equal("block", answer.decision)
+      assert.matches("%S", answer.reason)
+    end
+    local specific = answer.hookSpecificOutput or {}
+    for key in pairs(specific) do
+      local known = { hookEventName = 1, permissionDecision = 1, permissionDecisionReason = 1, additionalContext = 1 }
+      assert.truthy(known[key], key)
+    end
+    if specific.hookEventName == "PreToolUse" then
+      assert.equal("deny", specific.permissionDecision)
+      assert.matches("%S", specific.permissionDecisionReason)
+      assert.is_nil(specific.additionalContext)
+    end
+  end
+
+  for label, more in pairs {
+    ["names its turn"] = { turn_id = "t1" },
+    ["names its turn, with an id of Anthropic's"] = { turn_id = "t1", tool_use_id = "toolu_x" },
+    ["has an id of OpenAI's"] = { tool_use_id = "call_x" }, ["may be anybody's"] = { tool_use_id = "x-1" },
+    ["has no id of the call"] = { tool_use_id = cjson.null } } do
+    it("answers only what Codex takes to an event that " .. label, function()
+      serves()
+      local function says(it)
+        for key, value in pairs(more) do it[key] = value end
+        if more.tool_use_id and more.tool_use_id ~= cjson.null then it.tool_use_id = more.tool_use_id .. uses end
+        return hears(it)
+      end
+      local denied = 0
+      for _ = 1, 10 do
+        local pre = before("mcp__tickets__get", { id = 7 })
+        local answer = says(pre)
+        if answer then
+          is_for_codex(answer)
+          denied = denied + 1
+        else
+          is_for_codex(says(after(pre, "ticket 7")) or {})
+        end
+      end
+      assert.is_true(denied >= 4, denied)
+      for _, input in ipairs { { command = "rm -rf /srv" }, { Command = "ls" }, { command = 3 }, {} } do
+        is_for_codex(assert(says(before("Bash", input))))
+      end
+      daemon.stop_all()
+      is_for_codex(assert(says(before("Bash", { command = "ls" }))))
+    end)
+  end
+
+  it("asks Claude Code's user also where a model of another provider runs in it", function()
+    serves()
+    local pre = before("Bash", { command = "rm -rf /srv/data" }, "chatcmpl-tool-1")
+    assert.equal("deny", (decision(hears(pre))))
+    pre.prompt_id = "p1"
+    assert.equal("ask", (decision(hears(pre))))
+    pre.prompt_id = nil
+    assert.equal("ask", (decision(hears(pre, "--client", "claude"))))
+  end)
+
+  it("reports a result that is too large to be read as unread", function()
+    serves()
+    for i, response in ipairs { ("x"):rep(9000000), ("y"):rep(9000000), "[" .. ("1,"):rep(200000) .. "1]",
+                                ("["):rep(300) .. ("]"):rep(300) } do
+      local pre = before("mcp__tickets__get", { id = 7 })
+      assert.is_nil(hears(pre), "another result is no loop")
+      local report = cjson.encode(after(pre, "HERE")):gsub('"HERE"', function()
+        return i <= 2 and '"' .. response .. '"' or response
+      end)
+      local _, code = hears(report)
+      assert.equal(0, code)
+      local history = gate:connect():asks("toolgate/session", { session = "5c3f" }).history
+      assert.equal(i, #history)
+      for _, call in ipairs(history) do assert.equal("ok", call.class) end
+    end
+  end)
+
+  it("counts the calls of one message as one step where the assistant says that they have ended", function()
+    serves()
+    local function steps()
+      local seen = {}
+      for _, call in ipairs(gate:connect():asks("toolgate/session", { session = "5c3f" }).history) do
+        seen[#seen + 1] = call.step
+      end
+      return table.concat(seen, " ")
+    end
+    local function runs(...)
+      for _, path in ipairs { ... } do
+        local pre = before("Read", { file_path = path })
+        hears(pre)
+        hears(after(pre, path))
+      end
+    end
+    local function ends() assert.is_nil(hears(event("PostToolBatch", { tool_calls = {} }))) end
+    runs("a", "b") -- it may be an assistant that never says so
+    assert.equal("1 2", steps())
+    ends()
+    runs("c", "d")
+    ends()
+    runs("e", "f")
+    hears(event("UserPromptSubmit", { prompt = "stop that" })) -- the user interrupted: nobody says that they have ended
+    runs "g"
+    assert.equal("1 2 3 3 4 4", steps():sub(1, -3))
+    assert.not_equal("4", steps():sub(-1))
+  end)
+
   it("refuses the same failing command again, and quotes what it failed with", function()
     serves()
     local last
@@ -187,15 +321,6 @@ describe("toolgate hook", function()
     assert.equal(0, code)
   end)
 
-  it("allows an event of another kind with a word on stderr, or blocks it", function()
-    serves()
-    local answer, code, err = hears(event "PreCompact")
-    assert.is_nil(answer)
-    assert.equal(0, code)
-    assert.matches("PreCompact", err)
-    assert.equal(2, select(2, hears(event "PreCompact", "--on-unknown", "deny")))
-  end)
-
   it("blocks what is no event, with the reason on stderr", function()
     serves()
     for given, why in pairs { ["{"] = "stdin", ["[]"] = "hook_event_name", ["{}"] = "hook_event_name",
@@ -219,15 +344,47 @@ describe("toolgate hook", function()
     assert.equal(0, #(io.popen(("ls '%s/elsewhere'"):format(folder)):read "*a"))
   end)
 
-  it("prints what belongs into the assistant's settings", function()
-    local code, out = process.run { daemon.binary, "hook", "--install", "--socket", "/run/x.sock" }
+  local function installed(...)
+    local code, out = process.run { daemon.binary, "hook", "--install", ... }
     assert.equal(0, code)
-    local hooks = cjson.decode(out).hooks
-    for _, name in ipairs { "PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit" } do
+    return cjson.decode(out).hooks
+  end
+
+  it("prints what belongs into the assistant's settings", function()
+    local hooks = installed("--socket", "/run/x.sock")
+    for _, name in ipairs { "PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "UserPromptSubmit",
+                            "PreCompact", "SessionStart" } do
       assert.matches("toolgate hook %-%-socket /run/x.sock$", hooks[name][1].hooks[1].command)
       assert.equal("command", hooks[name][1].hooks[1].type)
+      assert.equal(name == "PreToolUse" and "block" or nil, hooks[name][1].hooks[1].onFailure)
+      assert.is_nil(hooks[name][1].onFailure) -- there it would do nothing
     end
     assert.equal("*", hooks.PreToolUse[1].matcher)
     assert.is_nil(hooks.UserPromptSubmit[1].matcher)
+  end)
+
+  it("prints for Codex what Codex knows", function()
+    local hooks, names = installed("--client", "codex"), {}
+    for name, groups in pairs(hooks) do
+      names[#names + 1] = name
+      for key in pairs(groups[1].hooks[1]) do assert.truthy(("type command timeout"):find(key, 1, true), key) end
+      assert.matches("%-%-client codex$", groups[1].hooks[1].command)
+    end
+    table.sort(names)
+    assert.same({ "PostToolUse", "PreCompact", "PreToolUse", "SessionStart", "UserPromptSubmit" }, names)
+  end)
+
+  it("prints a command that sh reads as it was meant", function()
+    local odd = folder .. "/it's a $(place) \"of\" `mine`;&\\"
+    os.execute(("mkdir '%s'"):format((odd:gsub("'", "'\\''"))))
+    local program = odd .. "/tool gate"
+    os.execute(("cp '%s' '%s'"):format(daemon.binary, (program:gsub("'", "'\\''"))))
+    local _, out = process.run { program, "hook", "--install", "--socket", odd .. "/s", "--on-unavailable", "deny" }
+    local command = cjson.decode(out).hooks.PreToolUse[1].hooks[1].command
+    local code, answer = process.run({ "sh", "-c", command }, { input = cjson.encode(before("Bash", { command = "ls" })) })
+    assert.equal(0, code)
+    assert.equal("deny", (decision(cjson.decode(answer)))) -- there is no daemon; the options were kept
+    local _, words = process.run { "sh", "-c", "printf '%s|' " .. command }
+    assert.equal(table.concat({ program, "hook", "--socket", odd .. "/s", "--on-unavailable", "deny", "" }, "|"), words)
   end)
 end)
