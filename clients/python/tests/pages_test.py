@@ -4,10 +4,7 @@ usage: TOOLGATE=… pages_test.py
 """
 from __future__ import annotations
 
-import ast
-import asyncio
 import contextlib
-import inspect
 import io
 import os
 import pathlib
@@ -24,14 +21,10 @@ CALL = ("get_stock", {"warehouse": "Bern", "article": 4711})
 
 
 def run(code: str, namespace: dict[str, Any]) -> str:
-    """A block may await at its top level, as in a notebook, or be a whole program. What it printed."""
-    made = compile(code, "<page>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    """What a block printed, as a file that goes on where the last one ended."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        if made.co_flags & inspect.CO_COROUTINE:
-            asyncio.run(eval(made, namespace))
-        else:
-            exec(made, namespace)
+        exec(compile(code, "<page>", "exec"), namespace)
     return out.getvalue()
 
 
