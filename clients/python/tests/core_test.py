@@ -17,6 +17,7 @@ import tap
 
 import toolgate.sync
 from toolgate import Failure, Gate, Halt, ProtocolError, Repair, ToolgateError, Unavailable
+from toolgate.exchanges import SessionState
 
 TOOL = {
     "name": "forecast", "description": "The weather.", "annotations": {"readOnlyHint": True},
@@ -53,6 +54,17 @@ def deaf() -> Iterator[str]:
         listener.bind(folder + "/t.sock")
         listener.listen()
         yield folder + "/t.sock"
+
+
+def test_by() -> None:
+    """core: a turn says that a person began it where the program says so, and never by itself"""
+    settings = Gate("/nonexistent").settings
+    for by, wanted in ((None, {"goal": "rain?"}), ("person", {"goal": "rain?", "by": "person"})):
+        request = next(SessionState("s", settings).begin_turn("rain?", None, by))  # type: ignore[arg-type]
+        assert {key: value for key, value in request.params.items() if key != "_meta"} == wanted, request
+    with daemon() as one, toolgate.sync.Gate(one.socket) as gate:
+        with gate.session("s").turn("rain?", by="person") as turn:
+            assert turn.number == 1
 
 
 async def test_check_and_report() -> None:

@@ -1,6 +1,6 @@
 // toolgate checks each tool call of an agent, and each result: `new Gate(path).session("chat-7")`.
 export { Gate, type GateOptions } from "./gate.js";
-export { Session, type CheckOptions, type Judged, type RunningOptions, type TurnId } from "./session.js";
+export { Session, type CheckOptions, type Judged, type RunningOptions, type TurnId, type TurnOptions } from "./session.js";
 export {
   guard, InvalidArguments, type AnyTool, type Definition, type Effects, type RunOptions, type StandardSchema, type Tool,
 } from "./guard.js";

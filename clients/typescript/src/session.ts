@@ -41,6 +41,13 @@ export interface RunningOptions {
 
 export type TurnId = number | string;
 
+export interface TurnOptions {
+  readonly goal?: string | undefined;
+  readonly turn?: TurnId | undefined;
+  /** A person has said something, so that what was read before may be read again; not for a turn that the program begins by itself. */
+  readonly by?: "person" | undefined;
+}
+
 /** What a session needs of its gate. */
 export interface SessionGate {
   readonly settings: Settings;
@@ -206,8 +213,8 @@ export class Session {
 
   // ---- turns ----
 
-  /** The user has said something. With `body`, what its checks reserved and nobody reported is given back at its end. */
-  async turn<T>(turn: { goal?: string | undefined; turn?: TurnId | undefined }, body: () => Promise<T>): Promise<T> {
+  /** A turn. With `body`, what its checks reserved and nobody reported is given back at its end. */
+  async turn<T>(turn: TurnOptions, body: () => Promise<T>): Promise<T> {
     await this.beginTurn(turn);
     this.inTurn = true;
     try {
@@ -219,7 +226,7 @@ export class Session {
   }
 
   /** Begins a turn; returns its id. */
-  async beginTurn(turn: { goal?: string | undefined; turn?: TurnId | undefined } = {}): Promise<TurnId | undefined> {
+  async beginTurn(turn: TurnOptions = {}): Promise<TurnId | undefined> {
     const result = await this.requestTurn(given({ ...turn }));
     const id = result?.["turn"];
     this.turnId = typeof id === "number" || typeof id === "string" ? id : undefined;

@@ -219,6 +219,20 @@ test("core: a daemon that never answers, answers garbage or an endless line is U
   await assert.rejects(new Gate(closing.path).session("s").check("f", {}), Unavailable);
 });
 
+test("core: a turn says that a person began it where the program says so, and never by itself", async () => {
+  const said: unknown[] = [];
+  const { path } = await lying("turns.sock", (peer, line) => {
+    const { id, method, params } = JSON.parse(line) as { id: unknown; method: string; params: { by?: unknown } };
+    if (method === "toolgate/turn") said.push(params.by);
+    peer.write(JSON.stringify({ jsonrpc: "2.0", id, result: { turn: 1 } }) + "\n");
+  });
+  const session = new Gate(path).session("s");
+  await session.beginTurn({ by: "person" });
+  await session.beginRun("rain?");
+  await session.turn({ goal: "rain?", by: "person" }, async () => session.beginRun("an adapter's"));
+  assert.deepEqual(said, ["person", undefined, "person"]);
+});
+
 test("core: a verdict that this version does not know lets nothing run", async () => {
   const odd = await lying("odd.sock", (peer, line) => {
     const { id } = JSON.parse(line) as { id: unknown };

@@ -13,7 +13,7 @@ from .settings import Settings
 from .verdict import Checked, Reported, Verdict, read_verdict, text_block
 from .wire import Exchange, Request
 from .words import (
-    CALL_KEY, CHECK, CONTEXT_KEY, MODEL_CODES, REPORT, SESSION_KEY, STEP_KEY, TURN, TURN_KEY, OnUnavailable,
+    CALL_KEY, CHECK, CONTEXT_KEY, MODEL_CODES, REPORT, SESSION_KEY, STEP_KEY, TURN, TURN_KEY, By, OnUnavailable,
 )
 
 log = logging.getLogger("toolgate")
@@ -32,8 +32,8 @@ class SessionState:
 
     # ---- turn ----
 
-    def begin_turn(self, goal: str | None, turn: int | str | None) -> Exchange[int | str | None]:
-        given = {"goal": goal, "turn": turn}
+    def begin_turn(self, goal: str | None, turn: int | str | None, by: By | None) -> Exchange[int | str | None]:
+        given = {"goal": goal, "turn": turn, "by": by}
         params = {key: value for key, value in given.items() if value is not None}
         try:
             result = yield Request(TURN, {**params, "_meta": {SESSION_KEY: self.name}})

@@ -17,7 +17,7 @@ from .results import Failure, as_failure, as_is, failure_of
 from .settings import Greeting, Settings
 from .verdict import Checked, Outcome, Reported, not_run, ran
 from .wire import Exchange, Request, request_line
-from .words import TIMEOUT_S, WAIT_S, OnUnavailable
+from .words import TIMEOUT_S, WAIT_S, By, OnUnavailable
 
 T = TypeVar("T")
 
@@ -157,13 +157,19 @@ class Session:
             return not_run(checked)
         return await self.run(checked, lambda: known.run(checked.arguments))
 
-    def turn(self, goal: str | None = None, *, turn: int | str | None = None) -> Turn:
-        """The user has said something: `async with session.turn(goal="…")`."""
-        return Turn(self, goal, turn)
+    def turn(self, goal: str | None = None, *, turn: int | str | None = None, by: By | None = None) -> Turn:
+        """A turn: `async with session.turn(goal="…", by="person")`.
 
-    async def begin_turn(self, goal: str | None = None, *, turn: int | str | None = None) -> int | str | None:
+        `by="person"`: a person has said something, so that what was read before may be read again. A turn that the
+        program begins by itself leaves it out.
+        """
+        return Turn(self, goal, turn, by)
+
+    async def begin_turn(
+        self, goal: str | None = None, *, turn: int | str | None = None, by: By | None = None
+    ) -> int | str | None:
         """Begins a turn without a block; returns its number."""
-        return await self._drive(self._state.begin_turn(goal, turn))
+        return await self._drive(self._state.begin_turn(goal, turn, by))
 
     async def begin_run(self, run: str, goal: str | None) -> None:
         """For adapters: a run of an agent is a turn, unless the program has begun one itself."""
@@ -209,12 +215,12 @@ class Session:
 class Turn:
     """One turn of the user. Leaving the block gives back what its checks reserved and nobody reported."""
 
-    def __init__(self, session: Session, goal: str | None, turn: int | str | None) -> None:
-        self.session, self._goal, self._turn = session, goal, turn
+    def __init__(self, session: Session, goal: str | None, turn: int | str | None, by: By | None) -> None:
+        self.session, self._goal, self._turn, self._by = session, goal, turn, by
         self.number: int | str | None = None
 
     async def __aenter__(self) -> Turn:
-        self.number = await self.session.begin_turn(self._goal, turn=self._turn)
+        self.number = await self.session.begin_turn(self._goal, turn=self._turn, by=self._by)
         self.session.in_turn = True
         return self
 

@@ -17,7 +17,7 @@ from .results import Failure, as_failure, as_is, failure_of
 from .settings import Greeting, Said, Settings
 from .verdict import Checked, Outcome, Reported, not_run, ran
 from .wire import Exchange, Request
-from .words import BACKOFF_FIRST_S, BACKOFF_MAX_S, LINE_MAX_BYTES, TIMEOUT_S, WAIT_S, OnUnavailable
+from .words import BACKOFF_FIRST_S, BACKOFF_MAX_S, LINE_MAX_BYTES, TIMEOUT_S, WAIT_S, By, OnUnavailable
 
 __all__ = ["Gate", "Session", "Turn"]
 T = TypeVar("T")
@@ -134,13 +134,19 @@ class Session:
             return not_run(checked)
         return self.run(checked, lambda: known.run(checked.arguments))
 
-    def turn(self, goal: str | None = None, *, turn: int | str | None = None) -> Turn:
-        """The user has said something: `with session.turn(goal="…")`."""
-        return Turn(self, goal, turn)
+    def turn(self, goal: str | None = None, *, turn: int | str | None = None, by: By | None = None) -> Turn:
+        """A turn: `with session.turn(goal="…", by="person")`.
 
-    def begin_turn(self, goal: str | None = None, *, turn: int | str | None = None) -> int | str | None:
+        `by="person"`: a person has said something, so that what was read before may be read again. A turn that the
+        program begins by itself leaves it out.
+        """
+        return Turn(self, goal, turn, by)
+
+    def begin_turn(
+        self, goal: str | None = None, *, turn: int | str | None = None, by: By | None = None
+    ) -> int | str | None:
         """Begins a turn without a block; returns its number."""
-        return self._drive(self._state.begin_turn(goal, turn))
+        return self._drive(self._state.begin_turn(goal, turn, by))
 
     def begin_run(self, run: str, goal: str | None) -> None:
         """For adapters: a run of an agent is a turn, unless the program has begun one itself."""
@@ -182,12 +188,12 @@ class Session:
 class Turn:
     """One turn of the user. Leaving the block gives back what its checks reserved and nobody reported."""
 
-    def __init__(self, session: Session, goal: str | None, turn: int | str | None) -> None:
-        self.session, self._goal, self._turn = session, goal, turn
+    def __init__(self, session: Session, goal: str | None, turn: int | str | None, by: By | None) -> None:
+        self.session, self._goal, self._turn, self._by = session, goal, turn, by
         self.number: int | str | None = None
 
     def __enter__(self) -> Turn:
-        self.number = self.session.begin_turn(self._goal, turn=self._turn)
+        self.number = self.session.begin_turn(self._goal, turn=self._turn, by=self._by)
         self.session.in_turn = True
         return self
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Literal
 
 OnUnavailable = Literal["raise", "allow", "refuse"]
+By = Literal["person"]  # who began a turn, if not the program
 
 CHECK, REPORT, REGISTER, TURN = "toolgate/check", "toolgate/report", "toolgate/register", "toolgate/turn"
 SESSION_KEY, TURN_KEY, STEP_KEY = "dev.toolgate/session", "dev.toolgate/turn", "dev.toolgate/step"
