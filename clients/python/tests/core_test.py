@@ -9,6 +9,7 @@ import socket as sockets
 import sys
 import tempfile
 import threading
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,6 +66,17 @@ def test_by() -> None:
     with daemon() as one, toolgate.sync.Gate(one.socket) as gate:
         with gate.session("s").turn("rain?", by="person") as turn:
             assert turn.number == 1
+
+
+def test_attempts() -> None:
+    """core: attempts run out though each call has an id of its own, and a right call still passes"""
+    with daemon() as one, toolgate.sync.Gate(one.socket, tools=[TOOL]) as gate:
+        session = gate.session("s")
+        said = [session.check("forecast", wrong, step=f"m{n}", call=f"call_{uuid.uuid4().hex}").verdict
+                for n, wrong in enumerate(tap.WRONG)]
+        assert [verdict.kind for verdict in said] == ["repair", "repair"] + ["refuse"] * (len(said) - 2), said
+        assert [verdict.attempts_left for verdict in said[:2]] == [2, 1], said
+        assert session.check("forecast", {"city": "Bern"}, step="last", call=uuid.uuid4().hex).passed
 
 
 async def test_check_and_report() -> None:

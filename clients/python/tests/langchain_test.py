@@ -120,6 +120,15 @@ async def test_repair_sync(socket: str) -> None:
     await repairs(socket, sync=True)
 
 
+async def test_attempts(socket: str) -> None:
+    """LangChain: attempts run out though each call has an id of its own, and a right call still passes"""
+    for sync in (False, True):
+        steps = [*(calls(("forecast", wrong)) for wrong in tap.WRONG), calls(("forecast", {"city": "Bern"}))]
+        heard, output, _ = await play(socket, steps, sync=sync)
+        tap.attempts_run_out(heard)
+        assert ran == [("Bern", 1)] and output == "my best answer", heard
+
+
 async def test_halt(socket: str) -> None:
     """LangChain: after a halt the model gives its best answer"""
     heard, output, _ = await play(socket, [calls(("forecast", {"city": "Bern"})) for _ in range(20)])

@@ -79,6 +79,14 @@ async def test_repair(socket: str) -> None:
     assert ran == [("Bern", 2), ("Atlantis", 1)] and output == "my best answer"
 
 
+async def test_attempts(socket: str) -> None:
+    """OpenAI Agents: attempts run out though each call has an id of its own, and a right call still passes"""
+    heard, output, _, _ = await play(
+        socket, [*([("forecast", wrong)] for wrong in tap.WRONG), [("forecast", {"city": "Bern"})]])
+    tap.attempts_run_out(heard)
+    assert ran == [("Bern", 1)] and output == "my best answer", heard
+
+
 async def test_halt(socket: str) -> None:
     """OpenAI Agents: a halt takes the tools away, and the model gives its best answer"""
     heard, output, _, offered = await play(socket, [[("forecast", {"city": "Bern"})]] * 20)

@@ -81,6 +81,13 @@ async def test_repair(socket: str) -> None:
     assert ran == [("Bern", 2)] and output == "my best answer"
 
 
+async def test_attempts(socket: str) -> None:
+    """pydantic-ai: attempts run out though each call has an id of its own, and a right call still passes"""
+    playing, output, _ = await play(socket, [*([("forecast", wrong)] for wrong in tap.WRONG), [("forecast", {"city": "Bern"})]])
+    tap.attempts_run_out(playing.heard)
+    assert ran == [("Bern", 1)] and output == "my best answer", playing.heard
+
+
 async def test_halt(socket: str) -> None:
     """pydantic-ai: a halt takes the tools away, and the model gives its best answer"""
     playing, output, _ = await play(socket, [[("forecast", {"city": "Bern"})]] * 20)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 import sys
 import traceback
 from collections.abc import Coroutine
@@ -23,6 +24,16 @@ async def cancelled(run: Coroutine[Any, Any, Any], running: asyncio.Event) -> No
 async def nothing_waits(gate: Any, session: str) -> None:
     history = (await gate.request("toolgate/session", session=session))["history"]
     assert [call["class"] for call in history] == ["cancelled"], history
+
+
+WRONG = [{"town": f"Bern {n}"} for n in range(6)]  # each as wrong as the last, and no call twice
+
+
+def attempts_run_out(heard: list[str]) -> None:
+    """What the model reads of WRONG where each call has an id of its own, as every provider gives it."""
+    assert "2 attempts left" in heard[0] and "1 attempt left" in heard[1], heard
+    for text in heard[2 : len(WRONG)]:
+        assert "forecast was not run" in text and not re.search(r"[1-9] attempts? left", text), heard
 
 
 def run(module: dict[str, Any], *arguments: str) -> None:

@@ -5,7 +5,7 @@ import { MockLanguageModelV4, simulateReadableStream } from "ai/test";
 import { Gate, Halt, type Session } from "toolgate";
 import { guarded } from "toolgate/ai";
 import { z } from "zod";
-import { eventually, fresh, run, socket, test } from "./tap.ts";
+import { attemptsRunOut, eventually, fresh, run, socket, test, WRONG } from "./tap.ts";
 
 type Call = readonly [name: string, input: unknown];
 type Generated = Awaited<ReturnType<MockLanguageModelV4["doGenerate"]>>;
@@ -51,8 +51,8 @@ class Playing {
       return { content: [{ type: "text", text: "my best answer" }], finishReason: { unified: "stop", raw: undefined }, usage, warnings: [] };
     }
     return {
-      content: calls.map(([toolName, input], i) => ({
-        type: "tool-call", toolCallId: `${this.done}-${i}`, toolName, input: typeof input === "string" ? input : JSON.stringify(input),
+      content: calls.map(([toolName, input]) => ({
+        type: "tool-call", toolCallId: fresh(), toolName, input: typeof input === "string" ? input : JSON.stringify(input),
       })),
       finishReason: { unified: "tool-calls", raw: undefined }, usage, warnings: [],
     };
@@ -106,6 +106,13 @@ test("AI SDK: what is wrong with the arguments reaches the model, and the loop g
   assert.match(text(playing.heard[2]), /'days' was read as 2/);
   assert.match(text(playing.heard[2]), /grey/);
   assert.deepEqual(ran, [["Bern", 2]]);
+});
+
+test("AI SDK: attempts run out though each call has an id of its own, and a right call still passes", async () => {
+  const playing = new Playing([...WRONG.map((wrong): Call[] => [["forecast", wrong]]), [["forecast", { city: "Bern" }]]]);
+  assert.equal(await play(playing, gate.session(fresh())), "my best answer");
+  attemptsRunOut(playing.heard.map(text));
+  assert.deepEqual(ran, [["Bern", undefined]]);
 });
 
 test("AI SDK: the program sees the tool's own output beside a note for the model", async () => {

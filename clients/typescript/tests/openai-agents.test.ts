@@ -7,7 +7,7 @@ import {
 import { Gate, Halt, type Session } from "toolgate";
 import { guarded } from "toolgate/openai-agents";
 import { z } from "zod";
-import { eventually, fresh, run, socket, test } from "./tap.ts";
+import { attemptsRunOut, eventually, fresh, run, socket, test, WRONG } from "./tap.ts";
 
 setTracingDisabled(true);
 
@@ -42,8 +42,8 @@ class Playing implements Model {
     }
     return {
       usage: new Usage(),
-      output: calls.map(([name, args], i) => ({
-        type: "function_call", callId: `${this.done}-${i}`, name, status: "completed",
+      output: calls.map(([name, args]) => ({
+        type: "function_call", callId: fresh(), name, status: "completed",
         arguments: typeof args === "string" ? args : JSON.stringify(args),
       })),
     };
@@ -108,6 +108,13 @@ test("OpenAI Agents: what is wrong with the arguments reaches the model, and the
   assert.match(playing.heard[2] ?? "", /'days' was read as 2/);
   assert.match(playing.heard[2] ?? "", /grey/);
   assert.deepEqual(ran, [["Bern", 2]]);
+});
+
+test("OpenAI Agents: attempts run out though each call has an id of its own, and a right call still passes", async () => {
+  const playing = new Playing([...WRONG.map((wrong): Call[] => [["forecast", wrong]]), [BERN]]);
+  assert.equal(await play(playing, gate.session(fresh())), "my best answer");
+  attemptsRunOut(playing.heard);
+  assert.equal(ran.length, 1);
 });
 
 test("OpenAI Agents: what no JSON Schema says, and a tool's error, reach the model", async () => {

@@ -1,4 +1,5 @@
 // Tests as TAP: each is a function of this module's users, with one minute.
+import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 
 const MINUTE_MS = 60_000;
@@ -22,6 +23,19 @@ export async function eventually<T>(what: string, body: () => Promise<T | undefi
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   throw new Error(`never: ${what}`);
+}
+
+/** Each as wrong as the last, and no call twice. */
+export const WRONG = Array.from({ length: 6 }, (_, n) => ({ town: `Bern ${n}`, days: 1 }));
+
+/** What the model reads of WRONG where each call has an id of its own, as every provider gives it. */
+export function attemptsRunOut(heard: readonly string[]): void {
+  assert.match(heard[0] ?? "", /2 attempts left/);
+  assert.match(heard[1] ?? "", /1 attempt left/);
+  for (const text of heard.slice(2, WRONG.length)) {
+    assert.match(text, /forecast was not run/);
+    assert.doesNotMatch(text, /[1-9] attempts? left/);
+  }
 }
 
 export async function run(cleanUp?: () => Promise<void>): Promise<void> {

@@ -246,6 +246,20 @@ describe("toolgate hook", function()
     assert.not_equal("4", steps():sub(-1))
   end)
 
+  it("says that attempts run out though each call has an id of its own", function()
+    serves()
+    for i = 1, 6 do
+      local what, why = decision(hears(before("Bash", { description = "try " .. i })))
+      assert.equal("deny", what)
+      if i <= 2 then
+        assert.matches(i == 1 and "2 attempts left" or "1 attempt left", why, 1, true)
+      else
+        assert.is_nil(why:find "[1-9] attempts? left", why)
+      end
+    end
+    assert.is_nil(hears(before("Bash", { command = "ls" })), "a right call still passes")
+  end)
+
   it("refuses the same failing command again, and quotes what it failed with", function()
     serves()
     local last
