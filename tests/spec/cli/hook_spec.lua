@@ -7,7 +7,7 @@ local process = require "process"
 describe("toolgate hook", function()
   local gate, folder, uses
   before_each(function()
-    folder, uses = process.directory(), 0
+    gate, folder, uses = nil, process.directory(), 0
   end)
   after_each(function()
     daemon.stop_all()
@@ -284,6 +284,56 @@ describe("toolgate hook", function()
     hears(before("Bash", { command = "ls -l" }))
     local session = gate:connect():asks("toolgate/session", { session = "5c3f" })
     assert.equal(2, session.turn)
+  end)
+
+  -- Passes everything, and keeps what it was asked.
+  local RECORDER = [[
+import json, socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen(8)
+while True:
+    one, _ = listener.accept()
+    for line in one.makefile("rb"):
+        with open(sys.argv[2], "ab") as asked: asked.write(line)
+        one.sendall(b'{"jsonrpc":"2.0","id":%d,"result":{"verdict":"pass"}}\n' % json.loads(line)["id"])
+]]
+
+  it("tells the daemon who calls, that a person began a turn, and that the model has forgotten what it had read", function()
+    local recorder = process.start({ "python3", "-c", RECORDER, folder .. "/none", folder .. "/asked" }, {})
+    process.eventually("it listens", function() return os.rename(folder .. "/none", folder .. "/none") end)
+    local function asked(it)
+      process.write(folder .. "/asked", "")
+      assert.equal(0, select(2, hears(it)))
+      local lines = process.whole_lines(folder .. "/asked")
+      return #lines > 0 and cjson.decode(lines[#lines]) or {}
+    end
+    local pre = before("Read", { file_path = "a" })
+    assert.is_nil(asked(pre).params._meta["dev.toolgate/agent"])
+    pre.agent_id = "a17"
+    local meta = asked(pre).params._meta
+    assert.equal("a17", meta["dev.toolgate/agent"])
+    assert.equal("5c3f", meta["dev.toolgate/session"])
+    assert.equal(pre.tool_use_id, meta["dev.toolgate/call"])
+    assert.equal(pre.tool_use_id, meta["dev.toolgate/step"])
+    local turn = asked(event("UserPromptSubmit", { prompt = "go on" }))
+    assert.equal("toolgate/turn", turn.method)
+    assert.equal("person", turn.params.by)
+    assert.equal("go on", turn.params.goal)
+    assert.is_nil(turn.params.compacted)
+    assert.is_nil(asked(event("UserPromptSubmit", { prompt = "go on", agent_id = "a17" })).method) -- no person's
+    for source, method in pairs { compact = "toolgate/turn", clear = "toolgate/turn", startup = false, resume = false,
+                                  fork = false } do
+      local said = asked(event("SessionStart", { source = source }))
+      assert.equal(method, said.method or false, source)
+      if method then
+        assert.is_true(said.params.compacted)
+        assert.is_nil(said.params.by)
+      end
+    end
+    assert.is_true(asked(event("PreCompact", { trigger = "auto", custom_instructions = cjson.null })).params.compacted)
+    recorder:signal(9)
+    recorder:wait()
   end)
 
   it("writes the decision log with the assistant's session and its own id of the call", function()
