@@ -294,7 +294,7 @@ static int on_other(const struct hook *h)
 {
     struct str name = str_cut(h->event.name, 100);
     if (h->event.kind == HOOK_BROKEN) {
-        term_error(h->command->name, "stdin is no event of a hook: %s, got '" STR_FMT "'", h->event.why,
+        term_error(h->command->name, "stdin is no event of a hook: %s (event '" STR_FMT "')", h->event.why,
                    STR_ARG(name));
         return HOOK_BLOCKS;
     }
