@@ -98,6 +98,8 @@ return {
       --timeout = 60,
       -- Time until the server has sent its tool list, in seconds or as "30s".
       --start_timeout = 60,
+      -- Time from a subscription that the server has ended to the next, in seconds or as "30s".
+      --resubscribe = 10,
       -- What the schemas of its tools decide: "strict", "learn" or "advise".
       --schema = "learn",
       -- Concurrent calls; further calls wait. Without it 1,024 run at once, and further calls fail.
@@ -372,6 +374,9 @@ return {
 
     -- Share of the traces that begin here, 0 to 1. A traceparent's sampled flag comes first.
     --sample = 1,
+
+    -- Time until a batch of spans is sent, in seconds or as "5s". It is sent earlier once it has 512 KB.
+    --batch = 1,
 
     -- The resource's service.name.
     --service_name = "toolgate",

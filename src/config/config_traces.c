@@ -13,14 +13,18 @@
 static key_reader read_endpoint, read_headers, read_sample, read_service;
 
 const struct config_key config_traces_keys[] = {
-    {AT("endpoint", read_endpoint, endpoint)},        {AT("headers", read_headers, headers)},
-    {AT("ca_file", config_upstream_folder, ca_file)}, {AT("sample", read_sample, sample)},
-    {AT("service_name", read_service, service_name)}, {.read = NULL},
+    {AT("endpoint", read_endpoint, endpoint)},
+    {AT("headers", read_headers, headers)},
+    {AT("ca_file", config_upstream_folder, ca_file)},
+    {AT("sample", read_sample, sample)},
+    {AT("batch", key_duration, batch_ms), .min = SPANS_BATCH_MIN_MS, .max = SPANS_BATCH_MAX_MS},
+    {AT("service_name", read_service, service_name)},
+    {.read = NULL},
 };
 
 void config_traces_init(struct span_export *traces)
 {
-    *traces = (struct span_export){.sample = 1, .service_name = STR("toolgate")};
+    *traces = (struct span_export){.sample = 1, .batch_ms = SPANS_BATCH_MS, .service_name = STR("toolgate")};
 }
 
 /* An address that is composed of secrets is checked when it is used. */

@@ -111,12 +111,13 @@ static bool is_absent(const struct json *value)
 
 static bool is_empty_member(const struct json_member *m)
 {
-    return (m->value.type == JSON_NULL && !str_is(m->key, "result")) ||
+    return (m->value.type == JSON_NULL && !str_is(m->key, "result") && !str_is(m->key, "arguments")) ||
            (str_is(m->key, "cursor") && json_is(&m->value, JSON_STRING) && !m->value.len);
 }
 
 /* Many clients write null for what they leave out, PHP's [] for an empty object, and "" for the first page:
- * no method sees that. The `result` of a report stays, since a tool may return null. */
+ * no method sees that. The `result` of a report stays, since a tool may return null, and so do
+ * `arguments`: whether null may run a tool depends on the tool. */
 static const struct json *without_empty_members(struct arena *arena, const struct json *object)
 {
     uint32_t count = 0;

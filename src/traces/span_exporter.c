@@ -188,7 +188,8 @@ void span_exporter_end(struct span_exporter *e)
     if (e->filling->spans.len >= SPANS_BATCH_BYTES)
         queue_filling(e);
     else if (!timer_is_set(&e->timer))
-        timer_set(&e->timer, e->loop, SPANS_BATCH_MS, on_batch_old, e);
+        timer_set(&e->timer, e->loop, e->config.batch_ms ? e->config.batch_ms : SPANS_BATCH_MS, on_batch_old,
+                  e);
 }
 
 /* ---- sending ---- */
@@ -440,6 +441,7 @@ void span_exporter_configure(struct span_exporter *e, const struct span_export *
                                      .headers = name_values_copy(e->arena, config->headers),
                                      .ca_file = arena_dup(e->arena, config->ca_file),
                                      .service_name = arena_dup(e->arena, config->service_name),
+                                     .batch_ms = config->batch_ms,
                                      .sample = config->sample};
     arena_free(before);
     e->rejecting = false;

@@ -14,12 +14,14 @@ struct loop;
 struct span_exporter;
 
 #define SPANS_BATCH_BYTES   524288u /* a batch is sent when it has so many … */
-#define SPANS_BATCH_MS      1000u   /* … or is so old */
-#define SPANS_QUEUE_BATCHES 16u     /* beside the one that is being filled: 8 MiB in all */
-#define SPANS_TIMEOUT_MS    10000u  /* of one request */
-#define SPANS_RETRY_MS      1000u   /* after a failure, doubled each time … */
-#define SPANS_RETRY_MAX_MS  60000u  /* … up to this */
-#define SPANS_FLUSH_MS      2000u   /* at the end of the daemon */
+#define SPANS_BATCH_MS      1000u   /* … or is so old, if the configuration has no traces.batch */
+#define SPANS_BATCH_MIN_MS  10u     /* of traces.batch */
+#define SPANS_BATCH_MAX_MS  60000u
+#define SPANS_QUEUE_BATCHES 16u    /* beside the one that is being filled: 8 MiB in all */
+#define SPANS_TIMEOUT_MS    10000u /* of one request */
+#define SPANS_RETRY_MS      1000u  /* after a failure, doubled each time … */
+#define SPANS_RETRY_MAX_MS  60000u /* … up to this */
+#define SPANS_FLUSH_MS      2000u  /* at the end of the daemon */
 
 /* Borrowed from the configuration. */
 struct span_export {
@@ -28,7 +30,8 @@ struct span_export {
     struct name_values headers;
     struct str ca_file; /* empty: the system's authorities */
     struct str service_name;
-    double sample; /* of the traces that begin here, 0 to 1 */
+    double sample;     /* of the traces that begin here, 0 to 1 */
+    uint32_t batch_ms; /* a batch is sent at this age; 0: SPANS_BATCH_MS */
 };
 
 struct span_exporter *span_exporter_new(struct loop *loop);

@@ -168,6 +168,7 @@ static void take_limits(struct upstream *u, const struct upstream_spec *spec)
 {
     u->spec->timeout_ms = spec->timeout_ms;
     u->spec->start_ms = spec->start_ms;
+    u->spec->resubscribe_ms = spec->resubscribe_ms;
     u->spec->in_flight = spec->in_flight;
     u->spec->prefix = spec->prefix;
     u->spec->user_idle_ms = spec->user_idle_ms;

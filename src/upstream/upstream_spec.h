@@ -70,8 +70,9 @@ struct upstream_spec {
     size_t tool_count;
     struct name_globs prompts, resources; /* resources: of their URIs, and of their templates */
     uint32_t timeout_ms, start_ms;        /* of one call; of a start */
-    uint32_t in_flight;   /* calls at once, others wait; 0: UPSTREAM_IN_FLIGHT, others are refused */
-    unsigned schema_mode; /* of its tools: enum policy_schema_mode; 0: not given */
+    uint32_t resubscribe_ms; /* from a subscription that the server ended to the next; 0: MCP_RELISTEN_MS */
+    uint32_t in_flight;      /* calls at once, others wait; 0: UPSTREAM_IN_FLIGHT, others are refused */
+    unsigned schema_mode;    /* of its tools: enum policy_schema_mode; 0: not given */
 };
 
 /* False: the upstream has to be restarted. Ignores times, counts and the selection of tools. */

@@ -18,7 +18,7 @@
 #define MCP_SCRATCH_KEEP    65536u
 #define MCP_RELAYED_PER_S   100u /* progress notifications of a call, log messages of a server */
 
-#define MCP_RELISTEN_MS 10000u /* from the end of a subscription to the next */
+#define MCP_RELISTEN_MS 10000u /* from the end of a subscription to the next, by default */
 
 #define MCP_MODERN "2026-07-28" /* no handshake: each request carries version and client */
 

@@ -129,7 +129,8 @@ static void on_resubscribe(void *owner)
 
 void mcp_lists_listen_again(struct mcp_client *client)
 {
-    timer_set(&client->relisten, client->loop, MCP_RELISTEN_MS, on_resubscribe, client);
+    uint32_t ms = client->spec->resubscribe_ms ? client->spec->resubscribe_ms : MCP_RELISTEN_MS;
+    timer_set(&client->relisten, client->loop, ms, on_resubscribe, client);
 }
 
 /* The response ends the subscription. An error is final. */

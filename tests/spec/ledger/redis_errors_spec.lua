@@ -114,7 +114,7 @@ describe("a Redis that replies", function()
   it("LOADING is an outage until it has loaded", function()
     begin { arguments = { "--key-load-delay", "20000", "--loading-process-events-interval-bytes", "1024" } }
     assert.equal("redis", echo())
-    for i = 1, 200 do store:does("SET", "other:" .. i, ("x"):rep(100)) end
+    for i = 1, 50 do store:does("SET", "other:" .. i, ("x"):rep(100)) end
     store:does "SAVE"
     store:kill()
     assert.equal("local", echo())
@@ -130,7 +130,7 @@ describe("a Redis that replies", function()
   it("LOADING on an open connection during a reload is an outage until it has loaded", function()
     begin { arguments = { "--key-load-delay", "20000", "--loading-process-events-interval-bytes", "1024" } }
     assert.equal("redis", echo())
-    for i = 1, 100 do store:does("SET", "other:" .. i, ("x"):rep(100)) end
+    for i = 1, 50 do store:does("SET", "other:" .. i, ("x"):rep(100)) end
     store:sends("DEBUG", "RELOAD")
     process.eventually("it is loading", function() return (select(2, store:tries "PING") or ""):find "LOADING" end)
     assert.equal("local", echo())

@@ -50,11 +50,13 @@ describe("a repair chain", function()
     assert.equal("retry_budget_exceeded", tries { a = 1, b = "y", c = 3 })
   end)
 
-  it("of one dev.toolgate/call is not that of another", function()
-    local function call(name) return { turn = 1, call = name } end
-    assert.equal("1/2", tries({ a = "x", b = 2, c = 3 }, call "toolu_1"))
-    assert.equal("2/1", tries({ a = 1, b = "x", c = 3 }, call "toolu_1"))
-    assert.equal("1/2", tries({ a = 1, b = 2, c = "x" }, call "toolu_2"))
+  it("goes on under a new dev.toolgate/call, and calls of one step have chains side by side", function()
+    local function call(name, step) return { turn = 1, call = name, step = step } end
+    assert.equal("1/2", tries({ a = "x", b = 2, c = 3 }, call("toolu_1", "m1")))
+    assert.equal("1/2", tries({ a = 1, b = "x", c = 3 }, call("toolu_2", "m1")))
+    assert.equal("2/1", tries({ a = "y", b = 2, c = 3 }, call("toolu_3", "m2")))
+    assert.equal("2/1", tries({ a = 1, b = "y", c = 3 }, call("toolu_4", "m2")))
+    assert.equal("retry_budget_exceeded", tries({ a = "z", b = 2, c = 3 }, call("toolu_5", "m3")))
   end)
 
   it("that is open ends as llm_gave_up with the conversation, and no turn begins", function()

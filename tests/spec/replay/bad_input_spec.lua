@@ -47,10 +47,10 @@ describe("toolgate replay, given bad input,", function()
 
   it("skips a line that is too long, without keeping it in memory", function()
     local path = folder:file("a", CALL .. "\n")
-    os.execute(("head -c 1000000000 /dev/zero | tr '\\0' x >> %s; printf '\\n%%s\\n' '%s' >> %s"):format(path, CALL, path))
-    local limit = daemon.binary:find "%-san/" and "" or "ulimit -v 700000; " -- a sanitizer needs terabytes of addresses
-    local within_700_mb = limit .. 'exec "$0" replay --json "$1" > "$1.out"'
-    local code, _, err = process.run { "sh", "-c", within_700_mb, daemon.binary, path }
+    os.execute(("head -c 200000000 /dev/zero | tr '\\0' x >> %s; printf '\\n%%s\\n' '%s' >> %s"):format(path, CALL, path))
+    local limit = daemon.binary:find "%-san/" and "" or "ulimit -v 250000; " -- a sanitizer needs terabytes of addresses
+    local within_250_mb = limit .. 'exec "$0" replay --json "$1" > "$1.out"'
+    local code, _, err = process.run { "sh", "-c", within_250_mb, daemon.binary, path }
     assert.equal(0, code, err)
     local report = require("client").json.decode(process.read(path .. ".out"))
     assert.same({ 2, 1, 2 }, { report.calls, report.skipped.too_long.count, report.skipped.too_long.places[1].line })

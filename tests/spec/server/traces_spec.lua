@@ -42,7 +42,7 @@ describe("the spans of calls", function()
     given = given or {}
     collector = otlp.start(given.answers)
     gate = daemon.start { policies = POLICIES, environment = given.environment, config =
-      ('return { traces = { endpoint = "%s"%s }%s }'):format(given.endpoint or collector.endpoint, more or "",
+      ('return { traces = { endpoint = "%s", batch = 0.05%s }%s }'):format(given.endpoint or collector.endpoint, more or "",
                                                            given.config or "") }
     agent = gate:connect()
   end

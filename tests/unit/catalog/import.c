@@ -409,7 +409,7 @@ static void effects_are_the_stricter_of_annotations_and_name(void **state)
 static void one_invalid_tool_does_not_affect_the_others(void **state)
 {
     (void)state;
-    upstream_lists("a", "[{\"name\":\"bad\",\"inputSchema\":{\"type\":\"string\"}},{\"inputSchema\":{}},7,"
+    upstream_lists("a", "[{\"name\":\"bad\",\"inputSchema\":7},{\"inputSchema\":{}},7,"
                         "{\"name\":\"good\"," SCHEMA "},{\"name\":\"good\"," SCHEMA "},"
                         "{\"name\":\"task\"," SCHEMA ",\"execution\":{\"taskSupport\":\"required\"}}]");
     loads(A, NOBODY);

@@ -124,10 +124,10 @@ static void errors_are_reported(void **state)
 {
     (void)state;
     fails_with("{\"id\":1,\"error\":{\"code\":1,\"message\":\"no such session\"}}\n", ERR_PARSE);
-    fails_with("{\"id\":1}\n", ERR_PARSE);
-    fails_with("{\"id\":1,\"result\":[1]}\n", ERR_PARSE);
-    fails_with("{\"id\":1,\"result\":\"a text\"}\n", ERR_PARSE);
-    fails_with("hello\n", ERR_PARSE);
+    fails_with("{\"id\":1}\n", ERR_CONFIG);
+    fails_with("{\"id\":1,\"result\":[1]}\n", ERR_CONFIG);
+    fails_with("{\"id\":1,\"result\":\"a text\"}\n", ERR_CONFIG);
+    fails_with("hello\n", ERR_CONFIG);
     fails_with("half a li", ERR_CLOSED);
     golden_check_rows("cli", "daemon client: answers that cannot be used");
 }
