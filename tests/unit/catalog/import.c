@@ -409,13 +409,13 @@ static void effects_are_the_stricter_of_annotations_and_name(void **state)
 static void one_invalid_tool_does_not_affect_the_others(void **state)
 {
     (void)state;
-    upstream_lists("a", "[{\"name\":\"bad\",\"inputSchema\":7},{\"inputSchema\":{}},7,"
+    upstream_lists("a", "[{\"name\":\"bad\",\"inputSchema\":{\"type\":\"string\"}},{\"inputSchema\":{}},7,"
                         "{\"name\":\"good\"," SCHEMA "},{\"name\":\"good\"," SCHEMA "},"
                         "{\"name\":\"task\"," SCHEMA ",\"execution\":{\"taskSupport\":\"required\"}}]");
     loads(A, NOBODY);
-    has("good=a/good");
+    has("bad=a/bad good=a/good"); /* without its schema */
     warns("tool 'task' is left out: it only runs as a task");
-    warns("upstream a: tool 'bad' is left out: inputSchema");
+    warns("upstream a: tool 'bad': inputSchema #/type");
     warns("is left out: it has no name");
     warns("tool 'good' is left out: it is offered more than once");
 }
