@@ -415,7 +415,7 @@ static void one_invalid_tool_does_not_affect_the_others(void **state)
     loads(A, NOBODY);
     has("bad=a/bad good=a/good"); /* without its schema */
     warns("tool 'task' is left out: it only runs as a task");
-    warns("upstream a: tool 'bad': inputSchema #/type");
+    warns("upstream a: tool 'bad': input schema #/type");
     warns("is left out: it has no name");
     warns("tool 'good' is left out: it is offered more than once");
 }
