@@ -283,7 +283,7 @@ demo-now: $(BUILD)/toolgate
 	luajit tests/support/demo.lua $(BUILD)/toolgate
 
 test-now: $(BUILD)/toolgate $(BUILD)/toolgate-bench $(MODULE) $(UNIT_BIN)
-	@TOOLGATE=$(BUILD)/toolgate luajit tests/support/suite.lua $(UNIT_BIN)
+	@$(if $(SAN)$(COVERAGE),KEEP_TIMES=1) TOOLGATE=$(BUILD)/toolgate luajit tests/support/suite.lua $(UNIT_BIN)
 
 # ThreadSanitizer needs addresses that are not random (setarch -R). Daemons write their reports to files, so that one which a
 # spec does not look at fails the target, too.

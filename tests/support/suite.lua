@@ -1,6 +1,6 @@
 -- Runs the unit tests (cmocka) named as arguments and the specs (busted), several files at a time, and ends with
 -- `N passed, N failed`. SPECS=tests/spec/one_spec.lua runs that file alone (SPECS=DIR: its files), SPECS=none no spec.
--- With GOLDEN=write the golden files are written (tests/support/golden.lua).
+-- With GOLDEN=write the golden files are written (tests/support/golden.lua); KEEP_TIMES=1 leaves times.txt as it is.
 --
 -- Each file is a process of its own with a bound on its time. The slowest come first, so that none is left alone at the
 -- end: tests/support/times.txt has their seconds, and a whole run without a failure brings it up to date. The output of
@@ -181,7 +181,7 @@ stdlib.setenv("GOLDEN_JOURNAL", journal)
 run(jobs, WORKERS_PER_CORE * tonumber(lines_of("nproc")[1]))
 local whole = not os.getenv "SPECS" and all_units and failed == 0
 check_golden(journal, whole and pending == 0)
-if whole and not os.getenv "SANITIZED" then write_times(jobs, times) end
+if whole and not os.getenv "KEEP_TIMES" then write_times(jobs, times) end
 if #jobs > 1 then print_slowest(jobs) end
 if #trouble > 0 then print("failed: " .. table.concat(trouble, ", ")) end
 print(("%d passed, %d failed"):format(passed, failed))
