@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <sys/un.h>
 
-static const char forms[] = "unix:/path[?db=N], redis://[user:password@]host[:port][/db] or "
-                            "sentinel://[user:password@]host[:port],…/master[/db][?sentinels=user:password]";
+static const char forms[] =
+    "unix:/path[?db=N] or unix://[user:password@]/path[?db=N], redis://[user:password@]host[:port][/db] or "
+    "sentinel://[user:password@]host[:port],…/master[/db][?sentinels=user:password]";
 
 static enum err wrong(struct why *why, const char *part)
 {
@@ -106,6 +107,8 @@ static enum err read_host(struct arena *arena, struct str text, uint32_t port, s
     }
     if (digits.at && !read_number(digits, 65535, &port))
         return wrong(why, "a port is no number from 1 to 65535");
+    if (name.len && memchr(name.at, '?', name.len)) /* perhaps ?password=…: it must not become a shown name */
+        return wrong(why, "behind the address stands a ? that is not understood");
     if (!name.len || name.len > REDIS_ADDRESS_HOST_MAX_BYTES || !port)
         return wrong(why, "a host or its port is missing or too long");
     if (a->host_count == REDIS_ADDRESS_HOSTS_MAX)
@@ -121,12 +124,30 @@ static enum err read_db(struct str digits, struct redis_address *a, struct why *
     return OK;
 }
 
+/* //user:password@/path, as other clients write it: the credentials end at the last "@/", since a password
+ * may hold one. ///path has none. */
+static struct str unix_path(struct arena *arena, struct str rest, struct redis_address *a)
+{
+    if (!str_starts(rest, "//") || str_starts(rest, "///"))
+        return rest;
+    for (size_t at = rest.len - 1; at > 2; at--)
+        if (rest.at[at] == '/' && rest.at[at - 1] == '@') {
+            struct str credentials = {rest.at + 2, at - 2};
+            read_credentials(arena, &credentials, a);
+            return str_from(rest, at);
+        }
+    return rest;
+}
+
 static enum err read_unix(struct arena *arena, struct str rest, struct redis_address *a, struct why *why)
 {
-    struct str path = rest, query = STR_NONE;
+    struct str path = unix_path(arena, rest, a), query = STR_NONE;
     cut_behind(&path, '?', &query);
     if (query.at && !str_starts(query, "db="))
         return wrong(why, "behind the ? stands no db=N");
+    const char *mark = path.len ? memchr(path.at, '?', path.len) : NULL;
+    if (mark && memchr(mark, '=', (size_t)(path.at + path.len - mark))) /* perhaps ?password=… */
+        return wrong(why, "the socket's path holds ?NAME=");
     if (!path.len || path.at[0] != '/' || path.len >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
         return wrong(why, "the socket's path is not absolute, or over 107 bytes");
     a->path = arena_dup(arena, path);
@@ -174,6 +195,8 @@ static enum err read_sentinel(struct arena *arena, struct str rest, struct redis
         db = rest;
     if (!master.len)
         return wrong(why, "the master's name is missing");
+    if (memchr(master.at, '?', master.len))
+        return wrong(why, "behind the master's name stands a ? that is not ?sentinels=");
     a->master = arena_dup(arena, master);
     while (!err && cut_before(&hosts, ',', &one))
         err = read_host(arena, one, REDIS_ADDRESS_PORT_SENTINEL, a, why);

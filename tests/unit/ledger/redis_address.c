@@ -55,6 +55,17 @@ static void sockets(void **state)
     assert_int_equal(a.db, 0);
     reads("unix:/run/a?b.sock?db=3", "unix:/run/a?b.sock?db=3");
     assert_int_equal(a.db, 3);
+    reads("unix:///run/redis.sock", "unix:///run/redis.sock");
+    reads("unix://gate:hidden@/run/redis.sock?db=2", "unix:/run/redis.sock?db=2");
+    assert_true(str_is(a.user, "gate"));
+    assert_true(str_is(a.password, "hidden"));
+    reads("unix://:hid@/den%40@/run/redis.sock", "unix:/run/redis.sock");
+    assert_int_equal(a.user.len, 0);
+    assert_true(str_is(a.password, "hid@/den@"));
+    refuses("unix:gate:hidden@/run/redis.sock");
+    refuses("unix:/x?password=hidden");
+    refuses("unix:/x?password=hidden&db=1");
+    refuses("unix:/x?password=hidden?db=1");
     refuses("unix:redis.sock");
     refuses("unix:/x?db=many");
     refuses("unix:/x?timeout=3");
@@ -78,6 +89,9 @@ static void hosts(void **state)
     refuses("redis://[::1");
     refuses("redis://[::1]7000");
     refuses("redis://x/y");
+    refuses("redis://x?password=hidden");
+    refuses("redis://x:1?password=hidden");
+    refuses("redis://x/0?password=hidden");
     golden_check_rows("load", "Redis address: hosts");
 }
 
@@ -118,6 +132,8 @@ static void sentinels(void **state)
     assert_true(str_is(a.sentinel_password, "hidden"));
     refuses("sentinel://a/cache?sentinels=hidden");
     refuses("sentinel://a/cache?sentinels=watch:");
+    refuses("sentinel://a/cache?password=hidden");
+    refuses("sentinel://a?password=hidden/cache");
     refuses("sentinel://a");
     refuses("sentinel://a/");
     refuses("sentinel://a,,b/cache");
@@ -131,6 +147,9 @@ static void anything_else(void **state)
     refuses("");
     refuses("localhost:6379");
     refuses("rediss://hidden@x");
+    refuses("redis:gate:hidden@x");
+    refuses("gate:hidden@x:1");
+    refuses("redis+sentinel://:hidden@x/cache");
     golden_check_rows("load", "Redis address: anything else");
 }
 
