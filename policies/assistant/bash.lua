@@ -24,10 +24,10 @@ local own = { "approve", "deny", "pins%s+accept", "reload", "session%s.*%-%-rese
 
 return tool "Bash" {
   description = "Run a command in the shell.",
-  effects = "write",
   schema = json [[{"type":"object","properties":{
     "command":{"type":"string","description":"The command line"}},"required":["command"]}]],
-  retry = { same_call = 2 },
+  -- A shell may read or write, so its effects stay unknown: `git status` is asked again after each edit.
+  loop = { volatile = { "description", "timeout" } },
 
   check = function(args)
     local command = args.command

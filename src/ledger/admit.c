@@ -376,6 +376,7 @@ static void look_back(struct admission *a, const struct session_call *before)
         .older = before ? window_place(session, before) : session->call_count,
         .turn = before ? before->turn : (uint8_t)session->turn,
         .step = before ? before->step : session->step,
+        .effects = a->ctx.limits->effects,
         .any_outcome = runs_ignore_results(a->ctx.limits),
         .spent_forever = a->ctx.limits->effects == LEDGER_EFFECTS_DESTRUCTIVE && !session->told_turn,
     };

@@ -16,7 +16,7 @@
 #define CONFLICTS_MAX         16u /* of one commit; then its requests are unavailable */
 #define CONFLICTS_AT_ONCE     3u  /* further ones wait a little first, at random */
 #define CONFLICT_PAUSE_MS     2u  /* doubled with each, up to CONFLICT_PAUSE_MAX_MS */
-#define CONFLICT_PAUSE_MAX_MS 64u
+#define CONFLICT_PAUSE_MAX_MS 256u
 #define HOPPING_COMMITS       4u /* without a conflict, until a session counts as staying with this daemon */
 #define REFUSED_RETRY_MS      500u   /* a session that Redis refused is counted here so long */
 #define UNREADABLE_RETRY_MS   60000u /* and one whose value cannot be read */

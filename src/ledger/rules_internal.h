@@ -83,9 +83,10 @@ struct window_query {
     const struct session_call *self; /* in the window; NULL: it is not there yet */
     unsigned older;                  /* calls of the window that are older than it */
     uint8_t turn, step;
-    uint64_t outcome;   /* window_outcome of the call itself; 0: not known yet */
-    bool any_outcome;   /* runs go by the arguments alone */
-    bool spent_forever; /* `spent` counts calls of earlier turns, too */
+    uint64_t outcome;            /* window_outcome of the call itself; 0: not known yet */
+    enum ledger_effects effects; /* of its tool */
+    bool any_outcome;            /* runs go by the arguments alone */
+    bool spent_forever;          /* `spent` counts calls of earlier turns, too */
 };
 
 /* What the window says of a call. Counts are of steps, but for `held` and `transients`. */

@@ -94,6 +94,7 @@ static void compare_with_last(struct settlement *s)
         .turn = s->came.turn,
         .step = s->came.step,
         .outcome = window_outcome(&s->came),
+        .effects = s->ctx.limits->effects,
         .any_outcome = runs_ignore_results(s->ctx.limits),
     };
     window_look(session, &s->query, &s->past);

@@ -376,7 +376,7 @@ static void on_pause_over(void *owner)
 static void pause_a_little(struct ledger_entry *e)
 {
     unsigned doublings = e->conflicts - CONFLICTS_AT_ONCE - 1;
-    uint32_t most = doublings < 5 ? CONFLICT_PAUSE_MS << doublings : CONFLICT_PAUSE_MAX_MS;
+    uint32_t most = doublings < 7 ? CONFLICT_PAUSE_MS << doublings : CONFLICT_PAUSE_MAX_MS;
     e->paused = true;
     timer_set(&e->pause, e->ledger->loop, (uint32_t)(hash_random() % most) + 1, on_pause_over, e);
 }

@@ -119,17 +119,25 @@ static unsigned find_alike(const struct session *session, const struct window_qu
     return oldest;
 }
 
-/* A success of another tool that may have changed the world; also of a tool that may do anything (a shell),
- * with other arguments. After an error only a declared change gives reason to try the same again. */
+/* Whether the success of another call is a reason to make this one again. After an error, anything that may
+ * have changed the world is. After a success, what was read may have changed, also by a tool that may do
+ * anything (a shell) with other arguments; a write is made again only after a declared write of another tool,
+ * and what destroys only in a new turn: `echo` would else be an excuse for deleting twice. */
 static bool re_arms(const struct row *row, const struct session_call *other)
 {
     if (other->class != CALL_OK && other->class != CALL_PARTIAL)
         return false;
-    if (row->past->after_error && !effects_change(other->effects))
-        return false;
-    if (other->tool != row->query->tool)
+    if (row->past->after_error)
         return other->effects != LEDGER_EFFECTS_READ;
-    return other->effects == LEDGER_EFFECTS_UNKNOWN;
+    bool another = other->tool != row->query->tool;
+    switch (row->query->effects) {
+    case LEDGER_EFFECTS_DESTRUCTIVE:
+        return false;
+    case LEDGER_EFFECTS_WRITE:
+        return another && effects_change(other->effects);
+    default:
+        return another ? other->effects != LEDGER_EFFECTS_READ : other->effects == LEDGER_EFFECTS_UNKNOWN;
+    }
 }
 
 static void see_other(struct row *row, const struct session_call *other)
@@ -369,6 +377,7 @@ bool session_find_loop(const struct session *session, struct session_loop *loop)
         .turn = last->turn,
         .step = last->step,
         .outcome = window_outcome(last),
+        .effects = last->effects,
     };
     struct window_past past;
     window_look(session, &query, &past);

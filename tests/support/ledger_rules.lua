@@ -77,21 +77,28 @@ local function failed_last(session, ask, before)
   return failed
 end
 
--- "A successful call of a different tool that is not read re-arms the runs and same-call budgets of the session: the
--- world has changed. So does a successful call of the same unknown tool with other arguments (a shell: test, edit,
--- test again). After an identical error, only a successful write re-arms": one of another tool. A shell's own other
--- calls do not re-arm what failed, because nobody knows that they write.
+-- "After an error, any successful call not known to read re-arms. After a success: reads and unknown tools as today", that is
+-- "a successful call of a different tool that is not read; so does a successful call of the same unknown tool with other
+-- arguments (a shell: test, edit, test again)"; "a write only by a success of a tool known to write; a destructive call only
+-- by a new turn". A write's own other calls do not re-arm it.
 local function re_arms(call, ask, failed)
-  if not succeeded(call) then return false end
+  if not succeeded(call) or same_call(call, ask) then return false end
   local other = call.tool ~= ask.tool
-  if not other and (call.effects ~= "unknown" or call.args == ask.args) then return false end
-  if other and call.effects == "read" then return false end
-  if not failed then
-    if not other then meet "a shell re-arms" end
-    return true
+  if failed then
+    meet(call.effects == "read" and "re-arms no error" or "re-arms after an error")
+    return call.effects ~= "read"
   end
-  meet(writes(call) and other and "a write re-arms after an error" or "re-arms no error")
-  return writes(call) and other
+  if ask.effects == "destructive" then
+    if other and writes(call) then meet "re-arms nothing that destroys" end
+    return false
+  end
+  if ask.effects == "write" then
+    if other and not writes(call) and call.effects ~= "read" then meet "a shell re-arms no write" end
+    return other and writes(call)
+  end
+  if other then return call.effects ~= "read" end
+  if call.effects == "unknown" then meet "a shell re-arms" end
+  return call.effects == "unknown"
 end
 
 -- The tick from which calls count. Concurrent calls count in the order of admission.

@@ -41,8 +41,29 @@ static void a_destructive_tool_has_one(void **state)
     case_runs(t, "delete", "{1}", "gone");
     assert_string_equal(case_asks(t, "delete", "{1}"), "refuse same_call");
     case_runs(t, "delete", "{2}", "gone");
-    case_runs(t, "create", "{1}", "made"); /* a write re-arms */
+    case_runs(t, "create", "{1}", "made"); /* re-arms nothing that destroys */
+    assert_string_equal(case_asks(t, "delete", "{1}"), "refuse same_call");
+    case_turn(t, 2);
     case_runs(t, "delete", "{1}", "gone");
+}
+
+static void a_shell_is_no_excuse_for_a_second_write(void **state)
+{
+    struct ledger_case *t = *state;
+    for (unsigned i = 0; i < 4; i++) {
+        char arguments[16];
+        snprintf(arguments, sizeof(arguments), "echo %u", i);
+        effects(t, LEDGER_EFFECTS_WRITE, 1);
+        if (i == 0)
+            case_runs(t, "submit", "{1}", "sent");
+        else
+            assert_string_equal(case_asks(t, "submit", "{1}"), "refuse same_call");
+        effects(t, LEDGER_EFFECTS_UNKNOWN, 3);
+        case_runs(t, "shell", arguments, "done");
+    }
+    effects(t, LEDGER_EFFECTS_WRITE, 1);
+    case_runs(t, "edit", "{1}", "done"); /* a declared write is */
+    case_runs(t, "submit", "{1}", "sent");
 }
 
 static void loop_has_precedence_over_a_budget(void **state)
@@ -275,6 +296,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORY(an_undeclared_tool_has_three),
         STORY(a_destructive_tool_has_one),
+        STORY(a_shell_is_no_excuse_for_a_second_write),
         STORY(loop_has_precedence_over_a_budget),
         STORY(a_toggle_has_no_budget),
         STORY(calls_of_one_step_count_once),
