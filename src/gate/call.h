@@ -61,6 +61,8 @@ struct call_request {
     uint32_t turn;         /* 0: not given */
     uint32_t turn_text;    /* its hash (ledger_turn_text), if a text names the turn; 0: none */
     struct str step, goal, label, ext;
+    struct str agent; /* a sub-agent's name; empty: the session's main agent */
+    bool by_person;   /* a person began the turn */
     struct str
         trace_id; /* 32 hex digits of the client's trace, or of the one that begins here; empty: none */
     struct str protocol; /* the version of MCP that the client speaks; empty: none */

@@ -371,7 +371,8 @@ static void look_back(struct admission *a, const struct session_call *before)
     struct session *session = a->ctx.session;
     a->query = (struct window_query){
         .tool = session_tool(a->request->tool),
-        .arguments = rules_cut_arguments(a->request->arguments),
+        .arguments =
+            rules_cut_arguments(a->request->arguments, a->request->place.agent, a->ctx.limits->effects),
         .self = before,
         .older = before ? window_place(session, before) : session->call_count,
         .turn = before ? before->turn : (uint8_t)session->turn,

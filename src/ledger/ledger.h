@@ -25,11 +25,12 @@ struct buf;
 struct ledger;
 struct loop;
 
-#define LEDGER_STUCK           6u   /* calls in a row without progress */
-#define LEDGER_WINDOW          32u  /* calls a session remembers hot */
-#define LEDGER_HISTORY_DEFAULT 100u /* entries of the cold ring, for people and policies */
-#define LEDGER_TTL_S_DEFAULT   86400u
-#define LEDGER_RESERVATION_MS  60000u /* a check that is never reported frees its budget after this */
+#define LEDGER_STUCK            6u   /* calls in a row without progress */
+#define LEDGER_WINDOW           32u  /* calls a session remembers hot */
+#define LEDGER_HISTORY_DEFAULT  100u /* entries of the cold ring, for people and policies */
+#define LEDGER_TTL_S_DEFAULT    86400u
+#define LEDGER_ACROSS_WITHIN_MS 600000 /* a turn that begins after such a pause begins all runs anew */
+#define LEDGER_RESERVATION_MS   60000u /* a check that is never reported frees its budget after this */
 #define LEDGER_SEEN_IDS_MAX                                                                                  \
     512u /* ids a session remembers; older ones are forgotten, and then only advise                          \
           */
@@ -189,6 +190,8 @@ struct ledger_place {
     uint32_t turn_text; /* instead of a number (ledger_turn_text): a new one begins the next turn; 0: none */
     uint32_t turn_idle_s; /* in a session without turns, a silence as long begins one; 0: none does */
     struct str step;      /* label of the model message; empty: by time of feedback */
+    uint32_t agent;       /* hash of a sub-agent's name (ledger_turn_text); 0: the session's main agent */
+    bool by_person;       /* a person began the turn */
 };
 
 /* What stages 1 to 3 found. */
@@ -382,6 +385,8 @@ struct ledger_turn {
     uint32_t turn_text; /* as in ledger_place; 0: none */
     struct str goal;    /* empty: none */
     bool end;           /* the conversation is over: no turn begins, open chains end */
+    bool by_person;     /* a person begins the turn: runs of calls end */
+    bool compacted;     /* the model no longer sees what it has read: no turn begins; its reads count anew */
 };
 struct ledger_turned {
     enum err error;

@@ -28,9 +28,10 @@ uint64_t rules_cut_admission(uint64_t admission)
     return admission * 0x9e3779b97f4a7c15u >> 24;
 }
 
-uint64_t rules_cut_arguments(struct hash128 arguments)
+uint64_t rules_cut_arguments(struct hash128 arguments, uint32_t agent, enum ledger_effects effects)
 {
-    return arguments.low & LOW_48_BITS;
+    uint64_t own = effects_change(effects) ? 0 : agent * 0x9e3779b97f4a7c15u;
+    return (arguments.low ^ own) & LOW_48_BITS;
 }
 
 /* 0 says that nothing is known of it, so no known result is 0. */
@@ -104,7 +105,8 @@ struct rules_ctx rules_begin(struct session *session, struct session_changes *ch
                               .changes = changes,
                               .limits = limits ? limits : &ledger_default_limits,
                               .now_ms = now_ms,
-                              .now_s = second_of(now_ms)};
+                              .now_s = second_of(now_ms),
+                              .idle_ms = now_ms - (int64_t)session->last_ms};
 }
 
 void session_begin(struct session *session, uint64_t version, int64_t now_ms)
@@ -202,9 +204,29 @@ void rules_expire(struct rules_ctx *ctx)
 
 /* ---- turns and steps ------------------------------------------------------------- */
 
-static void begin_turn(struct rules_ctx *ctx, uint32_t turn)
+#define ALL_EFFECTS  (~0u)
+#define BIT(effects) (1u << (effects))
+
+/* Calls of these effects (of one tool, or 0: of all) keep their places, with arguments that no other call has
+ * (call_was_reset): without them others would stand in a row that never did. */
+static void reset_calls(struct rules_ctx *ctx, uint32_t tool, unsigned effects)
+{
+    for (unsigned i = 0; i < ctx->session->call_count; i++) {
+        struct session_call *call = session_call_at(ctx->session, i);
+        if ((tool && call->tool != tool) || !(effects & BIT(call->effects)) || call->class == CALL_BOUNDARY)
+            continue;
+        call->arguments = call->admission;
+        window_changed(ctx, call);
+    }
+}
+
+/* What a person asks for again, or what is asked for again after a pause, is no loop. What destroys keeps its
+ * count where turns are guessed. */
+static void begin_turn(struct rules_ctx *ctx, uint32_t turn, bool by_person)
 {
     struct session *session = ctx->session;
+    if (by_person || ctx->idle_ms >= LEDGER_ACROSS_WITHIN_MS)
+        reset_calls(ctx, 0, ALL_EFFECTS & ~BIT(LEDGER_EFFECTS_DESTRUCTIVE));
     chain_give_up_all(ctx);
     session->turn = turn;
     session->turn_began_s = ctx->now_s;
@@ -245,10 +267,10 @@ void rules_come_to_turn(struct rules_ctx *ctx, const struct ledger_place *place,
     if (turn)
         session->told_turn = turn;
     if (turn > session->turn)
-        begin_turn(ctx, turn);
+        begin_turn(ctx, turn, place->by_person);
     else if (!session->told_turn && may_guess && place->turn_idle_s && session->heard_s &&
              ctx->now_s - session->heard_s >= place->turn_idle_s)
-        begin_turn(ctx, session->turn + 1);
+        begin_turn(ctx, session->turn + 1, place->by_person);
     if (place->turn_idle_s)
         session->heard_s = ctx->now_s;
 }
@@ -278,7 +300,7 @@ bool session_turn(struct session *session, const struct ledger_turn *request, ui
                   struct ledger_turned *turned, struct session_changes *changes)
 {
     struct rules_ctx ctx = rules_begin(session, changes, NULL, now_ms);
-    bool is_named = (request->turn || request->turn_text) && !request->end;
+    bool is_named = (request->turn || request->turn_text) && !request->end && !request->compacted;
     bool is_new = is_named || !is_repeated(session, id);
     uint32_t turn = session->turn + is_new;
     if (is_named)
@@ -294,9 +316,13 @@ bool session_turn(struct session *session, const struct ledger_turn *request, ui
         turned->gave_up = end_conversation(&ctx);
         return false;
     }
+    if (request->compacted) {
+        reset_calls(&ctx, 0, BIT(LEDGER_EFFECTS_READ) | BIT(LEDGER_EFFECTS_UNKNOWN));
+        return false;
+    }
     session->told_turn = turn;
     if (turn > session->turn)
-        begin_turn(&ctx, turn);
+        begin_turn(&ctx, turn, request->by_person);
     turned->turn = session->turn;
     turned->gave_up = changes->gave_up_count - before;
     if (turn != session->turn || request->goal.len == 0)
@@ -305,7 +331,6 @@ bool session_turn(struct session *session, const struct ledger_turn *request, ui
     return true;
 }
 
-/* Its calls keep their places (call_was_reset): without them others would stand in a row that never did. */
 void session_reset(struct session *session, struct str tool, uint32_t id, int64_t now_ms,
                    struct session_changes *changes)
 {
@@ -314,13 +339,7 @@ void session_reset(struct session *session, struct str tool, uint32_t id, int64_
         return;
     struct rules_ctx ctx = rules_begin(session, changes, NULL, now_ms);
     session->last_ms = (uint64_t)ctx.now_ms;
-    for (unsigned i = 0; i < session->call_count; i++) {
-        struct session_call *call = session_call_at(session, i);
-        if (call->tool != hash)
-            continue;
-        call->arguments = call->admission;
-        window_changed(&ctx, call);
-    }
+    reset_calls(&ctx, hash, ALL_EFFECTS);
     chain_drop_tool(session, hash);
     lax_drop_tool(session, hash);
 }

@@ -14,6 +14,7 @@ struct rules_ctx {
     const struct ledger_limits *limits; /* of the request's tool */
     int64_t now_ms;
     uint32_t now_s;
+    int64_t idle_ms; /* since the session's last request */
 };
 
 /* The class is that of a tool that ran, and whose result is known. */
@@ -53,7 +54,9 @@ static inline bool runs_ignore_results(const struct ledger_limits *limits)
 /* What is stored of names and hashes. */
 uint32_t rules_hash_label(struct str label); /* 0: it is empty */
 uint64_t rules_cut_admission(uint64_t admission);
-uint64_t rules_cut_arguments(struct hash128 arguments);
+/* Of a tool that reads or is unknown, the same call of another agent is another call; what is written is the
+ * session's. */
+uint64_t rules_cut_arguments(struct hash128 arguments, uint32_t agent, enum ledger_effects effects);
 uint64_t rules_cut_result(struct hash128 result); /* 0: {0, 0}, nothing is known of it */
 
 /* Changes nothing yet: a request that was applied already has no time. */

@@ -41,7 +41,7 @@ static struct session_call *add_orphan(struct settlement *s)
     struct session *session = s->ctx.session;
     struct session_call orphan = {
         .tool = session_tool(request->tool),
-        .arguments = rules_cut_arguments(request->arguments),
+        .arguments = rules_cut_arguments(request->arguments, request->place.agent, s->ctx.limits->effects),
         .admission = rules_cut_admission(request->admission),
         .class = CALL_UNKNOWN,
         .effects = s->ctx.limits->effects,

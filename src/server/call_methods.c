@@ -73,6 +73,10 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
     if (!err)
         err = param_turn(r, r->meta, "params._meta.", GATE_TURN_KEY, &c->turn, &c->turn_text);
     if (!err)
+        err = param_by(r, r->meta, "params._meta.", GATE_BY_KEY, &c->by_person);
+    if (!err)
+        err = param_agent(r, &c->agent);
+    if (!err)
         err = param_context(r, &c->context);
     return err;
 }

@@ -22,6 +22,8 @@ static const struct gate_key {
 } keys[] = {
     {STR("session"), "toolgate/session", false, 0},
     {STR("turn"), "toolgate/turn", false, 0},
+    {STR("turn_by"), NULL, false, 0},
+    {STR("agent"), NULL, true, 0},
     {STR("step"), NULL, false, LABEL},
     {STR("call"), NULL, false, LABEL},
     {STR("goal"), "toolgate/turn", false, 0},

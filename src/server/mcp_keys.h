@@ -28,6 +28,8 @@
 #define GATE_FINAL_KEY   "dev.toolgate/final"
 #define GATE_SESSION_KEY "dev.toolgate/session"
 #define GATE_TURN_KEY    "dev.toolgate/turn"
+#define GATE_BY_KEY      "dev.toolgate/turn_by"
+#define GATE_AGENT_KEY   "dev.toolgate/agent"
 #define GATE_STEP_KEY    "dev.toolgate/step"
 #define GATE_CALL_KEY    "dev.toolgate/call"
 #define GATE_GOAL_KEY    "dev.toolgate/goal"

@@ -78,6 +78,29 @@ enum err param_turn(struct request *request, const struct json *object, const ch
     return OK;
 }
 
+enum err param_by(struct request *request, const struct json *object, const char *path, const char *key,
+                  bool *by_person)
+{
+    const struct json *value = json_get_text(object, key);
+    struct str name = json_str(value);
+    *by_person = str_is(name, "person");
+    return !value || *by_person || str_is(name, "program")
+               ? OK
+               : refuse(request, path, key, "\"person\" or \"program\"", value);
+}
+
+enum err param_agent(struct request *request, struct str *out)
+{
+    enum err err = param_string(request, request->meta, "params._meta.", GATE_AGENT_KEY, out);
+    if (!err && out->len > AGENT_MAX_BYTES) {
+        reply_error(request, RPC_INVALID_PARAMS,
+                    "params._meta." GATE_AGENT_KEY ": expected at most %u bytes, got %zu", AGENT_MAX_BYTES,
+                    out->len);
+        return ERR_PARSE;
+    }
+    return err;
+}
+
 enum err param_session(struct request *request, struct str *out)
 {
     enum err err = param_string(request, request->meta, "params._meta.", GATE_SESSION_KEY, out);

@@ -115,6 +115,12 @@ enum err param_count(struct request *request, const struct json *object, const c
 #define TURN_TEXT_MAX_BYTES 128u
 enum err param_turn(struct request *request, const struct json *object, const char *path, const char *key,
                     uint32_t *number, uint32_t *text);
+/* Who began a turn: "person" or "program"; absent: a program. */
+enum err param_by(struct request *request, const struct json *object, const char *path, const char *key,
+                  bool *by_person);
+/* _meta's dev.toolgate/agent; empty: the session's main agent. */
+#define AGENT_MAX_BYTES 128u
+enum err param_agent(struct request *request, struct str *out);
 /* The user's goal, under this key of `object`. Hooks read it and ids are looked for in it, in each call. */
 #define GOAL_MAX_BYTES 8192u
 enum err param_goal(struct request *request, const struct json *object, const char *path, const char *key,

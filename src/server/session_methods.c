@@ -59,8 +59,9 @@ enum request_status session_methods_turn(struct request *r)
 {
     struct str session, goal;
     uint32_t turn, turn_text;
-    bool end;
-    if (param_session(r, &session) || param_flag(r, "end", &end) ||
+    bool end, compacted, by_person;
+    if (param_session(r, &session) || param_flag(r, "end", &end) || param_flag(r, "compacted", &compacted) ||
+        param_by(r, r->params, "params.", "by", &by_person) ||
         param_goal(r, r->params, "params.", "goal", &goal) ||
         param_turn(r, r->params, "params.", "turn", &turn, &turn_text))
         return REQUEST_DONE;
@@ -72,7 +73,9 @@ enum request_status session_methods_turn(struct request *r)
                                     .turn = turn,
                                     .turn_text = turn_text,
                                     .goal = goal,
-                                    .end = end};
+                                    .end = end,
+                                    .by_person = by_person,
+                                    .compacted = compacted};
     return ledger_turn(r->client->server->gate.ledger, request, r->arena, &work->turned, on_answer, r) ==
                    LEDGER_DONE
                ? work->answer(r)

@@ -36,6 +36,7 @@ local function new_session(now)
     told = false,    -- somebody named a turn; else all turns were guessed
     no_progress = 0, stuck = false, forgotten = false,
     tick = 0,        -- the number of operations on the session
+    last = now,      -- time of the last request that counted
     touched = now,   -- time of the last use; `heard`: start of the current idle time
   }
 end
@@ -83,7 +84,15 @@ end
 -- A call keeps one byte of its turn's number: if it ends more than 255 turns later, the journal shows a later turn.
 local function turn_in_journal(session, call) return session.turn - (session.turn - call.turn) % 256 end
 
+-- "Between other turns calls count only within loop.across_within (10 minutes)": a turn that begins after such a pause
+-- begins all runs anew. Calls stay in the list, as after a reset.
 local function begin_turn(session, turn, now)
+  if now - session.last >= 600000 then
+    M.meet "a turn after a pause"
+    for _, call in ipairs(session.calls) do
+      if call.effects ~= "destructive" then call.args, call.reset = "before a pause " .. call.admission, true end
+    end
+  end
   local gave_up = give_up_all(session, now)
   session.turn, session.turn_began, session.stuck, session.label = turn, now, false, ""
   session.goal, session.in_use = "", {}
@@ -392,6 +401,7 @@ function M.admit(model, request)
   end
   expire(session, now)
   local gave_up = come_to_turn(session, request, now)
+  session.last = now
   local ask = new_call(session, request, now)
   local answer = { code = "", would = "", chain = "", chain_retries = 0, of_session = false, advise_only = false,
                    used = 0, turn = session.turn, gave_up = gave_up, goal = session.goal,
@@ -487,9 +497,13 @@ end
 function M.settle(model, request)
   local session, now = session_of(model, request.session), model.now
   local call = find(session, request.admission)
-  if not call then return orphan(session, request, now) end
+  if not call then
+    session.last = now
+    return orphan(session, request, now)
+  end
   if call.settle_answer then M.meet "settled again" end
   if call.settle_answer then return { no_progress = session.no_progress, chain = "" } end
+  session.last = now
   local class = CLASSES[request.class]
   local last = class.ran and last_result(session, call)
   call.class, call.result = request.class, request.result
@@ -549,6 +563,7 @@ function M.turn(model, request)
     end
     if turn == session.turn and request.goal ~= "" then session.goal = request.goal end
   end
+  session.last = now
   end_silence(session, now)
   return { turn = session.turn, gave_up = gave_up }
 end
@@ -577,7 +592,7 @@ function M.reset(model, request)
     model.sessions[request.session] = nil
     return {}
   end
-  session.tick, session.touched = session.tick + 1, model.now
+  session.tick, session.touched, session.last = session.tick + 1, model.now, model.now
   for _, call in ipairs(session.calls) do
     if call.tool == request.tool then call.args, call.reset = "before reset " .. call.admission, true end
   end

@@ -1092,6 +1092,24 @@ static void a_guessed_turn_re_arms_no_destructive_call(void **state)
     assert_string_equal(asks(t, "delete", "{1}"), "refuse same_call");
 }
 
+static void a_turn_after_a_pause_begins_runs_anew(void **state)
+{
+    struct rules_case *t = *state;
+    for (uint32_t turn = 1; turn <= 12; turn++) {
+        t->place.turn = turn;
+        t->now_ms += LEDGER_ACROSS_WITHIN_MS;
+        runs(t, "get", "{1}", "r");
+    }
+    for (uint32_t turn = 13; turn <= 15; turn++) {
+        t->place.turn = turn;
+        t->now_ms += LEDGER_ACROSS_WITHIN_MS - 1;
+        runs(t, "get", "{1}", "r");
+    }
+    t->place.turn = 16;
+    t->now_ms += LEDGER_ACROSS_WITHIN_MS - 1;
+    assert_string_equal(asks(t, "get", "{1}"), "refuse loop");
+}
+
 static void a_read_in_a_guessed_turn_is_only_advised(void **state)
 {
     struct rules_case *t = *state;
@@ -1309,6 +1327,7 @@ int main(void)
         STORY(calls_of_a_turn_of_the_same_low_byte_are_dropped),
         STORY(silence_begins_a_turn_where_none_was_ever_told),
         STORY(a_guessed_turn_re_arms_no_destructive_call),
+        STORY(a_turn_after_a_pause_begins_runs_anew),
         STORY(a_read_in_a_guessed_turn_is_only_advised),
         STORY(a_reset_ends_a_run_once),
         STORY(a_reset_ends_a_row_of_failures),
