@@ -201,8 +201,8 @@ static bool take_batch(struct bridge *bridge, const struct json *batch)
 {
     bool splits = bridge->batches && batch->len && batch->len <= MCP_BATCH_MAX;
     for (uint32_t i = 0; splits && i < batch->len; i++)
-        splits = json_is(&batch->items[i], JSON_OBJECT) && batch->items[i].raw_len;
-    for (uint32_t i = 0; splits && i < batch->len; i++)
+        splits = json_is(&batch->items[i], JSON_OBJECT) && batch->items[i].raw;
+    for (uint32_t i = 0; splits && i < batch->len && batch->items[i].raw; i++)
         bridge_client_line(bridge, (struct str){batch->items[i].raw, batch->items[i].raw_len});
     return splits;
 }
@@ -221,7 +221,7 @@ void bridge_client_line(struct bridge *bridge, struct str line)
         take_request(bridge, line, &message);
     else if (has_method && !id)
         take_notification(bridge, line, &message);
-    else if (has_id && (json_get_text(&message, "result") || json_get_text(&message, "error")))
+    else if (id && has_id && (json_get_text(&message, "result") || json_get_text(&message, "error")))
         take_answer(bridge, line, id);
     else if (!parsed || !json_is(&message, JSON_ARRAY) || !take_batch(bridge, &message))
         take_other(bridge, line);

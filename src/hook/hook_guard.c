@@ -68,7 +68,8 @@ void hook_guard_answer(struct str answer)
 bool hook_guard_say(struct str answer)
 {
     has_answer = false; /* part of another may be written */
-    bool said = fwrite(answer.at, 1, answer.len, stdout) == answer.len && fflush(stdout) == 0;
+    bool said = !answer.len || fwrite(answer.at, 1, answer.len, stdout) == answer.len;
+    said = fflush(stdout) == 0 && said;
     setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
     return said;
 }
