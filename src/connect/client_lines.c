@@ -158,7 +158,7 @@ static void take_notification(struct bridge *bridge, struct str line, const stru
 static void take_answer(struct bridge *bridge, struct str line, const struct json *id)
 {
     struct tracked *question = tracked_find(&bridge->questions.sent, id);
-    if (question) {
+    if (question && line.at) {
         struct buf out = {0};
         size_t before = (size_t)(id->raw - line.at);
         buf_add(&out, line.at, before);
