@@ -87,7 +87,9 @@ describe("a client of an older version", function()
       local prompt = process.eventually("the prompt is listed", function()
         return client:asks("prompts/list", {}).prompts[1]
       end)
-      local resource = client:asks("resources/list", {}).resources[1]
+      local resource = process.eventually("the resource is listed", function()
+        return client:asks("resources/list", {}).resources[1]
+      end)
       local titled = version >= "2025-06-18"
       assert.equal(titled, prompt.title ~= nil)
       assert.equal(titled, prompt.arguments[1].title ~= nil)

@@ -51,7 +51,9 @@ static void launch(struct server *s, bool cluster)
     }
     for (int waited_ms = 0; waited_ms < PATIENCE_MS; waited_ms += 5) {
         s->admin = redisConnectUnix(s->path);
-        if (s->admin && !s->admin->err)
+        redisReply *pong = s->admin && !s->admin->err ? redisCommand(s->admin, "PING") : NULL;
+        freeReplyObject(pong);
+        if (pong) /* all its ports are bound */
             return;
         redisFree(s->admin);
         s->admin = NULL;
@@ -65,8 +67,8 @@ static bool start(struct server *s, bool cluster)
 {
     *s = (struct server){.port = "0"};
     for (int attempt = 0; attempt < 5 && !s->admin; attempt++) {
-        if (cluster) /* its bus listens at port + 10000 */
-            snprintf(s->port, sizeof(s->port), "%u", 20000 + (unsigned)(hash_random() % 20000));
+        if (cluster) /* its bus listens at port + 10000, below the ports of outgoing connections */
+            snprintf(s->port, sizeof(s->port), "%u", 10000 + (unsigned)(hash_random() % 12000));
         snprintf(s->folder, sizeof(s->folder), "/tmp/toolgate-redis-XXXXXX");
         assert_non_null(mkdtemp(s->folder));
         snprintf(s->path, sizeof(s->path), "%s/s", s->folder);
