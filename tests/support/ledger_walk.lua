@@ -580,7 +580,7 @@ local MEETS = {
   { 100, "gave_up" }, { 200, "advise_only" }, { 1000, "unchanged" }, { 50, "stuck" }, { 100, "forgotten ids" },
   { 100, "of_session" }, { 200, "unknown" }, { 200, "llm_gave_up" },
   { 100, "same_failure" }, { 300, "3 failures alike" }, { 20, "a write ends failures" }, { 100, "progress" },
-  { 20, "progress, settled" }, { 5, "5th progress" }, { 50, "17 problems" }, { 50, "problems of siblings" }, { 2, "17th chain" },
+  { 20, "progress, settled" }, { 5, "5th progress" }, { 50, "17 problems" }, { 50, "problems of siblings" },
   { 20, "a new id continues a chain" }, { 5, "siblings open chains side by side" },
   { 20, "a loop extends a chain" }, { 10, "chains end with the conversation" }, { 100, "silence begins a turn" },
   { 50, "silence in a told session" }, { 5, "read advised" }, { 20, "budget of earlier guessed turns" },
