@@ -438,9 +438,33 @@ void window_changed(struct rules_ctx *ctx, const struct session_call *call)
     ctx->changes->calls |= 1u << (call - ctx->session->calls);
 }
 
+/* A write of this turn that counts in its budget. "Once a turn" must not be forgotten after 32 reads. */
+static bool outlasts(const struct session *session, const struct session_call *call)
+{
+    return call->turn == (uint8_t)session->turn && effects_change(call->effects) && takes_budget(call) &&
+           !call_was_reset(call);
+}
+
+/* The oldest call goes that outlasts no others; those before it move up by one, which leaves the oldest place
+ * free. */
+static void make_room(struct rules_ctx *ctx)
+{
+    struct session *session = ctx->session;
+    unsigned gone = 0;
+    while (gone < SESSION_KEPT_MAX && outlasts(session, session_call_at(session, gone)))
+        gone++;
+    for (gone %= SESSION_KEPT_MAX; gone > 0; gone--) {
+        struct session_call *to = session_call_at(session, gone);
+        *to = *session_call_at(session, gone - 1);
+        window_changed(ctx, to);
+    }
+}
+
 struct session_call *window_add(struct rules_ctx *ctx, const struct session_call *call)
 {
     struct session *session = ctx->session;
+    if (session->call_count == SESSION_CALLS_MAX)
+        make_room(ctx);
     struct session_call *to = session_call_at(session, session->call_count);
     if (session->call_count < SESSION_CALLS_MAX)
         session->call_count++;

@@ -13,6 +13,7 @@ local CHAINS_MAX  = 16
 local PACED_MAX   = 32
 local RESERVATION = 60000
 local STUCK       = 6
+local KEPT        = 16 -- writes of a turn that stay in the window
 local RUNAWAY     = 20 -- invalid attempts beyond the repairs
 
 local CLASSES, UNLIMITED = rules.CLASSES, rules.UNLIMITED
@@ -347,11 +348,20 @@ local function new_call(session, request, now)
   }
 end
 
+-- "Counts of writes and destructive calls of the turn" are not forgotten after 32 calls: 16 of them stay.
+local function outlasts(session, call)
+  return call.turn == session.turn and rules.writes(call) and rules.takes_budget(call) and not call.reset
+end
+
 -- A call comes into the window. The sums of the one that leaves it stay.
 local function remember(session, call)
+  local going = 1
+  while going <= KEPT and session.calls[going] and outlasts(session, session.calls[going]) do going = going + 1 end
+  if going > KEPT then going = 1 end
   table.insert(session.calls, call)
   if #session.calls <= WINDOW then return end
-  local gone = table.remove(session.calls, 1)
+  if going > 1 then M.meet "a write outlasts the window" end
+  local gone = table.remove(session.calls, going)
   local sums = session.left[gone.tool] or { calls = 0, cost = 0, calls_before = 0, cost_before = 0 }
   session.left[gone.tool] = sums
   if not was_used(gone) then return end

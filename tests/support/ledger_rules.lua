@@ -759,7 +759,7 @@ local function end_chain_ran(session, call)
 end
 
 return {
-  met = met, meet = meet,
+  met = met, meet = meet, writes = writes, takes_budget = takes_budget,
   CLASSES = CLASSES, UNLIMITED = UNLIMITED, same_call = same_call, of_turn = of_turn, let_run = let_run, step_of = step_of,
   re_armed_at = re_armed_at, count_keys = count_keys, is_excused = is_excused, steps_spent = steps_spent,
   same_call_budget = same_call_budget, duplicate_in_step = duplicate_in_step, already_broken = already_broken,

@@ -586,7 +586,7 @@ local MEETS = {
   { 50, "silence in a told session" }, { 5, "read advised" }, { 20, "budget of earlier guessed turns" },
   { 100, "changed, a write" }, { 100, "changed, arguments compared" }, { 100, "results ignored" },
   { 50, "results of writes in a cycle" }, { 50, "a shell re-arms" }, { 20, "re-arms no error" },
-  { 20, "re-arms after an error" }, { 20, "re-arms nothing that destroys" },
+  { 20, "a write outlasts the window" }, { 20, "re-arms after an error" }, { 20, "re-arms nothing that destroys" },
   { 20, "a shell re-arms no write" }, { 100, "orphan" }, { 100, "admitted again" }, { 100, "settled again" },
   { 100, "peek history" }, { 100, "peek facts" }, { 100, "reset tool" }, { 10, "reset session" }, { 50, "late turn" },
   { 20, "advised loop" },

@@ -47,6 +47,23 @@ static void a_destructive_tool_has_one(void **state)
     case_runs(t, "delete", "{1}", "gone");
 }
 
+static void what_destroys_is_not_forgotten_after_a_window_of_reads(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
+    case_runs(t, "delete", "{1}", "gone");
+    effects(t, LEDGER_EFFECTS_READ, 5);
+    for (unsigned i = 0; i < 3 * LEDGER_WINDOW; i++) {
+        char arguments[16];
+        snprintf(arguments, sizeof(arguments), "{%u}", i);
+        case_runs(t, "read", arguments, "text");
+    }
+    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
+    assert_string_equal(case_asks(t, "delete", "{1}"), "refuse same_call");
+    case_turn(t, 2);
+    case_runs(t, "delete", "{1}", "gone");
+}
+
 static void a_shell_is_no_excuse_for_a_second_write(void **state)
 {
     struct ledger_case *t = *state;
@@ -296,6 +313,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORY(an_undeclared_tool_has_three),
         STORY(a_destructive_tool_has_one),
+        STORY(what_destroys_is_not_forgotten_after_a_window_of_reads),
         STORY(a_shell_is_no_excuse_for_a_second_write),
         STORY(loop_has_precedence_over_a_budget),
         STORY(a_toggle_has_no_budget),
