@@ -9,8 +9,9 @@
 
 #include "ledger/ledger.h"
 
-#define SESSION_CALLS_MAX LEDGER_WINDOW /* calls in the window; the oldest goes, but for writes of the turn  \
-                                         */
+#define SESSION_CALLS_MAX                                                                                    \
+    LEDGER_WINDOW                  /* calls in the window; the oldest goes, but for writes of the turn       \
+                                    */
 #define SESSION_KEPT_MAX      16u  /* writes of the turn that stay in the window, however many calls follow */
 #define SESSION_CHAINS_MAX    16u  /* repair chains of a turn; the oldest counts as given up beyond */
 #define SESSION_PROBLEMS_MAX  16u  /* of a chain's last attempt; with more, the next is no progress */
