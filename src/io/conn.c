@@ -1,6 +1,6 @@
 /*
  * Raw libevent events, edge-triggered: a connection is read until the kernel
- * has no more, or until its share of the turn is used up and it queues again.
+ * has no more, or until the time of its turn is used up and it queues again.
  * Output is collected and sent once a turn, which gives 5 times the throughput
  * at depth 16; EV_WRITE is used only if the kernel takes no more. Reading
  * stops while a peer does not read, or its output would grow without bound.
@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "io/frame.h"
+#include "io/turn.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -25,8 +26,9 @@
 struct conn {
     struct loop *loop;
     LIST_ENTRY(conn) all;
-    SLIST_ENTRY(conn) next_dirty, next_more;
-    int fd, out_fd; /* equal for a socket; -1: closed, or none */
+    SLIST_ENTRY(conn) next_dirty;
+    struct turn turn; /* waits: there may be more to read, or lines are left */
+    int fd, out_fd;   /* equal for a socket; -1: closed, or none */
     struct event readable, writable;
     struct event out_hung_up; /* of a pair's `out_fd` */
     struct frame frame;
@@ -36,16 +38,18 @@ struct conn {
     size_t counted;                         /* bytes of both buffers that are included in the loop's sum */
     const struct conn_callbacks *callbacks; /* NULL: dropped */
     void *owner;
-    bool dirty, more; /* is in that list */
-    bool hung_up;     /* an event reported that end of file follows the data */
-    bool reads;       /* still wants lines */
-    bool stopping;    /* of a pair: reads only what has arrived */
-    bool paused;      /* too much is unsent */
-    bool blocked;     /* waits for EV_WRITE */
-    bool finishing;   /* close when sent */
-    bool pair;        /* two descriptors */
-    bool pipe;        /* `fd` is no socket */
-    bool dead;        /* close at the end of the turn */
+    bool dirty;     /* is in that list */
+    bool hung_up;   /* an event reported that end of file follows the data */
+    bool reads;     /* still wants lines */
+    bool stopping;  /* of a pair: reads only what has arrived */
+    bool paused;    /* too much is unsent */
+    bool blocked;   /* waits for EV_WRITE */
+    bool finishing; /* close when sent */
+    bool pair;      /* two descriptors */
+    bool pipe;      /* `fd` is no socket */
+    bool deaf;      /* a socket whose peer reads no more: what it has sent is still handled */
+    bool cut;       /* its last turn left something for the next */
+    bool dead;      /* close at the end of the turn */
 };
 
 SLIST_HEAD(conn_queue, conn);
@@ -54,7 +58,7 @@ struct loop {
     struct event_base *base;
     LIST_HEAD(, conn) conns;
     struct conn_queue dirty; /* to be sent, resumed or closed at the end of the turn */
-    struct conn_queue more;  /* may have more to read */
+    struct turn_queue queue;
     size_t bytes, max_bytes;
     bool times_reads;
     uint64_t turn, closed_turn; /* the current turn; the turn for which `closed` was counted */
@@ -75,12 +79,18 @@ struct loop *loop_new(void)
         return NULL;
     }
     loop->max_bytes = SIZE_MAX;
+    turn_queue_init(&loop->queue);
     return loop;
 }
 
 struct event_base *loop_base(struct loop *loop)
 {
     return loop->base;
+}
+
+struct turn_queue *loop_queue(struct loop *loop)
+{
+    return &loop->queue;
 }
 
 size_t loop_bytes(const struct loop *loop)
@@ -115,13 +125,6 @@ static void mark_dirty(struct conn *c)
     c->dirty = true;
 }
 
-static void mark_more(struct conn *c)
-{
-    if (!c->more)
-        SLIST_INSERT_HEAD(&c->loop->more, c, next_more);
-    c->more = true;
-}
-
 /* It is freed when the turn is over, as callers up the stack still use it. */
 static void kill_conn(struct conn *c)
 {
@@ -143,11 +146,19 @@ static bool wants_lines(const struct conn *c)
     return c->reads && !c->paused && !c->dead && !c->finishing;
 }
 
-static void handle_lines(struct conn *c)
+/* A pair that stops has one last turn, which ends by bytes. */
+static bool time_is_over(const struct conn *c)
+{
+    return !c->stopping && turn_is_over(&c->loop->queue);
+}
+
+/* Returns whether lines may be left for another turn. */
+static bool handle_lines(struct conn *c)
 {
     struct str line;
     enum frame_event event = FRAME_LINE;
-    while (event != FRAME_MORE && wants_lines(c)) {
+    bool over = false;
+    while (event != FRAME_MORE && wants_lines(c) && !over) {
         event = frame_next(&c->frame, &line);
         if (event == FRAME_LINE)
             c->callbacks->line(c->owner, line);
@@ -156,6 +167,7 @@ static void handle_lines(struct conn *c)
         else if (event == FRAME_TAIL && c->callbacks->tail)
             c->callbacks->tail(c->owner, line);
         c->paused = !c->pair && conn_unsent_bytes(c) > CONN_OUT_HIGH_BYTES;
+        over = time_is_over(c);
     }
     size_t partial = event == FRAME_MORE ? frame_partial_bytes(&c->frame) : 0;
     if (partial > FRAME_KEEP_BYTES &&
@@ -163,6 +175,7 @@ static void handle_lines(struct conn *c)
         frame_discard(&c->frame, &line);
         c->callbacks->too_long(c->owner, line, true);
     }
+    return event != FRAME_MORE;
 }
 
 /* False for a peer that only closed its sending side (socat, a script): it still reads. */
@@ -180,7 +193,7 @@ size_t loop_closed_peers(struct loop *loop)
     loop->closed_turn = loop->turn;
     loop->closed = 0;
     LIST_FOREACH (c, &loop->conns, all)
-        loop->closed += peer_has_closed(c);
+        loop->closed += !c->cut && peer_has_closed(c);
     return loop->closed;
 }
 
@@ -197,8 +210,8 @@ static bool read_some(struct conn *c, size_t *got)
     size_t space;
     char *at = frame_reserve(&c->frame, &space);
     /* One read of a socket goes on as long as its peer writes: limits would be looked at too late. */
-    if (space > CONN_TURN_BYTES)
-        space = CONN_TURN_BYTES;
+    if (space > CONN_READ_BYTES)
+        space = CONN_READ_BYTES;
     ssize_t n = c->pipe ? read(c->fd, at, space) : recv(c->fd, at, space, 0);
     *got = n > 0 ? (size_t)n : 0;
     if (c->loop->times_reads)
@@ -217,24 +230,26 @@ static bool read_some(struct conn *c, size_t *got)
     return n < 0 && errno == EINTR;
 }
 
-/* Handles the lines that are buffered, then what the socket holds, up to this turn's share. */
-static void pump(struct conn *c)
+/* Handles the lines that are buffered, then what the socket holds, until the time is over. Of a pair that
+ * stops: up to a number of bytes, as its peer may write without end. */
+static void pump(void *owner)
 {
-    size_t share = CONN_TURN_BYTES, got;
-    bool more = true;
-    handle_lines(c);
-    while (more && wants_lines(c)) {
-        if (share == 0) {
-            mark_more(c);
-            break;
-        }
+    struct conn *c = owner;
+    size_t share = CONN_READ_BYTES, got;
+    bool more = true, left = handle_lines(c);
+    while (more && !left && wants_lines(c) && !time_is_over(c) && (share || !c->stopping)) {
         more = read_some(c, &got);
         share -= got < share ? got : share;
         count_bytes(c);
-        handle_lines(c);
+        left = handle_lines(c);
     }
     if (c->stopping && c->reads)
         end_of_input(c);
+    c->cut = (more || left) && wants_lines(c);
+    if (c->cut)
+        turn_ask(&c->turn);
+    else if (c->deaf && !c->paused)
+        kill_conn(c);
     if (conn_unsent_bytes(c) > 0 || c->dead || c->finishing)
         mark_dirty(c);
     frame_shrink(&c->frame);
@@ -254,11 +269,14 @@ static void close_out(struct conn *c)
     c->blocked = false;
 }
 
-/* The peer reads no more. Of a pair it may still send; unsent output is dropped at the end of the turn. */
+/* The peer reads no more. Of a pair it may still send; unsent output is dropped at the end of the turn. What
+ * a socket's peer has sent before is handled: a report must not be lost because its reply is not awaited. */
 static void stop_sending(struct conn *c)
 {
     if (!c->pair) {
-        c->dead = true;
+        bool lines_left = c->reads && !c->finishing && (c->turn.waits || c->paused);
+        c->dead = !lines_left || shutdown(c->fd, SHUT_RD) != 0;
+        c->deaf = c->hung_up = true;
     } else if (c->out_fd >= 0) {
         close_out(c);
         mark_dirty(c);
@@ -289,7 +307,7 @@ static ssize_t write_some(const struct conn *c)
 
 static void send_out(struct conn *c)
 {
-    ssize_t n = c->out_fd < 0 ? (ssize_t)conn_unsent_bytes(c) : write_some(c);
+    ssize_t n = c->out_fd < 0 || c->deaf ? (ssize_t)conn_unsent_bytes(c) : write_some(c);
     if (n < 0 && errno != EAGAIN) {
         stop_sending(c);
         n = (ssize_t)conn_unsent_bytes(c);
@@ -315,7 +333,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     (void)fd;
     if (what & EV_CLOSED)
         c->hung_up = true;
-    pump(c);
+    turn_ask(&c->turn);
 }
 
 static void on_writable(evutil_socket_t fd, short what, void *arg)
@@ -354,6 +372,7 @@ struct conn *conn_new(struct loop *loop, int in, int out, size_t line_max,
     c->reads = true;
     frame_init(&c->frame, line_max);
     LIST_INSERT_HEAD(&loop->conns, c, all);
+    turn_join(&c->turn, &loop->queue, c->pair ? TURN_NOBODY : turn_peer(in), TURN_PROMPT, pump, c);
     event_assign(&c->readable, loop->base, in, EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, on_readable, c);
     event_assign(&c->writable, loop->base, out, EV_WRITE | EV_ET, on_writable, c);
     event_assign(&c->out_hung_up, loop->base, out, EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, on_out_hung_up,
@@ -375,7 +394,7 @@ int64_t conn_read_ns(const struct conn *conn)
 
 bool conn_can_send(const struct conn *conn)
 {
-    return conn->out_fd >= 0 && !conn->dead;
+    return conn->out_fd >= 0 && !conn->dead && !conn->deaf;
 }
 
 struct buf *conn_out(struct conn *conn)
@@ -414,7 +433,7 @@ void conn_stop_reading(struct conn *conn)
         conn->stopping = true;
     else if (shutdown(conn->fd, SHUT_RD) == 0)
         conn->hung_up = true;
-    mark_more(conn);
+    turn_ask(&conn->turn);
 }
 
 /* ---- the turn ----------------------------------------------------------------------------------- */
@@ -428,6 +447,7 @@ static void close_conn(struct conn *c)
     close_out(c);
     close(c->fd);
     LIST_REMOVE(c, all);
+    turn_leave(&c->turn);
     c->loop->bytes -= c->counted;
     frame_clear(&c->frame);
     buf_clear(&c->out);
@@ -436,16 +456,10 @@ static void close_conn(struct conn *c)
 
 void loop_turn(struct loop *loop, bool wait)
 {
-    bool busy = !SLIST_EMPTY(&loop->more) || !wait;
+    bool busy = !turn_queue_is_empty(&loop->queue) || !wait;
     loop->turn++;
     event_base_loop(loop->base, EVLOOP_ONCE | (busy ? EVLOOP_NONBLOCK : 0));
-    struct conn_queue more = loop->more; /* pump may queue a connection for the next turn */
-    SLIST_INIT(&loop->more);
-    for (struct conn *c; (c = SLIST_FIRST(&more));) {
-        SLIST_REMOVE_HEAD(&more, next_more);
-        c->more = false;
-        pump(c);
-    }
+    turn_queue_run(&loop->queue);
     for (struct conn *c; (c = SLIST_FIRST(&loop->dirty));) {
         SLIST_REMOVE_HEAD(&loop->dirty, next_dirty);
         c->dirty = false;
@@ -455,10 +469,9 @@ void loop_turn(struct loop *loop, bool wait)
         count_bytes(c);
         if (c->paused && conn_unsent_bytes(c) <= CONN_OUT_LOW_BYTES) {
             c->paused = false;
-            mark_more(c);
+            turn_ask(&c->turn);
         }
-        /* The `more` list still refers to one that is in it; the next turn closes it. */
-        if ((c->dead || (c->finishing && conn_unsent_bytes(c) == 0)) && !c->more)
+        if (c->dead || (c->finishing && conn_unsent_bytes(c) == 0))
             close_conn(c);
     }
 }

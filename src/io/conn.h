@@ -15,10 +15,11 @@
 struct conn;
 struct event_base;
 struct loop;
+struct turn_queue;
 
 #define CONN_OUT_HIGH_BYTES 262144u /* unsent: reading stops above this */
 #define CONN_OUT_LOW_BYTES  65536u  /* unsent: reading resumes below this */
-#define CONN_TURN_BYTES     262144u /* read from one connection before the others have their turn */
+#define CONN_READ_BYTES     262144u /* of one read; limits are looked at after each */
 
 /* Each fires in a turn of the loop, never inside a conn_ function. The last two may be NULL. */
 struct conn_callbacks {
@@ -36,8 +37,10 @@ struct conn_callbacks {
 struct loop *loop_new(void);
 void loop_free(struct loop *loop); /* closes every connection; `closed` fires for each */
 struct event_base *loop_base(struct loop *loop);
+struct turn_queue *loop_queue(struct loop *loop); /* for whatever else takes its turn on this loop */
 
-/* Waits for events, handles them, then sends all output. `wait` false: only the events that are ready now. */
+/* Waits for events, handles them and some of the lines (io/turn.h), then sends all output. `wait` false: only
+ * the events that are ready now. */
 void loop_turn(struct loop *loop, bool wait);
 
 /* Bytes in the read buffers and output of all connections; above the limit, unfinished lines are discarded.
@@ -51,7 +54,8 @@ uint64_t loop_turns(const struct loop *loop);
 /* From now on conn_read_ns has the time of each read. */
 void loop_time_reads(struct loop *loop, bool timed);
 
-/* Connections whose peer has closed them and which will end within the next turn; counted once a turn. */
+/* Connections whose peer has closed them and which end soon, as their last turn left nothing; counted once a
+ * turn. */
 size_t loop_closed_peers(struct loop *loop);
 
 /* An object that exists once for each loop (all HTTP, all processes): created by `make` on first use, freed

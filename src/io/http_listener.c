@@ -5,6 +5,8 @@
 #include "io/http_listener.h"
 
 #include "base/log.h"
+#include "io/conn.h"
+#include "io/turn.h"
 #include "io/unix_socket.h"
 
 #include <errno.h>
@@ -30,13 +32,14 @@ struct http_exchange {
     struct http_listener *listener;
     struct bufferevent *bev;
     struct event *deadline;
+    struct turn turn; /* waits: bytes of a request have come */
     enum state state;
     struct http_request request;
     bool at_eof; /* the peer sends no more */
 };
 
 struct http_listener {
-    struct event_base *base;
+    struct loop *loop;
     struct http_address address;
     struct unix_socket socket; /* of TCP, only the descriptor */
     struct event *acceptable, *resume;
@@ -107,6 +110,7 @@ static void close_exchange(struct http_exchange *x)
 {
     struct http_listener *l = x->listener;
     LIST_REMOVE(x, link);
+    turn_leave(&x->turn);
     event_free(x->deadline);
     bufferevent_free(x->bev);
     free(x);
@@ -209,16 +213,33 @@ static void serve(struct http_exchange *x)
     }
 }
 
+/* Further requests are not answered; the strings of this one were in here. */
+static void drop_input(struct http_exchange *x)
+{
+    struct evbuffer *in = bufferevent_get_input(x->bev);
+    x->request = (struct http_request){.minor = 0};
+    evbuffer_drain(in, evbuffer_get_length(in));
+}
+
+static void take_turn(void *owner)
+{
+    struct http_exchange *x = owner;
+    if (x->state == READS)
+        serve(x);
+    if (x->state != READS)
+        drop_input(x);
+    else if (x->at_eof)
+        close_exchange(x);
+}
+
 static void on_read(struct bufferevent *bev, void *arg)
 {
     struct http_exchange *x = arg;
-    struct evbuffer *in = bufferevent_get_input(bev);
+    (void)bev;
     if (x->state == READS)
-        serve(x);
-    if (x->state != READS) { /* further requests are not answered; the request's strings were in here */
-        x->request = (struct http_request){.minor = 0};
-        evbuffer_drain(in, evbuffer_get_length(in));
-    }
+        turn_ask(&x->turn);
+    else
+        drop_input(x);
 }
 
 static void on_written(struct bufferevent *bev, void *arg)
@@ -240,7 +261,8 @@ static void on_end(struct bufferevent *bev, short what, void *arg)
     struct http_exchange *x = arg;
     (void)bev;
     x->at_eof = true;
-    if (!(what & BEV_EVENT_EOF) || x->state != REPLIES) /* a peer at its end of file may still read */
+    /* A peer at its end of file may still read the reply, or wait for its turn. */
+    if (!(what & BEV_EVENT_EOF) || (x->state != REPLIES && !x->turn.waits))
         close_exchange(x);
 }
 
@@ -248,6 +270,10 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 {
     struct http_exchange *x = arg;
     (void)fd, (void)what;
+    if (x->turn.waits) { /* not the peer's fault */
+        set_deadline(x, HTTP_DEADLINE_MS);
+        return;
+    }
     x->listener->counts.timed_out += x->state != LINGERS;
     if (x->state == READS)
         refuse(x, 408, "the request did not arrive within 5 s");
@@ -261,10 +287,11 @@ static void begin(struct http_listener *l, int fd)
     if (!x)
         abort();
     x->listener = l;
-    x->bev = bufferevent_socket_new(l->base, fd, BEV_OPT_CLOSE_ON_FREE);
-    x->deadline = event_new(l->base, -1, 0, on_deadline, x);
+    x->bev = bufferevent_socket_new(loop_base(l->loop), fd, BEV_OPT_CLOSE_ON_FREE);
+    x->deadline = event_new(loop_base(l->loop), -1, 0, on_deadline, x);
     if (!x->bev || !x->deadline)
         abort();
+    turn_join(&x->turn, loop_queue(l->loop), turn_peer(fd), TURN_LONG, take_turn, x);
     LIST_INSERT_HEAD(&l->exchanges, x, link);
     l->counts.open++;
     l->counts.accepted++;
@@ -327,14 +354,14 @@ static enum err listen_tcp(struct http_listener *l, struct why *why)
     return err_set(why, ERR_IO, "metrics.listen %s: cannot listen there: %s", text, strerror(errno));
 }
 
-enum err http_listener_new(struct event_base *base, const struct http_address *address, http_handler *handler,
+enum err http_listener_new(struct loop *loop, const struct http_address *address, http_handler *handler,
                            void *owner, struct http_listener **out, struct why *why)
 {
     static const struct unix_socket_names names = {"metrics.listen", "metrics.listen in the configuration"};
     struct http_listener *l = calloc(1, sizeof(*l));
     if (!l)
         abort();
-    l->base = base;
+    l->loop = loop;
     l->address = *address;
     l->handler = handler;
     l->owner = owner;
@@ -343,8 +370,8 @@ enum err http_listener_new(struct event_base *base, const struct http_address *a
                                                          HTTP_BACKLOG, &names, &l->socket, why)
                                     : listen_tcp(l, why);
     if (!err) {
-        l->acceptable = event_new(base, l->socket.fd, EV_READ | EV_PERSIST, on_acceptable, l);
-        l->resume = event_new(base, -1, 0, on_resume, l);
+        l->acceptable = event_new(loop_base(loop), l->socket.fd, EV_READ | EV_PERSIST, on_acceptable, l);
+        l->resume = event_new(loop_base(loop), -1, 0, on_resume, l);
         event_add(l->acceptable, NULL);
     } else {
         http_listener_free(l);

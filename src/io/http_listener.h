@@ -1,6 +1,6 @@
 /*
  * A small HTTP server for operators: it answers each connection's first request and closes. On a Unix socket
- * or a loopback address, on the daemon's own loop.
+ * or a loopback address, on the daemon's own loop, where each request waits for its turn (io/turn.h).
  *
  *   accept ─▶ head ─▶ body ─▶ handler ─▶ http_reply ─▶ sent ─▶ wait for the peer's end ─▶ close
  *             └───── HTTP_DEADLINE_MS ─────┘          └──── HTTP_DEADLINE_MS ────┘
@@ -17,9 +17,9 @@
 
 #include <sys/socket.h>
 
-struct event_base;
 struct http_exchange;
 struct http_listener;
+struct loop;
 
 #define HTTP_CONNECTIONS_MAX 256u   /* open at a time; further ones wait in the backlog */
 #define HTTP_BACKLOG         4096   /* of connections that wait */
@@ -65,7 +65,7 @@ void http_reply_text(struct http_exchange *exchange, unsigned status, const char
                      ...) __attribute__((format(printf, 4, 5)));
 
 /* `why` names the fix, for example of a port in use. */
-enum err http_listener_new(struct event_base *base, const struct http_address *address, http_handler *handler,
+enum err http_listener_new(struct loop *loop, const struct http_address *address, http_handler *handler,
                            void *owner, struct http_listener **out, struct why *why);
 
 /* Requests from now on go to this handler. */

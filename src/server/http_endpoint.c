@@ -297,7 +297,7 @@ static enum err open_listener(struct http_endpoint *e, struct http_endpoint *old
         http_listener_set_handler(e->listener, serve, e);
         return OK;
     }
-    enum err err = http_listener_new(loop_base(e->server->loop), address, serve, e, &e->listener, why);
+    enum err err = http_listener_new(e->server->loop, address, serve, e, &e->listener, why);
     if (!err)
         log_event(LOG_INFO, "metrics_listening", LOG_TEXT("address", address->text));
     return err;

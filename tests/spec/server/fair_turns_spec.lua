@@ -1,0 +1,168 @@
+-- Fair turns: a client that sends many slow calls at once does not keep others waiting. No spec looks at a clock: the
+-- daemon's own count of calls tells what was served before what.
+local daemon = require "daemon"
+local http = require "http"
+local process = require "process"
+local socket = require "socket"
+local signal = require "posix.signal"
+local unistd = require "posix.unistd"
+
+local CALLS, OTHER = 1000, 65534 -- nobody
+local JSON_BODY = { "Content-Type: application/json" }
+
+-- A policy whose check takes some milliseconds.
+local function slow(name)
+  return ([==[
+-- %s: takes long to judge. For specs.
+return tool "%s" {
+  description = "Wait.", effects = "read", schema = params {},
+  check = function()
+    local n = 0
+    for i = 1, 400000 do n = n + i %% 7 end
+  end,
+}
+]==]):format(name, name)
+end
+
+local function line(id, name)
+  return ('{"jsonrpc":"2.0","id":%d,"method":"toolgate/check","params":{"name":"%s","arguments":{}}}\n'):format(id, name)
+end
+
+local function lines(count, name)
+  local parts = {}
+  for id = 1, count do parts[id] = line(id, name) end
+  return table.concat(parts)
+end
+
+local function checks_of(status, name)
+  for _, tool in ipairs(status.tools) do if tool.tool == name then return tool.calls end end
+  return 0
+end
+
+describe("a turn", function()
+  local gate, address, directory
+  before_each(function()
+    directory = process.directory()
+    address = ("unix:%s/metrics.sock"):format(directory)
+    gate = daemon.start { policies = { ["slow.lua"] = slow "slow", ["other.lua"] = slow "other" },
+      config = ("return { socket_mode = '0666', metrics = { listen = %q, page = true } }"):format(address) }
+  end)
+  after_each(function()
+    daemon.stop_all()
+    process.remove(directory)
+  end)
+
+  local function sends_many(client)
+    assert(client.stream:send(lines(CALLS, "slow")))
+  end
+
+  -- What was sent is answered, in its order.
+  local function hears_all(client, first)
+    for id = first or 1, CALLS do
+      local message = client:hears()
+      assert.equal(id, message.id)
+      assert.truthy(message.result)
+    end
+  end
+
+  local function is_early(status)
+    local done = checks_of(status, "slow")
+    assert.is_true(done < CALLS / 2, done .. " calls were served first")
+  end
+
+  it("ends by time: a ping and a status come before the rest of 1,000 calls, which are all answered in order", function()
+    local many, one = gate:connect(), gate:connect()
+    sends_many(many)
+    for _ = 1, 5 do
+      one:ask "ping"
+      is_early(one:asks "toolgate/status")
+    end
+    hears_all(many)
+    assert.equal(CALLS, checks_of(one:asks "toolgate/status", "slow"))
+  end)
+
+  it("ends by time on each of four connections", function()
+    local many, one = {}, gate:connect()
+    for i = 1, 4 do
+      many[i] = gate:connect()
+      assert(many[i].stream:send(lines(CALLS / 4, "slow")))
+    end
+    for _ = 1, 5 do is_early(one:asks "toolgate/status") end
+    for _, client in ipairs(many) do
+      for id = 1, CALLS / 4 do assert.equal(id, client:hears().id) end
+    end
+  end)
+
+  it("comes to the metrics and the page while calls wait", function()
+    local many, one = gate:connect(), gate:connect()
+    sends_many(many)
+    assert.equal(200, http.get(address, "/metrics").status)
+    is_early(one:asks "toolgate/status")
+    assert.equal(200, http.get(address, "/api/status.json").status)
+    is_early(one:asks "toolgate/status")
+    local reply = http.ask(address, "POST", "/api/check.json", JSON_BODY, '{"tool":"other","arguments":{}}')
+    assert.equal(200, reply.status)
+    is_early(one:asks "toolgate/status")
+    hears_all(many)
+  end)
+
+  it("ends between two HTTP requests, too", function()
+    local one, streams, body = gate:connect(), {}, '{"tool":"slow","arguments":{}}'
+    gate.child:signal(signal.SIGSTOP) -- so that all wait when it looks
+    for i = 1, 200 do
+      streams[i] = http.connect(address)
+      assert(streams[i]:send(("POST /api/check.json HTTP/1.1\r\nHost: localhost\r\n%s\r\nContent-Length: %d\r\n\r\n%s")
+        :format(JSON_BODY[1], #body, body)))
+    end
+    gate.child:signal(signal.SIGCONT)
+    for _ = 1, 4 do one:ask "ping" end
+    local ready = #socket.select(streams, nil, 0)
+    assert.is_true(ready < #streams / 2, ready .. " requests were served first")
+    for _, stream in ipairs(streams) do assert.equal(200, http.receive(stream).status) end
+  end)
+
+  it("handles what a client has sent before it closed", function()
+    local many = gate:connect()
+    sends_many(many)
+    many.stream:close()
+    local one = gate:connect()
+    process.eventually("all is served", function() return checks_of(one:asks "toolgate/status", "slow") == CALLS end)
+    process.eventually("it is gone", function() return one:asks "toolgate/status".connections.open == 1 end)
+  end)
+
+  it("answers a client that sends no more before its answers come", function()
+    local many = gate:connect()
+    sends_many(many)
+    many.stream:shutdown "send"
+    hears_all(many)
+    assert.same({}, many:hears_the_end())
+  end)
+
+  if unistd.geteuid() ~= 0 then
+    pending("is a user's first: needs root, to change the user")
+    return
+  end
+
+  it("is a user's first, then a connection's: four connections get no more than another user's one", function()
+    local script = ([[
+      local streams, line = {}, %q
+      for i = 1, 4 do
+        streams[i] = require("socket.unix").stream()
+        assert(streams[i]:connect(%q))
+      end
+      for i = 1, 4 do streams[i]:send(line:rep(%d)) end
+      io.read()
+    ]]):format(line(1, "slow"), gate.socket, CALLS)
+    local other = process.start { "setpriv", "--reuid=" .. OTHER, "--regid=" .. OTHER, "--clear-groups", "luajit", "-e", script }
+    local one, count = gate:connect(), 100
+    process.eventually("the other user is served", function() return checks_of(one:asks "toolgate/status", "slow") > 8 end)
+    local status = '{"jsonrpc":"2.0","id":0,"method":"toolgate/status"}\n'
+    assert(one.stream:send(status .. lines(count, "other") .. status))
+    local before = checks_of(one:hears().result, "slow")
+    for id = 1, count do assert.equal(id, one:hears().id) end
+    local during = checks_of(one:hears().result, "slow") - before
+    assert.is_true(during > count / 2 and during < count * 2, during .. " calls of the other user")
+    other:signal(signal.SIGKILL)
+    other:wait()
+  end)
+end)
