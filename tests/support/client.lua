@@ -3,7 +3,7 @@
 local cjson = require("cjson").new()
 local unix = require "socket.unix"
 
-local M = { PATIENCE_S = 20 }
+local M = { PATIENCE_S = 60 }
 cjson.encode_sparse_array(true)
 cjson.decode_max_depth(4000)
 

@@ -8,7 +8,7 @@ local wait = require "posix.sys.wait"
 local time = require "posix.time"
 local socket = require "socket"
 
-local M = { PATIENCE_S = 20 }
+local M = { PATIENCE_S = 60 }
 
 function M.now()
   local t = time.clock_gettime(time.CLOCK_MONOTONIC)

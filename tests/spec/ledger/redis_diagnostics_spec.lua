@@ -20,6 +20,15 @@ local function gate_on(url, config)
   return daemon.start { policies = POLICIES, arguments = { "--redis", url }, config = config }
 end
 
+-- A busy machine makes a Redis slow: that warning is of redis_slow's own specs.
+local function warnings_of(gate)
+  local warnings = {}
+  for _, warning in ipairs(gate:status().ledger.warnings) do
+    if not warning:find("slow", 1, true) then warnings[#warnings + 1] = warning end
+  end
+  return warnings
+end
+
 local function ledger_of(gate) return gate:status().ledger end
 
 local function status_of(gate)
@@ -36,14 +45,14 @@ describe("a working Redis", function()
 
   it("with persistence causes no warning", function()
     local gate = gate_on(redis.start({ arguments = keeps() }):url())
-    assert.same({}, ledger_of(gate).warnings)
+    assert.same({}, warnings_of(gate))
     assert.is_nil(gate:log():find(" warn ", 1, true))
   end)
 
   it("that may evict keys causes a warning with the fix", function()
     local store = redis.start { arguments = keeps("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru") }
     local gate = gate_on(store:url())
-    local warnings = ledger_of(gate).warnings
+    local warnings = warnings_of(gate)
     assert.equal(1, #warnings)
     assert.truthy(gate:logs("redis_eviction_enabled"):find(warnings[1], 1, true))
     assert.truthy(status_of(gate):find("\n  warning: " .. warnings[1] .. "\n", 1, true), status_of(gate))
@@ -52,19 +61,19 @@ describe("a working Redis", function()
 
   it("with an eviction policy but unlimited memory causes no warning", function()
     local gate = gate_on(redis.start({ arguments = keeps("--maxmemory-policy", "allkeys-lru") }):url())
-    assert.same({}, ledger_of(gate).warnings)
+    assert.same({}, warnings_of(gate))
   end)
 
   it("without persistence causes one warning, not one per connection", function()
     local store = redis.start()
     local gate = gate_on(store:url())
-    golden.check("log", "Redis: it keeps no file", ledger_of(gate).warnings[1])
+    golden.check("log", "Redis: it keeps no file", warnings_of(gate)[1])
     store:does("CLIENT", "KILL", "TYPE", "normal")
     process.eventually("Redis is up", function() return ledger_of(gate).connects == 2 end)
     assert.equal(1, select(2, gate:log():gsub("redis_no_persistence", "")))
     store:does("CONFIG", "SET", "appendonly", "yes")
     store:does("CLIENT", "KILL", "TYPE", "normal")
-    process.eventually("it is checked again", function() return #ledger_of(gate).warnings == 0 end)
+    process.eventually("it is checked again", function() return #warnings_of(gate) == 0 end)
   end)
 
   it("that restarted empty is logged as data loss", function()

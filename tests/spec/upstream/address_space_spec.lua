@@ -3,6 +3,7 @@
 local daemon = require "daemon"
 local client_of = require "client"
 local http_server = require "http_server"
+local process = require "process"
 local text, verdict = client_of.text, client_of.verdict
 
 local LIMITED = { "sh", "-c", 'ulimit -v 300000; exec "$@"', "sh" }
@@ -21,6 +22,11 @@ describe("in a limited address space", function()
     end
     gate = daemon.start { before = { unpack(LIMITED) }, config = config }
     client = gate:connect()
+    process.eventually("its tools are known", function()
+      local upstreams = gate:status().upstreams or {}
+      for _, one in ipairs(upstreams) do if one.state ~= "up" then return false end end
+      return true
+    end)
     return true
   end
 
