@@ -141,11 +141,14 @@ void raw_terminal_draw(struct str frame)
     buf_clear(&out);
 }
 
-static char read_key(void)
+static void read_key(struct raw_terminal_event *event)
 {
     char key[16];
     ssize_t n = read(STDIN_FILENO, key, sizeof(key));
-    return n == 1 ? key[0] : 0; /* several bytes: an arrow or a function key */
+    if (n == 1) /* several bytes: an arrow or a function key */
+        event->key = key[0];
+    else if (n < 0 && errno != EINTR && errno != EAGAIN)
+        event->ended = true; /* EIO: in the background of a session that is gone, nobody will type again */
 }
 
 struct raw_terminal_event raw_terminal_wait(int fd, int64_t until_us)
@@ -175,6 +178,6 @@ struct raw_terminal_event raw_terminal_wait(int fd, int64_t until_us)
     event.readable = from[1].revents != 0;
     event.ended |= (from[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
     if (from[0].revents & POLLIN)
-        event.key = read_key();
+        read_key(&event);
     return event;
 }
