@@ -71,6 +71,20 @@ static void print_faults(const struct json *answer)
     }
 }
 
+static void print_busy(const struct json *answer)
+{
+    const struct json *list = json_get_text(answer, "busy");
+    for (uint32_t i = 0; i < count_of(list); i++) {
+        const struct json *busy = &list->items[i];
+        attend();
+        printf(STR_FMT
+               " is busy to uid %lld for another %lld s: its policy used up its time in several calls "
+               "in a row; make its hooks faster\n",
+               STR_ARG(json_str(json_get_text(busy, "tool"))), (long long)print_number(busy, "uid"),
+               (long long)print_number(busy, "left_s"));
+    }
+}
+
 static void print_unmatched(const struct json *answer)
 {
     const struct json *list = of_generation(answer, "unmatched");
@@ -196,8 +210,9 @@ static void print_problems(const struct json *answer)
 }
 
 static void (*const kinds[])(const struct json *answer) = {
-    print_quarantined,   print_suspected,    print_faults,     print_unmatched, print_expired, print_warnings,
-    print_list_warnings, print_lost_records, print_lost_lines, print_unheld,    print_pins,    print_problems,
+    print_quarantined, print_suspected, print_faults,        print_busy,         print_unmatched,
+    print_expired,     print_warnings,  print_list_warnings, print_lost_records, print_lost_lines,
+    print_unheld,      print_pins,      print_problems,
 };
 
 void status_print_attention(const struct json *answer)

@@ -22,7 +22,9 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "catalog/catalog.h"
+#include "gate/busy.h"
 #include "gate/call_events.h"
 #include "gate/call_span.h"
 #include "gate/decision_log.h"
@@ -34,6 +36,7 @@
 #include "json/parse.h"
 #include "json/write.h"
 
+#define US_PER_MS 1000
 #define SETTLE_MS 1000u /* from the end of a run until the ledger has settled it */
 
 /* ---- 1 known ---- */
@@ -69,6 +72,54 @@ static void refuse_held(struct call *c)
                 STR_NONE);
 }
 
+static bool enforces(const struct tool *tool)
+{
+    bool any = tool->mode == POLICY_ENFORCE;
+    for (size_t i = 0; i < tool->overlay_count; i++)
+        any |= tool->overlays[i].mode == POLICY_ENFORCE;
+    return any;
+}
+
+/* Where nothing is enforced, its hooks are left out instead. */
+static void pause_hooks(struct call *c)
+{
+    struct tool *tool = arena_alloc(c->arena, sizeof(*tool));
+    *tool = *c->tool;
+    tool->mode = POLICY_OFF;
+    tool->overlay_count = 0;
+    c->tool = tool;
+}
+
+/* A report goes on, as its tool has run. */
+static void refuse_busy(struct call *c)
+{
+    const struct busy *busy = c->gate->busy;
+    int64_t left_ms = busy ? busy_left_ms(busy, c->place.uid, c->tool->name, clock_mono_us() / US_PER_MS) : 0;
+    if (!left_ms || c->request.dry_run)
+        return;
+    if (!enforces(c->tool)) {
+        pause_hooks(c);
+        return;
+    }
+    c->busy = true;
+    verdict_set(&c->verdict, CLASS_TRANSIENT, STR_LIT("busy"),
+                STR_LIT("it was not run, since the gateway's policy for it used up its time in the last "
+                        "calls"),
+                STR_NONE);
+    c->verdict.after_s = (left_ms + 999) / 1000;
+}
+
+/* Of a call whose hooks ran, in time or not. */
+static void count_busy(const struct call *c)
+{
+    if (!c->gate->busy || !c->time.ran || c->request.dry_run ||
+        !busy_count(c->gate->busy, c->place.uid, c->tool->name, c->time.late != 0,
+                    clock_mono_us() / US_PER_MS))
+        return;
+    log_event(LOG_WARN, "tool_busy", LOG_STR("tool", c->tool->name), LOG_NUM("uid", c->place.uid),
+              LOG_NUM("for_s", BUSY_MS / 1000), LOG_NUM("late_calls", BUSY_LATE_IN_A_ROW));
+}
+
 static enum step find_tool(struct call *c)
 {
     struct call_request *r = &c->request;
@@ -91,6 +142,8 @@ static enum step find_tool(struct call *c)
         refuse_held(c);
     else if (r->mode == CALL_RUN && c->tool->runner == RUNNER_AGENT)
         verdict_set(&c->verdict, CLASS_AGENT_RUNS_THIS, STR_LIT("agent_runs_this"), STR_NONE, STR_NONE);
+    else if (r->mode != CALL_REPORT)
+        refuse_busy(c);
     return STEP_NEXT;
 }
 
@@ -234,6 +287,8 @@ static enum step admit(struct call *c)
     const struct ledger_limits *limits = c->tool ? &c->tool->limits : &ledger_default_limits;
     const struct error_class_info *class = error_class_info(c->verdict.class);
     size_t problem_count;
+    if (c->busy)
+        return STEP_NEXT;
     const struct ledger_problem *problems = call_problems(c, &problem_count);
     call_set_fingerprint(c);
     if (c->tool && c->tool->takes_ids && (!verdict_is_decided(&c->verdict) || c->lax))
@@ -455,6 +510,7 @@ static void finish(struct call *c)
     end_timing(c);
     if (c->gate->metrics && !c->request.dry_run)
         count(c);
+    count_busy(c);
     call_events_call(&c->request, &c->verdict);
     if (c->gate->decisions && !c->request.dry_run)
         decision_log_call(c->gate->decisions, c);

@@ -118,6 +118,7 @@ struct gate {
     struct ledger *ledger;
     struct upstreams *upstreams;    /* NULL: tools that run in an upstream are unavailable */
     struct metrics *metrics;        /* NULL: nothing is counted */
+    struct busy *busy;              /* NULL: no tool is ever busy */
     struct approvals *approvals;    /* NULL: nobody can approve what a policy asks about */
     struct decision_log *decisions; /* NULL: nothing is recorded */
     struct span_exporter *spans;    /* NULL: no call is traced */

@@ -24,6 +24,7 @@ struct policy_call call_for_policy(struct call *c)
         .uid = r->peer ? r->peer->uid : 0,
         .turn = c->answer->turn ? c->answer->turn : r->turn,
         .attempt = c->answer->attempt,
+        .time = &c->time,
         .no_progress = c->answer->no_progress,
         .history = json_is(history, JSON_ARRAY) ? history : NULL,
         .facts = r->facts                      ? r->facts

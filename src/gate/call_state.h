@@ -59,10 +59,12 @@ struct call {
     struct compaction compacted; /* the result that is shown, if `compacted.done` */
     struct verdict verdict;      /* VERDICT_PASS, CLASS_OK until a stage decides otherwise */
     struct call_outcome outcome; /* complete once the call has finished */
+    bool busy;                   /* nothing of it is counted */
     bool admitted, ran, settle_started, finished, cancelled;
     struct call_ask *ask; /* NULL: no policy has asked the user */
     bool uninformative;   /* the result adds nothing: the ledger counts it as garbage */
 
+    struct policy_time time; /* of its hooks so far */
     struct call_timing timing;
     int64_t began_ns, part_began_ns; /* 0: not timed */
     enum call_part part;             /* the one that runs or waits */

@@ -62,6 +62,15 @@ static struct fault_caller caller_of(const struct policy_call *call)
                 : (struct fault_caller){0};
 }
 
+static void count_time(const struct sandbox_context *context, enum err err)
+{
+    struct policy_time *time = context->call ? context->call->time : NULL;
+    if (!time)
+        return;
+    time->ran++;
+    time->late += err == ERR_TIMEOUT && !context->shares_time;
+}
+
 static void run(struct policy_set *set, struct hook_run *r, struct sandbox_context *context)
 {
     struct bridge_origins origins = {.arena = r->arena};
@@ -73,7 +82,9 @@ static void run(struct policy_set *set, struct hook_run *r, struct sandbox_conte
         budget_ms = context->call->most_ms;
         context->shares_time = true;
     }
-    if (sandbox_run(set->sandbox, budget_ms, context, call_hook, r, &r->outcome->why) != OK)
+    enum err err = sandbox_run(set->sandbox, budget_ms, context, call_hook, r, &r->outcome->why);
+    count_time(context, err);
+    if (err)
         fail(set, r->policy, r->outcome);
 }
 
@@ -211,8 +222,10 @@ static void run_rules(const struct policy *policy, const struct policy_call *cal
                                       .arena = outcome->problems.arena,
                                       .file = policy->file.at,
                                       .source_hash = policy->code->source_hash};
-    if (sandbox_run(set->sandbox, set->options.deadline_ms, &context, evaluate_in_sandbox, r,
-                    &outcome->why) == OK)
+    enum err err =
+        sandbox_run(set->sandbox, set->options.deadline_ms, &context, evaluate_in_sandbox, r, &outcome->why);
+    count_time(&context, err);
+    if (!err)
         return;
     const struct rule *rule = r->tests.rule;
     struct why cause = outcome->why;

@@ -11,11 +11,17 @@
 
 struct arena;
 
+/* What the hooks of one call took. */
+struct policy_time {
+    uint32_t ran, late; /* hooks; late: past the configuration's limit */
+};
+
 /* What a hook knows of the call, a read-only snapshot: the Lua table `call`. */
 struct policy_call {
     struct str tool, session, goal, step, user;
     uint32_t uid, turn, attempt, no_progress;
     uint32_t most_ms; /* for the hook, if that is less than the configuration's limit; 0: that limit */
+    struct policy_time *time;           /* counted there; NULL: nowhere */
     const struct json *history, *facts; /* NULL if the policy does not read them */
     const struct json *context;         /* what the agent says of this call; NULL: nothing */
     void *owner;                        /* of the two callbacks, which run inside policy_run */

@@ -241,7 +241,7 @@ enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct s
     if (sandbox->heap.failures != failures || !outer.run)
         collect_garbage(sandbox, sandbox->heap.failures != failures);
     sandbox->frame = outer;
-    return status == 0 ? OK : ERR_POLICY;
+    return status == 0 ? OK : run.late ? ERR_TIMEOUT : ERR_POLICY;
 }
 
 void sandbox_push_mark(lua_State *L, enum mark mark)

@@ -67,8 +67,8 @@ void sandbox_free(struct sandbox *sandbox); /* accepts NULL */
 struct sandbox *sandbox_of(lua_State *L);
 
 /*
- * Runs the step within `budget_ms`. If it fails, returns ERR_POLICY with the
- * message "file:line: …"; if memory ran out, garbage is collected. The Lua
+ * Runs the step within `budget_ms`. If it fails, returns ERR_POLICY, past the
+ * deadline ERR_TIMEOUT, with the message "file:line: …"; if memory ran out, garbage is collected. The Lua
  * stack is restored in every case.
  */
 enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct sandbox_context *now,

@@ -288,6 +288,9 @@ static void put_policies(struct buf *out, const struct server *server)
         unmatched += g->unmatched[i].why != NULL;
     prometheus_metric(out, "toolgate_policy_errors_total", "counter",
                       "Calls that were refused because a policy failed.", server->metrics.policy_errors);
+    prometheus_metric(out, "toolgate_tools_busy_total", "counter",
+                      "Times that a tool became busy to a user, as its policy used up its time.",
+                      server->busy.times);
     put_policy_failures(out, g->policies);
     prometheus_metric(out, "toolgate_policies_quarantined", "gauge",
                       "Policies that stalled the daemon and no longer run; their tools' calls fail.",

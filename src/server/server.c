@@ -175,6 +175,7 @@ static enum err load(struct server *server, struct why *why)
     if (!err)
         traces_apply(server, config);
     server->gate.metrics = &server->metrics;
+    server->gate.busy = &server->busy;
     if (!err)
         ledger_on_gave_up(server->gate.ledger, on_gave_up, server);
     server->gate.admissions = hash_random();

@@ -7,6 +7,7 @@
 
 #include "base/rate_limit.h"
 #include "catalog/generation.h"
+#include "gate/busy.h"
 #include "gate/call.h"
 #include "gate/metrics.h"
 #include "config/peer.h"
@@ -57,6 +58,7 @@ struct server {
     struct listener *listener;
     struct gate gate;
     struct metrics metrics;
+    struct busy busy;
     struct span_exporter *spans;         /* NULL: never configured */
     struct http_endpoint *http_endpoint; /* NULL: none is configured */
     LIST_HEAD(, client) clients;

@@ -373,6 +373,8 @@ enum request_status status_method(struct request *r)
     put_tools(out, r->client);
     put_rules(out, r->client);
     status_write_failures(out, r->client);
+    busy_write_status(out, &server->busy, client_is_operator(r->client), r->client->peer.uid,
+                      clock_mono_us() / 1000);
     quarantine_watch_write_status(out, r->client);
     if (client_is_operator(r->client))
         decision_log_write_status(out, server->gate.decisions);
