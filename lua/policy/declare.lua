@@ -170,12 +170,12 @@ end
 
 function M.seen(given)
   given = given or {}
-  if type(given) ~= "table" then raise("seen: expected { look_up = …, shape = … }, got " .. builtins.kind(given)) end
+  if type(given) ~= "table" then raise("seen: expected { look_up = …, shape = …, strict = … }, got " .. builtins.kind(given)) end
   for name in pairs(given) do
-    if name ~= "look_up" and name ~= "shape" then
-      local closest = builtins.closest(tostring(name), { "look_up", "shape" })
+    if name ~= "look_up" and name ~= "shape" and name ~= "strict" then
+      local closest = builtins.closest(tostring(name), { "look_up", "shape", "strict" })
       raise("seen: unknown field '" .. tostring(name) .. "'"
-            .. (closest and " (did you mean '" .. closest .. "'?)" or ": it takes look_up and shape"))
+            .. (closest and " (did you mean '" .. closest .. "'?)" or ": it takes look_up, shape and strict"))
     end
   end
   if given.look_up ~= nil and type(given.look_up) ~= "string" then
@@ -186,7 +186,10 @@ function M.seen(given)
   if shape ~= nil and builtins.marked(shape) ~= "id" then
     raise('seen: shape: expected a name or shape "…", got ' .. builtins.kind(shape))
   end
-  return builtins.mark({ seen = true, look_up = given.look_up, shape = shape and shape.shape }, "id")
+  if given.strict ~= nil and type(given.strict) ~= "boolean" then
+    raise("seen: strict: expected true or false, got " .. builtins.kind(given.strict))
+  end
+  return builtins.mark({ seen = true, strict = given.strict, look_up = given.look_up, shape = shape and shape.shape }, "id")
 end
 
 return M

@@ -287,6 +287,7 @@
 ---@class toolgate.SeenOptions
 ---@field look_up? string How the model finds an id; it reads this after sending an unknown one.
 ---@field shape? toolgate.ShapeName|toolgate.Id The format of the id.
+---@field strict? boolean true: if the model insists on an unknown id, the user is asked.
 
 ---What `params({ … }, { … })` takes after the fields.
 ---@class toolgate.ParamsOptions
@@ -423,7 +424,7 @@ function params(fields, options) end
 ---Each id of this argument must come from an earlier result or from the user.
 ---```lua
 ---seen()
----seen { look_up = "…", shape = "uuid" }
+---seen { look_up = "…", shape = "uuid", strict = true }
 ---```
 ---@param options? toolgate.SeenOptions
 ---@return toolgate.Id

@@ -219,23 +219,32 @@ static enum step check_rules(struct call *c)
 
 /* ---- 4 admit ---- */
 
+/* If the ledger's record is incomplete, or there is no goal, the id may be known after all: the model is
+ * asked to look it up, and may insist on it. What destroys data is then for the user to decide. */
+static void refuse_unseen(struct call *c)
+{
+    const struct ledger_answer *answer = c->answer;
+    struct str goal = call_goal(c);
+    struct id_fault fault;
+    bool certain = goal.len && answer->ids_complete;
+    const struct policy_id *id =
+        ids_find_unseen(c->arena, c->ids, answer, certain ? 0 : answer->insisted, goal, &fault);
+    if (id)
+        verdict_from_unseen_id(&c->verdict, c->arena, &fault, id, certain);
+    else
+        call_ask_unseen(c, goal);
+}
+
 static enum step admit_answered(struct call *c)
 {
     const struct ledger_answer *answer = c->answer;
-    struct id_fault fault;
     c->verdict.engine = answer->engine;
     verdict_from_ledger(&c->verdict, answer);
     if (answer->lax)
         call_lax_pass(c);
     c->admitted = answer->error == OK && answer->says == LEDGER_RUN && !verdict_is_decided(&c->verdict);
-    if (c->admitted && c->ids) {
-        struct str goal = call_goal(c);
-        const struct policy_id *id = ids_find_unseen(c->arena, c->ids, answer, goal, &fault);
-        /* If the ledger's record or the goal is incomplete, the model is asked once to look the id up. */
-        bool certain = goal.len && answer->ids_complete;
-        if (id && (certain || answer->attempt <= 1))
-            verdict_from_unseen_id(&c->verdict, c->arena, &fault, id, certain);
-    }
+    if (c->admitted && c->ids && answer->unseen)
+        refuse_unseen(c);
     call_discard_unless_enforced(c);
     return STEP_NEXT;
 }

@@ -107,9 +107,10 @@ struct call_request {
     size_t masked_count;
 
     const struct ledger_peek *past; /* set by stage 1: what prepare hooks see of the session; NULL: nothing */
-    int64_t received_ns;            /* when the message was read, by the monotonic clock; 0: unknown */
-    bool dry_run;                   /* asks the ledger nothing and counts nothing */
-    bool trace;                     /* records each stage in call_outcome.traces */
+    uint64_t batch;      /* of messages that were sent before an answer to any of them was read; 0: alone */
+    int64_t received_ns; /* when the message was read, by the monotonic clock; 0: unknown */
+    bool dry_run;        /* asks the ledger nothing and counts nothing */
+    bool trace;          /* records each stage in call_outcome.traces */
 };
 
 /* What all calls of a process share. */

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "gate/consent.h"
+#include "gate/ids.h"
 #include "gate/overlays.h"
 #include "json/canonical.h"
 #include "policy/policy_hooks.h"
@@ -31,6 +32,55 @@ struct call_ask {
 _Static_assert(CONSENTS_MAX <= APPROVAL_SPENDS_MAX, "what is approved for one call is spent at once");
 
 /* ---- the hooks ---- */
+
+#define UNSEEN_NAMED_MAX 8u /* of the ids in a question */
+
+static bool needs_user(const struct call *c, size_t i)
+{
+    return tool_destroys(c->tool) || c->ids->from[i]->strict;
+}
+
+void call_ask_unseen(struct call *c, struct str goal)
+{
+    const struct id_candidates *ids = c->ids;
+    struct buf question = buf_in(c->arena);
+    struct policy_outcome *outcome = ARENA_NEW(c->arena, struct policy_outcome);
+    unsigned count = 0;
+    problems_init(&outcome->problems, c->arena);
+    outcome->after_s = outcome->cost = -1;
+    buf_printf(&question, "Run " STR_FMT " with", STR_ARG(c->tool->name));
+    for (size_t i = 0; i < ids->count; i++) {
+        struct str id = {ids->values[i]->text, ids->values[i]->len};
+        if (!(c->answer->unseen >> i & 1) || !needs_user(c, i) || ids_in_goal(goal, id))
+            continue;
+        if (!outcome->hint.len && ids->from[i]->look_up.len)
+            outcome->hint =
+                arena_printf(c->arena, "Look it up first with " STR_FMT ".", STR_ARG(ids->from[i]->look_up));
+        if (count++ < UNSEEN_NAMED_MAX)
+            buf_printf(&question, "%s " STR_FMT " " STR_FMT, count > 1 ? "," : "",
+                       STR_ARG(ids->from[i]->path), STR_ARG(ids_quoted(c->arena, ids->values[i])));
+    }
+    if (!count)
+        return;
+    if (count > UNSEEN_NAMED_MAX)
+        buf_printf(&question, ", and %u more", count - UNSEEN_NAMED_MAX);
+    buf_printf(&question, "? %s came neither from an earlier result nor from the user.",
+               count > 1 ? "They" : "It");
+    outcome->kind = OUTCOME_ASK;
+    outcome->code = STR_LIT("unseen_id");
+    outcome->detail = buf_view(&question);
+    c->unseen = outcome;
+}
+
+/* True: the user has to decide first, or has said no. */
+static bool check_unseen(struct call *c)
+{
+    struct policy_outcome outcome = *c->unseen;
+    consent_apply(c->arena, c->request.consents, c->request.consent_count, &outcome);
+    verdict_from_hook(&c->verdict, c->arena, &outcome);
+    call_discard_unless_enforced(c);
+    return verdict_is_decided(&c->verdict);
+}
 
 static void check_own(struct call *c)
 {
@@ -49,6 +99,8 @@ static void check_own(struct call *c)
 static void run_hooks(struct call *c)
 {
     const struct policy *policy = c->tool->policy;
+    if (c->unseen && check_unseen(c))
+        return;
     if (policy && policy->hooks[HOOK_CHECK] && c->tool->mode != POLICY_OFF)
         check_own(c);
     if (c->tool->overlay_count)

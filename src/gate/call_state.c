@@ -71,6 +71,7 @@ void call_set_place(struct call *c)
         .turn_text = r->turn_text,
         .turn_idle_s = config->turn_idle_s,
         .step = r->step,
+        .batch = r->batch,
         .agent = r->agent.len ? ledger_turn_text(r->agent) : 0,
         .by_person = r->by_person,
     };

@@ -42,8 +42,10 @@ struct call {
     const struct tool *tool;  /* NULL until stage 1 has found it */
     struct ledger_peek *peek; /* NULL: no hook can hide the tool */
     struct arguments args;
-    struct call_lax *lax;             /* NULL: valid, or nothing to insist on */
-    struct id_candidates *ids;        /* NULL: no id needs to have been seen */
+    struct call_lax *lax;      /* NULL: valid, or nothing to insist on */
+    struct id_candidates *ids; /* NULL: no id needs to have been seen */
+    const struct policy_outcome
+        *unseen;                      /* what the user is asked of ids that nobody has seen; NULL: nothing */
     struct hash128 fingerprint;       /* of one that was admitted, not reported */
     const struct json *fingerprinted; /* the arguments that it is of; NULL: not admitted */
     struct ledger_place place;
@@ -97,6 +99,9 @@ void call_release(struct call *call); /* returns the reservation of an admitted 
 
 /* ---- call_ask.c ---- */
 
+/* 4: the model insists on ids that nobody has seen. Of a tool that destroys data, and of `strict` ids, stage
+ * 5 asks the user first. */
+void call_ask_unseen(struct call *call, struct str goal);
 enum step call_check(struct call *call);        /* 5 */
 enum step call_ask_answered(struct call *call); /* 5, resumed: what has become of the question */
 /* 8: an unanswered question that is repeated is a loop; one that is being put to the user is none. */

@@ -13,7 +13,7 @@ static bool is_id(const struct json *value)
     return json_is(value, JSON_STRING) || json_is(value, JSON_NUMBER);
 }
 
-static struct str quoted_id(struct arena *arena, const struct json *id)
+struct str ids_quoted(struct arena *arena, const struct json *id)
 {
     return arena_truncate(arena, json_to_str(arena, id), PROBLEM_GOT_MAX_BYTES);
 }
@@ -31,7 +31,7 @@ bool ids_find_malformed(struct arena *arena, const struct policy *policy, const 
             const char *wanted = id_format_mismatch(id->format, values[k]);
             if (!wanted)
                 continue;
-            *fault = (struct id_fault){id->path, quoted_id(arena, values[k]), wanted};
+            *fault = (struct id_fault){id->path, ids_quoted(arena, values[k]), wanted};
             return true;
         }
     }
@@ -108,14 +108,14 @@ bool ids_in_goal(struct str goal, struct str id)
 }
 
 const struct policy_id *ids_find_unseen(struct arena *arena, const struct id_candidates *candidates,
-                                        const struct ledger_answer *answer, struct str goal,
+                                        const struct ledger_answer *answer, uint64_t except, struct str goal,
                                         struct id_fault *fault)
 {
     for (size_t i = 0; i < candidates->count; i++) {
         const struct json *id = candidates->values[i];
-        if (!(answer->unseen >> i & 1) || ids_in_goal(goal, (struct str){id->text, id->len}))
+        if (!((answer->unseen & ~except) >> i & 1) || ids_in_goal(goal, (struct str){id->text, id->len}))
             continue;
-        *fault = (struct id_fault){candidates->from[i]->path, quoted_id(arena, id), NULL};
+        *fault = (struct id_fault){candidates->from[i]->path, ids_quoted(arena, id), NULL};
         return candidates->from[i];
     }
     return NULL;

@@ -26,10 +26,14 @@ struct id_candidates {
 /* Adds those of the policy. */
 void ids_collect(const struct policy *policy, const struct json *args, struct id_candidates *out);
 
-/* The first candidate that neither an earlier result nor the goal contains; NULL: there is none. */
+/* The first candidate that neither an earlier result nor the goal contains, but for those of `except`, a set
+ * of bits; NULL: there is none. */
 const struct policy_id *ids_find_unseen(struct arena *arena, const struct id_candidates *candidates,
-                                        const struct ledger_answer *answer, struct str goal,
+                                        const struct ledger_answer *answer, uint64_t except, struct str goal,
                                         struct id_fault *fault);
+
+/* The id as JSON, cut if it is long. */
+struct str ids_quoted(struct arena *arena, const struct json *id);
 
 /* Whether the goal contains the id as a whole token, in any case: 5 in "order 5", not in "15 items" or
  * "INV-5".

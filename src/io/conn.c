@@ -38,6 +38,8 @@ struct conn {
     size_t counted;                         /* bytes of both buffers that are included in the loop's sum */
     const struct conn_callbacks *callbacks; /* NULL: dropped */
     void *owner;
+    uint64_t batch; /* 0: nothing was read yet */
+    bool answered;  /* something was sent since the batch began */
     bool dirty;     /* is in that list */
     bool hung_up;   /* an event reported that end of file follows the data */
     bool reads;     /* still wants lines */
@@ -60,6 +62,7 @@ struct loop {
     struct conn_queue dirty; /* to be sent, resumed or closed at the end of the turn */
     struct turn_queue queue;
     size_t bytes, max_bytes;
+    uint64_t batches; /* of all connections so far */
     bool times_reads;
     uint64_t turn, closed_turn; /* the current turn; the turn for which `closed` was counted */
     size_t closed;
@@ -216,6 +219,10 @@ static bool read_some(struct conn *c, size_t *got)
     *got = n > 0 ? (size_t)n : 0;
     if (c->loop->times_reads)
         c->read_ns = clock_mono_ns();
+    if (n > 0 && (c->answered || !c->batch)) {
+        c->batch = ++c->loop->batches;
+        c->answered = false;
+    }
     if (n > 0) {
         frame_commit(&c->frame, (size_t)n);
         return (size_t)n == space || c->hung_up || c->pipe;
@@ -313,6 +320,7 @@ static void send_out(struct conn *c)
         n = (ssize_t)conn_unsent_bytes(c);
     }
     c->sent += n > 0 ? (size_t)n : 0;
+    c->answered |= n > 0;
     if (conn_unsent_bytes(c) == 0) {
         clear_sent(c);
         return;
@@ -390,6 +398,11 @@ void conn_limit_line(struct conn *conn, size_t line_max)
 int64_t conn_read_ns(const struct conn *conn)
 {
     return conn->loop->times_reads ? conn->read_ns : 0;
+}
+
+uint64_t conn_batch(const struct conn *conn)
+{
+    return conn->batch;
 }
 
 bool conn_can_send(const struct conn *conn)

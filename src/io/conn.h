@@ -88,6 +88,9 @@ bool conn_can_send(const struct conn *conn); /* false: the peer reads no more */
 /* When the bytes of the line that is handled now were read, by the monotonic clock; 0 unless the loop times
  * reads. */
 int64_t conn_read_ns(const struct conn *conn);
+/* Whoever wrote the line had read no answer to the lines before it of the same number: no other connection,
+ * and nothing before, has that number. */
+uint64_t conn_batch(const struct conn *conn);
 
 /* Reads no more and closes when everything is sent. */
 void conn_finish(struct conn *conn);

@@ -46,7 +46,7 @@ static unsigned admit_parts(const struct ledger_entry *e, const struct ledger_ad
 {
     unsigned parts = history_parts(admit->wants_history, admit->wants_facts);
     if (admit->id_count)
-        parts |= PART_BIT(PART_IDS);
+        parts |= PART_BIT(PART_IDS) | (e->begun ? PART_BIT(PART_DETAILS) : 0u);
     if (e->begun && (e->session.has_goal || !knows_tool(&e->session, admit->tool) ||
                      follows_error(&e->session, admit->tool)))
         parts |= PART_BIT(PART_DETAILS);
@@ -201,6 +201,92 @@ static void keep_error(struct commit *c, const struct ledger_settle *settle)
     commit_set_field(c, ERROR_FIELD, buf_view(&value));
 }
 
+#define UNSEEN_FIELD     STR_LIT("u")
+#define UNSEEN_STEP_BITS 8u /* of a kept id: the step that named it; the others are of its hash */
+
+/* The turn, then the unseen ids that its calls named last. */
+struct unseen_ids {
+    uint32_t turn, count;
+    uint64_t ids[SESSION_UNSEEN_MAX];
+};
+
+static void read_unseen(const struct ledger_entry *e, struct unseen_ids *out)
+{
+    struct str kept = session_parts_field(&e->parts, UNSEEN_FIELD);
+    *out = (struct unseen_ids){.turn = e->session.turn};
+    uint32_t turn;
+    if (kept.len < sizeof(turn) || kept.len > sizeof(turn) + sizeof(out->ids))
+        return;
+    memcpy(&turn, kept.at, sizeof(turn));
+    if (turn != out->turn)
+        return;
+    out->count = (uint32_t)((kept.len - sizeof(turn)) / sizeof(out->ids[0]));
+    memcpy(out->ids, kept.at + sizeof(turn), out->count * sizeof(out->ids[0]));
+}
+
+static void keep_unseen(struct commit *c, const struct unseen_ids *unseen)
+{
+    char room[sizeof(unseen->turn) + sizeof(unseen->ids)] __attribute__((uninitialized));
+    struct buf value = {.at = room, .cap = sizeof(room)};
+    buf_add(&value, &unseen->turn, sizeof(unseen->turn));
+    buf_add(&value, unseen->ids, unseen->count * sizeof(unseen->ids[0]));
+    commit_set_field(c, UNSEEN_FIELD, buf_view(&value));
+}
+
+/* The oldest goes. */
+static void add_unseen(struct unseen_ids *unseen, uint64_t id)
+{
+    if (unseen->count == SESSION_UNSEEN_MAX)
+        memmove(unseen->ids, unseen->ids + 1, --unseen->count * sizeof(unseen->ids[0]));
+    unseen->ids[unseen->count++] = id;
+}
+
+/* Of the ids that nobody has seen, those that the model named before, in an earlier step of the turn: it has
+ * read that they are unknown, and insists. The others are kept. */
+static uint64_t insists(struct commit *c, const struct ledger_admit *admit, uint64_t which)
+{
+    struct unseen_ids unseen;
+    uint64_t insisted = 0;
+    bool added = false;
+    uint8_t step = c->entry->session.step;
+    read_unseen(c->entry, &unseen);
+    for (size_t i = 0; i < admit->id_count; i++) {
+        uint64_t hash = admit->ids[i].low >> UNSEEN_STEP_BITS;
+        uint32_t at = 0;
+        if (!(which >> i & 1))
+            continue;
+        while (at < unseen.count && unseen.ids[at] >> UNSEEN_STEP_BITS != hash)
+            at++;
+        if (at == unseen.count) {
+            add_unseen(&unseen, hash << UNSEEN_STEP_BITS | step);
+            added = true;
+        } else if ((uint8_t)unseen.ids[at] != step) {
+            insisted |= (uint64_t)1 << i;
+        }
+    }
+    if (added)
+        keep_unseen(c, &unseen);
+    return insisted;
+}
+
+/* Feedback ends a step without a name. It ends none of calls that were sent before anybody could read it. */
+static bool reopen_step(struct ledger_entry *e, const struct ledger_admit *admit)
+{
+    struct session *s = &e->session;
+    bool same = admit->place.batch && admit->place.batch == e->batch && e->batch_step == s->step;
+    if (!same || !s->spoken)
+        return false;
+    s->spoken = false;
+    return true;
+}
+
+static void close_step(struct ledger_entry *e, const struct ledger_admit *admit, bool reopened)
+{
+    e->session.spoken |= reopened && e->batch_step == e->session.step;
+    e->batch = admit->place.batch;
+    e->batch_step = e->session.step;
+}
+
 static void apply_admit(struct commit *c, struct session_request *r, int64_t now_ms, const char *engine)
 {
     struct ledger_entry *e = c->entry;
@@ -209,8 +295,10 @@ static void apply_admit(struct commit *c, struct session_request *r, int64_t now
     LEDGER_CLEAR(answer);
     answer->engine = engine;
     uint64_t version = e->session.version;
+    bool reopened = reopen_step(e, admit);
     session_admit(&e->session, admit, r->is_past ? &r->past : NULL, r->rate_wait_ms, now_ms, answer,
                   &c->changes);
+    close_step(e, admit, reopened);
     bool is_new = c->changes.new_tool;
     answer->version = version;
     commit_take_changes(c);
@@ -225,6 +313,8 @@ static void apply_admit(struct commit *c, struct session_request *r, int64_t now
     answer->ids_complete = ids_complete(e) && !(e->local && c->ledger->redis);
     if (admit->id_count)
         answer->unseen = session_parts_unseen(&e->parts, admit->ids, admit->id_count);
+    if (answer->unseen && answer->says == LEDGER_RUN)
+        answer->insisted = insists(c, admit, answer->unseen);
     if (admit->wants_history && r->arena)
         answer->history = history_of(e, r->arena);
     if (admit->wants_facts && r->arena)

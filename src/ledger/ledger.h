@@ -190,6 +190,7 @@ struct ledger_place {
     uint32_t turn_text; /* instead of a number (ledger_turn_text): a new one begins the next turn; 0: none */
     uint32_t turn_idle_s; /* in a session without turns, a silence as long begins one; 0: none does */
     struct str step;      /* label of the model message; empty: by time of feedback */
+    uint64_t batch;       /* then these calls are of one message, as none of them had an answer; 0: alone */
     uint32_t agent;       /* hash of a sub-agent's name (ledger_turn_text); 0: the session's main agent */
     bool by_person;       /* a person began the turn */
 };
@@ -281,6 +282,7 @@ struct ledger_answer {
     uint64_t version;  /* of the session that it was judged by: differs from a peek's if another daemon came
                           between */
     uint64_t unseen;   /* bit i: ids[i] was never seen */
+    uint64_t insisted; /* of them, those that an earlier step of this turn named, too */
     bool ids_complete; /* the record of seen ids is whole: nothing was evicted */
     uint32_t transient_count; /* transient failures of this call so far */
     struct str goal;          /* of the turn, as told by toolgate/turn */

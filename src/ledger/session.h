@@ -20,6 +20,7 @@
 #define SESSION_RUNAWAY       20u  /* refused attempts of a used-up chain: then its calls end the run */
 #define SESSION_COUNTERS_MAX  32u  /* tools with limits; those beyond share one count */
 #define SESSION_PACED_MAX     32u  /* calls with loop.poll.every whose last time is kept */
+#define SESSION_UNSEEN_MAX    64u  /* unseen ids of a turn that are remembered; the oldest goes */
 #define SESSION_REQUESTS_MAX  4u   /* ids of turns and resets that were applied */
 #define SESSION_MARKS_MAX     4u   /* daemons whose last request is known */
 #define SESSION_TURNS_MAX     16u  /* texts that named turns; the one heard first goes */

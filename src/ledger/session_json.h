@@ -14,6 +14,7 @@
  *
  *   "g"                        the turn's goal; it counts if session.has_goal
  *   "e"                        what failed last: 8 bytes of its arguments' hash, and the error
+ *   "u"                        ids of the turn that nobody had seen: 4 bytes of turn, then 8 each
  *   "f" + name                 a fact, as JSON
  *   "t" + 4 bytes of its hash  a tool's name; the hash is little-endian
  */

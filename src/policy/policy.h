@@ -33,6 +33,7 @@ struct policy_id {
     struct str path;    /* "ids", "items[].id" */
     struct str format;  /* a name that id_format.h knows, as "uuid" or "prefix:evt_"; empty: any */
     bool seen;          /* the id must come from an earlier result or from the user */
+    bool strict;        /* and if the model insists, the user is asked */
     struct str look_up; /* "call lookup_contact first", from seen{ look_up = … }; may be empty */
 };
 

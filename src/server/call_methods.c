@@ -58,6 +58,7 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
         .trace_context = r->trace_context,
         .trace_id = trace_id_of(r->trace_context),
         .protocol = request_protocol(r),
+        .batch = conn_batch(client->conn),
         .received_ns = conn_read_ns(client->conn),
         .label = label_of(json_get_text(r->meta, GATE_CALL_KEY)),
         .ext = label_of(json_get_text(r->meta, GATE_EXT_KEY)),

@@ -3,12 +3,14 @@
 --   TOOLGATE=build/toolgate luajit tests/bench/stall.lua [SECONDS [KIND]]
 package.path = "tests/support/?.lua;" .. package.path
 local daemon = require "daemon"
+local process = require "process"
 local socket = require "socket"
 local client_of = require "client"
 local encode = client_of.json.encode
 
 local SECONDS, ONLY = tonumber(arg[1]) or 2, arg[2]
 local P99_MS, WORST_MS = 20, 100
+local PIPELINED = 1000 -- calls that are sent at once
 local FREE_BYTES, MS_PER_MIB = 4 * 1024 * 1024, 5 -- a message above the first adds the second for each further MiB
 
 local function repeated(count, write)
@@ -24,6 +26,22 @@ return tool "compacted" {
   description = "List rows.", effects = "read",
   schema = json [[{"type":"object","properties":{"n":{"type":"integer"}}}]],
   compact = { max_bytes = 20000 },
+}
+]==],
+  ["spin.lua"] = [==[
+-- spin: takes as long to judge as it is told. Read only.
+return tool "spin" {
+  description = "Wait.", effects = "read",
+  schema = params { rounds = int, n = int },
+  check = function(args) for i = 1, args.rounds do end end,
+}
+]==],
+  ["late.lua"] = [==[
+-- late: never ends by itself. Read only.
+return tool "late" {
+  description = "Wait.", effects = "read",
+  schema = params { rounds = int, n = int },
+  check = function() while true do end end,
 }
 ]==],
   ["masked.lua"] = [==[
@@ -173,11 +191,90 @@ local function drive(client, make)
   return sent, bytes, said
 end
 
-local function measure(client, make)
+-- Rounds of the policy "spin" that take so long.
+local function rounds_of(client, ms)
+  local rounds, took = 1000, 0
+  while took < ms do
+    rounds = rounds * 1.25
+    local least = math.huge
+    for n = 1, 5 do
+      local began = socket.gettime()
+      ask(client, check("spin", ('{"rounds":%d,"n":%d}'):format(rounds, n)))
+      least = math.min(least, (socket.gettime() - began) * 1000)
+    end
+    took = least
+  end
+  return rounds
+end
+
+-- A kind of request that is sent PIPELINED times at once, on each of some connections.
+local function pipelined(connections, ms)
+  local name = ("%d calls at once on %d, %s"):format(PIPELINED, connections, ms and ms .. " ms each" or "each late")
+  return { name, pipes = function(client)
+    local rounds, lines, clients = ms and rounds_of(client, ms) or 1, {}, {}
+    for n = 1, PIPELINED do
+      lines[n] = ('{"jsonrpc":"2.0","id":%d,%s}\n'):format(n, check(ms and "spin" or "late", ('{"rounds":%d,"n":%d}'):format(rounds, n)))
+    end
+    for i = 1, connections do clients[i] = gate:connect() end
+    return table.concat(lines), clients
+  end }
+end
+for _, connections in ipairs { 1, 4 } do
+  for _, ms in ipairs { 0.4, 4 } do kinds[#kinds + 1] = pipelined(connections, ms) end
+  kinds[#kinds + 1] = pipelined(connections)
+end
+
+-- What closed connections have sent is still served.
+local function is_idle()
+  local before
+  process.eventually("the daemon has served what was sent", function()
+    local now = gate:status().counters.checks
+    local idle = now == before
+    before = now
+    socket.sleep(0.2)
+    return idle
+  end)
+end
+
+-- Sends as many calls at once again and again for SECONDS, without waiting for the answers.
+local function drive_pipes(lines, clients)
+  local over, sent, said, sockets, unsent = socket.gettime() + SECONDS, 0, "no answer yet", {}, {}
+  for i, one in ipairs(clients) do
+    one.stream:settimeout(0)
+    sockets[i], unsent[one.stream] = one.stream, lines
+  end
+  repeat
+    local readable, writable = socket.select(sockets, sockets, 0.01)
+    for _, stream in ipairs(readable) do
+      local line, _, part = stream:receive "*l"
+      line = line or part
+      said = line:match '"code":"(%w+)"' or line:match '"verdict":"(%w+)"' or said
+    end
+    for _, stream in ipairs(writable) do
+      local last, _, partly = stream:send(unsent[stream])
+      unsent[stream] = unsent[stream]:sub((last or partly) + 1)
+      if unsent[stream] == "" then
+        unsent[stream], sent = lines, sent + PIPELINED
+      end
+    end
+  until socket.gettime() > over
+  for _, one in ipairs(clients) do one.stream:close() end
+  is_idle()
+  return sent, #lines, said
+end
+
+local function measure(client, kind)
+  local lines, clients
+  if kind.pipes then lines, clients = kind.pipes(client) end
   local stop = gate.directory .. "/stop"
   os.remove(stop)
   local pings = io.popen(("luajit tests/bench/stall_ping.lua %s %s"):format(gate.socket, stop))
-  local sent, bytes, said = drive(client, make)
+  local sent, bytes, said
+  if lines then
+    sent, bytes, said = drive_pipes(lines, clients)
+  else
+    sent, bytes, said = drive(client, kind[2])
+  end
   io.open(stop, "w"):close()
   local count, p99, worst = pings:read "*a":match "(%d+) (%S+) (%S+)"
   pings:close()
@@ -191,7 +288,7 @@ print(("%-38s %6s %8s %6s %8s %8s  %s"):format("request", "sent", "bytes", "ping
 local passed, failed = 0, 0
 for _, kind in ipairs(kinds) do
   if not ONLY or kind[1]:find(ONLY, 1, true) then
-    local sent, bytes, said, pings, p99, worst = measure(client, kind[2])
+    local sent, bytes, said, pings, p99, worst = measure(client, kind)
     local more = math.max(0, bytes - FREE_BYTES) / 1048576 * MS_PER_MIB
     local bad = p99 > P99_MS + more or worst > WORST_MS + more
     if bad then failed = failed + 1 else passed = passed + 1 end

@@ -55,7 +55,10 @@ static void read_id(struct declaration *d, struct policy_id *id)
     lua_pushliteral(d->L, "seen");
     lua_rawget(d->L, at);
     id->seen = lua_toboolean(d->L, -1);
-    lua_pop(d->L, 1);
+    lua_pushliteral(d->L, "strict");
+    lua_rawget(d->L, at);
+    id->strict = lua_toboolean(d->L, -1);
+    lua_pop(d->L, 2);
 }
 
 static int by_path(const void *a, const void *b)

@@ -54,7 +54,7 @@ static const struct word words[] = {
     {{"params", DECLARING, "params { name = type, … }  or  params({ … }, { open = true })",
       "A JSON Schema without JSON: closed, and every field is required unless it is optional.",
       "fun(fields: table<string, toolgate.AnyType>, options?: toolgate.ParamsOptions): toolgate.Schema"}, FROM_LUA, NULL},
-    {{"seen", DECLARING, "seen()  or  seen { look_up = \"…\", shape = \"uuid\" }",
+    {{"seen", DECLARING, "seen()  or  seen { look_up = \"…\", shape = \"uuid\", strict = true }",
       "Each id of this argument must come from an earlier result or from the user.",
       "fun(options?: toolgate.SeenOptions): toolgate.Id"}, FROM_LUA, NULL},
     {{"shape", DECLARING, "shape \"uuid\"  or  shape { prefix = \"evt_\" }",

@@ -59,6 +59,7 @@ static const struct field seen_fields[] = {
     ROW("look_up", "\"lookup_contact, action search\"", "string",
         "How the model finds an id; it reads this after sending an unknown one."),
     ROW("shape", "\"uuid\"", "toolgate.ShapeName|toolgate.Id", "The format of the id."),
+    ROW("strict", "true", "boolean", "true: if the model insists on an unknown id, the user is asked."),
 };
 const struct field_table word_seen_table =
     FIELD_TABLE("seen", "toolgate.SeenOptions", "What `seen { … }` takes.", seen_fields);

@@ -1,6 +1,7 @@
 -- Seen ids: every daemon of a fleet knows the ids that results gave, and is lenient if records are missing.
 local daemon = require "daemon"
 local client_of = require "client"
+local golden = require "golden"
 local process = require "process"
 local redis = require "redis"
 local text, verdict = client_of.text, client_of.verdict
@@ -85,6 +86,100 @@ describe("an id", function()
     assert.equal("pass", reads(clients[1], "o-2"))
     assert.equal("repair invalid_arguments", reads(clients[2], "o-2"))
     assert.equal("pass", reads(clients[2], "o-2"))
+  end)
+end)
+
+-- As any MCP client sends: no session, no turn, no goal, no step.
+describe("a made-up id without a goal", function()
+  local client, gate
+  local function policy(name, effects, options)
+    return ([==[
+-- %s: changes orders. For specs.
+return tool "%s" { description = "Do it.", effects = "%s", ids = { ["ids[]"] = seen%s },
+  schema = params { ids = list(str) }, run = function() return { done = true } end }
+]==]):format(name, name, effects, options or "()")
+  end
+  before_each(function()
+    gate = daemon.start { policies = {
+      ["orders.lua"] = POLICIES["orders.lua"],
+      ["show.lua"] = policy("show", "read"),
+      ["move.lua"] = policy("move", "write", " { look_up = \"orders\", strict = true }"),
+      ["erase.lua"] = policy("erase", "destructive", " { look_up = \"orders\" }") } }
+    client = gate:connect()
+  end)
+  after_each(daemon.stop_all)
+
+  local function says(name, ...)
+    local said = verdict(client:calls(name, { ids = { ... } }))
+    return said.verdict .. (said.error_class == "ok" and "" or " " .. said.code)
+  end
+
+  it("is refused each time it is another one, and passes only if the model insists on each of them", function()
+    for i = 1, 3 do assert.truthy(says("show", "x-" .. i):find "^re%a+ ", i) end
+    assert.equal("pass", says("show", "x-1"))
+    assert.equal("pass", says("show", "x-3", "x-1"))
+    assert.not_equal("pass", says("show", "x-3", "x-4"))
+    assert.equal("pass", says("show", "x-4", "x-3"))
+  end)
+
+  it("never reaches a tool that destroys data: whoever insists is told to look it up, or to ask the user", function()
+    for round = 1, 3 do
+      for i = 1, 6 do
+        local result = client:calls("erase", { ids = { "x-" .. i } })
+        local said = verdict(result)
+        assert.equal("unseen_id", said.problems and said.problems[1] and said.problems[1].code or said.code, text(result))
+        assert.truthy(text(result):find("orders", 1, true), text(result))
+        assert.equal(round == 1 and "repair" or "ask", said.verdict == "refuse" and "repair" or said.verdict)
+      end
+    end
+    golden.check("feedback", "the model insists on an id of a destructive tool",
+                 text(client:calls("erase", { ids = { "x-1", "x-2" } })), { ["toolgate approve %w+"] = "toolgate approve <id>" })
+  end)
+
+  it("is a question to the user where a policy says strict", function()
+    assert.equal("repair unseen_id", says("move", "x-1"))
+    assert.equal("ask unseen_id", says("move", "x-1"))
+  end)
+
+  it("runs once the user has agreed to that very call", function()
+    says("erase", "x-1")
+    local asked = verdict(client:calls("erase", { ids = { "x-1" } }))
+    local code, _, why = process.run { daemon.binary, "approve", "--socket", gate.socket, asked.approval }
+    assert.equal(0, code, why)
+    assert.equal("pass", says("erase", "x-1"))
+    assert.equal("ask unseen_id", says("erase", "x-1", "x-1"))
+  end)
+
+  it("passes without a question once a result has given it", function()
+    says("erase", "o-1")
+    client:calls("orders", { from = 1, to = 2 })
+    assert.equal("pass", says("erase", "o-1"))
+  end)
+
+  it("is refused to each of several calls that were sent at once", function()
+    for id = 1, 4 do
+      client:say_line(('{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"show","arguments":{"ids":["x-1"]}}}'):format(id))
+    end
+    for id = 1, 4 do assert.is_true(client:answer(id).result.isError, id) end
+  end)
+
+  it("is remembered until the turn ends, also by another daemon", function()
+    local store = redis.start()
+    local one, other = unpack((function()
+      local clients = {}
+      for i = 1, 2 do
+        clients[i] = daemon.start { policies = { ["show.lua"] = policy("show", "read") },
+                                    config = ("return { ledger = { redis = '%s', timeout_ms = 1000 } }"):format(store:url()) }:connect()
+      end
+      return clients
+    end)())
+    local function says_in(of, turn)
+      return verdict(of:calls("show", { ids = { "x-1" } }, client_of.session("s", { turn = turn }))).verdict
+    end
+    assert.equal("repair", says_in(one, 1))
+    assert.equal("pass", says_in(other, 1))
+    assert.equal("repair", says_in(one, 2))
+    redis.stop_all()
   end)
 end)
 
