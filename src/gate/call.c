@@ -49,7 +49,7 @@ static void read_past(struct call *c)
     struct json kept;
     struct json_error fault;
     r->past = c->peek;
-    r->goal = r->goal.len ? r->goal : c->peek->goal;
+    r->goal = c->told_goal.len ? c->told_goal : c->peek->goal;
     if (r->mode != CALL_REPORT)
         return;
     if (!r->tool.len)
@@ -120,12 +120,34 @@ static void count_busy(const struct call *c)
               LOG_NUM("for_s", BUSY_MS / 1000), LOG_NUM("late_calls", BUSY_LATE_IN_A_ROW));
 }
 
+/* False: the answer comes later. */
+static bool look(struct call *c, bool newest)
+{
+    struct ledger_look *request = ARENA_NEW(c->arena, struct ledger_look);
+    *request = (struct ledger_look){.place = c->place, .newest = newest, .admission = c->request.admission};
+    if (c->request.mode != CALL_REPORT)
+        catalog_wants(c->generation, request);
+    c->peek = ARENA_NEW(c->arena, struct ledger_peek);
+    c->peek_is_newest = newest;
+    return ledger_peek(c->gate->ledger, request, c->arena, c->peek, call_resume, c) == LEDGER_DONE;
+}
+
+static enum step find_tool(struct call *c);
+
+/* The cached view hides the tool: another daemon may have changed the session since. */
+static enum step look_closer(struct call *c)
+{
+    return look(c, true) ? find_tool(c) : STEP_WAIT;
+}
+
 static enum step find_tool(struct call *c)
 {
     struct call_request *r = &c->request;
     if (c->peek)
         read_past(c);
     c->tool = tool_lookup_find(c->arena, c->generation, r);
+    if (!c->tool && c->peek && !c->peek_is_newest)
+        return look_closer(c);
     if (!c->tool) {
         bool forgotten = r->mode == CALL_REPORT && !r->tool.len;
         verdict_set(&c->verdict, CLASS_UNKNOWN_TOOL,
@@ -147,17 +169,6 @@ static enum step find_tool(struct call *c)
     return STEP_NEXT;
 }
 
-/* False: the answer comes later. */
-static bool look(struct call *c, bool newest)
-{
-    struct ledger_look *request = ARENA_NEW(c->arena, struct ledger_look);
-    *request = (struct ledger_look){.place = c->place, .newest = newest, .admission = c->request.admission};
-    if (c->request.mode != CALL_REPORT)
-        catalog_wants(c->generation, request);
-    c->peek = ARENA_NEW(c->arena, struct ledger_peek);
-    return ledger_peek(c->gate->ledger, request, c->arena, c->peek, call_resume, c) == LEDGER_DONE;
-}
-
 static bool repeats_call(const struct call_request *report)
 {
     return report->tool.len && report->arguments;
@@ -176,6 +187,7 @@ static enum step known(struct call *c)
     const struct call_request *r = &c->request;
     bool reports = r->mode == CALL_REPORT;
     call_set_place(c);
+    c->told_goal = r->goal;
     if (!r->dry_run && (reports ? !repeats_call(r) : may_be_hidden(c)) && !look(c, reports))
         return STEP_WAIT;
     return find_tool(c);

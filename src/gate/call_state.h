@@ -41,6 +41,8 @@ struct call {
     const char *id;           /* its text; NULL: call_id makes it */
     const struct tool *tool;  /* NULL until stage 1 has found it */
     struct ledger_peek *peek; /* NULL: no hook can hide the tool */
+    bool peek_is_newest;      /* not of this daemon's cache */
+    struct str told_goal;     /* by the request itself */
     struct arguments args;
     struct call_lax *lax;      /* NULL: valid, or nothing to insist on */
     struct id_candidates *ids; /* NULL: no id needs to have been seen */

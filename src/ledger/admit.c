@@ -440,7 +440,7 @@ void session_admit(struct session *session, const struct ledger_admit *request,
     session->last_ms = (uint64_t)a.ctx.now_ms;
     rules_expire(&a.ctx);
     rules_come_to_turn(&a.ctx, &request->place, !past);
-    rules_come_to_step(session, request->place.step);
+    rules_come_to_step(&a.ctx, request->place.step);
     look_back(&a, NULL);
     if (past)
         judge_past(&a, past, &verdict);

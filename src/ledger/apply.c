@@ -248,7 +248,7 @@ static uint64_t insists(struct commit *c, const struct ledger_admit *admit, uint
     struct unseen_ids unseen;
     uint64_t insisted = 0;
     bool added = false;
-    uint8_t step = c->entry->session.step;
+    uint8_t step = c->entry->session.step, of_batch = (uint8_t)(step - c->entry->batch_step);
     read_unseen(c->entry, &unseen);
     for (size_t i = 0; i < admit->id_count; i++) {
         uint64_t hash = admit->ids[i].low >> UNSEEN_STEP_BITS;
@@ -260,7 +260,7 @@ static uint64_t insists(struct commit *c, const struct ledger_admit *admit, uint
         if (at == unseen.count) {
             add_unseen(&unseen, hash << UNSEEN_STEP_BITS | step);
             added = true;
-        } else if ((uint8_t)unseen.ids[at] != step) {
+        } else if ((uint8_t)(step - unseen.ids[at]) > of_batch) {
             insisted |= (uint64_t)1 << i;
         }
     }
@@ -269,21 +269,12 @@ static uint64_t insists(struct commit *c, const struct ledger_admit *admit, uint
     return insisted;
 }
 
-/* Feedback ends a step without a name. It ends none of calls that were sent before anybody could read it. */
-static bool reopen_step(struct ledger_entry *e, const struct ledger_admit *admit)
+/* The first step of calls that were sent before anybody could read an answer to one of them. */
+static void come_to_batch(struct ledger_entry *e, uint64_t batch)
 {
-    struct session *s = &e->session;
-    bool same = admit->place.batch && admit->place.batch == e->batch && e->batch_step == s->step;
-    if (!same || !s->spoken)
-        return false;
-    s->spoken = false;
-    return true;
-}
-
-static void close_step(struct ledger_entry *e, const struct ledger_admit *admit, bool reopened)
-{
-    e->session.spoken |= reopened && e->batch_step == e->session.step;
-    e->batch = admit->place.batch;
+    if (batch && batch == e->batch)
+        return;
+    e->batch = batch;
     e->batch_step = e->session.step;
 }
 
@@ -295,10 +286,9 @@ static void apply_admit(struct commit *c, struct session_request *r, int64_t now
     LEDGER_CLEAR(answer);
     answer->engine = engine;
     uint64_t version = e->session.version;
-    bool reopened = reopen_step(e, admit);
     session_admit(&e->session, admit, r->is_past ? &r->past : NULL, r->rate_wait_ms, now_ms, answer,
                   &c->changes);
-    close_step(e, admit, reopened);
+    come_to_batch(e, admit->place.batch);
     bool is_new = c->changes.new_tool;
     answer->version = version;
     commit_take_changes(c);
@@ -455,17 +445,20 @@ static void find_open_call(const struct ledger_entry *e, const struct ledger_loo
             arena_dup(arena, (struct str){kept.at + sizeof(uint64_t), kept.len - sizeof(uint64_t)});
 }
 
-static void apply_look(const struct commit *c, const struct session_request *r)
+/* As a call of the same place would find the session. */
+static void apply_look(const struct commit *c, const struct session_request *r, int64_t now_ms)
 {
     const struct ledger_entry *e = c->entry;
     const struct ledger_look *look = r->of.look;
     struct ledger_peek *peek = r->answer;
+    uint32_t turn = session_turn_of(&e->session, &look->place, now_ms);
+    bool is_new = turn != e->session.turn;
     *peek = (struct ledger_peek){
-        .turn = e->session.turn,
+        .turn = turn,
         .step = e->session.step,
         .no_progress = e->session.no_progress,
-        .stuck = e->session.stuck,
-        .goal = goal_of(e, r->arena),
+        .stuck = e->session.stuck && !is_new,
+        .goal = is_new ? STR_NONE : goal_of(e, r->arena),
         .version = e->session.version,
     };
     if (look->wants_history)
@@ -509,7 +502,7 @@ void apply_request(struct commit *c, struct session_request *r, int64_t now_ms, 
         commit_take_changes(c);
         break;
     case REQUEST_LOOK:
-        apply_look(c, r);
+        apply_look(c, r, now_ms);
         break;
     case REQUEST_VIEW:
         apply_view(c, r);
@@ -568,11 +561,13 @@ void request_fail(const struct session_request *r, enum err error, const char *w
 
 void request_not_found(const struct session_request *r)
 {
+    static const struct session none;
     if (r->kind == REQUEST_LAPSED)
         for (uint32_t i = 0; i < r->of.lapsed->count; i++)
             log_gave_up(r->ledger, &r->of.lapsed->chains[i]);
     else if (r->kind == REQUEST_LOOK && r->answer)
-        *(struct ledger_peek *)r->answer = (struct ledger_peek){.turn = 0};
+        *(struct ledger_peek *)r->answer =
+            (struct ledger_peek){.turn = session_turn_of(&none, &r->of.look->place, 0)};
     else if (r->kind == REQUEST_VIEW && r->answer) {
         struct ledger_view *view = r->answer;
         view->error =

@@ -51,7 +51,7 @@ struct ledger_entry {
     uint8_t conflicts;     /* in a row */
     bool unreadable;       /* what Redis has of it; then nothing is kept for Redis */
     int64_t away_until_us; /* monotonic. Redis refused it, or it is unreadable: not asked for before */
-    uint64_t batch;        /* of its last call (ledger_place), which was of the step `batch_step` */
+    uint64_t batch;        /* of its last call (ledger_place); its first call was of `batch_step` */
     uint8_t batch_step;
     uint32_t replays;   /* kept requests in its queue or flying */
     uint32_t refusals;  /* answered by this daemon since it remembers the session */

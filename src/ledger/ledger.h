@@ -190,7 +190,7 @@ struct ledger_place {
     uint32_t turn_text; /* instead of a number (ledger_turn_text): a new one begins the next turn; 0: none */
     uint32_t turn_idle_s; /* in a session without turns, a silence as long begins one; 0: none does */
     struct str step;      /* label of the model message; empty: by time of feedback */
-    uint64_t batch;       /* then these calls are of one message, as none of them had an answer; 0: alone */
+    uint64_t batch;       /* of calls that were sent before an answer to any of them was read; 0: alone */
     uint32_t agent;       /* hash of a sub-agent's name (ledger_turn_text); 0: the session's main agent */
     bool by_person;       /* a person began the turn */
 };

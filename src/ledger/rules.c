@@ -259,6 +259,29 @@ static uint32_t named_turn(struct session *session, uint32_t text)
     return session->turn + 1;
 }
 
+static bool knows_text(const struct session *session, uint32_t text)
+{
+    for (unsigned i = 0; i < session->turn_text_count; i++)
+        if (session->turn_texts[i] == text)
+            return true;
+    return false;
+}
+
+static bool is_after_silence(const struct session *session, const struct ledger_place *place, uint32_t now_s)
+{
+    return !session->told_turn && place->turn_idle_s && session->heard_s &&
+           now_s - session->heard_s >= place->turn_idle_s;
+}
+
+uint32_t session_turn_of(const struct session *session, const struct ledger_place *place, int64_t now_ms)
+{
+    if (place->turn_text)
+        return session->turn + !knows_text(session, place->turn_text);
+    if (place->turn)
+        return place->turn > session->turn ? place->turn : session->turn;
+    return session->turn + is_after_silence(session, place, second_of(now_ms));
+}
+
 /* A turn that is past counts in the current one. Silence begins a turn only if nobody ever named one. */
 void rules_come_to_turn(struct rules_ctx *ctx, const struct ledger_place *place, bool may_guess)
 {
@@ -268,20 +291,37 @@ void rules_come_to_turn(struct rules_ctx *ctx, const struct ledger_place *place,
         session->told_turn = turn;
     if (turn > session->turn)
         begin_turn(ctx, turn, place->by_person);
-    else if (!session->told_turn && may_guess && place->turn_idle_s && session->heard_s &&
-             ctx->now_s - session->heard_s >= place->turn_idle_s)
+    else if (may_guess && is_after_silence(session, place, ctx->now_s))
         begin_turn(ctx, session->turn + 1, place->by_person);
     if (place->turn_idle_s)
         session->heard_s = ctx->now_s;
 }
 
-/* Calls of one model message: those of one name, else those admitted before the feedback of a sibling. */
-void rules_come_to_step(struct session *session, struct str name)
+#define STEPS_APART 128u /* half of what a byte tells apart */
+
+/* Writes of a turn stay in the window for more steps than their byte counts: none must look like a call of
+ * the step that begins. */
+static void part_from_step(struct rules_ctx *ctx)
 {
+    struct session *session = ctx->session;
+    for (unsigned i = 0; i < session->call_count; i++) {
+        struct session_call *call = session_call_at(session, i);
+        if (call->step != session->step)
+            continue;
+        call->step = (uint8_t)(call->step + STEPS_APART);
+        ctx->changes->whole = true;
+    }
+}
+
+/* Calls of one model message: those of one name, else those admitted before the feedback of a sibling. */
+void rules_come_to_step(struct rules_ctx *ctx, struct str name)
+{
+    struct session *session = ctx->session;
     uint32_t label = rules_hash_label(name);
     if (label == session->label && (label || !session->spoken))
         return;
     session->step++;
+    part_from_step(ctx);
     session->spoken = false;
     session->label = label;
 }

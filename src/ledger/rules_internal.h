@@ -65,7 +65,7 @@ struct rules_ctx rules_begin(struct session *session, struct session_changes *ch
 void rules_expire(struct rules_ctx *ctx);
 /* `may_guess`: silence may begin a turn. */
 void rules_come_to_turn(struct rules_ctx *ctx, const struct ledger_place *place, bool may_guess);
-void rules_come_to_step(struct session *session, struct str name);
+void rules_come_to_step(struct rules_ctx *ctx, struct str name);
 void rules_end_silence(struct rules_ctx *ctx);
 /* Feedback of a call of this step goes out. */
 void rules_end_step(struct session *session, uint8_t step);

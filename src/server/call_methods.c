@@ -28,12 +28,6 @@ static enum err refuse(struct request *r, const char *message)
     return ERR_PARSE;
 }
 
-/* A label may be a number: models count their steps. */
-static struct str label_of(const struct json *value)
-{
-    return json_is(value, JSON_NUMBER) ? (struct str){value->text, value->len} : json_str(value);
-}
-
 static struct str trace_id_of(const struct trace_context *context)
 {
     struct str parent = context ? context->values[TRACE_PARENT] : STR_NONE;
@@ -52,7 +46,7 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
         .tool = json_str(name),
         .arguments = mode == CALL_REPORT && json_is(args, JSON_NULL) ? NULL : args,
         .arguments_fault = r->fault,
-        .step = label_of(json_get_text(r->meta, GATE_STEP_KEY)),
+        .step = param_label(r->meta, GATE_STEP_KEY),
         .notices = r->notices,
         .notice_count = r->notice_count,
         .trace_context = r->trace_context,
@@ -60,8 +54,8 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
         .protocol = request_protocol(r),
         .batch = conn_batch(client->conn),
         .received_ns = conn_read_ns(client->conn),
-        .label = label_of(json_get_text(r->meta, GATE_CALL_KEY)),
-        .ext = label_of(json_get_text(r->meta, GATE_EXT_KEY)),
+        .label = param_label(r->meta, GATE_CALL_KEY),
+        .ext = param_label(r->meta, GATE_EXT_KEY),
     };
     if (!json_is(name, JSON_STRING) && (name || mode != CALL_REPORT)) {
         reply_error(r, RPC_INVALID_PARAMS, "params.name: expected a string, the tool's name, got %s",
@@ -348,8 +342,7 @@ static enum request_status reply_verdict(struct request *r)
     struct json_out *out = reply_open(r);
     verdict_write(out, call_outcome(r->call)->verdict);
     bool runs = call_outcome(r->call)->verdict->kind == VERDICT_PASS && !call_is_dry_run(r->call);
-    uint32_t unreported =
-        runs ? unreported_add(r->client, label_of(json_get_text(r->meta, GATE_STEP_KEY))) : 0;
+    uint32_t unreported = runs ? unreported_add(r->client, param_label(r->meta, GATE_STEP_KEY)) : 0;
     if (unreported)
         json_field_int(out, "unreported", unreported);
     call_reply_check(out, r->call);

@@ -78,6 +78,12 @@ enum err param_turn(struct request *request, const struct json *object, const ch
     return OK;
 }
 
+struct str param_label(const struct json *object, const char *key)
+{
+    const struct json *value = json_get_text(object, key);
+    return json_is(value, JSON_NUMBER) ? (struct str){value->text, value->len} : json_str(value);
+}
+
 enum err param_by(struct request *request, const struct json *object, const char *path, const char *key,
                   bool *by_person)
 {

@@ -111,6 +111,8 @@ enum err param_flag(struct request *request, const char *key, bool *out);
 /* Absent: 0. */
 enum err param_count(struct request *request, const struct json *object, const char *path, const char *key,
                      uint32_t *out);
+/* A name that may also be a number, as models count their steps; empty: none. */
+struct str param_label(const struct json *object, const char *key);
 /* A user's turn: its number, or the hash of the text that names it (ledger_turn_text). Absent: both 0. */
 #define TURN_TEXT_MAX_BYTES 128u
 enum err param_turn(struct request *request, const struct json *object, const char *path, const char *key,

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "server/mcp_keys.h"
 
 struct tools_list {
     struct catalog_request wanted;
@@ -37,16 +38,20 @@ enum request_status tools_list_begin(struct request *r, const struct catalog_req
 {
     struct client *client = r->client;
     struct gate *gate = &client->server->gate;
+    const struct config *config = server_config(client->server);
+    struct ledger_place place = {.turn_idle_s = config->turn_idle_s};
+    if (param_turn(r, r->meta, "params._meta.", GATE_TURN_KEY, &place.turn, &place.turn_text))
+        return REQUEST_DONE;
     if (!catalog_has_hooks(gate->generation))
         return write(r, wanted);
     struct tools_list *list = ARENA_NEW(r->arena, struct tools_list);
     *list = (struct tools_list){.wanted = *wanted, .write = write};
+    list->wanted.step = param_label(r->meta, GATE_STEP_KEY);
     r->work = list;
     r->cancel = cancel;
-    struct str key = call_session_key(r->arena, server_config(client->server), &client->peer, wanted->session,
-                                      str_of(client->name));
+    place.session = call_session_key(r->arena, config, &client->peer, wanted->session, str_of(client->name));
     struct ledger_look *look = ARENA_NEW(r->arena, struct ledger_look);
-    *look = (struct ledger_look){.place.session = key, .newest = true};
+    *look = (struct ledger_look){.place = place, .newest = true};
     catalog_wants(gate->generation, look);
     bool pending = ledger_peek(gate->ledger, look, r->arena, &list->peek, on_peek, r) == LEDGER_PENDING;
     return pending ? REQUEST_PENDING : write_list(r);

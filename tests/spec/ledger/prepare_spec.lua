@@ -41,7 +41,6 @@ describe("prepare sees of the session", function()
   for what, condition in pairs {
     ["call.facts"] = "call.facts.locked == true",
     ["call.history"] = "#call.history == 1 and call.history[1].tool == 'learn'",
-    ["call.turn"] = "call.turn == 3",
   } do
     it(what .. ", in the list and when the tool is called", function()
       local client = daemon.start { policies = policies(condition) }:connect()
@@ -53,6 +52,60 @@ describe("prepare sees of the session", function()
       assert.equal("pass", client_of.verdict(client:calls("shown", {}, meta)).verdict)
     end)
   end
+
+  local function says(client, turn, more)
+    local meta = session("s", { turn = turn })
+    for key, value in pairs(more or {}) do meta["dev.toolgate/" .. key] = value end
+    return client_of.verdict(client:calls("shown", {}, meta)).error_class
+  end
+
+  it("call.turn: the request's own, from the first call of a session on", function()
+    local client = daemon.start { policies = policies "call.turn == 3" }:connect()
+    assert.is_true(lists(client, session("s", { turn = 3 })))
+    assert.is_false(lists(client, session("s", { turn = 2 })))
+    assert.equal("unknown_tool", says(client, 2))
+    assert.equal("ok", says(client, 3))
+    assert.is_false(lists(client, session("s", { turn = 4 })))
+    assert.equal("ok", says(client, 3))
+    assert.equal("unknown_tool", says(client, 4))
+  end)
+
+  it("call.turn: the current one, where a request is late, whether it gives a number or a text", function()
+    local client = daemon.start { policies = policies "call.turn < 3" }:connect()
+    assert.equal("ok", says(client, "first"))
+    assert.equal("ok", says(client, "second"))
+    assert.is_false(lists(client, session("s", { turn = "third" })))
+    assert.is_true(lists(client, session("s", { turn = "second" })))
+    assert.equal("unknown_tool", says(client, "third"))
+    assert.equal("unknown_tool", says(client, "second"))
+    for _, late in ipairs { "first", "second", 1 } do
+      assert.is_false(lists(client, session("s", { turn = late })), late)
+    end
+  end)
+
+  it("call.step", function()
+    local client = daemon.start { policies = policies "call.step == '7'" }:connect()
+    local meta = session("s", { turn = 1 })
+    assert.is_false(lists(client, meta))
+    meta["dev.toolgate/step"] = 7
+    assert.is_true(lists(client, meta))
+    assert.equal("ok", says(client, 1, { step = 7 }))
+    assert.equal("unknown_tool", says(client, 1, { step = 8 }))
+  end)
+
+  it("no goal of the turn before, and no session that was stuck in it", function()
+    local client = daemon.start { policies = policies "call.goal == 'tidy up'" }:connect()
+    client:asks("toolgate/turn", { turn = 1, goal = "tidy up", _meta = session "s" })
+    assert.is_true(lists(client, session("s", { turn = 1 })))
+    assert.is_false(lists(client, session("s", { turn = 2 })))
+    assert.equal("ok", says(client, 1))
+    assert.equal("unknown_tool", says(client, 2))
+  end)
+
+  it("a list with a turn that cannot be is an error", function()
+    local client = daemon.start { policies = policies "true" }:connect()
+    assert.equal(-32602, client:ask("tools/list", { _meta = session("s", { turn = -1 }) }).error.code)
+  end)
 
   it("call.no_progress: the calls in a row that brought nothing new", function()
     local client = daemon.start { policies = policies "call.no_progress >= 2" }:connect()
@@ -113,5 +166,11 @@ describe("in a fleet, a tool that another daemon's call has hidden", function()
     assert.equal("unknown_tool", says(a, "shown", {}).error_class)
     assert.equal("pass", says(b, "learn", { locked = false }).verdict)
     assert.equal("pass", says(a, "shown", {}).verdict)
+    for i = 1, 20 do -- each daemon hears of the other's changes last
+      local here, there = i % 2 == 0 and a or b, i % 2 == 0 and b or a
+      local locked = i % 3 == 0
+      says(here, "learn", { locked = locked })
+      assert.equal(locked and "unknown_tool" or "ok", client_of.verdict(there:calls("shown", {}, session("s", { turn = 1 + i }))).error_class, i)
+    end
   end)
 end)

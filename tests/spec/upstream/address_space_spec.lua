@@ -23,9 +23,7 @@ describe("in a limited address space", function()
     gate = daemon.start { before = { unpack(LIMITED) }, config = config }
     client = gate:connect()
     process.eventually("its tools are known", function()
-      local upstreams = gate:status().upstreams or {}
-      for _, one in ipairs(upstreams) do if one.state ~= "up" then return false end end
-      return true
+      return not (gate:status().upstreams or {})[1] or client:asks("tools/list").tools[1]
     end)
     return true
   end
