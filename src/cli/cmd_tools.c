@@ -11,6 +11,8 @@
 #include <stdio.h>
 
 #define TOOLS_DESCRIPTION_MAX_BYTES 100u /* in the list for people */
+#define TOOLS_NAME_COLUMNS          128u /* a longer name is cut */
+#define TOOLS_COLUMN                24u  /* where descriptions begin */
 #define TOOLS_MAX_NODES             50000000u
 
 /* One tool a line, and the whole is one JSON array. */
@@ -27,6 +29,17 @@ static void print_array(const struct json *tools)
     printf("]\n");
 }
 
+/* A name, or a sentence, of a server: on one line, without what would command the terminal. Returns its
+ * columns. */
+static unsigned print_foreign(struct str text, unsigned columns)
+{
+    struct buf line = {0};
+    unsigned used = term_clip(&line, text, columns);
+    fwrite(line.at, 1, line.len, stdout);
+    buf_clear(&line);
+    return used;
+}
+
 /* "  [upstream docs, there find]". */
 static void print_place(struct str name, const struct json *place)
 {
@@ -37,8 +50,10 @@ static void print_place(struct str name, const struct json *place)
     if (!kind.len)
         return;
     printf("%s  [%s" STR_FMT, term_colour(TERM_DIM), who, STR_ARG(upstream));
-    if (there.len && !str_eq(there, name))
-        printf(", there " STR_FMT, STR_ARG(there));
+    if (there.len && !str_eq(there, name)) {
+        printf(", there ");
+        print_foreign(there, TOOLS_NAME_COLUMNS);
+    }
     printf("]%s", term_colour(TERM_PLAIN));
 }
 
@@ -68,8 +83,10 @@ static size_t print_names(const struct json *tools, const struct tool_notes *not
         const char *end = description.len ? memchr(description.at, '\n', description.len) : NULL;
         if (end)
             description.len = (size_t)(end - description.at);
-        printf("%s%-24.*s%s " STR_FMT, term_colour(TERM_BOLD), (int)name.len, name.at,
-               term_colour(TERM_PLAIN), STR_ARG(str_cut(description, TOOLS_DESCRIPTION_MAX_BYTES)));
+        printf("%s", term_colour(TERM_BOLD));
+        unsigned used = print_foreign(name, TOOLS_NAME_COLUMNS);
+        printf("%s%*s ", term_colour(TERM_PLAIN), used < TOOLS_COLUMN ? (int)(TOOLS_COLUMN - used) : 0, "");
+        print_foreign(str_cut(description, TOOLS_DESCRIPTION_MAX_BYTES), TOOLS_DESCRIPTION_MAX_BYTES);
         print_place(name, json_get(notes->places, name));
         print_guards(json_get(notes->guards, name));
         struct str effects = json_str(json_get(notes->guessed, name));

@@ -2,8 +2,11 @@
  * Builds what a store commits: most calls write the head and one call of the core and one note of the
  * journal, in place; where more has changed, the whole.
  */
+#include "base/log.h"
 #include "ledger/codec.h"
 #include "ledger/ledger_internal.h"
+
+#include <assert.h>
 #define RENEWALS 32u /* of the time to live, in its length: not with every commit */
 
 void commit_begin(struct commit *c)
@@ -59,8 +62,7 @@ void commit_write(struct commit *c, enum store_write_kind kind, enum session_par
     size_t from = c->bytes.len;
     c->changed = true;
     c->parts |= PART_BIT(part);
-    if (c->write_count == STORE_WRITES_MAX)
-        return; /* never: transaction.c ends a batch before (WRITES_OF_ONE_REQUEST) */
+    assert(c->write_count < STORE_WRITES_MAX); /* transaction.c ends a batch before (WRITES_OF_ONE_REQUEST) */
     buf_str(&c->bytes, name);
     buf_str(&c->bytes, value);
     add_write(c, (struct store_write){kind, part, (uint32_t)at, {NULL, name.len}, {NULL, value.len}}, from);
@@ -239,7 +241,13 @@ void commit_finish_everything(struct commit *c, uint32_t ttl_s)
     if ((parts->known & PART_BIT(PART_IDS)) && parts->ids.len)
         commit_write(c, WRITE_SET, PART_IDS, 0, STR_NONE, buf_view(&parts->ids));
     size_t room = STORE_WRITES_MAX - c->write_count - SESSION_CALLS_MAX - 1;
-    for (size_t i = 0; (parts->known & PART_BIT(PART_DETAILS)) && i < parts->field_count && i < room; i++)
+    size_t count = parts->known & PART_BIT(PART_DETAILS) ? parts->field_count : 0;
+    if (count > room)
+        log_event(LOG_WARN, "ledger_details_dropped", LOG_STR("session", ((struct str){e->name, e->name_len})),
+                  LOG_NUM("count", count - room), LOG_NUM("limit", room),
+                  LOG_TEXT("why", "a session has too many facts and names of tools to be kept whole while "
+                                  "Redis is away"));
+    for (size_t i = 0; i < count && i < room; i++)
         commit_write(c, WRITE_FIELD, PART_DETAILS, 0, parts->fields[i].name, parts->fields[i].value);
     commit_finish(c, ttl_s);
 }

@@ -94,6 +94,8 @@ static void on_session_gone(void *owner, struct hash128 id, struct str core, boo
             log_gave_up(l, &lapsed.chains[i]);
 }
 
+static void watch_lapsed(struct ledger *l);
+
 /* In Redis nobody sees a session end: the daemons that remember one with open chains ask for it once its time
  * is over. Each that remembers it logs its end. */
 static void check_lapsed(void *owner)
@@ -111,6 +113,12 @@ static void check_lapsed(void *owner)
             .kind = REQUEST_LAPSED, .id = e->id, .of.lapsed = &lapsed, .ledger = l};
         transaction_add(l, request_copy(&request));
     }
+    watch_lapsed(l);
+}
+
+/* A year in milliseconds is more than 32 bits. */
+static void watch_lapsed(struct ledger *l)
+{
     uint32_t every_ms = l->ttl_s < LAPSED_EVERY_MS / 1000 ? l->ttl_s * 1000 : LAPSED_EVERY_MS;
     timer_set(&l->lapsed, l->loop, every_ms, check_lapsed, l);
 }
@@ -204,8 +212,7 @@ enum err ledger_new_redis(const struct ledger_options *options, const struct led
     l->outage = outage_new(options && options->memory_bytes ? options->memory_bytes : LEDGER_MEMORY_BYTES);
     l->redis = store_redis_new(&o, &hooks, l);
     l->lax_fleet = lax_fleet_new(l->redis, l->memory);
-    timer_set(&l->lapsed, l->loop, LAPSED_EVERY_MS < l->ttl_s * 1000 ? LAPSED_EVERY_MS : l->ttl_s * 1000,
-              check_lapsed, l);
+    watch_lapsed(l);
     *out = l;
     return OK;
 }

@@ -6,6 +6,8 @@
  *
  * Details are fields of a hash, named by one letter and what follows it:
  *   g            the turn's goal
+ *   e            what failed last: 8 bytes of its arguments' hash, then the error
+ *   u            unseen ids that the turn named: 4 bytes of turn, then 8 each
  *   f + name     a fact, as JSON
  *   t + 4 bytes  the name of a tool, by its hash (little-endian)
  *   a + 1 byte   an open call's arguments, by its place in the window: 8 bytes admission (little-endian),

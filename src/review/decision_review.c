@@ -23,8 +23,7 @@ static const char *const mark_names[] = {"", "right", "wrong", "skip"};
 struct item {
     struct json record;
     struct decision decision;
-    enum mark mark;
-    bool counted; /* marked in this review or an earlier one */
+    enum mark mark; /* in this review or an earlier one */
 };
 
 struct review {
@@ -104,7 +103,11 @@ static bool set_mark(struct review *r, struct item *item, enum mark mark)
 
 /* ---- keys ---- */
 
-/* On a terminal one key without Enter; else the first letter of a line. EOF at the end. */
+#define CTRL_C 3
+#define CTRL_D 4
+
+/* On a terminal one key without Enter; else the first letter of a line. EOF at the end. Ctrl-C is a key, too:
+ * as a signal it would end the process before the terminal is as it was. */
 static int read_key(void)
 {
     struct termios before, raw;
@@ -115,14 +118,14 @@ static int read_key(void)
         return key;
     }
     raw = before;
-    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
     raw.c_cc[VMIN] = 1;
     raw.c_cc[VTIME] = 0;
     unsigned char key;
     tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
     ssize_t n = read(STDIN_FILENO, &key, 1);
     tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
-    return n == 1 && key != 4 ? key : EOF;
+    return n == 1 && key != CTRL_C && key != CTRL_D ? key : EOF;
 }
 
 /* False: the review ends. *at moves to the next refusal, or back. */

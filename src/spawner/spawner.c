@@ -46,7 +46,7 @@ struct request {
     LIST_ENTRY(request) entry;
     struct spawner *spawner;
     struct descriptor *watched;
-    int fd; /* -1: who asked is gone */
+    int fd; /* of who asked */
     struct timer deadline;
     struct child *child; /* NULL: none yet, or ended */
     uid_t uid;

@@ -213,7 +213,8 @@ local function pipelined(connections, ms)
   return { name, pipes = function(client)
     local rounds, lines, clients = ms and rounds_of(client, ms) or 1, {}, {}
     for n = 1, PIPELINED do
-      lines[n] = ('{"jsonrpc":"2.0","id":%d,%s}\n'):format(n, check(ms and "spin" or "late", ('{"rounds":%d,"n":%d}'):format(rounds, n)))
+      local arguments = ('{"rounds":%d,"n":%d}'):format(rounds, n)
+      lines[n] = ('{"jsonrpc":"2.0","id":%d,%s}\n'):format(n, check(ms and "spin" or "late", arguments))
     end
     for i = 1, connections do clients[i] = gate:connect() end
     return table.concat(lines), clients

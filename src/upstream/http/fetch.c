@@ -77,12 +77,12 @@ static size_t on_header(char *at, size_t size, size_t count, void *owner)
         f->header_count = f->header_bytes = 0;
         f->has_head = false;
     }
+    const char *colon = line.len ? memchr(line.at, ':', line.len) : NULL;
     f->header_bytes += size * count;
-    if (f->header_bytes > FETCH_HEADERS_MAX_BYTES || f->header_count == FETCH_HEADERS_MAX) {
+    if (f->header_bytes > FETCH_HEADERS_MAX_BYTES || (colon && f->header_count == FETCH_HEADERS_MAX)) {
         f->too_large = true;
         return 0;
     }
-    const char *colon = line.len ? memchr(line.at, ':', line.len) : NULL;
     if (colon) {
         struct str name = arena_dup(f->arena, (struct str){line.at, (size_t)(colon - line.at)});
         for (size_t i = 0; i < name.len; i++)

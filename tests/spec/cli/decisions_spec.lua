@@ -3,6 +3,7 @@ local cjson = require "cjson"
 local daemon = require "daemon"
 local golden = require "golden"
 local process = require "process"
+local tmux = require "tmux"
 local records = require "decision_records"
 
 describe("toolgate decisions", function()
@@ -291,6 +292,19 @@ describe("toolgate decisions", function()
       return process.run({ "env", "TZ=UTC", daemon.binary, "decisions", log, "--review", ... },
                          { directory = folder, input = keys })
     end
+
+    it("gives the terminal back after Ctrl-C", function()
+      write_week()
+      local terminal = tmux.start()
+      local before, after = terminal.directory .. "/before", terminal.directory .. "/after"
+      terminal:types(("stty -a >%s; %s decisions %s --review"):format(before, daemon.binary, log))
+      terminal:shows "q quit"
+      terminal:press "C-c"
+      terminal:types(("stty -a >%s; echo check''ed"):format(after))
+      terminal:shows "\nchecked"
+      assert.equal(process.read(before), process.read(after))
+      tmux.stop_all()
+    end)
 
     local function marks()
       local found = {}

@@ -100,7 +100,8 @@ describe("a tool whose policy is late", function()
       stream:send('{"jsonrpc":"2.0","id":2,"method":"toolgate/status"}\n')
       print(stream:receive "*l")
     ]]):format(gate.socket)
-    local _, out, err = process.run { "setpriv", "--reuid=" .. OTHER, "--regid=" .. OTHER, "--clear-groups", "luajit", "-e", script }
+    local _, out, err = process.run {
+      "setpriv", "--reuid=" .. OTHER, "--regid=" .. OTHER, "--clear-groups", "luajit", "-e", script }
     assert.truthy(out:find('"text":"done"', 1, true), out .. err)
     assert.is_nil(out:find('"busy"', 1, true))
   end)

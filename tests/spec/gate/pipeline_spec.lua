@@ -14,7 +14,7 @@ describe("a call", function()
   end)
   after_each(daemon.stop_all)
 
-  -- The table of classes in docs/PROTOCOL.md.
+  -- The table of classes in docs/protocol.md.
   local table_of_classes = {
     { how = "ok",        class = "ok",                verdict = "pass",   error = false },
     { how = "partial",   class = "partial_data",      verdict = "pass",   error = false },

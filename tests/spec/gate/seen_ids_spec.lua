@@ -158,7 +158,7 @@ return tool "%s" { description = "Do it.", effects = "%s", ids = { ["ids[]"] = s
 
   it("is refused to each of several calls that were sent at once", function()
     for id = 1, 4 do
-      client:say_line(('{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"show","arguments":{"ids":["x-1"]}}}'):format(id))
+      client:say { jsonrpc = "2.0", id = id, method = "tools/call", params = { name = "show", arguments = { ids = { "x-1" } } } }
     end
     for id = 1, 4 do assert.is_true(client:answer(id).result.isError, id) end
   end)
@@ -168,8 +168,8 @@ return tool "%s" { description = "Do it.", effects = "%s", ids = { ["ids[]"] = s
     local one, other = unpack((function()
       local clients = {}
       for i = 1, 2 do
-        clients[i] = daemon.start { policies = { ["show.lua"] = policy("show", "read") },
-                                    config = ("return { ledger = { redis = '%s', timeout_ms = 1000 } }"):format(store:url()) }:connect()
+        local config = ("return { ledger = { redis = '%s', timeout_ms = 1000 } }"):format(store:url())
+        clients[i] = daemon.start { policies = { ["show.lua"] = policy("show", "read") }, config = config }:connect()
       end
       return clients
     end)())

@@ -170,7 +170,8 @@ describe("in a fleet, a tool that another daemon's call has hidden", function()
       local here, there = i % 2 == 0 and a or b, i % 2 == 0 and b or a
       local locked = i % 3 == 0
       says(here, "learn", { locked = locked })
-      assert.equal(locked and "unknown_tool" or "ok", client_of.verdict(there:calls("shown", {}, session("s", { turn = 1 + i }))).error_class, i)
+      local said = client_of.verdict(there:calls("shown", {}, session("s", { turn = 1 + i })))
+      assert.equal(locked and "unknown_tool" or "ok", said.error_class, i)
     end
   end)
 end)

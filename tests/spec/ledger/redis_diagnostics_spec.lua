@@ -24,7 +24,7 @@ end
 local function warnings_of(gate)
   local warnings = {}
   for _, warning in ipairs(gate:status().ledger.warnings) do
-    if not warning:find("slow", 1, true) then warnings[#warnings + 1] = warning end
+    if not warning:find("a write took it", 1, true) then warnings[#warnings + 1] = warning end
   end
   return warnings
 end

@@ -314,13 +314,13 @@ describe("a command that exceeds its limits", function()
     local _, served, client = tool [["sh", "-c", "while [ ! -e $1/go ]; do sleep 0.01; done", "sh", "{text}"]]
     for id = 1, 40 do
       client:say { jsonrpc = "2.0", id = id, method = "tools/call",
-                   params = { name = "tool", arguments = { text = served.directory } } }
+                   params = { name = "tool", arguments = { text = served.directory .. ("/."):rep(id) } } } -- no two are alike
     end
     process.write(served.directory .. "/go", "")
     local heard = {}
     for _ = 1, 40 do
       local answer = client:hears()
-      assert.is_not_true(answer.result.isError)
+      assert.is_not_true(answer.result.isError, client_of.text(answer.result))
       heard[answer.id] = true
     end
     assert.equal(40, #heard)

@@ -126,6 +126,19 @@ end)
 describe("an HTTP endpoint that fails", function()
   after_each(stop)
 
+  it("may have 100 headers, and no more", function()
+    local function headers(count)
+      local all = {}
+      for i = 1, count - 2 do all["X-Header-" .. i] = "x" end
+      return all
+    end
+    answers { ["GET /full"] = { body = { a = 1 }, headers = headers(100) },
+              ["GET /over"] = { body = { a = 1 }, headers = headers(101) } }
+    serves('{ "GET SERVER/{path}" }', '{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}')
+    assert.is_not_true(calls({ path = "full" }).isError)
+    assert.is_true(calls { path = "over" }.isError)
+  end)
+
   it("with status 4xx is a tool_error that quotes the response", function()
     answers { ["GET /"] = { { status = 404, body = { error = { message = "no issue 12", code = 4 } } },
               { status = 422, headers = { ["Content-Type"] = "application/problem+json" },
