@@ -10,6 +10,7 @@ local encode = client_of.json.encode
 
 local SECONDS, ONLY = tonumber(arg[1]) or 2, arg[2]
 local P99_MS, WORST_MS = 20, 100
+local LATE_WORST_MS = 5 * 50 -- of hooks at their limit, before their tool is busy
 local PIPELINED = 1000 -- calls that are sent at once
 local FREE_BYTES, MS_PER_MIB = 4 * 1024 * 1024, 5 -- a message above the first adds the second for each further MiB
 
@@ -210,7 +211,7 @@ end
 -- A kind of request that is sent PIPELINED times at once, on each of some connections.
 local function pipelined(connections, ms)
   local name = ("%d calls at once on %d, %s"):format(PIPELINED, connections, ms and ms .. " ms each" or "each late")
-  return { name, pipes = function(client)
+  return { name, worst_ms = not ms and LATE_WORST_MS or nil, pipes = function(client)
     local rounds, lines, clients = ms and rounds_of(client, ms) or 1, {}, {}
     for n = 1, PIPELINED do
       local arguments = ('{"rounds":%d,"n":%d}'):format(rounds, n)
@@ -291,7 +292,7 @@ for _, kind in ipairs(kinds) do
   if not ONLY or kind[1]:find(ONLY, 1, true) then
     local sent, bytes, said, pings, p99, worst = measure(client, kind)
     local more = math.max(0, bytes - FREE_BYTES) / 1048576 * MS_PER_MIB
-    local bad = p99 > P99_MS + more or worst > WORST_MS + more
+    local bad = p99 > P99_MS + more or worst > (kind.worst_ms or WORST_MS) + more
     if bad then failed = failed + 1 else passed = passed + 1 end
     print(("%-38s %6d %8d %6d %8.1f %8.1f  %s%s"):format(kind[1], sent, bytes, pings, p99, worst, said,
                                                           bad and "  ABOVE THE BOUND" or ""))
