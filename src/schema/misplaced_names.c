@@ -155,31 +155,6 @@ static void match_by_name(struct explain_ctx *e, struct name_matches *m)
         ;
 }
 
-/* The only field that is missing is likely the only one that has no place, if it takes the value. */
-static void match_the_last(struct explain_ctx *e, struct name_matches *m)
-{
-    struct name_match *sent = NULL;
-    struct candidate *missing = NULL;
-    for (size_t i = 0; i < m->sent_count; i++)
-        if (m->sent[i].place == PLACE_UNKNOWN) {
-            if (sent)
-                return;
-            sent = &m->sent[i];
-        }
-    for (size_t i = 0; i < m->candidate_count; i++)
-        if (m->candidates[i].required && !m->candidates[i].used) {
-            if (missing)
-                return;
-            missing = &m->candidates[i];
-        }
-    if (!sent || !missing || !missing->prop->node || missing->prop->node->types == TYPES_ANY ||
-        !node_accepts(&e->pass, missing->prop->node, &sent->sent->value, NULL))
-        return;
-    sent->place = PLACE_RENAMED;
-    sent->meant = missing->prop;
-    missing->used = true;
-}
-
 /* ---- other objects ---- */
 
 /* Whether objects of the node, or items of its lists (then *in_list), declare the name. */
@@ -296,7 +271,6 @@ static struct name_matches *matches_of(struct explain_ctx *e)
         if (sent->place == PLACE_UNKNOWN && belongs_higher(object->up, sent->sent->key))
             sent->place = PLACE_HIGHER;
     }
-    match_the_last(e, m);
     return m;
 }
 

@@ -21,7 +21,8 @@ static void each_misplaced_name_is_one_problem(void **state)
         const char *schema, *instance, *lines;
     } table[] = {
         {RANGE, "{`line_start`:1,`line_end`:2}", "- rename 'line_start' → 'start', 'line_end' → 'end'\n"},
-        {RANGE, "{`start`:1,`stop`:2}", "- 'stop': unknown field — did you mean 'end'?\n"},
+        /* a name that is not alike was not meant, even if it is the only one left */
+        {RANGE, "{`start`:1,`stop`:2}", "- 'end' is missing: integer\n- 'stop': unknown field — remove it\n"},
         {RANGE, "{`start`:1,`stop`:`x`}",
          "- 'end' is missing: integer\n- 'stop': unknown field — remove it\n"},
         {RANGE, "{`start`:1,`END`:`x`}", "- 'end' is missing: integer\n- 'END': unknown field — remove it\n"},
@@ -36,7 +37,7 @@ static void each_misplaced_name_is_one_problem(void **state)
          "- 'options.url' is not declared here: it belongs at the top level of the arguments\n"},
         {OPTIONS, "{`options`:{`colour`:{`a`:1}}}",
          "- 'options.colour' is not declared here; the declared names are timeout\n"},
-        /* an open object takes any name: only what is alike, or all that is left, was meant */
+        /* an open object takes any name: only what is alike was meant */
         {"{`properties`:{`file_path`:{`type`:`string`}},`required`:[`file_path`]}", "{`path`:`a`}",
          "- 'path': unknown field — did you mean 'file_path'?\n"},
         {"{`properties`:{`user_id`:{`type`:`string`},`file_id`:{`type`:`string`}},`additionalProperties`:"
@@ -52,7 +53,8 @@ static void each_misplaced_name_is_one_problem(void **state)
          "- 'entities' is missing: list of {name: string (required), entityType: string (required)}; 'name', "
          "'entityType' belong in entities[0]\n"},
         {"{`items`:" RANGE "}", "[{`from`:1,`end`:2},{`from`:1,`end`:2}]",
-         "- '[0…1].from': each unknown field — did you mean 'start'?\n"},
+         "- '[0…1].start' is missing: integer\n- '[0…1].from' is not declared here; the declared names are "
+         "start, end\n"},
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
         assert_string_equal(lines_of(compile(table[i].schema), parse(table[i].instance)),
