@@ -84,12 +84,21 @@ UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: always all help deps demo test golden golden-now run install uninstall clean lint unit conformance bench fuzz \
+.PHONY: always all all-now help deps demo test golden golden-now run install uninstall clean lint unit conformance bench fuzz \
         test-threads test-threads-now soak soak-now coverage coverage-now fuzz-now fuzz-run demo-now test-now run-now lint-now conformance-now bench-now bench-upstream bench-upstream-now \
         bench-stall bench-stall-now \
         bench-ledger bench-ledger-now bench-replay bench-replay-now budget budget-now judgement judgement-now dist deb deb-now
 
-all: $(BUILD)/toolgate $(MODULE)
+# Where pkg-config finds the libraries, no package is asked for: other systems than Debian may have them, too.
+ifeq ($(shell pkg-config --exists $(LIBRARIES) $(LOADED) 2>/dev/null && echo yes),yes)
+all: all-now
+else
+all:
+	$(NEED) 'make' $(BUILD_PACKAGES)
+	$(ANEW) all-now
+endif
+
+all-now: $(BUILD)/toolgate $(MODULE)
 
 help:
 	@echo 'make               build $(BUILD)/toolgate'
