@@ -20,7 +20,7 @@ struct replay_command {
     const struct command *command;
     struct local_options local;
     const char *against, *format, *html;
-    bool json, markdown, fail_on_new;
+    bool json, markdown, fail_on_new, allow_unjudged;
     struct arena *arena;
     struct tool_file tools[OPTIONS_LIST_MAX];
     struct judge *policies, *compared;
@@ -179,7 +179,17 @@ static int exit_code(const struct replay_command *c, const struct replay_report 
                    report->lines ? "none of the lines is a call" : "no line could be read");
         return CLI_ERROR;
     }
-    return c->fail_on_new && report->changed[REPLAY_NEW_REFUSAL] ? CLI_NO : CLI_OK;
+    if (c->fail_on_new && report->changed[REPLAY_NEW_REFUSAL])
+        return CLI_NO;
+    if (c->fail_on_new && report->unjudged && !c->allow_unjudged) {
+        term_error(
+            c->command->name,
+            "of %llu call%s the result was not recorded: output schemas and result hooks were not judged; "
+            "record them with decisions = { results = \"masked\" }, or accept that with --allow-unjudged",
+            (unsigned long long)report->unjudged, report->unjudged == 1 ? "" : "s");
+        return CLI_ERROR;
+    }
+    return CLI_OK;
 }
 
 static int replay_files(struct replay_command *c, enum recorded_format format)
@@ -257,6 +267,8 @@ static int run(const struct command *command, int argc, char **argv)
         {"html", "FILE", "also write one self-contained page with charts", 0, OPTION_STRING, &c.html},
         {"fail-on-new", NULL, "exit 1 if --against refuses a call that --policies passes", 0, OPTION_FLAG,
          &c.fail_on_new},
+        {"allow-unjudged", NULL, "with --fail-on-new: results that were not recorded are no error", 0,
+         OPTION_FLAG, &c.allow_unjudged},
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))
@@ -280,7 +292,8 @@ const struct command command_replay = {
         "JSON-RPC; - is stdin. With --against, every call whose verdict changes is listed by tool and code.",
     .exits = "  0  replayed\n"
              "  1  with --fail-on-new: --against refuses a call that --policies passes\n"
-             "  2  usage, a file that cannot be read, no call that could be replayed",
+             "  2  usage, a file that cannot be read, no call that could be replayed;\n"
+             "     with --fail-on-new: rules for results, and results that were not recorded",
     .example = "  toolgate replay --format openai run.json --tools tools.json\n"
                "  toolgate replay decisions.ndjson --policies policies --against stricter --fail-on-new",
     .least = 1,

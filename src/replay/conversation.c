@@ -51,6 +51,7 @@ static void see_call(const struct conversation *c, const struct json *id, const 
     struct recorded_call call = call_of(c, RECORDED_CHECK, id);
     call.tool = json_str(name);
     call.arguments = recorded_arguments(c->line->arena, arguments);
+    call.arguments_unknown = !arguments;
     if (call.tool.len)
         see(c, &call);
 }

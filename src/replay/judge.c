@@ -353,6 +353,15 @@ static const struct json *stand_in(struct arena *arena, const struct recorded_ca
     return json_keep(arena, json_with(arena, &content, STR_LIT("isError"), json_bool(true)));
 }
 
+/* An output schema, or a result hook. */
+static bool judges_results(const struct tool *tool)
+{
+    bool any = tool && (tool->output_schema || (tool->policy && tool->policy->hooks[HOOK_RESULT]));
+    for (size_t i = 0; tool && i < tool->overlay_count; i++)
+        any |= tool->overlays[i].policy->hooks[HOOK_RESULT];
+    return any;
+}
+
 void judge_call(struct judge *judge, struct arena *arena, const struct judge_request *r, struct judged *out)
 {
     const struct recorded_call *call = r->call;
@@ -370,6 +379,7 @@ void judge_call(struct judge *judge, struct arena *arena, const struct judge_req
     fill(out, made);
     out->runs = out->verdict->kind == VERDICT_PASS || out->verdict->ran;
     out->rewrites = out->verdict->rewrites;
+    out->unjudged = out->runs && !in_one && (!call->ran || call->by_class) && judges_results(call_tool(made));
     if (out->runs && !in_one) {
         struct call_request report = request;
         call_report_of(made, &report);

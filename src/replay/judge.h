@@ -44,6 +44,7 @@ struct judge_open {
 struct judged {
     bool known;                    /* it has a schema or a policy */
     bool runs;                     /* it would have run */
+    bool unjudged;                 /* it has rules for results, and the recording has no result */
     bool masked;                   /* a problem at a masked path was ignored */
     const struct verdict *verdict; /* in the arena */
     const struct json *rewrites;   /* JSON Patch of what was repaired in the arguments; NULL: nothing */

@@ -147,6 +147,7 @@ bool plain_record_read(struct recorded_reader *reader, const struct json *record
         .line = line,
     };
     call.arguments = recorded_arguments(line->arena, called(record, &call.tool));
+    call.arguments_unknown = !call.arguments;
     if (!call.tool.len)
         return false;
     if (!call.session.len)

@@ -10,10 +10,13 @@
 #include "base/hash.h"
 #include "config/peer.h"
 #include "gate/simulator.h"
+#include "json/canonical.h"
 #include "json/write.h"
 #include "replay/masked_paths.h"
 #include "replay/replay_reason.h"
 #include "replay/replay_sessions.h"
+#include "result/failure_envelope.h"
+#include "result/result_mask.h"
 
 #include <stdlib.h>
 
@@ -37,6 +40,9 @@ struct pass {
     size_t side_count;
     struct replay_row *tool;
     struct replay_difference *difference;
+    uint64_t key; /* the call's hash: tool and arguments */
+    bool is_news; /* its recorded result was another than the last time, or the first */
+    bool stopped; /* counted as saved */
     struct replay_row *rows[REPLAY_AWAITED_ROWS]; /* where the call is counted, if it was refused */
     size_t row_count;
 };
@@ -112,6 +118,53 @@ static void session_gone(void *owner, struct replay_session *session)
     loop.tool = session->stopped_tool->tool;
     loop.code = session->stopped_code->code;
     replay_loop_add(r->report, &loop);
+}
+
+/* ---- what a call brought ---- */
+
+static uint64_t call_key(struct arena *arena, const struct recorded_call *call)
+{
+    uint64_t arguments = call->arguments ? json_fingerprint(arena, call->arguments, NULL, 0).low : 0;
+    return (hash_stable(call->tool).low ^ arguments) | 1;
+}
+
+/* 0: nobody knows. */
+static uint64_t result_key(struct arena *arena, const struct recorded_call *call)
+{
+    struct buf text = buf_in(arena);
+    if (!call->result)
+        return call->by_class && call->result_hash.len ? hash_stable(call->result_hash).low | 1 : 0;
+    result_mask_write(&text, arena, call->result, false);
+    return hash_stable(buf_view(&text)).low | 1;
+}
+
+/* Recordings rarely say that a tool has failed: its text does. */
+static bool has_failed(struct arena *arena, const struct recorded_call *call)
+{
+    struct result result;
+    struct envelope_call of = {call->tool, call->arguments};
+    if (call->failed || !call->result)
+        return call->failed;
+    result_read(arena, call->result, &result);
+    return result.is_error || envelope_detect(arena, &result, &of).kind != ENVELOPE_NONE;
+}
+
+/* A failure brings nothing; neither does what the same call has brought before. */
+static bool brings_news(struct replay_session *s, struct arena *arena, const struct recorded_call *call,
+                        uint64_t key)
+{
+    uint64_t result = call->ran && !has_failed(arena, call) ? result_key(arena, call) : 0;
+    unsigned at = 0;
+    if (!result)
+        return false;
+    while (at < REPLAY_SEEN_MAX && s->seen[at].call != key)
+        at++;
+    if (at < REPLAY_SEEN_MAX && s->seen[at].result == result)
+        return false;
+    if (at == REPLAY_SEEN_MAX)
+        at = s->next_seen++ % REPLAY_SEEN_MAX;
+    s->seen[at] = (struct replay_seen){key, result};
+    return true;
 }
 
 static struct replay_example example_of(const struct pass *p, struct str detail)
@@ -252,6 +305,7 @@ static void count_stopped(const struct pass *p, const struct replay_row *code)
     s->file = p->call->line->file;
     s->line = p->call->line->number;
     struct str name = str_cut(p->call->session, REPLAY_EXAMPLE_MAX_BYTES);
+    free((char *)s->name.at); /* of one whose result came later, and was new */
     char *copy = strndup(name.at ? name.at : "", name.len);
     if (!copy)
         abort();
@@ -394,6 +448,14 @@ static void count_reasons(struct replay *r, struct pass *p, bool refused)
     count_problems(r, p, refused);
 }
 
+static bool is_unjudged(const struct pass *p)
+{
+    bool any = false;
+    for (size_t i = 0; i < p->side_count; i++)
+        any |= p->sides[i].unjudged;
+    return any;
+}
+
 static void count_call(struct replay *r, struct pass *p)
 {
     struct replay_report *report = r->report;
@@ -413,7 +475,10 @@ static void count_call(struct replay *r, struct pass *p)
     settle_awaited(p);
     count_reasons(r, p, refused);
     count_repairs(r, p);
-    if (refused && is_stopped(v))
+    report->lost += refused && p->is_news;
+    report->unjudged += is_unjudged(p);
+    p->stopped = refused && !p->is_news && is_stopped(v);
+    if (p->stopped)
         count_stopped(p, p->rows[2]);
     if (p->side_count > 1)
         compare(r, p);
@@ -436,6 +501,9 @@ static void keep_open(struct replay *r, const struct pass *p)
     open->tool = p->tool;
     open->difference = p->difference;
     open->counted = any;
+    open->unjudged = is_unjudged(p);
+    open->stopped = p->stopped;
+    open->call = p->key;
     for (size_t i = 0; i < p->side_count; i++) {
         open->sides[i] = p->sides[i].open;
         open->refused[i] = !p->sides[i].runs;
@@ -454,6 +522,8 @@ static void see_call(struct replay *r, const struct recorded_call *call)
     r->report->sessions += is_new;
     set_clock(r, p.session, call);
     judge_all(r, &p);
+    p.key = call_key(p.arena, call);
+    p.is_news = brings_news(p.session, p.arena, call, p.key);
     count_call(r, &p);
     keep_open(r, &p);
 }
@@ -482,6 +552,15 @@ static void recount(struct replay *r, struct pass *p)
     count_problems(r, p, false);
 }
 
+/* A refused call that was counted as saved may have brought something after all. */
+static void count_news(struct replay *r, const struct pass *p, const struct replay_open *open)
+{
+    if (!brings_news(p->session, p->arena, p->call, open->call) || !open->refused[0])
+        return;
+    r->report->lost++;
+    p->session->stopped -= open->stopped && p->session->stopped;
+}
+
 static void see_report(struct replay *r, const struct recorded_call *call)
 {
     struct replay_open *open = call->id.len ? replay_open_find(&r->sessions, hash_stable(call->id)) : NULL;
@@ -497,6 +576,8 @@ static void see_report(struct replay *r, const struct recorded_call *call)
     p.difference = open->difference;
     p.side_count = r->options.against ? 2 : 1;
     r->report->without_result -= open->counted;
+    r->report->unjudged -= open->unjudged && call->ran && !call->by_class;
+    count_news(r, &p, open);
     struct judge_request request = {.call = call, .peer = peer_of(r, call)};
     bool both = true;
     for (size_t i = 0; i < p.side_count; i++) {

@@ -79,8 +79,10 @@ struct replay_report {
     uint64_t sessions;
     uint64_t verdicts[VERDICT_KINDS];
     uint64_t against_verdicts[VERDICT_KINDS];
-    uint64_t refused;                          /* calls that would not have run */
-    uint64_t rewritten;                        /* calls whose arguments would have been repaired */
+    uint64_t refused;   /* calls that would not have run */
+    uint64_t lost;      /* of these, calls whose recorded result was new: they are not saved */
+    uint64_t unjudged;  /* calls that run, with rules for results, and without a recorded result */
+    uint64_t rewritten; /* calls whose arguments would have been repaired */
     struct replay_table tools, classes, codes; /* by tool, class, code */
     struct replay_table problems;              /* by tool, class, code and path; items[3] counts as items[] */
     struct replay_table repairs; /* by tool and path: repaired (code "repaired") or proposed ("proposed") */

@@ -13,6 +13,7 @@
     65536u                         /* those silent for longest are forgotten: a later call begins them anew  \
                                     */
 #define REPLAY_OPEN_MAX     65536u /* checks that wait for their report, likewise */
+#define REPLAY_SEEN_MAX     32u    /* calls of one session whose last result is known; the oldest goes */
 #define REPLAY_AWAITED_MAX  4u     /* refused calls of one session whose next attempt is awaited */
 #define REPLAY_AWAITED_ROWS 8u     /* of the tool, class and code of such a call, and of its first problems */
 
@@ -25,6 +26,11 @@ struct replay_awaited {
     struct hash128 step;
 };
 
+/* What a call brought last. */
+struct replay_seen {
+    uint64_t call, result; /* hashes; 0: free */
+};
+
 struct replay_session {
     struct lru_node node; /* first */
     int64_t clock_ms;
@@ -34,6 +40,8 @@ struct replay_session {
     uint64_t line;
     bool halted;
     struct str name; /* on the heap, once a call was stopped */
+    struct replay_seen seen[REPLAY_SEEN_MAX];
+    uint32_t next_seen;
     uint32_t next_awaited;
     struct replay_awaited awaited[REPLAY_AWAITED_MAX];
 };
@@ -46,6 +54,9 @@ struct replay_open {
     struct judge_open sides[2];
     bool refused[2]; /* that side has judged already: it would not have run */
     bool counted;    /* as a call without a result */
+    bool unjudged;   /* as a call whose result nobody judged */
+    bool stopped;    /* as a call that is saved */
+    uint64_t call;   /* its hash */
 };
 
 typedef void replay_session_gone(void *owner, struct replay_session *session);

@@ -171,6 +171,8 @@ static void put_totals(struct json_out *out, const struct replay_report *r)
                   {"refused", r->refused},
                   {"repaired", r->rewritten},
                   {"masked", r->masked},
+                  {"lost_results", r->lost},
+                  {"unjudged_results", r->unjudged},
                   {"without_result", r->without_result},
                   {"without_arguments", r->without_arguments},
                   {"without_check", r->without_check},

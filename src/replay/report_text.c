@@ -88,6 +88,11 @@ static void put_summary(struct buf *out, const struct report_colours *paint, con
     if (r->refused)
         buf_printf(out, "%llu would not have run (%s)\n", (unsigned long long)r->refused,
                    replay_share(r->refused, r->calls).text);
+    if (r->refused)
+        buf_printf(out,
+                   "  %llu saved: repetitions that brought nothing new\n"
+                   "  %llu would have lost a new result\n",
+                   (unsigned long long)r->loop_calls, (unsigned long long)r->lost);
     if (r->rewritten)
         buf_printf(out, "the arguments of %llu call%s would have been repaired\n",
                    (unsigned long long)r->rewritten, plural(r->rewritten));
@@ -235,12 +240,14 @@ static void put_notes(struct buf *out, const struct report_colours *paint, const
     uint64_t faults = 0;
     for (int i = 0; i < RECORDING_FAULTS; i++)
         faults += r->faults[i].count;
-    if (!faults && !r->without_result && !r->without_arguments && !r->without_check && !r->masked &&
-        !r->evicted && !r->backwards)
+    if (!faults && !r->without_result && !r->unjudged && !r->without_arguments && !r->without_check &&
+        !r->masked && !r->evicted && !r->backwards)
         return;
     heading(out, paint, "Notes");
     put_note(out, r->without_result,
              "calls have no recorded result: for repetitions of them nobody can tell whether it changed");
+    put_note(out, r->unjudged,
+             "results were not recorded: output schemas and result hooks were not judged for them");
     put_note(out, r->without_arguments,
              "calls were recorded without their arguments and not judged; record them with "
              "decisions = { arguments = \"masked\" }");

@@ -70,8 +70,9 @@ describe("toolgate replay, given bad input,", function()
   end)
 
   it("counts calls that are older than the one before, as when the newer of two files comes first", function()
-    local old = folder:file("log.1", { '{"session":"s","tool":"t","ts":1767225600}' })
-    local new = folder:file("log", { '{"session":"s","tool":"t","ts":1767229200}', '{"session":"t","tool":"t","ts":1767225000}' })
+    local old = folder:file("log.1", { '{"session":"s","tool":"t","arguments":{},"ts":1767225600}' })
+    local new = folder:file("log", { '{"session":"s","tool":"t","arguments":{},"ts":1767229200}',
+                                           '{"session":"t","tool":"t","arguments":{},"ts":1767225000}' })
     local _, report = replay(new, old)
     assert.equal(1, report.backwards)
     _, report = replay(old, new)

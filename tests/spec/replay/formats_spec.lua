@@ -179,7 +179,7 @@ describe("toolgate replay reads", function()
 
   it("times in seconds, in milliseconds and as text", function()
     for _, time in ipairs { "1767225600", "1767225600000", '"2026-01-01T00:00:00Z"', '"2026-01-01 01:00:00.000+01:00"' } do
-      local log = folder:file("log.ndjson", { ('{"session":"s","tool":"t","ts":%s}'):format(time) })
+      local log = folder:file("log.ndjson", { ('{"session":"s","tool":"t","arguments":{},"ts":%s}'):format(time) })
       local _, report = replay(log)
       assert.equal(1767225600000, report.first_ms, time)
     end

@@ -57,6 +57,50 @@ describe("toolgate replay", function()
       assert.equal(1, d.examples[1].line)
     end)
 
+    it("tells calls that are saved from calls that would have lost a new result", function()
+      local twice = folder:policies("twice", { poll = [[
+-- poll: asks for a state. Twice at most.
+return tool "poll" { effects = "write", retry = { same_call = 2 },
+  schema = { type = "object", properties = { id = { type = "integer" } } } }
+]] })
+      local function report_of(result)
+        local records = {}
+        for i = 1, 10 do
+          records[i] = { session = "s", tool = "poll", arguments = { id = 1 }, result = result(i), turn = 1, step = "m" .. i }
+        end
+        local _, report = replay(folder:file("poll.ndjson", records), "--policies", twice)
+        return { report.lost_results, report.loops.calls_saved, report.refused }
+      end
+      assert.same({ 0, 8, 8 }, report_of(function() return "waiting" end))
+      assert.same({ 0, 8, 8 }, report_of(function(i) return '{"state":"waiting","elapsed_ms":' .. i .. "}" end))
+      assert.same({ 0, 8, 8 }, report_of(function(i) return "waiting since 10:00:0" .. i % 10 end))
+      local failing = report_of(function(i) return "Error: 500 Internal Server Error, try " .. i end)
+      assert.same({ 0, failing[3] }, { failing[1], failing[2] })
+      assert.same({ 1, 7, 8 }, report_of(function(i) return i < 10 and "waiting" or "done" end))
+      assert.same({ 8, 0, 8 }, report_of(function(i) return "position " .. 20 - i end))
+    end)
+
+    it("counts records without arguments instead of judging them as {}", function()
+      local records = {}
+      for i = 1, 10 do records[i] = { session = "s", tool = "send_mail", result = "sent " .. i } end
+      records[11] = { session = "s", tool = "send_mail", arguments = { to = "a" }, result = "sent" }
+      local _, report = replay(folder:file("mails.ndjson", records))
+      assert.same({ 1, 10, 0 }, { report.calls, report.without_arguments, report.refused })
+    end)
+
+    it("says which results were not judged, and fails with --fail-on-new unless that is allowed", function()
+      local rules = folder:policies("rules", { list_orders = LIST_ORDERS:format(100):gsub("\n}%s*$",
+        "\n  result = function(result) return ok {} end,\n}\n") })
+      local unrecorded = folder:file("unrecorded.ndjson", { order("s2", 5),
+                                                            { session = "s1", tool = "list_orders", arguments = { limit = 5 } } })
+      local code, report, err = replay(unrecorded, "--policies", a, "--against", rules, "--fail-on-new")
+      assert.same({ 2, 1 }, { code, report.unjudged_results }, err)
+      golden.check("replay", "results that were not recorded", err)
+      assert.equal(0, (replay(unrecorded, "--policies", a, "--against", rules, "--fail-on-new", "--allow-unjudged")))
+      assert.equal(0, (replay(unrecorded, "--policies", a, "--against", rules)))
+      assert.equal(0, (replay(unrecorded, "--policies", a, "--against", a, "--fail-on-new")))
+    end)
+
     it("exits 0 where nothing is new, and without --fail-on-new", function()
       assert.equal(0, (replay(log, "--policies", a, "--against", a, "--fail-on-new")))
       assert.equal(0, (replay(log, "--policies", a, "--against", b)))
