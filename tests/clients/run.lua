@@ -322,6 +322,7 @@ if chosen "collector" then
 end
 if chosen "corpus" then recorded() end
 if chosen "page" then page() end
+if chosen "bare" then tap("a bare Debian", { "bash", "tests/package/bare.sh" }, 1800, unistd.getcwd()) end
 if chosen "package" then tap("Debian package", { "bash", "tests/package/run.sh" }, 1800, unistd.getcwd()) end
 print(("%d passed, %d failed"):format(passed, failed))
 os.exit(failed == 0 and passed > 0)

@@ -1,0 +1,55 @@
+#!/bin/bash
+# README's first command in a bare Debian 12 and 13, which have nothing but make: it installs what it lacks, builds, and
+# what it built reads the sample. Prints TAP. Needs root and mmdebstrap.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+if [ "$(id -u)" != 0 ]; then
+    echo "# skipped: a bare Debian needs root"
+    exit 0
+fi
+
+scratch=$(mktemp -d /tmp/toolgate-bare-XXXXXX)
+finish() {
+    for root in "$scratch"/*/; do umount "$root/proc" "$root/dev" 2>/dev/null; done
+    rm -rf --one-file-system "$scratch"
+}
+trap finish EXIT
+
+# bare SUITE: a root with make, apt's settings of this machine, and the source as git has it, with its changes.
+bare() {
+    local root=$scratch/$1
+    mmdebstrap --quiet --variant=minbase --include=make,ca-certificates "$1" "$root" || return 1
+    cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
+    cp /etc/resolv.conf "$root/etc/" 2>/dev/null
+    mkdir "$root/src"
+    git ls-files -z | tar --null -T - -cf - | tar -x -C "$root/src"
+    mount --bind /proc "$root/proc" && mount --bind /dev "$root/dev"
+}
+
+# inside SUITE COMMAND
+inside() { chroot "$scratch/$1" sh -c "cd /src && $2"; }
+
+# check TITLE COMMAND...
+check() {
+    local title=$1 out
+    shift
+    if out=$("$@" 2>&1); then
+        echo "ok - $title"
+    else
+        echo "not ok - $title"
+        printf '%s\n' "$out" | tail -n 30 | sed 's/^/#   /'
+    fi
+}
+
+for suite in bookworm trixie; do
+    if ! out=$(bare "$suite" 2>&1); then
+        echo "not ok - a bare $suite begins"
+        printf '%s\n' "$out" | tail -n 10 | sed 's/^/#   /'
+        continue
+    fi
+    check "a bare $suite: make with DEPS=no names the packages" \
+        inside "$suite" 'make DEPS=no 2>&1 | grep -q "^make needs these Debian packages, which are missing: gcc "'
+    check "a bare $suite: make builds" inside "$suite" 'make'
+    check "a bare $suite: toolgate replay reads the sample" inside "$suite" \
+        'build/toolgate replay --format openai docs/samples/run.json --tools docs/samples/tools.json | grep -q "^14 calls of 1 session"'
+done
