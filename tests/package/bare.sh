@@ -15,10 +15,16 @@ finish() {
 }
 trap finish EXIT
 
+# mmdebstrap hands a descriptor to a command of dash, which knows only those of one digit: none may be taken.
+for fd in /proc/$$/fd/*; do
+    fd=${fd##*/}
+    [ "$fd" -gt 2 ] && [ "$fd" -ne 255 ] && eval "exec $fd>&-"
+done
+
 # bare SUITE: a root with make, apt's settings of this machine, and the source as git has it, with its changes.
 bare() {
     local root=$scratch/$1
-    mmdebstrap --quiet --variant=minbase --include=make,ca-certificates "$1" "$root" || return 1
+    mmdebstrap --quiet --aptopt='Acquire::Retries "5"' --variant=minbase --include=make,ca-certificates "$1" "$root" || return 1
     cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
     cp /etc/resolv.conf "$root/etc/" 2>/dev/null
     mkdir "$root/src"
