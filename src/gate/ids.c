@@ -6,8 +6,6 @@
 #include "json/write.h"
 #include "policy/id_format.h"
 
-#include <strings.h>
-
 static bool is_id(const struct json *value)
 {
     return json_is(value, JSON_STRING) || json_is(value, JSON_NUMBER);
@@ -97,13 +95,52 @@ static bool joins_after(struct str text, size_t end)
     return (sign == ',' || sign == ':') && is_digit(far) && is_digit(text.at[end - 1]);
 }
 
+/* Letters of ASCII in lower case; returns the text that stands in `room`. */
+static struct str fold(struct str text, char room[IDS_GOAL_MAX_BYTES])
+{
+    for (size_t i = 0; i < text.len; i++)
+        room[i] = (char)(text.at[i] >= 'A' && text.at[i] <= 'Z' ? text.at[i] | 0x20 : text.at[i]);
+    return (struct str){room, text.len};
+}
+
+static bool stands_alone(struct str goal, size_t at, struct str id)
+{
+    return !(is_word_byte((unsigned char)id.at[0]) && joins_before(goal, at)) &&
+           !(is_word_byte((unsigned char)id.at[id.len - 1]) && joins_after(goal, at + id.len));
+}
+
+/* For each beginning of the id: how much of it ends as the id begins. */
+static void find_borders(struct str id, uint16_t borders[IDS_GOAL_MAX_BYTES])
+{
+    size_t border = 0;
+    borders[0] = 0;
+    for (size_t i = 1; i < id.len; i++) {
+        while (border && id.at[i] != id.at[border])
+            border = borders[border - 1];
+        border += id.at[i] == id.at[border];
+        borders[i] = (uint16_t)border;
+    }
+}
+
+/* By Knuth, Morris and Pratt: each character of the goal is read once, however often the id's beginning
+ * repeats. */
 bool ids_in_goal(struct str goal, struct str id)
 {
-    for (size_t at = 0; id.len && at + id.len <= goal.len; at++)
-        if (strncasecmp(goal.at + at, id.at, id.len) == 0 &&
-            !(is_word_byte((unsigned char)id.at[0]) && joins_before(goal, at)) &&
-            !(is_word_byte((unsigned char)id.at[id.len - 1]) && joins_after(goal, at + id.len)))
+    char goal_room[IDS_GOAL_MAX_BYTES], id_room[IDS_GOAL_MAX_BYTES];
+    uint16_t borders[IDS_GOAL_MAX_BYTES];
+    goal = str_cut(goal, IDS_GOAL_MAX_BYTES);
+    if (!id.len || id.len > goal.len)
+        return false;
+    struct str words = fold(goal, goal_room), word = fold(id, id_room);
+    find_borders(word, borders);
+    size_t same = 0;
+    for (size_t i = 0; i < words.len; i++) {
+        while (same && (same == word.len || words.at[i] != word.at[same]))
+            same = borders[same - 1];
+        same += words.at[i] == word.at[same];
+        if (same == word.len && stands_alone(goal, i + 1 - word.len, id))
             return true;
+    }
     return false;
 }
 

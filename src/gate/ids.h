@@ -35,6 +35,8 @@ const struct policy_id *ids_find_unseen(struct arena *arena, const struct id_can
 /* The id as JSON, cut if it is long. */
 struct str ids_quoted(struct arena *arena, const struct json *id);
 
+#define IDS_GOAL_MAX_BYTES 8192u /* of a goal; what is longer is not searched */
+
 /* Whether the goal contains the id as a whole token, in any case: 5 in "order 5", not in "15 items" or
  * "INV-5".
  */
