@@ -1,10 +1,12 @@
 /*
- * What an undeclared name was meant for: a declared name that is alike and not used yet, the same name one
- * level deeper or higher, or, if the object has just one undeclared name and lacks just one required field,
- * that field. A guess must fit the type of the value. The field that was meant is then no problem of its own.
+ * What an undeclared name was meant for: a declared name that is alike, or that it abbreviates, and not used
+ * yet, or the same name one level deeper or higher. A guess must fit the type of the value. The field that
+ * was meant is then no problem of its own.
  */
 #include "base/suggest.h"
 #include "schema/explain.h"
+
+#include <ctype.h>
 
 #define NAMES_MAX          16u /* undeclared names of an object that are compared */
 #define CANDIDATES_MAX     64u /* declared names that they are compared with */
@@ -106,12 +108,29 @@ static bool may_fit(const struct prop *prop, const struct json *v)
     return (types & TYPE_BIT(JSON_ARRAY)) && v->type != JSON_ARRAY && v->type != JSON_NULL;
 }
 
+#define INITIALS_LEAST 3u /* fewer letters are the beginnings of too many names */
+
+/* "dob" of date_of_birth and dateOfBirth. */
+static bool is_initials(struct str word, struct str name)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char c = (unsigned char)name.at[i], before = i ? (unsigned char)name.at[i - 1] : '_';
+        bool begins = isalpha(c) && (!isalnum(before) || (isupper(c) && islower(before)));
+        if (begins && (count == word.len || tolower((unsigned char)word.at[count++]) != tolower(c)))
+            return false;
+    }
+    return count == word.len && count >= INITIALS_LEAST;
+}
+
 /* A required field is meant rather than an optional one that is as much alike. */
 static unsigned score(const struct name_match *sent, const struct candidate *c)
 {
     if (c->used || !may_fit(c->prop, &sent->sent->value))
         return 0;
     unsigned alike = suggest_score(sent->sent->key, c->prop->key);
+    if (alike < SUGGEST_CLOSE && is_initials(sent->sent->key, c->prop->key))
+        alike = SUGGEST_CLOSE;
     return alike < SUGGEST_CLOSE ? 0 : alike + (c->required ? SUGGEST_CLOSE / 10 : 0);
 }
 

@@ -21,6 +21,8 @@ static void each_misplaced_name_is_one_problem(void **state)
         const char *schema, *instance, *lines;
     } table[] = {
         {RANGE, "{`line_start`:1,`line_end`:2}", "- rename 'line_start' → 'start', 'line_end' → 'end'\n"},
+        {"{`properties`:{`date_of_birth`:{`type`:`string`}},`required`:[`date_of_birth`]}", "{`dob`:`a`}",
+         "- 'dob': unknown field — did you mean 'date_of_birth'?\n"},
         /* a name that is not alike was not meant, even if it is the only one left */
         {RANGE, "{`start`:1,`stop`:2}", "- 'end' is missing: integer\n- 'stop': unknown field — remove it\n"},
         {RANGE, "{`start`:1,`stop`:`x`}",
