@@ -86,13 +86,13 @@ async def test_check_and_report() -> None:
             session = gate.session("s")
             async with session.turn(goal="rain in Bern?") as turn:
                 assert turn.number == 1
-                bad = await session.check("forecast", {"town": "Bern"})
-                assert bad.verdict.kind == "repair" and "args.town" in [p.path for p in bad.verdict.problems], bad
+                bad = await session.check("forecast", {"city_name": "Bern"})
+                assert bad.verdict.kind == "repair" and bad.verdict.problems[0].path == "args.city_name", bad
                 assert bad.verdict.suggestions[0].value == "city" and bad.verdict.attempts_left == 2, bad
                 try:
                     bad.raise_for_verdict()
                 except Repair as error:
-                    assert "'town': unknown field" in str(error)
+                    assert "did you mean 'city'?" in str(error)
                 good = await session.check("forecast", {"city": "Bern", "days": "2"})
                 assert good.passed and good.arguments == {"city": "Bern", "days": 2} and "read as 2" in good.advice, good
                 told = await session.report(good, {"sky": "grey"})
