@@ -190,6 +190,7 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
         .same_call =
             first_set(p->same_call, config->same_call,
                       tool->effects == EFFECTS_UNDECLARED ? base->same_call : same_call[tool->effects]),
+        .same_call_hard = p->same_call != POLICY_UNSET || config->same_call != POLICY_UNSET,
         .transient = first_set(p->transient, config->transient, base->transient),
         .repeats = first_set(p->repeats, config->repeats, base->repeats),
         .halt = first_set(p->halt, config->halt, base->halt),
@@ -555,6 +556,7 @@ static void restrict_limits(struct tool *tool)
     for (size_t i = 0; (overlay = next_enforced_overlay(tool, &i));) {
         lower(&l->repair, overlay->repair);
         lower(&l->same_call, overlay->same_call);
+        l->same_call_hard |= overlay->same_call != POLICY_UNSET;
         lower(&l->transient, overlay->transient);
         lower(&l->repeats, overlay->repeats);
         lower(&l->halt, overlay->halt);

@@ -379,6 +379,7 @@ static void look_back(struct admission *a, const struct session_call *before)
         .step = before ? before->step : session->step,
         .effects = a->ctx.limits->effects,
         .any_outcome = runs_ignore_results(a->ctx.limits),
+        .spends_always = a->ctx.limits->same_call_hard,
         .spent_forever = a->ctx.limits->effects == LEDGER_EFFECTS_DESTRUCTIVE && !session->told_turn,
     };
     window_look(session, &a->query, &a->past);

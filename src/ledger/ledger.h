@@ -147,11 +147,12 @@ enum ledger_rate_by { LEDGER_RATE_BY_SESSION, LEDGER_RATE_BY_USER, LEDGER_RATE_B
 #define LEDGER_RATES_MAX 4u /* of one tool */
 
 struct ledger_limits {
-    uint32_t repair;        /* 2: answers of "repair" before the chain is exhausted */
-    uint32_t same_call;     /* 3; read 5, write 2, destructive 1 */
-    uint32_t transient;     /* 3 */
-    uint32_t repeats;       /* 3: the run's length that is refused */
-    uint32_t halt;          /* 5: the run's length that ends the run */
+    uint32_t repair;     /* 2: answers of "repair" before the chain is exhausted */
+    uint32_t same_call;  /* 3; read 5, write 2, destructive 1 */
+    bool same_call_hard; /* somebody wrote it: each run of the turn counts, whatever came of it or between */
+    uint32_t transient;  /* 3 */
+    uint32_t repeats;    /* 3: the run's length that is refused */
+    uint32_t halt;       /* 5: the run's length that ends the run */
     uint32_t across_turns;  /* 5 */
     uint32_t poll_max;      /* 20 changed results in a row */
     bool polls;             /* declared with loop.poll: identical results do not count either */

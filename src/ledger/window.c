@@ -163,19 +163,21 @@ static void see_other(struct row *row, const struct session_call *other)
         row->goes_on = row->armed = false;
 }
 
-static bool takes_budget(const struct session_call *call)
+/* `always`: whatever came of it. */
+static bool takes_budget(const struct session_call *call, bool always)
 {
     if (call->class == CALL_UNKNOWN) /* it may have run */
         return call->effects == LEDGER_EFFECTS_DESTRUCTIVE;
-    return call->class <= CALL_TOOL_ERROR && !call->changed;
+    return call->class <= CALL_TOOL_ERROR && (always || !call->changed);
 }
 
 /* What goes by the turn alone, or by the same-call budget. */
 static void see_budget(struct row *row, const struct session_call *call, bool this_turn)
 {
     struct window_past *past = row->past;
-    if (row->armed && (this_turn || row->query->spent_forever) && call->step != row->spent_step &&
-        takes_budget(call)) {
+    bool always = row->query->spends_always;
+    if ((row->armed || always) && (this_turn || row->query->spent_forever) && call->step != row->spent_step &&
+        takes_budget(call, always)) {
         past->spent++;
         row->spent_step = call->step;
     }
@@ -277,7 +279,7 @@ void window_look(const struct session *session, const struct window_query *query
     for (unsigned i = query->older; i-- > oldest;) {
         const struct session_call *call = call_at(session, i);
         bool this_turn = call->turn == query->turn;
-        if (!this_turn && !row.goes_on && !(query->spent_forever && row.armed))
+        if (!this_turn && !row.goes_on && !(query->spent_forever && (row.armed || query->spends_always)))
             return;
         if (is_same_call(call, query))
             see_same(&row, call, this_turn);
@@ -441,8 +443,8 @@ void window_changed(struct rules_ctx *ctx, const struct session_call *call)
 /* A write of this turn that counts in its budget. "Once a turn" must not be forgotten after 32 reads. */
 static bool outlasts(const struct session *session, const struct session_call *call)
 {
-    return call->turn == (uint8_t)session->turn && effects_change(call->effects) && takes_budget(call) &&
-           !call_was_reset(call);
+    return call->turn == (uint8_t)session->turn && effects_change(call->effects) &&
+           takes_budget(call, false) && !call_was_reset(call);
 }
 
 /* The oldest call goes that outlasts no others; those before it move up by one, which leaves the oldest place

@@ -133,20 +133,22 @@ local function is_excused(call)
 end
 
 -- "What is never settled frees its same-call budget (not for destructive: it may have run)."
-local function takes_budget(call)
+local function takes_budget(call, ask)
   if not let_run(call) then return false end
   if not call.class then return is_open(call) or call.effects == "destructive" end
-  return CLASSES[call.class].budget and not call.changed
+  return CLASSES[call.class].budget and (ask and ask.limits.same_call_hard or not call.changed)
 end
 
 -- "Budgets and runs count steps, not calls." "A guessed turn never re-arms destructive calls": where nobody ever named a
--- turn, their budget counts over the whole window.
+-- turn, their budget counts over the whole window. "A same_call that a policy or defaults writes is hard: every run of this
+-- (tool, arguments) in the turn counts, whatever its result and whatever ran between."
 local function steps_spent(session, ask)
   local steps, from = {}, re_armed_at(session, ask)
   local calls = session.calls
   if session.told or ask.effects ~= "destructive" then calls = of_turn(session) end
   for _, call in ipairs(calls) do
-    if same_call(call, ask) and call.tick > from and takes_budget(call) then
+    if same_call(call, ask) and (call.tick > from or ask.limits.same_call_hard) and takes_budget(call, ask) then
+      if call.changed or call.tick <= from then meet "a hard budget" end
       steps[call.step] = true
       if call.turn ~= session.turn then meet "budget of earlier guessed turns" end
     end

@@ -27,7 +27,7 @@ local NONE = 4294967295
 local EPOCH = 1700000000000
 
 local function limits_of(kind)
-  local l = { repair = 2, same_call = 3, transient = 3, repeats = 3, halt = 5, across_turns = 5, poll_max = 20,
+  local l = { repair = 2, same_call = 3, same_call_hard = false, transient = 3, repeats = 3, halt = 5, across_turns = 5, poll_max = 20,
               poll_every_ms = 0, polls = false, compare_arguments = false, same_failure = NONE, effects = "unknown",
               costs = false, cost = 0, tool = {}, session = {} }
   for name, value in pairs(kind) do l[name] = value end
@@ -59,7 +59,7 @@ local function tools_of_chapter()
     l.session = session
     if not plain then
       if now_and_then(3) then l.repair = one_of { 0, 1, 3, 5, NONE } end
-      if now_and_then(3) then l.same_call = one_of { 1, 2, 4, 8, NONE } end
+      if now_and_then(3) then l.same_call, l.same_call_hard = one_of { 1, 2, 4, 8, NONE }, now_and_then(2) end
       if now_and_then(3) then l.transient = one_of { 0, 1, 2, NONE } end
       if now_and_then(4) then l.repeats = one_of { 2, 4, 5 } end
       if now_and_then(4) then l.halt = l.repeats + chance(4) end

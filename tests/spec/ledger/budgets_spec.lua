@@ -51,6 +51,31 @@ describe("the same call, with other calls in between,", function()
     end)
   end
 
+  -- A budget that somebody wrote is hard: a result that changes, an error and a write in between excuse nothing.
+  for where, config in pairs { ["its policy"] = "return {}", ["the defaults"] = "return { defaults = { retry = { same_call = 3 } } }" } do
+    it("runs as often as " .. where .. " says, whatever comes of it and between, until the next turn", function()
+      local counted = [==[
+-- counted: each result is another. For specs.
+return tool "counted" {
+  description = "For specs.", effects = "read", schema = params { n = int "Which" }, %s
+  run = function(args, call) return { history = #call.history, at = call.no_progress, turn = call.turn } end,
+}
+]==]
+      local own = where == "its policy" and "retry = { same_call = 3 }," or ""
+      gate = daemon.start { config = config, policies = { ["counted.lua"] = counted:format(own), ["echo.lua"] = fixtures.echo,
+                                                          ["write.lua"] = TOOL:format("write", "write", "write") } }
+      client = gate:connect()
+      for turn = 1, 2 do
+        local codes = {}
+        for i = 1, 6 do
+          codes[i] = verdict(client:calls("counted", { n = 1 }, session("s", { turn = turn }))).code or "ok"
+          client:calls("write", { n = 10 * turn + i }, session("s", { turn = turn }))
+        end
+        assert.same({ "ok", "ok", "ok", "same_call", "same_call", "same_call" }, codes)
+      end
+    end)
+  end
+
   -- Where nobody names turns, "this turn" is a guess.
   for tool, expected in pairs { read = "advised", write = "refused" } do
     it("of a tool with effects " .. tool .. " is " .. expected .. " beyond its budget in a session without turns", function()

@@ -171,6 +171,7 @@ static void limits_field(lua_State *L, int at, struct ledger_limits *out)
     table = lua_gettop(L);
     *out = (struct ledger_limits){
         .polls = flag_field(L, table, "polls"),
+        .same_call_hard = flag_field(L, table, "same_call_hard"),
         .compare_arguments = flag_field(L, table, "compare_arguments"),
         .effects = (enum ledger_effects)option_field(L, table, "effects", effects_words, 4),
         .costs = flag_field(L, table, "costs"),
