@@ -193,11 +193,10 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
     struct ledger_limits *l = &tool->limits;
     *l = (struct ledger_limits){
         .repair = first_set(p->repair, config->repair, base->repair),
-        .same_call =
-            first_set(p->same_call, config->same_call,
-                      tool->effects == EFFECTS_UNDECLARED ? base->same_call
-                      : is_guessed_write(tool)            ? SAME_CALL_GUESSED
-                                                          : same_call[tool->effects]),
+        .same_call = first_set(p->same_call, config->same_call,
+                               tool->effects == EFFECTS_UNDECLARED ? base->same_call
+                               : is_guessed_write(tool)            ? SAME_CALL_GUESSED
+                                                                   : same_call[tool->effects]),
         .same_call_hard = p->same_call != POLICY_UNSET || config->same_call != POLICY_UNSET,
         .transient = first_set(p->transient, config->transient, base->transient),
         .repeats = first_set(p->repeats, config->repeats, base->repeats),

@@ -35,7 +35,7 @@ static unsigned print_foreign(struct str text, unsigned columns)
 {
     struct buf line = {0};
     unsigned used = term_clip(&line, text, columns);
-    fwrite(line.at, 1, line.len, stdout);
+    printf(STR_FMT, STR_ARG(buf_view(&line)));
     buf_clear(&line);
     return used;
 }

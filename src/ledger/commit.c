@@ -243,8 +243,9 @@ void commit_finish_everything(struct commit *c, uint32_t ttl_s)
     size_t room = STORE_WRITES_MAX - c->write_count - SESSION_CALLS_MAX - 1;
     size_t count = parts->known & PART_BIT(PART_DETAILS) ? parts->field_count : 0;
     if (count > room)
-        log_event(LOG_WARN, "ledger_details_dropped", LOG_STR("session", ((struct str){e->name, e->name_len})),
-                  LOG_NUM("count", count - room), LOG_NUM("limit", room),
+        log_event(LOG_WARN, "ledger_details_dropped",
+                  LOG_STR("session", ((struct str){e->name, e->name_len})), LOG_NUM("count", count - room),
+                  LOG_NUM("limit", room),
                   LOG_TEXT("why", "a session has too many facts and names of tools to be kept whole while "
                                   "Redis is away"));
     for (size_t i = 0; i < count && i < room; i++)

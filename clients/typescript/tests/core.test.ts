@@ -45,7 +45,7 @@ test("core: a verdict is typed, and an error where one is wanted", async () => {
   assert.equal(passed, false);
   assert.equal(verdict.kind, "repair");
   assert.equal(verdict.errorClass, "invalid_arguments");
-  assert.ok(verdict.problems.some((one) => one.path.includes("town")), JSON.stringify(verdict.problems));
+  assert.ok(verdict.problems.some((one) => one.path.includes("city")), JSON.stringify(verdict.problems));
   assert.equal(typeof verdict.attemptsLeft, "number");
   assert.ok(stoppedBy(verdict, text) instanceof Repair);
 });

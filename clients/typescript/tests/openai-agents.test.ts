@@ -103,7 +103,7 @@ test("OpenAI Agents: what is wrong with the arguments reaches the model, and the
   const playing = new Playing([[["forecast", { town: "Bern", days: 1 }]], [["forecast", '{"city": "Ber']],
     [["forecast", { city: "Bern", days: "2" }]]]);
   assert.equal(await play(playing, gate.session(fresh())), "my best answer");
-  assert.match(playing.heard[0] ?? "", /'town': unknown field/);
+  assert.match(playing.heard[0] ?? "", /'city' is missing/);
   assert.match(playing.heard[1] ?? "", /valid JSON/); // the SDK's own words: it does not ask the tool
   assert.match(playing.heard[2] ?? "", /'days' was read as 2/);
   assert.match(playing.heard[2] ?? "", /grey/);
@@ -174,7 +174,7 @@ test("OpenAI Agents: an agent that gets the run by a handoff is behind toolgate,
     const first = new Playing([[BERN], [["transfer_to_expert", {}]]]);
     const triage = new Agent({ name: "triage", model: first, tools: [forecast], handoffs: [wayTo(expert)] });
     await runAgent(guarded(triage, session), "rain?");
-    assert.match(playing.heard.join("\n"), /'town': unknown field/);
+    assert.match(playing.heard.join("\n"), /'city' is missing/);
     assert.equal((await gate.request("toolgate/session", { session: session.name }))["turn"], 1);
     assert.equal((await history(session)).length, 2); // the repaired call is one entry
   }
@@ -183,7 +183,7 @@ test("OpenAI Agents: an agent that gets the run by a handoff is behind toolgate,
 test("OpenAI Agents: a copy of a guarded agent is behind toolgate, too", async () => {
   const playing = new Playing([[["forecast", { town: "Bern", days: 1 }]]]);
   await runAgent(agentOf(playing, gate.session(fresh())).clone({ name: "copy" }), "rain?");
-  assert.match(playing.heard[0] ?? "", /'town': unknown field/);
+  assert.match(playing.heard[0] ?? "", /'city' is missing/);
 });
 
 test("OpenAI Agents: the tools of an agent's MCP servers are behind toolgate, too", async () => {
@@ -196,7 +196,7 @@ test("OpenAI Agents: the tools of an agent's MCP servers are behind toolgate, to
   };
   const playing = new Playing([[["wind", { town: "Bern" }]], [["wind", { city: "Bern" }]]]);
   await runAgent(guarded(new Agent({ name: "a", model: playing, mcpServers: [server] }), gate.session(fresh())), "wind?");
-  assert.match(playing.heard[0] ?? "", /'town': unknown field/);
+  assert.match(playing.heard[0] ?? "", /'city' is missing/);
   assert.match(playing.heard[1] ?? "", /calm/);
   assert.deepEqual(called, [{ city: "Bern" }]);
 });

@@ -77,7 +77,7 @@ test("package: version 6 of the AI SDK, which the host's Node may run: a repaire
       prompt: "rain?", stopWhen: stepCountIs(40) }, gate.session(crypto.randomUUID())));
     console.log("answer:", (await play(true)).text);
     await play(false).catch((error) => console.log("stopped:", error.name));`);
-  assert.match(out, /'town': unknown field/);
+  assert.match(out, /'city' is missing/);
   assert.match(out, /cut off/);
   assert.match(out, /'days' was read as 2/);
   assert.match(out, /answer: best\n/);
