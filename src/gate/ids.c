@@ -127,7 +127,7 @@ static void find_borders(struct str id, uint16_t borders[IDS_GOAL_MAX_BYTES])
 bool ids_in_goal(struct str goal, struct str id)
 {
     char goal_room[IDS_GOAL_MAX_BYTES], id_room[IDS_GOAL_MAX_BYTES];
-    uint16_t borders[IDS_GOAL_MAX_BYTES];
+    uint16_t borders[IDS_GOAL_MAX_BYTES] = {0};
     goal = str_cut(goal, IDS_GOAL_MAX_BYTES);
     if (!id.len || id.len > goal.len)
         return false;
