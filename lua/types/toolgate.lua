@@ -118,7 +118,7 @@
 ---How often a call may be tried again.
 ---@class toolgate.Retry
 ---@field repair? integer How often in a row the model may correct its arguments. Default 2.
----@field same_call? integer How often the same call may run in a turn. Default by effects: 3, read 5, write 1 (2 if guessed), destructive 1.
+---@field same_call? integer How often the same call may run in a turn. Default by effects: 3, read 5, write 2, destructive 1.
 ---@field transient? integer How often the model may repeat a call that failed with a transient error. Default 3.
 ---@field again? boolean|toolgate.Again toolgate repeats a failed call itself, if the tool is idempotent or the call surely did not reach it.
 

@@ -14,8 +14,7 @@
 
 /* Same-call budgets by effects. */
 #define SAME_CALL_READ        5u
-#define SAME_CALL_WRITE       1u /* as its policy says: side effects happen once */
-#define SAME_CALL_GUESSED     2u /* a write by its annotations or its name */
+#define SAME_CALL_WRITE       2u
 #define SAME_CALL_DESTRUCTIVE 1u
 
 static const struct json *first_object(const struct json *a, const struct json *b)
@@ -163,11 +162,6 @@ static struct ledger_allowance allowance(const struct policy_limits *p, const st
     };
 }
 
-static bool is_guessed_write(const struct tool *tool)
-{
-    return tool->effects == EFFECTS_WRITE && tool->effects_from != EFFECTS_FROM_POLICY;
-}
-
 static void set_limits(struct tool *tool, const struct policy *policy, const struct config *config)
 {
     static const struct policy unset = {.repair = POLICY_UNSET,
@@ -193,10 +187,9 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
     struct ledger_limits *l = &tool->limits;
     *l = (struct ledger_limits){
         .repair = first_set(p->repair, config->repair, base->repair),
-        .same_call = first_set(p->same_call, config->same_call,
-                               tool->effects == EFFECTS_UNDECLARED ? base->same_call
-                               : is_guessed_write(tool)            ? SAME_CALL_GUESSED
-                                                                   : same_call[tool->effects]),
+        .same_call =
+            first_set(p->same_call, config->same_call,
+                      tool->effects == EFFECTS_UNDECLARED ? base->same_call : same_call[tool->effects]),
         .same_call_hard = p->same_call != POLICY_UNSET || config->same_call != POLICY_UNSET,
         .transient = first_set(p->transient, config->transient, base->transient),
         .repeats = first_set(p->repeats, config->repeats, base->repeats),

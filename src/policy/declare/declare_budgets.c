@@ -43,8 +43,7 @@ static const struct field retry_fields[] = {
     {"repair", FIELD_COUNT, "2", NULL, "How often in a row the model may correct its arguments. Default 2.",
      AT(repair)},
     {"same_call", FIELD_COUNT, "3", NULL,
-     "How often the same call may run in a turn. Default by effects: 3, read 5, write 1 (2 if guessed), "
-     "destructive 1.",
+     "How often the same call may run in a turn. Default by effects: 3, read 5, write 2, destructive 1.",
      AT(same_call)},
     {"transient", FIELD_COUNT, "3", NULL,
      "How often the model may repeat a call that failed with a transient error. Default 3.", AT(transient)},
