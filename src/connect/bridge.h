@@ -60,6 +60,7 @@ struct bridge {
     int64_t retry_at_us;
     unsigned retry_ms, epoch; /* epoch: connections that have ended */
     bool was_open, outage_told, client_ended, shut_down;
+    bool watch_failed;              /* this daemon has refused a subscription to a resource */
     bool has_failed;                /* a request got its answer from the bridge */
     struct buf from_daemon;         /* up to an incomplete line */
     size_t daemon_seen;             /* bytes of it that hold no newline */
@@ -96,6 +97,8 @@ void bridge_cancel_question(struct bridge *bridge, struct tracked *question, con
 /* greeting.c: what a new daemon is told. */
 void greeting_begin(struct bridge *bridge);
 bool greeting_reply(struct bridge *bridge, struct str id, struct str line);
+/* The daemon's resources are others now: makes those subscriptions again that it has refused. */
+void greeting_watch_again(struct bridge *bridge);
 void greeting_learn_tools(struct bridge *bridge, struct str line);
 void greeting_keep(char **kept, struct str line);
 

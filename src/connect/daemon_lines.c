@@ -132,6 +132,8 @@ static void take_notification(struct bridge *bridge, struct arena *arena, struct
         return;
     if (str_is(method, "notifications/subscriptions/acknowledged") && is_known_subscription(bridge, message))
         return;
+    if (str_is(method, "notifications/resources/list_changed"))
+        greeting_watch_again(bridge);
     forward(bridge, line);
 }
 

@@ -53,6 +53,21 @@ void greeting_begin(struct bridge *bridge)
                 HELLO);
 }
 
+static void watch(struct bridge *bridge)
+{
+    struct tracked *s;
+    TAILQ_FOREACH(s, &bridge->watched.sent, link)
+    put_request(bridge, (struct str){s->line, s->line_len - 1}, WATCH);
+}
+
+/* A daemon that has just begun may not know the server's resources yet: it says when it does. */
+void greeting_watch_again(struct bridge *bridge)
+{
+    if (bridge->watch_failed)
+        watch(bridge);
+    bridge->watch_failed = false;
+}
+
 static void greet_further(struct bridge *bridge)
 {
     struct tracked *s;
@@ -62,8 +77,8 @@ static void greet_further(struct bridge *bridge)
         put_request(bridge, str_of(bridge->level), LEVEL);
     TAILQ_FOREACH(s, &bridge->subscriptions.sent, link)
     buf_add(&bridge->greeting, s->line, s->line_len);
-    TAILQ_FOREACH(s, &bridge->watched.sent, link)
-    put_request(bridge, (struct str){s->line, s->line_len - 1}, WATCH);
+    bridge->watch_failed = false;
+    watch(bridge);
     if (bridge->tools.request && bridge->was_open)
         put_request(bridge, str_of(bridge->tools.request), TOOLS);
 }
@@ -131,6 +146,16 @@ static void compare_tools(struct bridge *bridge, struct str line)
         tell_list_changed(bridge);
 }
 
+static bool is_error(struct str line)
+{
+    struct arena *arena = arena_new();
+    struct json message;
+    struct json_error fault;
+    bool error = json_parse(arena, line, NULL, &message, &fault) == OK && json_get_text(&message, "error");
+    arena_free(arena);
+    return error;
+}
+
 bool greeting_reply(struct bridge *bridge, struct str id, struct str line)
 {
     char own[64];
@@ -149,6 +174,8 @@ bool greeting_reply(struct bridge *bridge, struct str id, struct str line)
         bridge->was_open = true;
     } else if (str_is(what, TOOLS)) {
         compare_tools(bridge, line);
+    } else if (str_is(what, WATCH)) {
+        bridge->watch_failed |= is_error(line);
     }
     return true;
 }
