@@ -300,8 +300,9 @@ describe("toolgate decisions", function()
       terminal:types(("stty -a >%s; %s decisions %s --review"):format(before, daemon.binary, log))
       terminal:shows "q quit"
       terminal:press "C-c"
+      terminal:shows "not yet reviewed 7"
       terminal:types(("stty -a >%s; echo check''ed"):format(after))
-      terminal:shows "\nchecked"
+      terminal:shows "checked" -- also behind the prompt, where the shell reads what was typed before it prompts
       assert.equal(process.read(before), process.read(after))
       tmux.stop_all()
     end)

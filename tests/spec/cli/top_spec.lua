@@ -24,8 +24,8 @@ describe("toolgate top", function()
 
   local function start(given)
     local terminal = tmux.start(given)
-    terminal:types("stty -a >" .. terminal.directory .. "/before; echo earlier line")
-    terminal:shows "\nearlier line"
+    terminal:types("stty -a >" .. terminal.directory .. "/before; echo earlier'' line")
+    terminal:shows "earlier line"
     terminal:types(("%s top --socket %s"):format(daemon.binary, gate.socket))
     terminal:shows "q quit"
     terminal:shows ("toolgate " .. process.read("src/base/version.h"):match 'TOOLGATE_VERSION "([^"]+)"')
@@ -35,10 +35,10 @@ describe("toolgate top", function()
   -- The shell's prompt, its earlier screen and its terminal settings are back.
   local function is_restored(terminal)
     terminal:shows_no_longer "q quit"
-    terminal:shows "\nearlier line"
+    terminal:shows "earlier line"
     local path = terminal.directory .. "/after"
-    terminal:types("stty -a >" .. path .. "; echo checked")
-    terminal:shows "\nchecked"
+    terminal:types("stty -a >" .. path .. "; echo check''ed")
+    terminal:shows "checked"
     assert.equal(process.read(terminal.directory .. "/before"), process.read(path))
   end
 
