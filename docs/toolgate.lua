@@ -340,9 +340,6 @@ return {
 
     -- Whether journald gets each record, too: true, or the path of another journal's socket.
     --journald = false,
-
-    -- Unix datagram socket that gets each record, too. No default; an example:
-    --socket = "/run/collector/decisions.sock",
   },
 
   -- == Metrics ==

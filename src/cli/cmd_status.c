@@ -470,10 +470,10 @@ static bool is_empty(const struct json *value)
 static void print_rest(const struct json *answer)
 {
     static const char *const printed[] = {
-        "version",    "state",  "pid",         "started_ms", "uptime_s",  "socket",     "paths",
-        "generation", "reload", "upstreams",   "ledger",     "tools",     "schema_lax", "connections",
-        "counters",   "rules",  "quarantined", "suspected",  "decisions", "problems",   "policy_faults",
-        "metrics",    "traces", "config_hash", "pins"};
+        "version",    "state",         "pid",      "started_ms", "uptime_s",    "socket",
+        "paths",      "generation",    "reload",   "upstreams",  "ledger",      "tools",
+        "schema_lax", "connections",   "counters", "rules",      "quarantined", "decisions",
+        "problems",   "policy_faults", "metrics",  "traces",     "config_hash", "pins"};
     for (uint32_t i = 0; i < answer->len; i++)
         if (!STR_IS_ONE_OF(answer->members[i].key, printed) && !is_empty(&answer->members[i].value))
             print_member(&answer->members[i], 0);

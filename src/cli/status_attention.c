@@ -35,26 +35,16 @@ static const struct json *of_generation(const struct json *answer, const char *k
     return json_get_text(json_get_text(answer, "generation"), key);
 }
 
-/* `state`: quarantined, or suspected. */
-static void print_stalls(const struct json *list, const char *state)
+static void print_quarantined(const struct json *answer)
 {
+    const struct json *list = json_get_text(answer, "quarantined");
     for (uint32_t i = 0; i < count_of(list); i++) {
         const struct json *q = &list->items[i];
         attend();
-        printf(STR_FMT " is %s: " STR_FMT "; " STR_FMT " (" STR_FMT ")\n",
-               STR_ARG(json_str(json_get_text(q, "file"))), state, STR_ARG(json_str(json_get_text(q, "why"))),
+        printf(STR_FMT " is quarantined: " STR_FMT "; " STR_FMT " (" STR_FMT ")\n",
+               STR_ARG(json_str(json_get_text(q, "file"))), STR_ARG(json_str(json_get_text(q, "why"))),
                STR_ARG(json_str(json_get_text(q, "fix"))), STR_ARG(json_str(json_get_text(q, "list"))));
     }
-}
-
-static void print_quarantined(const struct json *answer)
-{
-    print_stalls(json_get_text(answer, "quarantined"), "quarantined");
-}
-
-static void print_suspected(const struct json *answer)
-{
-    print_stalls(json_get_text(answer, "suspected"), "suspected");
 }
 
 static void print_faults(const struct json *answer)
@@ -210,9 +200,8 @@ static void print_problems(const struct json *answer)
 }
 
 static void (*const kinds[])(const struct json *answer) = {
-    print_quarantined, print_suspected, print_faults,        print_busy,         print_unmatched,
-    print_expired,     print_warnings,  print_list_warnings, print_lost_records, print_lost_lines,
-    print_unheld,      print_pins,      print_problems,
+    print_quarantined,   print_faults,       print_busy,       print_unmatched, print_expired, print_warnings,
+    print_list_warnings, print_lost_records, print_lost_lines, print_unheld,    print_pins,    print_problems,
 };
 
 void status_print_attention(const struct json *answer)

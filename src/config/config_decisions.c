@@ -8,7 +8,7 @@
 #define AT(text, reader, field)                                                                              \
     .name = STR(text), .read = (reader), .offset = offsetof(struct config_decisions, field)
 
-static key_reader read_file, read_socket, read_journald, read_mask;
+static key_reader read_file, read_journald, read_mask;
 
 static const struct key_choice argument_details[] = {{"none", DECISIONS_NONE},
                                                      {"hash", DECISIONS_HASH},
@@ -24,7 +24,6 @@ const struct config_key config_decisions_keys[] = {
     {AT("max_mb", key_u32, max_mb), .min = 1, .max = DECISIONS_MAX_MB_MAX},
     {AT("keep", key_u32, keep), .min = 1, .max = DECISIONS_KEEP_MAX},
     {AT("journald", read_journald, journald)},
-    {AT("socket", read_socket, socket)},
     {.read = NULL},
 };
 
@@ -75,8 +74,7 @@ static bool same_text(const char *a, const char *b)
 bool config_decisions_same_sinks(const struct config_decisions *a, const struct config_decisions *b)
 {
     return a->on == b->on && a->to_file == b->to_file && same_text(a->file, b->file) &&
-           same_text(a->socket, b->socket) && same_text(a->journald, b->journald) && a->max_mb == b->max_mb &&
-           a->keep == b->keep;
+           same_text(a->journald, b->journald) && a->max_mb == b->max_mb && a->keep == b->keep;
 }
 
 /* A path, or false: no file. */
@@ -89,7 +87,7 @@ static void read_file(const struct key_value *value)
         d->to_file = value->json->truth;
 }
 
-static void read_socket(const struct key_value *value)
+static void read_socket_path(const struct key_value *value)
 {
     const char **target = key_target(value);
     key_path(value);
@@ -104,7 +102,7 @@ static void read_socket(const struct key_value *value)
 static void read_journald(const struct key_value *value)
 {
     if (value->json->type != JSON_BOOL)
-        read_socket(value);
+        read_socket_path(value);
     else
         *(const char **)key_target(value) = value->json->truth ? DECISIONS_JOURNAL : NULL;
 }
@@ -143,8 +141,8 @@ void config_decisions_read(const struct key_value *value)
         d->on = value->json->truth;
     else
         key_table_read(value->reader, config_decisions_keys, value->path, value->json, d);
-    if (d->on && !d->to_file && !d->socket && !d->journald && value->json->type != JSON_BOOL)
+    if (d->on && !d->to_file && !d->journald && value->json->type != JSON_BOOL)
         key_table_error(value->reader, value->path,
-                        "file = false leaves no place for the records; set socket or journald, or write "
+                        "file = false leaves no place for the records; set journald, or write "
                         "decisions = false to switch the decision log off");
 }

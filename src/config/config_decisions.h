@@ -19,7 +19,6 @@ struct config_decisions {
     bool on;
     bool to_file;                /* false: `file = false`, only other sinks */
     const char *file;            /* NULL: in the state folder */
-    const char *socket;          /* of a Unix datagram socket; NULL: none */
     const char *journald;        /* journald's socket; NULL: none */
     unsigned arguments, results; /* enum decisions_detail */
     const struct str *mask;      /* globs of the names of secret values */

@@ -71,11 +71,6 @@ static void add_quarantined(struct doctor *d)
                    STR_FMT " is quarantined: " STR_FMT, STR_ARG(doctor_text(one, "file")),
                    STR_ARG(doctor_text(one, "why")));
     }
-    list = doctor_status(d, "suspected");
-    for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++)
-        doctor_add(d, DOCTOR_WARNING, "policies", "policy_suspected", "correct the file",
-                   STR_FMT ": " STR_FMT, STR_ARG(doctor_text(&list->items[i], "file")),
-                   STR_ARG(doctor_text(&list->items[i], "why")));
 }
 
 static void add_faults(struct doctor *d)

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SINKS_MAX       3u /* a file, a socket, journald */
+#define SINKS_MAX       2u /* a file, journald */
 #define KEY_BYTES       (2 * SIPHASH_KEY_BYTES)
 #define LINE_KEPT_BYTES 1048576u
 #define BYTES_PER_MB    1048576u
@@ -78,9 +78,7 @@ static void open_key(struct decision_log *log, const char *file)
 
 static const char *kind_name(enum record_sink_kind kind)
 {
-    static const char *const names[] = {
-        [RECORD_SINK_FILE] = "file", [RECORD_SINK_DATAGRAM] = "socket", [RECORD_SINK_JOURNAL] = "journald"};
-    return names[kind];
+    return kind == RECORD_SINK_FILE ? "file" : "journald";
 }
 
 static void on_sink_changed(void *owner, const struct record_sink_status *s)
@@ -109,8 +107,6 @@ static size_t list_sinks(const struct config_decisions *c, const struct decision
                                                      .path = c->file ? c->file : files->records,
                                                      .max_bytes = (uint64_t)mb * BYTES_PER_MB,
                                                      .keep = c->keep};
-    if (c->on && c->socket)
-        list[count++] = (struct record_sink_options){.kind = RECORD_SINK_DATAGRAM, .path = c->socket};
     if (c->on && c->journald)
         list[count++] = (struct record_sink_options){
             .kind = RECORD_SINK_JOURNAL, .path = c->journald, .identifier = "toolgate-decisions"};

@@ -1,6 +1,6 @@
 /*
- * The decision log: one record per call, check and report, `pass` too, to a file, journald or a Unix datagram
- * socket. It never makes a call wait, nor fail: a record that cannot be written is counted.
+ * The decision log: one record per call, check and report, `pass` too, to a file or to journald. It never
+ * makes a call wait, nor fail: a record that cannot be written is counted.
  */
 #ifndef TOOLGATE_GATE_DECISION_LOG_H
 #define TOOLGATE_GATE_DECISION_LOG_H

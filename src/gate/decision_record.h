@@ -12,7 +12,7 @@ struct decision_mask;
 
 #define DECISION_RECORD_VERSION 1
 #define DECISION_RECORD_MAX_BYTES                                                                            \
-    131072u /* a longer one loses its result, then its arguments; fits a datagram */
+    131072u /* a longer one loses its result, then its arguments; fits a datagram to journald */
 
 /* Longer arguments or results are not masked value by value, which takes tens of milliseconds: a record has
  * the hash of such arguments, and no text that may quote them. */

@@ -5,7 +5,6 @@
 #include "config/config.h"
 #include "gate/examples.h"
 #include "policy/policy_set.h"
-#include "sandbox/fault_record.h"
 
 #include <stdlib.h>
 
@@ -106,10 +105,7 @@ bool generation_load_step(struct generation_load *l)
 {
     if (l->phase == PHASE_COUNT)
         return false;
-    fault_record_loading(true);
-    bool more = phases[l->phase](l);
-    fault_record_loading(false);
-    if (more)
+    if (phases[l->phase](l))
         return true;
     l->phase = l->err || l->unchanged ? PHASE_COUNT : l->phase + 1;
     return l->phase < PHASE_COUNT;

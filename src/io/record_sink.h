@@ -28,9 +28,8 @@ struct record_sink;
 #define RECORD_SINK_STOP_MS      2000u /* record_sink_free waits this long for what is buffered */
 
 enum record_sink_kind {
-    RECORD_SINK_FILE,     /* appends; rotates by size to path.1 … path.keep */
-    RECORD_SINK_DATAGRAM, /* a Unix socket: one datagram a record, without the newline */
-    RECORD_SINK_JOURNAL   /* journald's socket: one entry a record */
+    RECORD_SINK_FILE,   /* appends; rotates by size to path.1 … path.keep */
+    RECORD_SINK_JOURNAL /* journald's socket: one entry a record */
 };
 
 struct record_sink_options {

@@ -1,5 +1,5 @@
 /*
- * What the thread of a record sink writes to: a file or a datagram socket. These functions may block; none
+ * What the thread of a record sink writes to: a file or journald. These functions may block; none
  * allocates or logs. Only record_*.c include this header.
  */
 #ifndef TOOLGATE_IO_RECORD_TARGET_H
@@ -19,11 +19,11 @@ struct record_target_ops {
     size_t (*write)(struct record_target *target, struct str lines, uint64_t *lost, struct why *why);
 };
 
-extern const struct record_target_ops record_file_ops, record_datagram_ops;
+extern const struct record_target_ops record_file_ops, record_journal_ops;
 
 static inline const struct record_target_ops *record_target_ops(const struct record_sink_options *options)
 {
-    return options->kind == RECORD_SINK_FILE ? &record_file_ops : &record_datagram_ops;
+    return options->kind == RECORD_SINK_FILE ? &record_file_ops : &record_journal_ops;
 }
 
 void record_target_close(struct record_target *target);

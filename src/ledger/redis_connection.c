@@ -12,7 +12,6 @@
 #include "ledger/redis_adapter.h"
 #include "ledger/redis_discovery.h"
 #include "ledger/redis_reply_guard.h"
-#include "ledger/sentinel_subscription.h"
 #include "ledger/redis_diagnostics.h"
 
 #include <errno.h>
@@ -40,12 +39,11 @@ struct redis_connection {
     struct redis_handshake handshake;
     char password[PASSWORD_MAX_BYTES];
     struct queue sent, waiting;
-    struct sentinel_subscription *subscription; /* NULL: no sentinel knows better than we do */
-    struct redis_place place;                   /* where it is connected to */
-    int64_t place_since_ms;                     /* the first connection there; 0: none yet */
-    struct timer deadline;                      /* of the oldest command */
-    struct timer pause; /* off: until the next attempt; discovery, handshake: until it is given up */
-    uint32_t failures;  /* in a row */
+    struct redis_place place; /* where it is connected to */
+    int64_t place_since_ms;   /* the first connection there; 0: none yet */
+    struct timer deadline;    /* of the oldest command */
+    struct timer pause;       /* off: until the next attempt; discovery, handshake: until it is given up */
+    uint32_t failures;        /* in a row */
     char leaving_for[WHY_BYTES];
 };
 
@@ -119,8 +117,6 @@ static void give_up(struct redis_connection *n, const char *why, bool freed)
     n->state = CONNECTION_OFF;
     n->failures++;
     timer_clear(&n->deadline);
-    if (n->subscription)
-        sentinel_subscription_stop(n->subscription);
     if (context)
         context->data = NULL;
     if (context && !freed)
@@ -286,8 +282,6 @@ static void on_handshake_over(void *owner, const char *why)
     timer_clear(&n->pause);
     while ((command = pop(&n->waiting)))
         put(n, command);
-    if (n->subscription)
-        sentinel_subscription_start(n->subscription, &n->place);
     n->common->up(n->common->owner, n);
 }
 
@@ -366,14 +360,6 @@ void redis_connection_wake(struct redis_connection *n)
     redis_discovery_start(n->discovery);
 }
 
-/* What it has not answered yet it may still: nothing of it outlives its learning of this. */
-static void has_moved(void *owner)
-{
-    struct redis_connection *n = owner;
-    if (n->state == CONNECTION_UP || n->state == CONNECTION_LEAVING)
-        give_up(n, "another server is the master now, as its sentinels say", false);
-}
-
 /* ---- from outside ---------------------------------------------------------------- */
 
 struct redis_connection *redis_connection_new(struct redis_connection_common *common,
@@ -385,8 +371,6 @@ struct redis_connection *redis_connection_new(struct redis_connection_common *co
     n->common = common;
     n->address = address;
     n->keeps = keeps;
-    if (address->kind == REDIS_ADDRESS_SENTINEL)
-        n->subscription = sentinel_subscription_new(common->options->loop, address, has_moved, n);
     return n;
 }
 
@@ -395,7 +379,6 @@ void redis_connection_free(struct redis_connection *n)
     if (!n)
         return;
     redis_discovery_free(n->discovery);
-    sentinel_subscription_free(n->subscription);
     timer_clear(&n->deadline);
     timer_clear(&n->pause);
     if (n->context) {
@@ -419,7 +402,7 @@ enum redis_connection_state redis_connection_state(const struct redis_connection
 const struct redis_place *redis_connection_master(const struct redis_connection *n, int64_t *since_ms)
 {
     *since_ms = n->place_since_ms;
-    return n->subscription && n->place_since_ms ? &n->place : NULL;
+    return n->address->kind == REDIS_ADDRESS_SENTINEL && n->place_since_ms ? &n->place : NULL;
 }
 
 const struct redis_facts *redis_connection_facts(const struct redis_connection *n)

@@ -36,7 +36,7 @@ struct redis_discovery {
     uint32_t waited_ms;
     size_t host, asked; /* the host being tried; how many were */
     redisAsyncContext *sentinel;
-    struct redis_place place, asked_at;
+    struct redis_place place;
     struct why why;
     char not_let_in[WORDS_BYTES]; /* what the sentinel has against our password; empty: nothing */
 };
@@ -118,16 +118,15 @@ static void on_introduced(redisAsyncContext *context, void *answer, void *unused
         redis_redact(reply->str, f->address->sentinel_password, f->not_let_in, sizeof(f->not_let_in));
 }
 
-bool redis_discovery_introduce(const struct redis_address *a, redisAsyncContext *context,
-                               redisCallbackFn *answered)
+/* Tells the sentinel who the daemon is, if the address has a password for it. */
+static void introduce(const struct redis_address *a, redisAsyncContext *context)
 {
     if (a->sentinel_user.len)
-        redisAsyncCommand(context, answered, NULL, "AUTH %b %b", a->sentinel_user.at, a->sentinel_user.len,
-                          a->sentinel_password.at, a->sentinel_password.len);
+        redisAsyncCommand(context, on_introduced, NULL, "AUTH %b %b", a->sentinel_user.at,
+                          a->sentinel_user.len, a->sentinel_password.at, a->sentinel_password.len);
     else if (a->sentinel_password.len)
-        redisAsyncCommand(context, answered, NULL, "AUTH %b", a->sentinel_password.at,
+        redisAsyncCommand(context, on_introduced, NULL, "AUTH %b", a->sentinel_password.at,
                           a->sentinel_password.len);
-    return a->sentinel_password.len > 0;
 }
 
 /* One that wants no password answers all the same, and is believed. */
@@ -196,15 +195,13 @@ static void ask_sentinel(struct redis_discovery *f, const char *host, uint16_t p
         sentinel_failed(f, "cannot be reached");
         return;
     }
-    snprintf(f->asked_at.host, sizeof(f->asked_at.host), "%s", host);
-    f->asked_at.port = port;
     f->sentinel = context;
     context->data = f;
     redis_adapter_attach(f->loop, context);
     redisAsyncSetConnectCallback(context, sentinel_connected);
     redisAsyncSetDisconnectCallback(context, sentinel_gone);
     f->not_let_in[0] = '\0';
-    redis_discovery_introduce(f->address, context, on_introduced);
+    introduce(f->address, context);
     redisAsyncCommand(context, on_master, NULL, "SENTINEL get-master-addr-by-name %s", f->address->master.at);
     timer_set(&f->timer, f->loop, REDIS_DISCOVERY_TIMEOUT_MS, sentinel_silent, f);
 }
@@ -328,21 +325,12 @@ void redis_discovery_start(struct redis_discovery *f)
     timer_set(&f->timer, f->loop, 0, tell, f);
 }
 
-const struct redis_place *redis_discovery_sentinel(const struct redis_discovery *f)
+void redis_discovery_free(struct redis_discovery *f)
 {
-    return &f->asked_at;
-}
-
-void redis_discovery_stop(struct redis_discovery *f)
-{
+    if (!f)
+        return;
     timer_clear(&f->timer);
     drop_sentinel(f);
     abandon(f);
-}
-
-void redis_discovery_free(struct redis_discovery *f)
-{
-    if (f)
-        redis_discovery_stop(f);
     free(f);
 }

@@ -11,8 +11,6 @@
 
 struct redis_discovery;
 struct loop;
-struct redisAsyncContext;
-
 #define REDIS_DISCOVERY_TIMEOUT_MS 1000u /* of one name, and of one sentinel */
 #define REDIS_DISCOVERY_HOST_BYTES 64u   /* a numeric address */
 
@@ -29,14 +27,6 @@ typedef void redis_discovery_found(void *owner, const struct redis_place *place,
 struct redis_discovery *redis_discovery_new(struct loop *loop, const struct redis_address *address,
                                             redis_discovery_found *found, void *owner);
 void redis_discovery_start(struct redis_discovery *discovery); /* not while one is under way */
-void redis_discovery_stop(
-    struct redis_discovery *discovery); /* `found` does not fire any more; may be started again */
-/* The sentinel that answered last. */
-const struct redis_place *redis_discovery_sentinel(const struct redis_discovery *discovery);
-/* Says to a sentinel who we are; false: the address does not tell, and `answered` does not fire. */
-bool redis_discovery_introduce(const struct redis_address *address, struct redisAsyncContext *context,
-                               void (*answered)(struct redisAsyncContext *context, void *reply,
-                                                void *unused));
-void redis_discovery_free(struct redis_discovery *discovery);
+void redis_discovery_free(struct redis_discovery *discovery);  /* `found` does not fire any more */
 
 #endif

@@ -56,12 +56,6 @@ static void call_hook(lua_State *L, void *context)
     r->read(L, r);
 }
 
-static struct fault_caller caller_of(const struct policy_call *call)
-{
-    return call ? (struct fault_caller){.uid = call->uid, .session = call->session, .is_call = true}
-                : (struct fault_caller){0};
-}
-
 static void count_time(const struct sandbox_context *context, enum err err)
 {
     struct policy_time *time = context->call ? context->call->time : NULL;
@@ -75,7 +69,6 @@ static void run(struct policy_set *set, struct hook_run *r, struct sandbox_conte
 {
     struct bridge_origins origins = {.arena = r->arena};
     context->arena = r->arena;
-    context->caller = caller_of(context->call);
     context->origins = &origins;
     uint32_t budget_ms = set->options.deadline_ms;
     if (context->call && context->call->most_ms && context->call->most_ms < budget_ms) {
@@ -218,7 +211,6 @@ static void run_rules(const struct policy *policy, const struct policy_call *cal
         return;
     }
     struct sandbox_context context = {.call = call,
-                                      .caller = caller_of(call),
                                       .arena = outcome->problems.arena,
                                       .file = policy->file.at,
                                       .source_hash = policy->code->source_hash};

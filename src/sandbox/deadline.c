@@ -5,6 +5,8 @@
  */
 #include "sandbox/deadline.h"
 
+#include "sandbox/fault_record.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -46,7 +48,7 @@ static void end_process(const struct deadline_run *run)
     put(STDERR_FILENO, "toolgate: policy stalled past the watchdog, the process ends: ");
     put(STDERR_FILENO, run->file);
     put(STDERR_FILENO, "\n");
-    fault_record_write("stall", run->source_hash, &run->caller, run->file);
+    fault_record_write("stall", run->source_hash, run->file);
     _exit(DEADLINE_STALL_EXIT);
 }
 

@@ -7,8 +7,6 @@
 #ifndef TOOLGATE_SANDBOX_DEADLINE_H
 #define TOOLGATE_SANDBOX_DEADLINE_H
 
-#include "sandbox/fault_record.h"
-
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,7 +25,6 @@ struct deadline_run {
     void *owner;
     const char *file;     /* that the watchdog names */
     uint64_t source_hash; /* of the file's content, written beside its name */
-    struct fault_caller caller;
 
     volatile sig_atomic_t ticks;
     volatile sig_atomic_t late; /* the budget is used up */

@@ -1,5 +1,4 @@
-/* Everything here runs in signal handlers but fault_record_open and fault_record_loading: no printf, no
- * malloc. */
+/* Everything here but fault_record_open runs in signal handlers: no printf, no malloc. */
 #include "sandbox/fault_record.h"
 
 #include "sandbox/deadline.h"
@@ -8,18 +7,15 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
-#define HEX_DIGITS     16u
-#define DECIMAL_DIGITS 20u
+#define HEX_DIGITS 16u
 
 static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE};
 #define CRASH_SIGNALS (sizeof(crash_signals) / sizeof(crash_signals[0]))
 
 static struct {
     int fd;
-    volatile sig_atomic_t loading;
     struct sigaction before[CRASH_SIGNALS];
     stack_t stack_before;
 } record;
@@ -32,44 +28,16 @@ static void put_hex(char out[HEX_DIGITS], uint64_t n)
         out[i] = "0123456789abcdef"[n & 15];
 }
 
-/* Returns where the number begins. */
-static const char *put_decimal(char out[DECIMAL_DIGITS], uint64_t n, size_t *len)
-{
-    char *at = out + DECIMAL_DIGITS;
-    do
-        *--at = (char)('0' + n % 10);
-    while ((n /= 10) > 0);
-    *len = (size_t)(out + DECIMAL_DIGITS - at);
-    return at;
-}
-
-/* FNV-1a; never zero for a call. */
-static uint64_t caller_hash(const struct fault_caller *caller)
-{
-    uint64_t hash = 14695981039346656037u ^ caller->uid;
-    if (!caller->is_call || record.loading)
-        return 0;
-    for (size_t i = 0; i < caller->session.len; i++)
-        hash = (hash ^ (unsigned char)caller->session.at[i]) * 1099511628211u;
-    return hash ? hash : 1;
-}
-
 /* One writev, so that lines of two processes do not mix. */
-void fault_record_write(const char *kind, uint64_t text, const struct fault_caller *caller, const char *file)
+void fault_record_write(const char *kind, uint64_t text, const char *file)
 {
-    char text_hex[HEX_DIGITS], caller_hex[HEX_DIGITS], decimal[DECIMAL_DIGITS], space[] = " ", end[] = "\n";
-    struct timespec now = {0};
-    size_t seconds_len;
+    char text_hex[HEX_DIGITS], space[] = " ", end[] = "\n";
     if (record.fd <= 0)
         return;
-    clock_gettime(CLOCK_REALTIME, &now);
-    const char *seconds = put_decimal(decimal, (uint64_t)now.tv_sec, &seconds_len);
     put_hex(text_hex, text);
-    put_hex(caller_hex, caller_hash(caller));
-    struct iovec parts[] = {
-        {text_hex, HEX_DIGITS},       {space, 1}, {(char *)seconds, seconds_len}, {space, 1},
-        {caller_hex, HEX_DIGITS},     {space, 1}, {(char *)kind, strlen(kind)},   {space, 1},
-        {(char *)file, strlen(file)}, {end, 1}};
+    struct iovec parts[] = {{text_hex, HEX_DIGITS},       {space, 1},
+                            {(char *)kind, strlen(kind)}, {space, 1},
+                            {(char *)file, strlen(file)}, {end, 1}};
     while (writev(record.fd, parts, sizeof(parts) / sizeof(parts[0])) < 0 && errno == EINTR)
         continue;
 }
@@ -90,7 +58,7 @@ static void on_crash(int signo, siginfo_t *info, void *context)
         put_error("toolgate: the process crashed in a policy: ");
         put_error(run->file);
         put_error("\n");
-        fault_record_write("crash", run->source_hash, &run->caller, run->file);
+        fault_record_write("crash", run->source_hash, run->file);
     }
     for (size_t i = 0; i < CRASH_SIGNALS; i++)
         if (crash_signals[i] == signo)
@@ -123,9 +91,4 @@ void fault_record_open(int fd)
     else if (fd <= 0 && record.fd > 0)
         stop_catching();
     record.fd = fd;
-}
-
-void fault_record_loading(bool on)
-{
-    record.loading = on;
 }

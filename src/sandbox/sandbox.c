@@ -220,8 +220,7 @@ enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct s
                                .on_late = on_late,
                                .owner = L,
                                .file = now->file,
-                               .source_hash = now->source_hash,
-                               .caller = now->caller};
+                               .source_hash = now->source_hash};
     struct sandbox_frame outer = sandbox->frame;
     uint64_t failures = sandbox->heap.failures;
     int top = lua_gettop(L);

@@ -12,7 +12,6 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "json/value.h"
-#include "sandbox/fault_record.h"
 
 #include <lauxlib.h>
 #include <lua.h>
@@ -37,7 +36,6 @@ struct sandbox;
 /* What the sandbox and the builtins need to know of the current run. */
 struct sandbox_context {
     const struct policy_call *call; /* NULL outside of hooks */
-    struct fault_caller caller;     /* of `call`, for the record of a crash */
     const struct json *args;        /* call.args; NULL outside of result */
     struct arena *arena;            /* for strings and values of this run */
     const char *folder;             /* while loading: of files beside the policy; NULL: none */

@@ -14,7 +14,7 @@
 #include "server/server_internal.h"
 #include "server/session_list.h"
 #include "server/status_method.h"
-#include "server/quarantine_watch.h"
+#include "state/quarantine.h"
 #include "upstream/upstream.h"
 
 #include <stdlib.h>
@@ -167,7 +167,7 @@ unsigned page_status(struct server *server, const struct http_request *request, 
     json_key(&out, "counters");
     metrics_write(&out, &server->metrics);
     status_write_failures(&out, &operator);
-    quarantine_watch_write_status(&out, &operator);
+    quarantine_write_status(server->quarantine, &out, g->policies);
     decision_log_write_status(&out, server->gate.decisions);
     problems_write(&out, server);
     json_close(&out, '}');

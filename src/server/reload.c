@@ -18,7 +18,6 @@
 #include "state/quarantine.h"
 #include "state/state_dir.h"
 #include "server/shadow_watch.h"
-#include "server/quarantine_watch.h"
 #include "server/passing_methods.h"
 #include "server/subscriptions.h"
 #include "server/config_watch.h"
@@ -153,14 +152,12 @@ static void log_unmatched(const struct generation *g)
 static void clean_up(struct server *server)
 {
     struct policy_set *policies = server->gate.generation->policies;
-    size_t count;
     server->generation_ms = clock_wall_ms();
     policy_set_free_examples(policies);
-    const struct policy_stall *stalls = policy_set_stalls(policies, &count);
     log_unmatched(server->gate.generation);
     guarded_file_write(server_config(server), server->gate.generation->guarded,
                        server->gate.generation->guarded_count);
-    quarantine_keep(server->quarantine, stalls, count);
+    quarantine_keep(server->quarantine, policies);
 }
 
 static void log_report(const struct generation_report *report, size_t first_error, bool warnings)
@@ -227,7 +224,6 @@ static void swap(struct server *server, struct generation *next)
     passing_lists_changed(server);
     clean_up(server);
     shadow_watch_begin(server);
-    quarantine_watch_begin(server);
 }
 
 static void report_result(struct reloader *r)

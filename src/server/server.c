@@ -19,7 +19,6 @@
 #include "server/reload.h"
 #include "server/server_internal.h"
 #include "server/shadow_watch.h"
-#include "server/quarantine_watch.h"
 #include "state/state_dir.h"
 #include "io/systemd.h"
 #include "server/traces.h"
@@ -192,7 +191,6 @@ static enum err start(struct server *server, struct why *why)
     if (err || server->draining)
         return err;
     shadow_watch_begin(server);
-    quarantine_watch_begin(server);
     const struct config *config = server_config(server);
     size_t connections = config->limits.connections;
     struct file_shares wanted = {connections, config_in_flight_all(config)};
@@ -234,7 +232,6 @@ static void stop(struct server *server)
     timer_clear(&server->drain_limit);
     timer_clear(&server->memory_timer);
     shadow_watch_end(server);
-    quarantine_watch_end(server);
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
         if (events[i])
             event_free(events[i]);

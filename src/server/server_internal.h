@@ -79,7 +79,7 @@ struct server {
     struct page_decisions *page_decisions;     /* NULL: no page */
     struct upstream_manager *upstream_manager; /* NULL until a configuration is loaded */
     struct event *on_term, *on_int, *on_hup, *on_usr1, *watchdog;
-    struct timer drain_new, drain_limit, shadow_timer, quarantine_timer, memory_timer;
+    struct timer drain_new, drain_limit, shadow_timer, memory_timer;
     int64_t shadow_day; /* since 1970: the last one for which shadow_watch.c wrote the log */
     bool serving, reloading, draining, finished;
 };

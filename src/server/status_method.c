@@ -14,7 +14,7 @@
 #include "server/listener.h"
 #include "server/method_table.h"
 #include "server/pin_methods.h"
-#include "server/quarantine_watch.h"
+#include "state/quarantine.h"
 #include "server/reload.h"
 #include "server/shadow_watch.h"
 #include "state/state_dir.h"
@@ -375,12 +375,11 @@ enum request_status status_method(struct request *r)
     status_write_failures(out, r->client);
     busy_write_status(out, &server->busy, client_is_operator(r->client), r->client->peer.uid,
                       clock_mono_us() / 1000);
-    quarantine_watch_write_status(out, r->client);
-    if (client_is_operator(r->client))
+    if (client_is_operator(r->client)) { /* these name files, servers and other clients */
+        quarantine_write_status(server->quarantine, out, server->gate.generation->policies);
         decision_log_write_status(out, server->gate.decisions);
-    if (client_is_operator(r->client))
         pin_methods_write_status(out, server);
-    if (client_is_operator(r->client)) /* names other clients */
         problems_write(out, server);
+    }
     return reply_close(r);
 }

@@ -267,7 +267,6 @@ static void put_attention(struct frame *f, const struct json *status)
     }
     attend_upstreams(&a, json_get_text(status, "upstreams"));
     attend_files(&a, json_get_text(status, "quarantined"), "file", " is quarantined: ");
-    attend_files(&a, json_get_text(status, "suspected"), "file", " is suspected: ");
     attend_files(&a, json_get_text(status, "policy_faults"), "tool", ": the policy failed: ");
     attend_files(&a, json_get_text(status, "problems"), "code", ": ");
     if (a.more) {

@@ -398,7 +398,6 @@ function attention(status) {
   for (const warning of ledger.warnings || []) found.push(["The ledger warns.", warning, ""]);
   if (status.decisions && status.decisions.dropped) found.push([count(status.decisions.dropped) + " decisions were not written.", (status.decisions.sinks || []).map((one) => one.why).find(Boolean), ""]);
   for (const q of status.quarantined || []) found.push([q.file + " is quarantined.", q.why, q.fix]);
-  for (const q of status.suspected || []) found.push([q.file + " is suspected.", q.why, q.fix]);
   for (const fault of status.policy_faults || []) found.push(["The policy of " + (fault.tool || fault.gateway) + " failed " + count(fault.count) + " times.", fault.last, ""]);
   for (const e of status.generation.shadow_expired || []) found.push([e.file + " still enforces nothing.", e.why, "toolgate shadow says whether it is safe to enforce"]);
   for (const u of status.generation.unmatched || []) if (u.why) found.push([u.file + " guards no tool.", u.why, ""]);

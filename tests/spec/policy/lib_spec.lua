@@ -207,8 +207,8 @@ describe("a file of lib", function()
     write("echo.lua", require("fixtures").echo)
     local modules = chain(0ULL, hash "lib.paths", hash(paths))
     local function start()
-      process.write(directory .. "/s.quarantine", bit.tohex(chain(hash(uses), modules), 16) .. " " .. directory
-                                                  .. "/policies/t.lua\n")
+      local line = bit.tohex(chain(hash(uses), modules), 16) .. " stall " .. directory .. "/policies/t.lua\n"
+      process.write(directory .. "/s.quarantine", line:rep(2))
       return daemon.start { policies = directory .. "/policies", socket = directory .. "/s" }
     end
     local client = start():connect()
@@ -220,7 +220,8 @@ describe("a file of lib", function()
     daemon.stop_all()
     write("lib/paths.lua", "-- calls no function\n" .. paths)
     process.write(directory .. "/s.quarantine",
-                  bit.tohex(hash("-- calls no function\n" .. paths), 16) .. " " .. directory .. "/policies/lib/paths.lua\n")
+                  (bit.tohex(hash("-- calls no function\n" .. paths), 16) .. " stall " .. directory
+                   .. "/policies/lib/paths.lua\n"):rep(2))
     local gate = daemon.start { policies = directory .. "/policies", socket = directory .. "/s" }
     assert.equal("policy_error", gate:connect():checks("t", { path = "src/a" }).error_class)
     assert.truthy(gate:status().quarantined[1].file:find "lib/paths.lua")

@@ -1,4 +1,4 @@
-/* Records as datagrams: to a Unix socket as they are, to journald as entries with the record as MESSAGE. */
+/* Records as datagrams to journald: entries with the record as MESSAGE. */
 #include "io/record_target.h"
 
 #include <errno.h>
@@ -44,11 +44,9 @@ static ssize_t send_record(const struct record_target *t, struct str record)
 {
     char before[128];
     struct iovec parts[3] = {{before, 0}, {(char *)record.at, record.len}, {(char *)"\n", 1}};
-    bool journal = t->options->kind == RECORD_SINK_JOURNAL;
-    if (journal)
-        parts[0].iov_len = (size_t)snprintf(
-            before, sizeof(before), "PRIORITY=6\nSYSLOG_IDENTIFIER=%s\nMESSAGE=", t->options->identifier);
-    struct msghdr message = {.msg_iov = parts + !journal, .msg_iovlen = journal ? 3 : 1};
+    parts[0].iov_len = (size_t)snprintf(before, sizeof(before),
+                                        "PRIORITY=6\nSYSLOG_IDENTIFIER=%s\nMESSAGE=", t->options->identifier);
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
     ssize_t n;
     do
         n = sendmsg(t->fd, &message, MSG_NOSIGNAL);
@@ -56,7 +54,7 @@ static ssize_t send_record(const struct record_target *t, struct str record)
     return n;
 }
 
-static size_t write_datagrams(struct record_target *t, struct str lines, uint64_t *lost, struct why *why)
+static size_t write_records(struct record_target *t, struct str lines, uint64_t *lost, struct why *why)
 {
     size_t done = 0;
     while (done < lines.len) {
@@ -77,4 +75,4 @@ static size_t write_datagrams(struct record_target *t, struct str lines, uint64_
     return done;
 }
 
-const struct record_target_ops record_datagram_ops = {open_socket, write_datagrams};
+const struct record_target_ops record_journal_ops = {open_socket, write_records};
