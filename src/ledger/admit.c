@@ -74,18 +74,20 @@ static bool fails_alike(const struct admission *a, struct verdict *verdict)
     return true;
 }
 
-/* In a session whose turns are guessed from silence, "this turn" is too vague to refuse a read for. */
+/* In a session whose turns are guessed from silence, "this turn" is too vague to refuse a read for; calls
+ * in flight are not. */
 static bool only_advises_same_call(const struct admission *a)
 {
-    return a->ctx.limits->effects == LEDGER_EFFECTS_READ && !a->ctx.session->told_turn &&
-           a->request->place.turn_idle_s > 0;
+    const struct ledger_limits *limits = a->ctx.limits;
+    return limits->effects == LEDGER_EFFECTS_READ && !a->ctx.session->told_turn &&
+           a->request->place.turn_idle_s > 0 && a->past.at_once < limit_count(limits->same_call);
 }
 
 static enum session_code over_same_call(const struct admission *a, struct verdict *verdict)
 {
     const struct ledger_limits *limits = a->ctx.limits;
     if (limits->same_call == LEDGER_UNLIMITED || limits->polls ||
-        a->past.spent < limit_count(limits->same_call))
+        a->past.spent + a->past.at_once < limit_count(limits->same_call))
         return CODE_NONE;
     if (!only_advises_same_call(a))
         return CODE_SAME_CALL;
@@ -360,7 +362,7 @@ static void fill_answer(const struct admission *a, const struct verdict *verdict
     answer->repeats = a->past.run;
     answer->came_of = a->past.came_of;
     answer->no_progress = session->no_progress;
-    answer->spent = a->past.spent + 1;
+    answer->spent = a->past.spent + a->past.at_once + 1;
     answer->transient_count = a->past.transients;
     answer->chain = ledger_outcome_name(verdict->chain.outcome);
     answer->chain_retries = verdict->chain.retries;
@@ -441,7 +443,7 @@ void session_admit(struct session *session, const struct ledger_admit *request,
     session->last_ms = (uint64_t)a.ctx.now_ms;
     rules_expire(&a.ctx);
     rules_come_to_turn(&a.ctx, &request->place, !past);
-    rules_come_to_step(&a.ctx, request->place.step);
+    rules_come_to_step(&a.ctx, &request->place);
     look_back(&a, NULL);
     if (past)
         judge_past(&a, past, &verdict);

@@ -248,7 +248,7 @@ static uint64_t insists(struct commit *c, const struct ledger_admit *admit, uint
     struct unseen_ids unseen;
     uint64_t insisted = 0;
     bool added = false;
-    uint8_t step = c->entry->session.step, of_batch = (uint8_t)(step - c->entry->batch_step);
+    uint8_t step = c->entry->session.step, of_batch = (uint8_t)(step - c->entry->session.batch_step);
     read_unseen(c->entry, &unseen);
     for (size_t i = 0; i < admit->id_count; i++) {
         uint64_t hash = admit->ids[i].low >> UNSEEN_STEP_BITS;
@@ -269,15 +269,6 @@ static uint64_t insists(struct commit *c, const struct ledger_admit *admit, uint
     return insisted;
 }
 
-/* The first step of calls that were sent before anybody could read an answer to one of them. */
-static void come_to_batch(struct ledger_entry *e, uint64_t batch)
-{
-    if (batch && batch == e->batch)
-        return;
-    e->batch = batch;
-    e->batch_step = e->session.step;
-}
-
 static void apply_admit(struct commit *c, struct session_request *r, int64_t now_ms, const char *engine)
 {
     struct ledger_entry *e = c->entry;
@@ -288,7 +279,6 @@ static void apply_admit(struct commit *c, struct session_request *r, int64_t now
     uint64_t version = e->session.version;
     session_admit(&e->session, admit, r->is_past ? &r->past : NULL, r->rate_wait_ms, now_ms, answer,
                   &c->changes);
-    come_to_batch(e, admit->place.batch);
     bool is_new = c->changes.new_tool;
     answer->version = version;
     commit_take_changes(c);

@@ -157,7 +157,7 @@ void entry_forget(struct ledger_entry *entry)
     entry->loaded = entry->begun = entry->stored = false;
     entry->head_len = entry->head.len = 0;
     entry->parts.known = 0;
-    entry->batch = 0; /* what is stored may be of another daemon's step */
+    entry->session.batch = 0; /* what is stored may be of another daemon's step */
 }
 
 struct commit *entries_commit(struct entries *e, struct ledger_entry *entry)

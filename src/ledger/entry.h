@@ -51,16 +51,14 @@ struct ledger_entry {
     uint8_t conflicts;     /* in a row */
     bool unreadable;       /* what Redis has of it; then nothing is kept for Redis */
     int64_t away_until_us; /* monotonic. Redis refused it, or it is unreadable: not asked for before */
-    uint64_t batch;        /* of its last call (ledger_place); its first call was of `batch_step` */
-    uint8_t batch_step;
-    uint32_t replays;   /* kept requests in its queue or flying */
-    uint32_t refusals;  /* answered by this daemon since it remembers the session */
-    uint8_t name_len;   /* 0: only its id is known so far */
-    uint32_t user;      /* whose share of the memory it takes, once its name is known */
-    uint8_t looped_len; /* of the name of the tool that was repeated or refused last */
-    uint8_t format;     /* of the stored core */
-    size_t head_len;    /* of it */
-    struct buf head;    /* those bytes, if they are known: only what differs is sent to Redis */
+    uint32_t replays;      /* kept requests in its queue or flying */
+    uint32_t refusals;     /* answered by this daemon since it remembers the session */
+    uint8_t name_len;      /* 0: only its id is known so far */
+    uint32_t user;         /* whose share of the memory it takes, once its name is known */
+    uint8_t looped_len;    /* of the name of the tool that was repeated or refused last */
+    uint8_t format;        /* of the stored core */
+    size_t head_len;       /* of it */
+    struct buf head;       /* those bytes, if they are known: only what differs is sent to Redis */
     struct session_parts parts;
     struct request_queue queue, flying;
     struct commit *commit; /* while busy */

@@ -234,6 +234,7 @@ static void begin_turn(struct rules_ctx *ctx, uint32_t turn, bool by_person)
     session->cost_in_turn = 0;
     session->stuck = session->has_goal = false;
     session->label = 0;
+    session->batch = 0;
     session->spoken = true;
     window_forget_turn(ctx, (uint8_t)turn);
 }
@@ -313,17 +314,29 @@ static void part_from_step(struct rules_ctx *ctx)
     }
 }
 
-/* Calls of one model message: those of one name, else those admitted before the feedback of a sibling. */
-void rules_come_to_step(struct rules_ctx *ctx, struct str name)
+/* They were sent together, and no other connection's call came between. */
+static bool is_of_batch(const struct session *session, const struct ledger_place *place)
+{
+    return place->batch && place->batch == session->batch && session->step == session->batch_step;
+}
+
+/* Calls of one model message: those of one name, else those that were sent together or admitted before the
+ * feedback of a sibling. */
+void rules_come_to_step(struct rules_ctx *ctx, const struct ledger_place *place)
 {
     struct session *session = ctx->session;
-    uint32_t label = rules_hash_label(name);
-    if (label == session->label && (label || !session->spoken))
+    uint32_t label = rules_hash_label(place->step);
+    bool goes_on = label || !session->spoken || is_of_batch(session, place);
+    if (label != session->label || !goes_on) {
+        session->step++;
+        part_from_step(ctx);
+        session->spoken = false;
+        session->label = label;
+    }
+    if (place->batch == session->batch)
         return;
-    session->step++;
-    part_from_step(ctx);
-    session->spoken = false;
-    session->label = label;
+    session->batch = place->batch;
+    session->batch_step = session->step;
 }
 
 /* ---- turn, reset, boundary ------------------------------------------------------- */

@@ -65,7 +65,7 @@ struct rules_ctx rules_begin(struct session *session, struct session_changes *ch
 void rules_expire(struct rules_ctx *ctx);
 /* `may_guess`: silence may begin a turn. */
 void rules_come_to_turn(struct rules_ctx *ctx, const struct ledger_place *place, bool may_guess);
-void rules_come_to_step(struct rules_ctx *ctx, struct str name);
+void rules_come_to_step(struct rules_ctx *ctx, const struct ledger_place *place);
 void rules_end_silence(struct rules_ctx *ctx);
 /* Feedback of a call of this step goes out. */
 void rules_end_step(struct session *session, uint8_t step);
@@ -103,7 +103,8 @@ struct window_past {
     unsigned spent;        /* of its same-call budget */
     unsigned held;         /* calls in this turn */
     unsigned transients;   /* failures since it ran last, in this turn */
-    bool twin;             /* it runs or ran in this step */
+    bool twin;             /* it runs or ran in this step, and no other call came since */
+    unsigned at_once;      /* of its same-call budget, in this step or still running */
     bool broken;           /* its result did not match its schema, in this turn */
     bool invalid_before;   /* its arguments were invalid, in this turn */
     bool invalid_last;     /* and nothing else came of it since */

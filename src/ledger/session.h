@@ -165,6 +165,8 @@ struct session {
     uint32_t label;      /* hash of the step's name; 0: it has none */
     uint8_t step;        /* its low byte */
     bool spoken;         /* feedback was sent in this step: the next unnamed call begins another */
+    uint64_t batch;      /* of the last call (ledger_place), as this daemon knows it: it is not stored */
+    uint8_t batch_step;  /* of the batch's first call */
     bool stuck;          /* no_progress reached LEDGER_STUCK in this turn */
     uint8_t no_progress; /* calls in a row */
 

@@ -46,7 +46,7 @@ static struct session_call *add_orphan(struct settlement *s)
         .class = CALL_UNKNOWN,
         .effects = s->ctx.limits->effects,
     };
-    rules_come_to_step(&s->ctx, request->place.step);
+    rules_come_to_step(&s->ctx, &request->place);
     orphan.turn = (uint8_t)session->turn;
     orphan.step = session->step;
     s->ctx.changes->new_tool = !window_has_tool(session, orphan.tool);

@@ -48,6 +48,7 @@ struct row {
     bool last_known; /* what came of it last, in this turn */
     uint64_t outcome;
     int step;         /* last one that was counted in the row */
+    bool apart;       /* another call of the step came since */
     int own_step;     /* last one that holds the call */
     int spent_step;   /* last one that was counted as spent */
     int other_step;   /* of another call that was let run since; STEP_NONE */
@@ -145,6 +146,7 @@ static void see_other(struct row *row, const struct session_call *other)
     int step = other->step;
     if (other->class == CALL_RELEASED)
         return;
+    row->apart |= step == row->query->step;
     if (other->class == CALL_BOUNDARY) {
         row->goes_on = false;
         return;
@@ -176,8 +178,11 @@ static void see_budget(struct row *row, const struct session_call *call, bool th
 {
     struct window_past *past = row->past;
     bool always = row->query->spends_always;
-    if ((row->armed || always) && (this_turn || row->query->spent_forever) && call->step != row->spent_step &&
-        takes_budget(call, always)) {
+    bool counts =
+        (row->armed || always) && (this_turn || row->query->spent_forever) && takes_budget(call, always);
+    if (counts && (call->step == row->query->step || call->class == CALL_PENDING)) {
+        past->at_once++;
+    } else if (counts && call->step != row->spent_step) {
         past->spent++;
         row->spent_step = call->step;
     }
@@ -190,7 +195,7 @@ static void see_budget(struct row *row, const struct session_call *call, bool th
     past->held++;
     past->broken |= call->class == CALL_MISMATCH;
     past->invalid_before |= call->class == CALL_INVALID;
-    past->twin |= call->step == row->query->step &&
+    past->twin |= call->step == row->query->step && !row->apart &&
                   (call->class <= CALL_TOOL_ERROR ||
                    (call->class == CALL_UNKNOWN && call->effects == LEDGER_EFFECTS_DESTRUCTIVE));
 }

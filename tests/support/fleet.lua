@@ -39,9 +39,10 @@ local function start_gate(self, gate)
 end
 
 -- given: daemons, on_outage, timeout_ms, policies (a table of files), tools (JSON), redis (arguments), log, between (a
--- function of the Redis and a daemon's number: the address of what is between the two).
+-- function of the Redis and a daemon's number: the address of what is between the two), lanes: connections to each daemon
+-- (an agent has one of them by its own `lane`).
 function M.start(given)
-  local self = setmetatable({ gates = {}, waiting = {}, sleepers = {}, timers = {}, problems = {},
+  local self = setmetatable({ gates = {}, lanes = {}, waiting = {}, sleepers = {}, timers = {}, problems = {},
                               latencies = {}, agents = 0, unanswered = 0, asked = 0, directory = process.directory() }, fleet)
   signal.signal(signal.SIGPIPE, signal.SIG_IGN)
   self.store = redis.start { arguments = given.redis or {} }
@@ -49,9 +50,14 @@ function M.start(given)
   os.execute("mkdir " .. self.policies)
   for name, text in pairs(given.policies) do process.write(self.policies .. "/" .. name, text) end
   for i = 1, given.daemons do
-    local gate = { number = i, path = ("%s/%d.sock"):format(self.directory, i), pending = {}, last_id = 0, kills = 0,
+    local gate = { number = i, path = ("%s/%d.sock"):format(self.directory, i), kills = 0, lanes = {},
                    config = gate_config(self, given, i) }
     self.gates[i] = gate
+    for n = 1, given.lanes or 1 do
+      local lane = setmetatable({ gate = gate, pending = {}, last_id = 0 }, { __index = gate })
+      gate.lanes[n] = lane
+      table.insert(self.lanes, lane)
+    end
     start_gate(self, gate)
   end
   table.insert(M.running, self)
@@ -62,7 +68,7 @@ end
 -- Kills a daemon with SIGKILL and starts it again at once. Its pending requests are lost.
 function fleet:kill(gate)
   gate.kills = gate.kills + 1
-  gate.killed = true
+  for _, lane in ipairs(gate.lanes) do lane.killed = true end
   gate.daemon.child:signal(signal.SIGKILL)
   gate.daemon.child:wait()
   gate.daemon.stopped = true
@@ -71,11 +77,11 @@ function fleet:kill(gate)
 end
 
 function fleet:stop()
-  for _, gate in ipairs(self.gates) do
-    if gate.fd then unistd.close(gate.fd) end
-    gate.fd = nil
-    gate.daemon:stop()
+  for _, lane in ipairs(self.lanes) do
+    if lane.fd then unistd.close(lane.fd) end
+    lane.fd = nil
   end
+  for _, gate in ipairs(self.gates) do gate.daemon:stop() end
   process.remove(self.directory)
 end
 
@@ -92,16 +98,16 @@ function fleet:problem(...)
   if #self.problems < 20 then self.problems[#self.problems + 1] = string.format(...) end
 end
 
-local function reach(gate)
+local function reach(lane)
   local fd = assert(sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM, 0))
-  local done = sockets.connect(fd, { family = sockets.AF_UNIX, path = gate.path })
+  local done = sockets.connect(fd, { family = sockets.AF_UNIX, path = lane.path })
   if not done then
     unistd.close(fd)
     return false
   end
   fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.O_NONBLOCK)
   fcntl.fcntl(fd, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
-  gate.fd, gate.input, gate.output, gate.killed = fd, "", "", false
+  lane.fd, lane.input, lane.output, lane.killed = fd, "", "", false
   return true
 end
 
@@ -116,77 +122,78 @@ local function resume(self, agent, line)
 end
 
 -- Resumes every agent that waits for this daemon, without an answer.
-local function lose(self, gate)
-  local pending = gate.pending
-  unistd.close(gate.fd)
-  gate.fd, gate.pending = nil, {}
-  if not gate.killed then self:problem("daemon %d closed the connection: %s", gate.number, gate.daemon:log():sub(-500)) end
+local function lose(self, lane)
+  local pending = lane.pending
+  unistd.close(lane.fd)
+  lane.fd, lane.pending = nil, {}
+  if not lane.killed then self:problem("daemon %d closed the connection: %s", lane.number, lane.gate.daemon:log():sub(-500)) end
   for _, call in pairs(pending) do
     self.unanswered = self.unanswered + 1
     resume(self, call.agent, nil)
   end
 end
 
-local function write_out(self, gate)
-  while gate.output ~= "" do
-    local sent, _, number = sockets.send(gate.fd, gate.output)
+local function write_out(self, lane)
+  while lane.output ~= "" do
+    local sent, _, number = sockets.send(lane.fd, lane.output)
     if not sent then
-      if number ~= errno.EAGAIN then lose(self, gate) end
+      if number ~= errno.EAGAIN then lose(self, lane) end
       return
     end
-    gate.output = gate.output:sub(sent + 1)
+    lane.output = lane.output:sub(sent + 1)
   end
 end
 
-local function answered(self, gate, line)
+local function answered(self, lane, line)
   local id = tonumber(line:match '^{"jsonrpc":"2.0","id":(%d+)')
-  local call = id and gate.pending[id]
-  if not call then return self:problem("daemon %d sent an unsolicited line: %s", gate.number, line) end
-  gate.pending[id] = nil
+  local call = id and lane.pending[id]
+  if not call then return self:problem("daemon %d sent an unsolicited line: %s", lane.number, line) end
+  lane.pending[id] = nil
   if self.measures then self.latencies[#self.latencies + 1] = now() - call.began end
   resume(self, call.agent, line)
 end
 
-local function read_in(self, gate)
-  local text, _, number = sockets.recv(gate.fd, 262144)
+local function read_in(self, lane)
+  local text, _, number = sockets.recv(lane.fd, 262144)
   if not text and number == errno.EAGAIN then return end
-  if not text or text == "" then return lose(self, gate) end
-  local from, all, fd = 1, gate.input .. text, gate.fd
+  if not text or text == "" then return lose(self, lane) end
+  local from, all, fd = 1, lane.input .. text, lane.fd
   while true do
     local stop = all:find("\n", from, true)
     if not stop then break end
     local line = all:sub(from, stop - 1)
     from = stop + 1
-    answered(self, gate, line)
-    if gate.fd ~= fd then return end -- the resumed agent killed the daemon
+    answered(self, lane, line)
+    if lane.fd ~= fd then return end -- the resumed agent killed the daemon
   end
-  gate.input = all:sub(from)
+  lane.input = all:sub(from)
 end
 
 -- ---- requests ---------------------------------------------------------------------
 
 -- A running daemon other than the agent's last one, if there is another.
-local function choose(self, last)
-  local alive = {}
+local function choose(self, place)
+  local alive, last, n = {}, place.gate, place.lane or 1
   for _, gate in ipairs(self.gates) do
-    if gate.fd and gate ~= last then alive[#alive + 1] = gate end
+    if gate.lanes[n].fd and gate ~= last then alive[#alive + 1] = gate end
   end
   if #alive > 0 then return alive[math.random(#alive)] end
-  return last and last.fd and last
+  return last and last.lanes[n].fd and last
 end
 
--- Called in an agent's coroutine. `place` belongs to the agent: { gate = its last daemon }.
+-- Called in an agent's coroutine. `place` belongs to the agent: { gate = its last daemon, lane = of its connections }.
 function fleet:ask(place, method, params)
-  local gate = choose(self, place.gate)
+  local gate = choose(self, place)
   while not gate do
     table.insert(self.waiting, coroutine.running())
     coroutine.yield()
-    gate = choose(self, place.gate)
+    gate = choose(self, place)
   end
   place.gate = gate
-  gate.last_id = gate.last_id + 1
-  gate.pending[gate.last_id] = { agent = coroutine.running(), began = now() }
-  gate.output = gate.output .. ('{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}\n'):format(gate.last_id, method, params)
+  local lane = gate.lanes[place.lane or 1]
+  lane.last_id = lane.last_id + 1
+  lane.pending[lane.last_id] = { agent = coroutine.running(), began = now() }
+  lane.output = lane.output .. ('{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}\n'):format(lane.last_id, method, params)
   self.asked = self.asked + 1
   return (coroutine.yield())
 end
@@ -248,8 +255,8 @@ function fleet:calm()
 end
 
 local function look_after_time(self, at)
-  for _, gate in ipairs(self.gates) do
-    if not gate.fd then reach(gate) end
+  for _, lane in ipairs(self.lanes) do
+    if not lane.fd then reach(lane) end
   end
   for _, timer in ipairs(self.timers) do
     if (timer.at and at >= timer.at) or (timer.asked and self.asked >= timer.asked) then timer.again() end
@@ -273,9 +280,9 @@ end
 
 local function poll_once(self, ms)
   local fds = {}
-  for _, gate in ipairs(self.gates) do
-    if gate.fd and gate.output ~= "" then write_out(self, gate) end
-    if gate.fd then fds[gate.fd] = { events = { IN = true, OUT = gate.output ~= "" }, gate = gate } end
+  for _, lane in ipairs(self.lanes) do
+    if lane.fd and lane.output ~= "" then write_out(self, lane) end
+    if lane.fd then fds[lane.fd] = { events = { IN = true, OUT = lane.output ~= "" }, lane = lane } end
   end
   local before = now()
   poll.poll(fds, ms)
@@ -283,15 +290,15 @@ local function poll_once(self, ms)
   if late > (self.latest or 0) then self.latest = late end
   for fd, one in pairs(fds) do
     local seen = one.revents
-    if seen and one.gate.fd == fd and (seen.IN or seen.HUP or seen.ERR) then read_in(self, one.gate) end
+    if seen and one.lane.fd == fd and (seen.IN or seen.HUP or seen.ERR) then read_in(self, one.lane) end
   end
 end
 
 local function complain_of_silence(self)
-  for _, gate in ipairs(self.gates) do
-    for id, call in pairs(gate.pending) do
+  for _, lane in ipairs(self.lanes) do
+    for id, call in pairs(lane.pending) do
       if now() - call.began > ANSWER_WITHIN_S then
-        self:problem("daemon %d lives and has not answered call %d for %d s", gate.number, id, ANSWER_WITHIN_S)
+        self:problem("daemon %d lives and has not answered call %d for %d s", lane.number, id, ANSWER_WITHIN_S)
         self.gave_up = true
         return
       end
@@ -323,7 +330,9 @@ function fleet:until_all_are_up()
     for _, gate in ipairs(self.gates) do
       local how, code = gate.daemon.child:status()
       if how then error(("daemon %d %s with %d: %s"):format(gate.number, how, code, gate.daemon:log()), 0) end
-      if not gate.fd and not reach(gate) then return false end
+      for _, lane in ipairs(gate.lanes) do
+        if not lane.fd and not reach(lane) then return false end
+      end
     end
     return true
   end)

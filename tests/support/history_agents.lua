@@ -270,7 +270,7 @@ function world:plays(given)
         local session = self:new_session { told = not now_and_then(4), labelled = not now_and_then(3) }
         local bodies = {}
         for i = 1, session.kind.labelled and given.agents or math.min(given.agents, UNNAMED_AGENTS) do
-          bodies[i] = function() setmetatable({ world = self, session = session }, agent):lives(given.calls) end
+          bodies[i] = function() setmetatable({ world = self, session = session, lane = i }, agent):lives(given.calls) end
         end
         self.fleet:at_once(bodies)
       end

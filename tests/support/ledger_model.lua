@@ -439,9 +439,8 @@ function M.admit(model, request)
   ask.said, ask.code, ask.answer = answer.says, answer.code, answer
   if ask.so_far == "invalid" and not ask.denied then rules.lax_remember(session, ask) end
   if answer.says == "run" then
-    local steps = steps_spent(session, ask)
-    steps[ask.step] = true
-    answer.spent = count_keys(steps)
+    local steps, at_once = steps_spent(session, ask)
+    answer.spent = count_keys(steps) + at_once + 1
   elseif answer.code ~= "too_soon" and answer.code ~= "rate_limit" then
     -- "Progress: 0", unless it is refused as a loop all the same.
     progress(session, free and answer.code == "" and 0 or 1)

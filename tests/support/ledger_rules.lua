@@ -139,39 +139,51 @@ local function takes_budget(call, ask)
   return CLASSES[call.class].budget and (ask and ask.limits.same_call_hard or not call.changed)
 end
 
--- "Budgets and runs count steps, not calls." "A guessed turn never re-arms destructive calls": where nobody ever named a
+-- "Budgets and runs count steps, not calls", but for the calls of this step and those in flight: "within one step,
+-- identical calls beyond same_call are refused (16 identical slow reads in flight all ran)." "A guessed turn never re-arms destructive calls": where nobody ever named a
 -- turn, their budget counts over the whole window. "A same_call that a policy or defaults writes is hard: every run of this
 -- (tool, arguments) in the turn counts, whatever its result and whatever ran between."
 local function steps_spent(session, ask)
-  local steps, from = {}, re_armed_at(session, ask)
+  local steps, at_once, from = {}, 0, re_armed_at(session, ask)
   local calls = session.calls
   if session.told or ask.effects ~= "destructive" then calls = of_turn(session) end
   for _, call in ipairs(calls) do
     if same_call(call, ask) and (call.tick > from or ask.limits.same_call_hard) and takes_budget(call, ask) then
       if call.changed or call.tick <= from then meet "a hard budget" end
-      steps[call.step] = true
+      if call.step == ask.step or is_open(call) then
+        at_once = at_once + 1
+      else
+        steps[call.step] = true
+      end
       if call.turn ~= session.turn then meet "budget of earlier guessed turns" end
     end
   end
-  return steps
+  return steps, at_once
 end
 
 -- "The same-call budget of reads only advises where silence begins turns, since 'this turn' is a guess."
 local function same_call_budget(session, ask)
   if ask.limits.same_call == UNLIMITED or ask.limits.polls then return nil end
-  local steps = steps_spent(session, ask)
-  steps[ask.step] = nil
-  if count_keys(steps) < ask.limits.same_call then return nil end
+  local steps, at_once = steps_spent(session, ask)
+  if count_keys(steps) + at_once < ask.limits.same_call then return nil end
+  if count_keys(steps) < ask.limits.same_call then meet "a budget spent at once" end
   local guessed = not session.told and ask.turn_idle_s > 0
-  if not guessed or ask.effects ~= "read" then return "refuse", "same_call" end
+  if not guessed or ask.effects ~= "read" or at_once >= ask.limits.same_call then return "refuse", "same_call" end
   meet "read advised"
   return "advise", "same_call"
 end
 
--- "Of identical writes in one step one runs and the others are refused."
+-- "Of identical writes in one step one runs and the others are refused." "Only adjacent duplicates of a step are duplicates:
+-- A, B, A all run." A call that was given back was never made.
 local function duplicate_in_step(session, ask)
   if not writes(ask) then return nil end
-  for _, call in ipairs(of_turn(session)) do
+  local calls = of_turn(session)
+  for i = #calls, 1, -1 do
+    local call = calls[i]
+    if call.step == ask.step and not same_call(call, ask) and call.class ~= "released" then
+      meet "no adjacent duplicate"
+      return nil
+    end
     local runs = is_open(call) or let_run(call) and not call.class and call.effects == "destructive"
     if same_call(call, ask) and call.step == ask.step and (runs or ran(call)) then
       return "refuse", "duplicate_in_step"

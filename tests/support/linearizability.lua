@@ -43,8 +43,9 @@ end
 function M.play(story, size, seed, bound)
   math.randomseed(seed)
   local address, calm = between(story, seed)
-  local fleet = fleets.start { daemons = M.DAEMONS, policies = agents.policies(), tools = agents.definitions(),
-                               on_outage = story.on_outage, timeout_ms = story.timeout_ms,
+  -- What several agents of a session wrote to one connection would be taken for one message of a model.
+  local fleet = fleets.start { daemons = M.DAEMONS, lanes = size.agents, policies = agents.policies(),
+                               tools = agents.definitions(), on_outage = story.on_outage, timeout_ms = story.timeout_ms,
                                redis = story.redis_kills and KEEPS, between = address }
   fleet:until_all_is_merged() -- before its first connection a daemon cannot read the callIds of the others
   if story.kills then fleet:kills_daemons { calls = story.kills } end

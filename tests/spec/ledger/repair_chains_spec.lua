@@ -1,6 +1,7 @@
 -- The end of a repair chain: one log line at the right level, and the counters.
 local daemon = require "daemon"
 local client_of = require "client"
+local cjson = require "cjson"
 local fixtures = require "fixtures"
 local verdict = client_of.verdict
 
@@ -103,6 +104,28 @@ describe("a repair chain", function()
     meta["dev.toolgate/call"] = "toolu_31"
     assert.equal("pass", verdict(client:calls("create_task", { title = "a" }, meta)).verdict)
     assert.same({ 1, 0 }, counts())
+  end)
+
+  -- Nobody could read the answer to the first before the fourth was sent.
+  it("of each of four calls that are written at once begins with all attempts", function()
+    local function at_once(names, argument)
+      local lines, heard = {}, {}
+      for i, name in ipairs(names) do
+        lines[i] = cjson.encode { jsonrpc = "2.0", id = name, method = "tools/call", params = {
+          name = "create_task", arguments = { [argument] = name }, _meta = place() } }
+      end
+      client:say_line(table.concat(lines, "\n"))
+      for _ in ipairs(names) do
+        local v = verdict(client:hears().result)
+        heard[#heard + 1] = v.verdict .. " " .. (v.attempts_left or "")
+      end
+      return heard
+    end
+    assert.same({ "repair 2", "repair 2", "repair 2", "repair 2" }, at_once({ "a", "b", "c", "d" }, "name"))
+    assert.same({ "repair 1", "repair 1", "repair 1", "repair 1" }, at_once({ "e", "f", "g", "h" }, "name"))
+    assert.same({ "refuse 0", "refuse 0", "refuse 0", "refuse 0" }, at_once({ "i", "j", "k", "l" }, "name"))
+    at_once({ "m" }, "title")
+    assert.same({ "repair 2" }, at_once({ "n" }, "name"))
   end)
 
   it("that is exhausted is logged once, even if the model continues", function()

@@ -266,7 +266,7 @@ describe("a question that nobody can be asked", function()
     local server, a, b
     local function fleet()
       server = redis.start()
-      local config = ("return { ledger = { redis = %q } }"):format(server:url())
+      local config = ("return { ledger = { redis = %q, timeout_ms = 10000 } }"):format(server:url())
       a, b = serve(config), serve(config)
     end
 

@@ -100,7 +100,7 @@ static void a_toggle_has_no_budget(void **state)
         case_runs(t, "toggle", "{}", i % 2 ? "on" : "off");
 }
 
-static void calls_of_one_step_count_once(void **state)
+static void earlier_calls_of_one_step_count_once(void **state)
 {
     struct ledger_case *t = *state;
     effects(t, LEDGER_EFFECTS_READ, 5);
@@ -110,7 +110,7 @@ static void calls_of_one_step_count_once(void **state)
     t->place.step = STR_LIT("m2");
     for (int i = 0; i < 4; i++) {
         case_runs(t, "get", "{1}", "r");
-        assert_int_equal(t->answer.spent, 2);
+        assert_int_equal(t->answer.spent, 2 + i);
         assert_int_equal(t->settled.repeats, 2);
     }
     t->place.step = STR_LIT("m3");
@@ -141,9 +141,34 @@ static void one_of_identical_writes_in_a_step_runs(void **state)
     assert_string_equal(case_asks(t, "write", "{1}"), "run");
     assert_string_equal(case_asks(t, "write", "{1}"), "refuse duplicate_in_step");
     assert_string_equal(case_asks(t, "write", "{2}"), "run");
-    assert_string_equal(case_asks(t, "write", "{1}"), "refuse duplicate_in_step");
-    t->place.step = STR_LIT("m2");
-    assert_string_equal(case_asks(t, "write", "{1}"), "run");
+    assert_string_equal(case_asks(t, "write", "{1}"), "run"); /* A, B, A is no duplicate */
+    assert_string_equal(case_asks(t, "write", "{2}"), "run");
+    assert_string_equal(case_asks(t, "write", "{1}"), "refuse same_call");
+}
+
+static void identical_calls_in_flight_end_at_same_call(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, LEDGER_EFFECTS_READ, 5);
+    for (int i = 0; i < 5; i++)
+        assert_string_equal(case_asks(t, "get", "{1}"), "run");
+    for (int i = 0; i < 2; i++) /* each refusal is a step of its own */
+        assert_string_equal(case_asks(t, "get", "{1}"), "refuse same_call");
+}
+
+static void calls_that_were_sent_together_are_of_one_step(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, LEDGER_EFFECTS_READ, 3);
+    t->place.batch = 1;
+    for (int i = 0; i < 3; i++)
+        case_runs(t, "get", "{1}", "r");
+    assert_string_equal(case_asks(t, "get", "{1}"), "refuse same_call");
+    t->place.batch = 2;
+    case_runs(t, "get", "{1}", "r");
+    assert_int_equal(t->answer.spent, 2);
+    t->place.batch = 3;
+    assert_string_equal(case_asks(t, "get", "{1}"), "refuse loop");
 }
 
 static void twenty_parallel_calls_fit_a_step(void **state)
@@ -232,7 +257,7 @@ static void a_reservation_that_is_never_settled_frees_its_budget(void **state)
     effects(t, LEDGER_EFFECTS_WRITE, 1);
     assert_string_equal(case_asks(t, "write", "{1}"), "run");
     assert_string_equal(case_asks(t, "get_clock", "{}"), "run");
-    assert_string_equal(case_asks(t, "write", "{1}"), "refuse duplicate_in_step");
+    assert_string_equal(case_asks(t, "write", "{1}"), "refuse same_call");
     case_now += LEDGER_RESERVATION_MS + 1;
     assert_string_equal(case_asks(t, "write", "{1}"), "run");
 }
@@ -317,7 +342,9 @@ int main(void)
         STORY(a_shell_is_no_excuse_for_a_second_write),
         STORY(loop_has_precedence_over_a_budget),
         STORY(a_toggle_has_no_budget),
-        STORY(calls_of_one_step_count_once),
+        STORY(earlier_calls_of_one_step_count_once),
+        STORY(identical_calls_in_flight_end_at_same_call),
+        STORY(calls_that_were_sent_together_are_of_one_step),
         STORY(without_labels_a_step_ends_with_its_first_feedback),
         STORY(one_of_identical_writes_in_a_step_runs),
         STORY(twenty_parallel_calls_fit_a_step),

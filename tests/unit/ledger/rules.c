@@ -839,7 +839,7 @@ static void a_reservation_that_is_never_settled_expires(void **state)
     uint64_t late = t->admission;
     assert_string_equal(asks(t, "look", "{}"), "run");
     t->now_ms += LEDGER_RESERVATION_MS;
-    assert_string_equal(asks(t, "write", "{1}"), "refuse duplicate_in_step");
+    assert_string_equal(asks(t, "write", "{1}"), "refuse same_call");
     t->now_ms++;
     assert_string_equal(asks(t, "write", "{1}"), "run");
     assert_int_equal(t->changes.note_count, 2);
