@@ -54,6 +54,7 @@ struct known_tools {
 struct bridge {
     const char *path;
     struct str session; /* a JSON string; empty: requests pass unchanged */
+    bool owns_session;  /* no other process has it: it ends with the client */
     int64_t wait_us;
     enum bridge_state state;
     int socket;
@@ -90,6 +91,7 @@ bool bridge_is_full(const struct bridge *bridge, size_t more);
 
 /* client_lines.c, daemon_lines.c: one line without its newline. */
 void bridge_client_line(struct bridge *bridge, struct str line);
+void bridge_client_ended(struct bridge *bridge); /* once, after its last line */
 void bridge_daemon_line(struct bridge *bridge, struct str line);
 /* Tells the client to forget a question of the daemon, and frees it. `reason`: plain text. */
 void bridge_cancel_question(struct bridge *bridge, struct tracked *question, const char *reason);

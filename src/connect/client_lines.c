@@ -227,3 +227,19 @@ void bridge_client_line(struct bridge *bridge, struct str line)
         take_other(bridge, line);
     arena_free(arena);
 }
+
+/* What the model left unrepaired it will not repair any more: the daemon counts it. */
+void bridge_client_ended(struct bridge *bridge)
+{
+    struct buf line = {0};
+    bridge->client_ended = true;
+    if (!bridge->owns_session || bridge->state != BRIDGE_OPEN)
+        return;
+    buf_printf(&line,
+               "{\"jsonrpc\":\"2.0\",\"id\":\"" BRIDGE_OWN_ID
+               "end\",\"method\":\"toolgate/turn\",\"params\":{\"end\":true,"
+               "\"_meta\":{\"" GATE_SESSION_KEY "\":" STR_FMT "}}}",
+               STR_ARG(bridge->session));
+    pass(bridge, TRACKED_NOTICE, buf_view(&line), NULL);
+    buf_clear(&line);
+}

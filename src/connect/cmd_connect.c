@@ -50,9 +50,9 @@ static bool read_client(struct bridge *bridge, struct stdio *stdio)
         stdio->line.len += (size_t)n;
         take_lines(bridge, stdio);
     } else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
-        bridge->client_ended = true;
         if (stdio->line.len) /* the daemon reports a line without its end */
             bridge_client_line(bridge, buf_view(&stdio->line));
+        bridge_client_ended(bridge);
         buf_clear(&stdio->line);
     }
     return stdio->line.len <= BRIDGE_LINE_MAX_BYTES;
@@ -143,10 +143,13 @@ static void clear(struct bridge *bridge)
     arena_free(bridge->tools.arena);
 }
 
-static int run_bridge(const char *path, struct str session, unsigned wait_s)
+static int run_bridge(const char *path, struct str session, bool owns_session, unsigned wait_s)
 {
-    struct bridge bridge = {
-        .path = path, .session = session, .wait_us = (int64_t)wait_s * 1000000, .socket = -1};
+    struct bridge bridge = {.path = path,
+                            .session = session,
+                            .owns_session = owns_session,
+                            .wait_us = (int64_t)wait_s * 1000000,
+                            .socket = -1};
     struct stdio stdio = {0};
     int status;
     requests_init(&bridge.requests);
@@ -197,7 +200,8 @@ static int run(const struct command *command, int argc, char **argv)
         term_error(command->name, "%s: expected a socket path of at most %zu bytes", path,
                    sizeof(((struct sockaddr_un *)0)->sun_path) - 1);
     else
-        status = run_bridge(path, session_text(arena, session), wait_s);
+        status =
+            run_bridge(path, session_text(arena, session), session && strcmp(session, "auto") == 0, wait_s);
     arena_free(arena);
     return status;
 }

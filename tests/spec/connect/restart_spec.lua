@@ -263,6 +263,17 @@ return tool "pay" {
     assert.equal("loop", client_of.verdict(answer(4).result).error_class)
   end)
 
+  it("ends what a model left unrepaired, with its own session", function()
+    for _, story in ipairs { { "auto", 1 }, { "shared", 0 } } do
+      starts("--session", story[1]):serves { policies = POLICIES }
+      client:call(1, "echo", { txt = "x" })
+      assert.equal("repair", client_of.verdict(answer(1).result).verdict)
+      assert.equal(0, client:ends())
+      assert.equal(story[2], client.gate:status().counters.repair_chains, story[1])
+      client.gate:stop()
+    end
+  end)
+
   it("gets no call lost by systemd's socket while no daemon runs", function()
     local path = process.directory()
     local socket = path .. "/s"
