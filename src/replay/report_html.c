@@ -108,8 +108,10 @@ static void put_summary(struct buf *out, const struct replay_report *r)
     }
     buf_printf(
         out,
-        "</table>\n<p>%llu calls would not have run; the arguments of %llu would have been repaired.</p>\n",
-        (unsigned long long)r->refused, (unsigned long long)r->rewritten);
+        "</table>\n<p>%llu calls would not have run: %llu saved (repetitions that brought nothing new), "
+        "%llu would have lost a new result. The arguments of %llu would have been repaired.</p>\n",
+        (unsigned long long)r->refused, (unsigned long long)r->loop_calls, (unsigned long long)r->lost,
+        (unsigned long long)r->rewritten);
 }
 
 static void put_difference(struct buf *out, const struct replay_difference *d)

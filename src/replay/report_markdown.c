@@ -63,8 +63,12 @@ static void put_summary(struct buf *out, const struct replay_report *r)
         if (r->verdicts[kind])
             buf_printf(out, "| %s | %llu | %s |\n", verdict_name((enum verdict_kind)kind),
                        (unsigned long long)r->verdicts[kind], replay_share(r->verdicts[kind], r->calls).text);
-    buf_printf(out, "\n%llu calls would not have run, the arguments of %llu would have been repaired.\n",
-               (unsigned long long)r->refused, (unsigned long long)r->rewritten);
+    buf_printf(out,
+               "\n%llu calls would not have run: **%llu saved** (repetitions that brought nothing new), "
+               "**%llu would "
+               "have lost a new result**. The arguments of %llu would have been repaired.\n",
+               (unsigned long long)r->refused, (unsigned long long)r->loop_calls, (unsigned long long)r->lost,
+               (unsigned long long)r->rewritten);
 }
 
 static void put_difference(struct buf *out, const struct replay_difference *d)

@@ -1,5 +1,6 @@
 -- The report as Markdown and as a page: the figures are there, and nothing of a recording is read as markup.
 local recordings = require "recordings"
+local cjson = require "cjson"
 local process = require "process"
 local daemon = require "daemon"
 
@@ -29,6 +30,14 @@ return tool "put" { check = function(args) return refuse("closed", "No <b>" .. a
     return out
   end
 
+  -- What --json counts, before the differences.
+  local function leads_with_both_figures(text)
+    local report = cjson.decode((replay "--json"))
+    local saved, lost = text:match "(%d+) saved.-(%d+) would have lost a new result.-Differences"
+    assert.same({ report.loops.calls_saved, report.lost_results }, { tonumber(saved), tonumber(lost) })
+    assert.is_true(report.loops.calls_saved > 0)
+  end
+
   it("is a page that asks for nothing and runs nothing", function()
     replay("--html", folder.path .. "/report.html")
     local page = process.read(folder.path .. "/report.html")
@@ -40,6 +49,7 @@ return tool "put" { check = function(args) return refuse("closed", "No <b>" .. a
     for _, wanted in ipairs { "Differences", "new_refusal", "closed", "Loops", "log.ndjson:5", "</html>" } do
       assert.truthy(page:find(wanted, 1, true), wanted)
     end
+    leads_with_both_figures(page)
   end)
 
   it("is Markdown whose tables hold whatever a recording holds", function()
@@ -57,6 +67,7 @@ return tool "put" { check = function(args) return refuse("closed", "No <b>" .. a
     for _, wanted in ipairs { "# Replay", "**1 new refusals**", "| new_refusal | 1 |", "## Loops" } do
       assert.truthy(text:find(wanted, 1, true), wanted .. "\n" .. text)
     end
+    leads_with_both_figures(text)
   end)
 
   it("is an error if the page cannot be written", function()
