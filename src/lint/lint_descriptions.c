@@ -18,7 +18,6 @@ void lint_no_hint(struct lint_context *c)
     if (!c->policy)
         return;
     introspection_rules_without_hint(&c->introspection, without_hint, c);
-    introspection_calls_without_hint(&c->introspection, without_hint, c);
 }
 
 static void left_to_do(void *owner, int line, struct str text)
@@ -30,18 +29,6 @@ void lint_todo(struct lint_context *c)
 {
     if (c->policy)
         introspection_todos(&c->introspection, left_to_do, c);
-}
-
-static void without_path(void *owner, int line, struct str word)
-{
-    lint_report(owner, line, STR_FMT " without a path: the model has to guess the argument; add path = \"…\"",
-                STR_ARG(word));
-}
-
-void lint_no_path(struct lint_context *c)
-{
-    if (c->policy)
-        introspection_problems_without_path(&c->introspection, without_path, c);
 }
 
 void lint_no_description(struct lint_context *c)

@@ -44,8 +44,8 @@ lint_check lint_rule_conflicts, lint_untried_rules, lint_untried_hooks, lint_no_
 /* lint_paths.c */
 lint_check lint_contradictions, lint_argument_paths, lint_result_paths, lint_left_option;
 /* lint_descriptions.c */
-lint_check lint_todo, lint_no_hint, lint_no_path, lint_no_description, lint_undescribed_arguments,
-    lint_no_effects, lint_hints, lint_retry_not_idempotent;
+lint_check lint_todo, lint_no_hint, lint_no_description, lint_undescribed_arguments, lint_no_effects,
+    lint_hints, lint_retry_not_idempotent;
 /* lint_orders.c */
 lint_check lint_orders;
 /* lint_overlays.c; all check the whole generation */

@@ -42,11 +42,4 @@ void introspection_todos(const struct policy_introspection *source, introspectio
 void introspection_rules_without_hint(const struct policy_introspection *source,
                                       introspection_callback *found, void *owner);
 
-/* Calls of refuse and garbage without a hint, and problems in repair { … } without a path; `sentence` is the
- * word. Only calls that are written out are checked, so that every finding is certain. */
-void introspection_calls_without_hint(const struct policy_introspection *source,
-                                      introspection_callback *found, void *owner);
-void introspection_problems_without_path(const struct policy_introspection *source,
-                                         introspection_callback *found, void *owner);
-
 #endif
