@@ -72,7 +72,7 @@ SOURCES  := $(sort $(foreach room,$(ROOMS),$(wildcard src/$(room)/*.c src/$(room
 OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/embedded.o
 LIBRARY  := $(BUILD)/libtoolgate.a
 # lua/types is for editors, not for the program.
-LUA      := $(sort $(filter-out lua/types/%,$(wildcard lua/*/*.lua)))
+LUA      := $(sort $(filter-out lua/types/%,$(wildcard lua/*/*.lua lua/*.lua)))
 EMBEDDED := $(LUA) src/schema/metaschemas.jsonl $(wildcard src/server/page/*)
 # require "toolgate" for busted specs; the host that loads it provides LuaJIT.
 MODULE   := $(if $(SAN),,$(BUILD)/toolgate.so)

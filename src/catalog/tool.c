@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "catalog/definition.h"
 #include "catalog/effects_guess.h"
+#include "catalog/known_tools.h"
 #include "catalog/secret_fields.h"
 #include "config/config.h"
 #include "json/build.h"
@@ -162,6 +163,16 @@ static struct ledger_allowance allowance(const struct policy_limits *p, const st
     };
 }
 
+static enum policy_effects effects_by_name(struct str name)
+{
+    static const enum policy_effects known[KNOWN_KINDS] = {[KNOWN_READS] = EFFECTS_READ,
+                                                           [KNOWN_NOTES] = EFFECTS_READ,
+                                                           [KNOWN_EDITS] = EFFECTS_WRITE,
+                                                           [KNOWN_SHELLS] = EFFECTS_UNDECLARED};
+    enum known_tool kind = known_tools_find(name);
+    return kind ? known[kind] : effects_guess(name);
+}
+
 static void set_limits(struct tool *tool, const struct policy *policy, const struct config *config)
 {
     static const struct policy unset = {.repair = POLICY_UNSET,
@@ -182,14 +193,19 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
                                                   [EFFECTS_WRITE] = LEDGER_EFFECTS_WRITE,
                                                   [EFFECTS_DESTRUCTIVE] = LEDGER_EFFECTS_DESTRUCTIVE,
                                                   [EFFECTS_TOGGLE] = LEDGER_EFFECTS_UNKNOWN};
+    bool hinted = tool->effects == EFFECTS_DESTRUCTIVE && tool->effects_from == EFFECTS_FROM_ANNOTATIONS &&
+                  effects_by_name(tool->name) != EFFECTS_DESTRUCTIVE;
     const struct policy *p = policy ? policy : &unset;
     const struct ledger_limits *base = &ledger_default_limits;
     struct ledger_limits *l = &tool->limits;
     *l = (struct ledger_limits){
         .repair = first_set(p->repair, config->repair, base->repair),
-        .same_call =
-            first_set(p->same_call, config->same_call,
-                      tool->effects == EFFECTS_UNDECLARED ? base->same_call : same_call[tool->effects]),
+        .same_call = first_set(p->same_call, config->same_call,
+                               tool->effects == EFFECTS_UNDECLARED ? base->same_call
+                               : hinted                            ? SAME_CALL_WRITE
+                                                                   : same_call[tool->effects]),
+        .hinted = hinted,
+        .edits_files = known_tools_find(tool->name) == KNOWN_EDITS,
         .same_call_hard = p->same_call != POLICY_UNSET || config->same_call != POLICY_UNSET,
         .transient = first_set(p->transient, config->transient, base->transient),
         .repeats = first_set(p->repeats, config->repeats, base->repeats),
@@ -365,7 +381,8 @@ static enum policy_effects annotated_effects(const struct json *annotations)
 /* The policy decides; else the stricter of annotations and name, since either may be wrong. */
 static void set_effects(struct tool *tool, const struct policy *policy)
 {
-    enum policy_effects annotated = annotated_effects(tool->annotations), guessed = effects_guess(tool->name);
+    enum policy_effects annotated = annotated_effects(tool->annotations);
+    enum policy_effects guessed = effects_by_name(tool->name);
     if (policy && policy->effects != EFFECTS_UNDECLARED) {
         tool->effects = policy->effects;
         tool->effects_from = EFFECTS_FROM_POLICY;

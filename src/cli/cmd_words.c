@@ -4,6 +4,7 @@
  */
 #include "base/arena.h"
 #include "base/buf.h"
+#include "catalog/known_tools.h"
 #include "cli/cmd_words.h"
 #include "cli/options.h"
 #include "cli/term.h"
@@ -341,21 +342,41 @@ static int print_format(const struct command *command, struct arena *arena, cons
     return CLI_ERROR;
 }
 
+static void print_known_tools(void)
+{
+    static const char *const titles[KNOWN_KINDS] = {
+        [KNOWN_READS] = "They read",
+        [KNOWN_NOTES] = "They keep a model's own lists and notes, and change nothing else",
+        [KNOWN_EDITS] = "They edit local files",
+        [KNOWN_SHELLS] = "They run commands: their effects are unknown"};
+    for (int kind = KNOWN_READS; kind < KNOWN_KINDS; kind++) {
+        print_title(titles[kind], NULL);
+        for (size_t i = 0; known_tools_name(kind, i).len; i++)
+            printf(STR_FMT "\n", STR_ARG(known_tools_name(kind, i)));
+    }
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     const char *format = NULL;
-    int status = CLI_OK;
+    bool tools = false;
+    int status;
     const struct cli_option table[] = {
         {"format", "markdown|luacats|man|config",
          "a reference, definitions for editors, a man page; the configuration's keys", 'f', OPTION_STRING,
          &format},
+        {"tools", NULL, "the built-in tools of coding assistants, and what toolgate takes them for", 0,
+         OPTION_FLAG, &tools},
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
     struct arena *arena = arena_new();
+    status = CLI_OK;
     if (format)
         status = print_format(command, arena, format);
+    else if (tools)
+        print_known_tools();
     else if (argc)
         status = print_entry(command, arena, str_of(argv[0]));
     else
@@ -373,7 +394,8 @@ const struct command command_words = {
         "name. `--format markdown` prints docs/vocabulary.md; `--format luacats` prints definitions for\n"
         "editors with lua-language-server (docs/policy.md explains the setup); `--format man` prints\n"
         "toolgate-policy(5). `--format config` prints each key of the configuration with its type and "
-        "default.",
+        "default.\n"
+        "`--tools` prints the tools that need neither a policy nor annotations for their effects.",
     .exits = "  0  printed\n"
              "  1  there is no such word or field\n"
              "  2  usage",

@@ -380,9 +380,12 @@ static void look_back(struct admission *a, const struct session_call *before)
         .turn = before ? before->turn : (uint8_t)session->turn,
         .step = before ? before->step : session->step,
         .effects = a->ctx.limits->effects,
+        .hinted = a->ctx.limits->hinted,
+        .edits_files = a->ctx.limits->edits_files,
         .any_outcome = runs_ignore_results(a->ctx.limits),
         .spends_always = a->ctx.limits->same_call_hard,
-        .spent_forever = a->ctx.limits->effects == LEDGER_EFFECTS_DESTRUCTIVE && !session->told_turn,
+        .spent_forever = a->ctx.limits->effects == LEDGER_EFFECTS_DESTRUCTIVE && !a->ctx.limits->hinted &&
+                         !session->told_turn,
     };
     window_look(session, &a->query, &a->past);
 }

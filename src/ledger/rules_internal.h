@@ -88,6 +88,7 @@ struct window_query {
     uint8_t turn, step;
     uint64_t outcome;            /* window_outcome of the call itself; 0: not known yet */
     enum ledger_effects effects; /* of its tool */
+    bool hinted, edits_files;    /* as in ledger_limits */
     bool any_outcome;            /* runs go by the arguments alone */
     bool spends_always;          /* `spent` counts each run, whatever came of it or between */
     bool spent_forever;          /* `spent` counts calls of earlier turns, too */

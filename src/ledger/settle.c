@@ -95,6 +95,8 @@ static void compare_with_last(struct settlement *s)
         .step = s->came.step,
         .outcome = window_outcome(&s->came),
         .effects = s->ctx.limits->effects,
+        .hinted = s->ctx.limits->hinted,
+        .edits_files = s->ctx.limits->edits_files,
         .any_outcome = runs_ignore_results(s->ctx.limits),
     };
     window_look(session, &s->query, &s->past);

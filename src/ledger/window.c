@@ -122,8 +122,10 @@ static unsigned find_alike(const struct session *session, const struct window_qu
 
 /* Whether the success of another call is a reason to make this one again. After an error, anything that may
  * have changed the world is. After a success, what was read may have changed, also by a tool that may do
- * anything (a shell) with other arguments; a write is made again only after a declared write of another tool,
- * and what destroys only in a new turn: `echo` would else be an excuse for deleting twice. */
+ * anything (a shell) with other arguments; a write is made again only after a declared write of another tool
+ * (the edit of a local file after a shell's, too), and what destroys only in a new turn: `echo` would else be
+ * an excuse for deleting twice. Where an annotation alone says that it destroys, it is judged as a write that
+ * its own success with other arguments re-arms: a key pressed, another, and the first again. */
 static bool re_arms(const struct row *row, const struct session_call *other)
 {
     if (other->class != CALL_OK && other->class != CALL_PARTIAL)
@@ -133,9 +135,10 @@ static bool re_arms(const struct row *row, const struct session_call *other)
     bool another = other->tool != row->query->tool;
     switch (row->query->effects) {
     case LEDGER_EFFECTS_DESTRUCTIVE:
-        return false;
+        return row->query->hinted && (!another || effects_change(other->effects));
     case LEDGER_EFFECTS_WRITE:
-        return another && effects_change(other->effects);
+        return another && (effects_change(other->effects) ||
+                           (row->query->edits_files && other->effects == LEDGER_EFFECTS_UNKNOWN));
     default:
         return another ? other->effects != LEDGER_EFFECTS_READ : other->effects == LEDGER_EFFECTS_UNKNOWN;
     }

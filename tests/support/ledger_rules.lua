@@ -80,7 +80,8 @@ end
 -- "After an error, any successful call not known to read re-arms. After a success: reads and unknown tools as today", that is
 -- "a successful call of a different tool that is not read; so does a successful call of the same unknown tool with other
 -- arguments (a shell: test, edit, test again)"; "a write only by a success of a tool known to write; a destructive call only
--- by a new turn". A write's own other calls do not re-arm it.
+-- by a new turn". A write's own other calls do not re-arm it. "Known local edits also by a shell's success." "Where only an
+-- annotation says destructive, a success of the same tool with other arguments re-arms it"; otherwise it counts as a write.
 local function re_arms(call, ask, failed)
   if not succeeded(call) or same_call(call, ask) then return false end
   local other = call.tool ~= ask.tool
@@ -88,11 +89,19 @@ local function re_arms(call, ask, failed)
     meet(call.effects == "read" and "re-arms no error" or "re-arms after an error")
     return call.effects ~= "read"
   end
+  if ask.effects == "destructive" and ask.limits.hinted then
+    meet "re-arms a hinted tool"
+    return not other or writes(call)
+  end
   if ask.effects == "destructive" then
     if other and writes(call) then meet "re-arms nothing that destroys" end
     return false
   end
   if ask.effects == "write" then
+    if other and ask.limits.edits_files and call.effects == "unknown" then
+      meet "a shell re-arms an edit"
+      return true
+    end
     if other and not writes(call) and call.effects ~= "read" then meet "a shell re-arms no write" end
     return other and writes(call)
   end
@@ -146,7 +155,7 @@ end
 local function steps_spent(session, ask)
   local steps, at_once, from = {}, 0, re_armed_at(session, ask)
   local calls = session.calls
-  if session.told or ask.effects ~= "destructive" then calls = of_turn(session) end
+  if session.told or ask.effects ~= "destructive" or ask.limits.hinted then calls = of_turn(session) end
   for _, call in ipairs(calls) do
     if same_call(call, ask) and (call.tick > from or ask.limits.same_call_hard) and takes_budget(call, ask) then
       if call.changed or call.tick <= from then meet "a hard budget" end

@@ -27,7 +27,7 @@ local NONE = 4294967295
 local EPOCH = 1700000000000
 
 local function limits_of(kind)
-  local l = { repair = 2, same_call = 3, same_call_hard = false, transient = 3, repeats = 3, halt = 5,
+  local l = { repair = 2, same_call = 3, same_call_hard = false, hinted = false, edits_files = false, transient = 3, repeats = 3, halt = 5,
               across_turns = 5, poll_max = 20,
               poll_every_ms = 0, polls = false, compare_arguments = false, same_failure = NONE, effects = "unknown",
               costs = false, cost = 0, tool = {}, session = {} }
@@ -71,6 +71,7 @@ local function tools_of_chapter()
       if now_and_then(2) then l.costs, l.cost = true, one_of { 0, 1, 2, 5 } end
       if now_and_then(6) then l.effects = one_of { "unknown", "read", "write", "destructive" } end
       l.compare_arguments = now_and_then(5)
+      l.hinted, l.edits_files = now_and_then(3), now_and_then(3)
       if now_and_then(2) then l.same_failure = one_of { 2, 3, 4, 6 } end
     end
     l.halt = math.max(l.halt, l.repeats)
@@ -591,6 +592,7 @@ local MEETS = {
   { 20, "a shell re-arms no write" }, { 100, "orphan" }, { 100, "admitted again" }, { 100, "settled again" },
   { 100, "peek history" }, { 100, "peek facts" }, { 100, "reset tool" }, { 10, "reset session" }, { 50, "late turn" },
   { 20, "advised loop" }, { 20, "a budget spent at once" }, { 20, "no adjacent duplicate" }, { 20, "a hard budget" },
+  { 20, "re-arms a hinted tool" }, { 20, "a shell re-arms an edit" },
   { 200, "lax, insists" }, { 100, "lax, at once" }, { 20, "insisted in vain" }, { 50, "learnt" },
   { 5, "17th problem asked about" }, { 5, "halt retry_budget_exceeded" },
 }

@@ -23,6 +23,12 @@ describe("toolgate words", function()
     end)
   end
 
+  it("lists all words", function()
+    local code, out = words()
+    assert.equal(0, code)
+    assert.truthy(out:find("\nrepair ", 1, true), out)
+  end)
+
   it("describes a word with its parameters", function()
     local code, out = words "repair"
     assert.equal(0, code)

@@ -171,6 +171,8 @@ static void limits_field(lua_State *L, int at, struct ledger_limits *out)
     table = lua_gettop(L);
     *out = (struct ledger_limits){
         .polls = flag_field(L, table, "polls"),
+        .hinted = flag_field(L, table, "hinted"),
+        .edits_files = flag_field(L, table, "edits_files"),
         .same_call_hard = flag_field(L, table, "same_call_hard"),
         .compare_arguments = flag_field(L, table, "compare_arguments"),
         .effects = (enum ledger_effects)option_field(L, table, "effects", effects_words, 4),

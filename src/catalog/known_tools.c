@@ -1,0 +1,52 @@
+/* The table is read once, when somebody first asks, by a Lua state of its own. */
+#include "catalog/known_tools.h"
+
+#include "base/embedded.h"
+
+#include <lauxlib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES_MAX 128u /* of one kind */
+
+static struct str names[KNOWN_KINDS][NAMES_MAX];
+
+static const char *const fields[KNOWN_KINDS] = {
+    [KNOWN_READS] = "reads", [KNOWN_NOTES] = "notes", [KNOWN_EDITS] = "edits", [KNOWN_SHELLS] = "shells"};
+
+/* The state is kept: the names are its strings. An error in the embedded file is a build error. */
+static void read_table(void)
+{
+    struct str source = embedded_text("known_tools.lua");
+    lua_State *L = luaL_newstate();
+    if (!L || luaL_loadbuffer(L, source.at, source.len, "=known_tools.lua") || lua_pcall(L, 0, 1, 0)) {
+        fprintf(stderr, "toolgate: known_tools.lua: %s\n", L ? lua_tostring(L, -1) : "no memory");
+        abort();
+    }
+    for (int kind = KNOWN_READS; kind < KNOWN_KINDS; kind++) {
+        lua_getfield(L, 1, fields[kind]);
+        for (unsigned i = 0; i < NAMES_MAX; i++) {
+            lua_rawgeti(L, 2, (int)i + 1);
+            names[kind][i].at = lua_tolstring(L, -1, &names[kind][i].len);
+            lua_pop(L, 1);
+        }
+        lua_settop(L, 1);
+    }
+}
+
+struct str known_tools_name(enum known_tool kind, size_t index)
+{
+    if (!names[KNOWN_READS][0].at)
+        read_table();
+    return kind == KNOWN_NOT || index >= NAMES_MAX ? STR_NONE : names[kind][index];
+}
+
+enum known_tool known_tools_find(struct str name)
+{
+    for (int kind = KNOWN_READS; kind < KNOWN_KINDS; kind++)
+        for (size_t i = 0; known_tools_name(kind, i).len; i++)
+            if (str_eq(names[kind][i], name))
+                return kind;
+    return KNOWN_NOT;
+}

@@ -1,0 +1,25 @@
+/*
+ * The built-in tools of coding assistants, which come without policies and annotations: lua/known_tools.lua.
+ */
+#ifndef TOOLGATE_CATALOG_KNOWN_TOOLS_H
+#define TOOLGATE_CATALOG_KNOWN_TOOLS_H
+
+#include "base/str.h"
+
+#include <stddef.h>
+
+enum known_tool {
+    KNOWN_NOT,
+    KNOWN_READS,
+    KNOWN_NOTES, /* a list that a model keeps for itself: nothing that another call could see changes */
+    KNOWN_EDITS, /* local files, which a shell may change, too */
+    KNOWN_SHELLS,
+    KNOWN_KINDS
+};
+
+enum known_tool known_tools_find(struct str name);
+
+/* The `index`-th name of a kind; empty behind the last one. Lives as long as the process. */
+struct str known_tools_name(enum known_tool kind, size_t index);
+
+#endif

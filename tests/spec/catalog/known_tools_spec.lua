@@ -1,0 +1,90 @@
+-- The built-in tools of coding assistants have effects without a policy, and what destroys by annotation alone has the
+-- budget of a write.
+local client_of = require "client"
+local daemon = require "daemon"
+local process = require "process"
+local json, session, verdict = client_of.json, client_of.session, client_of.verdict
+
+local function definition(name, annotations)
+  return { name = name, description = name .. ".", annotations = annotations,
+           inputSchema = { type = "object", additionalProperties = true, properties = { x = { type = "string" } } } }
+end
+
+describe("a tool that coding assistants have built in", function()
+  local client, gate
+
+  before_each(function()
+    gate = daemon.start { tools = json.encode {
+      definition "Edit", definition "Bash", definition "TodoWrite", definition "update_plan", definition "KillShell",
+      definition "tidy_up", definition "Read", definition "create_file",
+      definition("press_key", { destructiveHint = true }), definition("delete_row", { destructiveHint = true }) } }
+    client = gate:connect()
+  end)
+  after_each(daemon.stop_all)
+
+  -- Checked and, if it may run, reported as done: "pass", or the code of the refusal.
+  local function does(name, x, result)
+    local place = session("s", { turn = 1 })
+    local checked = client:checks(name, { x = x }, place)
+    if checked.verdict ~= "pass" then return checked.code end
+    client:asks("toolgate/report", { callId = checked.callId, name = name, arguments = { x = x }, result = result or "done",
+                                     _meta = place })
+    return "pass"
+  end
+
+  local function three_times(name, between)
+    local said = {}
+    for i = 1, 3 do
+      said[i] = does(name, "a")
+      between(i)
+    end
+    return table.concat(said, " ")
+  end
+
+  it("edits again after a shell's success, another write does not", function()
+    local function shell(i) does("Bash", "make " .. i) end
+    assert.equal("pass pass pass", three_times("Edit", shell))
+    assert.equal("pass pass same_call", (three_times("create_file", shell):gsub("loop", "same_call")))
+  end)
+
+  it("keeps a list or reads without being a reason to write again", function()
+    for _, name in ipairs { "TodoWrite", "update_plan", "Read" } do
+      local n = 0
+      local function note()
+        n = n + 1
+        does(name, name .. n)
+      end
+      local said = {}
+      for i = 1, 3 do
+        said[i] = does("Edit", name)
+        note()
+      end
+      assert.equal("refused", said[3] == "pass" and "pass" or "refused", name)
+    end
+  end)
+
+  it("has them in the list, unless its name is unknown", function()
+    local guessed = client:asks("toolgate/tools").guessed_effects
+    local by = {}
+    for _, name in ipairs { "Edit", "Read", "TodoWrite", "KillShell", "tidy_up" } do by[name] = guessed and guessed[name] or "" end
+    assert.same({ Edit = "write", Read = "read", TodoWrite = "read", KillShell = "", tidy_up = "" }, by)
+  end)
+
+  it("by annotation alone has a write's budget, and another key re-arms it; a name that deletes has none", function()
+    local said = {}
+    for i = 1, 4 do
+      said[i] = does("press_key", "ArrowDown", "moved " .. i)
+      does("press_key", "Enter" .. i)
+    end
+    assert.equal("pass pass pass pass", table.concat(said, " "))
+    assert.equal("pass same_call", does("delete_row", "1") .. " " .. does("delete_row", "1"))
+  end)
+
+  it("is in toolgate words --tools", function()
+    local code, out = process.run { daemon.binary, "words", "--tools" }
+    assert.equal(0, code)
+    for _, name in ipairs { "Edit", "TodoWrite", "apply_patch", "exec_command" } do
+      assert.truthy(out:find("\n" .. name .. "\n", 1, true), name)
+    end
+  end)
+end)
