@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "catalog/definition.h"
 #include "catalog/effects_guess.h"
-#include "catalog/known_tools.h"
+#include "policy/known_tools.h"
 #include "catalog/secret_fields.h"
 #include "config/config.h"
 #include "json/build.h"

@@ -4,7 +4,7 @@
  */
 #include "base/arena.h"
 #include "base/buf.h"
-#include "catalog/known_tools.h"
+#include "policy/known_tools.h"
 #include "cli/cmd_words.h"
 #include "cli/options.h"
 #include "cli/term.h"

@@ -1,8 +1,8 @@
 /*
  * The built-in tools of coding assistants, which come without policies and annotations: lua/known_tools.lua.
  */
-#ifndef TOOLGATE_CATALOG_KNOWN_TOOLS_H
-#define TOOLGATE_CATALOG_KNOWN_TOOLS_H
+#ifndef TOOLGATE_POLICY_KNOWN_TOOLS_H
+#define TOOLGATE_POLICY_KNOWN_TOOLS_H
 
 #include "base/str.h"
 

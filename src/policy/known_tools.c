@@ -1,5 +1,5 @@
 /* The table is read once, when somebody first asks, by a Lua state of its own. */
-#include "catalog/known_tools.h"
+#include "policy/known_tools.h"
 
 #include "base/embedded.h"
 
