@@ -85,8 +85,7 @@ static bool apply_waiting(struct approvals *a)
 {
     struct approval_request *r;
     bool changed = false;
-    TAILQ_FOREACH(r, &a->waiting, next)
-    {
+    TAILQ_FOREACH (r, &a->waiting, next) {
         r->is_applied = true;
         changed |= approval_table_apply(&a->table, r, approvals_now_ms(a), a->arena);
     }

@@ -142,11 +142,6 @@ void log_never_wait(void)
     log_writer_never_wait(put_dropped);
 }
 
-void log_flush(void)
-{
-    log_writer_flush();
-}
-
 uint64_t log_lines_dropped(void)
 {
     return log_writer_dropped();

@@ -46,9 +46,6 @@ enum err log_open(enum log_level level, enum log_format format, const char *path
 /* From now on no line waits for who reads the log: see log_writer.h. For a daemon. */
 void log_never_wait(void);
 
-/* Before the end: waits for a reader that stalls, at most LOG_CLOSE_MS (log_writer.h). */
-void log_flush(void);
-
 /* Since the start, because nobody read the log, or it could not be written. */
 uint64_t log_lines_dropped(void);
 

@@ -12,7 +12,7 @@
 #include "gate/generation_load.h"
 #include "io/file.h"
 #include "json/write.h"
-#include "policy/introspection.h"
+#include "policy/source_location.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -118,7 +118,7 @@ static bool has_other_policy(const struct new_run *run)
         if (len < 4 || strcmp(entry->d_name + len - 4, ".lua") != 0 || str_eq(path, run->path) ||
             file_read(run->arena, path.at, POLICY_MAX_BYTES, &text, &why) != OK)
             continue;
-        found = str_eq(introspection_tool_name(text), run->tool.name);
+        found = str_eq(location_tool_name(text), run->tool.name);
         if (found)
             term_error(run->command->name, STR_FMT " is the policy of '" STR_FMT "' already: edit that file",
                        STR_ARG(path), STR_ARG(run->tool.name));

@@ -68,9 +68,9 @@ static bool subscribe(struct bridge *bridge, struct str line, const struct json 
 static struct tracked *find_watched(struct bridge *bridge, struct str uri)
 {
     struct tracked *w;
-    TAILQ_FOREACH(w, &bridge->watched.sent, link)
-    if (str_eq(w->tool, uri))
-        return w;
+    TAILQ_FOREACH (w, &bridge->watched.sent, link)
+        if (str_eq(w->tool, uri))
+            return w;
     return NULL;
 }
 

@@ -103,11 +103,11 @@ static bool takes_question_back(struct bridge *bridge, struct arena *arena, cons
     const struct json *id = json_get_text(json_get_text(message, "params"), "requestId");
     struct str literal = json_to_str(arena, id);
     struct tracked *question;
-    TAILQ_FOREACH(question, &bridge->questions.sent, link)
-    if (literal.len && str_eq(question->tool, literal)) {
-        bridge_cancel_question(bridge, question, NO_LONGER_WAITS);
-        return true;
-    }
+    TAILQ_FOREACH (question, &bridge->questions.sent, link)
+        if (literal.len && str_eq(question->tool, literal)) {
+            bridge_cancel_question(bridge, question, NO_LONGER_WAITS);
+            return true;
+        }
     return false;
 }
 

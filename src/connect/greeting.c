@@ -56,8 +56,8 @@ void greeting_begin(struct bridge *bridge)
 static void watch(struct bridge *bridge)
 {
     struct tracked *s;
-    TAILQ_FOREACH(s, &bridge->watched.sent, link)
-    put_request(bridge, (struct str){s->line, s->line_len - 1}, WATCH);
+    TAILQ_FOREACH (s, &bridge->watched.sent, link)
+        put_request(bridge, (struct str){s->line, s->line_len - 1}, WATCH);
 }
 
 /* A daemon that has just begun may not know the server's resources yet: it says when it does. */
@@ -75,8 +75,8 @@ static void greet_further(struct bridge *bridge)
         buf_text(&bridge->greeting, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
     if (bridge->level)
         put_request(bridge, str_of(bridge->level), LEVEL);
-    TAILQ_FOREACH(s, &bridge->subscriptions.sent, link)
-    buf_add(&bridge->greeting, s->line, s->line_len);
+    TAILQ_FOREACH (s, &bridge->subscriptions.sent, link)
+        buf_add(&bridge->greeting, s->line, s->line_len);
     bridge->watch_failed = false;
     watch(bridge);
     if (bridge->tools.request && bridge->was_open)
@@ -132,11 +132,11 @@ static void tell_list_changed(struct bridge *bridge)
     const struct tracked *s;
     if (!bridge->tools.modern)
         buf_printf(&bridge->to_client, "%s}\n", method);
-    TAILQ_FOREACH(s, &bridge->subscriptions.sent, link)
-    if (s->tools)
-        buf_printf(&bridge->to_client,
-                   "%s,\"params\":{\"_meta\":{\"" MCP_SUBSCRIPTION_KEY "\":" STR_FMT "}}}\n", method,
-                   STR_ARG(s->id));
+    TAILQ_FOREACH (s, &bridge->subscriptions.sent, link)
+        if (s->tools)
+            buf_printf(&bridge->to_client,
+                       "%s,\"params\":{\"_meta\":{\"" MCP_SUBSCRIPTION_KEY "\":" STR_FMT "}}}\n", method,
+                       STR_ARG(s->id));
 }
 
 static void compare_tools(struct bridge *bridge, struct str line)

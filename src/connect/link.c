@@ -222,8 +222,8 @@ int64_t bridge_next_us(const struct bridge *bridge)
     int64_t next = bridge->state == BRIDGE_AWAY ? bridge->retry_at_us : -1;
     const struct tracked *t;
     if (bridge->state != BRIDGE_OPEN)
-        TAILQ_FOREACH(t, &bridge->requests.waiting, link)
-    if (next < 0 || t->until_us < next)
-        next = t->until_us;
+        TAILQ_FOREACH (t, &bridge->requests.waiting, link)
+            if (next < 0 || t->until_us < next)
+                next = t->until_us;
     return next;
 }

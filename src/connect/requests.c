@@ -123,11 +123,11 @@ struct tracked *tracked_find(const struct tracked_list *list, const struct json 
     if (!id || TAILQ_EMPTY(list))
         return NULL;
     json_canonical(&key, id);
-    TAILQ_FOREACH(t, list, link)
-    if (str_eq(t->key, buf_view(&key))) {
-        found = t;
-        break;
-    }
+    TAILQ_FOREACH (t, list, link)
+        if (str_eq(t->key, buf_view(&key))) {
+            found = t;
+            break;
+        }
     buf_clear(&key);
     return found;
 }

@@ -27,8 +27,7 @@ static void grow(struct entries *e)
     struct ledger_entry **table = calloc(size, sizeof(struct ledger_entry *)), *entry;
     if (!table)
         return; /* longer chains do, too */
-    TAILQ_FOREACH(entry, &e->recent, recent)
-    {
+    TAILQ_FOREACH (entry, &e->recent, recent) {
         entry->alike = table[entry->id.low % size];
         table[entry->id.low % size] = entry;
     }

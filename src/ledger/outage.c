@@ -42,8 +42,7 @@ static void grow(struct outage *o)
     struct kept_session **table = calloc(size, sizeof(struct kept_session *)), *kept;
     if (!table)
         return;
-    TAILQ_FOREACH(kept, &o->all, next)
-    {
+    TAILQ_FOREACH (kept, &o->all, next) {
         kept->alike = table[kept->id.low % size];
         table[kept->id.low % size] = kept;
     }
@@ -99,8 +98,8 @@ void outage_put_back(struct outage *o, struct hash128 id, struct request_queue *
     if (STAILQ_EMPTY(queue))
         return;
     struct kept_session *kept = session_for(o, id);
-    STAILQ_FOREACH(r, queue, next)
-    count(o, r);
+    STAILQ_FOREACH (r, queue, next)
+        count(o, r);
     STAILQ_CONCAT(queue, &kept->requests);
     STAILQ_CONCAT(&kept->requests, queue);
 }
@@ -117,8 +116,7 @@ uint32_t outage_take(struct outage *o, struct hash128 id, struct request_queue *
     uint32_t taken = 0;
     if (!kept)
         return 0;
-    STAILQ_FOREACH(r, &kept->requests, next)
-    {
+    STAILQ_FOREACH (r, &kept->requests, next) {
         o->requests--;
         o->bytes -= r->bytes;
         taken++;

@@ -82,12 +82,12 @@ static void go_local(struct ledger_entry *e)
 static void mark_local(struct ledger_entry *e)
 {
     struct session_request *r;
-    STAILQ_FOREACH(r, &e->flying, next)
-    if (r->kind == REQUEST_ADMIT && r->answer) {
-        struct ledger_answer *answer = r->answer;
-        answer->engine = "local";
-        answer->ids_complete = false;
-    }
+    STAILQ_FOREACH (r, &e->flying, next)
+        if (r->kind == REQUEST_ADMIT && r->answer) {
+            struct ledger_answer *answer = r->answer;
+            answer->engine = "local";
+            answer->ids_complete = false;
+        }
 }
 
 /* ---- nobody stands in ---- */
@@ -246,9 +246,9 @@ void outage_serve(struct ledger_entry *e, bool tried, bool applied, bool lost)
 static void add_boundary(struct ledger_entry *e, struct request_queue *kept)
 {
     const struct session_request *r;
-    STAILQ_FOREACH(r, kept, next)
-    if (r->kind == REQUEST_ADMIT)
-        break;
+    STAILQ_FOREACH (r, kept, next)
+        if (r->kind == REQUEST_ADMIT)
+            break;
     if (!r)
         return;
     struct session_request *boundary = calloc(1, sizeof(*boundary));

@@ -185,8 +185,7 @@ static unsigned parts_missing(const struct ledger_entry *e)
     unsigned parts = 0;
     const struct session_request *r;
     unsigned count = 0;
-    STAILQ_FOREACH(r, &e->queue, next)
-    {
+    STAILQ_FOREACH (r, &e->queue, next) {
         parts |= apply_parts(e, r);
         if (++count == COMMIT_BATCH_MAX)
             break;
@@ -289,8 +288,7 @@ static void mark(struct ledger_entry *e)
     struct session_mark *marks = e->session.marks, mine = {.daemon = e->ledger->daemon};
     const struct session_request *r;
     unsigned at = 0;
-    STAILQ_FOREACH(r, &e->flying, next)
-    {
+    STAILQ_FOREACH (r, &e->flying, next) {
         if (r->sequence)
             mine.request = r->sequence;
     }
@@ -482,8 +480,7 @@ static bool lacks_open_call(const struct ledger_entry *e, uint64_t admission)
 static void check_freshness(struct ledger_entry *e)
 {
     struct session_request *r;
-    STAILQ_FOREACH(r, &e->queue, next)
-    {
+    STAILQ_FOREACH (r, &e->queue, next) {
         if (request_only_looks(r->kind)) {
             const struct ledger_look *look = r->kind == REQUEST_LOOK ? r->of.look : NULL;
             bool stale = !look || look->newest || e->hopping ||
@@ -625,8 +622,7 @@ static bool replace_in(struct request_queue *queue, const struct session_request
                        struct session_request *by)
 {
     struct session_request *at, *before = NULL;
-    STAILQ_FOREACH(at, queue, next)
-    {
+    STAILQ_FOREACH (at, queue, next) {
         if (at == r)
             break;
         before = at;

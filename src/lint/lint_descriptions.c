@@ -105,7 +105,7 @@ void lint_retry_not_idempotent(struct lint_context *c)
     if (!c->policy || !c->policy->retry_given || !tool->retry.times || tool->idempotent ||
         c->policy->idempotent_given)
         return;
-    lint_report(c, introspection_line(&c->introspection, "retry", STR_LIT("again")),
+    lint_report(c, location_of_field(c->introspection.text, "retry", STR_LIT("again")),
                 "tool '" STR_FMT "' is not declared idempotent, so retry.again has little effect: it retries "
                 "only calls that surely did not "
                 "reach the tool; add idempotent = true if repeating a call has no further effect, "

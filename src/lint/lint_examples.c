@@ -102,7 +102,7 @@ void lint_duplicate_example(struct lint_context *c)
 void lint_mode_off(struct lint_context *c)
 {
     if (c->policy && c->policy->example_count && c->tool->mode == POLICY_OFF)
-        lint_report(c, introspection_line(&c->introspection, NULL, STR_LIT("mode")),
+        lint_report(c, location_of_field(c->introspection.text, NULL, STR_LIT("mode")),
                     "the mode is \"off\", so it decides nothing in spite of %zu example%s: set mode to "
                     "\"enforce\" or "
                     "\"shadow\" to use it",

@@ -6,6 +6,7 @@
 #include "lint/lint.h"
 #include "policy/coverage.h"
 #include "policy/introspection.h"
+#include "policy/source_location.h"
 
 struct lint_example_run {
     const struct policy_example *example;

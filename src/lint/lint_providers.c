@@ -61,7 +61,7 @@ int lint_tool_line(const struct lint_context *c)
 
 int lint_schema_line(const struct lint_context *c)
 {
-    int line = c->policy ? introspection_line(&c->introspection, NULL, STR_LIT("schema")) : 0;
+    int line = c->policy ? location_of_field(c->introspection.text, NULL, STR_LIT("schema")) : 0;
     return line ? line : lint_tool_line(c);
 }
 

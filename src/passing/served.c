@@ -21,7 +21,6 @@ struct list {
 
 struct served {
     struct arena *arena;
-    unsigned refs;
     struct list lists[SERVED_KINDS];
     struct tool_list **held; /* whose definitions the items borrow */
     size_t held_count;
@@ -311,7 +310,7 @@ struct served *served_new(const struct config *config, struct upstreams *upstrea
     struct arena *arena = arena_new();
     struct served *served = ARENA_NEW(arena, struct served);
     struct building b = {served, config, upstreams, map_new(arena)};
-    *served = (struct served){.arena = arena, .refs = 1};
+    *served = (struct served){.arena = arena};
     served->held = ARENA_ARRAY(arena, struct tool_list *, (SERVED_KINDS + 1) * config->upstream_count + 1);
     each_upstream(&b, SERVED_PROMPTS, count_names);
     for (size_t kind = 0; kind < SERVED_KINDS; kind++) {
@@ -322,15 +321,9 @@ struct served *served_new(const struct config *config, struct upstreams *upstrea
     return served;
 }
 
-struct served *served_ref(struct served *served)
+void served_free(struct served *served)
 {
-    served->refs++;
-    return served;
-}
-
-void served_unref(struct served *served)
-{
-    if (!served || --served->refs)
+    if (!served)
         return;
     for (size_t i = 0; i < served->held_count; i++)
         tool_list_unref(served->held[i]);

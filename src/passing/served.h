@@ -37,10 +37,9 @@ struct served_item {
 /* What upstreams call it. */
 enum upstream_list served_upstream_list(enum served_kind kind);
 
-/* Takes the lists that are known now. The caller owns the first reference. */
+/* Takes the lists that are known now. */
 struct served *served_new(const struct config *config, struct upstreams *upstreams);
-struct served *served_ref(struct served *served);
-void served_unref(struct served *served); /* NULL is fine */
+void served_free(struct served *served); /* NULL is fine */
 
 size_t served_count(const struct served *served, enum served_kind kind);
 const struct served_item *served_at(const struct served *served, enum served_kind kind, size_t i);

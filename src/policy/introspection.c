@@ -19,16 +19,6 @@ struct policy_introspection policy_introspection(const struct policy *policy, st
     return source;
 }
 
-int introspection_line(const struct policy_introspection *source, const char *parent, struct str name)
-{
-    return location_of_field(source->text, parent, name);
-}
-
-struct str introspection_tool_name(struct str source)
-{
-    return location_tool_name(source);
-}
-
 int introspection_tool_line(const struct policy_introspection *source)
 {
     struct lexer lex = lexer_init(source->text);

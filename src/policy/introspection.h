@@ -16,12 +16,6 @@ struct policy_introspection {
 
 struct policy_introspection policy_introspection(const struct policy *policy, struct arena *arena);
 
-/* The line of a field, in the table of `parent` unless that is NULL; 0: unknown. */
-int introspection_line(const struct policy_introspection *source, const char *parent, struct str name);
-
-/* The name in tool "…" { of a source that may not load; STR_NONE: there is none. */
-struct str introspection_tool_name(struct str source);
-
 /* The line of tool "…" {; 1 if unknown. */
 int introspection_tool_line(const struct policy_introspection *source);
 

@@ -257,9 +257,3 @@ const struct decision_outcome *decision_outcomes_get(const struct decision_outco
     uint32_t at = decision_is_report(d) ? NONE : table_get(&o->by_id, id_key(d));
     return at == NONE ? &unknown : &o->refusals[at].outcome;
 }
-
-const char *outcome_name(enum outcome_kind kind)
-{
-    static const char *const names[] = {"", "repaired", "passed", "repeated", "gave_up"};
-    return names[kind];
-}

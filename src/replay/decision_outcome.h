@@ -50,7 +50,4 @@ uint64_t decision_outcomes_left_out(const struct decision_outcomes *outcomes);
 const struct decision_outcome *decision_outcomes_get(const struct decision_outcomes *outcomes,
                                                      const struct decision *decision);
 
-/* "repaired", "passed", "repeated", "gave_up"; "" if unknown. */
-const char *outcome_name(enum outcome_kind kind);
-
 #endif

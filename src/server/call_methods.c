@@ -447,15 +447,6 @@ enum request_status call_methods_call_again(struct request *r, const struct call
     return start(r, request, is_check(r) ? reply_check : reply_call);
 }
 
-void call_methods_reply_as_text(struct request *r)
-{
-    if (is_check(r))
-        reply_verdict(r);
-    else
-        reply_result(r);
-    call_free(r->call);
-}
-
 enum request_status call_methods_check(struct request *r)
 {
     struct call_request request __attribute__((uninitialized)); /* read_call fills it in */

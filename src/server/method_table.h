@@ -65,8 +65,6 @@ enum request_status passing_complete(struct request *request);
 enum request_status call_methods_call(struct request *request);
 /* tools/call once more, after its user has answered; REQUEST_DONE: the reply is written. */
 enum request_status call_methods_call_again(struct request *request, const struct call_request *call);
-/* The reply of a finished call whose question nobody answered; frees the call. */
-void call_methods_reply_as_text(struct request *request);
 enum request_status call_methods_check(struct request *request);
 enum request_status call_methods_report(struct request *request);
 

@@ -70,7 +70,7 @@ static void on_due(void *owner)
     if (before)
         tell_changes(server, before, now);
     log_warnings(lists, now);
-    served_unref(lists->before);
+    served_free(lists->before);
     lists->before = before;
     lists->number++;
 }
@@ -84,8 +84,8 @@ void passing_lists_changed(struct server *server)
 void passing_free(struct server *server)
 {
     timer_clear(&server->lists.due);
-    served_unref(server->lists.now);
-    served_unref(server->lists.before);
+    served_free(server->lists.now);
+    served_free(server->lists.before);
     server->lists = (struct server_lists){0};
 }
 

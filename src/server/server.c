@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/log_writer.h"
 #include "config/config_ledger.h"
 #include "gate/decision_log.h"
 #include "server/config_watch.h"
@@ -231,7 +232,7 @@ static void stop(struct server *server)
     timer_clear(&server->drain_new);
     timer_clear(&server->drain_limit);
     timer_clear(&server->memory_timer);
-    shadow_watch_end(server);
+    timer_clear(&server->shadow_timer);
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
         if (events[i])
             event_free(events[i]);
@@ -293,6 +294,6 @@ enum err server_run(const struct config_sources *sources, struct why *why)
         log_event(LOG_INFO, "daemon_stopped", LOG_NUM("connections", server.accepted));
     }
     stop(&server);
-    log_flush();
+    log_writer_flush();
     return err;
 }

@@ -49,11 +49,6 @@ void shadow_watch_begin(struct server *server)
     wait_for_day(server);
 }
 
-void shadow_watch_end(struct server *server)
-{
-    timer_clear(&server->shadow_timer);
-}
-
 size_t shadow_watch_count(const struct server *server)
 {
     struct arena *arena = arena_new();

@@ -10,7 +10,6 @@ struct server;
 
 /* Writes the log, and sets the timer for the next day. After every change of the generation. */
 void shadow_watch_begin(struct server *server);
-void shadow_watch_end(struct server *server);
 
 /* How many have come. */
 size_t shadow_watch_count(const struct server *server);

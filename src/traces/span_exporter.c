@@ -461,8 +461,8 @@ void span_exporter_free(struct span_exporter *e)
         return;
     size_t lost = e->filling ? e->filling->count : 0;
     struct batch *batch;
-    TAILQ_FOREACH(batch, &e->queue, entry)
-    lost += batch->count;
+    TAILQ_FOREACH (batch, &e->queue, entry)
+        lost += batch->count;
     if (lost)
         log_event(
             LOG_WARN, "traces_lost", LOG_NUM("spans", lost),
@@ -483,8 +483,8 @@ void span_exporter_write_status(struct json_out *out, const struct span_exporter
         return;
     size_t waiting = e->filling ? e->filling->count : 0;
     const struct batch *batch;
-    TAILQ_FOREACH(batch, &e->queue, entry)
-    waiting += batch->count;
+    TAILQ_FOREACH (batch, &e->queue, entry)
+        waiting += batch->count;
     json_field_open(out, "traces", '{');
     json_field_str(out, "endpoint", fetch_origin(e->config.endpoint));
     json_field_text(out, "state", e->failures ? "down" : "up");

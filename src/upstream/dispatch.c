@@ -254,8 +254,7 @@ static struct queued_call *next_queued(struct upstream *u)
 {
     struct queued_call *queued, *next = TAILQ_FIRST(&u->queue);
     uid_t least = UINT32_MAX;
-    TAILQ_FOREACH(queued, &u->queue, entry)
-    {
+    TAILQ_FOREACH (queued, &u->queue, entry) {
         uid_t distance =
             queued->call.request->user - u->last_user - 1; /* modulo 2^32: the last one is last */
         if (distance < least) {

@@ -274,8 +274,7 @@ static void on_request_timeout(struct mcp_client *client, struct pending_request
 static bool end_one(struct mcp_client *client, const struct pending_list *list, int64_t now, int64_t *next)
 {
     struct pending_request *pending;
-    TAILQ_FOREACH(pending, list, entry)
-    {
+    TAILQ_FOREACH (pending, list, entry) {
         if (pending->deadline_us && pending->deadline_us <= now) {
             on_request_timeout(client, pending);
             return true;
@@ -362,8 +361,7 @@ void mcp_client_view(const struct mcp_client *client, struct mcp_client_status *
         .version = str_of(client->version),
         .server = str_of(client->server),
     };
-    TAILQ_FOREACH(pending, &client->pending.waiting, entry)
-    {
+    TAILQ_FOREACH (pending, &client->pending.waiting, entry) {
         status->queued++;
     }
 }

@@ -103,8 +103,7 @@ struct pending_request *mcp_client_subject(struct mcp_client *client, uint64_t a
         found = pending_find(&client->pending, about);
         return found && found->call ? found : NULL;
     }
-    TAILQ_FOREACH(pending, &client->pending.sent, entry)
-    {
+    TAILQ_FOREACH (pending, &client->pending.sent, entry) {
         if (found && pending->call)
             return NULL;
         if (pending->call)
