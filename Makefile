@@ -280,11 +280,11 @@ reference: $(BUILD)/toolgate
 	@mkdir -p lua/types
 	$(BUILD)/toolgate words --format markdown > $(BUILD)/vocabulary.md
 	$(BUILD)/toolgate words --format luacats > $(BUILD)/types.lua
-	$(BUILD)/toolgate words --format man > $(BUILD)/policy.5
-	mv $(BUILD)/policy.5 man/toolgate-policy.5
 	luajit man/config_page.lua $(BUILD)/toolgate docs/toolgate.lua > $(BUILD)/config.5
 	mv $(BUILD)/config.5 man/toolgate.lua.5
 	mv $(BUILD)/vocabulary.md docs/vocabulary.md
+	luajit man/policy_page.lua docs/vocabulary.md src/base/version.h > $(BUILD)/policy.5
+	mv $(BUILD)/policy.5 man/toolgate-policy.5
 	mv $(BUILD)/types.lua lua/types/toolgate.lua
 
 # ---- targets that need the packages ----

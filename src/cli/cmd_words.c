@@ -5,7 +5,6 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "policy/known_tools.h"
-#include "cli/cmd_words.h"
 #include "cli/options.h"
 #include "cli/term.h"
 #include "base/suggest.h"
@@ -112,7 +111,8 @@ static int print_entry(const struct command *command, struct arena *arena, struc
     return CLI_NO;
 }
 
-struct str words_take_form(struct str *forms)
+/* Takes the first of the forms, which are separated by "  or  ". */
+static struct str take_form(struct str *forms)
 {
     const char *end = memmem(forms->at, forms->len, "  or  ", 6);
     struct str form = {forms->at, end ? (size_t)(end - forms->at) : forms->len};
@@ -134,7 +134,7 @@ static void add_cell(struct buf *out, struct str text)
 static void add_forms(struct buf *out, const char *signature)
 {
     for (struct str forms = str_of(signature), form; forms.len;) {
-        form = words_take_form(&forms);
+        form = take_form(&forms);
         buf_byte(out, '`');
         add_cell(out, form);
         buf_text(out, forms.len ? "` or " : "`");
@@ -226,7 +226,7 @@ static void add_comment(struct buf *out, const struct vocabulary_word *word)
 {
     buf_printf(out, "---%s\n---```lua\n", word->sentence);
     for (struct str forms = str_of(word->signature), form; forms.len;) {
-        form = words_take_form(&forms);
+        form = take_form(&forms);
         buf_printf(out, "---" STR_FMT "\n", STR_ARG(form));
     }
     buf_text(out, "---```\n");
@@ -323,10 +323,7 @@ static void write_config(struct arena *arena, struct buf *out)
 static const struct {
     const char *name;
     void (*write)(struct arena *arena, struct buf *out);
-} formats[] = {{"markdown", write_markdown},
-               {"luacats", write_luacats},
-               {"man", words_write_man},
-               {"config", write_config}};
+} formats[] = {{"markdown", write_markdown}, {"luacats", write_luacats}, {"config", write_config}};
 
 static int print_format(const struct command *command, struct arena *arena, const char *format)
 {
@@ -338,7 +335,7 @@ static int print_format(const struct command *command, struct arena *arena, cons
         fwrite(out.at, 1, out.len, stdout);
         return CLI_OK;
     }
-    term_error(command->name, "--format: expected markdown, luacats, man or config, got '%s'", format);
+    term_error(command->name, "--format: expected markdown, luacats or config, got '%s'", format);
     return CLI_ERROR;
 }
 
@@ -362,9 +359,8 @@ static int run(const struct command *command, int argc, char **argv)
     bool tools = false;
     int status;
     const struct cli_option table[] = {
-        {"format", "markdown|luacats|man|config",
-         "a reference, definitions for editors, a man page; the configuration's keys", 'f', OPTION_STRING,
-         &format},
+        {"format", "markdown|luacats|config",
+         "a reference, definitions for editors; the configuration's keys", 'f', OPTION_STRING, &format},
         {"tools", NULL, "the built-in tools of coding assistants, and what toolgate takes them for", 0,
          OPTION_FLAG, &tools},
         {0},
@@ -392,8 +388,8 @@ const struct command command_words = {
     .about =
         "Prints every word and field of policies with its form and purpose; with WORD only those of that\n"
         "name. `--format markdown` prints docs/vocabulary.md; `--format luacats` prints definitions for\n"
-        "editors with lua-language-server (docs/policy.md explains the setup); `--format man` prints\n"
-        "toolgate-policy(5). `--format config` prints each key of the configuration with its type and "
+        "editors with lua-language-server (docs/policy.md explains the setup).\n"
+        "`--format config` prints each key of the configuration with its type and "
         "default.\n"
         "`--tools` prints the tools that need neither a policy nor annotations for their effects.",
     .exits = "  0  printed\n"
