@@ -62,9 +62,14 @@ static unsigned judge_loop(const struct admission *a, struct verdict *verdict)
     return times;
 }
 
+/* What re-arms a failed call may be a shell that changed nothing: in the long run only a write helps. */
 static bool fails_alike(const struct admission *a, struct verdict *verdict)
 {
     uint32_t most = a->ctx.limits->same_failure;
+    if (a->past.failed_alike >= LEDGER_FAILED_ALIKE_MAX && !a->ctx.limits->polls) {
+        verdict->used = a->past.failed_alike;
+        return true;
+    }
     if (most == LEDGER_UNLIMITED)
         return false;
     unsigned failures = window_same_failure(a->ctx.session, &a->query, 0);

@@ -173,7 +173,8 @@ struct ledger_limits {
 };
 
 #define LEDGER_SAME_FAILURE_NOTED   3u /* from this failure in a row on, the reply says how many there were */
-#define LEDGER_SAME_FAILURE_REFUSED 6u /* loop.same_failure = "refuse": this one is not run any more */
+#define LEDGER_FAILED_ALIKE_MAX     11u /* runs of one call with one error, between which no write succeeded */
+#define LEDGER_SAME_FAILURE_REFUSED 6u  /* loop.same_failure = "refuse": this one is not run any more */
 
 extern const struct ledger_limits ledger_default_limits;
 

@@ -102,6 +102,7 @@ struct window_past {
     unsigned asked, polls; /* in a row with any outcome, in this turn; of these, with a changed result */
     unsigned early;        /* in a row and too soon, just now */
     unsigned spent;        /* of its same-call budget */
+    unsigned failed_alike; /* runs of this turn with the error of the last, since a write succeeded */
     unsigned held;         /* calls in this turn */
     unsigned transients;   /* failures since it ran last, in this turn */
     bool twin;             /* it runs or ran in this step, and no other call came since */

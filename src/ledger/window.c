@@ -46,8 +46,9 @@ struct row {
     bool failing;    /* only transient failures so far */
     bool hammering;  /* only polls that came too soon so far */
     bool last_known; /* what came of it last, in this turn */
-    uint64_t outcome;
+    uint64_t outcome, failure;
     int step;         /* last one that was counted in the row */
+    bool alike;       /* it failed with one error, and no write succeeded between */
     bool apart;       /* another call of the step came since */
     int own_step;     /* last one that holds the call */
     int spent_step;   /* last one that was counted as spent */
@@ -151,9 +152,11 @@ static void see_other(struct row *row, const struct session_call *other)
         return;
     row->apart |= step == row->query->step;
     if (other->class == CALL_BOUNDARY) {
-        row->goes_on = false;
+        row->goes_on = row->alike = false;
         return;
     }
+    if (effects_change(other->effects) && (other->class == CALL_OK || other->class == CALL_PARTIAL))
+        row->alike = false;
     if (row->goes_on && step != row->own_step) {
         if (other->class <= CALL_TRANSIENT) {
             if (row->other_step != STEP_NONE && row->other_step != step)
@@ -239,6 +242,15 @@ static void count_step(struct row *row, const struct session_call *call, bool th
     past->asked++;
 }
 
+static void count_failure(struct row *row, const struct session_call *call)
+{
+    row->failing = false;
+    row->alike = row->alike && call->class == CALL_TOOL_ERROR && call->result &&
+                 (!row->failure || row->failure == call->result);
+    row->failure = call->result;
+    row->past->failed_alike += row->alike;
+}
+
 static void see_same(struct row *row, const struct session_call *call, bool this_turn)
 {
     if (call->class == CALL_RELEASED)
@@ -247,8 +259,9 @@ static void see_same(struct row *row, const struct session_call *call, bool this
         row->past->transients += this_turn && row->failing;
         return;
     }
+    row->alike = row->alike && this_turn;
     if (call_ran(call))
-        row->failing = false;
+        count_failure(row, call);
     see_budget(row, call, this_turn);
     if (!row_reaches(row, call))
         return;
@@ -276,6 +289,7 @@ void window_look(const struct session *session, const struct window_query *query
         .armed = true,
         .same = true,
         .failing = true,
+        .alike = true,
         .hammering = true,
         .outcome = query->outcome,
         .step = query->step,

@@ -253,8 +253,29 @@ local function failures_with(session, call)
   return failures_in_row(session, call, call.turn, call.result, 1)
 end
 
+-- "Backstop: an identical call with the same failure, between whose runs nothing known to write succeeded: refused from the
+-- 12th." Within the turn; a declared poll is no such call.
+local function failures_alike(session, ask)
+  local calls, count, failure = of_turn(session), 0, nil
+  for i = #calls, 1, -1 do
+    local call = calls[i]
+    if not same_call(call, ask) then
+      if succeeded(call) and writes(call) then return count end
+    elseif ran(call) then
+      if call.class ~= "tool_error" or call.result == "" or failure and call.result ~= failure then return count end
+      failure, count = call.result, count + 1
+    end
+  end
+  return count
+end
+
 -- "From the 6th refused where `loop.same_failure = "refuse"`."
 local function same_failure(session, ask)
+  local alike = failures_alike(session, ask)
+  if alike >= 11 and not ask.limits.polls then
+    meet "the 12th failure alike"
+    return "refuse", "same_failure", alike
+  end
   if ask.limits.same_failure == UNLIMITED then return nil end
   local count = failures_in_row(session, ask, session.turn, nil, 0)
   if count >= ask.limits.same_failure - 1 then return "refuse", "same_failure", count end

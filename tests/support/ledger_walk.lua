@@ -81,13 +81,14 @@ local function tools_of_chapter()
 end
 
 -- ---- random operations ----
-local clock, admissions, open, tools, sessions, flood, changing, repairing, tries
+local clock, admissions, open, tools, sessions, flood, changing, repairing, tries, stubborn
 
 -- Every tenth chapter has many ids, costs, slow turns, many repair chains, or one call with a new result each time: chance
 -- alone would seldom reach these limits.
 local function begin_chapter(number)
   clock, admissions, open, sessions, tools = EPOCH, 0, {}, {}, tools_of_chapter()
   flood, changing, repairing = number % 10 == 3, number % 10 == 9, number % 10 == 1
+  stubborn = number % 10 == 4 -- one call fails again and again, and a shell's success between is no help
   tries = number % 10 == 2 -- one tool is tried again and again with invalid arguments
   for _, tool in ipairs(tools) do
     local l = tool.limits
@@ -148,6 +149,9 @@ local function choose(session)
       if failing and not now_and_then(4) then
         session.row[i] = { tool = failing, args = one_of { "a", "b", "c", "d", "e", "f" }, fails = true }
       end
+    end
+    if stubborn then
+      session.row = { { tool = one_of(tools), args = "a", fails = "always" }, { tool = tools[4], args = "z", result = "fresh" } }
     end
     session.at, session.trying = 0, tries and not now_and_then(4) and one_of(tools)
   end
@@ -254,6 +258,7 @@ function MAKE.settle(session, admitted)
   op.kind, admitted.reported = "settle", true
   op.class = op.wish and not now_and_then(6) and "ok" or one_of(CLASSES)
   if op.fails and not now_and_then(8) then op.class, op.wish = "tool_error", now_and_then(9) and "no" or "failed" end
+  if op.fails == "always" then op.class, op.wish = "tool_error", "failed" end
   if op.class == "invalid" then op.problems = some_problems(session, op) end
   op.label = ({ released = one_of { "cancelled", "ask" }, invalid = "invalid_arguments", fabricated = "fabricated_id",
                 refused = "policy_error", garbage = "semantic_garbage", partial = "partial_data" })[op.class] or op.class
@@ -592,6 +597,7 @@ local MEETS = {
   { 20, "a shell re-arms no write" }, { 100, "orphan" }, { 100, "admitted again" }, { 100, "settled again" },
   { 100, "peek history" }, { 100, "peek facts" }, { 100, "reset tool" }, { 10, "reset session" }, { 50, "late turn" },
   { 20, "advised loop" }, { 20, "a budget spent at once" }, { 20, "no adjacent duplicate" }, { 20, "a hard budget" },
+  { 5, "the 12th failure alike" },
   { 20, "re-arms a hinted tool" }, { 20, "a shell re-arms an edit" },
   { 200, "lax, insists" }, { 100, "lax, at once" }, { 20, "insisted in vain" }, { 50, "learnt" },
   { 5, "17th problem asked about" }, { 5, "halt retry_budget_exceeded" },

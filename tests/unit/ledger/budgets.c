@@ -83,6 +83,28 @@ static void a_shell_is_no_excuse_for_a_second_write(void **state)
     case_runs(t, "submit", "{1}", "sent");
 }
 
+/* A shell that changes nothing re-arms a failed call, but not for ever: only a write helps. */
+static void a_call_that_fails_alike_ends_at_the_twelfth_time(void **state)
+{
+    struct ledger_case *t = *state;
+    char command[16];
+    effects(t, LEDGER_EFFECTS_UNKNOWN, 3);
+    for (int i = 0; i < 24; i++) {
+        assert_string_equal(case_asks(t, "fetch", "{1}"), i == 11 ? "refuse same_failure" : "run");
+        if (i == 11) {
+            effects(t, LEDGER_EFFECTS_WRITE, 3);
+            case_runs(t, "edit", "{1}", "done");
+            effects(t, LEDGER_EFFECTS_UNKNOWN, 3);
+            continue;
+        }
+        case_settle_as(t, "fetch", "{1}", t->admissions, LEDGER_CLASS_TOOL_ERROR, "no route");
+        snprintf(command, sizeof(command), "{\"c\":%d}", i);
+        case_runs(t, "shell", command, command);
+        if (i == 20)
+            break;
+    }
+}
+
 static void loop_has_precedence_over_a_budget(void **state)
 {
     struct ledger_case *t = *state;
@@ -340,6 +362,7 @@ int main(void)
         STORY(a_destructive_tool_has_one),
         STORY(what_destroys_is_not_forgotten_after_a_window_of_reads),
         STORY(a_shell_is_no_excuse_for_a_second_write),
+        STORY(a_call_that_fails_alike_ends_at_the_twelfth_time),
         STORY(loop_has_precedence_over_a_budget),
         STORY(a_toggle_has_no_budget),
         STORY(earlier_calls_of_one_step_count_once),
