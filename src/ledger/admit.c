@@ -145,13 +145,18 @@ static void judge_budgets(const struct admission *a, struct verdict *verdict)
 
 /* ---- the repair chain ----------------------------------------------------- */
 
+static struct chain_key key_of(const struct admission *a)
+{
+    return chain_key_of(a->query.tool, a->request->call, a->request->place.agent);
+}
+
 /* Asking again what was invalid just now is one more attempt, also if a loop is what speaks against it. */
 static void judge_attempt(struct admission *a, struct verdict *verdict)
 {
     const struct ledger_admit *request = a->request;
     bool is_valid = a->so_far == LEDGER_SO_FAR_VALID;
     struct chain_attempt attempt = {
-        .key = chain_key_of(a->query.tool, request->call),
+        .key = key_of(a),
         .step = a->query.step,
         .name = request->tool,
         .ext = request->ext,
@@ -173,7 +178,7 @@ static void judge_chain(struct admission *a, struct verdict *verdict)
 {
     const struct ledger_admit *request = a->request;
     bool is_valid = a->so_far == LEDGER_SO_FAR_VALID;
-    struct chain_key key = chain_key_of(a->query.tool, request->call);
+    struct chain_key key = key_of(a);
     if (a->so_far == LEDGER_SO_FAR_INVALID || (is_valid && verdict->loops && a->past.invalid_last))
         judge_attempt(a, verdict);
     else if (a->so_far == LEDGER_SO_FAR_FABRICATED)
@@ -219,8 +224,7 @@ static void judge(struct admission *a, struct verdict *verdict)
     judge_insistence(a);
     enum ledger_so_far so_far = a->so_far;
     if (so_far == LEDGER_SO_FAR_INVALID)
-        a->patience =
-            chain_free_attempts(a->ctx.session, chain_key_of(a->query.tool, a->request->call), a->query.step);
+        a->patience = chain_free_attempts(a->ctx.session, key_of(a), a->query.step);
     verdict->says = LEDGER_REFUSE;
     unsigned times = judge_loop(a, verdict);
     verdict->loops = verdict->code != CODE_NONE;
@@ -232,7 +236,7 @@ static void judge(struct admission *a, struct verdict *verdict)
     if (!verdict->code)
         verdict->says = says_otherwise(so_far);
     if (a->lax == LAX_INSISTS && verdict->says == LEDGER_RUN)
-        verdict->chain = chain_spend(&a->ctx, chain_key_of(a->query.tool, a->request->call), a->query.step);
+        verdict->chain = chain_spend(&a->ctx, key_of(a), a->query.step);
 }
 
 /* What was decided during an outage stands. */
@@ -245,10 +249,9 @@ static void judge_past(struct admission *a, const struct session_past *past, str
         a->so_far = LEDGER_SO_FAR_VALID;
     }
     if (a->lax == LAX_INSISTS)
-        verdict->chain = chain_spend(&a->ctx, chain_key_of(a->query.tool, a->request->call), a->query.step);
+        verdict->chain = chain_spend(&a->ctx, key_of(a), a->query.step);
     else if (a->so_far == LEDGER_SO_FAR_VALID)
-        verdict->chain =
-            chain_look(&a->ctx, chain_key_of(a->query.tool, a->request->call), a->query.step, false);
+        verdict->chain = chain_look(&a->ctx, key_of(a), a->query.step, false);
     else
         judge_chain(a, verdict);
     verdict->says = past->says;
@@ -403,8 +406,7 @@ static void answer_again(struct admission *a, const struct session_call *before,
     look_back(a, before);
     bool let_run = before->class <= CALL_RELEASED;
     a->lax = let_run && a->so_far == LEDGER_SO_FAR_INVALID ? LAX_INSISTS : LAX_NONE;
-    verdict.chain =
-        chain_look(&a->ctx, chain_key_of(a->query.tool, a->request->call), a->query.step, is_invalid);
+    verdict.chain = chain_look(&a->ctx, key_of(a), a->query.step, is_invalid);
     if (before->class == CALL_DENIED) {
         verdict.says = before->says;
         verdict.code = before->code;

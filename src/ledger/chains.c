@@ -8,6 +8,24 @@
 
 #define ATTEMPTS_MAX 254u
 
+/* 1 to 65535, or 0 for 0. */
+static uint32_t cut_hash(uint32_t hash)
+{
+    uint32_t cut = (hash ^ hash >> 16) & 0xffff;
+    return cut || !hash ? cut : 1;
+}
+
+struct chain_key chain_key_of(uint32_t tool, struct str call, uint32_t agent)
+{
+    return (struct chain_key){tool, cut_hash(agent) << CHAIN_AGENT_SHIFT | cut_hash(rules_hash_label(call))};
+}
+
+/* Whether calls of the key continue this chain: each agent repairs its own. */
+static bool is_chain_of(const struct session_chain *chain, struct chain_key key)
+{
+    return chain->tool == key.tool && chain->call >> CHAIN_AGENT_SHIFT == key.call >> CHAIN_AGENT_SHIFT;
+}
+
 static void drop_chain(struct session *session, struct session_chain *chain)
 {
     unsigned i = (unsigned)(chain - session->chains);
@@ -159,7 +177,7 @@ static struct candidates find_candidates(const struct session *session, struct c
     unsigned most = 0;
     for (unsigned i = 0; i < session->chain_count; i++) {
         struct session_chain *chain = (struct session_chain *)&session->chains[i];
-        if (chain->tool != key.tool)
+        if (!is_chain_of(chain, key))
             continue;
         c.count++;
         if (chain->call == key.call)
@@ -320,11 +338,11 @@ static bool is_heard(const struct session_chain *chain, uint8_t step)
 }
 
 /* The model has found valid arguments: it may try anew where it was used up. */
-static void drop_ended(struct session *session, uint32_t tool, uint8_t step)
+static void drop_ended(struct session *session, struct chain_key key, uint8_t step)
 {
     for (unsigned i = session->chain_count; i-- > 0;) {
         struct session_chain *chain = &session->chains[i];
-        if (chain->tool == tool && chain->ended && is_heard(chain, step))
+        if (is_chain_of(chain, key) && chain->ended && is_heard(chain, step))
             drop_chain(session, chain);
     }
 }
@@ -339,7 +357,7 @@ struct chain_state chain_succeed(struct rules_ctx *ctx, struct chain_key key, ui
         state.retries = chain->attempts;
         drop_chain(ctx->session, chain);
     }
-    drop_ended(ctx->session, key.tool, step);
+    drop_ended(ctx->session, key, step);
     return state;
 }
 

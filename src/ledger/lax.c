@@ -75,7 +75,7 @@ static struct session_lax *find(const struct session *session, uint32_t tool, ui
 enum lax_kind lax_judge(const struct rules_ctx *ctx, const struct ledger_admit *request, uint8_t step)
 {
     struct lax_problems problems = problems_of(ctx, request);
-    struct chain_key key = chain_key_of(problems.tool, request->call);
+    struct chain_key key = chain_key_of(problems.tool, request->call, request->place.agent);
     enum lax_kind kind = LAX_AT_ONCE;
     for (unsigned i = 0; i < problems.count; i++) {
         const struct session_lax *asked = find(ctx->session, problems.tool, problems.list[i].hash);

@@ -141,15 +141,13 @@ void window_forget_turn(struct rules_ctx *ctx, uint8_t turn);
 
 /* ---- chains.c ---- */
 
-/* call: hash of dev.toolgate/call; 0: it has none. */
+/* call: above, who calls (0: the session's main agent); below, hash of dev.toolgate/call (0: it has none). */
 struct chain_key {
     uint32_t tool, call;
 };
+#define CHAIN_AGENT_SHIFT 16u
 
-static inline struct chain_key chain_key_of(uint32_t tool, struct str call)
-{
-    return (struct chain_key){tool, rules_hash_label(call)};
-}
+struct chain_key chain_key_of(uint32_t tool, struct str call, uint32_t agent);
 
 /* An invalid call. */
 struct chain_attempt {

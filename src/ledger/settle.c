@@ -110,7 +110,7 @@ static void compare_with_last(struct settlement *s)
 static void settle_chain(struct settlement *s)
 {
     const struct ledger_settle *request = s->request;
-    struct chain_key key = chain_key_of(s->came.tool, request->call);
+    struct chain_key key = chain_key_of(s->came.tool, request->call, request->place.agent);
     struct chain_attempt attempt = {
         .key = key,
         .step = s->came.step,
@@ -182,7 +182,8 @@ static void count_settled(struct settlement *s)
 static void look_settled(struct settlement *s)
 {
     bool is_invalid = s->came.class == CALL_INVALID;
-    s->chain = chain_look(&s->ctx, chain_key_of(s->came.tool, s->request->call), s->came.step, true);
+    s->chain = chain_look(&s->ctx, chain_key_of(s->came.tool, s->request->call, s->request->place.agent),
+                          s->came.step, true);
     if (is_invalid)
         s->says = s->chain.exhausted ? LEDGER_REFUSE : LEDGER_REPAIR;
 }

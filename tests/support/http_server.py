@@ -157,7 +157,7 @@ def send_answer(client, request, answer):
 
 # ---- an MCP server --------------------------------------------------------------------------------------------------
 # {"mcp": {"era": "legacy" | "modern", "answers": "json" | "sse", "session": true, "token": "Bearer …",
-#          "listens": [pieces of the GET stream], "tools": […], "tools_file": a JSON file, "forget_after": n, "lost": answer,
+#          "listens": [pieces of the GET stream], "tools": […], "tools_file": a JSON file, "forget_after": n calls, "lost": answer,
 #          "calls": {text: answer}}}: the answer to a call with this text; "ID" is replaced by its id, and within
 # pieces TOKEN by its progress token and ANSWER by the normal answer.
 
@@ -222,8 +222,8 @@ def session_trouble(request, message, options):
             lost = json.dumps(options.get("lost", {"status": 404, "body": error(message, -32001, "Session not found")}))
             number = json.dumps(message.get("id"))
             return json.loads(lost.replace('\\"ID\\"', number).replace('"ID"', number))
-        sessions[name] += 1
-        if sessions[name] == options.get("forget_after"):
+        sessions[name] += message.get("method") == "tools/call"
+        if message.get("method") == "tools/call" and sessions[name] == options.get("forget_after"):
             sessions.pop(name)
     return None
 

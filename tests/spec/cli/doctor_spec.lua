@@ -287,7 +287,7 @@ return tool "nowhere" { upstream = "fake/nowhere", examples = {} }
     gate:logs "decision_log_up"
     assert.truthy(finds(of(gate), "decisions_dropped", "warning")["do"]:find("disk", 1, true))
     gate:stop()
-    gate = drops(('{ file = false, socket = "%s/nobody", arguments = "full" }'):format(directory))
+    gate = drops(('{ file = false, journald = "%s/nobody", arguments = "full" }'):format(directory))
     assert.truthy(finds(of(gate), "decisions_down", "error")["do"]:find("reads", 1, true))
   end)
 

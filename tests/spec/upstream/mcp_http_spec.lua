@@ -25,6 +25,10 @@ local function gates(more, environment)
   return client
 end
 
+local function has_tools()
+  process.eventually("the tools are listed", function() return #client:asks("tools/list").tools > 0 end)
+end
+
 local calls_made = 0
 local function says(words)
   calls_made = calls_made + 1
@@ -171,8 +175,9 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
   end)
 
   it("may lose a session: the daemon begins a new one and repeats the call", function()
-    server = http_server.mcp { session = true, forget_after = 3 } -- initialized, tools/list, one call
+    server = http_server.mcp { session = true, forget_after = 1 }
     gates()
+    has_tools()
     assert.equal("said one", text(says "one"))
     assert.equal("said two", text(says "two"))
     assert.equal(2, #server:sees("both handshakes", posts "initialize", 2))
@@ -204,8 +209,9 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
   }
   for label, answer in pairs(LOST) do
     it("may say by other means that a session is lost: " .. label, function()
-      server = http_server.mcp { session = true, forget_after = 3, lost = answer }
+      server = http_server.mcp { session = true, forget_after = 1, lost = answer }
       gates()
+      has_tools()
       assert.equal("said one", text(says "one"))
       assert.equal("said two", text(says "two"))
       assert.equal(2, #server:sees("both handshakes", posts "initialize", 2))

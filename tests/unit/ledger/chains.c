@@ -162,6 +162,24 @@ static void each_tool_has_its_own_chain(void **state)
     assert_attempt(t, 2, 1);
 }
 
+static void each_agent_repairs_its_own(void **state)
+{
+    struct ledger_case *t = *state;
+    case_invalid(t, "create", "{1}");
+    case_invalid(t, "create", "{2}");
+    t->place.agent = 77;
+    assert_string_equal(case_invalid(t, "create", "{3}"), "repair");
+    assert_attempt(t, 1, 2);
+    case_runs(t, "create", "{4}", "made");
+    assert_chain(t->settled.chain, t->settled.chain_retries, "success", 1);
+    t->place.agent = 0;
+    assert_string_equal(case_invalid(t, "create", "{5}"), "refuse retry_budget_exceeded");
+    t->place.agent = 77;
+    case_runs(t, "create", "{6}", "made"); /* the main agent's chain is still used up */
+    t->place.agent = 0;
+    assert_string_equal(case_invalid(t, "create", "{7}"), "refuse retry_budget_exceeded");
+}
+
 static void siblings_of_a_step_are_no_retries(void **state)
 {
     struct ledger_case *t = *state;
@@ -269,6 +287,7 @@ int main(void)
         STORY(the_first_call_of_a_new_turn_gives_up_an_open_chain),
         STORY(errors_and_failures_leave_the_chain_open),
         STORY(each_tool_has_its_own_chain),
+        STORY(each_agent_repairs_its_own),
         STORY(siblings_of_a_step_are_no_retries),
         STORY(a_thousand_open_chains_stay_bounded),
         STORY(an_idle_time_begins_a_turn_if_configured),
