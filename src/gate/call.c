@@ -303,6 +303,12 @@ static void collect_ids(struct call *c)
             ids_collect(c->tool->overlays[i].policy, c->args.now, c->ids);
 }
 
+static bool are_arguments_lost(const struct call *c)
+{
+    const struct json *now = c->args.now;
+    return str_is(c->verdict.code, "cut_off") || (json_is(now, JSON_OBJECT) && !now->len);
+}
+
 static enum step admit(struct call *c)
 {
     const struct ledger_limits *limits = c->tool ? &c->tool->limits : &ledger_default_limits;
@@ -338,6 +344,7 @@ static enum step admit(struct call *c)
         .peer = rate_peer(c, limits),
         .ext = c->request.ext,
         .arguments = c->fingerprint,
+        .arguments_lost = class->admitted_as == LEDGER_SO_FAR_INVALID && are_arguments_lost(c),
         .so_far = class->admitted_as,
         .refused_as = str_of(class->name),
         .limits = limits,

@@ -165,13 +165,13 @@ static void judge_attempt(struct admission *a, struct verdict *verdict)
         .no_problems = is_valid,
         .again = is_valid || a->past.invalid_before,
         .only_advises = request->place.anonymous,
+        .lost = request->arguments_lost,
     };
     verdict->chain = chain_extend(&a->ctx, &attempt);
-    if (!verdict->chain.exhausted || verdict->loops || is_valid)
-        return;
-    verdict->code = CODE_RETRY_BUDGET;
-    if (verdict->chain.runs_away)
+    if (verdict->chain.runs_away && (!verdict->loops || request->arguments_lost))
         verdict->says = LEDGER_HALT;
+    if (verdict->chain.exhausted && !verdict->loops && !is_valid)
+        verdict->code = CODE_RETRY_BUDGET;
 }
 
 static void judge_chain(struct admission *a, struct verdict *verdict)
@@ -224,7 +224,9 @@ static void judge(struct admission *a, struct verdict *verdict)
     judge_insistence(a);
     enum ledger_so_far so_far = a->so_far;
     if (so_far == LEDGER_SO_FAR_INVALID)
-        a->patience = chain_free_attempts(a->ctx.session, key_of(a), a->query.step);
+        a->patience = a->request->arguments_lost
+                          ? SESSION_COUNT_MAX
+                          : chain_free_attempts(a->ctx.session, key_of(a), a->query.step);
     verdict->says = LEDGER_REFUSE;
     unsigned times = judge_loop(a, verdict);
     verdict->loops = verdict->code != CODE_NONE;

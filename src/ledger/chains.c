@@ -259,9 +259,10 @@ static void count_attempt(struct session_chain *chain, const struct chain_attemp
     add_problems(chain, attempt);
 }
 
-static bool runs_away(const struct rules_ctx *ctx, const struct session_chain *chain)
+static bool runs_away(const struct rules_ctx *ctx, const struct session_chain *chain, bool lost)
 {
-    return chain->ended && chain->attempts >= limit_count(ctx->limits->repair) + SESSION_RUNAWAY;
+    unsigned most = lost ? SESSION_LOST_RUNAWAY : limit_count(ctx->limits->repair) + SESSION_RUNAWAY;
+    return chain->ended && chain->attempts >= most;
 }
 
 struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attempt *attempt)
@@ -274,8 +275,9 @@ struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attemp
     if (before && before->ended) {
         before->attempts += before->step != attempt->step && before->attempts < ATTEMPTS_MAX;
         before->step = attempt->step;
-        return (struct chain_state){
-            .exhausted = true, .runs_away = runs_away(ctx, before), .attempt = before->attempts};
+        return (struct chain_state){.exhausted = true,
+                                    .runs_away = runs_away(ctx, before, attempt->lost),
+                                    .attempt = before->attempts};
     }
     if (before) {
         chain = *before;
@@ -311,7 +313,7 @@ struct chain_state chain_look(const struct rules_ctx *ctx, struct chain_key key,
     state.attempt = chain->attempts + !invalid;
     state.left = chain->ended ? 0 : attempts_left(ctx->limits->repair, state.attempt);
     state.exhausted = chain->ended;
-    state.runs_away = runs_away(ctx, chain);
+    state.runs_away = runs_away(ctx, chain, false);
     return state;
 }
 

@@ -232,6 +232,7 @@ struct ledger_admit {
     struct str peer;           /* whose rates it counts for, e.g. "uid:1000" */
     struct str ext;            /* dev.toolgate/ext: goes into the line that tells of a chain given up */
     struct hash128 arguments;  /* json_fingerprint */
+    bool arguments_lost;       /* they arrived empty or cut off: the model's output ended, and it may go on */
     enum ledger_so_far so_far;
     struct str refused_as; /* the class, for LEDGER_SO_FAR_REFUSED: goes into the history */
     const struct ledger_limits *limits;

@@ -160,6 +160,7 @@ struct chain_attempt {
                         */
     bool again;        /* the same arguments were invalid before */
     bool only_advises; /* the chain never ends */
+    bool lost;         /* its arguments are empty or cut off: successful sessions had dozens of them */
 };
 
 struct chain_state {

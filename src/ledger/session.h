@@ -17,6 +17,7 @@
 #define SESSION_PROBLEMS_MAX  16u  /* of a chain's last attempt; with more, the next is no progress */
 #define SESSION_FREE_ATTEMPTS 4u   /* of a chain: attempts that make progress and cost nothing */
 #define SESSION_SIBLINGS_MAX  8u   /* chains of one tool; a further sibling continues the oldest */
+#define SESSION_LOST_RUNAWAY  50u  /* attempts with lost arguments, the same */
 #define SESSION_RUNAWAY       20u  /* refused attempts of a used-up chain: then its calls end the run */
 #define SESSION_COUNTERS_MAX  32u  /* tools with limits; those beyond share one count */
 #define SESSION_PACED_MAX     32u  /* calls with loop.poll.every whose last time is kept */

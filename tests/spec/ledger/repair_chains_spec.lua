@@ -88,6 +88,21 @@ describe("a repair chain", function()
     end
   end)
 
+  -- The model's output ended: five successful sessions had up to 39 such calls.
+  it("of arguments that arrive empty or cut off is a halt from the 50th", function()
+    for _, arguments in ipairs { "{}", [["{\"title\": \"a long title that the model never fini"]] } do
+      local name, said = "lost " .. #arguments, {}
+      for i = 1, 52 do
+        client:say_line(([[{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"create_task","arguments":%s,]]
+          .. [["_meta":{"dev.toolgate/session":"%s","dev.toolgate/turn":1}}}]]):format(i, arguments, name))
+        said[i] = verdict(client:hears().result).verdict
+      end
+      assert.same({ "repair", "repair", "refuse" }, { said[1], said[2], said[3] })
+      for i = 3, 48 do assert.equal("refuse", said[i], name .. ", call " .. i) end
+      assert.equal("halt", said[51], name)
+    end
+  end)
+
   -- A provider gives each call an id of its own, and a client sends it along.
   it("goes on when each call has a new id, and valid arguments pass", function()
     local left = {}
