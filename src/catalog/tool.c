@@ -204,6 +204,7 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
                                tool->effects == EFFECTS_UNDECLARED ? base->same_call
                                : hinted                            ? SAME_CALL_WRITE
                                                                    : same_call[tool->effects]),
+        .repair_hard = p->repair != POLICY_UNSET,
         .hinted = hinted,
         .edits_files = known_tools_find(tool->name) == KNOWN_EDITS,
         .same_call_hard = p->same_call != POLICY_UNSET || config->same_call != POLICY_UNSET,

@@ -286,7 +286,7 @@ struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attemp
         give_up_oldest(ctx);
     }
     chain.call = attempt->key.call;
-    struct chain_state state = {.made_progress = is_progress(&chain, attempt)};
+    struct chain_state state = {.made_progress = !ctx->limits->repair_hard && is_progress(&chain, attempt)};
     bool is_sibling = is_sibling_of(&chain, attempt); /* insistence may have spent all of its step */
     unsigned repair = limit_count(ctx->limits->repair);
     count_attempt(&chain, attempt, state.made_progress);

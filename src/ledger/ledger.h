@@ -149,6 +149,7 @@ enum ledger_rate_by { LEDGER_RATE_BY_SESSION, LEDGER_RATE_BY_USER, LEDGER_RATE_B
 struct ledger_limits {
     uint32_t repair;     /* 2: answers of "repair" before the chain is exhausted */
     uint32_t same_call;  /* 3; read 5, write 2, destructive 1 */
+    bool repair_hard;    /* a policy wrote it: an attempt that makes progress counts, too */
     bool hinted;         /* an annotation alone says that it destroys: its budget is a write's */
     bool edits_files;    /* local ones: a shell's success is a reason to write the same again */
     bool same_call_hard; /* somebody wrote it: each run of the turn counts, whatever came of it or between */

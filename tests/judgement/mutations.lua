@@ -306,8 +306,7 @@ ways("tool: a letter too few", misnamed(function(name, random)
   local at = 1 + random(#name - 2)
   return #name > 6 and name:sub(1, at) .. name:sub(at + 2) or nil
 end), { refused = true })
-ways("tool: other case or separators", misnamed(function(name)
-  return camel(name) or name:gsub("%.", "_")
-end), { refused = true })
+-- Not a dot as an underscore: that is the tool's own name for providers that take no dot.
+ways("tool: other case or separators", misnamed(camel), { refused = true })
 
 return M

@@ -668,6 +668,10 @@ local function extend_chain(session, call, problems, again)
   local sibling = chain.step == call.step % 256
   local set = problems and set_of(problems, sibling and chain.problems or nil)
   local free = set and not sibling and chain.attempts > 0 and is_progress(set, chain.problems)
+  if free and call.limits.repair_hard then -- "where a policy writes retry.repair, progress counts, too"
+    meet "progress that counts"
+    free = false
+  end
   if free and chain.free == FREE_ATTEMPTS then
     meet "5th progress"
     free = false

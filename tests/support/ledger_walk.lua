@@ -27,7 +27,7 @@ local NONE = 4294967295
 local EPOCH = 1700000000000
 
 local function limits_of(kind)
-  local l = { repair = 2, same_call = 3, same_call_hard = false, hinted = false, edits_files = false, transient = 3, repeats = 3, halt = 5,
+  local l = { repair = 2, same_call = 3, same_call_hard = false, repair_hard = false, hinted = false, edits_files = false, transient = 3, repeats = 3, halt = 5,
               across_turns = 5, poll_max = 20,
               poll_every_ms = 0, polls = false, compare_arguments = false, same_failure = NONE, effects = "unknown",
               costs = false, cost = 0, tool = {}, session = {} }
@@ -59,7 +59,7 @@ local function tools_of_chapter()
     local l = limits_of(KINDS[name])
     l.session = session
     if not plain then
-      if now_and_then(3) then l.repair = one_of { 0, 1, 3, 5, NONE } end
+      if now_and_then(3) then l.repair, l.repair_hard = one_of { 0, 1, 3, 5, NONE }, now_and_then(2) end
       if now_and_then(3) then l.same_call, l.same_call_hard = one_of { 1, 2, 4, 8, NONE }, now_and_then(2) end
       if now_and_then(3) then l.transient = one_of { 0, 1, 2, NONE } end
       if now_and_then(4) then l.repeats = one_of { 2, 4, 5 } end
@@ -598,7 +598,7 @@ local MEETS = {
   { 100, "peek history" }, { 100, "peek facts" }, { 100, "reset tool" }, { 10, "reset session" }, { 50, "late turn" },
   { 20, "advised loop" }, { 20, "a budget spent at once" }, { 20, "no adjacent duplicate" }, { 20, "a hard budget" },
   { 5, "the 12th failure alike" },
-  { 20, "re-arms a hinted tool" }, { 20, "a shell re-arms an edit" },
+  { 20, "progress that counts" }, { 20, "re-arms a hinted tool" }, { 20, "a shell re-arms an edit" },
   { 200, "lax, insists" }, { 100, "lax, at once" }, { 20, "insisted in vain" }, { 50, "learnt" },
   { 5, "17th problem asked about" }, { 5, "halt retry_budget_exceeded" },
 }

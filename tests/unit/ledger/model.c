@@ -171,6 +171,7 @@ static void limits_field(lua_State *L, int at, struct ledger_limits *out)
     table = lua_gettop(L);
     *out = (struct ledger_limits){
         .polls = flag_field(L, table, "polls"),
+        .repair_hard = flag_field(L, table, "repair_hard"),
         .hinted = flag_field(L, table, "hinted"),
         .edits_files = flag_field(L, table, "edits_files"),
         .same_call_hard = flag_field(L, table, "same_call_hard"),
