@@ -678,6 +678,8 @@ static void note_repeats(const struct feedback_writer *w)
             "Note: this call has given the same result %u times in a row. Use the result, or change "
             "the arguments.\n",
             v->repeats);
+    else if (v->at_once)
+        put(w, "Note: this same call was made %u times at once. One is enough.\n", v->at_once + 1);
 }
 
 /* `would`: the session's budget or loop that is not enforced, because the call has no session or the mode is

@@ -30,6 +30,7 @@ struct verdict {
     bool has_budget;  /* `attempts_left` counts */
     uint32_t attempts_left;
     uint32_t repeats;      /* identical calls with an identical result in a row */
+    uint32_t at_once;      /* identical calls that were made together with this one */
     uint32_t no_progress;  /* consecutive calls without a new result; written from VERDICT_NO_PROGRESS on */
     uint32_t same_failure; /* failures in a row with this error; written from LEDGER_SAME_FAILURE_NOTED on */
     int64_t after_s;       /* VERDICT_WAIT: seconds; -1: none */

@@ -118,6 +118,7 @@ void verdict_from_ledger(struct verdict *v, const struct ledger_answer *answer)
     v->attempts_left = answer->attempts_left;
     v->has_budget = v->class == CLASS_INVALID_ARGUMENTS;
     v->repeats = answer->repeats;
+    v->at_once = answer->at_once;
     v->came_of = answer->came_of;
     v->last_error = answer->last_error;
     v->no_progress = answer->no_progress;

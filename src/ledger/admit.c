@@ -176,7 +176,6 @@ static void judge_attempt(struct admission *a, struct verdict *verdict)
 
 static void judge_chain(struct admission *a, struct verdict *verdict)
 {
-    const struct ledger_admit *request = a->request;
     bool is_valid = a->so_far == LEDGER_SO_FAR_VALID;
     struct chain_key key = key_of(a);
     if (a->so_far == LEDGER_SO_FAR_INVALID || (is_valid && verdict->loops && a->past.invalid_last))
@@ -370,6 +369,7 @@ static void fill_answer(const struct admission *a, const struct verdict *verdict
     answer->attempt = verdict->chain.attempt;
     answer->attempts_left = verdict->chain.left;
     answer->repeats = a->past.run;
+    answer->at_once = a->past.at_once;
     answer->came_of = a->past.came_of;
     answer->no_progress = session->no_progress;
     answer->spent = a->past.spent + a->past.at_once + 1;

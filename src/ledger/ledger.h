@@ -278,6 +278,7 @@ struct ledger_answer {
     uint32_t attempt;       /* 1 for the first of a repair chain */
     uint32_t attempts_left; /* repairs left after this one */
     uint32_t repeats;       /* identical calls in a row before this one */
+    uint32_t at_once;       /* identical calls of its step, or still running */
     enum ledger_came_of came_of; /* of the last of them */
     struct str last_error;       /* its text, of a refusal where that failed; empty: not known */
     uint32_t no_progress;        /* calls in a row without progress */

@@ -150,8 +150,9 @@ end
 
 -- "Budgets and runs count steps, not calls", but for the calls of this step and those in flight: "within one step,
 -- identical calls beyond same_call are refused (16 identical slow reads in flight all ran)." "A guessed turn never re-arms
--- destructive calls": where nobody ever named a turn, their budget counts over the whole window. "A same_call that a policy or defaults writes is hard: every run of this
--- (tool, arguments) in the turn counts, whatever its result and whatever ran between."
+-- destructive calls": where nobody ever named a turn, their budget counts over the whole window. "A same_call that a policy
+-- or defaults writes is hard: every run of this (tool, arguments) in the turn counts, whatever its result and whatever ran
+-- between."
 local function steps_spent(session, ask)
   local steps, at_once, from = {}, 0, re_armed_at(session, ask)
   local calls = session.calls

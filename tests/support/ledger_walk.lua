@@ -27,8 +27,8 @@ local NONE = 4294967295
 local EPOCH = 1700000000000
 
 local function limits_of(kind)
-  local l = { repair = 2, same_call = 3, same_call_hard = false, repair_hard = false, hinted = false, edits_files = false, transient = 3, repeats = 3, halt = 5,
-              across_turns = 5, poll_max = 20,
+  local l = { repair = 2, repair_hard = false, same_call = 3, same_call_hard = false, transient = 3, repeats = 3, halt = 5,
+              across_turns = 5, poll_max = 20, hinted = false, edits_files = false,
               poll_every_ms = 0, polls = false, compare_arguments = false, same_failure = NONE, effects = "unknown",
               costs = false, cost = 0, tool = {}, session = {} }
   for name, value in pairs(kind) do l[name] = value end

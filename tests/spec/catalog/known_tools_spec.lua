@@ -3,7 +3,7 @@
 local client_of = require "client"
 local daemon = require "daemon"
 local process = require "process"
-local json, session, verdict = client_of.json, client_of.session, client_of.verdict
+local json, session = client_of.json, client_of.session
 
 local function definition(name, annotations)
   return { name = name, description = name .. ".", annotations = annotations,
@@ -66,7 +66,7 @@ describe("a tool that coding assistants have built in", function()
   it("has them in the list, unless its name is unknown", function()
     local guessed = client:asks("toolgate/tools").guessed_effects
     local by = {}
-    for _, name in ipairs { "Edit", "Read", "TodoWrite", "KillShell", "tidy_up" } do by[name] = guessed and guessed[name] or "" end
+    for _, name in ipairs { "Edit", "Read", "TodoWrite", "KillShell", "tidy_up" } do by[name] = guessed[name] or "" end
     assert.same({ Edit = "write", Read = "read", TodoWrite = "read", KillShell = "", tidy_up = "" }, by)
   end)
 

@@ -1,8 +1,8 @@
 -- The lines of each room: none has more than tests/spec/layout/budget.txt allows. Lower a figure when its room shrinks; a
 -- commit that raises one does nothing else, and its body says why.
-local LUA_ROOMS = "find lua -name '*.lua'"
-local FILES = { src = "find src -name '*.[ch]'", lua = LUA_ROOMS,
-                tests = "find tests -name '*.[ch]' -o -name '*.lua' -o -name '*.py' -o -name '*.mjs' -o -name '*.ts' -o -name '*.sh'" }
+local FILES = { src = "find src -name '*.[ch]'", lua = "find lua -name '*.lua'",
+                tests = "find tests -name '*.[ch]' -o -name '*.lua' -o -name '*.py' -o -name '*.mjs' -o -name '*.ts' "
+                     .. "-o -name '*.sh'" }
 
 local function lines_of(path)
   local count = 0

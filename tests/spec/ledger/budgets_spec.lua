@@ -1,6 +1,7 @@
 -- How often the same call may be repeated, by the tool's effects and by the outcome of each call.
 local daemon = require "daemon"
 local client_of = require "client"
+local golden = require "golden"
 local fixtures = require "fixtures"
 local verdict, session = client_of.verdict, client_of.session
 
@@ -150,8 +151,12 @@ return tool "flaky" { description = "For specs.", effects = "read", schema = par
                      params = { name = tool, arguments = { n = 1 }, _meta = session("s", { turn = 1, step = step }) } }
       end
       local by = { pass = 0, loop = 0, duplicate_in_step = 0 }
-      for _ = 1, 8 do
-        local said = verdict(client:hears().result)
+      for i = 1, 8 do
+        local result = client:hears().result
+        local said = verdict(result)
+        if i == 2 and step == "m1" then
+          golden.check("feedback", "note: the same call twice at once", client_of.text(result):match "Note:[^\n]*" or "")
+        end
         local word = said.verdict == "pass" and "pass" or said.code
         by[word] = (by[word] or 0) + 1
       end
