@@ -525,7 +525,7 @@ local function check_answer(op, answer)
   local would = answer.would or "" -- nil: open
   must((answer.advise_only or false) == (would ~= ""), "advice without a code")
   must(would == "" or op.anonymous or op.limits.effects == "read" and would == "same_call", "advised in vain")
-  must(code ~= "same_failure" or answer.used >= op.limits.same_failure - 1, "too few failures")
+  must(code ~= "same_failure" or answer.used >= math.min(op.limits.same_failure, 12) - 1, "too few failures")
   must(code ~= "loop" or answer.repeats + 1 >= math.min(op.limits.repeats, op.limits.across_turns) or
        op.limits.across_turns < NONE, "too few repeats")
 end
@@ -580,7 +580,7 @@ end
 local MEETS = {
   { 9000, "run" }, { 1000, "repair" }, { 3000, "refuse" }, { 500, "halt" }, { 150, "same_call" }, { 1000, "loop" },
   { 60, "cycle" }, { 150, "transient_budget" }, { 50, "duplicate_in_step" }, { 50, "already_broken" },
-  { 150, "poll_budget" }, { 20, "changes" }, { 300, "too_soon" }, { 50, "retry_budget_exceeded" },
+  { 150, "poll_budget" }, { 8, "changes" }, { 300, "too_soon" }, { 50, "retry_budget_exceeded" },
   { 100, "calls_per_turn" }, { 100, "calls_per_session" }, { 50, "cost_per_turn" }, { 100, "cost_per_session" },
   { 100, "seconds_per_turn" }, { 20, "halt loop" }, { 10, "halt cycle" }, { 50, "halt poll_budget" }, { 20, "halt too_soon" },
   { 1000, "no_retry" }, { 150, "success" }, { 20, "exhausted" }, { 20, "redundant" }, { 30, "fabricated_id_on_retry" },
@@ -597,7 +597,7 @@ local MEETS = {
   { 20, "a shell re-arms no write" }, { 100, "orphan" }, { 100, "admitted again" }, { 100, "settled again" },
   { 100, "peek history" }, { 100, "peek facts" }, { 100, "reset tool" }, { 10, "reset session" }, { 50, "late turn" },
   { 20, "advised loop" }, { 20, "a budget spent at once" }, { 20, "no adjacent duplicate" }, { 20, "a hard budget" },
-  { 5, "the 12th failure alike" },
+  { 2, "the 12th failure alike" },
   { 20, "progress that counts" }, { 20, "re-arms a hinted tool" }, { 20, "a shell re-arms an edit" },
   { 200, "lax, insists" }, { 100, "lax, at once" }, { 20, "insisted in vain" }, { 50, "learnt" },
   { 5, "17th problem asked about" }, { 5, "halt retry_budget_exceeded" },

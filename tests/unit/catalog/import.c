@@ -379,7 +379,7 @@ static void effects_are_the_stricter_of_annotations_and_name(void **state)
         bool idempotent;
     } rows[] = {
         {"create_a", "{\"readOnlyHint\":true}", EFFECTS_WRITE, EFFECTS_FROM_NAME, 2, false},
-        {"get_b", "{\"destructiveHint\":true}", EFFECTS_DESTRUCTIVE, EFFECTS_FROM_ANNOTATIONS, 1, false},
+        {"get_b", "{\"destructiveHint\":true}", EFFECTS_DESTRUCTIVE, EFFECTS_FROM_ANNOTATIONS, 2, false},
         {"get_c", "{}", EFFECTS_READ, EFFECTS_FROM_NAME, 5, false}, /* a guess repeats no call */
         {"get_d", "{\"readOnlyHint\":true}", EFFECTS_READ, EFFECTS_FROM_ANNOTATIONS, 5, true},
         {"set_e", "{\"idempotentHint\":true}", EFFECTS_WRITE, EFFECTS_FROM_NAME, 2, true},
