@@ -47,6 +47,18 @@ return tool "open" {
     end)
   end
 
+  it("in a server's list are one line a tool", function()
+    local offer = process.directory() .. "/offer.json"
+    process.write(offer, cjson.encode { { name = "a\nb", description = "One\nTwo",
+                                          inputSchema = { type = "object" } } })
+    gate = daemon.start { config = ([[return { upstreams = { shop = { command = "python3",
+      args = { "-SE", "%s/tests/support/offering.py" }, env = { OFFER = %q } } } }]]):format(daemon.root, offer) }
+    local client = gate:connect()
+    process.eventually("the tool is listed", function() return #client:asks("tools/list").tools == 1 end)
+    local printed = prints("tools", "--socket", gate.socket)
+    assert.equal(1, select(2, printed:gsub("\n", "\n")), printed)
+  end)
+
   it("are escaped on a terminal, and by escapes of JSON in --json", function()
     local client = start()
     client:calls("open", { what = WORDS }, session(WORDS))

@@ -220,6 +220,41 @@ return { upstreams = { books = { command = "python3", args = { "-SE", "%s/tests/
     until said.method == "notifications/resources/updated" and said.params.uri == "a:1"
   end)
 
+  it("watches resources again that the next daemon's server lists late", function()
+    starts()
+    local library, heard, go = client.directory .. "/library.json", client.directory .. "/heard", client.directory .. "/go"
+    process.write(library, [[{"resources":[{"uri":"a:1","name":"1"}]}]])
+    process.write(go, "")
+    local config = ([[
+return { upstreams = { books = { command = "sh", args = { "-c", "while [ ! -e %s ]; do sleep 0.01; done; exec python3 -SE %s" },
+                                 env = { LIBRARY = "%s", HEARD = "%s" } } } }]])
+      :format(go, daemon.root .. "/tests/support/library_server.py", library, heard)
+    client:serves { config = config }
+    client:say { id = "hello", method = "initialize", params = {
+      protocolVersion = "2025-06-18", capabilities = {}, clientInfo = { name = "s", version = "1" } } }
+    answer "hello"
+    client:say { method = "notifications/initialized" }
+    local n = 0
+    process.eventually("the resource is listed", function()
+      n = n + 1
+      client:say { id = "list" .. n, method = "resources/list" }
+      repeat
+        local said = client:hears()
+        if said.id == "list" .. n then return #said.result.resources == 1 end
+      until false
+    end)
+    client:say { id = 1, method = "resources/subscribe", params = { uri = "a:1" } }
+    answer(1)
+    client:kills()
+    os.remove(heard)
+    os.remove(go)
+    client:serves { config = config }
+    assert.equal("notifications/resources/list_changed", client:hears().method)
+    client:has_nothing_to_say() -- it has subscribed, and was refused
+    process.write(go, "")
+    process.eventually("the server is told again", function() return process.read(heard):find("resources/subscribe", 1, true) end)
+  end)
+
   it("cancels a question of the daemon that is gone, and passes no late answer on", function()
     local asks = [==[
 -- pay: asks first.
