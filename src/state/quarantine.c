@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "io/file.h"
 #include "json/write.h"
+#include "policy/policy_hooks.h"
 #include "sandbox/fault_record.h"
 #include "state/state_dir.h"
 
@@ -164,6 +165,15 @@ static bool is_held(const struct policy_set *policies, const struct fault *fault
     return false;
 }
 
+/* A policy of this file has another text by now. */
+static bool has_changed(const struct policy_set *policies, const struct fault *fault)
+{
+    for (size_t i = 0; i < policy_set_count(policies); i++)
+        if (str_eq(policy_set_at(policies, i)->file, fault->stall.file))
+            return policy_source_hash(policy_set_at(policies, i)) != fault->stall.text;
+    return false;
+}
+
 static struct str how_often(struct arena *arena, const struct fault *fault)
 {
     return arena_printf(arena, "it %s the process %u time%s", fault->crashed ? "crashed" : "stalled",
@@ -194,6 +204,8 @@ void quarantine_keep(struct quarantine *q, const struct policy_set *policies)
             log_event(LOG_INFO, "quarantine_lifted", LOG_STR("file", fault->stall.file));
             continue;
         }
+        if (has_changed(policies, fault))
+            continue;
         log_fault(q, fault);
         if (enough)
             q->stalls[q->stall_count++] = fault->stall;

@@ -30,8 +30,7 @@ void quarantine_free(struct quarantine *quarantine, bool remove_empty);
 /* The quarantined texts; borrowed until quarantine_keep. */
 const struct policy_stall *quarantine_stalls(const struct quarantine *quarantine, size_t *count);
 
-/* Of the texts that quarantine_stalls named, keeps those that `policies` still has and removes the others,
- * which have changed. Logs each that stays and each that is removed. */
+/* Removes the texts that have changed in `policies`, and logs which quarantine ends and which texts stay. */
 void quarantine_keep(struct quarantine *quarantine, const struct policy_set *policies);
 
 /* Writes "quarantined": the files of `policies` that do not run, for an operator: they have file names. */

@@ -148,6 +148,14 @@ describe("a policy that stalled the process", function()
     assert.equal(1, select(2, process.read(list):gsub("\n", "\n")))
   end)
 
+  it("only once is forgotten when its file changes", function()
+    process.write(list, line_of(policies .. "/stuck.lua", process.read(policies .. "/stuck.lua")))
+    local gate = start()
+    gate:logs " policy_suspected "
+    process.write(policies .. "/stuck.lua", (fixtures.echo:gsub("echo", "stuck")) .. "-- fixed\n")
+    process.eventually("it is off the list", function() return process.read(list) == "" end)
+  end)
+
   it("beside 300 others that did so once is quarantined", function()
     local lines = {}
     for i = 1, 300 do lines[i] = line_of("/p/" .. i .. ".lua", "text " .. i) end
