@@ -163,6 +163,7 @@ static struct ledger_allowance allowance(const struct policy_limits *p, const st
     };
 }
 
+/* What a name alone says: a known tool's effects, else those of its verb. */
 static enum policy_effects effects_by_name(struct str name)
 {
     static const enum policy_effects known[KNOWN_KINDS] = {[KNOWN_READS] = EFFECTS_READ,
@@ -573,6 +574,7 @@ static void restrict_limits(struct tool *tool)
     const struct policy *overlay;
     for (size_t i = 0; (overlay = next_enforced_overlay(tool, &i));) {
         lower(&l->repair, overlay->repair);
+        l->repair_hard |= overlay->repair != POLICY_UNSET;
         lower(&l->same_call, overlay->same_call);
         l->same_call_hard |= overlay->same_call != POLICY_UNSET;
         lower(&l->transient, overlay->transient);

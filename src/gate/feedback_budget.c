@@ -111,10 +111,10 @@ struct feedback_budget feedback_budget_of(struct arena *arena, struct str code, 
         return (struct feedback_budget){"it is called too often for now", next.at};
     }
     if (str_is(code, "same_failure")) {
-        struct str what = arena_printf(arena, "it failed %llu times in a row with the same error",
+        struct str what = arena_printf(arena, "it has failed %llu times with the same error",
                                        (unsigned long long)v->limit_used);
-        return (struct feedback_budget){
-            what.at, "Other arguments do not help. Use another tool, or tell the user about the error."};
+        return (struct feedback_budget){what.at, "Trying again does not help. Remove the cause of the error, "
+                                                 "use another tool, or tell the user about it."};
     }
     return (struct feedback_budget){"its budget for this turn is used up",
                                     "Use what you have, or another tool."};
