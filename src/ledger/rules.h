@@ -60,11 +60,12 @@ void session_admit(struct session *session, const struct ledger_admit *request,
 bool session_settle(struct session *session, const struct ledger_settle *request, int64_t now_ms,
                     struct ledger_settled *settled, struct session_changes *changes);
 
-/* `id` of the request, never 0: a turn begun without a number is not begun twice. Returns true if the goal is
- * the current turn's and has to be kept. */
 /* The turn that a call of this place would be of, without beginning it: a turn that is past is the current
  * one. */
 uint32_t session_turn_of(const struct session *session, const struct ledger_place *place, int64_t now_ms);
+
+/* `id` of the request, never 0: a turn begun without a number is not begun twice. Returns true if the goal is
+ * the current turn's and has to be kept. */
 bool session_turn(struct session *session, const struct ledger_turn *request, uint32_t id, int64_t now_ms,
                   struct ledger_turned *turned, struct session_changes *changes);
 
