@@ -396,7 +396,6 @@ static void no_call_can_keep_data(void **state)
 {
     (void)state;
     options.memory_kb = 4096;
-    options.deadline_ms = 20000;
     const struct policy *p =
         load("local kept, data = {}, json [[{\"n\":1}]]\n"
              "return tool 't' { rules = { when { x = 1 } : refuses 'no' }, check = function(args)\n"

@@ -71,6 +71,7 @@ static void comparators_and_callbacks_end(void **state)
 static void recursion_ends(void **state)
 {
     (void)state;
+    options.deadline_ms = POLICY_DEADLINE_MS;
     dies("local function f() return 1 + f() end return f()", "stack overflow");
     dies("local function f(x) return (x:gsub('.', f)) end return f('aaaa')", "nested too deep");
     dies("local function f(x) pcall(string.gsub, x, '.', f) return x:gsub('.', f) end f('aaaa')", "");
@@ -94,6 +95,7 @@ static void recursion_ends(void **state)
 static void bombs_in_loops_end(void **state)
 {
     (void)state;
+    options.deadline_ms = POLICY_DEADLINE_MS;
     dies("local t = {} while true do pcall(function() for i = 1, 1e9 do t[#t + 1] = ('x'):rep(1000) .. i end "
          "end) end",
          LATE);
@@ -103,7 +105,6 @@ static void bombs_in_loops_end(void **state)
 static void memory_is_capped(void **state)
 {
     (void)state;
-    options.deadline_ms = 20000; /* on a busy machine, memory still runs out first */
     options.memory_kb = 8192;
     dies("local s = 'x' while true do s = s .. s end", MEMORY);
     dies("return ('x'):rep(1e9)", MEMORY);
@@ -136,7 +137,6 @@ static void memory_is_freed(void **state)
 {
     (void)state;
     options.memory_kb = 8192;
-    options.deadline_ms = 20000;
     const struct policy *p =
         with_hook("check", "args",
                   "if args.greedy then local t = {} while true do t[#t + 1] = ('x'):rep(1000) .. #t end "
@@ -152,7 +152,6 @@ static void memory_of_one_call_is_there_for_the_next(void **state)
 {
     (void)state;
     options.memory_kb = 8192;
-    options.deadline_ms = 20000;
     const struct policy *p = with_hook("check", "args",
                                        "if args.many then local t = {} for i = 1, args.many do t[i] = { i } "
                                        "end else return #('x'):rep(args.long) > 0 "
@@ -166,7 +165,6 @@ static void memory_of_one_call_is_there_for_the_next(void **state)
 static void patterns_end(void **state)
 {
     (void)state;
-    options.deadline_ms = 1000; /* the steps run out first */
     dies("return (('a'):rep(4000)):find(('.-'):rep(4) .. 'b')", "too many steps");
     dies("return (('a'):rep(4000)):match(('a*'):rep(30) .. 'b')", "too many steps");
     dies("for _ in (('a'):rep(4000)):gmatch(('.-'):rep(5) .. 'b') do end", "too many steps");
@@ -253,6 +251,7 @@ static void the_deadline_is_the_options(void **state)
 static void cdata_does_no_harm(void **state)
 {
     (void)state;
+    options.deadline_ms = POLICY_DEADLINE_MS;
     dies("return (1LL):foo()", "");
     dies("local x = 1LL while true do x = x + 1 end", LATE);
     assert_int_equal(run_body("return { n = 1LL }", "{}"), OUTCOME_POLICY_ERROR);

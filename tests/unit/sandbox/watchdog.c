@@ -111,6 +111,7 @@ static void a_crash_names_the_file_and_ends_the_process_as_before(void **state)
 static void the_deadline_holds_after_a_fork(void **state)
 {
     (void)state;
+    options.deadline_ms = POLICY_DEADLINE_MS;
     int status;
     assert_int_equal(check_body("while true do end", "{}"), OUTCOME_POLICY_ERROR);
     pid_t child = fork();
