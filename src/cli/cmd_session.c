@@ -33,6 +33,8 @@ static const struct reason reasons[] = {
     {"cycle", "the same few calls repeat, with the same results", true},
     {"transient_budget", "transient failures, as often as they are retried", true},
     {"duplicate_in_step", "a duplicate of another call in the same message", true},
+    {"writes_per_turn", "more different writes in the turn than are remembered", false},
+    {"same_failure", "it kept failing with the same error", true},
     {"already_broken", "its last result did not match its schema", true},
     {"poll_budget", "polled more often than loop.poll.max allows", true},
     {"too_soon", "polled sooner than loop.poll.every allows", true},

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "gate/call_events.h"
 #include "gate/verdict_from.h"
+#include "result/result_mask.h"
 
 #include <math.h>
 
@@ -30,6 +31,9 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
     const struct hash128 *ids = NULL;
     size_t id_count = 0, problem_count;
     const struct ledger_problem *problems = call_problems(c, &problem_count);
+    const struct json *compared = NULL;
+    if (c->result.value)
+        compared = result_compared(c->arena, c->tool->policy, &c->tool->limits, c->result.value);
     double cost = c->verdict.cost; /* from the policy, else from the result's _meta */
     if (cost < 0 &&
         (!json_double(json_get_text(c->result.metadata, CALL_COST_KEY), &cost) || cost > POLICY_COST_MAX))
@@ -50,9 +54,7 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
         .class = class == LEDGER_CLASS_OK && c->uninformative ? LEDGER_CLASS_GARBAGE : class,
         .error = error_text(&c->verdict),
         .label = str_of(error_class_info(c->verdict.class)->name),
-        .result = c->result.value ? call_result_hash(c, result_compared(c->arena, c->tool->policy,
-                                                                        &c->tool->limits, c->result.value))
-                                  : hash_stable(c->verdict.quoted),
+        .result = compared ? call_result_hash(c, compared) : hash_stable(c->verdict.quoted),
         .limits = &c->tool->limits,
         .gives_ids = ids,
         .gives_id_count = id_count,
@@ -64,6 +66,8 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
         .cost_told = cost >= 0,
         .cost = cost >= 0 ? (uint64_t)llround(cost * LEDGER_COST_UNIT) : 0,
     };
+    if (class == LEDGER_CLASS_TOOL_ERROR)
+        request->masked = result_mask_error(c->arena, compared, c->verdict.quoted);
     return request;
 }
 

@@ -151,7 +151,11 @@ static void put_failure(const struct feedback_writer *w)
                 is_data                          ? FEEDBACK_DATA_MAX_BYTES
                 : w->v->class == CLASS_TRANSIENT ? FEEDBACK_TRANSIENT_MAX_BYTES
                                                  : FEEDBACK_QUOTE_MAX_BYTES);
-    if (w->v->class == CLASS_TOOL_ERROR && w->v->same_failure >= LEDGER_SAME_FAILURE_NOTED)
+    if (w->v->class == CLASS_TOOL_ERROR && w->v->failed_alike >= LEDGER_FAILED_ALIKE_NOTED)
+        put(w,
+            "This same call has failed %u times with this error: it fails again until something changes.\n",
+            w->v->failed_alike);
+    else if (w->v->class == CLASS_TOOL_ERROR && w->v->same_failure >= LEDGER_SAME_FAILURE_NOTED)
         put(w,
             "It has failed %u times in a row with this error, whatever the arguments: other arguments "
             "will not help.\n",

@@ -9,6 +9,7 @@
 #include "gate/verdict.h"
 #include "json/canonical.h"
 #include "result/result.h"
+#include "result/result_mask.h"
 #include "policy/policy_hooks.h"
 
 static int64_t clock_ms = SIMULATOR_TIME_MS; /* global: the ledger calls its clock without a context */
@@ -120,12 +121,6 @@ static struct hash128 fingerprint(const struct past_call *past)
                             tool ? tool->volatile_count : 0);
 }
 
-static struct hash128 result_hash(const struct past_call *past, const struct policy *policy,
-                                  const struct ledger_limits *limits, const struct json *value)
-{
-    return json_fingerprint(past->arena, result_compared(past->arena, policy, limits, value), NULL, 0);
-}
-
 /* Admits it, and settles it if its class is one of calls that ran. Entries without a result all have the same
  * one. */
 static void count_past_call(const struct past_call *past)
@@ -157,10 +152,14 @@ static void count_past_call(const struct past_call *past)
         .arguments = admit.arguments,
         .class = class->settled_as,
         .label = str_of(class->name),
-        .result =
-            result.value ? result_hash(past, policy, admit.limits, result.value) : hash_stable(STR_NONE),
+        .result = hash_stable(STR_NONE),
         .limits = admit.limits,
     };
+    if (result.value) {
+        const struct json *compared = result_compared(past->arena, policy, admit.limits, result.value);
+        settle.result = json_fingerprint(past->arena, compared, NULL, 0);
+        settle.masked = result_mask_error(past->arena, compared, STR_NONE);
+    }
     if (policy && result.value)
         settle.gives_id_count = ids_in_result(past->arena, policy, result.value, &settle.gives_ids);
     ledger_settle(past->gate->ledger, &settle, past->arena, &settled, NULL, NULL);

@@ -33,6 +33,7 @@ struct verdict {
     uint32_t at_once;      /* identical calls that were made together with this one */
     uint32_t no_progress;  /* consecutive calls without a new result; written from VERDICT_NO_PROGRESS on */
     uint32_t same_failure; /* failures in a row with this error; written from LEDGER_SAME_FAILURE_NOTED on */
+    uint32_t failed_alike; /* failures of this call with this error, between which no write succeeded */
     int64_t after_s;       /* VERDICT_WAIT: seconds; -1: none */
     struct str coverage;   /* "SATISFIED" …; empty: unknown */
     const struct json *facts, *follow_up, *next_args, *choices; /* NULL: none */

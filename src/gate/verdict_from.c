@@ -144,6 +144,7 @@ void verdict_from_settle(struct verdict *v, const struct ledger_settled *settled
     }
     v->no_progress = settled->no_progress;
     v->same_failure = settled->same_failure;
+    v->failed_alike = settled->failed_alike;
     if (ran && settled->unchanged)
         v->repeats = settled->repeats;
     if (v->class == CLASS_TRANSIENT && v->after_s < 0) {

@@ -100,6 +100,19 @@ static enum session_code over_same_call(const struct admission *a, struct verdic
     return CODE_NONE;
 }
 
+/* With more different writes in a turn than are remembered, a call that destroys may be a repeated one. */
+static enum session_code over_writes(const struct admission *a, struct verdict *verdict)
+{
+    const struct ledger_limits *limits = a->ctx.limits;
+    if (!a->ctx.session->spent_full || a->past.spent || a->past.held)
+        return CODE_NONE;
+    if (limits->effects == LEDGER_EFFECTS_DESTRUCTIVE && !limits->hinted)
+        return CODE_WRITES_PER_TURN;
+    if (effects_change(limits->effects) || limits->same_call_hard)
+        verdict->would = CODE_WRITES_PER_TURN;
+    return CODE_NONE;
+}
+
 static enum session_code over_limits(const struct admission *a, struct verdict *verdict)
 {
     struct limit_use use = limits_check(&a->ctx, a->query.tool);
@@ -123,6 +136,8 @@ static enum session_code find_refusal(const struct admission *a, struct verdict 
         return CODE_DUPLICATE_IN_STEP;
     if (over_same_call(a, verdict))
         return CODE_SAME_CALL;
+    if (over_writes(a, verdict))
+        return CODE_WRITES_PER_TURN;
     if (limits->transient != LEDGER_UNLIMITED && past->transients >= limit_count(limits->transient))
         return CODE_TRANSIENT_BUDGET;
     if (limits->poll_max != LEDGER_UNLIMITED && past->polls >= limit_count(limits->poll_max))
@@ -316,9 +331,9 @@ static void record_refusal(struct admission *a, const struct session_call *call,
 {
     struct session *session = a->ctx.session;
     if (verdict->chain.made_progress && call->class == CALL_INVALID)
-        session->no_progress = 0;
+        rules_progress(session, call->agent, true);
     else if (verdict->code != CODE_TOO_SOON && verdict->code != CODE_RATE_LIMIT)
-        rules_no_progress(session);
+        rules_progress(session, call->agent, false);
     session->spoken = true;
     if (verdict->says != LEDGER_REPAIR)
         rules_note_call(&a->ctx, call, label_of(a, call), verdict->code, verdict->chain.retries);
@@ -326,15 +341,10 @@ static void record_refusal(struct admission *a, const struct session_call *call,
 
 static void record(struct admission *a, const struct verdict *verdict)
 {
-    struct session_call call = {
-        .tool = a->query.tool,
-        .arguments = a->query.arguments,
-        .admission = rules_cut_admission(a->request->admission),
-        .class = class_of(a, verdict),
-        .effects = a->ctx.limits->effects,
-        .turn = a->query.turn,
-        .step = a->query.step,
-    };
+    const struct ledger_admit *request = a->request;
+    struct session_call call = rules_new_call(&a->ctx, request->tool, request->admission, &request->place);
+    call.arguments = a->query.arguments;
+    call.class = class_of(a, verdict);
     if (call.class == CALL_DENIED) {
         call.says = verdict->says;
         call.code = verdict->code;
@@ -346,8 +356,8 @@ static void record(struct admission *a, const struct verdict *verdict)
         record_run(a, &call);
     else
         record_refusal(a, &call, verdict);
-    if (a->request->lax && (call.class == CALL_INVALID || (a->lax && call.class == CALL_PENDING)))
-        lax_remember(&a->ctx, a->request, call.step, a->lax ? call.admission : 0);
+    if (request->lax && (call.class == CALL_INVALID || (a->lax && call.class == CALL_PENDING)))
+        lax_remember(&a->ctx, request, call.step, a->lax ? call.admission : 0);
     add_call(a, &call);
 }
 
@@ -371,7 +381,7 @@ static void fill_answer(const struct admission *a, const struct verdict *verdict
     answer->repeats = a->past.run;
     answer->at_once = a->past.at_once;
     answer->came_of = a->past.came_of;
-    answer->no_progress = session->no_progress;
+    answer->no_progress = session_idle_calls(session, a->request->place.agent);
     answer->spent = a->past.spent + a->past.at_once + 1;
     answer->transient_count = a->past.transients;
     answer->chain = ledger_outcome_name(verdict->chain.outcome);
@@ -389,6 +399,8 @@ static void look_back(struct admission *a, const struct session_call *before)
         .older = before ? window_place(session, before) : session->call_count,
         .turn = before ? before->turn : (uint8_t)session->turn,
         .step = before ? before->step : session->step,
+        .agent = (uint16_t)a->request->place.agent,
+        .now_s = a->ctx.now_s,
         .effects = a->ctx.limits->effects,
         .hinted = a->ctx.limits->hinted,
         .edits_files = a->ctx.limits->edits_files,

@@ -446,7 +446,7 @@ static void apply_look(const struct commit *c, const struct session_request *r, 
     *peek = (struct ledger_peek){
         .turn = turn,
         .step = e->session.step,
-        .no_progress = e->session.no_progress,
+        .no_progress = session_idle_calls(&e->session, look->place.agent),
         .stuck = e->session.stuck && !is_new,
         .goal = is_new ? STR_NONE : goal_of(e, r->arena),
         .version = e->session.version,

@@ -133,7 +133,12 @@ static inline uint64_t get_u48(const char *p)
     F(u32, s->label)                                                                                         \
     F(u8, s->step)                                                                                           \
     F(low8, bits)                                                                                            \
-    F(u8, s->no_progress)                                                                                    \
+    F(u16, s->idle[0].agent)                                                                                 \
+    F(u8, s->idle[0].calls)                                                                                  \
+    F(u16, s->idle[1].agent)                                                                                 \
+    F(u8, s->idle[1].calls)                                                                                  \
+    F(u16, s->idle[2].agent)                                                                                 \
+    F(u8, s->idle[2].calls)                                                                                  \
     F(u32, s->calls_made)                                                                                    \
     F(u32, s->calls_in_turn)                                                                                 \
     F(cost, s->cost)                                                                                         \
@@ -155,14 +160,22 @@ static inline uint64_t get_u48(const char *p)
     F(u32, s->requests[1])                                                                                   \
     F(u32, s->requests[2])                                                                                   \
     F(u32, s->requests[3])
-_Static_assert(SESSION_REQUESTS_MAX == 4 && SESSION_MARKS_MAX == 4, "each has its line");
+_Static_assert(SESSION_REQUESTS_MAX == 4 && SESSION_MARKS_MAX == 4 && SESSION_AGENTS_MAX == 3,
+               "each has its line");
+
+/* The counts of the lists behind them. */
+#define HEAD_COUNTS(F)                                                                                       \
+    F(u8, s->lax_count)                                                                                      \
+    F(u8, s->turn_text_count)                                                                                \
+    F(u16, s->spent_count)
 
 /* Of a byte: the lowest bit, how many. */
 #define HEAD_FLAGS(F)                                                                                        \
     F(s->spoken, 0, 1)                                                                                       \
     F(s->stuck, 1, 1)                                                                                        \
     F(s->has_goal, 2, 1)                                                                                     \
-    F(s->ids, 3, 2)
+    F(s->ids, 3, 2)                                                                                          \
+    F(s->spent_full, 5, 1)
 
 /* Its problems follow, then its name and ext. */
 #define CHAIN_FIELDS(F)                                                                                      \
@@ -198,7 +211,6 @@ _Static_assert(SESSION_REQUESTS_MAX == 4 && SESSION_MARKS_MAX == 4, "each has it
     F(u48, c->arguments)                                                                                     \
     F(u48, c->at_ms)
 
-/* Of format 3, after a byte with their count. */
 #define LAX_FIELDS(F)                                                                                        \
     F(u32, c->tool)                                                                                          \
     F(u32, c->problem)                                                                                       \
@@ -206,21 +218,40 @@ _Static_assert(SESSION_REQUESTS_MAX == 4 && SESSION_MARKS_MAX == 4, "each has it
     F(u8, c->step)                                                                                           \
     F(u40, c->admission)
 
+#define SPENT_FIELDS(F)                                                                                      \
+    F(u32, c->tool)                                                                                          \
+    F(u48, c->arguments)                                                                                     \
+    F(u8, c->count)                                                                                          \
+    F(low8, bits)
+
+#define SPENT_FLAGS(F)                                                                                       \
+    F(c->effects, 0, 2)                                                                                      \
+    F(c->hard, 2, 1)                                                                                         \
+    F(c->hinted, 3, 1)                                                                                       \
+    F(c->edits_files, 4, 1)                                                                                  \
+    F(c->failed, 5, 1)
+
 /* outcome: of CALL_PENDING the deadline in ms, of CALL_DENIED OUTCOME_FIELDS, else the hash of the result */
 #define CALL_FIELDS(F)                                                                                       \
     F(u32, c->tool)                                                                                          \
     F(u48, c->arguments)                                                                                     \
     F(u48, outcome)                                                                                          \
-    F(low8, bits)                                                                                            \
+    F(low16, bits)                                                                                           \
     F(u8, c->turn)                                                                                           \
     F(u8, c->step)                                                                                           \
-    F(u40, c->admission)
+    F(u40, c->admission)                                                                                     \
+    F(u32, c->second)                                                                                        \
+    F(u40, c->masked)                                                                                        \
+    F(u16, c->agent)
 
 #define CALL_FLAGS(F)                                                                                        \
     F(c->class, 0, 4)                                                                                        \
     F(c->effects, 4, 2)                                                                                      \
     F(c->changed, 6, 1)                                                                                      \
-    F(c->may_settle, 7, 1)
+    F(c->may_settle, 7, 1)                                                                                   \
+    F(c->hard, 8, 1)                                                                                         \
+    F(c->hinted, 9, 1)                                                                                       \
+    F(c->edits_files, 10, 1)
 
 #define DENIAL_BITS(F)                                                                                       \
     F(c->says, 0, 8)                                                                                         \
@@ -258,14 +289,15 @@ _Static_assert(CODE_COUNT <= 1u << NOTE_CODE_BITS, "a code fits");
 #define MASK(field, lowest, count)   | ((1u << (count)) - 1) << (lowest)
 
 enum {
-    HEAD_BYTES = 1 + (HEAD_FIELDS(BYTES) 0),
+    HEAD_BYTES = 1 + (HEAD_FIELDS(BYTES) HEAD_COUNTS(BYTES) 0),
     CHAIN_BYTES = CHAIN_FIELDS(BYTES) 0,
     PROBLEM_BYTES = PROBLEM_FIELDS(BYTES) 0,
     COUNTER_BYTES = COUNTER_FIELDS(BYTES) 0,
     PACED_BYTES = PACED_FIELDS(BYTES) 0,
-    LAX_BYTES = LAX_FIELDS(BYTES) 0
+    LAX_BYTES = LAX_FIELDS(BYTES) 0,
+    SPENT_BYTES = SPENT_FIELDS(BYTES) 0
 };
-_Static_assert(HEAD_BYTES <= 4 * CODEC_PAD_BYTES, "a session without chains has a short head");
+_Static_assert(HEAD_BYTES <= 5 * CODEC_PAD_BYTES, "a session without chains has a short head");
 _Static_assert((CALL_FIELDS(BYTES) 0) == CODEC_CALL_BYTES, "see codec.h");
 _Static_assert((NOTE_FIELDS(BYTES) 0) == CODEC_NOTE_BYTES, "see codec.h");
 _Static_assert(CODEC_VERSION_AT == 1 && CODEC_GUARD_BYTES == 1 + BYTES_u64, "the version is the first field");
@@ -304,6 +336,14 @@ static char *put_lax(char *p, const struct session_lax *c)
     return p;
 }
 
+static char *put_spent(char *p, const struct session_spent *c)
+{
+    uint32_t bits = 0;
+    SPENT_FLAGS(PACK)
+    SPENT_FIELDS(PUT)
+    return p;
+}
+
 static uint64_t outcome_of(const struct session_call *c)
 {
     uint32_t bits = 0;
@@ -329,24 +369,15 @@ static size_t padded(size_t len)
     return (len + CODEC_PAD_BYTES - 1) / CODEC_PAD_BYTES * CODEC_PAD_BYTES;
 }
 
-uint8_t codec_format(const struct session *s)
-{
-    if (s->turn_text_count)
-        return CODEC_FORMAT;
-    return s->lax_count ? CODEC_FORMAT_LAX : CODEC_FORMAT_FIRST;
-}
-
 static size_t head_length(const struct session *s)
 {
-    size_t len = HEAD_BYTES + s->counter_count * (size_t)COUNTER_BYTES + s->paced_count * (size_t)PACED_BYTES;
+    size_t len = HEAD_BYTES + s->counter_count * (size_t)COUNTER_BYTES +
+                 s->paced_count * (size_t)PACED_BYTES + s->lax_count * (size_t)LAX_BYTES +
+                 s->turn_text_count * (size_t)BYTES_u32 + s->spent_count * (size_t)SPENT_BYTES;
     for (unsigned i = 0; i < s->chain_count; i++) {
         const struct session_chain *c = &s->chains[i];
         len += CHAIN_BYTES + c->problem_count * (size_t)PROBLEM_BYTES + c->name_len + c->ext_len;
     }
-    if (codec_format(s) >= CODEC_FORMAT_LAX)
-        len += 1 + s->lax_count * (size_t)LAX_BYTES;
-    if (s->turn_text_count)
-        len += 1 + s->turn_text_count * (size_t)BYTES_u32;
     return len;
 }
 
@@ -354,22 +385,21 @@ static char *put_head(char *p, const struct session *s)
 {
     uint32_t bits = 0;
     HEAD_FLAGS(PACK)
-    p = put_u8(p, codec_format(s));
+    p = put_u8(p, CODEC_FORMAT);
     HEAD_FIELDS(PUT)
+    HEAD_COUNTS(PUT)
     for (unsigned i = 0; i < s->chain_count; i++)
         p = put_chain(p, &s->chains[i]);
     for (unsigned i = 0; i < s->counter_count; i++)
         p = put_counter(p, &s->counters[i]);
     for (unsigned i = 0; i < s->paced_count; i++)
         p = put_paced(p, &s->paced[i]);
-    if (codec_format(s) >= CODEC_FORMAT_LAX)
-        p = put_u8(p, s->lax_count);
     for (unsigned i = 0; i < s->lax_count; i++)
         p = put_lax(p, &s->lax[i]);
-    if (s->turn_text_count)
-        p = put_u8(p, s->turn_text_count);
     for (unsigned i = 0; i < s->turn_text_count; i++)
         p = put_u32(p, s->turn_texts[i]);
+    for (unsigned i = 0; i < s->spent_count; i++)
+        p = put_spent(p, &s->spent[i]);
     return p;
 }
 
@@ -432,7 +462,8 @@ static bool are_counts_sound(const struct session *s)
     return s->chain_count <= SESSION_CHAINS_MAX && s->counter_count <= SESSION_COUNTERS_MAX &&
            s->paced_count <= SESSION_PACED_MAX && s->call_count <= SESSION_CALLS_MAX &&
            s->oldest < SESSION_CALLS_MAX && (s->oldest == 0 || s->call_count == SESSION_CALLS_MAX) &&
-           s->request_at < SESSION_REQUESTS_MAX;
+           s->request_at < SESSION_REQUESTS_MAX && s->lax_count <= SESSION_LAX_MAX &&
+           s->turn_text_count <= SESSION_TURNS_MAX && s->spent_count <= SESSION_SPENT_MAX;
 }
 
 static bool get_fixed(struct str *bytes, struct session *s)
@@ -442,6 +473,7 @@ static bool get_fixed(struct str *bytes, struct session *s)
     if (!take(bytes, HEAD_BYTES - 1, &p))
         return false;
     HEAD_FIELDS(GET)
+    HEAD_COUNTS(GET)
     HEAD_FLAGS(UNPACK)
     return !(bits & ~(0u HEAD_FLAGS(MASK))) && s->ids <= IDS_FORGOTTEN && are_counts_sound(s);
 }
@@ -500,32 +532,10 @@ static bool get_lax(struct str *bytes, struct session_lax *c)
     return c->state < LAX_STATE_COUNT;
 }
 
-/* Format 2 has none, format 3 at least one: so each session has one encoding. Format 4 may have none. */
-static bool get_all_lax(struct str *bytes, uint8_t format, struct session *s)
+/* Each is different from 0. */
+static bool get_turn_texts(struct str *bytes, struct session *s)
 {
     const char *p;
-    s->lax_count = 0;
-    if (format == CODEC_FORMAT_FIRST)
-        return true;
-    if (!take(bytes, 1, &p) || (!get_u8(p) && format == CODEC_FORMAT_LAX) || get_u8(p) > SESSION_LAX_MAX)
-        return false;
-    s->lax_count = get_u8(p);
-    for (unsigned i = 0; i < s->lax_count; i++)
-        if (!get_lax(bytes, &s->lax[i]))
-            return false;
-    return true;
-}
-
-/* Format 4 has at least one, each different from 0. */
-static bool get_turn_texts(struct str *bytes, uint8_t format, struct session *s)
-{
-    const char *p;
-    s->turn_text_count = 0;
-    if (format < CODEC_FORMAT)
-        return true;
-    if (!take(bytes, 1, &p) || !get_u8(p) || get_u8(p) > SESSION_TURNS_MAX)
-        return false;
-    s->turn_text_count = get_u8(p);
     if (!take(bytes, s->turn_text_count * (size_t)BYTES_u32, &p))
         return false;
     for (unsigned i = 0; i < s->turn_text_count; i++) {
@@ -534,6 +544,17 @@ static bool get_turn_texts(struct str *bytes, uint8_t format, struct session *s)
             return false;
     }
     return true;
+}
+
+static bool get_spent(struct str *bytes, struct session_spent *c)
+{
+    const char *p;
+    uint32_t bits;
+    if (!take(bytes, SPENT_BYTES, &p))
+        return false;
+    SPENT_FIELDS(GET)
+    SPENT_FLAGS(UNPACK)
+    return !(bits & ~(0u SPENT_FLAGS(MASK)));
 }
 
 static bool set_denial(struct session_call *c, uint64_t outcome)
@@ -556,7 +577,8 @@ static inline bool get_call(const char *p, struct session_call *c)
     c->says = LEDGER_RUN;
     c->code = CODE_NONE;
     c->early = 0;
-    return c->class < CALL_CLASS_COUNT && (!is_denied || set_denial(c, outcome));
+    return c->class < CALL_CLASS_COUNT && !(bits & ~(0u CALL_FLAGS(MASK))) &&
+           (!is_denied || set_denial(c, outcome));
 }
 
 /* Zeros up to the calls. */
@@ -572,7 +594,7 @@ static bool skip_padding(struct str *bytes, size_t head)
     return true;
 }
 
-static bool get_head(struct str *bytes, uint8_t format, struct session *s)
+static bool get_head(struct str *bytes, struct session *s)
 {
     size_t before = bytes->len;
     if (!get_fixed(bytes, s))
@@ -586,8 +608,14 @@ static bool get_head(struct str *bytes, uint8_t format, struct session *s)
     for (unsigned i = 0; i < s->paced_count; i++)
         if (!get_paced(bytes, &s->paced[i]))
             return false;
-    if (!get_all_lax(bytes, format, s) || !get_turn_texts(bytes, format, s))
+    for (unsigned i = 0; i < s->lax_count; i++)
+        if (!get_lax(bytes, &s->lax[i]))
+            return false;
+    if (!get_turn_texts(bytes, s))
         return false;
+    for (unsigned i = 0; i < s->spent_count; i++)
+        if (!get_spent(bytes, &s->spent[i]))
+            return false;
     return skip_padding(bytes, 1 + before - bytes->len);
 }
 
@@ -607,9 +635,15 @@ enum codec_result codec_decode(struct str bytes, struct session *session)
     if (!take(&bytes, 1, &format) || bytes.len >= CODEC_MAX_BYTES)
         return CODEC_DAMAGED;
     uint8_t number = get_u8(format);
-    if (number < CODEC_FORMAT_FIRST || number > CODEC_FORMAT)
-        return number > CODEC_FORMAT ? CODEC_NEWER : CODEC_DAMAGED;
-    return get_head(&bytes, number, session) && get_calls(bytes, session) ? CODEC_OK : CODEC_DAMAGED;
+    if (number > CODEC_FORMAT)
+        return CODEC_NEWER;
+    if (number && number < CODEC_FORMAT && take(&bytes, BYTES_u64, &format)) {
+        session->version = get_u64(format);
+        return CODEC_OLDER;
+    }
+    if (number != CODEC_FORMAT)
+        return CODEC_DAMAGED;
+    return get_head(&bytes, session) && get_calls(bytes, session) ? CODEC_OK : CODEC_DAMAGED;
 }
 
 bool codec_decode_note(struct str *bytes, struct session_note *n)

@@ -2,8 +2,8 @@
  * A session as bytes: what stores keep and daemons of different builds share. Little-endian.
  *
  *   head   the format (1 byte), the fixed fields (HEAD_FIELDS: the version first, then the counts of what
- *          follows), chains, each with its problems and names, counters, paced calls, (format 3)
- *          problems that were asked about and (format 4) texts that named turns; then zeros up to a
+ *          follows), chains, each with its problems and names, counters, paced calls, problems that were
+ *          asked about, texts that named turns, counts of calls that left the window; then zeros up to a
  *          multiple of CODEC_PAD_BYTES
  *   calls  CODEC_CALL_BYTES each: at most SESSION_CALLS_MAX, in the order of the array, so that a commit can
  *          write one
@@ -19,21 +19,21 @@
 #include "base/buf.h"
 #include "ledger/rules.h"
 
-#define CODEC_FORMAT_FIRST 2u /* the first byte, of a session without problems that were asked about */
-#define CODEC_FORMAT_LAX   3u /* and with: builds that know format 2 alone share the sessions without them */
-#define CODEC_FORMAT       4u /* likewise, of a session whose turns were named by texts */
-#define CODEC_VERSION_AT   1u /* eight bytes: session.version; they are compared before a commit */
-#define CODEC_GUARD_BYTES  9u /* format and version: the beginning of every value */
-#define CODEC_PAD_BYTES    32u
-#define CODEC_CALL_BYTES   24u
-#define CODEC_NOTE_BYTES   12u    /* of the journal; retries stop at 63 there */
-#define CODEC_MAX_BYTES    16384u /* of any session; a longer value is none of ours */
+#define CODEC_FORMAT      5u /* the first byte */
+#define CODEC_VERSION_AT  1u /* eight bytes: session.version; they are compared before a commit */
+#define CODEC_GUARD_BYTES 9u /* format and version: the beginning of every value */
+#define CODEC_PAD_BYTES   32u
+#define CODEC_CALL_BYTES  36u
+#define CODEC_NOTE_BYTES  12u    /* of the journal; retries stop at 63 there */
+#define CODEC_MAX_BYTES   16384u /* of any session; a longer value is none of ours */
 
-/* Unless CODEC_OK, `session` is unspecified. Array elements beyond their counts are left as they are. */
+/* Unless CODEC_OK or CODEC_OLDER, `session` is unspecified. Array elements beyond their counts are left as
+ * they are. */
 enum codec_result {
     CODEC_OK,
     CODEC_DAMAGED,
-    CODEC_NEWER /* the format is newer than CODEC_FORMAT: leave it alone */
+    CODEC_OLDER, /* of an earlier format: only `version` is set, and the session begins anew */
+    CODEC_NEWER  /* of a later one: leave it alone */
 };
 enum codec_result codec_decode(struct str bytes, struct session *session);
 
@@ -45,8 +45,6 @@ void codec_encode(const struct session *session, struct buf *out);
 size_t codec_encode_head(const struct session *session, struct buf *out);
 /* One call: CODEC_CALL_BYTES, appended; it stands at head + index * CODEC_CALL_BYTES. */
 void codec_encode_call(const struct session_call *call, struct buf *out);
-/* The format that the session is encoded in. */
-uint8_t codec_format(const struct session *session);
 /* The guard of a session stored in this format at this version: CODEC_GUARD_BYTES. */
 void codec_guard(uint8_t format, uint64_t version, char out[CODEC_GUARD_BYTES]);
 

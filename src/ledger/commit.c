@@ -213,7 +213,7 @@ void commit_finish(struct commit *c, uint32_t ttl_s)
     struct store_request *store = &c->store;
     uint32_t now_s = (uint32_t)(s->last_ms / 1000);
     codec_guard(e->format, s->version, c->guard);
-    e->format = codec_format(s);
+    e->format = CODEC_FORMAT;
     store->guard = e->stored ? (struct str){c->guard, sizeof(c->guard)} : STR_NONE;
     s->version++;
     write_journal(c);

@@ -325,7 +325,7 @@ static void describe(const struct ledger_entry *e, struct ledger_session *out)
         .calls = s->calls_made,
         .calls_in_turn = s->calls_in_turn,
         .refusals = e->refusals,
-        .no_progress = s->no_progress,
+        .no_progress = s->idle[0].calls,
         .waiting = count_waiting(s),
         .cost = s->cost,
         .cost_in_turn = s->cost_in_turn,

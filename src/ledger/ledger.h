@@ -175,6 +175,7 @@ struct ledger_limits {
 
 #define LEDGER_SAME_FAILURE_NOTED   3u /* from this failure in a row on, the reply says how many there were */
 #define LEDGER_FAILED_ALIKE_MAX     11u /* runs of one call with one error, between which no write succeeded */
+#define LEDGER_FAILED_ALIKE_NOTED   6u  /* from this one of them on, the reply says so */
 #define LEDGER_SAME_FAILURE_REFUSED 6u  /* loop.same_failure = "refuse": this one is not run any more */
 
 extern const struct ledger_limits ledger_default_limits;
@@ -265,10 +266,11 @@ struct ledger_answer {
         *engine; /* who answered: "redis", "local"; "none": it passes uncounted, or there is no answer */
     enum ledger_says says;
     struct str
-        code; /* of a refusal: "retry_budget_exceeded", "same_call", "loop", "cycle", "transient_budget",
-                 "duplicate_in_step", "already_broken", "poll_budget", "too_soon", "calls_per_turn",
-                 "calls_per_session", "cost_per_turn", "cost_per_session", "seconds_per_turn", "same_failure",
-                 "rate_limit"; empty where the ledger has nothing against it that the gate did not know */
+        code;               /* of a refusal: "retry_budget_exceeded", "same_call", "loop", "cycle",
+                               "transient_budget",        "duplicate_in_step", "already_broken", "poll_budget", "too_soon",
+                               "calls_per_turn",        "calls_per_session", "cost_per_turn", "cost_per_session",
+                               "seconds_per_turn", "same_failure",        "rate_limit", "writes_per_turn"; empty where the
+                               ledger has nothing against it that the gate did not know */
     bool of_session;        /* it is the whole session's limit, not the tool's own */
     uint64_t used;          /* calls, seconds or cost so far, where a limit is the code; of "too_soon" and
                                "rate_limit": ms          to wait; of "same_failure": failures in a row */
@@ -341,6 +343,7 @@ struct ledger_settle {
     struct str error;      /* of a call that failed: its text, cut at LEDGER_ERROR_MAX_BYTES; empty: none */
     struct str label;      /* the wire name for the history: "ok", "tool_error", "ask", "cancelled", … */
     struct hash128 result; /* json_fingerprint of what came back */
+    struct hash128 masked; /* of a tool_error: of the same without times and numbers */
     const struct ledger_limits *limits;
     const struct hash128 *gives_ids;
     size_t gives_id_count;
@@ -360,8 +363,9 @@ struct ledger_settled {
     bool unchanged;   /* the result is the one this call had last time */
     uint32_t repeats; /* identical calls with identical results in a row, this one included */
     uint32_t no_progress;
-    uint32_t same_failure; /* failures of the tool with this text in a row, this one included; 0: it did not
+    uint32_t same_failure; /* failures of the tool with this error in a row, this one included; 0: it did not
                               fail */
+    uint32_t failed_alike; /* of this call with this error since a write succeeded, likewise */
     uint32_t attempt, attempts_left; /* for LEDGER_CLASS_INVALID */
     enum ledger_says says; /* for LEDGER_CLASS_INVALID: LEDGER_REPAIR, or LEDGER_REFUSE when exhausted */
     uint32_t transient_count;

@@ -21,6 +21,7 @@ static const struct str codes[CODE_COUNT] = {
     [CODE_TOO_SOON] = STR("too_soon"),
     [CODE_SAME_FAILURE] = STR("same_failure"),
     [CODE_RATE_LIMIT] = STR("rate_limit"),
+    [CODE_WRITES_PER_TURN] = STR("writes_per_turn"),
 };
 
 static const struct str outcomes[OUTCOME_COUNT] = {

@@ -8,6 +8,7 @@
 #include "ledger/rules_internal.h"
 
 #define LOW_48_BITS (((uint64_t)1 << 48) - 1)
+#define LOW_40_BITS (((uint64_t)1 << 40) - 1)
 
 /* ---- what is stored of names and hashes ------------------------------------------ */
 
@@ -39,6 +40,30 @@ uint64_t rules_cut_result(struct hash128 result)
 {
     uint64_t low = result.low & LOW_48_BITS;
     return low || (!result.low && !result.high) ? low : 1;
+}
+
+uint64_t rules_cut_masked(struct hash128 masked)
+{
+    uint64_t low = masked.low & LOW_40_BITS;
+    return low || (!masked.low && !masked.high) ? low : 1;
+}
+
+struct session_call rules_new_call(const struct rules_ctx *ctx, struct str tool, uint64_t admission,
+                                   const struct ledger_place *place)
+{
+    const struct ledger_limits *limits = ctx->limits;
+    return (struct session_call){
+        .tool = session_tool(tool),
+        .second = ctx->now_s,
+        .admission = rules_cut_admission(admission),
+        .agent = (uint16_t)place->agent,
+        .effects = limits->effects,
+        .hard = limits->same_call_hard,
+        .hinted = limits->hinted,
+        .edits_files = limits->edits_files,
+        .turn = (uint8_t)ctx->session->turn,
+        .step = ctx->session->step,
+    };
 }
 
 const struct session_call *session_find(const struct session *session, uint64_t admission)
@@ -163,12 +188,24 @@ void rules_end_step(struct session *session, uint8_t step)
         session->spoken = true;
 }
 
-void rules_no_progress(struct session *session)
+uint8_t session_idle_calls(const struct session *session, uint32_t agent)
 {
-    if (session->no_progress < SESSION_COUNT_MAX)
-        session->no_progress++;
-    if (session->no_progress >= LEDGER_STUCK)
-        session->stuck = true;
+    for (unsigned i = 0; i < SESSION_AGENTS_MAX; i++)
+        if (session->idle[i].agent == (uint16_t)agent)
+            return session->idle[i].calls;
+    return 0;
+}
+
+void rules_progress(struct session *session, uint16_t agent, bool made)
+{
+    struct session_idle *idle = session->idle, now = {agent, session_idle_calls(session, agent)};
+    unsigned at = 0;
+    while (at < SESSION_AGENTS_MAX - 1 && idle[at].agent != agent)
+        at++;
+    memmove(idle + 1, idle, at * sizeof(*idle));
+    now.calls = (uint8_t)(made ? 0 : now.calls < SESSION_COUNT_MAX ? now.calls + 1 : now.calls);
+    session->stuck |= now.calls >= LEDGER_STUCK;
+    idle[0] = now;
 }
 
 static bool is_overdue(const struct session_call *call, uint64_t now_ms)
@@ -211,6 +248,7 @@ void rules_expire(struct rules_ctx *ctx)
  * (call_was_reset): without them others would stand in a row that never did. */
 static void reset_calls(struct rules_ctx *ctx, uint32_t tool, unsigned effects)
 {
+    window_spent_drop(ctx->session, tool, effects);
     for (unsigned i = 0; i < ctx->session->call_count; i++) {
         struct session_call *call = session_call_at(ctx->session, i);
         if ((tool && call->tool != tool) || !(effects & BIT(call->effects)) || call->class == CALL_BOUNDARY)
@@ -227,12 +265,13 @@ static void begin_turn(struct rules_ctx *ctx, uint32_t turn, bool by_person)
     struct session *session = ctx->session;
     if (by_person || ctx->idle_ms >= LEDGER_ACROSS_WITHIN_MS)
         reset_calls(ctx, 0, ALL_EFFECTS & ~BIT(LEDGER_EFFECTS_DESTRUCTIVE));
+    window_spent_drop(session, 0, session->told_turn ? ALL_EFFECTS : ~BIT(LEDGER_EFFECTS_DESTRUCTIVE));
     chain_give_up_all(ctx);
     session->turn = turn;
     session->turn_began_s = ctx->now_s;
     session->calls_in_turn = 0;
     session->cost_in_turn = 0;
-    session->stuck = session->has_goal = false;
+    session->stuck = session->has_goal = session->spent_full = false;
     session->label = 0;
     session->batch = 0;
     session->spoken = true;

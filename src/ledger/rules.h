@@ -87,6 +87,7 @@ struct session_loop {
 bool session_find_loop(const struct session *session, struct session_loop *loop);
 
 /* What is asked without changing anything. */
+uint8_t session_idle_calls(const struct session *session, uint32_t agent);
 const struct session_call *session_find(const struct session *session,
                                         uint64_t admission); /* NULL: not in the window */
 uint32_t session_tool(struct str name); /* the hash that calls, chains and counters have of a tool */

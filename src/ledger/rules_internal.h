@@ -58,6 +58,11 @@ uint64_t rules_cut_admission(uint64_t admission);
  * session's. */
 uint64_t rules_cut_arguments(struct hash128 arguments, uint32_t agent, enum ledger_effects effects);
 uint64_t rules_cut_result(struct hash128 result); /* 0: {0, 0}, nothing is known of it */
+uint64_t rules_cut_masked(struct hash128 masked);
+
+/* A call of the session's turn and step; its arguments and class are the caller's to set. */
+struct session_call rules_new_call(const struct rules_ctx *ctx, struct str tool, uint64_t admission,
+                                   const struct ledger_place *place);
 
 /* Changes nothing yet: a request that was applied already has no time. */
 struct rules_ctx rules_begin(struct session *session, struct session_changes *changes,
@@ -69,8 +74,8 @@ void rules_come_to_step(struct rules_ctx *ctx, const struct ledger_place *place)
 void rules_end_silence(struct rules_ctx *ctx);
 /* Feedback of a call of this step goes out. */
 void rules_end_step(struct session *session, uint8_t step);
-/* Nothing new came of a call. */
-void rules_no_progress(struct session *session);
+/* Something new came of an agent's call, or nothing. */
+void rules_progress(struct session *session, uint16_t agent, bool made);
 
 /* Entries of the journal; their time is that of the request. */
 void rules_note(struct rules_ctx *ctx, const struct session_note *note);
@@ -86,7 +91,10 @@ struct window_query {
     const struct session_call *self; /* in the window; NULL: it is not there yet */
     unsigned older;                  /* calls of the window that are older than it */
     uint8_t turn, step;
+    uint16_t agent;
+    uint32_t now_s;
     uint64_t outcome;            /* window_outcome of the call itself; 0: not known yet */
+    uint64_t masked;             /* likewise, of its error */
     enum ledger_effects effects; /* of its tool */
     bool hinted, edits_files;    /* as in ledger_limits */
     bool any_outcome;            /* runs go by the arguments alone */
@@ -97,12 +105,12 @@ struct window_query {
 /* What the window says of a call. Counts are of steps, but for `held` and `transients`. */
 struct window_past {
     enum ledger_came_of came_of; /* of the newest that was judged, in any turn */
-    bool after_error;            /* the last time that it ran, it failed with a tool_error */
     unsigned run, across;        /* in a row with one outcome: in this turn; in any */
     unsigned asked, polls; /* in a row with any outcome, in this turn; of these, with a changed result */
     unsigned early;        /* in a row and too soon, just now */
     unsigned spent;        /* of its same-call budget */
-    unsigned failed_alike; /* runs of this turn with the error of the last, since a write succeeded */
+    unsigned failed_alike; /* runs of this turn with the query's error, else that of the last, since a write
+                              succeeded */
     unsigned held;         /* calls in this turn */
     unsigned transients;   /* failures since it ran last, in this turn */
     bool twin;             /* it runs or ran in this step, and no other call came since */
@@ -125,15 +133,22 @@ unsigned window_rounds(const struct session *session, const struct window_query 
 const struct session_call *window_last_result(const struct session *session,
                                               const struct window_query *query);
 
-/* Failures in a row of the tool with one result, in the turn, before the call. `result` 0: any; else they
- * must have this one. */
+/* Failures in a row of the tool with one masked error, in the turn, before the call. `masked` 0: any; else
+ * they must have this one. */
 unsigned window_same_failure(const struct session *session, const struct window_query *query,
-                             uint64_t result);
+                             uint64_t masked);
 
 /* How many calls of the window are older. */
 unsigned window_place(const struct session *session, const struct session_call *call);
 
-/* Adds a call to the window; when it is full, the oldest goes. Returns where it is now. */
+/* Counts of calls that left the window are forgotten: of one tool (0: of all) with these effects (bits). What
+ * an annotation alone calls destructive is a write. */
+void window_spent_drop(struct session *session, uint32_t tool, unsigned effects);
+/* The same by a success that re-arms them. */
+void window_spent_settle(struct session *session, const struct session_call *call);
+
+/* Adds a call to the window; when it is full, the oldest goes, but the last SESSION_AGENT_CALLS of each of
+ * the SESSION_AGENTS_MAX agents that called last stay. Returns where it is now. */
 struct session_call *window_add(struct rules_ctx *ctx, const struct session_call *call);
 void window_changed(struct rules_ctx *ctx, const struct session_call *call);
 /* Drops calls that would be mistaken for calls of a turn that begins now. */

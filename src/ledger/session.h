@@ -9,10 +9,10 @@
 
 #include "ledger/ledger.h"
 
-#define SESSION_CALLS_MAX                                                                                    \
-    LEDGER_WINDOW                  /* calls in the window; the oldest goes, but for writes of the turn       \
-                                    */
-#define SESSION_KEPT_MAX      16u  /* writes of the turn that stay in the window, however many calls follow */
+#define SESSION_CALLS_MAX     LEDGER_WINDOW /* calls in the window; the oldest goes */
+#define SESSION_AGENTS_MAX    3u   /* agents that called last: of each, the window keeps some calls */
+#define SESSION_AGENT_CALLS   8u   /* that it keeps */
+#define SESSION_SPENT_MAX     256u /* calls of the turn whose count outlasts the window */
 #define SESSION_CHAINS_MAX    16u  /* repair chains of a turn; the oldest counts as given up beyond */
 #define SESSION_PROBLEMS_MAX  16u  /* of a chain's last attempt; with more, the next is no progress */
 #define SESSION_FREE_ATTEMPTS 4u   /* of a chain: attempts that make progress and cost nothing */
@@ -68,6 +68,7 @@ enum session_code {
     CODE_TOO_SOON,
     CODE_SAME_FAILURE,
     CODE_RATE_LIMIT,
+    CODE_WRITES_PER_TURN,
     CODE_COUNT
 };
 
@@ -83,16 +84,21 @@ enum session_outcome {
     OUTCOME_COUNT
 };
 
-/* One call of the window. `arguments`, `result` and `admission` are cut to what is stored of them: 48, 48 and
- * 40 bits. */
+/* One call of the window. `arguments`, `result`, `masked` and `admission` are cut to what is stored of them:
+ * 48, 48, 40 and 40 bits. */
 struct session_call {
-    uint32_t tool;        /* hash of its name */
-    uint64_t arguments;   /* hash of the canonical arguments */
-    uint64_t result;      /* of a call that ran: hash of its result; 0: nothing is known of it */
+    uint32_t tool;      /* hash of its name */
+    uint32_t second;    /* when it was recorded */
+    uint64_t arguments; /* hash of the canonical arguments */
+    uint64_t result;    /* of a call that ran: hash of its result; 0: nothing is known of it */
+    uint64_t masked;    /* of a call that failed: hash of its error without times and numbers; 0: not known */
     uint64_t deadline_ms; /* CALL_PENDING: when its reservation ends */
     uint64_t admission;
     enum session_call_class class;
-    enum ledger_effects effects; /* of its tool, when it was called */
+    uint16_t agent;              /* who called it; 0: the session's main agent */
+    enum ledger_effects effects; /* of its tool, when it was called; so are the next three */
+    bool hard;                   /* same_call_hard */
+    bool hinted, edits_files;
     bool changed;    /* its result differed from the last time, and that excuses it (polls, reads, unknown) */
     bool may_settle; /* CALL_UNKNOWN whose reservation ended: its result may still come */
     uint8_t turn, step; /* their low bytes */
@@ -100,6 +106,22 @@ struct session_call {
     enum ledger_says says;
     enum session_code code;
     uint8_t early; /* CODE_TOO_SOON: how often in a row */
+};
+
+/* Calls in a row that brought an agent nothing new. */
+struct session_idle {
+    uint16_t agent;
+    uint8_t calls;
+};
+
+/* How often a call was let run before the calls of the window, of those whose budget must not be forgotten:
+ * writes, calls that destroy, and any whose same_call is written (window_add). */
+struct session_spent {
+    uint64_t arguments;
+    uint32_t tool;
+    uint8_t count;                                              /* steps */
+    uint8_t effects : 2, hard : 1, hinted : 1, edits_files : 1; /* as in the call that left last */
+    uint8_t failed : 1;                                         /* that call ended with a tool_error */
 };
 
 struct session_problem {
@@ -162,14 +184,15 @@ struct session {
     uint32_t turn;
     uint32_t told_turn; /* the last one that was named or begun by the client; 0: all were guessed */
     uint32_t turn_began_s;
-    uint32_t heard_s;    /* the last request, where silence begins a turn; 0: none yet */
-    uint32_t label;      /* hash of the step's name; 0: it has none */
-    uint8_t step;        /* its low byte */
-    bool spoken;         /* feedback was sent in this step: the next unnamed call begins another */
-    uint64_t batch;      /* of the last call (ledger_place), as this daemon knows it: it is not stored */
-    uint8_t batch_step;  /* of the batch's first call */
-    bool stuck;          /* no_progress reached LEDGER_STUCK in this turn */
-    uint8_t no_progress; /* calls in a row */
+    uint32_t heard_s;   /* the last request, where silence begins a turn; 0: none yet */
+    uint32_t label;     /* hash of the step's name; 0: it has none */
+    uint8_t step;       /* its low byte */
+    bool spoken;        /* feedback was sent in this step: the next unnamed call begins another */
+    uint64_t batch;     /* of the last call (ledger_place), as this daemon knows it: it is not stored */
+    uint8_t batch_step; /* of the batch's first call */
+    bool stuck;         /* an agent's idle calls reached LEDGER_STUCK in this turn */
+    bool spent_full;    /* `spent` had no room in this turn */
+    struct session_idle idle[SESSION_AGENTS_MAX]; /* of the agent that called last first */
 
     uint32_t calls_made, calls_in_turn; /* let run and not given back */
     uint64_t cost, cost_in_turn;
@@ -195,6 +218,8 @@ struct session {
     struct session_lax lax[SESSION_LAX_MAX]; /* the one touched last at the end */
     uint8_t turn_text_count;
     uint32_t turn_texts[SESSION_TURNS_MAX]; /* hashes of the texts that named turns, the latest at the end */
+    uint16_t spent_count;
+    struct session_spent spent[SESSION_SPENT_MAX]; /* of this turn */
 };
 
 /* The i-th call of the window, oldest first; i < call_count. */

@@ -222,7 +222,7 @@ static void put_budgets(struct json_out *out, const struct session_record *recor
     put_cost(out, "cost_in_turn", session->cost_in_turn);
     put_cost(out, "cost", session->cost);
     json_field_int(out, "turn_began_ms", (int64_t)session->turn_began_s * 1000);
-    json_field_int(out, "no_progress", session->no_progress);
+    json_field_int(out, "no_progress", session->idle[0].calls);
     json_field_int(out, "waiting", count_waiting(session));
     put_chains(out, session);
     put_tools(out, record);

@@ -39,16 +39,10 @@ static struct session_call *add_orphan(struct settlement *s)
 {
     const struct ledger_settle *request = s->request;
     struct session *session = s->ctx.session;
-    struct session_call orphan = {
-        .tool = session_tool(request->tool),
-        .arguments = rules_cut_arguments(request->arguments, request->place.agent, s->ctx.limits->effects),
-        .admission = rules_cut_admission(request->admission),
-        .class = CALL_UNKNOWN,
-        .effects = s->ctx.limits->effects,
-    };
     rules_come_to_step(&s->ctx, &request->place);
-    orphan.turn = (uint8_t)session->turn;
-    orphan.step = session->step;
+    struct session_call orphan = rules_new_call(&s->ctx, request->tool, request->admission, &request->place);
+    orphan.arguments = rules_cut_arguments(request->arguments, request->place.agent, orphan.effects);
+    orphan.class = CALL_UNKNOWN;
     s->ctx.changes->new_tool = !window_has_tool(session, orphan.tool);
     return window_add(&s->ctx, &orphan);
 }
@@ -69,6 +63,7 @@ static void find_call(struct settlement *s)
     s->came = *call;
     s->came.class = settled_classes[s->request->class];
     s->came.result = call_ran(&s->came) ? rules_cut_result(s->request->result) : 0;
+    s->came.masked = s->came.class == CALL_TOOL_ERROR ? rules_cut_masked(s->request->masked) : 0;
     s->came.may_settle = s->came.changed = false;
     s->came.deadline_ms = 0;
     s->came.says = LEDGER_RUN;
@@ -88,12 +83,14 @@ static void compare_with_last(struct settlement *s)
     struct session *session = s->ctx.session;
     s->query = (struct window_query){
         .tool = s->came.tool,
+        .agent = s->came.agent,
         .arguments = s->came.arguments,
         .self = s->call,
         .older = window_place(session, s->call),
         .turn = s->came.turn,
         .step = s->came.step,
         .outcome = window_outcome(&s->came),
+        .masked = s->came.masked,
         .effects = s->ctx.limits->effects,
         .hinted = s->ctx.limits->hinted,
         .edits_files = s->ctx.limits->edits_files,
@@ -135,9 +132,9 @@ static void settle_progress(struct settlement *s)
 {
     enum session_call_class class = s->came.class;
     if (class == CALL_PARTIAL || (class == CALL_OK && !s->unchanged) || s->chain.made_progress)
-        s->ctx.session->no_progress = 0;
+        rules_progress(s->ctx.session, s->came.agent, true);
     else if (class != CALL_TRANSIENT && class != CALL_RELEASED && class != CALL_UNKNOWN)
-        rules_no_progress(s->ctx.session);
+        rules_progress(s->ctx.session, s->came.agent, false);
 }
 
 /* What was taken when it was let run makes room for what it came to; what did not run after all costs
@@ -177,6 +174,7 @@ static void count_settled(struct settlement *s)
                         s->says == LEDGER_REFUSE ? CODE_RETRY_BUDGET : CODE_NONE, s->chain.retries);
     *s->call = s->came;
     window_changed(&s->ctx, s->call);
+    window_spent_settle(session, s->call);
 }
 
 static void look_settled(struct settlement *s)
@@ -190,14 +188,15 @@ static void look_settled(struct settlement *s)
 
 static void fill_settled(const struct settlement *s, struct ledger_settled *settled)
 {
-    bool failed = s->came.class == CALL_TOOL_ERROR && s->came.result;
+    unsigned row = s->came.masked ? 1 + window_same_failure(s->ctx.session, &s->query, s->came.masked) : 0;
     settled->error = OK;
     settled->says = s->says;
     settled->unchanged = s->unchanged;
     settled->lax_learnt = s->lax_learnt;
     settled->repeats = s->past.run + 1;
-    settled->no_progress = s->ctx.session->no_progress;
-    settled->same_failure = failed ? 1 + window_same_failure(s->ctx.session, &s->query, s->came.result) : 0;
+    settled->no_progress = session_idle_calls(s->ctx.session, s->came.agent);
+    settled->same_failure = row;
+    settled->failed_alike = row ? s->past.failed_alike + 1 : 0;
     settled->attempt = s->chain.attempt;
     settled->attempts_left = s->chain.left;
     settled->transient_count = s->past.transients + (s->came.class == CALL_TRANSIENT);

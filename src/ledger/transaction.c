@@ -121,12 +121,12 @@ static void rest(struct ledger_entry *e)
 
 /* ---- load ---- */
 
-static void begin_session(struct ledger_entry *e)
+static void begin_session(struct ledger_entry *e, uint64_t version)
 {
     struct session *s = &e->session;
     if (e->begun)
         return;
-    session_begin(s, hash_random() | 1, store_of(e)->kind->now_ms(store_of(e)));
+    session_begin(s, version, store_of(e)->kind->now_ms(store_of(e)));
     s->journal_max = (uint16_t)e->ledger->history;
     session_parts_begin(&e->parts, s);
     e->begun = true;
@@ -140,11 +140,13 @@ static bool take_core(struct ledger_entry *e, struct str core, const char **even
     if (!core.len)
         return true;
     enum codec_result result = codec_decode(core, &e->session);
+    if (result == CODEC_OLDER)
+        begin_session(e, e->session.version);
     e->begun = e->stored = true;
     e->format = (uint8_t)core.at[0];
     e->head_len = result == CODEC_OK ? core.len - e->session.call_count * CODEC_CALL_BYTES : 0;
     *event = result == CODEC_NEWER ? "ledger_format_newer" : "ledger_value_unreadable";
-    return result == CODEC_OK;
+    return result == CODEC_OK || result == CODEC_OLDER;
 }
 
 /* A person deletes a session that cannot be read: for that it need not be. */
@@ -263,7 +265,7 @@ static void apply_batch(struct ledger_entry *e, int64_t now_ms)
         }
         if (has_landed(e, r))
             continue;
-        begin_session(e);
+        begin_session(e, hash_random() | 1);
         if (r->kind == REQUEST_FORGET)
             break;
         if (e->session.journal_max != e->ledger->history && !request_only_looks(r->kind))

@@ -30,6 +30,137 @@ static const struct session_call *call_at(const struct session *session, unsigne
     return session_call_at((struct session *)session, i);
 }
 
+static bool succeeded(const struct session_call *call)
+{
+    return call->class == CALL_OK || call->class == CALL_PARTIAL;
+}
+
+/* `always`: whatever came of it. */
+static bool takes_budget(const struct session_call *call, bool always)
+{
+    if (call->class == CALL_UNKNOWN) /* it may have run */
+        return call->effects == LEDGER_EFFECTS_DESTRUCTIVE;
+    return call->class <= CALL_TOOL_ERROR && (always || !call->changed);
+}
+
+/* ---- what is a reason to make a call again ---------------------------------------- */
+
+/* What is known of the call. */
+struct arms {
+    uint32_t tool;
+    enum ledger_effects effects;
+    bool hinted, edits_files; /* as in ledger_limits */
+    bool failed;              /* the last time that it ran, with a tool_error */
+};
+
+/* Whether this other call is one. After an error, any success that may have changed the world is. After a
+ * success, what was read may have changed, also by a tool that may do anything (a shell) with other
+ * arguments; a write is made again only after a declared write of another tool (the edit of a local file
+ * after a shell's, too), and what destroys only in a new turn: `echo` would else be an excuse for deleting
+ * twice. Where an annotation alone says that it destroys, it is judged as a write that its own success with
+ * other arguments re-arms: a key pressed, another, and the first again. */
+static bool re_arms(struct arms arms, const struct session_call *other)
+{
+    if (!succeeded(other))
+        return false;
+    if (arms.failed)
+        return other->effects != LEDGER_EFFECTS_READ;
+    bool another = other->tool != arms.tool;
+    switch (arms.effects) {
+    case LEDGER_EFFECTS_DESTRUCTIVE:
+        return arms.hinted && (!another || effects_change(other->effects));
+    case LEDGER_EFFECTS_WRITE:
+        return another && (effects_change(other->effects) ||
+                           (arms.edits_files && other->effects == LEDGER_EFFECTS_UNKNOWN));
+    default:
+        return another ? other->effects != LEDGER_EFFECTS_READ : other->effects == LEDGER_EFFECTS_UNKNOWN;
+    }
+}
+
+/* ---- counts that outlast the window ----------------------------------------------- */
+
+static struct session_spent *find_spent(struct session *session, uint32_t tool, uint64_t arguments)
+{
+    for (unsigned i = 0; i < session->spent_count; i++)
+        if (session->spent[i].tool == tool && session->spent[i].arguments == arguments)
+            return &session->spent[i];
+    return NULL;
+}
+
+static void drop_spent(struct session *session, struct session_spent *spent)
+{
+    *spent = session->spent[--session->spent_count];
+}
+
+static bool spent_re_armed(const struct session_spent *spent, const struct session_call *other)
+{
+    bool same = other->tool == spent->tool && other->arguments == spent->arguments;
+    struct arms arms = {spent->tool, spent->effects, spent->hinted, spent->edits_files, spent->failed};
+    return !same && !spent->hard && re_arms(arms, other);
+}
+
+void window_spent_drop(struct session *session, uint32_t tool, unsigned effects)
+{
+    for (unsigned i = session->spent_count; i-- > 0;) {
+        struct session_spent *spent = &session->spent[i];
+        bool as_write = spent->effects == LEDGER_EFFECTS_DESTRUCTIVE && spent->hinted;
+        if ((!tool || spent->tool == tool) &&
+            effects & 1u << (as_write ? LEDGER_EFFECTS_WRITE : spent->effects))
+            drop_spent(session, spent);
+    }
+}
+
+void window_spent_settle(struct session *session, const struct session_call *call)
+{
+    for (unsigned i = session->spent_count; i-- > 0;)
+        if (spent_re_armed(&session->spent[i], call))
+            drop_spent(session, &session->spent[i]);
+}
+
+/* A call of this turn whose budget must not be forgotten: "once a turn" holds however many calls follow. */
+static bool outlasts(const struct session *session, const struct session_call *call)
+{
+    return call->turn == (uint8_t)session->turn && (effects_change(call->effects) || call->hard) &&
+           takes_budget(call, call->hard) && !call_was_reset(call);
+}
+
+/* The call at this place leaves the window. Of a step's twins, the last one to leave counts. */
+static void spend(struct session *session, unsigned place)
+{
+    const struct session_call *call = session_call_at(session, place);
+    struct session_spent *spent = find_spent(session, call->tool, call->arguments);
+    unsigned before = spent ? spent->count : 0;
+    if (!outlasts(session, call))
+        return;
+    for (unsigned i = place + 1; i < session->call_count; i++) {
+        const struct session_call *other = session_call_at(session, i);
+        if (other->tool == call->tool && other->arguments == call->arguments && other->step == call->step &&
+            outlasts(session, other))
+            return;
+    }
+    if (!spent && session->spent_count == SESSION_SPENT_MAX) {
+        session->spent_full = true;
+        return;
+    }
+    if (!spent)
+        spent = &session->spent[session->spent_count++];
+    *spent = (struct session_spent){
+        .arguments = call->arguments,
+        .tool = call->tool,
+        .count = (uint8_t)(before < SESSION_COUNT_MAX ? before + 1 : before),
+        .effects = call->effects & 3,
+        .hard = call->hard,
+        .hinted = call->hinted,
+        .edits_files = call->edits_files,
+        .failed = call->class == CALL_TOOL_ERROR,
+    };
+    for (unsigned i = place + 1; i < session->call_count; i++)
+        if (spent_re_armed(spent, session_call_at(session, i))) {
+            drop_spent(session, spent);
+            return;
+        }
+}
+
 /* ---- rows ------------------------------------------------------------------------ */
 
 #define STEP_NONE  (-1)
@@ -40,6 +171,7 @@ static const struct session_call *call_at(const struct session *session, unsigne
 struct row {
     const struct window_query *query;
     struct window_past *past;
+    struct arms arms;
     bool goes_on;
     bool armed;      /* nothing re-armed the call since */
     bool same;       /* all outcomes so far are alike */
@@ -48,6 +180,8 @@ struct row {
     bool last_known; /* what came of it last, in this turn */
     uint64_t outcome, failure;
     int step;         /* last one that was counted in the row */
+    uint32_t newer_s; /* when that was */
+    bool lately;      /* no pause of LEDGER_ACROSS_WITHIN_MS so far */
     bool alike;       /* it failed with one error, and no write succeeded between */
     bool apart;       /* another call of the step came since */
     int own_step;     /* last one that holds the call */
@@ -102,7 +236,7 @@ static enum ledger_came_of came_of(const struct session_call *call)
 /* The oldest call that is alike, and what came of the newest that ran. Returns its place, or `older` if there
  * is none. */
 static unsigned find_alike(const struct session *session, const struct window_query *query,
-                           struct window_past *past)
+                           struct window_past *past, bool *failed)
 {
     unsigned oldest = query->older;
     bool has_run = false;
@@ -115,49 +249,26 @@ static unsigned find_alike(const struct session *session, const struct window_qu
             past->came_of = came_of(call);
         if (!has_run && call_ran(call)) {
             has_run = true;
-            past->after_error = call->class == CALL_TOOL_ERROR;
+            *failed = call->class == CALL_TOOL_ERROR;
         }
     }
     return oldest;
 }
 
-/* Whether the success of another call is a reason to make this one again. After an error, anything that may
- * have changed the world is. After a success, what was read may have changed, also by a tool that may do
- * anything (a shell) with other arguments; a write is made again only after a declared write of another tool
- * (the edit of a local file after a shell's, too), and what destroys only in a new turn: `echo` would else be
- * an excuse for deleting twice. Where an annotation alone says that it destroys, it is judged as a write that
- * its own success with other arguments re-arms: a key pressed, another, and the first again. */
-static bool re_arms(const struct row *row, const struct session_call *other)
-{
-    if (other->class != CALL_OK && other->class != CALL_PARTIAL)
-        return false;
-    if (row->past->after_error)
-        return other->effects != LEDGER_EFFECTS_READ;
-    bool another = other->tool != row->query->tool;
-    switch (row->query->effects) {
-    case LEDGER_EFFECTS_DESTRUCTIVE:
-        return row->query->hinted && (!another || effects_change(other->effects));
-    case LEDGER_EFFECTS_WRITE:
-        return another && (effects_change(other->effects) ||
-                           (row->query->edits_files && other->effects == LEDGER_EFFECTS_UNKNOWN));
-    default:
-        return another ? other->effects != LEDGER_EFFECTS_READ : other->effects == LEDGER_EFFECTS_UNKNOWN;
-    }
-}
-
 static void see_other(struct row *row, const struct session_call *other)
 {
     int step = other->step;
+    bool own = other->agent == row->query->agent; /* another agent's call stands between none of this one's */
     if (other->class == CALL_RELEASED)
         return;
-    row->apart |= step == row->query->step;
+    row->apart |= own && step == row->query->step;
     if (other->class == CALL_BOUNDARY) {
         row->goes_on = row->alike = false;
         return;
     }
-    if (effects_change(other->effects) && (other->class == CALL_OK || other->class == CALL_PARTIAL))
+    if (effects_change(other->effects) && succeeded(other))
         row->alike = false;
-    if (row->goes_on && step != row->own_step) {
+    if (row->goes_on && own && step != row->own_step) {
         if (other->class <= CALL_TRANSIENT) {
             if (row->other_step != STEP_NONE && row->other_step != step)
                 row->goes_on = false;
@@ -167,16 +278,8 @@ static void see_other(struct row *row, const struct session_call *other)
                 row->refused_step == STEP_NONE || row->refused_step == step ? step : STEP_MIXED;
         }
     }
-    if (re_arms(row, other))
+    if (re_arms(row->arms, other))
         row->goes_on = row->armed = false;
-}
-
-/* `always`: whatever came of it. */
-static bool takes_budget(const struct session_call *call, bool always)
-{
-    if (call->class == CALL_UNKNOWN) /* it may have run */
-        return call->effects == LEDGER_EFFECTS_DESTRUCTIVE;
-    return call->class <= CALL_TOOL_ERROR && (always || !call->changed);
 }
 
 /* What goes by the turn alone, or by the same-call budget. */
@@ -234,7 +337,9 @@ static void count_step(struct row *row, const struct session_call *call, bool th
     if (call->step == row->step)
         return;
     row->step = call->step;
-    past->across += row->same;
+    row->lately = row->lately && row->newer_s <= call->second + LEDGER_ACROSS_WITHIN_MS / 1000;
+    row->newer_s = call->second;
+    past->across += row->same && row->lately;
     if (!this_turn)
         return;
     past->run += row->same;
@@ -245,9 +350,9 @@ static void count_step(struct row *row, const struct session_call *call, bool th
 static void count_failure(struct row *row, const struct session_call *call)
 {
     row->failing = false;
-    row->alike = row->alike && call->class == CALL_TOOL_ERROR && call->result &&
-                 (!row->failure || row->failure == call->result);
-    row->failure = call->result;
+    row->alike = row->alike && call->class == CALL_TOOL_ERROR && call->masked &&
+                 (!row->failure || row->failure == call->masked);
+    row->failure = call->masked;
     row->past->failed_alike += row->alike;
 }
 
@@ -278,13 +383,16 @@ static void see_same(struct row *row, const struct session_call *call, bool this
 
 void window_look(const struct session *session, const struct window_query *query, struct window_past *past)
 {
-    *past = (struct window_past){0};
+    const struct session_spent *before = find_spent((struct session *)session, query->tool, query->arguments);
+    *past = (struct window_past){.spent = before ? before->count : 0};
     if (!has_alike(session, query))
         return;
-    unsigned oldest = find_alike(session, query, past);
+    struct arms arms = {query->tool, query->effects, query->hinted, query->edits_files, false};
+    unsigned oldest = find_alike(session, query, past, &arms.failed);
     struct row row = {
         .query = query,
         .past = past,
+        .arms = arms,
         .goes_on = true,
         .armed = true,
         .same = true,
@@ -292,7 +400,10 @@ void window_look(const struct session *session, const struct window_query *query
         .alike = true,
         .hammering = true,
         .outcome = query->outcome,
+        .failure = query->masked,
         .step = query->step,
+        .newer_s = query->now_s,
+        .lately = true,
         .own_step = query->step,
         .spent_step = query->step,
         .other_step = STEP_NONE,
@@ -336,7 +447,7 @@ static void read_lap(const struct session *session, const struct window_query *q
         const struct session_call *call = call_at(session, i);
         if (call->turn != query->turn || call->class == CALL_BOUNDARY)
             return;
-        if (call->class == CALL_TRANSIENT || call->class == CALL_RELEASED)
+        if (call->class == CALL_TRANSIENT || call->class == CALL_RELEASED || call->agent != query->agent)
             continue;
         if (call->tool != tool || call->arguments != arguments || call->step != step) {
             lap->last++;
@@ -395,6 +506,7 @@ bool session_find_loop(const struct session *session, struct session_loop *loop)
         return false;
     struct window_query query = {
         .tool = last->tool,
+        .agent = last->agent,
         .arguments = last->arguments,
         .self = last,
         .older = session->call_count - 1u,
@@ -426,7 +538,7 @@ const struct session_call *window_last_result(const struct session *session, con
     return NULL;
 }
 
-unsigned window_same_failure(const struct session *session, const struct window_query *query, uint64_t result)
+unsigned window_same_failure(const struct session *session, const struct window_query *query, uint64_t masked)
 {
     unsigned count = 0;
     for (unsigned i = query->older; i-- > 0;) {
@@ -436,15 +548,15 @@ unsigned window_same_failure(const struct session *session, const struct window_
         if (call_was_reset(call))
             continue;
         if (call->tool != query->tool) {
-            if (effects_change(call->effects) && (call->class == CALL_OK || call->class == CALL_PARTIAL))
+            if (effects_change(call->effects) && succeeded(call))
                 break;
             continue;
         }
         if (!call_ran(call))
             continue;
-        if (call->class != CALL_TOOL_ERROR || !call->result || (result && result != call->result))
+        if (call->class != CALL_TOOL_ERROR || !call->masked || (masked && masked != call->masked))
             break;
-        result = call->result;
+        masked = call->masked;
         count++;
     }
     return count;
@@ -462,22 +574,32 @@ void window_changed(struct rules_ctx *ctx, const struct session_call *call)
     ctx->changes->calls |= 1u << (call - ctx->session->calls);
 }
 
-/* A write of this turn that counts in its budget. "Once a turn" must not be forgotten after 32 reads. */
-static bool outlasts(const struct session *session, const struct session_call *call)
+/* The oldest call that is none of the last ones of an agent that called last: agents at work beside each
+ * other do not push each other's calls out. */
+static unsigned find_leaving(const struct session *session)
 {
-    return call->turn == (uint8_t)session->turn && effects_change(call->effects) &&
-           takes_budget(call, false) && !call_was_reset(call);
+    uint16_t agents[SESSION_AGENTS_MAX];
+    unsigned calls[SESSION_AGENTS_MAX] = {0}, known = 0, leaving = 0;
+    for (unsigned i = session->call_count; i-- > 0;) {
+        uint16_t agent = call_at(session, i)->agent;
+        unsigned at = 0;
+        while (at < known && agents[at] != agent)
+            at++;
+        if (at == known && known < SESSION_AGENTS_MAX)
+            agents[known++] = agent;
+        if (at == SESSION_AGENTS_MAX || ++calls[at] > SESSION_AGENT_CALLS)
+            leaving = i;
+    }
+    return leaving;
 }
 
-/* The oldest call goes that outlasts no others; those before it move up by one, which leaves the oldest place
- * free. */
+/* One call leaves; those before it move up by one, which leaves the oldest place free. */
 static void make_room(struct rules_ctx *ctx)
 {
     struct session *session = ctx->session;
-    unsigned gone = 0;
-    while (gone < SESSION_KEPT_MAX && outlasts(session, session_call_at(session, gone)))
-        gone++;
-    for (gone %= SESSION_KEPT_MAX; gone > 0; gone--) {
+    unsigned gone = find_leaving(session);
+    spend(session, gone);
+    for (; gone > 0; gone--) {
         struct session_call *to = session_call_at(session, gone);
         *to = *session_call_at(session, gone - 1);
         window_changed(ctx, to);

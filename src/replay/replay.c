@@ -289,7 +289,8 @@ static bool is_stopped(const struct verdict *v)
                                         "duplicate_in_step",
                                         "already_broken",
                                         "poll_budget",
-                                        "same_failure"};
+                                        "same_failure",
+                                        "writes_per_turn"};
     return v->kind == VERDICT_HALT || (v->kind != VERDICT_PASS && STR_IS_ONE_OF(v->code, codes));
 }
 

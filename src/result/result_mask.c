@@ -203,3 +203,13 @@ void result_mask_write(struct buf *out, struct arena *scratch, const struct json
         json_write(out, value);
     }
 }
+
+struct hash128 result_mask_error(struct arena *arena, const struct json *result, struct str text)
+{
+    struct buf masked = buf_in(arena);
+    if (result)
+        result_mask_write(&masked, arena, result, true);
+    else
+        result_mask_text(&masked, text, true);
+    return masked.len ? hash_stable(buf_view(&masked)) : (struct hash128){0};
+}

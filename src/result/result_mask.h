@@ -5,6 +5,7 @@
 #ifndef TOOLGATE_RESULT_RESULT_MASK_H
 #define TOOLGATE_RESULT_RESULT_MASK_H
 
+#include "base/hash.h"
 #include "json/value.h"
 
 #include <stdbool.h>
@@ -20,5 +21,9 @@ void result_mask_text(struct buf *out, struct str text, bool digits);
 /* Appends a text that two results share if and only if they say the same. A text that is JSON is read as
  * JSON. `scratch` is for that. */
 void result_mask_write(struct buf *out, struct arena *scratch, const struct json *result, bool digits);
+
+/* The hash that two errors share if they say the same: of the result, or without one (NULL) of the text. {0,
+ * 0}: there is neither. */
+struct hash128 result_mask_error(struct arena *arena, const struct json *result, struct str text);
 
 #endif

@@ -13,7 +13,6 @@ local CHAINS_MAX  = 16
 local PACED_MAX   = 32
 local RESERVATION = 60000
 local STUCK       = 6
-local KEPT        = 16 -- writes of a turn that stay in the window
 local RUNAWAY     = 20 -- invalid attempts beyond the repairs
 
 local CLASSES, UNLIMITED = rules.CLASSES, rules.UNLIMITED
@@ -30,6 +29,7 @@ local function new_session(now)
     left = {},       -- by tool: calls and cost of those that left the window, and how much of it is of earlier turns
     chains = {},     -- repair chains of this turn, the one extended last at the end
     in_use = {},     -- by tool: calls of this turn that were let run and not given back, and when the first one was
+    spent = {},      -- counts of the turn that outlast the window: see ledger_rules.lua
     lax = {},        -- problems that were asked about: see ledger_rules.lua, insistence
     paced = {},      -- the last time of calls with a pace, the one let run last at the end
     journal = {}, seen = {}, facts = {}, goal = "",
@@ -94,6 +94,8 @@ local function begin_turn(session, turn, now)
       if call.effects ~= "destructive" then call.args, call.reset = "before a pause " .. call.admission, true end
     end
   end
+  if now - session.last >= 600000 then rules.drop_spent(session, nil, true) end
+  rules.drop_spent(session, nil, not session.told)
   local gave_up = give_up_all(session, now)
   session.turn, session.turn_began, session.stuck, session.label = turn, now, false, ""
   session.goal, session.in_use = "", {}
@@ -348,20 +350,14 @@ local function new_call(session, request, now)
   }
 end
 
--- "Counts of writes and destructive calls of the turn" are not forgotten after 32 calls: 16 of them stay.
-local function outlasts(session, call)
-  return call.turn == session.turn and rules.writes(call) and rules.takes_budget(call) and not call.reset
-end
-
 -- A call comes into the window. The sums of the one that leaves it stay.
 local function remember(session, call)
-  local going = 1
-  while going <= KEPT and session.calls[going] and outlasts(session, session.calls[going]) do going = going + 1 end
-  if going > KEPT then going = 1 end
   table.insert(session.calls, call)
   if #session.calls <= WINDOW then return end
-  if going > 1 then M.meet "a write outlasts the window" end
-  local gone = table.remove(session.calls, going)
+  local gone = table.remove(session.calls, 1)
+  local new = table.remove(session.calls)
+  rules.spend(session, gone)
+  table.insert(session.calls, new)
   local sums = session.left[gone.tool] or { calls = 0, cost = 0, calls_before = 0, cost_before = 0 }
   session.left[gone.tool] = sums
   if not was_used(gone) then return end
@@ -440,7 +436,7 @@ function M.admit(model, request)
   if ask.so_far == "invalid" and not ask.denied then rules.lax_remember(session, ask) end
   if answer.says == "run" then
     local steps, at_once = steps_spent(session, ask)
-    answer.spent = count_keys(steps) + at_once + 1
+    answer.spent = steps + at_once + 1
   elseif answer.code ~= "too_soon" and answer.code ~= "rate_limit" then
     -- "Progress: 0", unless it is refused as a loop all the same.
     progress(session, free and answer.code == "" and 0 or 1)
@@ -503,6 +499,9 @@ local function orphan(session, request, now)
   return { no_progress = session.no_progress, chain = "", same_failure = 0 }
 end
 
+-- "In failures every other digit, too": errors that differ in numbers alone are the same error.
+local function masked(request) return (request.result:gsub("%d+", "#")) end
+
 function M.settle(model, request)
   local session, now = session_of(model, request.session), model.now
   local call = find(session, request.admission)
@@ -515,8 +514,9 @@ function M.settle(model, request)
   session.last = now
   local class = CLASSES[request.class]
   local last = class.ran and last_result(session, call)
-  call.class, call.result = request.class, request.result
+  call.class, call.result, call.masked = request.class, request.result, masked(request)
   call.cost = request.cost_told and request.cost or call.cost
+  rules.spent_settled(session, call)
   local unchanged = last and last.result == call.result or false
   -- Only a success brings something new: another error text does not.
   local success = request.class == "ok" or request.class == "partial"
@@ -566,10 +566,8 @@ function M.turn(model, request)
     gave_up = give_up_all(session, now)
     if gave_up > 0 then M.meet "chains end with the conversation" end
   else
-    if turn > session.turn then
-      gave_up = begin_turn(session, turn, now)
-      session.told = true
-    end
+    session.told = true
+    if turn > session.turn then gave_up = begin_turn(session, turn, now) end
     if turn == session.turn and request.goal ~= "" then session.goal = request.goal end
   end
   session.last = now
@@ -605,6 +603,7 @@ function M.reset(model, request)
   for _, call in ipairs(session.calls) do
     if call.tool == request.tool then call.args, call.reset = "before reset " .. call.admission, true end
   end
+  rules.drop_spent(session, request.tool)
   for _, list in ipairs { session.chains, session.lax } do
     for i = #list, 1, -1 do
       if list[i].tool == request.tool then table.remove(list, i) end
@@ -650,7 +649,7 @@ function M.clone(model)
     local one = flat(session)
     one.calls, one.chains = flat_each(session.calls), flat_each(session.chains)
     one.left, one.in_use = flat_each(session.left), flat_each(session.in_use)
-    one.lax = flat_each(session.lax)
+    one.lax, one.spent = flat_each(session.lax), flat_each(session.spent)
     one.journal, one.facts, one.paced = flat(session.journal), flat(session.facts), flat(session.paced)
     copy.sessions[name] = one
   end

@@ -153,6 +153,12 @@ end
 -- destructive calls": where nobody ever named a turn, their budget counts over the whole window. "A same_call that a policy
 -- or defaults writes is hard: every run of this (tool, arguments) in the turn counts, whatever its result and whatever ran
 -- between."
+local function spent_entry(session, call)
+  for i, entry in ipairs(session.spent) do
+    if same_call(entry.call, call) then return entry, i end
+  end
+end
+
 local function steps_spent(session, ask)
   local steps, at_once, from = {}, 0, re_armed_at(session, ask)
   local calls = session.calls
@@ -168,15 +174,60 @@ local function steps_spent(session, ask)
       if call.turn ~= session.turn then meet "budget of earlier guessed turns" end
     end
   end
-  return steps, at_once
+  local before = spent_entry(session, ask)
+  if before then meet "a count outlasts the window" end
+  return count_keys(steps) + (before and before.count or 0), at_once
+end
+
+-- "Counts of writes, destructive calls and of every tool whose same_call is written live outside the ring": a call that
+-- leaves the window in its turn leaves its count. Of the calls of one step the last one to leave counts. What re-arms it
+-- later, and is no reset, is a success that `re_arms` it, unless its same_call is written.
+local function counts_on(session, call)
+  return call.turn == session.turn and (writes(call) or call.limits.same_call_hard) and takes_budget(call, call)
+         and not call.reset
+end
+
+local function drop_re_armed(session, entry, other)
+  local call = entry.call
+  if call.limits.same_call_hard or not re_arms(other, call, call.class == "tool_error") then return end
+  meet "a count is re-armed"
+  local _, i = spent_entry(session, call)
+  if i then table.remove(session.spent, i) end
+end
+
+local function spend(session, gone)
+  if not counts_on(session, gone) then return end
+  for _, call in ipairs(session.calls) do
+    if same_call(call, gone) and call.step == gone.step and counts_on(session, call) then return end
+  end
+  local entry = spent_entry(session, gone)
+  if not entry then
+    entry = { count = 0 }
+    table.insert(session.spent, entry)
+  end
+  entry.call, entry.count = gone, math.min(entry.count + 1, 255)
+  for _, call in ipairs(session.calls) do drop_re_armed(session, entry, call) end
+end
+
+local function spent_settled(session, call)
+  for i = #session.spent, 1, -1 do drop_re_armed(session, session.spent[i], call) end
+end
+
+-- Of a tool, or (nil) of all; `keeps`: what destroys keeps its count, unless an annotation alone says that it does.
+local function drop_spent(session, tool, keeps)
+  for i = #session.spent, 1, -1 do
+    local call = session.spent[i].call
+    local destroys = call.effects == "destructive" and not call.limits.hinted
+    if (not tool or call.tool == tool) and not (keeps and destroys) then table.remove(session.spent, i) end
+  end
 end
 
 -- "The same-call budget of reads only advises where silence begins turns, since 'this turn' is a guess."
 local function same_call_budget(session, ask)
   if ask.limits.same_call == UNLIMITED or ask.limits.polls then return nil end
   local steps, at_once = steps_spent(session, ask)
-  if count_keys(steps) + at_once < ask.limits.same_call then return nil end
-  if count_keys(steps) < ask.limits.same_call then meet "a budget spent at once" end
+  if steps + at_once < ask.limits.same_call then return nil end
+  if steps < ask.limits.same_call then meet "a budget spent at once" end
   local guessed = not session.told and ask.turn_idle_s > 0
   if not guessed or ask.effects ~= "read" or at_once >= ask.limits.same_call then return "refuse", "same_call" end
   meet "read advised"
@@ -240,8 +291,8 @@ local function failures_in_row(session, ask, turn, text, count)
           return count
         end
       elseif ran(call) then
-        if call.class ~= "tool_error" or call.result == "" or text and call.result ~= text then return count end
-        text, count = call.result, count + 1
+        if call.class ~= "tool_error" or call.masked == "" or text and call.masked ~= text then return count end
+        text, count = call.masked, count + 1
         if count == 3 then meet "3 failures alike" end
       end
     end
@@ -250,12 +301,12 @@ local function failures_in_row(session, ask, turn, text, count)
 end
 
 local function failures_with(session, call)
-  if call.class ~= "tool_error" or call.result == "" then return 0 end
-  return failures_in_row(session, call, call.turn, call.result, 1)
+  if call.class ~= "tool_error" or call.masked == "" then return 0 end
+  return failures_in_row(session, call, call.turn, call.masked, 1)
 end
 
 -- "Backstop: an identical call with the same failure, between whose runs nothing known to write succeeded: refused from the
--- 12th." Within the turn; a declared poll is no such call.
+-- 12th." Within the turn; a declared poll is no such call. Errors that differ in a number alone are the same.
 local function failures_alike(session, ask)
   local calls, count, failure = of_turn(session), 0, nil
   for i = #calls, 1, -1 do
@@ -263,8 +314,8 @@ local function failures_alike(session, ask)
     if not same_call(call, ask) then
       if succeeded(call) and writes(call) then return count end
     elseif ran(call) then
-      if call.class ~= "tool_error" or call.result == "" or failure and call.result ~= failure then return count end
-      failure, count = call.result, count + 1
+      if call.class ~= "tool_error" or call.masked == "" or failure and call.masked ~= failure then return count end
+      failure, count = call.masked, count + 1
     end
   end
   return count
@@ -353,7 +404,7 @@ local function run_steps(ask, calls, from, any)
           if ignores_results(ask) then meet "results ignored" end
         end
         known, newest = known or result, call
-        if call.code ~= "too_soon" then row[step.name] = true end -- "that uses nothing up"
+        if call.code ~= "too_soon" then row[step.name] = row[step.name] or call.at end -- "that uses nothing up"
       elseif admitted(call) then
         other = true
       end
@@ -382,12 +433,22 @@ local function loop_run(session, ask)
   if length >= ask.limits.repeats then return "refuse", "loop" end
 end
 
--- "A new user turn starts the run anew, but loop.across_turns (5) still ends what goes on turn after turn."
+local function second_of(ms) return math.floor(ms / 1000) end
+
+-- "A new user turn starts the run anew, but loop.across_turns (5) still ends what goes on turn after turn." "Between other
+-- turns calls count only within loop.across_within (10 minutes, by the ledger's clock)."
 local function loop_across_turns(session, ask)
   if ask.limits.polls then return nil end
   local steps = run_steps(ask, session.calls, re_armed_at(session, ask))
   steps[session.turn .. "." .. ask.step] = nil
-  if count_keys(steps) + 1 >= ask.limits.across_turns then return "refuse", "loop" end
+  local times, count = {}, 0
+  for _, at in pairs(steps) do times[#times + 1] = second_of(at) end
+  table.sort(times, function(a, b) return a > b end)
+  for i, at in ipairs(times) do
+    if (times[i - 1] or second_of(ask.at)) - at > 600 then break end
+    count = i
+  end
+  if count + 1 >= ask.limits.across_turns then return "refuse", "loop" end
 end
 
 -- "Cycles of 2-5 calls repeated three times with the same results (A B A B A B) are loops too." Refused calls continue
@@ -526,8 +587,6 @@ local function used(session, in_turn, tool)
   end
   return calls, cost
 end
-
-local function second_of(ms) return math.floor(ms / 1000) end
 
 -- Seconds "from the tool's first call of a turn on; of a session: from the start of the turn". If all calls were
 -- released there is no first one.
@@ -808,7 +867,7 @@ local function end_chain_ran(session, call)
 end
 
 return {
-  met = met, meet = meet, writes = writes, takes_budget = takes_budget,
+  met = met, meet = meet, spend = spend, spent_settled = spent_settled, drop_spent = drop_spent,
   CLASSES = CLASSES, UNLIMITED = UNLIMITED, same_call = same_call, of_turn = of_turn, let_run = let_run, step_of = step_of,
   re_armed_at = re_armed_at, count_keys = count_keys, is_excused = is_excused, steps_spent = steps_spent,
   same_call_budget = same_call_budget, duplicate_in_step = duplicate_in_step, already_broken = already_broken,

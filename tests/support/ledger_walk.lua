@@ -258,7 +258,7 @@ function MAKE.settle(session, admitted)
   op.kind, admitted.reported = "settle", true
   op.class = op.wish and not now_and_then(6) and "ok" or one_of(CLASSES)
   if op.fails and not now_and_then(8) then op.class, op.wish = "tool_error", now_and_then(9) and "no" or "failed" end
-  if op.fails == "always" then op.class, op.wish = "tool_error", "failed" end
+  if op.fails == "always" then op.class, op.wish = "tool_error", "failed " .. chance(3) end
   if op.class == "invalid" then op.problems = some_problems(session, op) end
   op.label = ({ released = one_of { "cancelled", "ask" }, invalid = "invalid_arguments", fabricated = "fabricated_id",
                 refused = "policy_error", garbage = "semantic_garbage", partial = "partial_data" })[op.class] or op.class
@@ -593,7 +593,8 @@ local MEETS = {
   { 50, "silence in a told session" }, { 5, "read advised" }, { 20, "budget of earlier guessed turns" },
   { 100, "changed, a write" }, { 100, "changed, arguments compared" }, { 100, "results ignored" },
   { 50, "results of writes in a cycle" }, { 50, "a shell re-arms" }, { 20, "re-arms no error" },
-  { 20, "a write outlasts the window" }, { 20, "re-arms after an error" }, { 20, "re-arms nothing that destroys" },
+  { 20, "a count outlasts the window" }, { 20, "a count is re-armed" },
+  { 20, "re-arms after an error" }, { 20, "re-arms nothing that destroys" },
   { 20, "a shell re-arms no write" }, { 100, "orphan" }, { 100, "admitted again" }, { 100, "settled again" },
   { 100, "peek history" }, { 100, "peek facts" }, { 100, "reset tool" }, { 10, "reset session" }, { 50, "late turn" },
   { 20, "advised loop" }, { 20, "a budget spent at once" }, { 20, "no adjacent duplicate" }, { 20, "a hard budget" },

@@ -52,6 +52,16 @@ describe("the same call, with other calls in between,", function()
     end)
   end
 
+  it("that destroys is made once a turn, however many other calls are", function()
+    assert.equal("pass", verdict(client:calls("destructive", { n = 0 }, session("s", { turn = 1 }))).verdict)
+    for n = 1, 60 do
+      assert.equal("pass", verdict(client:calls("destructive", { n = n }, session("s", { turn = 1 }))).verdict)
+      another()
+    end
+    assert.equal("same_call", verdict(client:calls("destructive", { n = 0 }, session("s", { turn = 1 }))).code)
+    assert.equal("pass", verdict(client:calls("destructive", { n = 0 }, session("s", { turn = 2 }))).verdict)
+  end)
+
   -- A budget that somebody wrote is hard: a result that changes, an error and a write in between excuse nothing.
   for where, config in pairs { ["its policy"] = "return {}",
                                ["the defaults"] = "return { defaults = { retry = { same_call = 3 } } }" } do

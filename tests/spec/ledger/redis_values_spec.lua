@@ -9,7 +9,7 @@ local verdict, session = client_of.verdict, client_of.session
 
 local POLICIES = { ["echo.lua"] = fixtures.echo, ["create_task.lua"] = fixtures.create_task }
 local PATIENT = "return { ledger = { timeout_ms = 5000%s } }" -- a busy machine is not an outage
-local NEWER = 5 -- the first byte: the format
+local OLDER, NEWER = 4, 6 -- the first byte: the format
 
 describe("a stored session", function()
   local store, gates, clients, count
@@ -54,7 +54,7 @@ describe("a stored session", function()
   end
 
   local KINDS = {
-    { "garbage", function() return "\1somebody else's value" end },
+    { "garbage", function() return "\0somebody else's value" end },
     { "text", function() return "somebody else's value" end, "ledger_format_newer" }, -- by its first byte
     { "empty but for its format", function(value) return value:sub(1, 1) end },
     { "full of ones", function(value) return value:sub(1, 1) .. ("\255"):rep(#value - 1) end },
@@ -82,6 +82,15 @@ describe("a stored session", function()
       for i = 1, 2 do assert.is_true(gates[i]:status().ledger.connected) end
     end)
   end
+
+  it("that an older toolgate wrote begins anew", function()
+    begin(2)
+    damage(function(value) return string.char(OLDER) .. value:sub(2) end)
+    assert.equal("redis", echo(2).ledger)
+    assert.equal("redis", echo(1).ledger)
+    assert.equal(2, clients[1]:asks("toolgate/session", { session = "s" }).budgets.calls)
+    for i = 1, 2 do assert.equal(0, logged(i, "ledger_value_unreadable")) end
+  end)
 
   it("that cannot be read still has loops and budgets, of this daemon alone", function()
     begin()

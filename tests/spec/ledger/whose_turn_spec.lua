@@ -45,11 +45,12 @@ for _, engine in ipairs { "memory", "Redis" } do
     end
 
     it("counts the calls of each agent by themselves, if its tool reads or is unknown", function()
-      for _, name in ipairs { "look", "any" } do
+      -- "one" has made it once; what other agents do stands in no row of its own, and a shell's success re-arms a shell's call
+      for name, then_five in pairs { look = "pass refuse refuse halt halt", any = "pass pass refuse refuse halt" } do
         for _, agent in ipairs { "one", "two", "three", "four" } do
           assert.equal("pass", calls(name, { turn = 1, agent = agent }), name .. " of " .. agent)
         end
-        assert.equal("pass pass refuse refuse halt", row(5, name, { turn = 1, agent = "one" }))
+        assert.equal(then_five, row(5, name, { turn = 1, agent = "one" }))
         assert.equal("pass", calls(name, { turn = 1 }))
       end
     end)

@@ -64,6 +64,128 @@ static void what_destroys_is_not_forgotten_after_a_window_of_reads(void **state)
     case_runs(t, "delete", "{1}", "gone");
 }
 
+static void numbered(struct ledger_case *t, const char *tool, unsigned from, unsigned count)
+{
+    char arguments[16];
+    for (unsigned i = from; i < from + count; i++) {
+        snprintf(arguments, sizeof(arguments), "{%u}", i);
+        case_runs(t, tool, arguments, "done");
+    }
+}
+
+static void a_written_budget_is_not_forgotten_either(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, LEDGER_EFFECTS_READ, 2);
+    t->limits.same_call_hard = true;
+    for (unsigned i = 0; i < 2; i++) {
+        case_runs(t, "quote", "{\"of\":1}", i ? "12.5" : "12.4");
+        numbered(t, "other", 100 * i, LEDGER_WINDOW + 1);
+    }
+    assert_string_equal(case_asks(t, "quote", "{\"of\":1}"), "refuse same_call");
+}
+
+static void the_first_of_200_deletions_is_not_made_again(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
+    numbered(t, "delete", 0, 200);
+    assert_string_equal(case_asks(t, "delete", "{0}"), "refuse same_call");
+    assert_string_equal(case_asks(t, "delete", "{199}"), "refuse same_call");
+    case_runs(t, "delete", "{200}", "done");
+    case_turn(t, 2);
+    case_runs(t, "delete", "{0}", "done");
+}
+
+/* 256 counts and a window of 32: the next call may be one that was forgotten. */
+static void with_too_many_writes_nothing_new_is_destroyed(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
+    numbered(t, "delete", 0, 289);
+    assert_string_equal(case_asks(t, "delete", "{500}"), "refuse writes_per_turn");
+    assert_string_equal(case_asks(t, "delete", "{5}"), "refuse same_call");
+    effects(t, LEDGER_EFFECTS_WRITE, 2);
+    assert_string_equal(case_asks(t, "write", "{500}"), "run");
+    assert_true(str_is(t->answer.would, "writes_per_turn"));
+    effects(t, LEDGER_EFFECTS_READ, 3);
+    assert_string_equal(case_asks(t, "read", "{500}"), "run");
+    assert_int_equal(t->answer.would.len, 0);
+    case_turn(t, 2);
+    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
+    case_runs(t, "delete", "{500}", "done");
+}
+
+static void a_write_that_left_the_window_is_re_armed(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, LEDGER_EFFECTS_WRITE, 1);
+    case_runs(t, "submit", "{1}", "sent");
+    effects(t, LEDGER_EFFECTS_READ, 5);
+    numbered(t, "read", 0, LEDGER_WINDOW + 1);
+    effects(t, LEDGER_EFFECTS_UNKNOWN, 3);
+    case_runs(t, "shell", "ls", "done");
+    effects(t, LEDGER_EFFECTS_WRITE, 1);
+    assert_string_equal(case_asks(t, "submit", "{1}"), "refuse same_call");
+    case_runs(t, "edit", "{1}", "done"); /* a declared write */
+    case_runs(t, "submit", "{1}", "sent");
+}
+
+/* The main agent's loop is seen although three others work beside it. */
+static void agents_do_not_push_each_others_calls_out(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, LEDGER_EFFECTS_READ, 5);
+    for (unsigned i = 0; i < 2; i++)
+        case_runs(t, "poll", "{}", "same");
+    t->place.agent = 7;
+    numbered(t, "read", 0, 100);
+    t->place.agent = 8;
+    numbered(t, "read", 0, 100);
+    t->place.agent = 0;
+    assert_string_equal(case_asks(t, "poll", "{}"), "refuse loop");
+    t->place.agent = 9;
+    numbered(t, "read", 0, 100);
+    t->place.agent = 10;
+    numbered(t, "read", 0, 100);
+    t->place.agent = 7;
+    numbered(t, "read", 100, 100);
+    t->place.agent = 0; /* it is none of the three that called last */
+    assert_string_equal(case_asks(t, "poll", "{}"), "run");
+}
+
+static void each_agent_has_its_own_calls_without_progress(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, LEDGER_EFFECTS_READ, 9);
+    for (unsigned i = 0; i < 3; i++) {
+        t->place.agent = 7;
+        case_admit_as(t, "read", "{1}", LEDGER_SO_FAR_REFUSED);
+        assert_int_equal(t->answer.no_progress, i + 1);
+        t->place.agent = 0;
+        char arguments[16];
+        snprintf(arguments, sizeof(arguments), "{%u}", i);
+        case_runs(t, "look", arguments, arguments);
+        assert_int_equal(t->settled.no_progress, 0);
+    }
+}
+
+static void an_error_with_another_number_is_the_same(void **state)
+{
+    struct ledger_case *t = *state;
+    char text[64], command[16];
+    effects(t, LEDGER_EFFECTS_UNKNOWN, 3);
+    for (unsigned i = 1; i <= 11; i++) {
+        assert_string_equal(case_asks(t, "fetch", "{1}"), "run");
+        snprintf(text, sizeof(text), "no route after %u ms (request %08xa)", 10 * i, i);
+        case_settle_as(t, "fetch", "{1}", t->admissions, LEDGER_CLASS_TOOL_ERROR, text);
+        assert_int_equal(t->settled.failed_alike, i);
+        snprintf(command, sizeof(command), "{%u}", i);
+        case_runs(t, "shell", command, command);
+    }
+    assert_string_equal(case_asks(t, "fetch", "{1}"), "refuse same_failure");
+}
+
 static void a_shell_is_no_excuse_for_a_second_write(void **state)
 {
     struct ledger_case *t = *state;
@@ -361,6 +483,13 @@ int main(void)
         STORY(an_undeclared_tool_has_three),
         STORY(a_destructive_tool_has_one),
         STORY(what_destroys_is_not_forgotten_after_a_window_of_reads),
+        STORY(a_written_budget_is_not_forgotten_either),
+        STORY(the_first_of_200_deletions_is_not_made_again),
+        STORY(with_too_many_writes_nothing_new_is_destroyed),
+        STORY(a_write_that_left_the_window_is_re_armed),
+        STORY(agents_do_not_push_each_others_calls_out),
+        STORY(each_agent_has_its_own_calls_without_progress),
+        STORY(an_error_with_another_number_is_the_same),
         STORY(a_shell_is_no_excuse_for_a_second_write),
         STORY(a_call_that_fails_alike_ends_at_the_twelfth_time),
         STORY(loop_has_precedence_over_a_budget),

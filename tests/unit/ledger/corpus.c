@@ -224,6 +224,7 @@ static void replay_call(struct ledger_case *t, enum way way, struct session *ses
                                    .class = class_of(call),
                                    .label = STR_LIT("ok"),
                                    .result = call->result,
+                                   .masked = call->result,
                                    .limits = &t->limits};
     ledger_settle(t->ledger, &settle, t->arena, &t->settled, NULL, NULL);
     if (t->settled.error != OK)

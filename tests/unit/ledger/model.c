@@ -16,6 +16,7 @@
 #include "base/log.h"
 
 #include "ledger/ledger_case.h"
+#include "result/result_mask.h"
 
 #define OPERATIONS    30000
 #define ALONE         20000 /* operations of the model alone */
@@ -393,6 +394,7 @@ static int bridge_settle(lua_State *L)
         .class = (enum ledger_class)option_field(L, 1, "class", class_words, LEDGER_CLASS_COUNT),
         .label = text_field(L, 1, "label"),
         .result = hash_field(L, 1, "result"),
+        .masked = result_mask_error(bridge.arena, NULL, text_field(L, 1, "result")),
         .limits = &limits,
         .gives_ids = ids,
         .gives_id_count = hashes_field(L, 1, "gives_ids", ids),

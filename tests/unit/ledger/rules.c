@@ -109,6 +109,7 @@ static bool settle_admission(struct rules_case *t, uint64_t admission, enum ledg
         .class = class,
         .label = class == LEDGER_CLASS_OK ? STR_LIT("ok") : STR_LIT("tool_error"),
         .result = hash(result),
+        .masked = hash(class == LEDGER_CLASS_TOOL_ERROR ? result : ""),
         .limits = &t->limits,
     };
     memset(&t->changes, 0, sizeof(t->changes));

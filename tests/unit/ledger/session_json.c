@@ -182,7 +182,7 @@ static void a_session_tells_all_that_is_used(void **state)
     s->calls_made = 3;
     s->cost_in_turn = 250000;
     s->cost = 500000;
-    s->no_progress = 6;
+    s->idle[0].calls = 6;
     s->ids = IDS_FORGOTTEN;
     t->record.id_count = 5;
     s->call_count = 2;

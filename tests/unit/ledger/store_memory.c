@@ -407,7 +407,7 @@ static void a_session_of_20_calls_takes_little(void **state)
 
 static void a_session_of_120_calls_takes_little(void **state)
 {
-    takes_at_most(*state, 120, 2400);
+    takes_at_most(*state, 120, 2800);
 }
 
 /* ---- rates ---------------------------------------------------------------- */
