@@ -123,7 +123,7 @@ describe("a client of an older version", function()
                   .. '{"jsonrpc":"2.0","id":9,"method":"tools/list"}]'
 
     it("is answered message by message in 2025-03-26", function()
-      local client = daemon.start { config = config }:connect()
+      local client = daemon.start {}:connect() -- without upstreams, whose coming up would be told in between
       client:asks("initialize", hello "2025-03-26")
       client:say_line(BATCH)
       assert.equal(8, client:hears().id)
@@ -142,7 +142,7 @@ describe("a client of an older version", function()
     end)
 
     it("is refused in every other version, and before initialize", function()
-      local client = daemon.start {}:connect() -- without upstreams, whose coming up would be told in between
+      local client = daemon.start {}:connect()
       client:say_line(BATCH)
       assert.equal(-32600, client:hears().error.code)
       for _, version in ipairs { "2024-11-05", "2025-06-18", "2025-11-25" } do
