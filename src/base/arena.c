@@ -155,13 +155,18 @@ void *arena_zalloc(struct arena *arena, size_t size)
     return memset(arena_alloc(arena, size), 0, size);
 }
 
-struct str arena_dup(struct arena *arena, struct str s)
+char *arena_copy(struct arena *arena, struct str s)
 {
     char *copy = arena_alloc(arena, s.len + 1);
     if (s.len)
         memcpy(copy, s.at, s.len);
     copy[s.len] = '\0';
-    return (struct str){copy, s.len};
+    return copy;
+}
+
+struct str arena_dup(struct arena *arena, struct str s)
+{
+    return (struct str){arena_copy(arena, s), s.len};
 }
 
 struct str arena_join(struct arena *arena, const struct str *parts, size_t count)

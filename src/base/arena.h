@@ -26,6 +26,8 @@ void *arena_zalloc(struct arena *arena, size_t size) __attribute__((malloc, allo
 
 /* The strings that these return end with a NUL, so `.at` may be passed to C functions. */
 struct str arena_dup(struct arena *arena, struct str s);
+/* The same bytes and a NUL, for the caller to change. */
+char *arena_copy(struct arena *arena, struct str s);
 struct str arena_join(struct arena *arena, const struct str *parts, size_t count);
 struct str arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 struct str arena_vprintf(struct arena *arena, const char *format, va_list args);

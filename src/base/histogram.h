@@ -24,8 +24,8 @@ struct histogram_bounds {
 extern const struct histogram_bounds histogram_fine_bounds, histogram_mcp_bounds;
 
 struct histogram {
-    uint64_t
-        buckets[HISTOGRAM_BOUNDS_MAX + 1]; /* not cumulative; the one after the last bound has the rest */
+    /* not cumulative; the one after the last bound has the rest */
+    uint64_t buckets[HISTOGRAM_BOUNDS_MAX + 1];
     uint64_t sum_ns;
 };
 

@@ -19,11 +19,11 @@ struct str plain_name_with_hash(struct arena *arena, struct str name, struct str
 
 struct str name_replaced(struct arena *arena, struct str name, bool (*fits)(struct str name))
 {
-    struct str copy = arena_dup(arena, name);
-    for (size_t i = 0; i < copy.len; i++)
-        if (!fits((struct str){copy.at + i, 1}))
-            ((char *)copy.at)[i] = '_';
-    return copy;
+    char *copy = arena_copy(arena, name);
+    for (size_t i = 0; i < name.len; i++)
+        if (!fits((struct str){copy + i, 1}))
+            copy[i] = '_';
+    return (struct str){copy, name.len};
 }
 
 struct str plain_name(struct arena *arena, struct str name)

@@ -65,8 +65,8 @@ struct tool {
     enum effects_source effects_from; /* EFFECTS_FROM_NAME: guessed */
     enum policy_mode mode;
     enum policy_unknown unknown;
-    struct coerce_options
-        coerce; /* what is applied; tool_destroys: what its policy names, and JSON's spelling */
+    /* what is applied; tool_destroys: what its policy names, and JSON's spelling */
+    struct coerce_options coerce;
     struct coerce_options proposes; /* what a refusal may suggest */
     enum policy_formats formats;
     const struct time_zone *timezone; /* of date-times that lack one; NULL: they stay as they are */

@@ -247,14 +247,15 @@ static void check_name(struct config_reader *reader, struct str path, struct str
 {
     if (str_is_name(name) && name.len <= UPSTREAM_NAME_MAX_BYTES)
         return;
-    struct str near = arena_dup(reader->arena, str_cut(name, UPSTREAM_NAME_MAX_BYTES));
-    for (size_t i = 0; i < near.len; i++)
-        if (!str_is_name((struct str){near.at + i, 1}))
-            ((char *)near.at)[i] = '_';
+    struct str head = str_cut(name, UPSTREAM_NAME_MAX_BYTES);
+    char *near = arena_copy(reader->arena, head);
+    for (size_t i = 0; i < head.len; i++)
+        if (!str_is_name((struct str){near + i, 1}))
+            near[i] = '_';
     key_table_error(reader, path,
                     "expected a name of 1 to %u letters, digits, '_' or '-', since it is a prefix of tool "
-                    "names, e.g. '" STR_FMT "'",
-                    UPSTREAM_NAME_MAX_BYTES, STR_ARG(near.len ? near : STR_LIT("files")));
+                    "names, e.g. '%s'",
+                    UPSTREAM_NAME_MAX_BYTES, head.len ? near : "files");
 }
 
 /* " ('comand' looks like 'command')", or nothing. An mcpServers file may have any other key. */

@@ -44,8 +44,8 @@ struct config_key { /* one without a name ends a table */
     size_t offset;
     int64_t min, max;                 /* of numbers */
     const struct key_choice *choices; /* of key_one_of */
-    const struct config_key
-        *keys;        /* of key_subtable; of any other reader that takes a table: for key_table_list */
+    /* of key_subtable; of any other reader that takes a table: for key_table_list */
+    const struct config_key *keys;
     const char *item; /* `keys` are those of each item: "[]" of a list, ".NAME" of a map */
     const char *text; /* key_absent: the error; key_files: what an item is */
 };

@@ -13,12 +13,12 @@
 struct arguments {
     struct schema_work work; /* of all passes over them */
     const struct json *sent; /* as the client wrote them; NULL: it wrote none */
-    const struct json
-        *raw; /* `sent`, or the object that its text spells; {} for nothing, null and blank text */
+    /* `sent`, or the object that its text spells; {} for nothing, null and blank text */
+    const struct json *raw;
     const struct json *whole; /* `raw`, or the object that it wraps; nothing is coerced yet */
     const struct json *now;   /* after coercion and normalise */
-    const struct json *
-        proposed; /* the tool destroys: what they would be, had they been repaired; NULL: nothing to repair */
+    /* the tool destroys: what they would be, had they been repaired; NULL: nothing to repair */
+    const struct json *proposed;
     struct problems problems; /* errors and warnings; problems.errors > 0: not valid */
     struct str policy_error;  /* how the policy failed; empty: it did not; NUL-terminated */
     bool unreadable;          /* no arguments to go on with, in any mode */

@@ -54,8 +54,8 @@ struct call_request {
     enum call_mode mode;
     struct str tool;              /* a report may leave it out, and the arguments: the ledger knows them */
     const struct json *arguments; /* NULL: none; a JSON string that holds an object is read as that object */
-    struct str
-        arguments_fault;   /* why the arguments could not be read (duplicate keys, …); empty: they could */
+    /* why the arguments could not be read (duplicate keys, …); empty: they could */
+    struct str arguments_fault;
     struct str session;    /* as the client named it; empty: anonymous */
     struct str connection; /* names the anonymous session; unique per connection */
     uint32_t turn;         /* 0: not given */
@@ -63,11 +63,11 @@ struct call_request {
     struct str step, goal, label, ext;
     struct str agent; /* a sub-agent's name; empty: the session's main agent */
     bool by_person;   /* a person began the turn */
-    struct str
-        trace_id; /* 32 hex digits of the client's trace, or of the one that begins here; empty: none */
+    /* 32 hex digits of the client's trace, or of the one that begins here; empty: none */
+    struct str trace_id;
     struct str protocol; /* the version of MCP that the client speaks; empty: none */
-    const struct str
-        *notices; /* what the client sent without effect; the verdict's `warnings`; NULL: nothing */
+    /* what the client sent without effect; the verdict's `warnings`; NULL: nothing */
+    const struct str *notices;
     size_t notice_count;
     const struct trace_context *trace_context; /* of the caller, for upstreams; NULL: none */
     const struct json *context;        /* for the policies: an object; NULL: none. In no fingerprint or log */
@@ -102,8 +102,8 @@ struct call_request {
     bool ignore_prepare;                 /* finds tools that prepare hooks hide */
     bool force_enforce;                  /* treats mode shadow and off as enforce */
     const struct policy *enforced_overlay; /* likewise for this policy of several tools; NULL: none */
-    const struct str
-        *masked; /* only a replay: paths ("card.number") whose values are masks; no problem there counts */
+    /* only a replay: paths ("card.number") whose values are masks; no problem there counts */
+    const struct str *masked;
     size_t masked_count;
 
     const struct ledger_peek *past; /* set by stage 1: what prepare hooks see of the session; NULL: nothing */

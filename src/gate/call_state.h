@@ -46,8 +46,8 @@ struct call {
     struct arguments args;
     struct call_lax *lax;      /* NULL: valid, or nothing to insist on */
     struct id_candidates *ids; /* NULL: no id needs to have been seen */
-    const struct policy_outcome
-        *unseen;                      /* what the user is asked of ids that nobody has seen; NULL: nothing */
+    /* what the user is asked of ids that nobody has seen; NULL: nothing */
+    const struct policy_outcome *unseen;
     struct hash128 fingerprint;       /* of one that was admitted, not reported */
     const struct json *fingerprinted; /* the arguments that it is of; NULL: not admitted */
     struct ledger_place place;

@@ -94,7 +94,7 @@ struct decision_mask *decision_mask_new(const struct str *names, size_t count, c
 void decision_mask_free(struct decision_mask *mask)
 {
     for (size_t i = 0; mask && i < mask->count; i++)
-        free((char *)mask->globs[i].at);
+        free((void *)mask->globs[i].at);
     if (mask)
         free(mask->globs);
     free(mask);

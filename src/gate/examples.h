@@ -12,9 +12,8 @@ struct buf;
 
 /* A field of an example that is not as expected. */
 struct example_mismatch {
-    const char
-        *field; /* "gives", "becomes", "shows", "says", "status", "again", "history", "next_args", "sample"
-                 */
+    /* "gives", "becomes", "shows", "says", "status", "again", "history", "next_args", "sample" */
+    const char *field;
     struct str expected, got;
     const struct json_diff_result *changes; /* only for `becomes` and `shows`, else NULL */
 };

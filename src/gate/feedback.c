@@ -594,11 +594,12 @@ struct str feedback_text(struct arena *arena, const struct feedback *feedback)
 /* "/a/b" as "a.b", cut. */
 static struct str shown_path(struct arena *arena, struct str pointer)
 {
-    struct str shown = arena_dup(arena, arena_truncate(arena, str_from(pointer, 1), PROBLEM_GOT_MAX_BYTES));
-    for (size_t i = 0; i < shown.len; i++)
-        if (shown.at[i] == '/')
-            ((char *)shown.at)[i] = '.'; /* our copy */
-    return printable_line(arena, shown);
+    struct str path = arena_truncate(arena, str_from(pointer, 1), PROBLEM_GOT_MAX_BYTES);
+    char *shown = arena_copy(arena, path);
+    for (size_t i = 0; i < path.len; i++)
+        if (shown[i] == '/')
+            shown[i] = '.';
+    return printable_line(arena, (struct str){shown, path.len});
 }
 
 static struct str last_step(struct str pointer)

@@ -20,8 +20,8 @@ enum err generation_load(const struct config_sources *sources, uint64_t number, 
 struct generation_load_request {
     const struct config_sources *sources;
     uint64_t number;
-    const struct generation
-        *serving;         /* an equal generation is given up before its examples run; NULL: none */
+    /* an equal generation is given up before its examples run; NULL: none */
+    const struct generation *serving;
     uint32_t examples_ms; /* that all examples may take; 0: GENERATION_EXAMPLES_MS */
     /* Called once the configuration is read, before it is used: fills in what must not run and the upstreams'
      * tool lists. An error, which it has reported, ends the load. May be NULL. */

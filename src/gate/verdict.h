@@ -24,8 +24,8 @@ struct verdict {
     struct str code, detail, hint; /* empty: none */
     struct problems problems;
     const struct json *suggest; /* arguments that the policy proposes to change; NULL: none */
-    const struct json
-        *rewrites;    /* JSON Patch of what was changed in the arguments as sent; NULL or empty: nothing */
+    /* JSON Patch of what was changed in the arguments as sent; NULL or empty: nothing */
+    const struct json *rewrites;
     uint32_t attempt; /* of a repair chain; 0: none */
     bool has_budget;  /* `attempts_left` counts */
     uint32_t attempts_left;

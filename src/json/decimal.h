@@ -14,8 +14,8 @@
 /* A parsed literal: value = 0.DIGITS x 10^(point + exponent). */
 struct decimal {
     bool negative; /* never for zero: -0 is 0 */
-    struct str
-        digits;    /* first to last significant digit, with the '.' if it is between them; empty for zero */
+    /* first to last significant digit, with the '.' if it is between them; empty for zero */
+    struct str digits;
     int64_t count; /* digits without that '.' */
     int64_t point;
     bool exponent_negative;

@@ -78,8 +78,9 @@ enum err json_read_commented_file(struct arena *arena, const char *path, size_t 
     enum err err = file_read(arena, path, max_bytes, &text, why);
     if (err)
         return err;
-    blank_comments((char *)text.at, (char *)text.at + text.len);
-    err = parse_file(arena, text, path, &soft, out, why);
+    char *plain = arena_copy(arena, text);
+    blank_comments(plain, plain + text.len);
+    err = parse_file(arena, (struct str){plain, text.len}, path, &soft, out, why);
     return soft ? OK : err;
 }
 

@@ -54,8 +54,8 @@ struct ledger_options {
     size_t memory_bytes;     /* of the local engine; 0: the default above */
     enum ledger_outage on_outage;
     bool settles_unheard; /* settles are sent and not waited for, where nothing but notes depends on them */
-    const char
-        *key_file; /* keeps the key of call ids if there is no Redis; NULL: a key for this process only */
+    /* keeps the key of call ids if there is no Redis; NULL: a key for this process only */
+    const char *key_file;
 };
 
 #define LEDGER_TIMEOUT_MS 50u /* of Redis: an admit that takes longer is an outage for that call */
@@ -224,8 +224,8 @@ struct ledger_admit {
     struct ledger_place place;
     uint64_t admission; /* of the callId; never 0. admit and settle are idempotent by it */
     struct str tool;
-    struct str
-        call; /* dev.toolgate/call: retries that repeat it are one repair chain; empty: the tool's chain */
+    /* dev.toolgate/call: retries that repeat it are one repair chain; empty: the tool's chain */
+    struct str call;
     const struct ledger_problem *problems; /* for LEDGER_SO_FAR_INVALID */
     size_t problem_count;
     bool lax; /* nothing else is wrong, and the model may insist: what was asked about before is let run */
@@ -262,18 +262,18 @@ enum ledger_came_of {
 
 struct ledger_answer {
     enum err error; /* not OK: no answer was had; `why` says so */
-    const char
-        *engine; /* who answered: "redis", "local"; "none": it passes uncounted, or there is no answer */
+    /* who answered: "redis", "local"; "none": it passes uncounted, or there is no answer */
+    const char *engine;
     enum ledger_says says;
-    struct str
-        code;               /* of a refusal: "retry_budget_exceeded", "same_call", "loop", "cycle",
-                               "transient_budget",        "duplicate_in_step", "already_broken", "poll_budget", "too_soon",
-                               "calls_per_turn",        "calls_per_session", "cost_per_turn", "cost_per_session",
-                               "seconds_per_turn", "same_failure",        "rate_limit", "writes_per_turn"; empty where the
-                               ledger has nothing against it that the gate did not know */
+    /* of a refusal: "retry_budget_exceeded", "same_call", "loop", "cycle", "transient_budget",
+     * "duplicate_in_step", "already_broken", "poll_budget", "too_soon", "calls_per_turn",
+     * "calls_per_session", "cost_per_turn", "cost_per_session", "seconds_per_turn", "same_failure",
+     * "rate_limit", "writes_per_turn"; empty where the ledger has nothing against it that the gate did
+     * not know */
+    struct str code;
     bool of_session;        /* it is the whole session's limit, not the tool's own */
     uint64_t used;          /* calls, seconds or cost so far, where a limit is the code; of "too_soon" and
-                               "rate_limit": ms          to wait; of "same_failure": failures in a row */
+                               "rate_limit": ms to wait; of "same_failure": failures in a row */
     uint32_t turn;          /* the turn it was counted in */
     bool lax;               /* it runs with its problems: the model insists, or the server accepts them */
     bool insists;           /* the former */
@@ -287,7 +287,7 @@ struct ledger_answer {
     uint32_t spent;              /* of the same-call budget, this call included */
     bool uncounted;              /* nobody counted it: Redis is away, and on_outage is "open" */
     struct str would;  /* of a call that is only advised (anonymous, or a read in a guessed turn): the code
-                          that would  have refused it */
+                          that would have refused it */
     uint64_t version;  /* of the session that it was judged by: differs from a peek's if another daemon came
                           between */
     uint64_t unseen;   /* bit i: ids[i] was never seen */
@@ -323,7 +323,7 @@ enum ledger_class {
     LEDGER_CLASS_FABRICATED,
     LEDGER_CLASS_RELEASED, /* cancelled, ask: as if it had never been asked */
     LEDGER_CLASS_REFUSED,  /* refused after admit (policy_error, unavailable, forbidden): its budget is
-                              released, but  asking the same again is a loop like any other */
+                              released, but asking the same again is a loop like any other */
     LEDGER_CLASS_COUNT
 };
 
@@ -369,8 +369,8 @@ struct ledger_settled {
     uint32_t attempt, attempts_left; /* for LEDGER_CLASS_INVALID */
     enum ledger_says says; /* for LEDGER_CLASS_INVALID: LEDGER_REPAIR, or LEDGER_REFUSE when exhausted */
     uint32_t transient_count;
-    struct str
-        chain; /* outcome of a chain that ended now: "no_retry", "success", "exhausted", …; empty: none */
+    /* outcome of a chain that ended now: "no_retry", "success", "exhausted", …; empty: none */
+    struct str chain;
     uint32_t chain_retries;
     struct why why; /* filled in if `error` is not OK; only its first byte is cleared otherwise */
 };

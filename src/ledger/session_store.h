@@ -58,10 +58,10 @@ struct store_request {
     struct str guard; /* what the stored core must begin with; empty: there must be none */
     const struct store_write *writes;
     size_t write_count;
-    uint32_t
-        renew_ttl_s; /* > 0: from now on all parts of the session live so long; a new core must have it */
-    uint32_t user;   /* a new session takes of this user's share of a store's memory */
-    bool forget;     /* delete all parts instead, whatever is stored: the guard is ignored */
+    /* > 0: from now on all parts of the session live so long; a new core must have it */
+    uint32_t renew_ttl_s;
+    uint32_t user; /* a new session takes of this user's share of a store's memory */
+    bool forget;   /* delete all parts instead, whatever is stored: the guard is ignored */
 
     /* Where it ended: valid during `ended` only, or until the next request to the store. */
     enum store_result result;

@@ -29,10 +29,10 @@ struct decision_outcome {
     enum outcome_kind kind;
     uint32_t tries;   /* later calls of the tool in the turn, with the one that passed */
     uint32_t repeats; /* of them with the same arguments */
-    struct str
-        next_tool; /* the first call of another tool in the turn, if no call of this one came; empty: none */
-    struct str
-        arguments;  /* of the call that passed, as JSON, cut at OUTCOME_ARGUMENT_BYTES; empty: not recorded */
+    /* the first call of another tool in the turn, if no call of this one came; empty: none */
+    struct str next_tool;
+    /* of the call that passed, as JSON, cut at OUTCOME_ARGUMENT_BYTES; empty: not recorded */
+    struct str arguments;
     struct str ran; /* the class of the result of a call that was not enforced; empty: not known */
 };
 

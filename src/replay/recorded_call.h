@@ -35,8 +35,8 @@ struct recorded_call {
     bool has_uid;
     uint32_t uid;
     struct str tool, toolset;
-    const struct json
-        *arguments; /* as the model sent them, perhaps a string that holds JSON; NULL: none were sent */
+    /* as the model sent them, perhaps a string that holds JSON; NULL: none were sent */
+    const struct json *arguments;
     bool arguments_unknown;    /* they were recorded as a hash only */
     const struct json *masked; /* an array of JSON pointers whose values were masked; NULL: none */
     bool repeated;             /* the daemon counted it as a repetition of the call before */

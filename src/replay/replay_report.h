@@ -105,8 +105,8 @@ struct replay_report {
     const struct recording_count *faults; /* RECORDING_FAULTS of them */
     uint64_t lines;                       /* that could be read */
     struct map *differences_by_key;
-    struct replay_difference
-        other_difference; /* those beyond REPLAY_ROWS_MAX together; only their calls are told */
+    /* those beyond REPLAY_ROWS_MAX together; only their calls are told */
+    struct replay_difference other_difference;
 };
 
 /* ---- for replay.c: counting ---- */

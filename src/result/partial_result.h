@@ -15,8 +15,8 @@
 struct schema;
 
 struct partial_result {
-    const char
-        *code; /* "has_more", "next_cursor", "truncated", "n_of_m", "truncated_response"; NULL: complete */
+    /* "has_more", "next_cursor", "truncated", "n_of_m", "truncated_response"; NULL: complete */
+    const char *code;
     struct str detail;
     const struct json *next; /* the arguments to change for the rest; NULL: unknown */
 };

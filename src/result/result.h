@@ -18,8 +18,8 @@ struct result {
     const struct json *content;    /* MCP content array; NULL: there is no result */
     const struct json *structured; /* structuredContent; NULL: none */
     const struct json *metadata;   /* `_meta`, for the agent's program */
-    const struct json
-        *value;   /* for the result hook: structured, else the JSON of a text block, else {text = …} */
+    /* for the result hook: structured, else the JSON of a text block, else {text = …} */
+    const struct json *value;
     bool as_text; /* `value` is {text = …}: no JSON in it */
     bool is_error;
     bool is_beside_content; /* `value` was returned beside `content`, which may not have it */

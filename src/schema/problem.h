@@ -20,8 +20,8 @@ struct json_out;
 
 struct problem {
     struct str path; /* "items[0].price"; empty: the arguments as a whole */
-    const char
-        *code; /* static: "missing", "type", "format", "list", "unknown_field", "enum", or the keyword */
+    /* static: "missing", "type", "format", "list", "unknown_field", "enum", or the keyword */
+    const char *code;
     struct str message;     /* "is missing: string" */
     struct str expected;    /* a small JSON Schema; empty: none */
     struct str got;         /* JSON; empty: none */

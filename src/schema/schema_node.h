@@ -200,8 +200,8 @@ struct pass {
     uint32_t frames;
     struct schema_remarks remarks;
     bool local_times; /* a date-time may lack its zone */
-    const char
-        *too_complex; /* the reason it gave up, after which its answers mean nothing; NULL: it has not */
+    /* the reason it gave up, after which its answers mean nothing; NULL: it has not */
+    const char *too_complex;
 };
 
 struct pass pass_begin(const struct schema *schema, struct schema_work *work);

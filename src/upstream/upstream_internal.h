@@ -29,8 +29,8 @@ struct upstream {
     struct upstream_spec *configured; /* as the configuration has it */
     struct upstream_spec *spec;       /* the same, with the user's name filled in */
     struct mcp_client *mcp;           /* NULL: an address for the http = {…} of policies */
-    struct tool_list
-        *last[UPSTREAM_LISTS]; /* cached, or of the upstream it replaces, until mcp has its own */
+    /* cached, or of the upstream it replaces, until mcp has its own */
+    struct tool_list *last[UPSTREAM_LISTS];
     struct breaker breaker;
     TAILQ_HEAD(, queued_call) queue;
     struct upstream *base; /* of a user's instance: the upstream itself; NULL: this is none */

@@ -84,11 +84,12 @@ static size_t on_header(char *at, size_t size, size_t count, void *owner)
         return 0;
     }
     if (colon) {
-        struct str name = arena_dup(f->arena, (struct str){line.at, (size_t)(colon - line.at)});
-        for (size_t i = 0; i < name.len; i++)
-            ((char *)name.at)[i] = (char)tolower((unsigned char)name.at[i]);
+        size_t len = (size_t)(colon - line.at);
+        char *name = arena_copy(f->arena, (struct str){line.at, len});
+        for (size_t i = 0; i < len; i++)
+            name[i] = (char)tolower((unsigned char)name[i]);
         f->headers[f->header_count++] = (struct name_value){
-            .name = name, .value = arena_dup(f->arena, str_trim(str_from(line, name.len + 1)))};
+            .name = {name, len}, .value = arena_dup(f->arena, str_trim(str_from(line, len + 1)))};
     }
     if (line.len)
         return size * count;
