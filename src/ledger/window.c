@@ -578,9 +578,13 @@ void window_changed(struct rules_ctx *ctx, const struct session_call *call)
  * other do not push each other's calls out. */
 static unsigned find_leaving(const struct session *session)
 {
-    uint16_t agents[SESSION_AGENTS_MAX];
+    uint16_t agents[SESSION_AGENTS_MAX], first = session->calls[0].agent;
     unsigned calls[SESSION_AGENTS_MAX] = {0}, known = 0, leaving = 0;
-    for (unsigned i = session->call_count; i-- > 0;) {
+    bool several = false; /* mostly there is one agent */
+#pragma GCC unroll 32
+    for (unsigned i = 1; i < SESSION_CALLS_MAX; i++)
+        several |= session->calls[i].agent != first;
+    for (unsigned i = several ? session->call_count : 0; i-- > 0;) {
         uint16_t agent = call_at(session, i)->agent;
         unsigned at = 0;
         while (at < known && agents[at] != agent)
