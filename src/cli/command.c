@@ -17,8 +17,12 @@
 static void print_usage(const struct command_table *table, FILE *out)
 {
     fprintf(out, "%s\n\nusage: %s COMMAND [options]\n\n", table->summary, table->program);
-    for (size_t i = 0; i < table->count; i++)
-        fprintf(out, "  %-10s %s\n", table->commands[i]->name, table->commands[i]->summary);
+    for (size_t i = 0; i < table->count; i++) {
+        const struct command *command = table->commands[i];
+        struct str summary =
+            command->summary ? str_of(command->summary) : command->read_summary(command->name);
+        fprintf(out, "  %-10s " STR_FMT "\n", command->name, STR_ARG(summary));
+    }
     fprintf(out, "\n`%s COMMAND --help` has the options and an example; `%s --version` the version.\n",
             table->program, table->program);
 }

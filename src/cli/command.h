@@ -1,10 +1,13 @@
 /*
  * A subcommand as a row of a program's table: what --help prints, how many
- * operands it takes, and the function that runs it. toolgate's table is in
- * main.c, that of the bench program in tests/bench/toolgate-bench/main.c.
+ * operands it takes, and the function that runs it; those in Lua have a name
+ * and a function. toolgate's table is in main.c, that of the bench program in
+ * tests/bench/toolgate-bench/main.c.
  */
 #ifndef TOOLGATE_CLI_COMMAND_H
 #define TOOLGATE_CLI_COMMAND_H
+
+#include "base/str.h"
 
 #include <stddef.h>
 
@@ -24,6 +27,7 @@ struct command {
     const char *example;                   /* lines that can be typed */
     int least, most;                       /* operands */
     int (*run)(const struct command *command, int argc, char **argv);
+    struct str (*read_summary)(const char *name); /* of a command whose summary stands elsewhere */
 
     /* Only in a copy of a row: options_read hands over the command's table instead of reading, and the
      * command ends. */

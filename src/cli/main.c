@@ -1,13 +1,13 @@
-/* The installed program: its subcommands, each in a file cmd_*.c. */
+/* The installed program: its subcommands, each in a file cmd_*.c, or in lua/cli. */
 #include "cli/command.h"
+#include "cli/lua_command.h"
 
 extern const struct command command_serve, command_connect, command_call, command_check, command_tools,
-    command_test, command_new, command_words, command_lint, command_validate, command_session,
-    command_sessions, command_status, command_reload, command_pins, command_approvals, command_approve,
-    command_deny, command_replay, command_top, command_doctor, command_completion, command_decisions,
-    command_shadow, command_spawner, command_hook;
+    command_test, command_new, command_lint, command_validate, command_replay, command_top, command_doctor,
+    command_decisions, command_shadow, command_spawner, command_hook;
 
 // clang-format off
+#define IN_LUA(word) &(const struct command){.name = word, .run = lua_command_run, .read_summary = lua_command_summary}
 static const struct command *const commands[] = {
     &command_serve,
     &command_connect,
@@ -16,21 +16,21 @@ static const struct command *const commands[] = {
     &command_tools,
     &command_test,
     &command_new,
-    &command_words,
+    IN_LUA("words"),
     &command_lint,
     &command_validate,
-    &command_session,
-    &command_sessions,
-    &command_status,
-    &command_reload,
-    &command_pins,
-    &command_approvals,
-    &command_approve,
-    &command_deny,
+    IN_LUA("session"),
+    IN_LUA("sessions"),
+    IN_LUA("status"),
+    IN_LUA("reload"),
+    IN_LUA("pins"),
+    IN_LUA("approvals"),
+    IN_LUA("approve"),
+    IN_LUA("deny"),
     &command_replay,
     &command_top,
     &command_doctor,
-    &command_completion,
+    IN_LUA("completion"),
     &command_decisions,
     &command_shadow,
     &command_spawner,

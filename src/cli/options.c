@@ -183,7 +183,8 @@ bool options_read(const struct command *command, const struct cli_option *option
             return false;
         }
         const struct cli_option *option = find_option(options, c);
-        if (option->kind != OPTION_FLAG && is_option(options, optarg)) {
+        bool own_word = option->kind != OPTION_FLAG && optarg == (*argv)[optind - 1];
+        if (own_word && is_option(options, optarg)) {
             term_error(command->name, "--%s needs a %s, got the option '%s'; write --%s=%s if that is the %s",
                        option->name, option->argument, optarg, option->name, optarg, option->argument);
             return false;
@@ -200,15 +201,4 @@ bool options_read(const struct command *command, const struct cli_option *option
                *command->operands ? command->operands : "no operands", count, count == 1 ? "" : "s",
                term_program_name(), command->name);
     return false;
-}
-
-bool options_read_request(const struct command *command, int *argc, char ***argv, const char **socket,
-                          bool *json, int *status)
-{
-    const struct cli_option table[] = {
-        SOCKET_OPTION(socket),
-        {"json", NULL, "print JSON", 'j', OPTION_FLAG, json},
-        {0},
-    };
-    return options_read(command, table, argc, argv, status);
 }

@@ -43,8 +43,4 @@ struct cli_option {
 bool options_read(const struct command *command, const struct cli_option *options, int *argc, char ***argv,
                   int *status);
 
-/* The same for a command whose only options are --socket and --json. */
-bool options_read_request(const struct command *command, int *argc, char ***argv, const char **socket,
-                          bool *json, int *status);
-
 #endif

@@ -13,10 +13,6 @@ void print_json_line(const struct json *value);
 /* An integer member; 0 if absent. */
 int64_t print_number(const struct json *object, const char *key);
 
-/* An object as indented "key: value" lines; counters on one line, without zeros. */
-void print_tree(const struct json *value, int indent);
-void print_member(const struct json_member *member, int indent);
-
 /* MCP content blocks: text as it is, anything else in brackets. */
 void print_content(const struct json *content);
 

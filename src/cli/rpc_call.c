@@ -69,10 +69,3 @@ int rpc_call_text(const struct command *command, const char *socket, const char 
 {
     return call(command, socket, method, params, handle, owner, true);
 }
-
-int rpc_call_print_json(void *owner, const struct json *answer)
-{
-    (void)owner;
-    print_json_line(answer);
-    return CLI_OK;
-}

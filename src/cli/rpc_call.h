@@ -19,7 +19,4 @@ int rpc_call(const struct command *command, const char *socket, const char *meth
 int rpc_call_text(const struct command *command, const char *socket, const char *method, struct str params,
                   rpc_call_handler *handle, void *owner);
 
-/* For --json: the result on one line. */
-rpc_call_handler rpc_call_print_json;
-
 #endif

@@ -77,29 +77,6 @@ void term_print_indented(struct str text, int spaces)
     }
 }
 
-const char *term_ago(int64_t ms, char text[TERM_AGO_BYTES])
-{
-    static const struct {
-        int64_t from_s, unit_s;
-        const char *unit;
-    } units[] = {{172800, 86400, "days"}, {7200, 3600, "h"}, {120, 60, "min"}, {1, 1, "s"}};
-    int64_t s = (clock_wall_ms() - ms) / 1000;
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-        if (s >= units[i].from_s) {
-            snprintf(text, TERM_AGO_BYTES, "%lld %s ago", (long long)(s / units[i].unit_s), units[i].unit);
-            return text;
-        }
-    memcpy(text, "now", sizeof("now"));
-    return text;
-}
-
-void term_print_when(int64_t ms)
-{
-    char ago[TERM_AGO_BYTES];
-    term_print_time(ms);
-    printf(" (%s)", term_ago(ms, ago));
-}
-
 void term_print_time(int64_t ms)
 {
     char stamp[TERM_TIME_BYTES + 1] = "";

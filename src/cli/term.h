@@ -39,10 +39,5 @@ unsigned term_clip(struct buf *out, struct str text, unsigned columns);
 /* Prints a local time to stdout: "2026-05-03 22:14:07". */
 #define TERM_TIME_BYTES 19
 void term_print_time(int64_t ms);
-/* How long ago, of milliseconds since the epoch: "now", "42 s ago", "3 min ago", "5 h ago", "2 days ago". */
-#define TERM_AGO_BYTES 32
-const char *term_ago(int64_t ms, char text[TERM_AGO_BYTES]);
-/* "2026-05-03 22:14:07 (3 min ago)" */
-void term_print_when(int64_t ms);
 
 #endif

@@ -8,7 +8,7 @@
  *   assert.equal("repair", verdict.verdict)
  */
 #include "gate/verdict.h"
-#include "module/module_value.h"
+#include "sandbox/lua_json.h"
 
 #include "base/arena.h"
 #include "base/version.h"
@@ -101,7 +101,7 @@ static const struct json *value_option(lua_State *L, int at, const char *name, s
 {
     const struct json *value = NULL;
     if (push_option(L, at, name)) {
-        value = module_value_read(L, lua_gettop(L), name, arena);
+        value = lua_json_read(L, lua_gettop(L), name, arena);
         lua_pop(L, 1);
     }
     return value;
@@ -153,7 +153,7 @@ static void read_call(lua_State *L, struct spec_gate *g, struct call_options *a)
     struct str tool;
     tool.at = luaL_checklstring(L, 2, &tool.len);
     a->request.tool = arena_dup(g->arena, tool);
-    a->request.arguments = lua_isnoneornil(L, 3) ? NULL : module_value_read(L, 3, "arguments", g->arena);
+    a->request.arguments = lua_isnoneornil(L, 3) ? NULL : lua_json_read(L, 3, "arguments", g->arena);
     read_options(L, 4, g, a);
     simulator_add_seen_ids(&g->gate, g->arena, &a->request, value_option(L, 4, "seen", g->arena));
     if (simulator_add_history(&g->gate, g->arena, &a->request, value_option(L, 4, "history", g->arena),
@@ -169,7 +169,7 @@ static void set_string(lua_State *L, const char *name, struct str s)
 
 static void set_value(lua_State *L, const char *name, const struct json *value)
 {
-    module_value_push(L, value);
+    lua_json_push(L, value);
     lua_setfield(L, -2, name);
 }
 
@@ -193,7 +193,7 @@ static int return_call(lua_State *L, struct spec_gate *g, const struct call_opti
     verdict_write(&out, outcome->verdict);
     json_close(&out, '}');
     json_parse(g->arena, buf_view(&text), NULL, &verdict, &fault);
-    module_value_push(L, &verdict);
+    lua_json_push(L, &verdict);
     rename_field(L, "error_class", "class");
     rename_field(L, "messages", "problems");
     set_string(L, "tool", a->request.tool);
@@ -246,7 +246,7 @@ static int gate_report(lua_State *L)
     a.request.error_transient = a.request.error_transient_given && lua_toboolean(L, -1);
     if (!a.request.has_error)
         a.request.result = lua_isnoneornil(L, 3) ? value_option(L, 4, "result", g->arena)
-                                                 : module_value_read(L, 3, "result", g->arena);
+                                                 : lua_json_read(L, 3, "result", g->arena);
     if (!a.request.has_error && !a.request.result)
         return luaL_error(L, "report: expected a result, or nil and { error = \"…\" }");
     return return_call(L, g, &a, simulator_make(&g->gate, g->arena, &a.request, CALL_REPORT));
@@ -268,7 +268,7 @@ static int gate_list(lua_State *L)
                                       .context = a.request.context};
     catalog_write(g->arena, g->gate.generation, &request, &text);
     json_parse(g->arena, buf_view(&text), NULL, &list, &fault);
-    module_value_push(L, &list);
+    lua_json_push(L, &list);
     return 1;
 }
 
@@ -399,7 +399,7 @@ int luaopen_toolgate(lua_State *L)
     lua_setfield(L, -2, "__index");
     lua_pop(L, 1);
     lua_newtable(L);
-    module_value_constants(L);
+    lua_json_constants(L);
     lua_pushcfunction(L, load);
     lua_setfield(L, -2, "load");
     lua_pushliteral(L, TOOLGATE_VERSION);

@@ -35,17 +35,12 @@ static void read_table(void)
     }
 }
 
-struct str known_tools_name(enum known_tool kind, size_t index)
+enum known_tool known_tools_find(struct str name)
 {
     if (!names[KNOWN_READS][0].at)
         read_table();
-    return kind == KNOWN_NOT || index >= NAMES_MAX ? STR_NONE : names[kind][index];
-}
-
-enum known_tool known_tools_find(struct str name)
-{
     for (int kind = KNOWN_READS; kind < KNOWN_KINDS; kind++)
-        for (size_t i = 0; known_tools_name(kind, i).len; i++)
+        for (size_t i = 0; i < NAMES_MAX && names[kind][i].len; i++)
             if (str_eq(names[kind][i], name))
                 return kind;
     return KNOWN_NOT;

@@ -19,7 +19,5 @@ enum known_tool {
 
 enum known_tool known_tools_find(struct str name);
 
-/* The `index`-th name of a kind; empty behind the last one. Lives as long as the process. */
-struct str known_tools_name(enum known_tool kind, size_t index);
 
 #endif

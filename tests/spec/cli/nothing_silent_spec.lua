@@ -93,6 +93,10 @@ describe("nothing to do", function()
     local code, _, err = toolgate("serve", "--socket", "--check")
     assert.equal(2, code)
     assert.truthy(err:find("--socket needs a PATH, got the option '--check'", 1, true), err)
+    for _, command in ipairs { "tools", "status" } do -- one in C, one in Lua
+      err = select(3, process.run { daemon.binary, command, "--socket=--check" })
+      assert.truthy(err:find("no daemon at --check", 1, true), err)
+    end
     code, _, err = toolgate("serve", "--policies", "--no-watch", "--check")
     assert.equal(2, code, err)
   end)

@@ -9,8 +9,8 @@ local ROOMS = { "base", "io", "confine", "json", "schema", "sandbox", "upstream"
 local LIBRARIES = {
   { "^event2/", { io = true, server = true } },
   { "^yajl/",   { json = true } },
-  { "^lua",     { sandbox = true, policy = true, ledger = true, module = true } },
-  { "^lauxlib", { sandbox = true, policy = true, ledger = true, module = true } },
+  { "^lua",     { sandbox = true, policy = true, ledger = true, cli = true, module = true } },
+  { "^lauxlib", { sandbox = true, policy = true, ledger = true, cli = true, module = true } },
   { "^pcre2",   { schema = true } },
   { "^xxhash",  { base = true } },
   { "^idn2",    { schema = true } },

@@ -1,0 +1,166 @@
+-- What a command declares, and what comes of it: parsing, --help and completion. `command { … }` takes name, operands,
+-- summary, about, exits, example, options (each made by one of the words below), least and most operands, and `run`, which
+-- gets a table of the options' values with the operands as its list, and returns the exit code (nothing: 0).
+-- The file returns how a command is run: by its name and its arguments.
+
+function flag(o) o.is_flag = true return o end
+function text(o) return o end
+function number(o) o.is_number = true return o end
+function choice(o) o.is_choice = true return o end
+
+socket = text { name = "socket", letter = "s", argument = "PATH",
+                words = "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)" }
+json = flag { name = "json", letter = "j", words = "print JSON" }
+
+local help = flag { name = "help", letter = "h", words = "print this help" }
+
+-- Says what is wrong, and ends the command.
+function fail(form, ...)
+  cli.warn(form:format(...))
+  error(2, 0)
+end
+
+function command(c)
+  c.operands, c.least, c.options = c.operands or "", c.least or 0, c.options or {}
+  c.most = c.most or c.least
+  return c
+end
+
+local function with_help(c)
+  local list = {}
+  for i, option in ipairs(c.options) do list[i] = option end
+  list[#list + 1] = help
+  return list
+end
+
+local function print_help(c)
+  io.write("usage: ", cli.program, " ", c.name, c.operands ~= "" and " " or "", c.operands, " [options]\n\n", c.about,
+           "\n\noptions:\n")
+  for _, o in ipairs(with_help(c)) do
+    local left = (o.letter and "  -%s, --%s" or "      %s--%s"):format(o.letter or "", o.name)
+    io.write(("%-26s %s\n"):format(o.argument and left .. " " .. o.argument or left, o.words))
+  end
+  io.write("\nexit code:\n", c.exits, "\n\nexample:\n", c.example, "\n")
+end
+
+local function unknown(c, word)
+  local names = {}
+  for i, option in ipairs(with_help(c)) do names[i] = option.name end
+  local near = cli.suggest(word:match "^%-*([^=]*)", names)
+  if near then fail("unknown option '%s' (did you mean '--%s'?)", word, near) end
+  fail("unknown option '%s'; `%s %s --help` lists them", word, cli.program, c.name)
+end
+
+-- A long option may be cut, as long as no other begins alike.
+local function find_long(c, name)
+  local found
+  for _, option in ipairs(with_help(c)) do
+    if option.name == name then return option end
+    if option.name:sub(1, #name) == name then
+      if found then return nil end
+      found = option
+    end
+  end
+  return found
+end
+
+local function find_letter(c, letter)
+  for _, option in ipairs(with_help(c)) do
+    if option.letter == letter then return option end
+  end
+end
+
+local function spoken(words) return (table.concat(words, ", "):gsub(", (%S+)$", " or %1")) end
+
+local function value_of(o, given)
+  if o.is_number then
+    local n = given:match "^%s*%+?(%d+)$"
+    n = n and tonumber(n)
+    if not n or n < 1 or n > 1000000 then
+      fail("--%s: expected a whole number from 1 to 1000000, got '%s'", o.name, given)
+    end
+    return n
+  end
+  if o.is_choice and not ("|" .. o.argument .. "|"):find("|" .. given .. "|", 1, true) then
+    local words = {}
+    for word in o.argument:gmatch "[^|]+" do words[#words + 1] = word end
+    fail("--%s: expected %s, got '%s'", o.name, spoken(words), given)
+  end
+  return given
+end
+
+-- The option's value: behind it, or the next word, which is no other option.
+local function take(c, o, inline, words)
+  if inline then return value_of(o, inline) end
+  local given = table.remove(words, 1)
+  if not given then fail("--%s needs a %s", o.name, o.argument) end
+  local other = given:match "^%-%-(.+)"
+  for _, option in ipairs(with_help(c)) do
+    if option.name == other then
+      fail("--%s needs a %s, got the option '%s'; write --%s=%s if that is the %s", o.name, o.argument, given, o.name,
+           given, o.argument)
+    end
+  end
+  return value_of(o, given)
+end
+
+local function read_long(c, word, words, out)
+  local name, inline = word:match "^%-%-([^=]*)=?(.*)"
+  inline = word:find("=", 1, true) and inline
+  local o = find_long(c, name) or unknown(c, word)
+  if o.is_flag and inline then fail("--%s takes no value", o.name) end
+  out[o.name] = o.is_flag or take(c, o, inline, words)
+end
+
+-- "-lj", "-n3", "-n 3"
+local function read_letters(c, word, words, out)
+  local rest = word:sub(2)
+  while rest ~= "" do
+    local o = find_letter(c, rest:sub(1, 1)) or unknown(c, "-" .. rest:sub(1, 1))
+    rest = rest:sub(2)
+    if not o.is_flag then
+      out[o.name] = take(c, o, rest ~= "" and rest or nil, words)
+      return
+    end
+    out[o.name] = true
+  end
+end
+
+-- False: it was --help. Options and operands come in any order; "--" ends the options.
+local function parse(c, words)
+  local out, only_operands = {}, false
+  while words[1] do
+    local word = table.remove(words, 1)
+    if only_operands or not word:find "^%-." then
+      out[#out + 1] = word
+    elseif word == "--" then
+      only_operands = true
+    else
+      (word:sub(1, 2) == "--" and read_long or read_letters)(c, word, words, out)
+      if out.help then return false end
+    end
+  end
+  if #out < c.least or #out > c.most then
+    fail("expected %s, got %d operand%s; `%s %s --help` has an example", c.operands ~= "" and c.operands or "no operands",
+         #out, #out == 1 and "" or "s", cli.program, c.name)
+  end
+  return out
+end
+
+-- The answer to a request of this command, by its --socket.
+function rpc(o, method, params) return (cli.rpc(o.socket, method, params)) end
+
+-- The same for --json: prints the daemon's own bytes, and returns the answer.
+function rpc_json(o, method, params)
+  local answer, bytes = cli.rpc(o.socket, method, params, true)
+  io.write(bytes, "\n")
+  return answer
+end
+
+return function(name, words)
+  local c = require(name)
+  local o = parse(c, words)
+  if o then return c.run(o) or 0 end
+  print_help(c)
+  return 0
+end

@@ -1,0 +1,62 @@
+-- Where two definitions differ, whole: the daemon's own differences cut long values, and a definition may hide its point
+-- at its end. The texts are the upstreams': each is printed on one line, escaped.
+local ui = require "ui"
+
+local function put(sign, path, words)
+  ui.say("  %s%s %s%s", sign == "-" and cli.red or cli.green, sign, cli.line(path) .. ": " .. cli.line(words), cli.plain)
+end
+
+local function lines_of(words)
+  local out = {}
+  for line in (words:gsub("\n$", "") .. "\n"):gmatch "(.-)\n" do out[#out + 1] = line end
+  return out
+end
+
+local function put_lines(sign, path, list)
+  if #list == 0 then put(sign, path, "") end
+  for _, line in ipairs(list) do put(sign, path, line) end
+end
+
+-- A long description that changes in one line is that line: equal ones before and after are left out.
+local function put_texts(path, was, now)
+  local old, new, equal = lines_of(was), lines_of(now), 0
+  while #old > 1 and #new > 1 and old[1] == new[1] do
+    table.remove(old, 1)
+    table.remove(new, 1)
+    equal = equal + 1
+  end
+  while #old > 1 and #new > 1 and old[#old] == new[#new] do
+    old[#old], new[#new] = nil, nil
+    equal = equal + 1
+  end
+  put_lines("-", path, old)
+  put_lines("+", path, new)
+  if equal > 0 then ui.say("    (%s)", ui.count(equal, "equal line")) end
+end
+
+local function put_value(sign, path, value)
+  if type(value) == "string" then return put_lines(sign, path, lines_of(value)) end
+  put(sign, path, cli.json(value))
+end
+
+local function is_object(value) return type(value) == "table" and cli.keys(value) ~= nil end
+
+-- One of the two may be nil.
+local function walk(path, was, now)
+  local either = was == nil and now or was
+  if was ~= nil and now ~= nil and cli.json(was) == cli.json(now) then return end
+  if is_object(either) and next(either) ~= nil and (was == nil or now == nil or is_object(now)) then
+    local function below(name) return path ~= "" and path .. "." .. name or name end
+    for _, name in ipairs(was and cli.keys(was) or {}) do walk(below(name), was[name], now and now[name]) end
+    for _, name in ipairs(now and cli.keys(now) or {}) do
+      if not was or was[name] == nil then walk(below(name), nil, now[name]) end
+    end
+  elseif type(was) == "string" and type(now) == "string" then
+    put_texts(path, was, now)
+  else
+    if was ~= nil then put_value("-", path, was) end
+    if now ~= nil then put_value("+", path, now) end
+  end
+end
+
+return function(was, now) walk("", was, now) end

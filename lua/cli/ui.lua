@@ -1,0 +1,102 @@
+-- What commands print with.
+local ui = {}
+
+function ui.say(form, ...) io.write(form:format(...), "\n") end
+
+function ui.bold(words) return cli.bold .. words .. cli.plain end
+function ui.red(words) return cli.red .. words .. cli.plain end
+function ui.green(words) return cli.green .. words .. cli.plain end
+function ui.yellow(words) return cli.yellow .. words .. cli.plain end
+
+-- "1 call", "2 calls"
+function ui.count(n, noun) return ("%d %s%s"):format(n, noun, n == 1 and "" or "s") end
+
+local UNITS = { { 172800, 86400, "days" }, { 7200, 3600, "h" }, { 120, 60, "min" }, { 1, 1, "s" } }
+
+-- How long ago, of milliseconds since the epoch: "now", "42 s ago", "3 min ago", "5 h ago", "2 days ago".
+function ui.ago(ms)
+  local s = math.floor((cli.now() - ms) / 1000)
+  for _, unit in ipairs(UNITS) do
+    if s >= unit[1] then return ("%d %s ago"):format(math.floor(s / unit[2]), unit[3]) end
+  end
+  return "now"
+end
+
+-- "2026-05-03 22:14:07", in local time
+function ui.time(ms) return os.date("%Y-%m-%d %H:%M:%S", math.floor((ms or 0) / 1000)) end
+
+-- "2026-05-03 22:14:07 (3 min ago)"
+function ui.when(ms) return ("%s (%s)"):format(ui.time(ms), ui.ago(ms or 0)) end
+
+-- Each line of a text after so many spaces.
+function ui.indent(words, spaces)
+  if words == "" then return end
+  for line in (words:gsub("\n$", "") .. "\n"):gmatch "(.-)\n" do io.write((" "):rep(spaces), line, "\n") end
+end
+
+-- At most so many columns, in which names that others chose command no terminal; `pads`: exactly as many.
+function ui.clip(words, columns, pads)
+  local shown, used = cli.clip(words, columns)
+  return pads and shown .. (" "):rep(columns - used) or shown
+end
+
+-- The columns that the longest of these texts needs, between two bounds.
+function ui.widest(list, least, most, text_of)
+  local columns = least
+  for _, item in ipairs(list) do columns = math.max(columns, (select(2, cli.clip(text_of(item), most)))) end
+  return columns
+end
+
+-- "pass 4, refuse 3", without zeros
+function ui.counts(counts, none)
+  local out = {}
+  for _, name in ipairs(counts and cli.keys(counts) or {}) do
+    if counts[name] ~= 0 then out[#out + 1] = ("%s %d"):format(name, counts[name]) end
+  end
+  return #out > 0 and table.concat(out, ", ") or none
+end
+
+local function is_array(value) return getmetatable(value) == getmetatable(cli.array {}) end
+
+local function put_value(value, indent)
+  local nested = type(value) == "table" and next(value) ~= nil
+  if type(value) == "string" and value:find("\n", 1, true) then
+    io.write "\n"
+    ui.indent(value:match "^%s*(.-)%s*$", indent + 2)
+  elseif not nested then
+    io.write(" ", type(value) == "string" and value or cli.json(value), "\n")
+  else
+    local counts = not is_array(value)
+    for _, item in pairs(value) do counts = counts and type(item) == "number" end
+    io.write(counts and " " .. ui.counts(value, "none") .. "\n" or "\n")
+    if not counts then ui.tree(value, indent + 2) end
+  end
+end
+
+-- "key: value", an object below it
+function ui.member(name, value, indent)
+  io.write(ui.bold(name .. ":"))
+  put_value(value, indent or 0)
+end
+
+local function put_members(object, indent, first)
+  for i, name in ipairs(cli.keys(object)) do
+    io.write(i == 1 and first or (" "):rep(indent))
+    ui.member(name, object[name], indent)
+  end
+end
+
+-- An object as indented "key: value" lines; counts on one line, without zeros.
+function ui.tree(value, indent)
+  if not is_array(value) then return put_members(value, indent, (" "):rep(indent)) end
+  for _, item in ipairs(value) do
+    io.write((" "):rep(indent), "-")
+    if type(item) == "table" and not is_array(item) and next(item) ~= nil then
+      put_members(item, indent + 2, " ")
+    else
+      put_value(item, indent)
+    end
+  end
+end
+
+return ui

@@ -1,0 +1,442 @@
+/* What lua/cli gets from C, as the table `cli`: requests to the daemon, text for a terminal, users, JSON. */
+#include "cli/lua_command.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/embedded.h"
+#include "base/printable.h"
+#include "base/suggest.h"
+#include "cli/daemon_client.h"
+#include "cli/options.h"
+#include "cli/rpc_call.h"
+#include "cli/term.h"
+#include "config/config.h"
+#include "json/write.h"
+#include "policy/reference.h"
+#include "sandbox/lua_json.h"
+
+#include <lauxlib.h>
+#include <lualib.h>
+#include <pwd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATH_BYTES 64u
+
+static const struct command *running;
+
+static struct str check_str(lua_State *L, int at)
+{
+    struct str text;
+    text.at = luaL_checklstring(L, at, &text.len);
+    return text;
+}
+
+static int push_buf(lua_State *L, struct buf *text)
+{
+    lua_pushlstring(L, text->len ? text->at : "", text->len);
+    buf_clear(text);
+    return 1;
+}
+
+/* ---- the daemon ------------------------------------------------------------------- */
+
+static int push_answer(void *owner, const struct json *answer)
+{
+    lua_State *L = owner;
+    lua_json_push(L, answer);
+    return CLI_OK;
+}
+
+static int push_answer_and_json(void *owner, const struct json *answer)
+{
+    lua_State *L = owner;
+    struct buf text = {0}, shown = {0};
+    lua_json_push(L, answer);
+    json_write(&text, answer);
+    printable_write_json(&shown, buf_view(&text));
+    buf_clear(&text);
+    push_buf(L, &shown);
+    return CLI_OK;
+}
+
+/* cli.rpc(socket, method, params, as_json): the answer, its texts as a terminal may show them; with as_json
+ * the answer as it is, and as a line of JSON. Without an answer the command ends. */
+static int rpc(lua_State *L)
+{
+    const char *socket = luaL_optstring(L, 1, NULL), *method = luaL_checkstring(L, 2);
+    bool as_json = lua_toboolean(L, 4);
+    struct arena *arena = arena_new();
+    struct str params = STR_LIT("{}");
+    if (lua_istable(L, 3))
+        params = json_to_str(arena, lua_json_read(L, 3, "params", arena));
+    int top = lua_gettop(L);
+    int status = as_json ? rpc_call(running, socket, method, params, push_answer_and_json, L)
+                         : rpc_call_text(running, socket, method, params, push_answer, L);
+    arena_free(arena);
+    if (status == CLI_OK)
+        return lua_gettop(L) - top;
+    lua_pushinteger(L, CLI_ERROR);
+    return lua_error(L);
+}
+
+/* cli.tool_names(socket): what a daemon serves; an empty table without one. It takes 2 s at most. */
+static int tool_names(lua_State *L)
+{
+    struct arena *arena = arena_new();
+    struct daemon_client *client;
+    struct json answer;
+    struct why why;
+    alarm(2);
+    lua_newtable(L);
+    if (daemon_client_connect(luaL_optstring(L, 1, NULL), &client, &why) == OK &&
+        daemon_client_call(client, arena, "toolgate/tools", STR_LIT("{\"format\":\"mcp\"}"), &answer, &why) ==
+            OK) {
+        const struct json *tools = json_get_text(&answer, "tools");
+        for (uint32_t i = 0; json_is(tools, JSON_ARRAY) && i < tools->len; i++) {
+            struct str name = json_str(json_get_text(&tools->items[i], "name"));
+            lua_pushlstring(L, name.at, name.len);
+            lua_rawseti(L, -2, (int)i + 1);
+        }
+    }
+    daemon_client_close(client);
+    arena_free(arena);
+    return 1;
+}
+
+/* ---- text ------------------------------------------------------------------------- */
+
+/* cli.line(text): on one line, as a terminal may show it. */
+static int line(lua_State *L)
+{
+    struct buf out = {0};
+    printable_write(&out, check_str(L, 1));
+    return push_buf(L, &out);
+}
+
+/* cli.clip(text, columns): at most so many; and how many it takes. */
+static int clip(lua_State *L)
+{
+    struct buf out = {0};
+    unsigned used = term_clip(&out, check_str(L, 1), (unsigned)luaL_checkinteger(L, 2));
+    push_buf(L, &out);
+    lua_pushinteger(L, used);
+    return 2;
+}
+
+/* cli.json(value): one line. */
+static int to_json(lua_State *L)
+{
+    struct arena *arena = arena_new();
+    struct buf out = {0};
+    struct str text = STR_LIT("null");
+    if (!lua_isnoneornil(L, 1))
+        text = json_to_str(arena, lua_json_read(L, 1, "a value", arena));
+    printable_write_json(&out, text);
+    arena_free(arena);
+    return push_buf(L, &out);
+}
+
+/* cli.keys(object): its names, in the order in which they came. */
+static int keys(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_json_push_keys(L, 1);
+    return 1;
+}
+
+/* cli.suggest(name, names): the closest; nil: none is close. */
+static int suggest(lua_State *L)
+{
+    struct str word = check_str(L, 1);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    size_t count = lua_objlen(L, 2);
+    struct str *names = lua_newuserdata(L, (count + 1) * sizeof(*names));
+    for (size_t i = 0; i < count; i++) {
+        lua_rawgeti(L, 2, (int)i + 1);
+        names[i] = str_of(lua_tostring(L, -1)); /* the table keeps it */
+        lua_pop(L, 1);
+    }
+    struct str near = suggest_closest(word, names, count);
+    if (!near.len)
+        return 0;
+    lua_pushlstring(L, near.at, near.len);
+    return 1;
+}
+
+/* cli.warn(text): an error on stderr, behind the command's name. */
+static int warn(lua_State *L)
+{
+    term_error(running->name, "%s", luaL_checkstring(L, 1));
+    return 0;
+}
+
+/* ---- time and users --------------------------------------------------------------- */
+
+/* cli.now(): milliseconds. */
+static int now(lua_State *L)
+{
+    lua_pushnumber(L, (lua_Number)clock_wall_ms());
+    return 1;
+}
+
+/* cli.user_name(uid): nil: there is none. cli.user_id(name) likewise. */
+static int user_name(lua_State *L)
+{
+    const struct passwd *entry = getpwuid((uid_t)luaL_checkinteger(L, 1));
+    lua_pushstring(L, entry ? entry->pw_name : NULL);
+    return 1;
+}
+
+static int user_id(lua_State *L)
+{
+    const struct passwd *entry = getpwnam(luaL_checkstring(L, 1));
+    if (!entry)
+        return 0;
+    lua_pushinteger(L, (lua_Integer)entry->pw_uid);
+    return 1;
+}
+
+/* ---- what other commands are ------------------------------------------------------- */
+
+static void set_text(lua_State *L, const char *name, const char *text)
+{
+    lua_pushstring(L, text);
+    lua_setfield(L, -2, name);
+}
+
+/* As lua/cli declares options. */
+static void push_options(const struct cli_option *options, void *owner)
+{
+    lua_State *L = owner;
+    for (int i = 1; options->name; options++) {
+        if (!options->words)
+            continue;
+        lua_newtable(L);
+        set_text(L, "name", options->name);
+        set_text(L, "argument", options->argument);
+        set_text(L, "words", options->words);
+        lua_pushlstring(L, &options->letter, options->letter != 0);
+        lua_setfield(L, -2, "letter");
+        lua_rawseti(L, -2, i++);
+    }
+}
+
+/* cli.commands(): all; those in C with operands and options. */
+static int commands(lua_State *L)
+{
+    lua_newtable(L);
+    for (size_t i = 0; i < toolgate_commands.count; i++) {
+        struct command command = *toolgate_commands.commands[i];
+        lua_newtable(L);
+        set_text(L, "name", command.name);
+        if (command.summary) {
+            set_text(L, "summary", command.summary);
+            set_text(L, "operands", command.operands);
+            lua_newtable(L);
+            command.visit = push_options;
+            command.visit_owner = L;
+            command.run(&command, 0, NULL);
+            lua_setfield(L, -2, "options");
+        }
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    return 1;
+}
+
+/* cli.vocabulary(): the words of policies, as in policy/reference.h. */
+static int vocabulary(lua_State *L)
+{
+    size_t count;
+    const struct vocabulary_word *words = vocabulary_words(&count);
+    lua_newtable(L);
+    for (size_t i = 0; i < count; i++) {
+        lua_newtable(L);
+        set_text(L, "name", words[i].name);
+        set_text(L, "group", words[i].group);
+        set_text(L, "signature", words[i].signature);
+        set_text(L, "sentence", words[i].sentence);
+        set_text(L, "type", words[i].type);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    return 1;
+}
+
+static void push_table(lua_State *L, const struct reference_table *table)
+{
+    lua_newtable(L);
+    set_text(L, "of", table->of);
+    set_text(L, "type", table->type);
+    set_text(L, "sentence", table->sentence);
+    lua_pushboolean(L, table->given);
+    lua_setfield(L, -2, "given");
+    for (int i = 0; i < 2; i++) {
+        lua_pushstring(L, table->items[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_newtable(L);
+    for (size_t i = 0; i < table->count; i++) {
+        const struct reference_field *field = &table->fields[i];
+        lua_newtable(L);
+        set_text(L, "name", field->name);
+        set_text(L, "form", field->form);
+        set_text(L, "type", field->type);
+        set_text(L, "sentence", field->sentence);
+        lua_pushboolean(L, field->required);
+        lua_setfield(L, -2, "required");
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    lua_setfield(L, -2, "fields");
+}
+
+/* cli.reference(): tables of fields, then other types, likewise; the types of a table's items are its list.
+ */
+static int reference(lua_State *L)
+{
+    size_t count;
+    struct arena *arena = arena_new();
+    const struct reference_table *tables = reference_tables(arena, &count);
+    lua_newtable(L);
+    for (size_t i = 0; i < count; i++) {
+        push_table(L, &tables[i]);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    const struct reference_type *types = reference_types(&count);
+    lua_newtable(L);
+    for (size_t i = 0; i < count; i++) {
+        lua_newtable(L);
+        set_text(L, "name", types[i].name);
+        set_text(L, "is", types[i].is);
+        set_text(L, "sentence", types[i].sentence);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    arena_free(arena);
+    return 2;
+}
+
+/* cli.config_keys(): each key of the configuration with its type and default, a line each. */
+static int config_keys(lua_State *L)
+{
+    struct buf out = {0};
+    config_list_keys(&out);
+    return push_buf(L, &out);
+}
+
+/* cli.embedded(name): a file of lua/ as text. */
+static int embedded(lua_State *L)
+{
+    struct str text = embedded_text(luaL_checkstring(L, 1));
+    lua_pushlstring(L, text.at, text.len);
+    return 1;
+}
+
+/* ---- running one ------------------------------------------------------------------- */
+
+static struct str file_of(const char *name)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof(path), "cli/%s.lua", name);
+    return embedded_text(path);
+}
+
+struct str lua_command_summary(const char *name)
+{
+    static const char mark[] = "summary = \"";
+    struct str text = file_of(name);
+    const char *at = memmem(text.at, text.len, mark, sizeof(mark) - 1);
+    if (!at)
+        return STR_NONE;
+    text = str_from(text, (size_t)(at - text.at) + sizeof(mark) - 1);
+    const char *end = memchr(text.at, '"', text.len);
+    return end ? (struct str){text.at, (size_t)(end - text.at)} : STR_NONE;
+}
+
+/* require "NAME": lua/cli/NAME.lua, once. */
+static int load_file(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+    struct str text = file_of(name);
+    if (luaL_loadbuffer(L, text.at, text.len, lua_pushfstring(L, "=lua/cli/%s.lua", name)))
+        return lua_error(L);
+    return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"rpc", rpc},
+    {"tool_names", tool_names},
+    {"line", line},
+    {"clip", clip},
+    {"json", to_json},
+    {"keys", keys},
+    {"suggest", suggest},
+    {"warn", warn},
+    {"now", now},
+    {"user_name", user_name},
+    {"user_id", user_id},
+    {"commands", commands},
+    {"vocabulary", vocabulary},
+    {"reference", reference},
+    {"config_keys", config_keys},
+    {"embedded", embedded},
+    {0},
+};
+
+static void set_up(lua_State *L)
+{
+    static const char *const colours[] = {
+        [TERM_PLAIN] = "plain", [TERM_BOLD] = "bold",   [TERM_DIM] = "dim",
+        [TERM_RED] = "red",     [TERM_GREEN] = "green", [TERM_YELLOW] = "yellow"};
+    luaL_openlibs(L);
+    lua_json_keep_order(L);
+    lua_newtable(L);
+    luaL_register(L, NULL, functions);
+    lua_json_constants(L);
+    set_text(L, "program", term_program_name());
+    for (size_t i = 0; i < sizeof(colours) / sizeof(colours[0]); i++)
+        set_text(L, colours[i], term_colour((enum term_colour)i));
+    lua_setglobal(L, "cli");
+    lua_getglobal(L, "package");
+    lua_getfield(L, -1, "loaders");
+    lua_pushcfunction(L, load_file);
+    lua_rawseti(L, -2, 1);
+    lua_settop(L, 0);
+}
+
+/* require "options" (name, arguments): the exit code, or an error that is one. */
+static int run_file(lua_State *L)
+{
+    char **argv = lua_touserdata(L, 1);
+    set_up(L);
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "options");
+    lua_call(L, 1, 1);
+    lua_pushstring(L, running->name);
+    lua_newtable(L);
+    for (int i = 0; argv[i]; i++) {
+        lua_pushstring(L, argv[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_call(L, 2, 1);
+    return 1;
+}
+
+int lua_command_run(const struct command *command, int argc, char **argv)
+{
+    lua_State *L = luaL_newstate();
+    int status = CLI_ERROR;
+    running = command;
+    (void)argc;
+    if (!L) {
+        term_error(command->name, "no memory");
+        return status;
+    }
+    lua_pushcfunction(L, run_file);
+    lua_pushlightuserdata(L, argv + 1);
+    lua_pcall(L, 1, 1, 0);
+    if (lua_type(L, -1) == LUA_TNUMBER)
+        status = (int)lua_tointeger(L, -1);
+    else
+        term_error(command->name, "%s", lua_tostring(L, -1));
+    lua_close(L);
+    return status;
+}

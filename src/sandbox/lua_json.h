@@ -1,0 +1,33 @@
+/*
+ * Converts JSON to the plain Lua tables of operators' specs and of commands (lua/cli), and back. An array has
+ * a metatable, so that an empty one stays an array; null is a special value. Policies use sandbox/bridge.h
+ * instead, which preserves unchanged bytes.
+ */
+#ifndef TOOLGATE_SANDBOX_LUA_JSON_H
+#define TOOLGATE_SANDBOX_LUA_JSON_H
+
+#include "json/value.h"
+
+#include <lua.h>
+
+struct arena;
+
+#define LUA_JSON_DEPTH_MAX 100
+
+/* Adds `null` and `array` to the table on top. */
+void lua_json_constants(lua_State *L);
+
+/* From now on the state remembers the order of objects' members, null is nil (a member is not there), and a
+ * number that a double does not hold is a string. */
+void lua_json_keep_order(lua_State *L);
+/* Pushes the names of the object's members at `at` in that order; nil: it is none that was pushed so. */
+void lua_json_push_keys(lua_State *L, int at);
+
+/* Numbers become doubles; NULL pushes nil. */
+void lua_json_push(lua_State *L, const struct json *value);
+
+/* The value at `at`, in `arena`. A table is an array if it is marked or has items, else an object. Raises an
+ * error that begins with `what` if JSON has no such value. */
+const struct json *lua_json_read(lua_State *L, int at, const char *what, struct arena *arena);
+
+#endif

@@ -1,0 +1,74 @@
+/* JSON as plain Lua tables, and back: what a command prints of an answer is what the daemon wrote. */
+#include "json/json_support.h"
+
+#include "base/arena.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "sandbox/lua_json.h"
+
+#include <lauxlib.h>
+
+static struct str there_and_back(lua_State *L, const char *text)
+{
+    struct json value;
+    struct json_error fault;
+    if (json_parse(arena, str_of(text), NULL, &value, &fault) != OK)
+        fail_msg("%s: %s", text, fault.text);
+    lua_json_push(L, &value);
+    struct str back = json_to_str(arena, lua_json_read(L, lua_gettop(L), "a value", arena));
+    lua_pop(L, 1);
+    assert_int_equal(lua_gettop(L), 0);
+    return back;
+}
+
+static lua_State *new_state(bool keeps_order)
+{
+    lua_State *L = luaL_newstate();
+    lua_newtable(L);
+    lua_json_constants(L);
+    lua_pop(L, 1);
+    if (keeps_order)
+        lua_json_keep_order(L);
+    return L;
+}
+
+static void an_answer_keeps_its_order_and_its_nulls(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "{\"z\":1,\"a\":{\"y\":[],\"b\":{}},\"m\":null,\"c\":[1,2.5,\"x\",true]}", "[]", "{}",
+        "{\"k\":9007199254740991,\"n\":-0.25}"};
+    lua_State *L = new_state(true);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        assert_string_equal(arena_dup(arena, there_and_back(L, texts[i])).at, texts[i]);
+    lua_close(L);
+}
+
+/* An upstream's definition may hold any number: none is shown as another one. */
+static void a_number_that_a_double_does_not_hold_is_shown_as_written(void **state)
+{
+    (void)state;
+    lua_State *L = new_state(true);
+    assert_true(str_is(there_and_back(L, "[1e999,9007199254740993]"), "[\"1e999\",\"9007199254740993\"]"));
+    lua_close(L);
+}
+
+static void null_is_a_value_of_specs(void **state)
+{
+    (void)state;
+    lua_State *L = new_state(false);
+    assert_true(str_is(there_and_back(L, "{\"a\":null}"), "{\"a\":null}"));
+    assert_true(str_is(there_and_back(L, "[null,1]"), "[null,1]"));
+    lua_close(L);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_answer_keeps_its_order_and_its_nulls, open_arena, close_arena),
+        cmocka_unit_test_setup_teardown(a_number_that_a_double_does_not_hold_is_shown_as_written, open_arena,
+                                        close_arena),
+        cmocka_unit_test_setup_teardown(null_is_a_value_of_specs, open_arena, close_arena),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
