@@ -343,11 +343,11 @@ struct str lua_command_summary(const char *name)
 {
     static const char mark[] = "summary = \"";
     struct str text = file_of(name);
-    const char *at = memmem(text.at, text.len, mark, sizeof(mark) - 1);
+    const char *at = text.len ? memmem(text.at, text.len, mark, sizeof(mark) - 1) : NULL;
     if (!at)
         return STR_NONE;
     text = str_from(text, (size_t)(at - text.at) + sizeof(mark) - 1);
-    const char *end = memchr(text.at, '"', text.len);
+    const char *end = text.len ? memchr(text.at, '"', text.len) : NULL;
     return end ? (struct str){text.at, (size_t)(end - text.at)} : STR_NONE;
 }
 

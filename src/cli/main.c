@@ -7,7 +7,7 @@ extern const struct command command_serve, command_connect, command_call, comman
     command_decisions, command_shadow, command_spawner, command_hook;
 
 // clang-format off
-#define IN_LUA(word) &(const struct command){.name = word, .run = lua_command_run, .read_summary = lua_command_summary}
+#define IN_LUA(word) &(const struct command){.name = (word), .run = lua_command_run, .read_summary = lua_command_summary}
 static const struct command *const commands[] = {
     &command_serve,
     &command_connect,

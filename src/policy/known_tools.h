@@ -19,5 +19,4 @@ enum known_tool {
 
 enum known_tool known_tools_find(struct str name);
 
-
 #endif
