@@ -107,7 +107,6 @@ def send_pieces(client, pieces):
             return False
         if piece == "HOLD":
             until_gone(client)
-            note({"gone": True})
             return False
         if isinstance(piece, (int, float)):
             time.sleep(piece)
@@ -147,6 +146,14 @@ def send_answer(client, request, answer):
         for byte in head:
             client.sendall(bytes([byte]))
             time.sleep(answer["headers_slowly"])
+    if "HOLD" in answer.get("pieces", []):
+        try: # the client may be gone before it has heard the first piece
+            client.sendall(head)
+            send_pieces(client, answer["pieces"])
+        except OSError:
+            pass
+        note({"gone": True})
+        return False
     client.sendall(head)
     if "pieces" in answer:
         return send_pieces(client, answer["pieces"])
