@@ -16,6 +16,7 @@
 /* Same-call budgets by effects. */
 #define SAME_CALL_READ        5u
 #define SAME_CALL_WRITE       2u
+#define SAME_CALL_DECLARED    1u /* of a tool whose policy says that it writes */
 #define SAME_CALL_DESTRUCTIVE 1u
 
 static const struct json *first_object(const struct json *a, const struct json *b)
@@ -204,6 +205,7 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
         .same_call = first_set(p->same_call, config->same_call,
                                tool->effects == EFFECTS_UNDECLARED ? base->same_call
                                : hinted                            ? SAME_CALL_WRITE
+                               : p->effects == EFFECTS_WRITE       ? SAME_CALL_DECLARED
                                                                    : same_call[tool->effects]),
         .repair_hard = p->repair != POLICY_UNSET,
         .hinted = hinted,

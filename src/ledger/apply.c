@@ -22,16 +22,16 @@ static bool knows_tool(const struct session *s, struct str name)
     return false;
 }
 
-/* The last call that was let run is of this tool, and failed: should this one be refused as its repetition,
- * the answer quotes the error. */
+/* The tool's last call that was let run failed: should this one be refused as its repetition, the answer
+ * quotes the error. */
 static bool follows_error(const struct session *s, struct str name)
 {
+    uint32_t tool = session_tool(name);
     for (unsigned i = s->call_count; i-- > 0;) {
         const struct session_call *call = &s->calls[(s->oldest + i) % SESSION_CALLS_MAX];
-        if (call->class == CALL_TOOL_ERROR || call->class == CALL_MISMATCH || call->class == CALL_TRANSIENT)
-            return call->tool == session_tool(name);
-        if (call->class != CALL_DENIED)
-            return false;
+        if (call->tool == tool && call->class != CALL_DENIED)
+            return call->class == CALL_TOOL_ERROR || call->class == CALL_MISMATCH ||
+                   call->class == CALL_TRANSIENT;
     }
     return false;
 }

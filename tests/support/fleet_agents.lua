@@ -8,7 +8,7 @@
 -- none may have counted more than there were.
 local M = {}
 
-M.CALLS_PER_TURN, M.SAME_CALL, M.SHARED = 5, 2, 40
+M.CALLS_PER_TURN, M.SAME_CALL, M.SHARED = 5, 1, 40
 
 -- The pause after a call that Redis did not count. It keeps a session from making more calls in an outage than its
 -- window of 32 holds: the merge cannot compare calls that left the window.

@@ -15,7 +15,7 @@ local WAIT_FIRST_S, WAIT_DOUBLINGS_MAX = 2, 5
 
 -- ---- declarations -------------------------------------------------------------------
 
-local SAME_CALL = { read = 5, unknown = 3, write = 2, destructive = 1 }
+local SAME_CALL = { read = 5, unknown = 3, write = 1, destructive = 1 }
 
 -- The limits of a tool with these effects, as the catalog sets them; `more` overrides.
 function M.limits(effects, more)

@@ -232,7 +232,8 @@ function M.wrongly_stopped(session, said)
         local earlier, effects = session[j], M.effects_of(session[j].tool)
         if key_of(earlier) == key_of(call) then break end
         local changes = effects == "write" or effects == "toggle"
-        if changes and earlier.env == "ok" and said[j].verdict.verdict == "pass" and earlier.tool ~= call.tool then
+        local failed = tostring(said[j].report):find('"error_class":"tool_error"', 1, true) -- without isError
+        if changes and earlier.env == "ok" and not failed and said[j].verdict.verdict == "pass" and earlier.tool ~= call.tool then
           return i
         end
       end

@@ -22,7 +22,9 @@ describe("the same call, with other calls in between,", function()
     for _, effects in ipairs { "read", "write", "destructive", "toggle" } do
       policies[effects .. ".lua"] = TOOL:format(effects, effects, effects)
     end
-    policies["undeclared.lua"] = TOOL:gsub('effects = "%%s", ', ""):format("undeclared", "undeclared")
+    for _, name in ipairs { "undeclared", "create_key" } do -- the latter writes, by its name
+      policies[name .. ".lua"] = TOOL:gsub('effects = "%%s", ', ""):format(name, name)
+    end
     gate = daemon.start { policies = policies }
     client, others = gate:connect(), 0
   end)
@@ -44,8 +46,8 @@ describe("the same call, with other calls in between,", function()
     return "always"
   end
 
-  for tool, expected in pairs { read = "5 same_call", write = "2 same_call", destructive = "1 same_call",
-                                undeclared = "3 same_call", toggle = "always" } do
+  for tool, expected in pairs { read = "5 same_call", write = "1 same_call", destructive = "1 same_call",
+                                undeclared = "3 same_call", create_key = "2 same_call", toggle = "always" } do
     it("of a tool with effects " .. tool .. " passes: " .. expected, function()
       assert.equal(expected, passes(tool, { n = 1 }))
       if tool ~= "toggle" then assert.equal(expected, passes(tool, { n = 2 })) end
@@ -102,16 +104,16 @@ return tool "counted" {
   end
 
   it("ignores volatile fields, and is another call with any other field", function()
-    for i = 1, 2 do assert.equal("pass", verdict(client:calls("write", { n = 1, at = "t" .. i }, session "s")).verdict) end
-    assert.equal("loop", verdict(client:calls("write", { n = 1, at = "t3" }, session "s")).code)
-    assert.equal("pass", verdict(client:calls("write", { n = 2, at = "t3" }, session "s")).verdict)
+    for i = 1, 2 do assert.equal("pass", verdict(client:calls("undeclared", { n = 1, at = "t" .. i }, session "s")).verdict) end
+    assert.equal("loop", verdict(client:calls("undeclared", { n = 1, at = "t3" }, session "s")).code)
+    assert.equal("pass", verdict(client:calls("undeclared", { n = 2, at = "t3" }, session "s")).verdict)
   end)
 
   it("is compared after coercion", function()
     for _, n in ipairs { 1, "1" } do
-      assert.equal("pass", verdict(client:calls("write", { n = n }, session "s")).verdict)
+      assert.equal("pass", verdict(client:calls("undeclared", { n = n }, session "s")).verdict)
     end
-    assert.equal("loop", verdict(client:calls("write", { n = "1" }, session "s")).code)
+    assert.equal("loop", verdict(client:calls("undeclared", { n = "1" }, session "s")).code)
   end)
 
   it("must wait after each transient failure, twice as long each time if the tool gives no delay", function()
@@ -182,10 +184,10 @@ return tool "flaky" { description = "For specs.", effects = "read", schema = par
   it("with twenty different arguments in one step runs each time, and an adjacent duplicate is refused", function()
     for i = 1, 20 do
       client:say { jsonrpc = "2.0", id = "a" .. i, method = "tools/call",
-                   params = { name = "write", arguments = { n = i }, _meta = session("s", { turn = 1, step = "m1" }) } }
+                   params = { name = "create_key", arguments = { n = i }, _meta = session("s", { turn = 1, step = "m1" }) } }
     end
     for _ = 1, 20 do assert.equal("pass", verdict(client:hears().result).verdict) end
-    local function again(n) return verdict(client:calls("write", { n = n }, session("s", { turn = 1, step = "m1" }))) end
+    local function again(n) return verdict(client:calls("create_key", { n = n }, session("s", { turn = 1, step = "m1" }))) end
     assert.equal("duplicate_in_step", again(20).code)
     assert.equal("pass", again(1).verdict)
     assert.same({ 21, 22 }, { client:asks("toolgate/session", { session = "s" }).budgets.calls,

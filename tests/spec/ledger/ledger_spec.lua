@@ -158,7 +158,7 @@ describe("a session", function()
   describe("that repeats a write with other calls in between", function()
     local buy = [==[
 -- buy: buys. Run by the agent.
-return tool "buy" { description = "Buy.", effects = "write", schema = params { what = str "What" } }
+return tool "buy" { description = "Buy.", effects = "write", retry = { same_call = 2 }, schema = params { what = str "What" } }
 ]==]
 
     before_each(function()

@@ -125,7 +125,7 @@ describe("a policy for several tools", function()
       return count
     end
     assert.equal(1, same_calls("", 'effects = "destructive"'))
-    assert.equal(2, same_calls("", 'effects = "read"'))
+    assert.equal(1, same_calls("", 'effects = "read"'))
     assert.equal(1, same_calls("", "retry = { same_call = 1 }"))
     assert.equal(1, same_calls("retry = { same_call = 1 },", "retry = { same_call = 9 }"))
     assert.equal(1, same_calls("", "limits = { calls_per_turn = 1 }"))

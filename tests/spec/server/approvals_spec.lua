@@ -10,7 +10,7 @@ local session, text, verdict, modern = client_of.session, client_of.text, client
 local PAY = [==[
 -- pay: sends money. Asks above 100, twice above 1000.
 return tool "pay" {
-  description = "Send money.", effects = "write",
+  description = "Send money.", effects = "write", retry = { same_call = 20 },
   schema = params { amount = int "How much", note = optional(str "What for") },
   check = function(args)
     if args.amount > 100 then return ask("Pay " .. args.amount .. "?", { "pay", "keep" }) end
