@@ -8,24 +8,26 @@ local function each(list, say)
   return lines
 end
 
-local function one(bad, form, ...) return bad and { form:format(...) } or {} end
+local function one(bad, form, ...) return bad and { ui.format(form, ...) } or {} end
+
+local function of_generation(a, name) return a.generation and a.generation[name] end
 
 return {
   function(a) return each(a.quarantined, function(q)
-    return ("%s is quarantined: %s; %s (%s)"):format(q.file, q.why, q.fix, q.list)
+    return ui.format("%s is quarantined: %s; %s (%s)", q.file, q.why, q.fix, q.list)
   end) end,
   function(a) return each(a.policy_faults, function(f)
-    return ("the policy of %s has failed %s, last: %s"):format(f.tool or f.gateway, ui.count(f.count, "time"), f.last)
+    return ui.format("the policy of %s has failed %s, last: %s", f.tool or f.gateway, ui.count(f.count, "time"), f.last)
   end) end,
   function(a) return each(a.busy, function(b)
-    return ("%s is busy to uid %d for another %d s: its policy used up its time in several calls in a row; make its hooks "
-            .. "faster"):format(b.tool, b.uid, b.left_s)
+    return ui.format("%s is busy to uid %d for another %d s: its policy used up its time in several calls in a row; make its "
+                     .. "hooks faster", b.tool, b.uid, b.left_s)
   end) end,
-  function(a) return each(a.generation.unmatched, function(u)
-    return ("%s guards no tool: %s"):format(u.file, u.why or "waits for its upstream")
+  function(a) return each(of_generation(a, "unmatched"), function(u)
+    return ui.format("%s guards no tool: %s", u.file, u.why or "waits for its upstream")
   end) end,
-  function(a) return each(a.generation.shadow_expired, function(x) return ("%s: %s"):format(x.file, x.why) end) end,
-  function(a) return a.generation.warnings or {} end,
+  function(a) return each(of_generation(a, "shadow_expired"), function(x) return ui.format("%s: %s", x.file, x.why) end) end,
+  function(a) return of_generation(a, "warnings") or {} end,
   function(a) return a.lists and a.lists.warnings or {} end,
   function(a)
     local more = a.lists and a.lists.more_warnings or 0
@@ -44,7 +46,7 @@ return {
                          .. "pipe) stands still or is too slow", ui.count(lost, "line"))
   end,
   function(a) return each(a.upstreams, function(u)
-    return u.sandbox_missing and ("the upstream %s runs without %s"):format(u.name, u.sandbox_missing)
+    return u.sandbox_missing and ui.format("the upstream %s runs without %s", u.name, u.sandbox_missing)
   end) end,
   function(a)
     local lost = a.pins and a.pins.lost or {}
@@ -57,6 +59,6 @@ return {
                ui.count(pending, "changed definition"), held)
   end,
   function(a) return each(a.problems, function(p)
-    return ("%s, %s, last by %s: %s"):format(p.code, ui.count(p.count, "time"), p.client, p.last)
+    return ui.format("%s, %s, last by %s: %s", p.code, ui.count(p.count, "time"), p.client, p.last)
   end) end,
 }

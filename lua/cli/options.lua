@@ -81,9 +81,12 @@ local function value_of(o, given)
     end
     return n
   end
-  if o.is_choice and not ("|" .. o.argument .. "|"):find("|" .. given .. "|", 1, true) then
+  if o.is_choice then
     local words = {}
-    for word in o.argument:gmatch "[^|]+" do words[#words + 1] = word end
+    for word in o.argument:gmatch "[^|]+" do
+      if word == given then return given end
+      words[#words + 1] = word
+    end
     fail("--%s: expected %s, got '%s'", o.name, spoken(words), given)
   end
   return given
@@ -152,7 +155,7 @@ function rpc(o, method, params) return (cli.rpc(o.socket, method, params)) end
 
 -- The same for --json: prints the daemon's own bytes, and returns the answer.
 function rpc_json(o, method, params)
-  local answer, bytes = cli.rpc(o.socket, method, params, true)
+  local answer, bytes = cli.rpc(o.socket, method, params, "raw")
   io.write(bytes, "\n")
   return answer
 end

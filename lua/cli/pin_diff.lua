@@ -39,7 +39,7 @@ local function put_value(sign, path, value)
   put(sign, path, cli.json(value))
 end
 
-local function is_object(value) return type(value) == "table" and cli.keys(value) ~= nil end
+local function is_object(value) return type(value) == "table" and cli.keys(value) ~= nil end -- no list, no number
 
 -- One of the two may be nil.
 local function walk(path, was, now)

@@ -6,17 +6,20 @@ local print_diff = require "pin_diff"
 local STATES = { changed = "its definition has changed", renamed = "a new name, while another tool has vanished",
                  new = "it is new", lost = "the state folder has lost what was accepted" }
 
+-- The answer is taken exactly: null is a value.
+local function there(value) if value ~= cli.null then return value end end
+
 local function print_accept(o, name, digest)
   ui.say("  accept: %s pins accept '%s' %s%s", cli.program, cli.line(name), digest, o.socket and " --socket " .. o.socket or "")
 end
 
 local function print_entry(o, entry)
-  local name, was, now = entry.upstream .. "/" .. entry.tool, entry.was, entry.now or {}
+  local name, was, now = entry.upstream .. "/" .. entry.tool, there(entry.was), there(entry.now) or {}
   ui.say("%s: %s; %s", ui.bold(cli.line(name)), STATES[entry.state] or "it differs",
          entry.held and ui.red "it is neither listed nor callable" or ui.yellow "it is served all the same")
   if was and was.tool ~= entry.tool then ui.say("  compared with the vanished tool %s", cli.line(was.tool)) end
-  if now.definition then
-    print_diff(was and was.definition, now.definition)
+  if there(now.definition) then
+    print_diff(was and there(was.definition), now.definition)
     print_accept(o, name, now.digest)
   else
     ui.say "  (not shown: the answer was full; accept those above, and call this again)"
@@ -25,8 +28,8 @@ local function print_entry(o, entry)
 end
 
 local function print_pins(o, a)
-  if not a.waiting then return ui.say("pins are %s: no definition is compared", a.mode) end
-  for _, upstream in ipairs(a.lost or {}) do
+  if not there(a.waiting) then return ui.say("pins are %s: no definition is compared", a.mode) end
+  for _, upstream in ipairs(there(a.lost) or {}) do
     ui.say("%s: %s had accepted definitions, and %s does not have them: restore it and restart the daemon, or accept them "
            .. "again", ui.red "lost", cli.line(upstream), cli.line(a.file))
   end
@@ -71,8 +74,8 @@ root and the daemon's user. What happens to a tool that waits, the configuration
       fail("expected nothing, or: accept TOOL DIGEST, as `%s pins` prints it", cli.program)
     end
     if #o == 3 then return accept(o) end
-    local a = o.json and rpc_json(o, "toolgate/pins") or cli.rpc(o.socket, "toolgate/pins", nil, true)
+    local a = o.json and rpc_json(o, "toolgate/pins") or cli.rpc(o.socket, "toolgate/pins", nil, "exact")
     if not o.json then print_pins(o, a) end
-    return a.waiting and #a.waiting > 0 and 1 or 0
+    return there(a.waiting) and #a.waiting > 0 and 1 or 0
   end,
 }

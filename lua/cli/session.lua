@@ -27,29 +27,29 @@ local RESETS = { retry_budget_exceeded = true, same_call = true, loop = true, cy
 
 local function reason_of(entry) return (entry.code or "") ~= "" and entry.code or entry.class or "" end
 
-local function title(words) return ui.bold(("%-9s"):format(words)) end
+local function title(words) return ui.bold(ui.format("%-9s", words)) end
 
 -- The first row of a part has its title.
 local function rows(words, list, say)
   for i, item in ipairs(list or {}) do ui.say("%s%s", title(i == 1 and words or ""), say(item)) end
 end
 
-local function of_turn(cost, in_turn) return ("%.6g, %.6g in this turn"):format(cost, in_turn or 0) end
+local function of_turn(cost, in_turn) return ui.format("%.6g, %.6g in this turn", cost, in_turn or 0) end
 
 -- ---- the summary ----
 local function print_calls(b)
-  local waiting = (b.waiting or 0) > 0 and ("; %d without a result yet"):format(b.waiting) or ""
+  local waiting = (b.waiting or 0) > 0 and ui.format("; %d without a result yet", b.waiting) or ""
   ui.say("%s%d, %d in this turn, which began %s%s", title "calls", b.calls, b.calls_in_turn, ui.time(b.turn_began_ms), waiting)
   if (b.cost or 0) > 0 then ui.say("%s%s", title "cost", of_turn(b.cost, b.cost_in_turn)) end
   if (b.no_progress or 0) > 1 then ui.say("%sthe last %d calls gave no new result", title "stuck", b.no_progress) end
   rows("limited", b.tools, function(t)
     local cost = (t.cost or 0) > 0 and "; cost " .. of_turn(t.cost, t.cost_in_turn) or ""
-    return ("%s: %s, %d in this turn%s"):format(cli.line(t.tool), ui.count(t.calls, "call"), t.calls_in_turn, cost)
+    return ui.format("%s: %s, %d in this turn%s", cli.line(t.tool or ""), ui.count(t.calls, "call"), t.calls_in_turn, cost)
   end)
   rows("repairs", b.chains, function(c)
-    return ("%s: %s, %s%s"):format(cli.line(c.tool), ui.count(c.invalid, "invalid call"),
+    return ui.format("%s: %s, %s%s", cli.line(c.tool or ""), ui.count(c.invalid, "invalid call"),
                                    c.ended and "no more in this turn" or "the model may try again",
-                                   (c.ext or "") ~= "" and (" (%s)"):format(cli.line(c.ext)) or "")
+                                   (c.ext or "") ~= "" and ui.format(" (%s)", cli.line(c.ext)) or "")
   end)
 end
 
@@ -59,7 +59,7 @@ local function print_known(a)
   end
   rows("facts", a.facts and cli.keys(a.facts), function(name)
     local value = a.facts[name]
-    return ("%s = %s"):format(cli.line(name), cli.line(type(value) == "string" and value or cli.json(value)))
+    return ui.format("%s = %s", cli.line(name), cli.line(type(value) == "string" and value or cli.json(value)))
   end)
 end
 
@@ -69,9 +69,9 @@ local function why_of(entry)
   local code, why, retries = entry.code or "", entry.open and "the model may repair it" or REASONS[reason_of(entry)] or "",
                              entry.retries or 0
   if why == "" and retries == 0 then return "" end
-  local tried = retries > 0 and ("%s%s tried"):format(why ~= "" and "; " or "", ui.count(retries, "repair")) or ""
-  return (" "):rep(math.max(2, CLASS_WIDTH + 2 - #entry.class)) .. why .. tried
-         .. (code ~= "" and code ~= entry.class and (" [%s]"):format(code) or "")
+  local tried = retries > 0 and ui.format("%s%s tried", why ~= "" and "; " or "", ui.count(retries, "repair")) or ""
+  return (" "):rep(math.max(2, CLASS_WIDTH + 2 - #(entry.class or ""))) .. why .. tried
+         .. (code ~= "" and code ~= entry.class and ui.format(" [%s]", code) or "")
 end
 
 local function colour_of(entry)
@@ -80,7 +80,7 @@ local function colour_of(entry)
 end
 
 local function print_call(entry, width, turn_now)
-  local tool = entry.tool:sub(1, width)
+  local tool = (entry.tool or ""):sub(1, width)
   ui.say("  %-19s %4d %4d  %s%s  %s%s%s%s", entry.open and "now" or ui.time(entry.at_ms),
          entry.open and turn_now or entry.turn or 0, entry.step or 0, cli.line(tool), (" "):rep(width - #tool),
          colour_of(entry), entry.class, cli.plain, why_of(entry))
@@ -89,7 +89,7 @@ end
 local function print_history(list, turn_now)
   if not list or #list == 0 then return ui.say "\nno calls are kept" end
   local width = 4
-  for _, entry in ipairs(list) do width = math.max(width, math.min(#entry.tool, TOOL_WIDTH_MAX)) end
+  for _, entry in ipairs(list) do width = math.max(width, math.min(#(entry.tool or ""), TOOL_WIDTH_MAX)) end
   ui.say("\n%s  %-19s %4s %4s  %-" .. width .. "s  %-" .. CLASS_WIDTH .. "s  %s%s", cli.bold, "WHEN", "TURN", "STEP", "TOOL",
          "CLASS", "WHY", cli.plain)
   for _, entry in ipairs(list) do print_call(entry, width, turn_now) end
@@ -102,7 +102,7 @@ local function print_way_out(a, id)
   for i = #(a.history or {}), 1, -1 do
     local entry = a.history[i]
     if RESETS[reason_of(entry)] and entry.turn == a.turn then
-      if is_shell_word(id) and is_shell_word(entry.tool) then
+      if is_shell_word(id) and is_shell_word(entry.tool or "") then
         ui.say("\nto allow it again: toolgate session %s --reset %s", id, entry.tool)
       end
       return
@@ -111,10 +111,10 @@ local function print_way_out(a, id)
 end
 
 local function print_session(a, id)
-  ui.say("%s%s, turn %d, step %d", title "session", cli.line(a.session), a.turn, a.step)
+  ui.say("%s%s, turn %d, step %d", title "session", cli.line(a.session or id), a.turn, a.step)
   if a.stand_in then ui.say("%s", ui.yellow "         Redis is down: this is what this daemon knows") end
   if (a.goal or "") ~= "" then ui.say("%s%s", title "goal", cli.line(a.goal)) end
-  print_calls(a.budgets)
+  print_calls(a.budgets or {})
   print_known(a)
   print_history(a.history, a.turn)
   print_way_out(a, id)

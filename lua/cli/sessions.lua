@@ -12,8 +12,8 @@ end
 
 local function in_a_loop(loop)
   if not loop then return "" end
-  return ("  %s, %d times%s"):format(ui.clip(loop.tool ~= "" and loop.tool or "a tool", TOOL_COLUMNS), loop.times,
-                                     loop.code and (", %s [%s]"):format(ui.red "refused", loop.code) or "")
+  return ui.format("  %s, %d times%s", ui.clip((loop.tool or "") ~= "" and loop.tool or "a tool", TOOL_COLUMNS), loop.times,
+                                     loop.code and ui.format(", %s [%s]", ui.red "refused", loop.code) or "")
 end
 
 local function print_list(list)
@@ -49,16 +49,17 @@ refused for it.]],
   run = function(o)
     local params = { sort = o.sort, loops = o.loops, limit = o.limit }
     if o.json then return rpc_json(o, "toolgate/sessions", params) and 0 end
-    local a = cli.rpc(o.socket, "toolgate/sessions", params, true) -- names are clipped, not escaped
-    if #a.sessions == 0 then
-      return ui.say(a.known > 0 and "no session is in a loop" or "no session has made a call yet")
+    local a = cli.rpc(o.socket, "toolgate/sessions", params, "raw") -- names are clipped, not escaped
+    local list = a.sessions or {}
+    if #list == 0 then
+      return ui.say((a.known or 0) > 0 and "no session is in a loop" or "no session has made a call yet")
     end
-    print_list(a.sessions)
+    print_list(list)
     ui.say("\n%s, %d in a loop, %s refused%s%s", ui.count(a.known, "session"), a.in_loop, ui.count(a.refusals, "call"),
-           a.known == a.most and ("; the daemon remembers the last %d"):format(a.most) or "",
+           a.known == a.most and ui.format("; the daemon remembers the last %d", a.most) or "",
            a.engine == "redis" and "; of this daemon alone: each of the fleet lists those that it served" or "")
-    local listed = o.loops and a.in_loop or a.known
-    if #a.sessions < listed then ui.say("%d more: --limit %d", listed - #a.sessions, listed) end
+    local listed = (o.loops and a.in_loop or a.known) or 0
+    if #list < listed then ui.say("%d more: --limit %d", listed - #list, listed) end
     ui.say("one of them: %s session ID%s", cli.program, o.socket and " --socket " .. o.socket or "")
   end,
 }

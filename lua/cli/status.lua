@@ -29,9 +29,9 @@ local function print_paths(paths)
 end
 
 local function print_head(a)
-  local g = a.generation
-  local state = a.state == "serving" and ui.green(a.state) or ui.yellow(a.state)
-  ui.say("%s, pid %d, %s at %s", ui.bold("toolgate " .. a.version), a.pid, state, a.socket)
+  local g = a.generation or {}
+  local state = a.state == "serving" and ui.green(a.state) or ui.yellow(a.state or "")
+  ui.say("%s, pid %d, %s at %s", ui.bold("toolgate " .. (a.version or "")), a.pid, state, a.socket)
   ui.say("  started %s", ui.when(a.started_ms))
   ui.say("  generation %d, since %s: %s, %d polic%s [%s]", g.number, ui.when(g.since_ms), ui.count(g.tools, "tool"), g.policies,
          g.policies == 1 and "y" or "ies", g.hash)
@@ -57,10 +57,10 @@ end
 
 -- The last error, its age unless it is the present state, and the next try.
 local function trouble_of(u)
-  local ago = (u.last_error_s_ago or -1) >= 0 and ("%d s ago: "):format(u.last_error_s_ago) or ""
+  local ago = (u.last_error_s_ago or -1) >= 0 and ui.format("%d s ago: ", u.last_error_s_ago) or ""
   local next_try = (u.next_try_ms or -1) >= 0
-                   and ("; next try in %d s, or with toolgate reload"):format(math.floor((u.next_try_ms + 999) / 1000)) or ""
-  local paused = (u.breaker_after_s or -1) > 0 and ("; not called for %d s more"):format(u.breaker_after_s) or ""
+                   and ui.format("; next try in %d s, or with toolgate reload", math.floor((u.next_try_ms + 999) / 1000)) or ""
+  local paused = (u.breaker_after_s or -1) > 0 and ui.format("; not called for %d s more", u.breaker_after_s) or ""
   return ago .. u.last_error .. next_try .. paused
 end
 
@@ -83,7 +83,7 @@ local OUTAGE = { ["local"] = "each daemon counts for itself, and merges afterwar
 
 local function print_redis(l)
   local state = ui.green "connected"
-  if not l.connected then state = ("%s since %s: %s"):format(ui.red "down", ui.when(l.away_since_ms), l.why_away or "") end
+  if not l.connected then state = ui.format("%s since %s: %s", ui.red "down", ui.when(l.away_since_ms), l.why_away or "") end
   ui.say("%s at %s, %s", has(l.server) and l.server or "redis", l.address, state)
   if not l.connected and OUTAGE[l.on_outage] then
     ui.say('  until then %s (on_outage = "%s")', OUTAGE[l.on_outage], l.on_outage)
@@ -124,18 +124,18 @@ local MORE = { "cancelled", "rewritten", "would", "policy_errors", "repair_chain
 local function print_counters(c)
   local more = {}
   for _, name in ipairs(MORE) do
-    if (c[name] or 0) > 0 then more[#more + 1] = (", %s %d"):format(name, c[name]) end
+    if (c[name] or 0) > 0 then more[#more + 1] = ui.format(", %s %d", name, c[name]) end
   end
   ui.say("%s %s, %s, %s%s", title "counters", ui.count(c.calls, "call"), ui.count(c.checks, "check"),
          ui.count(c.reports, "report"), table.concat(more))
-  if c.calls == 0 and c.checks == 0 then return end
+  if (c.calls or 0) == 0 and (c.checks or 0) == 0 then return end
   ui.say("  verdicts  %s", ui.counts(c.verdicts, "none"))
   ui.say("  classes   %s", ui.counts(c.classes, "none"))
 end
 
 local function by_refusals(a, b)
-  if a.refused ~= b.refused then return a.refused > b.refused end
-  if a.calls ~= b.calls then return a.calls > b.calls end
+  if a.refused ~= b.refused then return (a.refused or 0) > (b.refused or 0) end
+  if a.calls ~= b.calls then return (a.calls or 0) > (b.calls or 0) end
   return a.tool < b.tool
 end
 
@@ -164,10 +164,10 @@ local function print_overlays(list)
   if not list or #list == 0 then return end
   ui.say("%s", title "overlays")
   for _, overlay in ipairs(list) do
-    local names = {}
-    for i = 1, math.min(#overlay.over, LIST_SHOWN) do names[i] = ui.clip(overlay.over[i], NAME_COLUMNS) end
-    ui.say("  %s (%s) over %s%s%s%s", overlay.file, overlay.mode, ui.count(#overlay.over, "tool"), #names > 0 and ": " or "",
-           table.concat(names, ", "), #overlay.over > LIST_SHOWN and ", …" or "")
+    local names, over = {}, overlay.over or {}
+    for i = 1, math.min(#over, LIST_SHOWN) do names[i] = ui.clip(over[i], NAME_COLUMNS) end
+    ui.say("  %s (%s) over %s%s%s%s", overlay.file, overlay.mode, ui.count(#over, "tool"), #names > 0 and ": " or "",
+           table.concat(names, ", "), #over > LIST_SHOWN and ", …" or "")
   end
 end
 
@@ -176,7 +176,7 @@ local function print_rules(list)
   ui.say("%s hits since this generation", title "rules")
   for _, policy in ipairs(list) do
     ui.say("  %s", policy.tool or "")
-    for _, rule in ipairs(policy.rules) do ui.say("  %7d  %s", rule.hits, rule.says) end
+    for _, rule in ipairs(policy.rules or {}) do ui.say("  %7d  %s", rule.hits, rule.says) end
   end
 end
 
@@ -185,8 +185,8 @@ local function print_decisions(d)
   if not d then return end
   local sinks = {}
   for i, sink in ipairs(d.sinks or {}) do
-    sinks[i] = (" %s %s, %d written, %d dropped%s"):format(has(sink.path) and sink.path or sink.kind,
-                                                         red_unless(sink.state == "up", sink.state), sink.written,
+    sinks[i] = ui.format(" %s %s, %d written, %d dropped%s", has(sink.path) and sink.path or sink.kind,
+                                                         red_unless(sink.state == "up", sink.state or ""), sink.written,
                                                          sink.dropped, has(sink.why) and ": " .. sink.why or "")
   end
   ui.say("%s%s%s", title "decisions", d.on and "" or " off: no call is recorded", table.concat(sinks, ";"))
@@ -201,7 +201,7 @@ end
 local function print_traces(t)
   if not t then return end
   ui.say("%s %s %s, %d sent, %d waiting, %d dropped, %d rejected%s", title "traces", t.endpoint,
-         red_unless(t.state == "up", t.state), t.sent, t.waiting, t.dropped, t.rejected,
+         red_unless(t.state == "up", t.state or ""), t.sent, t.waiting, t.dropped, t.rejected,
          has(t.last_error) and ": " .. t.last_error or "")
 end
 
@@ -251,14 +251,14 @@ attention. It prints what is served even if an upstream or Redis is down: look a
     local a = rpc(o, "toolgate/status")
     print_head(a)
     print_upstreams(a.upstreams or {})
-    print_ledger(a.ledger)
-    print_connections(a.connections)
+    print_ledger(a.ledger or {})
+    print_connections(a.connections or {})
     print_decisions(a.decisions)
     print_metrics(a.metrics)
     print_traces(a.traces)
-    print_counters(a.counters)
+    print_counters(a.counters or {})
     print_tools(a.tools, o.all)
-    print_overlays(a.generation.overlays)
+    print_overlays(a.generation and a.generation.overlays)
     print_schema_lax(a.schema_lax or {})
     if o.all then print_rules(a.rules) end
     print_rest(a)

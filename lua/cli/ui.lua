@@ -1,7 +1,17 @@
 -- What commands print with.
 local ui = {}
 
-function ui.say(form, ...) io.write(form:format(...), "\n") end
+-- As string.format. A daemon of another version may not say everything: what is missing is 0, or "".
+function ui.format(form, ...)
+  local given, i = { ... }, 0
+  for kind in form:gmatch "%%[-%d.]*(%a)" do
+    i = i + 1
+    if given[i] == nil then given[i] = kind == "s" and "" or 0 end
+  end
+  return form:format(unpack(given, 1, i))
+end
+
+function ui.say(form, ...) io.write(ui.format(form, ...), "\n") end
 
 function ui.bold(words) return cli.bold .. words .. cli.plain end
 function ui.red(words) return cli.red .. words .. cli.plain end
@@ -9,13 +19,13 @@ function ui.green(words) return cli.green .. words .. cli.plain end
 function ui.yellow(words) return cli.yellow .. words .. cli.plain end
 
 -- "1 call", "2 calls"
-function ui.count(n, noun) return ("%d %s%s"):format(n, noun, n == 1 and "" or "s") end
+function ui.count(n, noun) return ("%d %s%s"):format(n or 0, noun, n == 1 and "" or "s") end
 
 local UNITS = { { 172800, 86400, "days" }, { 7200, 3600, "h" }, { 120, 60, "min" }, { 1, 1, "s" } }
 
 -- How long ago, of milliseconds since the epoch: "now", "42 s ago", "3 min ago", "5 h ago", "2 days ago".
 function ui.ago(ms)
-  local s = math.floor((cli.now() - ms) / 1000)
+  local s = math.floor((cli.now() - (ms or 0)) / 1000)
   for _, unit in ipairs(UNITS) do
     if s >= unit[1] then return ("%d %s ago"):format(math.floor(s / unit[2]), unit[3]) end
   end

@@ -43,8 +43,13 @@ static int push_buf(lua_State *L, struct buf *text)
 
 static int push_answer(void *owner, const struct json *answer)
 {
-    lua_State *L = owner;
-    lua_json_push(L, answer);
+    lua_json_push(owner, answer, LUA_JSON_ANSWER);
+    return CLI_OK;
+}
+
+static int push_exact(void *owner, const struct json *answer)
+{
+    lua_json_push(owner, answer, LUA_JSON_EXACT);
     return CLI_OK;
 }
 
@@ -52,7 +57,7 @@ static int push_answer_and_json(void *owner, const struct json *answer)
 {
     lua_State *L = owner;
     struct buf text = {0}, shown = {0};
-    lua_json_push(L, answer);
+    lua_json_push(L, answer, LUA_JSON_ANSWER);
     json_write(&text, answer);
     printable_write_json(&shown, buf_view(&text));
     buf_clear(&text);
@@ -60,19 +65,21 @@ static int push_answer_and_json(void *owner, const struct json *answer)
     return CLI_OK;
 }
 
-/* cli.rpc(socket, method, params, as_json): the answer, its texts as a terminal may show them; with as_json
- * the answer as it is, and as a line of JSON. Without an answer the command ends. */
+/* cli.rpc(socket, method, params, form): the answer, its texts as a terminal may show them; in the form "raw"
+ * the answer's own texts, and the whole as a line of JSON; "exact": likewise, with each null and number as it
+ * was written. Without an answer the command ends. */
 static int rpc(lua_State *L)
 {
     const char *socket = luaL_optstring(L, 1, NULL), *method = luaL_checkstring(L, 2);
-    bool as_json = lua_toboolean(L, 4);
+    static const char *const forms[] = {"shown", "raw", "exact", NULL};
+    static rpc_call_handler *const handlers[] = {push_answer, push_answer_and_json, push_exact};
+    int form = luaL_checkoption(L, 4, "shown", forms);
     struct arena *arena = arena_new();
     struct str params = STR_LIT("{}");
     if (lua_istable(L, 3))
         params = json_to_str(arena, lua_json_read(L, 3, "params", arena));
     int top = lua_gettop(L);
-    int status = as_json ? rpc_call(running, socket, method, params, push_answer_and_json, L)
-                         : rpc_call_text(running, socket, method, params, push_answer, L);
+    int status = (form ? rpc_call : rpc_call_text)(running, socket, method, params, handlers[form], L);
     arena_free(arena);
     if (status == CLI_OK)
         return lua_gettop(L) - top;

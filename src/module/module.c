@@ -169,7 +169,7 @@ static void set_string(lua_State *L, const char *name, struct str s)
 
 static void set_value(lua_State *L, const char *name, const struct json *value)
 {
-    lua_json_push(L, value);
+    lua_json_push(L, value, LUA_JSON_SPEC);
     lua_setfield(L, -2, name);
 }
 
@@ -193,7 +193,7 @@ static int return_call(lua_State *L, struct spec_gate *g, const struct call_opti
     verdict_write(&out, outcome->verdict);
     json_close(&out, '}');
     json_parse(g->arena, buf_view(&text), NULL, &verdict, &fault);
-    lua_json_push(L, &verdict);
+    lua_json_push(L, &verdict, LUA_JSON_SPEC);
     rename_field(L, "error_class", "class");
     rename_field(L, "messages", "problems");
     set_string(L, "tool", a->request.tool);
@@ -268,7 +268,7 @@ static int gate_list(lua_State *L)
                                       .context = a.request.context};
     catalog_write(g->arena, g->gate.generation, &request, &text);
     json_parse(g->arena, buf_view(&text), NULL, &list, &fault);
-    lua_json_push(L, &list);
+    lua_json_push(L, &list, LUA_JSON_SPEC);
     return 1;
 }
 

@@ -7,8 +7,9 @@
 #include <lauxlib.h>
 #include <math.h>
 
-#define ARRAY_MARK "toolgate.array"
-#define ORDER      "toolgate.order" /* of objects' members, where it is kept */
+#define ARRAY_MARK  "toolgate.array"
+#define ORDER       "toolgate.order"  /* of objects' members, where it is kept */
+#define NUMBER_MARK "toolgate.number" /* a number as it was written */
 
 #define EXACT_BELOW 9007199254740992.0 /* whole numbers that a double tells apart */
 
@@ -26,27 +27,43 @@ static void keep_order(lua_State *L, const struct json *object, int orders)
     lua_rawset(L, orders);
 }
 
-/* `orders`: 0: none is kept. */
-static void push(lua_State *L, const struct json *value, int orders)
+/* What a value becomes, and where the orders of objects are kept: the stack's index of their table; 0:
+ * nowhere. */
+struct push_state {
+    enum lua_json_form form;
+    int orders;
+};
+
+static void push_number(lua_State *L, const struct json *value, const struct push_state *p)
 {
     double n = 0;
+    json_double(value, &n);
+    if (p->form == LUA_JSON_SPEC || fabs(n) < EXACT_BELOW) {
+        lua_pushnumber(L, n);
+        return;
+    }
+    if (p->form == LUA_JSON_EXACT)
+        lua_createtable(L, 1, 0);
+    lua_pushlstring(L, value->text, value->len);
+    if (p->form == LUA_JSON_EXACT) {
+        lua_rawseti(L, -2, 1);
+        luaL_getmetatable(L, NUMBER_MARK);
+        lua_setmetatable(L, -2);
+    }
+}
+
+static void push(lua_State *L, const struct json *value, const struct push_state *p)
+{
     luaL_checkstack(L, 8, "a value is nested too deep");
     switch ((enum json_type)value->type) {
     case JSON_NULL:
-        if (orders)
-            lua_pushnil(L);
-        else
-            lua_pushlightuserdata(L, (void *)&null_value);
+        lua_pushlightuserdata(L, (void *)&null_value);
         break;
     case JSON_BOOL:
         lua_pushboolean(L, value->truth);
         break;
     case JSON_NUMBER:
-        json_double(value, &n);
-        if (orders && !(fabs(n) < EXACT_BELOW)) /* as it is written */
-            lua_pushlstring(L, value->text, value->len);
-        else
-            lua_pushnumber(L, n);
+        push_number(L, value, p);
         break;
     case JSON_STRING:
         lua_pushlstring(L, value->text, value->len);
@@ -56,31 +73,34 @@ static void push(lua_State *L, const struct json *value, int orders)
         luaL_getmetatable(L, ARRAY_MARK);
         lua_setmetatable(L, -2);
         for (uint32_t i = 0; i < value->len; i++) {
-            push(L, &value->items[i], orders);
+            push(L, &value->items[i], p);
             lua_rawseti(L, -2, (int)i + 1);
         }
         break;
     case JSON_OBJECT:
         lua_createtable(L, 0, (int)value->len);
         for (uint32_t i = 0; i < value->len; i++) {
+            if (p->form == LUA_JSON_ANSWER && value->members[i].value.type == JSON_NULL)
+                continue;
             lua_pushlstring(L, value->members[i].key.at, value->members[i].key.len);
-            push(L, &value->members[i].value, orders);
+            push(L, &value->members[i].value, p);
             lua_rawset(L, -3);
         }
-        if (orders)
-            keep_order(L, value, orders);
+        if (p->orders)
+            keep_order(L, value, p->orders);
         break;
     }
 }
 
-void lua_json_push(lua_State *L, const struct json *value)
+void lua_json_push(lua_State *L, const struct json *value, enum lua_json_form form)
 {
     if (!value) {
         lua_pushnil(L);
         return;
     }
     lua_getfield(L, LUA_REGISTRYINDEX, ORDER);
-    push(L, value, lua_istable(L, -1) ? lua_gettop(L) : 0);
+    struct push_state p = {form, lua_istable(L, -1) ? lua_gettop(L) : 0};
+    push(L, value, &p);
     lua_remove(L, -2);
 }
 
@@ -92,6 +112,8 @@ void lua_json_keep_order(lua_State *L)
     lua_setfield(L, -2, "__mode");
     lua_setmetatable(L, -2);
     lua_setfield(L, LUA_REGISTRYINDEX, ORDER);
+    luaL_newmetatable(L, NUMBER_MARK);
+    lua_pop(L, 1);
 }
 
 void lua_json_push_keys(lua_State *L, int at)
@@ -112,15 +134,34 @@ struct read_state {
 
 static struct json read_value(lua_State *L, int at, struct read_state *r);
 
+static bool has_mark(lua_State *L, int at, const char *mark)
+{
+    if (!lua_getmetatable(L, at))
+        return false;
+    luaL_getmetatable(L, mark);
+    bool marked = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+    return marked;
+}
+
 static bool is_array(lua_State *L, int at)
 {
-    bool marked = false;
-    if (lua_getmetatable(L, at)) {
-        luaL_getmetatable(L, ARRAY_MARK);
-        marked = lua_rawequal(L, -1, -2);
-        lua_pop(L, 2);
-    }
-    return marked || lua_objlen(L, at) > 0;
+    return has_mark(L, at, ARRAY_MARK) || lua_objlen(L, at) > 0;
+}
+
+static struct str copy_string(lua_State *L, int at, struct arena *arena)
+{
+    struct str s;
+    s.at = lua_tolstring(L, at, &s.len);
+    return arena_dup(arena, s);
+}
+
+static struct json read_written_number(lua_State *L, int at, struct arena *arena)
+{
+    lua_rawgeti(L, at, 1);
+    struct str text = copy_string(L, -1, arena);
+    lua_pop(L, 1);
+    return (struct json){.type = JSON_NUMBER, .text = text.at, .len = (uint32_t)text.len};
 }
 
 static struct json read_array(lua_State *L, int at, struct read_state *r)
@@ -141,13 +182,6 @@ static struct json read_array(lua_State *L, int at, struct read_state *r)
     if (seen < count)
         luaL_error(L, "%s: a list has holes: use toolgate.null", r->what);
     return json_array(items, count);
-}
-
-static struct str copy_string(lua_State *L, int at, struct arena *arena)
-{
-    struct str s;
-    s.at = lua_tolstring(L, at, &s.len);
-    return arena_dup(arena, s);
 }
 
 /* An object that was pushed has its members in their order; null is one that is gone. */
@@ -207,6 +241,8 @@ static struct json read_value(lua_State *L, int at, struct read_state *r)
     case LUA_TSTRING:
         return json_string(copy_string(L, at, r->arena));
     case LUA_TTABLE:
+        if (has_mark(L, at, NUMBER_MARK))
+            return read_written_number(L, at, r->arena);
         if (++r->depth > LUA_JSON_DEPTH_MAX)
             luaL_error(L, "%s: a table is nested deeper than %d", r->what, LUA_JSON_DEPTH_MAX);
         luaL_checkstack(L, 6, "a table is nested too deep");

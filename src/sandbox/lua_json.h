@@ -17,14 +17,20 @@ struct arena;
 /* Adds `null` and `array` to the table on top. */
 void lua_json_constants(lua_State *L);
 
-/* From now on the state remembers the order of objects' members, null is nil (a member is not there), and a
- * number that a double does not hold is a string. */
+/* From now on the state remembers the order of objects' members. */
 void lua_json_keep_order(lua_State *L);
 /* Pushes the names of the object's members at `at` in that order; nil: it is none that was pushed so. */
 void lua_json_push_keys(lua_State *L, int at);
 
-/* Numbers become doubles; NULL pushes nil. */
-void lua_json_push(lua_State *L, const struct json *value);
+enum lua_json_form {
+    LUA_JSON_SPEC,   /* numbers are doubles */
+    LUA_JSON_ANSWER, /* a member that is null is not there; a number that a double does not hold is a string
+                      */
+    LUA_JSON_EXACT   /* such a number is a table of which lua_json_read makes the same number */
+};
+
+/* NULL pushes nil. */
+void lua_json_push(lua_State *L, const struct json *value, enum lua_json_form form);
 
 /* The value at `at`, in `arena`. A table is an array if it is marked or has items, else an object. Raises an
  * error that begins with `what` if JSON has no such value. */
