@@ -310,7 +310,9 @@ static void add_call(struct admission *a, const struct session_call *call)
         session->call_count ? session_call_at(session, session->call_count - 1u) : NULL;
     if (call->code == CODE_TOO_SOON && last && last->class == CALL_DENIED && last->code == CODE_TOO_SOON &&
         last->tool == call->tool && last->arguments == call->arguments) {
+        uint8_t slot = last->slot;
         *last = *call;
+        last->slot = slot;
         window_changed(&a->ctx, last);
         return;
     }
@@ -399,7 +401,7 @@ static void look_back(struct admission *a, const struct session_call *before)
         .older = before ? window_place(session, before) : session->call_count,
         .turn = before ? before->turn : (uint8_t)session->turn,
         .step = before ? before->step : session->step,
-        .agent = (uint16_t)a->request->place.agent,
+        .agent = rules_cut_agent(a->request->place.agent),
         .now_s = a->ctx.now_s,
         .effects = a->ctx.limits->effects,
         .hinted = a->ctx.limits->hinted,

@@ -172,7 +172,7 @@ static void keep_arguments(struct commit *c, const struct ledger_admit *admit)
         return;
     buf_add(&value, &admit->admission, sizeof(admit->admission));
     buf_str(&value, admit->open_arguments);
-    commit_set_open(c, session_field_open((unsigned)(call - s->calls), field), buf_view(&value));
+    commit_set_open(c, session_field_open(call->slot, field), buf_view(&value));
 }
 
 #define ERROR_FIELD STR_LIT("e")
@@ -347,7 +347,7 @@ static void drop_arguments(struct commit *c, uint64_t admission)
     const struct session_call *call = session_find(&e->session, admission);
     if (!call)
         return;
-    struct str name = session_field_open((unsigned)(call - e->session.calls), field);
+    struct str name = session_field_open(call->slot, field);
     struct str kept = session_parts_field(&e->parts, name);
     if (kept.len > sizeof(admission) && memcmp(kept.at, &admission, sizeof(admission)) == 0)
         commit_drop_field(c, name);
@@ -426,7 +426,7 @@ static void find_open_call(const struct ledger_entry *e, const struct ledger_loo
     const struct session_call *call = session_find(s, look->admission);
     if (!call)
         return;
-    struct str kept = session_parts_field(&e->parts, session_field_open((unsigned)(call - s->calls), field));
+    struct str kept = session_parts_field(&e->parts, session_field_open(call->slot, field));
     open->is_known = true;
     open->is_open = call->class == CALL_PENDING || call->may_settle;
     open->tool = arena_dup(arena, session_parts_field(&e->parts, session_field_tool(call->tool, field)));

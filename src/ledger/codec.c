@@ -160,6 +160,7 @@ static inline uint64_t get_u48(const char *p)
     F(u32, s->requests[1])                                                                                   \
     F(u32, s->requests[2])                                                                                   \
     F(u32, s->requests[3])
+_Static_assert(SESSION_CALLS_MAX == 1 << 5, "CALL_FLAGS has a slot's bits");
 _Static_assert(SESSION_REQUESTS_MAX == 4 && SESSION_MARKS_MAX == 4 && SESSION_AGENTS_MAX == 3,
                "each has its line");
 
@@ -251,7 +252,8 @@ _Static_assert(SESSION_REQUESTS_MAX == 4 && SESSION_MARKS_MAX == 4 && SESSION_AG
     F(c->may_settle, 7, 1)                                                                                   \
     F(c->hard, 8, 1)                                                                                         \
     F(c->hinted, 9, 1)                                                                                       \
-    F(c->edits_files, 10, 1)
+    F(c->edits_files, 10, 1)                                                                                 \
+    F(c->slot, 11, 5)
 
 #define DENIAL_BITS(F)                                                                                       \
     F(c->says, 0, 8)                                                                                         \

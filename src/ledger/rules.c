@@ -42,6 +42,11 @@ uint64_t rules_cut_result(struct hash128 result)
     return low || (!result.low && !result.high) ? low : 1;
 }
 
+uint16_t rules_cut_agent(uint32_t agent)
+{
+    return (uint16_t)(agent && !(uint16_t)agent ? 1 : agent);
+}
+
 uint64_t rules_cut_masked(struct hash128 masked)
 {
     uint64_t low = masked.low & LOW_40_BITS;
@@ -56,7 +61,7 @@ struct session_call rules_new_call(const struct rules_ctx *ctx, struct str tool,
         .tool = session_tool(tool),
         .second = ctx->now_s,
         .admission = rules_cut_admission(admission),
-        .agent = (uint16_t)place->agent,
+        .agent = rules_cut_agent(place->agent),
         .effects = limits->effects,
         .hard = limits->same_call_hard,
         .hinted = limits->hinted,
@@ -112,11 +117,11 @@ static void set_back(struct session *session, struct session_changes *changes, u
         session->paced[i].at_ms -= by_ms < session->paced[i].at_ms ? by_ms : session->paced[i].at_ms;
     for (unsigned i = 0; i < session->call_count; i++) {
         struct session_call *call = session_call_at(session, i);
-        if (call->class != CALL_PENDING)
-            continue;
-        call->deadline_ms -= by_ms < call->deadline_ms ? by_ms : call->deadline_ms;
-        changes->calls |= 1u << (call - session->calls);
+        earlier(&call->second, by_s);
+        if (call->class == CALL_PENDING)
+            call->deadline_ms -= by_ms < call->deadline_ms ? by_ms : call->deadline_ms;
     }
+    changes->whole = true;
 }
 
 struct rules_ctx rules_begin(struct session *session, struct session_changes *changes,
@@ -191,7 +196,7 @@ void rules_end_step(struct session *session, uint8_t step)
 uint8_t session_idle_calls(const struct session *session, uint32_t agent)
 {
     for (unsigned i = 0; i < SESSION_AGENTS_MAX; i++)
-        if (session->idle[i].agent == (uint16_t)agent)
+        if (session->idle[i].agent == rules_cut_agent(agent))
             return session->idle[i].calls;
     return 0;
 }
@@ -337,8 +342,6 @@ void rules_come_to_turn(struct rules_ctx *ctx, const struct ledger_place *place,
         session->heard_s = ctx->now_s;
 }
 
-#define STEPS_APART 128u /* half of what a byte tells apart */
-
 /* Writes of a turn stay in the window for more steps than their byte counts: none must look like a call of
  * the step that begins. */
 static void part_from_step(struct rules_ctx *ctx)
@@ -432,6 +435,7 @@ void session_reset(struct session *session, struct str tool, uint32_t id, int64_
     struct rules_ctx ctx = rules_begin(session, changes, NULL, now_ms);
     session->last_ms = (uint64_t)ctx.now_ms;
     reset_calls(&ctx, hash, ALL_EFFECTS);
+    session->spent_full = false;
     chain_drop_tool(session, hash);
     lax_drop_tool(session, hash);
 }

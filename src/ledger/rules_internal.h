@@ -17,6 +17,8 @@ struct rules_ctx {
     int64_t idle_ms; /* since the session's last request */
 };
 
+#define STEPS_APART 128u /* half of what a call's byte tells apart */
+
 /* The class is that of a tool that ran, and whose result is known. */
 static inline bool call_ran(const struct session_call *call)
 {
@@ -59,6 +61,7 @@ uint64_t rules_cut_admission(uint64_t admission);
 uint64_t rules_cut_arguments(struct hash128 arguments, uint32_t agent, enum ledger_effects effects);
 uint64_t rules_cut_result(struct hash128 result); /* 0: {0, 0}, nothing is known of it */
 uint64_t rules_cut_masked(struct hash128 masked);
+uint16_t rules_cut_agent(uint32_t agent); /* 0: the session's main agent, and no other */
 
 /* A call of the session's turn and step; its arguments and class are the caller's to set. */
 struct session_call rules_new_call(const struct rules_ctx *ctx, struct str tool, uint64_t admission,
@@ -147,8 +150,7 @@ void window_spent_drop(struct session *session, uint32_t tool, unsigned effects)
 /* The same by a success that re-arms them. */
 void window_spent_settle(struct session *session, const struct session_call *call);
 
-/* Adds a call to the window; when it is full, the oldest goes, but the last SESSION_AGENT_CALLS of each of
- * the SESSION_AGENTS_MAX agents that called last stay. Returns where it is now. */
+/* Adds a call to the window; when it is full, one leaves (find_leaving). Returns where it is now. */
 struct session_call *window_add(struct rules_ctx *ctx, const struct session_call *call);
 void window_changed(struct rules_ctx *ctx, const struct session_call *call);
 /* Drops calls that would be mistaken for calls of a turn that begins now. */

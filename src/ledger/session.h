@@ -9,10 +9,12 @@
 
 #include "ledger/ledger.h"
 
-#define SESSION_CALLS_MAX     LEDGER_WINDOW /* calls in the window; the oldest goes */
-#define SESSION_AGENTS_MAX    3u   /* agents that called last: of each, the window keeps some calls */
-#define SESSION_AGENT_CALLS   8u   /* that it keeps */
-#define SESSION_SPENT_MAX     256u /* calls of the turn whose count outlasts the window */
+#define SESSION_CALLS_MAX   LEDGER_WINDOW /* calls in the window; the oldest goes */
+#define SESSION_AGENTS_MAX  3u            /* agents that called last: of each, the window keeps some calls */
+#define SESSION_AGENT_CALLS 8u            /* that it keeps */
+#define SESSION_SPENT_MAX                                                                                    \
+    256u /* calls of the turn whose count outlasts the window; plain writes go first                         \
+          */
 #define SESSION_CHAINS_MAX    16u  /* repair chains of a turn; the oldest counts as given up beyond */
 #define SESSION_PROBLEMS_MAX  16u  /* of a chain's last attempt; with more, the next is no progress */
 #define SESSION_FREE_ATTEMPTS 4u   /* of a chain: attempts that make progress and cost nothing */
@@ -102,6 +104,7 @@ struct session_call {
     bool changed;    /* its result differed from the last time, and that excuses it (polls, reads, unknown) */
     bool may_settle; /* CALL_UNKNOWN whose reservation ended: its result may still come */
     uint8_t turn, step; /* their low bytes */
+    uint8_t slot; /* below SESSION_CALLS_MAX, no other call of the window has it: for details of its own */
     /* CALL_DENIED: */
     enum ledger_says says;
     enum session_code code;
@@ -191,7 +194,7 @@ struct session {
     uint64_t batch;     /* of the last call (ledger_place), as this daemon knows it: it is not stored */
     uint8_t batch_step; /* of the batch's first call */
     bool stuck;         /* an agent's idle calls reached LEDGER_STUCK in this turn */
-    bool spent_full;    /* `spent` had no room in this turn */
+    bool spent_full;    /* in this turn, `spent` had no room for a call that is no plain write */
     struct session_idle idle[SESSION_AGENTS_MAX]; /* of the agent that called last first */
 
     uint32_t calls_made, calls_in_turn; /* let run and not given back */

@@ -247,9 +247,9 @@ struct str session_field_tool(uint32_t tool, char out[SESSION_FIELD_BYTES])
     return (struct str){out, 1 + sizeof(tool)};
 }
 
-struct str session_field_open(unsigned place, char out[SESSION_FIELD_BYTES])
+struct str session_field_open(unsigned slot, char out[SESSION_FIELD_BYTES])
 {
     out[0] = 'a';
-    out[1] = (char)place;
+    out[1] = (char)slot;
     return (struct str){out, 2};
 }

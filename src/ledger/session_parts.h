@@ -10,8 +10,8 @@
  *   u            unseen ids that the turn named: 4 bytes of turn, then 8 each
  *   f + name     a fact, as JSON
  *   t + 4 bytes  the name of a tool, by its hash (little-endian)
- *   a + 1 byte   an open call's arguments, by its place in the window: 8 bytes admission (little-endian),
- * then JSON
+ *   a + 1 byte   an open call's arguments, by its slot (session.h): 8 bytes admission (little-endian),
+ *                then JSON
  */
 #ifndef TOOLGATE_LEDGER_SESSION_PARTS_H
 #define TOOLGATE_LEDGER_SESSION_PARTS_H
@@ -77,6 +77,6 @@ size_t session_parts_names(const struct session_parts *parts); /* of tools */
 /* The names of fields. `out` holds SESSION_FIELD_BYTES. */
 #define SESSION_FIELD_BYTES 8u
 struct str session_field_tool(uint32_t tool, char out[SESSION_FIELD_BYTES]);
-struct str session_field_open(unsigned place, char out[SESSION_FIELD_BYTES]);
+struct str session_field_open(unsigned slot, char out[SESSION_FIELD_BYTES]);
 
 #endif

@@ -140,8 +140,11 @@ static bool take_core(struct ledger_entry *e, struct str core, const char **even
     if (!core.len)
         return true;
     enum codec_result result = codec_decode(core, &e->session);
-    if (result == CODEC_OLDER)
+    if (result == CODEC_OLDER) {
         begin_session(e, e->session.version);
+        e->session.ids = IDS_FORGOTTEN; /* its other parts are still there */
+        e->parts.known = 0;
+    }
     e->begun = e->stored = true;
     e->format = (uint8_t)core.at[0];
     e->head_len = result == CODEC_OK ? core.len - e->session.call_count * CODEC_CALL_BYTES : 0;
@@ -394,7 +397,8 @@ static void take_conflict(struct ledger_entry *e)
         leave_unreadable(e, event);
         return;
     }
-    parts->known = known & ~e->commit->parts; /* what our own requests did to them is not stored */
+    if (e->format == CODEC_FORMAT)
+        parts->known = known & ~e->commit->parts; /* what our own requests did to them is not stored */
     session_parts_check(parts, &e->session);
     if (e->conflicts > CONFLICTS_MAX) {
         give_up(e);
@@ -473,7 +477,7 @@ static bool lacks_open_call(const struct ledger_entry *e, uint64_t admission)
     const struct session_call *call = e->begun ? session_find(&e->session, admission) : NULL;
     if (!call)
         return true;
-    struct str name = session_field_open((unsigned)(call - e->session.calls), field);
+    struct str name = session_field_open(call->slot, field);
     struct str kept = session_parts_field(&e->parts, name); /* or those of a call that was there before */
     return kept.len < sizeof(admission) || memcmp(kept.at, &admission, sizeof(admission)) != 0;
 }

@@ -4,6 +4,8 @@
  */
 #include "ledger/rules_internal.h"
 
+#include <limits.h>
+
 #define PERIOD_MAX 5u                            /* calls of a cycle */
 #define CYCLE_MAX  (PERIOD_MAX * PERIOD_MAX + 1) /* calls to look at for one */
 
@@ -117,11 +119,36 @@ void window_spent_settle(struct session *session, const struct session_call *cal
             drop_spent(session, &session->spent[i]);
 }
 
-/* A call of this turn whose budget must not be forgotten: "once a turn" holds however many calls follow. */
+/* A call of this turn whose budget must not be forgotten: "once a turn" holds however many calls follow.
+ * Where turns are guessed, none gives back what destroys. */
 static bool outlasts(const struct session *session, const struct session_call *call)
 {
-    return call->turn == (uint8_t)session->turn && (effects_change(call->effects) || call->hard) &&
-           takes_budget(call, call->hard) && !call_was_reset(call);
+    bool destroys = call->effects == LEDGER_EFFECTS_DESTRUCTIVE && !call->hinted;
+    return (call->turn == (uint8_t)session->turn || (destroys && !session->told_turn)) &&
+           (effects_change(call->effects) || call->hard) && takes_budget(call, call->hard) &&
+           !call_was_reset(call);
+}
+
+static bool is_plain_write(enum ledger_effects effects, bool hard, bool hinted)
+{
+    return !hard && (effects != LEDGER_EFFECTS_DESTRUCTIVE || hinted);
+}
+
+/* A place for the call's count. When all are taken, a plain write's goes, which may be made twice anyway;
+ * NULL: there is none. */
+static struct session_spent *new_spent(struct session *session, const struct session_call *call)
+{
+    if (session->spent_count < SESSION_SPENT_MAX)
+        return &session->spent[session->spent_count++];
+    if (is_plain_write(call->effects, call->hard, call->hinted))
+        return NULL;
+    for (unsigned i = 0; i < SESSION_SPENT_MAX; i++) {
+        const struct session_spent *s = &session->spent[i];
+        if (is_plain_write(s->effects, s->hard, s->hinted))
+            return &session->spent[i];
+    }
+    session->spent_full = true;
+    return NULL;
 }
 
 /* The call at this place leaves the window. Of a step's twins, the last one to leave counts. */
@@ -138,12 +165,8 @@ static void spend(struct session *session, unsigned place)
             outlasts(session, other))
             return;
     }
-    if (!spent && session->spent_count == SESSION_SPENT_MAX) {
-        session->spent_full = true;
+    if (!spent && !(spent = new_spent(session, call)))
         return;
-    }
-    if (!spent)
-        spent = &session->spent[session->spent_count++];
     *spent = (struct session_spent){
         .arguments = call->arguments,
         .tool = call->tool,
@@ -574,13 +597,13 @@ void window_changed(struct rules_ctx *ctx, const struct session_call *call)
     ctx->changes->calls |= 1u << (call - ctx->session->calls);
 }
 
-/* The oldest call that is none of the last ones of an agent that called last: agents at work beside each
- * other do not push each other's calls out. */
-static unsigned find_leaving(const struct session *session)
+/* Bits of the calls that are among the last ones of the agents that called last; 0 where one agent called. */
+static uint32_t find_last_calls(const struct session *session)
 {
     uint16_t agents[SESSION_AGENTS_MAX], first = session->calls[0].agent;
-    unsigned calls[SESSION_AGENTS_MAX] = {0}, known = 0, leaving = 0;
-    bool several = false; /* mostly there is one agent */
+    unsigned calls[SESSION_AGENTS_MAX] = {0}, known = 0;
+    uint32_t last = 0;
+    bool several = false;
 #pragma GCC unroll 32
     for (unsigned i = 1; i < SESSION_CALLS_MAX; i++)
         several |= session->calls[i].agent != first;
@@ -591,36 +614,67 @@ static unsigned find_leaving(const struct session *session)
             at++;
         if (at == known && known < SESSION_AGENTS_MAX)
             agents[known++] = agent;
-        if (at == SESSION_AGENTS_MAX || ++calls[at] > SESSION_AGENT_CALLS)
+        if (at < SESSION_AGENTS_MAX && ++calls[at] <= SESSION_AGENT_CALLS)
+            last |= 1u << i;
+    }
+    return last;
+}
+
+/* Which call of the full window leaves: the oldest, but agents at work beside each other do not push each
+ * other's last calls out; what may have changed the world leaves after all that it re-arms; and a call whose
+ * result is still to come stays longest, as long as its step is told from the others. */
+static unsigned find_leaving(const struct session *session)
+{
+    uint32_t last = find_last_calls(session);
+    unsigned leaving = 0, least = UINT_MAX;
+    for (unsigned i = 0; i < session->call_count && least > 0; i++) {
+        const struct session_call *call = call_at(session, i);
+        bool open = call->class == CALL_PENDING || (call->class == CALL_UNKNOWN && call->may_settle);
+        bool comes = open && (uint8_t)(session->step - call->step) < STEPS_APART;
+        bool changed = i > 0 && succeeded(call) && call->effects != LEDGER_EFFECTS_READ;
+        unsigned against = (comes ? 4u : 0u) + (changed ? 2u : 0u) + (last >> i & 1);
+        if (against < least) {
+            least = against;
             leaving = i;
+        }
     }
     return leaving;
 }
 
-/* One call leaves; those before it move up by one, which leaves the oldest place free. */
-static void make_room(struct rules_ctx *ctx)
+/* One call leaves; those before it move up by one, which leaves the oldest place free. Returns its slot. */
+static uint8_t make_room(struct rules_ctx *ctx)
 {
     struct session *session = ctx->session;
     unsigned gone = find_leaving(session);
+    uint8_t slot = session_call_at(session, gone)->slot;
     spend(session, gone);
     for (; gone > 0; gone--) {
         struct session_call *to = session_call_at(session, gone);
         *to = *session_call_at(session, gone - 1);
         window_changed(ctx, to);
     }
+    return slot;
+}
+
+static uint8_t free_slot(const struct session *session)
+{
+    uint32_t taken = 0;
+    for (unsigned i = 0; i < session->call_count; i++)
+        taken |= 1u << session->calls[i].slot;
+    return (uint8_t)__builtin_ctz(~taken);
 }
 
 struct session_call *window_add(struct rules_ctx *ctx, const struct session_call *call)
 {
     struct session *session = ctx->session;
-    if (session->call_count == SESSION_CALLS_MAX)
-        make_room(ctx);
+    uint8_t slot = session->call_count < SESSION_CALLS_MAX ? free_slot(session) : make_room(ctx);
     struct session_call *to = session_call_at(session, session->call_count);
     if (session->call_count < SESSION_CALLS_MAX)
         session->call_count++;
     else
         session->oldest = (session->oldest + 1) % SESSION_CALLS_MAX;
     *to = *call;
+    to->slot = slot;
     window_changed(ctx, to);
     return to;
 }

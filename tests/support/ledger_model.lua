@@ -85,6 +85,28 @@ end
 -- A call keeps one byte of its turn's number: if it ends more than 255 turns later, the journal shows a later turn.
 local function turn_in_journal(session, call) return session.turn - (session.turn - call.turn) % 256 end
 
+-- A call leaves the window. Its sums stay.
+local function drop_call(session, at)
+  local gone = table.remove(session.calls, at)
+  local sums = session.left[gone.tool] or { calls = 0, cost = 0, calls_before = 0, cost_before = 0 }
+  session.left[gone.tool] = sums
+  if not was_used(gone) then return end
+  local one, before = gone.orphan and 0 or 1, gone.turn ~= session.turn
+  sums.calls, sums.cost = sums.calls + one, sums.cost + gone.cost
+  if before then sums.calls_before, sums.cost_before = sums.calls_before + one, sums.cost_before + gone.cost end
+end
+
+-- The window knows one byte of a turn's number: calls that would be mistaken for calls of the turn that begins, and those
+-- before them, leave it.
+local function forget_turn(session, turn)
+  for i = #session.calls, 1, -1 do
+    if session.calls[i].turn % 256 == turn % 256 then
+      for _ = 1, i do drop_call(session, 1) end
+      return
+    end
+  end
+end
+
 -- "Between other turns calls count only within loop.across_within (10 minutes)": a turn that begins after such a pause
 -- begins all runs anew. Calls stay in the list, as after a reset.
 local function begin_turn(session, turn, now)
@@ -100,6 +122,7 @@ local function begin_turn(session, turn, now)
   session.turn, session.turn_began, session.stuck, session.label = turn, now, false, ""
   session.goal, session.in_use = "", {}
   for _, sums in pairs(session.left) do sums.calls_before, sums.cost_before = sums.calls, sums.cost end
+  forget_turn(session, turn)
   return gave_up
 end
 
@@ -350,20 +373,27 @@ local function new_call(session, request, now)
   }
 end
 
--- A call comes into the window. The sums of the one that leaves it stay.
+-- The oldest call leaves the window, but what may have changed the world only after all that it re-arms, and a call whose
+-- result is still to come last, for 128 steps.
+local function leaving(session, step)
+  local at, least = 1, math.huge
+  for i, call in ipairs(session.calls) do
+    local comes = let_run(call) and not call.class and not call.orphan and (step - call.step) % 256 < 128
+    local changed = i > 1 and rules.succeeded(call) and call.effects ~= "read"
+    local against = (comes and 4 or 0) + (changed and 2 or 0)
+    if against < least then at, least = i, against end
+  end
+  return at
+end
+
+-- A call comes into the window.
 local function remember(session, call)
+  if #session.calls == WINDOW then
+    local at = leaving(session, call.step)
+    rules.spend(session, session.calls[at], at)
+    drop_call(session, at)
+  end
   table.insert(session.calls, call)
-  if #session.calls <= WINDOW then return end
-  local gone = table.remove(session.calls, 1)
-  local new = table.remove(session.calls)
-  rules.spend(session, gone)
-  table.insert(session.calls, new)
-  local sums = session.left[gone.tool] or { calls = 0, cost = 0, calls_before = 0, cost_before = 0 }
-  session.left[gone.tool] = sums
-  if not was_used(gone) then return end
-  local one, before = gone.orphan and 0 or 1, gone.turn ~= session.turn
-  sums.calls, sums.cost = sums.calls + one, sums.cost + gone.cost
-  if before then sums.calls_before, sums.cost_before = sums.calls_before + one, sums.cost_before + gone.cost end
 end
 
 local function forget_pace(session, call)

@@ -182,9 +182,11 @@ end
 -- "Counts of writes, destructive calls and of every tool whose same_call is written live outside the ring": a call that
 -- leaves the window in its turn leaves its count. Of the calls of one step the last one to leave counts. What re-arms it
 -- later, and is no reset, is a success that `re_arms` it, unless its same_call is written.
+-- Where turns are guessed, none gives back what destroys.
 local function counts_on(session, call)
-  return call.turn == session.turn and (writes(call) or call.limits.same_call_hard) and takes_budget(call, call)
-         and not call.reset
+  local destroys = call.effects == "destructive" and not call.limits.hinted
+  return (call.turn == session.turn or destroys and not session.told) and (writes(call) or call.limits.same_call_hard)
+         and takes_budget(call, call) and not call.reset
 end
 
 local function drop_re_armed(session, entry, other)
@@ -195,9 +197,10 @@ local function drop_re_armed(session, entry, other)
   if i then table.remove(session.spent, i) end
 end
 
-local function spend(session, gone)
+local function spend(session, gone, at)
   if not counts_on(session, gone) then return end
-  for _, call in ipairs(session.calls) do
+  local newer = { unpack(session.calls, at + 1) }
+  for _, call in ipairs(newer) do
     if same_call(call, gone) and call.step == gone.step and counts_on(session, call) then return end
   end
   local entry = spent_entry(session, gone)
@@ -206,7 +209,7 @@ local function spend(session, gone)
     table.insert(session.spent, entry)
   end
   entry.call, entry.count = gone, math.min(entry.count + 1, 255)
-  for _, call in ipairs(session.calls) do drop_re_armed(session, entry, call) end
+  for _, call in ipairs(newer) do drop_re_armed(session, entry, call) end
 end
 
 local function spent_settled(session, call)
@@ -867,7 +870,7 @@ local function end_chain_ran(session, call)
 end
 
 return {
-  met = met, meet = meet, spend = spend, spent_settled = spent_settled, drop_spent = drop_spent,
+  met = met, meet = meet, succeeded = succeeded, spend = spend, spent_settled = spent_settled, drop_spent = drop_spent,
   CLASSES = CLASSES, UNLIMITED = UNLIMITED, same_call = same_call, of_turn = of_turn, let_run = let_run, step_of = step_of,
   re_armed_at = re_armed_at, count_keys = count_keys, is_excused = is_excused, steps_spent = steps_spent,
   same_call_budget = same_call_budget, duplicate_in_step = duplicate_in_step, already_broken = already_broken,

@@ -140,7 +140,7 @@ local MAKE = {}
 -- whatever its arguments are.
 local function choose(session)
   local row = session.row
-  if now_and_then(12) then
+  if now_and_then(stubborn and 40 or 12) then
     session.row = {}
     local failing = now_and_then(3) and one_of(tools)
     for i = 1, changing and 1 or 1 + chance(6) do

@@ -106,7 +106,7 @@ static void with_too_many_writes_nothing_new_is_destroyed(void **state)
     assert_string_equal(case_asks(t, "delete", "{500}"), "refuse writes_per_turn");
     assert_string_equal(case_asks(t, "delete", "{5}"), "refuse same_call");
     effects(t, LEDGER_EFFECTS_WRITE, 2);
-    assert_string_equal(case_asks(t, "write", "{500}"), "run");
+    assert_string_equal(case_asks(t, "write", "{500}"), "run"); /* with a note */
     assert_true(str_is(t->answer.would, "writes_per_turn"));
     effects(t, LEDGER_EFFECTS_READ, 3);
     assert_string_equal(case_asks(t, "read", "{500}"), "run");
@@ -152,6 +152,67 @@ static void agents_do_not_push_each_others_calls_out(void **state)
     numbered(t, "read", 100, 100);
     t->place.agent = 0; /* it is none of the three that called last */
     assert_string_equal(case_asks(t, "poll", "{}"), "run");
+}
+
+/* What re-arms a call does not leave the window before it. */
+static void a_write_outlasts_what_it_re_arms(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, LEDGER_EFFECTS_WRITE, 1);
+    case_runs(t, "put", "{1}", "done");
+    t->place.agent = 7;
+    case_runs(t, "save", "{1}", "done");
+    effects(t, LEDGER_EFFECTS_READ, 5);
+    numbered(t, "read", 0, 2 * LEDGER_WINDOW);
+    t->place.agent = 0;
+    effects(t, LEDGER_EFFECTS_WRITE, 1);
+    case_runs(t, "put", "{1}", "done");
+}
+
+/* A call that is still to be reported stays, so that what it came to counts. */
+static void a_call_that_did_not_run_after_all_is_not_spent(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, LEDGER_EFFECTS_WRITE, 1);
+    assert_string_equal(case_asks(t, "put", "{1}"), "run");
+    uint64_t admission = t->admissions;
+    effects(t, LEDGER_EFFECTS_READ, 5);
+    numbered(t, "read", 0, 3 * LEDGER_WINDOW);
+    effects(t, LEDGER_EFFECTS_WRITE, 1);
+    case_settle_as(t, "put", "{1}", admission, LEDGER_CLASS_RELEASED, NULL);
+    case_runs(t, "put", "{1}", "done");
+}
+
+/* What destroys is remembered before what only writes. */
+static void edits_do_not_bar_what_destroys(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
+    case_runs(t, "delete", "{0}", "done");
+    effects(t, LEDGER_EFFECTS_WRITE, 2);
+    numbered(t, "edit", 0, 400);
+    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
+    case_runs(t, "delete", "{1}", "done");
+    effects(t, LEDGER_EFFECTS_WRITE, 2);
+    numbered(t, "edit", 400, 400);
+    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
+    assert_string_equal(case_asks(t, "delete", "{1}"), "refuse same_call");
+    assert_string_equal(case_asks(t, "delete", "{0}"), "refuse same_call");
+}
+
+/* A silence gives back nothing that destroys, also where the call leaves the window after it. */
+static void a_guessed_turn_forgets_no_deletion(void **state)
+{
+    struct ledger_case *t = *state;
+    t->place.turn = 0;
+    t->place.turn_idle_s = 90;
+    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
+    case_runs(t, "delete", "{0}", "done");
+    case_now += 100000;
+    effects(t, LEDGER_EFFECTS_READ, 5);
+    numbered(t, "read", 0, 2 * LEDGER_WINDOW);
+    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
+    assert_string_equal(case_asks(t, "delete", "{0}"), "refuse same_call");
 }
 
 static void each_agent_has_its_own_calls_without_progress(void **state)
@@ -488,6 +549,10 @@ int main(void)
         STORY(with_too_many_writes_nothing_new_is_destroyed),
         STORY(a_write_that_left_the_window_is_re_armed),
         STORY(agents_do_not_push_each_others_calls_out),
+        STORY(a_write_outlasts_what_it_re_arms),
+        STORY(a_call_that_did_not_run_after_all_is_not_spent),
+        STORY(edits_do_not_bar_what_destroys),
+        STORY(a_guessed_turn_forgets_no_deletion),
         STORY(each_agent_has_its_own_calls_without_progress),
         STORY(an_error_with_another_number_is_the_same),
         STORY(a_shell_is_no_excuse_for_a_second_write),

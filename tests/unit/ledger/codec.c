@@ -65,6 +65,7 @@ static void any_call(struct session_call *c)
     c->hard = below(2);
     c->hinted = below(2);
     c->edits_files = below(2);
+    c->slot = (uint8_t)any(5);
     c->agent = (uint16_t)any(16);
     c->second = (uint32_t)any(32);
     c->masked = any(40);
@@ -506,6 +507,7 @@ static void set_example(struct session *s)
               .changed = true,
               .hard = true,
               .edits_files = true,
+              .slot = 9,
               .second = 1699999992,
               .masked = 0x75,
               .agent = 0x0d0c,
@@ -533,7 +535,7 @@ static const char example[] = "05010203040506070801010103007b68e5cf8b0100f153650
                               "0001050000000000a1000000a200000000060102030405c1000000c2000000d2\n"
                               "000000d100000000000327000000000000000000000000000000000000000000\n"
                               "61000000620000000000db52e6cf8b0100000005630000000000000000000000\n"
-                              "0000000071000000720000000000730000000000650507047400000000f8f053\n"
+                              "0000000071000000720000000000730000000000654d07047400000000f8f053\n"
                               "6575000000000c0d81000000820000000000030f020000000c00070583000000\n"
                               "000000000000000000000000\n";
 
