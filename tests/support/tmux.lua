@@ -10,12 +10,15 @@ function terminal:tmux(...)
   return process.run { "tmux", "-S", self.directory .. "/tmux", "-f", "/dev/null", ... }
 end
 
+-- A program that its terminal's end interrupts while it looks for leaks spins for ever.
+local NO_LEAKS = "ASAN_OPTIONS=detect_leaks=0"
+
 -- given: columns, rows, environment = { "NAME=value", … }.
 function M.start(given)
   given = given or {}
   local self = setmetatable({ directory = process.directory() }, terminal)
   local command = { "new-session", "-d", "-x", tostring(given.columns or 100), "-y", tostring(given.rows or 24),
-                    "env", "-u", "NO_COLOR", "-u", "ENV", "PS1=shell$ " }
+                    "env", "-u", "NO_COLOR", "-u", "ENV", "PS1=shell$ ", NO_LEAKS }
   for _, setting in ipairs(given.environment or {}) do command[#command + 1] = setting end
   command[#command + 1] = "sh"
   command[#command + 1] = "-i"

@@ -60,7 +60,7 @@ describe("a report with nothing but its callId", function()
 
   it("of a call that is no longer known must repeat name and arguments", function()
     local checked = client:checks("get_weather", { city = "Bern" }, session "s")
-    for i = 1, 40 do client:calls("echo", { text = "n" .. i }, session "s") end
+    for i = 1, 170 do client:calls("echo", { text = "n" .. i }, session "s") end
     local said = report(checked)
     assert.same({ "unknown_tool", "call_forgotten" }, { said.error_class, said.code })
     said = client:asks("toolgate/report", { callId = checked.callId, name = "get_weather",

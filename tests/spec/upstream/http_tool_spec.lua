@@ -302,7 +302,7 @@ describe("a REST upstream", function()
   it("is retried within the call's limits after status 503", function()
     answers { ["GET /bills"] = { { status = 503 } } }
     serves('"GET /bills"', nil, {
-      more = 'upstream = "billing", retry = { again = { times = 5, backoff = "1ms", within = "30s" } },',
+      more = 'upstream = "billing", retry = { again = { times = 4, backoff = "1ms", within = "30s" } },',
       config = 'return { upstreams = { billing = { rest = "' .. server.address .. '" } } }' })
     local said = verdict(is_refused(calls(), "transient", "http_503", "tried five times"))
     assert.same({ "wait", 5, 1 }, { said.verdict, said.tries, said.after_s })
