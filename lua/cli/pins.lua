@@ -10,7 +10,8 @@ local STATES = { changed = "its definition has changed", renamed = "a new name, 
 local function there(value) if value ~= cli.null then return value end end
 
 local function print_accept(o, name, digest)
-  ui.say("  accept: %s pins accept '%s' %s%s", cli.program, cli.line(name), digest, o.socket and " --socket " .. o.socket or "")
+  local word = cli.line(name):gsub("'", "'\\''") -- for a shell
+  ui.say("  accept: %s pins accept '%s' %s%s", cli.program, word, digest, o.socket and " --socket " .. o.socket or "")
 end
 
 local function print_entry(o, entry)
