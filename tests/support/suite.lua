@@ -1,6 +1,7 @@
 -- Runs the unit tests (cmocka) named as arguments and the specs (busted), several files at a time, and ends with
 -- `N passed, N failed`. SPECS=tests/spec/one_spec.lua runs that file alone (SPECS=DIR: its files), SPECS=none no spec.
--- With GOLDEN=write the golden files are written (tests/support/golden.lua); KEEP_TIMES=1 leaves times.txt as it is.
+-- WORKERS_PER_CORE=1 runs fewer files at a time. With GOLDEN=write the golden files are written
+-- (tests/support/golden.lua); KEEP_TIMES=1 leaves times.txt as it is.
 --
 -- Each file is a process of its own with a bound on its time. The slowest come first, so that none is left alone at the
 -- end: tests/support/times.txt has their seconds, and a whole run without a failure brings it up to date. The output of
@@ -14,7 +15,8 @@ local golden = require "golden"
 local process = require "process"
 
 local TIMES = "tests/support/times.txt"
-local WORKERS_PER_CORE = 2 -- a spec waits for its daemons more than half of its time
+-- A spec waits for its daemons more than half of its time. Where other work shares the machine, one is enough.
+local WORKERS_PER_CORE = tonumber(os.getenv "WORKERS_PER_CORE") or 2
 local FILE_MAX_S = 600     -- a file that takes longer hangs; sanitizers and a busy machine make files up to 10x slower
 local TIME_CHANGED = 3     -- a time is written anew only if it is as many times off, and as many seconds: no noise
 

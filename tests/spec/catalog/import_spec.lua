@@ -306,12 +306,16 @@ describe("the commands of an operator", function()
   it("show upstreams, and the upstream of each tool", function()
     local gate = start(server(directory, "a", list(definition "docs find", definition "read"))
                        .. "no = { command = 'no-such-command' },")
-    local code, out = process.run { daemon.binary, "status", "--socket", gate.socket }
+    local code, out
+    process.eventually("the next try is not being made", function()
+      code, out = process.run { daemon.binary, "status", "--socket", gate.socket }
+      return out:find("next try in", 1, true), out
+    end)
     assert.equal(0, code)
     assert.truthy(out:find("NAME +KIND +STATE +TOOLS"), out)
     assert.truthy(out:find("a +stdio +up +2"), out)
     golden.check("cli", "status: an upstream whose command does not exist", out:match "[^\n]*no command[^\n]*",
-                 { ["in PATH %b()"] = "in PATH (<path>)" })
+                 { ["in PATH %b()"] = "in PATH (<path>)", ["next try in %d+ s"] = "next try in <n> s" })
     code, out = process.run { daemon.binary, "tools", "--socket", gate.socket }
     assert.equal(0, code)
     assert.truthy(out:find("read +%[upstream a%]"), out)
