@@ -50,6 +50,12 @@ describe("a report with nothing but its callId", function()
     assert.same({ known = true, n = 3 }, report(checked).facts)
   end)
 
+  it("shows it the arguments however much another agent calls before the report", function()
+    local checked = client:checks("shows", { n = 3 }, session "s")
+    for i = 1, 60 do client:checks("get_weather", { city = "city " .. i }, session("s", { agent = "other" })) end
+    assert.same({ known = true, n = 3 }, report(checked).facts)
+  end)
+
   it("shows it no arguments if they were longer than the ledger keeps", function()
     local checked = client:checks("shows", { text = ("x"):rep(2048) }, session "s")
     assert.same({ known = false }, report(checked).facts)
