@@ -11,7 +11,7 @@ local REASONS = {
   duplicate_in_step = "a duplicate of another call in the same message",
   same_failure = "it kept failing with the same error", already_broken = "its last result did not match its schema",
   poll_budget = "polled more often than loop.poll.max allows", too_soon = "polled sooner than loop.poll.every allows",
-  writes_per_turn = "more different writes in the turn than are remembered",
+  writes_per_turn = "more destructive calls in the turn than are remembered",
   calls_per_turn = "limits.calls_per_turn is used up", calls_per_session = "limits.calls_per_session is used up",
   cost_per_turn = "limits.cost_per_turn is used up", cost_per_session = "limits.cost_per_session is used up",
   seconds_per_turn = "limits.seconds_per_turn is used up", llm_gave_up = "the model did not repair it in its turn",

@@ -22,8 +22,8 @@ static bool knows_tool(const struct session *s, struct str name)
     return false;
 }
 
-/* The tool's last call that was let run failed: should this one be refused as its repetition, the answer
- * quotes the error. */
+/* The tool's last call, but for those that the ledger refused, failed: should this one be refused as its
+ * repetition, the answer quotes the error. */
 static bool follows_error(const struct session *s, struct str name)
 {
     uint32_t tool = session_tool(name);

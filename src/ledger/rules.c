@@ -342,8 +342,8 @@ void rules_come_to_turn(struct rules_ctx *ctx, const struct ledger_place *place,
         session->heard_s = ctx->now_s;
 }
 
-/* Writes of a turn stay in the window for more steps than their byte counts: none must look like a call of
- * the step that begins. */
+/* A call may stay in the window for more steps than its byte counts: none must look like a call of the step
+ * that begins. */
 static void part_from_step(struct rules_ctx *ctx)
 {
     struct session *session = ctx->session;

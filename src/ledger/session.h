@@ -9,12 +9,10 @@
 
 #include "ledger/ledger.h"
 
-#define SESSION_CALLS_MAX   LEDGER_WINDOW /* calls in the window; the oldest goes */
-#define SESSION_AGENTS_MAX  3u            /* agents that called last: of each, the window keeps some calls */
-#define SESSION_AGENT_CALLS 8u            /* that it keeps */
-#define SESSION_SPENT_MAX                                                                                    \
-    256u /* calls of the turn whose count outlasts the window; plain writes go first                         \
-          */
+#define SESSION_CALLS_MAX     LEDGER_WINDOW /* calls in the window; which one leaves: find_leaving */
+#define SESSION_AGENTS_MAX    3u   /* agents that called last: of each, the window keeps some calls */
+#define SESSION_AGENT_CALLS   8u   /* that it keeps */
+#define SESSION_SPENT_MAX     256u /* counts of a turn that outlast the window; plain writes go first */
 #define SESSION_CHAINS_MAX    16u  /* repair chains of a turn; the oldest counts as given up beyond */
 #define SESSION_PROBLEMS_MAX  16u  /* of a chain's last attempt; with more, the next is no progress */
 #define SESSION_FREE_ATTEMPTS 4u   /* of a chain: attempts that make progress and cost nothing */

@@ -25,6 +25,8 @@ describe("the same call, with other calls in between,", function()
     for _, name in ipairs { "undeclared", "create_key" } do -- the latter writes, by its name
       policies[name .. ".lua"] = TOOL:gsub('effects = "%%s", ', ""):format(name, name)
     end
+    policies["outcome_of_agent.lua"] = "-- outcome_of_agent: the agent runs it. For specs.\n"
+      .. 'return tool "outcome_of_agent" { description = "For specs.", schema = params {} }'
     gate = daemon.start { policies = policies }
     client, others = gate:connect(), 0
   end)
@@ -62,6 +64,24 @@ describe("the same call, with other calls in between,", function()
     end
     assert.equal("same_call", verdict(client:calls("destructive", { n = 0 }, session("s", { turn = 1 }))).code)
     assert.equal("pass", verdict(client:calls("destructive", { n = 0 }, session("s", { turn = 2 }))).verdict)
+  end)
+
+  it("that destroys is refused if one that destroyed had to be forgotten", function()
+    for n = 1, 289 do client:calls("destructive", { n = n }, session("s", { turn = 1 })) end
+    local refused = client:calls("destructive", { n = 500 }, session("s", { turn = 1 }))
+    assert.equal("writes_per_turn", verdict(refused).code)
+    golden.check("feedback", "budget: more writes than are remembered", client_of.text(refused))
+  end)
+
+  it("that keeps failing is noted from the sixth time on, whatever number its error has", function()
+    local said
+    for i = 1, 6 do
+      local checked = client:checks("outcome_of_agent", {}, session("s", { turn = 1 }))
+      said = client:asks("toolgate/report", { callId = checked.callId, name = "outcome_of_agent", arguments = {},
+        result = { isError = true, content = { { type = "text", text = "no route after " .. 10 * i .. " ms" } } } })
+      client:calls("undeclared", { n = i }, session("s", { turn = 1 })) -- a success that may have changed something
+    end
+    golden.check("feedback", "loop: the same call has failed with one error", said.text)
   end)
 
   -- A budget that somebody wrote is hard: a result that changes, an error and a write in between excuse nothing.
