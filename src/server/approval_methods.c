@@ -103,12 +103,6 @@ static enum request_status reply(struct request *r)
     return work->kind == APPROVAL_LIST ? reply_list(r) : reply_decided(r);
 }
 
-static void on_done(void *owner)
-{
-    reply(owner);
-    request_done(owner);
-}
-
 static void cancel(struct request *r)
 {
     approvals_cancel(r->client->server->gate.approvals, r);
@@ -117,9 +111,10 @@ static void cancel(struct request *r)
 static enum request_status begin(struct request *r, struct approval_request *work)
 {
     work->arena = r->arena;
-    work->done = on_done;
+    work->done = request_answer;
     work->owner = r;
     r->work = work;
+    r->answer = reply;
     r->cancel = cancel;
     return approvals_do(r->client->server->gate.approvals, work) ? reply(r) : REQUEST_PENDING;
 }

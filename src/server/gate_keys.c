@@ -3,9 +3,9 @@
 
 #include "base/arena.h"
 #include "base/suggest.h"
+#include "base/trace_context.h"
 #include "server/mcp_keys.h"
 #include "server/method_table.h"
-#include "server/trace_keys.h"
 
 #define KEY_SHOWN_BYTES 64u
 
@@ -41,11 +41,6 @@ static const struct gate_key *find(struct str name)
     return NULL;
 }
 
-static bool is_gate_method(const struct request *r)
-{
-    return str_starts(r->method_name, "toolgate/");
-}
-
 void gate_keys_notice(struct request *r, enum problem_kind kind, struct str text)
 {
     problems_note(r->client, kind, text);
@@ -58,7 +53,7 @@ void gate_keys_notice(struct request *r, enum problem_kind kind, struct str text
 /* False after an error reply. */
 static bool note(struct request *r, enum problem_kind kind, struct str text)
 {
-    if (!is_gate_method(r)) {
+    if (!str_starts(r->method_name, "toolgate/")) {
         gate_keys_notice(r, kind, text);
         return true;
     }
@@ -66,6 +61,42 @@ static bool note(struct request *r, enum problem_kind kind, struct str text)
     reply_error(r, RPC_INVALID_PARAMS, STR_FMT, STR_ARG(text));
     return false;
 }
+
+/* ---- traceparent, tracestate and baggage, which MCP reserves for OpenTelemetry (SEP-414) ---- */
+
+/* A trace is never a reason to refuse a request: what cannot be passed on is dropped and named. */
+static void note_dropped(struct request *r, size_t key, const char *why)
+{
+    gate_keys_notice(r, PROBLEM_TRACE_CONTEXT,
+                     arena_printf(r->arena, "params._meta." STR_FMT " %s: it is not passed on",
+                                  STR_ARG(trace_key_names[key]), why));
+}
+
+/* False: the member is none of the three keys. */
+static bool take_trace_key(struct request *r, const struct json_member *member)
+{
+    size_t key = 0;
+    while (key < TRACE_KEYS && !str_eq(trace_key_names[key], member->key))
+        key++;
+    if (key == TRACE_KEYS)
+        return false;
+    if (json_is(&member->value, JSON_NULL)) /* as good as no key */
+        return true;
+    struct str value = json_str(&member->value);
+    const char *fault = json_is(&member->value, JSON_STRING)
+                            ? trace_context_fault((enum trace_key)key, value)
+                            : "is no string";
+    if (fault) {
+        note_dropped(r, key, fault);
+        return true;
+    }
+    if (!r->trace_context)
+        r->trace_context = ARENA_NEW(r->arena, struct trace_context);
+    r->trace_context->values[key] = value;
+    return true;
+}
+
+/* ---- toolgate's own keys ---- */
 
 /* The part of a key behind its prefix: "dev.toolgate/turn", "toolgate/turn" and "dev.toolgate.turn" mean
  * turn. */
@@ -98,7 +129,7 @@ static bool check_meta_key(struct request *r, const struct json_member *member)
 {
     struct str prefix = STR_LIT(GATE_KEY_PREFIX);
     if (!str_starts(member->key, GATE_KEY_PREFIX))
-        return trace_keys_take(r, member) || !str_contains_nocase(member->key, STR_LIT("toolgate")) ||
+        return take_trace_key(r, member) || !str_contains_nocase(member->key, STR_LIT("toolgate")) ||
                note_unknown(r, member->key);
     const struct gate_key *key = find(str_from(member->key, prefix.len));
     if (!key)
@@ -139,8 +170,11 @@ bool gate_keys_check(struct request *r)
     for (uint32_t i = 0; r->meta && i < r->meta->len; i++)
         if (!check_meta_key(r, &r->meta->members[i]))
             return false;
-    if (r->trace_context)
-        trace_keys_end(r);
+    struct trace_context *context = r->trace_context;
+    if (context && context->values[TRACE_STATE].len && !context->values[TRACE_PARENT].len) {
+        context->values[TRACE_STATE] = STR_NONE;
+        note_dropped(r, TRACE_STATE, "has no valid traceparent beside it");
+    }
     for (uint32_t i = 0; r->params && i < r->params->len; i++)
         if (!check_param(r, r->params->members[i].key))
             return false;

@@ -6,8 +6,6 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/version.h"
-#include "catalog/catalog.h"
-#include "server/tools_list.h"
 #include "server/method_table.h"
 #include "server/subscriptions.h"
 #include "policy/policy_set.h"
@@ -128,40 +126,6 @@ enum request_status mcp_set_level(struct request *r)
     tell_servers(r->client->server);
     reply_open(r);
     return reply_close(r);
-}
-
-static enum request_status reply_list(struct request *r, const struct catalog_request *wanted)
-{
-    struct json_out *out = reply_open(r);
-    json_key(out, "tools");
-    catalog_write(r->arena, r->client->server->gate.generation, wanted, out->buf);
-    out->comma = true;
-    if (r->modern) {
-        json_field_int(out, "ttlMs", MCP_TTL_MS);
-        json_field_text(out, "cacheScope", MCP_CACHE_SCOPE);
-    }
-    return reply_close(r);
-}
-
-enum request_status mcp_tools_list(struct request *r)
-{
-    struct client *client = r->client;
-    struct catalog_request wanted = {
-        .provider = {.format = PROVIDER_FORMAT_MCP, .protocol = request_protocol(r)}, .peer = &client->peer};
-    struct str cursor;
-    if (param_string(r, r->params, "params.", "cursor", &cursor))
-        return REQUEST_DONE;
-    if (json_get_text(r->params, "cursor"))
-        return reply_error(
-            r, RPC_INVALID_PARAMS,
-            "params.cursor: expected none, as the list is one page, got one that was not issued here");
-    if (param_session(r, &wanted.session) ||
-        param_goal(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal) ||
-        param_context(r, &wanted.context))
-        return REQUEST_DONE;
-    if (!r->modern) /* initialize is optional, so this request also turns on list_changed */
-        client->wants_list_changed = true;
-    return tools_list_begin(r, &wanted, reply_list);
 }
 
 void mcp_initialized(struct request *r)

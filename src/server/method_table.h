@@ -39,7 +39,6 @@ enum request_status mcp_initialize(struct request *request);
 enum request_status mcp_ping(struct request *request);
 enum request_status mcp_set_level(struct request *request);
 enum request_status mcp_discover(struct request *request);
-enum request_status mcp_tools_list(struct request *request);
 void mcp_initialized(struct request *request);
 void mcp_cancelled(struct request *request);
 /* A request of the modern era asks for log messages from this level on. Servers hear of it once for a
@@ -69,6 +68,7 @@ enum request_status call_methods_check(struct request *request);
 enum request_status call_methods_report(struct request *request);
 
 /* tool_methods.c */
+enum request_status mcp_tools_list(struct request *request);
 enum request_status tool_methods_register(struct request *request);
 enum request_status tool_methods_tools(struct request *request);
 enum request_status schema_methods_schemas(struct request *request);
@@ -76,8 +76,6 @@ enum request_status schema_methods_schemas(struct request *request);
 /* session_methods.c */
 enum request_status session_methods_turn(struct request *request);
 enum request_status session_methods_session(struct request *request);
-
-/* session_list.c */
 enum request_status session_list_method(struct request *request);
 
 /* status_method.c */

@@ -307,12 +307,6 @@ static enum request_status reply_answer(struct request *r)
     return reply_error_data(r, RPC_UNAVAILABLE, answer->detail, buf_view(&data));
 }
 
-static void on_answer(void *owner)
-{
-    reply_answer(owner);
-    request_done(owner);
-}
-
 static void cancel(struct request *r)
 {
     upstream_cancel(r->client->server->gate.upstreams, r);
@@ -336,9 +330,10 @@ static enum request_status pass(struct request *r, struct str upstream, struct s
         .listener = r,
     };
     r->work = passed;
+    r->answer = reply_answer;
     r->cancel = cancel;
     return upstream_start(r->client->server->gate.upstreams, &passed->request, r->arena, &passed->answer,
-                          on_answer, r) == UPSTREAM_PENDING
+                          request_answer, r) == UPSTREAM_PENDING
                ? REQUEST_PENDING
                : reply_answer(r);
 }

@@ -297,6 +297,13 @@ void request_done(struct request *request)
     client_close_if_done(client);
 }
 
+void request_answer(void *owner)
+{
+    struct request *r = owner;
+    if (r->answer(r) == REQUEST_DONE)
+        request_done(r);
+}
+
 void request_cancel(struct request *request)
 {
     request->cancel(request);

@@ -39,7 +39,7 @@ struct request {
     void (*cancel)(struct request *request); /* set before a handler returns REQUEST_PENDING */
     enum request_status (*answer)(struct request *request);
     struct call *call;  /* call_methods.c */
-    void *work;         /* session_methods.c, tools_list.c, reload.c */
+    void *work;         /* of its method */
     uint32_t log_count; /* notifications/message that were sent */
     double progress;    /* the last one that was sent; progress must increase */
 
@@ -58,6 +58,10 @@ void request_serve(struct client *client, struct str line);
 
 /* Frees a pending request after its reply. */
 void request_done(struct request *request);
+
+/* A callback of whatever a pending request waits for: answers by request->answer, and frees the request
+ * unless that waits again. */
+void request_answer(void *request);
 
 /* Stops a pending request without a reply, and frees it. */
 void request_cancel(struct request *request);

@@ -1,7 +1,9 @@
 /*
- * toolgate/turn and toolgate/session: a client's requests to the ledger. If
- * the ledger answers later, the request is pending until then.
+ * toolgate/turn, toolgate/session and toolgate/sessions: requests to the ledger. If it answers later, the
+ * request is pending until then. Its list of sessions is bounded; here it is filtered, sorted and written.
  */
+#include "server/session_list.h"
+
 #include "base/arena.h"
 #include "base/suggest.h"
 #include "catalog/catalog.h"
@@ -9,26 +11,19 @@
 #include "server/method_table.h"
 #include "server/subscriptions.h"
 
+#include <stdlib.h>
+
 struct ledger_work {
     struct str session;
     struct ledger_turned turned;
     struct ledger_view view;
     enum err reset_error;
     struct str reset_tool;
-    enum request_status (*answer)(struct request *r);
 };
 
 static void cancel(struct request *r)
 {
     ledger_cancel(r->client->server->gate.ledger, r);
-}
-
-static void on_answer(void *owner)
-{
-    struct request *r = owner;
-    struct ledger_work *work = r->work;
-    work->answer(r);
-    request_done(r);
 }
 
 static struct ledger_work *begin(struct request *r, struct str session, const struct peer *peer)
@@ -66,7 +61,7 @@ enum request_status session_methods_turn(struct request *r)
         param_turn(r, r->params, "params.", "turn", &turn, &turn_text))
         return REQUEST_DONE;
     struct ledger_work *work = begin(r, session, &r->client->peer);
-    work->answer = answer_turn;
+    r->answer = answer_turn;
     struct ledger_turn *request = ARENA_NEW(r->arena, struct ledger_turn);
     *request = (struct ledger_turn){.session = work->session,
                                     .uid = (uint32_t)r->client->peer.uid,
@@ -76,9 +71,9 @@ enum request_status session_methods_turn(struct request *r)
                                     .end = end,
                                     .by_person = by_person,
                                     .compacted = compacted};
-    return ledger_turn(r->client->server->gate.ledger, request, r->arena, &work->turned, on_answer, r) ==
+    return ledger_turn(r->client->server->gate.ledger, request, r->arena, &work->turned, request_answer, r) ==
                    LEDGER_DONE
-               ? work->answer(r)
+               ? r->answer(r)
                : REQUEST_PENDING;
 }
 
@@ -209,15 +204,149 @@ enum request_status session_methods_session(struct request *r)
     struct ledger_work *work = begin(r, given.len ? given : session, &owner);
     if (tool.len || forget) {
         work->reset_tool = tool;
-        work->answer = answer_reset;
+        r->answer = answer_reset;
         return ledger_reset(r->client->server->gate.ledger, work->session, tool, r->arena, &work->reset_error,
-                            on_answer, r) == LEDGER_DONE
-                   ? work->answer(r)
+                            request_answer, r) == LEDGER_DONE
+                   ? r->answer(r)
                    : REQUEST_PENDING;
     }
-    work->answer = answer_view;
-    return ledger_view(r->client->server->gate.ledger, work->session, r->arena, &work->view, on_answer, r) ==
+    r->answer = answer_view;
+    return ledger_view(r->client->server->gate.ledger, work->session, r->arena, &work->view, request_answer, r) ==
                    LEDGER_DONE
-               ? work->answer(r)
+               ? r->answer(r)
                : REQUEST_PENDING;
+}
+
+/* ---- toolgate/sessions ---- */
+
+#define UID_PREFIX "uid:"
+
+static const char *const orders[] = {
+    [SESSION_LIST_RECENT] = "recent", [SESSION_LIST_REFUSALS] = "refusals", [SESSION_LIST_CALLS] = "calls"};
+#define ORDER_COUNT (sizeof(orders) / sizeof(orders[0]))
+
+static int by_recency(const void *a, const void *b)
+{
+    const struct ledger_session *x = a, *y = b;
+    return (x->last_ms < y->last_ms) - (x->last_ms > y->last_ms);
+}
+
+static int by_refusals(const void *a, const void *b)
+{
+    const struct ledger_session *x = a, *y = b;
+    return x->refusals != y->refusals ? (x->refusals < y->refusals) - (x->refusals > y->refusals)
+                                      : by_recency(a, b);
+}
+
+static int by_calls(const void *a, const void *b)
+{
+    const struct ledger_session *x = a, *y = b;
+    return x->calls != y->calls ? (x->calls < y->calls) - (x->calls > y->calls) : by_recency(a, b);
+}
+
+/* "uid:1000/chat-7", "shared/chat-7" or "anonymous/…": call_session_key. */
+static void put_name(struct json_out *out, struct str key)
+{
+    const char *slash = memchr(key.at, '/', key.len);
+    struct str owner = {key.at, slash ? (size_t)(slash - key.at) : 0};
+    json_field_str(out, "session", slash ? str_from(key, owner.len + 1) : key);
+    if (str_starts(owner, UID_PREFIX))
+        json_field_raw(out, "uid", str_from(owner, sizeof(UID_PREFIX) - 1));
+    if (str_is(owner, "anonymous"))
+        json_field_bool(out, "anonymous", true);
+}
+
+static void put_cost(struct json_out *out, const char *key, uint64_t cost)
+{
+    json_key(out, key);
+    json_put_double(out, (double)cost / LEDGER_COST_UNIT);
+}
+
+static void put_session(struct json_out *out, const struct ledger_session *s)
+{
+    json_open(out, '{');
+    put_name(out, s->name);
+    json_field_int(out, "last_ms", s->last_ms);
+    json_field_int(out, "turn", s->turn);
+    json_field_int(out, "calls", s->calls);
+    json_field_int(out, "calls_in_turn", s->calls_in_turn);
+    json_field_int(out, "refusals", s->refusals);
+    json_field_int(out, "no_progress", s->no_progress);
+    json_field_int(out, "waiting", s->waiting);
+    put_cost(out, "cost", s->cost);
+    put_cost(out, "cost_in_turn", s->cost_in_turn);
+    if (s->loop_times) {
+        json_field_open(out, "loop", '{');
+        if (s->loop_tool.len)
+            json_field_str(out, "tool", s->loop_tool);
+        json_field_int(out, "times", s->loop_times);
+        if (s->loop_code.len)
+            json_field_str(out, "code", s->loop_code);
+        json_close(out, '}');
+    }
+    json_close(out, '}');
+}
+
+void session_list_write(struct json_out *out, const struct server *server,
+                        const struct session_list_query *query)
+{
+    static int (*const compare[])(const void *, const void *) = {
+        [SESSION_LIST_RECENT] = by_recency,
+        [SESSION_LIST_REFUSALS] = by_refusals,
+        [SESSION_LIST_CALLS] = by_calls,
+    };
+    struct arena *arena = arena_new();
+    struct ledger_session *list = ARENA_ARRAY(arena, struct ledger_session, LEDGER_SESSIONS_MAX);
+    struct ledger_status status;
+    ledger_status(server->gate.ledger, &status);
+    size_t known = ledger_sessions(server->gate.ledger, list), in_loop = 0;
+    size_t left = query->limit ? query->limit : SESSION_LIST_DEFAULT;
+    int64_t refusals = 0;
+    qsort(list, known, sizeof(*list), compare[query->order]);
+    json_field_open(out, "sessions", '[');
+    for (size_t i = 0; i < known; i++) {
+        in_loop += list[i].loop_times > 0;
+        refusals += list[i].refusals;
+        if (!left || (query->loops && !list[i].loop_times))
+            continue;
+        put_session(out, &list[i]);
+        left--;
+    }
+    json_close(out, ']');
+    json_field_int(out, "known", (int64_t)known);
+    json_field_int(out, "in_loop", (int64_t)in_loop);
+    json_field_int(out, "refusals", refusals);
+    json_field_int(out, "most", LEDGER_SESSIONS_MAX);
+    json_field_text(out, "engine", status.engine);
+    arena_free(arena);
+}
+
+static enum err read_order(struct request *r, enum session_list_order *order)
+{
+    struct str name;
+    *order = SESSION_LIST_RECENT;
+    if (param_string(r, r->params, "params.", "sort", &name))
+        return ERR_PARSE;
+    for (size_t i = 0; name.len && i < ORDER_COUNT; i++)
+        if (str_is(name, orders[i])) {
+            *order = (enum session_list_order)i;
+            return OK;
+        }
+    if (!name.len)
+        return OK;
+    reply_error(r, RPC_INVALID_PARAMS, "params.sort: expected recent, refusals or calls, got '" STR_FMT "'",
+                STR_ARG(str_cut(name, 64)));
+    return ERR_PARSE;
+}
+
+enum request_status session_list_method(struct request *r)
+{
+    struct session_list_query query = {0};
+    uint32_t limit;
+    if (param_require_operator(r, "toolgate/sessions") || read_order(r, &query.order) ||
+        param_flag(r, "loops", &query.loops) || param_count(r, r->params, "params.", "limit", &limit))
+        return REQUEST_DONE;
+    query.limit = limit > SESSION_LIST_MAX ? SESSION_LIST_MAX : limit;
+    session_list_write(reply_open(r), r->client->server, &query);
+    return reply_close(r);
 }

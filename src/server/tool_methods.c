@@ -1,52 +1,103 @@
-/* toolgate/register and toolgate/tools. */
+/* Tools and schemas: tools/list, toolgate/tools, toolgate/register and toolgate/schemas. */
 #include "base/arena.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "catalog/client_tools.h"
+#include "catalog/openai_strict.h"
+#include "catalog/response_schemas.h"
+#include "gate/verdict.h"
 #include "json/build.h"
-#include "server/tools_list.h"
+#include "json/parse.h"
 #include "server/mcp_keys.h"
 #include "server/method_table.h"
 
-/* One bad definition does not prevent the others. */
-enum request_status tool_methods_register(struct request *r)
+/* ---- lists ---- */
+
+/* Writes the whole reply. */
+typedef enum request_status tools_list_writer(struct request *request, const struct catalog_request *wanted);
+
+struct tools_list {
+    struct catalog_request wanted;
+    struct ledger_peek peek;
+    tools_list_writer *write;
+};
+
+static enum request_status write_list(struct request *r)
+{
+    struct tools_list *list = r->work;
+    if (list->peek.error)
+        log_event(LOG_WARN, "ledger_peek_failed", LOG_TEXT("why", list->peek.why.text));
+    if (!list->wanted.goal.len)
+        list->wanted.goal = list->peek.goal;
+    list->wanted.past = &list->peek;
+    return list->write(r, &list->wanted);
+}
+
+static void cancel(struct request *r)
+{
+    ledger_cancel(r->client->server->gate.ledger, r);
+}
+
+/* The list depends on the session's goal and on whether it is stuck: both are read from the ledger first,
+ * unless no policy uses them. What `wanted` points to must live as long as the request. */
+static enum request_status begin_list(struct request *r, const struct catalog_request *wanted,
+                                      tools_list_writer *write)
 {
     struct client *client = r->client;
-    const struct json *tools = json_get_text(r->params, "tools");
-    struct buf refused_text = buf_in(r->arena);
-    struct json_out refused = json_out(&refused_text);
-    if (!json_is(tools, JSON_ARRAY))
-        return reply_error(r, RPC_INVALID_PARAMS,
-                           "params.tools: expected an array of tool definitions, got %s", param_kind(tools));
-    if (!client->client_tools)
-        client->client_tools = client_tools_new(&client->peer);
-    if (LIST_EMPTY(&client->pending))
-        client_tools_free_replaced(client->client_tools);
+    struct gate *gate = &client->server->gate;
+    const struct config *config = server_config(client->server);
+    struct ledger_place place = {.turn_idle_s = config->turn_idle_s};
+    if (param_turn(r, r->meta, "params._meta.", GATE_TURN_KEY, &place.turn, &place.turn_text))
+        return REQUEST_DONE;
+    if (!catalog_has_hooks(gate->generation))
+        return write(r, wanted);
+    struct tools_list *list = ARENA_NEW(r->arena, struct tools_list);
+    *list = (struct tools_list){.wanted = *wanted, .write = write};
+    list->wanted.step = param_label(r->meta, GATE_STEP_KEY);
+    r->work = list;
+    r->answer = write_list;
+    r->cancel = cancel;
+    place.session = call_session_key(r->arena, config, &client->peer, wanted->session, str_of(client->name));
+    struct ledger_look *look = ARENA_NEW(r->arena, struct ledger_look);
+    *look = (struct ledger_look){.place = place, .newest = true};
+    catalog_wants(gate->generation, look);
+    bool pending =
+        ledger_peek(gate->ledger, look, r->arena, &list->peek, request_answer, r) == LEDGER_PENDING;
+    return pending ? REQUEST_PENDING : write_list(r);
+}
+
+static enum request_status reply_list(struct request *r, const struct catalog_request *wanted)
+{
     struct json_out *out = reply_open(r);
-    json_field_open(out, "tools", '[');
-    json_open(&refused, '[');
-    for (uint32_t i = 0; i < tools->len; i++) {
-        const struct tool *tool;
-        struct why why;
-        if (client_tools_register(client->client_tools, client->server->gate.generation, &tools->items[i],
-                                  &tool, &why) == OK) {
-            json_open(out, '{');
-            json_field_str(out, "name", tool->name);
-            json_field_strs(out, "parameters", tool->parameters, tool->parameter_count);
-            json_field_bool(out, "policy", tool->policy || tool->overlay_count);
-            json_field_strs(out, "warnings", tool->warnings, tool->warning_count);
-            json_close(out, '}');
-            continue;
-        }
-        json_open(&refused, '{');
-        json_field_str(&refused, "name", json_str(json_get_text(&tools->items[i], "name")));
-        json_field_text(&refused, "why", why.text);
-        json_close(&refused, '}');
+    json_key(out, "tools");
+    catalog_write(r->arena, r->client->server->gate.generation, wanted, out->buf);
+    out->comma = true;
+    if (r->modern) {
+        json_field_int(out, "ttlMs", MCP_TTL_MS);
+        json_field_text(out, "cacheScope", MCP_CACHE_SCOPE);
     }
-    json_close(out, ']');
-    json_close(&refused, ']');
-    json_field_raw(out, "refused", buf_view(&refused_text));
     return reply_close(r);
+}
+
+enum request_status mcp_tools_list(struct request *r)
+{
+    struct client *client = r->client;
+    struct catalog_request wanted = {
+        .provider = {.format = PROVIDER_FORMAT_MCP, .protocol = request_protocol(r)}, .peer = &client->peer};
+    struct str cursor;
+    if (param_string(r, r->params, "params.", "cursor", &cursor))
+        return REQUEST_DONE;
+    if (json_get_text(r->params, "cursor"))
+        return reply_error(
+            r, RPC_INVALID_PARAMS,
+            "params.cursor: expected none, as the list is one page, got one that was not issued here");
+    if (param_session(r, &wanted.session) ||
+        param_goal(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal) ||
+        param_context(r, &wanted.context))
+        return REQUEST_DONE;
+    if (!r->modern) /* initialize is optional, so this request also turns on list_changed */
+        client->wants_list_changed = true;
+    return begin_list(r, &wanted, reply_list);
 }
 
 static void collect_warning(void *owner, struct str tool, const char *text)
@@ -99,5 +150,190 @@ enum request_status tool_methods_tools(struct request *r)
         param_goal(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal) ||
         param_context(r, &wanted.context))
         return REQUEST_DONE;
-    return tools_list_begin(r, &wanted, reply_definitions);
+    return begin_list(r, &wanted, reply_definitions);
+}
+
+/* ---- toolgate/register ---- */
+
+/* One bad definition does not prevent the others. */
+enum request_status tool_methods_register(struct request *r)
+{
+    struct client *client = r->client;
+    const struct json *tools = json_get_text(r->params, "tools");
+    struct buf refused_text = buf_in(r->arena);
+    struct json_out refused = json_out(&refused_text);
+    if (!json_is(tools, JSON_ARRAY))
+        return reply_error(r, RPC_INVALID_PARAMS,
+                           "params.tools: expected an array of tool definitions, got %s", param_kind(tools));
+    if (!client->client_tools)
+        client->client_tools = client_tools_new(&client->peer);
+    if (LIST_EMPTY(&client->pending))
+        client_tools_free_replaced(client->client_tools);
+    struct json_out *out = reply_open(r);
+    json_field_open(out, "tools", '[');
+    json_open(&refused, '[');
+    for (uint32_t i = 0; i < tools->len; i++) {
+        const struct tool *tool;
+        struct why why;
+        if (client_tools_register(client->client_tools, client->server->gate.generation, &tools->items[i],
+                                  &tool, &why) == OK) {
+            json_open(out, '{');
+            json_field_str(out, "name", tool->name);
+            json_field_strs(out, "parameters", tool->parameters, tool->parameter_count);
+            json_field_bool(out, "policy", tool->policy || tool->overlay_count);
+            json_field_strs(out, "warnings", tool->warnings, tool->warning_count);
+            json_close(out, '}');
+            continue;
+        }
+        json_open(&refused, '{');
+        json_field_str(&refused, "name", json_str(json_get_text(&tools->items[i], "name")));
+        json_field_text(&refused, "why", why.text);
+        json_close(&refused, '}');
+    }
+    json_close(out, ']');
+    json_close(&refused, ']');
+    json_field_raw(out, "refused", buf_view(&refused_text));
+    return reply_close(r);
+}
+
+/* ---- toolgate/schemas: toolgate's own and the operator's, as they are and as response formats ---- */
+
+static const struct own_schema {
+    const char *name;
+    struct str (*text)(void);
+} own_schemas[] = {{RESPONSE_SCHEMA_VERDICT, verdict_schema}, {RESPONSE_SCHEMA_COVERAGE, coverage_schema}};
+
+#define OWN_COUNT (sizeof(own_schemas) / sizeof(own_schemas[0]))
+
+/* The request field in which each provider takes a response's schema, and the JSON around the schema. */
+static const struct response_format {
+    const char *provider, *field, *before, *after;
+    bool closed; /* the provider takes closed schemas in which every property is required */
+} response_formats[] = {
+    {"openai", "response_format",
+     "{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"%s\",\"strict\":%s,\"schema\":", "}}", true},
+    {"anthropic", "output_format", "{\"type\":\"json_schema\",\"schema\":", "}", true},
+    {"gemini", "generationConfig", "{\"responseMimeType\":\"application/json\",\"responseJsonSchema\":", "}",
+     false},
+};
+
+static const struct response_schemas *operators(const struct request *r)
+{
+    return &r->client->server->gate.generation->schemas;
+}
+
+/* NULL: there is none of that name. */
+static const struct json *find_schema(const struct request *r, struct str name)
+{
+    const struct response_schema *theirs = response_schemas_find(operators(r), name);
+    for (size_t i = 0; i < OWN_COUNT; i++) {
+        struct json *schema = ARENA_NEW(r->arena, struct json);
+        struct json_error fault;
+        if (str_is(name, own_schemas[i].name) &&
+            json_parse(r->arena, own_schemas[i].text(), NULL, schema, &fault) == OK)
+            return schema;
+    }
+    return theirs ? theirs->schema : NULL;
+}
+
+static void put_warnings(struct json_out *out, bool strict, const struct openai_strict_notes *notes,
+                         const struct why *why)
+{
+    json_field_open(out, "warnings", '[');
+    if (!strict) {
+        struct buf text = {0};
+        buf_printf(&text, "strict is not possible, the schema is as it was written: %s", why->text);
+        json_put_str(out, buf_view(&text));
+        buf_clear(&text);
+    }
+    for (size_t i = 0; strict && i < notes->count; i++)
+        json_put_str(out, notes->list[i]);
+    if (strict && notes->more) {
+        struct buf text = {0};
+        buf_printf(&text, "and %zu more changes", notes->more);
+        json_put_str(out, buf_view(&text));
+        buf_clear(&text);
+    }
+    json_close(out, ']');
+}
+
+static void put_response_format(struct request *r, const struct response_format *format, struct str name,
+                                const struct json *schema)
+{
+    struct json_out *out = &r->out;
+    struct openai_strict_notes notes = {.count = 0};
+    struct json closed;
+    struct why why = {.text = ""};
+    bool strict = format->closed && openai_strict_schema(r->arena, schema, &closed, &notes, &why) == OK;
+    json_key(out, format->field);
+    buf_printf(out->buf, format->before, name.at, strict ? "true" : "false");
+    json_write(out->buf, strict ? &closed : schema);
+    buf_text(out->buf, format->after);
+    out->comma = true;
+    put_warnings(out, strict || !format->closed, &notes, &why);
+}
+
+static void put_entry(struct json_out *out, struct str name, const char *source,
+                      const struct json *description)
+{
+    json_open(out, '{');
+    json_field_str(out, "name", name);
+    json_field_text(out, "source", source);
+    json_field_optional_str(out, "description", json_str(description));
+    json_close(out, '}');
+}
+
+static enum request_status reply_names(struct request *r)
+{
+    const struct response_schemas *theirs = operators(r);
+    struct json_out *out = reply_open(r);
+    json_field_open(out, "schemas", '[');
+    for (size_t i = 0; i < OWN_COUNT; i++)
+        put_entry(out, str_of(own_schemas[i].name), "toolgate", NULL);
+    for (size_t i = 0; i < theirs->count; i++)
+        put_entry(out, theirs->list[i].name, "operator",
+                  json_get_text(theirs->list[i].schema, "description"));
+    json_close(out, ']');
+    return reply_close(r);
+}
+
+static enum request_status refuse_name(struct request *r, struct str name)
+{
+    const struct response_schemas *theirs = operators(r);
+    struct buf names = buf_in(r->arena);
+    for (size_t i = 0; i < OWN_COUNT; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", own_schemas[i].name);
+    for (size_t i = 0; i < theirs->count; i++)
+        buf_printf(&names, ", " STR_FMT, STR_ARG(theirs->list[i].name));
+    return reply_error(r, RPC_INVALID_PARAMS, "params.name: expected one of " STR_FMT ", got '" STR_FMT "'",
+                       STR_ARG(str_cut(buf_view(&names), 1000)), STR_ARG(str_cut(name, 64)));
+}
+
+enum request_status schema_methods_schemas(struct request *r)
+{
+    struct str name, provider;
+    if (param_string(r, r->params, "params.", "name", &name) ||
+        param_string(r, r->params, "params.", "format", &provider))
+        return REQUEST_DONE;
+    const struct response_format *format = NULL;
+    for (size_t i = 0; i < sizeof(response_formats) / sizeof(response_formats[0]); i++)
+        if (str_is(provider, response_formats[i].provider))
+            format = &response_formats[i];
+    if (provider.len && !format)
+        return reply_error(
+            r, RPC_INVALID_PARAMS,
+            "params.format: expected one of openai, anthropic, gemini, or nothing for the schema "
+            "alone, got '" STR_FMT "'",
+            STR_ARG(str_cut(provider, 64)));
+    if (!json_get_text(r->params, "name"))
+        return reply_names(r);
+    const struct json *schema = find_schema(r, name);
+    if (!schema)
+        return refuse_name(r, name);
+    struct json_out *out = reply_open(r);
+    json_field_str(out, "name", name);
+    json_field(out, "schema", schema);
+    if (format)
+        put_response_format(r, format, arena_dup(r->arena, name), schema);
+    return reply_close(r);
 }
