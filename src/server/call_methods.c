@@ -28,15 +28,10 @@ static enum err refuse(struct request *r, const char *message)
     return ERR_PARSE;
 }
 
-static struct str trace_id_of(const struct trace_context *context)
-{
-    struct str parent = context ? context->values[TRACE_PARENT] : STR_NONE;
-    return parent.len ? trace_parent_trace_id(parent) : STR_NONE;
-}
-
 static enum err read_call(struct request *r, enum call_mode mode, struct call_request *c)
 {
     struct client *client = r->client;
+    struct str parent = r->trace_context ? r->trace_context->values[TRACE_PARENT] : STR_NONE;
     const struct json *name = json_get_text(r->params, "name"), *args = json_get_text(r->params, "arguments");
     *c = (struct call_request){
         .mode = mode,
@@ -50,7 +45,7 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
         .notices = r->notices,
         .notice_count = r->notice_count,
         .trace_context = r->trace_context,
-        .trace_id = trace_id_of(r->trace_context),
+        .trace_id = parent.len ? trace_parent_trace_id(parent) : STR_NONE,
         .protocol = request_protocol(r),
         .batch = conn_batch(client->conn),
         .received_ns = conn_read_ns(client->conn),
@@ -166,14 +161,6 @@ static enum err read_report(struct request *r, struct call_request *c)
 }
 
 /* The state is only the question's id: whoever makes one up names no question of this call. */
-static void read_answer(struct call_request *call, const struct json *responses)
-{
-    call->answered = approvals_read_id(str_from(call->request_state, strlen(QUESTION_STATE)));
-    call->answer = json_get_text(responses, QUESTION_KEY);
-    call->input_responses = NULL;
-    call->request_state = STR_NONE;
-}
-
 /* Whether the client supports elicitation, and its answers to earlier questions. */
 static enum err read_elicitation(struct request *r, struct call_request *call)
 {
@@ -191,8 +178,12 @@ static enum err read_elicitation(struct request *r, struct call_request *call)
     call->asks = call->supports_elicitation ? CALL_ASKS_REPLY : CALL_ASKS_NOBODY;
     call->input_responses = responses;
     enum err err = param_string(r, r->params, "params.", "requestState", &call->request_state);
-    if (!err && str_starts(call->request_state, QUESTION_STATE))
-        read_answer(call, responses);
+    if (!err && str_starts(call->request_state, QUESTION_STATE)) { /* the answer to a policy's question */
+        call->answered = approvals_read_id(str_from(call->request_state, strlen(QUESTION_STATE)));
+        call->answer = json_get_text(responses, QUESTION_KEY);
+        call->input_responses = NULL;
+        call->request_state = STR_NONE;
+    }
     return err;
 }
 
@@ -216,24 +207,19 @@ static void put_meta(struct request *r, const struct verdict *verdict, const str
     json_close(out, '}');
 }
 
-/* What the result names can be read, although no list has it. */
-static void keep_links(struct request *r, const struct call *call)
-{
-    const struct tool *tool = call_tool(call);
-    if (tool && tool->target.kind == TARGET_MCP && tool->target.upstream.len)
-        resource_links_keep(&r->client->resource_links, call_outcome(call)->content, tool->target.upstream);
-}
-
-/* An error has no structuredContent: clients disagree on what to do with it. Clients of the legacy era accept
- * only an object there and would drop the whole result; before 2025-06-18 they know no such member. */
+/* What the result names can be read, although no list has it. An error has no structuredContent: clients
+ * disagree on what to do with it. Clients of the legacy era accept only an object there and would drop the
+ * whole result; before 2025-06-18 they know no such member. */
 static void put_result(struct request *r, const struct call *call)
 {
     const struct call_outcome *outcome = call_outcome(call);
     const struct json *structured = verdict_replaces_result(outcome->verdict) ? NULL : outcome->structured;
     bool sends = structured && (r->modern || structured->type == JSON_OBJECT) &&
                  !mcp_version_before(request_protocol(r), MCP_2025_06_18);
+    const struct tool *tool = call_tool(call);
+    if (tool && tool->target.kind == TARGET_MCP && tool->target.upstream.len)
+        resource_links_keep(&r->client->resource_links, outcome->content, tool->target.upstream);
     struct json_out *out = reply_open(r);
-    keep_links(r, call);
     call_reply_content(r->arena, out, call, request_protocol(r), sends ? NULL : structured);
     if (verdict_replaces_result(outcome->verdict))
         json_field_bool(out, "isError", true);
@@ -337,21 +323,19 @@ static enum request_status reply_call(struct request *r)
     return elicitation_begin(r) ? REQUEST_PENDING : reply_result(r);
 }
 
-static enum request_status reply_verdict(struct request *r)
+static enum request_status reply_check(struct request *r)
 {
+    if (elicitation_begin(r))
+        return REQUEST_PENDING;
+    const struct verdict *verdict = call_outcome(r->call)->verdict;
     struct json_out *out = reply_open(r);
-    verdict_write(out, call_outcome(r->call)->verdict);
-    bool runs = call_outcome(r->call)->verdict->kind == VERDICT_PASS && !call_is_dry_run(r->call);
+    verdict_write(out, verdict);
+    bool runs = verdict->kind == VERDICT_PASS && !call_is_dry_run(r->call);
     uint32_t unreported = runs ? unreported_add(r->client, param_label(r->meta, GATE_STEP_KEY)) : 0;
     if (unreported)
         json_field_int(out, "unreported", unreported);
     call_reply_check(out, r->call);
     return reply_close(r);
-}
-
-static enum request_status reply_check(struct request *r)
-{
-    return elicitation_begin(r) ? REQUEST_PENDING : reply_verdict(r);
 }
 
 static enum request_status reply_report(struct request *r)
@@ -437,14 +421,9 @@ enum request_status call_methods_call(struct request *r)
     return start(r, &request, reply_call);
 }
 
-static bool is_check(const struct request *r)
-{
-    return r->method->handle == call_methods_check;
-}
-
 enum request_status call_methods_call_again(struct request *r, const struct call_request *request)
 {
-    return start(r, request, is_check(r) ? reply_check : reply_call);
+    return start(r, request, r->method->handle == call_methods_check ? reply_check : reply_call);
 }
 
 enum request_status call_methods_check(struct request *r)

@@ -86,14 +86,6 @@ static struct user_calls *join_user(struct server *server, uid_t uid)
     return user;
 }
 
-static void leave_user(struct user_calls *user)
-{
-    if (--user->connections)
-        return;
-    LIST_REMOVE(user, link);
-    free(user);
-}
-
 static void on_gone(void *owner)
 {
     struct client *client = owner;
@@ -103,7 +95,10 @@ static void on_gone(void *owner)
     resource_links_free(client->resource_links);
     client_tools_free(client->client_tools);
     LIST_REMOVE(client, link);
-    leave_user(client->user);
+    if (!--client->user->connections) {
+        LIST_REMOVE(client->user, link);
+        free(client->user);
+    }
     client->server->client_count--;
     log_event(LOG_DEBUG, "client_disconnected", LOG_TEXT("connection", client->name));
     free(client);

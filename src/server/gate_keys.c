@@ -83,9 +83,8 @@ static bool take_trace_key(struct request *r, const struct json_member *member)
     if (json_is(&member->value, JSON_NULL)) /* as good as no key */
         return true;
     struct str value = json_str(&member->value);
-    const char *fault = json_is(&member->value, JSON_STRING)
-                            ? trace_context_fault((enum trace_key)key, value)
-                            : "is no string";
+    const char *fault = json_is(&member->value, JSON_STRING) ? trace_context_fault((enum trace_key)key, value)
+                                                             : "is no string";
     if (fault) {
         note_dropped(r, key, fault);
         return true;

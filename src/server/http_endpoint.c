@@ -41,7 +41,7 @@ struct http_endpoint {
     struct arena *arena; /* of the token */
     struct str token;    /* empty: none */
     bool page;
-    struct {
+    struct shared_text {
         struct http_text *text; /* NULL: none yet */
         uint64_t turn;          /* of the loop in which it was written */
     } shared[ROUTE_COUNT];
@@ -59,22 +59,16 @@ static bool is_token(const struct http_endpoint *e, struct str guess)
     return e->token.len && !difference;
 }
 
-static int base64_digit(char c)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
 /* The password of "user:password" in base64; empty: it is none. */
 static struct str basic_password(struct str encoded, struct buf *decoded)
 {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     unsigned bits = 0;
     for (size_t i = 0; i < encoded.len && encoded.at[i] != '='; i++) {
-        int digit = base64_digit(encoded.at[i]);
-        if (digit < 0)
+        const char *digit = memchr(digits, encoded.at[i], sizeof(digits) - 1);
+        if (!digit)
             return STR_NONE;
-        bits = bits << 6 | (unsigned)digit;
+        bits = bits << 6 | (unsigned)(digit - digits);
         if (i % 4)
             buf_byte(decoded, (char)(bits >> (6 - 2 * (i % 4))));
     }
@@ -95,15 +89,6 @@ static bool knows_token(const struct http_endpoint *e, struct str authorization)
     return known;
 }
 
-/* Nothing, or ":" and digits. */
-static bool is_port(struct str text)
-{
-    for (size_t i = 1; i < text.len; i++)
-        if (!ascii_is_digit(text.at[i]))
-            return false;
-    return !text.len || str_starts(text, ":");
-}
-
 /* "localhost:9464", "127.0.0.1", "[::1]:9464": no name that somebody else's DNS resolves. */
 static bool is_this_host(struct str host)
 {
@@ -112,8 +97,12 @@ static bool is_this_host(struct str host)
     bool v6 = str_starts(host, "[::1]");
     const char *end = v6 ? host.at + strlen("[::1]") : memchr(host.at, ':', host.len);
     size_t len = end ? (size_t)(end - host.at) : host.len;
-    if (!is_port(str_from(host, len)) || len >= sizeof(name))
+    struct str port = str_from(host, len); /* nothing, or ":" and digits */
+    if (len >= sizeof(name) || (port.len && port.at[0] != ':'))
         return false;
+    for (size_t i = 1; i < port.len; i++)
+        if (!ascii_is_digit(port.at[i]))
+            return false;
     snprintf(name, sizeof(name), "%.*s", (int)len, host.at);
     return v6 || strcasecmp(name, "localhost") == 0 ||
            (inet_pton(AF_INET, name, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127);
@@ -172,49 +161,37 @@ static bool check_private(const struct http_endpoint *e, struct http_exchange *x
 
 /* ---- replies ---- */
 
-static bool matches(const struct http_endpoint *e, const struct http_route *route, struct str path)
-{
-    return str_is(path, route->path) && (e->page || !route->of_page);
-}
-
-/* Its text of this turn, or, once the time for writing is spent, its last one. NULL: it must be written. */
-static struct http_text *find_shared(struct http_endpoint *e, const struct http_route *route)
-{
-    size_t i = (size_t)(route - routes);
-    int64_t now_us = clock_mono_us();
-    e->spent_us -= (now_us - e->spent_at_us) / SHARE_OF_TIME;
-    e->spent_at_us = now_us;
-    if (e->spent_us < 0)
-        e->spent_us = 0;
-    bool current = e->shared[i].turn == loop_turns(e->server->loop) || e->spent_us > BURST_US;
-    return route->is_shared && e->shared[i].text && current ? http_text_ref(e->shared[i].text) : NULL;
-}
-
-static void keep_shared(struct http_endpoint *e, const struct http_route *route, struct http_text *text)
-{
-    size_t i = (size_t)(route - routes);
-    int64_t now_us = clock_mono_us();
-    e->spent_us += now_us - e->spent_at_us;
-    e->spent_at_us = now_us;
-    if (!route->is_shared)
-        return;
-    http_text_unref(e->shared[i].text);
-    e->shared[i].text = http_text_ref(text);
-    e->shared[i].turn = loop_turns(e->server->loop);
-}
-
+/* A shared route replies with its text of this turn or, once the time for writing is spent, with its last
+ * one. */
 static void reply(struct http_endpoint *e, struct http_exchange *x, const struct http_request *r,
                   const struct http_route *route)
 {
-    struct http_reply reply = {200, route->content_type, route->headers, find_shared(e, route)};
+    struct shared_text *shared = &e->shared[route - routes];
+    struct http_reply reply = {200, route->content_type, route->headers, NULL};
     struct buf body = {0};
-    if (!reply.text) {
-        reply.status = route->write(e->server, r, &body);
-        reply.text = http_text_new(&body);
-        if (reply.status == 200)
-            keep_shared(e, route, reply.text);
-        else
-            reply.content_type = "text/plain; charset=utf-8";
+    int64_t began_us = clock_mono_us();
+    e->spent_us -= (began_us - e->spent_at_us) / SHARE_OF_TIME;
+    e->spent_at_us = began_us;
+    if (e->spent_us < 0)
+        e->spent_us = 0;
+    bool current = shared->turn == loop_turns(e->server->loop) || e->spent_us > BURST_US;
+    if (route->is_shared && shared->text && current) {
+        reply.text = http_text_ref(shared->text);
+        http_reply(x, &reply);
+        return;
+    }
+    reply.status = route->write(e->server, r, &body);
+    reply.text = http_text_new(&body);
+    if (reply.status != 200) {
+        reply.content_type = "text/plain; charset=utf-8";
+    } else {
+        e->spent_at_us = clock_mono_us();
+        e->spent_us += e->spent_at_us - began_us;
+        if (route->is_shared) {
+            http_text_unref(shared->text);
+            shared->text = http_text_ref(reply.text);
+            shared->turn = loop_turns(e->server->loop);
+        }
     }
     http_reply(x, &reply);
 }
@@ -225,7 +202,7 @@ static void serve(void *owner, struct http_exchange *x, const struct http_reques
     const struct http_route *of_path = NULL, *route = NULL;
     bool head = str_is(r->method, "HEAD");
     for (size_t i = 0; i < ROUTE_COUNT && !route; i++) {
-        if (!matches(e, &routes[i], r->path))
+        if (!str_is(r->path, routes[i].path) || (routes[i].of_page && !e->page))
             continue;
         of_path = &routes[i];
         if (str_is(r->method, of_path->method) || (head && strcmp(of_path->method, "GET") == 0))
@@ -275,17 +252,6 @@ static enum err read_token(struct http_endpoint *e, const char *file, struct why
     return OK;
 }
 
-static struct http_endpoint *endpoint_new(struct server *server, const struct config *config)
-{
-    struct http_endpoint *e = calloc(1, sizeof(*e));
-    if (!e)
-        abort();
-    e->server = server;
-    e->page = config->metrics.page;
-    e->spent_at_us = clock_mono_us();
-    return e;
-}
-
 /* A listener whose address has not changed goes over to the new endpoint, with its connections. */
 static enum err open_listener(struct http_endpoint *e, struct http_endpoint *old, const struct config *config,
                               struct why *why)
@@ -307,7 +273,12 @@ enum err http_endpoint_apply(struct server *server, const struct config *config,
 {
     struct http_endpoint *old = server->http_endpoint, *e = NULL;
     if (config->metrics.address.text[0]) {
-        e = endpoint_new(server, config);
+        e = calloc(1, sizeof(*e));
+        if (!e)
+            abort();
+        e->server = server;
+        e->page = config->metrics.page;
+        e->spent_at_us = clock_mono_us();
         enum err err = read_token(e, config->metrics.token_file, why);
         if (!err)
             err = open_listener(e, old, config, why);

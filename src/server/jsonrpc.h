@@ -39,8 +39,4 @@ enum rpc_error {
 void jsonrpc_write_error(struct buf *out, struct str id, enum rpc_error error, struct str message,
                          struct str data);
 
-/* Likewise with a code of somebody else. */
-void jsonrpc_write_foreign_error(struct buf *out, struct str id, int64_t code, struct str message,
-                                 struct str data);
-
 #endif

@@ -10,7 +10,6 @@
 #include "server/http_endpoint.h"
 #include "base/log.h"
 #include "base/prometheus.h"
-#include "server/shadow_watch.h"
 #include "server/reload.h"
 #include "server/server_internal.h"
 #include "upstream/upstream.h"
@@ -361,17 +360,6 @@ static void put_connections(struct buf *out, const struct server *server)
                       "Lines that the log could not write.", log_lines_dropped());
 }
 
-static void put_http(struct buf *out, const struct http_listener_counts *counts)
-{
-    prometheus_metric(out, "toolgate_http_connections_total", "counter", "Connections to this endpoint.",
-                      counts->accepted);
-    prometheus_metric(out, "toolgate_http_refused_total", "counter",
-                      "Requests to it that got a status from 400 on.", counts->refused);
-    prometheus_metric(out, "toolgate_http_timed_out_total", "counter",
-                      "Requests that did not arrive, and replies that were not read, in time.",
-                      counts->timed_out);
-}
-
 /* The names that Prometheus' own client libraries use. */
 static void put_process(struct buf *out, const struct server *server)
 {
@@ -415,6 +403,13 @@ unsigned metrics_text_route(struct server *server, const struct http_request *re
     put_policies(body, server);
     put_reloads(body, server);
     put_connections(body, server);
-    put_http(body, http_endpoint_counts(server->http_endpoint));
+    const struct http_listener_counts *http = http_endpoint_counts(server->http_endpoint);
+    prometheus_metric(body, "toolgate_http_connections_total", "counter", "Connections to this endpoint.",
+                      http->accepted);
+    prometheus_metric(body, "toolgate_http_refused_total", "counter",
+                      "Requests to it that got a status from 400 on.", http->refused);
+    prometheus_metric(body, "toolgate_http_timed_out_total", "counter",
+                      "Requests that did not arrive, and replies that were not read, in time.",
+                      http->timed_out);
     return 200;
 }

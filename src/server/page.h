@@ -46,8 +46,4 @@ unsigned page_tool(struct server *server, const struct http_request *request, st
 unsigned page_sessions(struct server *server, const struct http_request *request, struct buf *body);
 unsigned page_check(struct server *server, const struct http_request *request, struct buf *body);
 
-/* A value of the query, decoded, in the arena; empty: absent. */
-struct arena;
-struct str page_query(struct arena *arena, struct str query, const char *name);
-
 #endif

@@ -50,15 +50,6 @@ static void log_warnings(struct server_lists *lists, const struct served *served
     lists->warned = hash;
 }
 
-static void tell_changes(struct server *server, const struct served *before, const struct served *now)
-{
-    if (served_hash(before, SERVED_PROMPTS) != served_hash(now, SERVED_PROMPTS))
-        subscriptions_changed(server, LIST_CHANGED_PROMPTS);
-    if (served_hash(before, SERVED_RESOURCES) != served_hash(now, SERVED_RESOURCES) ||
-        served_hash(before, SERVED_TEMPLATES) != served_hash(now, SERVED_TEMPLATES))
-        subscriptions_changed(server, LIST_CHANGED_RESOURCES);
-}
-
 /* One list for what several servers, or one of them by several lists, say in a row. */
 static void on_due(void *owner)
 {
@@ -67,8 +58,11 @@ static void on_due(void *owner)
     struct served *before = lists->now;
     lists->now = NULL;
     const struct served *now = served_now(server);
-    if (before)
-        tell_changes(server, before, now);
+    if (before && served_hash(before, SERVED_PROMPTS) != served_hash(now, SERVED_PROMPTS))
+        subscriptions_changed(server, LIST_CHANGED_PROMPTS);
+    if (before && (served_hash(before, SERVED_RESOURCES) != served_hash(now, SERVED_RESOURCES) ||
+                   served_hash(before, SERVED_TEMPLATES) != served_hash(now, SERVED_TEMPLATES)))
+        subscriptions_changed(server, LIST_CHANGED_RESOURCES);
     log_warnings(lists, now);
     served_free(lists->before);
     lists->before = before;
@@ -184,23 +178,21 @@ static struct passing_guard guard_of(const struct server *server)
 }
 
 /* A prompt or a resource has no record in the decision log: this is where the operator learns of it. */
-static void log_find(struct request *r, unsigned set, const char *mode, const struct json *result)
-{
-    const struct passed *passed = r->work;
-    struct str found = passing_guard_find(r->arena, set, result);
-    uint64_t held;
-    if (found.len && rate_limit_allow(&r->client->server->lists.lines, LINES_PER_SECOND, &held))
-        log_event(LOG_WARN, "pattern_found", LOG_STR("what", found), LOG_STR("method", r->method_name),
-                  LOG_STR("upstream", passed->target.upstream), LOG_STR("of", passed->target.tool),
-                  LOG_TEXT("mode", mode), LOG_NUM("not_logged", held));
-}
-
 static void log_finds(struct request *r, const struct passing_guard *guard, const struct json *result)
 {
     static const unsigned sets[] = {PATTERN_SET_SECRETS, PATTERN_SET_INSTRUCTIONS, PATTERN_SET_HIDDEN};
-    for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++)
-        if ((guard->enforced | guard->shadowed) & sets[i])
-            log_find(r, sets[i], guard->enforced & sets[i] ? "enforce" : "shadow", result);
+    const struct passed *passed = r->work;
+    for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++) {
+        if (!((guard->enforced | guard->shadowed) & sets[i]))
+            continue;
+        uint64_t held;
+        struct str found = passing_guard_find(r->arena, sets[i], result);
+        if (found.len && rate_limit_allow(&r->client->server->lists.lines, LINES_PER_SECOND, &held))
+            log_event(LOG_WARN, "pattern_found", LOG_STR("what", found), LOG_STR("method", r->method_name),
+                      LOG_STR("upstream", passed->target.upstream), LOG_STR("of", passed->target.tool),
+                      LOG_TEXT("mode", guard->enforced & sets[i] ? "enforce" : "shadow"),
+                      LOG_NUM("not_logged", held));
+    }
 }
 
 static void put_meta(struct request *r, const struct json *meta, struct str warning)

@@ -4,20 +4,18 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "catalog/shadow_expiry.h"
 #include "config/config_ledger.h"
 #include "gate/generation_load.h"
-#include "server/decisions.h"
 #include "server/listener.h"
 #include "server/method_table.h"
 #include "server/pin_methods.h"
 #include "io/systemd.h"
-#include "server/traces.h"
 #include "server/upstream_manager.h"
 #include "server/http_endpoint.h"
 #include "state/guarded_file.h"
 #include "state/quarantine.h"
 #include "state/state_dir.h"
-#include "server/shadow_watch.h"
 #include "server/passing_methods.h"
 #include "server/subscriptions.h"
 #include "server/config_watch.h"
@@ -79,6 +77,66 @@ void reloader_free(struct reloader *r)
     buf_clear(&r->errors);
     free(r);
 }
+
+/* ---- modes "shadow" that are past their date ---- */
+
+#define SHADOW_WATCH_MOST_MS 3600000 /* between two looks at the clock, which may be set meanwhile */
+
+static void log_expired(const struct server *server, int64_t now_ms)
+{
+    struct arena *arena = arena_new();
+    struct shadow_expiry *list;
+    size_t count = shadow_expired(server->gate.generation, now_ms, arena, &list);
+    for (size_t i = 0; i < count; i++)
+        log_event(LOG_WARN, "shadow_expired", LOG_STR("file", list[i].file),
+                  LOG_STR("why", list[i].sentence));
+    arena_free(arena);
+}
+
+/* Dates begin at 00:00 UTC, so one look at that time finds each. */
+static void look_at_dates(void *owner)
+{
+    struct server *server = owner;
+    int64_t now = clock_wall_ms(), left = SHADOW_EXPIRY_DAY_MS - now % SHADOW_EXPIRY_DAY_MS;
+    if (now / SHADOW_EXPIRY_DAY_MS != server->shadow_day)
+        log_expired(server, now);
+    server->shadow_day = now / SHADOW_EXPIRY_DAY_MS;
+    timer_set(&server->shadow_timer, server->loop,
+              (uint32_t)(left < SHADOW_WATCH_MOST_MS ? left : SHADOW_WATCH_MOST_MS), look_at_dates, server);
+}
+
+void shadow_watch_begin(struct server *server)
+{
+    server->shadow_day = -1;
+    look_at_dates(server);
+}
+
+size_t shadow_watch_count(const struct server *server)
+{
+    struct arena *arena = arena_new();
+    struct shadow_expiry *list;
+    size_t count = shadow_expired(server->gate.generation, clock_wall_ms(), arena, &list);
+    arena_free(arena);
+    return count;
+}
+
+void shadow_watch_write_status(struct json_out *out, const struct server *server)
+{
+    struct arena *arena = arena_new();
+    struct shadow_expiry *list;
+    size_t count = shadow_expired(server->gate.generation, clock_wall_ms(), arena, &list);
+    json_field_open(out, "shadow_expired", '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(out, '{');
+        json_field_str(out, "file", list[i].file);
+        json_field_str(out, "why", list[i].sentence);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+    arena_free(arena);
+}
+
+/* ---- the reload ---- */
 
 /* The configuration and the policies are those that serve. */
 static bool is_for_tools(const char *cause)
@@ -213,8 +271,7 @@ static void swap(struct server *server, struct generation *next)
         log_event(LOG_WARN, "restart_required", LOG_TEXT("key", "state"));
     server->gate.generation = next;
     pin_methods_commit(server, old->pins);
-    decisions_apply(server, config);
-    traces_apply(server, config);
+    server_apply_records(server, config);
     generation_unref(old);
     loop_limit_bytes(server->loop, config->limits.memory);
     LIST_FOREACH (client, &server->clients, link)

@@ -45,4 +45,14 @@ void reload_write_status(const struct client *client, struct json_out *out);
 /* Replies with the outcome of the next reload, which this begins: the caller has checked the request. */
 enum request_status reload_wait(struct request *request, const char *cause);
 
+/* Logs which modes "shadow" are past their date: now, when the next date comes, and once a day from then on.
+ * After every change of the generation. */
+void shadow_watch_begin(struct server *server);
+
+/* How many have come. */
+size_t shadow_watch_count(const struct server *server);
+
+/* "shadow_expired": [{"file":…,"why":…}]. */
+void shadow_watch_write_status(struct json_out *out, const struct server *server);
+
 #endif

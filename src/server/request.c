@@ -104,11 +104,6 @@ static bool read_envelope(struct request *r)
     return true;
 }
 
-static bool is_absent(const struct json *value)
-{
-    return !value || value->type == JSON_NULL || (value->type == JSON_ARRAY && !value->len);
-}
-
 static bool is_empty_member(const struct json_member *m)
 {
     return (m->value.type == JSON_NULL && !str_is(m->key, "result") && !str_is(m->key, "arguments")) ||
@@ -138,7 +133,7 @@ static bool read_object(struct request *r, const struct json *value, const char 
                         const struct json **out)
 {
     *out = NULL;
-    if (is_absent(value))
+    if (!value || value->type == JSON_NULL || (value->type == JSON_ARRAY && !value->len))
         return true;
     if (!json_is(value, JSON_OBJECT)) {
         reply_error(r, RPC_INVALID_PARAMS, "%s: expected an object, got %s", name, param_kind(value));
@@ -146,29 +141,6 @@ static bool read_object(struct request *r, const struct json *value, const char 
     }
     *out = without_empty_members(r->arena, value);
     return true;
-}
-
-static bool read_params(struct request *r)
-{
-    if (!read_object(r, json_get_text(&r->message, "params"), "params", &r->params) ||
-        !read_object(r, json_get_text(r->params, "_meta"), "params._meta", &r->meta))
-        return false;
-    r->modern = json_get_text(r->meta, MCP_VERSION_KEY) || json_get_text(r->meta, MCP_CAPABILITIES_KEY) ||
-                json_get_text(r->meta, MCP_CLIENT_KEY);
-    return true;
-}
-
-static void refuse_version(struct request *r, struct str requested)
-{
-    struct buf data = buf_in(r->arena);
-    buf_text(&data, "{\"supported\":[\"" MCP_MODERN "\"],\"requested\":");
-    json_write_string(&data, requested);
-    buf_byte(&data, '}');
-    reply_error_data(r, RPC_UNSUPPORTED_VERSION,
-                     arena_printf(r->arena,
-                                  "protocol version " STR_FMT " is not served in _meta; " MCP_MODERN " is",
-                                  STR_ARG(str_cut(requested, 64))),
-                     buf_view(&data));
 }
 
 /* Every modern request carries these keys; one that has any of them is treated as modern. */
@@ -180,9 +152,18 @@ static bool check_modern(struct request *r)
     if (!json_is(version, JSON_STRING))
         reply_error(r, RPC_INVALID_PARAMS, "params._meta[\"" MCP_VERSION_KEY "\"]: expected a string, got %s",
                     param_kind(version));
-    else if (!str_is(json_str(version), MCP_MODERN))
-        refuse_version(r, json_str(version));
-    else if (!json_is(capabilities, JSON_OBJECT))
+    else if (!str_is(json_str(version), MCP_MODERN)) {
+        struct str requested = json_str(version);
+        struct buf data = buf_in(r->arena);
+        buf_text(&data, "{\"supported\":[\"" MCP_MODERN "\"],\"requested\":");
+        json_write_string(&data, requested);
+        buf_byte(&data, '}');
+        reply_error_data(
+            r, RPC_UNSUPPORTED_VERSION,
+            arena_printf(r->arena, "protocol version " STR_FMT " is not served in _meta; " MCP_MODERN " is",
+                         STR_ARG(str_cut(requested, 64))),
+            buf_view(&data));
+    } else if (!json_is(capabilities, JSON_OBJECT))
         reply_error(r, RPC_INVALID_PARAMS,
                     "params._meta[\"" MCP_CAPABILITIES_KEY "\"]: expected an object, got %s",
                     param_kind(capabilities));
@@ -325,12 +306,6 @@ struct str request_protocol(const struct request *request)
 }
 
 /* 2025-03-26 alone has batches. Each message of one is answered by itself, which that version allows. */
-static bool is_batch(const struct request *r)
-{
-    return json_is(&r->message, JSON_ARRAY) && r->message.len && !r->fault.len &&
-           str_is(request_protocol(r), MCP_2025_03_26);
-}
-
 static void serve_batch(struct request *r)
 {
     const struct json *batch = &r->message;
@@ -353,7 +328,8 @@ static enum request_status serve(struct request *r, struct str text)
 {
     if (!read_json(r, text))
         return REQUEST_DONE;
-    if (is_batch(r)) {
+    if (json_is(&r->message, JSON_ARRAY) && r->message.len && !r->fault.len &&
+        str_is(request_protocol(r), MCP_2025_03_26)) {
         serve_batch(r);
         return REQUEST_DONE;
     }
@@ -370,8 +346,12 @@ static enum request_status serve(struct request *r, struct str text)
                       LOG_STR("method", r->method_name));
         return REQUEST_DONE;
     }
-    if (!read_params(r) || (r->modern && !check_modern(r)) || !find_method(r) || !find_place(r) ||
-        !gate_keys_check(r))
+    if (!read_object(r, json_get_text(&r->message, "params"), "params", &r->params) ||
+        !read_object(r, json_get_text(r->params, "_meta"), "params._meta", &r->meta))
+        return REQUEST_DONE;
+    r->modern = json_get_text(r->meta, MCP_VERSION_KEY) || json_get_text(r->meta, MCP_CAPABILITIES_KEY) ||
+                json_get_text(r->meta, MCP_CLIENT_KEY);
+    if ((r->modern && !check_modern(r)) || !find_method(r) || !find_place(r) || !gate_keys_check(r))
         return REQUEST_DONE;
     return r->method->handle(r);
 }

@@ -10,7 +10,6 @@
 #include "config/config_ledger.h"
 #include "gate/decision_log.h"
 #include "server/config_watch.h"
-#include "server/decisions.h"
 #include "server/http_endpoint.h"
 #include "server/listener.h"
 #include "server/page.h"
@@ -19,12 +18,11 @@
 #include "server/pin_methods.h"
 #include "server/reload.h"
 #include "server/server_internal.h"
-#include "server/shadow_watch.h"
 #include "state/state_dir.h"
 #include "io/systemd.h"
-#include "server/traces.h"
 #include "server/upstream_manager.h"
 #include "policy/policy_set.h"
+#include "traces/span_exporter.h"
 
 #include <event2/event.h>
 #include <inttypes.h>
@@ -149,6 +147,67 @@ void server_time_calls(struct server *server)
     loop_time_reads(server->loop, server->gate.timed || server->gate.spans);
 }
 
+/* ---- the decision log and the exporter of spans ---- */
+
+static struct decision_log_files decision_files(struct arena *arena, const struct config *config)
+{
+    return (struct decision_log_files){.records = state_dir_path(arena, config, DECISIONS_FILE_NAME),
+                                       .key = state_dir_path(arena, config, "decisions.key"),
+                                       .beside_socket = !state_dir_is_given(config)};
+}
+
+static enum err open_decisions(struct server *server, const struct config *config, struct why *why)
+{
+    struct arena *arena = arena_new();
+    struct decision_log_files files = decision_files(arena, config);
+    enum err err = decision_log_new(server->loop, &config->decisions, &files, &server->gate.decisions, why);
+    server_time_calls(server);
+    arena_free(arena);
+    return err;
+}
+
+/* The exporter exists from the first configuration with an endpoint on; calls see it only while it is on. */
+static void apply_traces(struct server *server, const struct config *config)
+{
+    if (!server->spans && !config->traces.endpoint.len)
+        return;
+    if (!server->spans)
+        server->spans = span_exporter_new(server->loop);
+    span_exporter_configure(server->spans, &config->traces);
+    server->gate.spans = span_exporter_is_on(server->spans) ? server->spans : NULL;
+    loop_time_reads(server->loop, server->gate.timed || server->gate.spans);
+}
+
+void server_apply_records(struct server *server, const struct config *config)
+{
+    struct arena *arena = arena_new();
+    struct decision_log_files files = decision_files(arena, config);
+    decision_log_configure(server->gate.decisions, &config->decisions, &files);
+    server_time_calls(server);
+    arena_free(arena);
+    apply_traces(server, config);
+}
+
+static void on_flush_limit(void *owner)
+{
+    *(bool *)owner = true;
+}
+
+/* Sends what there is, while the loop still turns. */
+static void flush_traces(struct server *server)
+{
+    struct timer limit = {0};
+    bool late = false;
+    if (!server->spans)
+        return;
+    timer_set(&limit, server->loop, SPANS_FLUSH_MS, on_flush_limit, &late);
+    while (!late && !span_exporter_flush(server->spans))
+        loop_turn(server->loop, true);
+    timer_clear(&limit);
+}
+
+/* ---- start and end ---- */
+
 static void on_gave_up(void *owner, struct str tool)
 {
     struct server *server = owner;
@@ -171,9 +230,9 @@ static enum err load(struct server *server, struct why *why)
     while (!err && !ledger_is_settled(server->gate.ledger) && clock_mono_us() / 1000 < until_ms)
         loop_turn(server->loop, true);
     if (!err)
-        err = decisions_open(server, config, why);
+        err = open_decisions(server, config, why);
     if (!err)
-        traces_apply(server, config);
+        apply_traces(server, config);
     server->gate.metrics = &server->metrics;
     server->gate.busy = &server->busy;
     if (!err)
@@ -210,19 +269,14 @@ static enum err start(struct server *server, struct why *why)
                         server, &server->listener, why);
 }
 
-/* A second SIGTERM, as of systemd and an operator at once, must not kill the process while it ends well. */
-static void block_stop_signals(void)
+static void stop(struct server *server)
 {
-    sigset_t set;
+    sigset_t set; /* a second SIGTERM, as of systemd and an operator at once, must not kill a process that
+                     ends well */
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigprocmask(SIG_BLOCK, &set, NULL);
-}
-
-static void stop(struct server *server)
-{
-    block_stop_signals();
     struct event *events[] = {server->on_term, server->on_int, server->on_hup, server->on_usr1,
                               server->watchdog};
     listener_free(server->listener);
@@ -238,10 +292,12 @@ static void stop(struct server *server)
             event_free(events[i]);
     passing_free(server);
     upstream_manager_free(server->upstream_manager);
-    decisions_leave_loop(server);
-    traces_close(server);
+    if (server->gate.decisions) /* further records are written by decision_log_free */
+        decision_log_leave_loop(server->gate.decisions);
+    server->gate.spans = NULL;
+    span_exporter_free(server->spans);
     loop_free(server->loop); /* frees clients and their calls, which need the ledger */
-    decisions_close(server);
+    decision_log_free(server->gate.decisions);
     reloader_free(server->reloader);
     quarantine_free(server->quarantine, server->serving);
     pin_methods_free(server);
@@ -259,12 +315,6 @@ static void free_spare_memory(void *server)
 {
     (void)server;
     arena_free_large_spares();
-}
-
-static void watch_spare_memory(struct server *server)
-{
-    if (arena_large_spare_bytes() && !timer_is_set(&server->memory_timer))
-        timer_set(&server->memory_timer, server->loop, LARGE_SPARES_MS, free_spare_memory, server);
 }
 
 enum err server_run(const struct config_sources *sources, struct why *why)
@@ -286,11 +336,12 @@ enum err server_run(const struct config_sources *sources, struct why *why)
             loop_turn(server.loop, !busy);
             listener_accept(server.listener);
             busy = reload_turn(&server);
-            watch_spare_memory(&server);
+            if (arena_large_spare_bytes() && !timer_is_set(&server.memory_timer))
+                timer_set(&server.memory_timer, server.loop, LARGE_SPARES_MS, free_spare_memory, &server);
         }
         loop_turn(server.loop, false); /* sends what the drain's limit has answered */
         upstream_manager_stop(server.upstream_manager);
-        traces_flush(&server);
+        flush_traces(&server);
         log_event(LOG_INFO, "daemon_stopped", LOG_NUM("connections", server.accepted));
     }
     stop(&server);

@@ -144,6 +144,8 @@ static inline bool client_may_call(const struct client *client, struct str tool)
 
 /* Calls are timed while somebody reads the times: the metrics endpoint, or the decision log. */
 void server_time_calls(struct server *server);
+/* After a reload: the decision log and the exporter of spans follow the new configuration. */
+void server_apply_records(struct server *server, const struct config *config);
 
 /* ---- client.c ---- */
 

@@ -211,8 +211,8 @@ enum request_status session_methods_session(struct request *r)
                    : REQUEST_PENDING;
     }
     r->answer = answer_view;
-    return ledger_view(r->client->server->gate.ledger, work->session, r->arena, &work->view, request_answer, r) ==
-                   LEDGER_DONE
+    return ledger_view(r->client->server->gate.ledger, work->session, r->arena, &work->view, request_answer,
+                       r) == LEDGER_DONE
                ? r->answer(r)
                : REQUEST_PENDING;
 }

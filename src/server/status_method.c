@@ -16,7 +16,6 @@
 #include "server/pin_methods.h"
 #include "state/quarantine.h"
 #include "server/reload.h"
-#include "server/shadow_watch.h"
 #include "state/state_dir.h"
 #include "server/status_method.h"
 #include "traces/span_exporter.h"
@@ -53,7 +52,7 @@ static void put_unmatched(struct json_out *out, const struct generation *g)
     json_close(out, ']');
 }
 
-static const char *mode_name(enum policy_mode mode)
+const char *status_mode_name(enum policy_mode mode)
 {
     static const char *const names[] = {
         [POLICY_ENFORCE] = "enforce", [POLICY_SHADOW] = "shadow", [POLICY_OFF] = "off"};
@@ -108,7 +107,7 @@ static void put_overlays(struct json_out *out, const struct generation *g)
             continue;
         json_open(out, '{');
         json_field_str(out, "file", policy->file);
-        json_field_text(out, "mode", mode_name(policy->mode_given ? policy->mode : g->config.mode));
+        json_field_text(out, "mode", status_mode_name(policy->mode_given ? policy->mode : g->config.mode));
         json_field_open(out, "over", '[');
         for (size_t k = 0; k < g->tool_count; k++)
             if (tool_has_overlay(g->tools[k], policy))
@@ -117,14 +116,6 @@ static void put_overlays(struct json_out *out, const struct generation *g)
         json_close(out, '}');
     }
     json_close(out, ']');
-}
-
-/* Of the files' content: `toolgate doctor` compares it with that of the files as they are now. */
-static void put_config_hash(struct json_out *out, const struct generation *g)
-{
-    char digits[24];
-    snprintf(digits, sizeof(digits), "%016" PRIx64, g->config.hash);
-    json_field_text(out, "config_hash", digits);
 }
 
 static void put_generation(struct json_out *out, const struct client *client)
@@ -148,7 +139,10 @@ static void put_generation(struct json_out *out, const struct client *client)
     json_close(out, ']');
     json_field_strs(out, "warnings", g->warnings, client_is_operator(client) ? g->warning_count : 0);
     if (client_is_operator(client)) {
-        put_config_hash(out, g);
+        struct buf digits = {0}; /* of the files' content: `toolgate doctor` compares it with the files */
+        buf_printf(&digits, "%016" PRIx64, g->config.hash);
+        json_field_str(out, "config_hash", buf_view(&digits));
+        buf_clear(&digits);
         put_overlays(out, g);
         put_unmatched(out, g);
         shadow_watch_write_status(out, client->server);
@@ -302,15 +296,6 @@ void status_write_failures(struct json_out *out, const struct client *client)
     json_close(out, ']');
 }
 
-static void put_path_list(struct json_out *out, struct arena *arena, const char *key,
-                          const struct path_list *list)
-{
-    json_field_open(out, key, '[');
-    for (size_t i = 0; i < list->count; i++)
-        json_put_text(out, absolute(arena, list->list[i]));
-    json_close(out, ']');
-}
-
 /* What the generation that is served was loaded from, so that `toolgate new` and `toolgate test` find it. */
 static void put_paths(struct json_out *out, const struct config *config)
 {
@@ -320,8 +305,13 @@ static void put_paths(struct json_out *out, const struct config *config)
     put_path(out, arena, "policies", config->policies);
     if (config->schemas && access(config->schemas, F_OK) == 0) /* by default a folder that may be missing */
         put_path(out, arena, "schemas", config->schemas);
-    put_path_list(out, arena, "tools", &config->tools);
-    put_path_list(out, arena, "mcp_configs", &config->mcp_configs);
+    const struct path_list *lists[] = {&config->tools, &config->mcp_configs};
+    for (size_t i = 0; i < 2; i++) {
+        json_field_open(out, i ? "mcp_configs" : "tools", '[');
+        for (size_t n = 0; n < lists[i]->count; n++)
+            json_put_text(out, absolute(arena, lists[i]->list[n]));
+        json_close(out, ']');
+    }
     put_path(out, arena, "log", config->log_file);
     put_path(out, arena, "decisions", state_dir_decisions(arena, config));
     put_path(out, arena, "state", state_dir_folder(arena, config)); /* systemd's, too */
@@ -329,17 +319,15 @@ static void put_paths(struct json_out *out, const struct config *config)
     arena_free(arena);
 }
 
-static const char *state_of(const struct server *server)
-{
-    return server->draining ? "draining" : server->reloading ? "reloading" : "serving";
-}
-
 enum request_status status_method(struct request *r)
 {
     const struct server *server = r->client->server;
     struct json_out *out = reply_open(r);
     json_field_text(out, "version", TOOLGATE_VERSION);
-    json_field_text(out, "state", state_of(server));
+    json_field_text(out, "state",
+                    server->draining    ? "draining"
+                    : server->reloading ? "reloading"
+                                        : "serving");
     json_field_int(out, "pid", getpid());
     json_field_int(out, "started_ms", server->started_ms);
     json_field_int(out, "uptime_s", (clock_read_ns(CLOCK_BOOTTIME) - server->started_boot_ns) / 1000000000);

@@ -1,26 +1,36 @@
-/* The page's files, and its views of status, sessions and tools as JSON. */
+/*
+ * The page's files, and its views as JSON: status, sessions, tools, the latest decisions, and the playground,
+ * which decides on a call as a new session's first, runs nothing and counts nothing.
+ */
 #include "server/page.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/embedded.h"
 #include "base/version.h"
+#include "gate/call_reply.h"
 #include "gate/decision_log.h"
 #include "gate/metrics.h"
+#include "gate/verdict.h"
+#include "json/parse.h"
 #include "json/write.h"
 #include "schema/sample.h"
 #include "server/listener.h"
 #include "server/reload.h"
+#include "server/request.h"
 #include "server/server_internal.h"
 #include "server/session_list.h"
 #include "server/status_method.h"
 #include "state/quarantine.h"
 #include "upstream/upstream.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define SEARCH_MAX_BYTES 256u
+#define PLAYGROUND       "playground" /* the session, connection and user of its calls */
 
 /* ---- files ---- */
 
@@ -75,7 +85,8 @@ static struct str decode(struct arena *arena, struct str text)
     return (struct str){at, len};
 }
 
-struct str page_query(struct arena *arena, struct str query, const char *name)
+/* A value of the query, decoded, in the arena; empty: absent. */
+static struct str page_query(struct arena *arena, struct str query, const char *name)
 {
     while (query.len) {
         const char *end = memchr(query.at, '&', query.len);
@@ -89,20 +100,19 @@ struct str page_query(struct arena *arena, struct str query, const char *name)
     return STR_NONE;
 }
 
-/* Absent, or no number: `otherwise`. */
-static size_t query_number(struct arena *arena, struct str query, const char *name, size_t otherwise,
-                           size_t most)
+/* A whole number of up to 18 digits; absent, or something else: `otherwise`. */
+static uint64_t query_number(struct arena *arena, struct str query, const char *name, uint64_t otherwise)
 {
     struct str text = page_query(arena, query, name);
-    size_t n = 0;
-    if (!text.len || text.len > 9)
+    uint64_t n = 0;
+    if (!text.len || text.len > 18)
         return otherwise;
     for (size_t i = 0; i < text.len; i++) {
         if (!ascii_is_digit(text.at[i]))
             return otherwise;
-        n = 10 * n + (size_t)(text.at[i] - '0');
+        n = 10 * n + (uint64_t)(text.at[i] - '0');
     }
-    return n < most ? n : most;
+    return n;
 }
 
 /* A reply that is too large becomes one line that says so. */
@@ -245,22 +255,17 @@ static size_t collect(const struct server *server, struct str search, struct too
     return count;
 }
 
-static const char *mode_of(const struct tool *tool)
-{
-    static const char *const names[] = {
-        [POLICY_ENFORCE] = "enforce", [POLICY_SHADOW] = "shadow", [POLICY_OFF] = "off"};
-    if (!tool)
-        return "";
-    return tool->policy || tool->overlay_count ? names[tool->mode] : "no policy";
-}
-
 static void put_row(struct json_out *out, const struct tool_row *row)
 {
     json_open(out, '{');
     json_field_str(out, "tool", row->name);
-    json_field_text(out, "mode", mode_of(row->tool));
-    if (row->tool)
+    if (row->tool) {
+        bool guarded = row->tool->policy || row->tool->overlay_count;
+        json_field_text(out, "mode", guarded ? status_mode_name(row->tool->mode) : "no policy");
         json_field_str(out, "origin", row->tool->origin);
+    } else {
+        json_field_text(out, "mode", "");
+    }
     if (row->metrics) {
         json_key(out, "counts");
         metrics_write_tool(out, row->metrics);
@@ -278,8 +283,8 @@ unsigned page_tools(struct server *server, const struct http_request *request, s
     struct str search = str_cut(page_query(arena, request->query, "q"), SEARCH_MAX_BYTES);
     struct str sort = page_query(arena, request->query, "sort");
     size_t count = collect(server, search, rows);
-    size_t offset = query_number(arena, request->query, "offset", 0, count);
-    size_t limit = query_number(arena, request->query, "limit", PAGE_TOOLS_MAX, PAGE_TOOLS_MAX);
+    size_t offset = at_most(query_number(arena, request->query, "offset", 0), count);
+    size_t limit = at_most(query_number(arena, request->query, "limit", PAGE_TOOLS_MAX), PAGE_TOOLS_MAX);
     struct json_out out = json_out(body);
     qsort(rows, count, sizeof(*rows),
           str_is(sort, "name")      ? by_name
@@ -318,6 +323,150 @@ unsigned page_tool(struct server *server, const struct http_request *request, st
         json_close(&out, '}');
         status = bounded(body, "`toolgate tools`");
     }
+    arena_free(arena);
+    return status;
+}
+
+/* ---- decisions: the latest records, masked as they are in the file; each has a number, so that a browser
+ * asks only for those that it does not have ---- */
+
+struct page_decisions {
+    struct buf records[PAGE_DECISIONS_MAX]; /* record n is at n % PAGE_DECISIONS_MAX */
+    uint64_t first, next;                   /* those that are kept */
+    size_t bytes;
+};
+
+static struct buf *record_at(struct page_decisions *p, uint64_t n)
+{
+    return &p->records[n % PAGE_DECISIONS_MAX];
+}
+
+static void drop_first(struct page_decisions *p)
+{
+    struct buf *record = record_at(p, p->first++);
+    p->bytes -= record->len;
+    buf_clear(record);
+}
+
+static void on_record(void *owner, struct str line)
+{
+    struct page_decisions *p = owner;
+    line = str_trim(line);
+    while (p->first < p->next &&
+           (p->next - p->first == PAGE_DECISIONS_MAX || p->bytes + line.len > PAGE_DECISIONS_MAX_BYTES))
+        drop_first(p);
+    buf_str(record_at(p, p->next++), line);
+    p->bytes += line.len;
+}
+
+void page_apply(struct server *server, bool is_on)
+{
+    struct page_decisions *p = server->page_decisions;
+    if (is_on && !p) {
+        p = calloc(1, sizeof(*p));
+        if (!p)
+            abort();
+    }
+    if (server->gate.decisions)
+        decision_log_set_tap(server->gate.decisions, is_on ? on_record : NULL, p);
+    if (!is_on && p) {
+        while (p->first < p->next)
+            drop_first(p);
+        free(p);
+        p = NULL;
+    }
+    server->page_decisions = p;
+}
+
+/* after=N: those from N on, the oldest first. */
+unsigned page_decisions(struct server *server, const struct http_request *request, struct buf *body)
+{
+    struct page_decisions *p = server->page_decisions;
+    struct arena *arena = arena_new();
+    uint64_t from = query_number(arena, request->query, "after", 0);
+    arena_free(arena);
+    struct json_out out = json_out(body);
+    if (from < p->first || from > p->next) /* the daemon has restarted, or the browser has slept */
+        from = p->first;
+    json_open(&out, '{');
+    json_field_int(&out, "started_ms", server->started_ms);
+    json_field_int(&out, "first", (int64_t)p->first);
+    json_field_int(&out, "next", (int64_t)p->next);
+    json_field_open(&out, "records", '[');
+    for (; from < p->next; from++)
+        json_put_raw(&out, buf_view(record_at(p, from)));
+    json_close(&out, ']');
+    json_close(&out, '}');
+    return 200;
+}
+
+/* ---- the playground ---- */
+
+static unsigned bad_request(struct buf *body, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static unsigned bad_request(struct buf *body, const char *format, ...)
+{
+    va_list args;
+    char line[384];
+    va_start(args, format);
+    vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    body->len = 0;
+    buf_printf(body, "%s\n", line);
+    return 400;
+}
+
+/* `allow` is not applied: the operator asks on behalf of any user. */
+static unsigned decide(struct server *server, struct arena *arena, const struct json *given,
+                       const struct json_error *fault, struct buf *body)
+{
+    struct str user = json_str(json_get_text(given, "user"));
+    struct peer peer;
+    peer_init_example(&peer, user.len ? user : STR_LIT(PLAYGROUND));
+    const struct call_request request = {
+        .mode = CALL_CHECK,
+        .tool = json_str(json_get_text(given, "tool")),
+        .arguments = json_get_text(given, "arguments"),
+        .arguments_fault = fault->soft ? str_of(fault->text) : STR_NONE,
+        .session = STR_LIT(PLAYGROUND),
+        .connection = STR_LIT(PLAYGROUND),
+        .goal = json_str(json_get_text(given, "goal")),
+        .peer = &peer,
+        .dry_run = true,
+        .trace = true,
+    };
+    struct call *call = call_new(&server->gate, arena, &request);
+    unsigned status = 200;
+    if (call_start(call, NULL, NULL)) {
+        struct json_out out = json_out(body);
+        json_open(&out, '{');
+        verdict_write(&out, call_outcome(call)->verdict);
+        call_reply_check(&out, call);
+        json_close(&out, '}');
+        if (body->len > PAGE_BODY_MAX_BYTES)
+            status = bad_request(body, "the verdict is larger than %u bytes", PAGE_BODY_MAX_BYTES);
+    } else { /* a dry run waits for nobody */
+        call_cancel(call);
+        status = bad_request(body, "the check did not finish at once");
+    }
+    call_free(call);
+    return status;
+}
+
+/* {"tool", "arguments", "user"?, "goal"?} */
+unsigned page_check(struct server *server, const struct http_request *request, struct buf *body)
+{
+    struct arena *arena = arena_new();
+    struct json given;
+    struct json_error fault = {.code = JSON_ERROR_NONE};
+    unsigned status;
+    if (json_parse(arena, request->body, NULL, &given, &fault) != OK && !fault.soft)
+        status = bad_request(body, "the body is not JSON: %s", fault.text);
+    else if (!json_is(&given, JSON_OBJECT) || !json_str(json_get_text(&given, "tool")).len)
+        status = bad_request(body, "expected {\"tool\": NAME, \"arguments\": {…}}");
+    else if (json_str(json_get_text(&given, "goal")).len > GOAL_MAX_BYTES)
+        status = bad_request(body, "goal: expected at most %u bytes", GOAL_MAX_BYTES);
+    else
+        status = decide(server, arena, &given, &fault, body);
     arena_free(arena);
     return status;
 }
