@@ -9,6 +9,7 @@
 #include "base/siphash.h"
 #include "json/build.h"
 #include "json/canonical.h"
+#include "json/each.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "catalog/tool.h"
@@ -160,7 +161,6 @@ static bool can_be_secret(const struct json *value)
 
 static inline bool text_has_secret(struct decision_mask *mask, struct str text)
 {
-
     size_t at, len;
     return find_in_text(mask, text, 0, &at, &len);
 }
@@ -289,12 +289,8 @@ static void remember_all(struct decision_masking *m, const struct json *value)
 {
     if (value->type == JSON_STRING || value->type == JSON_NUMBER)
         remember(m, (struct str){value->text, value->len});
-    else if (value->type == JSON_ARRAY)
-        for (uint32_t i = 0; i < value->len; i++)
-            remember_all(m, &value->items[i]);
-    else if (value->type == JSON_OBJECT)
-        for (uint32_t i = 0; i < value->len; i++)
-            remember_all(m, &value->members[i].value);
+    for (uint32_t i = 0; i < json_children(value); i++)
+        remember_all(m, json_child(value, i));
 }
 
 static struct redact_copies *copies(struct decision_masking *m)
@@ -457,76 +453,36 @@ static void enter_member(struct decision_masking *m, struct str key, struct str 
     buf_str(&m->dotted, sent);
 }
 
-static const struct json *mask_member(struct decision_masking *m, const struct json_member *member)
+static const struct json *mask_child(void *masking, const struct json *parent, uint32_t i, struct str *key)
 {
-    if (m->again || !can_be_secret(&member->value))
-        return mask(m, &member->value);
-    bool secret = is_secret_name(m->mask, member->key) || (m->declares && is_declared(m, member->key));
-    return secret ? hide(m, &member->value) : mask(m, &member->value);
-}
-
-static const struct json *mask_object(struct decision_masking *m, const struct json *object)
-{
-    struct json_member *members = NULL;
+    struct decision_masking *m = masking;
+    const struct json *child = json_child(parent, i);
+    struct str sent = *key;
     size_t length = m->path.len, dotted = m->dotted.len;
-    for (uint32_t i = 0; i < object->len; i++) {
-        const struct json_member *member = &object->members[i];
-        struct str key = m->again ? mask_copies(m, member->key) : mask_own(m, member->key, true);
-        enter_member(m, key, member->key);
-        const struct json *now = mask_member(m, member);
-        if (key.at != member->key.at)
-            list_path(m);
-        m->path.len = length;
-        m->dotted.len = dotted;
-        if (now == &member->value && key.at == member->key.at)
-            continue;
-        if (!members) {
-            members = ARENA_ARRAY(m->arena, struct json_member, object->len);
-            memcpy(members, object->members, object->len * sizeof(*members));
-        }
-        members[i] = json_member(key, *now);
-    }
-    return members ? json_keep(m->arena, json_object(m->arena, members, object->len)) : object;
-}
-
-static const struct json *mask_list(struct decision_masking *m, const struct json *list)
-{
-    struct json *items = NULL;
-    size_t length = m->path.len, dotted = m->dotted.len;
-    buf_text(&m->dotted, "[]");
-    for (uint32_t i = 0; i < list->len; i++) {
+    if (parent->type == JSON_ARRAY) {
         buf_byte(&m->path, '/');
         buf_int(&m->path, i);
-        bool secret = !m->again && m->declares && can_be_secret(&list->items[i]) && is_declared(m, STR_NONE);
-        const struct json *now = secret ? hide(m, &list->items[i]) : mask(m, &list->items[i]);
-        m->path.len = length;
-        if (now == &list->items[i])
-            continue;
-        if (!items) {
-            items = ARENA_ARRAY(m->arena, struct json, list->len);
-            memcpy(items, list->items, list->len * sizeof(*items));
-        }
-        items[i] = *now;
+        buf_text(&m->dotted, "[]");
+    } else {
+        *key = m->again ? mask_copies(m, sent) : mask_own(m, sent, true);
+        enter_member(m, *key, sent);
     }
+    bool secret = !m->again && can_be_secret(child) &&
+                  (is_secret_name(m->mask, sent) || (m->declares && is_declared(m, sent)));
+    const struct json *now = secret ? hide(m, child) : mask(m, child);
+    if (key->at != sent.at)
+        list_path(m);
+    m->path.len = length;
     m->dotted.len = dotted;
-    return items ? json_keep(m->arena, json_array(items, list->len)) : list;
+    return now;
 }
 
 /* Returns the value itself if nothing in it is secret. */
 static const struct json *mask(struct decision_masking *m, const struct json *value)
 {
-    switch (value->type) {
-    case JSON_OBJECT:
-        return mask_object(m, value);
-    case JSON_ARRAY:
-        return mask_list(m, value);
-    case JSON_STRING:
+    if (value->type == JSON_STRING)
         return mask_string(m, value);
-    case JSON_NUMBER:
-        return mask_number(m, value);
-    default:
-        return value;
-    }
+    return value->type == JSON_NUMBER ? mask_number(m, value) : json_map(m->arena, value, mask_child, m);
 }
 
 /* First the secrets, then the copies of them in what came before. */

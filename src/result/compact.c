@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "result/compact_internal.h"
 #include "json/build.h"
+#include "json/each.h"
 #include "json/parse.h"
 #include "json/write.h"
 
@@ -128,10 +129,9 @@ static bool shrink_in_form(struct compact_ctx *c, const struct json *value,
 
 static uint32_t count_values(const struct json *value, uint32_t most)
 {
-    bool list = value->type == JSON_ARRAY;
     uint32_t count = 1;
-    for (uint32_t i = 0; (list || value->type == JSON_OBJECT) && i < value->len && count <= most; i++)
-        count += count_values(list ? &value->items[i] : &value->members[i].value, most - count);
+    for (uint32_t i = 0; i < json_children(value) && count <= most; i++)
+        count += count_values(json_child(value, i), most - count);
     return count;
 }
 

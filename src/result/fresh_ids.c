@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/build.h"
+#include "json/each.h"
 
 #include <ctype.h>
 
@@ -68,62 +69,36 @@ static struct str masked(struct arena *arena, struct str text)
     return buf_view(&out);
 }
 
-static const struct json *without(struct arena *arena, const struct json *value, unsigned depth);
+struct walk {
+    struct arena *arena;
+    unsigned depth; /* levels that are still searched */
+};
 
-static bool is_fresh_member(const struct json_member *member)
+static const struct json *without(struct walk *w, const struct json *value);
+
+static const struct json *child_without(void *walk, const struct json *parent, uint32_t i, struct str *key)
 {
-    return (member->value.type == JSON_STRING || member->value.type == JSON_NUMBER) &&
-           is_fresh_name(member->key);
+    const struct json *child = json_child(parent, i);
+    bool is_scalar = child->type == JSON_STRING || child->type == JSON_NUMBER;
+    return parent->type == JSON_OBJECT && is_scalar && is_fresh_name(*key) ? NULL : without(walk, child);
 }
 
-static const struct json *object_without(struct arena *arena, const struct json *object, unsigned depth)
+static const struct json *without(struct walk *w, const struct json *value)
 {
-    struct json_member *kept = ARENA_ARRAY(arena, struct json_member, object->len);
-    uint32_t count = 0;
-    bool changed = false;
-    for (uint32_t i = 0; i < object->len; i++) {
-        const struct json_member *member = &object->members[i];
-        if (is_fresh_member(member))
-            continue;
-        const struct json *now = without(arena, &member->value, depth);
-        changed = changed || now != &member->value;
-        kept[count++] = json_member(member->key, *now);
-    }
-    changed = changed || count < object->len;
-    return changed ? json_keep(arena, json_object(arena, kept, count)) : object;
-}
-
-static const struct json *list_without(struct arena *arena, const struct json *list, unsigned depth)
-{
-    struct json *items = ARENA_ARRAY(arena, struct json, list->len);
-    bool changed = false;
-    for (uint32_t i = 0; i < list->len; i++) {
-        const struct json *now = without(arena, &list->items[i], depth);
-        changed = changed || now != &list->items[i];
-        items[i] = *now;
-    }
-    return changed ? json_keep(arena, json_array(items, list->len)) : list;
-}
-
-static const struct json *without(struct arena *arena, const struct json *value, unsigned depth)
-{
-    struct str text;
-    if (!depth || !value->len)
+    if (!w->depth || !value->len)
         return value;
-    switch ((enum json_type)value->type) {
-    case JSON_OBJECT:
-        return object_without(arena, value, depth - 1);
-    case JSON_ARRAY:
-        return list_without(arena, value, depth - 1);
-    case JSON_STRING:
-        text = masked(arena, json_str(value));
-        return text.at ? json_keep(arena, json_string(text)) : value;
-    default:
-        return value;
+    if (value->type == JSON_STRING) {
+        struct str text = masked(w->arena, json_str(value));
+        return text.at ? json_keep(w->arena, json_string(text)) : value;
     }
+    w->depth--;
+    value = json_map(w->arena, value, child_without, w);
+    w->depth++;
+    return value;
 }
 
 const struct json *fresh_ids_without(struct arena *arena, const struct json *value)
 {
-    return without(arena, value, FRESH_DEPTH_MAX);
+    struct walk w = {arena, FRESH_DEPTH_MAX};
+    return without(&w, value);
 }

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/printable.h"
 #include "json/build.h"
+#include "json/each.h"
 #include "result/order_text.h"
 #include "result/secret_text.h"
 
@@ -37,43 +38,26 @@ static bool find_in_text(struct search *s, struct str text)
     return true;
 }
 
-static bool find(struct search *s, const struct json *value);
-
-static bool find_in_object(struct search *s, const struct json *object)
-{
-    size_t length = s->path.len;
-    for (uint32_t i = 0; i < object->len; i++) {
-        struct str key = object->members[i].key;
-        if (find_in_text(s, key)) /* the place is the object: the key is what must not be said */
-            return true;
-        if (length)
-            buf_byte(&s->path, '.');
-        buf_str(&s->path, key);
-        if (find(s, &object->members[i].value))
-            return true;
-        s->path.len = length;
-    }
-    return false;
-}
-
-static bool find_in_array(struct search *s, const struct json *array)
-{
-    size_t length = s->path.len;
-    for (uint32_t i = 0; i < array->len; i++) {
-        buf_printf(&s->path, "[%u]", i);
-        if (find(s, &array->items[i]))
-            return true;
-        s->path.len = length;
-    }
-    return false;
-}
-
 static bool find(struct search *s, const struct json *value)
 {
-    return value->type == JSON_STRING   ? find_in_text(s, json_str(value))
-           : value->type == JSON_OBJECT ? find_in_object(s, value)
-           : value->type == JSON_ARRAY  ? find_in_array(s, value)
-                                        : false;
+    size_t length = s->path.len;
+    if (value->type == JSON_STRING)
+        return find_in_text(s, json_str(value));
+    for (uint32_t i = 0; i < json_children(value); i++) {
+        if (value->type == JSON_ARRAY) {
+            buf_printf(&s->path, "[%u]", i);
+        } else {
+            struct str key = value->members[i].key;
+            if (find_in_text(s, key)) /* the place is the object: the key is what must not be said */
+                return true;
+            buf_text(&s->path, length ? "." : "");
+            buf_str(&s->path, key);
+        }
+        if (find(s, json_child(value, i)))
+            return true;
+        s->path.len = length;
+    }
+    return false;
 }
 
 bool pattern_sets_find(struct arena *arena, unsigned sets, const struct json *value,
@@ -115,52 +99,34 @@ struct str pattern_sets_mask_text(struct arena *arena, unsigned sets, struct str
     return sets & PATTERN_SET_SECRETS ? mask_secrets(arena, text) : text;
 }
 
-static const struct json *mask_object(struct arena *arena, unsigned sets, const struct json *object)
+struct masking {
+    struct arena *arena;
+    unsigned sets;
+};
+
+static const struct json *mask(const struct masking *m, const struct json *value);
+
+static const struct json *mask_child(void *masking, const struct json *parent, uint32_t i, struct str *key)
 {
-    struct json_member *members = NULL;
-    for (uint32_t i = 0; i < object->len; i++) {
-        const struct json_member *member = &object->members[i];
-        struct str key = pattern_sets_mask_text(arena, sets, member->key);
-        const struct json *value = pattern_sets_mask(arena, sets, &member->value);
-        if (key.at == member->key.at && value == &member->value)
-            continue;
-        if (!members) {
-            members = ARENA_ARRAY(arena, struct json_member, object->len);
-            memcpy(members, object->members, object->len * sizeof(*members));
-        }
-        if (key.at != member->key.at) /* two masked keys stay two */
-            key = arena_printf(arena, STR_FMT " %u", STR_ARG(key), i + 1);
-        members[i] = json_member(key, *value);
+    const struct masking *m = masking;
+    if (parent->type == JSON_OBJECT) {
+        struct str now = pattern_sets_mask_text(m->arena, m->sets, *key);
+        if (now.at != key->at) /* two masked keys stay two */
+            *key = arena_printf(m->arena, STR_FMT " %u", STR_ARG(now), i + 1);
     }
-    return members ? json_keep(arena, json_object(arena, members, object->len)) : object;
+    return mask(m, json_child(parent, i));
 }
 
-static const struct json *mask_array(struct arena *arena, unsigned sets, const struct json *array)
+static const struct json *mask(const struct masking *m, const struct json *value)
 {
-    struct json *items = NULL;
-    for (uint32_t i = 0; i < array->len; i++) {
-        const struct json *item = pattern_sets_mask(arena, sets, &array->items[i]);
-        if (item == &array->items[i])
-            continue;
-        if (!items) {
-            items = ARENA_ARRAY(arena, struct json, array->len);
-            memcpy(items, array->items, array->len * sizeof(*items));
-        }
-        items[i] = *item;
-    }
-    return items ? json_keep(arena, json_array(items, array->len)) : array;
+    if (value->type != JSON_STRING)
+        return json_map(m->arena, value, mask_child, (void *)m);
+    struct str text = json_str(value), masked = pattern_sets_mask_text(m->arena, m->sets, text);
+    return masked.at == text.at ? value : json_keep(m->arena, json_string(masked));
 }
 
 const struct json *pattern_sets_mask(struct arena *arena, unsigned sets, const struct json *value)
 {
-    if (!value)
-        return NULL;
-    if (value->type == JSON_OBJECT)
-        return mask_object(arena, sets, value);
-    if (value->type == JSON_ARRAY)
-        return mask_array(arena, sets, value);
-    if (value->type != JSON_STRING)
-        return value;
-    struct str text = json_str(value), masked = pattern_sets_mask_text(arena, sets, text);
-    return masked.at == text.at ? value : json_keep(arena, json_string(masked));
+    const struct masking m = {arena, sets};
+    return value ? mask(&m, value) : NULL;
 }

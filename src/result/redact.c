@@ -7,12 +7,123 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/build.h"
+#include "json/each.h"
 #include "json/parse.h"
 #include "json/spelled.h"
 #include "json/write.h"
 #include "result/redact_copies.h"
-#include "result/redact_fit.h"
-#include "result/redact_names.h"
+#include "schema/sample.h"
+
+/* ---- masks that the output schema accepts ---- */
+
+#define REFS_MAX 16u /* of a chain of $ref; a longer one is followed no further */
+
+/* The schema is walked beside the value. */
+struct redact_fit {
+    struct arena *arena;
+    const struct json *root;
+};
+
+/* "#/$defs/Card" in the root: names without escapes, as generators write them. */
+static const struct json *resolve(const struct redact_fit *fit, const struct json *schema)
+{
+    for (unsigned i = 0; i < REFS_MAX; i++) {
+        struct str ref = json_str(json_get_text(schema, "$ref"));
+        if (!str_starts(ref, "#"))
+            break;
+        const struct json *at = fit->root;
+        for (size_t from = 2; at && from < ref.len;) {
+            size_t to = from;
+            while (to < ref.len && ref.at[to] != '/')
+                to++;
+            at = json_get(at, (struct str){ref.at + from, to - from});
+            from = to + 1;
+        }
+        if (!at)
+            break;
+        schema = at;
+    }
+    return schema;
+}
+
+typedef const struct json *find_child(const struct json *schema, struct str key, uint32_t index);
+
+static const struct json *child(const struct redact_fit *fit, const struct json *schema, find_child *find,
+                                struct str key, uint32_t index, unsigned depth)
+{
+    static const char *const branches[] = {"allOf", "anyOf", "oneOf"};
+    schema = resolve(fit, schema);
+    const struct json *found = find(schema, key, index);
+    for (size_t b = 0; !found && depth && b < sizeof(branches) / sizeof(*branches); b++) {
+        const struct json *list = json_get_text(schema, branches[b]);
+        for (uint32_t i = 0; !found && json_is(list, JSON_ARRAY) && i < list->len; i++)
+            found = child(fit, &list->items[i], find, key, index, depth - 1);
+    }
+    return found;
+}
+
+static const struct json *find_property(const struct json *schema, struct str key, uint32_t index)
+{
+    (void)index;
+    const struct json *found = json_get(json_get_text(schema, "properties"), key);
+    const struct json *others = json_get_text(schema, "additionalProperties");
+    return found ? found : json_is(others, JSON_OBJECT) ? others : NULL;
+}
+
+static const struct json *find_item(const struct json *schema, struct str key, uint32_t index)
+{
+    (void)key;
+    const struct json *items = json_get_text(schema, "items"), *first = json_get_text(schema, "prefixItems");
+    first = json_is(items, JSON_ARRAY) ? items : first;
+    if (json_is(first, JSON_ARRAY) && index < first->len)
+        return &first->items[index];
+    return json_is(items, JSON_OBJECT) ? items : NULL;
+}
+
+/* The schema of a member or an item, through $ref and the branches of allOf, anyOf and oneOf; NULL: none. */
+static const struct json *redact_fit_property(const struct redact_fit *fit, const struct json *schema,
+                                              struct str key)
+{
+    return child(fit, schema, find_property, key, 0, REFS_MAX);
+}
+
+static const struct json *redact_fit_item(const struct redact_fit *fit, const struct json *schema,
+                                          uint32_t index)
+{
+    return child(fit, schema, find_item, STR_NONE, index, REFS_MAX);
+}
+
+static bool redact_fit_requires(const struct redact_fit *fit, const struct json *schema, struct str key)
+{
+    return json_array_has(json_get_text(resolve(fit, schema), "required"), key);
+}
+
+/* `mask` if the schema accepts it, else a sample of the schema (minItems, enum, format, const); NULL:
+ * neither, and the field is optional. If it is required, `mask`, and the result does not fit. A field's
+ * schema is compiled by itself, beside the definitions of the whole, so that its $refs resolve. */
+static const struct json *redact_fit_mask(const struct redact_fit *fit, const struct json *schema,
+                                          const struct json *mask, bool is_required)
+{
+    static const char *const definitions[] = {"$defs", "definitions"};
+    struct json alone = *resolve(fit, schema), sample;
+    struct schema *compiled;
+    struct why why;
+    for (size_t i = 0; alone.type == JSON_OBJECT && i < sizeof(definitions) / sizeof(*definitions); i++) {
+        const struct json *defs = json_get_text(fit->root, definitions[i]);
+        if (defs)
+            alone = json_with(fit->arena, &alone, str_of(definitions[i]), *defs);
+    }
+    const struct json *source = json_keep(fit->arena, alone);
+    if (schema_compile(fit->arena, source, NULL, &compiled, NULL, &why) == OK) {
+        if (schema_validate(compiled, mask) == SCHEMA_VALID)
+            return mask;
+        if (schema_sample(fit->arena, compiled, SAMPLE_REQUIRED, &sample))
+            return json_keep(fit->arena, sample);
+    }
+    return is_required ? mask : NULL;
+}
+
+/* ---- the walks ---- */
 
 struct walk {
     struct arena *arena;
@@ -26,6 +137,8 @@ struct walk {
     bool collects;                /* the first walk */
     bool keeps_words;             /* a string that is one lower-case word may be an enum's: is no copy */
     const struct redact_fit *fit; /* masks that the output schema accepts; NULL: by type */
+    const struct json *schema;    /* of the object or list whose children are walked; NULL: none */
+    unsigned masked_keys;         /* of that object */
     struct redact_found *found;   /* NULL: not asked for */
     unsigned nested;              /* JSON in a string */
 };
@@ -153,70 +266,38 @@ static const struct json *walk_number(struct walk *w, const struct json *value)
 }
 
 /* A key may be a copy: {"ana@example.com": {…}}. Two masked keys stay two. */
-static struct str walk_key(struct walk *w, struct str key, unsigned *masked)
+static struct str walk_key(struct walk *w, struct str key)
 {
     if (w->removes || w->collects || is_lower_word(key))
         return key;
     struct str now = redact_copies_mask(w->copies, key);
-    if (now.at != key.at && ++*masked > 1)
-        now = arena_printf(w->arena, STR_FMT " %u", STR_ARG(now), *masked);
+    if (now.at != key.at && ++w->masked_keys > 1)
+        now = arena_printf(w->arena, STR_FMT " %u", STR_ARG(now), w->masked_keys);
     return now;
 }
 
-static const struct json *walk_object(struct walk *w, const struct json *object, const struct json *schema)
-{
-    struct json_member *members = NULL;
-    size_t length = w->path.len, count = 0;
-    unsigned masked = 0;
-    for (uint32_t i = 0; i < object->len; i++) {
-        const struct json_member *member = &object->members[i];
-        struct str key = walk_key(w, member->key, &masked);
-        if (length)
-            buf_byte(&w->path, '.');
-        buf_str(&w->path, member->key);
-        const struct json *inner = schema ? redact_fit_property(w->fit, schema, member->key) : NULL;
-        const struct json *value =
-            is_hidden(w, member->key)
-                ? hide(w, &member->value, inner, schema && redact_fit_requires(w->fit, schema, member->key))
-                : walk(w, &member->value, inner);
-        w->path.len = length;
-        if (!members && (value != &member->value || key.at != member->key.at)) {
-            members = ARENA_ARRAY(w->arena, struct json_member, object->len);
-            memcpy(members, object->members, i * sizeof(*members));
-            count = i;
-        }
-        if (members && value)
-            members[count++] = json_member(key, *value);
-    }
-    return members ? json_keep(w->arena, json_object(w->arena, members, count)) : object;
-}
-
-/* Changes an item of a copy of the list, which is made for the first one. */
-static void put_item(struct arena *arena, struct json **copy, const struct json *list, uint32_t i,
-                     const struct json *item)
-{
-    if (!*copy) {
-        *copy = arena_alloc(arena, list->len * sizeof(**copy));
-        memcpy(*copy, list->items, list->len * sizeof(**copy));
-    }
-    (*copy)[i] = *item;
-}
-
-static const struct json *walk_list(struct walk *w, const struct json *list, const struct json *schema)
+static const struct json *walk_child(void *walking, const struct json *parent, uint32_t i, struct str *key)
 {
     static const struct json null = {.type = JSON_NULL};
-    struct json *items = NULL;
+    struct walk *w = walking;
+    const struct json *child = json_child(parent, i), *schema = w->schema, *inner = NULL;
+    struct str name = *key;
     size_t length = w->path.len;
-    buf_text(&w->path, "[]");
-    for (uint32_t i = 0; i < list->len; i++) {
-        const struct json *inner = schema ? redact_fit_item(w->fit, schema, i) : NULL;
-        const struct json *item =
-            is_hidden(w, STR_NONE) ? hide(w, &list->items[i], inner, true) : walk(w, &list->items[i], inner);
-        if (item != &list->items[i])
-            put_item(w->arena, &items, list, i, item ? item : &null);
+    bool is_item = parent->type == JSON_ARRAY, is_required = is_item;
+    if (is_item) {
+        buf_text(&w->path, "[]");
+    } else {
+        *key = walk_key(w, name);
+        buf_text(&w->path, length ? "." : "");
+        buf_str(&w->path, name);
     }
+    if (schema) {
+        inner = is_item ? redact_fit_item(w->fit, schema, i) : redact_fit_property(w->fit, schema, name);
+        is_required = is_item || redact_fit_requires(w->fit, schema, name);
+    }
+    const struct json *now = is_hidden(w, name) ? hide(w, child, inner, is_required) : walk(w, child, inner);
     w->path.len = length;
-    return items ? json_keep(w->arena, json_array(items, list->len)) : list;
+    return now || !is_item ? now : &null;
 }
 
 /* Returns the value itself if nothing in it changes, or if the result will be withheld. */
@@ -224,72 +305,43 @@ static const struct json *walk(struct walk *w, const struct json *value, const s
 {
     if (w->copies && w->copies->overflow)
         return value;
-    switch (value->type) {
-    case JSON_OBJECT:
-        return walk_object(w, value, schema);
-    case JSON_ARRAY:
-        return walk_list(w, value, schema);
-    case JSON_STRING:
+    if (value->type == JSON_STRING)
         return walk_string(w, value);
-    case JSON_NUMBER:
+    if (value->type == JSON_NUMBER)
         return walk_number(w, value);
-    default:
-        return value;
-    }
+    const struct json *outer = w->schema;
+    unsigned masked_keys = w->masked_keys;
+    w->schema = schema;
+    w->masked_keys = 0;
+    value = json_map(w->arena, value, walk_child, w);
+    w->schema = outer;
+    w->masked_keys = masked_keys;
+    return value;
 }
 
-static bool is_shown(struct str key)
+/* Of the content: all strings of a block that a reader sees; not its type, nor base64. */
+static const struct json *walk_block(void *walking, const struct json *parent, uint32_t i, struct str *key)
 {
-    static const struct str shown[] = {STR("text"), STR("uri"), STR("name"), STR("title"),
-                                       STR("description")};
-    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
-        if (str_eq(key, shown[i]))
-            return true;
-    return false;
-}
-
-/* All strings of a block that a reader sees; not its type, nor base64. */
-static const struct json *walk_block(struct walk *w, const struct json *block)
-{
-    struct json_member *members = NULL;
-    for (uint32_t i = 0; json_is(block, JSON_OBJECT) && i < block->len; i++) {
-        const struct json_member *member = &block->members[i];
-        const struct json *value = &member->value, *now = value;
-        if (value->type == JSON_STRING && is_shown(member->key))
-            now = walk_string(w, value);
-        else if (value->type == JSON_OBJECT && str_is(member->key, "resource"))
-            now = walk_block(w, value);
-        if (now == value)
-            continue;
-        if (!members)
-            members = memcpy(arena_alloc(w->arena, block->len * sizeof(*members)), block->members,
-                             block->len * sizeof(*members));
-        members[i] = json_member(member->key, *now);
-    }
-    return members ? json_keep(w->arena, json_object(w->arena, members, block->len)) : block;
-}
-
-static const struct json *walk_content(struct walk *w, const struct json *content)
-{
-    struct json *items = NULL;
-    for (uint32_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++) {
-        const struct json *block = walk_block(w, &content->items[i]);
-        if (block != &content->items[i])
-            put_item(w->arena, &items, content, i, block);
-    }
-    return items ? json_keep(w->arena, json_array(items, content->len)) : content;
+    static const char *const shown[] = {"text", "uri", "name", "title", "description"};
+    struct walk *w = walking;
+    const struct json *child = json_child(parent, i);
+    if (child->type == JSON_STRING && STR_IS_ONE_OF(*key, shown))
+        return walk_string(w, child);
+    bool holds_strings = parent->type == JSON_ARRAY || str_is(*key, "resource");
+    return child->type == JSON_OBJECT && holds_strings ? json_map(w->arena, child, walk_block, w) : child;
 }
 
 /* True: it changed. */
 static bool walk_result(struct walk *w, const struct result *given, struct result *now)
 {
-    const struct json *schema = w->fit ? redact_fit_root(w->fit) : NULL;
+    const struct json *schema = w->fit ? w->fit->root : NULL;
     *now = *given;
     now->structured = given->structured ? walk(w, given->structured, schema) : NULL;
     now->value = given->value == given->structured ? now->structured
                  : given->value                    ? walk(w, given->value, schema)
                                                    : NULL;
-    now->content = walk_content(w, given->content);
+    now->content = json_is(given->content, JSON_ARRAY) ? json_map(w->arena, given->content, walk_block, w)
+                                                       : given->content;
     now->metadata = given->metadata ? walk(w, given->metadata, NULL) : NULL;
     now->error_text = walk_text(w, given->error_text);
     return now->value != given->value || now->structured != given->structured ||
@@ -302,9 +354,10 @@ static bool walk_result(struct walk *w, const struct result *given, struct resul
 static bool mask_to_fit(struct walk *w, const struct schema *output, const struct result *given,
                         struct result *now)
 {
+    const struct redact_fit fit = {w->arena, schema_source(output)};
     for (int effort = 0; effort < 3; effort++) {
         if (effort == 1)
-            w->fit = redact_fit_new(w->arena, output);
+            w->fit = &fit;
         w->keeps_words = effort == 2;
         if (effort)
             walk_result(w, given, now);
