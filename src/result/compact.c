@@ -43,13 +43,6 @@ static size_t corrected(const struct policy_compact *budget, struct str text, si
     return (size_t)(base * (factor < 1 ? factor * 0.97 : 0.9));
 }
 
-static struct str written(struct arena *arena, const struct json *value)
-{
-    struct buf out = buf_in(arena);
-    json_write(&out, value);
-    return buf_view(&out);
-}
-
 /* The text that a model reads of a block, or NULL: blocks that are no text are never shortened. */
 static const struct json *text_in(const struct json *block)
 {
@@ -119,7 +112,7 @@ static bool shrink_in_form(struct compact_ctx *c, const struct json *value,
     *s = (struct shrink_ctx){.arena = c->arena, .rules = &c->rules, .items_only = form->items_only};
     for (int i = 0; i < TRIES; i++) {
         *out = compact_shrink(s, root, room);
-        struct str text = written(c->arena, out);
+        struct str text = json_to_str(c->arena, out);
         if (fits(budget, text))
             return true;
         room = corrected(budget, text, room);
@@ -183,11 +176,11 @@ static struct str shrink_text(struct compact_ctx *c, struct str text, const stru
 {
     const struct json *value = result_json_of_text(c->arena, text), *small;
     if (value && structured && json_equal(value, result->structured))
-        return written(c->arena, structured);
+        return json_to_str(c->arena, structured);
     if (fits(budget, text))
         return text;
     small = value ? shrink_value(c, value, budget, NULL) : NULL;
-    return small ? written(c->arena, small) : shrink_plain(c, text, budget);
+    return small ? json_to_str(c->arena, small) : shrink_plain(c, text, budget);
 }
 
 /* 0 means unlimited, so a spent budget is 1. */
@@ -201,13 +194,6 @@ static uint32_t share_of(uint32_t rest, size_t blocks)
 static uint32_t less(uint32_t rest, size_t used)
 {
     return !rest ? 0 : used >= rest ? 1 : rest - (uint32_t)used;
-}
-
-/* Too many blocks to shorten each: what says that a text is cut would be longer than what is left of it. */
-static bool are_small(const struct policy_compact *budget, size_t blocks)
-{
-    return (budget->max_bytes && budget->max_bytes / BLOCK_LEAST_BYTES < blocks) ||
-           (budget->max_tokens && budget->max_tokens / BLOCK_LEAST_TOKENS < blocks);
 }
 
 /* Blocks as they are, the first ones that fit; what is no text stays. */
@@ -247,7 +233,10 @@ static const struct json *shrink_content(struct compact_ctx *c, const struct res
     size_t left = 0;
     for (uint32_t i = 0; i < content->len; i++)
         left += text_in(&content->items[i]) != NULL;
-    if (are_small(&rest, left))
+    /* Too many blocks to shorten each: what says that a text is cut would be longer than what is left of it.
+     */
+    if ((rest.max_bytes && rest.max_bytes / BLOCK_LEAST_BYTES < left) ||
+        (rest.max_tokens && rest.max_tokens / BLOCK_LEAST_TOKENS < left))
         return keep_first_blocks(c, content);
     for (uint32_t i = 0; i < content->len; i++) {
         items[i] = content->items[i];
@@ -274,7 +263,7 @@ static const struct json *shrink_content(struct compact_ctx *c, const struct res
 
 static size_t size_of(struct arena *arena, const struct json *value)
 {
-    return value->raw_len ? value->raw_len : written(arena, value).len;
+    return value->raw_len ? value->raw_len : json_to_str(arena, value).len;
 }
 
 static size_t bytes_of(struct arena *arena, const struct result *r)
@@ -297,20 +286,6 @@ static bool content_fits(const struct policy_compact *budget, const struct json 
            (!budget->max_tokens || tokens <= budget->max_tokens);
 }
 
-static struct compact_rules rules_of(struct arena *arena, const struct tool *tool, const struct json *args,
-                                     struct str goal)
-{
-    struct compact_rules rules = {.keep = tool->compact.keep,
-                                  .keep_count = tool->compact.keep_count,
-                                  .drop = tool->compact.drop,
-                                  .drop_count = tool->compact.drop_count,
-                                  .gives_ids = tool->policy ? tool->policy->gives_ids : NULL,
-                                  .gives_id_count = tool->policy ? tool->policy->gives_id_count : 0};
-    compact_set_goal(&rules, goal, arena);
-    compact_set_argument_ids(&rules, args);
-    return rules;
-}
-
 bool compact_result(struct arena *arena, const struct tool *tool, const struct json *args, struct str goal,
                     const struct result *result, struct compaction *out)
 {
@@ -320,12 +295,19 @@ bool compact_result(struct arena *arena, const struct tool *tool, const struct j
         return false;
     const struct json *structured = result->structured;
     struct str sent = structured ? (struct str){structured->raw, structured->raw_len} : STR_NONE;
-    bool structured_is_fine = !structured || fits(budget, sent.len ? sent : written(arena, structured));
+    bool structured_is_fine = !structured || fits(budget, sent.len ? sent : json_to_str(arena, structured));
     if (structured_is_fine && content_fits(budget, result->content))
         return false;
     struct compact_ctx c = {.arena = arena, .tool = tool, .notes = buf_in(arena)};
     bool failed = false;
-    c.rules = rules_of(arena, tool, args, goal);
+    c.rules = (struct compact_rules){.keep = budget->keep,
+                                     .keep_count = budget->keep_count,
+                                     .drop = budget->drop,
+                                     .drop_count = budget->drop_count,
+                                     .gives_ids = tool->policy ? tool->policy->gives_ids : NULL,
+                                     .gives_id_count = tool->policy ? tool->policy->gives_id_count : 0};
+    compact_set_goal(&c.rules, goal, arena);
+    compact_set_argument_ids(&c.rules, args);
     if (!structured_is_fine) {
         bool was_valid =
             tool->output_schema && schema_validate(tool->output_schema, structured) == SCHEMA_VALID;

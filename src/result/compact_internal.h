@@ -62,15 +62,7 @@ bool compact_has_argument_id(const struct compact_rules *rules, struct str text)
 /* The name of an id or a title. */
 bool compact_is_identifying_key(struct str key);
 
-/* "events[].raw" */
-struct str compact_node_path(struct arena *arena, const struct compact_node *node);
-
-bool compact_node_is_container(const struct compact_node *node);
-
-/* Bytes of a string as JSON. */
-uint32_t compact_string_size(struct str text);
-
-/* ---- compact_shrink.c ---- */
+/* ---- shortening ---- */
 
 enum compact_omission_kind { OMITTED_ITEMS, OMITTED_DETAIL, OMITTED_FIELD, OMITTED_TEXT };
 
@@ -99,15 +91,11 @@ struct json compact_shrink(struct shrink_ctx *s, const struct compact_node *root
 struct str compact_text(struct arena *arena, const struct compact_rules *rules, struct str text,
                         size_t budget, size_t *left_out);
 
-/* ---- compact_html.c ---- */
-
 bool compact_html_detect(struct str text);
 
 /* The text of a page as a reader sees it, without scripts, styles and comments: headings as "# …", items as
  * "- …", a line for each block. */
 struct str compact_html_to_text(struct arena *arena, struct str page);
-
-/* ---- token_estimate.c ---- */
 
 /* Roughly how many tokens a text is for a model, never more than it has bytes. Every model has its own
  * tokenizer, so none is used. Within a third for English prose, code and JSON, and rather too high than too

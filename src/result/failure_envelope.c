@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "json/build.h"
+#include "json/each.h"
 #include "json/write.h"
 #include "result/failure_envelope_text.h"
 
@@ -142,32 +143,6 @@ struct look {
     bool error_first, status_first;
 };
 
-static bool is_container(const struct json *value)
-{
-    return value->type == JSON_ARRAY || value->type == JSON_OBJECT;
-}
-
-static void look_at_status(struct look *look, const struct json *value, bool is_first)
-{
-    static const struct str bad[] = {STR("error"), STR("fail"), STR("failed"), STR("failure")};
-    static const struct str good[] = {STR("ok"),        STR("success"),   STR("successful"),
-                                      STR("succeeded"), STR("completed"), STR("done")};
-    int64_t n;
-    struct str word = str_trim(json_str(value));
-    if (json_int(value, &n) || (word.len == 3 && word.at[0] >= '4' && word.at[0] <= '5')) {
-        n = value->type == JSON_NUMBER ? n : (word.at[0] - '0') * 100;
-        look->http = n >= 400 && n <= 599 ? n : look->http;
-        look->good = look->good || (n >= 200 && n <= 299);
-    } else if (IS_ONE_OF(word, good)) {
-        look->good = true;
-    } else if (IS_ONE_OF(word, bad)) {
-        look->status_bad = true;
-        look->status_first = is_first;
-    } else if (word.len) {
-        look->status_odd = true;
-    }
-}
-
 /* A word of the tool's name, at name[*at] or behind: "validate" and "Form" of "validateForm". */
 static struct str next_word(struct str name, size_t *at)
 {
@@ -224,57 +199,6 @@ static bool is_no_data(const struct look *look, const struct json *value)
     return false;
 }
 
-static void look_at_member(struct look *look, const struct json_member *member, bool is_first)
-{
-    const struct json *value = &member->value;
-    static const struct str error_words[] = {STR("error"), STR("apierror")};
-    bool truth = json_is_true(value), untruth = json_is(value, JSON_BOOL) && !truth;
-    switch (role_of(member->key)) {
-    case GOOD:
-        look->good = look->good || truth;
-        look->bad = look->bad || untruth;
-        return;
-    case VALID:
-        look->invalid = look->invalid || untruth;
-        return;
-    case OBJECT:
-        look->is_error_object = IS_ONE_OF(json_str(value), error_words);
-        look->record = look->record || !look->is_error_object;
-        return;
-    case BAD:
-        look->bad = look->bad || truth;
-        return;
-    case STATUS:
-        if (str_is(member->key, "code") && !json_is(value, JSON_NUMBER))
-            return; /* "NOT_FOUND": a name for the error */
-        look_at_status(look, value, is_first);
-        return;
-    case ERROR:
-        look->error = is_no_error(value) ? NULL : value;
-        look->error_first = is_first;
-        return;
-    case ERRORS:
-        look->errors = is_no_error(value) ? NULL : value;
-        return;
-    case MESSAGE:
-        if (!look->message.len)
-            look->message = json_str(value);
-        return;
-    case PAYLOAD:
-        look->payload = look->payload || !result_is_empty(value);
-        return;
-    case ABOUT:
-        look->jsonrpc = look->jsonrpc || str_is(member->key, "jsonrpc");
-        return;
-    case RECORD:
-        look->record = true;
-        return;
-    case OTHER:
-        look->containers += is_container(value) && !is_no_data(look, value);
-        look->scalars += !is_container(value) && !is_no_data(look, value);
-    }
-}
-
 /* It holds nothing but the failure. */
 static bool is_failure_only(const struct look *look)
 {
@@ -314,21 +238,16 @@ static bool is_errors_list(const struct look *look)
     return true;
 }
 
-/* A sentence or an object; "0.05" is a measure. */
-static bool explains(const struct json *error)
-{
-    struct str text = str_trim(json_str(error));
-    bool is_measure =
-        text.len && (ascii_is_digit(text.at[0]) || text.at[0] == '.' || text.at[0] == '-') && text.len < 8;
-    return json_is(error, JSON_OBJECT) || (text.len && !is_measure);
-}
-
 /* A record may have an error of its own; an object that begins with it, or holds nothing else, is one. */
 static bool is_error_field(const struct look *look)
 {
+    struct str text = str_trim(json_str(look->error));
+    bool is_measure = /* "0.05" */
+        text.len && (ascii_is_digit(text.at[0]) || text.at[0] == '.' || text.at[0] == '-') && text.len < 8;
+    bool explains = json_is(look->error, JSON_OBJECT) || (text.len && !is_measure);
     bool is_record = look->record || look->containers || look->payload ||
                      (look->status_bad && is_poll(look)); /* what it asked for has failed */
-    return look->error && (explains(look->error) || look->message.len) && !look->status_odd && !is_record &&
+    return look->error && (explains || look->message.len) && !look->status_odd && !is_record &&
            (!look->scalars || (look->error_first && look->object->len <= 5));
 }
 
@@ -405,11 +324,9 @@ static void find_transient(struct transient *t, struct str name, const struct js
     } else if (role_of(name) == STATUS && json_int(value, &status) && !t->code) {
         t->code = envelope_status_transient(status);
     }
-    for (uint32_t i = 0; depth && is_container(value) && i < value->len && i < 32; i++) {
-        bool list = value->type == JSON_ARRAY;
-        find_transient(t, list ? name : value->members[i].key,
-                       list ? &value->items[i] : &value->members[i].value, depth - 1);
-    }
+    for (uint32_t i = 0; depth && i < json_children(value) && i < 32; i++)
+        find_transient(t, value->type == JSON_ARRAY ? name : value->members[i].key, json_child(value, i),
+                       depth - 1);
 }
 
 static const struct str input_names[] = {STR("needuserinput"),
@@ -532,12 +449,12 @@ static const struct json *unwrap(struct arena *arena, const struct result *resul
     return value;
 }
 
-static struct envelope transient_or_failed(struct transient transient, const char *code)
+/* `code`: of a failure that is not transient. */
+static struct envelope transient_or_failed(struct transient t, const char *code)
 {
-    if (transient.code)
-        return (struct envelope){
-            .kind = ENVELOPE_TRANSIENT, .code = transient.code, .after_s = transient.after_s};
-    return (struct envelope){.kind = ENVELOPE_FAILED, .code = code, .after_s = -1};
+    return (struct envelope){.kind = t.code ? ENVELOPE_TRANSIENT : ENVELOPE_FAILED,
+                             .code = t.code ? t.code : code,
+                             .after_s = t.code ? t.after_s : -1};
 }
 
 struct envelope envelope_of_message(struct str message)
@@ -571,6 +488,74 @@ static const struct json *wrapped_in(struct arena *arena, const struct look *loo
     *text = json_str(inner);
     const struct json *parsed = text->len ? result_json_of_text(arena, *text) : NULL;
     return parsed ? parsed : inner;
+}
+
+static void look_at_member(struct look *look, const struct json_member *member, bool is_first)
+{
+    const struct json *value = &member->value;
+    static const struct str error_words[] = {STR("error"), STR("apierror")};
+    bool truth = json_is_true(value), untruth = json_is(value, JSON_BOOL) && !truth;
+    switch (role_of(member->key)) {
+    case GOOD:
+        look->good = look->good || truth;
+        look->bad = look->bad || untruth;
+        return;
+    case VALID:
+        look->invalid = look->invalid || untruth;
+        return;
+    case OBJECT:
+        look->is_error_object = IS_ONE_OF(json_str(value), error_words);
+        look->record = look->record || !look->is_error_object;
+        return;
+    case BAD:
+        look->bad = look->bad || truth;
+        return;
+    case STATUS: {
+        if (str_is(member->key, "code") && !json_is(value, JSON_NUMBER))
+            return; /* "NOT_FOUND": a name for the error */
+        static const struct str bad[] = {STR("error"), STR("fail"), STR("failed"), STR("failure")};
+        static const struct str good[] = {STR("ok"),        STR("success"),   STR("successful"),
+                                          STR("succeeded"), STR("completed"), STR("done")};
+        int64_t n;
+        struct str word = str_trim(json_str(value));
+        if (json_int(value, &n) || (word.len == 3 && word.at[0] >= '4' && word.at[0] <= '5')) {
+            n = value->type == JSON_NUMBER ? n : (word.at[0] - '0') * 100;
+            look->http = n >= 400 && n <= 599 ? n : look->http;
+            look->good = look->good || (n >= 200 && n <= 299);
+        } else if (IS_ONE_OF(word, good)) {
+            look->good = true;
+        } else if (IS_ONE_OF(word, bad)) {
+            look->status_bad = true;
+            look->status_first = is_first;
+        } else if (word.len) {
+            look->status_odd = true;
+        }
+        return;
+    }
+    case ERROR:
+        look->error = is_no_error(value) ? NULL : value;
+        look->error_first = is_first;
+        return;
+    case ERRORS:
+        look->errors = is_no_error(value) ? NULL : value;
+        return;
+    case MESSAGE:
+        if (!look->message.len)
+            look->message = json_str(value);
+        return;
+    case PAYLOAD:
+        look->payload = look->payload || !result_is_empty(value);
+        return;
+    case ABOUT:
+        look->jsonrpc = look->jsonrpc || str_is(member->key, "jsonrpc");
+        return;
+    case RECORD:
+        look->record = true;
+        return;
+    case OTHER:
+        look->containers += value->type >= JSON_ARRAY && !is_no_data(look, value);
+        look->scalars += value->type < JSON_ARRAY && !is_no_data(look, value);
+    }
 }
 
 static void look_at(struct look *look, const struct json *object, const struct envelope_call *call)

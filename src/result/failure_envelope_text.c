@@ -19,6 +19,7 @@ static bool begins_with_one(struct str text, const char *const *starts, size_t c
 }
 #define BEGINS_WITH_ONE(text, starts) begins_with_one(text, starts, sizeof(starts) / sizeof(*(starts)))
 
+/* "\xe2\x9d\x8c" is a red cross. */
 static const char *const failures[] = {"error: ",
                                        "error:\n",
                                        "error - ",
@@ -56,7 +57,7 @@ static const char *const failures[] = {"error: ",
                                        "401 unauthorized",
                                        "403 forbidden",
                                        "404 not found",
-                                       "\xe2\x9d\x8c", /* a red cross */
+                                       "\xe2\x9d\x8c",
                                        TRACEBACK_START};
 
 /* Short texts that only say "not now". */
@@ -311,8 +312,8 @@ bool envelope_text_asks(struct str text)
     struct str start = str_trim(text);
     if (str_starts_nocase(start, "error: "))
         start = str_from(start, 7);
-    bool asks = false;
     for (size_t i = 0; BEGINS_WITH_ONE(start, several) && i < sizeof(which) / sizeof(*which); i++)
-        asks |= str_contains_nocase(str_cut(text, PHRASE_MAX_BYTES), str_of(which[i]));
-    return asks;
+        if (str_contains_nocase(str_cut(text, PHRASE_MAX_BYTES), str_of(which[i])))
+            return true;
+    return false;
 }

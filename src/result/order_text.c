@@ -54,13 +54,6 @@ static bool is_word_char(char c)
     return ascii_is_letter(c) || c == '\'';
 }
 
-static size_t word_end(struct str text, size_t at)
-{
-    while (at < text.len && is_word_char(text.at[at]))
-        at++;
-    return at;
-}
-
 /* Where the next word of the text begins; text.len: there is none near. */
 static size_t next_word(struct str text, size_t at)
 {
@@ -83,27 +76,22 @@ static bool is_one_of(struct str words, struct str word)
     return false;
 }
 
-/* Cuts the next "a|b*" off the phrase. */
-static struct str cut_slot(struct str *phrase, bool *any_number)
-{
-    const char *space = memchr(phrase->at, ' ', phrase->len);
-    struct str slot = {phrase->at, space ? (size_t)(space - phrase->at) : phrase->len};
-    *phrase = str_from(*phrase, space ? slot.len + 1 : slot.len);
-    *any_number = slot.at[slot.len - 1] == '*';
-    slot.len -= *any_number;
-    return slot;
-}
-
 /* The end of the phrase that begins at `at`; 0: it does not stand there. */
 static size_t phrase_end(struct str text, size_t at, struct str phrase)
 {
     size_t end = at, next = at;
     while (phrase.len) {
-        bool any_number;
-        struct str slot = cut_slot(&phrase, &any_number);
+        /* cuts the next "a|b*" off the phrase */
+        const char *space = memchr(phrase.at, ' ', phrase.len);
+        struct str slot = {phrase.at, space ? (size_t)(space - phrase.at) : phrase.len};
+        phrase = str_from(phrase, space ? slot.len + 1 : slot.len);
+        bool any_number = slot.at[slot.len - 1] == '*';
+        slot.len -= any_number;
         unsigned words = 0, most = any_number ? WORDS_SKIPPED_MAX : 1;
         while (words < most && next < text.len) {
-            size_t word = word_end(text, next);
+            size_t word = next;
+            while (word < text.len && is_word_char(text.at[word]))
+                word++;
             if (!is_one_of(slot, (struct str){text.at + next, word - next}))
                 break;
             words++;

@@ -95,17 +95,6 @@ static void read_object(struct rest *rest, const struct json *object)
         read_member(rest, &object->members[i]);
 }
 
-/* {"data": […], "pagination": {"has_more": true}} */
-static void read_value(struct rest *rest, const struct json *value)
-{
-    static const char *const inner[] = {"pagination", "pageinfo", "paging",           "meta",
-                                        "metadata",   "result",   "responsemetadata", "data"};
-    read_object(rest, value);
-    for (uint32_t i = 0; i < value->len && i < PARTIAL_MEMBERS_MAX; i++)
-        if (value->members[i].value.type == JSON_OBJECT && IS_ONE_OF(value->members[i].key, inner))
-            read_object(rest, &value->members[i].value);
-}
-
 /* ---- in text ---- */
 
 static size_t skip_blanks(struct str text, size_t at)
@@ -256,17 +245,6 @@ static bool read_ends(struct rest *rest, struct str text)
            (text.len > PARTIAL_SCAN_BYTES && read_text(rest, str_from(text, text.len - PARTIAL_SCAN_BYTES)));
 }
 
-/* {"message": "Showing 10 of 250 results"} */
-static void read_sentences(struct rest *rest, const struct json *value)
-{
-    static const char *const names[] = {"message", "summary", "note", "info", "showing", "msg"};
-    for (uint32_t i = 0; i < value->len && i < PARTIAL_MEMBERS_MAX && !rest->code; i++) {
-        const struct json_member *member = &value->members[i];
-        if (member->value.type == JSON_STRING && IS_ONE_OF(member->key, names))
-            read_ends(rest, json_str(&member->value));
-    }
-}
-
 /* ---- the arguments of the rest ---- */
 
 /* The declared parameter that is named first in `names`, and its schema. */
@@ -404,8 +382,19 @@ struct partial_result partial_result_detect(struct arena *arena, const struct re
     if (result->as_text || json_is(result->value, JSON_STRING)) {
         read_ends(&rest, result->as_text ? result->error_text : json_str(result->value));
     } else if (json_is(result->value, JSON_OBJECT)) {
-        read_value(&rest, result->value);
-        read_sentences(&rest, result->value);
+        static const char *const inner[] = {"pagination", "pageinfo", "paging",           "meta",
+                                            "metadata",   "result",   "responsemetadata", "data"};
+        read_object(&rest, result->value);
+        for (uint32_t i = 0; i < result->value->len && i < PARTIAL_MEMBERS_MAX; i++)
+            if (result->value->members[i].value.type == JSON_OBJECT &&
+                IS_ONE_OF(result->value->members[i].key, inner))
+                read_object(&rest, &result->value->members[i].value);
+        static const char *const names[] = {"message", "summary", "note", "info", "showing", "msg"};
+        for (uint32_t i = 0; i < result->value->len && i < PARTIAL_MEMBERS_MAX && !rest.code; i++) {
+            const struct json_member *member = &result->value->members[i];
+            if (member->value.type == JSON_STRING && IS_ONE_OF(member->key, names))
+                read_ends(&rest, json_str(&member->value));
+        }
     }
     /* "Page 1 of 12" is the foot of a document, unless the tool has pages. */
     if (!rest.code || rest.complete || (rest.is_page && !PARAMETER(input, pages)))

@@ -38,14 +38,6 @@ static uint64_t hash_on(uint64_t hash, char c)
     return (hash ^ folded(c)) * 0x9e3779b97f4a7c15u;
 }
 
-static uint64_t key_hash(struct str text)
-{
-    uint64_t hash = 0;
-    for (size_t i = 0; i < key_len(text); i++)
-        hash = hash_on(hash, text.at[i]);
-    return hash;
-}
-
 static size_t start_of(const char *at)
 {
     uint32_t start = (uint32_t)folded(at[0]) << 24 | (uint32_t)folded(at[1]) << 16 |
@@ -115,7 +107,9 @@ static bool is_known(struct redact_copies *copies, struct str text, uint64_t has
 
 static void add_text(struct redact_copies *copies, struct str text)
 {
-    uint64_t hash = key_hash(text);
+    uint64_t hash = 0;
+    for (size_t i = 0; i < key_len(text); i++)
+        hash = hash_on(hash, text.at[i]);
     copies->overflow |= copies->steps > REDACT_STEPS_MAX;
     if (copies->overflow || is_known(copies, text, hash))
         return;

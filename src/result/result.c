@@ -7,7 +7,7 @@
 #include "json/parse.h"
 #include "json/write.h"
 #include "policy/content.h"
-#include "result/fresh_ids.h"
+#include "result/result_mask.h"
 #include "result/redact.h"
 
 static bool is_text_block(const struct json *block)
@@ -285,25 +285,6 @@ static bool text_is_uninformative(struct str text, bool reads)
     return is_nothing;
 }
 
-/* {"results": [], "total": 0}: a count of zero counts as empty. */
-static bool value_is_uninformative(const struct json *value)
-{
-    static const char *const counts[] = {"count",       "total",        "total_count", "totalcount",
-                                         "num_results", "result_count", "size",        "length"};
-    static const char *const flags[] = {"has_more", "hasmore", "has_next", "truncated", "incomplete_results"};
-    int64_t n;
-    bool lists = false;
-    for (uint32_t i = 0; json_is(value, JSON_OBJECT) && i < value->len; i++) {
-        const struct json_member *m = &value->members[i];
-        bool is_zero = json_int(&m->value, &n) && n == 0 && IS_ONE_OF(m->key, counts);
-        bool is_off = json_is(&m->value, JSON_BOOL) && !m->value.truth && IS_ONE_OF(m->key, flags);
-        lists = lists || m->value.type == JSON_ARRAY;
-        if (!is_zero && !is_off && !result_is_empty(&m->value))
-            return false;
-    }
-    return lists || result_is_empty(value);
-}
-
 bool result_is_uninformative(const struct result *result, enum policy_effects effects)
 {
     bool writes = effects != EFFECTS_UNDECLARED && effects != EFFECTS_READ;
@@ -316,7 +297,20 @@ bool result_is_uninformative(const struct result *result, enum policy_effects ef
         return text_is_uninformative(result->as_text ? json_str(json_get_text(result->value, "text"))
                                                      : json_str(result->value),
                                      effects == EFFECTS_READ);
-    return value_is_uninformative(result->value);
+    static const char *const counts[] = {"count",       "total",        "total_count", "totalcount",
+                                         "num_results", "result_count", "size",        "length"};
+    static const char *const flags[] = {"has_more", "hasmore", "has_next", "truncated", "incomplete_results"};
+    int64_t n;
+    bool lists = false;
+    for (uint32_t i = 0; json_is(result->value, JSON_OBJECT) && i < result->value->len; i++) {
+        const struct json_member *m = &result->value->members[i];
+        bool is_zero = json_int(&m->value, &n) && n == 0 && IS_ONE_OF(m->key, counts);
+        bool is_off = json_is(&m->value, JSON_BOOL) && !m->value.truth && IS_ONE_OF(m->key, flags);
+        lists = lists || m->value.type == JSON_ARRAY;
+        if (!is_zero && !is_off && !result_is_empty(&m->value))
+            return false;
+    }
+    return lists || result_is_empty(result->value);
 }
 
 const struct json *result_compared(struct arena *arena, const struct policy *policy,

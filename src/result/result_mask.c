@@ -1,7 +1,11 @@
-/* One walk over the value; texts are read token by token, each once. */
+/* Two walks over a value: one writes it masked, the other leaves members out. Texts are read token by token,
+ * each once. */
 #include "result/result_mask.h"
 
+#include "base/arena.h"
 #include "base/buf.h"
+#include "json/build.h"
+#include "json/each.h"
 #include "json/parse.h"
 #include "json/write.h"
 
@@ -13,11 +17,6 @@
 #define MASK       '#'
 
 /* ---- texts ---- */
-
-static bool is_word(char c)
-{
-    return isalnum((unsigned char)c) || c == '_' || c == '-' || c == ':' || c == '.' || c == '+';
-}
 
 static size_t digits_at(struct str text, size_t at)
 {
@@ -56,42 +55,26 @@ static bool is_time_tail(struct str rest)
     return true;
 }
 
-/* 2026-05-03, with or without a time behind it. */
-static bool is_date(struct str token)
-{
-    return digits_at(token, 0) == 4 && token.len >= 10 && token.at[4] == '-' && digits_at(token, 5) == 2 &&
-           token.at[7] == '-' && digits_at(token, 8) == 2 && is_time_tail(str_from(token, 10));
-}
-
-/* 9:05, 09:05:07.250Z */
-static bool is_time(struct str token)
-{
-    size_t hours = digits_at(token, 0);
-    return (hours == 1 || hours == 2) && token.len >= hours + 3 && token.at[hours] == ':' &&
-           digits_at(token, hours + 1) == 2 && is_time_tail(str_from(token, hours + 3));
-}
-
-static void put_digits_masked(struct buf *out, struct str token)
-{
-    for (size_t i = 0; i < token.len;) {
-        size_t digits = digits_at(token, i);
-        buf_byte(out, digits ? MASK : token.at[i]);
-        i += digits ? digits : 1;
-    }
-}
-
 static void put_token(struct buf *out, struct str token, bool digits)
 {
-    size_t len = token.len;
+    size_t len = token.len, hours = digits_at(token, 0);
     while (len && strchr(".:-+", token.at[len - 1])) /* the sentence's */
         len--;
     struct str word = {token.at, len};
-    if (is_uuid(word) || is_hex(word) || is_date(word) || is_time(word))
+    /* 2026-05-03, with or without a time behind it; 9:05, 09:05:07.250Z */
+    bool is_date = hours == 4 && len >= 10 && word.at[4] == '-' && digits_at(word, 5) == 2 &&
+                   word.at[7] == '-' && digits_at(word, 8) == 2 && is_time_tail(str_from(word, 10));
+    bool is_time = (hours == 1 || hours == 2) && len >= hours + 3 && word.at[hours] == ':' &&
+                   digits_at(word, hours + 1) == 2 && is_time_tail(str_from(word, hours + 3));
+    if (is_date || is_time || is_uuid(word) || is_hex(word)) {
         buf_byte(out, MASK);
-    else if (digits)
-        put_digits_masked(out, word);
-    else
-        buf_str(out, word);
+        word.len = 0;
+    }
+    for (size_t i = 0; i < word.len;) {
+        size_t run = digits ? digits_at(word, i) : 0;
+        buf_byte(out, run ? MASK : word.at[i]);
+        i += run ? run : 1;
+    }
     buf_str(out, str_from(token, len));
 }
 
@@ -99,7 +82,9 @@ void result_mask_text(struct buf *out, struct str text, bool digits)
 {
     for (size_t i = 0; i < text.len;) {
         size_t end = i;
-        while (end < text.len && is_word(text.at[end]))
+        while (end < text.len &&
+               (isalnum((unsigned char)text.at[end]) || text.at[end] == '_' || text.at[end] == '-' ||
+                text.at[end] == ':' || text.at[end] == '.' || text.at[end] == '+'))
             end++;
         if (end > i)
             put_token(out, (struct str){text.at + i, end - i}, digits);
@@ -111,21 +96,9 @@ void result_mask_text(struct buf *out, struct str text, bool digits)
 
 /* ---- values ---- */
 
-static bool starts_ignoring_case(struct str name, struct str with)
-{
-    return name.len >= with.len && strncasecmp(name.at, with.at, with.len) == 0;
-}
-
 static bool ends_ignoring_case(struct str name, struct str with)
 {
     return name.len >= with.len && strncasecmp(name.at + name.len - with.len, with.at, with.len) == 0;
-}
-
-/* "createdAt", "created_at" and "at"; "flat" is none. */
-static bool ends_with_at(struct str name)
-{
-    return str_is(name, "at") || str_is(name, "ts") || ends_ignoring_case(name, STR_LIT("_at")) ||
-           (name.len > 2 && name.at[name.len - 2] == 'A' && name.at[name.len - 1] == 't');
 }
 
 static bool names_time(struct str name)
@@ -133,64 +106,49 @@ static bool names_time(struct str name)
     static const struct str beginnings[] = {STR("time"), STR("elapsed"), STR("duration"), STR("trace"),
                                             STR("nonce")};
     static const struct str ends[] = {STR("_ms"), STR("request_id"), STR("requestid"), STR("timestamp")};
-    bool found = ends_with_at(name);
+    bool found = str_is(name, "at") || str_is(name, "ts") || ends_ignoring_case(name, STR_LIT("_at")) ||
+                 (name.len > 2 && name.at[name.len - 2] == 'A' && name.at[name.len - 1] == 't');
     for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
-        found |= starts_ignoring_case(name, beginnings[i]);
+        found |=
+            name.len >= beginnings[i].len && strncasecmp(name.at, beginnings[i].at, beginnings[i].len) == 0;
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
         found |= ends_ignoring_case(name, ends[i]);
     return found;
 }
 
-static bool is_scalar(const struct json *value)
-{
-    return value->type == JSON_NUMBER || value->type == JSON_STRING;
-}
-
-static void put_string(struct buf *out, struct arena *scratch, struct str text, bool digits)
-{
-    struct json inner;
-    struct json_error fault;
-    struct str trimmed = str_trim(text);
-    bool looks = trimmed.len > 1 && (trimmed.at[0] == '{' || trimmed.at[0] == '[');
-    if (looks && json_parse(scratch, trimmed, NULL, &inner, &fault) == OK)
-        result_mask_write(out, scratch, &inner, digits);
-    else
-        result_mask_text(out, text, digits);
-}
-
-static void put_members(struct buf *out, struct arena *scratch, const struct json *object, bool digits)
-{
-    for (uint32_t i = 0; i < object->len; i++) {
-        const struct json_member *member = &object->members[i];
-        buf_str(out, member->key);
-        buf_byte(out, ':');
-        if (is_scalar(&member->value) && names_time(member->key))
-            buf_byte(out, MASK);
-        else
-            result_mask_write(out, scratch, &member->value, digits);
-        buf_byte(out, ',');
-    }
-}
-
 void result_mask_write(struct buf *out, struct arena *scratch, const struct json *value, bool digits)
 {
+    bool is_list = value->type == JSON_ARRAY, looks;
+    struct str trimmed;
+    struct json inner;
+    struct json_error fault;
     switch (value->type) {
     case JSON_OBJECT:
-        buf_byte(out, '{');
-        put_members(out, scratch, value, digits);
-        buf_byte(out, '}');
-        break;
     case JSON_ARRAY:
-        buf_byte(out, '[');
+        buf_byte(out, is_list ? '[' : '{');
         for (uint32_t i = 0; i < value->len; i++) {
-            result_mask_write(out, scratch, &value->items[i], digits);
+            const struct json *child = json_child(value, i);
+            bool is_scalar = child->type == JSON_NUMBER || child->type == JSON_STRING;
+            if (!is_list) {
+                buf_str(out, value->members[i].key);
+                buf_byte(out, ':');
+            }
+            if (!is_list && is_scalar && names_time(value->members[i].key))
+                buf_byte(out, MASK);
+            else
+                result_mask_write(out, scratch, child, digits);
             buf_byte(out, ',');
         }
-        buf_byte(out, ']');
+        buf_byte(out, is_list ? ']' : '}');
         break;
     case JSON_STRING:
+        trimmed = str_trim(json_str(value));
+        looks = trimmed.len > 1 && (trimmed.at[0] == '{' || trimmed.at[0] == '[');
         buf_byte(out, '"');
-        put_string(out, scratch, json_str(value), digits);
+        if (looks && json_parse(scratch, trimmed, NULL, &inner, &fault) == OK)
+            result_mask_write(out, scratch, &inner, digits);
+        else
+            result_mask_text(out, json_str(value), digits);
         buf_byte(out, '"');
         break;
     case JSON_NUMBER:
@@ -212,4 +170,97 @@ struct hash128 result_mask_error(struct arena *arena, const struct json *result,
     else
         result_mask_text(&masked, text, true);
     return masked.len ? hash_stable(buf_view(&masked)) : (struct hash128){0};
+}
+
+/* ---- without fresh ids ---- */
+
+/* "created_at", "createdAt" and "at" end with the word "at"; "flat" does not. */
+static bool ends_with_word(struct str name, struct str word)
+{
+    if (name.len < word.len)
+        return false;
+    const char *end = name.at + name.len - word.len;
+    bool begins = end == name.at || !isalpha((unsigned char)end[-1]) ||
+                  (isupper((unsigned char)end[0]) && !isupper((unsigned char)end[-1]));
+    for (size_t i = 0; i < word.len && begins; i++)
+        begins = tolower((unsigned char)end[i]) == word.at[i];
+    return begins;
+}
+
+static bool is_fresh_name(struct str name)
+{
+    static const struct str words[] = {STR("id"),        STR("uuid"),    STR("guid"), STR("etag"), STR("at"),
+                                       STR("timestamp"), STR("created"), STR("time"), STR("nonce")};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (ends_with_word(name, words[i]))
+            return true;
+    return false;
+}
+
+static bool is_fresh_token(struct str token)
+{
+    size_t digits = 0, letters = 0;
+    for (size_t i = 0; i < token.len; i++) {
+        digits += isdigit((unsigned char)token.at[i]) != 0;
+        letters += isalpha((unsigned char)token.at[i]) != 0;
+    }
+    return letters ? digits >= FRESH_TOKEN_DIGITS : digits >= FRESH_NUMBER_DIGITS;
+}
+
+/* STR_NONE: the text has no id. */
+static struct str masked(struct arena *arena, struct str text)
+{
+    struct buf out = buf_in(arena);
+    size_t copied = 0;
+    for (size_t i = 0; i < text.len && text.len <= FRESH_TEXT_MAX_BYTES;) {
+        size_t end = i;
+        while (end < text.len && (isalnum((unsigned char)text.at[end]) || text.at[end] == '-' ||
+                                  text.at[end] == '_' || text.at[end] == ':'))
+            end++;
+        struct str token = {text.at + i, end - i};
+        if (is_fresh_token(token)) {
+            buf_str(&out, (struct str){text.at + copied, i - copied});
+            buf_byte(&out, '#');
+            copied = end;
+        }
+        i = end + 1;
+    }
+    if (!copied)
+        return STR_NONE;
+    buf_str(&out, str_from(text, copied));
+    return buf_view(&out);
+}
+
+struct walk {
+    struct arena *arena;
+    unsigned depth; /* levels that are still searched */
+};
+
+static const struct json *without(struct walk *w, const struct json *value);
+
+static const struct json *child_without(void *walk, const struct json *parent, uint32_t i, struct str *key)
+{
+    const struct json *child = json_child(parent, i);
+    bool is_scalar = child->type == JSON_STRING || child->type == JSON_NUMBER;
+    return parent->type == JSON_OBJECT && is_scalar && is_fresh_name(*key) ? NULL : without(walk, child);
+}
+
+static const struct json *without(struct walk *w, const struct json *value)
+{
+    if (!w->depth || !value->len)
+        return value;
+    if (value->type == JSON_STRING) {
+        struct str text = masked(w->arena, json_str(value));
+        return text.at ? json_keep(w->arena, json_string(text)) : value;
+    }
+    w->depth--;
+    value = json_map(w->arena, value, child_without, w);
+    w->depth++;
+    return value;
+}
+
+const struct json *fresh_ids_without(struct arena *arena, const struct json *value)
+{
+    struct walk w = {arena, FRESH_DEPTH_MAX};
+    return without(&w, value);
 }

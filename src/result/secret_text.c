@@ -109,19 +109,15 @@ static const struct key_form {
     {STR("sntrys_"), 20, STR("sentry_token")},
 };
 
-/* Whether as many characters of a token may follow; most words are too short, and dates begin with a digit.
- */
-static bool may_be_key(struct str text, size_t last)
-{
-    return text.len - last > KEY_BODY_LEAST && last &&
-           !(text.at[last] == '-' && ascii_is_digit(text.at[last - 1])) && is_token_char(text.at[last + 1]) &&
-           is_token_char(text.at[last + KEY_BODY_LEAST / 2]) && is_token_char(text.at[last + KEY_BODY_LEAST]);
-}
-
 /* The last byte of a prefix is at `last`: '-', '_', '.', or a letter. */
 static struct span key_form_ending(struct str text, size_t last, struct str *name)
 {
-    if (!may_be_key(text, last))
+    /* Whether as many characters of a token may follow; most words are too short, and dates begin with a
+     * digit.
+     */
+    if (!(text.len - last > KEY_BODY_LEAST && last &&
+          !(text.at[last] == '-' && ascii_is_digit(text.at[last - 1])) && is_token_char(text.at[last + 1]) &&
+          is_token_char(text.at[last + KEY_BODY_LEAST / 2]) && is_token_char(text.at[last + KEY_BODY_LEAST])))
         return none;
     for (size_t i = 0; i < sizeof(key_forms) / sizeof(*key_forms); i++) {
         struct str prefix = key_forms[i].prefix;
@@ -347,12 +343,6 @@ static struct span secret_around(struct str text, const struct secret_names *nam
     }
 }
 
-/* Dates, times, numbers and ports: no form of secret has its sign between two digits. */
-static bool is_between_digits(struct str text, size_t at)
-{
-    return at && at + 1 < text.len && ascii_is_digit(text.at[at - 1]) && ascii_is_digit(text.at[at + 1]);
-}
-
 /* Quick answers for words: most anchors are followed by too little for a key, and few by "earer". */
 static inline bool is_idle(struct str text, size_t at)
 {
@@ -382,8 +372,10 @@ bool secret_text_find(struct str text, size_t from, const struct secret_names *n
         if (p >= end)
             return false;
         size_t i = (size_t)(p - (const unsigned char *)text.at);
-        struct span found =
-            is_between_digits(text, i) || is_idle(text, i) ? none : secret_around(text, names, i);
+        /* Dates, times, numbers and ports: no form of secret has its sign between two digits. */
+        bool is_between_digits =
+            i && i + 1 < text.len && ascii_is_digit(text.at[i - 1]) && ascii_is_digit(text.at[i + 1]);
+        struct span found = is_between_digits || is_idle(text, i) ? none : secret_around(text, names, i);
         if (!found.len || found.at < from)
             continue;
         *at = found.at;

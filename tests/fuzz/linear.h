@@ -19,7 +19,6 @@
 #include "json/write.h"
 #include "result/compact.h"
 #include "result/failure_envelope.h"
-#include "result/fresh_ids.h"
 #include "result/order_text.h"
 #include "result/pattern_sets.h"
 #include "result/result_mask.h"

@@ -1,5 +1,5 @@
 /* Two answers of a write differ in ids and times alone; two answers of anything else differ in more. */
-#include "result/fresh_ids.h"
+#include "result/result_mask.h"
 
 #include "base/arena.h"
 #include "json/parse.h"
