@@ -14,7 +14,7 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "gate/consent.h"
+#include "gate/call_reply.h"
 #include "gate/ids.h"
 #include "gate/overlays.h"
 #include "json/canonical.h"

@@ -9,7 +9,6 @@
 #include "base/stack_trace.h"
 #include "gate/call_events.h"
 #include "gate/overlays.h"
-#include "gate/pattern_guard.h"
 #include "gate/tool_lookup.h"
 #include "gate/verdict_from.h"
 #include "json/build.h"

@@ -102,13 +102,6 @@ struct writing {
     int64_t to_wall_ns; /* added to a time of the monotonic clock */
 };
 
-static const char *method_of(const struct call *c)
-{
-    static const char *const names[] = {
-        [CALL_RUN] = "tools/call", [CALL_CHECK] = "toolgate/check", [CALL_REPORT] = "toolgate/report"};
-    return names[c->request.mode];
-}
-
 /* As the model sees it: its own failure, or the class of the verdict. */
 static struct str error_of(const struct call *c)
 {
@@ -125,7 +118,7 @@ static void write_call(const struct writing *w)
     const struct call *c = w->call;
     const struct call_request *r = &c->request;
     const struct verdict *v = &c->verdict;
-    struct str method = str_of(method_of(c)), parent = given(c, TRACE_PARENT);
+    struct str method = str_of(call_method(r->mode)), parent = given(c, TRACE_PARENT);
     struct span span = {
         .trace_id = {w->span->trace_id, TRACE_ID_DIGITS},
         .id = w->span->id,

@@ -3,8 +3,16 @@
 
 #include "base/arena.h"
 #include "json/build.h"
+#include "json/canonical.h"
 
 /* ---- for the stages ---- */
+
+const char *call_method(enum call_mode mode)
+{
+    static const char *const names[] = {
+        [CALL_RUN] = "tools/call", [CALL_CHECK] = "toolgate/check", [CALL_REPORT] = "toolgate/report"};
+    return names[mode];
+}
 
 struct str call_goal(const struct call *c)
 {
@@ -206,4 +214,75 @@ struct str call_session_key(struct arena *arena, const struct config *config, co
     }
     buf_str(&key, session);
     return buf_view(&key);
+}
+
+/* ---- hashes: what the ledger compares calls and results by ---- */
+
+struct hash128 call_fingerprint(const struct call *c)
+{
+    const struct json *args = c->args.now ? c->args.now : c->request.arguments;
+    return json_fingerprint(c->arena, args, c->tool ? c->tool->volatiles : NULL,
+                            c->tool ? c->tool->volatile_count : 0);
+}
+
+void call_set_fingerprint(struct call *c)
+{
+    c->fingerprint = call_fingerprint(c);
+    c->fingerprinted = c->args.now ? c->args.now : c->request.arguments;
+}
+
+struct hash128 call_arguments_hash(struct call *c)
+{
+    const struct json *given = c->request.arguments;
+    bool same = given && given == c->fingerprinted && !(c->tool && c->tool->volatile_count);
+    return same ? c->fingerprint : json_fingerprint(c->arena, given, NULL, 0);
+}
+
+struct hash128 call_result_hash(struct call *c, const struct json *value)
+{
+    if (c->hashed != value) {
+        c->result_hash = json_fingerprint(c->arena, value, NULL, 0);
+        c->hashed = value;
+    }
+    return c->result_hash;
+}
+
+/* ---- a replayed call whose recording has masks in place of secrets ---- */
+
+/* At the path itself, or inside of it. */
+static bool is_masked(const struct call_request *r, struct str path)
+{
+    for (size_t i = 0; i < r->masked_count; i++) {
+        struct str masked = r->masked[i];
+        if (path.len >= masked.len && str_eq(str_cut(path, masked.len), masked) &&
+            (path.len == masked.len || path.at[masked.len] == '.' || path.at[masked.len] == '['))
+            return true;
+    }
+    return false;
+}
+
+/* True: at least one was dropped. */
+static bool drop_masked(const struct call_request *r, struct problems *problems)
+{
+    size_t kept = 0, before = problems->count;
+    for (size_t i = 0; i < before; i++) {
+        const struct problem *p = &problems->list[i];
+        if (is_masked(r, p->path))
+            problems->errors -= !p->warning;
+        else
+            problems->list[kept++] = *p;
+    }
+    problems->count = kept;
+    return kept < before;
+}
+
+void call_drop_masked(struct call *c)
+{
+    struct verdict *v = &c->verdict;
+    bool of_arguments = v->class == CLASS_INVALID_ARGUMENTS || v->class == CLASS_FABRICATED_ID;
+    bool dropped = drop_masked(&c->request, &c->args.problems);
+    dropped |= drop_masked(&c->request, &v->problems);
+    c->outcome.masked |= dropped;
+    if (dropped && of_arguments && !v->problems.errors && !v->problems.more)
+        verdict_discard(v, c->arena, false);
 }

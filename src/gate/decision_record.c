@@ -56,9 +56,14 @@ struct record {
         struct str put_name_text = (name);                                                                   \
         if (put_name_text.len) {                                                                             \
             PUT_KEY(r, key);                                                                                 \
-            decision_name_put((r)->out.buf, put_name_text);                                                  \
+            put_name((r), put_name_text);                                                                    \
         }                                                                                                    \
     } while (0)
+
+static void put_name(struct record *r, struct str name)
+{
+    json_write_string(r->out.buf, str_cut(name, DECISION_NAME_MAX_BYTES));
+}
 
 /* Texts and messages quote arguments, so they are as secret. */
 static bool shows_arguments(const struct record *r)
@@ -124,18 +129,30 @@ static void put_head(struct record *r)
 
 static void put_identity(struct record *r)
 {
+    static const char *const modes[] = {
+        [POLICY_ENFORCE] = "enforce", [POLICY_SHADOW] = "shadow", [POLICY_OFF] = "off"};
     struct call *c = r->call;
     const struct call_request *q = &c->request;
     put_head(r);
-    decision_identity_put_caller(&r->options->identity, r->out.buf, c);
+    PUT_PLAIN(r, "generation", c->generation->hash);
+    if (c->tool)
+        PUT_PLAIN(r, "policy_mode", str_of(modes[c->tool->mode]));
+    if (q->peer) {
+        PUT_NAME(r, "user", str_of(q->peer->user));
+        PUT_INT(r, "uid", q->peer->uid);
+    }
     PUT_KEY(r, "session");
-    decision_name_put(r->out.buf, q->session.len ? q->session : q->connection);
+    put_name(r, q->session.len ? q->session : q->connection);
     PUT_INT(r, "turn", q->turn ? q->turn : c->answer->turn);
     PUT_NAME(r, "step", q->step);
     PUT_NAME(r, "label", q->label);
     PUT_NAME(r, "ext", q->ext);
     PUT_NAME(r, "trace_id", q->trace_id);
-    decision_identity_put_tool(&r->options->identity, r->out.buf, c);
+    PUT_KEY(r, "tool");
+    put_name(r, q->tool);
+    if (c->tool && c->tool->runner == RUNNER_UPSTREAM)
+        PUT_NAME(r, "upstream", c->tool->target.upstream);
+    PUT_PLAIN(r, "method", str_of(call_method(q->mode)));
     PUT_NAME(r, "alias", c->outcome.alias);
     r->out.comma = true;
 }

@@ -5,7 +5,6 @@
 #include "base/buf.h"
 #include "base/siphash.h"
 #include "config/config_decisions.h"
-#include "gate/decision_identity.h"
 
 struct call;
 struct decision_mask;
@@ -24,10 +23,10 @@ struct decision_record_options {
     const uint8_t *key; /* of hashes: 2 * SIPHASH_KEY_BYTES */
     char head[48];      /* cache: {"v":1,"ts":"2026-11-22T09:00:00. */
     int64_t second_at;  /* of it; 0: empty */
-    struct decision_identity identity;
 };
 
 /* Appends the record and its newline. */
 void decision_record_write(struct buf *out, struct decision_record_options *options, struct call *call);
 
+#define DECISION_NAME_MAX_BYTES 256u /* of a tool's name, a session, a label: clients choose them */
 #endif

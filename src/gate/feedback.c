@@ -2,7 +2,7 @@
  * The feedback of a call that did not pass, and the notes beside a result. Most classes are a headline, what
  * the tool said and what to do next, from the class table; the writers of the others are here.
  */
-#include "gate/feedback_writer.h"
+#include "gate/feedback.h"
 
 #include "approvals/approval_table.h"
 #include "base/arena.h"
@@ -13,6 +13,14 @@
 #include "json/parse.h"
 #include "json/write.h"
 #include "schema/shape.h"
+
+/* A tool's own words are data: quoted as JSON and cut, so that they cannot pass for the gateway's. */
+struct feedback_writer {
+    struct buf *out;
+    struct arena *arena;
+    const struct feedback *f;
+    const struct verdict *v;
+};
 
 #define PARAMETERS_READ 128u /* of a tool */
 
@@ -326,7 +334,7 @@ static void put_retry(const struct feedback_writer *w)
         put(w, "%u attempt%s left this turn.\n", w->v->attempts_left, plural(w->v->attempts_left));
 }
 
-void feedback_invalid_arguments(const struct feedback_writer *w)
+static void write_invalid_arguments(const struct feedback_writer *w)
 {
     size_t count = w->v->problems.errors + w->v->problems.more;
     if (w->v->ran) {
@@ -375,7 +383,7 @@ void feedback_invalid_arguments(const struct feedback_writer *w)
     }
 }
 
-void feedback_unknown_tool(const struct feedback_writer *w)
+static void write_unknown_tool(const struct feedback_writer *w)
 {
     size_t count = w->f->suggestion_count;
     if (str_is(w->v->code, "call_forgotten")) {
@@ -409,7 +417,7 @@ static void put_last_error(const struct feedback_writer *w)
     PUT(w, STR_LIT("\n"));
 }
 
-void feedback_retry_budget(const struct feedback_writer *w)
+static void write_retry_budget(const struct feedback_writer *w)
 {
     struct feedback_budget budget = feedback_budget_of(w->arena, w->v->code, w->v, w->f->tool);
     put(w, STR_FMT " was not run: %s.\n", STR_ARG(foreign(w, w->f->name)), budget.what);
@@ -457,7 +465,7 @@ static const struct loop_words {
                           "tell the user what was refused"},
 };
 
-void feedback_loop(const struct feedback_writer *w)
+static void write_loop(const struct feedback_writer *w)
 {
     bool is_cycle = str_is(w->v->code, "cycle");
     enum repeated repeated = what_is_repeated(w->v);
@@ -481,10 +489,10 @@ void feedback_loop(const struct feedback_writer *w)
         put_next(w, words->next);
 }
 
-void feedback_transient(const struct feedback_writer *w)
+static void write_transient(const struct feedback_writer *w)
 {
     if (str_is(w->v->code, "too_soon") || str_is(w->v->code, "rate_limit")) {
-        feedback_retry_budget(w);
+        write_retry_budget(w);
         return;
     }
     put_failure(w);
@@ -494,7 +502,7 @@ void feedback_transient(const struct feedback_writer *w)
 }
 
 /* If the ledger is down, it is no use to try another tool. */
-void feedback_policy_error(const struct feedback_writer *w)
+static void write_policy_error(const struct feedback_writer *w)
 {
     if (!str_is(w->v->code, VERDICT_RESULT_UNCHECKED)) {
         put_failure(w);
@@ -507,7 +515,7 @@ void feedback_policy_error(const struct feedback_writer *w)
     put_next(w, NULL);
 }
 
-void feedback_unavailable(const struct feedback_writer *w)
+static void write_unavailable(const struct feedback_writer *w)
 {
     if (!str_is(w->v->code, "ledger_unavailable")) {
         put_failure(w);
@@ -533,7 +541,7 @@ static void put_approval(const struct feedback_writer *w)
         put(w, "Nobody can approve this call now: %s.\n", w->v->no_approval);
 }
 
-void feedback_need_user_input(const struct feedback_writer *w)
+static void write_need_user_input(const struct feedback_writer *w)
 {
     const struct json *choices = w->v->choices;
     put(w, STR_FMT " needs the user's input.\n", STR_ARG(foreign(w, w->f->name)));
@@ -553,12 +561,23 @@ void feedback_need_user_input(const struct feedback_writer *w)
     put_approval(w);
 }
 
+/* The classes whose feedback is more than a headline and a next step. */
+static void (*const writers[CLASS_COUNT])(const struct feedback_writer *w) = {
+    [CLASS_TRANSIENT] = write_transient,
+    [CLASS_INVALID_ARGUMENTS] = write_invalid_arguments,
+    [CLASS_UNKNOWN_TOOL] = write_unknown_tool,
+    [CLASS_RETRY_BUDGET] = write_retry_budget,
+    [CLASS_LOOP] = write_loop,
+    [CLASS_POLICY_ERROR] = write_policy_error,
+    [CLASS_UNAVAILABLE] = write_unavailable,
+    [CLASS_NEED_USER_INPUT] = write_need_user_input,
+};
+
 static void put_error(const struct feedback_writer *w)
 {
-    const struct error_class_info *class = error_class_info(w->v->class);
-    if (class->write)
-        class->write(w);
-    else if (class->headline)
+    if (writers[w->v->class])
+        writers[w->v->class](w);
+    else if (error_class_info(w->v->class)->headline)
         put_failure(w);
 }
 

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/map.h"
+#include "gate/call.h"
 #include "json/write.h"
 
 static const char *const engines[METRICS_ENGINES] = {"redis", "local", "none"};
@@ -24,6 +25,16 @@ static const char *const chains[METRICS_CHAINS] = {
 const char *metrics_chain_name(enum metrics_chain outcome)
 {
     return chains[outcome];
+}
+
+const char *call_part_name(enum call_part part)
+{
+    static const char *const names[] = {[CALL_PART_QUEUE] = "queue",
+                                        [CALL_PART_SCHEMA] = "schema",
+                                        [CALL_PART_POLICY] = "policy",
+                                        [CALL_PART_LEDGER] = "ledger",
+                                        [CALL_PART_UPSTREAM] = "upstream"};
+    return names[part];
 }
 
 void metrics_clear(struct metrics *metrics)

@@ -11,7 +11,6 @@
 
 #include "base/histogram.h"
 #include "gate/call.h"
-#include "gate/call_timing.h"
 #include "gate/verdict.h"
 
 struct arena;

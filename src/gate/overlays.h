@@ -6,10 +6,7 @@
 #ifndef TOOLGATE_GATE_OVERLAYS_H
 #define TOOLGATE_GATE_OVERLAYS_H
 
-#include "gate/arguments.h"
-
-struct call;
-struct verdict;
+#include "gate/call_state.h"
 
 void overlays_check_rules(struct call *call); /* 3: rules, normalise, format of ids */
 void overlays_check(struct call *call);       /* 5 */
@@ -21,5 +18,18 @@ void overlays_normalise(struct arguments *args, struct arena *arena, const struc
 /* Takes over what an overlay found, if it is stricter than the verdict so far; `found` began as a copy of
  * that. */
 void overlays_merge(struct call *call, const struct overlay *overlay, const struct verdict *found);
+
+/* ---- pattern sets (result/pattern_sets.h): what gateway { check, result } does with them. Arguments with a
+ * find are refused, secrets in results are masked, orders in results are marked as data. ---- */
+
+/* Decides `found` if the arguments hold what the policy's sets look for. */
+void pattern_guard_check(struct call *c, const struct policy *policy, struct verdict *found);
+
+/* Masks what the sets find in every part of the result. */
+void pattern_guard_mask(struct call *c, unsigned sets);
+
+/* Notes what the policy's sets find in the result: for the model if it is enforced, else as what it `would`.
+ */
+void pattern_guard_judge(struct call *c, const struct overlay *overlay);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "replay/recording.h"
 
-#include "gate/error_class.h"
+#include "gate/verdict.h"
 
 enum recorded_format {
     RECORDED_ANY, /* found out for each line */

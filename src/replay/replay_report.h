@@ -5,7 +5,7 @@
 #ifndef TOOLGATE_REPLAY_REPLAY_REPORT_H
 #define TOOLGATE_REPLAY_REPLAY_REPORT_H
 
-#include "gate/error_class.h"
+#include "gate/verdict.h"
 #include "replay/recording.h"
 
 struct arena;

@@ -8,7 +8,6 @@
 #include "base/trace_context.h"
 #include "catalog/mcp_version.h"
 #include "gate/call_reply.h"
-#include "gate/consent.h"
 #include "gate/verdict.h"
 #include "passing/resource_links.h"
 #include "server/elicitation.h"

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
-#include "gate/consent.h"
+#include "gate/call_reply.h"
 #include "gate/verdict.h"
 #include "server/method_table.h"
 
