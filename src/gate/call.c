@@ -25,7 +25,6 @@
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "gate/busy.h"
-#include "gate/call_events.h"
 #include "gate/call_span.h"
 #include "gate/decision_log.h"
 #include "gate/feedback.h"
@@ -36,8 +35,9 @@
 #include "json/parse.h"
 #include "json/write.h"
 
-#define US_PER_MS 1000
-#define SETTLE_MS 1000u /* from the end of a run until the ledger has settled it */
+#define US_PER_MS              1000
+#define TOOL_NAME_LOGGED_BYTES 128u  /* a client may make names as long as its messages */
+#define SETTLE_MS              1000u /* from the end of a run until the ledger has settled it */
 
 /* ---- 1 known ---- */
 
@@ -59,37 +59,6 @@ static void read_past(struct call *c)
         r->arguments = json_keep(c->arena, kept);
 }
 
-/* Also in shadow mode: nobody has accepted what its server says of it now. */
-static void refuse_held(struct call *c)
-{
-    bool changed = c->tool->held == TOOL_HELD_CHANGED;
-    verdict_set(&c->verdict, CLASS_UNAVAILABLE,
-                changed ? STR_LIT("definition_changed") : STR_LIT("definition_new"),
-                changed ? STR_LIT("its server has changed its definition, and the operator has not accepted "
-                                  "that yet (toolgate pins); it was not run")
-                        : STR_LIT("the operator has not accepted its definition yet (toolgate pins); it was "
-                                  "not run"),
-                STR_NONE);
-}
-
-static bool enforces(const struct tool *tool)
-{
-    bool any = tool->mode == POLICY_ENFORCE;
-    for (size_t i = 0; i < tool->overlay_count; i++)
-        any |= tool->overlays[i].mode == POLICY_ENFORCE;
-    return any;
-}
-
-/* Where nothing is enforced, its hooks are left out instead. */
-static void pause_hooks(struct call *c)
-{
-    struct tool *tool = arena_alloc(c->arena, sizeof(*tool));
-    *tool = *c->tool;
-    tool->mode = POLICY_OFF;
-    tool->overlay_count = 0;
-    c->tool = tool;
-}
-
 /* A report goes on, as its tool has run. */
 static void refuse_busy(struct call *c)
 {
@@ -97,8 +66,15 @@ static void refuse_busy(struct call *c)
     int64_t left_ms = busy ? busy_left_ms(busy, c->place.uid, c->tool->name, clock_mono_us() / US_PER_MS) : 0;
     if (!left_ms || c->request.dry_run)
         return;
-    if (!enforces(c->tool)) {
-        pause_hooks(c);
+    bool enforces = c->tool->mode == POLICY_ENFORCE;
+    for (size_t i = 0; i < c->tool->overlay_count; i++)
+        enforces |= c->tool->overlays[i].mode == POLICY_ENFORCE;
+    if (!enforces) { /* then its hooks are left out instead */
+        struct tool *tool = arena_alloc(c->arena, sizeof(*tool));
+        *tool = *c->tool;
+        tool->mode = POLICY_OFF;
+        tool->overlay_count = 0;
+        c->tool = tool;
         return;
     }
     c->busy = true;
@@ -132,22 +108,14 @@ static bool look(struct call *c, bool newest)
     return ledger_peek(c->gate->ledger, request, c->arena, c->peek, call_resume, c) == LEDGER_DONE;
 }
 
-static enum step find_tool(struct call *c);
-
-/* The cached view hides the tool: another daemon may have changed the session since. */
-static enum step look_closer(struct call *c)
-{
-    return look(c, true) ? find_tool(c) : STEP_WAIT;
-}
-
 static enum step find_tool(struct call *c)
 {
     struct call_request *r = &c->request;
     if (c->peek)
         read_past(c);
     c->tool = tool_lookup_find(c->arena, c->generation, r);
-    if (!c->tool && c->peek && !c->peek_is_newest)
-        return look_closer(c);
+    if (!c->tool && c->peek && !c->peek_is_newest) /* another daemon may have changed the session since */
+        return look(c, true) ? find_tool(c) : STEP_WAIT;
     if (!c->tool) {
         bool forgotten = r->mode == CALL_REPORT && !r->tool.len;
         verdict_set(&c->verdict, CLASS_UNKNOWN_TOOL,
@@ -160,24 +128,23 @@ static enum step find_tool(struct call *c)
     }
     if (r->force_enforce)
         c->tool = tool_as_enforced(c->arena, c->tool, r->enforced_overlay);
-    if (c->tool->held && r->mode != CALL_REPORT)
-        refuse_held(c);
-    else if (r->mode == CALL_RUN && c->tool->runner == RUNNER_AGENT)
+    if (c->tool->held && r->mode != CALL_REPORT) {
+        /* Also in shadow mode: nobody has accepted what its server says of it now. */
+        bool changed = c->tool->held == TOOL_HELD_CHANGED;
+        verdict_set(&c->verdict, CLASS_UNAVAILABLE,
+                    changed ? STR_LIT("definition_changed") : STR_LIT("definition_new"),
+                    changed
+                        ? STR_LIT("its server has changed its definition, and the operator has not accepted "
+                                  "that yet (toolgate pins); it was not run")
+                        : STR_LIT("the operator has not accepted its definition yet (toolgate pins); it was "
+                                  "not run"),
+                    STR_NONE);
+    } else if (r->mode == CALL_RUN && c->tool->runner == RUNNER_AGENT) {
         verdict_set(&c->verdict, CLASS_AGENT_RUNS_THIS, STR_LIT("agent_runs_this"), STR_NONE, STR_NONE);
-    else if (r->mode != CALL_REPORT)
+    } else if (r->mode != CALL_REPORT) {
         refuse_busy(c);
+    }
     return STEP_NEXT;
-}
-
-static bool repeats_call(const struct call_request *report)
-{
-    return report->tool.len && report->arguments;
-}
-
-static bool may_be_hidden(const struct call *c)
-{
-    const struct call_request *r = &c->request;
-    return !r->ignore_prepare && catalog_may_hide(c->generation, r->client_tools, r->tool);
 }
 
 /* Prepare hooks decide by what the ledger knows of the session. A report that does not repeat its call takes
@@ -188,7 +155,9 @@ static enum step known(struct call *c)
     bool reports = r->mode == CALL_REPORT;
     call_set_place(c);
     c->told_goal = r->goal;
-    if (!r->dry_run && (reports ? !repeats_call(r) : may_be_hidden(c)) && !look(c, reports))
+    bool looks = reports ? !(r->tool.len && r->arguments)
+                         : !r->ignore_prepare && catalog_may_hide(c->generation, r->client_tools, r->tool);
+    if (!r->dry_run && looks && !look(c, reports))
         return STEP_WAIT;
     return find_tool(c);
 }
@@ -231,22 +200,6 @@ static enum step check_rules(struct call *c)
 
 /* ---- 4 admit ---- */
 
-/* If the ledger's record is incomplete, or there is no goal, the id may be known after all: the model is
- * asked to look it up, and may insist on it. What destroys data is then for the user to decide. */
-static void refuse_unseen(struct call *c)
-{
-    const struct ledger_answer *answer = c->answer;
-    struct str goal = call_goal(c);
-    struct id_fault fault;
-    bool certain = goal.len && answer->ids_complete;
-    const struct policy_id *id =
-        ids_find_unseen(c->arena, c->ids, answer, certain ? 0 : answer->insisted, goal, &fault);
-    if (id)
-        verdict_from_unseen_id(&c->verdict, c->arena, &fault, id, certain);
-    else
-        call_ask_unseen(c, goal);
-}
-
 static enum step admit_answered(struct call *c)
 {
     const struct ledger_answer *answer = c->answer;
@@ -255,8 +208,19 @@ static enum step admit_answered(struct call *c)
     if (answer->lax)
         call_lax_pass(c);
     c->admitted = answer->error == OK && answer->says == LEDGER_RUN && !verdict_is_decided(&c->verdict);
-    if (c->admitted && c->ids && answer->unseen)
-        refuse_unseen(c);
+    if (c->admitted && c->ids && answer->unseen) {
+        /* If the ledger's record is incomplete, or there is no goal, the id may be known after all: the model
+         * is asked to look it up, and may insist on it. What destroys data is then for the user to decide. */
+        struct str goal = call_goal(c);
+        struct id_fault fault;
+        bool certain = goal.len && answer->ids_complete;
+        const struct policy_id *id =
+            ids_find_unseen(c->arena, c->ids, answer, certain ? 0 : answer->insisted, goal, &fault);
+        if (id)
+            verdict_from_unseen_id(&c->verdict, c->arena, &fault, id, certain);
+        else
+            call_ask_unseen(c, goal);
+    }
     call_discard_unless_enforced(c);
     return STEP_NEXT;
 }
@@ -283,43 +247,30 @@ static struct str open_arguments(const struct call *c)
     return text.len <= LEDGER_OPEN_ARGUMENTS_MAX_BYTES ? text : STR_NONE;
 }
 
-/* Whose calls share the tool's rates; empty unless they count by user. */
-static struct str rate_peer(const struct call *c, const struct ledger_limits *limits)
-{
-    const struct peer *peer = c->request.peer;
-    bool by_user = limits->rate_count && limits->rate_by == LEDGER_RATE_BY_USER;
-    return by_user && peer ? arena_printf(c->arena, "uid:%u", (unsigned)peer->uid) : STR_NONE;
-}
-
-static void collect_ids(struct call *c)
-{
-    const struct policy *policy = c->tool->policy;
-    c->ids = arena_alloc(c->arena, sizeof(*c->ids));
-    c->ids->count = 0;
-    if (policy)
-        ids_collect(policy, c->args.now, c->ids);
-    for (size_t i = 0; i < c->tool->overlay_count; i++)
-        if (c->tool->overlays[i].mode == POLICY_ENFORCE)
-            ids_collect(c->tool->overlays[i].policy, c->args.now, c->ids);
-}
-
-static bool are_arguments_lost(const struct call *c)
-{
-    const struct json *now = c->args.now;
-    return str_is(c->verdict.code, "cut_off") || (json_is(now, JSON_OBJECT) && !now->len);
-}
-
 static enum step admit(struct call *c)
 {
     const struct ledger_limits *limits = c->tool ? &c->tool->limits : &ledger_default_limits;
     const struct error_class_info *class = error_class_info(c->verdict.class);
+    const struct json *now = c->args.now;
+    const struct peer *peer = c->request.peer;
+    bool by_user = peer && limits->rate_count && limits->rate_by == LEDGER_RATE_BY_USER;
+    bool are_arguments_lost =
+        class->admitted_as == LEDGER_SO_FAR_INVALID &&
+        (str_is(c->verdict.code, "cut_off") || (json_is(now, JSON_OBJECT) && !now->len));
     size_t problem_count;
     if (c->busy)
         return STEP_NEXT;
     const struct ledger_problem *problems = call_problems(c, &problem_count);
     call_set_fingerprint(c);
-    if (c->tool && c->tool->takes_ids && (!verdict_is_decided(&c->verdict) || c->lax))
-        collect_ids(c);
+    if (c->tool && c->tool->takes_ids && (!verdict_is_decided(&c->verdict) || c->lax)) {
+        c->ids = arena_alloc(c->arena, sizeof(*c->ids));
+        c->ids->count = 0;
+        if (c->tool->policy)
+            ids_collect(c->tool->policy, now, c->ids);
+        for (size_t i = 0; i < c->tool->overlay_count; i++)
+            if (c->tool->overlays[i].mode == POLICY_ENFORCE)
+                ids_collect(c->tool->overlays[i].policy, now, c->ids);
+    }
     struct ledger_answer *answer = arena_alloc(c->arena, sizeof(*answer));
     LEDGER_CLEAR(answer);
     c->answer = answer;
@@ -341,10 +292,11 @@ static enum step admit(struct call *c)
         .lax = c->lax != NULL,
         .lax_known = c->lax ? c->lax->known : 0,
         .open_arguments = open_arguments(c),
-        .peer = rate_peer(c, limits),
+        /* whose calls share the tool's rates */
+        .peer = by_user ? arena_printf(c->arena, "uid:%u", (unsigned)peer->uid) : STR_NONE,
         .ext = c->request.ext,
         .arguments = c->fingerprint,
-        .arguments_lost = class->admitted_as == LEDGER_SO_FAR_INVALID && are_arguments_lost(c),
+        .arguments_lost = are_arguments_lost,
         .so_far = class->admitted_as,
         .refused_as = str_of(class->name),
         .limits = limits,
@@ -405,17 +357,6 @@ static const struct stage {
 };
 #define STAGE_COUNT (sizeof(stages) / sizeof(stages[0]))
 
-/* "pass, guarded by policies/write_file.lua, policies/paths.lua" */
-static struct str list_overlays(const struct call *c)
-{
-    struct buf files = buf_in(c->arena);
-    if (c->tool->policy)
-        buf_str(&files, c->tool->policy->file);
-    for (size_t i = 0; i < c->tool->overlay_count; i++)
-        buf_printf(&files, "%s" STR_FMT, files.len ? ", " : "", STR_ARG(c->tool->overlays[i].policy->file));
-    return arena_printf(c->arena, "pass, guarded by " STR_FMT, STR_ARG(buf_view(&files)));
-}
-
 static void record_trace(struct call *c, const struct stage *stage)
 {
     const struct verdict *v = &c->verdict;
@@ -423,9 +364,16 @@ static void record_trace(struct call *c, const struct stage *stage)
     struct str decision = STR_LIT("pass");
     if (c->outcome.trace_count == CALL_TRACES_MAX)
         return;
-    if (stage->enter == known && c->tool && c->tool->overlay_count)
-        decision = list_overlays(c);
-    else if (verdict_is_decided(v) && v->problems.errors)
+    if (stage->enter == known && c->tool && c->tool->overlay_count) {
+        struct buf files =
+            buf_in(c->arena); /* "pass, guarded by policies/write_file.lua, policies/paths.lua" */
+        if (c->tool->policy)
+            buf_str(&files, c->tool->policy->file);
+        for (size_t i = 0; i < c->tool->overlay_count; i++)
+            buf_printf(&files, "%s" STR_FMT, files.len ? ", " : "",
+                       STR_ARG(c->tool->overlays[i].policy->file));
+        decision = arena_printf(c->arena, "pass, guarded by " STR_FMT, STR_ARG(buf_view(&files)));
+    } else if (verdict_is_decided(v) && v->problems.errors)
         decision = arena_printf(c->arena, "%s: %zu problem%s", verdict_name(v->kind), problems,
                                 problems == 1 ? "" : "s");
     else if (verdict_is_decided(v))
@@ -449,15 +397,6 @@ static void leave(struct call *c, const struct stage *stage)
 }
 
 /* ---- where the time went ---- */
-
-static void begin_timing(struct call *c)
-{
-    int64_t received_ns = c->request.received_ns;
-    c->part_began_ns = clock_mono_ns();
-    c->began_ns = received_ns ? received_ns : c->part_began_ns;
-    c->timing.part_ns[CALL_PART_QUEUE] = c->part_began_ns - c->began_ns;
-    c->part = CALL_PART_POLICY; /* that of stage 1 */
-}
 
 /* Consecutive stages of one part need one reading of the clock. */
 static void enter_part(struct call *c, enum call_part part)
@@ -494,10 +433,24 @@ static void count(const struct call *c)
     metrics_count_call(c->gate->metrics, &call);
 }
 
-/* The model's provider accepts no other name of it: there is no better one to tell. */
-static bool is_plain_name(const struct call *c)
+/* The log of calls, without their arguments: a pass without `would` at debug, the rest at info. */
+static void log_call(const struct call *c)
 {
-    return c->tool && c->outcome.alias.len && str_eq(c->outcome.alias, c->tool->plain_name);
+    static const char *const events[] = {
+        [CALL_RUN] = "call", [CALL_CHECK] = "check", [CALL_REPORT] = "report"};
+    const struct call_request *r = &c->request;
+    const struct verdict *v = &c->verdict;
+    bool plain_pass = v->kind == VERDICT_PASS && !v->would.len;
+    /* Of a result that breaks its schema the place, which is no value: else the log does not say which field
+     * of the tool to look at. */
+    bool violates = v->class == CLASS_SCHEMA_MISMATCH && str_is(v->code, "schema_violation");
+    log_event(plain_pass ? LOG_DEBUG : LOG_INFO, events[r->mode],
+              LOG_STR("tool", str_cut(r->tool, TOOL_NAME_LOGGED_BYTES)),
+              LOG_TEXT("verdict", verdict_name(v->kind)), LOG_TEXT("class", error_class_info(v->class)->name),
+              LOG_STR("code", v->code), LOG_STR("would", v->would),
+              LOG_TEXT("stage", v->stage ? v->stage : "settle"), LOG_STR("session", r->session),
+              LOG_STR("label", r->label), LOG_STR("ext", r->ext),
+              LOG_STR("why", violates ? v->detail : STR_NONE));
 }
 
 static void finish(struct call *c)
@@ -506,10 +459,12 @@ static void finish(struct call *c)
     struct feedback_said said = {STR_NONE, STR_NONE};
     struct call_outcome *outcome = &c->outcome;
     const struct result *shown = c->compacted.done ? &c->compacted.result : &c->result;
+    /* The model's provider accepts no other name of it: there is no better one to tell. */
+    bool is_plain_name = c->tool && str_eq(outcome->alias, c->tool->plain_name);
     struct feedback feedback = {.verdict = &c->verdict,
                                 .tool = c->tool,
                                 .name = c->request.tool,
-                                .alias = is_plain_name(c) ? STR_NONE : outcome->alias,
+                                .alias = is_plain_name ? STR_NONE : outcome->alias,
                                 .suggestions = names,
                                 .said = &said};
     const struct error_class_info *class = error_class_info(c->verdict.class);
@@ -539,7 +494,7 @@ static void finish(struct call *c)
     if (c->gate->metrics && !c->request.dry_run)
         count(c);
     count_busy(c);
-    call_events_call(&c->request, &c->verdict);
+    log_call(c);
     if (c->gate->decisions && !c->request.dry_run)
         decision_log_call(c->gate->decisions, c);
     if (c->span)
@@ -659,20 +614,16 @@ bool call_start(struct call *c, call_done *done, void *owner)
         metrics->checks += c->request.mode == CALL_CHECK;
         metrics->reports += c->request.mode == CALL_REPORT;
     }
-    if (c->gate->timed)
-        begin_timing(c);
+    if (c->gate->timed) {
+        int64_t received_ns = c->request.received_ns;
+        c->part_began_ns = clock_mono_ns();
+        c->began_ns = received_ns ? received_ns : c->part_began_ns;
+        c->timing.part_ns[CALL_PART_QUEUE] = c->part_began_ns - c->began_ns;
+        c->part = CALL_PART_POLICY; /* that of stage 1 */
+    }
     if (c->gate->spans)
         c->span = call_span_begin(c);
     return advance(c);
-}
-
-static void record_cancelled(struct call *c)
-{
-    verdict_set(&c->verdict, CLASS_CANCELLED, STR_LIT("cancelled"), STR_NONE, STR_NONE);
-    c->verdict.stage = stages[c->stage].name;
-    enter_part(c, CALL_PARTS);
-    end_timing(c);
-    decision_log_call(c->gate->decisions, c);
 }
 
 void call_cancel(struct call *c)
@@ -688,8 +639,13 @@ void call_cancel(struct call *c)
         c->gate->metrics->cancelled++;
     if (c->admitted && !c->settle_started)
         call_release(c);
-    if (c->gate->decisions && !c->request.dry_run)
-        record_cancelled(c);
+    if (c->gate->decisions && !c->request.dry_run) {
+        verdict_set(&c->verdict, CLASS_CANCELLED, STR_LIT("cancelled"), STR_NONE, STR_NONE);
+        c->verdict.stage = stages[c->stage].name;
+        enter_part(c, CALL_PARTS);
+        end_timing(c);
+        decision_log_call(c->gate->decisions, c);
+    }
     c->cancelled = c->finished = true;
     if (c->span)
         call_span_end(c, stages[c->stage].name);

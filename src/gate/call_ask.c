@@ -35,11 +35,6 @@ _Static_assert(CONSENTS_MAX <= APPROVAL_SPENDS_MAX, "what is approved for one ca
 
 #define UNSEEN_NAMED_MAX 8u /* of the ids in a question */
 
-static bool needs_user(const struct call *c, size_t i)
-{
-    return tool_destroys(c->tool) || c->ids->from[i]->strict;
-}
-
 void call_ask_unseen(struct call *c, struct str goal)
 {
     const struct id_candidates *ids = c->ids;
@@ -51,7 +46,8 @@ void call_ask_unseen(struct call *c, struct str goal)
     buf_printf(&question, "Run " STR_FMT " with", STR_ARG(c->tool->name));
     for (size_t i = 0; i < ids->count; i++) {
         struct str id = {ids->values[i]->text, ids->values[i]->len};
-        if (!(c->answer->unseen >> i & 1) || !needs_user(c, i) || ids_in_goal(goal, id))
+        if (!(c->answer->unseen >> i & 1) || !(tool_destroys(c->tool) || c->ids->from[i]->strict) ||
+            ids_in_goal(goal, id))
             continue;
         if (!outcome->hint.len && ids->from[i]->look_up.len)
             outcome->hint =
@@ -82,18 +78,16 @@ static bool check_unseen(struct call *c)
     return verdict_is_decided(&c->verdict);
 }
 
-static void check_own(struct call *c)
+void call_check_hook(struct call *c, const struct policy *policy, struct verdict *found)
 {
-    const struct policy *policy = c->tool->policy;
     struct policy_outcome outcome __attribute__((uninitialized)); /* 2 KB, filled in by policy_check */
     struct policy_call view = call_for_policy(c);
     policy_check(policy, &view, c->args.now, c->arena, &outcome);
     consent_apply(c->arena, c->request.consents, c->request.consent_count, &outcome);
     if (outcome.kind == OUTCOME_POLICY_ERROR)
-        verdict_from_broken_hook(&c->verdict, c->tool, policy, c->arena, outcome.why.text);
+        verdict_from_broken_hook(found, c->tool, policy, c->arena, outcome.why.text);
     else
-        verdict_from_hook(&c->verdict, c->arena, &outcome);
-    call_discard_unless_enforced(c);
+        verdict_from_hook(found, c->arena, &outcome);
 }
 
 static void run_hooks(struct call *c)
@@ -101,8 +95,10 @@ static void run_hooks(struct call *c)
     const struct policy *policy = c->tool->policy;
     if (c->unseen && check_unseen(c))
         return;
-    if (policy && policy->hooks[HOOK_CHECK] && c->tool->mode != POLICY_OFF)
-        check_own(c);
+    if (policy && policy->hooks[HOOK_CHECK] && c->tool->mode != POLICY_OFF) {
+        call_check_hook(c, policy, &c->verdict);
+        call_discard_unless_enforced(c);
+    }
     if (c->tool->overlay_count)
         overlays_check(c);
 }
@@ -131,11 +127,6 @@ static bool is_kept(const struct call *c)
 {
     const struct call_request *r = &c->request;
     return c->gate->approvals && !r->dry_run && !r->simulated_result && r->asks != CALL_ASKS_CONNECTION;
-}
-
-static bool by_reply(const struct call *c)
-{
-    return c->request.asks == CALL_ASKS_REPLY && consent_fits_form(c->verdict.detail, c->verdict.choices);
 }
 
 static void bind_text(struct buf *out, struct str text)
@@ -176,7 +167,8 @@ static void fill_question(struct call *c, struct approval *asked)
         json_canonical(&canonical, c->args.now);
     *asked = (struct approval){
         .id = hash_random() | 1,
-        .of_client = by_reply(c),
+        .of_client =
+            c->request.asks == CALL_ASKS_REPLY && consent_fits_form(c->verdict.detail, c->verdict.choices),
         .session_hash = hash_stable(c->place.session).low,
         .uid = c->place.uid,
         .process = approvals_process(peer ? (uint32_t)peer->pid : 0),
@@ -204,18 +196,6 @@ static void fill_answer(struct call *c, struct approval_request *request)
 
 /* ---- its answer ---- */
 
-static void take_answer(struct call *c)
-{
-    struct call_ask *ask = c->ask;
-    const struct approval *entry = &ask->request.entry;
-    bool approved = entry->state == APPROVAL_APPROVED;
-    if (approved)
-        ask->ids[ask->id_count++] = entry->id;
-    ask->consents[ask->count++] =
-        (struct consent){.question = c->verdict.detail, .given = approved, .by_operator = !entry->of_client};
-    run_hooks_again(c);
-}
-
 static void keep_asking(struct call *c)
 {
     const struct approval_request *request = &c->ask->request;
@@ -231,14 +211,6 @@ static void keep_asking(struct call *c)
         log_event(LOG_INFO, "approval_asked", LOG_STR("approval", c->verdict.approval),
                   LOG_STR("tool", c->tool->name), LOG_STR("session", c->place.session),
                   LOG_NUM("uid", c->place.uid));
-}
-
-static void ask_without_approval(struct call *c, const char *why)
-{
-    c->ask->repeats = true;
-    c->verdict.no_approval = why;
-    log_event(LOG_WARN, "approval_not_kept", LOG_STR("tool", c->tool->name), LOG_NUM("uid", c->place.uid),
-              LOG_TEXT("why", why));
 }
 
 /* ---- the order of steps ---- */
@@ -265,15 +237,25 @@ static bool take_asked(struct call *c)
     bool full = r->is_full || c->ask->count == CONSENTS_MAX;
     c->ask->has_answered |= r->answers != 0;
     if (r->unavailable || full) {
-        ask_without_approval(c, r->unavailable ? r->unavailable
-                                               : "too many questions have an answer that waits");
+        const char *why = r->unavailable ? r->unavailable : "too many questions have an answer that waits";
+        c->ask->repeats = true;
+        c->verdict.no_approval = why;
+        log_event(LOG_WARN, "approval_not_kept", LOG_STR("tool", c->tool->name), LOG_NUM("uid", c->place.uid),
+                  LOG_TEXT("why", why));
         return false;
     }
     if (r->found == APPROVAL_PENDING) {
         keep_asking(c);
         return false;
     }
-    take_answer(c);
+    struct call_ask *ask = c->ask;
+    const struct approval *entry = &ask->request.entry;
+    bool approved = entry->state == APPROVAL_APPROVED;
+    if (approved)
+        ask->ids[ask->id_count++] = entry->id;
+    ask->consents[ask->count++] =
+        (struct consent){.question = c->verdict.detail, .given = approved, .by_operator = !entry->of_client};
+    run_hooks_again(c);
     return true;
 }
 

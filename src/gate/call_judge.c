@@ -7,7 +7,6 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/stack_trace.h"
-#include "gate/call_events.h"
 #include "gate/overlays.h"
 #include "gate/tool_lookup.h"
 #include "gate/verdict_from.h"
@@ -119,27 +118,22 @@ static struct str envelope_detail(const char *code)
     return STR_NONE;
 }
 
-static void verdict_from_question_envelope(struct call *c, const struct envelope *e)
-{
-    struct verdict *v = &c->verdict;
-    bool ambiguous = strcmp(e->code, "ambiguous") == 0;
-    verdict_set(v, CLASS_NEED_USER_INPUT, str_of(e->code), STR_NONE, STR_NONE);
-    if (!e->question.len)
-        v->detail = ambiguous ? STR_LIT("Several things fit. Which one is meant?") : STR_LIT("How to go on?");
-    v->quoted = e->question;
-    v->choices = e->choices;
-    if (e->choices_left_out)
-        v->hint = arena_printf(c->arena,
-                               "Ask exactly that and wait for the answer; %zu more choices are left out: "
-                               "say so, too.",
-                               e->choices_left_out);
-}
-
 static void verdict_from_envelope(struct call *c, const struct envelope *e, struct str message)
 {
     struct verdict *v = &c->verdict;
     if (e->kind == ENVELOPE_NEEDS_INPUT) {
-        verdict_from_question_envelope(c, e);
+        bool ambiguous = strcmp(e->code, "ambiguous") == 0;
+        verdict_set(v, CLASS_NEED_USER_INPUT, str_of(e->code), STR_NONE, STR_NONE);
+        if (!e->question.len)
+            v->detail =
+                ambiguous ? STR_LIT("Several things fit. Which one is meant?") : STR_LIT("How to go on?");
+        v->quoted = e->question;
+        v->choices = e->choices;
+        if (e->choices_left_out)
+            v->hint = arena_printf(c->arena,
+                                   "Ask exactly that and wait for the answer; %zu more choices are left out: "
+                                   "say so, too.",
+                                   e->choices_left_out);
         return;
     }
     bool transient = e->kind == ENVELOPE_TRANSIENT;
@@ -161,66 +155,7 @@ static void judge_stated_error(struct call *c, const struct result *result, stru
     verdict_from_envelope(c, &envelope, message);
 }
 
-/* A report begins here: the agent ran the tool. */
-static void read_report(struct call *c)
-{
-    const struct call_request *r = &c->request;
-    struct str message = call_redact_text(c, r->error_message);
-    c->ran = true;
-    c->verdict.valid = true;
-    if (r->arguments) /* else hooks see none */
-        arguments_read(&c->args, c->arena, NULL, r->arguments, STR_NONE, &c->generation->config);
-    if (!r->has_error) {
-        result_read(c->arena, r->result, &c->result);
-    } else if (r->error_cancelled) {
-        verdict_set(&c->verdict, CLASS_CANCELLED, STR_LIT("cancelled"), STR_NONE, STR_NONE);
-    } else if (r->error_retry) { /* what the tool asks its caller to do better, as retry() of a hook */
-        verdict_set(&c->verdict, CLASS_INVALID_ARGUMENTS, STR_LIT("retry"), message, STR_NONE);
-        c->verdict.valid = false;
-    } else if (r->error_transient_given) {
-        verdict_set(&c->verdict, r->error_transient ? CLASS_TRANSIENT : CLASS_TOOL_ERROR, STR_NONE, STR_NONE,
-                    STR_NONE);
-        c->verdict.quoted = message;
-    } else {
-        judge_stated_error(c, NULL, message);
-    }
-}
-
 /* ---- the output schema ---- */
-
-static bool has_output_schema(const struct tool *tool)
-{
-    return tool->output_schema && !(tool->policy && !tool->policy->validate);
-}
-
-/* The first problem's place; a redacted result is named by its place alone. */
-static struct str violation_detail(struct call *c, const struct result *given)
-{
-    struct problems found;
-    problems_init(&found, c->arena);
-    schema_explain(c->tool->output_schema, given->value, &found, NULL);
-    if (!found.count || !found.list[0].path.len)
-        return STR_LIT("it does not fit the tool's output schema");
-    return arena_printf(c->arena, "it does not fit the tool's output schema at '" STR_FMT "'",
-                        STR_ARG(found.list[0].path));
-}
-
-/* A good result is not refused because its schema is too much work for it: it goes out as it came. */
-static void leave_unjudged(struct call *c)
-{
-    struct problems *problems = &c->verdict.problems;
-    log_event(LOG_WARN, "result_not_judged", LOG_STR("tool", c->tool->name),
-              LOG_TEXT("reason", "too_complex"), LOG_NUM("max_steps", SCHEMA_MAX_STEPS));
-    if (!problems->arena)
-        problems_init(problems, c->arena);
-    problems_add(problems,
-                 (struct problem){.code = "too_complex",
-                                  .message = STR_LIT("was not compared with the tool's output schema: that "
-                                                     "takes more steps than a result may"),
-                                  .in_result = true,
-                                  .warning = true,
-                                  .quiet = true});
-}
 
 /* `given` is the result before redaction, since redacted fields may violate the schema. If anything was
  * redacted, no problem is listed: it could quote a redacted value. */
@@ -228,10 +163,26 @@ static void judge_by_schema(struct call *c, const struct result *given)
 {
     struct verdict *v = &c->verdict;
     const struct tool *tool = c->tool;
+    bool validates = tool->output_schema && !(tool->policy && !tool->policy->validate);
     enum schema_validity validity =
-        has_output_schema(tool) ? schema_validate(tool->output_schema, given->value) : SCHEMA_VALID;
-    if (validity == SCHEMA_TOO_COMPLEX)
-        leave_unjudged(c);
+        validates ? schema_validate(tool->output_schema, given->value) : SCHEMA_VALID;
+    struct str detail = STR_LIT("it does not fit the tool's output schema");
+    struct problems found; /* a redacted result is named by its first problem's place alone */
+    if (validity == SCHEMA_TOO_COMPLEX) {
+        /* A good result is not refused because its schema is too much work for it: it goes out as it came. */
+        log_event(LOG_WARN, "result_not_judged", LOG_STR("tool", c->tool->name),
+                  LOG_TEXT("reason", "too_complex"), LOG_NUM("max_steps", SCHEMA_MAX_STEPS));
+        if (!v->problems.arena)
+            problems_init(&v->problems, c->arena);
+        problems_add(
+            &v->problems,
+            (struct problem){.code = "too_complex",
+                             .message = STR_LIT("was not compared with the tool's output schema: that "
+                                                "takes more steps than a result may"),
+                             .in_result = true,
+                             .warning = true,
+                             .quiet = true});
+    }
     if (validity != SCHEMA_INVALID)
         return;
     problems_init(&v->problems, c->arena);
@@ -242,14 +193,17 @@ static void judge_by_schema(struct call *c, const struct result *given)
                     STR_LIT("Ask for less: fewer items, a page, a narrower range; or use another tool."));
         return;
     }
+    problems_init(&found, c->arena);
+    schema_explain(tool->output_schema, given->value, &found, NULL);
+    if (found.count && found.list[0].path.len)
+        detail =
+            arena_printf(c->arena, STR_FMT " at '" STR_FMT "'", STR_ARG(detail), STR_ARG(found.list[0].path));
     if (c->result.value == given->value)
-        schema_explain(tool->output_schema, given->value, &v->problems, NULL);
+        v->problems = found;
     for (size_t i = 0; i < v->problems.count; i++)
         v->problems.list[i].in_result = true;
     verdict_set(v, CLASS_SCHEMA_MISMATCH, str_of(code ? code : "schema_violation"),
-                code ? STR_LIT("the tool should return JSON, and its answer is none")
-                     : violation_detail(c, given),
-                STR_NONE);
+                code ? STR_LIT("the tool should return JSON, and its answer is none") : detail, STR_NONE);
 }
 
 /* ---- the policy's result hook ---- */
@@ -289,7 +243,7 @@ static const struct json *follow_up(struct call *c, const struct json *follow)
 static void verdict_from_broken_judge(struct call *c, const struct policy *policy, const char *why)
 {
     if (policy->fails_open) {
-        call_events_policy_error(c->tool->name, why);
+        verdict_log_policy_error(c->tool->name, why);
         c->verdict.warning = STR_LIT("The gateway could not check this result; verify it yourself.");
         return;
     }
@@ -357,42 +311,7 @@ static bool judge_by_policy(struct call *c, const struct policy *policy)
     return outcome.kind != OUTCOME_PASS && !(outcome.kind == OUTCOME_POLICY_ERROR && policy->fails_open);
 }
 
-/* An error stands: no overlay can be stricter about a result that the model does not get. */
-static void judge_by_overlays(struct call *c)
-{
-    for (size_t i = 0; i < c->tool->overlay_count; i++) {
-        const struct overlay *overlay = &c->tool->overlays[i];
-        struct verdict before = c->verdict;
-        if (overlay->mode == POLICY_OFF || error_class_info(before.class)->is_error)
-            continue;
-        pattern_guard_judge(c, overlay);
-        before = c->verdict;
-        judge_by_policy(c, overlay->policy);
-        struct verdict found = c->verdict;
-        c->verdict = before;
-        overlays_merge(c, overlay, &found);
-    }
-}
-
 /* ---- the stage ---- */
-
-/* Clients and models of a tool that speaks MCP get what it sent, and its own isError: a failure that is only
- * recognised must not hide data. A client rejects such a result only for its output schema. */
-static bool is_kept_as_sent(const struct call *c, const struct result *given)
-{
-    bool fits = !c->tool->output || (given->structured && c->tool->output_schema &&
-                                     schema_validate(c->tool->output_schema, given->value) == SCHEMA_VALID);
-    return c->result.is_call_result && fits &&
-           (c->verdict.class == CLASS_TOOL_ERROR || c->verdict.class == CLASS_TRANSIENT);
-}
-
-static void judge_by_envelope(struct call *c, const struct envelope *envelope, const struct result *given)
-{
-    verdict_from_envelope(c, envelope, result_text(c->arena, &c->result));
-    c->verdict.as_sent = is_kept_as_sent(c, given);
-    if (c->verdict.as_sent)
-        c->verdict.quoted = STR_NONE;
-}
 
 /* The arguments of the rest are shown only if the tool would accept them. */
 static void judge_completeness(struct call *c)
@@ -423,14 +342,35 @@ static void judge_result(struct call *c, const struct result *given)
         if (!verdict_is_decided(&c->verdict) && !judge_by_policy(c, policy) && reads)
             judge_completeness(c);
     } else if (!judge_by_policy(c, policy)) {
-        judge_by_envelope(c, &envelope, given);
+        verdict_from_envelope(c, &envelope, result_text(c->arena, &c->result));
+        /* Clients and models of a tool that speaks MCP get what it sent, and its own isError: a failure that
+         * is only recognised must not hide data. A client rejects such a result only for its output schema.
+         */
+        bool fits =
+            !c->tool->output || (given->structured && c->tool->output_schema &&
+                                 schema_validate(c->tool->output_schema, given->value) == SCHEMA_VALID);
+        c->verdict.as_sent = c->result.is_call_result && fits &&
+                             (c->verdict.class == CLASS_TOOL_ERROR || c->verdict.class == CLASS_TRANSIENT);
+        if (c->verdict.as_sent)
+            c->verdict.quoted = STR_NONE;
     } else if (!error_class_info(c->verdict.class)->is_error) {
         judge_by_schema(c, given);
     }
     c->verdict.final = policy && policy->final && !error_class_info(c->verdict.class)->is_error;
     call_discard_unless_enforced(c);
-    if (c->tool->overlay_count)
-        judge_by_overlays(c);
+    /* An error stands: no overlay can be stricter about a result that the model does not get. */
+    for (size_t i = 0; i < c->tool->overlay_count; i++) {
+        const struct overlay *overlay = &c->tool->overlays[i];
+        struct verdict before = c->verdict;
+        if (overlay->mode == POLICY_OFF || error_class_info(before.class)->is_error)
+            continue;
+        pattern_guard_judge(c, overlay);
+        before = c->verdict;
+        judge_by_policy(c, overlay->policy);
+        struct verdict found = c->verdict;
+        c->verdict = before;
+        overlays_merge(c, overlay, &found);
+    }
 }
 
 /* The fact by which later calls, hooks and toolgate/session see the last judgement of the session. */
@@ -454,8 +394,28 @@ static void take_coverage(struct call *c)
 enum step call_judge(struct call *c)
 {
     struct verdict *v = &c->verdict;
-    if (c->request.mode == CALL_REPORT)
-        read_report(c);
+    if (c->request.mode == CALL_REPORT) {
+        const struct call_request *r = &c->request;
+        struct str message = call_redact_text(c, r->error_message);
+        c->ran = true;
+        c->verdict.valid = true;
+        if (r->arguments) /* else hooks see none */
+            arguments_read(&c->args, c->arena, NULL, r->arguments, STR_NONE, &c->generation->config);
+        if (!r->has_error) {
+            result_read(c->arena, r->result, &c->result);
+        } else if (r->error_cancelled) {
+            verdict_set(&c->verdict, CLASS_CANCELLED, STR_LIT("cancelled"), STR_NONE, STR_NONE);
+        } else if (r->error_retry) { /* what the tool asks its caller to do better, as retry() of a hook */
+            verdict_set(&c->verdict, CLASS_INVALID_ARGUMENTS, STR_LIT("retry"), message, STR_NONE);
+            c->verdict.valid = false;
+        } else if (r->error_transient_given) {
+            verdict_set(&c->verdict, r->error_transient ? CLASS_TRANSIENT : CLASS_TOOL_ERROR, STR_NONE,
+                        STR_NONE, STR_NONE);
+            c->verdict.quoted = message;
+        } else {
+            judge_stated_error(c, NULL, message);
+        }
+    }
     const struct result given = c->result; /* redacted fields may break the output schema */
     if (c->tool->redacts)
         redact(c);

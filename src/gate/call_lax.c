@@ -85,18 +85,6 @@ enum step call_lax_answered(struct call *c)
 
 /* ---- the verdict ------------------------------------------------------------------- */
 
-static void put_problem(struct buf *out, const struct problem *problem)
-{
-    struct str code = str_of(problem->code), path = str_cut(problem->path, PROBLEM_PATH_MAX_BYTES);
-    if (path.len)
-        buf_printf(out, "'" STR_FMT "' ", STR_ARG(path));
-    else
-        buf_text(out, "something ");
-    buf_text(out, str_is(code, "missing")                                        ? "is missing"
-                  : str_is(code, "unknown_field") || str_is(code, "not_allowed") ? "is not in the schema"
-                                                                                 : "has another type");
-}
-
 static struct str describe(struct arena *arena, const struct problems *problems)
 {
     struct buf out = buf_in(arena);
@@ -109,7 +97,15 @@ static struct str describe(struct arena *arena, const struct problems *problems)
             break;
         }
         buf_text(&out, named++ ? ", " : "");
-        put_problem(&out, &problems->list[i]);
+        struct str code = str_of(problems->list[i].code),
+                   path = str_cut(problems->list[i].path, PROBLEM_PATH_MAX_BYTES);
+        if (path.len)
+            buf_printf(&out, "'" STR_FMT "' ", STR_ARG(path));
+        else
+            buf_text(&out, "something ");
+        buf_text(&out, str_is(code, "missing")                                        ? "is missing"
+                       : str_is(code, "unknown_field") || str_is(code, "not_allowed") ? "is not in the schema"
+                                                                                      : "has another type");
     }
     return buf_view(&out);
 }

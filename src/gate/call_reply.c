@@ -8,21 +8,6 @@
 #include "json/write.h"
 #include "policy/policy_hooks.h"
 
-static void write_trace(struct json_out *out, const struct call *call)
-{
-    const struct call_trace *traces = call_outcome(call)->traces;
-    json_field_open(out, "trace", '[');
-    for (size_t i = 0; i < call_outcome(call)->trace_count; i++) {
-        json_open(out, '{');
-        json_field_text(out, "stage", traces[i].stage);
-        json_field_str(out, "decision", traces[i].decision);
-        json_key(out, "us");
-        json_put_double(out, (double)traces[i].ns / 1000.0);
-        json_close(out, '}');
-    }
-    json_close(out, ']');
-}
-
 void call_reply_check(struct json_out *out, struct call *call)
 {
     const struct call_outcome *outcome = call_outcome(call);
@@ -32,8 +17,19 @@ void call_reply_check(struct json_out *out, struct call *call)
     json_field_optional(out, "arguments", outcome->arguments);
     json_field_optional_str(out, "text", outcome->feedback.len ? outcome->feedback : outcome->advice);
     json_field_optional_str(out, "advice", outcome->advice);
-    if (outcome->traces)
-        write_trace(out, call);
+    if (outcome->traces) {
+        const struct call_trace *traces = call_outcome(call)->traces;
+        json_field_open(out, "trace", '[');
+        for (size_t i = 0; i < call_outcome(call)->trace_count; i++) {
+            json_open(out, '{');
+            json_field_text(out, "stage", traces[i].stage);
+            json_field_str(out, "decision", traces[i].decision);
+            json_key(out, "us");
+            json_put_double(out, (double)traces[i].ns / 1000.0);
+            json_close(out, '}');
+        }
+        json_close(out, ']');
+    }
 }
 
 void call_reply_text_block(struct json_out *out, struct str text)
@@ -74,22 +70,6 @@ void call_reply_report(struct json_out *out, const struct call *call)
 
 /* ---- the user's answers ---- */
 
-static void refuse(struct arena *arena, const struct consent *consent, struct policy_outcome *outcome)
-{
-    outcome->kind = OUTCOME_REFUSE;
-    outcome->code = STR_LIT("declined");
-    outcome->detail =
-        consent->choice.len
-            ? arena_printf(arena, "the user was asked \"" STR_FMT "\" and chose \"" STR_FMT "\"",
-                           STR_ARG(consent->question), STR_ARG(consent->choice))
-        : consent->by_operator ? arena_printf(arena, "an operator was asked \"" STR_FMT "\" and denied it",
-                                              STR_ARG(consent->question))
-                               : arena_printf(arena, "the user was asked \"" STR_FMT "\" and said no",
-                                              STR_ARG(consent->question));
-    outcome->hint = STR_LIT("Do not make this call again; ask the user what to do instead.");
-    outcome->choices = NULL;
-}
-
 void consent_apply(struct arena *arena, const struct consent *consents, size_t count,
                    struct policy_outcome *outcome)
 {
@@ -98,8 +78,21 @@ void consent_apply(struct arena *arena, const struct consent *consents, size_t c
             continue;
         if (consents[i].given)
             outcome->kind = OUTCOME_PASS;
-        else
-            refuse(arena, &consents[i], outcome);
+        else {
+            outcome->kind = OUTCOME_REFUSE;
+            outcome->code = STR_LIT("declined");
+            outcome->detail =
+                consents[i].choice.len
+                    ? arena_printf(arena, "the user was asked \"" STR_FMT "\" and chose \"" STR_FMT "\"",
+                                   STR_ARG(consents[i].question), STR_ARG(consents[i].choice))
+                : consents[i].by_operator
+                    ? arena_printf(arena, "an operator was asked \"" STR_FMT "\" and denied it",
+                                   STR_ARG(consents[i].question))
+                    : arena_printf(arena, "the user was asked \"" STR_FMT "\" and said no",
+                                   STR_ARG(consents[i].question));
+            outcome->hint = STR_LIT("Do not make this call again; ask the user what to do instead.");
+            outcome->choices = NULL;
+        }
     }
 }
 

@@ -10,8 +10,8 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "config/peer.h"
-#include "gate/call_events.h"
 #include "gate/call_state.h"
+#include "gate/metrics.h"
 #include "gate/verdict_from.h"
 #include "result/result_mask.h"
 
@@ -20,21 +20,6 @@
 static int64_t mono_ms(void)
 {
     return clock_mono_us() / 1000;
-}
-
-static void run_lua(struct call *c)
-{
-    struct policy_outcome outcome __attribute__((uninitialized)); /* 2 KB, filled in by policy_run */
-    struct policy_call view = call_for_policy(c);
-    policy_run(c->tool->policy, &view, c->args.now, c->arena, &outcome);
-    if (outcome.kind == OUTCOME_VALUE || outcome.kind == OUTCOME_PASS)
-        result_from_value(c->arena, outcome.value, outcome.content, outcome.metadata, c->tool->output != NULL,
-                          &c->result);
-    else if (outcome.kind ==
-             OUTCOME_POLICY_ERROR) /* even with on_policy_error = "open": there is no result */
-        verdict_from_policy_error(&c->verdict, c->tool, c->arena, outcome.why.text);
-    else
-        verdict_from_hook(&c->verdict, c->arena, &outcome);
 }
 
 /* ---- upstreams ---- */
@@ -155,8 +140,19 @@ enum step call_run(struct call *c)
         result_read(c->arena, c->request.simulated_result, &c->result);
     else if (c->tool->runner == RUNNER_UPSTREAM)
         return run_upstream(c);
-    else
-        run_lua(c);
+    else {
+        struct policy_outcome outcome __attribute__((uninitialized)); /* 2 KB, filled in by policy_run */
+        struct policy_call view = call_for_policy(c);
+        policy_run(c->tool->policy, &view, c->args.now, c->arena, &outcome);
+        if (outcome.kind == OUTCOME_VALUE || outcome.kind == OUTCOME_PASS)
+            result_from_value(c->arena, outcome.value, outcome.content, outcome.metadata,
+                              c->tool->output != NULL, &c->result);
+        else if (outcome.kind ==
+                 OUTCOME_POLICY_ERROR) /* even with on_policy_error = "open": there is no result */
+            verdict_from_policy_error(&c->verdict, c->tool, c->arena, outcome.why.text);
+        else
+            verdict_from_hook(&c->verdict, c->arena, &outcome);
+    }
     return STEP_NEXT;
 }
 
@@ -260,6 +256,15 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
     return request;
 }
 
+/* A repair chain has ended with the call; an empty outcome: none has. */
+static void end_chain(const struct call *c, struct str outcome, uint32_t retries)
+{
+    if (!outcome.len)
+        return;
+    metrics_count_chain(c->gate->metrics, c->request.tool, outcome);
+    ledger_log_chain(c->request.tool, c->request.ext, outcome, retries);
+}
+
 /* Only an admitted call or a report has something to settle; a check that passed keeps its reservation until
  * its report. */
 enum step call_settle(struct call *c)
@@ -269,7 +274,7 @@ enum step call_settle(struct call *c)
         v->has_budget = v->class == CLASS_INVALID_ARGUMENTS;
         return STEP_NEXT;
     }
-    call_events_repair_chain(c->gate->metrics, &c->request, c->answer->chain, c->answer->chain_retries);
+    end_chain(c, c->answer->chain, c->answer->chain_retries);
     bool reserved = c->request.mode == CALL_CHECK && !verdict_is_decided(v);
     if (reserved || !(c->admitted || c->request.mode == CALL_REPORT) || !c->tool)
         return STEP_NEXT;
@@ -295,7 +300,7 @@ enum step call_settle_answered(struct call *c)
     if (settled->error != OK)
         log_event(LOG_WARN, "ledger_settle_failed", LOG_STR("tool", c->request.tool),
                   LOG_TEXT("why", settled->why.text));
-    call_events_repair_chain(c->gate->metrics, &c->request, settled->chain, settled->chain_retries);
+    end_chain(c, settled->chain, settled->chain_retries);
     verdict_from_settle(&c->verdict, settled, c->ran);
     if (c->lax || settled->lax_learnt)
         call_lax_settled(c);

@@ -103,7 +103,9 @@ void call_release(struct call *call); /* returns the reservation of an admitted 
 /* 4: the model insists on ids that nobody has seen. Of a tool that destroys data, and of `strict` ids, stage
  * 5 asks the user first. */
 void call_ask_unseen(struct call *call, struct str goal);
-enum step call_check(struct call *call);        /* 5 */
+enum step call_check(struct call *call); /* 5 */
+/* What the check hook of one policy decides. */
+void call_check_hook(struct call *call, const struct policy *policy, struct verdict *found);
 enum step call_ask_answered(struct call *call); /* 5, resumed: what has become of the question */
 /* 8: an unanswered question that is repeated is a loop; one that is being put to the user is none. */
 bool call_ask_counts(const struct call *call);

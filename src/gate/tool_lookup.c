@@ -13,17 +13,6 @@ static bool is_granted(struct generation *generation, const struct call_request 
     return !r->peer || peer_may_call(&generation->config, r->peer, tool->name);
 }
 
-static struct catalog_request view_of(const struct call_request *r)
-{
-    return (struct catalog_request){.all = true,
-                                    .peer = r->peer,
-                                    .session = r->session,
-                                    .goal = r->goal,
-                                    .step = r->step,
-                                    .context = r->context,
-                                    .past = r->past};
-}
-
 /* tools/list has no tools that the client registered, so prepare_tools does not see them before tools/call.
  */
 static struct client_tools *listed_own(const struct call_request *r)
@@ -31,18 +20,18 @@ static struct client_tools *listed_own(const struct call_request *r)
     return r->mode == CALL_RUN ? NULL : r->client_tools;
 }
 
-/* A report's tool has run already: it is judged even if it is hidden meanwhile. */
-static bool ignores_hooks(const struct call_request *r)
-{
-    return r->ignore_prepare || r->mode == CALL_REPORT;
-}
-
 static bool is_shown(struct arena *arena, struct generation *generation, const struct call_request *r,
                      const struct tool *tool, struct client_tools *own)
 {
-    struct catalog_request view = view_of(r);
-    view.client_tools = own;
-    return ignores_hooks(r) || catalog_shows(arena, generation, &view, tool);
+    struct catalog_request view = {.all = true,
+                                   .peer = r->peer,
+                                   .session = r->session,
+                                   .goal = r->goal,
+                                   .step = r->step,
+                                   .context = r->context,
+                                   .past = r->past,
+                                   .client_tools = own};
+    return r->ignore_prepare || r->mode == CALL_REPORT || catalog_shows(arena, generation, &view, tool);
 }
 
 static bool exists(struct arena *arena, struct generation *generation, const struct call_request *r,
@@ -105,16 +94,6 @@ static size_t sort_by_likeness(struct arena *arena, struct str word, struct know
     return count;
 }
 
-static bool is_visible(struct arena *arena, struct generation *generation, const struct call_request *r,
-                       struct client_tools *own, struct str name)
-{
-    const struct tool *tool = client_tools_find(own, generation, name);
-    if (tool)
-        return is_shown(arena, generation, r, tool, own);
-    tool = generation_find(generation, name);
-    return tool && exists(arena, generation, r, tool);
-}
-
 size_t tool_lookup_suggest(struct arena *arena, struct generation *generation, const struct call_request *r,
                            struct str out[TOOL_LOOKUP_ALL_MAX], size_t *close)
 {
@@ -124,10 +103,14 @@ size_t tool_lookup_suggest(struct arena *arena, struct generation *generation, c
     bool few = names.count <= TOOL_LOOKUP_ALL_MAX;
     size_t like = sort_by_likeness(arena, r->tool, &names, few), found = 0;
     *close = 0;
-    for (size_t i = 0; i < (few ? names.count : like); i++) /* prepare hooks run for these names only */
-        if (is_visible(arena, generation, r, own, names.at[i])) {
+    for (size_t i = 0; i < (few ? names.count : like); i++) { /* prepare hooks run for these names only */
+        const struct tool *of_client = client_tools_find(own, generation, names.at[i]);
+        const struct tool *tool = of_client ? NULL : generation_find(generation, names.at[i]);
+        if (of_client ? is_shown(arena, generation, r, of_client, own)
+                      : tool && exists(arena, generation, r, tool)) {
             out[found++] = names.at[i];
             *close += i < like;
         }
+    }
     return found;
 }

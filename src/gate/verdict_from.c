@@ -2,17 +2,22 @@
 #include "gate/verdict_from.h"
 
 #include "base/arena.h"
-#include "gate/call_events.h"
+#include "base/log.h"
 #include "json/write.h"
 
 /* How long to wait after a transient failure if the tool names no time; doubled with each failure. */
 #define WAIT_FIRST_S       2
 #define WAIT_DOUBLINGS_MAX 5u
 
+void verdict_log_policy_error(struct str tool, const char *why)
+{
+    log_event(LOG_WARN, "policy_error", LOG_STR("tool", tool), LOG_TEXT("why", why));
+}
+
 void verdict_from_policy_error(struct verdict *v, const struct tool *tool, struct arena *arena,
                                const char *why)
 {
-    call_events_policy_error(tool->name, why);
+    verdict_log_policy_error(tool->name, why);
     verdict_set(v, CLASS_POLICY_ERROR, STR_LIT("policy_broke"), arena_dup(arena, str_of(why)),
                 str_of(error_class_info(CLASS_POLICY_ERROR)->next));
 }
@@ -21,7 +26,7 @@ void verdict_from_broken_hook(struct verdict *v, const struct tool *tool, const 
                               struct arena *arena, const char *why)
 {
     if (policy->fails_open)
-        call_events_policy_error(tool->name, why);
+        verdict_log_policy_error(tool->name, why);
     else
         verdict_from_policy_error(v, tool, arena, why);
 }
@@ -93,24 +98,6 @@ static void exhaust_repairs(struct verdict *v)
     v->code = STR_LIT("retry_budget_exceeded");
 }
 
-static void verdict_from_refusal(struct verdict *v, const struct ledger_answer *answer)
-{
-    bool is_loop = str_is(answer->code, "loop") || str_is(answer->code, "cycle");
-    if (answer->says == LEDGER_HALT || is_loop) {
-        verdict_set(v, CLASS_LOOP, answer->code, STR_NONE, STR_NONE);
-    } else if (v->class == CLASS_INVALID_ARGUMENTS) {
-        exhaust_repairs(v);
-    } else if (v->class == CLASS_OK &&
-               (str_is(answer->code, "too_soon") || str_is(answer->code, "rate_limit"))) { /* fine later */
-        verdict_set(v, CLASS_TRANSIENT, answer->code, STR_NONE, STR_NONE);
-        v->after_s = (int64_t)(answer->used + 999) / 1000;
-    } else if (v->class == CLASS_OK) {
-        verdict_set(v, CLASS_RETRY_BUDGET, answer->code, STR_NONE, STR_NONE);
-    }
-    if (answer->says == LEDGER_HALT)
-        v->kind = VERDICT_HALT;
-}
-
 void verdict_from_ledger(struct verdict *v, const struct ledger_answer *answer)
 {
     bool runs = answer->says == LEDGER_RUN || answer->says == LEDGER_REPAIR;
@@ -129,8 +116,22 @@ void verdict_from_ledger(struct verdict *v, const struct ledger_answer *answer)
         v->would = answer->would;
     if (answer->error != OK)
         verdict_set(v, CLASS_UNAVAILABLE, STR_LIT("ledger_unavailable"), STR_NONE, STR_NONE);
-    else if (!runs)
-        verdict_from_refusal(v, answer);
+    else if (!runs) {
+        bool is_loop = str_is(answer->code, "loop") || str_is(answer->code, "cycle");
+        if (answer->says == LEDGER_HALT || is_loop) {
+            verdict_set(v, CLASS_LOOP, answer->code, STR_NONE, STR_NONE);
+        } else if (v->class == CLASS_INVALID_ARGUMENTS) {
+            exhaust_repairs(v);
+        } else if (v->class == CLASS_OK && (str_is(answer->code, "too_soon") ||
+                                            str_is(answer->code, "rate_limit"))) { /* fine later */
+            verdict_set(v, CLASS_TRANSIENT, answer->code, STR_NONE, STR_NONE);
+            v->after_s = (int64_t)(answer->used + 999) / 1000;
+        } else if (v->class == CLASS_OK) {
+            verdict_set(v, CLASS_RETRY_BUDGET, answer->code, STR_NONE, STR_NONE);
+        }
+        if (answer->says == LEDGER_HALT)
+            v->kind = VERDICT_HALT;
+    }
 }
 
 void verdict_from_settle(struct verdict *v, const struct ledger_settled *settled, bool ran)

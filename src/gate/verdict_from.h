@@ -10,6 +10,8 @@
 #include "gate/verdict.h"
 #include "policy/policy_hooks.h"
 
+void verdict_log_policy_error(struct str tool, const char *why); /* `policy_error tool=… why=…` */
+
 /* A hook that raised an error or exceeded its limits; logs it. */
 void verdict_from_policy_error(struct verdict *verdict, const struct tool *tool, struct arena *arena,
                                const char *why);
