@@ -68,16 +68,6 @@ void call_ask_unseen(struct call *c, struct str goal)
     c->unseen = outcome;
 }
 
-/* True: the user has to decide first, or has said no. */
-static bool check_unseen(struct call *c)
-{
-    struct policy_outcome outcome = *c->unseen;
-    consent_apply(c->arena, c->request.consents, c->request.consent_count, &outcome);
-    verdict_from_hook(&c->verdict, c->arena, &outcome);
-    call_discard_unless_enforced(c);
-    return verdict_is_decided(&c->verdict);
-}
-
 void call_check_hook(struct call *c, const struct policy *policy, struct verdict *found)
 {
     struct policy_outcome outcome __attribute__((uninitialized)); /* 2 KB, filled in by policy_check */
@@ -93,8 +83,14 @@ void call_check_hook(struct call *c, const struct policy *policy, struct verdict
 static void run_hooks(struct call *c)
 {
     const struct policy *policy = c->tool->policy;
-    if (c->unseen && check_unseen(c))
-        return;
+    if (c->unseen) {
+        struct policy_outcome outcome = *c->unseen;
+        consent_apply(c->arena, c->request.consents, c->request.consent_count, &outcome);
+        verdict_from_hook(&c->verdict, c->arena, &outcome);
+        call_discard_unless_enforced(c);
+        if (verdict_is_decided(&c->verdict)) /* the user has to decide first, or has said no */
+            return;
+    }
     if (policy && policy->hooks[HOOK_CHECK] && c->tool->mode != POLICY_OFF) {
         call_check_hook(c, policy, &c->verdict);
         call_discard_unless_enforced(c);
@@ -123,52 +119,41 @@ static bool asks(const struct call *c)
     return c->verdict.class == CLASS_NEED_USER_INPUT;
 }
 
-static bool is_kept(const struct call *c)
-{
-    const struct call_request *r = &c->request;
-    return c->gate->approvals && !r->dry_run && !r->simulated_result && r->asks != CALL_ASKS_CONNECTION;
-}
-
 static void bind_text(struct buf *out, struct str text)
 {
     buf_printf(out, "%zu:" STR_FMT ",", text.len, STR_ARG(text));
 }
 
-/* The same on every daemon of the fleet, in whatever folder it keeps them. */
-static uint64_t policies_hash(const struct tool *tool)
+/* Whoever changes any of it asks anew; each part is preceded by its length, so that none can pass for two.
+ * The policies are known by their text: it is the same on every daemon of the fleet, in whatever folder. */
+static void bind_call(const struct call *c, uint8_t out[SHA256_BYTES])
 {
-    uint64_t hash = tool->policy ? policy_source_hash(tool->policy) : 0;
-    for (size_t i = 0; i < tool->overlay_count; i++)
-        hash_add(&hash, policy_source_hash(tool->overlays[i].policy));
-    return hash;
-}
-
-/* Whoever changes any of it asks anew; each part is preceded by its length, so that none can pass for two. */
-static void bind_call(const struct call *c, struct str arguments, uint8_t out[SHA256_BYTES])
-{
-    struct buf text = buf_in(c->arena);
     const struct verdict *v = &c->verdict;
-    buf_printf(&text, "%u,%016llx,%016llx,", (unsigned)c->place.uid,
-               (unsigned long long)policies_hash(c->tool),
-               (unsigned long long)json_fingerprint(c->arena, c->tool->input, NULL, 0).low);
+    const struct tool *tool = c->tool;
+    struct buf text = buf_in(c->arena), arguments = buf_in(c->arena);
+    uint64_t policies = tool->policy ? policy_source_hash(tool->policy) : 0;
+    for (size_t i = 0; i < tool->overlay_count; i++)
+        hash_add(&policies, policy_source_hash(tool->overlays[i].policy));
+    if (c->args.now)
+        json_canonical(&arguments, c->args.now);
+    buf_printf(&text, "%u,%016llx,%016llx,", (unsigned)c->place.uid, (unsigned long long)policies,
+               (unsigned long long)json_fingerprint(c->arena, tool->input, NULL, 0).low);
     bind_text(&text, c->place.session);
-    bind_text(&text, c->tool->name);
+    bind_text(&text, tool->name);
     bind_text(&text, v->detail);
     bind_text(&text, v->choices ? json_to_str(c->arena, v->choices) : STR_NONE);
-    bind_text(&text, arguments);
+    bind_text(&text, buf_view(&arguments));
     sha256(buf_view(&text), out);
 }
 
-static void fill_question(struct call *c, struct approval *asked)
+static void fill_question(struct call *c, struct approval_request *request)
 {
-    const struct peer *peer = c->request.peer;
-    struct buf canonical = buf_in(c->arena);
-    if (c->args.now)
-        json_canonical(&canonical, c->args.now);
-    *asked = (struct approval){
+    const struct call_request *r = &c->request;
+    const struct peer *peer = r->peer;
+    struct consent answer = {.question = c->verdict.detail};
+    request->asked = (struct approval){
         .id = hash_random() | 1,
-        .of_client =
-            c->request.asks == CALL_ASKS_REPLY && consent_fits_form(c->verdict.detail, c->verdict.choices),
+        .of_client = r->asks == CALL_ASKS_REPLY && consent_fits_form(c->verdict.detail, c->verdict.choices),
         .session_hash = hash_stable(c->place.session).low,
         .uid = c->place.uid,
         .process = approvals_process(peer ? (uint32_t)peer->pid : 0),
@@ -178,23 +163,30 @@ static void fill_question(struct call *c, struct approval *asked)
         .arguments = c->args.now ? json_to_str(c->arena, c->args.now) : STR_LIT("{}"),
         .question = c->verdict.detail,
     };
-    bind_call(c, buf_view(&canonical), asked->binding);
+    bind_call(c, request->asked.binding);
+    /* The client's answer to the question that its state names; what fits no form is none. */
+    if (r->answered && !c->ask->has_answered &&
+        consent_read(c->arena, r->answer, c->verdict.choices, &answer)) {
+        request->answers = r->answered;
+        request->given = answer.given;
+    }
 }
 
-/* The client's answer to the question that its state names; what fits no form is none. */
-static void fill_answer(struct call *c, struct approval_request *request)
+/* ---- the order of steps ---- */
+
+/* True: it has ended. */
+static bool do_request(struct call *c, enum approval_kind kind)
 {
-    const struct call_request *r = &c->request;
-    struct consent consent = {.question = c->verdict.detail};
-    request->answers = 0;
-    if (!r->answered || c->ask->has_answered ||
-        !consent_read(c->arena, r->answer, c->verdict.choices, &consent))
-        return;
-    request->answers = r->answered;
-    request->given = consent.given;
+    struct approval_request *r = &c->ask->request;
+    *r = (struct approval_request){.kind = kind, .arena = c->arena, .done = call_resume, .owner = c};
+    if (kind == APPROVAL_ASK) {
+        fill_question(c, r);
+    } else {
+        r->id_count = c->ask->id_count;
+        memcpy(r->ids, c->ask->ids, sizeof(r->ids));
+    }
+    return approvals_do(c->gate->approvals, r);
 }
-
-/* ---- its answer ---- */
 
 static void keep_asking(struct call *c)
 {
@@ -213,78 +205,53 @@ static void keep_asking(struct call *c)
                   LOG_NUM("uid", c->place.uid));
 }
 
-/* ---- the order of steps ---- */
-
-/* True: it has ended. */
-static bool do_request(struct call *c, enum approval_kind kind)
+/* What has become of the question, or of what was to be spent. True: the hooks were asked again. */
+static bool take(struct call *c)
 {
-    struct approval_request *r = &c->ask->request;
-    *r = (struct approval_request){.kind = kind, .arena = c->arena, .done = call_resume, .owner = c};
-    if (kind == APPROVAL_ASK) {
-        fill_question(c, &r->asked);
-        fill_answer(c, r);
-    } else {
-        r->id_count = c->ask->id_count;
-        memcpy(r->ids, c->ask->ids, sizeof(r->ids));
+    struct call_ask *ask = c->ask;
+    const struct approval_request *r = &ask->request;
+    bool full = r->is_full || ask->count == CONSENTS_MAX;
+    if (r->kind == APPROVAL_SPEND && !r->unavailable && r->found == APPROVAL_SPENT) {
+        log_event(LOG_INFO, "approval_spent", LOG_STR("tool", c->tool->name),
+                  LOG_STR("session", c->place.session), LOG_NUM("uid", c->place.uid));
+        return false;
     }
-    return approvals_do(c->gate->approvals, r);
-}
-
-/* True: the hooks were asked again. */
-static bool take_asked(struct call *c)
-{
-    const struct approval_request *r = &c->ask->request;
-    bool full = r->is_full || c->ask->count == CONSENTS_MAX;
-    c->ask->has_answered |= r->answers != 0;
+    if (r->kind ==
+        APPROVAL_SPEND) { /* another call has spent it first, or it has expired: this one asks anew */
+        ask->id_count = ask->count = 0;
+        run_hooks_again(c);
+        return true;
+    }
+    ask->has_answered |= r->answers != 0;
     if (r->unavailable || full) {
-        const char *why = r->unavailable ? r->unavailable : "too many questions have an answer that waits";
-        c->ask->repeats = true;
-        c->verdict.no_approval = why;
+        ask->repeats = true;
+        c->verdict.no_approval =
+            r->unavailable ? r->unavailable : "too many questions have an answer that waits";
         log_event(LOG_WARN, "approval_not_kept", LOG_STR("tool", c->tool->name), LOG_NUM("uid", c->place.uid),
-                  LOG_TEXT("why", why));
+                  LOG_TEXT("why", c->verdict.no_approval));
         return false;
     }
     if (r->found == APPROVAL_PENDING) {
         keep_asking(c);
         return false;
     }
-    struct call_ask *ask = c->ask;
-    const struct approval *entry = &ask->request.entry;
-    bool approved = entry->state == APPROVAL_APPROVED;
+    bool approved = r->entry.state == APPROVAL_APPROVED;
     if (approved)
-        ask->ids[ask->id_count++] = entry->id;
-    ask->consents[ask->count++] =
-        (struct consent){.question = c->verdict.detail, .given = approved, .by_operator = !entry->of_client};
+        ask->ids[ask->id_count++] = r->entry.id;
+    ask->consents[ask->count++] = (struct consent){
+        .question = c->verdict.detail, .given = approved, .by_operator = !r->entry.of_client};
     run_hooks_again(c);
     return true;
-}
-
-/* Another call has spent it first, or it has expired since: then this one asks anew. */
-static bool take_spent(struct call *c)
-{
-    struct call_ask *ask = c->ask;
-    bool spent = !ask->request.unavailable && ask->request.found == APPROVAL_SPENT;
-    if (spent) {
-        log_event(LOG_INFO, "approval_spent", LOG_STR("tool", c->tool->name),
-                  LOG_STR("session", c->place.session), LOG_NUM("uid", c->place.uid));
-        return false;
-    }
-    ask->id_count = ask->count = 0;
-    run_hooks_again(c);
-    return true;
-}
-
-/* True: the hooks were asked again. */
-static bool take(struct call *c)
-{
-    return c->ask->request.kind == APPROVAL_ASK ? take_asked(c) : take_spent(c);
 }
 
 /* Each round but the last needs an answer that somebody has given. */
 static enum step go_on(struct call *c)
 {
+    const struct call_request *r = &c->request;
+    bool is_kept =
+        c->gate->approvals && !r->dry_run && !r->simulated_result && r->asks != CALL_ASKS_CONNECTION;
     for (;;) {
-        bool question = asks(c) && is_kept(c), passes = !verdict_is_decided(&c->verdict);
+        bool question = asks(c) && is_kept, passes = !verdict_is_decided(&c->verdict);
         if (question && !c->ask)
             c->ask = ARENA_NEW(c->arena, struct call_ask);
         if (!question && !(passes && c->ask && c->ask->id_count))

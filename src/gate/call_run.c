@@ -24,18 +24,6 @@ static int64_t mono_ms(void)
 
 /* ---- upstreams ---- */
 
-static enum step run_without_upstreams(struct call *c)
-{
-    static const char *const kinds[] = {
-        [TARGET_MCP] = "a server", [TARGET_HTTP] = "an HTTP endpoint", [TARGET_EXEC] = "a command"};
-    verdict_set(&c->verdict, CLASS_UNAVAILABLE, STR_LIT("not_run_here"),
-                arena_printf(c->arena,
-                             "this tool runs in %s, which only a running daemon (toolgate serve) can call",
-                             kinds[c->tool->target.kind]),
-                STR_LIT("Give the example a result, or make the call through a running daemon."));
-    return STEP_NEXT;
-}
-
 /* Arguments go out as they are in `args.now`: in shadow mode as the client sent them. A client's second try,
  * with its user's answers, is admitted like any call: need_user_input gave back what the first one took. */
 static enum step run_upstream(struct call *c)
@@ -43,8 +31,17 @@ static enum step run_upstream(struct call *c)
     const struct call_request *r = &c->request;
     uint64_t user = r->peer ? r->peer->uid : UINT32_MAX;
     int64_t left_ms = c->tries < 2 ? 0 : c->first_try_ms + c->tool->retry.within_ms - mono_ms();
-    if (!c->gate->upstreams)
-        return run_without_upstreams(c);
+    if (!c->gate->upstreams) {
+        static const char *const kinds[] = {
+            [TARGET_MCP] = "a server", [TARGET_HTTP] = "an HTTP endpoint", [TARGET_EXEC] = "a command"};
+        verdict_set(
+            &c->verdict, CLASS_UNAVAILABLE, STR_LIT("not_run_here"),
+            arena_printf(c->arena,
+                         "this tool runs in %s, which only a running daemon (toolgate serve) can call",
+                         kinds[c->tool->target.kind]),
+            STR_LIT("Give the example a result, or make the call through a running daemon."));
+        return STEP_NEXT;
+    }
     c->upstream = ARENA_NEW(c->arena, struct upstream_exchange);
     c->upstream->request = (struct upstream_request){
         .target = &c->tool->target,
@@ -68,7 +65,7 @@ static enum step run_upstream(struct call *c)
     return call_upstream_answered(c);
 }
 
-static void verdict_from_upstream(struct call *c)
+enum step call_upstream_answered(struct call *c)
 {
     /* An MCP server marks its content; the result of a command or an endpoint is a value unless it has that
      * form. */
@@ -77,10 +74,11 @@ static void verdict_from_upstream(struct call *c)
     const struct upstream_answer *a = &c->upstream->answer;
     struct verdict *v = &c->verdict;
     struct str detail = call_redact_text(c, a->detail), hint = STR_NONE;
+    c->ran = a->outcome != UPSTREAM_UNAVAILABLE && !(a->outcome == UPSTREAM_REFUSED && !a->reached);
     switch (a->outcome) {
     case UPSTREAM_RESULT:
         readers[c->tool->target.kind](c->arena, a->result, &c->result);
-        return;
+        return STEP_NEXT;
     case UPSTREAM_REFUSED: /* not reached: the arguments do not fit the request, which the model can correct
                             */
         verdict_set(v, a->reached ? CLASS_TOOL_ERROR : CLASS_INVALID_ARGUMENTS, a->code, detail, hint);
@@ -111,16 +109,9 @@ static void verdict_from_upstream(struct call *c)
                     hint);
         v->quoted = call_redact_text(c, a->question);
         v->coverage = STR_LIT("NEED_USER_INPUT");
-        return;
+        return STEP_NEXT;
     }
     v->quoted = call_redact_text(c, a->quoted);
-}
-
-enum step call_upstream_answered(struct call *c)
-{
-    const struct upstream_answer *a = &c->upstream->answer;
-    c->ran = a->outcome != UPSTREAM_UNAVAILABLE && !(a->outcome == UPSTREAM_REFUSED && !a->reached);
-    verdict_from_upstream(c);
     return STEP_NEXT;
 }
 
@@ -201,18 +192,13 @@ static struct hash128 reported_arguments(const void *call)
     return call_fingerprint(call);
 }
 
-/* What a refusal of the same call will quote. */
-static struct str error_text(const struct verdict *v)
-{
-    bool failed =
-        v->class == CLASS_TOOL_ERROR || v->class == CLASS_TRANSIENT || v->class == CLASS_SCHEMA_MISMATCH;
-    struct str text = v->quoted.len ? v->quoted : v->detail;
-    return failed ? str_cut(str_trim(text), LEDGER_ERROR_MAX_BYTES) : STR_NONE;
-}
-
 static struct ledger_settle *settle_request(struct call *c, enum ledger_class class)
 {
     struct ledger_settle *request = arena_alloc(c->arena, sizeof(*request));
+    const struct verdict *v = &c->verdict;
+    bool failed =
+        v->class == CLASS_TOOL_ERROR || v->class == CLASS_TRANSIENT || v->class == CLASS_SCHEMA_MISMATCH;
+    struct str said = str_trim(v->quoted.len ? v->quoted : v->detail);
     const struct hash128 *ids = NULL;
     size_t id_count = 0, problem_count;
     const struct ledger_problem *problems = call_problems(c, &problem_count);
@@ -237,22 +223,23 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
         .fingerprint = c->request.mode == CALL_REPORT ? reported_arguments : NULL,
         .of = c,
         .class = class == LEDGER_CLASS_OK && c->uninformative ? LEDGER_CLASS_GARBAGE : class,
-        .error = error_text(&c->verdict),
-        .label = str_of(error_class_info(c->verdict.class)->name),
-        .result = compared ? call_result_hash(c, compared) : hash_stable(c->verdict.quoted),
+        /* what a refusal of the same call will quote */
+        .error = failed ? str_cut(said, LEDGER_ERROR_MAX_BYTES) : STR_NONE,
+        .label = str_of(error_class_info(v->class)->name),
+        .result = compared ? call_result_hash(c, compared) : hash_stable(v->quoted),
         .limits = &c->tool->limits,
         .gives_ids = ids,
         .gives_id_count = id_count,
-        .facts = json_is(c->verdict.facts, JSON_OBJECT) ? c->verdict.facts : NULL,
+        .facts = json_is(v->facts, JSON_OBJECT) ? v->facts : NULL,
         .arguments_refused =
             c->tool->schema_mode == SCHEMA_LEARN && (c->lax || !c->admitted) && call_lax_refused(c),
         .uncounted = c->answer->uncounted,
-        .not_begun = c->verdict.class == CLASS_UNAVAILABLE,
+        .not_begun = v->class == CLASS_UNAVAILABLE,
         .cost_told = cost >= 0,
         .cost = cost >= 0 ? (uint64_t)llround(cost * LEDGER_COST_UNIT) : 0,
     };
     if (class == LEDGER_CLASS_TOOL_ERROR)
-        request->masked = result_mask_error(c->arena, compared, c->verdict.quoted);
+        request->masked = result_mask_error(c->arena, compared, v->quoted);
     return request;
 }
 
