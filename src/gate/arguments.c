@@ -31,27 +31,6 @@ void arguments_read(struct arguments *args, struct arena *arena, const struct to
     args->whole = args->now = args->raw;
 }
 
-/* Fields that an open schema does not declare: dropped, refused, or passed with a warning if a declared name
- * is close, as `unknown` says. A closed schema has refused them already. */
-static void check_unknown_fields(struct arguments *args, struct arena *arena, const struct tool *tool)
-{
-    struct problems unknown;
-    if (tool->unknown == UNKNOWN_DROP) {
-        args->now = schema_drop_unknown_properties(arena, tool->input_schema, args->now, &args->work);
-        return;
-    }
-    problems_init(&unknown, arena);
-    schema_unknown_properties(tool->input_schema, args->now, &unknown, &args->work);
-    for (size_t i = 0; i < unknown.count; i++) {
-        struct problem problem = unknown.list[i];
-        problem.warning = tool->unknown != UNKNOWN_REFUSE;
-        if (!problem.warning || problem.suggestion.len)
-            problems_add(&args->problems, problem);
-    }
-    if (tool->unknown == UNKNOWN_REFUSE)
-        args->problems.more += unknown.more;
-}
-
 /* What the schema has against the arguments, as warnings. */
 static void advise(struct arguments *args, struct arena *arena, const struct schema *schema)
 {
@@ -81,18 +60,6 @@ static void explain(struct arguments *args, const struct tool *tool)
         advise(args, args->problems.arena, tool->contradictory ? tool->contradictory : tool->input_schema);
     else
         schema_explain(tool->input_schema, args->now, &args->problems, &args->work);
-}
-
-/* Where the schema finds nothing wrong, the reading that was only proposed still stops the call. */
-static void explain_unrepaired(struct arguments *args, struct arena *arena, const struct tool *tool)
-{
-    explain(args, tool);
-    arguments_explain_cuts(args, arena, tool);
-    if (args->proposed && !args->problems.errors)
-        problems_add(&args->problems,
-                     (struct problem){.code = "not_repaired",
-                                      .message = STR_LIT("are not repaired, since this tool destroys data: "
-                                                         "send exactly what you mean")});
 }
 
 /*
@@ -207,16 +174,6 @@ static struct reading read_as(const struct tool *tool, struct arena *arena, cons
     return (struct reading){.args = args, .whole = args, .wrapper = wrapper->key, .ambiguous = true};
 }
 
-static void explain_ambiguous(struct arguments *args, struct str wrapper)
-{
-    problems_add(
-        &args->problems,
-        (struct problem){.path = wrapper,
-                         .code = "ambiguous",
-                         .message = STR_LIT("is a wrapper around the parameters, or another spelling of "
-                                            "one of them: send the parameters at the top level")});
-}
-
 /* A wrapper around text that begins as JSON and cannot be read: an open schema would take it as it is, and
  * the tool would run without its parameters. */
 static bool explain_wrapped_text(struct arguments *args, struct arena *arena, const struct tool *tool)
@@ -259,25 +216,6 @@ static bool explain_wrapped_nothing(struct arguments *args, struct arena *arena,
     return true;
 }
 
-static void take(struct arguments *args, const struct reading *reading)
-{
-    args->wrapper = reading->wrapper;
-    args->whole = reading->whole;
-    args->now = reading->args;
-}
-
-/* Names are not replaced in arguments that stay invalid: the problems then list all the names to change. */
-static void take_invalid(struct arguments *args, const struct tool *tool, struct arena *arena,
-                         const struct reading *reading)
-{
-    struct coerce_options options = tool->coerce;
-    options.names = false;
-    args->wrapper = reading->wrapper;
-    args->whole = args->now = reading->whole;
-    if (reading->args != reading->whole)
-        args->now = schema_coerce(tool->input_schema, reading->whole, &options, arena, &args->work);
-}
-
 /* True: the tool destroys, and more was repaired than the spelling of JSON. */
 static bool is_only_proposed(struct arguments *args, const struct tool *tool, struct arena *arena,
                              struct reading *reading)
@@ -304,12 +242,25 @@ static bool read_otherwise(struct arguments *args, struct arena *arena, const st
     if (explain_wrapped_text(args, arena, tool) || explain_wrapped_nothing(args, arena, tool) ||
         is_only_proposed(args, tool, arena, &reading))
         return false;
-    if (reading.ambiguous)
-        explain_ambiguous(args, reading.wrapper);
-    else if (reading.fits)
-        take(args, &reading);
-    else
-        take_invalid(args, tool, arena, &reading);
+    if (reading.ambiguous) {
+        problems_add(
+            &args->problems,
+            (struct problem){.path = reading.wrapper,
+                             .code = "ambiguous",
+                             .message = STR_LIT("is a wrapper around the parameters, or another spelling of "
+                                                "one of them: send the parameters at the top level")});
+        return false;
+    }
+    args->wrapper = reading.wrapper;
+    args->whole = reading.whole;
+    args->now = reading.fits ? reading.args : reading.whole;
+    if (!reading.fits && reading.args != reading.whole) {
+        /* Names are not replaced in arguments that stay invalid: the problems then list all the names to
+         * change. */
+        struct coerce_options options = tool->coerce;
+        options.names = false;
+        args->now = schema_coerce(tool->input_schema, reading.whole, &options, arena, &args->work);
+    }
     return reading.fits;
 }
 
@@ -342,8 +293,16 @@ void arguments_check_schema(struct arguments *args, struct arena *arena, const s
         if (valid)
             schema_inspect(tool->input_schema, args->now, &remarks, &args->work);
     }
-    if (!valid && !args->problems.errors)
-        explain_unrepaired(args, arena, tool);
+    if (!valid && !args->problems.errors) {
+        explain(args, tool);
+        arguments_explain_cuts(args, arena, tool);
+        if (args->proposed && !args->problems.errors)
+            problems_add(
+                &args->problems,
+                (struct problem){.code = "not_repaired",
+                                 .message = STR_LIT("are not repaired, since this tool destroys data: "
+                                                    "send exactly what you mean")});
+    }
     if (args->problems.errors)
         return;
     if (tool->contradictory && !args->problems.count)
@@ -351,8 +310,25 @@ void arguments_check_schema(struct arguments *args, struct arena *arena, const s
     if (remarks.local_times)
         args->now =
             schema_coerce_times(tool->input_schema, args->now, tool->timezone, &args->problems, &args->work);
-    if (!remarks.declared)
-        check_unknown_fields(args, arena, tool);
+    if (!remarks.declared) {
+        /* Fields that an open schema does not declare: dropped, refused, or passed with a warning if a
+         * declared name is close, as `unknown` says. A closed schema has refused them already. */
+        struct problems unknown;
+        if (tool->unknown == UNKNOWN_DROP) {
+            args->now = schema_drop_unknown_properties(arena, tool->input_schema, args->now, &args->work);
+            return;
+        }
+        problems_init(&unknown, arena);
+        schema_unknown_properties(tool->input_schema, args->now, &unknown, &args->work);
+        for (size_t i = 0; i < unknown.count; i++) {
+            struct problem problem = unknown.list[i];
+            problem.warning = tool->unknown != UNKNOWN_REFUSE;
+            if (!problem.warning || problem.suggestion.len)
+                problems_add(&args->problems, problem);
+        }
+        if (tool->unknown == UNKNOWN_REFUSE)
+            args->problems.more += unknown.more;
+    }
 }
 
 static bool accepts(void *schema, const struct json *args)

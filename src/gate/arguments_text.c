@@ -259,13 +259,6 @@ static bool is_long_field(const struct tool *tool, struct str name)
     return is_name_of_long_text(name) || is_described_as_long(json_str(json_get_text(schema, "description")));
 }
 
-static void suspect_cut(struct problem *problem, struct arena *arena, bool arrived_empty)
-{
-    problem->message = arena_printf(
-        arena, STR_FMT ". Note: %sif '" STR_FMT "' was long, it may have been cut off: send it in parts",
-        STR_ARG(problem->message), arrived_empty ? "arguments arrived empty; " : "", STR_ARG(problem->path));
-}
-
 void arguments_explain_cuts(struct arguments *args, struct arena *arena, const struct tool *tool)
 {
     bool arrived_empty = json_is(args->now, JSON_OBJECT) && !args->now->len;
@@ -276,7 +269,10 @@ void arguments_explain_cuts(struct arguments *args, struct arena *arena, const s
             args->problems.errors += p->warning;
             *p = cut;
         } else if (strcmp(p->code, "missing") == 0 && !p->warning && is_long_field(tool, p->path)) {
-            suspect_cut(p, arena, arrived_empty);
+            p->message = arena_printf(
+                arena,
+                STR_FMT ". Note: %sif '" STR_FMT "' was long, it may have been cut off: send it in parts",
+                STR_ARG(p->message), arrived_empty ? "arguments arrived empty; " : "", STR_ARG(p->path));
             args->perhaps_cut = tool_writes(tool);
         }
     }

@@ -58,17 +58,12 @@ bool busy_count(struct busy *busy, uid_t uid, struct str tool, bool late, int64_
     return true;
 }
 
-static bool is_shown(const struct busy_row *row, bool all, uid_t uid, int64_t now_ms)
-{
-    return row->until_ms > now_ms && (all || row->uid == uid);
-}
-
 void busy_write_status(struct json_out *out, const struct busy *busy, bool all, uid_t uid, int64_t now_ms)
 {
     size_t written = 0;
     for (size_t i = 0; i < busy->count; i++) {
         const struct busy_row *row = &busy->rows[i];
-        if (!is_shown(row, all, uid, now_ms))
+        if (row->until_ms <= now_ms || (!all && row->uid != uid))
             continue;
         if (!written++)
             json_field_open(out, "busy", '[');

@@ -279,23 +279,6 @@ static uint64_t count_faults(const struct policy *policy)
     return fault ? fault->count : 0;
 }
 
-/* `faults`: count_faults before the call. */
-static void check_sample(struct arena *arena, const struct call *call, uint64_t faults,
-                         struct example_outcome *o)
-{
-    const struct verdict *v = call_outcome(call)->verdict;
-    struct example_mismatch *mismatch = &o->mismatches[0];
-    if (count_faults(o->policy) > faults)
-        *mismatch =
-            (struct example_mismatch){"sample", STR_LIT("a policy that does not break"),
-                                      arena_dup(arena, str_of(policy_failures(o->policy)->last.text)), NULL};
-    else if (v->class == CLASS_SCHEMA_MISMATCH)
-        *mismatch = (struct example_mismatch){"sample", STR_LIT("a result that fits the output schema"),
-                                              v->detail.len ? v->detail : o->verdict, NULL};
-    o->mismatch_count = mismatch->field != NULL;
-    o->passed = !o->mismatch_count;
-}
-
 static void run_example(struct examples *examples, const struct policy *policy,
                         const struct policy_example *example, bool sample)
 {
@@ -309,7 +292,17 @@ static void run_example(struct examples *examples, const struct policy *policy,
     outcome.us = clock_mono_us() - began;
     read_outcome(&run);
     if (sample) {
-        check_sample(run.arena, run.call, faults, &outcome);
+        const struct verdict *v = call_outcome(run.call)->verdict;
+        struct example_mismatch *mismatch = &outcome.mismatches[0];
+        if (count_faults(outcome.policy) > faults)
+            *mismatch = (struct example_mismatch){
+                "sample", STR_LIT("a policy that does not break"),
+                arena_dup(run.arena, str_of(policy_failures(outcome.policy)->last.text)), NULL};
+        else if (v->class == CLASS_SCHEMA_MISMATCH)
+            *mismatch = (struct example_mismatch){"sample", STR_LIT("a result that fits the output schema"),
+                                                  v->detail.len ? v->detail : outcome.verdict, NULL};
+        outcome.mismatch_count = mismatch->field != NULL;
+        outcome.passed = !outcome.mismatch_count;
         *(outcome.passed ? &count->samples : &count->samples_failed) += 1;
     } else {
         compare(&run);
@@ -380,23 +373,6 @@ static bool run_if_selected(struct examples *examples, const struct policy *poli
     return selected;
 }
 
-/* One call with the required fields, and one with all fields if that is another call. */
-static void run_samples(struct examples *examples, const struct policy *policy)
-{
-    const struct tool *tool = generation_find(examples->gate.generation, policy->name);
-    struct arena *arena = arena_new();
-    struct policy_example least, most;
-    bool runs = tool && tool->policy == policy && tool->runner == RUNNER_LUA;
-    if (runs && make_sample(arena, tool, SAMPLE_REQUIRED, &least)) {
-        run_if_selected(examples, policy, &least, true);
-        if (make_sample(arena, tool, SAMPLE_ALL, &most) && !json_equal(least.args, most.args))
-            run_if_selected(examples, policy, &most, true);
-    } else if (runs) {
-        examples->count.unsampled++;
-    }
-    arena_free(arena);
-}
-
 struct examples *examples_begin(struct generation *generation, struct generation_report *report,
                                 example_seen *seen, void *owner)
 {
@@ -421,8 +397,20 @@ bool examples_step(struct examples *examples)
     if (!examples->gate.ledger || examples->policy == policy_set_count(policies))
         return false;
     const struct policy *policy = policy_set_at(policies, examples->policy);
-    if (examples->options.samples)
-        run_samples(examples, policy);
+    if (examples->options.samples) {
+        const struct tool *tool = generation_find(examples->gate.generation, policy->name);
+        struct arena *arena = arena_new();
+        struct policy_example least, most;
+        bool runs = tool && tool->policy == policy && tool->runner == RUNNER_LUA;
+        if (runs && make_sample(arena, tool, SAMPLE_REQUIRED, &least)) {
+            run_if_selected(examples, policy, &least, true);
+            if (make_sample(arena, tool, SAMPLE_ALL, &most) && !json_equal(least.args, most.args))
+                run_if_selected(examples, policy, &most, true);
+        } else if (runs) {
+            examples->count.unsampled++;
+        }
+        arena_free(arena);
+    }
     if (examples->options.samples || examples->example == policy->example_count) {
         if (!examples->options.samples && !examples->options.only)
             check_redactions(examples, policy);

@@ -82,19 +82,6 @@ static void write_matching_json(const struct page *p, const struct example_outco
     buf_clear(&text);
 }
 
-static void write_said(const struct page *p, struct str said)
-{
-    struct str rest = str_cut(said, TERM_SAID_MAX_BYTES);
-    buf_printf(p->out, "%*sthe model reads%s\n", p->indent, "", said.len ? "" : " nothing");
-    while (rest.len) {
-        const char *end = memchr(rest.at, '\n', rest.len);
-        size_t len = end ? (size_t)(end - rest.at) : rest.len;
-        buf_printf(p->out, "%*s%s%.*s%s\n", p->indent + 2, "", p->colours->quiet, (int)len, rest.at,
-                   p->colours->plain);
-        rest = str_from(rest, len + 1);
-    }
-}
-
 void examples_write_text(struct buf *out, const struct example_outcome *o, int indent, bool all,
                          const struct example_colours *colours)
 {
@@ -110,7 +97,15 @@ void examples_write_text(struct buf *out, const struct example_outcome *o, int i
         write_matching_json(&page, o, "becomes", o->arguments);
         write_matching_json(&page, o, "shows", o->shown);
     }
-    write_said(&page, o->said);
+    struct str rest = str_cut(o->said, TERM_SAID_MAX_BYTES);
+    buf_printf(page.out, "%*sthe model reads%s\n", page.indent, "", o->said.len ? "" : " nothing");
+    while (rest.len) {
+        const char *end = memchr(rest.at, '\n', rest.len);
+        size_t len = end ? (size_t)(end - rest.at) : rest.len;
+        buf_printf(page.out, "%*s%s%.*s%s\n", page.indent + 2, "", page.colours->quiet, (int)len, rest.at,
+                   page.colours->plain);
+        rest = str_from(rest, len + 1);
+    }
     if (o->schema_unknown && !o->passed)
         buf_printf(out, "%*s%s\n", indent, "", why_schema_unknown(o));
 }

@@ -133,23 +133,17 @@ static void put_next(const struct feedback_writer *w, const char *by_default)
     say_next(w, hint);
 }
 
-/* "NAME HEADLINE (code): detail", or "NAME HEADLINE" if the headline is a whole sentence. */
-static void put_headline(const struct feedback_writer *w, const char *headline)
+static void put_failure(const struct feedback_writer *w)
 {
-    put(w, STR_FMT " %s", STR_ARG(foreign(w, w->f->name)), headline);
-    if (headline[strlen(headline) - 1] != '.') {
+    const struct error_class_info *class = error_class_info(w->v->class);
+    bool is_data = w->v->class == CLASS_SEMANTIC_GARBAGE;
+    put(w, STR_FMT " %s", STR_ARG(foreign(w, w->f->name)), class->headline);
+    if (class->headline[strlen(class->headline) - 1] != '.') {
         if (w->v->code.len)
             put(w, " (" STR_FMT ")", STR_ARG(foreign(w, w->v->code)));
         put(w, w->v->detail.len ? ": " STR_FMT : "." STR_FMT, STR_ARG(foreign(w, w->v->detail)));
     }
     put(w, "\n");
-}
-
-static void put_failure(const struct feedback_writer *w)
-{
-    const struct error_class_info *class = error_class_info(w->v->class);
-    bool is_data = w->v->class == CLASS_SEMANTIC_GARBAGE;
-    put_headline(w, class->headline);
     if (w->v->problems.errors)
         problems_text(w->out, &w->v->problems);
     put_message(w,
@@ -216,29 +210,6 @@ static struct str first_sentences(struct arena *arena, struct str text, size_t m
     bool whole = end && strchr(".!?", line.at[end - 1]);
     struct str cut = str_cut(line, end ? end : max);
     return whole ? cut : ARENA_JOIN(arena, cut, STR_LIT(" …"));
-}
-
-static void put_guidance(const struct feedback_writer *w, const struct policy *policy)
-{
-    if (policy->use_when.len)
-        PUT(w, STR_LIT("Use it when "),
-            first_sentences(w->arena, policy->use_when, FEEDBACK_INTENT_MAX_BYTES), STR_LIT("\n"));
-    if (policy->avoid_when.len)
-        PUT(w, STR_LIT("Avoid it when "),
-            first_sentences(w->arena, policy->avoid_when, FEEDBACK_INTENT_MAX_BYTES), STR_LIT("\n"));
-    for (size_t i = 0; i < policy->rule_count; i++)
-        PUT(w, STR_LIT("Rule: "), foreign(w, policy->rule_words[i]), STR_LIT("\n"));
-}
-
-static void put_intent(const struct feedback_writer *w)
-{
-    const struct tool *tool = w->f->tool;
-    if (tool->description.len)
-        PUT(w, STR_LIT("Intent: "), first_sentences(w->arena, tool->description, FEEDBACK_INTENT_MAX_BYTES),
-            STR_LIT("\n"));
-    const struct policy *policy;
-    for (size_t i = 0; (policy = tool_enforced_policy(tool, &i));)
-        put_guidance(w, policy);
 }
 
 static bool quotes(struct str text, struct str name)
@@ -367,7 +338,21 @@ static void write_invalid_arguments(const struct feedback_writer *w)
         put_json(w, w->v->suggest);
         put(w, "\n");
     }
-    put_intent(w);
+    const struct tool *tool = w->f->tool;
+    if (tool->description.len)
+        PUT(w, STR_LIT("Intent: "), first_sentences(w->arena, tool->description, FEEDBACK_INTENT_MAX_BYTES),
+            STR_LIT("\n"));
+    const struct policy *policy;
+    for (size_t i = 0; (policy = tool_enforced_policy(tool, &i));) {
+        if (policy->use_when.len)
+            PUT(w, STR_LIT("Use it when "),
+                first_sentences(w->arena, policy->use_when, FEEDBACK_INTENT_MAX_BYTES), STR_LIT("\n"));
+        if (policy->avoid_when.len)
+            PUT(w, STR_LIT("Avoid it when "),
+                first_sentences(w->arena, policy->avoid_when, FEEDBACK_INTENT_MAX_BYTES), STR_LIT("\n"));
+        for (size_t k = 0; k < policy->rule_count; k++)
+            PUT(w, STR_LIT("Rule: "), foreign(w, policy->rule_words[k]), STR_LIT("\n"));
+    }
     put_parameters(w);
     struct str what = count ? STR_LIT("correct the listed problems") : STR_LIT("correct the arguments");
     struct str next = w->v->hint.len
@@ -529,18 +514,6 @@ static void write_unavailable(const struct feedback_writer *w)
                 "and that the operator must check the gateway.");
 }
 
-/* How the call can still be made: by somebody else's command. */
-static void put_approval(const struct feedback_writer *w)
-{
-    if (w->v->approval.len)
-        put(w,
-            "Approval: the user, not you, may approve this call with `toolgate approve " STR_FMT
-            "` within %u minutes. Once they have, make the same call again with the same arguments.\n",
-            STR_ARG(w->v->approval), APPROVAL_MS / 60000u);
-    else if (w->v->no_approval)
-        put(w, "Nobody can approve this call now: %s.\n", w->v->no_approval);
-}
-
 static void write_need_user_input(const struct feedback_writer *w)
 {
     const struct json *choices = w->v->choices;
@@ -558,7 +531,14 @@ static void write_need_user_input(const struct feedback_writer *w)
         put(w, "\n");
     }
     put_next(w, "Ask exactly that and wait for the answer; do not answer it yourself.");
-    put_approval(w);
+    /* How the call can still be made: by somebody else's command. */
+    if (w->v->approval.len)
+        put(w,
+            "Approval: the user, not you, may approve this call with `toolgate approve " STR_FMT
+            "` within %u minutes. Once they have, make the same call again with the same arguments.\n",
+            STR_ARG(w->v->approval), APPROVAL_MS / 60000u);
+    else if (w->v->no_approval)
+        put(w, "Nobody can approve this call now: %s.\n", w->v->no_approval);
 }
 
 /* The classes whose feedback is more than a headline and a next step. */
@@ -662,35 +642,6 @@ static void note_change(const struct feedback_writer *w, const struct json *op)
         put(w, "Note: '" STR_FMT "' was left out.\n", STR_ARG(place));
 }
 
-/* A default that was filled in is no news: the tool's schema states it. */
-static void note_changes(const struct feedback_writer *w)
-{
-    const struct json *changes = w->v->changes;
-    size_t count = 0;
-    for (uint32_t i = 0; changes && i < changes->len; i++) {
-        bool added = str_is(json_str(json_get_text(&changes->items[i], "op")), "add");
-        if (!added && ++count <= FEEDBACK_REWRITES_MAX)
-            note_change(w, &changes->items[i]);
-    }
-    if (count > FEEDBACK_REWRITES_MAX)
-        put(w, "Note: and %zu more were changed or left out.\n", count - FEEDBACK_REWRITES_MAX);
-}
-
-/* Plain JSON in a string is how some clients send every call: the model has nothing to do with it. */
-static void note_rewrites(const struct feedback_writer *w)
-{
-    const struct arguments *args = w->v->arguments;
-    if (args && args->empty)
-        put(w, "Note: the arguments arrived empty and were read as {}.\n");
-    if (args && args->spelled)
-        put(w, "Note: the arguments came as text that is no strict JSON, and were read as the object that it "
-               "means: send a JSON object.\n");
-    if (args && args->wrapper.len)
-        put(w, "Note: the parameters were taken out of '" STR_FMT "': send them at the top level.\n",
-            STR_ARG(foreign(w, arena_truncate(w->arena, args->wrapper, PROBLEM_GOT_MAX_BYTES))));
-    note_changes(w);
-}
-
 static void note_repeats(const struct feedback_writer *w)
 {
     const struct verdict *v = w->v;
@@ -706,25 +657,6 @@ static void note_repeats(const struct feedback_writer *w)
         put(w, "Note: this same call was made %u times at once. One is enough.\n", v->at_once + 1);
 }
 
-/* `would`: the session's budget or loop that is not enforced, because the call has no session or the mode is
- * shadow. */
-static void note_budget(const struct feedback_writer *w)
-{
-    const struct verdict *v = w->v;
-    const struct ledger_limits *limits = &w->f->tool->limits;
-    bool loops = str_is(v->would, "loop") || str_is(v->would, "cycle");
-    if (loops && v->repeats < 2) {
-        put(w, "Note: %s. Use the results you have.\n", loop_text(v->would));
-    } else if (v->would.len && !loops) {
-        struct feedback_budget budget = feedback_budget_of(w->arena, v->would, v, w->f->tool);
-        put(w, "Note: %s. %s\n", budget.what, budget.next);
-    }
-    if (limits->effects == LEDGER_EFFECTS_WRITE && limits->same_call > 1 &&
-        v->same_calls == limits->same_call && !v->would.len)
-        put(w, "Note: this call changes something. With these arguments it will not run again this "
-               "turn.\n");
-}
-
 struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
 {
     struct buf out = buf_in(arena);
@@ -738,11 +670,41 @@ struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
         put(&w, "Note: " STR_FMT "\n", STR_ARG(foreign(&w, w.v->compact_note)));
     if (w.v->tries > 1)
         put(&w, "Note: it took %u tries; the others failed temporarily.\n", w.v->tries);
-    note_rewrites(&w);
+    const struct arguments *args = w.v->arguments;
+    if (args && args->empty)
+        put(&w, "Note: the arguments arrived empty and were read as {}.\n");
+    if (args && args->spelled)
+        put(&w,
+            "Note: the arguments came as text that is no strict JSON, and were read as the object that it "
+            "means: send a JSON object.\n");
+    if (args && args->wrapper.len)
+        put(&w, "Note: the parameters were taken out of '" STR_FMT "': send them at the top level.\n",
+            STR_ARG(foreign(&w, arena_truncate(w.arena, args->wrapper, PROBLEM_GOT_MAX_BYTES))));
+    const struct json *changes = w.v->changes;
+    size_t count = 0;
+    for (uint32_t i = 0; changes && i < changes->len; i++) {
+        bool added = str_is(json_str(json_get_text(&changes->items[i], "op")), "add");
+        if (!added && ++count <= FEEDBACK_REWRITES_MAX)
+            note_change(&w, &changes->items[i]);
+    }
+    if (count > FEEDBACK_REWRITES_MAX)
+        put(&w, "Note: and %zu more were changed or left out.\n", count - FEEDBACK_REWRITES_MAX);
     if (w.v->problems.count)
         problems_text(&out, &w.v->problems);
     note_repeats(&w);
-    note_budget(&w);
+    const struct verdict *v = w.v;
+    const struct ledger_limits *limits = &w.f->tool->limits;
+    bool loops = str_is(v->would, "loop") || str_is(v->would, "cycle");
+    if (loops && v->repeats < 2) {
+        put(&w, "Note: %s. Use the results you have.\n", loop_text(v->would));
+    } else if (v->would.len && !loops) {
+        struct feedback_budget budget = feedback_budget_of(w.arena, v->would, v, w.f->tool);
+        put(&w, "Note: %s. %s\n", budget.what, budget.next);
+    }
+    if (limits->effects == LEDGER_EFFECTS_WRITE && limits->same_call > 1 &&
+        v->same_calls == limits->same_call && !v->would.len)
+        put(&w, "Note: this call changes something. With these arguments it will not run again this "
+                "turn.\n");
     const struct json *follow = w.v->follow_up;
     if (w.v->class == CLASS_PARTIAL_DATA)
         put(&w, "Note: this is not everything (" STR_FMT "): " STR_FMT ".\n", STR_ARG(foreign(&w, w.v->code)),

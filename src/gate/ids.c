@@ -109,19 +109,6 @@ static bool stands_alone(struct str goal, size_t at, struct str id)
            !(is_word_byte((unsigned char)id.at[id.len - 1]) && joins_after(goal, at + id.len));
 }
 
-/* For each beginning of the id: how much of it ends as the id begins. */
-static void find_borders(struct str id, uint16_t borders[IDS_GOAL_MAX_BYTES])
-{
-    size_t border = 0;
-    borders[0] = 0;
-    for (size_t i = 1; i < id.len; i++) {
-        while (border && id.at[i] != id.at[border])
-            border = borders[border - 1];
-        border += id.at[i] == id.at[border];
-        borders[i] = (uint16_t)border;
-    }
-}
-
 /* By Knuth, Morris and Pratt: each character of the goal is read once, however often the id's beginning
  * repeats. */
 bool ids_in_goal(struct str goal, struct str id)
@@ -132,7 +119,14 @@ bool ids_in_goal(struct str goal, struct str id)
     if (!id.len || id.len > goal.len)
         return false;
     struct str words = fold(goal, goal_room), word = fold(id, id_room);
-    find_borders(word, borders);
+    size_t border = 0;
+    borders[0] = 0;
+    for (size_t i = 1; i < word.len; i++) {
+        while (border && word.at[i] != word.at[border])
+            border = borders[border - 1];
+        border += word.at[i] == word.at[border];
+        borders[i] = (uint16_t)border;
+    }
     size_t same = 0;
     for (size_t i = 0; i < words.len; i++) {
         while (same && (same == word.len || words.at[i] != word.at[same]))

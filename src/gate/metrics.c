@@ -151,18 +151,6 @@ static void count_code(struct metrics *m, struct metrics_tool *row, struct str c
     known->count += times;
 }
 
-/* A problem that stands for a group counts as often as the group has problems. */
-static void count_codes(struct metrics *m, struct metrics_tool *row, const struct verdict *v)
-{
-    for (size_t i = 0; v->problems.errors && i < v->problems.count; i++) {
-        const struct problem *p = &v->problems.list[i];
-        if (!p->warning)
-            count_code(m, row, str_of(p->code), p->count ? p->count : 1);
-    }
-    if (!v->problems.errors)
-        count_code(m, row, v->code, 1);
-}
-
 /* ---- loops ---- */
 
 /* A loop begins with the first call that is refused for it, and ends with the session's next call that
@@ -200,18 +188,6 @@ static void count_loop(struct metrics *m, struct metrics_tool *row, const struct
 
 /* ---- calls ---- */
 
-static void count_time(struct metrics *m, struct metrics_tool *row, const struct metrics_call *call)
-{
-    const struct call_timing *t = call->timing;
-    bool failed = error_class_info(call->verdict->class)->is_error;
-    for (int i = 0; i < CALL_PARTS; i++)
-        if (t->part_ns[i])
-            histogram_add(&m->parts[i], &histogram_fine_bounds, t->part_ns[i]);
-    histogram_add(&m->total, &histogram_fine_bounds, t->total_ns);
-    if (call->mode == CALL_RUN)
-        histogram_add(failed ? &row->failed : &row->passed, &histogram_mcp_bounds, t->total_ns);
-}
-
 void metrics_count_call(struct metrics *m, const struct metrics_call *call)
 {
     const struct verdict *v = call->verdict;
@@ -230,10 +206,25 @@ void metrics_count_call(struct metrics *m, const struct metrics_call *call)
     row->would += v->would.len > 0;
     count_outcome(m, row, call);
     count_loop(m, row, call);
-    if (verdict_is_decided(v))
-        count_codes(m, row, v);
-    if (call->timing)
-        count_time(m, row, call);
+    if (verdict_is_decided(v)) {
+        for (size_t i = 0; v->problems.errors && i < v->problems.count; i++) {
+            const struct problem *p = &v->problems.list[i];
+            if (!p->warning)
+                count_code(m, row, str_of(p->code), p->count ? p->count : 1);
+        }
+        if (!v->problems.errors)
+            count_code(m, row, v->code, 1);
+    }
+    if (call->timing) {
+        const struct call_timing *t = call->timing;
+        bool failed = error_class_info(call->verdict->class)->is_error;
+        for (int i = 0; i < CALL_PARTS; i++)
+            if (t->part_ns[i])
+                histogram_add(&m->parts[i], &histogram_fine_bounds, t->part_ns[i]);
+        histogram_add(&m->total, &histogram_fine_bounds, t->total_ns);
+        if (call->mode == CALL_RUN)
+            histogram_add(failed ? &row->failed : &row->passed, &histogram_mcp_bounds, t->total_ns);
+    }
 }
 
 void metrics_count_chain(struct metrics *m, struct str tool, struct str outcome)
@@ -258,29 +249,6 @@ static void write_count(struct json_out *out, const char *key, uint64_t count)
         json_field_int(out, key, (int64_t)count);
 }
 
-static void write_verdicts(struct json_out *out, const struct metrics_tool *row)
-{
-    uint64_t verdicts[VERDICT_KINDS] = {0};
-    for (size_t i = 0; i < row->outcome_count; i++)
-        if (row->outcomes[i].mode != CALL_REPORT)
-            verdicts[row->outcomes[i].verdict] += row->outcomes[i].count;
-    json_field_open(out, "verdicts", '{');
-    for (int i = 0; i < VERDICT_KINDS; i++)
-        write_count(out, verdict_name((enum verdict_kind)i), verdicts[i]);
-    json_close(out, '}');
-}
-
-static void write_classes(struct json_out *out, const struct metrics_tool *row)
-{
-    uint64_t classes[CLASS_COUNT] = {0};
-    for (size_t i = 0; i < row->outcome_count; i++)
-        classes[row->outcomes[i].class] += row->outcomes[i].count;
-    json_field_open(out, "classes", '{');
-    for (int i = 0; i < CLASS_COUNT; i++)
-        write_count(out, error_class_info((enum error_class)i)->name, classes[i]);
-    json_close(out, '}');
-}
-
 void metrics_write_tool(struct json_out *out, const struct metrics_tool *row)
 {
     json_open(out, '{');
@@ -291,8 +259,21 @@ void metrics_write_tool(struct json_out *out, const struct metrics_tool *row)
     write_count(out, "would", row->would);
     write_count(out, "loops", row->loops);
     write_count(out, "saved", row->saved);
-    write_verdicts(out, row);
-    write_classes(out, row);
+    uint64_t verdicts[VERDICT_KINDS] = {0};
+    for (size_t i = 0; i < row->outcome_count; i++)
+        if (row->outcomes[i].mode != CALL_REPORT)
+            verdicts[row->outcomes[i].verdict] += row->outcomes[i].count;
+    json_field_open(out, "verdicts", '{');
+    for (int i = 0; i < VERDICT_KINDS; i++)
+        write_count(out, verdict_name((enum verdict_kind)i), verdicts[i]);
+    json_close(out, '}');
+    uint64_t classes[CLASS_COUNT] = {0};
+    for (size_t i = 0; i < row->outcome_count; i++)
+        classes[row->outcomes[i].class] += row->outcomes[i].count;
+    json_field_open(out, "classes", '{');
+    for (int i = 0; i < CLASS_COUNT; i++)
+        write_count(out, error_class_info((enum error_class)i)->name, classes[i]);
+    json_close(out, '}');
     json_field_open(out, "codes", '{');
     for (size_t i = 0; i < row->code_count; i++) {
         json_key_str(out, row->codes[i].code);
@@ -303,19 +284,6 @@ void metrics_write_tool(struct json_out *out, const struct metrics_tool *row)
     for (int i = 0; i < METRICS_CHAINS; i++)
         write_count(out, chains[i], row->chains[i]);
     json_close(out, '}');
-    json_close(out, '}');
-}
-
-/* Of all tools. */
-static void write_chains(struct json_out *out, const struct metrics *m)
-{
-    uint64_t sums[METRICS_CHAINS] = {0};
-    for (size_t n = 0; n < m->tool_count; n++)
-        for (int i = 0; i < METRICS_CHAINS; i++)
-            sums[i] += m->tools[n]->chains[i];
-    json_field_open(out, "chains", '{');
-    for (int i = 0; i < METRICS_CHAINS; i++)
-        json_field_int(out, chains[i], (int64_t)sums[i]);
     json_close(out, '}');
 }
 
@@ -341,7 +309,14 @@ void metrics_write(struct json_out *out, const struct metrics *m)
     for (int i = 0; i < CLASS_COUNT; i++)
         json_field_int(out, error_class_info((enum error_class)i)->name, (int64_t)m->classes[i]);
     json_close(out, '}');
-    write_chains(out, m);
+    uint64_t sums[METRICS_CHAINS] = {0};
+    for (size_t n = 0; n < m->tool_count; n++)
+        for (int i = 0; i < METRICS_CHAINS; i++)
+            sums[i] += m->tools[n]->chains[i];
+    json_field_open(out, "chains", '{');
+    for (int i = 0; i < METRICS_CHAINS; i++)
+        json_field_int(out, chains[i], (int64_t)sums[i]);
+    json_close(out, '}');
     json_field_open(out, "ledger", '{');
     for (int i = 0; i < METRICS_ENGINES; i++)
         json_field_int(out, engines[i], (int64_t)m->engines[i]);

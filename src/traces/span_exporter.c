@@ -60,6 +60,72 @@ struct span_exporter {
     char why[WHY_MAX_BYTES]; /* of the last failure; empty: none since it works */
 };
 
+/* ---- spans as OTLP's JSON: the field names of opentelemetry/proto/trace/v1/trace.proto ---- */
+
+#define FLAGS_REMOTE_KNOWN 0x100 /* SPAN_FLAGS_CONTEXT_HAS_IS_REMOTE_MASK */
+#define FLAGS_REMOTE       0x200 /* SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK */
+#define STATUS_ERROR       2
+
+static void put_time(struct json_out *out, const char *key, int64_t ns)
+{
+    char digits[24];
+    snprintf(digits, sizeof(digits), "%" PRId64, ns);
+    json_field_text(out, key, digits);
+}
+
+void span_open(struct json_out *out, const struct span *span)
+{
+    int64_t flags = span->flags | (span->parent.len ? FLAGS_REMOTE_KNOWN : 0) |
+                    (span->parent_is_remote ? FLAGS_REMOTE : 0);
+    json_open(out, '{');
+    json_field_str(out, "traceId", span->trace_id);
+    json_field_str(out, "spanId", span_id_str(&span->id));
+    json_field_optional_str(out, "traceState", span->trace_state);
+    json_field_optional_str(out, "parentSpanId", span->parent);
+    json_field_int(out, "flags", flags);
+    json_field_str(out, "name", str_cut(span->name, SPAN_TEXT_MAX_BYTES));
+    json_field_int(out, "kind", span->kind);
+    put_time(out, "startTimeUnixNano", span->start_ns);
+    put_time(out, "endTimeUnixNano", span->end_ns < span->start_ns ? span->start_ns : span->end_ns);
+    json_field_open(out, "attributes", '[');
+}
+
+static void put_attribute(struct json_out *out, const char *key, const char *type, struct str value)
+{
+    json_open(out, '{');
+    json_field_text(out, "key", key);
+    json_field_open(out, "value", '{');
+    json_field_str(out, type, value);
+    json_close(out, '}');
+    json_close(out, '}');
+}
+
+void span_put_str(struct json_out *out, const char *key, struct str value)
+{
+    if (value.len)
+        put_attribute(out, key, "stringValue", str_cut(value, SPAN_TEXT_MAX_BYTES));
+}
+
+void span_put_int(struct json_out *out, const char *key, int64_t value)
+{
+    char digits[24]; /* 64 bits are strings in protobuf's JSON */
+    snprintf(digits, sizeof(digits), "%" PRId64, value);
+    put_attribute(out, key, "intValue", str_of(digits));
+}
+
+void span_close(struct json_out *out, const struct span *span)
+{
+    span_put_str(out, "error.type", span->error);
+    json_close(out, ']');
+    json_field_open(out, "status", '{');
+    if (span->error.len)
+        json_field_int(out, "code", STATUS_ERROR);
+    json_close(out, '}');
+    json_close(out, '}');
+}
+
+/* ---- ids ---- */
+
 static const char hex[] = "0123456789abcdef";
 
 /* As the call ids of gate/call.c: well distributed, and seeded by the kernel. */
@@ -71,29 +137,25 @@ static uint64_t next_random(struct span_exporter *e)
     return z ^ (z >> 31);
 }
 
-static void write_digits(char digits[16], uint64_t bits)
+/* 16 hex digits: zeros only are no id. */
+static void write_id(struct span_exporter *e, char digits[16])
 {
+    uint64_t bits = next_random(e);
+    bits = bits ? bits : 1;
     for (unsigned i = 0; i < 16; i++)
         digits[i] = hex[(bits >> (60 - 4 * i)) & 15];
 }
 
-/* Ids of zeros only are invalid. */
-static uint64_t new_id(struct span_exporter *e)
-{
-    uint64_t bits = next_random(e);
-    return bits ? bits : 1;
-}
-
 void span_exporter_new_trace_id(struct span_exporter *e, char digits[TRACE_ID_DIGITS])
 {
-    write_digits(digits, next_random(e));
-    write_digits(digits + 16, new_id(e));
+    write_id(e, digits);
+    write_id(e, digits + 16);
 }
 
 struct span_id span_exporter_new_id(struct span_exporter *e)
 {
     struct span_id id;
-    write_digits(id.digits, new_id(e));
+    write_id(e, id.digits);
     return id;
 }
 
@@ -194,22 +256,15 @@ void span_exporter_end(struct span_exporter *e)
 
 /* ---- sending ---- */
 
-static void put_attribute(struct buf *out, const char *key, struct str value)
-{
-    struct json_out json = json_out(out);
-    span_put_str(&json, key, value);
-}
-
 /* The body is put together when it is sent: the resource may have changed by a reload. */
 static struct str body_of(const struct span_exporter *e, struct arena *arena, const struct batch *batch)
 {
     struct buf body = buf_in(arena);
     buf_text(&body, "{\"resourceSpans\":[{\"resource\":{\"attributes\":[");
-    put_attribute(&body, "service.name", e->config.service_name);
-    buf_byte(&body, ',');
-    put_attribute(&body, "service.version", STR_LIT(TOOLGATE_VERSION));
-    buf_byte(&body, ',');
-    put_attribute(&body, "service.instance.id", str_of(e->instance));
+    struct json_out attributes = json_out(&body);
+    span_put_str(&attributes, "service.name", e->config.service_name);
+    span_put_str(&attributes, "service.version", STR_LIT(TOOLGATE_VERSION));
+    span_put_str(&attributes, "service.instance.id", str_of(e->instance));
     buf_text(&body, "]},\"scopeSpans\":[{\"scope\":" SCOPE ",\"spans\":[");
     buf_str(&body, buf_view(&batch->spans));
     buf_text(&body, "]}]}]}");
@@ -290,16 +345,9 @@ static void note_rejected(struct span_exporter *e, size_t count, const char *why
               LOG_TEXT("effect", "these spans are lost; further rejections are only counted"));
 }
 
-/* {"partialSuccess":{"rejectedSpans":"2","errorMessage":"…"}}, or of an error {"message":"…"}. */
-static struct str message_of(const struct json *response)
+static size_t rejected_of(const struct json *partial)
 {
-    struct str message = json_str(json_get_text(json_get_text(response, "partialSuccess"), "errorMessage"));
-    return str_cut(message.len ? message : json_str(json_get_text(response, "message")), QUOTED_MAX_BYTES);
-}
-
-static size_t rejected_of(const struct json *response)
-{
-    const struct json *count = json_get_text(json_get_text(response, "partialSuccess"), "rejectedSpans");
+    const struct json *count = json_get_text(partial, "rejectedSpans");
     int64_t n = 0;
     if (json_is(count, JSON_STRING) && count->len < 19) {
         for (uint32_t i = 0; i < count->len && ascii_is_digit(count->text[i]); i++)
@@ -307,12 +355,6 @@ static size_t rejected_of(const struct json *response)
         return (size_t)n;
     }
     return json_int(count, &n) && n > 0 ? (size_t)n : 0;
-}
-
-/* OTLP: only these may be sent again. */
-static bool is_transient(int status)
-{
-    return status == 408 || status == 429 || status == 502 || status == 503 || status == 504;
 }
 
 static void take_response(struct span_exporter *e)
@@ -324,9 +366,14 @@ static void take_response(struct span_exporter *e)
     char why[WHY_MAX_BYTES];
     bool read = e->response.len &&
                 json_parse(arena, arena_dup(arena, buf_view(&e->response)), NULL, &response, &fault) == OK;
-    struct str message = message_of(read ? &response : NULL);
+    /* {"partialSuccess":{"rejectedSpans":"2","errorMessage":"…"}}, or of an error {"message":"…"} */
+    const struct json *partial = read ? json_get_text(&response, "partialSuccess") : NULL;
+    struct str message = json_str(json_get_text(partial, "errorMessage"));
+    if (read && !message.len)
+        message = json_str(json_get_text(&response, "message"));
+    message = str_cut(message, QUOTED_MAX_BYTES);
     if (e->status >= 200 && e->status < 300) {
-        size_t rejected = read ? rejected_of(&response) : 0;
+        size_t rejected = rejected_of(partial);
         rejected = rejected < batch->count ? rejected : batch->count;
         accepted(e);
         e->sent += batch->count - rejected;
@@ -338,7 +385,9 @@ static void take_response(struct span_exporter *e)
     } else {
         snprintf(why, sizeof(why), "status %d%s" STR_FMT, e->status, message.len ? ": " : "",
                  STR_ARG(message));
-        if (is_transient(e->status)) {
+        /* OTLP: only these may be sent again. */
+        if (e->status == 408 || e->status == 429 || e->status == 502 || e->status == 503 ||
+            e->status == 504) {
             failed(e, why);
         } else {
             accepted(e);
