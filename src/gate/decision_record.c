@@ -93,25 +93,21 @@ static bool is_plain_pass(const struct verdict *v)
 
 /* ---- who, when, what ---- */
 
-/* The record up to the fraction of its second, which most records share. */
-static void write_head(struct decision_record_options *o, int64_t second)
-{
-    struct tm tm;
-    time_t at = (time_t)second;
-    gmtime_r(&at, &tm);
-    strftime(o->head, sizeof(o->head), HEAD_FORMAT, &tm);
-    o->second_at = second;
-}
-
-/* {"v":1,"ts":"2026-11-22T09:00:00.123456Z","decision_id":"…" */
+/* {"v":1,"ts":"2026-11-22T09:00:00.123456Z","decision_id":"…": what comes before the fraction of the second
+ * is kept, as most records share it. */
 static void put_head(struct record *r)
 {
     static const char after_time[] = "Z\",\"decision_id\":\"";
     struct decision_record_options *o = r->options;
     int64_t us = clock_read_ns(CLOCK_REALTIME) / 1000, second = us / 1000000;
     uint32_t micros = (uint32_t)(us % 1000000);
-    if (second != o->second_at)
-        write_head(o, second);
+    if (second != o->second_at) {
+        struct tm tm;
+        time_t at = (time_t)second;
+        gmtime_r(&at, &tm);
+        strftime(o->head, sizeof(o->head), HEAD_FORMAT, &tm);
+        o->second_at = second;
+    }
     struct str id = call_id(r->call);
     char *start = buf_reserve(r->out.buf, HEAD_MAX_BYTES), *at = start;
     memcpy(at, o->head, HEAD_BYTES);
@@ -170,16 +166,11 @@ static void put_hash(struct record *r, const char *key, struct hash128 hash)
     buf_byte(buf, '"');
 }
 
-static void put_arguments_hash(struct record *r)
-{
-    put_hash(r, "arguments_hash", call_arguments_hash(r->call));
-}
-
 static void put_arguments(struct record *r)
 {
     const struct str *paths;
     if (r->options->arguments == DECISIONS_HASH || (r->arguments && r->cut >= CUT_ARGUMENTS))
-        put_arguments_hash(r);
+        put_hash(r, "arguments_hash", call_arguments_hash(r->call));
     else if (r->arguments)
         json_field(&r->out, "arguments", r->arguments);
     else if (shows_arguments(r)) /* of a report: not known; else the client sent none */
@@ -258,16 +249,6 @@ static void put_decision(struct record *r, const struct verdict *v)
         json_field_str(&r->out, "code", masked_text(r, str_cut(v->code, DECISION_NAME_MAX_BYTES)));
 }
 
-/* What the feedback would have said of a decision that is not enforced. */
-static void describe(struct call *c, struct verdict *would)
-{
-    struct feedback_said said = {STR_NONE, STR_NONE};
-    struct feedback feedback = {.verdict = would, .tool = c->tool, .name = c->request.tool, .said = &said};
-    if (error_class_info(would->class)->is_error)
-        feedback_text(c->arena, &feedback);
-    verdict_describe(would, said.detail, said.hint);
-}
-
 /* Of a shadow the whole decision; of a budget that an anonymous session is let over, its code. */
 static void put_would(struct record *r)
 {
@@ -277,7 +258,12 @@ static void put_would(struct record *r)
     json_field_open(&r->out, "would", '{');
     if (c->verdict.shadowed) {
         struct verdict would = *c->verdict.shadowed;
-        describe(c, &would);
+        struct feedback_said said = {STR_NONE, STR_NONE}; /* what the feedback would have said */
+        struct feedback feedback = {
+            .verdict = &would, .tool = c->tool, .name = c->request.tool, .said = &said};
+        if (error_class_info(would.class)->is_error)
+            feedback_text(c->arena, &feedback);
+        verdict_describe(&would, said.detail, said.hint);
         put_decision(r, &would);
         put_text(r, "detail", would.detail);
         put_text(r, "hint", would.hint);
@@ -398,25 +384,6 @@ static struct json rebuilt(struct arena *arena, const struct json *value)
     return now;
 }
 
-static const struct json *masked_arguments(const struct record *r)
-{
-    const struct call *c = r->call;
-    const struct json *arguments = c->request.arguments;
-    if (c->request.arguments_fault.len)
-        arguments = json_keep(c->arena, rebuilt(c->arena, arguments));
-    return decision_masking_value(r->masking, arguments, true);
-}
-
-/* Most records: their arguments are written as they were sent, and no text could quote them. */
-static bool is_clean_pass(const struct record *r)
-{
-    const struct decision_record_options *o = r->options;
-    const struct call *c = r->call;
-    return o->arguments == DECISIONS_MASKED && is_plain_pass(&c->verdict) && c->request.arguments &&
-           !c->request.arguments_fault.len && !c->result.value &&
-           decision_mask_is_clean(o->mask, c->tool, c->request.arguments);
-}
-
 /* Nobody would see their masks: the record has no room for them. */
 static bool is_too_long_to_mask(const struct json *value, enum decisions_detail content)
 {
@@ -429,22 +396,27 @@ static void mask_values(struct record *r)
 {
     const struct decision_record_options *o = r->options;
     struct call *c = r->call;
-    if (is_too_long_to_mask(c->request.arguments, o->arguments) ||
-        is_too_long_to_mask(c->result.value, o->results)) {
+    const struct json *arguments = c->request.arguments;
+    bool is_faulty = c->request.arguments_fault.len;
+    if (is_too_long_to_mask(arguments, o->arguments) || is_too_long_to_mask(c->result.value, o->results)) {
         r->cut = CUT_MESSAGES;
-        r->arguments = c->request.arguments;
+        r->arguments = arguments;
         return;
     }
-    if (is_clean_pass(r)) {
-        r->arguments = c->request.arguments;
+    /* Most records: their arguments are written as they were sent, and no text could quote them. */
+    if (o->arguments == DECISIONS_MASKED && is_plain_pass(&c->verdict) && arguments && !is_faulty &&
+        !c->result.value && decision_mask_is_clean(o->mask, c->tool, arguments)) {
+        r->arguments = arguments;
         return;
     }
     if (o->arguments == DECISIONS_MASKED || o->results == DECISIONS_MASKED)
         r->masking = decision_masking_new(o->mask, c->arena, c->tool);
-    if (c->request.arguments && o->arguments == DECISIONS_MASKED)
-        r->arguments = masked_arguments(r);
+    if (arguments && is_faulty && o->arguments == DECISIONS_MASKED)
+        arguments = json_keep(c->arena, rebuilt(c->arena, arguments));
+    if (arguments && o->arguments == DECISIONS_MASKED)
+        r->arguments = decision_masking_value(r->masking, arguments, true);
     else if (o->arguments == DECISIONS_FULL)
-        r->arguments = c->request.arguments;
+        r->arguments = arguments;
     if (c->result.value && o->results == DECISIONS_MASKED)
         r->result = decision_masking_value(r->masking, c->result.value, false);
     else if (o->results == DECISIONS_FULL)

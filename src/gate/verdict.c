@@ -1,7 +1,8 @@
-/* The table of outcome classes, a verdict as JSON, and the JSON Schemas that describe it. */
+/* The table of outcome classes, a verdict as JSON, and the JSON Schemas that describe it (*.schema.json). */
 #include "gate/verdict.h"
 
 #include "base/arena.h"
+#include "base/embedded.h"
 #include "json/write.h"
 
 /* ---- classes ---- */
@@ -142,18 +143,6 @@ void verdict_discard(struct verdict *v, struct arena *arena, bool remember)
     *v = kept;
 }
 
-static void write_messages(struct json_out *out, const struct problems *problems)
-{
-    if (!problems->count)
-        return;
-    json_field_open(out, "messages", '[');
-    for (size_t i = 0; i < problems->count; i++)
-        problem_json(out, &problems->list[i]);
-    json_close(out, ']');
-    if (problems->more)
-        json_field_int(out, "more_messages", (int64_t)problems->more);
-}
-
 static void write_suggestion(struct json_out *out, const struct problem *place, struct str value)
 {
     struct buf path = {0};
@@ -194,7 +183,14 @@ void verdict_write(struct json_out *out, const struct verdict *v)
     json_field_optional_str(out, "code", v->code);
     json_field_optional_str(out, "detail", v->detail);
     json_field_optional_str(out, "hint", v->hint);
-    write_messages(out, &v->problems);
+    if (v->problems.count) {
+        json_field_open(out, "messages", '[');
+        for (size_t i = 0; i < v->problems.count; i++)
+            problem_json(out, &v->problems.list[i]);
+        json_close(out, ']');
+        if (v->problems.more)
+            json_field_int(out, "more_messages", (int64_t)v->problems.more);
+    }
     write_suggestions(out, v);
     if (v->rewrites && v->rewrites->len)
         json_field(out, "rewrites", v->rewrites);
@@ -233,74 +229,10 @@ void verdict_write(struct json_out *out, const struct verdict *v)
 
 struct str verdict_schema(void)
 {
-    static const char before_classes[] =
-        "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\","
-        "\"title\":\"toolgate verdict\",\"type\":\"object\","
-        "\"required\":[\"verdict\",\"valid\",\"error_class\"],\"properties\":{"
-        "\"verdict\":{\"enum\":[\"pass\",\"repair\",\"wait\",\"refuse\",\"ask\",\"halt\"]},"
-        "\"valid\":{\"type\":\"boolean\",\"description\":\"the arguments, after coercion and normalise\"},"
-        "\"error_class\":{\"enum\":[";
-    static const char after_classes[] =
-        "]},"
-        "\"code\":{\"type\":\"string\"},\"detail\":{\"type\":\"string\"},\"hint\":{\"type\":\"string\"},"
-        "\"messages\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
-        "\"required\":[\"path\",\"code\",\"message\",\"severity\"],\"properties\":{"
-        "\"path\":{\"type\":\"string\"},\"code\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},"
-        "\"severity\":{\"enum\":[\"error\",\"warning\"]},\"expected\":{\"type\":\"object\",\"description\":"
-        "\"a small JSON Schema of what fits there\"},\"got\":{\"description\":\"what was sent\"},"
-        "\"description\":{\"type\":\"string\"},\"count\":{\"type\":\"integer\",\"minimum\":2,"
-        "\"description\":\"items of a list with this problem\"},\"last_path\":{\"type\":\"string\"}}}},"
-        "\"more_messages\":{\"type\":\"integer\",\"minimum\":1},"
-        "\"suggestions\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"path\",\"value\"]"
-        ","
-        "\"properties\":{\"path\":{\"type\":\"string\"},\"value\":{}}}},"
-        "\"rewrites\":{\"type\":\"array\",\"description\":\"JSON Patch\",\"items\":{\"type\":\"object\","
-        "\"required\":[\"op\",\"path\"],\"properties\":{\"op\":{\"enum\":[\"add\",\"remove\",\"replace\"]},"
-        "\"path\":{\"type\":\"string\"},\"value\":{}}}},"
-        "\"attempt\":{\"type\":\"integer\",\"minimum\":1},\"attempts_left\":{\"type\":\"integer\","
-        "\"minimum\":0},"
-        "\"no_progress\":{\"type\":\"integer\",\"minimum\":6,\"description\":\"consecutive calls without a "
-        "new result\"},"
-        "\"same_failure\":{\"type\":\"integer\",\"minimum\":3,\"description\":\"failures of this tool in a "
-        "row "
-        "with this error\"},"
-        "\"tries\":{\"type\":\"integer\",\"minimum\":2,\"description\":\"how often the tool ran for this "
-        "call\"},"
-        "\"repeats\":{\"type\":\"integer\",\"minimum\":0},\"after_s\":{\"type\":\"integer\",\"minimum\":0},"
-        "\"coverage\":{\"enum\":[\"SATISFIED\",\"NEEDS_MORE_TOOLS\",\"NEED_USER_INPUT\",\"FAILED\"]},"
-        "\"facts\":{\"type\":\"object\"},\"follow_up\":{\"type\":\"object\"},\"next_args\":{\"type\":"
-        "\"object\"},"
-        "\"compacted\":{\"type\":\"object\",\"required\":[\"from_bytes\",\"to_bytes\"],\"properties\":{"
-        "\"from_bytes\":{\"type\":\"integer\"},\"to_bytes\":{\"type\":\"integer\"}}},"
-        "\"choices\":{\"type\":\"array\"},\"approval\":{\"type\":\"string\",\"description\":\"of a question: "
-        "toolgate approve with this id answers "
-        "it\"},\"warnings\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
-        "\"description\":\"what the request held that has no effect\"},"
-        "\"unreported\":{\"type\":\"integer\",\"minimum\":9,\"description\":\"checks in a row that the "
-        "agent's program "
-        "has not reported\"},\"would\":{\"type\":\"string\"},\"final\":{\"type\":\"boolean\"},"
-        "\"ledger\":{\"type\":\"string\"}}}";
-    static struct buf text; /* written once, kept for the life of the process */
-    if (!text.len) {
-        buf_text(&text, before_classes);
-        for (int i = 0; i < CLASS_COUNT; i++)
-            buf_printf(&text, "%s\"%s\"", i ? "," : "", error_class_info((enum error_class)i)->name);
-        buf_text(&text, after_classes);
-    }
-    return buf_view(&text);
+    return str_trim(embedded_text("src/gate/verdict.schema.json"));
 }
 
 struct str coverage_schema(void)
 {
-    static const char text[] =
-        "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"title\":\"toolgate coverage\","
-        "\"type\":\"object\",\"required\":[\"coverage\"],\"additionalProperties\":false,\"properties\":{"
-        "\"coverage\":{\"enum\":[\"SATISFIED\",\"NEEDS_MORE_TOOLS\",\"NEED_USER_INPUT\",\"FAILED\"],"
-        "\"description\":\"does what is known answer what the user asked for\"},"
-        "\"facts\":{\"type\":\"object\",\"description\":\"what is known so far, by name\"},"
-        "\"follow_up\":{\"type\":\"object\",\"required\":[\"tool\",\"args\"],\"additionalProperties\":false,"
-        "\"properties\":{\"tool\":{\"type\":\"string\"},\"args\":{\"type\":\"object\"}},"
-        "\"description\":\"the exact next call\"},"
-        "\"question\":{\"type\":\"string\",\"description\":\"for NEED_USER_INPUT: what to ask the user\"}}}";
-    return STR_LIT(text);
+    return str_trim(embedded_text("src/gate/coverage.schema.json"));
 }

@@ -31,24 +31,18 @@ void verdict_from_broken_hook(struct verdict *v, const struct tool *tool, const 
         verdict_from_policy_error(v, tool, arena, why);
 }
 
-static bool is_cut_off(const struct problems *problems)
-{
-    for (size_t i = 0; i < problems->count; i++)
-        if (strcmp(problems->list[i].code, "cut_off") == 0)
-            return true;
-    return false;
-}
-
 void verdict_from_arguments(struct verdict *v, const struct tool *tool, const struct policy *policy,
                             struct arena *arena, const struct arguments *args)
 {
+    bool is_cut_off = false;
     v->problems = args->problems;
+    for (size_t i = 0; i < v->problems.count; i++)
+        is_cut_off |= strcmp(v->problems.list[i].code, "cut_off") == 0;
     if (args->policy_error.len)
         verdict_from_broken_hook(v, tool, policy, arena, args->policy_error.at);
     else if (args->problems.errors)
         verdict_set(v, CLASS_INVALID_ARGUMENTS,
-                    is_cut_off(&args->problems) ? STR_LIT("cut_off") : STR_LIT("invalid_arguments"), STR_NONE,
-                    STR_NONE);
+                    is_cut_off ? STR_LIT("cut_off") : STR_LIT("invalid_arguments"), STR_NONE, STR_NONE);
     if (args->problems.errors && args->proposed &&
         json_to_str(arena, args->proposed).len <= ARGUMENTS_PROPOSED_MAX_BYTES)
         v->suggest = args->proposed;
