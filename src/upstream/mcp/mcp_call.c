@@ -98,8 +98,7 @@ void mcp_call_timed_out(struct pending_request *pending)
     long long ms = (clock_mono_us() - pending->since_us) / 1000;
     struct upstream_call *call = mcp_request_end(pending);
     if (call->answer->reached) {
-        abandoned_calls_add(&client->abandoned, id, call->request->caller, clock_mono_us());
-        mcp_request_cancel(client, id, "timed out");
+        mcp_request_abandon(client, id, call->request->caller, "timed out");
         answer(client, call, UPSTREAM_TRANSIENT, "timeout",
                "did not answer within %lld ms; the call was cancelled", ms);
     } else {
@@ -172,19 +171,11 @@ static bool requires_task(struct mcp_client *client, struct str name)
 
 static bool means_unknown_tool(struct str message)
 {
-    static const char *const phrases[] = {"unknown", "no such", "not found", "does not exist"};
-    for (size_t i = 0; i < sizeof(phrases) / sizeof(*phrases); i++)
-        if (str_contains_nocase(message, str_of(phrases[i])))
-            return str_contains_nocase(message, STR_LIT("tool"));
-    return false;
-}
-
-/* Without what is configured as a secret. */
-static struct str data_of(struct mcp_client *client, struct arena *arena, const struct json *error)
-{
-    const struct json *data = json_get_text(error, "data");
-    struct str text = data ? json_to_str(arena, data) : STR_NONE;
-    return text.len <= MCP_QUOTE_MAX_BYTES ? mcp_client_redact(client, arena, text) : STR_NONE;
+    return str_contains_nocase(message, STR_LIT("tool")) &&
+           (str_contains_nocase(message, STR_LIT("unknown")) ||
+            str_contains_nocase(message, STR_LIT("no such")) ||
+            str_contains_nocase(message, STR_LIT("not found")) ||
+            str_contains_nocase(message, STR_LIT("does not exist")));
 }
 
 static void take_error(struct pending_request *pending, struct str text)
@@ -219,40 +210,27 @@ static void take_error(struct pending_request *pending, struct str text)
     if ((code == -32602 && !means_unknown_tool(message)) ||
         (code == -32601 && !requires_task(client, call->request->target->tool)))
         i++;
-    if (call->request->method) /* whose errors are the client's to read */
-        i = sizeof(known) / sizeof(*known) - 1;
     mcp_request_end(pending);
     call->answer->rpc_code = code;
-    call->answer->rpc_data = call->request->method ? data_of(client, call->arena, &error) : STR_NONE;
+    if (call->request->method) { /* whose errors are the client's to read, without configured secrets */
+        const struct json *data = json_get_text(&error, "data");
+        struct str written = data ? json_to_str(call->arena, data) : STR_NONE;
+        i = sizeof(known) / sizeof(*known) - 1;
+        if (written.len <= MCP_QUOTE_MAX_BYTES)
+            call->answer->rpc_data = mcp_client_redact(client, call->arena, written);
+    }
     call->answer->quoted = str_cut(mcp_client_redact(client, call->arena, message), MCP_QUOTE_MAX_BYTES);
     answer(client, call, UPSTREAM_REFUSED, known[i].name, "%s (JSON-RPC error %lld)", known[i].sentence,
            (long long)code);
     call->finish(call);
 }
 
-static void on_response(struct mcp_client *client, struct pending_request *pending,
-                        const struct mcp_message *message)
+static void on_response(struct pending_request *pending, const struct mcp_message *message)
 {
-    (void)client;
     if (message->error.len)
         take_error(pending, message->error);
     else
         take_result(pending, message->result);
-}
-
-static void put_members(struct buf *out, const struct json *object)
-{
-    const char *separator = "";
-    for (uint32_t i = 0; json_is(object, JSON_OBJECT) && i < object->len; i++) {
-        const struct json_member *member = &object->members[i];
-        if (str_is(member->key, "_meta"))
-            continue;
-        buf_text(out, separator);
-        json_write_string(out, member->key);
-        buf_byte(out, ':');
-        json_write(out, &member->value);
-        separator = ",";
-    }
 }
 
 static void put_tool_call(const struct mcp_client *client, struct buf *out,
@@ -275,28 +253,32 @@ static void put_tool_call(const struct mcp_client *client, struct buf *out,
     }
 }
 
-/* Of prompts/get and resources/read, for the header Mcp-Name. */
-static struct str name_in(const struct json *params)
-{
-    struct str name = json_str(json_get_text(params, "name"));
-    return name.len ? name : json_str(json_get_text(params, "uri"));
-}
-
 static void send_call(struct mcp_client *client, struct pending_request *pending)
 {
     const struct upstream_request *request = pending->call->request;
-    const char *method = request->method ? request->method : "tools/call";
-    struct str name = request->method ? name_in(request->params) : request->target->tool;
-    pending_mark_sent(&client->pending, pending);
-    mcp_request_open(client, pending->id, method);
-    size_t empty = client->out.len;
-    if (request->method)
-        put_members(&client->out, request->params);
-    else
-        put_tool_call(client, &client->out, request);
-    mcp_request_meta(client, request->progress ? pending->id : 0, client->out.len > empty,
+    const struct json *params = request->params;
+    const char *method = request->method ? request->method : "tools/call", *separator = "";
+    struct buf *out = &client->out;
+    struct str name = request->target->tool; /* for the header Mcp-Name */
+    pending_mark_sent(pending);
+    mcp_message_open(client, pending->id, method);
+    if (request->method) {
+        name = json_str(json_get_text(params, "name"));
+        name = name.len ? name : json_str(json_get_text(params, "uri"));
+        for (uint32_t i = 0; json_is(params, JSON_OBJECT) && i < params->len; i++) {
+            if (str_is(params->members[i].key, "_meta"))
+                continue;
+            buf_text(out, separator);
+            json_write_string(out, params->members[i].key);
+            buf_byte(out, ':');
+            json_write(out, &params->members[i].value);
+            separator = ",";
+        }
+    } else {
+        put_tool_call(client, out, request);
+    }
+    mcp_message_send(client, pending->id, method, name, request->progress ? pending->id : 0,
                      request->trace_context);
-    mcp_request_send(client, pending->id, method, name, request->trace_context);
 }
 
 static enum upstream_call_state answer_blocked(struct mcp_client *client, struct upstream_call *call,
@@ -327,10 +309,8 @@ static void stop_call(struct upstream_call *call)
     struct mcp_client *client = pending->client;
     uint64_t id = pending->sent ? pending->id : 0;
     mcp_request_end(pending);
-    if (!id)
-        return;
-    abandoned_calls_add(&client->abandoned, id, call->request->caller, clock_mono_us());
-    mcp_request_cancel(client, id, "cancelled by the client");
+    if (id)
+        mcp_request_abandon(client, id, call->request->caller, "cancelled by the client");
 }
 
 enum upstream_call_state mcp_client_call(struct mcp_client *client, struct upstream_call *call)
@@ -340,7 +320,7 @@ enum upstream_call_state mcp_client_call(struct mcp_client *client, struct upstr
     const char *blocked = client->ready ? mcp_request_blocked(client) : NULL;
     if (blocked)
         return answer_blocked(client, call, blocked);
-    struct pending_request *pending = pending_add(&client->pending);
+    struct pending_request *pending = pending_add(client);
     if (!pending) {
         call->answer->after_s = 1;
         return answer(client, call, UPSTREAM_UNAVAILABLE, "busy",
@@ -349,9 +329,7 @@ enum upstream_call_state mcp_client_call(struct mcp_client *client, struct upstr
     uint32_t ms = upstream_call_timeout_ms(call, target_timeout_ms(call->request->target, client->spec));
     uint32_t times = call->request->max_ms ? 1 : MCP_PROGRESS_TIMES;
     pending->call = call;
-    pending->client = client;
     pending->on_response = on_response;
-    pending->since_us = clock_mono_us();
     pending->timeout_us = (int64_t)ms * 1000;
     pending->deadline_us = pending->since_us + pending->timeout_us;
     pending->last_deadline_us = pending->since_us + pending->timeout_us * times;

@@ -1,36 +1,206 @@
 /*
- * The life of an MCP server: started, initialised (mcp_handshake.c), up, dead,
- * restarted with backoff, down. A transport is made and freed in a turn of its
- * own (on_soon), never inside one of its hooks.
+ * The life of an MCP server: started, initialised, up, dead, restarted with
+ * backoff, down. A transport is made and freed in a turn of its own (on_soon),
+ * never inside one of its hooks.
+ *
+ * `initialize` comes first, since some servers exit at any other first message.
+ * A server that rejects it gets the modern request, server/discover. Then its
+ * tools are listed (mcp_lists.c).
  */
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/version.h"
 #include "io/child.h"
+#include "json/parse.h"
 #include "upstream/mcp/mcp_client_internal.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct mcp_transport_hooks hooks;
+#define LEGACY              "2025-11-25"
+#define IGNORED_READ_BYTES  4096u /* of a message, to redact secrets */
+#define IGNORED_SHOWN_BYTES 80u
 
-static void on_start_timeout(void *owner)
+static const struct mcp_transport_hooks hooks;
+static void on_soon(void *owner);
+static void on_deadline(void *owner);
+
+/* ---- state ------------------------------------------------------------------------ */
+
+void mcp_client_schedule(struct mcp_client *client)
+{
+    timer_set(&client->soon, client->loop, 0, on_soon, client);
+}
+
+static void set_state(struct mcp_client *client, enum mcp_client_state state)
+{
+    if (client->state == state)
+        return;
+    client->state = state;
+    mcp_client_schedule(client); /* reports it */
+}
+
+struct arena *mcp_client_scratch(struct mcp_client *client)
+{
+    arena_free(client->scratch);
+    return client->scratch = arena_new();
+}
+
+struct str mcp_client_redact(const struct mcp_client *client, struct arena *arena, struct str text)
+{
+    return client->transport && client->kind->redact ? client->kind->redact(client->transport, arena, text)
+                                                     : text;
+}
+
+void mcp_client_ignore(struct mcp_client *client, const char *why, struct str text)
+{
+    uint64_t held;
+    client->ignored++;
+    if (!rate_limit_allow(&client->ignored_rate, MCP_IGNORED_PER_S, &held))
+        return;
+    struct arena *arena = arena_new();
+    text = str_cut(mcp_client_redact(client, arena, str_cut(text, IGNORED_READ_BYTES)), IGNORED_SHOWN_BYTES);
+    if (text.len)
+        log_event(LOG_INFO, "upstream_message_ignored", LOG_STR("upstream", client->spec->name),
+                  LOG_TEXT("why", why), LOG_STR("begins", text), LOG_NUM("not_logged", held));
+    else
+        log_event(LOG_INFO, "upstream_message_ignored", LOG_STR("upstream", client->spec->name),
+                  LOG_TEXT("why", why), LOG_NUM("not_logged", held));
+    arena_free(arena);
+}
+
+uint32_t mcp_client_start_ms(const struct mcp_client *client)
+{
+    return client->spec->start_ms ? client->spec->start_ms : UPSTREAM_START_MS;
+}
+
+static void start_soon(struct mcp_client *client)
+{
+    timer_clear(&client->restart);
+    client->start_wanted = true;
+    set_state(client, MCP_STARTING);
+    mcp_client_schedule(client);
+}
+
+void mcp_client_start(struct mcp_client *client)
+{
+    bool runs = client->state == MCP_STARTING || client->state == MCP_UP;
+    if (!runs && !client->stopping)
+        start_soon(client);
+}
+
+/* ---- the handshake ------------------------------------------------------------------ */
+
+static void keep_server(struct mcp_client *client, const struct json *info)
+{
+    struct str name = json_str(json_get_text(info, "name")),
+               version = json_str(json_get_text(info, "version"));
+    snprintf(client->server, sizeof(client->server), STR_FMT "%s" STR_FMT, STR_ARG(str_cut(name, 60)),
+             name.len && version.len ? " " : "", STR_ARG(str_cut(version, 60)));
+}
+
+/* The server has agreed to a version: keeps what it may be asked for, and lists its tools. */
+static void finish_handshake(struct mcp_client *client, struct str version, const struct json *capabilities)
+{
+    const struct json *prompts = json_get_text(capabilities, "prompts"),
+                      *resources = json_get_text(capabilities, "resources");
+    struct mcp_list *lists = client->lists;
+    lists[UPSTREAM_PROMPTS].offered = json_is(prompts, JSON_OBJECT);
+    lists[UPSTREAM_PROMPTS].announces = json_is_true(json_get_text(prompts, "listChanged"));
+    lists[UPSTREAM_RESOURCES].offered = lists[UPSTREAM_TEMPLATES].offered = json_is(resources, JSON_OBJECT);
+    lists[UPSTREAM_RESOURCES].announces = lists[UPSTREAM_TEMPLATES].announces =
+        json_is_true(json_get_text(resources, "listChanged"));
+    client->has_subscriptions = json_is_true(json_get_text(resources, "subscribe"));
+    client->has_logging = json_is(json_get_text(capabilities, "logging"), JSON_OBJECT);
+    snprintf(client->version, sizeof(client->version), STR_FMT,
+             STR_ARG(str_cut(version, sizeof(client->version) - 1)));
+    if (client->kind->set_version)
+        client->kind->set_version(client->transport, client->version, client->modern);
+    if (!client->modern)
+        mcp_notify(client, "notifications/initialized", STR_NONE);
+    mcp_lists_fetch_tools(client);
+}
+
+static void on_discovered(struct pending_request *pending, const struct mcp_message *message)
+{
+    struct mcp_client *client = pending->client;
+    struct arena *arena = mcp_client_scratch(client);
+    struct json_error error;
+    struct json result;
+    pending_remove(pending);
+    if (!mcp_request_read(arena, message->result, &result, &error)) {
+        mcp_client_fail(client, "it rejects both `initialize` (%s) and `server/discover` (" STR_FMT ")",
+                        client->error, STR_ARG(mcp_request_error(client, arena, message)));
+        return;
+    }
+    if (!json_array_has(json_get_text(&result, "supportedVersions"), STR_LIT(MCP_MODERN))) {
+        mcp_client_fail(client, "it supports no MCP version from " LEGACY " to " MCP_MODERN);
+        return;
+    }
+    keep_server(client,
+                json_get(json_get_text(&result, "_meta"), STR_LIT("io.modelcontextprotocol/serverInfo")));
+    finish_handshake(client, STR_LIT(MCP_MODERN), json_get_text(&result, "capabilities"));
+}
+
+static void discover(struct mcp_client *client, struct str why)
+{
+    snprintf(client->error, sizeof(client->error), STR_FMT, STR_ARG(str_cut(why, MCP_ERROR_MAX_BYTES / 2)));
+    client->modern = true;
+    if (client->kind->set_version)
+        client->kind->set_version(client->transport, MCP_MODERN, true);
+    mcp_request(client, "server/discover", on_discovered, 0, STR_NONE);
+}
+
+/* Older and unknown versions are treated as LEGACY. */
+static void on_initialized(struct pending_request *pending, const struct mcp_message *message)
+{
+    struct mcp_client *client = pending->client;
+    struct arena *arena = mcp_client_scratch(client);
+    struct json_error error;
+    struct json result;
+    pending_remove(pending);
+    if (!mcp_request_read(arena, message->result, &result, &error)) {
+        discover(client, mcp_request_error(client, arena, message));
+        return;
+    }
+    struct str version = json_str(json_get_text(&result, "protocolVersion"));
+    if (str_is(version, MCP_MODERN)) {
+        discover(client, STR_LIT("it answered with a version that has no handshake"));
+        return;
+    }
+    keep_server(client, json_get_text(&result, "serverInfo"));
+    finish_handshake(client, version.len ? version : STR_LIT(LEGACY), json_get_text(&result, "capabilities"));
+}
+
+static void on_opened(void *owner)
 {
     struct mcp_client *client = owner;
-    client->was_slow = true;
-    mcp_client_fail(client, "it was not ready within %u ms%s", mcp_client_start_ms(client),
-                    client->open ? " (no response to the handshake or to tools/list)" : "");
+    if (!client->transport || client->open)
+        return;
+    client->open = true;
+    client->modern = false;
+    mcp_request(client, "initialize", on_initialized, 0,
+                STR_LIT("\"protocolVersion\":\"" LEGACY "\",\"capabilities\":{\"elicitation\":{}},"
+                        "\"clientInfo\":{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"));
 }
 
-static void start_now(struct mcp_client *client)
+void mcp_client_up(struct mcp_client *client)
 {
-    client->start_wanted = false;
-    client->starts++;
-    client->kind = client->spec->kind == UPSTREAM_HTTP ? &mcp_transport_http : &mcp_transport_stdio;
-    client->transport = client->kind->make(client->loop, client->spec, &hooks, client);
-    timer_set(&client->start_deadline, client->loop, mcp_client_start_ms(client), on_start_timeout, client);
-    client->kind->open(client->transport);
+    const struct tool_list *tools = client->lists[UPSTREAM_TOOLS].list;
+    timer_clear(&client->start_deadline);
+    client->ready = client->has_started = true;
+    client->up_us = clock_mono_us();
+    client->error[0] = '\0';
+    log_event(LOG_INFO, "upstream_up", LOG_STR("upstream", client->spec->name),
+              LOG_TEXT("server", client->server), LOG_TEXT("protocol", client->version),
+              LOG_NUM("tools", tools ? tool_list_array(tools)->len : 0));
+    set_state(client, MCP_UP);
+    mcp_call_send_waiting(client);
 }
+
+/* ---- failures and restarts ------------------------------------------------------------- */
 
 /* Passes over our own requests. */
 static struct pending_request *first_call(const struct pending_list *list)
@@ -48,73 +218,13 @@ static void refuse_waiting(struct mcp_client *client)
         mcp_call_unavailable(pending);
 }
 
-/* Waits for pending calls, then for the transport to close, then reports. */
-static void continue_stopping(struct mcp_client *client)
-{
-    if (!client->ready)
-        refuse_waiting(client);
-    if (first_call(&client->pending.sent) || first_call(&client->pending.waiting))
-        return;
-    if (!client->transport) {
-        client->state = MCP_STOPPED;
-        client->hooks->stopped(client->owner);
-    } else if (client->state != MCP_STOPPING) {
-        client->ready = false;
-        mcp_client_set_state(client, MCP_STOPPING);
-        client->kind->close(client->transport);
-    }
-}
-
-static void on_soon(void *owner)
-{
-    struct mcp_client *client = owner;
-    if (client->closed_transport)
-        client->kind->free(client->closed_transport);
-    client->closed_transport = NULL;
-    if (client->start_wanted && !client->transport)
-        start_now(client);
-    if (client->reported_state != client->state) {
-        client->reported_state = client->state;
-        client->hooks->state(client->owner);
-    }
-    if (client->stopping)
-        continue_stopping(client);
-}
-
-void mcp_client_stop(struct mcp_client *client)
-{
-    client->stopping = true;
-    client->start_wanted = false;
-    timer_clear(&client->restart);
-    mcp_client_schedule(client);
-}
-
-static uint32_t count_of(const struct mcp_client *client, enum upstream_list which)
-{
-    const struct tool_list *list = client->lists[which].list;
-    return list ? tool_list_array(list)->len : 0;
-}
-
-static void become_up(struct mcp_client *client)
-{
-    timer_clear(&client->start_deadline);
-    client->ready = client->has_started = true;
-    client->up_us = clock_mono_us();
-    client->error[0] = '\0';
-    log_event(LOG_INFO, "upstream_up", LOG_STR("upstream", client->spec->name),
-              LOG_TEXT("server", client->server), LOG_TEXT("protocol", client->version),
-              LOG_NUM("tools", count_of(client, UPSTREAM_TOOLS)));
-    mcp_client_set_state(client, MCP_UP);
-    mcp_call_send_waiting(client);
-}
-
 static void on_restart(void *owner)
 {
     struct mcp_client *client = owner;
     if (client->spec->lazy && !first_call(&client->pending.waiting))
-        mcp_client_set_state(client, MCP_STOPPED);
+        set_state(client, MCP_STOPPED);
     else
-        mcp_client_start_soon(client);
+        start_soon(client);
 }
 
 /* With jitter, so that the daemons of one host do not restart their servers at the same time. One that was
@@ -122,12 +232,12 @@ static void on_restart(void *owner)
 static uint32_t backoff_ms(const struct mcp_client *client)
 {
     uint32_t start_ms = mcp_client_start_ms(client), ms = MCP_BACKOFF_FIRST_MS;
-    uint32_t most = client->was_slow ? UPSTREAM_RETRY_MS : MCP_BACKOFF_MAX_MS;
+    uint32_t max = client->was_slow ? UPSTREAM_RETRY_MS : MCP_BACKOFF_MAX_MS;
     if (client->was_slow && start_ms > ms)
         ms = start_ms < CHILD_KILL_MS ? start_ms : CHILD_KILL_MS;
-    for (uint32_t failures = client->failures; failures > 1 && ms < most; failures--)
+    for (uint32_t failures = client->failures; failures > 1 && ms < max; failures--)
         ms *= 2;
-    ms = ms < most ? ms : most;
+    ms = ms < max ? ms : max;
     return ms - ms / 8 + (uint32_t)(hash_random() % (ms / 4));
 }
 
@@ -149,7 +259,7 @@ static void plan_restart(struct mcp_client *client, const char *why, struct str 
         log_event(LOG_WARN, "upstream_down", LOG_STR("upstream", client->spec->name),
                   LOG_NUM("failures", client->failures), LOG_TEXT("why", client->error),
                   LOG_NUM("again_ms", ms));
-    mcp_client_set_state(client, down ? MCP_DOWN : MCP_WAITING);
+    set_state(client, down ? MCP_DOWN : MCP_WAITING);
 }
 
 /* Ends every sent call; waiting ones wait for the restart unless the server is down. Must come last: a
@@ -169,7 +279,7 @@ static void fail(struct mcp_client *client, const char *why, struct str quoted)
     timer_clear(&client->relisten);
     mcp_lists_clear(client);
     mcp_subscriptions_lost(client);
-    client->abandoned = (struct abandoned_calls){0};
+    memset(client->abandoned, 0, sizeof(client->abandoned));
     mcp_client_schedule(client);
     if (!client->stopping)
         plan_restart(client, why, quoted);
@@ -177,19 +287,89 @@ static void fail(struct mcp_client *client, const char *why, struct str quoted)
         if (pending->call)
             mcp_call_crashed(pending, why, quoted);
         else
-            pending_remove(&client->pending, pending);
+            pending_remove(pending);
     if (client->state == MCP_DOWN || client->stopping)
         refuse_waiting(client);
     arena_free(arena);
 }
 
-static void on_opened(void *owner)
+void mcp_client_fail(struct mcp_client *client, const char *format, ...)
+{
+    char why[MCP_ERROR_MAX_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof(why), format, args);
+    va_end(args);
+    if (client->transport)
+        fail(client, why, STR_NONE);
+}
+
+static void on_start_timeout(void *owner)
 {
     struct mcp_client *client = owner;
-    if (!client->transport || client->open)
+    client->was_slow = true;
+    mcp_client_fail(client, "it was not ready within %u ms%s", mcp_client_start_ms(client),
+                    client->open ? " (no response to the handshake or to tools/list)" : "");
+}
+
+/* ---- a turn of its own ----------------------------------------------------------------- */
+
+static void on_soon(void *owner)
+{
+    struct mcp_client *client = owner;
+    if (client->closed_transport)
+        client->kind->free(client->closed_transport);
+    client->closed_transport = NULL;
+    if (client->start_wanted && !client->transport) {
+        client->start_wanted = false;
+        client->starts++;
+        client->kind = client->spec->kind == UPSTREAM_HTTP ? &mcp_transport_http : &mcp_transport_stdio;
+        client->transport = client->kind->make(client->loop, client->spec, &hooks, client);
+        timer_set(&client->start_deadline, client->loop, mcp_client_start_ms(client), on_start_timeout,
+                  client);
+        client->kind->open(client->transport);
+    }
+    if (client->reported_state != client->state) {
+        client->reported_state = client->state;
+        client->hooks->state(client->owner);
+    }
+    if (!client->stopping)
         return;
-    client->open = true;
-    mcp_handshake_start(client);
+    /* It stops once the pending calls have ended and the transport has closed. */
+    if (!client->ready)
+        refuse_waiting(client);
+    if (first_call(&client->pending.sent) || first_call(&client->pending.waiting))
+        return;
+    if (!client->transport) {
+        client->state = MCP_STOPPED;
+        client->hooks->stopped(client->owner);
+    } else if (client->state != MCP_STOPPING) {
+        client->ready = false;
+        set_state(client, MCP_STOPPING);
+        client->kind->close(client->transport);
+    }
+}
+
+void mcp_client_stop(struct mcp_client *client)
+{
+    client->stopping = true;
+    client->start_wanted = false;
+    timer_clear(&client->restart);
+    mcp_client_schedule(client);
+}
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
+static void take_request(struct mcp_client *client, uint64_t about, const struct mcp_message *message)
+{
+    if (mcp_message_is(message, "ping"))
+        mcp_request_respond(client, message->id, "result", STR_LIT("{}"));
+    else if (mcp_message_is(message, "elicitation/create"))
+        mcp_elicitation_request(client, about, message);
+    else
+        mcp_request_respond(client, message->id, "error",
+                            STR_LIT("{\"code\":-32601,\"message\":\"Method not found: this client only "
+                                    "calls tools; it has no roots and no sampling\"}"));
 }
 
 static void on_message(void *owner, uint64_t about, struct str text)
@@ -199,21 +379,23 @@ static void on_message(void *owner, uint64_t about, struct str text)
         return;
     struct mcp_message message = mcp_message_scan(text);
     uint64_t id = mcp_message_own_id(message.id);
-    struct pending_request *pending = pending_find(&client->pending, id);
+    struct pending_request *pending = pending_find(client, id);
     switch (message.kind) {
     case MCP_MESSAGE_RESPONSE:
         if (pending) {
-            pending->on_response(client, pending, &message);
+            pending->on_response(pending, &message);
             break;
         }
-        abandoned_calls_remove(&client->abandoned, id);
+        for (size_t i = 0; id && i < MCP_ABANDONED_MAX; i++)
+            if (client->abandoned[i].id == id)
+                client->abandoned[i] = (struct abandoned_call){0};
         mcp_client_ignore(client, "a response to no pending request", STR_NONE);
         break;
     case MCP_MESSAGE_REQUEST:
-        mcp_notifications_request(client, about, &message);
+        take_request(client, about, &message);
         break;
     case MCP_MESSAGE_NOTIFICATION:
-        mcp_notifications_notify(client, about, &message);
+        mcp_notification(client, about, &message);
         break;
     case MCP_MESSAGE_MALFORMED:
         mcp_client_ignore(client, message.problem, STR_NONE);
@@ -234,7 +416,7 @@ static void on_failed(void *owner, uint64_t id, const struct mcp_failure *failur
     char problem[MCP_ERROR_MAX_BYTES];
     struct pending_request *pending = NULL;
     if (client->transport)
-        pending = id ? pending_find(&client->pending, id) : mcp_client_subject(client, 0);
+        pending = id ? pending_find(client, id) : pending_subject(client, 0);
     if (!pending)
         return;
     if (pending->call) {
@@ -248,7 +430,7 @@ static void on_failed(void *owner, uint64_t id, const struct mcp_failure *failur
     if (!client->ready && !rejected)
         mcp_client_fail(client, "%s", problem); /* unreachable: the modern handshake would not help */
     else
-        pending->on_response(client, pending, &message);
+        pending->on_response(pending, &message);
 }
 
 static void on_closed(void *owner, const char *why, struct str quoted)
@@ -260,23 +442,29 @@ static void on_closed(void *owner, const char *why, struct str quoted)
 
 static const struct mcp_transport_hooks hooks = {on_opened, on_message, on_failed, on_closed};
 
-static void on_request_timeout(struct mcp_client *client, struct pending_request *pending)
+/* ---- deadlines of requests --------------------------------------------------------------- */
+
+void mcp_client_watch_deadline(struct mcp_client *client, int64_t us)
 {
-    static const struct mcp_message late = {.kind = MCP_MESSAGE_MALFORMED,
-                                            .problem = "there was no response in time"};
-    if (pending->call)
-        mcp_call_timed_out(pending);
-    else
-        pending->on_response(client, pending, &late);
+    if (client->deadline_us && client->deadline_us <= us)
+        return;
+    int64_t ms = (us - clock_mono_us()) / 1000 + 1;
+    client->deadline_us = us;
+    timer_set(&client->deadline, client->loop, ms > 0 ? (uint32_t)ms : 0, on_deadline, client);
 }
 
 /* Ends at most one request, since a callback may end others. *next: the earliest deadline that is left. */
-static bool end_one(struct mcp_client *client, const struct pending_list *list, int64_t now, int64_t *next)
+static bool end_one(const struct pending_list *list, int64_t now, int64_t *next)
 {
+    static const struct mcp_message late = {.kind = MCP_MESSAGE_MALFORMED,
+                                            .problem = "there was no response in time"};
     struct pending_request *pending;
     TAILQ_FOREACH (pending, list, entry) {
         if (pending->deadline_us && pending->deadline_us <= now) {
-            on_request_timeout(client, pending);
+            if (pending->call)
+                mcp_call_timed_out(pending);
+            else
+                pending->on_response(pending, &late);
             return true;
         }
         if (pending->deadline_us && (!*next || pending->deadline_us < *next))
@@ -292,13 +480,12 @@ static void on_deadline(void *owner)
     client->deadline_us = 0;
     do
         next = 0;
-    while (end_one(client, &client->pending.sent, now, &next) ||
-           end_one(client, &client->pending.waiting, now, &next));
+    while (end_one(&client->pending.sent, now, &next) || end_one(&client->pending.waiting, now, &next));
     if (next)
         mcp_client_watch_deadline(client, next);
 }
 
-static const struct mcp_client_life life = {on_soon, on_deadline, fail, become_up};
+/* ---- the client ---------------------------------------------------------------------------- */
 
 struct mcp_client *mcp_client_new(struct loop *loop, const struct upstream_spec *spec,
                                   const struct mcp_client_hooks *client_hooks, void *owner)
@@ -306,7 +493,6 @@ struct mcp_client *mcp_client_new(struct loop *loop, const struct upstream_spec 
     struct mcp_client *client = calloc(1, sizeof(*client));
     if (!client)
         abort();
-    client->life = &life;
     client->loop = loop;
     client->spec = spec;
     client->hooks = client_hooks;

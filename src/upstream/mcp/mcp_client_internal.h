@@ -25,12 +25,11 @@
 struct json_error;
 struct mcp_subscription;
 
-/* ---- pending requests -------------------------------------------------------- */
+/* ---- pending requests (mcp_request.c) ----------------------------------------- */
 
 struct pending_request;
 /* Removes the request first, and finishes its call last. */
-typedef void mcp_response_handler(struct mcp_client *client, struct pending_request *pending,
-                                  const struct mcp_message *message);
+typedef void mcp_response_handler(struct pending_request *pending, const struct mcp_message *message);
 
 struct pending_request {
     uint64_t id;
@@ -61,36 +60,24 @@ struct pending_requests {
 
 void pending_init(struct pending_requests *all);
 void pending_clear(struct pending_requests *all);
-struct pending_request *pending_add(struct pending_requests *all); /* in `waiting`; NULL: MCP_CALLS_MAX */
-void pending_mark_sent(struct pending_requests *all, struct pending_request *pending);
-void pending_remove(struct pending_requests *all, struct pending_request *pending);
-struct pending_request *pending_find(const struct pending_requests *all, uint64_t id); /* sent ones only */
+struct pending_request *pending_add(struct mcp_client *client); /* in `waiting`; NULL: MCP_CALLS_MAX */
+void pending_mark_sent(struct pending_request *pending);
+void pending_remove(struct pending_request *pending);
+struct pending_request *pending_find(const struct mcp_client *client, uint64_t id); /* sent ones only */
+/* The call that a message must be about: `about`, or the only one pending. NULL: unknown. */
+struct pending_request *pending_subject(struct mcp_client *client, uint64_t about);
 
 /* Calls that were sent and then cancelled: for some time, or until they are answered after all, a server
  * message that names no call may be about one of them. */
 #define MCP_ABANDONED_MAX 16u
 #define MCP_ABANDONED_MS  600000u
 
-struct abandoned_calls {
-    struct {
-        uint64_t id, caller; /* caller 0: unknown */
-        int64_t until_us;
-    } list[MCP_ABANDONED_MAX];
+struct abandoned_call {
+    uint64_t id, caller; /* caller 0: unknown */
+    int64_t until_us;
 };
-
-void abandoned_calls_add(struct abandoned_calls *all, uint64_t id, uint64_t caller, int64_t now_us);
-void abandoned_calls_remove(struct abandoned_calls *all, uint64_t id);
-/* One of them had another caller. */
-bool abandoned_calls_by_others(const struct abandoned_calls *all, uint64_t caller, int64_t now_us);
 
 /* ---- one server ------------------------------------------------------------- */
-
-struct mcp_list_kind {
-    const char *noun, *method, *member; /* of the response */
-    uint32_t max;
-    size_t max_bytes; /* of all pages together */
-};
-extern const struct mcp_list_kind mcp_list_kinds[UPSTREAM_LISTS];
 
 struct mcp_listing {     /* a list in progress */
     struct arena *arena; /* NULL: there is none */
@@ -113,17 +100,7 @@ struct mcp_list {
     bool announces; /* and that it reports changes */
 };
 
-/* The part of mcp_client.c that the files below it start. */
-struct mcp_client_life {
-    void (*on_soon)(void *client);
-    void (*on_deadline)(void *client);
-    /* Ends the transport and every sent call. */
-    void (*fail)(struct mcp_client *client, const char *why, struct str quoted);
-    void (*up)(struct mcp_client *client); /* handshake and tools/list are done */
-};
-
 struct mcp_client {
-    const struct mcp_client_life *life;
     struct loop *loop;
     const struct upstream_spec *spec;
     const struct mcp_client_hooks *hooks;
@@ -140,7 +117,7 @@ struct mcp_client {
     bool has_started;
     bool listens; /* modern: to changes of its lists */
     struct pending_requests pending;
-    struct abandoned_calls abandoned;
+    struct abandoned_call abandoned[MCP_ABANDONED_MAX];
     struct timer deadline, start_deadline, restart, soon, relisten;
     int64_t deadline_us; /* what `deadline` is set for; 0: it is not set */
     int64_t up_us, next_us;
@@ -155,64 +132,55 @@ struct mcp_client {
     bool has_logging;
     int log_level; /* that it is told; -1: none */
     struct rate_limit ignored_rate, message_rate, update_rate;
+    uint64_t not_logged; /* messages, before the one that is handled now */
     char version[32], server[128], error[MCP_ERROR_MAX_BYTES];
 };
 
-/* mcp_client_base.c */
-void mcp_client_set_state(struct mcp_client *client, enum mcp_client_state state); /* and reports it */
-void mcp_client_start_soon(struct mcp_client *client);                             /* in the next turn */
+/* mcp_client.c */
+void mcp_client_up(struct mcp_client *client); /* handshake and tools/list are done */
+/* Ends the transport and every sent call. */
 void mcp_client_fail(struct mcp_client *client, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 uint32_t mcp_client_start_ms(const struct mcp_client *client);
-void mcp_client_schedule(struct mcp_client *client); /* on_soon, in the next turn */
+void mcp_client_schedule(struct mcp_client *client); /* what is due in the next turn, such as reports */
 void mcp_client_watch_deadline(struct mcp_client *client, int64_t us);
 /* Counts and logs an unusable message. `text`: what may be shown of it; empty if it may hold a result. */
 void mcp_client_ignore(struct mcp_client *client, const char *why, struct str text);
 /* For text of the server in errors and messages; call it before the text is cut. */
 struct str mcp_client_redact(const struct mcp_client *client, struct arena *arena, struct str text);
 struct arena *mcp_client_scratch(struct mcp_client *client); /* emptied by the next call of it */
-/* The call that a message must be about: `about`, or the only one pending. NULL: unknown. */
-struct pending_request *mcp_client_subject(struct mcp_client *client, uint64_t about);
 
-/* mcp_request.c: what is written and read. A message is begun up to and with `"params":{`, filled in by the
- * caller in client->out, and sent, which closes it. */
-struct pending_request *mcp_request_begin(struct mcp_client *client, const char *method,
-                                          mcp_response_handler *on_response, uint32_t ms); /* 0: no timeout */
-void mcp_request_open(struct mcp_client *client, uint64_t id, const char *method); /* id 0: notification */
-/* Appends `"_meta":{…}` if there is something to put in; `comma`: members stand before it. */
-void mcp_request_meta(struct mcp_client *client, uint64_t progress_token, bool comma,
-                      const struct trace_context *trace);
-/* `trace`: that of mcp_request_meta, for the headers; NULL: none. */
-void mcp_request_send(struct mcp_client *client, uint64_t id, const char *method, struct str name,
-                      const struct trace_context *trace);
+/* mcp_request.c: what is written and read. `params`: the members of the object, without its braces.
+ * A request of our own. `ms`: until the handler gets a malformed response; 0: never. NULL: MCP_CALLS_MAX. */
+struct pending_request *mcp_request(struct mcp_client *client, const char *method,
+                                    mcp_response_handler *on_response, uint32_t ms, struct str params);
+void mcp_notify(struct mcp_client *client, const char *method, struct str params);
+/* A message in parts: begun up to and with `"params":{`, filled in by the caller in client->out, and sent,
+ * which adds `_meta` and closes it. id 0: a notification; `trace` NULL, progress_token 0: none. */
+void mcp_message_open(struct mcp_client *client, uint64_t id, const char *method);
+void mcp_message_send(struct mcp_client *client, uint64_t id, const char *method, struct str name,
+                      uint64_t progress_token, const struct trace_context *trace);
 /* `member`: "result" or "error". */
 void mcp_request_respond(struct mcp_client *client, struct str id, const char *member, struct str json);
 bool mcp_request_read(struct arena *arena, struct str text, struct json *value, struct json_error *error);
 /* The error of a response in a sentence; the server's words are quoted and cut. */
 struct str mcp_request_error(const struct mcp_client *client, struct arena *arena,
                              const struct mcp_message *message);
-
 /* NULL: requests are accepted; else why not, as the end of "the server '…', which runs this tool, ". */
 const char *mcp_request_blocked(const struct mcp_client *client);
 void mcp_request_cancel(struct mcp_client *client, uint64_t id, const char *reason);
+/* Cancels a call that was sent, and remembers whose it was. */
+void mcp_request_abandon(struct mcp_client *client, uint64_t id, uint64_t caller, const char *reason);
 /* Removes the request and sets `reached`; the caller fills in the rest and calls its `finish`. */
 struct upstream_call *mcp_request_end(struct pending_request *pending);
 
-/* mcp_handshake.c */
-void mcp_handshake_start(struct mcp_client *client);
-
 /* mcp_lists.c */
-void mcp_lists_fetch_tools(struct mcp_client *client); /* which ends the start */
-void mcp_lists_changed(struct mcp_client *client, enum upstream_list which);
-void mcp_lists_clear(struct mcp_client *client); /* what is being fetched */
-/* MCP_RELISTEN_MS from now: the subscriptions that the server has ended without an error. */
-void mcp_lists_listen_again(struct mcp_client *client);
-
-/* mcp_subscriptions.c */
-void mcp_subscriptions_begin(struct mcp_client *client); /* the server is up: those that are not sent yet */
-void mcp_subscriptions_lost(struct mcp_client *client);  /* it is down */
+void mcp_lists_fetch_tools(struct mcp_client *client);  /* which ends the start */
+void mcp_lists_clear(struct mcp_client *client);        /* what is being fetched */
+void mcp_subscriptions_lost(struct mcp_client *client); /* the server is down */
 void mcp_subscriptions_free(struct mcp_client *client);
 const char *mcp_log_level_name(int level);
+void mcp_notification(struct mcp_client *client, uint64_t about, const struct mcp_message *message);
 
 /* mcp_call.c */
 void mcp_call_send_waiting(struct mcp_client *client);
@@ -226,9 +194,5 @@ void mcp_call_failed(struct pending_request *pending, const struct mcp_failure *
 void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const struct mcp_message *message);
 bool mcp_elicitation_from_result(struct pending_request *pending, const struct json *result);
 bool mcp_elicitation_from_error(struct pending_request *pending, const struct json *error);
-
-/* mcp_notifications.c */
-void mcp_notifications_request(struct mcp_client *client, uint64_t about, const struct mcp_message *message);
-void mcp_notifications_notify(struct mcp_client *client, uint64_t about, const struct mcp_message *message);
 
 #endif

@@ -20,37 +20,28 @@
 #define CANCEL           "{\"action\":\"cancel\"}"
 #define URL_REQUIRED     (-32042)
 
-static struct str short_text(const struct json *object, const char *key)
-{
-    return str_cut(json_str(json_get_text(object, key)), FIELD_MAX_BYTES);
-}
-
 static void write_choices(struct buf *out, const struct json *choices)
 {
     for (uint32_t i = 0; json_is(choices, JSON_ARRAY) && i < choices->len && i < CHOICES_MAX; i++) {
-        const struct json *choice = &choices->items[i];
-        const struct json *value = json_get_text(choice, "const");
+        const struct json *value = json_get_text(&choices->items[i], "const");
         buf_text(out, i ? ", " : ", one of ");
-        json_write(out, value ? value : choice);
+        json_write(out, value ? value : &choices->items[i]);
     }
 }
 
 /* size (string, required, one of "s", "m") — which one to send */
 static void write_field(struct buf *out, const struct json *schema, const struct json_member *field)
 {
-    struct str type = short_text(&field->value, "type"), about = short_text(&field->value, "description");
-    buf_text(out, "\n- ");
-    buf_str(out, str_cut(field->key, FIELD_MAX_BYTES));
-    buf_text(out, " (");
-    buf_str(out, type.len ? type : STR_LIT("any"));
-    buf_text(out, json_array_has(json_get_text(schema, "required"), field->key) ? ", required" : "");
+    struct str type = str_cut(json_str(json_get_text(&field->value, "type")), FIELD_MAX_BYTES);
+    struct str about = str_cut(json_str(json_get_text(&field->value, "description")), FIELD_MAX_BYTES);
+    buf_printf(out, "\n- " STR_FMT " (" STR_FMT "%s", STR_ARG(str_cut(field->key, FIELD_MAX_BYTES)),
+               STR_ARG(type.len ? type : STR_LIT("any")),
+               json_array_has(json_get_text(schema, "required"), field->key) ? ", required" : "");
     write_choices(out, json_get_text(&field->value, "enum"));
     write_choices(out, json_get_text(&field->value, "oneOf"));
     buf_byte(out, ')');
-    if (about.len) {
-        buf_text(out, " — ");
-        buf_str(out, about);
-    }
+    if (about.len)
+        buf_printf(out, " — " STR_FMT, STR_ARG(about));
 }
 
 static void write_question(struct buf *out, const struct json *params)
@@ -134,16 +125,6 @@ bool mcp_elicitation_from_error(struct pending_request *pending, const struct js
     return true;
 }
 
-/* Equal questions have equal names, in every round. */
-static struct str name_of(struct arena *arena, const struct json *params)
-{
-    static const struct str without[] = {STR("_meta")};
-    struct buf name = buf_in(arena);
-    buf_text(&name, "question-");
-    buf_hex64(&name, json_fingerprint(arena, params, without, 1).low);
-    return buf_view(&name);
-}
-
 /* The user's responses, of earlier rounds and of this one. */
 static struct json all_responses(struct arena *arena, const struct upstream_request *request)
 {
@@ -162,15 +143,14 @@ static void ask_user(struct pending_request *pending, struct str name, const str
                      const struct json *responses)
 {
     struct arena *arena = pending->call->arena;
-    struct buf question = buf_in(arena), text = buf_in(arena);
+    struct buf question = buf_in(arena);
     struct json_member request[2] = {
         json_member(STR_LIT("method"), json_string(STR_LIT("elicitation/create"))),
         json_member(STR_LIT("params"), *params)};
     struct json_member named = json_member(name, json_object(arena, request, 2));
     struct json requests = json_object(arena, &named, 1), state;
     write_question(&question, params);
-    json_write(&text, responses);
-    state = json_string(buf_view(&text));
+    state = json_string(json_to_str(arena, responses));
     const struct json *input = make_input(arena, &requests, responses->len ? &state : NULL);
     mcp_request_cancel(pending->client, pending->id, "the user is asked first");
     finish(pending, &question, input);
@@ -178,7 +158,8 @@ static void ask_user(struct pending_request *pending, struct str name, const str
 
 void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const struct mcp_message *message)
 {
-    struct pending_request *pending = mcp_client_subject(client, about);
+    static const struct str without[] = {STR("_meta")};
+    struct pending_request *pending = pending_subject(client, about);
     struct json_error error;
     struct json params;
     if (!pending || ++pending->elicitations > ELICITATIONS_MAX) {
@@ -197,15 +178,15 @@ void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const st
                                 : STR_LIT("{\"code\":-32602,\"message\":\"Invalid params: no valid JSON\"}"));
         return;
     }
-    struct str name = name_of(arena, &params);
+    struct buf name = buf_in(arena); /* equal questions have equal names, in every round */
+    buf_text(&name, "question-");
+    buf_hex64(&name, json_fingerprint(arena, &params, without, 1).low);
     struct json responses = all_responses(arena, pending->call->request);
-    const struct json *response = json_get(&responses, name);
+    const struct json *response = json_get(&responses, buf_view(&name));
     if (response && json_str(json_get_text(response, "action")).len) {
-        struct buf text = buf_in(arena);
-        json_write(&text, response);
-        mcp_request_respond(client, message->id, "result", buf_view(&text));
+        mcp_request_respond(client, message->id, "result", json_to_str(arena, response));
         return;
     }
     mcp_request_respond(client, message->id, "result", STR_LIT(CANCEL));
-    ask_user(pending, name, &params, &responses);
+    ask_user(pending, buf_view(&name), &params, &responses);
 }

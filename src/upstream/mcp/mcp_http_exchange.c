@@ -26,6 +26,8 @@
 
 #define LIST_CHANGED "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}"
 
+static void post_now(struct exchange *x);
+
 struct exchange *exchange_new(struct mcp_transport *t, const struct mcp_outgoing *outgoing)
 {
     struct exchange *x = calloc(1, sizeof(*x));
@@ -54,7 +56,7 @@ void exchange_post_if_due(struct exchange *x)
     const struct mcp_transport *t = x->transport;
     bool waits = x->is_reply && x != TAILQ_FIRST(&t->replies);
     if (!waits && !t->renewing && !x->fetch && !timer_is_set(&x->timer))
-        exchange_post(x);
+        post_now(x);
 }
 
 static void on_next_reply(void *owner)
@@ -64,23 +66,19 @@ static void on_next_reply(void *owner)
         exchange_post_if_due(TAILQ_FIRST(&t->replies));
 }
 
-static void remove_reply(struct exchange *x)
-{
-    struct mcp_transport *t = x->transport;
-    TAILQ_REMOVE(&t->replies, x, reply);
-    t->reply_count--;
-    timer_set(&t->next_reply, t->loop, 0, on_next_reply, t);
-}
-
 void exchange_free(struct exchange *x)
 {
-    if (x->transport->delivering == x)
-        x->transport->delivering = NULL;
+    struct mcp_transport *t = x->transport;
+    if (t->delivering == x)
+        t->delivering = NULL;
     if (x->fetch)
         fetch_cancel(x->fetch);
     timer_clear(&x->timer);
-    if (x->is_reply)
-        remove_reply(x);
+    if (x->is_reply) {
+        TAILQ_REMOVE(&t->replies, x, reply);
+        t->reply_count--;
+        timer_set(&t->next_reply, t->loop, 0, on_next_reply, t);
+    }
     LIST_REMOVE(x, entry);
     sse_clear(&x->sse);
     buf_clear(&x->body);
@@ -91,13 +89,6 @@ void exchange_free(struct exchange *x)
     free(x);
 }
 
-static void fail_session(struct mcp_transport *t, const char *why, const char *quoted)
-{
-    char text[FETCH_WHY_MAX_BYTES];
-    snprintf(text, sizeof(text), "its session ended, and a new one could not be begun: %.400s", why);
-    mcp_http_report_later(t, text, quoted);
-}
-
 /* Reports that there will be no response, with x->quoted, and frees it. */
 __attribute__((format(printf, 5, 6))) static void fail(struct exchange *x, enum upstream_outcome outcome,
                                                        const char *code, int64_t after_s, const char *format,
@@ -106,7 +97,7 @@ __attribute__((format(printf, 5, 6))) static void fail(struct exchange *x, enum 
     struct mcp_transport *t = x->transport;
     uint64_t id = x->id;
     bool renews = x->renews;
-    char why[FETCH_WHY_MAX_BYTES], quoted[sizeof(x->quoted)];
+    char why[FETCH_WHY_MAX_BYTES], quoted[sizeof(x->quoted)], text[FETCH_WHY_MAX_BYTES];
     va_list args;
     va_start(args, format);
     vsnprintf(why, sizeof(why), format, args);
@@ -114,10 +105,12 @@ __attribute__((format(printf, 5, 6))) static void fail(struct exchange *x, enum 
     memcpy(quoted, x->quoted, sizeof(quoted));
     const struct mcp_failure failure = {outcome, code, why, str_of(quoted), after_s};
     exchange_free(x);
-    if (renews)
-        fail_session(t, why, quoted);
-    else if (id)
+    if (renews) {
+        snprintf(text, sizeof(text), "its session ended, and a new one could not be begun: %.400s", why);
+        mcp_http_report_later(t, text, quoted);
+    } else if (id) {
         t->hooks->failed(t->owner, id, &failure);
+    }
 }
 
 static struct str origin(const struct exchange *x)
@@ -168,13 +161,19 @@ static void post(struct mcp_transport *t, uint64_t id, const char *method, struc
     const struct mcp_outgoing outgoing = {.id = id, .method = method, .message = message};
     struct exchange *x = exchange_new(t, &outgoing);
     x->renews = true;
-    exchange_post(x);
+    post_now(x);
 }
 
-/* Begins another session and then sends `x` again; all others wait. */
-static void renew_session(struct exchange *x)
+/* Drops what has come of the answer, begins another session and asks again; all others wait. */
+static void ask_in_next_session(struct exchange *x)
 {
     struct mcp_transport *t = x->transport;
+    if (x->fetch)
+        fetch_cancel(x->fetch);
+    x->fetch = NULL;
+    x->resumes = 0;
+    sse_clear(&x->sse);
+    sse_init(&x->sse, UPSTREAM_LINE_MAX_BYTES);
     if (x->renewed || !t->initialize.len) {
         fail(x, UPSTREAM_TRANSIENT, "session_lost", 1, "its session ended, and so did the next one");
         if (!t->renewing)
@@ -247,18 +246,6 @@ static bool has_lost_session(const struct exchange *x, struct str body)
     return lost;
 }
 
-/* Drops what has come of the answer and asks again in another session. */
-static void ask_in_next_session(struct exchange *x)
-{
-    if (x->fetch)
-        fetch_cancel(x->fetch);
-    x->fetch = NULL;
-    x->resumes = 0;
-    sse_clear(&x->sse);
-    sse_init(&x->sse, UPSTREAM_LINE_MAX_BYTES);
-    renew_session(x);
-}
-
 /* A response to a message with `renews`. */
 static void take_session_response(struct exchange *x, struct str text)
 {
@@ -290,27 +277,16 @@ static bool is_response_to(const struct exchange *x, const struct mcp_message *m
     return x->id && message->kind == MCP_MESSAGE_RESPONSE && mcp_message_own_id(message->id) == x->id;
 }
 
-static bool holds_response_to(const struct exchange *x, struct str text)
-{
-    struct mcp_message message = mcp_message_scan(text);
-    return is_response_to(x, &message);
-}
-
-/* Each request of the server costs us a POST, and it can put any number of them into one answer. */
-static void fail_too_many(struct exchange *x)
-{
-    fail(x, UPSTREAM_TRANSIENT, UPSTREAM_CODE_TOO_MANY_REQUESTS, -1,
-         STR_FMT " put more than %u requests of its own into one answer", STR_ARG(origin(x)),
-         MCP_HTTP_REQUESTS_MAX);
-}
-
 /* False: the exchange is gone, or waits for another session. */
 static bool deliver(struct exchange *x, struct str text)
 {
     struct mcp_transport *t = x->transport;
     struct mcp_message message = mcp_message_scan(text);
     if (message.kind == MCP_MESSAGE_REQUEST && ++x->requests > MCP_HTTP_REQUESTS_MAX) {
-        fail_too_many(x);
+        /* Each costs us a POST, and a server can put any number of them into one answer. */
+        fail(x, UPSTREAM_TRANSIENT, UPSTREAM_CODE_TOO_MANY_REQUESTS, -1,
+             STR_FMT " put more than %u requests of its own into one answer", STR_ARG(origin(x)),
+             MCP_HTTP_REQUESTS_MAX);
         return false;
     }
     if (is_response_to(x, &message) && message.error.len && !x->renewed && has_lost_session(x, text)) {
@@ -429,7 +405,7 @@ static void begin(struct exchange *x, const struct fetch_request *request)
     timer_set(&x->timer, x->transport->loop, 0, on_start_failure, x);
 }
 
-void exchange_post(struct exchange *x)
+static void post_now(struct exchange *x)
 {
     const struct mcp_transport *t = x->transport;
     struct arena *arena = arena_new();
@@ -481,11 +457,9 @@ static void resume(struct exchange *x, const char *why)
         fail(x, UPSTREAM_TRANSIENT, "broken_off", -1, "%s before it had answered", why);
         return;
     }
-    uint32_t wait_ms = (x->sse.retry_ms ? x->sse.retry_ms : MCP_HTTP_RETRY_MS) << x->resumes;
+    timer_set(&x->timer, x->transport->loop, mcp_http_retry_ms(&x->sse, x->resumes), on_resume, x);
     x->resumes++;
     sse_restart(&x->sse);
-    timer_set(&x->timer, x->transport->loop,
-              wait_ms < MCP_HTTP_RETRY_MAX_MS ? wait_ms : MCP_HTTP_RETRY_MAX_MS, on_resume, x);
 }
 
 static void on_head(void *owner, const struct fetch_head *head)
@@ -513,17 +487,20 @@ static void take_status(struct exchange *x)
 {
     int status = x->status;
     struct str body = str_trim(buf_view(&x->body));
+    struct mcp_message message = {0};
+    if (status >= 400)
+        message = mcp_message_scan(body);
     if (status >= 200 && status < 300) {
         take_body(x);
     } else if ((status == 404 || !x->renewed) && has_lost_session(x, body)) {
         ask_in_next_session(x);
     } else if (status >= 400 && status != 401 && status != 403 && !http_response_is_transient(status) &&
-               holds_response_to(x, body)) {
+               is_response_to(x, &message)) {
         if (deliver(x, body)) /* a JSON-RPC error with an HTTP status */
             exchange_free(x); /* NOLINT(clang-analyzer-unix.Malloc): deliver returned true, so x lives */
     } else if (status == 401 && !x->renewed && mcp_http_reload_headers(x->transport)) {
         x->renewed = true;
-        exchange_post(x);
+        post_now(x);
     } else {
         fail_status(x);
     }

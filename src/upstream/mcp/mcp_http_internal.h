@@ -1,7 +1,7 @@
 /*
- * What the files of the HTTP transport share: the transport (mcp_http.c), one
- * message, its response and the session (mcp_http_exchange.c), the stream of
- * server messages (mcp_http_listen.c), and the settings (mcp_http_settings.c).
+ * What the two files of the HTTP transport share: the transport with its
+ * settings and its GET stream (mcp_http.c), and one message with its response
+ * and the session (mcp_http_exchange.c).
  */
 #ifndef TOOLGATE_UPSTREAM_MCP_MCP_HTTP_INTERNAL_H
 #define TOOLGATE_UPSTREAM_MCP_MCP_HTTP_INTERNAL_H
@@ -91,10 +91,7 @@ struct mcp_transport {
     char why[FETCH_WHY_MAX_BYTES], quoted[MCP_HTTP_QUOTED_BYTES + 1]; /* for `closed` */
 };
 
-/* mcp_http_settings.c */
-/* Fills in `settings` and what it owns. A failure sets `why`. */
-void mcp_http_expand_settings(struct mcp_transport *t, struct why *why);
-void mcp_http_clear_settings(struct mcp_transport *t);
+/* mcp_http.c */
 /* With the headers of the spec, the protocol and the session, and `more`. */
 struct fetch_request mcp_http_request(struct mcp_transport *t, struct arena *arena, const char *method,
                                       struct name_values more);
@@ -104,16 +101,15 @@ bool mcp_http_reload_headers(struct mcp_transport *t);
 void mcp_http_deliver(struct mcp_transport *t, uint64_t about, struct str text);
 /* `opened` fires in the next turn, or `closed` if there is a `why`; the first report wins. */
 void mcp_http_report_later(struct mcp_transport *t, const char *why, const char *quoted);
+/* Before a broken stream is resumed: what the server asked for, or MCP_HTTP_RETRY_MS, doubled. */
+uint32_t mcp_http_retry_ms(const struct sse *sse, unsigned doublings);
+void mcp_http_listen_start(struct mcp_transport *t);
+void mcp_http_listen_stop(struct mcp_transport *t);
 
 /* mcp_http_exchange.c */
 struct exchange *exchange_new(struct mcp_transport *t, const struct mcp_outgoing *outgoing);
 /* A reply waits for those before it, and everything for a session that is being renewed. */
 void exchange_post_if_due(struct exchange *x);
-void exchange_post(struct exchange *x);
 void exchange_free(struct exchange *x);
-
-/* mcp_http_listen.c */
-void mcp_http_listen_start(struct mcp_transport *t);
-void mcp_http_listen_stop(struct mcp_transport *t);
 
 #endif

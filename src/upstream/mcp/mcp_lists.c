@@ -1,21 +1,33 @@
 /*
- * What a server lists: its tools after the handshake, then its prompts,
- * resources and resource templates, if it says that it has any. All pages,
- * within bounds, and again whenever the server reports a change; and the
- * modern subscription to such reports.
+ * What a server has and reports. Its tools are listed after the handshake, then
+ * its prompts, resources and resource templates, if it says that it has any: all
+ * pages, within bounds, and again whenever the server reports a change. Clients
+ * subscribe to single resources: in the legacy era each is a
+ * resources/subscribe, in the modern one a subscriptions/listen of its own,
+ * whose cancellation ends it. Subscriptions and the level of log messages are
+ * sent again after each restart. Progress and log messages are relayed to the
+ * call that they are about, and to no other.
  */
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "upstream/mcp/mcp_client_internal.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-#define RELIST_MAX_MS 10000u /* between the lists of a server that changes all the time */
+#define RELIST_MAX_MS     10000u /* between the lists of a server that changes all the time */
+#define MESSAGE_MAX_BYTES 4096u  /* of relayed text */
 
-const struct mcp_list_kind mcp_list_kinds[UPSTREAM_LISTS] = {
+static const struct list_kind {
+    const char *noun, *method, *member; /* of the response */
+    uint32_t max;
+    size_t max_bytes; /* of all pages together */
+} kinds[UPSTREAM_LISTS] = {
     [UPSTREAM_TOOLS] = {"tools", "tools/list", "tools", UPSTREAM_TOOLS_MAX, UPSTREAM_LINE_MAX_BYTES},
     [UPSTREAM_PROMPTS] = {"prompts", "prompts/list", "prompts", UPSTREAM_TOOLS_MAX, UPSTREAM_LIST_MAX_BYTES},
     [UPSTREAM_RESOURCES] = {"resources", "resources/list", "resources", UPSTREAM_RESOURCES_MAX,
@@ -24,17 +36,224 @@ const struct mcp_list_kind mcp_list_kinds[UPSTREAM_LISTS] = {
                             UPSTREAM_TOOLS_MAX, UPSTREAM_LIST_MAX_BYTES},
 };
 
-static void on_page(struct mcp_client *client, struct pending_request *pending,
-                    const struct mcp_message *message);
+/* ---- subscriptions to resources, and the level of log messages --------------------------- */
 
-static const struct mcp_list_kind *kind_of(const struct mcp_list *list)
+struct mcp_subscription {
+    LIST_ENTRY(mcp_subscription) entry;
+    unsigned wanted; /* how many times */
+    uint64_t listen; /* modern: the request that waits; 0: none */
+    bool sent;
+    size_t len;
+    char uri[];
+};
+
+static void listen_again(struct mcp_client *client);
+
+static struct mcp_subscription *find_subscription(struct mcp_client *client, struct str uri)
 {
-    return &mcp_list_kinds[list - list->client->lists];
+    struct mcp_subscription *s;
+    LIST_FOREACH (s, &client->subscriptions, entry)
+        if (str_eq((struct str){s->uri, s->len}, uri))
+            return s;
+    return NULL;
 }
 
-static bool is_tools(const struct mcp_list *list)
+/* Of the legacy era, the beginning; of the modern one, the end. */
+static void on_subscribed(struct pending_request *pending, const struct mcp_message *message)
 {
-    return list == &list->client->lists[UPSTREAM_TOOLS];
+    struct mcp_client *client = pending->client;
+    struct mcp_subscription *s = pending->subscription;
+    pending_remove(pending);
+    if (message->error.len)
+        log_event(LOG_WARN, "upstream_subscription_refused", LOG_STR("upstream", client->spec->name),
+                  LOG_STR("why", mcp_request_error(client, mcp_client_scratch(client), message)),
+                  LOG_TEXT("effect", "changes of this resource are not reported"));
+    if (!client->modern || !s)
+        return;
+    s->listen = 0;
+    s->sent = message->error.len != 0; /* an error is final */
+    if (!s->sent && !timer_is_set(&client->relisten))
+        listen_again(client);
+}
+
+/* `before` and `after` the URI: the params. Timed unless the response ends a modern subscription. */
+static struct pending_request *request_uri(struct mcp_client *client, const char *method,
+                                           mcp_response_handler *on_response, const char *before,
+                                           const struct mcp_subscription *s, const char *after)
+{
+    struct buf params = {0};
+    buf_text(&params, before);
+    json_write_string(&params, (struct str){s->uri, s->len});
+    buf_text(&params, after);
+    struct pending_request *pending = mcp_request(
+        client, method, on_response, client->modern ? 0 : mcp_client_start_ms(client), buf_view(&params));
+    buf_clear(&params);
+    return pending;
+}
+
+static void send_subscription(struct mcp_client *client, struct mcp_subscription *s)
+{
+    struct pending_request *pending =
+        client->modern ? request_uri(client, "subscriptions/listen", on_subscribed,
+                                     "\"notifications\":{\"resourceSubscriptions\":[", s, "]}")
+                       : request_uri(client, "resources/subscribe", on_subscribed, "\"uri\":", s, "");
+    if (!pending)
+        return;
+    s->sent = true;
+    s->listen = client->modern ? pending->id : 0;
+    pending->subscription = client->modern ? s : NULL;
+}
+
+/* A server that does not take it says so in the response, which changes nothing. */
+static void on_ignored(struct pending_request *pending, const struct mcp_message *message)
+{
+    (void)message;
+    pending_remove(pending);
+}
+
+const char *mcp_client_subscribe(struct mcp_client *client, struct str uri)
+{
+    struct mcp_subscription *s = find_subscription(client, uri);
+    if (client->ready && !client->has_subscriptions && !client->modern)
+        return "does not report changes of resources";
+    if (!s && client->subscription_count == MCP_SUBSCRIPTIONS_MAX)
+        return "has as many subscriptions as it may have";
+    if (!s) {
+        s = calloc(1, sizeof(*s) + uri.len + 1);
+        if (!s)
+            abort();
+        memcpy(s->uri, uri.at, uri.len);
+        s->len = uri.len;
+        LIST_INSERT_HEAD(&client->subscriptions, s, entry);
+        client->subscription_count++;
+    }
+    s->wanted++;
+    if (client->ready && !s->sent)
+        send_subscription(client, s);
+    return NULL;
+}
+
+void mcp_client_inherit(struct mcp_client *client, const struct mcp_client *before)
+{
+    struct mcp_subscription *s;
+    LIST_FOREACH (s, &before->subscriptions, entry)
+        for (unsigned i = 0; i < s->wanted; i++)
+            mcp_client_subscribe(client, (struct str){s->uri, s->len});
+}
+
+void mcp_client_unsubscribe(struct mcp_client *client, struct str uri)
+{
+    struct mcp_subscription *s = find_subscription(client, uri);
+    if (!s || --s->wanted)
+        return;
+    struct pending_request *pending = s->listen ? pending_find(client, s->listen) : NULL;
+    if (pending) {
+        pending_remove(pending);
+        mcp_request_cancel(client, s->listen, "unsubscribed");
+    }
+    if (!client->modern && s->sent && client->ready)
+        request_uri(client, "resources/unsubscribe", on_ignored, "\"uri\":", s, "");
+    LIST_REMOVE(s, entry);
+    client->subscription_count--;
+    free(s);
+}
+
+const char *mcp_log_level_name(int level)
+{
+    static const char *const names[] = {"debug", "info",     "notice", "warning",
+                                        "error", "critical", "alert",  "emergency"};
+    return names[level];
+}
+
+/* In the modern era each request says it (put_meta). */
+static void send_level(struct mcp_client *client)
+{
+    char params[32];
+    if (client->modern || !client->ready || !client->has_logging || client->log_level < 0)
+        return;
+    snprintf(params, sizeof(params), "\"level\":\"%s\"", mcp_log_level_name(client->log_level));
+    mcp_request(client, "logging/setLevel", on_ignored, mcp_client_start_ms(client), str_of(params));
+}
+
+void mcp_client_set_log_level(struct mcp_client *client, int level)
+{
+    client->log_level = level;
+    send_level(client);
+}
+
+/* The server is up: what it has not been sent yet. */
+static void send_subscriptions(struct mcp_client *client)
+{
+    struct mcp_subscription *s;
+    send_level(client);
+    LIST_FOREACH (s, &client->subscriptions, entry)
+        if (!s->sent && client->ready)
+            send_subscription(client, s);
+}
+
+void mcp_subscriptions_lost(struct mcp_client *client)
+{
+    struct mcp_subscription *s;
+    LIST_FOREACH (s, &client->subscriptions, entry) {
+        s->sent = false;
+        s->listen = 0;
+    }
+}
+
+void mcp_subscriptions_free(struct mcp_client *client)
+{
+    struct mcp_subscription *s;
+    while ((s = LIST_FIRST(&client->subscriptions))) {
+        LIST_REMOVE(s, entry);
+        free(s);
+    }
+}
+
+/* ---- the modern subscription to changes of lists -------------------------------------------- */
+
+/* The response ends the subscription. An error is final. */
+static void on_listen_end(struct pending_request *pending, const struct mcp_message *message)
+{
+    struct mcp_client *client = pending->client;
+    pending_remove(pending);
+    client->listens = message->error.len != 0;
+    if (!message->error.len)
+        listen_again(client);
+}
+
+static void listen_to_lists(struct mcp_client *client)
+{
+    char params[128];
+    snprintf(params, sizeof(params), "\"notifications\":{\"toolsListChanged\":true%s%s}",
+             client->lists[UPSTREAM_PROMPTS].announces ? ",\"promptsListChanged\":true" : "",
+             client->lists[UPSTREAM_RESOURCES].announces ? ",\"resourcesListChanged\":true" : "");
+    client->listens |= mcp_request(client, "subscriptions/listen", on_listen_end, 0, str_of(params)) != NULL;
+}
+
+static void on_relisten(void *owner)
+{
+    struct mcp_client *client = owner;
+    if (!client->ready)
+        return;
+    if (!client->listens)
+        listen_to_lists(client);
+    send_subscriptions(client);
+}
+
+/* MCP_RELISTEN_MS from now: the subscriptions that the server has ended without an error. */
+static void listen_again(struct mcp_client *client)
+{
+    uint32_t ms = client->spec->resubscribe_ms ? client->spec->resubscribe_ms : MCP_RELISTEN_MS;
+    timer_set(&client->relisten, client->loop, ms, on_relisten, client);
+}
+
+/* ---- lists -------------------------------------------------------------------------------------- */
+
+static void on_page(struct pending_request *pending, const struct mcp_message *message);
+
+static enum upstream_list index_of(const struct mcp_list *list)
+{
+    return (enum upstream_list)(list - list->client->lists);
 }
 
 static void clear(struct mcp_listing *listing)
@@ -55,20 +274,18 @@ void mcp_lists_clear(struct mcp_client *client)
 static void request_page(struct mcp_list *list, struct str cursor)
 {
     struct mcp_client *client = list->client;
-    const char *method = kind_of(list)->method;
+    struct buf params = buf_in(list->listing.arena);
     uint32_t ms = client->ready ? mcp_client_start_ms(client) : 0; /* else the start has its own deadline */
-    struct pending_request *pending = mcp_request_begin(client, method, on_page, ms);
-    if (!pending) {
-        clear(&list->listing);
-        return;
-    }
-    pending->list = list;
     if (cursor.len) {
-        buf_text(&client->out, "\"cursor\":");
-        json_write_string(&client->out, cursor);
+        buf_text(&params, "\"cursor\":");
+        json_write_string(&params, cursor);
     }
-    mcp_request_meta(client, 0, cursor.len > 0, NULL);
-    mcp_request_send(client, pending->id, method, STR_NONE, NULL);
+    struct pending_request *pending =
+        mcp_request(client, kinds[index_of(list)].method, on_page, ms, buf_view(&params));
+    if (pending)
+        pending->list = list;
+    else
+        clear(&list->listing);
 }
 
 static void fetch(struct mcp_list *list)
@@ -93,11 +310,11 @@ static void on_relist(void *owner)
 }
 
 /* One list for a burst of changes; the interval doubles while changes go on. */
-void mcp_lists_changed(struct mcp_client *client, enum upstream_list which)
+static void relist_soon(struct mcp_client *client, enum upstream_list which)
 {
     struct mcp_list *list = &client->lists[which];
     int64_t now = clock_mono_us();
-    if (timer_is_set(&list->relist) || (!is_tools(list) && !list->offered))
+    if (timer_is_set(&list->relist) || (which != UPSTREAM_TOOLS && !list->offered))
         return;
     bool quiet = now - list->relist_us > (int64_t)RELIST_MAX_MS * 1000;
     list->relist_ms = quiet ? MCP_LIST_SETTLE_MS : list->relist_ms * 2;
@@ -115,83 +332,37 @@ void mcp_lists_refresh(struct mcp_client *client, enum upstream_list which)
         fetch(list);
 }
 
-static void subscribe(struct mcp_client *client);
-
-static void on_resubscribe(void *owner)
-{
-    struct mcp_client *client = owner;
-    if (!client->ready)
-        return;
-    if (!client->listens)
-        subscribe(client);
-    mcp_subscriptions_begin(client);
-}
-
-void mcp_lists_listen_again(struct mcp_client *client)
-{
-    uint32_t ms = client->spec->resubscribe_ms ? client->spec->resubscribe_ms : MCP_RELISTEN_MS;
-    timer_set(&client->relisten, client->loop, ms, on_resubscribe, client);
-}
-
-/* The response ends the subscription. An error is final. */
-static void on_subscription_end(struct mcp_client *client, struct pending_request *pending,
-                                const struct mcp_message *message)
-{
-    pending_remove(&client->pending, pending);
-    client->listens = message->error.len != 0;
-    if (!message->error.len)
-        mcp_lists_listen_again(client);
-}
-
-static void subscribe(struct mcp_client *client)
-{
-    static const char method[] = "subscriptions/listen";
-    struct pending_request *pending = mcp_request_begin(client, method, on_subscription_end, 0);
-    if (!pending)
-        return;
-    client->listens = true;
-    buf_text(&client->out, "\"notifications\":{\"toolsListChanged\":true");
-    if (client->lists[UPSTREAM_PROMPTS].announces)
-        buf_text(&client->out, ",\"promptsListChanged\":true");
-    if (client->lists[UPSTREAM_RESOURCES].announces)
-        buf_text(&client->out, ",\"resourcesListChanged\":true");
-    buf_byte(&client->out, '}');
-    mcp_request_meta(client, 0, true, NULL);
-    mcp_request_send(client, pending->id, method, STR_NONE, NULL);
-}
-
-/* What an earlier start had, or the server that this one replaces. */
-static void forget(struct mcp_list *list)
-{
-    tool_list_unref(list->list);
-    list->list = NULL;
-    list->client->hooks->listed(list->client->owner, (enum upstream_list)(list - list->client->lists));
-}
-
 /* The server is up with its tools: the rest does not keep calls waiting. */
 static void begin_others(struct mcp_client *client)
 {
     if (client->modern)
-        subscribe(client);
-    client->life->up(client);
-    mcp_subscriptions_begin(client);
-    for (size_t i = UPSTREAM_TOOLS + 1; client->ready && i < UPSTREAM_LISTS; i++)
-        if (client->lists[i].offered)
-            fetch(&client->lists[i]);
-        else
-            forget(&client->lists[i]);
+        listen_to_lists(client);
+    mcp_client_up(client);
+    send_subscriptions(client);
+    for (size_t i = UPSTREAM_TOOLS + 1; client->ready && i < UPSTREAM_LISTS; i++) {
+        struct mcp_list *list = &client->lists[i];
+        if (list->offered) {
+            fetch(list);
+            continue;
+        }
+        /* What an earlier start had, or the server that this one replaces, is gone. */
+        tool_list_unref(list->list);
+        list->list = NULL;
+        client->hooks->listed(client->owner, (enum upstream_list)i);
+    }
 }
 
 static void finish_list(struct mcp_list *list)
 {
     struct mcp_client *client = list->client;
     struct mcp_listing *listing = &list->listing;
+    enum upstream_list which = index_of(list);
     struct json items = json_array(listing->items, listing->count);
     struct tool_list *now = tool_list_new(&items), *before = list->list;
-    bool changed_again = listing->changed, first = is_tools(list) && !client->ready;
+    bool changed_again = listing->changed, first = which == UPSTREAM_TOOLS && !client->ready;
     if (listing->truncated)
         log_event(LOG_WARN, "upstream_list_truncated", LOG_STR("upstream", client->spec->name),
-                  LOG_TEXT("of", kind_of(list)->noun), LOG_TEXT("why", listing->truncated),
+                  LOG_TEXT("of", kinds[which].noun), LOG_TEXT("why", listing->truncated),
                   LOG_NUM("listed", listing->count));
     clear(listing);
     list->listed_us = clock_mono_us();
@@ -200,17 +371,19 @@ static void finish_list(struct mcp_list *list)
         list->list = now;
     tool_list_unref(differs ? before : now);
     if (changed_again)
-        mcp_lists_changed(client, (enum upstream_list)(list - client->lists));
+        relist_soon(client, which);
     if (differs)
-        client->hooks->listed(client->owner, (enum upstream_list)(list - client->lists));
+        client->hooks->listed(client->owner, which);
     if (first)
         begin_others(client);
 }
 
-static void add_items(struct mcp_list *list, const struct json *items)
+/* Adds a page, and asks for the next one if there is one and the bounds allow it. */
+static void add_page(struct mcp_list *list, const struct json *items, struct str cursor)
 {
     struct mcp_listing *listing = &list->listing;
-    uint32_t count = items->len, room = kind_of(list)->max - listing->count;
+    const struct list_kind *kind = &kinds[index_of(list)];
+    uint32_t count = items->len, room = kind->max - listing->count;
     if (count > room) {
         count = room;
         listing->truncated = "more than one server may have";
@@ -220,18 +393,12 @@ static void add_items(struct mcp_list *list, const struct json *items)
         abort();
     for (uint32_t i = 0; i < count; i++)
         listing->items[listing->count++] = items->items[i];
-}
-
-/* The next page, if there is one and the bounds allow it. */
-static void continue_list(struct mcp_list *list, struct str cursor)
-{
-    struct mcp_listing *listing = &list->listing;
     for (uint32_t i = 0; cursor.len && i < listing->pages; i++)
         if (str_eq(listing->cursors[i], cursor))
             listing->truncated = "a page links back to an earlier one";
     if (cursor.len && listing->pages + 1 >= MCP_PAGES_MAX)
         listing->truncated = "too many pages";
-    else if (cursor.len && listing->bytes >= kind_of(list)->max_bytes)
+    else if (cursor.len && listing->bytes >= kind->max_bytes)
         listing->truncated = "the list is too long";
     if (!cursor.len || listing->truncated) {
         finish_list(list);
@@ -241,47 +408,135 @@ static void continue_list(struct mcp_list *list, struct str cursor)
     request_page(list, cursor);
 }
 
-/* The last list that could be read stays in force; a server that is starting must list its tools. */
-static void refuse_page(struct mcp_list *list, struct str why)
-{
-    struct mcp_client *client = list->client;
-    if (!client->ready) {
-        mcp_client_fail(client, "it does not list its tools: " STR_FMT, STR_ARG(why));
-        return;
-    }
-    log_event(LOG_WARN, "upstream_list_stale", LOG_STR("upstream", client->spec->name),
-              LOG_TEXT("of", kind_of(list)->noun), LOG_STR("why", why));
-    clear(&list->listing);
-}
-
-static void on_page(struct mcp_client *client, struct pending_request *pending,
-                    const struct mcp_message *message)
+/* If a page is unusable, the last list that could be read stays in force; a server that is starting must list
+ * its tools. */
+static void on_page(struct pending_request *pending, const struct mcp_message *message)
 {
     static const struct json nothing = {.type = JSON_ARRAY};
+    struct mcp_client *client = pending->client;
     struct mcp_list *list = pending->list;
     struct mcp_listing *listing = &list->listing;
-    const char *member = kind_of(list)->member;
+    const struct list_kind *kind = &kinds[index_of(list)];
     struct json_error error;
     struct json page;
-    pending_remove(&client->pending, pending);
+    pending_remove(pending);
     if (!listing->arena)
         return;
     struct str text = arena_dup(listing->arena, message->result), why = STR_NONE;
     bool read = mcp_request_read(listing->arena, text, &page, &error);
-    const struct json *items = read ? json_get_text(&page, member) : NULL;
+    const struct json *items = read ? json_get_text(&page, kind->member) : NULL;
     if (!text.len)
         why = mcp_request_error(client, listing->arena, message);
     else if (!read)
         why = arena_printf(listing->arena, "the response cannot be read: %s", error.text);
     else if (!json_is(items, JSON_ARRAY))
-        why = arena_printf(listing->arena, "the response has no array `%s`", member);
-    if (why.len && (!client->ready || !is_tools(list)) && strstr(why.at, "error -32601")) /* it has none */
+        why = arena_printf(listing->arena, "the response has no array `%s`", kind->member);
+    bool has_none =
+        why.len && (!client->ready || index_of(list) != UPSTREAM_TOOLS) && strstr(why.at, "error -32601");
+    if (has_none)
         items = &nothing;
-    else if (why.len || !items) {
-        refuse_page(list, why);
+    if (!why.len || has_none) {
+        listing->bytes += text.len;
+        add_page(list, items, read ? json_str(json_get_text(&page, "nextCursor")) : STR_NONE);
+    } else if (!client->ready) {
+        mcp_client_fail(client, "it does not list its tools: " STR_FMT, STR_ARG(why));
+    } else {
+        log_event(LOG_WARN, "upstream_list_stale", LOG_STR("upstream", client->spec->name),
+                  LOG_TEXT("of", kind->noun), LOG_STR("why", why));
+        clear(listing);
+    }
+}
+
+/* ---- notifications ------------------------------------------------------------------------------ */
+
+/* Progress renews the call's timeout. It is relayed if it advances, and not too often. */
+static void on_progress(struct mcp_client *client, uint64_t about, const struct json *params)
+{
+    struct pending_request *pending = NULL;
+    int64_t token = 0;
+    double progress = 0, total = 0;
+    uint64_t held;
+    (void)about;
+    if (json_int(json_get_text(params, "progressToken"), &token) && token > 0)
+        pending = pending_find(client, (uint64_t)token);
+    if (!pending || !pending->call || !pending->call->request->progress ||
+        !json_double(json_get_text(params, "progress"), &progress)) {
+        mcp_client_ignore(client, "progress of an unknown request", STR_NONE);
         return;
     }
-    listing->bytes += text.len;
-    add_items(list, items);
-    continue_list(list, read ? json_str(json_get_text(&page, "nextCursor")) : STR_NONE);
+    int64_t deadline = clock_mono_us() + pending->timeout_us;
+    pending->deadline_us = deadline < pending->last_deadline_us ? deadline : pending->last_deadline_us;
+    if (!isfinite(progress) || (pending->has_progress && progress <= pending->progress))
+        return;
+    pending->has_progress = true;
+    pending->progress = progress;
+    if (!rate_limit_allow(&pending->progress_rate, MCP_RELAYED_PER_S, &held))
+        return;
+    if (!json_double(json_get_text(params, "total"), &total) || !isfinite(total))
+        total = 0;
+    const struct upstream_request *request = pending->call->request;
+    struct str text = str_cut(json_str(json_get_text(params, "message")), MESSAGE_MAX_BYTES);
+    request->progress(request->listener, progress, total, text);
+}
+
+/* Relayed to the call that it concerns; if that is unknown, only logged. */
+static void on_log_message(struct mcp_client *client, uint64_t about, const struct json *params)
+{
+    const struct json *data = json_get_text(params, "data");
+    struct str level = json_str(json_get_text(params, "level")), text = json_str(data);
+    if (data && data->type != JSON_STRING)
+        text = json_to_str(client->scratch, data);
+    text = str_cut(text, MESSAGE_MAX_BYTES);
+    log_event(LOG_DEBUG, "upstream_message", LOG_STR("upstream", client->spec->name),
+              LOG_STR("message_level", str_cut(level, 16)), LOG_STR("text", text),
+              LOG_NUM("not_logged", client->not_logged));
+    struct pending_request *pending = pending_subject(client, about);
+    const struct upstream_request *request = pending ? pending->call->request : NULL;
+    if (request && request->log && level.len)
+        request->log(request->listener, level, text);
+}
+
+static void on_updated(struct mcp_client *client, uint64_t about, const struct json *params)
+{
+    struct str uri = json_str(json_get_text(params, "uri"));
+    (void)about;
+    if (uri.len)
+        client->hooks->updated(client->owner, uri);
+}
+
+void mcp_notification(struct mcp_client *client, uint64_t about, const struct mcp_message *message)
+{
+    static const struct {
+        const char *method;
+        enum upstream_list list;
+    } changes[] = {
+        {"notifications/tools/list_changed", UPSTREAM_TOOLS},
+        {"notifications/prompts/list_changed", UPSTREAM_PROMPTS},
+        {"notifications/resources/list_changed", UPSTREAM_RESOURCES},
+        {"notifications/resources/list_changed", UPSTREAM_TEMPLATES},
+    };
+    const struct {
+        const char *method;
+        struct rate_limit *rate; /* above MCP_RELAYED_PER_S a notification is dropped; NULL: never */
+        void (*handle)(struct mcp_client *client, uint64_t about, const struct json *params);
+    } reports[] = {
+        {"notifications/progress", NULL, on_progress},
+        {"notifications/message", &client->message_rate, on_log_message},
+        {"notifications/resources/updated", &client->update_rate,
+         on_updated}, /* whose subscribers read again */
+    };
+    struct json_error error;
+    struct json params;
+    for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++)
+        if (mcp_message_is(message, changes[i].method))
+            relist_soon(client, changes[i].list);
+    for (size_t i = 0; i < sizeof(reports) / sizeof(*reports); i++) {
+        if (!mcp_message_is(message, reports[i].method) ||
+            (reports[i].rate && !rate_limit_allow(reports[i].rate, MCP_RELAYED_PER_S, &client->not_logged)))
+            continue;
+        if (mcp_request_read(mcp_client_scratch(client), message->params, &params, &error))
+            reports[i].handle(client, about, &params);
+        else
+            mcp_client_ignore(client, "a notification without readable params", message->method);
+    }
 }

@@ -1,11 +1,19 @@
-/* Writing the requests, notifications and responses of the client, and reading the JSON of responses. */
+/*
+ * The messages that the client writes, and the requests that await a response.
+ * Slots are reused, and ids count up: id = serial * MCP_CALLS_MAX + slot. A late
+ * response finds its slot taken by another id and matches nothing.
+ */
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/trace_context.h"
 #include "base/version.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "upstream/mcp/mcp_client_internal.h"
 
+#include <stdlib.h>
+
+#define FIRST_ROOM     16u
 #define RESPONSE_NODES 1000000u /* JSON values of one page of tools */
 
 #define MODERN_META                                                                                          \
@@ -13,7 +21,98 @@
     "\"io.modelcontextprotocol/clientCapabilities\":{\"elicitation\":{}},"                                   \
     "\"io.modelcontextprotocol/clientInfo\":{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"
 
-void mcp_request_open(struct mcp_client *client, uint64_t id, const char *method)
+/* ---- pending requests ----------------------------------------------------------- */
+
+void pending_init(struct pending_requests *all)
+{
+    TAILQ_INIT(&all->sent);
+    TAILQ_INIT(&all->waiting);
+    TAILQ_INIT(&all->free);
+}
+
+void pending_clear(struct pending_requests *all)
+{
+    for (uint32_t i = 0; i < all->used; i++)
+        free(all->slots[i]);
+    free(all->slots);
+}
+
+struct pending_request *pending_add(struct mcp_client *client)
+{
+    struct pending_requests *all = &client->pending;
+    struct pending_request *pending = TAILQ_FIRST(&all->free);
+    if (pending) {
+        TAILQ_REMOVE(&all->free, pending, entry);
+    } else {
+        if (all->used == MCP_CALLS_MAX)
+            return NULL;
+        if (all->used == all->room) {
+            all->room = all->room ? all->room * 2 : FIRST_ROOM;
+            all->slots = reallocarray(all->slots, all->room, sizeof(struct pending_request *));
+        }
+        pending = malloc(sizeof(*pending));
+        if (!all->slots || !pending)
+            abort();
+        pending->slot = all->used;
+        all->slots[all->used++] = pending;
+    }
+    *pending = (struct pending_request){.slot = pending->slot,
+                                        .client = client,
+                                        .id = ++all->serial * MCP_CALLS_MAX + pending->slot,
+                                        .since_us = clock_mono_us()};
+    TAILQ_INSERT_TAIL(&all->waiting, pending, entry);
+    return pending;
+}
+
+void pending_mark_sent(struct pending_request *pending)
+{
+    struct pending_requests *all = &pending->client->pending;
+    TAILQ_REMOVE(&all->waiting, pending, entry);
+    pending->sent = true;
+    TAILQ_INSERT_TAIL(&all->sent, pending, entry);
+}
+
+void pending_remove(struct pending_request *pending)
+{
+    struct pending_requests *all = &pending->client->pending;
+    TAILQ_REMOVE(pending->sent ? &all->sent : &all->waiting, pending, entry);
+    pending->id = 0;
+    TAILQ_INSERT_HEAD(&all->free, pending, entry);
+}
+
+struct pending_request *pending_find(const struct mcp_client *client, uint64_t id)
+{
+    uint32_t slot = (uint32_t)(id % MCP_CALLS_MAX);
+    if (!id || slot >= client->pending.used)
+        return NULL;
+    struct pending_request *pending = client->pending.slots[slot];
+    return pending->id == id && pending->sent ? pending : NULL;
+}
+
+struct pending_request *pending_subject(struct mcp_client *client, uint64_t about)
+{
+    struct pending_request *pending, *found = NULL;
+    int64_t now = clock_mono_us();
+    if (about) {
+        found = pending_find(client, about);
+        return found && found->call ? found : NULL;
+    }
+    TAILQ_FOREACH (pending, &client->pending.sent, entry) {
+        if (found && pending->call)
+            return NULL;
+        if (pending->call)
+            found = pending;
+    }
+    for (size_t i = 0; found && i < MCP_ABANDONED_MAX; i++) /* may it be about one of another caller? */
+        if (client->abandoned[i].until_us > now &&
+            client->abandoned[i].caller != found->call->request->caller)
+            return NULL;
+    return found;
+}
+
+/* ---- writing ----------------------------------------------------------------------- */
+
+void mcp_message_open(struct mcp_client *client, uint64_t id, const char *method)
 {
     struct buf *out = &client->out;
     out->len = 0;
@@ -28,31 +127,13 @@ void mcp_request_open(struct mcp_client *client, uint64_t id, const char *method
     buf_text(out, "\",\"params\":{");
 }
 
-struct pending_request *mcp_request_begin(struct mcp_client *client, const char *method,
-                                          mcp_response_handler *on_response, uint32_t ms)
-{
-    struct pending_request *pending = pending_add(&client->pending);
-    if (!pending)
-        return NULL;
-    pending->on_response = on_response;
-    pending->since_us = clock_mono_us();
-    if (ms) {
-        pending->deadline_us = pending->since_us + (int64_t)ms * 1000;
-        mcp_client_watch_deadline(client, pending->deadline_us);
-    }
-    pending_mark_sent(&client->pending, pending);
-    mcp_request_open(client, pending->id, method);
-    return pending;
-}
-
-void mcp_request_meta(struct mcp_client *client, uint64_t progress_token, bool comma,
-                      const struct trace_context *trace)
+static void put_meta(struct mcp_client *client, uint64_t progress_token, const struct trace_context *trace)
 {
     struct buf *out = &client->out;
     const char *separator = client->modern ? "," : "";
     if (!client->modern && !progress_token && !trace)
         return;
-    buf_text(out, comma ? ",\"_meta\":{" : "\"_meta\":{");
+    buf_text(out, out->at[out->len - 1] == '{' ? "\"_meta\":{" : ",\"_meta\":{");
     if (client->modern)
         buf_text(out, MODERN_META);
     if (client->modern && client->log_level >= 0)
@@ -76,14 +157,40 @@ void mcp_request_meta(struct mcp_client *client, uint64_t progress_token, bool c
     buf_byte(out, '}');
 }
 
-void mcp_request_send(struct mcp_client *client, uint64_t id, const char *method, struct str name,
-                      const struct trace_context *trace)
+void mcp_message_send(struct mcp_client *client, uint64_t id, const char *method, struct str name,
+                      uint64_t progress_token, const struct trace_context *trace)
 {
+    put_meta(client, progress_token, trace);
     buf_text(&client->out, "}}");
     const struct mcp_outgoing outgoing = {id, method, name, trace, buf_view(&client->out)};
     client->kind->send(client->transport, &outgoing);
     if (client->out.cap > MCP_SCRATCH_KEEP)
         buf_clear(&client->out);
+}
+
+struct pending_request *mcp_request(struct mcp_client *client, const char *method,
+                                    mcp_response_handler *on_response, uint32_t ms, struct str params)
+{
+    struct pending_request *pending = pending_add(client);
+    if (!pending)
+        return NULL;
+    pending->on_response = on_response;
+    if (ms) {
+        pending->deadline_us = pending->since_us + (int64_t)ms * 1000;
+        mcp_client_watch_deadline(client, pending->deadline_us);
+    }
+    pending_mark_sent(pending);
+    mcp_message_open(client, pending->id, method);
+    buf_str(&client->out, params);
+    mcp_message_send(client, pending->id, method, STR_NONE, 0, NULL);
+    return pending;
+}
+
+void mcp_notify(struct mcp_client *client, const char *method, struct str params)
+{
+    mcp_message_open(client, 0, method);
+    buf_str(&client->out, params);
+    mcp_message_send(client, 0, method, STR_NONE, 0, NULL);
 }
 
 const char *mcp_request_blocked(const struct mcp_client *client)
@@ -103,6 +210,33 @@ void mcp_request_respond(struct mcp_client *client, struct str id, const char *m
     if (!mcp_request_blocked(client))
         client->kind->send(client->transport, &outgoing);
 }
+
+void mcp_request_cancel(struct mcp_client *client, uint64_t id, const char *reason)
+{
+    if (!client->open)
+        return;
+    mcp_message_open(client, 0, "notifications/cancelled");
+    buf_printf(&client->out, "\"requestId\":%llu,\"reason\":\"%s\"", (unsigned long long)id, reason);
+    mcp_message_send(client, 0, "notifications/cancelled", STR_NONE, 0, NULL);
+    if (client->kind->forget)
+        client->kind->forget(client->transport, id);
+}
+
+/* If there is no room, the oldest entry is reused for an unknown caller, which differs from every other. */
+void mcp_request_abandon(struct mcp_client *client, uint64_t id, uint64_t caller, const char *reason)
+{
+    struct abandoned_call *oldest = client->abandoned;
+    int64_t now = clock_mono_us();
+    for (struct abandoned_call *call = oldest + 1; call < client->abandoned + MCP_ABANDONED_MAX; call++)
+        if (call->until_us < oldest->until_us)
+            oldest = call;
+    bool taken = oldest->until_us > now;
+    *oldest =
+        (struct abandoned_call){taken ? 0 : id, taken ? 0 : caller, now + (int64_t)MCP_ABANDONED_MS * 1000};
+    mcp_request_cancel(client, id, reason);
+}
+
+/* ---- reading --------------------------------------------------------------------------- */
 
 bool mcp_request_read(struct arena *arena, struct str text, struct json *value, struct json_error *error)
 {
@@ -125,27 +259,14 @@ struct str mcp_request_error(const struct mcp_client *client, struct arena *aren
     return arena_printf(arena, "error %lld \"" STR_FMT "\"", (long long)code, STR_ARG(str_cut(text, 200)));
 }
 
-void mcp_request_cancel(struct mcp_client *client, uint64_t id, const char *reason)
-{
-    if (!client->open)
-        return;
-    mcp_request_open(client, 0, "notifications/cancelled");
-    buf_printf(&client->out, "\"requestId\":%llu,\"reason\":\"%s\"", (unsigned long long)id, reason);
-    mcp_request_meta(client, 0, true, NULL);
-    mcp_request_send(client, 0, "notifications/cancelled", STR_NONE, NULL);
-    if (client->kind->forget)
-        client->kind->forget(client->transport, id);
-}
-
 struct upstream_call *mcp_request_end(struct pending_request *pending)
 {
-    struct mcp_client *client = pending->client;
     struct upstream_call *call = pending->call;
     call->answer->reached = pending->sent;
     call->work = NULL;
     call->stop = NULL;
-    pending_remove(&client->pending, pending);
-    if (client->stopping)
-        mcp_client_schedule(client);
+    pending_remove(pending);
+    if (pending->client->stopping)
+        mcp_client_schedule(pending->client);
     return call;
 }
