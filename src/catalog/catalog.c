@@ -90,17 +90,6 @@ static struct json repaired_or(const struct view *v, struct str name, const stru
     return *original;
 }
 
-static void prepare_in_time(struct view *v, const struct tool *tool, struct policy_call *call,
-                            const struct json *definition, struct policy_outcome *outcome)
-{
-    int64_t began = clock_cpu_us();
-    call->most_ms = (uint32_t)(CATALOG_PREPARE_MS - v->used_us / 1000) / 2;
-    if (call->most_ms < CATALOG_HOOK_LEAST_MS)
-        call->most_ms = CATALOG_HOOK_LEAST_MS;
-    policy_prepare(tool->policy, call, definition, v->arena, outcome);
-    v->used_us += clock_cpu_us() - began;
-}
-
 /* False: the prepare hook hides the tool. One that breaks hides it, too, unless the policy fails open. */
 static bool prepare(struct view *v, const struct tool *tool, struct json *definition)
 {
@@ -109,10 +98,16 @@ static bool prepare(struct view *v, const struct tool *tool, struct json *defini
     if (!has_prepare(tool))
         return true;
     bool late = v->used_us >= CATALOG_PREPARE_MS * 1000;
-    if (late)
+    if (late) {
         policy_prepare_late(tool->policy, CATALOG_PREPARE_MS, v->arena, &outcome);
-    else
-        prepare_in_time(v, tool, &call, definition, &outcome);
+    } else {
+        int64_t began = clock_cpu_us();
+        call.most_ms = (uint32_t)(CATALOG_PREPARE_MS - v->used_us / 1000) / 2;
+        if (call.most_ms < CATALOG_HOOK_LEAST_MS)
+            call.most_ms = CATALOG_HOOK_LEAST_MS;
+        policy_prepare(tool->policy, &call, definition, v->arena, &outcome);
+        v->used_us += clock_cpu_us() - began;
+    }
     if (outcome.kind == OUTCOME_POLICY_ERROR) {
         if (!late)
             log_policy_error(tool->name, outcome.why.text);
@@ -185,16 +180,6 @@ static void keep_returned(struct view *v, const struct json *definitions)
     v->count = count;
 }
 
-/* What a broken prepare_tools leaves: tools that are declared or annotated as reading. */
-static void keep_readers(struct view *v)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < v->count; i++)
-        if (v->list[i].tool->effects == EFFECTS_READ && v->list[i].tool->effects_from != EFFECTS_FROM_NAME)
-            v->list[count++] = v->list[i];
-    v->count = count;
-}
-
 static void prepare_tools(struct view *v)
 {
     struct policy_set *policies = v->generation->policies;
@@ -208,9 +193,14 @@ static void prepare_tools(struct view *v)
     struct json before = json_array(items, v->count);
     policy_set_prepare_tools(policies, &call, &before, v->arena, &outcome);
     if (outcome.kind == OUTCOME_POLICY_ERROR) {
-        log_policy_error(policy_set_gateway_file(policies), outcome.why.text);
+        size_t count = 0; /* of tools that are declared or annotated as reading: only those are left */
+        for (size_t i = 0; i < v->count; i++)
+            if (v->list[i].tool->effects == EFFECTS_READ &&
+                v->list[i].tool->effects_from != EFFECTS_FROM_NAME)
+                v->list[count++] = v->list[i];
+        v->count = count;
         v->failed = true;
-        keep_readers(v);
+        log_policy_error(policy_set_gateway_file(policies), outcome.why.text);
     } else if (outcome.value != &before) {
         keep_returned(v, outcome.value);
         if (json_is(outcome.value, JSON_ARRAY) && outcome.value->len > v->count)
@@ -251,53 +241,37 @@ static void list_tools(struct view *v)
     prepare_tools(v);
 }
 
-/* Every client may read it, so it has no addresses (they may hold keys) and no commands (paths). */
-static void write_places(const struct view *v)
+/* An object with a member for each tool of which there is something to say; `to` NULL: not wanted. Every
+ * client may read the places, so they have no addresses (which may hold keys) and no commands (paths). */
+enum detail { DETAIL_PLACE, DETAIL_GUESS, DETAIL_GUARDS };
+
+static void write_details(const struct view *v, enum detail which, struct buf *to)
 {
     static const char *const kinds[] = {[TARGET_MCP] = "mcp", [TARGET_HTTP] = "http", [TARGET_EXEC] = "exec"};
-    struct json_out out = json_out(v->request->places);
+    if (!to)
+        return;
+    struct json_out out = json_out(to);
     json_open(&out, '{');
     for (size_t i = 0; i < v->count; i++) {
         const struct tool *tool = v->list[i].tool;
-        if (tool->runner != RUNNER_UPSTREAM)
-            continue;
-        json_key_str(&out, tool->name);
-        json_open(&out, '{');
-        json_field_text(&out, "kind", kinds[tool->target.kind]);
-        json_field_optional_str(&out, "upstream", tool->target.upstream);
-        if (tool->target.kind == TARGET_MCP)
-            json_field_optional_str(&out, "tool", tool->target.tool);
-        json_close(&out, '}');
-    }
-    json_close(&out, '}');
-}
-
-static void write_guessed(const struct view *v)
-{
-    struct json_out out = json_out(v->request->guessed);
-    json_open(&out, '{');
-    for (size_t i = 0; i < v->count; i++) {
-        const struct tool *tool = v->list[i].tool;
-        if (tool->effects_from != EFFECTS_FROM_NAME)
-            continue;
-        json_key_str(&out, tool->name);
-        json_put_text(&out, tool_effects_name(tool));
-    }
-    json_close(&out, '}');
-}
-
-static void write_guards(const struct view *v)
-{
-    struct json_out out = json_out(v->request->guards);
-    json_open(&out, '{');
-    for (size_t i = 0; i < v->count; i++) {
-        const struct tool *tool = v->list[i].tool;
-        if (!tool->overlay_count)
-            continue;
-        json_field_open(&out, arena_dup(v->arena, tool->name).at, '[');
-        for (size_t k = 0; k < tool->overlay_count; k++)
-            json_put_str(&out, tool->overlays[k].policy->file);
-        json_close(&out, ']');
+        if (which == DETAIL_PLACE && tool->runner == RUNNER_UPSTREAM) {
+            json_key_str(&out, tool->name);
+            json_open(&out, '{');
+            json_field_text(&out, "kind", kinds[tool->target.kind]);
+            json_field_optional_str(&out, "upstream", tool->target.upstream);
+            if (tool->target.kind == TARGET_MCP)
+                json_field_optional_str(&out, "tool", tool->target.tool);
+            json_close(&out, '}');
+        } else if (which == DETAIL_GUESS && tool->effects_from == EFFECTS_FROM_NAME) {
+            json_key_str(&out, tool->name);
+            json_put_text(&out, tool_effects_name(tool));
+        } else if (which == DETAIL_GUARDS && tool->overlay_count) {
+            json_key_str(&out, tool->name);
+            json_open(&out, '[');
+            for (size_t k = 0; k < tool->overlay_count; k++)
+                json_put_str(&out, tool->overlays[k].policy->file);
+            json_close(&out, ']');
+        }
     }
     json_close(&out, '}');
 }
@@ -313,12 +287,9 @@ void catalog_write(struct arena *arena, struct generation *generation, const str
         provider_format_write(arena, &request->provider, &v.list[i].definition, v.list[i].tool->plain_name,
                               &out);
     json_close(&out, ']');
-    if (request->places)
-        write_places(&v);
-    if (request->guessed)
-        write_guessed(&v);
-    if (request->guards)
-        write_guards(&v);
+    write_details(&v, DETAIL_PLACE, request->places);
+    write_details(&v, DETAIL_GUESS, request->guessed);
+    write_details(&v, DETAIL_GUARDS, request->guards);
 }
 
 /*
@@ -346,20 +317,6 @@ static void hidden_cache_free(void *data)
     free(cache);
 }
 
-static struct policy_wants hooks_want(const struct generation *generation)
-{
-    struct policy_wants all = policy_set_gateway_wants(generation->policies);
-    for (size_t i = 0; i < generation->tool_count; i++) {
-        const struct tool *tool = generation->tools[i];
-        if (!has_prepare(tool))
-            continue;
-        all.history |= tool->policy->wants.history;
-        all.facts |= tool->policy->wants.facts;
-        all.progress |= tool->policy->wants.progress;
-    }
-    return all;
-}
-
 static struct hidden_cache *hidden_cache(struct generation *generation)
 {
     struct generation_cache *slot = &generation->cache;
@@ -368,7 +325,15 @@ static struct hidden_cache *hidden_cache(struct generation *generation)
     struct hidden_cache *cache = calloc(1, sizeof(*cache));
     if (!cache)
         abort();
-    cache->wants = hooks_want(generation);
+    cache->wants = policy_set_gateway_wants(generation->policies);
+    for (size_t i = 0; i < generation->tool_count; i++) {
+        const struct tool *tool = generation->tools[i];
+        if (!has_prepare(tool))
+            continue;
+        cache->wants.history |= tool->policy->wants.history;
+        cache->wants.facts |= tool->policy->wants.facts;
+        cache->wants.progress |= tool->policy->wants.progress;
+    }
     cache->salt[0] = hash_random();
     cache->salt[1] = hash_random();
     *slot = (struct generation_cache){.data = cache, .free = hidden_cache_free};
@@ -404,25 +369,19 @@ static struct hash128 cache_key(const struct view *v, const struct hidden_cache 
     return hash_stable(buf_view(&key));
 }
 
-static size_t tool_index(const struct generation *generation, struct str name)
+/* Its bit in a slot of the cache. */
+static size_t bit_of(const struct view *v, const struct tool *tool)
 {
-    size_t low = 0, high = generation->tool_count;
+    size_t low = 0, all = v->generation->tool_count, high = all;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (str_cmp(generation->tools[middle]->name, name) < 0)
+        if (str_cmp(v->generation->tools[middle]->name, tool->name) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    return low;
-}
-
-/* Its bit in a slot of the cache. */
-static size_t bit_of(const struct view *v, const struct tool *tool)
-{
-    size_t index = tool_index(v->generation, tool->name), all = v->generation->tool_count;
-    bool own = index == all || v->generation->tools[index] != tool;
-    return own ? all + client_tools_index(v->request->client_tools, tool->name) : index;
+    bool own = low == all || v->generation->tools[low] != tool;
+    return own ? all + client_tools_index(v->request->client_tools, tool->name) : low;
 }
 
 static bool is_hidden(struct view *v, const struct tool *tool)

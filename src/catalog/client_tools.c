@@ -114,33 +114,13 @@ static void put(struct client_tools *tools, size_t index, struct entry *entry)
     tools->bytes += arena_bytes(entry->arena);
 }
 
-static enum err add(struct client_tools *tools, size_t index, struct generation *generation,
-                    const struct json *definition, struct why *why)
-{
-    struct entry *entry;
-    if (index == CLIENT_TOOLS_MAX)
-        return err_set(why, ERR_LIMIT, "a connection may register at most %u tools", CLIENT_TOOLS_MAX);
-    enum err err = compile(generation, definition, &entry, why);
-    if (!err && tools->bytes + arena_bytes(entry->arena) > CLIENT_TOOLS_MAX_BYTES)
-        err =
-            err_set(why, ERR_LIMIT,
-                    "a connection's registered tools may take at most %u bytes together, compiled: register "
-                    "fewer, or with simpler schemas",
-                    CLIENT_TOOLS_MAX_BYTES);
-    if (err)
-        arena_free(entry->arena);
-    else
-        put(tools, index, entry);
-    return err;
-}
-
 enum err client_tools_register(struct client_tools *tools, struct generation *generation,
                                const struct json *definition, const struct tool **out, struct why *why)
 {
     struct str name = json_str(json_get_text(definition, "name"));
     const struct tool *known = generation_find(generation, name);
     size_t index = client_tools_index(tools, name);
-    const struct entry *entry = index < tools->count ? tools->entries[index] : NULL;
+    struct entry *entry = index < tools->count ? tools->entries[index] : NULL;
     *out = NULL;
     if (!name.len)
         return err_set(why, ERR_SCHEMA, "expected a tool {name, description?, inputSchema}, got no name");
@@ -152,13 +132,24 @@ enum err client_tools_register(struct client_tools *tools, struct generation *ge
         return err_set(why, ERR_EXISTS,
                        "tool '" STR_FMT "' is run by toolgate itself: give yours another name",
                        STR_ARG(name));
-    enum err err = OK;
-    bool unchanged = entry && entry->tool && entry->generation == generation->number &&
-                     json_equal(entry->definition, definition);
-    if (!unchanged)
-        err = add(tools, index, generation, definition, why);
-    *out = err ? NULL : tools->entries[index]->tool;
-    return err;
+    if (!entry || !entry->tool || entry->generation != generation->number ||
+        !json_equal(entry->definition, definition)) {
+        if (index == CLIENT_TOOLS_MAX)
+            return err_set(why, ERR_LIMIT, "a connection may register at most %u tools", CLIENT_TOOLS_MAX);
+        enum err err = compile(generation, definition, &entry, why);
+        if (!err && tools->bytes + arena_bytes(entry->arena) > CLIENT_TOOLS_MAX_BYTES)
+            err = err_set(why, ERR_LIMIT,
+                          "a connection's registered tools may take at most %u bytes together, compiled: "
+                          "register fewer, or with simpler schemas",
+                          CLIENT_TOOLS_MAX_BYTES);
+        if (err) {
+            arena_free(entry->arena);
+            return err;
+        }
+        put(tools, index, entry);
+    }
+    *out = entry->tool;
+    return OK;
 }
 
 /* A reload may have taken the grant away, added a tool of that name, or changed what a tool may be. */

@@ -18,26 +18,6 @@ static void put(struct draft *draft, const char *key, struct json value)
     draft->members[draft->count++] = json_member(str_of(key), value);
 }
 
-static void put_string(struct draft *draft, const char *key, struct str text)
-{
-    if (text.len)
-        put(draft, key, json_string(text));
-}
-
-/* SDK v1 wants an object for each property: true becomes {}, false {"not":{}}. */
-static struct json without_boolean_schemas(struct arena *arena, const struct json *properties)
-{
-    struct json out = *properties, empty = json_object(arena, NULL, 0);
-    struct json_member not_anything = json_member(STR_LIT("not"), empty);
-    for (uint32_t i = 0; i < properties->len; i++) {
-        const struct json_member *property = &properties->members[i];
-        if (json_is(&property->value, JSON_BOOL))
-            out = json_with(arena, &out, property->key,
-                            property->value.truth ? empty : json_object(arena, &not_anything, 1));
-    }
-    return out;
-}
-
 /* False: it is no schema of an object, and cannot become one without a change of its meaning. */
 static bool repair_schema(struct arena *arena, const struct json *schema, struct json *out)
 {
@@ -45,7 +25,6 @@ static bool repair_schema(struct arena *arena, const struct json *schema, struct
     const struct json *properties = json_get_text(schema, "properties");
     const struct json *required = json_get_text(schema, "required");
     bool is_object = !type || str_is(json_str(type), "object") || json_array_has(type, STR_LIT("object"));
-    bool has_boolean = false;
     if (!json_is(schema, JSON_OBJECT) || !is_object)
         return false;
     *out = *schema;
@@ -58,23 +37,22 @@ static bool repair_schema(struct arena *arena, const struct json *schema, struct
         names_fields = json_is(&required->items[i], JSON_STRING);
     if (required && !names_fields)
         *out = json_without(arena, out, STR_LIT("required"));
-    for (uint32_t i = 0; json_is(properties, JSON_OBJECT) && i < properties->len; i++)
-        has_boolean |= json_is(&properties->members[i].value, JSON_BOOL);
+    /* SDK v1 wants an object for each property: true becomes {}, false {"not":{}}. */
+    struct json named = json_is(properties, JSON_OBJECT) ? *properties : json_null();
+    struct json empty = json_object(arena, NULL, 0);
+    struct json_member not_anything = json_member(STR_LIT("not"), empty);
+    bool has_boolean = false;
+    for (uint32_t i = 0; json_is(properties, JSON_OBJECT) && i < properties->len; i++) {
+        const struct json_member *property = &properties->members[i];
+        if (!json_is(&property->value, JSON_BOOL))
+            continue;
+        named = json_with(arena, &named, property->key,
+                          property->value.truth ? empty : json_object(arena, &not_anything, 1));
+        has_boolean = true;
+    }
     if (has_boolean)
-        *out = json_with(arena, out, STR_LIT("properties"), without_boolean_schemas(arena, properties));
+        *out = json_with(arena, out, STR_LIT("properties"), named);
     return true;
-}
-
-static enum err put_schemas(struct draft *draft, const struct json *input, const struct json *output,
-                            struct why *why)
-{
-    struct json empty = json_object(draft->arena, NULL, 0), repaired;
-    if (!repair_schema(draft->arena, input ? input : &empty, &repaired))
-        return err_set(why, ERR_SCHEMA, "inputSchema: expected a schema of type \"object\"");
-    put(draft, "inputSchema", repaired);
-    if (output && repair_schema(draft->arena, output, &repaired))
-        put(draft, "outputSchema", repaired);
-    return OK;
 }
 
 static void put_annotations(struct draft *draft, const struct json *annotations)
@@ -98,16 +76,33 @@ static void put_annotations(struct draft *draft, const struct json *annotations)
     put(draft, "annotations", out);
 }
 
-static void put_extras(struct draft *draft, const struct json *definition)
+/* `extras`: the definition whose icons and _meta are kept; NULL: none. */
+static enum err write_definition(struct arena *arena, const struct str texts[3], const struct json *input,
+                                 const struct json *output, const struct json *annotations,
+                                 const struct json *extras, struct json *out, struct why *why)
 {
-    const struct json *icons = json_get_text(definition, "icons"), *meta = json_get_text(definition, "_meta");
+    static const char *const keys[3] = {"name", "title", "description"};
+    const struct json *icons = json_get_text(extras, "icons"), *meta = json_get_text(extras, "_meta");
+    struct draft draft = {.arena = arena};
+    struct json empty = json_object(arena, NULL, 0), repaired;
+    for (size_t i = 0; i < 3; i++)
+        if (texts[i].len)
+            put(&draft, keys[i], json_string(texts[i]));
+    if (!repair_schema(arena, input ? input : &empty, &repaired))
+        return err_set(why, ERR_SCHEMA, "inputSchema: expected a schema of type \"object\"");
+    put(&draft, "inputSchema", repaired);
+    if (output && repair_schema(arena, output, &repaired))
+        put(&draft, "outputSchema", repaired);
+    put_annotations(&draft, annotations);
     bool valid = json_is(icons, JSON_ARRAY);
     for (uint32_t i = 0; valid && i < icons->len; i++)
         valid = json_is(json_get_text(&icons->items[i], "src"), JSON_STRING);
     if (valid)
-        put(draft, "icons", *icons);
+        put(&draft, "icons", *icons);
     if (json_is(meta, JSON_OBJECT))
-        put(draft, "_meta", *meta);
+        put(&draft, "_meta", *meta);
+    *out = json_object(arena, draft.members, draft.count);
+    return OK;
 }
 
 static void add_sentence(struct buf *text, const char *prefix, struct str sentence)
@@ -145,35 +140,20 @@ static struct str description(struct arena *arena, const struct tool *tool)
 
 enum err definition_from_tool(struct arena *arena, const struct tool *tool, struct json *out, struct why *why)
 {
-    struct draft draft = {.arena = arena};
-    put_string(&draft, "name", tool->name);
-    put_string(&draft, "title", tool->title);
-    put_string(&draft, "description", description(arena, tool));
-    enum err err = put_schemas(&draft, tool->input, tool->output, why);
-    if (err)
-        return err;
-    put_annotations(&draft, tool->annotations);
-    put_extras(&draft, tool->definition);
-    *out = json_object(arena, draft.members, draft.count);
-    return OK;
+    const struct str texts[3] = {tool->name, tool->title, description(arena, tool)};
+    return write_definition(arena, texts, tool->input, tool->output, tool->annotations, tool->definition, out,
+                            why);
 }
 
 enum err definition_repair(struct arena *arena, struct str name, const struct json *definition,
                            struct json *out, struct why *why)
 {
-    struct draft draft = {.arena = arena};
     if (!json_is(definition, JSON_OBJECT))
         return err_set(why, ERR_SCHEMA, "expected a tool definition, got %s",
                        definition ? json_type_name((enum json_type)definition->type) : "nothing");
-    put_string(&draft, "name", name);
-    put_string(&draft, "title", json_str(json_get_text(definition, "title")));
-    put_string(&draft, "description", json_str(json_get_text(definition, "description")));
-    enum err err = put_schemas(&draft, json_get_text(definition, "inputSchema"),
-                               json_get_text(definition, "outputSchema"), why);
-    if (err)
-        return err;
-    put_annotations(&draft, json_get_text(definition, "annotations"));
-    put_extras(&draft, definition);
-    *out = json_object(arena, draft.members, draft.count);
-    return OK;
+    const struct str texts[3] = {name, json_str(json_get_text(definition, "title")),
+                                 json_str(json_get_text(definition, "description"))};
+    return write_definition(arena, texts, json_get_text(definition, "inputSchema"),
+                            json_get_text(definition, "outputSchema"),
+                            json_get_text(definition, "annotations"), definition, out, why);
 }

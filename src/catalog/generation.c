@@ -1,9 +1,178 @@
-/* Counts the references to a generation and finds its tools; generation_build.c builds one. */
+/*
+ * Builds a generation: the phases in their order, each in steps of one file, definition or tool, all adding
+ * to one report.
+ *
+ *   1 policies       load every policy file
+ *   2 definitions    tools of the tools files
+ *   3 tool lists     those of all upstreams, at one moment
+ *   4 import         tools of upstreams
+ *   5 own tools      tools that a policy alone defines
+ *   6 aliases
+ *   7 example tools  those that only an example of a policy for several tools names
+ *   8 unmatched      policies that guard no tool
+ *   9 schemas        the operator's response schemas
+ *  10 hashes         they distinguish workers with different policies
+ */
 #include "catalog/generation.h"
 
 #include "base/arena.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "catalog/definition.h"
+#include "catalog/import.h"
+#include "catalog/provider_formats.h"
+#include "catalog/unmatched.h"
+#include "config/config.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "pins/pins_review.h"
+#include "policy/policy_set.h"
 
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define TOOLS_FILE_MAX_BYTES 67108864u
+
+/* ---- the report ---------------------------------------------------------------------------- */
+
+void generation_report_init(struct generation_report *report, struct arena *arena)
+{
+    *report = (struct generation_report){.arena = arena};
+}
+
+/* The list doubles when its count reaches a power of two. */
+static void append(struct arena *arena, struct str **list, size_t *count, const char *format, va_list args)
+{
+    if ((*count & (*count - 1)) == 0) {
+        struct str *longer = ARENA_ARRAY(arena, struct str, *count ? *count * 2 : 1);
+        if (*count)
+            memcpy(longer, *list, *count * sizeof(*longer));
+        *list = longer;
+    }
+    (*list)[(*count)++] = arena_vprintf(arena, format, args);
+}
+
+void generation_report_error(struct generation_report *report, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    append(report->arena, &report->errors, &report->error_count, format, args);
+    va_end(args);
+}
+
+void generation_report_warning(struct generation_report *report, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    append(report->arena, &report->warnings, &report->warning_count, format, args);
+    va_end(args);
+}
+
+/* ---- policies that name a tool without its upstream ------------------------------------------ */
+
+/* Its name alone says which tool it is for. */
+static bool is_unqualified(const struct policy *policy)
+{
+    return policy && !policy_is_overlay(policy) && !policy->upstream.len;
+}
+
+struct guarded_tool *guarded_tools_find(const struct generation *g, struct str policy)
+{
+    for (size_t i = 0; i < g->guarded_count; i++)
+        if (str_eq(g->guarded[i].policy, policy))
+            return &g->guarded[i];
+    return NULL;
+}
+
+/* Before the import: copies what another generation knew of the policies of this one. */
+static void take_guarded_tools(struct generation *g, const struct guarded_tool *before, size_t count)
+{
+    g->guarded = ARENA_ARRAY(g->arena, struct guarded_tool, policy_set_count(g->policies) + 1);
+    for (size_t i = 0; i < count; i++) {
+        const struct policy *policy = policy_set_find(g->policies, before[i].policy);
+        if (is_unqualified(policy) && !guarded_tools_find(g, policy->name))
+            g->guarded[g->guarded_count++] = (struct guarded_tool){
+                .policy = policy->name, .upstream = arena_dup(g->arena, before[i].upstream)};
+    }
+}
+
+/* After the import: adds what its policies guard now. */
+static void collect_guarded_tools(struct generation *g)
+{
+    for (size_t i = 0; i < g->tool_count; i++) {
+        const struct tool *tool = g->tools[i];
+        if (tool->target.kind == TARGET_MCP && is_unqualified(tool->policy) &&
+            !guarded_tools_find(g, tool->policy->name))
+            g->guarded[g->guarded_count++] =
+                (struct guarded_tool){.policy = tool->policy->name, .upstream = tool->target.upstream};
+    }
+}
+
+/* ---- who can change the policies --------------------------------------------------------------
+ * Whoever writes to their folder or files decides what agents may do: nobody but root and the daemon's user
+ * should. Group permissions are the operator's business. */
+
+/* The first path of a kind, and how many there are. */
+struct access_finding {
+    struct str path;
+    unsigned mode, owner;
+    size_t count;
+};
+
+static void note_access(struct arena *arena, struct access_finding *kind, const char *path,
+                        const struct stat *st)
+{
+    if (!kind->count++)
+        *kind = (struct access_finding){arena_dup(arena, str_of(path)), (unsigned)st->st_mode & 07777u,
+                                        (unsigned)st->st_uid, 1};
+}
+
+static struct str and_more(struct arena *arena, const struct access_finding *finding)
+{
+    return finding->count > 1 ? arena_printf(arena, " (and %zu more)", finding->count - 1) : STR_NONE;
+}
+
+/* Warns of each kind once, with the command that corrects it. */
+static void check_access(const struct generation *g, struct generation_report *report)
+{
+    const char *folder = g->config.policies;
+    struct arena *arena = arena_new();
+    struct access_finding open = {0}, foreign = {0};
+    size_t files = folder ? policy_set_count(g->policies) : 0, count = 0;
+    const char **paths = ARENA_ARRAY(arena, const char *, files + 2);
+    if (folder)
+        paths[count++] = folder;
+    for (size_t i = 0; i < files; i++)
+        paths[count++] = arena_dup(arena, policy_set_at(g->policies, i)->file).at;
+    if (policy_set_has_gateway(g->policies))
+        paths[count++] = arena_dup(arena, policy_set_gateway_file(g->policies)).at;
+    for (size_t i = 0; i < count; i++) {
+        struct stat st;
+        if (stat(paths[i], &st) != 0)
+            continue;
+        if (st.st_mode & S_IWOTH) /* also of a sticky folder: others may add a policy */
+            note_access(arena, &open, paths[i], &st);
+        if (st.st_uid != 0 && st.st_uid != geteuid())
+            note_access(arena, &foreign, paths[i], &st);
+    }
+    if (open.count)
+        generation_report_warning(report,
+                                  STR_FMT STR_FMT
+                                  ": mode %04o lets every user change what agents may do: chmod -R "
+                                  "o-w %s",
+                                  STR_ARG(open.path), STR_ARG(and_more(arena, &open)), open.mode, folder);
+    if (foreign.count)
+        generation_report_warning(
+            report,
+            STR_FMT STR_FMT ": belongs to uid %u, who can change what agents may do and is "
+                            "neither root nor the user of this process: chown -R root %s",
+            STR_ARG(foreign.path), STR_ARG(and_more(arena, &foreign)), foreign.owner, folder);
+    arena_free(arena);
+}
+
+/* ---- a generation ------------------------------------------------------------------------------ */
 
 void generation_unref(struct generation *g)
 {
@@ -51,4 +220,404 @@ const struct json *generation_tools_in_file(const struct json *file)
     if (json_is(file, JSON_ARRAY))
         return file;
     return json_is(tools, JSON_ARRAY) ? tools : NULL;
+}
+
+/* ---- the build ----------------------------------------------------------------------------------- */
+
+struct generation_build {
+    struct generation *g;
+    struct generation_report *report;
+    struct generation_build_options options;
+    struct policy_set_loader *policies;
+    struct policy_load_errors policy_errors;
+    struct import *import;
+    struct unmatched *unmatched;
+    size_t phase;
+    size_t next; /* file, policy or tool of the phase */
+    size_t next_given;
+    const struct json *definitions; /* of the tools file that is being read; NULL: none */
+    struct str file;
+    uint32_t next_definition;
+    uint64_t hash, list_hash;
+};
+
+static void add_tool(struct generation_build *b, struct tool *tool)
+{
+    struct generation *g = b->g;
+    struct tool *other = map_get(g->by_name, tool->name);
+    if (other) {
+        generation_report_error(b->report,
+                                STR_FMT ": duplicate tool '" STR_FMT "', already defined in " STR_FMT,
+                                STR_ARG(tool->origin), STR_ARG(tool->name), STR_ARG(other->origin));
+        return;
+    }
+    if (g->tool_count == g->tool_capacity) {
+        size_t capacity = g->tool_capacity ? g->tool_capacity * 2 : 64;
+        struct tool **longer = ARENA_ARRAY(g->arena, struct tool *, capacity);
+        if (g->tool_count)
+            memcpy(longer, g->tools, g->tool_count * sizeof(*longer));
+        g->tools = longer;
+        g->tool_capacity = capacity;
+    }
+    map_add(g->by_name, tool->name, tool);
+    g->tools[g->tool_count++] = tool;
+    for (size_t i = 0; i < tool->warning_count; i++)
+        generation_report_warning(b->report, STR_FMT ": tool '" STR_FMT "': " STR_FMT, STR_ARG(tool->origin),
+                                  STR_ARG(tool->name), STR_ARG(tool->warnings[i]));
+}
+
+static bool load_policies(struct generation_build *b)
+{
+    if (policy_set_load_step(b->policies))
+        return true;
+    enum err err = policy_set_load_end(b->policies, &b->g->policies);
+    b->policies = NULL;
+    for (size_t i = 0; err && i < b->policy_errors.count; i++)
+        generation_report_error(b->report, STR_FMT, STR_ARG(b->policy_errors.list[i]));
+    return false;
+}
+
+static const struct json *read_tools_file(struct generation_build *b, const char *path)
+{
+    struct json *file = arena_alloc(b->g->arena, sizeof(*file));
+    struct why why;
+    if (json_read_file(b->g->arena, path, TOOLS_FILE_MAX_BYTES, file, &why) != OK) {
+        generation_report_error(b->report, "%s", why.text);
+        return NULL;
+    }
+    const struct json *definitions = generation_tools_in_file(file);
+    if (!definitions)
+        generation_report_error(
+            b->report,
+            "%s: expected an array of {name, description, inputSchema} or {\"tools\": […]}, got %s", path,
+            json_type_name((enum json_type)file->type));
+    return definitions;
+}
+
+/* A definition that cannot be served is left out with a warning, so that the others are. */
+static void add_definition(struct generation_build *b, const struct json *definition)
+{
+    struct generation *g = b->g;
+    struct tool *tool;
+    struct why why;
+    struct str name = json_str(json_get_text(definition, "name"));
+    struct tool_source source = {.definition = definition,
+                                 .policy = policy_set_find(g->policies, name),
+                                 .policies = g->policies,
+                                 .origin = b->file};
+    if (tool_build(g->arena, &g->config, &source, &tool, &why) == OK)
+        add_tool(b, tool);
+    else
+        generation_report_warning(b->report, STR_FMT ": tool '" STR_FMT "' is left out: %s", STR_ARG(b->file),
+                                  STR_ARG(name), why.text);
+}
+
+static bool read_definitions(struct generation_build *b)
+{
+    struct generation *g = b->g;
+    if (b->definitions && b->next_definition < b->definitions->len) {
+        add_definition(b, &b->definitions->items[b->next_definition++]);
+        return true;
+    }
+    b->next_definition = 0;
+    if (b->next < g->config.tools.count) {
+        const char *path = g->config.tools.list[b->next++];
+        b->file = arena_dup(g->arena, str_of(path));
+        b->definitions = read_tools_file(b, path);
+        return true;
+    }
+    if (b->next_given == b->options.given_count)
+        return false;
+    const struct generation_definitions *given = &b->options.given[b->next_given++];
+    b->file = arena_dup(g->arena, given->origin);
+    b->definitions = given->list;
+    return true;
+}
+
+static bool get_tool_lists(struct generation_build *b)
+{
+    struct generation *g = b->g;
+    const struct tool_list_source *source = b->options.tool_lists;
+    g->tool_lists = ARENA_ARRAY(g->arena, struct tool_list *, g->config.upstream_count);
+    for (size_t i = 0; source && i < g->config.upstream_count; i++) {
+        const struct upstream_spec *spec = g->config.upstreams[i];
+        if (spec->kind != UPSTREAM_REST)
+            g->tool_lists[i] = source->get(source->owner, spec->name);
+    }
+    take_guarded_tools(g, b->options.guarded, b->options.guarded_count);
+    g->pins = pins_review_new(g->arena, b->options.pins, g->config.pins);
+    struct import_request request = {g->arena,      &g->config, g->policies, g->by_name,
+                                     g->tool_lists, b->report,  g,           g->pins};
+    b->import = import_begin(&request);
+    return false;
+}
+
+static bool import_tools(struct generation_build *b)
+{
+    struct tool *tool;
+    bool more = import_step(b->import, &tool);
+    if (tool)
+        add_tool(b, tool);
+    return more;
+}
+
+static bool add_own_tools(struct generation_build *b)
+{
+    struct generation *g = b->g;
+    if (b->next == policy_set_count(g->policies))
+        return false;
+    const struct policy *policy = policy_set_at(g->policies, b->next++);
+    struct tool_source source = {.policy = policy, .policies = g->policies, .origin = policy->file};
+    struct tool *tool = map_get(g->by_name, policy->name);
+    struct why why;
+    if (policy_is_overlay(policy))
+        return true;
+    import_check_policy(b->import, policy);
+    if (tool && tool->policy == policy && tool->definition)
+        return true; /* the policy applies to a tool that has a definition */
+    if (tool_build(g->arena, &g->config, &source, &tool, &why) == OK)
+        add_tool(b, tool);
+    else
+        generation_report_error(b->report, STR_FMT ": %s", STR_ARG(policy->file), why.text);
+    return true;
+}
+
+/* So that examples can call a tool that nobody has registered or listed yet. */
+static void add_example_tool(struct generation_build *b, const struct policy *policy, struct str name)
+{
+    struct generation *g = b->g;
+    struct tool_source source = {.name = name, .policies = g->policies, .origin = policy->file};
+    struct tool *tool;
+    struct why why;
+    if (map_get(g->by_name, name))
+        return;
+    if (tool_build(g->arena, &g->config, &source, &tool, &why) == OK) {
+        tool->schema_pending = unmatched_waits(b->unmatched);
+        add_tool(b, tool);
+    } else {
+        generation_report_error(b->report, STR_FMT ": example: %s", STR_ARG(policy->file), why.text);
+    }
+}
+
+static bool add_example_tools(struct generation_build *b)
+{
+    struct generation *g = b->g;
+    if (!b->unmatched)
+        b->unmatched = unmatched_begin(g, b->options.tools_changed, b->report);
+    if (b->next == policy_set_count(g->policies))
+        return false;
+    const struct policy *policy = policy_set_at(g->policies, b->next++);
+    for (size_t i = 0; policy_is_overlay(policy) && i < policy->example_count; i++)
+        add_example_tool(b, policy, policy->examples[i].tool);
+    return true;
+}
+
+static bool check_unmatched(struct generation_build *b)
+{
+    struct generation *g = b->g;
+    if (b->next == policy_set_count(g->policies))
+        return false;
+    unmatched_check(b->unmatched, policy_set_at(g->policies, b->next++));
+    return true;
+}
+
+static bool add_aliases(struct generation_build *b)
+{
+    struct generation *g = b->g;
+    if (b->next == g->tool_count)
+        return false;
+    struct tool *tool = g->tools[b->next++];
+    for (size_t i = 0; tool->policy && i < tool->policy->alias_count; i++) {
+        struct str alias = tool->policy->aliases[i];
+        const struct tool *other = map_get(g->by_name, alias);
+        if (!map_add(g->by_name, alias, tool))
+            generation_report_error(b->report,
+                                    STR_FMT ": aliases: '" STR_FMT "' is %s '" STR_FMT "' (" STR_FMT
+                                            "): take it out of one of them",
+                                    STR_ARG(tool->policy->file), STR_ARG(alias),
+                                    str_eq(other->name, alias) ? "the name of the tool" : "an alias of",
+                                    STR_ARG(other->name), STR_ARG(other->origin));
+    }
+    return true;
+}
+
+/* A model knows such a tool by a name that its provider accepts, and calls it so. */
+static bool add_plain_names(struct generation_build *b)
+{
+    struct generation *g = b->g;
+    if (b->next == g->tool_count)
+        return false;
+    struct tool *tool = g->tools[b->next++];
+    if (plain_name_fits(tool->name) || !tool_name_fits(tool->name))
+        return true;
+    struct str plain = plain_name(g->arena, tool->name);
+    if (map_get(g->by_name, plain))
+        plain = plain_name_apart(g->arena, tool->name);
+    if (map_add(g->by_name, plain, tool))
+        tool->plain_name = plain;
+    return true;
+}
+
+static bool read_schemas(struct generation_build *b)
+{
+    struct generation *g = b->g;
+    response_schemas_load(g->arena, g->config.schemas, b->report, &g->schemas);
+    return false;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return str_cmp((*(struct tool *const *)a)->name, (*(struct tool *const *)b)->name);
+}
+
+static bool sort_tools(struct generation_build *b)
+{
+    collect_guarded_tools(b->g);
+    if (b->g->tool_count)
+        qsort(b->g->tools, b->g->tool_count, sizeof(*b->g->tools), compare_names);
+    return false;
+}
+
+/* Hashes the definition as tools/list shows it, so that what a model sees and the hash cannot differ. */
+static bool hash_tools(struct generation_build *b)
+{
+    if (b->next == b->g->tool_count)
+        return false;
+    const struct tool *tool = b->g->tools[b->next++];
+    struct arena *arena = arena_new();
+    struct buf text = buf_in(arena);
+    struct json definition;
+    struct why why;
+    bool listable = definition_from_tool(arena, tool, &definition, &why) == OK;
+    buf_str(&text, tool->name);
+    buf_str(&text, tool->target.upstream);
+    buf_byte(&text, '/');
+    buf_str(&text, tool->target.tool);
+    if (tool->held)
+        buf_byte(&text, (char)('0' + tool->held));
+    json_write(&text, listable ? &definition : tool->input);
+    uint64_t hash = hash_stable(buf_view(&text)).low;
+    hash_add(&b->hash, hash);
+    if (tool_is_listed(tool))
+        hash_add(&b->list_hash, hash);
+    arena_free(arena);
+    return true;
+}
+
+static uint64_t hash_allow_rules(const struct config *config)
+{
+    struct buf text = {0};
+    for (size_t i = 0; i < config->allow_count; i++) {
+        const struct allow_rule *rule = &config->allow[i];
+        buf_printf(&text, "%d %zu %zu %zu ", rule->everyone, rule->uid_count, rule->gid_count,
+                   rule->tool_count);
+        buf_add(&text, rule->uids, rule->uid_count * sizeof(*rule->uids));
+        buf_add(&text, rule->gids, rule->gid_count * sizeof(*rule->gids));
+        for (size_t k = 0; k < rule->tool_count; k++)
+            buf_printf(&text, STR_FMT " ", STR_ARG(rule->tools[k]));
+    }
+    uint64_t hash = hash_stable(buf_view(&text)).low;
+    buf_clear(&text);
+    return hash;
+}
+
+static bool hash_generation(struct generation_build *b)
+{
+    struct generation *g = b->g;
+    uint64_t policies = policy_set_hash(g->policies), allow = hash_allow_rules(&g->config);
+    bool has_hooks = policy_set_has_gateway(g->policies); /* then the list depends on the policies' code */
+    for (size_t i = 0; i < policy_set_count(g->policies); i++)
+        has_hooks |= policy_set_at(g->policies, i)->hooks[HOOK_PREPARE];
+    hash_add(&b->list_hash, allow);
+    if (has_hooks)
+        hash_add(&b->list_hash, policies);
+    hash_add(&b->hash, policies);
+    hash_add(&b->hash, allow);
+    hash_add(&b->hash, g->config.hash);
+    hash_add(&b->hash, g->schemas.hash);
+    hash_add(&b->hash, pins_review_hash(g->pins));
+    for (size_t i = 0; i < g->unmatched_count; i++) /* a server without tools changes only these */
+        hash_add(&b->hash, g->unmatched[i].why ? 2 * i + 1 : 2 * i);
+    g->list_hash = b->list_hash;
+    g->hash = arena_printf(g->arena, "%016llx", (unsigned long long)b->hash);
+    return false;
+}
+
+static bool (*const phases[])(struct generation_build *) = {
+    load_policies, read_definitions,  get_tool_lists,  import_tools, add_own_tools,
+    add_aliases,   add_example_tools, check_unmatched, sort_tools,   add_plain_names,
+    read_schemas,  hash_tools,        hash_generation};
+#define PHASE_COUNT (sizeof(phases) / sizeof(phases[0]))
+
+struct generation_build *generation_build_begin(struct config *config, uint64_t number,
+                                                const struct generation_build_options *options,
+                                                struct generation_report *report)
+{
+    struct arena *arena = arena_new();
+    struct generation *g = ARENA_NEW(arena, struct generation);
+    struct generation_build *b = calloc(1, sizeof(*b));
+    if (!b)
+        abort();
+    *g = (struct generation){
+        .arena = arena, .number = number, .references = 1, .config = *config, .by_name = map_new(arena)};
+    *config = (struct config){0};
+    if (options)
+        b->options = *options;
+    struct policy_set_options policies = {.deadline_ms = g->config.limits.policy_ms,
+                                          .memory_kb = g->config.limits.policy_kb,
+                                          .stalls = b->options.stalls,
+                                          .stall_count = b->options.stall_count,
+                                          .skip_broken = b->options.skip_broken};
+    b->g = g;
+    b->report = report;
+    for (size_t i = 0; i < g->config.warning_count; i++)
+        generation_report_warning(report, STR_FMT, STR_ARG(g->config.warnings[i]));
+    b->policy_errors.arena = report->arena;
+    b->policies = policy_set_load_begin(g->config.policies, &policies, &b->policy_errors);
+    return b;
+}
+
+/* Errors end the build only if there are no policies: the later phases find more of them. */
+bool generation_build_step(struct generation_build *b)
+{
+    if (b->phase == PHASE_COUNT)
+        return false;
+    if (phases[b->phase](b))
+        return true;
+    b->next = 0;
+    b->phase = b->g->policies ? b->phase + 1 : PHASE_COUNT;
+    return b->phase < PHASE_COUNT;
+}
+
+enum err generation_build_end(struct generation_build *b, struct generation **out)
+{
+    struct generation *g = b->g;
+    bool complete =
+        b->phase == PHASE_COUNT && g->policies && (b->options.skip_broken || b->report->error_count == 0);
+    if (b->policies)
+        policy_set_load_end(b->policies, &g->policies);
+    if (complete) {
+        struct str nothing = generation_serves_nothing(g, b->report->arena);
+        if (nothing.len && !b->report->error_count)
+            generation_report_warning(b->report, STR_FMT, STR_ARG(nothing));
+        check_access(g, b->report);
+        g->warning_count = b->report->warning_count;
+        g->warnings = ARENA_ARRAY(g->arena, struct str, g->warning_count);
+        for (size_t i = 0; i < g->warning_count; i++)
+            g->warnings[i] = arena_dup(g->arena, b->report->warnings[i]);
+    } else {
+        generation_unref(g);
+    }
+    *out = complete ? g : NULL;
+    free(b);
+    return complete ? OK : ERR_CONFIG;
+}
+
+enum err generation_build(struct config *config, uint64_t number, struct generation **out,
+                          struct generation_report *report)
+{
+    struct generation_build *b = generation_build_begin(config, number, NULL, report);
+    while (generation_build_step(b))
+        continue;
+    return generation_build_end(b, out);
 }

@@ -8,17 +8,45 @@
 #define TOOLGATE_CATALOG_GENERATION_H
 
 #include "base/map.h"
-#include "catalog/generation_report.h"
-#include "catalog/guarded_tools.h"
 #include "catalog/response_schemas.h"
 #include "catalog/tool.h"
 #include "config/config.h"
 #include "config/peer.h"
 #include "policy/policy_set.h"
 
+struct example_outcome;
 struct generation_build;
 struct pins;
 struct pins_review;
+
+/* The errors and warnings of a load, one line each: "file:line: expected …, got …". */
+struct generation_report {
+    struct arena *arena;
+    struct str *errors, *warnings;
+    size_t error_count, warning_count;
+    size_t example_count; /* examples that ran */
+    /* Called with each example's outcome; NULL after generation_report_init. */
+    void (*example_seen)(void *owner, const struct example_outcome *outcome);
+    void *example_owner;
+};
+
+void generation_report_init(struct generation_report *report, struct arena *arena);
+void generation_report_error(struct generation_report *report, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void generation_report_warning(struct generation_report *report, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/*
+ * Which upstream's tool each policy guards that names only the tool, not its upstream. Such a policy stays
+ * with the upstream whose tool it guarded: when that one stops offering it and another offers a tool of the
+ * same name, the other's is left out until the policy names its upstream. Who wrote the policy has not seen
+ * that tool.
+ */
+struct guarded_tool {
+    struct str policy;   /* its name, which is its tool's, too */
+    struct str upstream; /* whose tool it guarded last */
+    struct str moved_to; /* the upstream that offers one of this name now; empty: none */
+};
 
 /* Data that catalog.c computes from the generation and keeps with it; `free` is called with it. */
 struct generation_cache {
@@ -117,6 +145,9 @@ static inline const struct tool *generation_find(const struct generation *g, str
 {
     return map_get(g->by_name, name);
 }
+
+/* What it guarded last; NULL: nothing is known of it. */
+struct guarded_tool *guarded_tools_find(const struct generation *generation, struct str policy);
 
 /* The array of definitions in a tools file: the file itself, a tools/list result, or a whole reply that holds
  * one; NULL: none of these. */

@@ -53,32 +53,6 @@ static bool has_hidden(const struct json *value)
 
 static bool strip_value(struct walk *w, const struct json *value, enum member_kind kind, struct json *out);
 
-static bool strip_string(struct walk *w, const struct json *value, struct json *out)
-{
-    struct str text = json_str(value);
-    size_t count = printable_count_hidden(text);
-    struct buf stripped = buf_in(w->arena);
-    if (!count)
-        return false;
-    w->found->removed += count;
-    printable_strip(&stripped, text);
-    *out = json_string(buf_view(&stripped));
-    return true;
-}
-
-static bool strip_array(struct walk *w, const struct json *array, struct json *out)
-{
-    bool changed = false;
-    for (uint32_t i = 0; i < array->len; i++) {
-        struct json item;
-        if (strip_value(w, &array->items[i], MEMBER_SCHEMA, &item)) {
-            *out = json_with_item(w->arena, changed ? out : array, i, item);
-            changed = true;
-        }
-    }
-    return changed;
-}
-
 static bool strip_object(struct walk *w, const struct json *object, bool has_names, struct json *out)
 {
     bool changed = false;
@@ -106,11 +80,24 @@ static bool strip_value(struct walk *w, const struct json *value, enum member_ki
             w->found->refused = "a name or an allowed value";
         return false;
     }
-    if (value->type == JSON_STRING)
-        return strip_string(w, value, out);
-    if (value->type == JSON_ARRAY)
-        return strip_array(w, value, out);
-    return value->type == JSON_OBJECT && strip_object(w, value, kind == MEMBER_NAMES, out);
+    bool changed = false;
+    for (uint32_t i = 0; value->type == JSON_ARRAY && i < value->len; i++) {
+        struct json item;
+        if (strip_value(w, &value->items[i], MEMBER_SCHEMA, &item)) {
+            *out = json_with_item(w->arena, changed ? out : value, i, item);
+            changed = true;
+        }
+    }
+    if (value->type == JSON_OBJECT)
+        return strip_object(w, value, kind == MEMBER_NAMES, out);
+    size_t count = value->type == JSON_STRING ? printable_count_hidden(json_str(value)) : 0;
+    if (!count)
+        return changed;
+    struct buf stripped = buf_in(w->arena);
+    w->found->removed += count;
+    printable_strip(&stripped, json_str(value));
+    *out = json_string(buf_view(&stripped));
+    return true;
 }
 
 const struct json *hidden_text_strip(struct arena *arena, const struct json *definition,

@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "base/suggest.h"
 #include "catalog/hidden_text.h"
-#include "catalog/plain_name.h"
+#include "catalog/provider_formats.h"
 #include "config/config.h"
 #include "json/write.h"
 #include "upstream/mcp/mcp_header_mapping.h"
@@ -17,6 +17,8 @@
 #include "json/parse.h"
 #include "pins/pins_review.h"
 #include "policy/policy_set.h"
+
+#include <stdarg.h>
 
 /* A bare tool name. */
 struct name_use {
@@ -47,18 +49,14 @@ static struct str tool_key(struct arena *arena, struct str upstream, struct str 
     return arena_printf(arena, STR_FMT "/" STR_FMT, STR_ARG(upstream), STR_ARG(tool));
 }
 
-/* A name that MCP accepts: '_' replaces other characters, and a hash the end of a long name. */
-static struct str valid_name(struct arena *arena, struct str name)
-{
-    struct str valid = name_replaced(arena, name, tool_name_fits);
-    return valid.len <= TOOL_NAME_MAX_BYTES ? valid
-                                            : plain_name_with_hash(arena, valid, name, TOOL_NAME_MAX_BYTES);
-}
-
-/* A policy may name a tool plainly, as all had to be named once: it guards the tool, under that name. */
+/* A name that MCP accepts: '_' replaces other characters, and a hash the end of a long name. A policy may
+ * name a tool plainly, as all had to be named once: it guards the tool, under that name. */
 static struct str given_name(const struct import *im, struct str name)
 {
-    struct str valid = valid_name(im->request.arena, name), plain = plain_name(im->request.arena, name);
+    struct arena *arena = im->request.arena;
+    struct str valid = name_replaced(arena, name, tool_name_fits), plain = plain_name(arena, name);
+    if (valid.len > TOOL_NAME_MAX_BYTES)
+        valid = plain_name_with_hash(arena, valid, name, TOOL_NAME_MAX_BYTES);
     bool plainly = !str_eq(valid, plain) && !policy_set_find(im->request.policies, valid) &&
                    policy_set_find(im->request.policies, plain);
     return plainly ? plain : valid;
@@ -157,11 +155,6 @@ static const struct json *next_upstream(struct import *im, const struct upstream
     return tool_list_array(r->tool_lists[im->upstream]);
 }
 
-static bool would_import(const struct import *im, const struct upstream_spec *spec, struct str tool)
-{
-    return tool.len && (is_selected(spec, tool) || claiming_policy(im, spec->name, tool));
-}
-
 /* One tool a step: each is hashed. */
 static bool review_pins(struct import *im, struct tool **out)
 {
@@ -178,7 +171,8 @@ static bool review_pins(struct import *im, struct tool **out)
         pins_review_open(pins, spec->name);
     if (im->tool < tools->len) {
         const struct json *definition = &tools->items[im->tool++];
-        if (would_import(im, spec, name_of(definition)))
+        struct str tool = name_of(definition);
+        if (tool.len && (is_selected(spec, tool) || claiming_policy(im, spec->name, tool)))
             pins_review_tool(pins, definition);
         return true;
     }
@@ -219,23 +213,16 @@ static bool count_names(struct import *im, struct tool **out)
     return true;
 }
 
-static void leave_out(const struct import *im, const struct upstream_spec *spec, struct str tool,
-                      const char *why)
+__attribute__((format(printf, 4, 5))) static void
+leave_out(const struct import *im, const struct upstream_spec *spec, struct str tool, const char *format, ...)
 {
-    struct str name = str_cut(tool, 2 * TOOL_NAME_MAX_BYTES);
-    generation_report_warning(im->request.report, "upstream " STR_FMT ": tool '" STR_FMT "' is left out: %s",
-                              STR_ARG(spec->name), STR_ARG(name), why);
-}
-
-static void leave_out_foreign(const struct import *im, const struct upstream_spec *spec, struct str tool,
-                              const struct upstream_spec *owner)
-{
-    struct str why =
-        arena_printf(im->request.arena,
-                     "names that begin with '" STR_FMT IMPORT_SEPARATOR "' belong to the upstream " STR_FMT
-                     "; if you trust " STR_FMT ", set prefix = \"always\" for it",
-                     STR_ARG(owner->name), STR_ARG(owner->name), STR_ARG(spec->name));
-    leave_out(im, spec, tool, why.at);
+    va_list args;
+    va_start(args, format);
+    struct str why = arena_vprintf(im->request.arena, format, args);
+    va_end(args);
+    generation_report_warning(
+        im->request.report, "upstream " STR_FMT ": tool '" STR_FMT "' is left out: " STR_FMT,
+        STR_ARG(spec->name), STR_ARG(str_cut(tool, 2 * TOOL_NAME_MAX_BYTES)), STR_ARG(why));
 }
 
 /* tools/list is one line: one upstream's long definitions must not leave out the others'. */
@@ -301,7 +288,7 @@ static struct tool *build(struct import *im, const struct upstream_spec *spec, s
         err = tool_build(r->arena, r->config, &source, &tool, &why);
     if (err == OK)
         return tool;
-    leave_out(im, spec, source.target.tool, why.text);
+    leave_out(im, spec, source.target.tool, "%s", why.text);
     return NULL;
 }
 
@@ -327,12 +314,9 @@ static bool guards_another(struct import *im, const struct upstream_spec *spec, 
         return false;
     guarded->moved_to = spec->name;
     leave_out(im, spec, tool,
-              arena_printf(im->request.arena,
-                           STR_FMT " guarded that of upstream '" STR_FMT
-                                   "', which does not offer it now; if the "
-                                   "policy is for this one, declare upstream = \"" STR_FMT "\" in it",
-                           STR_ARG(policy->file), STR_ARG(guarded->upstream), STR_ARG(spec->name))
-                  .at);
+              STR_FMT " guarded that of upstream '" STR_FMT "', which does not offer it now; if the "
+                      "policy is for this one, declare upstream = \"" STR_FMT "\" in it",
+              STR_ARG(policy->file), STR_ARG(guarded->upstream), STR_ARG(spec->name));
     return true;
 }
 
@@ -345,7 +329,10 @@ static struct tool *import_by_name(struct import *im, const struct upstream_spec
     struct str name = published_name(im, spec, tool), bare = given_name(im, tool);
     const struct upstream_spec *owner = owner_of_name(im, spec, plain_name(r->arena, name));
     if (owner) {
-        leave_out_foreign(im, spec, tool, owner);
+        leave_out(im, spec, tool,
+                  "names that begin with '" STR_FMT IMPORT_SEPARATOR "' belong to the upstream " STR_FMT
+                  "; if you trust " STR_FMT ", set prefix = \"always\" for it",
+                  STR_ARG(owner->name), STR_ARG(owner->name), STR_ARG(spec->name));
         return NULL;
     }
     const struct name_use *use = map_get(im->uses, bare);
@@ -356,12 +343,10 @@ static struct tool *import_by_name(struct import *im, const struct upstream_spec
                    ? NULL
                    : build(im, spec, name, policy_for(im, name), definition);
     leave_out(im, spec, tool,
-              arena_printf(r->arena,
-                           "several upstreams offer it, and " STR_FMT
-                           " does not say which of them it is for (upstream = \"" STR_FMT
-                           "\"); it would be '" STR_FMT "', without that policy",
-                           STR_ARG(policy->file), STR_ARG(spec->name), STR_ARG(name))
-                  .at);
+              "several upstreams offer it, and " STR_FMT
+              " does not say which of them it is for (upstream = \"" STR_FMT "\"); it would be '" STR_FMT
+              "', without that policy",
+              STR_ARG(policy->file), STR_ARG(spec->name), STR_ARG(name));
     return NULL;
 }
 
@@ -393,22 +378,18 @@ static struct tool *import_tool(struct import *im, const struct upstream_spec *s
     return tool;
 }
 
-/* What was accepted of it, under its present name; without that, any object is accepted: nothing of a new
- * text is used. */
-static const struct json *held_definition(struct arena *arena, const struct pin_entry *entry)
+/* As it was accepted, under its present name; without that, any object is accepted: nothing of a new text is
+ * used. */
+static struct tool *import_held_tool(struct import *im, const struct upstream_spec *spec,
+                                     struct pin_entry *entry)
 {
+    struct arena *arena = im->request.arena;
     struct json *old = ARENA_NEW(arena, struct json);
     struct json_error error;
     if (!entry->was_text.len || json_parse(arena, entry->was_text, NULL, old, &error) != OK)
         json_parse(arena, STR_LIT("{\"inputSchema\":{\"type\":\"object\"}}"), NULL, old, &error);
     *old = json_with(arena, old, STR_LIT("name"), json_string(entry->tool));
-    return old;
-}
-
-static struct tool *import_held_tool(struct import *im, const struct upstream_spec *spec,
-                                     struct pin_entry *entry)
-{
-    struct tool *tool = import_tool(im, spec, held_definition(im->request.arena, entry));
+    struct tool *tool = import_tool(im, spec, old);
     if (!tool)
         return NULL;
     tool->held =

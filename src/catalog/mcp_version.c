@@ -21,15 +21,6 @@ bool mcp_version_before(struct str protocol, const char *version)
     return protocol.len && str_cmp(protocol, str_of(version)) < 0;
 }
 
-/* A prompt's arguments have titles, too. */
-static struct json arguments_before(struct arena *arena, struct str protocol, const struct json *list)
-{
-    struct json *items = ARENA_ARRAY(arena, struct json, list->len);
-    for (uint32_t i = 0; i < list->len; i++)
-        items[i] = *mcp_version_definition(arena, protocol, &list->items[i]);
-    return json_array(items, list->len);
-}
-
 const struct json *mcp_version_definition(struct arena *arena, struct str protocol,
                                           const struct json *definition)
 {
@@ -45,7 +36,10 @@ const struct json *mcp_version_definition(struct arena *arena, struct str protoc
             changed = true;
         }
     if (json_is(arguments, JSON_ARRAY) && mcp_version_before(protocol, MCP_2025_06_18)) {
-        out = json_with(arena, &out, STR_LIT("arguments"), arguments_before(arena, protocol, arguments));
+        struct json *items = ARENA_ARRAY(arena, struct json, arguments->len); /* of a prompt: with titles */
+        for (uint32_t i = 0; i < arguments->len; i++)
+            items[i] = *mcp_version_definition(arena, protocol, &arguments->items[i]);
+        out = json_with(arena, &out, STR_LIT("arguments"), json_array(items, arguments->len));
         changed = true;
     }
     return changed ? json_keep(arena, out) : definition;

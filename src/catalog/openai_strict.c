@@ -89,9 +89,8 @@ static bool keep_known_format(struct walk *walk, const struct json *value, struc
 {
     static const char *const known[] = {"date-time", "time", "date", "duration", "email",
                                         "hostname",  "ipv4", "ipv6", "uuid"};
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (str_is(json_str(value), known[i]))
-            return keep(walk, value, out);
+    if (STR_IS_ONE_OF(json_str(value), known))
+        return keep(walk, value, out);
     note(walk, "the format '", json_str(value), "' is left out");
     *out = json_null(); /* left out */
     return true;
@@ -198,20 +197,12 @@ static bool close_object(struct walk *walk, const struct json *schema, struct js
     return true;
 }
 
-/* Of the keywords that are dropped: those that narrow what is valid, and are no loss of annotations. */
-static bool validates(struct str keyword)
-{
-    static const char *const written[] = {
-        "required", "additionalProperties", "$schema",  "$id",      "$comment", "default",
-        "examples", "deprecated",           "readOnly", "writeOnly"};
-    for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++)
-        if (str_is(keyword, written[i]))
-            return false;
-    return true;
-}
-
 static bool translate_keywords(struct walk *walk, const struct json *schema, struct json *out)
 {
+    /* These do not narrow what is valid, or are written anyway: that they are dropped is no loss. */
+    static const char *const unnoted[] = {
+        "required", "additionalProperties", "$schema",  "$id",      "$comment", "default",
+        "examples", "deprecated",           "readOnly", "writeOnly"};
     struct json_member *members = ARENA_ARRAY(walk->arena, struct json_member, schema->len + 1);
     uint32_t count = 0;
     for (uint32_t i = 0; i < schema->len; i++) {
@@ -220,7 +211,7 @@ static bool translate_keywords(struct walk *walk, const struct json *schema, str
         while (keyword < end && !str_is(schema->members[i].key, keyword->name))
             keyword++;
         if (keyword == end) {
-            if (validates(schema->members[i].key))
+            if (!STR_IS_ONE_OF(schema->members[i].key, unnoted))
                 note(walk, "'", schema->members[i].key, "' is left out");
             continue;
         }

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/hash.h"
-#include "catalog/generation_report.h"
+#include "catalog/generation.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "schema/schema.h"
@@ -27,9 +27,9 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static bool name_fits(struct str name, const char *file, const char *const *reserved,
-                      struct generation_report *report)
+static bool name_fits(struct str name, const char *file, struct generation_report *report)
 {
+    static const char *const reserved[] = {RESPONSE_SCHEMA_VERDICT, RESPONSE_SCHEMA_COVERAGE};
     if (!str_is_name(name) || name.len > RESPONSE_SCHEMA_NAME_MAX_BYTES) {
         generation_report_error(report,
                                 "%s: expected a name of 1 to %u letters, digits, _ and - before " SUFFIX
@@ -37,14 +37,12 @@ static bool name_fits(struct str name, const char *file, const char *const *rese
                                 file, RESPONSE_SCHEMA_NAME_MAX_BYTES, STR_ARG(str_cut(name, 80)));
         return false;
     }
-    for (; *reserved; reserved++)
-        if (str_is(name, *reserved)) {
-            generation_report_error(report,
-                                    "%s: toolgate's own schema is named '%s': give the file another name",
-                                    file, *reserved);
-            return false;
-        }
-    return true;
+    if (!STR_IS_ONE_OF(name, reserved))
+        return true;
+    generation_report_error(report,
+                            "%s: toolgate's own schema is named '" STR_FMT "': give the file another name",
+                            file, STR_ARG(name));
+    return false;
 }
 
 static const struct json *read_schema(struct arena *arena, const char *file, struct generation_report *report)
@@ -72,12 +70,12 @@ static const struct json *read_schema(struct arena *arena, const char *file, str
     return fits ? schema : NULL;
 }
 
-static void add(struct arena *arena, const char *folder, const char *entry, const char *const *reserved,
-                struct generation_report *report, struct response_schemas *out)
+static void add(struct arena *arena, const char *folder, const char *entry, struct generation_report *report,
+                struct response_schemas *out)
 {
     struct str name = arena_dup(arena, (struct str){entry, strlen(entry) - strlen(SUFFIX)});
     struct str file = arena_printf(arena, "%s/%s", folder, entry);
-    if (!name_fits(name, file.at, reserved, report))
+    if (!name_fits(name, file.at, report))
         return;
     const struct json *schema = read_schema(arena, file.at, report);
     if (!schema)
@@ -90,8 +88,8 @@ static void add(struct arena *arena, const char *folder, const char *entry, cons
     out->list[out->count++] = (struct response_schema){name, file, schema};
 }
 
-void response_schemas_load(struct arena *arena, const char *folder, const char *const *reserved,
-                           struct generation_report *report, struct response_schemas *out)
+void response_schemas_load(struct arena *arena, const char *folder, struct generation_report *report,
+                           struct response_schemas *out)
 {
     struct dirent **entries = NULL;
     *out = (struct response_schemas){.list = NULL};
@@ -104,7 +102,7 @@ void response_schemas_load(struct arena *arena, const char *folder, const char *
     out->list = ARENA_ARRAY(arena, struct response_schema, RESPONSE_SCHEMAS_MAX + 1);
     for (int i = 0; i < count; i++) {
         if (count <= (int)RESPONSE_SCHEMAS_MAX)
-            add(arena, folder, entries[i]->d_name, reserved, report, out);
+            add(arena, folder, entries[i]->d_name, report, out);
         free(entries[i]);
     }
     free(entries);

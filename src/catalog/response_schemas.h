@@ -29,10 +29,10 @@ struct response_schemas {
     uint64_t hash; /* of names and contents */
 };
 
-/* Reads the folder; NULL: there is none. A file that is no schema is an error with its pointer. `reserved`:
- * names that files must not have, ended by NULL. */
-void response_schemas_load(struct arena *arena, const char *folder, const char *const *reserved,
-                           struct generation_report *report, struct response_schemas *out);
+/* Reads the folder; NULL: there is none. A file that is no schema is an error with its pointer, and so is one
+ * with the name of toolgate's own. */
+void response_schemas_load(struct arena *arena, const char *folder, struct generation_report *report,
+                           struct response_schemas *out);
 
 /* NULL: there is none of that name. */
 const struct response_schema *response_schemas_find(const struct response_schemas *schemas, struct str name);

@@ -23,20 +23,8 @@ static void add(struct walk *w)
             return;
     if (!w->list)
         w->list = ARENA_ARRAY(w->arena, struct str, SECRET_FIELDS_MAX);
-    if (path.len && w->count < SECRET_FIELDS_MAX)
+    if (path.len)
         w->list[w->count++] = arena_dup(w->arena, path);
-}
-
-static void walk_properties(struct walk *w, const struct json *properties)
-{
-    size_t length = w->path.len;
-    for (uint32_t i = 0; json_is(properties, JSON_OBJECT) && i < properties->len; i++) {
-        if (length)
-            buf_byte(&w->path, '.');
-        buf_str(&w->path, properties->members[i].key);
-        walk(w, &properties->members[i].value);
-        w->path.len = length;
-    }
 }
 
 static void walk_items(struct walk *w, const struct json *items)
@@ -69,6 +57,8 @@ static void walk(struct walk *w, const struct json *schema)
 {
     static const char *const lists[] = {"allOf", "anyOf", "oneOf"};
     static const char *const others[] = {"if", "then", "else"};
+    const struct json *properties = json_get_text(schema, "properties");
+    size_t length = w->path.len;
     if (!json_is(schema, JSON_OBJECT) || w->depth == SECRET_FIELDS_DEPTH_MAX ||
         w->count == SECRET_FIELDS_MAX || w->steps == SECRET_FIELDS_STEPS_MAX)
         return;
@@ -77,7 +67,13 @@ static void walk(struct walk *w, const struct json *schema)
     if (json_is_true(json_get_text(schema, "writeOnly")) ||
         str_is(json_str(json_get_text(schema, "format")), "password"))
         add(w);
-    walk_properties(w, json_get_text(schema, "properties"));
+    for (uint32_t i = 0; json_is(properties, JSON_OBJECT) && i < properties->len; i++) {
+        if (length)
+            buf_byte(&w->path, '.');
+        buf_str(&w->path, properties->members[i].key);
+        walk(w, &properties->members[i].value);
+        w->path.len = length;
+    }
     if (json_get_text(schema, "items"))
         walk_items(w, json_get_text(schema, "items"));
     if (json_get_text(schema, "prefixItems"))
@@ -93,18 +89,14 @@ static void walk(struct walk *w, const struct json *schema)
     w->depth--;
 }
 
-/* Most schemas name neither keyword: their text tells without a walk. */
-static bool may_have_any(const struct json *schema)
-{
-    return !schema->raw_len || memmem(schema->raw, schema->raw_len, "writeOnly", 9) ||
-           memmem(schema->raw, schema->raw_len, "password", 8) || memchr(schema->raw, '\\', schema->raw_len);
-}
-
 size_t secret_fields_find(struct arena *arena, const struct json *schema, const struct str **paths)
 {
     struct walk w = {.arena = arena, .root = schema, .path = buf_in(arena)};
     *paths = NULL;
-    if (!schema || !may_have_any(schema))
+    /* Most schemas name neither keyword: their text tells without a walk. */
+    if (!schema ||
+        (schema->raw_len && !memmem(schema->raw, schema->raw_len, "writeOnly", 9) &&
+         !memmem(schema->raw, schema->raw_len, "password", 8) && !memchr(schema->raw, '\\', schema->raw_len)))
         return 0;
     walk(&w, schema);
     *paths = w.list;

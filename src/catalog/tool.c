@@ -371,21 +371,16 @@ static enum err check_definition(struct arena *arena, struct tool *tool, const s
     return OK;
 }
 
-/* What the annotations state. MCP's defaults for a hint that is left out say nothing of the tool. */
-static enum policy_effects annotated_effects(const struct json *annotations)
-{
-    const struct json *reads = json_get_text(annotations, "readOnlyHint");
-    if (json_is_true(reads))
-        return EFFECTS_READ;
-    if (json_is_true(json_get_text(annotations, "destructiveHint")))
-        return EFFECTS_DESTRUCTIVE;
-    return json_is(reads, JSON_BOOL) ? EFFECTS_WRITE : EFFECTS_UNDECLARED;
-}
-
-/* The policy decides; else the stricter of annotations and name, since either may be wrong. */
+/* The policy decides; else the stricter of annotations and name, since either may be wrong. MCP's defaults
+ * for a hint that is left out say nothing of the tool. */
 static void set_effects(struct tool *tool, const struct policy *policy)
 {
-    enum policy_effects annotated = annotated_effects(tool->annotations);
+    const struct json *reads = json_get_text(tool->annotations, "readOnlyHint");
+    bool destroys = json_is_true(json_get_text(tool->annotations, "destructiveHint"));
+    enum policy_effects annotated = json_is_true(reads)         ? EFFECTS_READ
+                                    : destroys                  ? EFFECTS_DESTRUCTIVE
+                                    : json_is(reads, JSON_BOOL) ? EFFECTS_WRITE
+                                                                : EFFECTS_UNDECLARED;
     enum policy_effects guessed = effects_by_name(tool->name);
     if (policy && policy->effects != EFFECTS_UNDECLARED) {
         tool->effects = policy->effects;
@@ -399,11 +394,6 @@ static void set_effects(struct tool *tool, const struct policy *policy)
     }
 }
 
-static bool has_effects(const struct policy *policy)
-{
-    return policy && policy->effects != EFFECTS_UNDECLARED;
-}
-
 /* Read, write, destructive; what is unknown or a toggle is stricter than reading only. */
 static int effects_rank(enum policy_effects effects)
 {
@@ -415,27 +405,6 @@ static int effects_rank(enum policy_effects effects)
     return ranks[effects];
 }
 
-/* Whether toolgate may repeat a call by itself. A guess never makes it do that, and idempotentHint makes no
- * write a read: the second identical write of a turn is as odd as any, whether or not it changes anything. */
-static void set_idempotent(struct tool *tool, const struct policy *policy)
-{
-    const struct http_spec *http = policy ? policy->http : NULL;
-    bool reads = tool->effects == EFFECTS_READ && tool->effects_from != EFFECTS_FROM_NAME;
-    tool->idempotent = reads || json_is_true(json_get_text(tool->annotations, "idempotentHint")) ||
-                       (http && http_tool_is_idempotent(http));
-    if (policy && policy->idempotent_given)
-        tool->idempotent = policy->idempotent;
-}
-
-/* A time zone that a policy declares is for date-times that the configuration would refuse. */
-static void set_formats(struct tool *tool, const struct policy *policy, const struct config *config)
-{
-    tool->timezone = policy ? policy->timezone : NULL;
-    tool->formats = policy && policy->formats_given ? policy->formats : config->formats;
-    if (tool->timezone)
-        tool->formats = FORMATS_LENIENT;
-}
-
 /* ---- overlays ---- */
 
 /* A replay asks what a shadow would do if it were enforced. */
@@ -445,39 +414,27 @@ static enum policy_mode mode_of(const struct policy *policy, const struct config
     return mode == POLICY_SHADOW && config->enforce_shadow ? POLICY_ENFORCE : mode;
 }
 
-/* The overlays that name the tool, in the order of their files, each once. */
-struct overlay_list {
-    struct overlay *list;
-    size_t count, room;
-};
-
-static void add_overlay(struct arena *arena, struct overlay_list *to, const struct policy *policy,
-                        const struct config *config)
-{
-    size_t at = to->count;
-    while (at && to->list[at - 1].policy->position > policy->position)
-        at--;
-    if (at && to->list[at - 1].policy == policy)
-        return;
-    if (to->count == to->room) {
-        to->room = to->room * 2 + 1;
-        struct overlay *longer = ARENA_ARRAY(arena, struct overlay, to->room);
-        if (to->count)
-            memcpy(longer, to->list, to->count * sizeof(*longer));
-        to->list = longer;
-    }
-    memmove(to->list + at + 1, to->list + at, (to->count - at) * sizeof(*to->list));
-    to->list[at] = (struct overlay){policy, mode_of(policy, config)};
-    to->count++;
-}
-
-static void find_overlays(struct arena *arena, struct overlay_list *to, const struct tool_source *source,
-                          struct str name, const struct config *config)
+/* Adds the overlays that name the tool, in the order of their files, each once. Returns how many there are.
+ */
+static size_t add_overlays(struct arena *arena, const struct tool_source *source, struct str name,
+                           const struct config *config, struct overlay **list, size_t count)
 {
     const struct policy **found;
-    size_t count = policy_set_overlays(source->policies, name, arena, &found);
-    for (size_t i = 0; i < count; i++)
-        add_overlay(arena, to, found[i], config);
+    size_t added = policy_set_overlays(source->policies, name, arena, &found);
+    struct overlay *all = added ? ARENA_ARRAY(arena, struct overlay, count + added) : *list;
+    if (added && count)
+        memcpy(all, *list, count * sizeof(*all));
+    for (size_t i = 0; i < added; i++) {
+        size_t at = count;
+        while (at && all[at - 1].policy->position > found[i]->position)
+            at--;
+        if (at && all[at - 1].policy == found[i])
+            continue;
+        memmove(all + at + 1, all + at, (count++ - at) * sizeof(*all));
+        all[at] = (struct overlay){found[i], mode_of(found[i], config)};
+    }
+    *list = all;
+    return count;
 }
 
 /* A file may also name a former name of the tool. */
@@ -485,7 +442,7 @@ static void set_overlays(struct arena *arena, struct tool *tool, const struct to
                          const struct config *config)
 {
     const struct policy *own = source->policy;
-    struct overlay_list overlays = {.list = NULL};
+    struct overlay *list = NULL;
     if (own) {
         tool->wants = own->wants;
         tool->takes_ids = own->id_count > 0;
@@ -493,13 +450,13 @@ static void set_overlays(struct arena *arena, struct tool *tool, const struct to
     }
     if (!source->policies)
         return;
-    find_overlays(arena, &overlays, source, tool->name, config);
+    size_t count = add_overlays(arena, source, tool->name, config, &list, 0);
     for (size_t i = 0; own && i < own->alias_count; i++)
-        find_overlays(arena, &overlays, source, own->aliases[i], config);
-    tool->overlays = overlays.list;
-    tool->overlay_count = overlays.count;
-    for (size_t i = 0; i < overlays.count; i++) {
-        const struct policy *p = overlays.list[i].policy;
+        count = add_overlays(arena, source, own->aliases[i], config, &list, count);
+    tool->overlays = list;
+    tool->overlay_count = count;
+    for (size_t i = 0; i < count; i++) {
+        const struct policy *p = list[i].policy;
         tool->wants.history |= p->wants.history;
         tool->wants.facts |= p->wants.facts;
         tool->wants.progress |= p->wants.progress;
@@ -537,7 +494,7 @@ static void restrict_effects(struct tool *tool)
     const struct policy *overlay;
     for (size_t i = 0; (overlay = next_enforced_overlay(tool, &i));) {
         bool guessed = tool->effects_from == EFFECTS_FROM_NAME || tool->effects_from == EFFECTS_FROM_NOTHING;
-        if (!has_effects(overlay) ||
+        if (overlay->effects == EFFECTS_UNDECLARED ||
             (!guessed && effects_rank(overlay->effects) <= effects_rank(tool->effects)))
             continue;
         tool->effects = overlay->effects;
@@ -595,29 +552,43 @@ static void restrict_limits(struct tool *tool)
 
 static void set_volatiles(struct arena *arena, struct tool *tool, const struct policy *policy)
 {
+    struct buf all = buf_in(arena); /* of struct str */
     const struct policy *overlay;
-    size_t count = policy ? policy->volatile_count : 0;
+    if (policy)
+        buf_add(&all, policy->volatiles, policy->volatile_count * sizeof(struct str));
     for (size_t i = 0; (overlay = next_enforced_overlay(tool, &i));)
-        count += overlay->volatile_count;
-    struct str *list = ARENA_ARRAY(arena, struct str, count + 1);
-    for (size_t i = 0; policy && i < policy->volatile_count; i++)
-        list[tool->volatile_count++] = policy->volatiles[i];
-    for (size_t i = 0; (overlay = next_enforced_overlay(tool, &i));)
-        for (size_t k = 0; k < overlay->volatile_count; k++)
-            list[tool->volatile_count++] = overlay->volatiles[k];
-    tool->volatiles = list;
+        buf_add(&all, overlay->volatiles, overlay->volatile_count * sizeof(struct str));
+    tool->volatiles = (const struct str *)(void *)all.at;
+    tool->volatile_count = all.len / sizeof(struct str);
 }
 
-/* Of a tool that destroys, a repair that the policy does not name is only proposed. */
-static void set_coerce(struct tool *tool, const struct policy *policy, const struct config *config)
+/* What the policy says, else the configuration. */
+static void set_options(struct tool *tool, const struct policy *policy, const struct config *config)
 {
-    tool->proposes = policy && policy->coerce_given ? policy->coerce : config->coerce;
-    tool->coerce = tool->proposes;
-    if (!tool_destroys(tool))
-        return;
-    tool->coerce = policy && policy->coerce_given ? policy->coerce_named : (struct coerce_options){0};
-    tool->coerce.json = tool->proposes.json;
-    tool->coerce.floats = tool->proposes.floats;
+    static const struct policy none;
+    const struct policy *p = policy ? policy : &none;
+    /* Whether toolgate may repeat a call by itself. A guess never makes it do that, and idempotentHint makes
+     * no write a read: the second identical write of a turn is as odd as any, whether or not it changes
+     * anything. */
+    bool reads = tool->effects == EFFECTS_READ && tool->effects_from != EFFECTS_FROM_NAME;
+    tool->idempotent = reads || json_is_true(json_get_text(tool->annotations, "idempotentHint")) ||
+                       (p->http && http_tool_is_idempotent(p->http));
+    if (p->idempotent_given)
+        tool->idempotent = p->idempotent;
+    tool->retry = p->retry_given ? p->retry : config->retry;
+    tool->mode = mode_of(policy, config);
+    tool->unknown = p->unknown_given ? p->unknown : config->unknown;
+    tool->compact = p->compact_given ? p->compact : config->compact;
+    tool->timezone = p->timezone;
+    tool->formats = p->formats_given ? p->formats : config->formats;
+    if (tool->timezone) /* which is for date-times that the configuration would refuse */
+        tool->formats = FORMATS_LENIENT;
+    tool->coerce = tool->proposes = p->coerce_given ? p->coerce : config->coerce;
+    if (tool_destroys(tool)) { /* then a repair that the policy does not name is only proposed */
+        tool->coerce = p->coerce_given ? p->coerce_named : (struct coerce_options){0};
+        tool->coerce.json = tool->proposes.json;
+        tool->coerce.floats = tool->proposes.floats;
+    }
 }
 
 enum err tool_build(struct arena *arena, const struct config *config, const struct tool_source *source,
@@ -629,14 +600,8 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
     set_overlays(arena, tool, source, config);
     set_effects(tool, policy);
     restrict_effects(tool);
-    set_idempotent(tool, policy);
     set_schema_mode(tool, policy, config);
-    tool->retry = policy && policy->retry_given ? policy->retry : config->retry;
-    tool->mode = mode_of(policy, config);
-    tool->unknown = policy && policy->unknown_given ? policy->unknown : config->unknown;
-    set_coerce(tool, policy, config);
-    set_formats(tool, policy, config);
-    tool->compact = policy && policy->compact_given ? policy->compact : config->compact;
+    set_options(tool, policy, config);
     set_limits(tool, policy, config);
     restrict_limits(tool);
     set_volatiles(arena, tool, policy);

@@ -66,11 +66,8 @@ static void wait(struct unmatched *u, const struct policy *policy, struct str na
 }
 
 /* The generation goes live without the guard only if nobody asked for this load. */
-static void fail(struct unmatched *u, const struct policy *policy, struct str name, bool refuses,
-                 const char *format, ...) __attribute__((format(printf, 5, 6)));
-
-static void fail(struct unmatched *u, const struct policy *policy, struct str name, bool refuses,
-                 const char *format, ...)
+__attribute__((format(printf, 5, 6))) static void fail(struct unmatched *u, const struct policy *policy,
+                                                       struct str name, bool refuses, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -84,21 +81,7 @@ static void fail(struct unmatched *u, const struct policy *policy, struct str na
     add_gap(u, policy, name, why.at);
 }
 
-/* Only a tool without a policy of its own: the author of two policies knows both names. */
-static struct str misspelled(const struct unmatched *u, struct str name)
-{
-    struct str meant = suggest_misspelled(name, u->names, u->name_count);
-    const struct tool *tool = meant.len ? generation_find(u->generation, meant) : NULL;
-    return tool && !tool->policy ? meant : STR_NONE;
-}
-
 /* ---- the policy of one tool ---- */
-
-static const struct json *tools_of(const struct generation *g, struct str upstream)
-{
-    const struct tool_list *list = generation_tool_list(g, upstream);
-    return list ? tool_list_array(list) : NULL;
-}
 
 /* Its server has listed its tools, and this is none of them. */
 static void report_not_offered(struct unmatched *u, const struct policy *policy, struct str upstream,
@@ -117,7 +100,8 @@ static void report_not_offered(struct unmatched *u, const struct policy *policy,
 
 static void report_bare(struct unmatched *u, const struct policy *policy)
 {
-    struct str meant = misspelled(u, policy->name);
+    struct str meant = suggest_misspelled(policy->name, u->names, u->name_count);
+    const struct tool *other = meant.len ? generation_find(u->generation, meant) : NULL;
     const struct guarded_tool *guarded = guarded_tools_find(u->generation, policy->name);
     if (guarded && guarded->moved_to.len)
         fail(u, policy, policy->name, false,
@@ -127,7 +111,7 @@ static void report_bare(struct unmatched *u, const struct policy *policy)
              STR_ARG(guarded->upstream), STR_ARG(guarded->moved_to), STR_ARG(guarded->moved_to));
     else if (u->waits)
         wait(u, policy, policy->name);
-    else if (meant.len)
+    else if (other && !other->policy) /* the author of two policies knows both names */
         fail(u, policy, policy->name, true,
              "guards no tool: did you mean '" STR_FMT "'? Rename the file and its tool \"" STR_FMT "\"",
              STR_ARG(meant), STR_ARG(policy->name));
@@ -144,13 +128,13 @@ static void check_own_tool(struct unmatched *u, const struct policy *policy)
 {
     const struct tool *tool = generation_find(u->generation, policy->name);
     struct str name, upstream = tool_upstream(policy, &name);
-    const struct json *tools = upstream.len ? tools_of(u->generation, upstream) : NULL;
+    const struct tool_list *list = upstream.len ? generation_tool_list(u->generation, upstream) : NULL;
     if (!tool || tool->policy != policy || tool->held)
         return;
     if (tool->unregistered)
         report_bare(u, policy);
-    else if (tool->schema_pending && tools)
-        report_not_offered(u, policy, upstream, name, tools);
+    else if (tool->schema_pending && list)
+        report_not_offered(u, policy, upstream, name, tool_list_array(list));
     else if (tool->schema_pending && u->waits)
         wait(u, policy, policy->name);
 }
@@ -168,15 +152,6 @@ static bool matches_any(const struct unmatched *u, struct str pattern)
         if ((is_defined(tool) || tool->policy) && str_glob(pattern, tool->name))
             return true;
     }
-    return false;
-}
-
-/* An example calls a tool of this name: it is meant, though nobody has registered it yet. */
-static bool is_in_examples(const struct policy *policy, struct str pattern)
-{
-    for (size_t i = 0; i < policy->example_count; i++)
-        if (str_glob(pattern, policy->examples[i].tool))
-            return true;
     return false;
 }
 
@@ -204,12 +179,15 @@ static void check_pattern(struct unmatched *u, const struct policy *policy, stru
 {
     struct str slip = meant_pattern(u, pattern);
     struct str meant = slip.len ? slip : suggest_closest(pattern, u->names, u->name_count);
+    bool in_example = false; /* then it is meant, though nobody has registered such a tool yet */
+    for (size_t i = 0; i < policy->example_count; i++)
+        in_example |= str_glob(pattern, policy->examples[i].tool);
     if (u->waits)
         wait(u, policy, pattern);
     else if (slip.len)
         fail(u, policy, pattern, true, "tools: '" STR_FMT "' is no tool: did you mean '" STR_FMT "'?",
              STR_ARG(pattern), STR_ARG(slip));
-    else if (!u->name_count || is_in_examples(policy, pattern))
+    else if (!u->name_count || in_example)
         generation_report_warning(u->report,
                                   STR_FMT ": tools: '" STR_FMT "' matches no tool that is known: it takes "
                                           "effect when an agent registers one",

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "catalog/shadow_expiry.h"
+#include "catalog/shadow.h"
 #include "cli/term.h"
 #include "gate/generation_load.h"
 

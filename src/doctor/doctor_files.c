@@ -3,8 +3,7 @@
 
 #include "base/clock.h"
 #include "catalog/generation.h"
-#include "catalog/generation_report.h"
-#include "catalog/shadow_expiry.h"
+#include "catalog/shadow.h"
 #include "policy/policy_set.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "catalog/shadow_expiry.h"
+#include "catalog/shadow.h"
 #include "policy/policy_set.h"
 
 /* In the order of the tools; the finding is the policy's. */

@@ -6,7 +6,7 @@
 #ifndef TOOLGATE_REPLAY_JUDGE_H
 #define TOOLGATE_REPLAY_JUDGE_H
 
-#include "catalog/generation_report.h"
+#include "catalog/generation.h"
 #include "config/config.h"
 #include "gate/verdict.h"
 #include "replay/recorded_call.h"

@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "catalog/shadow_expiry.h"
+#include "catalog/shadow.h"
 #include "config/config_ledger.h"
 #include "gate/generation_load.h"
 #include "server/listener.h"

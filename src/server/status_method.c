@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/version.h"
-#include "catalog/shadow_places.h"
+#include "catalog/shadow.h"
 #include "config/config.h"
 #include "gate/decision_log.h"
 #include "server/passing_methods.h"

@@ -5,7 +5,7 @@
 #ifndef TOOLGATE_STATE_GUARDED_FILE_H
 #define TOOLGATE_STATE_GUARDED_FILE_H
 
-#include "catalog/guarded_tools.h"
+#include "catalog/generation.h"
 #include "config/config.h"
 
 #define GUARDED_FILE_MAX_BYTES 1048576u
