@@ -1,6 +1,6 @@
 /*
  * Loads a generation from the operator's files until it may go live: reads the configuration, builds the
- * generation (catalog/generation_build.c), runs every example. The daemon does it at its start and for each
+ * generation (catalog/generation.c), runs every example. The daemon does it at its start and for each
  * reload, commands that need no daemon do it once.
  */
 #ifndef TOOLGATE_GATE_GENERATION_LOAD_H

@@ -6,6 +6,10 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/printable.h"
+#include "catalog/hidden_text.h"
+#include "catalog/mcp_version.h"
+#include "json/build.h"
+#include "json/write.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -90,13 +94,9 @@ static bool ends_segment(char c)
 }
 
 /* "%252e", "%252F": a server that decodes twice reads a dot or a slash. */
-static bool is_encoded_twice(struct str uri, size_t at)
+static bool is_encoded_twice(struct str s)
 {
-    static const char *const ends[] = {"%252e", "%252f", "%255c"};
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-        if (str_starts_nocase(str_from(uri, at), ends[i]))
-            return true;
-    return false;
+    return str_starts_nocase(s, "%252e") || str_starts_nocase(s, "%252f") || str_starts_nocase(s, "%255c");
 }
 
 /* "/../" in any spelling: the server may read another file than the one that the glob has seen. A control
@@ -107,7 +107,7 @@ static bool has_dot_segments(struct str uri)
     size_t dots = 0, others = 1; /* of the segment so far; before the first '/' there is none */
     for (size_t i = 0; i <= uri.len; i++) {
         char c = i < uri.len ? uri.at[i] : '/';
-        if ((unsigned char)c < ' ' || c == 0x7f || (c == '%' && is_encoded_twice(uri, i)))
+        if ((unsigned char)c < ' ' || c == 0x7f || (c == '%' && is_encoded_twice(str_from(uri, i))))
             return true;
         if (c == '%' && i + 2 < uri.len && uri.at[i + 1] == '2') {
             char low = uri.at[i + 2];
@@ -195,28 +195,20 @@ static const char *fault_of(const struct building *b, const struct upstream_spec
     return NULL;
 }
 
-static void count_prompts(struct building *b, const struct upstream_spec *spec, const struct json *prompts)
+static void count_name(struct building *b, const struct upstream_spec *spec, enum served_kind kind,
+                       const struct json *definition)
 {
-    for (uint32_t i = 0; spec->prefix != UPSTREAM_PREFIX_ALWAYS && i < prompts->len; i++) {
-        struct str name = json_str(json_get_text(&prompts->items[i], "name"));
-        if (!name.len || !fits_any(&spec->prompts, name) || fault_of(b, spec, SERVED_PROMPTS, name))
-            continue;
-        struct name_use *use = map_get(b->uses, name);
-        if (!use) {
-            use = ARENA_NEW(b->served->arena, struct name_use);
-            map_add(b->uses, name, use);
-        }
-        use->shared |= use->upstream && use->upstream != spec;
-        use->upstream = spec;
+    struct str name = json_str(json_get_text(definition, "name"));
+    if (spec->prefix == UPSTREAM_PREFIX_ALWAYS || !name.len || !fits_any(&spec->prompts, name) ||
+        fault_of(b, spec, kind, name))
+        return;
+    struct name_use *use = map_get(b->uses, name);
+    if (!use) {
+        use = ARENA_NEW(b->served->arena, struct name_use);
+        map_add(b->uses, name, use);
     }
-}
-
-static struct str published_name(const struct building *b, const struct upstream_spec *spec, struct str name)
-{
-    const struct name_use *use = map_get(b->uses, name);
-    if (spec->prefix != UPSTREAM_PREFIX_ALWAYS && !(use && use->shared))
-        return name;
-    return arena_printf(b->served->arena, STR_FMT SEPARATOR STR_FMT, STR_ARG(spec->name), STR_ARG(name));
+    use->shared |= use->upstream && use->upstream != spec;
+    use->upstream = spec;
 }
 
 static void add(struct arena *arena, struct list *list, const struct served_item *item)
@@ -234,20 +226,16 @@ static void add(struct arena *arena, struct list *list, const struct served_item
     hash_add(&list->hash, hash_stable(kept->name).low);
 }
 
-/* The globs of `resources` are for URIs: which a template gives, only a request shows. */
-static bool is_selected(const struct upstream_spec *spec, enum served_kind kind, struct str name)
-{
-    if (kind == SERVED_TEMPLATES)
-        return !spec->resources.given || spec->resources.count;
-    return fits_any(kind == SERVED_PROMPTS ? &spec->prompts : &spec->resources, name);
-}
-
 static void add_one(struct building *b, const struct upstream_spec *spec, enum served_kind kind,
                     const struct json *definition)
 {
     struct served *served = b->served;
     struct str name = json_str(json_get_text(definition, name_members[kind]));
-    if (!is_selected(spec, kind, name))
+    /* The globs of `resources` are for URIs: which a template gives, only a request shows. */
+    bool selected = kind == SERVED_TEMPLATES ? !spec->resources.given || spec->resources.count
+                    : kind == SERVED_PROMPTS ? fits_any(&spec->prompts, name)
+                                             : fits_any(&spec->resources, name);
+    if (!selected)
         return;
     const char *fault = fault_of(b, spec, kind, name);
     if (!fault && served->lists[kind].count == SERVED_MAX)
@@ -257,8 +245,10 @@ static void add_one(struct building *b, const struct upstream_spec *spec, enum s
         return;
     }
     struct served_item item = {.definition = definition, .name = name, .own_name = name};
-    if (kind == SERVED_PROMPTS)
-        item.name = published_name(b, spec, name);
+    const struct name_use *use = kind == SERVED_PROMPTS ? map_get(b->uses, name) : NULL;
+    if (kind == SERVED_PROMPTS && (spec->prefix == UPSTREAM_PREFIX_ALWAYS || (use && use->shared)))
+        item.name =
+            arena_printf(served->arena, STR_FMT SEPARATOR STR_FMT, STR_ARG(spec->name), STR_ARG(name));
     item.renamed = !str_eq(item.name, name);
     item.upstream = arena_dup(served->arena, spec->name);
     if (served_find(served, kind, item.name))
@@ -267,42 +257,25 @@ static void add_one(struct building *b, const struct upstream_spec *spec, enum s
         add(served->arena, &served->lists[kind], &item);
 }
 
-static void add_list(struct building *b, const struct upstream_spec *spec, enum served_kind kind,
-                     const struct json *definitions)
-{
-    for (uint32_t i = 0; i < definitions->len; i++)
-        add_one(b, spec, kind, &definitions->items[i]);
-}
-
-/* With per_user, the daemon's own instance has the resources of the daemon's user: they are nobody else's. */
-static bool lists_for_all(const struct upstream_spec *spec, enum served_kind kind)
-{
-    return spec->kind != UPSTREAM_REST && (!spec->per_user || kind != SERVED_RESOURCES);
-}
-
-static void each_upstream(struct building *b, enum served_kind kind,
-                          void (*visit)(struct building *b, const struct upstream_spec *spec,
-                                        enum served_kind kind, const struct json *definitions))
+static void each_definition(struct building *b, enum served_kind kind,
+                            void (*visit)(struct building *b, const struct upstream_spec *spec,
+                                          enum served_kind kind, const struct json *definition))
 {
     struct served *served = b->served;
     for (size_t i = 0; i < b->config->upstream_count; i++) {
         const struct upstream_spec *spec = b->config->upstreams[i];
-        struct tool_list *list = lists_for_all(spec, kind)
-                                     ? upstreams_list(b->upstreams, spec->name, served_upstream_list(kind))
-                                     : NULL;
+        /* With per_user, the daemon's own instance has the resources of the daemon's user: they are nobody
+         * else's. */
+        bool for_all = spec->kind != UPSTREAM_REST && (!spec->per_user || kind != SERVED_RESOURCES);
+        struct tool_list *list =
+            for_all ? upstreams_list(b->upstreams, spec->name, served_upstream_list(kind)) : NULL;
         if (!list)
             continue;
         served->held[served->held_count++] = list;
         hash_add(&served->lists[kind].hash, tool_list_hash(list));
-        visit(b, spec, kind, tool_list_array(list));
+        for (uint32_t k = 0; k < tool_list_array(list)->len; k++)
+            visit(b, spec, kind, &tool_list_array(list)->items[k]);
     }
-}
-
-static void count_names(struct building *b, const struct upstream_spec *spec, enum served_kind kind,
-                        const struct json *definitions)
-{
-    (void)kind;
-    count_prompts(b, spec, definitions);
 }
 
 struct served *served_new(const struct config *config, struct upstreams *upstreams)
@@ -312,11 +285,11 @@ struct served *served_new(const struct config *config, struct upstreams *upstrea
     struct building b = {served, config, upstreams, map_new(arena)};
     *served = (struct served){.arena = arena};
     served->held = ARENA_ARRAY(arena, struct tool_list *, (SERVED_KINDS + 1) * config->upstream_count + 1);
-    each_upstream(&b, SERVED_PROMPTS, count_names);
+    each_definition(&b, SERVED_PROMPTS, count_name);
     for (size_t kind = 0; kind < SERVED_KINDS; kind++) {
         served->lists[kind].by_name = map_new(arena);
         served->lists[kind].hash = 0;
-        each_upstream(&b, (enum served_kind)kind, add_list);
+        each_definition(&b, (enum served_kind)kind, add_one);
     }
     return served;
 }
@@ -359,4 +332,49 @@ size_t served_warnings(const struct served *served, const struct str **list, siz
     *list = served->warnings;
     *more = served->more_warnings;
     return served->warning_count;
+}
+
+/* ---- a page, as a client reads it --------------------------------------------------- */
+
+const char *served_member(enum served_kind kind)
+{
+    static const char *const members[SERVED_KINDS] = {"prompts", "resources", "resourceTemplates"};
+    return members[kind];
+}
+
+/* SDKs demand a `name` of resources and of templates, and take null for no member; then they drop the list.
+ */
+static const struct json *repaired(struct arena *arena, enum served_kind kind, const struct served_item *item,
+                                   const struct json *definition)
+{
+    struct json now = *definition;
+    bool named = json_is(json_get_text(definition, "name"), JSON_STRING), changed = false;
+    for (uint32_t i = now.len; i-- > 0;)
+        if (json_is(&now.members[i].value, JSON_NULL)) {
+            now = json_without(arena, &now, now.members[i].key);
+            changed = true;
+        }
+    if (!item->renamed && (named || kind == SERVED_PROMPTS))
+        return changed ? json_keep(arena, now) : definition;
+    return json_keep(arena, json_with(arena, &now, STR_LIT("name"), json_string(item->name)));
+}
+
+size_t served_write_page(struct arena *arena, const struct served *served, const struct config *config,
+                         const struct peer *peer, enum served_kind kind, size_t from, struct str protocol,
+                         struct buf *out)
+{
+    size_t count = served_count(served, kind), start = out->len, written = 0, i = from;
+    struct json_out page = json_out(out);
+    json_open(&page, '[');
+    for (; i < count && written < SERVED_PAGE_MAX && out->len - start < SERVED_PAGE_MAX_BYTES; i++) {
+        const struct served_item *item = served_at(served, kind, i);
+        struct hidden_text hidden;
+        if (!served_is_for(config, peer, kind, item))
+            continue;
+        const struct json *clean = hidden_text_strip(arena, item->definition, &hidden);
+        json_put(&page, mcp_version_definition(arena, protocol, repaired(arena, kind, item, clean)));
+        written++;
+    }
+    json_close(&page, ']');
+    return i < count ? i : 0;
 }

@@ -16,13 +16,16 @@
 #include "config/peer.h"
 #include "upstream/upstream.h"
 
+struct arena;
 struct buf;
 struct served;
 
 #define SERVED_MAX            10000u /* entries of one list, of all servers together */
 #define SERVED_URI_MAX_BYTES  8192u
 #define SERVED_NAME_MAX_BYTES 256u
-#define SERVED_WARNINGS_MAX   20u /* of one snapshot; further ones are counted */
+#define SERVED_WARNINGS_MAX   20u      /* of one snapshot; further ones are counted */
+#define SERVED_PAGE_MAX       1000u    /* entries of a page */
+#define SERVED_PAGE_MAX_BYTES 1048576u /* a page ends after the entry that reaches this */
 
 enum served_kind { SERVED_PROMPTS, SERVED_RESOURCES, SERVED_TEMPLATES, SERVED_KINDS };
 
@@ -62,5 +65,16 @@ bool served_may_read_all(const struct config *config, const struct peer *peer,
 /* Both `allow` and the upstream's own `resources`. A URI with dot segments fits no glob. */
 bool served_may_read(const struct config *config, const struct peer *peer, const struct upstream_spec *spec,
                      struct str uri);
+
+/* The member of the reply: "prompts", "resources", "resourceTemplates". */
+const char *served_member(enum served_kind kind);
+
+/* A page as a client reads it: what the client may have, under its published names, without hidden
+ * characters, and with what would make an SDK refuse the whole list repaired. Appends an array with the
+ * entries from `from` on, without what came after `protocol` (mcp_version.h). Returns where the next page
+ * begins; 0: there is none. */
+size_t served_write_page(struct arena *arena, const struct served *served, const struct config *config,
+                         const struct peer *peer, enum served_kind kind, size_t from, struct str protocol,
+                         struct buf *out);
 
 #endif

@@ -25,13 +25,17 @@ struct pins_table pins_table_new(void)
     return (struct pins_table){.arena = arena, .by_key = map_new(arena)};
 }
 
-/* The list moves when it grows, so the map has places in it. */
-struct pin *pins_table_find(const struct pins_table *table, struct str upstream, struct str tool)
+void *pins_get(const struct map *map, struct str upstream, struct str tool)
 {
     struct arena *arena = arena_new();
-    const size_t *place = map_get(table->by_key, pins_key(arena, upstream, tool));
+    void *found = map_get(map, pins_key(arena, upstream, tool));
     arena_free(arena);
-    return place && table->list ? &table->list[*place] : NULL;
+    return found;
+}
+
+struct pin *pins_table_find(const struct pins_table *table, struct str upstream, struct str tool)
+{
+    return pins_get(table->by_key, upstream, tool);
 }
 
 void pins_table_put(struct pins_table *table, const struct pin *pin)
@@ -48,24 +52,15 @@ void pins_table_put(struct pins_table *table, const struct pin *pin)
     }
     if (table->count == table->capacity) {
         size_t capacity = table->capacity ? 2 * table->capacity : 64;
-        struct pin *longer = ARENA_ARRAY(table->arena, struct pin, capacity);
+        struct pin **longer = ARENA_ARRAY(table->arena, struct pin *, capacity);
         if (table->list)
             memcpy(longer, table->list, table->count * sizeof(*longer));
         table->list = longer;
         table->capacity = capacity;
     }
-    size_t *place = ARENA_NEW(table->arena, size_t);
-    *place = table->count;
-    table->list[table->count++] = copy;
-    map_add(table->by_key, pins_key(table->arena, copy.upstream, copy.tool), place);
-}
-
-bool pins_table_has_upstream(const struct pins_table *table, struct str upstream)
-{
-    for (size_t i = 0; i < table->count; i++)
-        if (str_eq(table->list[i].upstream, upstream))
-            return true;
-    return false;
+    struct pin *added = table->list[table->count++] = ARENA_NEW(table->arena, struct pin);
+    *added = copy;
+    map_add(table->by_key, pins_key(table->arena, copy.upstream, copy.tool), added);
 }
 
 /* Without those that were gone for long; the memory of replaced texts goes, too. */
@@ -74,7 +69,7 @@ static void compact_table(struct pins_table *table, struct str drop_upstream, st
     struct pins_table kept = pins_table_new();
     int64_t now = clock_wall_ms();
     for (size_t i = 0; i < table->count; i++) {
-        const struct pin *pin = &table->list[i];
+        const struct pin *pin = table->list[i];
         bool dropped = str_eq(pin->upstream, drop_upstream) && str_eq(pin->tool, drop_tool);
         if (!dropped && !(pin->gone_ms && now - pin->gone_ms > PINS_FORGET_MS))
             pins_table_put(&kept, pin);
@@ -122,53 +117,25 @@ static void put_entry(struct pins *pins, const struct pin_entry *entry)
     arena_free(arena);
 }
 
-/* Another daemon may have pinned another text meanwhile: its pin stays. */
-static void keep_first(struct pins *pins, const struct pins_review *review)
-{
-    for (size_t i = 0; i < review->count; i++) {
-        const struct pin_entry *entry = &review->entries[i];
-        if (entry->state == PIN_FIRST && !pins_table_find(&pins->table, entry->upstream, entry->tool))
-            put_entry(pins, entry);
-    }
-}
-
-static bool was_reviewed(const struct pins_review *review, struct str upstream)
-{
-    for (size_t i = 0; i < review->count; i++)
-        if (str_eq(review->entries[i].upstream, upstream))
-            return true;
-    return false;
-}
-
 static void note_vanished(struct pins *pins, const struct pins_review *review)
 {
     int64_t now = clock_wall_ms();
     bool forget = false;
     for (size_t i = 0; i < pins->table.count; i++) {
-        struct pin *pin = &pins->table.list[i];
-        bool offered = pins_review_find(review, pin->upstream, pin->tool) != NULL;
-        if (!offered && !was_reviewed(review, pin->upstream))
-            continue; /* the server lists nothing at the moment */
-        if (offered == !pin->gone_ms)
-            continue;
-        pin->gone_ms = offered ? 0 : now;
-        pins->dirty = true;
+        struct pin *pin = pins->table.list[i];
+        bool offered = pins_review_find(review, pin->upstream, pin->tool) != NULL, listed = offered;
+        for (size_t k = 0; !listed && k < review->count; k++)
+            listed = str_eq(review->entries[k].upstream, pin->upstream);
+        if (listed && offered != !pin->gone_ms) { /* else the server lists nothing at the moment */
+            pin->gone_ms = offered ? 0 : now;
+            pins->dirty = true;
+        }
+        forget |= pin->gone_ms && now - pin->gone_ms > PINS_FORGET_MS;
     }
-    for (size_t i = 0; i < pins->table.count; i++)
-        forget |= pins->table.list[i].gone_ms && now - pins->table.list[i].gone_ms > PINS_FORGET_MS;
     if (!forget)
         return;
     compact_table(&pins->table, STR_NONE, STR_NONE);
     pins->dirty = true;
-}
-
-static void log_entry(const struct pin_entry *entry)
-{
-    log_event(
-        entry->held ? LOG_ERROR : LOG_WARN, "pin_changed", LOG_STR("upstream", entry->upstream),
-        LOG_STR("tool", str_cut(entry->tool, 128)), LOG_TEXT("state", pin_state_name(entry->state)),
-        LOG_TEXT("effect", entry->held ? "it is neither listed nor callable" : "it is served all the same"),
-        LOG_TEXT("do", "toolgate pins"));
 }
 
 /* What waited before with the same text was logged then. */
@@ -182,43 +149,36 @@ static void log_pending(const struct pins_review *review, const struct pins_revi
                      old->held == entry->held;
         if (!pin_is_pending(entry) || known)
             continue;
-        if (logged++ < PINS_LOGGED_MAX)
-            log_entry(entry);
-        else
+        if (logged++ >= PINS_LOGGED_MAX) {
             more++;
+            continue;
+        }
+        log_event(entry->held ? LOG_ERROR : LOG_WARN, "pin_changed", LOG_STR("upstream", entry->upstream),
+                  LOG_STR("tool", str_cut(entry->tool, 128)), LOG_TEXT("state", pin_state_name(entry->state)),
+                  LOG_TEXT("effect",
+                           entry->held ? "it is neither listed nor callable" : "it is served all the same"),
+                  LOG_TEXT("do", "toolgate pins"));
     }
     if (more)
         log_event(LOG_WARN, "pins_changed", LOG_NUM("more", more), LOG_TEXT("do", "toolgate pins"));
-}
-
-static bool was_lost(const struct pins_review *before, struct str upstream)
-{
-    for (size_t i = 0; before && i < before->lost_count; i++)
-        if (str_eq(before->lost[i], upstream))
-            return true;
-    return false;
 }
 
 static void log_lost(const struct pins *pins, const struct pins_review *review,
                      const struct pins_review *before)
 {
     bool holds = review->mode == PINS_CHANGES || review->mode == PINS_ALL;
-    for (size_t i = 0; i < review->lost_count; i++)
-        if (!was_lost(before, review->lost[i]))
+    for (size_t i = 0; i < review->lost_count; i++) {
+        bool known = false;
+        for (size_t k = 0; before && k < before->lost_count; k++)
+            known |= str_eq(before->lost[k], review->lost[i]);
+        if (!known)
             log_event(
                 LOG_ERROR, "pins_lost", LOG_STR("upstream", review->lost[i]), LOG_TEXT("file", pins->path),
                 LOG_STR("why", review->lost_why),
                 LOG_TEXT("effect", holds ? "none of its tools is listed until it is accepted"
                                          : "its tools are trusted as if they were used for the first time"),
                 LOG_TEXT("do", "restore the file and restart, or: toolgate pins"));
-}
-
-static void save(struct pins *pins)
-{
-    struct why why;
-    if (pins->dirty && pins_file_write(pins, &why) != OK)
-        log_event(LOG_ERROR, "pins_not_written", LOG_TEXT("why", why.text),
-                  LOG_TEXT("effect", "after a restart these definitions are not known"));
+    }
 }
 
 void pins_commit(struct pins *pins, const struct pins_review *review, const struct pins_review *before)
@@ -231,11 +191,14 @@ void pins_commit(struct pins *pins, const struct pins_review *review, const stru
     int lock = pins_file_lock(pins, &why);
     if (lock >= 0)
         pins_file_refresh(pins);
-    keep_first(pins, review);
+    for (size_t i = 0; i < review->count; i++) {
+        const struct pin_entry *entry = &review->entries[i];
+        /* Another daemon may have pinned another text in the meantime: its pin stays. */
+        if (entry->state == PIN_FIRST && !pins_table_find(&pins->table, entry->upstream, entry->tool))
+            put_entry(pins, entry);
+    }
     note_vanished(pins, review);
-    if (lock >= 0)
-        save(pins);
-    else if (pins->dirty)
+    if (pins->dirty && (lock < 0 || pins_file_write(pins, &why) != OK))
         log_event(LOG_ERROR, "pins_not_written", LOG_TEXT("why", why.text),
                   LOG_TEXT("effect", "after a restart these definitions are not known"));
     pins_file_unlock(lock);
@@ -243,46 +206,31 @@ void pins_commit(struct pins *pins, const struct pins_review *review, const stru
 
 /* ---- accept ------------------------------------------------------------------------ */
 
-static struct pin_entry *find_entry(const struct pins_review *review, struct str tool)
+enum err pins_accept(struct pins *pins, const struct pins_review *review, struct str tool, struct str digest,
+                     size_t *count, struct why *why)
 {
-    for (size_t i = 0; i < review->count; i++) {
-        struct pin_entry *entry = &review->entries[i];
-        bool prefixed = tool.len == entry->upstream.len + 1 + entry->tool.len &&
-                        str_eq(str_cut(tool, entry->upstream.len), entry->upstream) &&
-                        tool.at[entry->upstream.len] == '/' &&
-                        str_eq(str_from(tool, entry->upstream.len + 1), entry->tool);
-        if (prefixed)
-            return entry;
-    }
-    return pins_review_published(review, tool);
-}
-
-/* The vanished tool that a renamed one replaces is gone for good. */
-static void take_entry(struct pins *pins, const struct pin_entry *entry)
-{
-    if (entry->state == PIN_RENAMED)
-        compact_table(&pins->table, entry->upstream, entry->was_tool);
-    put_entry(pins, entry);
-    log_event(LOG_INFO, "pin_accepted", LOG_STR("upstream", entry->upstream),
-              LOG_STR("tool", str_cut(entry->tool, 128)), LOG_TEXT("digest", entry->digest.hex));
-}
-
-static enum err check_digest(const struct pins_review *review, struct str tool, const struct pin_entry *entry,
-                             struct str digest, struct why *why)
-{
-    struct pin_digest shown = entry ? entry->digest : pins_review_digest(review);
-    if (str_is(digest, shown.hex))
+    bool all = str_is(tool, "*");
+    const char *slash = tool.len ? memchr(tool.at, '/', tool.len) : NULL; /* an upstream's name has none */
+    const struct pin_entry *only = NULL;
+    *count = 0;
+    if (!all && slash)
+        only = pins_review_find(review, (struct str){tool.at, (size_t)(slash - tool.at)},
+                                str_from(tool, (size_t)(slash - tool.at) + 1));
+    if (!all && !only)
+        only = pins_review_published(review, tool);
+    if (!all && !only)
+        return err_set(why, ERR_NOT_FOUND,
+                       "no upstream offers a tool '" STR_FMT "': `toolgate pins` lists them",
+                       STR_ARG(str_cut(tool, 128)));
+    struct pin_digest shown = only ? only->digest : pins_review_digest(review);
+    if (!str_is(digest, shown.hex))
+        return err_set(why, ERR_PARSE,
+                       "%s " STR_FMT
+                       " has the digest %s now, not this one: see what it is with `toolgate pins`, and "
+                       "accept that",
+                       only ? "tool" : "what waits,", STR_ARG(str_cut(tool, 128)), shown.hex);
+    if (only && !pin_is_pending(only))
         return OK;
-    return err_set(why, ERR_PARSE,
-                   "%s " STR_FMT
-                   " has the digest %s now, not this one: see what it is with `toolgate pins`, and "
-                   "accept that",
-                   entry ? "tool" : "what waits,", STR_ARG(str_cut(tool, 128)), shown.hex);
-}
-
-static enum err store(struct pins *pins, const struct pins_review *review, const struct pin_entry *only,
-                      size_t *count, struct why *why)
-{
     int lock = pins_file_lock(pins, why);
     if (lock < 0)
         return ERR_IO;
@@ -291,26 +239,14 @@ static enum err store(struct pins *pins, const struct pins_review *review, const
         const struct pin_entry *entry = &review->entries[i];
         if (!pin_is_pending(entry) || (only && entry != only))
             continue;
-        take_entry(pins, entry);
+        if (entry->state == PIN_RENAMED) /* the vanished tool that it replaces is gone for good */
+            compact_table(&pins->table, entry->upstream, entry->was_tool);
+        put_entry(pins, entry);
+        log_event(LOG_INFO, "pin_accepted", LOG_STR("upstream", entry->upstream),
+                  LOG_STR("tool", str_cut(entry->tool, 128)), LOG_TEXT("digest", entry->digest.hex));
         ++*count;
     }
     enum err err = pins_file_write(pins, why);
     pins_file_unlock(lock);
     return err;
-}
-
-enum err pins_accept(struct pins *pins, const struct pins_review *review, struct str tool, struct str digest,
-                     size_t *count, struct why *why)
-{
-    bool all = str_is(tool, "*");
-    const struct pin_entry *entry = all ? NULL : find_entry(review, tool);
-    *count = 0;
-    if (!all && !entry)
-        return err_set(why, ERR_NOT_FOUND,
-                       "no upstream offers a tool '" STR_FMT "': `toolgate pins` lists them",
-                       STR_ARG(str_cut(tool, 128)));
-    enum err err = check_digest(review, tool, entry, digest, why);
-    if (err || (entry && !pin_is_pending(entry)))
-        return err;
-    return store(pins, review, entry, count, why);
 }

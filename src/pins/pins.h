@@ -11,8 +11,9 @@
 #define TOOLGATE_PINS_PINS_H
 
 #include "base/err.h"
-#include "pins/pin_definition.h"
+#include "json/value.h"
 
+struct arena;
 struct pins;
 struct pins_review;
 
@@ -21,6 +22,25 @@ struct pins_review;
 #define PINS_FORGET_MS      7776000000ll /* a tool that was not offered for 90 days loses its pin */
 #define PINS_LOCK_TRIES     50u          /* of 1 ms, while another daemon on this folder writes */
 #define PINS_LOGGED_MAX     20u          /* log lines about one generation; the rest is counted */
+
+/* Half of SHA-256 in hex, so that nobody finds two definitions with one digest. */
+#define PIN_DIGEST_DIGITS 32u
+
+struct pin_digest {
+    char hex[PIN_DIGEST_DIGITS + 1];
+};
+
+struct pin_digest pin_digest_of(struct str text);
+
+static inline bool pin_digest_equal(const struct pin_digest *a, const struct pin_digest *b)
+{
+    return memcmp(a->hex, b->hex, PIN_DIGEST_DIGITS) == 0;
+}
+
+/* What is pinned of a tool's definition, in the arena: the members that clients see, in their canonical form,
+ * from the bytes that the server sent, so that a hidden character or a changed order of words is another
+ * definition. `definition`: an object. */
+struct str pin_definition_text(struct arena *arena, const struct json *definition);
 
 /* Reads the file; one that is missing or broken is reported by the review that needs it. Borrows both paths.
  */

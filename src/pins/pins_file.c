@@ -59,30 +59,19 @@ static enum err read_table(const char *path, struct pins_table *table, struct wh
     return err;
 }
 
-static bool is_same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
-/* Whoever removes the file of a running daemon loses nothing: it is written again. */
-static void report_vanished(struct pins *pins)
-{
-    if (!pins->table.count || pins->dirty)
-        return;
-    pins->dirty = true;
-    log_event(LOG_ERROR, "pins_lost", LOG_TEXT("file", pins->path), LOG_TEXT("why", "it was removed"),
-              LOG_TEXT("effect", "the daemon writes it again from what it has in memory"));
-}
-
 void pins_file_refresh(struct pins *pins)
 {
+    const struct stat *read = &pins->read;
     struct stat now;
-    if (lstat(pins->path, &now) != 0) {
-        report_vanished(pins);
+    if (lstat(pins->path, &now) != 0) { /* removed under a running daemon, which loses nothing */
+        if (pins->table.count && !pins->dirty)
+            log_event(LOG_ERROR, "pins_lost", LOG_TEXT("file", pins->path), LOG_TEXT("why", "it was removed"),
+                      LOG_TEXT("effect", "the daemon writes it again from what it has in memory"));
+        pins->dirty |= pins->table.count > 0;
         return;
     }
-    if (is_same_file(&now, &pins->read))
+    if (now.st_ino == read->st_ino && now.st_dev == read->st_dev && now.st_size == read->st_size &&
+        now.st_mtim.tv_sec == read->st_mtim.tv_sec && now.st_mtim.tv_nsec == read->st_mtim.tv_nsec)
         return;
     struct pins_table table = pins_table_new();
     pins->read = now;
@@ -130,7 +119,7 @@ static void write_pins(struct buf *text, const struct pins_table *table)
     json_field_int(&out, "version", PINS_VERSION);
     json_field_open(&out, "pins", '[');
     for (size_t i = 0; i < table->count; i++) {
-        const struct pin *pin = &table->list[i];
+        const struct pin *pin = table->list[i];
         buf_byte(text, '\n');
         json_open(&out, '{');
         json_field_str(&out, "upstream", pin->upstream);
@@ -156,7 +145,7 @@ struct str pins_file_witness(const struct pins *pins, struct arena *arena)
                : STR_NONE;
 }
 
-static bool has_line(struct str text, struct str line)
+bool pins_file_has_line(struct str text, struct str line)
 {
     while (text.len) {
         const char *end = memchr(text.at, '\n', text.len);
@@ -177,8 +166,8 @@ static void write_witness(const struct pins *pins)
     struct why why;
     buf_str(&text, before);
     for (size_t i = 0; i < pins->table.count; i++) {
-        struct str name = pins->table.list[i].upstream;
-        if (!has_line(buf_view(&text), name) && text.len + name.len < WITNESS_MAX_BYTES)
+        struct str name = pins->table.list[i]->upstream;
+        if (!pins_file_has_line(buf_view(&text), name) && text.len + name.len < WITNESS_MAX_BYTES)
             buf_printf(&text, STR_FMT "\n", STR_ARG(name));
     }
     if (text.len != before.len && file_replace(pins->witness, buf_view(&text), true, &why) != OK)

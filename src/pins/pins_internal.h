@@ -16,7 +16,7 @@ struct pin {
 /* Replaced as a whole when the file is read, and written over when a pin changes. */
 struct pins_table {
     struct arena *arena;
-    struct pin *list;
+    struct pin **list;
     size_t count, capacity;
     struct map *by_key; /* "upstream/tool" to struct pin */
 };
@@ -35,7 +35,8 @@ struct pins_table pins_table_new(void);
 struct pin *pins_table_find(const struct pins_table *table, struct str upstream, struct str tool);
 /* Copies; replaces a pin of this name. */
 void pins_table_put(struct pins_table *table, const struct pin *pin);
-bool pins_table_has_upstream(const struct pins_table *table, struct str upstream);
+/* What a map has under "upstream/tool". */
+void *pins_get(const struct map *map, struct str upstream, struct str tool);
 struct str pins_key(struct arena *arena, struct str upstream, struct str tool);
 
 /* pins_file.c */
@@ -48,5 +49,6 @@ void pins_file_unlock(int lock);
 enum err pins_file_write(struct pins *pins, struct why *why);
 /* The upstreams that had pins once, one name a line. */
 struct str pins_file_witness(const struct pins *pins, struct arena *arena);
+bool pins_file_has_line(struct str text, struct str line);
 
 #endif

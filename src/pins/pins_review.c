@@ -8,9 +8,42 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/sha256.h"
 #include "base/suggest.h"
+#include "json/build.h"
+#include "json/canonical.h"
 #include "json/write.h"
 #include "pins/pins_internal.h"
+
+#include <stdio.h>
+
+struct str pin_definition_text(struct arena *arena, const struct json *definition)
+{
+    /* Those that catalog/definition.c passes on, and the name. */
+    static const char *const names[] = {"name",         "title",       "description", "inputSchema",
+                                        "outputSchema", "annotations", "icons",       "_meta"};
+    struct json_member members[sizeof(names) / sizeof(names[0])];
+    struct buf text = buf_in(arena);
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const struct json *value = json_get_text(definition, names[i]);
+        if (value)
+            members[count++] = json_member(str_of(names[i]), *value);
+    }
+    struct json pinned = json_object(arena, members, count);
+    json_canonical(&text, &pinned);
+    return buf_view(&text);
+}
+
+struct pin_digest pin_digest_of(struct str text)
+{
+    uint8_t bytes[SHA256_BYTES];
+    struct pin_digest digest;
+    sha256(text, bytes);
+    for (unsigned i = 0; i < PIN_DIGEST_DIGITS / 2; i++)
+        snprintf(digest.hex + 2 * i, 3, "%02x", bytes[i]);
+    return digest;
+}
 
 const char *pin_state_name(enum pin_state state)
 {
@@ -64,9 +97,7 @@ void pins_review_tool(struct pins_review *review, const struct json *definition)
 
 struct pin_entry *pins_review_find(const struct pins_review *review, struct str upstream, struct str tool)
 {
-    struct arena *arena = arena_new();
-    const size_t *place = review ? map_get(review->by_key, pins_key(arena, upstream, tool)) : NULL;
-    arena_free(arena);
+    const size_t *place = review ? pins_get(review->by_key, upstream, tool) : NULL;
     return place ? &review->entries[*place] : NULL;
 }
 
@@ -80,13 +111,6 @@ struct pin_entry *pins_review_published(const struct pins_review *review, struct
 
 /* ---- at the end of an upstream ----------------------------------------------------- */
 
-static void keep_old(struct pins_review *review, struct pin_entry *entry, const struct pin *pin)
-{
-    entry->was_tool = arena_dup(review->arena, pin->tool);
-    entry->was_text = arena_dup(review->arena, pin->text);
-    entry->was_digest = pin->digest;
-}
-
 /* The pins of this upstream that it offers no more, since the last week. */
 static size_t vanished(const struct pins_review *review, struct arena *arena, const struct pin ***out)
 {
@@ -95,7 +119,7 @@ static size_t vanished(const struct pins_review *review, struct arena *arena, co
     int64_t now = clock_wall_ms();
     size_t count = 0;
     for (size_t i = 0; i < table->count; i++) {
-        const struct pin *pin = &table->list[i];
+        const struct pin *pin = table->list[i];
         if (str_eq(pin->upstream, review->upstream) &&
             !(pin->gone_ms && now - pin->gone_ms > PINS_RENAME_MS) &&
             !pins_review_find(review, pin->upstream, pin->tool))
@@ -105,65 +129,46 @@ static size_t vanished(const struct pins_review *review, struct arena *arena, co
     return count;
 }
 
-/* The one that the new name most likely stands for: shown beside it, and given up when it is accepted. */
-static const struct pin *closest(struct str name, const struct pin *const *list, size_t count)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < count; i++)
-        if (suggest_score(name, list[i]->tool) > suggest_score(name, list[best]->tool))
-            best = i;
-    return list[best];
-}
-
 /* An upstream that has no pins yet is trusted on first use, unless it had some once. */
 static bool is_lost(struct pins_review *review, bool *first_use)
 {
-    struct arena *arena = arena_new();
     struct pins *pins = review->pins;
-    bool has_pins = pins_table_has_upstream(&pins->table, review->upstream);
-    struct str line = arena_printf(arena, "\n" STR_FMT "\n", STR_ARG(review->upstream));
-    struct str names = arena_printf(arena, "\n" STR_FMT, STR_ARG(pins_file_witness(pins, arena)));
-    bool known = memmem(names.at, names.len, line.at, line.len) != NULL;
+    *first_use = true;
+    for (size_t i = 0; i < pins->table.count; i++)
+        *first_use &= !str_eq(pins->table.list[i]->upstream, review->upstream);
+    if (!*first_use || pins->broken)
+        return *first_use;
+    struct arena *arena = arena_new();
+    bool known = pins_file_has_line(pins_file_witness(pins, arena), review->upstream);
     arena_free(arena);
-    *first_use = !has_pins;
-    return !has_pins && (pins->broken || known);
-}
-
-static void note_lost(struct pins_review *review)
-{
-    struct str *list = ARENA_ARRAY(review->arena, struct str, review->lost_count + 1);
-    if (review->lost_count)
-        memcpy(list, review->lost, review->lost_count * sizeof(*list));
-    list[review->lost_count++] = review->upstream;
-    review->lost = list;
-    review->lost_why = review->pins->broken
-                           ? arena_dup(review->arena, str_of(review->pins->why.text))
-                           : STR_LIT("it is missing, or has none of this upstream, which had pins before");
-}
-
-static enum pin_state state_of_new(const struct pins_review *review, bool first_use, bool lost, size_t gone)
-{
-    bool holds = review->mode == PINS_CHANGES || review->mode == PINS_ALL;
-    if (lost && holds)
-        return PIN_LOST;
-    if (first_use)
-        return PIN_FIRST;
-    if (gone)
-        return PIN_RENAMED;
-    return review->mode == PINS_ALL ? PIN_NEW : PIN_FIRST;
+    return known;
 }
 
 static void judge(struct pins_review *review, struct pin_entry *entry, bool first_use, bool lost,
                   const struct pin *const *gone, size_t gone_count)
 {
     const struct pin *pin = pins_table_find(&review->pins->table, entry->upstream, entry->tool);
+    bool holds = review->mode == PINS_CHANGES || review->mode == PINS_ALL;
     if (pin && pin_digest_equal(&pin->digest, &entry->digest))
         return;
-    entry->state = pin ? PIN_CHANGED : state_of_new(review, first_use, lost, gone_count);
     if (pin)
-        keep_old(review, entry, pin);
-    else if (entry->state == PIN_RENAMED)
-        keep_old(review, entry, closest(entry->tool, gone, gone_count));
+        entry->state = PIN_CHANGED;
+    else if (lost && holds)
+        entry->state = PIN_LOST;
+    else if (gone_count && !first_use)
+        entry->state = PIN_RENAMED;
+    else
+        entry->state = review->mode == PINS_ALL && !first_use ? PIN_NEW : PIN_FIRST;
+    /* The vanished tool that the new name most likely stands for: shown beside it, and given up when it is
+     * accepted. */
+    for (size_t i = 0; entry->state == PIN_RENAMED && i < gone_count; i++)
+        if (!pin || suggest_score(entry->tool, gone[i]->tool) > suggest_score(entry->tool, pin->tool))
+            pin = gone[i];
+    if (pin) {
+        entry->was_tool = arena_dup(review->arena, pin->tool);
+        entry->was_text = arena_dup(review->arena, pin->text);
+        entry->was_digest = pin->digest;
+    }
     if (!pin_is_pending(entry))
         return;
     entry->held = review->mode != PINS_WARN;
@@ -177,8 +182,17 @@ void pins_review_close(struct pins_review *review)
     const struct pin **gone;
     bool first_use, lost = is_lost(review, &first_use);
     size_t gone_count = vanished(review, arena, &gone);
-    if (lost && review->count > review->first)
-        note_lost(review);
+    if (lost && review->count > review->first) {
+        struct str *list = ARENA_ARRAY(review->arena, struct str, review->lost_count + 1);
+        if (review->lost_count)
+            memcpy(list, review->lost, review->lost_count * sizeof(*list));
+        list[review->lost_count++] = review->upstream;
+        review->lost = list;
+        review->lost_why =
+            review->pins->broken
+                ? arena_dup(review->arena, str_of(review->pins->why.text))
+                : STR_LIT("it is missing, or has none of this upstream, which had pins before");
+    }
     for (size_t i = review->first; i < review->count; i++)
         judge(review, &review->entries[i], first_use, lost, gone, gone_count);
     arena_free(arena);

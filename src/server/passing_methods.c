@@ -14,7 +14,6 @@
 #include "json/write.h"
 #include "passing/passing_guard.h"
 #include "passing/resource_owner.h"
-#include "passing/served_page.h"
 #include "server/mcp_keys.h"
 #include "server/method_table.h"
 #include "server/subscriptions.h"

@@ -1,6 +1,6 @@
 /*
  * Which upstream's tool each policy without `upstream` guards, between runs: the file `guarded` in the state
- * folder, "POLICY UPSTREAM" a line. Without a state folder nothing is kept. See catalog/guarded_tools.h.
+ * folder, "POLICY UPSTREAM" a line. Without a state folder nothing is kept. See struct guarded_tool (catalog/generation.h).
  */
 #ifndef TOOLGATE_STATE_GUARDED_FILE_H
 #define TOOLGATE_STATE_GUARDED_FILE_H
