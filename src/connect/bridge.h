@@ -86,6 +86,14 @@ void bridge_read_daemon(struct bridge *bridge);
 void bridge_lost(struct bridge *bridge);
 void bridge_expire(struct bridge *bridge);
 
+/* Gives each whole line of `in` to `take`. *seen: bytes of it that hold no newline. */
+void bridge_take_lines(struct bridge *bridge, struct buf *in, size_t *seen,
+                       void (*take)(struct bridge *bridge, struct str line));
+
+/* The bridge's own answer to a request. */
+enum unavailable { UNAVAILABLE_LOST, UNAVAILABLE_AWAY };
+void bridge_answer(struct bridge *bridge, const struct tracked *request, enum unavailable why);
+
 /* Whether as much waits as may wait, with `more` bytes. */
 bool bridge_is_full(const struct bridge *bridge, size_t more);
 
@@ -96,16 +104,8 @@ void bridge_daemon_line(struct bridge *bridge, struct str line);
 /* Tells the client to forget a question of the daemon, and frees it. `reason`: plain text. */
 void bridge_cancel_question(struct bridge *bridge, struct tracked *question, const char *reason);
 
-/* greeting.c: what a new daemon is told. */
-void greeting_begin(struct bridge *bridge);
-bool greeting_reply(struct bridge *bridge, struct str id, struct str line);
-/* The daemon's resources are others now: makes those subscriptions again that it has refused. */
-void greeting_watch_again(struct bridge *bridge);
-void greeting_learn_tools(struct bridge *bridge, struct str line);
-void greeting_keep(char **kept, struct str line);
-
-/* unavailable.c: the bridge's own answers. */
-enum unavailable { UNAVAILABLE_LOST, UNAVAILABLE_AWAY };
-void unavailable_answer(struct bridge *bridge, const struct tracked *request, enum unavailable why);
+void bridge_greet(struct bridge *bridge); /* a new daemon, before any request */
+/* Keeps a copy for the next daemon, unless the line is longer than BRIDGE_KEEP_MAX_BYTES. */
+void bridge_keep(char **kept, struct str line);
 
 #endif

@@ -22,24 +22,19 @@ static const char *const repeatable[] = {
     "resources/subscribe", "resources/unsubscribe",
 };
 
-static bool is_away(const struct bridge *bridge)
-{
-    return bridge->state != BRIDGE_OPEN;
-}
-
 /* Takes `t` over: it waits for the daemon, or is answered at once if too much waits already. What is for an
  * earlier daemon goes nowhere. */
 static void enqueue(struct bridge *bridge, struct tracked *t)
 {
-    bool is_for_earlier = t->kind == TRACKED_NOTICE && is_away(bridge) && bridge->was_open;
+    bool is_for_earlier = t->kind == TRACKED_NOTICE && bridge->state != BRIDGE_OPEN && bridge->was_open;
     bool is_too_much = bridge->state == BRIDGE_AWAY && bridge_is_full(bridge, t->line_len);
     t->until_us = clock_mono_us() + bridge->wait_us;
     if (!is_for_earlier && !is_too_much) {
-        requests_wait(&bridge->requests, t);
+        requests_wait(&bridge->requests, t, false);
         return;
     }
     if (t->kind == TRACKED_REQUEST)
-        unavailable_answer(bridge, t, UNAVAILABLE_AWAY);
+        bridge_answer(bridge, t, UNAVAILABLE_AWAY);
     tracked_free(t);
 }
 
@@ -60,18 +55,9 @@ static bool subscribe(struct bridge *bridge, struct str line, const struct json 
     s->tools = json_is_true(
         json_get_text(json_get_text(json_get_text(message, "params"), "notifications"), "toolsListChanged"));
     requests_sent(subscriptions, s);
-    if (!is_away(bridge)) /* else the greeting has it */
+    if (bridge->state == BRIDGE_OPEN) /* else the greeting has it */
         pass(bridge, TRACKED_NOTICE, line, NULL);
     return true;
-}
-
-static struct tracked *find_watched(struct bridge *bridge, struct str uri)
-{
-    struct tracked *w;
-    TAILQ_FOREACH (w, &bridge->watched.sent, link)
-        if (str_eq(w->tool, uri))
-            return w;
-    return NULL;
 }
 
 /* The next daemon gets it again, unless the client has ended it. */
@@ -79,14 +65,15 @@ static void keep_watched(struct bridge *bridge, struct str method, struct str li
                          const struct json *message)
 {
     struct str uri = json_str(json_get_text(json_get_text(message, "params"), "uri"));
-    struct tracked *watched = find_watched(bridge, uri);
+    struct tracked *watched = TAILQ_FIRST(&bridge->watched.sent);
+    while (watched && !str_eq(watched->tool, uri))
+        watched = TAILQ_NEXT(watched, link);
     bool begins = str_is(method, "resources/subscribe"), fits = line.len <= BRIDGE_KEEP_MAX_BYTES;
     if (begins && !watched && uri.len && fits && bridge->watched.sent_count < BRIDGE_WATCHED_MAX) {
         requests_sent(&bridge->watched,
                       tracked_new(TRACKED_REQUEST, line, json_get_text(message, "id"), uri));
     } else if (watched && str_is(method, "resources/unsubscribe")) {
-        requests_drop_sent(&bridge->watched, watched);
-        tracked_free(watched);
+        requests_end(&bridge->watched, watched);
     }
 }
 
@@ -113,7 +100,7 @@ static void take_request(struct bridge *bridge, struct str line, const struct js
         if (t->initializes)
             bridge->batches = str_is(json_str(json_get_text(params, "protocolVersion")), MCP_2025_03_26);
         if (str_is(method, "logging/setLevel"))
-            greeting_keep(&bridge->level, line);
+            bridge_keep(&bridge->level, line);
         keep_watched(bridge, method, line, message);
         bridge->lists_prompts |= !t->modern && str_is(method, "prompts/list");
         bridge->lists_resources |= !t->modern && str_is(method, "resources/list");
@@ -129,17 +116,13 @@ static bool cancel(struct bridge *bridge, const struct json *id)
 {
     struct tracked *t = tracked_find(&bridge->requests.waiting, id);
     if (t && !t->sent) {
-        requests_drop_waiting(&bridge->requests, t);
-        tracked_free(t);
+        requests_end(&bridge->requests, t);
         return true;
     }
-    if ((t = tracked_find(&bridge->requests.sent, id)) && !t->initializes) {
-        requests_drop_sent(&bridge->requests, t);
-        tracked_free(t);
-    } else if ((t = tracked_find(&bridge->subscriptions.sent, id))) {
-        requests_drop_sent(&bridge->subscriptions, t);
-        tracked_free(t);
-    }
+    if ((t = tracked_find(&bridge->requests.sent, id)) && !t->initializes)
+        requests_end(&bridge->requests, t);
+    else if ((t = tracked_find(&bridge->subscriptions.sent, id)))
+        requests_end(&bridge->subscriptions, t);
     return false;
 }
 
@@ -166,8 +149,7 @@ static void take_answer(struct bridge *bridge, struct str line, const struct jso
         buf_str(&out, str_from(line, before + id->raw_len));
         pass(bridge, TRACKED_NOTICE, buf_view(&out), NULL);
         buf_clear(&out);
-        requests_drop_sent(&bridge->questions, question);
-        tracked_free(question);
+        requests_end(&bridge->questions, question);
     } else if (bridge->epoch == 0) {
         pass(bridge, TRACKED_NOTICE, line, NULL);
     }
@@ -202,7 +184,7 @@ static bool take_batch(struct bridge *bridge, const struct json *batch)
     bool splits = bridge->batches && batch->len && batch->len <= MCP_BATCH_MAX;
     for (uint32_t i = 0; splits && i < batch->len; i++)
         splits = json_is(&batch->items[i], JSON_OBJECT) && batch->items[i].raw;
-    for (uint32_t i = 0; splits && i < batch->len && batch->items[i].raw; i++)
+    for (uint32_t i = 0; splits && i < batch->len; i++)
         bridge_client_line(bridge, (struct str){batch->items[i].raw, batch->items[i].raw_len});
     return splits;
 }

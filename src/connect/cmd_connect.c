@@ -27,28 +27,13 @@ struct stdio {
     size_t seen;     /* bytes of it that hold no newline */
 };
 
-static void take_lines(struct bridge *bridge, struct stdio *stdio)
-{
-    struct str rest = buf_view(&stdio->line);
-    size_t seen = stdio->seen;
-    const char *newline;
-    while (rest.len > seen && (newline = memchr(rest.at + seen, '\n', rest.len - seen))) {
-        size_t length = (size_t)(newline - rest.at);
-        bridge_client_line(bridge, (struct str){rest.at, length});
-        rest = str_from(rest, length + 1);
-        seen = 0;
-    }
-    buf_drop(&stdio->line, stdio->line.len - rest.len);
-    stdio->seen = rest.len;
-}
-
 /* False: a line is too long. */
 static bool read_client(struct bridge *bridge, struct stdio *stdio)
 {
     ssize_t n = read(STDIN_FILENO, buf_reserve(&stdio->line, READ_BYTES), READ_BYTES);
     if (n > 0) {
         stdio->line.len += (size_t)n;
-        take_lines(bridge, stdio);
+        bridge_take_lines(bridge, &stdio->line, &stdio->seen, bridge_client_line);
     } else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
         if (stdio->line.len) /* the daemon reports a line without its end */
             bridge_client_line(bridge, buf_view(&stdio->line));
@@ -87,25 +72,19 @@ static bool reads_client(const struct bridge *bridge)
            bridge->requests.sent_count < BRIDGE_IN_FLIGHT_MAX;
 }
 
-static int pause_ms(const struct bridge *bridge)
-{
-    int64_t next = bridge_next_us(bridge), now = clock_mono_us();
-    if (next < 0)
-        return bridge->client_ended ? LINGER_MS : -1;
-    return next > now ? (int)((next - now + 999) / 1000) : 0;
-}
-
 /* The exit code, or -1: it goes on. */
 static int turn(struct bridge *bridge, struct stdio *stdio)
 {
     bool sends = bridge->greeting.len || (bridge->state == BRIDGE_OPEN && bridge->requests.waiting_count);
-    bool lingers = bridge->client_ended && bridge_next_us(bridge) < 0;
+    int64_t next = bridge_next_us(bridge), now = clock_mono_us();
+    bool lingers = bridge->client_ended && next < 0;
+    int pause_ms = next < 0 ? (lingers ? LINGER_MS : -1) : next > now ? (int)((next - now + 999) / 1000) : 0;
     struct pollfd fds[] = {
         {.fd = bridge->state == BRIDGE_AWAY ? -1 : bridge->socket,
          .events = (short)(POLLIN | (sends ? POLLOUT : 0))},
         {.fd = reads_client(bridge) ? STDIN_FILENO : -1, .events = POLLIN},
     };
-    int ready = poll(fds, 2, pause_ms(bridge));
+    int ready = poll(fds, 2, pause_ms);
     if (ready == 0 && lingers)
         return CLI_OK;
     if (ready > 0 && fds[1].revents && !read_client(bridge, stdio)) {
@@ -126,23 +105,6 @@ static int turn(struct bridge *bridge, struct stdio *stdio)
     return -1;
 }
 
-static void clear(struct bridge *bridge)
-{
-    if (bridge->socket >= 0)
-        close(bridge->socket);
-    requests_clear(&bridge->requests);
-    requests_clear(&bridge->subscriptions);
-    requests_clear(&bridge->watched);
-    requests_clear(&bridge->questions);
-    buf_clear(&bridge->from_daemon);
-    buf_clear(&bridge->to_client);
-    buf_clear(&bridge->greeting);
-    free(bridge->initialize);
-    free(bridge->level);
-    free(bridge->tools.request);
-    arena_free(bridge->tools.arena);
-}
-
 static int run_bridge(const char *path, struct str session, bool owns_session, unsigned wait_s)
 {
     struct bridge bridge = {.path = path,
@@ -150,16 +112,26 @@ static int run_bridge(const char *path, struct str session, bool owns_session, u
                             .owns_session = owns_session,
                             .wait_us = (int64_t)wait_s * 1000000,
                             .socket = -1};
+    struct requests *const all[] = {&bridge.requests, &bridge.subscriptions, &bridge.watched,
+                                    &bridge.questions};
     struct stdio stdio = {0};
     int status;
-    requests_init(&bridge.requests);
-    requests_init(&bridge.subscriptions);
-    requests_init(&bridge.watched);
-    requests_init(&bridge.questions);
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        requests_init(all[i]);
     bridge_connect(&bridge);
     while ((status = turn(&bridge, &stdio)) < 0)
         ;
-    clear(&bridge);
+    if (bridge.socket >= 0)
+        close(bridge.socket);
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        requests_clear(all[i]);
+    buf_clear(&bridge.from_daemon);
+    buf_clear(&bridge.to_client);
+    buf_clear(&bridge.greeting);
+    free(bridge.initialize);
+    free(bridge.level);
+    free(bridge.tools.request);
+    arena_free(bridge.tools.arena);
     buf_clear(&stdio.line);
     return status;
 }

@@ -1,15 +1,159 @@
-/* What the daemon sends: each answer goes to the request that waits for it, once; questions get an id that no
- * other daemon's question has. */
+/*
+ * What the daemon sends: each answer goes to the request that waits for it, once; questions get an id that no
+ * other daemon's question has. And what a new daemon is told before any request: the client's own initialize
+ * (or a ping, which shows that a daemon serves and not only systemd's socket listens), then its log level,
+ * its subscriptions, and its tools/list, whose answer shows whether the tools have changed. Whether prompts
+ * and resources have, the client finds out itself: it is told that they may.
+ */
 #include "base/arena.h"
+#include "base/map.h"
 #include "connect/bridge.h"
 #include "json/build.h"
+#include "json/canonical.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "server/mcp_keys.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define PARSED_MAX_BYTES 65536u /* of an answer whose id only is read, beyond */
+
+#define HELLO "hello"
+#define LEVEL "level"
+#define TOOLS "tools"
+#define WATCH "watch"
+
+void bridge_keep(char **kept, struct str line)
+{
+    free(*kept);
+    *kept = line.len <= BRIDGE_KEEP_MAX_BYTES ? strndup(line.at, line.len) : NULL;
+}
+
+/* The client's request with an id of the bridge: "toolgate/connect/EPOCH/what". */
+static void put_request(struct bridge *bridge, struct str line, const char *what)
+{
+    struct arena *arena = arena_new();
+    struct json message;
+    struct json_error fault;
+    if (json_parse(arena, line, NULL, &message, &fault) == OK || fault.soft) {
+        const struct json *id = json_get_text(&message, "id");
+        size_t before = (size_t)(id->raw - line.at);
+        buf_add(&bridge->greeting, line.at, before);
+        buf_printf(&bridge->greeting, "\"" BRIDGE_OWN_ID "%u/%s\"", bridge->epoch, what);
+        buf_str(&bridge->greeting, str_from(line, before + id->raw_len));
+        buf_byte(&bridge->greeting, '\n');
+    }
+    arena_free(arena);
+}
+
+void bridge_greet(struct bridge *bridge)
+{
+    buf_clear(&bridge->greeting);
+    put_request(bridge,
+                bridge->initialize && bridge->is_initialized
+                    ? str_of(bridge->initialize)
+                    : STR_LIT("{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"ping\"}"),
+                HELLO);
+}
+
+static void watch(struct bridge *bridge)
+{
+    struct tracked *s;
+    TAILQ_FOREACH (s, &bridge->watched.sent, link)
+        put_request(bridge, (struct str){s->line, s->line_len - 1}, WATCH);
+    bridge->watch_failed = false;
+}
+
+static void greet_further(struct bridge *bridge)
+{
+    struct tracked *s;
+    if (bridge->is_initialized && bridge->has_confirmed)
+        buf_text(&bridge->greeting, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
+    if (bridge->level)
+        put_request(bridge, str_of(bridge->level), LEVEL);
+    TAILQ_FOREACH (s, &bridge->subscriptions.sent, link)
+        buf_add(&bridge->greeting, s->line, s->line_len);
+    watch(bridge);
+    if (bridge->tools.request && bridge->was_open)
+        put_request(bridge, str_of(bridge->tools.request), TOOLS);
+}
+
+/* ---- tools ---- */
+
+/* Reads a tools/list's answer into `known`; false if it holds no tools. */
+static bool read_tools(struct known_tools *known, struct str line)
+{
+    static const struct json_limits limits = {.nodes = BRIDGE_LIST_NODES};
+    struct arena *arena = arena_new();
+    struct json message;
+    struct json_error fault;
+    bool parsed = json_parse(arena, line, &limits, &message, &fault) == OK || fault.soft;
+    const struct json *tools = parsed ? json_get_text(json_get_text(&message, "result"), "tools") : NULL;
+    bool holds = json_is(tools, JSON_ARRAY);
+    if (holds) {
+        arena_free(known->arena);
+        known->arena = arena_new();
+        known->readers = map_new(known->arena);
+        known->fingerprint = json_fingerprint(arena, tools, NULL, 0);
+        for (uint32_t i = 0; i < tools->len; i++) {
+            const struct json *hints = json_get_text(&tools->items[i], "annotations");
+            struct str name = json_str(json_get_text(&tools->items[i], "name"));
+            if (name.len && json_is_true(json_get_text(hints, "readOnlyHint")))
+                map_add(known->readers, arena_dup(known->arena, name), known);
+        }
+    }
+    arena_free(arena);
+    return holds;
+}
+
+static void tell_list_changed(struct bridge *bridge)
+{
+    static const char method[] = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"";
+    const struct tracked *s;
+    if (!bridge->tools.modern)
+        buf_printf(&bridge->to_client, "%s}\n", method);
+    TAILQ_FOREACH (s, &bridge->subscriptions.sent, link)
+        if (s->tools)
+            buf_printf(&bridge->to_client,
+                       "%s,\"params\":{\"_meta\":{\"" MCP_SUBSCRIPTION_KEY "\":" STR_FMT "}}}\n", method,
+                       STR_ARG(s->id));
+}
+
+/* An answer to a request of the bridge's own; false: `id` is none of those. */
+static bool take_own_reply(struct bridge *bridge, struct str id, struct str line, bool is_error)
+{
+    static const char *const changed[] = {
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/prompts/list_changed\"}\n",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/list_changed\"}\n"};
+    char own[64];
+    int n = snprintf(own, sizeof(own), BRIDGE_OWN_ID "%u/", bridge->epoch);
+    if (!str_starts(id, BRIDGE_OWN_ID))
+        return false;
+    if (!str_starts(id, own))
+        return true;
+    struct str what = str_from(id, (size_t)n);
+    if (str_is(what, HELLO) && bridge->state == BRIDGE_GREETING) {
+        bridge->state = BRIDGE_OPEN;
+        bridge->retry_ms = 0;
+        greet_further(bridge);
+        if (bridge->was_open && bridge->lists_prompts)
+            buf_text(&bridge->to_client, changed[0]);
+        if (bridge->was_open && bridge->lists_resources)
+            buf_text(&bridge->to_client, changed[1]);
+        bridge->was_open = true;
+    } else if (str_is(what, TOOLS)) {
+        struct hash128 before = bridge->tools.fingerprint;
+        if (read_tools(&bridge->tools, line) &&
+            memcmp(&before, &bridge->tools.fingerprint, sizeof(before)) != 0)
+            tell_list_changed(bridge);
+    } else if (str_is(what, WATCH)) {
+        bridge->watch_failed |= is_error;
+    }
+    return true;
+}
+
+/* ---- the daemon's lines ---- */
 
 static void forward(struct bridge *bridge, struct str line)
 {
@@ -19,52 +163,30 @@ static void forward(struct bridge *bridge, struct str line)
 
 /* ---- answers ---- */
 
-static void settle(struct bridge *bridge, struct tracked *request, struct str line, bool is_error)
-{
-    requests_drop_sent(&bridge->requests, request);
-    if (request->lists && !is_error) {
-        greeting_keep(&bridge->tools.request, (struct str){request->line, request->line_len - 1});
-        bridge->tools.modern = request->modern;
-        greeting_learn_tools(bridge, line);
-    }
-    if (request->initializes && !is_error) {
-        greeting_keep(&bridge->initialize, (struct str){request->line, request->line_len - 1});
-        bridge->is_initialized = true;
-    }
-    tracked_free(request);
-}
-
-/* Only an error ends a subscription for the client: a result says that this daemon stops, and the next one
- * gets the subscription again. */
-static bool ends_subscription(struct bridge *bridge, const struct json *id, bool is_error)
-{
-    struct tracked *s = tracked_find(&bridge->subscriptions.sent, id);
-    if (s && is_error) {
-        requests_drop_sent(&bridge->subscriptions, s);
-        tracked_free(s);
-    }
-    return s && !is_error;
-}
-
 static void take_reply(struct bridge *bridge, struct str line, const struct json *id, bool is_error)
 {
     struct tracked *request = tracked_find(&bridge->requests.sent, id);
-    if (request) {
-        settle(bridge, request, line, is_error);
+    struct tracked *subscription = request ? NULL : tracked_find(&bridge->subscriptions.sent, id);
+    if (request && request->lists && !is_error) {
+        bridge_keep(&bridge->tools.request, (struct str){request->line, request->line_len - 1});
+        bridge->tools.modern = request->modern;
+        read_tools(&bridge->tools, line);
+    }
+    if (request && request->initializes && !is_error) {
+        bridge_keep(&bridge->initialize, (struct str){request->line, request->line_len - 1});
+        bridge->is_initialized = true;
+    }
+    if (request)
+        requests_end(&bridge->requests, request);
+    /* Only an error ends a subscription for the client: a result says that this daemon stops, and the next
+     * one gets the subscription again. */
+    if (subscription && is_error)
+        requests_end(&bridge->subscriptions, subscription);
+    if (request || (subscription && is_error)) /* else it is of a cancelled request */
         forward(bridge, line);
-    } else if (tracked_find(&bridge->subscriptions.sent, id)) {
-        if (!ends_subscription(bridge, id, is_error))
-            forward(bridge, line);
-    } /* else: of a cancelled request */
 }
 
 /* ---- questions ---- */
-
-static struct str spliced(struct arena *arena, struct str line, const struct json *old, struct str with)
-{
-    size_t before = (size_t)(old->raw - line.at);
-    return ARENA_JOIN(arena, ((struct str){line.at, before}), with, str_from(line, before + old->raw_len));
-}
 
 #define NO_LONGER_WAITS "the gateway no longer waits for the answer"
 
@@ -75,8 +197,7 @@ void bridge_cancel_question(struct bridge *bridge, struct tracked *question, con
         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":" STR_FMT
         ",\"reason\":\"%s\"}}\n",
         STR_ARG(question->id), reason);
-    requests_drop_sent(&bridge->questions, question);
-    tracked_free(question);
+    requests_end(&bridge->questions, question);
 }
 
 static void take_question(struct bridge *bridge, struct arena *arena, struct str line, const struct json *id)
@@ -89,7 +210,9 @@ static void take_question(struct bridge *bridge, struct arena *arena, struct str
             arena_printf(arena, BRIDGE_OWN_ID "%u/" STR_FMT, bridge->epoch, STR_ARG(buf_view(&theirs)));
         client_id = json_string(text);
         json_write_string(&own, text);
-        line = spliced(arena, line, id, buf_view(&own));
+        size_t before = (size_t)(id->raw - line.at);
+        line = ARENA_JOIN(arena, ((struct str){line.at, before}), buf_view(&own),
+                          str_from(line, before + id->raw_len));
     }
     if (bridge->questions.sent_count >= BRIDGE_QUESTIONS_MAX)
         bridge_cancel_question(bridge, TAILQ_FIRST(&bridge->questions.sent), NO_LONGER_WAITS);
@@ -113,27 +236,25 @@ static bool takes_question_back(struct bridge *bridge, struct arena *arena, cons
 
 /* ---- notifications ---- */
 
-/* The client hears of a subscription once, however often it is made anew. */
-static bool is_known_subscription(struct bridge *bridge, const struct json *message)
-{
-    const struct json *meta = json_get_text(json_get_text(message, "params"), "_meta");
-    struct tracked *s = tracked_find(&bridge->subscriptions.sent, json_get_text(meta, MCP_SUBSCRIPTION_KEY));
-    bool known = s && s->acknowledged;
-    if (s)
-        s->acknowledged = true;
-    return known;
-}
-
 static void take_notification(struct bridge *bridge, struct arena *arena, struct str line,
                               const struct json *message)
 {
     struct str method = json_str(json_get_text(message, "method"));
     if (str_is(method, "notifications/cancelled") && takes_question_back(bridge, arena, message))
         return;
-    if (str_is(method, "notifications/subscriptions/acknowledged") && is_known_subscription(bridge, message))
-        return;
-    if (str_is(method, "notifications/resources/list_changed"))
-        greeting_watch_again(bridge);
+    if (str_is(method, "notifications/subscriptions/acknowledged")) {
+        /* The client is told of a subscription once, however often it is repeated. */
+        const struct json *meta = json_get_text(json_get_text(message, "params"), "_meta");
+        struct tracked *s =
+            tracked_find(&bridge->subscriptions.sent, json_get_text(meta, MCP_SUBSCRIPTION_KEY));
+        if (s && s->acknowledged)
+            return;
+        if (s)
+            s->acknowledged = true;
+    }
+    /* A daemon that has just begun may not have known the server's resources: now it does. */
+    if (str_is(method, "notifications/resources/list_changed") && bridge->watch_failed)
+        watch(bridge);
     forward(bridge, line);
 }
 
@@ -150,7 +271,8 @@ void bridge_daemon_line(struct bridge *bridge, struct str line)
             id = &recovered;
     }
     bool has_method = parsed && json_get_text(&message, "method");
-    if (!has_method && greeting_reply(bridge, json_str(id), line))
+    bool is_error = parsed && json_get_text(&message, "error");
+    if (!has_method && take_own_reply(bridge, json_str(id), line, is_error))
         ;
     else if (bridge->state != BRIDGE_OPEN)
         bridge_tell(bridge, parsed ? arena_printf(arena, "the daemon refuses: " STR_FMT,
@@ -163,7 +285,7 @@ void bridge_daemon_line(struct bridge *bridge, struct str line)
     else if (has_method)
         take_notification(bridge, arena, line, &message);
     else if (id)
-        take_reply(bridge, line, id, parsed && json_get_text(&message, "error"));
+        take_reply(bridge, line, id, is_error);
     else
         forward(bridge, line); /* an error about a line whose id could not be read */
     arena_free(arena);

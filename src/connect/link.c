@@ -3,6 +3,9 @@
 #include "cli/daemon_client.h"
 #include "cli/term.h"
 #include "connect/bridge.h"
+#include "json/write.h"
+#include "server/jsonrpc.h"
+#include "server/mcp_keys.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,6 +14,83 @@
 #include <unistd.h>
 
 #define READ_BYTES 65536u
+#define AFTER_S    2 /* a daemon that restarts is back by then */
+
+/* ---- the bridge's own answers: to a call as a result, which the model reads, in the form of the gate's own
+ * refusals; to any other request as a JSON-RPC error ---- */
+
+struct answer {
+    const char *code, *detail, *hint;
+    bool retry;
+};
+
+static const struct answer lost_read = {"gateway_restarted",
+                                        "the connection to the gateway ended before its answer arrived; the "
+                                        "call only reads, so it has changed nothing",
+                                        "wait 2 s, then repeat the call.", true};
+static const struct answer lost_write = {
+    "gateway_restarted",
+    "the connection to the gateway ended before its answer arrived; the call may have run",
+    "look whether it was carried out before you repeat it.", false};
+static const struct answer away = {"gateway_away", "no gateway answered in time; the call was not sent",
+                                   "wait 2 s, then repeat the call; if it fails again, tell the user.", true};
+
+static void write_call(struct buf *to, const struct tracked *request, const struct answer *a)
+{
+    struct json_out out = json_out(to);
+    struct buf text = {0};
+    buf_printf(&text, STR_FMT " is unavailable (%s): %s.\nNext: %s", STR_ARG(request->tool), a->code,
+               a->detail, a->hint);
+    json_open(&out, '{');
+    json_field_text(&out, "jsonrpc", "2.0");
+    json_field_raw(&out, "id", request->id);
+    json_field_open(&out, "result", '{');
+    if (request->modern)
+        json_field_text(&out, "resultType", "complete");
+    json_field_open(&out, "content", '[');
+    json_open(&out, '{');
+    json_field_text(&out, "type", "text");
+    json_field_str(&out, "text", buf_view(&text));
+    json_close(&out, '}');
+    json_close(&out, ']');
+    json_field_bool(&out, "isError", true);
+    json_field_open(&out, "_meta", '{');
+    json_field_open(&out, GATE_VERDICT_KEY, '{');
+    json_field_text(&out, "verdict", a->retry ? "wait" : "refuse");
+    json_field_bool(&out, "valid", true);
+    json_field_text(&out, "error_class", "unavailable");
+    json_field_text(&out, "code", a->code);
+    json_field_text(&out, "detail", a->detail);
+    json_field_text(&out, "hint", a->hint);
+    if (a->retry)
+        json_field_int(&out, "after_s", AFTER_S);
+    json_close(&out, '}');
+    json_close(&out, '}');
+    json_close(&out, '}');
+    json_close(&out, '}');
+    buf_byte(to, '\n');
+    buf_clear(&text);
+}
+
+void bridge_answer(struct bridge *bridge, const struct tracked *request, enum unavailable why)
+{
+    struct buf *to = &bridge->to_client;
+    bridge->has_failed = true;
+    if (request->is_call)
+        write_call(to, request, why == UNAVAILABLE_AWAY ? &away : request->reads ? &lost_read : &lost_write);
+    else if (why == UNAVAILABLE_AWAY)
+        jsonrpc_write_error(to, request->id, RPC_UNAVAILABLE,
+                            STR_LIT("no gateway answered in time; the request was not sent: repeat it later"),
+                            STR_LIT("{\"name\":\"unavailable\",\"sent\":false,\"after_s\":2}"));
+    else
+        jsonrpc_write_error(
+            to, request->id, RPC_UNAVAILABLE,
+            STR_LIT("the connection to the gateway ended before its answer arrived: the request "
+                    "may have taken effect, so look before you repeat it"),
+            STR_LIT("{\"name\":\"unavailable\",\"sent\":true}"));
+}
+
+/* ---- connecting ---- */
 
 static void try_later(struct bridge *bridge)
 {
@@ -40,7 +120,7 @@ void bridge_connect(struct bridge *bridge)
         return;
     }
     bridge->state = BRIDGE_GREETING;
-    greeting_begin(bridge);
+    bridge_greet(bridge);
 }
 
 /* ---- sending ---- */
@@ -52,21 +132,6 @@ static ssize_t send_some(const struct bridge *bridge, const char *at, size_t len
     return n >= 0 ? n : errno == EAGAIN || errno == EINTR ? 0 : -1;
 }
 
-static void was_sent(struct bridge *bridge, struct tracked *t)
-{
-    requests_drop_waiting(&bridge->requests, t);
-    if (t->kind == TRACKED_NOTICE) {
-        tracked_free(t);
-        return;
-    }
-    if (!t->repeats && !t->lists && !t->initializes) {
-        free(t->line);
-        t->line = NULL;
-        t->line_len = 0;
-    }
-    requests_sent(&bridge->requests, t);
-}
-
 /* False: the daemon takes no more now. An end of the connection shows when reading, after its last answers.
  */
 static bool send_next(struct bridge *bridge)
@@ -76,8 +141,19 @@ static bool send_next(struct bridge *bridge)
     if (n <= 0)
         return false;
     t->sent += (size_t)n;
-    if (t->sent == t->line_len)
-        was_sent(bridge, t);
+    if (t->sent < t->line_len)
+        return true;
+    requests_remove(&bridge->requests, t);
+    if (t->kind == TRACKED_NOTICE) {
+        tracked_free(t);
+        return true;
+    }
+    if (!t->repeats && !t->lists && !t->initializes) {
+        free(t->line);
+        t->line = NULL;
+        t->line_len = 0;
+    }
+    requests_sent(&bridge->requests, t);
     return true;
 }
 
@@ -108,42 +184,20 @@ static void answer_in_flight(struct bridge *bridge)
         previous = TAILQ_PREV(t, tracked_list, link);
         if (t->repeats && !(bridge->client_ended && bridge->shut_down)) {
             t->repeats--;
-            requests_drop_sent(r, t);
-            requests_wait_first(r, t);
+            requests_remove(r, t);
+            requests_wait(r, t, true);
         }
     }
     while ((t = TAILQ_FIRST(&r->sent))) {
-        requests_drop_sent(r, t);
-        unavailable_answer(bridge, t, UNAVAILABLE_LOST);
-        tracked_free(t);
+        bridge_answer(bridge, t, UNAVAILABLE_LOST);
+        requests_end(r, t);
     }
-}
-
-/* What had not been sent whole has not run: the next daemon gets it. */
-static void keep_waiting(struct bridge *bridge)
-{
-    int64_t until = clock_mono_us() + bridge->wait_us;
-    struct tracked *t, *next;
-    for (t = TAILQ_FIRST(&bridge->requests.waiting); t; t = next) {
-        next = TAILQ_NEXT(t, link);
-        t->sent = 0;
-        t->until_us = until;
-        if (t->kind == TRACKED_NOTICE) {
-            requests_drop_waiting(&bridge->requests, t);
-            tracked_free(t);
-        }
-    }
-}
-
-static void cancel_questions(struct bridge *bridge)
-{
-    while (!TAILQ_EMPTY(&bridge->questions.sent))
-        bridge_cancel_question(bridge, TAILQ_FIRST(&bridge->questions.sent), "the gateway was restarted");
 }
 
 void bridge_lost(struct bridge *bridge)
 {
     bool was_open = bridge->state == BRIDGE_OPEN;
+    struct tracked *t, *next;
     close(bridge->socket);
     bridge->socket = -1;
     bridge->state = BRIDGE_AWAY;
@@ -154,8 +208,16 @@ void bridge_lost(struct bridge *bridge)
     if (was_open) {
         bridge->outage_told = false;
         answer_in_flight(bridge);
-        keep_waiting(bridge);
-        cancel_questions(bridge);
+        /* What had not been sent whole has not run: the next daemon gets it. */
+        for (t = TAILQ_FIRST(&bridge->requests.waiting); t; t = next) {
+            next = TAILQ_NEXT(t, link);
+            t->sent = 0;
+            t->until_us = clock_mono_us() + bridge->wait_us;
+            if (t->kind == TRACKED_NOTICE)
+                requests_end(&bridge->requests, t);
+        }
+        while (!TAILQ_EMPTY(&bridge->questions.sent))
+            bridge_cancel_question(bridge, TAILQ_FIRST(&bridge->questions.sent), "the gateway was restarted");
     }
     bridge->shut_down = false;
     try_later(bridge);
@@ -167,6 +229,22 @@ void bridge_lost(struct bridge *bridge)
 
 /* ---- reading ---- */
 
+void bridge_take_lines(struct bridge *bridge, struct buf *in, size_t *seen,
+                       void (*take)(struct bridge *bridge, struct str line))
+{
+    struct str rest = buf_view(in);
+    size_t from = *seen;
+    const char *newline;
+    while (rest.len > from && (newline = memchr(rest.at + from, '\n', rest.len - from))) {
+        size_t length = (size_t)(newline - rest.at);
+        take(bridge, (struct str){rest.at, length});
+        rest = str_from(rest, length + 1);
+        from = 0;
+    }
+    buf_drop(in, in->len - rest.len);
+    *seen = in->len;
+}
+
 void bridge_read_daemon(struct bridge *bridge)
 {
     struct buf *in = &bridge->from_daemon;
@@ -175,17 +253,7 @@ void bridge_read_daemon(struct bridge *bridge)
         return;
     if (n > 0)
         in->len += (size_t)n;
-    struct str rest = buf_view(in);
-    const char *newline;
-    while (rest.len > bridge->daemon_seen &&
-           (newline = memchr(rest.at + bridge->daemon_seen, '\n', rest.len - bridge->daemon_seen))) {
-        size_t length = (size_t)(newline - rest.at);
-        bridge_daemon_line(bridge, (struct str){rest.at, length});
-        rest = str_from(rest, length + 1);
-        bridge->daemon_seen = 0;
-    }
-    buf_drop(in, in->len - rest.len);
-    bridge->daemon_seen = in->len;
+    bridge_take_lines(bridge, in, &bridge->daemon_seen, bridge_daemon_line);
     if (bridge->state == BRIDGE_OPEN && bridge->outage_told && bridge->was_open) {
         bridge->outage_told = false;
         term_error("connect", "connected to the daemon at %s", bridge->path);
@@ -202,12 +270,11 @@ void bridge_expire(struct bridge *bridge)
         return;
     for (t = TAILQ_FIRST(&bridge->requests.waiting); t; t = next) {
         next = TAILQ_NEXT(t, link);
-        if (t->until_us <= now) {
-            requests_drop_waiting(&bridge->requests, t);
-            if (t->kind == TRACKED_REQUEST)
-                unavailable_answer(bridge, t, UNAVAILABLE_AWAY);
-            tracked_free(t);
-        }
+        if (t->until_us > now)
+            continue;
+        if (t->kind == TRACKED_REQUEST)
+            bridge_answer(bridge, t, UNAVAILABLE_AWAY);
+        requests_end(&bridge->requests, t);
     }
 }
 

@@ -21,28 +21,11 @@ void tracked_free(struct tracked *t)
     free(t);
 }
 
-static void clear(struct tracked_list *list)
-{
-    struct tracked *t;
-    while ((t = TAILQ_FIRST(list))) {
-        TAILQ_REMOVE(list, t, link);
-        tracked_free(t);
-    }
-}
-
 void requests_clear(struct requests *requests)
 {
-    clear(&requests->waiting);
-    clear(&requests->sent);
-    requests_init(requests);
-}
-
-static void *allocate(size_t size)
-{
-    void *at = calloc(1, size);
-    if (!at)
-        abort();
-    return at;
+    struct tracked *t;
+    while ((t = TAILQ_FIRST(&requests->waiting)) || (t = TAILQ_FIRST(&requests->sent)))
+        requests_end(requests, t);
 }
 
 /* Copies `s` to *at, and moves *at behind it. */
@@ -62,14 +45,17 @@ struct tracked *tracked_new(enum tracked_kind kind, struct str line, const struc
         json_write(&text, id);
         json_canonical(&key, id);
     }
-    struct tracked *t = allocate(sizeof(*t) + text.len + key.len + tool.len);
+    struct tracked *t = calloc(1, sizeof(*t) + text.len + key.len + tool.len);
+    char *whole = line.len ? malloc(line.len + 1) : NULL;
+    if (!t || (line.len && !whole))
+        abort();
     char *at = (char *)(t + 1);
     t->kind = kind;
     t->id = put(&at, buf_view(&text));
     t->key = put(&at, buf_view(&key));
     t->tool = put(&at, tool);
     if (line.len) {
-        t->line = allocate(line.len + 1);
+        t->line = whole;
         t->line_len = line.len + 1;
         memcpy(t->line, line.at, line.len);
         t->line[line.len] = '\n';
@@ -79,41 +65,39 @@ struct tracked *tracked_new(enum tracked_kind kind, struct str line, const struc
     return t;
 }
 
-static void count_waiting(struct requests *requests, const struct tracked *t)
+void requests_wait(struct requests *requests, struct tracked *t, bool first)
 {
+    if (first)
+        TAILQ_INSERT_HEAD(&requests->waiting, t, link);
+    else
+        TAILQ_INSERT_TAIL(&requests->waiting, t, link);
     requests->waiting_count++;
     requests->waiting_bytes += t->line_len;
-}
-
-void requests_wait(struct requests *requests, struct tracked *t)
-{
-    TAILQ_INSERT_TAIL(&requests->waiting, t, link);
-    count_waiting(requests, t);
-}
-
-void requests_wait_first(struct requests *requests, struct tracked *t)
-{
-    TAILQ_INSERT_HEAD(&requests->waiting, t, link);
-    count_waiting(requests, t);
 }
 
 void requests_sent(struct requests *requests, struct tracked *t)
 {
     TAILQ_INSERT_TAIL(&requests->sent, t, link);
     requests->sent_count++;
+    t->is_sent = true;
 }
 
-void requests_drop_waiting(struct requests *requests, struct tracked *t)
+void requests_remove(struct requests *requests, struct tracked *t)
 {
-    TAILQ_REMOVE(&requests->waiting, t, link);
-    requests->waiting_count--;
-    requests->waiting_bytes -= t->line_len;
+    TAILQ_REMOVE(t->is_sent ? &requests->sent : &requests->waiting, t, link);
+    if (t->is_sent) {
+        requests->sent_count--;
+    } else {
+        requests->waiting_count--;
+        requests->waiting_bytes -= t->line_len;
+    }
+    t->is_sent = false;
 }
 
-void requests_drop_sent(struct requests *requests, struct tracked *t)
+void requests_end(struct requests *requests, struct tracked *t)
 {
-    TAILQ_REMOVE(&requests->sent, t, link);
-    requests->sent_count--;
+    requests_remove(requests, t);
+    tracked_free(t);
 }
 
 struct tracked *tracked_find(const struct tracked_list *list, const struct json *id)

@@ -19,7 +19,8 @@ enum tracked_kind {
 struct tracked {
     TAILQ_ENTRY(tracked) link;
     enum tracked_kind kind;
-    char *line; /* with its newline; NULL once sent, unless it `repeats` */
+    bool is_sent; /* it is in `sent`, not in `waiting` */
+    char *line;   /* with its newline; NULL once sent, unless it `repeats` */
     size_t line_len, sent;
     int64_t until_us;
     struct str id, key, tool; /* as sent; canonical; of tools/call */
@@ -42,11 +43,10 @@ void requests_clear(struct requests *requests);
 struct tracked *tracked_new(enum tracked_kind kind, struct str line, const struct json *id, struct str tool);
 void tracked_free(struct tracked *t);
 
-void requests_wait(struct requests *requests, struct tracked *t);
-void requests_wait_first(struct requests *requests, struct tracked *t);
+void requests_wait(struct requests *requests, struct tracked *t, bool first);
 void requests_sent(struct requests *requests, struct tracked *t);
-void requests_drop_waiting(struct requests *requests, struct tracked *t); /* takes it out, does not free it */
-void requests_drop_sent(struct requests *requests, struct tracked *t);
+void requests_remove(struct requests *requests, struct tracked *t); /* takes it out, does not free it */
+void requests_end(struct requests *requests, struct tracked *t);    /* and frees it */
 
 /* The oldest with this id, or NULL. The canonical form: 1 and 1.0 are one id. */
 struct tracked *tracked_find(const struct tracked_list *list, const struct json *id);
