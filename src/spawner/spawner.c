@@ -61,18 +61,6 @@ static void on_stop(void *owner, int fd, bool readable, bool writable)
     *(bool *)owner = true;
 }
 
-/* As a descriptor, so that none arrives between two turns of the loop. Children start with no signal blocked.
- */
-static int open_stop_signals(void)
-{
-    sigset_t stop;
-    sigemptyset(&stop);
-    sigaddset(&stop, SIGTERM);
-    sigaddset(&stop, SIGINT);
-    sigprocmask(SIG_BLOCK, &stop, NULL);
-    return signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 static void release(struct request *r)
 {
     timer_clear(&r->deadline);
@@ -116,14 +104,6 @@ static void on_ended(void *owner, int status)
     release(r);
 }
 
-static const struct upstream_spec *find(const struct config *config, struct str name)
-{
-    for (size_t i = 0; i < config->upstream_count; i++)
-        if (config->upstreams[i]->kind == UPSTREAM_STDIO && str_eq(config->upstreams[i]->name, name))
-            return config->upstreams[i];
-    return NULL;
-}
-
 static enum err start(struct request *r, const struct upstream_spec *spec, int pipes[PIPES], struct why *why)
 {
     static const struct child_callbacks callbacks = {on_ended};
@@ -156,10 +136,14 @@ static bool refuse(const struct request *r, struct str name, const char *reason,
 /* False: the connection is to be closed. */
 static bool serve_start(struct request *r, struct str name)
 {
-    const struct upstream_spec *spec = find(r->spawner->config, name);
+    const struct config *config = r->spawner->config;
+    const struct upstream_spec *spec = NULL;
     int pipes[PIPES];
     char line[64];
     struct why why;
+    for (size_t i = 0; i < config->upstream_count; i++)
+        if (config->upstreams[i]->kind == UPSTREAM_STDIO && str_eq(config->upstreams[i]->name, name))
+            spec = config->upstreams[i];
     if (r->child)
         return refuse(r, name, "a connection starts one process", "a second start on one connection");
     if (!spec)
@@ -215,12 +199,6 @@ static void on_deadline(void *owner)
     release(owner);
 }
 
-/* Root, the spawner's own user, and those whom `allow` names. */
-static bool may_ask(const struct config *config, const struct peer *peer)
-{
-    return peer->uid == 0 || peer->uid == getuid() || (config->allow_count && peer_may_connect(config, peer));
-}
-
 static void on_connection(void *owner, int fd, bool readable, bool writable)
 {
     struct spawner *spawner = owner;
@@ -234,7 +212,9 @@ static void on_connection(void *owner, int fd, bool readable, bool writable)
     bool known = getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0;
     if (known)
         peer_init(&peer, credentials.uid, credentials.gid, credentials.pid);
-    bool allowed = known && may_ask(spawner->config, &peer);
+    /* Root, the spawner's own user, and those whom `allow` names. */
+    bool allowed = known && (peer.uid == 0 || peer.uid == getuid() ||
+                             (spawner->config->allow_count && peer_may_connect(spawner->config, &peer)));
     if (!allowed || spawner->connections == SPAWNER_CONNECTIONS_MAX) {
         log_event(LOG_WARN, "connection_refused", LOG_NUM("uid", credentials.uid),
                   LOG_NUM("pid", credentials.pid),
@@ -279,47 +259,35 @@ enum err spawner_check_files(const struct config *config, struct why *why)
     return err;
 }
 
-/* A spawner that runs as root: what names no user runs as root, too. */
-static void warn_of_root(const struct config *config)
-{
-    for (size_t i = 0; getuid() == 0 && i < config->upstream_count; i++)
-        if (config->upstreams[i]->kind == UPSTREAM_STDIO && !config->upstreams[i]->user.len)
-            log_event(LOG_WARN, "upstream_as_root", LOG_STR("upstream", config->upstreams[i]->name),
-                      LOG_TEXT("fix", "name its user: upstreams.NAME.user"));
-}
-
-static void hide_from_confined(struct spawner *spawner, const char *socket)
-{
-    const struct config *config = spawner->config;
-    const char *paths[] = {socket, config->state ? NULL : "/var/lib/toolgate", "/etc/toolgate",
-                           CONFIG_SYSTEM_FOLDER "/toolgate"};
-    hidden_paths_apply(spawner->loop, config, paths, sizeof(paths) / sizeof(*paths));
-}
-
-static enum err listen_at(const char *path, struct unix_socket *out, struct why *why)
-{
-    static const struct unix_socket_names names = {"socket", "--socket"};
-    *out = (struct unix_socket){.fd = -1};
-    enum err err = systemd_listen_fd(&out->fd, why);
-    if (!err && out->fd < 0)
-        err = unix_socket_listen(path, 0660, SPAWNER_CONNECTIONS_MAX, &names, out, why);
-    return err;
-}
-
 enum err spawner_run(const struct config *config, const char *path, struct why *why)
 {
+    static const struct unix_socket_names names = {"socket", "--socket"};
+    const char *hidden[] = {path, config->state ? NULL : "/var/lib/toolgate", "/etc/toolgate",
+                            CONFIG_SYSTEM_FOLDER "/toolgate"};
     struct spawner spawner = {.config = config};
+    struct unix_socket listener = {.fd = -1};
     bool stopping = false;
-    struct unix_socket listener;
-    enum err err = listen_at(path, &listener, why);
+    enum err err = systemd_listen_fd(&listener.fd, why);
+    if (!err && listener.fd < 0)
+        err = unix_socket_listen(path, 0660, SPAWNER_CONNECTIONS_MAX, &names, &listener, why);
     if (err)
         return err;
-    int signals = open_stop_signals();
+    /* Stop signals as a descriptor, so that none arrives between two turns of the loop. Children start with
+     * no signal blocked. */
+    sigset_t stop_signals;
+    sigemptyset(&stop_signals);
+    sigaddset(&stop_signals, SIGTERM);
+    sigaddset(&stop_signals, SIGINT);
+    sigprocmask(SIG_BLOCK, &stop_signals, NULL);
+    int signals = signalfd(-1, &stop_signals, SFD_CLOEXEC | SFD_NONBLOCK);
     spawner.loop = loop_new();
     struct descriptor *stop = descriptor_new(spawner.loop, signals, on_stop, &stopping);
     descriptor_watch(stop, true, false);
-    hide_from_confined(&spawner, path);
-    warn_of_root(config);
+    hidden_paths_apply(spawner.loop, config, hidden, sizeof(hidden) / sizeof(*hidden));
+    for (size_t i = 0; getuid() == 0 && i < config->upstream_count; i++) /* that names no user runs as root */
+        if (config->upstreams[i]->kind == UPSTREAM_STDIO && !config->upstreams[i]->user.len)
+            log_event(LOG_WARN, "upstream_as_root", LOG_STR("upstream", config->upstreams[i]->name),
+                      LOG_TEXT("fix", "name its user: upstreams.NAME.user"));
     struct descriptor *accepting = descriptor_new(spawner.loop, listener.fd, on_connection, &spawner);
     descriptor_watch(accepting, true, false);
     log_event(LOG_INFO, "spawner_ready", LOG_TEXT("socket", path),
