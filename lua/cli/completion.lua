@@ -87,7 +87,7 @@ local function add_tools(c)
 end
 
 local function add_vocabulary(c)
-  for _, word in ipairs(cli.vocabulary()) do add(c, word.name, word.group) end
+  for _, word in ipairs(assert(loadstring(cli.embedded "policy/reference.lua"))().words) do add(c, word.name, word.group) end
 end
 
 -- What the argument of an option or an operand is, by its name in --help.

@@ -2,6 +2,14 @@
 -- or as definitions for editors.
 local ui = require "ui"
 
+local vocabulary, tables, types -- as the reference has them
+
+local function read_reference()
+  local known = assert(loadstring(cli.embedded "policy/reference.lua"))()
+  vocabulary, tables, types = known.words, cli.fields(), known.types
+  for _, of in ipairs(known.tables) do tables[#tables + 1] = of end
+end
+
 -- ---- for a terminal ----
 local function put(name, sentence, form)
   ui.say("%s%-13s%s %s\n%14s%s%s%s", cli.bold, name, cli.plain, sentence, "", cli.dim, form, cli.plain)
@@ -22,9 +30,9 @@ local function put_table(of)
   for _, field in ipairs(of.fields) do put_field(of, field) end
 end
 
-local function each_group(words, begin, say)
+local function each_group(begin, say)
   local group
-  for _, word in ipairs(words) do
+  for _, word in ipairs(vocabulary) do
     if word.group ~= group then begin(word.group) end
     group = word.group
     say(word)
@@ -32,8 +40,8 @@ local function each_group(words, begin, say)
 end
 
 local function put_all()
-  for _, of in ipairs((cli.reference())) do put_table(of) end
-  each_group(cli.vocabulary(), put_title, put_word)
+  for _, of in ipairs(tables) do put_table(of) end
+  each_group(put_title, put_word)
 end
 
 -- A field by itself, or with its table, as in errors: "loop.poll.every".
@@ -41,8 +49,8 @@ local function is_field(name, of, field) return name == field.name or name == of
 
 -- A name may be a word, a table of fields, and a field of several tables.
 local function put_named(name)
-  local tables, found = cli.reference(), 0
-  for _, word in ipairs(cli.vocabulary()) do
+  local found = 0
+  for _, word in ipairs(vocabulary) do
     if word.name == name then
       put_word(word)
       found = found + 1
@@ -69,8 +77,8 @@ end
 local function put_entry(name)
   if put_named(name) then return 0 end
   local names = {}
-  for _, word in ipairs(cli.vocabulary()) do names[#names + 1] = word.name end
-  for _, of in ipairs((cli.reference())) do
+  for _, word in ipairs(vocabulary) do names[#names + 1] = word.name end
+  for _, of in ipairs(tables) do
     for _, field in ipairs(of.fields) do names[#names + 1] = field.name end
   end
   local near = cli.suggest(name, names)
@@ -85,10 +93,10 @@ local KNOWN = { { "reads", "They read" },
                 { "shells", "They run commands: their effects are unknown" } }
 
 local function put_known_tools()
-  local known = assert(loadstring(cli.embedded "known_tools.lua"))()
+  local built_in = assert(loadstring(cli.embedded "known_tools.lua"))()
   for _, kind in ipairs(KNOWN) do
     put_title(kind[2])
-    for _, name in ipairs(known[kind[1]]) do print(name) end
+    for _, name in ipairs(built_in[kind[1]]) do print(name) end
   end
 end
 
@@ -114,7 +122,7 @@ local function write_markdown()
   ui.say("# The vocabulary of policies\n\nEvery field and every word that a policy may write, as the program itself knows them: "
          .. "`toolgate words --format markdown` prints this page, `toolgate words NAME` one entry. What they are for, and how "
          .. "they go together, is in [policy.md](policy.md).\n\n## Fields\n")
-  for _, of in ipairs((cli.reference())) do
+  for _, of in ipairs(tables) do
     ui.say("### %s\n\n%s\n\n| field | %s | |\n|---|---|---|", of.of, of.sentence, of.given and "type" or "written")
     for _, field in ipairs(of.fields) do
       ui.say("| `%s` | %s | %s%s |", field.name, of.given and "`" .. cell(field.type) .. "`" or cells(field.form),
@@ -123,7 +131,7 @@ local function write_markdown()
     ui.say ""
   end
   ui.say "## Words"
-  each_group(cli.vocabulary(), function(group)
+  each_group(function(group)
     ui.say("\n### %s\n\n| word | written | |\n|---|---|---|", group)
   end, function(word)
     ui.say("| `%s` | %s | %s |", word.name, cells(word.signature), cell(word.sentence))
@@ -210,10 +218,10 @@ local function write_class(of)
 end
 
 -- Methods of rules: of a method's forms the last, the fullest one first as an editor shows it.
-local function write_methods(words)
+local function write_methods()
   ui.say("---What is demanded of arguments where a condition holds: made by when, always, needs_one_of, exclusive.\n"
          .. "---@class toolgate.Rule")
-  for _, word in ipairs(words) do
+  for _, word in ipairs(vocabulary) do
     local forms = typed_forms(word, true)
     for i, form in ipairs(forms) do forms[i] = "(" .. form .. ")" end
     if #forms > 0 then ui.say("---@field %s %s %s", word.name, table.concat(forms, "|"), word.sentence) end
@@ -222,7 +230,6 @@ local function write_methods(words)
 end
 
 local function write_luacats()
-  local tables, types = cli.reference()
   ui.say("%s", [[
 ---@meta _
 
@@ -233,9 +240,9 @@ local function write_luacats()
   for _, one in ipairs(types) do
     ui.say("---%s\n---@%s %s%s\n", one.sentence, one.is and "alias" or "class", one.name, one.is and " " .. one.is or "")
   end
-  write_methods(cli.vocabulary())
+  write_methods()
   for _, of in ipairs(tables) do write_class(of) end
-  for _, word in ipairs(cli.vocabulary()) do
+  for _, word in ipairs(vocabulary) do
     if word.type then write_word(word) end
   end
 end
@@ -265,6 +272,7 @@ editors with lua-language-server (docs/policy.md explains the setup).
   most = 1,
 
   run = function(o)
+    read_reference()
     if o.format then return FORMATS[o.format]() end
     if o.tools then return put_known_tools() end
     if o[1] then return put_entry(o[1]) end

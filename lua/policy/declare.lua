@@ -1,6 +1,7 @@
 -- tool, gateway, rules and ids: what a policy declares, as data. src/policy/rule/rule.c evaluates the rules.
 
 local builtins, words = ... -- the words of the files before this one
+local condition_on = words.condition_on -- conditions.lua
 local raise = builtins.raise -- an error at the line of the policy that called
 local M = {}
 
@@ -129,7 +130,7 @@ function M.when(condition)
   local conditions = {}
   for name, wanted in pairs(condition) do
     if type(name) ~= "string" then raise("when: expected { argument = value }, got a list") end
-    conditions[name] = words.condition_on(name, wanted)
+    conditions[name] = condition_on(name, wanted)
   end
   return rule(conditions)
 end

@@ -28,8 +28,8 @@ size_t shadow_expired(const struct generation *generation, int64_t now_ms, struc
     const struct config *config = &generation->config;
     size_t policies = policy_set_count(generation->policies), count = 0;
     struct shadow_expiry *list = ARENA_ARRAY(arena, struct shadow_expiry, policies + 1);
-    if (has_come(config->shadow_until, now_ms))
-        list[count++] = expiry(arena, NULL, str_of(config->file), config->shadow_until);
+    if (has_come(config->defaults.shadow_until, now_ms))
+        list[count++] = expiry(arena, NULL, str_of(config->file), config->defaults.shadow_until);
     for (size_t i = 0; i < policies; i++) {
         const struct policy *policy = policy_set_at(generation->policies, i);
         if (has_come(policy->shadow_until, now_ms))
@@ -58,7 +58,7 @@ static struct shadow_place place_of(const struct generation *g, const struct pol
                    : declares_mode(g->tools[i]))
             tools[count++] = g->tools[i]->name;
     return (struct shadow_place){.file = policy ? policy->file : str_of(g->config.file),
-                                 .line = policy ? policy->mode_line : g->config.mode_line,
+                                 .line = policy ? policy->mode_line : g->config.defaults.mode_line,
                                  .is_default = !policy,
                                  .tools = tools,
                                  .tool_count = count};
@@ -75,7 +75,7 @@ size_t shadow_places(const struct generation *g, struct arena *arena, struct sha
         list[count] = place_of(g, policy, arena);
         count += list[count].tool_count > 0;
     }
-    if (g->config.mode == POLICY_SHADOW)
+    if (g->config.defaults.mode == POLICY_SHADOW)
         list[count++] = place_of(g, NULL, arena);
     *out = list;
     return count;

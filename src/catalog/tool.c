@@ -201,8 +201,8 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
     const struct ledger_limits *base = &ledger_default_limits;
     struct ledger_limits *l = &tool->limits;
     *l = (struct ledger_limits){
-        .repair = first_set(p->repair, config->repair, base->repair),
-        .same_call = first_set(p->same_call, config->same_call,
+        .repair = first_set(p->repair, config->defaults.repair, base->repair),
+        .same_call = first_set(p->same_call, config->defaults.same_call,
                                tool->effects == EFFECTS_UNDECLARED ? base->same_call
                                : hinted                            ? SAME_CALL_WRITE
                                : p->effects == EFFECTS_WRITE       ? SAME_CALL_DECLARED
@@ -210,24 +210,24 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
         .repair_hard = p->repair != POLICY_UNSET,
         .hinted = hinted,
         .edits_files = known_tools_find(tool->name) == KNOWN_EDITS,
-        .same_call_hard = p->same_call != POLICY_UNSET || config->same_call != POLICY_UNSET,
-        .transient = first_set(p->transient, config->transient, base->transient),
-        .repeats = first_set(p->repeats, config->repeats, base->repeats),
-        .halt = first_set(p->halt, config->halt, base->halt),
-        .across_turns = first_set(p->across_turns, config->across_turns, base->across_turns),
-        .poll_max = first_set(p->poll_max, config->poll_max, base->poll_max),
+        .same_call_hard = p->same_call != POLICY_UNSET || config->defaults.same_call != POLICY_UNSET,
+        .transient = first_set(p->transient, config->defaults.transient, base->transient),
+        .repeats = first_set(p->repeats, config->defaults.repeats, base->repeats),
+        .halt = first_set(p->halt, config->defaults.halt, base->halt),
+        .across_turns = first_set(p->across_turns, config->defaults.across_turns, base->across_turns),
+        .poll_max = first_set(p->poll_max, config->defaults.poll_max, base->poll_max),
         .poll_every_ms = p->poll_every_ms,
         .polls = p->polls,
         .same_failure = LEDGER_UNLIMITED,
         .effects = effects[tool->effects],
-        .tool = allowance(policy ? &policy->limits : &policy_limits_unset, &config->tool_limits),
+        .tool = allowance(policy ? &policy->limits : &policy_limits_unset, &config->defaults.limits),
         .session = allowance(&policy_limits_unset, &config->session_limits),
         .cost = p->cost != POLICY_COST_UNSET ? p->cost : 0,
     };
-    if (p->compare ? p->compare == COMPARE_ARGUMENTS : config->compare == COMPARE_ARGUMENTS)
+    if (p->compare ? p->compare == COMPARE_ARGUMENTS : config->defaults.compare == COMPARE_ARGUMENTS)
         l->compare_arguments = true;
     if (p->same_failure ? p->same_failure == SAME_FAILURE_REFUSE
-                        : config->same_failure == SAME_FAILURE_REFUSE)
+                        : config->defaults.same_failure == SAME_FAILURE_REFUSE)
         l->same_failure = LEDGER_SAME_FAILURE_REFUSED;
     for (size_t i = 0; i < p->rate_count; i++)
         l->rates[l->rate_count++] = (struct ledger_rate){p->rates[i].count, p->rates[i].window_s};
@@ -410,7 +410,7 @@ static int effects_rank(enum policy_effects effects)
 /* A replay asks what a shadow would do if it were enforced. */
 static enum policy_mode mode_of(const struct policy *policy, const struct config *config)
 {
-    enum policy_mode mode = policy && policy->mode_given ? policy->mode : config->mode;
+    enum policy_mode mode = policy && policy->mode_given ? policy->mode : config->defaults.mode;
     return mode == POLICY_SHADOW && config->enforce_shadow ? POLICY_ENFORCE : mode;
 }
 
@@ -575,15 +575,15 @@ static void set_options(struct tool *tool, const struct policy *policy, const st
                        (p->http && http_tool_is_idempotent(p->http));
     if (p->idempotent_given)
         tool->idempotent = p->idempotent;
-    tool->retry = p->retry_given ? p->retry : config->retry;
+    tool->retry = p->retry_given ? p->retry : config->defaults.retry;
     tool->mode = mode_of(policy, config);
-    tool->unknown = p->unknown_given ? p->unknown : config->unknown;
-    tool->compact = p->compact_given ? p->compact : config->compact;
+    tool->unknown = p->unknown_given ? p->unknown : config->defaults.unknown;
+    tool->compact = p->compact_given ? p->compact : config->defaults.compact;
     tool->timezone = p->timezone;
-    tool->formats = p->formats_given ? p->formats : config->formats;
+    tool->formats = p->formats_given ? p->formats : config->defaults.formats;
     if (tool->timezone) /* which is for date-times that the configuration would refuse */
         tool->formats = FORMATS_LENIENT;
-    tool->coerce = tool->proposes = p->coerce_given ? p->coerce : config->coerce;
+    tool->coerce = tool->proposes = p->coerce_given ? p->coerce : config->defaults.coerce;
     if (tool_destroys(tool)) { /* then a repair that the policy does not name is only proposed */
         tool->coerce = p->coerce_given ? p->coerce_named : (struct coerce_options){0};
         tool->coerce.json = tool->proposes.json;

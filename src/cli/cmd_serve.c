@@ -3,7 +3,6 @@
 #include "cli/local_generation.h"
 #include "cli/term.h"
 #include "server/server.h"
-#include "config/config_ledger.h"
 #include "gate/generation_load.h"
 #include "policy/policy_set.h"
 #include "upstream/environment.h"

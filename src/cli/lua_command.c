@@ -12,7 +12,7 @@
 #include "cli/term.h"
 #include "config/config.h"
 #include "json/write.h"
-#include "policy/reference.h"
+#include "policy/field.h"
 #include "sandbox/lua_json.h"
 
 #include <lauxlib.h>
@@ -251,74 +251,39 @@ static int commands(lua_State *L)
     return 1;
 }
 
-/* cli.vocabulary(): the words of policies, as in policy/reference.h. */
-static int vocabulary(lua_State *L)
-{
-    size_t count;
-    const struct vocabulary_word *words = vocabulary_words(&count);
-    lua_newtable(L);
-    for (size_t i = 0; i < count; i++) {
-        lua_newtable(L);
-        set_text(L, "name", words[i].name);
-        set_text(L, "group", words[i].group);
-        set_text(L, "signature", words[i].signature);
-        set_text(L, "sentence", words[i].sentence);
-        set_text(L, "type", words[i].type);
-        lua_rawseti(L, -2, (int)i + 1);
-    }
-    return 1;
-}
-
-static void push_table(lua_State *L, const struct reference_table *table)
-{
-    lua_newtable(L);
-    set_text(L, "of", table->of);
-    set_text(L, "type", table->type);
-    set_text(L, "sentence", table->sentence);
-    lua_pushboolean(L, table->given);
-    lua_setfield(L, -2, "given");
-    for (int i = 0; i < 2; i++) {
-        lua_pushstring(L, table->items[i]);
-        lua_rawseti(L, -2, i + 1);
-    }
-    lua_newtable(L);
-    for (size_t i = 0; i < table->count; i++) {
-        const struct reference_field *field = &table->fields[i];
-        lua_newtable(L);
-        set_text(L, "name", field->name);
-        set_text(L, "form", field->form);
-        set_text(L, "type", field->type);
-        set_text(L, "sentence", field->sentence);
-        lua_pushboolean(L, field->required);
-        lua_setfield(L, -2, "required");
-        lua_rawseti(L, -2, (int)i + 1);
-    }
-    lua_setfield(L, -2, "fields");
-}
-
-/* cli.reference(): tables of fields, then other types, likewise; the types of a table's items are its list.
- */
-static int reference(lua_State *L)
+/* cli.fields(): the tables of fields of policies; the types of a table's items are its list. */
+static int fields(lua_State *L)
 {
     size_t count;
     struct arena *arena = arena_new();
-    const struct reference_table *tables = reference_tables(arena, &count);
-    lua_newtable(L);
-    for (size_t i = 0; i < count; i++) {
-        push_table(L, &tables[i]);
-        lua_rawseti(L, -2, (int)i + 1);
-    }
-    const struct reference_type *types = reference_types(&count);
+    const struct field_table *const *tables = field_tables(&count);
     lua_newtable(L);
     for (size_t i = 0; i < count; i++) {
         lua_newtable(L);
-        set_text(L, "name", types[i].name);
-        set_text(L, "is", types[i].is);
-        set_text(L, "sentence", types[i].sentence);
+        set_text(L, "of", tables[i]->name);
+        set_text(L, "type", tables[i]->type);
+        set_text(L, "sentence", tables[i]->sentence);
+        for (int n = 0; n < 2; n++) {
+            lua_pushstring(L, tables[i]->items[n]);
+            lua_rawseti(L, -2, n + 1);
+        }
+        lua_newtable(L);
+        const struct field *field;
+        for (size_t at = 0; (field = field_next(tables[i], &at));) {
+            lua_newtable(L);
+            set_text(L, "name", field->name);
+            set_text(L, "form", field_form(arena, field));
+            set_text(L, "type", field_type(arena, field));
+            set_text(L, "sentence", field->sentence);
+            lua_pushboolean(L, field->required);
+            lua_setfield(L, -2, "required");
+            lua_rawseti(L, -2, (int)at);
+        }
+        lua_setfield(L, -2, "fields");
         lua_rawseti(L, -2, (int)i + 1);
     }
     arena_free(arena);
-    return 2;
+    return 1;
 }
 
 /* cli.config_keys(): each key of the configuration with its type and default, a line each. */
@@ -369,23 +334,14 @@ static int load_file(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"rpc", rpc},
-    {"tool_names", tool_names},
-    {"line", line},
-    {"clip", clip},
-    {"json", to_json},
-    {"keys", keys},
-    {"suggest", suggest},
-    {"warn", warn},
-    {"now", now},
-    {"user_name", user_name},
-    {"user_id", user_id},
-    {"commands", commands},
-    {"vocabulary", vocabulary},
-    {"reference", reference},
-    {"config_keys", config_keys},
-    {"embedded", embedded},
-    {0},
+    {"rpc", rpc},           {"tool_names", tool_names},
+    {"line", line},         {"clip", clip},
+    {"json", to_json},      {"keys", keys},
+    {"suggest", suggest},   {"warn", warn},
+    {"now", now},           {"user_name", user_name},
+    {"user_id", user_id},   {"commands", commands},
+    {"fields", fields},     {"config_keys", config_keys},
+    {"embedded", embedded}, {0},
 };
 
 static void set_up(lua_State *L)

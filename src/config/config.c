@@ -1,332 +1,21 @@
 /*
- * Loading a configuration: defaults, then one Lua file checked against the
- * tables of keys below, then the command line. To add a key, add its line.
+ * Loading a configuration: defaults, then one Lua file checked against the rows
+ * of config_keys.c, then the command line. The ledger of a configuration is
+ * opened here, too.
  */
 #include "config/config.h"
 
 #include "base/arena.h"
-#include "base/date.h"
-#include "config/config_ledger.h"
-#include "config/config_traces.h"
-#include "config/config_metrics.h"
+#include "config/config_keys.h"
 #include "config/config_upstreams.h"
-#include "config/peer.h"
-#include "config/key_table.h"
 #include "ledger/ledger.h"
-#include "sandbox/deadline.h"
-#include "policy/policy_set.h"
+#include "ledger/redis_address.h"
 #include "policy/lua_config.h"
+#include "upstream/secrets.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
-
-#define CONFIG_COUNT_MAX 1000 /* of a budget or a loop: more is no limit at all */
-
-#define KEY(key, reader, field) .name = STR(key), .read = (reader), .offset = offsetof(struct config, field)
-#define U32(key, field, least, most)                                                                         \
-    {                                                                                                        \
-        KEY(key, key_u32, field), .min = (least), .max = (most)                                              \
-    }
-#define COUNT(key, field) U32(key, field, 0, CONFIG_COUNT_MAX)
-#define TABLE(key, table)                                                                                    \
-    {                                                                                                        \
-        .name = STR(key), .read = key_subtable, .keys = (table)                                              \
-    }
-#define ABSENT(key, sentence)                                                                                \
-    {                                                                                                        \
-        .name = STR(key), .read = key_absent, .text = (sentence)                                             \
-    }
-
-static key_reader read_socket_mode, read_coerce, read_cost, read_compact, read_names, read_retry,
-    read_shadow_until;
-
-static const struct config_key call_retry_keys[] = {
-    U32("times", retry.times, 1, POLICY_RETRY_TIMES_MAX),
-    {KEY("backoff", key_duration, retry.backoff_ms), .min = 1, .max = POLICY_RETRY_WITHIN_MAX_S * 1000},
-    {KEY("within", key_duration, retry.within_ms), .min = 1, .max = POLICY_RETRY_WITHIN_MAX_S * 1000},
-    {.read = NULL},
-};
-
-static const struct config_key retry_keys[] = {
-    COUNT("repair", repair),
-    COUNT("same_call", same_call),
-    COUNT("transient", transient),
-    {.name = STR("again"), .read = read_retry, .keys = call_retry_keys},
-    {.read = NULL},
-};
-
-static const struct config_key poll_keys[] = {
-    COUNT("max", poll_max),
-    ABSENT("every", "the policy of a tool sets how often it may be polled; remove the key here"),
-    {.read = NULL},
-};
-
-static const struct key_choice compares[] = {
-    {"result", COMPARE_RESULT}, {"arguments", COMPARE_ARGUMENTS}, {0}};
-static const struct key_choice same_failures[] = {
-    {"note", SAME_FAILURE_NOTE}, {"refuse", SAME_FAILURE_REFUSE}, {0}};
-
-static const struct config_key loop_keys[] = {
-    U32("repeats", repeats, 2, CONFIG_COUNT_MAX),
-    U32("halt", halt, 2, CONFIG_COUNT_MAX),
-    U32("across_turns", across_turns, 2, CONFIG_COUNT_MAX),
-    TABLE("poll", poll_keys),
-    ABSENT("volatile", "the policy of a tool names its volatile arguments; remove the key here"),
-    ABSENT("volatile_result",
-           "the policy of a tool names the volatile fields of its results; remove the key here"),
-    {KEY("compare", key_one_of, compare), .choices = compares},
-    {KEY("same_failure", key_one_of, same_failure), .choices = same_failures},
-    {.read = NULL},
-};
-
-static const struct key_choice modes[] = {
-    {"enforce", POLICY_ENFORCE}, {"shadow", POLICY_SHADOW}, {"off", POLICY_OFF}, {0}};
-static const struct key_choice argument_formats[] = {
-    {"lenient", FORMATS_LENIENT}, {"strict", FORMATS_STRICT}, {0}};
-static const struct key_choice unknowns[] = {
-    {"pass", UNKNOWN_PASS}, {"drop", UNKNOWN_DROP}, {"refuse", UNKNOWN_REFUSE}, {0}};
-
-#define CONFIG_LIMIT_MAX 1000000000
-/* NOLINTBEGIN(bugprone-macro-parentheses): `of` is a member's name, which takes none */
-#define LIMITS(of)                                                                                           \
-    U32("calls_per_turn", of.calls_per_turn, 1, CONFIG_LIMIT_MAX),                                           \
-        U32("calls_per_session", of.calls_per_session, 1, CONFIG_LIMIT_MAX),                                 \
-        U32("seconds_per_turn", of.seconds_per_turn, 1, CONFIG_LIMIT_MAX),                                   \
-        {KEY("cost_per_turn", read_cost, of.cost_per_turn)},                                                 \
-        {KEY("cost_per_session", read_cost, of.cost_per_session)},                                           \
-    {                                                                                                        \
-        .read = NULL                                                                                         \
-    }
-/* NOLINTEND(bugprone-macro-parentheses) */
-
-static const struct config_key tool_limits_keys[] = {LIMITS(tool_limits)};
-static const struct config_key session_limits_keys[] = {LIMITS(session_limits)};
-
-static const struct config_key compact_keys[] = {
-    U32("max_bytes", compact.max_bytes, POLICY_COMPACT_MIN, CONFIG_LIMIT_MAX),
-    U32("max_tokens", compact.max_tokens, POLICY_COMPACT_MIN, CONFIG_LIMIT_MAX),
-    {KEY("keep", read_names, compact.keep)},
-    {KEY("drop", read_names, compact.drop)},
-    {.read = NULL},
-};
-
-static const struct config_key coerce_keys[] = {
-    {KEY("json", key_bool, coerce.json)},       {KEY("strings", key_bool, coerce.strings)},
-    {KEY("lists", key_bool, coerce.lists)},     {KEY("nulls", key_bool, coerce.nulls)},
-    {KEY("enums", key_bool, coerce.enums)},     {KEY("floats", key_bool, coerce.floats)},
-    {KEY("names", key_bool, coerce.names)},     {KEY("words", key_bool, coerce.words)},
-    {KEY("wrapped", key_bool, coerce.wrapped)}, {.read = NULL},
-};
-
-static const struct config_key defaults_keys[] = {
-    TABLE("retry", retry_keys),
-    TABLE("loop", loop_keys),
-    {KEY("mode", key_one_of, mode), .choices = modes},
-    {KEY("shadow_until", read_shadow_until, shadow_until)},
-    {KEY("unknown", key_one_of, unknown), .choices = unknowns},
-    {.name = STR("coerce"), .read = read_coerce, .keys = coerce_keys},
-    {KEY("formats", key_one_of, formats), .choices = argument_formats},
-    TABLE("limits", tool_limits_keys),
-    ABSENT("rate", "the policy of a tool declares its rate; remove the key here"),
-    {.name = STR("compact"), .read = read_compact, .keys = compact_keys},
-    {.read = NULL},
-};
-
-/* Upper ends: what a 64-bit host with the memory of one can honour, and depth what json/parse.h allows. */
-static const struct config_key limits_keys[] = {
-    U32("message", limits.message, 1024, 1073741824),
-    U32("arguments", limits.arguments, 64, 1073741824),
-    U32("depth", limits.depth, 4, CONFIG_DEPTH),
-    U32("in_flight", limits.in_flight, 1, 65536),
-    U32("in_flight_user", limits.in_flight_user, 1, 1048576),
-    U32("in_flight_all", limits.in_flight_all, 1, 1048576),
-    U32("connections", limits.connections, 1, 1048576),
-    {KEY("memory", key_size, limits.memory), .min = 16777216, .max = INT64_MAX},
-    U32("policy_ms", limits.policy_ms, 1, SANDBOX_WATCHDOG_MS / 2),
-    U32("policy_kb", limits.policy_kb, 1024, 1048576),
-    {.read = NULL},
-};
-
-static const struct key_choice levels[] = {{"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARN},
-                                           {"error", LOG_ERROR}, {"off", LOG_OFF},   {0}};
-static const struct key_choice formats[] = {{"text", LOG_FORMAT_TEXT}, {"json", LOG_FORMAT_JSON}, {0}};
-
-static const struct config_key log_keys[] = {
-    {KEY("level", key_one_of, log_level), .choices = levels},
-    {KEY("format", key_one_of, log_format), .choices = formats},
-    ABSENT("arguments",
-           "the decision log has the arguments, masked: decisions = { arguments = \"full\" } records them as "
-           "they are; remove the key here"),
-    {KEY("file", key_path, log_file)},
-    {.read = NULL},
-};
-
-static const struct key_choice pins_modes[] = {
-    {"off", PINS_OFF}, {"warn", PINS_WARN}, {"changes", PINS_CHANGES}, {"all", PINS_ALL}, {0}};
-
-static key_reader read_spawner;
-
-static const struct config_key config_keys[] = {
-    {KEY("socket", key_path, socket)},
-    {KEY("socket_mode", read_socket_mode, socket_mode)},
-    {KEY("allow", peer_read_allow, allow), .keys = peer_allow_keys, .item = "[]"},
-    {KEY("operators", peer_read_operators, operators), .keys = peer_operator_keys},
-    {KEY("policies", key_path, policies)},
-    {KEY("schemas", key_path, schemas)},
-    {KEY("tools", key_files, tools), .text = "a file name with tool definitions (JSON)"},
-    {.name = STR("upstreams"), .read = config_upstreams_read, .keys = config_upstream_keys, .item = ".NAME"},
-    {KEY("pins", key_one_of, pins), .choices = pins_modes},
-    {KEY("mcp_config", key_files, mcp_configs), .text = "a file name with mcpServers (JSON)"},
-    {KEY("spawner", read_spawner, spawner)},
-    TABLE("ledger", config_ledger_keys),
-    TABLE("defaults", defaults_keys),
-    TABLE("limits", limits_keys),
-    TABLE("session_limits", session_limits_keys),
-    TABLE("log", log_keys),
-    {KEY("decisions", config_decisions_read, decisions), .keys = config_decisions_keys},
-    TABLE("traces", config_traces_keys),
-    {KEY("watch", key_bool, watch)},
-    {KEY("state", key_path, state)},
-    U32("turn_idle_s", turn_idle_s, 0, 86400),
-    U32("anonymous_repeats", anonymous_repeats, 2, CONFIG_COUNT_MAX),
-    {KEY("require_descriptions", key_bool, require_descriptions)},
-    TABLE("metrics", config_metrics_keys),
-    {.read = NULL},
-};
-
-/* "unix:PATH", or only the path. */
-static void read_spawner(const struct key_value *value)
-{
-    struct key_value path = *value;
-    struct json json = *value->json;
-    if (json.type == JSON_STRING && json.len > 5 && memcmp(json.text, "unix:", 5) == 0) {
-        json.text += 5;
-        json.len -= 5;
-    }
-    path.json = &json;
-    key_path(&path);
-}
-
-static void read_socket_mode(const struct key_value *value)
-{
-    struct str text = json_str(value->json);
-    mode_t mode = 0;
-    bool octal = text.len == 4 && text.at[0] == '0';
-    for (size_t i = 0; octal && i < text.len; i++) {
-        octal = text.at[i] >= '0' && text.at[i] <= '7';
-        mode = mode * 8 + (mode_t)(text.at[i] - '0');
-    }
-    if (octal)
-        *(mode_t *)key_target(value) = mode;
-    else
-        key_expected(value, "octal digits as a string, e.g. \"0660\" (Lua reads 0660 as 660)");
-}
-
-/* true, false, or a table of the switches that differ from the default. */
-static void read_coerce(const struct key_value *value)
-{
-    struct config *config = value->base;
-    if (value->json->type == JSON_BOOL)
-        config->coerce = value->json->truth ? coerce_options_all : (struct coerce_options){0};
-    else
-        key_table_read(value->reader, coerce_keys, value->path, value->json, config);
-}
-
-static void read_shadow_until(const struct key_value *value)
-{
-    int64_t seconds;
-    if (date_read(json_str(value->json), &seconds))
-        *(struct str *)key_target(value) = arena_dup(value->reader->arena, json_str(value->json));
-    else
-        key_expected(value, "a date such as \"2026-12-01\"");
-}
-
-/* Stored in millionths. */
-static void read_cost(const struct key_value *value)
-{
-    double n;
-    if (json_double(value->json, &n) && n >= 1.0 / POLICY_COST_UNIT && n <= POLICY_COST_MAX)
-        *(uint64_t *)key_target(value) = (uint64_t)llround(n * POLICY_COST_UNIT);
-    else
-        key_expected(value, "a number from 0.000001 to 100000000");
-}
-
-/* A list of strings, followed by its length. */
-static void read_names(const struct key_value *value)
-{
-    struct names {
-        const struct str *list;
-        size_t count;
-    } *names = key_target(value);
-    if (!key_is_list(value, "a list of fields, e.g. { \"events[].raw\" }"))
-        return;
-    struct str *list = ARENA_ARRAY(value->reader->arena, struct str, value->json->len);
-    for (uint32_t i = 0; i < value->json->len; i++) {
-        struct key_value item = *value;
-        item.json = &value->json->items[i];
-        list[i] = arena_dup(value->reader->arena, json_str(item.json));
-        if (!list[i].len)
-            key_expected(&item, "the name or path of a field");
-    }
-    *names = (struct names){list, value->json->len};
-}
-
-/* true, false or a table. */
-static void read_compact(const struct key_value *value)
-{
-    struct config *config = value->base;
-    config->compact.on = value->json->type != JSON_BOOL || value->json->truth;
-    if (value->json->type != JSON_BOOL)
-        key_table_read(value->reader, compact_keys, value->path, value->json, config);
-    if (!config->compact.max_bytes && !config->compact.max_tokens)
-        config->compact.max_bytes = POLICY_COMPACT_BYTES;
-}
-
-/* true, false or a table. */
-static void read_retry(const struct key_value *value)
-{
-    struct config *config = value->base;
-    if (value->json->type != JSON_BOOL || value->json->truth)
-        config->retry =
-            (struct policy_retry){POLICY_RETRY_TIMES, POLICY_RETRY_BACKOFF_MS, POLICY_RETRY_WITHIN_MS};
-    if (value->json->type != JSON_BOOL)
-        key_table_read(value->reader, call_retry_keys, value->path, value->json, config);
-}
-
-static void set_defaults(struct config *config)
-{
-    config->socket_mode = 0660;
-    config->ledger_ttl_s = LEDGER_TTL_S_DEFAULT;
-    config->ledger_history = LEDGER_HISTORY_DEFAULT;
-    config->ledger_timeout_ms = LEDGER_TIMEOUT_MS;
-    config->repair = config->same_call = config->transient = POLICY_UNSET;
-    config->tool_limits = config->session_limits = policy_limits_unset;
-    config->repeats = config->halt = config->across_turns = config->poll_max = POLICY_UNSET;
-    config->coerce = coerce_options_all;
-    config->limits.message = CONFIG_MESSAGE_BYTES;
-    config->limits.depth = CONFIG_DEPTH;
-    config->limits.in_flight = CONFIG_IN_FLIGHT;
-    config->limits.connections = CONFIG_CONNECTIONS;
-    config->limits.memory = CONFIG_MEMORY_BYTES;
-    config->limits.policy_ms = POLICY_DEADLINE_MS;
-    config->limits.policy_kb = POLICY_MEMORY_KB;
-    config->log_level = LOG_INFO;
-    config_decisions_init(&config->decisions);
-    config_traces_init(&config->traces);
-    config->watch = true;
-    config->turn_idle_s = CONFIG_TURN_IDLE_S;
-    config->anonymous_repeats = CONFIG_ANONYMOUS_REPEATS;
-}
-
-void config_list_keys(struct buf *out)
-{
-    struct config defaults = {0};
-    set_defaults(&defaults);
-    key_table_list(out, config_keys, STR_NONE, &defaults);
-}
 
 static void take_redis(const struct config_sources *sources, struct config *config)
 {
@@ -344,27 +33,9 @@ static enum err read_file(const char *path, const struct config_sources *sources
     config->file = arena_dup(config->arena, str_of(path)).at;
     config->hash = key_table_hash(config->hash, &table);
     struct config_reader reader = {config->arena, config->file, buf_in(config->arena)};
-    key_table_read(&reader, config_keys, STR_NONE, &table, config);
+    config_read_keys(&reader, &table, config);
     take_redis(sources, config); /* before the checks, which depend on it */
-    /* Combinations of keys that contradict each other. */
-    uint32_t repeats = config->repeats == POLICY_UNSET ? ledger_default_limits.repeats : config->repeats;
-    uint32_t halt = config->halt == POLICY_UNSET ? ledger_default_limits.halt : config->halt;
-    if (halt < repeats)
-        key_table_error(&reader, STR_LIT("defaults.loop.halt"),
-                        "expected at least defaults.loop.repeats (%u), got %u", repeats, halt);
-    if (config->limits.arguments > config->limits.message)
-        key_table_error(&reader, STR_LIT("limits.arguments"),
-                        "expected at most limits.message (%u), got %u; raise limits.message too",
-                        config->limits.message, config->limits.arguments);
-    if (config->mode == POLICY_SHADOW)
-        config->mode_line = key_table_line(&reader, STR_LIT("defaults.mode"));
-    if (config->shadow_until.len && config->mode != POLICY_SHADOW)
-        key_table_error(&reader, STR_LIT("defaults.shadow_until"),
-                        "is the end of mode shadow: set defaults.mode = \"shadow\", or remove it");
-    config_upstreams_set_spawner(&reader, config);
-    config_ledger_check(&reader, config);
-    config_traces_check(&reader, config);
-    config_metrics_check(&reader, config);
+    config_check_keys(&reader, config);
     if (!reader.errors.len)
         return OK;
     return err_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&reader.errors)));
@@ -466,7 +137,7 @@ static enum err check_paths(const struct config *config, struct why *why)
 enum err config_load(const struct config_sources *sources, struct config *out, struct why *why)
 {
     *out = (struct config){.arena = arena_new()};
-    set_defaults(out);
+    config_init(out);
     enum err err = sources->file ? read_file(sources->file, sources, out, why) : OK;
     if (err == OK) {
         const char *missing_schemas = NULL;
@@ -486,4 +157,78 @@ void config_free(struct config *config)
 {
     arena_free(config->arena);
     *config = (struct config){0};
+}
+
+/* ---- what needs a restart, and the ledger ---- */
+
+static bool same_text(const char *a, const char *b)
+{
+    return (!a && !b) || (a && b && strcmp(a, b) == 0);
+}
+
+bool config_ledger_equal(const struct config *a, const struct config *b)
+{
+    return a->ledger_ttl_s == b->ledger_ttl_s && a->ledger_history == b->ledger_history &&
+           a->ledger_timeout_ms == b->ledger_timeout_ms && a->ledger_on_outage == b->ledger_on_outage &&
+           a->ledger_memory == b->ledger_memory && a->ledger_settle == b->ledger_settle &&
+           same_text(a->ledger_redis, b->ledger_redis) &&
+           same_text(a->ledger_password_file, b->ledger_password_file);
+}
+
+bool config_decisions_same_sinks(const struct config_decisions *a, const struct config_decisions *b)
+{
+    return a->on == b->on && a->to_file == b->to_file && same_text(a->file, b->file) &&
+           same_text(a->journald, b->journald) && a->max_mb == b->max_mb && a->keep == b->keep;
+}
+
+/* Redis authenticates a user only with a password. */
+static enum err fill_address(struct arena *arena, const struct config *config, struct str *whole,
+                             struct why *why)
+{
+    struct redis_address address;
+    enum err err = secrets_expand(arena, str_of(config->ledger_redis), NULL, whole, why);
+    if (err == OK)
+        err = redis_address_parse(arena, *whole, &address, why);
+    if (err == OK && address.user.len && !address.password.len && !config->ledger_password_file)
+        err = err_set(why, ERR_CONFIG,
+                      "it has a user but no password: write user:password@, or set "
+                      "ledger.password_file");
+    if (err != OK)
+        err_prefix(why, "ledger.redis");
+    return err;
+}
+
+enum err config_ledger_validate(const struct config *config, struct why *why)
+{
+    struct arena *arena = arena_new();
+    struct str whole;
+    enum err err = config->ledger_redis ? fill_address(arena, config, &whole, why) : OK;
+    arena_free(arena);
+    return err;
+}
+
+enum err config_ledger_open(const struct config *config, struct loop *loop, const char *key_file,
+                            struct ledger **out, struct why *why)
+{
+    struct ledger_options options = {
+        .ttl_s = config->ledger_ttl_s,
+        .history = config->ledger_history,
+        .memory_bytes = config->ledger_memory,
+        .on_outage = (enum ledger_outage)config->ledger_on_outage,
+        .settles_unheard = config->ledger_settle != 0,
+        .key_file = key_file,
+    };
+    if (!config->ledger_redis)
+        return ledger_new_local(&options, out, why);
+    struct arena *arena = arena_new();
+    struct str address;
+    enum err err = fill_address(arena, config, &address, why);
+    struct ledger_redis redis = {
+        .loop = loop, .password_file = config->ledger_password_file, .timeout_ms = config->ledger_timeout_ms};
+    if (err == OK) {
+        redis.address = arena_dup(arena, address).at;
+        err = ledger_new_redis(&options, &redis, out, why);
+    }
+    arena_free(arena);
+    return err;
 }

@@ -8,7 +8,6 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "config/config_decisions.h"
 #include "config/key_table.h"
 #include "io/http_listener.h"
 #include "policy/policy.h"
@@ -18,6 +17,8 @@
 #include <sys/types.h>
 
 struct arena;
+struct ledger;
+struct loop;
 
 #define CONFIG_MESSAGE_BYTES     8388608u /* limits.message: one line from a client */
 #define CONFIG_ARGUMENTS_BYTES   1048576u /* limits.arguments: the arguments of one call */
@@ -46,7 +47,31 @@ struct allow_rule { /* allow = { { users = {…}, groups = {…}, tools = {…} 
 };
 
 /* Which changes of an upstream's tools take them out of service until they are accepted: pins/pins.h. */
-enum pins_mode { PINS_WARN, PINS_OFF, PINS_CHANGES, PINS_ALL };
+enum pins_mode { PINS_OFF, PINS_WARN, PINS_CHANGES, PINS_ALL };
+
+/* What the decision log records of a call, and where. */
+#define DECISIONS_FILE_MB    64u /* max_mb: of the file, and of each older one */
+#define DECISIONS_SOCKET_MB  8u  /* the same beside the socket, a folder that is mostly in memory */
+#define DECISIONS_KEEP       4u  /* keep: older files */
+#define DECISIONS_JOURNAL    "/run/systemd/journal/socket"
+#define DECISIONS_MASK_MAX   256u /* names in mask */
+#define DECISIONS_MAX_MB_MAX 65536
+#define DECISIONS_KEEP_MAX   1000
+
+/* How much of a value a record has. */
+enum decisions_detail { DECISIONS_NONE, DECISIONS_HASH, DECISIONS_MASKED, DECISIONS_FULL };
+
+struct config_decisions {
+    bool on;
+    bool to_file;                /* false: `file = false`, only other sinks */
+    const char *file;            /* NULL: in the state folder */
+    const char *journald;        /* journald's socket; NULL: none */
+    unsigned arguments, results; /* enum decisions_detail */
+    const struct str *mask;      /* globs of the names of secret values */
+    size_t mask_count;
+    uint32_t max_mb; /* 0: the default of its place */
+    uint32_t keep;
+};
 
 struct config {
     struct arena *arena; /* owns everything below */
@@ -74,23 +99,11 @@ struct config {
     uint32_t ledger_ttl_s, ledger_history, ledger_timeout_ms;
     const char *ledger_redis; /* with its secrets not expanded; NULL: the local ledger */
     const char *ledger_password_file;
-    size_t ledger_memory;      /* of the local ledger, also used during an outage; 0: the default */
-    unsigned ledger_on_outage; /* enum ledger_outage */
-    unsigned ledger_settle;    /* 0: awaited; 1: only sent */
-    /* defaults = {…}, for what a policy leaves out */
-    uint32_t repair, same_call, transient, repeats, halt, across_turns, poll_max; /* POLICY_UNSET */
-    enum policy_compare compare;
-    enum policy_same_failure same_failure;
-    enum policy_mode mode;
-    unsigned mode_line;      /* of defaults.mode = "shadow"; 0: another mode, or computed */
-    struct str shadow_until; /* "2026-12-01"; empty: not given */
-    enum policy_unknown unknown;
-    enum policy_formats formats;
-    struct coerce_options coerce;
-    struct policy_limits tool_limits;    /* defaults.limits: of each tool's calls */
+    size_t ledger_memory;                /* of the local ledger, also used during an outage; 0: the default */
+    unsigned ledger_on_outage;           /* enum ledger_outage */
+    unsigned ledger_settle;              /* 0: awaited; 1: only sent */
+    struct policy defaults;              /* for what a policy leaves out: only its settings, no functions */
     struct policy_limits session_limits; /* of all calls of a session together */
-    struct policy_compact compact;
-    struct policy_retry retry;
     bool require_descriptions;
     struct {
         uint32_t message, arguments, depth, connections, policy_ms, policy_kb;
@@ -132,6 +145,9 @@ struct config_sources {
     bool offline; /* nothing is started: a policy may name an upstream that is not configured */
 };
 
+/* The defaults; config_load begins with them. */
+void config_init(struct config *config);
+
 /* Free with config_free, also after a failure. `why` has one line for each error: file, key, expected, got.
  * Paths in the file are relative to the file's folder. */
 enum err config_load(const struct config_sources *sources, struct config *out, struct why *why);
@@ -139,6 +155,20 @@ void config_free(struct config *config);
 
 /* A line for each key: "limits.depth<tab>whole number, 4 to 128<tab>128". */
 void config_list_keys(struct buf *out);
+
+/* Equal in what the sinks depend on, so that a reload need not open them again. */
+bool config_decisions_same_sinks(const struct config_decisions *a, const struct config_decisions *b);
+
+/* False: the daemon has to be restarted for the difference. */
+bool config_ledger_equal(const struct config *a, const struct config *b);
+
+/* Opens the configured ledger; `loop` is for Redis, `key_file` (ledger_options) for a local one. Secrets in
+ * the address are expanded here, and no error shows them. */
+enum err config_ledger_open(const struct config *config, struct loop *loop, const char *key_file,
+                            struct ledger **out, struct why *why);
+
+/* Checks the address without connecting. */
+enum err config_ledger_validate(const struct config *config, struct why *why);
 
 /* $XDG_RUNTIME_DIR/toolgate.sock, else /run/toolgate/toolgate.sock. */
 const char *config_default_socket(struct arena *arena);

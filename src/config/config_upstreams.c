@@ -7,83 +7,16 @@
 
 #include "base/arena.h"
 #include "base/suggest.h"
-#include "config/config_sandbox.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define KEY(text, reader, field)                                                                             \
-    .name = STR(text), .read = (reader), .offset = offsetof(struct config_upstream, field)
+#define AT(member) .offset = offsetof(struct config_upstream, member)
 
-#define TIMEOUT_MIN_MS   10
-#define TIMEOUT_MAX_MS   86400000
-#define IN_FLIGHT_MAX    65536
 #define STRING_MAX_BYTES 65536u /* of one argument, variable or header */
 
 enum start { START_AT_ONCE, START_LAZY };
-
-static key_reader read_prefix, read_globs;
-
-static const struct key_choice starts[] = {{"at_once", START_AT_ONCE}, {"lazy", START_LAZY}, {0}};
-static const struct key_choice prefixes[] = {
-    {"on_collision", UPSTREAM_PREFIX_ON_COLLISION}, {"always", UPSTREAM_PREFIX_ALWAYS}, {0}};
-
-static const struct key_choice schema_modes[] = {
-    {"strict", SCHEMA_STRICT}, {"learn", SCHEMA_LEARN}, {"advise", SCHEMA_ADVISE}, {0}};
-
-const struct config_key config_upstream_keys[] = {
-    {KEY("command", config_upstream_command, command)},
-    {KEY("args", config_upstream_strings, args)},
-    {KEY("env", config_upstream_pairs, spec.env)},
-    {KEY("cwd", config_upstream_folder, spec.cwd)},
-    {KEY("sandbox", config_sandbox_read, spec.sandbox), .keys = config_sandbox_keys},
-    {KEY("user", config_upstream_string, spec.user)},
-    {KEY("spawned", key_bool, spawned)},
-    {KEY("per_user", key_bool, spec.per_user)},
-    {KEY("user_idle", key_duration, spec.user_idle_ms), .min = TIMEOUT_MIN_MS, .max = TIMEOUT_MAX_MS},
-    {KEY("url", config_upstream_string, url)},
-    {KEY("rest", config_upstream_string, rest)},
-    {KEY("headers", config_upstream_pairs, spec.headers)},
-    {KEY("ca_file", config_upstream_folder, spec.ca_file)},
-    {KEY("start", key_one_of, start), .choices = starts},
-    {KEY("prefix", read_prefix, prefix), .choices = prefixes},
-    {KEY("tools", config_upstream_strings, tools)},
-    {KEY("prompts", read_globs, spec.prompts)},
-    {KEY("resources", read_globs, spec.resources)},
-    {KEY("timeout", key_duration, spec.timeout_ms), .min = TIMEOUT_MIN_MS, .max = TIMEOUT_MAX_MS},
-    {KEY("start_timeout", key_duration, spec.start_ms), .min = TIMEOUT_MIN_MS, .max = TIMEOUT_MAX_MS},
-    {KEY("resubscribe", key_duration, spec.resubscribe_ms), .min = TIMEOUT_MIN_MS, .max = TIMEOUT_MAX_MS},
-    {KEY("schema", key_one_of, spec.schema_mode), .choices = schema_modes},
-    {KEY("in_flight", key_u32, spec.in_flight), .min = 1, .max = IN_FLIGHT_MAX},
-    {.read = NULL},
-};
-
-/* The kinds that have a key; a key that is not listed is for all. */
-#define STDIO 1u << UPSTREAM_STDIO
-#define HTTP  1u << UPSTREAM_HTTP
-#define REST  1u << UPSTREAM_REST
-static const struct {
-    const char *name;
-    unsigned kinds;
-} kind_keys[] = {
-    {"args", STDIO},
-    {"env", STDIO},
-    {"cwd", STDIO},
-    {"sandbox", STDIO},
-    {"user", STDIO},
-    {"spawned", STDIO},
-    {"headers", HTTP | REST},
-    {"ca_file", HTTP | REST},
-    {"start", STDIO | HTTP},
-    {"start_timeout", STDIO | HTTP},
-    {"resubscribe", STDIO | HTTP},
-    {"prefix", STDIO | HTTP},
-    {"tools", STDIO | HTTP},
-    {"prompts", STDIO | HTTP},
-    {"resources", STDIO | HTTP},
-    {"schema", STDIO | HTTP},
-};
 
 /* Without the value. */
 static void expected_type(const struct key_value *value, const char *what)
@@ -128,7 +61,7 @@ void config_upstream_string(const struct key_value *value)
         read_string(value, key_target(value));
 }
 
-static bool read_strings(const struct key_value *value, struct string_list *out)
+static bool read_strings(const struct key_value *value, struct strings *out)
 {
     uint32_t count = value->json->len;
     if (value->json->type != JSON_ARRAY && (value->json->type != JSON_OBJECT || count)) { /* Lua's {} */
@@ -140,7 +73,7 @@ static bool read_strings(const struct key_value *value, struct string_list *out)
         struct key_value item = key_item(value, &value->json->items[i], i);
         read_string(&item, &list[i]);
     }
-    *out = (struct string_list){list, count};
+    *out = (struct strings){list, count};
     return true;
 }
 
@@ -152,7 +85,7 @@ void config_upstream_strings(const struct key_value *value)
 /* {} means none; only a key that is left out means all. */
 static void read_globs(const struct key_value *value)
 {
-    struct string_list list;
+    struct strings list;
     if (read_strings(value, &list))
         *(struct name_globs *)key_target(value) = (struct name_globs){list.list, list.count, true};
 }
@@ -222,12 +155,142 @@ void config_upstream_command(const struct key_value *value)
 /* "on_collision", "always", or a boolean: always or not. */
 static void read_prefix(const struct key_value *value)
 {
+    struct field choice = *value->key;
+    struct key_value plain = *value;
+    choice.kind = FIELD_CHOICE;
+    choice.read_key = NULL;
+    plain.key = &choice;
     if (value->json->type != JSON_BOOL)
-        key_one_of(value);
+        key_read(&plain);
     else
         *(unsigned *)key_target(value) =
             value->json->truth ? UPSTREAM_PREFIX_ALWAYS : UPSTREAM_PREFIX_ON_COLLISION;
 }
+
+static void read_paths(const struct key_value *value)
+{
+    struct config_upstream *entry = value->base;
+    struct strings *list = key_target(value);
+    size_t errors = value->reader->errors.len;
+    config_upstream_strings(value);
+    entry->spec.sandbox.reads_given |= strcmp(value->key->name, "read") == 0;
+    if (value->reader->errors.len != errors)
+        return;
+    struct str *paths = (struct str *)list->list;
+    if (list->count > CONFINE_PATHS_MAX)
+        key_table_error(value->reader, value->path, "more than %u paths; name a folder that holds them",
+                        CONFINE_PATHS_MAX);
+    for (size_t i = 0; i < list->count; i++)
+        if (!paths[i].len || str_starts(paths[i], "~") || str_starts(paths[i], "${"))
+            key_table_error(
+                value->reader, value->path,
+                "expected paths of files and folders, without '~' and ${NAME}, e.g. { \"/srv/files\" }");
+        else
+            paths[i] = str_of(key_table_path(value->reader, paths[i]));
+}
+
+/* A list of variables that the process inherits, or a table of variables with their values. */
+static void read_env(const struct key_value *value)
+{
+    struct config_upstream *entry = value->base;
+    struct key_value pairs = *value;
+    struct field key = *value->key;
+    if (value->json->type != JSON_OBJECT || !value->json->len) {
+        config_upstream_strings(value);
+        return;
+    }
+    key.offset = offsetof(struct config_upstream, sandbox_env);
+    pairs.key = &key;
+    pairs.base = entry;
+    config_upstream_pairs(&pairs);
+}
+
+static const struct field sandbox_fields[] = {
+    {"read", AT(spec.sandbox.read), READ_KEY(read_paths)},
+    {"write", AT(spec.sandbox.write), READ_KEY(read_paths)},
+    {"network", FIELD_BOOL, AT(spec.sandbox.network)},
+    {"env", AT(spec.sandbox.env), READ_KEY(read_env)},
+    {"memory", FIELD_SIZE, AT(spec.sandbox.memory_bytes), RANGE(16777216, INT64_MAX)},
+    {"processes", FIELD_WHOLE, AT(spec.sandbox.processes), RANGE(1, 1048576)},
+    {"best_effort", FIELD_BOOL, AT(spec.sandbox.best_effort)},
+};
+static const struct field_table sandbox_table = KEYS(sandbox_fields);
+
+/* `sandbox` of an upstream that toolgate starts: true, "best_effort" or a table. Paths are made absolute and
+ * real folders are not demanded here: a start checks them, since they may be created later. */
+static void read_sandbox(const struct key_value *value)
+{
+    struct config_upstream *entry = value->base;
+    struct confine_spec *sandbox = &entry->spec.sandbox;
+    const struct json *json = value->json;
+    bool empty = json->type == JSON_ARRAY && !json->len; /* Lua's {} */
+    *sandbox = (struct confine_spec){.on = json->type != JSON_BOOL || json->truth};
+    if (json->type == JSON_STRING && str_is(json_str(json), "best_effort"))
+        sandbox->best_effort = true;
+    else if (json->type == JSON_OBJECT)
+        key_table_read(value->reader, &sandbox_table, value->path, json, entry);
+    else if (json->type != JSON_BOOL && !empty)
+        key_expected(value, "a table such as { write = { \"/srv/files\" }, network = true }, true, or "
+                            "\"best_effort\"");
+}
+
+#define STRING(key, member)   key, AT(member), READ_KEY(config_upstream_string)
+#define STRINGS(key, member)  key, AT(member), READ_KEY(config_upstream_strings)
+#define DURATION(key, member) key, FIELD_DURATION, AT(member), RANGE(10, 86400000)
+
+static const struct field entry_fields[] = {
+    {"command", AT(command), READ_KEY(config_upstream_command)},
+    {STRINGS("args", args)},
+    {"env", AT(spec.env), READ_KEY(config_upstream_pairs)},
+    {"cwd", AT(spec.cwd), READ_KEY(config_upstream_folder)},
+    {"sandbox", AT(spec.sandbox), .table = &sandbox_table, READ_KEY(read_sandbox)},
+    {STRING("user", spec.user)},
+    {"spawned", FIELD_BOOL, AT(spawned)},
+    {"per_user", FIELD_BOOL, AT(spec.per_user)},
+    {DURATION("user_idle", spec.user_idle_ms)},
+    {STRING("url", url)},
+    {STRING("rest", rest)},
+    {"headers", AT(spec.headers), READ_KEY(config_upstream_pairs)},
+    {"ca_file", AT(spec.ca_file), READ_KEY(config_upstream_folder)},
+    {"start", FIELD_CHOICE, AT(start), CHOICES("at_once lazy", START_AT_ONCE)},
+    {"prefix", AT(prefix), CHOICES("on_collision always", UPSTREAM_PREFIX_ON_COLLISION),
+     READ_KEY(read_prefix)},
+    {STRINGS("tools", tools)},
+    {"prompts", AT(spec.prompts), READ_KEY(read_globs)},
+    {"resources", AT(spec.resources), READ_KEY(read_globs)},
+    {DURATION("timeout", spec.timeout_ms)},
+    {DURATION("start_timeout", spec.start_ms)},
+    {DURATION("resubscribe", spec.resubscribe_ms)},
+    {"schema", FIELD_CHOICE, AT(spec.schema_mode), CHOICES("strict learn advise", SCHEMA_STRICT)},
+    {"in_flight", FIELD_WHOLE, AT(spec.in_flight), RANGE(1, 65536)},
+};
+const struct field_table config_upstream_table = KEYS(entry_fields);
+
+/* The kinds that have a key; a key that is not listed is for all. */
+#define STDIO 1u << UPSTREAM_STDIO
+#define HTTP  1u << UPSTREAM_HTTP
+#define REST  1u << UPSTREAM_REST
+static const struct {
+    const char *name;
+    unsigned kinds;
+} kind_keys[] = {
+    {"args", STDIO},
+    {"env", STDIO},
+    {"cwd", STDIO},
+    {"sandbox", STDIO},
+    {"user", STDIO},
+    {"spawned", STDIO},
+    {"headers", HTTP | REST},
+    {"ca_file", HTTP | REST},
+    {"start", STDIO | HTTP},
+    {"start_timeout", STDIO | HTTP},
+    {"resubscribe", STDIO | HTTP},
+    {"prefix", STDIO | HTTP},
+    {"tools", STDIO | HTTP},
+    {"prompts", STDIO | HTTP},
+    {"resources", STDIO | HTTP},
+    {"schema", STDIO | HTTP},
+};
 
 void config_upstream_init(struct config_upstream *entry)
 {
@@ -438,7 +501,7 @@ void config_upstreams_read(const struct key_value *value)
         if (member->value.type != JSON_OBJECT)
             expected_type(&item, "a table of keys");
         else
-            key_table_read(reader, config_upstream_keys, item.path, item.json, &entry);
+            key_table_read(reader, &config_upstream_table, item.path, item.json, &entry);
         if (reader->errors.len == errors)
             config_upstream_add(reader, item.path, member->key, item.json, &entry, value->base);
     }

@@ -15,22 +15,17 @@ key_reader config_upstreams_read; /* into a struct config */
 
 /* ---- one entry ------------------------------------------------------------- */
 
-struct string_list {
-    const struct str *list;
-    size_t count;
-};
-
 /* The keys of one entry, before its kind is known. */
 struct config_upstream {
     struct upstream_spec spec;
     struct str command, url, rest;
-    struct string_list args, tools;
+    struct strings args, tools;
     struct name_values sandbox_env; /* of sandbox.env with values: added to spec.env */
     unsigned start, prefix;
     bool spawned;
 };
 
-extern const struct config_key config_upstream_keys[];
+extern const struct field_table config_upstream_table;
 void config_upstream_init(struct config_upstream *entry);
 /* Checks the entry as a whole and adds it to the configuration. `path`: its full name; `given`: its table. */
 void config_upstream_add(struct config_reader *reader, struct str path, struct str name,
@@ -38,7 +33,7 @@ void config_upstream_add(struct config_reader *reader, struct str path, struct s
 
 /* Errors of these readers do not quote the value: it may be a secret. */
 key_reader config_upstream_string;  /* struct str */
-key_reader config_upstream_strings; /* struct string_list */
+key_reader config_upstream_strings; /* struct strings */
 key_reader config_upstream_pairs;   /* struct name_values */
 key_reader config_upstream_command; /* struct str: a program; one with a folder is relative to the file's */
 key_reader config_upstream_folder;  /* struct str: a path */

@@ -1,19 +1,18 @@
-/* Tables of keys, and the readers that several of them use. */
+/* Reads the configuration by rows (policy/field.h), and lists them for the manual and the sample
+ * configuration, which tests/spec/docs compares with the list. */
 #include "config/key_table.h"
 
 #include "base/arena.h"
 #include "base/hash.h"
-#include "base/suggest.h"
 #include "io/file.h"
 #include "json/canonical.h"
 #include "json/write.h"
+#include "policy/policy.h"
 
 #include <ctype.h>
 #include <stdarg.h>
-#include <stdlib.h>
 
 #define QUOTE_MAX_BYTES        60u      /* of a wrong value */
-#define KEYS_MAX               32u      /* in one table */
 #define CONFIG_PLACE_MAX_BYTES 1048576u /* of a file that is searched for a key's line */
 
 /* Whether text[at…] is the whole word, and is given a value there: word =, ["word"] = or "word": */
@@ -145,28 +144,31 @@ struct key_value key_member(const struct key_value *value, const struct json_mem
     return item;
 }
 
-static void report_unknown(struct config_reader *reader, const struct config_key *keys, struct str path,
-                           struct str name)
+/* The rows of a table as "a b c". */
+static struct str names_of(struct arena *arena, const struct field_table *keys)
 {
-    struct str names[KEYS_MAX], full = join(reader->arena, path, name);
-    struct buf all = buf_in(reader->arena);
-    size_t count = 0;
-    for (; keys->name.len && count < KEYS_MAX; keys++) {
-        buf_printf(&all, "%s" STR_FMT, count ? " " : "", STR_ARG(keys->name));
-        names[count++] = keys->name;
-    }
-    struct str near = suggest_closest(name, names, count);
-    if (near.len)
+    struct buf all = buf_in(arena);
+    const struct field *key;
+    for (size_t at = 0; (key = field_next(keys, &at));)
+        buf_printf(&all, "%s%s", all.len ? " " : "", key->name);
+    return buf_view(&all);
+}
+
+static void report_unknown(struct config_reader *reader, const struct field_table *keys, struct str path,
+                           struct str name, struct str meant)
+{
+    struct str full = join(reader->arena, path, name);
+    if (meant.len)
         add_error(reader, full, STR_NONE,
                   arena_printf(reader->arena, "unknown key '" STR_FMT "' (did you mean '" STR_FMT "'?)",
-                               STR_ARG(full), STR_ARG(join(reader->arena, path, near))));
+                               STR_ARG(full), STR_ARG(join(reader->arena, path, meant))));
     else
         add_error(reader, full, STR_NONE,
                   arena_printf(reader->arena, "unknown key '" STR_FMT "'; known here: " STR_FMT,
-                               STR_ARG(full), STR_ARG(buf_view(&all))));
+                               STR_ARG(full), STR_ARG(names_of(reader->arena, keys))));
 }
 
-void key_table_read(struct config_reader *reader, const struct config_key *keys, struct str path,
+void key_table_read(struct config_reader *reader, const struct field_table *keys, struct str path,
                     const struct json *table, void *base)
 {
     if (!is_table(table)) {
@@ -175,101 +177,60 @@ void key_table_read(struct config_reader *reader, const struct config_key *keys,
     }
     for (size_t i = 0; i < table->len; i++) {
         const struct json_member *member = &table->members[i];
-        const struct config_key *key = keys;
-        while (key->name.len && !str_eq(key->name, member->key))
-            key++;
+        struct str meant;
+        const struct field *key = field_find(keys, member->key, &meant);
         struct key_value value = {reader, key, join(reader->arena, path, member->key), &member->value, base};
-        if (key->name.len)
-            key->read(&value);
+        if (key)
+            key_read(&value);
         else
-            report_unknown(reader, keys, path, member->key);
+            report_unknown(reader, keys, path, member->key, meant);
     }
 }
 
-void key_bool(const struct key_value *value)
+/* What the row expects of a value, in words. */
+static const char *expected_by(struct config_reader *reader, const struct field *key)
 {
-    if (value->json->type != JSON_BOOL)
-        key_expected(value, "true or false");
-    else
-        *(bool *)key_target(value) = value->json->truth;
-}
-
-static bool read_number(const struct key_value *value, int64_t *out)
-{
-    const struct config_key *key = value->key;
-    if (json_int(value->json, out) && *out >= key->min && *out <= key->max)
-        return true;
-    key_expected(value, arena_printf(value->reader->arena, "a whole number from %lld to %lld",
-                                     (long long)key->min, (long long)key->max)
-                            .at);
-    return false;
-}
-
-void key_u32(const struct key_value *value)
-{
-    int64_t n;
-    if (read_number(value, &n))
-        *(uint32_t *)key_target(value) = (uint32_t)n;
-}
-
-void key_size(const struct key_value *value)
-{
-    int64_t n;
-    if (read_number(value, &n))
-        *(size_t *)key_target(value) = (size_t)n;
-}
-
-/* "30s", "1.5m" */
-static bool read_duration(struct str text, double *ms)
-{
-    static const struct {
-        const char *suffix;
-        double ms;
-    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}};
-    size_t digits = 0;
-    while (digits < text.len && digits < 12 && strchr("0123456789.", text.at[digits]))
-        digits++;
-    char number[16] = {0}, *end;
-    memcpy(number, text.at ? text.at : "", digits);
-    *ms = strtod(number, &end);
-    if (!digits || *end)
-        return false;
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-        if (str_is(str_from(text, digits), units[i].suffix)) {
-            *ms *= units[i].ms;
-            return true;
-        }
-    return false;
-}
-
-void key_duration(const struct key_value *value)
-{
-    double min = (double)value->key->min, max = (double)value->key->max, ms;
-    bool valid = json_double(value->json, &ms);
-    if (valid)
-        ms *= 1000;
-    else
-        valid = read_duration(json_str(value->json), &ms);
-    if (valid && ms >= min && ms <= max)
-        *(uint32_t *)key_target(value) = (uint32_t)ms;
-    else
-        key_expected(value, arena_printf(value->reader->arena, "seconds or \"30s\", from %g to %g",
-                                         min / 1000, max / 1000)
-                                .at);
-}
-
-void key_one_of(const struct key_value *value)
-{
-    struct buf what = buf_in(value->reader->arena);
-    for (const struct key_choice *choice = value->key->choices; choice->name; choice++) {
-        if (str_is(json_str(value->json), choice->name)) {
-            memcpy(key_target(value), &choice->value, sizeof(choice->value));
-            return;
-        }
-        buf_printf(&what, "%s\"%s\"", what.len ? " or " : "", choice->name);
+    struct str choices[CHOICES_MAX];
+    struct buf out = buf_in(reader->arena);
+    long long most = key->kind == FIELD_COUNT ? FIELD_COUNT_MAX_DEFAULT : key->most;
+    switch (key->kind) {
+    case FIELD_BOOL:
+        return "true or false";
+    case FIELD_DATE:
+        return "a date such as \"2026-12-01\"";
+    case FIELD_STRINGS:
+        return "a list of fields, e.g. { \"events[].raw\" }";
+    case FIELD_COST:
+        return "a number from 0.000001 to 100000000";
+    case FIELD_CHOICE:
+        for (size_t i = 0, count = field_choices(key, choices); i < count; i++)
+            buf_printf(&out, "%s\"" STR_FMT "\"", i ? " or " : "", STR_ARG(choices[i]));
+        break;
+    case FIELD_DURATION:
+        buf_printf(&out, "seconds or \"30s\", from %g to %g", (double)key->least / 1000, (double)most / 1000);
+        break;
+    default:
+        buf_printf(&out, "a whole number from %lld to %lld", (long long)key->least, most);
     }
-    buf_byte(&what, '\0');
-    key_expected(value, what.at);
+    buf_byte(&out, '\0');
+    return out.at;
+}
+
+static void read_simple(const struct key_value *value)
+{
+    const struct field *key = value->key;
+    int64_t n;
+    if (key->kind == FIELD_STRINGS && !key_is_list(value, expected_by(value->reader, key)))
+        return;
+    const struct json *wrong = field_store(key, value->json, value->reader->arena, key_target(value));
+    for (uint32_t i = 0; key->kind == FIELD_STRINGS && i < value->json->len; i++) {
+        const struct json *item = &value->json->items[i];
+        if (!json_str(item).len)
+            expected(value->reader, value->path, "the name or path of a field", item);
+    }
+    bool too_much = key->kind == FIELD_COUNT && json_int(value->json, &n) && n > FIELD_COUNT_MAX_DEFAULT;
+    if ((wrong || too_much) && key->kind != FIELD_STRINGS)
+        key_expected(value, expected_by(value->reader, key));
 }
 
 const char *key_table_path(struct config_reader *reader, struct str path)
@@ -291,7 +252,7 @@ void key_path(const struct key_value *value)
 }
 
 /* "file.json" or { "a.json", "b.json" } */
-void key_files(const struct key_value *value)
+static void read_paths(const struct key_value *value)
 {
     bool one = value->json->type == JSON_STRING;
     if (!one && !key_is_list(value, "a file name or a list of them"))
@@ -301,7 +262,7 @@ void key_files(const struct key_value *value)
     const char **files = ARENA_ARRAY(value->reader->arena, const char *, count);
     for (size_t i = 0; i < count; i++) {
         if (!json_str(&items[i]).len) {
-            expected(value->reader, value->path, value->key->text, &items[i]);
+            expected(value->reader, value->path, value->key->expected, &items[i]);
             return;
         }
         files[i] = key_table_path(value->reader, json_str(&items[i]));
@@ -309,14 +270,32 @@ void key_files(const struct key_value *value)
     *(struct path_list *)key_target(value) = (struct path_list){files, count};
 }
 
-void key_subtable(const struct key_value *value)
+/* A table of further rows, or a boolean in place of it. */
+static void read_table(const struct key_value *value)
 {
-    key_table_read(value->reader, value->key->keys, value->path, value->json, value->base);
+    const struct json *json = value->json;
+    bool is_switch = value->key->switches == SWITCHES && json->type == JSON_BOOL;
+    void *into = key_target(value);
+    if (!is_switch)
+        key_table_read(value->reader, value->key->table, value->path, json, into);
+    if (value->key->done)
+        value->key->done(into, !is_switch ? FORM_TABLE : json->truth ? FORM_TRUE : FORM_FALSE);
 }
 
-void key_absent(const struct key_value *value)
+void key_read(const struct key_value *value)
 {
-    key_table_error(value->reader, value->path, "%s", value->key->text);
+    if (value->key->elsewhere)
+        key_table_error(value->reader, value->path, "%s", value->key->elsewhere);
+    else if (value->key->read_key)
+        value->key->read_key(value);
+    else if (value->key->kind == FIELD_TABLE)
+        read_table(value);
+    else if (value->key->kind == FIELD_PATH)
+        key_path(value);
+    else if (value->key->kind == FIELD_PATHS)
+        read_paths(value);
+    else
+        read_simple(value);
 }
 
 uint64_t key_table_hash(uint64_t before, const struct json *table)
@@ -327,4 +306,88 @@ uint64_t key_table_hash(uint64_t before, const struct json *table)
     uint64_t hash = hash_stable(buf_view(&text)).low;
     buf_clear(&text);
     return hash;
+}
+
+/* ---- the list of keys ---- */
+
+/* The default of a number; false: it has none, or one that depends on something else. */
+static bool default_of(const struct field *key, const void *base, uint64_t *out)
+{
+    uint32_t small = POLICY_UNSET;
+    *out = 0;
+    if (base && key->kind == FIELD_SIZE)
+        memcpy(out, (const char *)base + key->offset, sizeof(*out));
+    else if (base)
+        memcpy(&small, (const char *)base + key->offset, sizeof(small));
+    if (key->kind == FIELD_SIZE)
+        return *out != 0;
+    *out = small;
+    return small != POLICY_UNSET && (int64_t)small >= key->least;
+}
+
+static void list_key(struct buf *out, const struct field *key, const void *base)
+{
+    struct str choices[CHOICES_MAX];
+    long long least = key->least, most = key->kind == FIELD_COUNT ? FIELD_COUNT_MAX_DEFAULT : key->most;
+    uint64_t n;
+    bool given = default_of(key, base, &n);
+    switch (key->read_key ? FIELD_CUSTOM : key->kind) {
+    case FIELD_BOOL:
+        buf_text(out, "true or false\t");
+        if (base)
+            buf_text(out, *((const bool *)base + key->offset) ? "true" : "false");
+        break;
+    case FIELD_COUNT:
+    case FIELD_WHOLE:
+        buf_printf(out, "whole number, %lld to %lld\t", least, most);
+        if (given)
+            buf_printf(out, "%llu", (unsigned long long)n);
+        break;
+    case FIELD_SIZE:
+        buf_printf(out, "whole number, at least %lld\t", least);
+        if (given)
+            buf_printf(out, "%llu", (unsigned long long)n);
+        break;
+    case FIELD_DURATION:
+        buf_printf(out, "seconds, or \"30s\", %g to %g\t", (double)least / 1000, (double)most / 1000);
+        if (given)
+            buf_printf(out, "%g", (double)n / 1000.0);
+        break;
+    case FIELD_CHOICE:
+        for (size_t i = 0, count = field_choices(key, choices); i < count; i++)
+            buf_printf(out, "%s\"" STR_FMT "\"", i ? " or " : "", STR_ARG(choices[i]));
+        buf_byte(out, '\t');
+        for (size_t i = 0, count = field_choices(key, choices); given && i < count; i++)
+            if ((uint64_t)key->first + i == n)
+                buf_printf(out, "\"" STR_FMT "\"", STR_ARG(choices[i]));
+        break;
+    case FIELD_PATH:
+        buf_text(out, "path\t");
+        break;
+    default:
+        buf_printf(out, "%s\t",
+                   key->table                 ? "table"
+                   : key->kind == FIELD_PATHS ? "path, or a list of paths"
+                                              : "see the manual");
+    }
+    buf_byte(out, '\n');
+}
+
+void key_table_list(struct buf *out, const struct field_table *keys, struct str path, const void *base)
+{
+    const struct field *key;
+    for (size_t at = 0; (key = field_next(keys, &at));) {
+        if (key->elsewhere)
+            continue;
+        struct buf full = {0};
+        buf_printf(&full, STR_FMT "%s%s", STR_ARG(path), path.len ? "." : "", key->name);
+        buf_printf(out, STR_FMT "\t", STR_ARG(buf_view(&full)));
+        list_key(out, key, base);
+        if (key->item)
+            buf_text(&full, key->item);
+        if (key->table) /* an item of a list has no defaults here */
+            key_table_list(out, key->table, buf_view(&full),
+                           key->item || !base ? NULL : (const char *)base + key->offset);
+        buf_clear(&full);
+    }
 }

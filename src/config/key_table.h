@@ -1,13 +1,13 @@
 /*
- * A table of data checked against a table of keys: every key is known, of its
- * type, within its bounds, and stored in a struct. All errors are collected,
+ * A table of data checked against rows (policy/field.h): every key is known, of
+ * its type, within its bounds, and stored in a struct. All errors are collected,
  * one line each, so that a file is fixed in one go.
  */
 #ifndef TOOLGATE_CONFIG_KEY_TABLE_H
 #define TOOLGATE_CONFIG_KEY_TABLE_H
 
 #include "base/buf.h"
-#include "json/value.h"
+#include "policy/field.h"
 
 #include <stdint.h>
 
@@ -20,34 +20,13 @@ struct config_reader {
     struct buf errors;   /* "FILE:3: limits.depth: expected …, got …" per line; empty: none */
 };
 
-struct config_key;
-
 /* A key as it was found in a table. */
 struct key_value {
     struct config_reader *reader;
-    const struct config_key *key;
+    const struct field *key;
     struct str path; /* its full name: "limits.depth" */
     const struct json *json;
     void *base; /* the struct into which key->offset points */
-};
-
-typedef void key_reader(const struct key_value *value);
-
-struct key_choice { /* NULL ends a list */
-    const char *name;
-    unsigned value;
-};
-
-struct config_key { /* one without a name ends a table */
-    struct str name;
-    key_reader *read;
-    size_t offset;
-    int64_t min, max;                 /* of numbers */
-    const struct key_choice *choices; /* of key_one_of */
-    /* of key_subtable; of any other reader that takes a table: for key_table_list */
-    const struct config_key *keys;
-    const char *item; /* `keys` are those of each item: "[]" of a list, ".NAME" of a map */
-    const char *text; /* key_absent: the error; key_files: what an item is */
 };
 
 static inline void *key_target(const struct key_value *value)
@@ -55,14 +34,22 @@ static inline void *key_target(const struct key_value *value)
     return (char *)value->base + value->key->offset;
 }
 
+#define KEYS(rows)                                                                                           \
+    {                                                                                                        \
+        .fields = (rows), .count = sizeof(rows) / sizeof((rows)[0])                                          \
+    }
+
 /* Reads all keys of a table into `base`. `path`: the name of the table; empty: the root. */
-void key_table_read(struct config_reader *reader, const struct config_key *keys, struct str path,
+void key_table_read(struct config_reader *reader, const struct field_table *keys, struct str path,
                     const struct json *table, void *base);
+
+/* Reads one key by its row. */
+void key_read(const struct key_value *value);
 
 /* A line for each key, "PATH<tab>type<tab>default", and for each of its subtables. The default is that of
  * `base`; empty if the key has none, or one that depends on something else. Keys that are always errors are
  * left out. */
-void key_table_list(struct buf *out, const struct config_key *keys, struct str path, const void *base);
+void key_table_list(struct buf *out, const struct field_table *keys, struct str path, const void *base);
 
 /* The line of a key such as "limits.depth" or "allow[2].tools". 0: it is computed, or written in a way that
  * the search does not find. */
@@ -87,15 +74,7 @@ struct path_list { /* that can be opened */
     size_t count;
 };
 
-key_reader key_bool;     /* bool */
-key_reader key_u32;      /* uint32_t within min and max */
-key_reader key_size;     /* size_t within min and max */
-key_reader key_duration; /* uint32_t milliseconds within min and max, from 30, 0.5, "30s" */
-key_reader key_one_of;   /* unsigned, one of the choices */
-key_reader key_path;     /* const char *, relative to the file's folder */
-key_reader key_files;    /* struct path_list, from one name or a list of them */
-key_reader key_subtable; /* `keys`, into the same struct */
-key_reader key_absent;   /* a key that this version does not support */
+void key_path(const struct key_value *value); /* const char *, relative to the file's folder */
 
 /* Of the content of a file, and of those before it. */
 uint64_t key_table_hash(uint64_t before, const struct json *table);

@@ -10,7 +10,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "base/suggest.h"
 #include "config/config_upstreams.h"
 #include "json/build.h"
 #include "json/parse.h"
@@ -33,30 +32,23 @@ struct servers_reader {
     struct buf errors; /* of all files */
 };
 
-#define UPSTREAM_KEY(text, reader, field)                                                                    \
-    {                                                                                                        \
-        .name = STR(text), .read = (reader), .offset = offsetof(struct config_upstream, field)               \
-    }
-#define ENTRY_KEY(text, reader, field)                                                                       \
-    {                                                                                                        \
-        .name = STR(text), .read = (reader), .offset = offsetof(struct mcp_entry, field)                     \
-    }
-
-static const struct config_key keys[] = {
-    UPSTREAM_KEY("command", config_upstream_command, command),
-    UPSTREAM_KEY("args", config_upstream_strings, args),
-    UPSTREAM_KEY("env", config_upstream_pairs, spec.env),
-    UPSTREAM_KEY("cwd", config_upstream_folder, spec.cwd),
-    UPSTREAM_KEY("url", config_upstream_string, url),
-    UPSTREAM_KEY("serverUrl", config_upstream_string, url),
-    UPSTREAM_KEY("httpUrl", config_upstream_string, url),
-    UPSTREAM_KEY("headers", config_upstream_pairs, spec.headers),
-    ENTRY_KEY("type", config_upstream_string, type),
-    ENTRY_KEY("transport", config_upstream_string, type),
-    ENTRY_KEY("disabled", key_bool, disabled),
-    ENTRY_KEY("enabled", key_bool, enabled),
+#define UPSTREAM(member) .offset = offsetof(struct config_upstream, member)
+#define ENTRY(member)    .offset = offsetof(struct mcp_entry, member)
+static const struct field fields[] = {
+    {"command", UPSTREAM(command), READ_KEY(config_upstream_command)},
+    {"args", UPSTREAM(args), READ_KEY(config_upstream_strings)},
+    {"env", UPSTREAM(spec.env), READ_KEY(config_upstream_pairs)},
+    {"cwd", UPSTREAM(spec.cwd), READ_KEY(config_upstream_folder)},
+    {"url", UPSTREAM(url), READ_KEY(config_upstream_string)},
+    {"serverUrl", UPSTREAM(url), READ_KEY(config_upstream_string)},
+    {"httpUrl", UPSTREAM(url), READ_KEY(config_upstream_string)},
+    {"headers", UPSTREAM(spec.headers), READ_KEY(config_upstream_pairs)},
+    {"type", ENTRY(type), READ_KEY(config_upstream_string)},
+    {"transport", ENTRY(type), READ_KEY(config_upstream_string)},
+    {"disabled", FIELD_BOOL, ENTRY(disabled)},
+    {"enabled", FIELD_BOOL, ENTRY(enabled)},
 };
-#define KEYS (sizeof(keys) / sizeof(keys[0]))
+static const struct field_table keys = KEYS(fields);
 
 static void warn(struct servers_reader *r, struct str text)
 {
@@ -68,22 +60,19 @@ static void warn(struct servers_reader *r, struct str text)
     config->warnings = list;
 }
 
-static void ignore_key(struct servers_reader *r, struct str path, struct str key)
+static void ignore_key(struct servers_reader *r, struct str path, struct str key, struct str near)
 {
     /* Settings of other clients that toolgate has no use for. */
     static const char *const harmless[] = {
         "alwaysAllow", "autoApprove", "autoapprove",    "description", "dev",   "gallery", "icon",   "id",
         "metadata",    "name",        "startupTimeout", "timeout",     "title", "trust",   "version"};
-    struct str names[KEYS], hint = STR_NONE;
+    struct str hint = STR_NONE;
     for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++)
         if (str_is(key, harmless[i])) {
             log_event(LOG_DEBUG, "mcp_config_key_ignored", LOG_TEXT("file", r->reader.file),
                       LOG_STR("entry", path), LOG_STR("key", key));
             return;
         }
-    for (size_t i = 0; i < KEYS; i++)
-        names[i] = keys[i].name;
-    struct str near = suggest_closest(key, names, KEYS);
     if (near.len)
         hint = arena_printf(r->config->arena, " (did you mean '" STR_FMT "'?)", STR_ARG(near));
     warn(r, arena_printf(r->config->arena, "%s: " STR_FMT ": unknown key '" STR_FMT "' is ignored" STR_FMT,
@@ -100,13 +89,12 @@ static void read_keys(struct servers_reader *r, struct str path, const struct js
         bool empty = member->value.type == JSON_STRING && !member->value.len;
         if (member->value.type == JSON_NULL || empty)
             continue;
-        for (size_t k = 0; k < KEYS && !value.key; k++)
-            if (str_eq(keys[k].name, member->key))
-                value.key = &keys[k];
+        struct str near;
+        value.key = field_find(&keys, member->key, &near);
         if (value.key)
-            value.key->read(&value);
+            key_read(&value);
         else
-            ignore_key(r, path, member->key);
+            ignore_key(r, path, member->key, near);
     }
 }
 

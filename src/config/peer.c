@@ -141,7 +141,7 @@ static void read_ids(const struct key_value *value)
 {
     struct config_reader *reader = value->reader;
     struct allow_rule *rule = value->base;
-    bool user = str_is(value->key->name, "users");
+    bool user = strcmp(value->key->name, "users") == 0;
     const char *what = user ? "a list of user names or uid numbers" : "a list of group names or gid numbers";
     size_t *count = user ? &rule->uid_count : &rule->gid_count;
     if (!key_is_list(value, what))
@@ -213,11 +213,12 @@ static void read_resources(const struct key_value *value)
     read_globs_or_none(value, "a list of URIs or globs such as \"file:///srv/docs/*\"", &rule->resources);
 }
 
-const struct config_key peer_allow_keys[] = {
-    {.name = STR("users"), .read = read_ids},           {.name = STR("groups"), .read = read_ids},
-    {.name = STR("tools"), .read = read_tools},         {.name = STR("prompts"), .read = read_prompts},
-    {.name = STR("resources"), .read = read_resources}, {.read = NULL},
+static const struct field allow_fields[] = {
+    {"users", READ_KEY(read_ids)},           {"groups", READ_KEY(read_ids)},
+    {"tools", READ_KEY(read_tools)},         {"prompts", READ_KEY(read_prompts)},
+    {"resources", READ_KEY(read_resources)},
 };
+const struct field_table peer_allow_table = KEYS(allow_fields);
 
 void peer_read_allow(const struct key_value *value)
 {
@@ -227,24 +228,22 @@ void peer_read_allow(const struct key_value *value)
     struct allow_rule *rules = ARENA_ARRAY(value->reader->arena, struct allow_rule, value->json->len);
     for (size_t i = 0; i < value->json->len; i++) {
         struct key_value item = key_item(value, &value->json->items[i], i);
-        key_table_read(value->reader, peer_allow_keys, item.path, item.json, &rules[i]);
+        key_table_read(value->reader, &peer_allow_table, item.path, item.json, &rules[i]);
         rules[i].everyone = !json_get_text(item.json, "users") && !json_get_text(item.json, "groups");
     }
     config->allow = rules;
     config->allow_count = value->json->len;
 }
 
-const struct config_key peer_operator_keys[] = {
-    {.name = STR("users"), .read = read_ids},
-    {.name = STR("groups"), .read = read_ids},
-    {.read = NULL},
-};
+static const struct field operators_fields[] = {{"users", READ_KEY(read_ids)},
+                                                {"groups", READ_KEY(read_ids)}};
+const struct field_table peer_operators_table = KEYS(operators_fields);
 
 /* An empty table names nobody: then only root is one. */
 void peer_read_operators(const struct key_value *value)
 {
     struct config *config = value->base;
     struct allow_rule *rule = ARENA_NEW(value->reader->arena, struct allow_rule);
-    key_table_read(value->reader, peer_operator_keys, value->path, value->json, rule);
+    key_table_read(value->reader, &peer_operators_table, value->path, value->json, rule);
     config->operators = rule;
 }

@@ -38,11 +38,11 @@ bool peer_is_operator(const struct config *config, const struct peer *peer);
 
 /* Reads `operators`: { users = {…}, groups = {…} } into a struct config. */
 key_reader peer_read_operators;
-extern const struct config_key peer_operator_keys[];
+extern const struct field_table peer_operators_table;
 
 /* Reads `allow`: { { users = {…}, groups = {…}, tools = {…}, prompts = {…}, resources = {…} } } into a struct
  * config. */
 key_reader peer_read_allow;
-extern const struct config_key peer_allow_keys[]; /* of one rule */
+extern const struct field_table peer_allow_table; /* of one rule */
 
 #endif

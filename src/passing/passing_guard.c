@@ -9,7 +9,7 @@ struct passing_guard passing_guard_of(const struct policy_set *policies, const s
     struct passing_guard guard = {0};
     for (size_t i = 0; i < policy_set_count(policies); i++) {
         const struct policy *policy = policy_set_at(policies, i);
-        enum policy_mode mode = policy->mode_given ? policy->mode : config->mode;
+        enum policy_mode mode = policy->mode_given ? policy->mode : config->defaults.mode;
         if (mode == POLICY_ENFORCE || (mode == POLICY_SHADOW && config->enforce_shadow))
             guard.enforced |= policy->result_sets;
         else if (mode == POLICY_SHADOW)

@@ -65,44 +65,21 @@ enum call_field {
     CALL_FIELDS
 };
 
-#define ROW(field, name, type, sentence) [field] = {name, FIELD_ANY, NULL, type, sentence}
-
-static const struct field call_fields[CALL_FIELDS] = {
-    ROW(CALL_TOOL, "tool", "string", "The tool's name."),
-    ROW(CALL_SESSION, "session", "string?", "The session, as the agent names it; nil if it names none."),
-    ROW(CALL_GOAL, "goal", "string?",
-        "The user's request, in their words; nil if the agent does not send it."),
-    ROW(CALL_STEP, "step", "string?",
-        "The model's message that this call is part of; nil if the agent does not send it."),
-    ROW(CALL_USER, "user", "string?", "The user of the calling process; nil if it has no name."),
-    ROW(CALL_UID, "uid", "integer", "The user's number."),
-    ROW(CALL_TURN, "turn", "integer", "The user's turn in this session; 0 if the agent does not send it."),
-    ROW(CALL_ATTEMPT, "attempt", "integer", "1, or more after the model corrected its arguments."),
-    ROW(CALL_NO_PROGRESS, "no_progress", "integer",
-        "How many calls in a row brought nothing new, before this one."),
-    ROW(CALL_HISTORY, "history", "toolgate.Past[]", "The earlier calls of this session, oldest first."),
-    ROW(CALL_FACTS, "facts", "table<string, any>",
-        "The facts that earlier results of this session gave with ok { facts = … }."),
-    ROW(CALL_CONTEXT, "context", "table<string, any>?",
-        "What the agent's program says of this request in dev.toolgate/context; nil if it says nothing."),
-    ROW(CALL_ARGS, "args", "table?",
-        "In result: the arguments of the call; nil if a report does not repeat what is no longer known."),
-    ROW(CALL_PEER, "peer", "toolgate.Peer", "The calling process."),
-    ROW(CALL_PROGRESS, "progress", "fun(done: number, total?: number, message?: string)",
-        "In run: reports progress to the agent's program."),
-    ROW(CALL_LOG, "log", "fun(level: toolgate.LogLevel, text: string)",
-        "In run: logs to the agent's program; the model does not read it."),
+/* lua/policy/reference.lua documents them. */
+static const char *const call_fields[CALL_FIELDS] = {
+    [CALL_TOOL] = "tool",       [CALL_SESSION] = "session", [CALL_GOAL] = "goal",
+    [CALL_STEP] = "step",       [CALL_USER] = "user",       [CALL_UID] = "uid",
+    [CALL_TURN] = "turn",       [CALL_ATTEMPT] = "attempt", [CALL_NO_PROGRESS] = "no_progress",
+    [CALL_HISTORY] = "history", [CALL_FACTS] = "facts",     [CALL_CONTEXT] = "context",
+    [CALL_ARGS] = "args",       [CALL_PEER] = "peer",       [CALL_PROGRESS] = "progress",
+    [CALL_LOG] = "log",
 };
-
-const struct field_table call_table = FIELD_TABLE(
-    "call", "toolgate.Call", "What a hook knows of the call; reading any other field is an error.",
-    call_fields, .read_only = true);
 
 /* The index of the field; CALL_FIELDS: there is none. */
 static int field_named(struct str name)
 {
     int field = 0;
-    while (field < CALL_FIELDS && !str_is(name, call_fields[field].name))
+    while (field < CALL_FIELDS && !str_is(name, call_fields[field]))
         field++;
     return field;
 }
@@ -111,7 +88,7 @@ static struct str closest_field(struct str name)
 {
     struct str names[CALL_FIELDS];
     for (int i = 0; i < CALL_FIELDS; i++)
-        names[i] = str_of(call_fields[i].name);
+        names[i] = str_of(call_fields[i]);
     return suggest_closest(name, names, CALL_FIELDS);
 }
 

@@ -3,11 +3,8 @@
 #define TOOLGATE_POLICY_CALL_TABLE_H
 
 #include "base/str.h"
-#include "policy/vocabulary/field_table.h"
 
 #include <lua.h>
-
-extern const struct field_table call_table; /* its fields */
 
 /* The table has this field; if not, *meant is the closest name, or STR_NONE. */
 bool call_table_has(struct str name, struct str *meant);

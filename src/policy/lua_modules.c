@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/suggest.h"
 #include "io/file.h"
-#include "policy/declare/declare.h"
+#include "policy/declare.h"
 #include "policy/policy_internal.h"
 #include "policy/static_check.h"
 #include "sandbox/bridge.h"

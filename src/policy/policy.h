@@ -130,10 +130,10 @@ struct policy {
     enum policy_formats formats;
     const struct time_zone *timezone; /* of date-times that lack one; NULL: not declared */
     enum policy_schema_mode schema_mode;
-    bool validate;   /* false: the schema is documentation only */
-    bool envelopes;  /* results may report their own failure: result/failure_envelope.h */
-    bool final;      /* its result ends the run */
-    bool fails_open; /* on_policy_error = "open" */
+    bool validate;  /* false: the schema is documentation only */
+    bool envelopes; /* results may report their own failure: result/failure_envelope.h */
+    bool final;     /* its result ends the run */
+    int fails_open; /* on_policy_error: 0 closed, 1 open */
     bool unknown_given, formats_given, coerce_given, mode_given, compact_given, retry_given, idempotent_given;
     bool idempotent; /* the same call twice has the effect of one */
     struct policy_compact compact;
@@ -172,6 +172,9 @@ struct policy {
     struct policy_code *code; /* rules and functions; this room only */
     struct policy_set *set;
 };
+
+/* Sets the default of every field that is not 0. */
+void policy_init(struct policy *policy);
 
 /* Its `tools` name the tool. */
 bool policy_guards(const struct policy *policy, struct str tool);

@@ -8,7 +8,7 @@
 #include "base/map.h"
 #include "io/file.h"
 #include "json/build.h"
-#include "policy/declare/declare.h"
+#include "policy/declare.h"
 #include "policy/outcome.h"
 #include "policy/policy_internal.h"
 #include "policy/source_location.h"

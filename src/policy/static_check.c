@@ -5,13 +5,11 @@
 #include "base/suggest.h"
 #include "policy/call_table.h"
 #include "policy/source_location.h"
-#include "policy/reference.h"
-#include "policy/vocabulary/word_fields.h"
+#include "policy/vocabulary/vocabulary.h"
 #include "sandbox/libraries.h"
 #include "sandbox/sandbox.h"
 
-#define FIELDS_MAX    16u /* of an outcome */
-#define CALL_REGISTER 1u  /* of the second parameter; parameters keep their registers */
+#define CALL_REGISTER 1u /* of the second parameter; parameters keep their registers */
 
 struct check {
     lua_State *L;
@@ -48,10 +46,9 @@ static bool push_field(lua_State *L, int table, struct str name)
 /* needs, drops, … are no words of their own. */
 static bool is_rule_method(struct str name)
 {
-    size_t count;
-    const struct vocabulary_word *words = vocabulary_words(&count);
-    for (size_t i = 0; i < count; i++)
-        if (str_is(name, words[i].name))
+    static const char *const methods[] = {"needs", "drops", "defaults", "refuses"};
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+        if (str_is(name, methods[i]))
             return true;
     return false;
 }
@@ -191,36 +188,37 @@ void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnos
 /* ---- the fields of outcomes, in the source: a hook that fails only in one branch may never run before it is
  * needed ---- */
 
-static void unknown_field(struct diagnostics *d, int line, const struct field_table *table, struct str name)
+static void unknown_field(struct diagnostics *d, int line, const struct word_fields *fields, struct str name)
 {
-    struct str names[FIELDS_MAX];
+    struct str names[sizeof(fields->names) / sizeof(fields->names[0])];
     size_t count = 0;
-    for (; count < table->count && count < FIELDS_MAX; count++) {
-        names[count] = str_of(table->fields[count].name);
+    for (; fields->names[count]; count++) {
+        names[count] = str_of(fields->names[count]);
         if (str_eq(names[count], name))
             return;
     }
     struct str meant = suggest_closest(name, names, count);
-    diagnostics_add(d, line, "%s: unknown field '" STR_FMT "'%s" STR_FMT "%s", table->name,
+    diagnostics_add(d, line, "%s: unknown field '" STR_FMT "'%s" STR_FMT "%s", fields->word,
                     STR_ARG(str_cut(name, 60)), meant.len ? " (did you mean '" : "", STR_ARG(meant),
                     meant.len ? "'?)" : "");
 }
 
 /* Behind a `{`, to its `}`. The items of a list have the same fields. */
-static void check_table(struct diagnostics *d, struct lexer *lex, const struct field_table *table)
+static void check_table(struct diagnostics *d, struct lexer *lex, const struct word_fields *fields)
 {
     bool at_item = true;
     struct token t = lexer_next(lex);
     for (int depth = 1; t.kind != TOKEN_END; t = lexer_next(lex)) {
         struct str name = depth == 1 && at_item ? location_field_name(lex, t) : STR_NONE;
         struct lexer ahead = *lex;
-        const struct field_table *inner = NULL;
+        const struct word_fields *inner = NULL;
         if (name.len) {
-            unknown_field(d, t.line, table, name);
-            inner = str_is(name, "follow_up") && table == &word_ok_table ? &word_follow_up_table : NULL;
+            unknown_field(d, t.line, fields, name);
+            if (str_is(name, "follow_up") && strcmp(fields->word, "ok") == 0)
+                inner = word_fields_of("ok.follow_up");
             t = inner ? lexer_next(&ahead) : t;
         } else if (depth == 1 && at_item) {
-            inner = table == &word_repair_table ? table : NULL;
+            inner = strcmp(fields->word, "repair") == 0 ? fields : NULL;
         }
         at_item = depth == 1 && (lexer_token_is(t, ',') || lexer_token_is(t, ';'));
         if (inner && lexer_token_is(t, '{')) {
@@ -271,23 +269,22 @@ static void check_in_order(struct str source, struct diagnostics *diagnostics)
 void static_check_outcomes(struct str source, struct diagnostics *diagnostics)
 {
     check_in_order(source, diagnostics);
-    static const struct field_table *const tables[] = {&word_repair_table, &word_ok_table,
-                                                       &word_tool_return_table};
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+    static const char *const words[] = {"repair", "ok", "tool_return"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         struct lexer lex = lexer_init(source);
         struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
-        if (!memmem(source.at, source.len, tables[i]->name, strlen(tables[i]->name)) ||
-            location_redefines(source, tables[i]->name))
+        if (!memmem(source.at, source.len, words[i], strlen(words[i])) ||
+            location_redefines(source, words[i]))
             continue;
         for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex)) {
-            if (!location_is_call(before, t, tables[i]->name))
+            if (!location_is_call(before, t, words[i]))
                 continue;
             struct lexer ahead = lex;
             struct token one = lexer_next(&ahead);
             if (lexer_token_is(one, '('))
                 one = lexer_next(&ahead);
             if (lexer_token_is(one, '{'))
-                check_table(diagnostics, &ahead, tables[i]);
+                check_table(diagnostics, &ahead, word_fields_of(words[i]));
         }
     }
 }

@@ -59,7 +59,7 @@ static const char *by_default(const struct command *command, const char *socket,
                               struct arena *arena)
 {
     struct config config = {.socket = socket};
-    config_decisions_init(&config.decisions);
+    config_init(&config);
     const char *beside = state_dir_decisions(arena, &config);
     const char *system = SYSTEM_STATE "/" DECISIONS_FILE_NAME;
     if (exists(beside))

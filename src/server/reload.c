@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "catalog/shadow.h"
-#include "config/config_ledger.h"
 #include "gate/generation_load.h"
 #include "server/listener.h"
 #include "server/method_table.h"

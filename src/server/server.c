@@ -7,7 +7,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/log_writer.h"
-#include "config/config_ledger.h"
 #include "gate/decision_log.h"
 #include "server/config_watch.h"
 #include "server/http_endpoint.h"

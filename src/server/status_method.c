@@ -107,7 +107,8 @@ static void put_overlays(struct json_out *out, const struct generation *g)
             continue;
         json_open(out, '{');
         json_field_str(out, "file", policy->file);
-        json_field_text(out, "mode", status_mode_name(policy->mode_given ? policy->mode : g->config.mode));
+        json_field_text(out, "mode",
+                        status_mode_name(policy->mode_given ? policy->mode : g->config.defaults.mode));
         json_field_open(out, "over", '[');
         for (size_t k = 0; k < g->tool_count; k++)
             if (tool_has_overlay(g->tools[k], policy))

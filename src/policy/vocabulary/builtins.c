@@ -7,7 +7,6 @@
 #include "sandbox/libraries.h"
 #include "sandbox/sandbox.h"
 #include "policy/id_format.h"
-#include "policy/vocabulary/word_fields.h"
 #include "policy/vocabulary/vocabulary.h"
 #include "base/suggest.h"
 
@@ -152,18 +151,14 @@ static int builtin_shapes(lua_State *L)
     return 1;
 }
 
-/* fields(word): the names of the fields that a word takes, as word_fields.c documents them. */
+/* fields(word): the names of the fields that a word takes. */
 static int builtin_fields(lua_State *L)
 {
-    struct str name;
-    name.at = luaL_checklstring(L, 1, &name.len);
-    const struct field_table *table = word_table_named(name);
-    if (!table)
-        return luaL_error(L, "no table of fields '%s'", name.at);
-    lua_createtable(L, (int)table->count, 0);
-    for (size_t i = 0; i < table->count; i++) {
-        lua_pushstring(L, table->fields[i].name);
-        lua_rawseti(L, -2, (int)i + 1);
+    const struct word_fields *fields = word_fields_of(luaL_checkstring(L, 1));
+    lua_newtable(L);
+    for (int i = 0; fields->names[i]; i++) {
+        lua_pushstring(L, fields->names[i]);
+        lua_rawseti(L, -2, i + 1);
     }
     return 1;
 }

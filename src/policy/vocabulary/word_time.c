@@ -204,7 +204,7 @@ static double unit_seconds(char unit)
 }
 
 /* Amounts and units: "1h30m", and after its P and T "PT1H30M". Months and years have no length: refused. */
-static bool read_duration(struct str s, double *out)
+bool word_duration_parse(struct str s, double *out)
 {
     double amount;
     s = str_trim(s);
@@ -231,7 +231,7 @@ int word_duration(lua_State *L)
     double seconds;
     if (lua_type(L, 1) == LUA_TNUMBER)
         lua_pushvalue(L, 1);
-    else if (read_duration(text_at(L, 1, "duration"), &seconds))
+    else if (word_duration_parse(text_at(L, 1, "duration"), &seconds))
         lua_pushnumber(L, seconds);
     else
         lua_pushnil(L);

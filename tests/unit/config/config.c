@@ -66,10 +66,10 @@ static void works_without_a_file(void **state)
     assert_string_equal(config.socket, "/run/user/7/toolgate.sock");
     assert_int_equal(config.socket_mode, 0660);
     assert_int_equal(config.allow_count, 0);
-    assert_int_equal(config.repair, POLICY_UNSET);
+    assert_int_equal(config.defaults.repair, POLICY_UNSET);
     assert_int_equal(config.limits.message, CONFIG_MESSAGE_BYTES);
     assert_int_equal(config.anonymous_repeats, 8);
-    assert_true(config.coerce.strings);
+    assert_true(config.defaults.coerce.strings);
 }
 
 static void default_socket_of_a_service(void **state)
@@ -110,29 +110,29 @@ static void every_key_is_read(void **state)
     assert_true(config.shared_namespace);
     assert_int_equal(config.ledger_ttl_s, 3600);
     assert_int_equal(config.ledger_history, 10);
-    assert_int_equal(config.repair, 1);
-    assert_int_equal(config.same_call, 4);
-    assert_int_equal(config.transient, 2);
-    assert_int_equal(config.repeats, 4);
-    assert_int_equal(config.halt, 6);
-    assert_int_equal(config.across_turns, 7);
-    assert_int_equal(config.poll_max, 9);
-    assert_int_equal(config.compare, COMPARE_ARGUMENTS);
-    assert_int_equal(config.same_failure, SAME_FAILURE_REFUSE);
-    assert_int_equal(config.mode, POLICY_SHADOW);
-    assert_int_equal(config.unknown, UNKNOWN_DROP);
-    assert_int_equal(config.tool_limits.calls_per_turn, 11);
-    assert_int_equal(config.tool_limits.seconds_per_turn, 30);
-    assert_int_equal(config.tool_limits.cost_per_turn, 250000);
-    assert_int_equal(config.tool_limits.calls_per_session, POLICY_UNSET);
+    assert_int_equal(config.defaults.repair, 1);
+    assert_int_equal(config.defaults.same_call, 4);
+    assert_int_equal(config.defaults.transient, 2);
+    assert_int_equal(config.defaults.repeats, 4);
+    assert_int_equal(config.defaults.halt, 6);
+    assert_int_equal(config.defaults.across_turns, 7);
+    assert_int_equal(config.defaults.poll_max, 9);
+    assert_int_equal(config.defaults.compare, COMPARE_ARGUMENTS);
+    assert_int_equal(config.defaults.same_failure, SAME_FAILURE_REFUSE);
+    assert_int_equal(config.defaults.mode, POLICY_SHADOW);
+    assert_int_equal(config.defaults.unknown, UNKNOWN_DROP);
+    assert_int_equal(config.defaults.limits.calls_per_turn, 11);
+    assert_int_equal(config.defaults.limits.seconds_per_turn, 30);
+    assert_int_equal(config.defaults.limits.cost_per_turn, 250000);
+    assert_int_equal(config.defaults.limits.calls_per_session, POLICY_UNSET);
     assert_int_equal(config.session_limits.calls_per_session, 500);
     assert_int_equal(config.session_limits.cost_per_session, 5 * POLICY_COST_UNIT);
-    assert_true(config.compact.on);
-    assert_int_equal(config.compact.max_tokens, 900);
-    assert_int_equal(config.compact.max_bytes, 0);
-    assert_int_equal(config.compact.drop_count, 2);
-    assert_false(config.coerce.lists);
-    assert_true(config.coerce.strings);
+    assert_true(config.defaults.compact.on);
+    assert_int_equal(config.defaults.compact.max_tokens, 900);
+    assert_int_equal(config.defaults.compact.max_bytes, 0);
+    assert_int_equal(config.defaults.compact.drop_count, 2);
+    assert_false(config.defaults.coerce.lists);
+    assert_true(config.defaults.coerce.strings);
     assert_int_equal(config.limits.message, 2048);
     assert_int_equal(config.limits.depth, 16);
     assert_int_equal(config.limits.memory, 33554432);
@@ -150,7 +150,7 @@ static void coercion_can_be_switched_off(void **state)
 {
     (void)state;
     assert_int_equal(load("return { defaults = { coerce = false } }"), OK);
-    assert_false(config.coerce.strings || config.coerce.json || config.coerce.enums);
+    assert_false(config.defaults.coerce.strings || config.defaults.coerce.json || config.defaults.coerce.enums);
 }
 
 static void unknown_key_is_reported_with_the_closest(void **state)

@@ -1,14 +1,15 @@
 /* Every row of the vocabulary has a description that the reference and an editor can show. */
 #include "policy/policy_support.h"
-#include "policy/reference.h"
+#include "policy/reference_support.h"
 
 /* Reads each word as a policy would: a word that is registered but not defined fails while the sandbox is set
  * up. */
 static void words_exist(void **state)
 {
     (void)state;
-    size_t count;
-    const struct vocabulary_word *words = vocabulary_words(&count);
+    reference_read(arena);
+    const struct vocabulary_word *words = reference.words;
+    size_t count = reference.word_count;
     for (size_t i = 0; i < count; i++) {
         const char *type = words[i].type ? words[i].type : "";
         bool method = str_starts(str_of(type), "fun(self:");
@@ -26,8 +27,9 @@ static void words_exist(void **state)
 static void words_are_described(void **state)
 {
     (void)state;
-    size_t count;
-    const struct vocabulary_word *words = vocabulary_words(&count);
+    reference_read(arena);
+    const struct vocabulary_word *words = reference.words;
+    size_t count = reference.word_count;
     for (size_t i = 0; i < count; i++) {
         if (!words[i].signature || !words[i].sentence || !strstr(words[i].signature, words[i].name))
             fail_msg("%s: a word needs a signature that has it, and a sentence", words[i].name);
@@ -39,8 +41,9 @@ static void words_are_described(void **state)
 static void fields_are_described(void **state)
 {
     (void)state;
-    size_t count;
-    const struct reference_table *tables = reference_tables(arena, &count);
+    reference_read(arena);
+    const struct reference_table *tables = reference.tables;
+    size_t count = reference.table_count;
     for (size_t i = 0; i < count; i++)
         for (size_t n = 0; n < tables[i].count; n++) {
             const struct reference_field *field = &tables[i].fields[n];
@@ -55,14 +58,12 @@ static void fields_are_described(void **state)
 
 static bool is_defined(struct str name)
 {
-    size_t tables, count;
-    const struct reference_table *fields = reference_tables(arena, &tables);
-    const struct reference_type *types = reference_types(&count);
-    for (size_t i = 0; i < count; i++)
-        if (str_is(name, types[i].name))
+    for (size_t i = 0; i < reference.type_count; i++)
+        if (str_is(name, reference.types[i].name))
             return true;
-    for (size_t i = 0; i < tables; i++)
-        if (strcspn(fields[i].type, ":") == name.len && memcmp(fields[i].type, name.at, name.len) == 0)
+    for (size_t i = 0; i < reference.table_count; i++)
+        if (strcspn(reference.tables[i].type, ":") == name.len &&
+            memcmp(reference.tables[i].type, name.at, name.len) == 0)
             return true;
     return str_is(name, "toolgate.Rule"); /* its fields are the words that are methods */
 }
@@ -73,7 +74,7 @@ static void defines(const char *of, const char *name, const char *type)
         struct str named = {at, strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.")};
         if (!is_defined(named))
             fail_msg("%s %s: nothing defines the type " STR_FMT
-                     ": add its table to vocabulary.c, or the type to its list",
+                     ": add its table or the type to reference.lua",
                      of, name, STR_ARG(named));
     }
 }
@@ -81,25 +82,24 @@ static void defines(const char *of, const char *name, const char *type)
 static void types_are_defined(void **state)
 {
     (void)state;
-    size_t words, tables, types;
-    const struct vocabulary_word *word = vocabulary_words(&words);
-    const struct reference_table *table = reference_tables(arena, &tables);
-    const struct reference_type *type = reference_types(&types);
-    for (size_t i = 0; i < words; i++)
-        defines("the word", word[i].name, word[i].type);
-    for (size_t i = 0; i < types; i++)
-        defines("the type", type[i].name, type[i].is);
-    for (size_t i = 0; i < tables; i++)
-        for (size_t n = 0; n < table[i].count; n++)
-            defines(table[i].of, table[i].fields[n].name, table[i].fields[n].type);
+    reference_read(arena);
+    for (size_t i = 0; i < reference.word_count; i++)
+        defines("the word", reference.words[i].name, reference.words[i].type);
+    for (size_t i = 0; i < reference.type_count; i++)
+        defines("the type", reference.types[i].name, reference.types[i].is);
+    for (size_t i = 0; i < reference.table_count; i++)
+        for (size_t n = 0; n < reference.tables[i].count; n++)
+            defines(reference.tables[i].of, reference.tables[i].fields[n].name,
+                    reference.tables[i].fields[n].type);
 }
 
 /* ---- parameters of words --------------------------------------------------------------------- */
 
 static const struct reference_table *table_of(const char *of)
 {
-    size_t count;
-    const struct reference_table *tables = reference_tables(arena, &count);
+    reference_read(arena);
+    const struct reference_table *tables = reference.tables;
+    size_t count = reference.table_count;
     for (size_t i = 0; i < count; i++)
         if (strcmp(tables[i].of, of) == 0)
             return &tables[i];

@@ -2,7 +2,6 @@
 #include "json/path.h"
 #include "policy/policy_support.h"
 #include "golden.h"
-#include "policy/reference.h"
 #include "policy/lua_config.h"
 #include "policy/id_format.h"
 
@@ -87,22 +86,6 @@ static void lists_and_goals(void **state)
     gives("set { 'a', 'b' }.a", "true");
     gives("set('a', 'b').c == nil", "true");
     gives("tostring(set {})", "\"table\"");
-}
-
-static void every_word_is_described(void **state)
-{
-    (void)state;
-    size_t count;
-    const struct vocabulary_word *words = vocabulary_words(&count);
-    assert_true(count > 50);
-    for (size_t i = 0; i < count; i++) {
-        assert_true(strlen(words[i].sentence) >= 5 && words[i].group);
-        assert_non_null(strstr(words[i].signature, words[i].name));
-        for (size_t j = 0; j < i; j++)
-            assert_string_not_equal(words[i].name, words[j].name);
-        if (strcmp(words[i].group, "Rules") != 0)
-            gives(text_of(arena_printf(arena, "%s ~= nil", words[i].name)), "true");
-    }
 }
 
 static bool fits(const char *shape, const char *json)
@@ -198,7 +181,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(times, set_up, tear_down),
         cmocka_unit_test_setup_teardown(urls, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lists_and_goals, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_word_is_described, set_up, tear_down),
         cmocka_unit_test_setup_teardown(id_formats, set_up, tear_down),
         cmocka_unit_test_setup_teardown(values_at_paths, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_configuration_is_data, set_up, tear_down),

@@ -1,6 +1,6 @@
 /* Examples: data that gate/examples.c runs. A mistake in one is an error, as it would pass and show nothing.
  */
-#include "policy/declare/declare_internal.h"
+#include "policy/declare.h"
 #include "base/arena.h"
 #include "base/suggest.h"
 #include "policy/source_location.h"
@@ -87,7 +87,7 @@ static const struct field call_fields[] = {
 };
 #undef AT
 
-const struct field_table declare_example_call_table = FIELD_TABLE(
+const struct field_table declare_example_call_table = FIELD_TABLE_OF(
     "a call of an example's history", "toolgate.ExampleCall", "One of an example's `history`", call_fields);
 
 static void read_history(struct declaration *d, const struct field *field, int at)
@@ -103,7 +103,7 @@ static void read_history(struct declaration *d, const struct field *field, int a
         if (!lua_istable(d->L, -1))
             field_mismatch(d, name, -1, "{ tool = \"…\", args = {…}, class = \"…\" }");
         field_read_table(d, lua_gettop(d->L), arena_printf(d->arena, "example.%s", name).at,
-                         &declare_example_call_table, &call);
+                         &declare_example_call_table, 0, &call);
         lua_pop(d->L, 1);
     }
     read_list(d, field, at);
@@ -149,7 +149,7 @@ static const struct field example_fields[] = {
      AT(status), READ(read_status)},
 };
 
-const struct field_table declare_example_table = FIELD_TABLE(
+const struct field_table declare_example_table = FIELD_TABLE_OF(
     "an example", "toolgate.Example", "One of `examples`: first a string that says what it shows, then",
     example_fields, ITEMS("string"));
 
@@ -178,7 +178,7 @@ static void read_example(struct declaration *d, int at, struct policy_example *e
         luaL_error(d->L, "%s:%d: example: expected { \"name\", args = { … }, gives = \"…\" }, got a %s",
                    chunk, d->line, luaL_typename(d->L, at));
     e->line = d->line;
-    field_read_named(d, at, "example", &declare_example_table, 1, e);
+    field_read_table(d, at, "example", &declare_example_table, 1, e);
     lua_rawgeti(d->L, at, 1);
     if (lua_type(d->L, -1) != LUA_TSTRING)
         luaL_error(d->L, "%s:%d: example: expected its name first, as in { \"ids are asked for\", args = … }",

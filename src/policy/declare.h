@@ -1,0 +1,97 @@
+/*
+ * From the table that a policy file returned to struct policy. Every field is
+ * known by name and type; a mistake is a Lua error with its line, what was
+ * expected and what was found. Only files of this room include this header.
+ */
+#ifndef TOOLGATE_POLICY_DECLARE_H
+#define TOOLGATE_POLICY_DECLARE_H
+
+#include "policy/field.h"
+#include "policy/policy_internal.h"
+
+#include <lua.h>
+
+struct name_values;
+
+/* One file while it is read. */
+struct declaration {
+    lua_State *L;
+    struct policy_set *set;
+    struct str file, source;
+    struct arena *arena;          /* holds what is read: the set's, or that of its examples */
+    struct arena *scratch;        /* freed when the file has been read */
+    struct policy *policy;        /* out; NULL: the file declares the gateway */
+    const char *parent;           /* the field whose table is being read, as "retry.again"; NULL: the tool */
+    void *out;                    /* the struct that the table is read into */
+    int line;                     /* of the list item that is being read, for errors; 0: the field's own */
+    const struct json *annotated; /* the lines of annotated arguments, by name; NULL: there are none */
+};
+
+/* Reads the value at `at`, inside a protected call. */
+void declare_read(struct declaration *d, int at);
+
+/* What the functions of a source read of `call`. */
+struct policy_wants declare_wants(struct str source);
+
+/* A policy with nothing declared. */
+struct policy *declare_blank(struct policy_set *set, struct str name, struct str file);
+
+/* ---- tables; a new one is also named in reference.c ------------------------ */
+
+extern const struct field_table declare_tool_table, declare_policy_table, declare_gateway_table,
+    declare_coerce_table, declare_retry_table, declare_again_table, declare_loop_table, declare_poll_table,
+    declare_rate_table, declare_exec_table, declare_exec_group_table, declare_exec_sandbox_table,
+    declare_http_table, declare_compact_table, declare_example_table, declare_example_call_table;
+
+/* Readers of fields in other files than the tables. */
+field_reader declare_exec, declare_http, declare_examples;
+
+/* ---- reading by rows ------------------------------------------------------- */
+
+/* Where the value of a field goes. */
+#define FIELD_INTO(d, field, type) ((type *)((char *)(d)->out + (field)->offset))
+
+/* Reads the table at `at` into `out`, in the order of the rows; unknown names are errors. `parent`: the field
+ * that holds the table, "retry.again"; NULL: the tool itself. A row's own reader finds it as d->out. The
+ * table may have `items` items without a name, which are left to the caller. */
+void field_read_table(struct declaration *d, int at, const char *parent, const struct field_table *table,
+                      size_t items, void *out);
+
+/* Raise "file:line: 'parent.name': …", with the parent of the table that is being read. */
+int field_error(struct declaration *d, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4), noreturn));
+/* "expected X, got Y", Y being the value at `at`. */
+int field_mismatch(struct declaration *d, const char *name, int at, const char *expected)
+    __attribute__((noreturn));
+
+/* Raises if the value is no plain table. */
+void field_require_table(struct declaration *d, const char *name, int at, const char *expected);
+
+/* The string at `at`, in d->arena. */
+struct str field_string(struct declaration *d, int at);
+
+/* The value is `false`, which lifts a limit. */
+bool field_is_false(struct declaration *d, int at);
+
+/* A table { NAME = "value" } of at most `most` strings; `out` lives in d->arena. */
+void field_name_values(struct declaration *d, const struct field *field, int at, size_t most,
+                       struct name_values *out);
+
+/* The value as JSON; what json "…" read keeps its text. `what` begins error messages. */
+const struct json *field_json(struct declaration *d, const char *what, int at, const struct json *schema);
+
+/* ---- checks across fields, after all of them; each raises an error --------- */
+
+void declare_check_exec(
+    struct declaration *d); /* a word that the schema lacks, or that runs a model's program */
+void declare_check_http(struct declaration *d); /* an address that needs what the schema does not require */
+
+/* The properties of a schema that names all its arguments there; NULL: other keywords may name more. */
+const struct json *declare_properties(const struct json *schema);
+
+/* Raises: `field` takes an argument that is not among the properties. `otherwise` follows if no name is
+ * close. */
+void declare_unknown_argument(struct declaration *d, const char *field, const struct json *properties,
+                              struct str name, const char *otherwise) __attribute__((noreturn));
+
+#endif
