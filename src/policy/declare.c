@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/suggest.h"
 #include "json/build.h"
-#include "policy/rule/rule_conflicts.h"
+#include "policy/rule.h"
 #include "policy/source_location.h"
 #include "sandbox/bridge.h"
 #include "sandbox/diagnostics.h"

@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/suggest.h"
 #include "base/time_zone.h"
-#include "policy/rule/rule.h"
+#include "policy/rule.h"
 #include "sandbox/bridge.h"
 
 #include <stdlib.h>
@@ -410,7 +410,7 @@ static void read_rules(struct declaration *d, const struct field *field, int at)
     struct rules *rules = &d->policy->code->rules;
     (void)field;
     rule_read_all(d->L, at, d->policy->schema, d->set->arena, rules);
-    struct str *words = ARENA_ARRAY(d->set->arena, struct str, rules->count + 1);
+    struct str *words = ARENA_ARRAY(d->set->arena, struct str, rules->count);
     for (size_t i = 0; i < rules->count; i++) {
         words[i] = rules->list[i].words;
         d->policy->hooks[HOOK_CHECK] |= rules->list[i].refuses; /* refusals are part of that stage */

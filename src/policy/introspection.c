@@ -5,7 +5,7 @@
 #include "policy/policy_internal.h"
 #include "sandbox/lexer.h"
 #include "policy/source_location.h"
-#include "policy/rule/rule_conflicts.h"
+#include "policy/rule.h"
 #include "io/file.h"
 
 #include <ctype.h>

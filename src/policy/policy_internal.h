@@ -6,7 +6,7 @@
 #include "policy/lua_modules.h"
 #include "policy/policy_hooks.h"
 #include "policy/policy_set.h"
-#include "policy/rule/rule.h"
+#include "policy/rule.h"
 #include "policy/vocabulary/vocabulary.h"
 #include "sandbox/sandbox.h"
 

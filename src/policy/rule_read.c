@@ -1,12 +1,11 @@
 /* Reads rules from the tables that lua/policy/declare.lua and conditions.lua make, inside a protected call.
  */
 #include "base/arena.h"
+#include "policy/rule.h"
+#include "policy/vocabulary/vocabulary.h"
 #include "sandbox/bridge.h"
 #include "sandbox/bytecode.h"
-#include "policy/rule/rule.h"
-#include "policy/rule/rule_describe.h"
 #include "sandbox/sandbox.h"
-#include "policy/vocabulary/vocabulary.h"
 
 #include <stdlib.h>
 
@@ -18,54 +17,52 @@ struct rule_reader {
     struct rules *rules;
 };
 
-static size_t raw_field(lua_State *L, int at, const char *name)
+/* Pushes a field of the table at `at`, past any metatable. */
+static void push_field(lua_State *L, int at, const char *name)
 {
+    lua_pushvalue(L, at);
     lua_pushstring(L, name);
-    lua_rawget(L, at);
-    return lua_istable(L, -1) ? lua_objlen(L, -1) : 0;
+    lua_rawget(L, -2);
+    lua_remove(L, -2);
 }
 
-static struct str copy_string(lua_State *L, struct arena *arena)
+static struct str read_string(const struct rule_reader *r, int at, const char *name)
 {
-    struct str s = {NULL, 0};
-    if (lua_type(L, -1) == LUA_TSTRING)
-        s.at = lua_tolstring(L, -1, &s.len);
-    return s.at ? arena_dup(arena, s) : STR_NONE;
-}
-
-/* The list of strings on top of the stack. */
-static struct rule_names read_names(lua_State *L, struct arena *arena)
-{
-    size_t count = lua_istable(L, -1) ? lua_objlen(L, -1) : 0;
-    struct str *list = ARENA_ARRAY(arena, struct str, count + 1);
-    for (size_t i = 0; i < count; i++) {
-        lua_rawgeti(L, -1, (int)i + 1);
-        list[i] = copy_string(L, arena);
-        lua_pop(L, 1);
+    struct str s = STR_NONE;
+    push_field(r->L, at, name);
+    if (lua_type(r->L, -1) == LUA_TSTRING) {
+        s.at = lua_tolstring(r->L, -1, &s.len);
+        s = arena_dup(r->arena, s);
     }
-    return (struct rule_names){list, count};
+    lua_pop(r->L, 1);
+    return s;
 }
 
-static struct rule_names *read_lists(lua_State *L, int at, const char *name, struct arena *arena,
-                                     size_t *count)
+/* A list, or with `type` JSON_OBJECT an object; NULL if it is empty or anything else. */
+static const struct json *read_json(const struct rule_reader *r, int at, const char *name, const char *what,
+                                    enum json_type type, const struct json *schema)
 {
-    *count = raw_field(L, at, name);
-    struct rule_names *lists = ARENA_ARRAY(arena, struct rule_names, *count + 1);
-    for (size_t i = 0; i < *count; i++) {
-        lua_rawgeti(L, -1, (int)i + 1);
-        lists[i] = read_names(L, arena);
-        lua_pop(L, 1);
+    struct bridge_hints hints = {.schema = schema};
+    int top = lua_gettop(r->L);
+    const struct json *value = NULL;
+    push_field(r->L, at, name);
+    lua_pushnil(r->L);
+    if (lua_istable(r->L, -2) && lua_next(r->L, -2)) { /* most are empty */
+        lua_pop(r->L, 2);
+        value = bridge_read_copy(r->L, -1, what, &hints, r->arena);
     }
-    lua_pop(L, 1);
+    lua_settop(r->L, top);
+    return json_is(value, type) && value->len ? value : NULL;
+}
+
+/* The same for lists of names. */
+static const struct json *read_lists(const struct rule_reader *r, int at, const char *name)
+{
+    const struct json *lists = read_json(r, at, name, "rules", JSON_ARRAY, NULL);
+    for (uint32_t i = 0; i < rule_items(lists); i++)
+        if (lists->items[i].type != JSON_ARRAY)
+            return NULL;
     return lists;
-}
-
-static struct rule_names read_name_list(lua_State *L, int at, const char *name, struct arena *arena)
-{
-    raw_field(L, at, name);
-    struct rule_names names = read_names(L, arena);
-    lua_pop(L, 1);
-    return names;
 }
 
 static int by_text(const void *a, const void *b)
@@ -99,7 +96,7 @@ static void read_values(struct rule_reader *r, struct rule_condition *out)
     int at = lua_gettop(L);
     bool is_set = sandbox_mark(L, at) == MARK_SET;
     out->count = !lua_istable(L, at) ? 1 : is_set ? read_set(L, r->arena, NULL) : lua_objlen(L, at);
-    struct json *values = ARENA_ARRAY(r->arena, struct json, out->count + 1);
+    struct json *values = ARENA_ARRAY(r->arena, struct json, out->count);
     if (lua_istable(L, at) && out->count == 0)
         luaL_error(L, "rules: when: '%s': expected a value or a list of values, got an empty table",
                    out->path.at);
@@ -116,57 +113,29 @@ static void read_values(struct rule_reader *r, struct rule_condition *out)
     out->values = values;
 }
 
-/* Pushes a field of the condition on top of the stack, past any metatable. */
-static void push_field(lua_State *L, const char *name)
-{
-    lua_pushstring(L, name);
-    lua_rawget(L, -2);
-}
-
-static void read_none_of(struct rule_reader *r, struct rule_condition *out)
-{
-    push_field(r->L, "values");
-    read_values(r, out);
-    lua_pop(r->L, 1);
-}
-
 static void read_bound(struct rule_reader *r, const char *name, const char *open, struct bound *out)
 {
-    push_field(r->L, name);
+    push_field(r->L, -1, name);
     if (!lua_isnil(r->L, -1))
         out->value = bridge_read_copy(r->L, -1, "rules: when", NULL, r->arena);
     if (json_is(out->value, JSON_STRING))
         word_time_parse(json_str(out->value), &out->seconds);
     lua_pop(r->L, 1);
-    push_field(r->L, open);
+    push_field(r->L, -1, open);
     out->open = lua_toboolean(r->L, -1);
     lua_pop(r->L, 1);
 }
 
-static void read_range(struct rule_reader *r, struct rule_condition *out)
-{
-    read_bound(r, "low", "low_open", &out->low);
-    read_bound(r, "high", "high_open", &out->high);
-}
-
-static unsigned count_parameters(lua_State *L, int at)
-{
-    struct arena *arena = arena_new();
-    unsigned count = bytecode_read(L, at, arena)->parameters;
-    arena_free(arena);
-    return count;
-}
-
 /* out->test is the index among the predicates of all rules. */
-static void read_is(struct rule_reader *r, struct rule_condition *out)
+static void read_predicate(struct rule_reader *r, struct rule_condition *out)
 {
     struct rules *rules = r->rules;
-    push_field(r->L, "words");
-    out->words = copy_string(r->L, r->arena);
-    lua_pop(r->L, 1);
-    push_field(r->L, "test");
+    out->words = read_string(r, -1, "words");
+    push_field(r->L, -1, "test");
+    struct arena *scratch = arena_new();
     out->which = lua_topointer(r->L, -1);
-    out->takes_call = count_parameters(r->L, -1) > 2;
+    out->takes_call = bytecode_read(r->L, -1, scratch)->parameters > 2;
+    arena_free(scratch);
     out->test = rules->test_count;
     int *tests = ARENA_ARRAY(r->arena, int, rules->test_count + 1);
     if (rules->test_count)
@@ -175,36 +144,30 @@ static void read_is(struct rule_reader *r, struct rule_condition *out)
     rules->tests[rules->test_count++] = luaL_ref(r->L, LUA_REGISTRYINDEX);
 }
 
-/* By their names in lua/policy/conditions.lua. */
-static const struct {
-    const char *name;
-    enum condition_kind kind;
-    void (*read)(struct rule_reader *r, struct rule_condition *out); /* NULL: the kind is all */
-} kinds[] = {
-    {"none_of", COND_NONE_OF, read_none_of}, {"numbers", COND_NUMBERS, read_range},
-    {"times", COND_TIMES, read_range},       {"given", COND_GIVEN, NULL},
-    {"absent", COND_ABSENT, NULL},           {"is", COND_PREDICATE, read_is},
-};
-
 static void read_condition(struct rule_reader *r, struct rule_condition *out)
 {
-    lua_State *L = r->L;
-    if (!lua_istable(L, -1) || sandbox_mark(L, -1) != MARK_CONDITION) {
+    static const char *const kinds[] = {
+        [COND_NONE_OF] = "none_of", [COND_NUMBERS] = "numbers", [COND_TIMES] = "times",
+        [COND_GIVEN] = "given",     [COND_ABSENT] = "absent",   [COND_PREDICATE] = "is"};
+    if (!lua_istable(r->L, -1) || sandbox_mark(r->L, -1) != MARK_CONDITION) {
         read_values(r, out);
         return;
     }
-    push_field(L, "kind");
-    struct str kind = copy_string(L, r->arena);
-    lua_pop(L, 1);
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        if (!str_is(kind, kinds[i].name))
-            continue;
-        out->kind = kinds[i].kind;
-        if (kinds[i].read)
-            kinds[i].read(r, out);
-        return;
+    struct str kind = read_string(r, -1, "kind"); /* as lua/policy/conditions.lua names them */
+    for (out->kind = COND_NONE_OF; out->kind <= COND_PREDICATE && !str_is(kind, kinds[out->kind]);)
+        out->kind++;
+    if (out->kind > COND_PREDICATE)
+        luaL_error(r->L, "rules: when: '%s': the condition was changed after it was made", out->path.at);
+    if (out->kind == COND_NONE_OF) {
+        push_field(r->L, -1, "values");
+        read_values(r, out);
+        lua_pop(r->L, 1);
+    } else if (out->kind == COND_NUMBERS || out->kind == COND_TIMES) {
+        read_bound(r, "low", "low_open", &out->low);
+        read_bound(r, "high", "high_open", &out->high);
+    } else if (out->kind == COND_PREDICATE) {
+        read_predicate(r, out);
     }
-    luaL_error(L, "rules: when: '%s': the condition was changed after it was made", out->path.at);
 }
 
 /* Predicates last, as they cost most. */
@@ -219,16 +182,17 @@ static void read_conditions(struct rule_reader *r, int at, struct rule *out)
 {
     lua_State *L = r->L;
     size_t count = 0, n = 0;
-    raw_field(L, at, "condition");
+    push_field(L, at, "condition");
     int when = lua_gettop(L);
     for (lua_pushnil(L); lua_istable(L, when) && lua_next(L, when); lua_pop(L, 1))
         count++;
     lua_settop(L, when);
-    struct rule_condition *list = ARENA_ARRAY(r->arena, struct rule_condition, count + 1);
+    struct rule_condition *list = ARENA_ARRAY(r->arena, struct rule_condition, count);
     for (lua_pushnil(L); lua_istable(L, when) && lua_next(L, when); lua_pop(L, 1)) {
-        lua_pushvalue(L, -2);
-        list[n].path = copy_string(L, r->arena);
-        lua_pop(L, 1);
+        struct str path = STR_NONE;
+        if (lua_type(L, -2) == LUA_TSTRING)
+            path.at = lua_tolstring(L, -2, &path.len);
+        list[n].path = arena_dup(r->arena, path);
         read_condition(r, &list[n++]);
     }
     lua_settop(L, when - 1);
@@ -237,41 +201,28 @@ static void read_conditions(struct rule_reader *r, int at, struct rule *out)
     out->condition_count = n;
 }
 
-static void read_refusal(lua_State *L, int at, struct arena *arena, struct rule *out)
-{
-    static const char *const names[] = {"code", "message", "hint"};
-    struct str *fields[] = {&out->code, &out->message, &out->hint};
-    raw_field(L, at, "refusal");
-    out->refuses = lua_istable(L, -1);
-    for (size_t i = 0; out->refuses && i < 3; i++) {
-        lua_pushstring(L, names[i]);
-        lua_rawget(L, -2);
-        *fields[i] = copy_string(L, arena);
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 1);
-}
-
 static void read_rule(struct rule_reader *r, int at, const struct json *schema, struct rule *out)
 {
     lua_State *L = r->L;
-    struct arena *arena = r->arena;
-    raw_field(L, at, "line");
+    push_field(L, at, "line");
     out->line = (int)lua_tointeger(L, -1);
     lua_pop(L, 1);
     read_conditions(r, at, out);
-    out->needs = read_name_list(L, at, "required", arena);
-    out->drops = read_name_list(L, at, "dropped", arena);
-    struct bridge_hints hints = {.schema = schema};
-    raw_field(L, at, "values");
-    const struct json *defaults = bridge_read_copy(L, -1, "rules: defaults", &hints, arena);
-    out->defaults = defaults->type == JSON_OBJECT && defaults->len ? defaults : NULL;
+    out->needs = read_json(r, at, "required", "rules", JSON_ARRAY, NULL);
+    out->drops = read_json(r, at, "dropped", "rules", JSON_ARRAY, NULL);
+    out->defaults = read_json(r, at, "values", "rules: defaults", JSON_OBJECT, schema);
+    out->one_of = read_lists(r, at, "one_of");
+    out->exclusive = read_lists(r, at, "at_most_one");
+    push_field(L, at, "refusal");
+    out->refuses = lua_istable(L, -1);
+    if (out->refuses) {
+        out->code = read_string(r, -1, "code");
+        out->message = read_string(r, -1, "message");
+        out->hint = read_string(r, -1, "hint");
+    }
     lua_pop(L, 1);
-    out->one_of = read_lists(L, at, "one_of", arena, &out->one_of_count);
-    out->exclusive = read_lists(L, at, "at_most_one", arena, &out->exclusive_count);
-    read_refusal(L, at, arena, out);
-    rule_describe(arena, out);
-    if (str_eq(out->words, STR_NONE) || (out->when.len && out->words.len == out->when.len + 2))
+    rule_describe(r->arena, out);
+    if (!out->words.len || (out->when.len && out->words.len == out->when.len + 2))
         luaL_error(
             L, "rules: the rule on line %d demands nothing: add needs, drops, defaults, exclusive or refuses",
             out->line);
@@ -287,8 +238,8 @@ void rule_read_all(lua_State *L, int at, const struct json *schema, struct arena
     if (!lua_istable(L, at) || count > RULES_MAX || sandbox_mark(L, at) == MARK_RULE)
         luaL_error(L, "rules: expected a list of at most %d rules, got %s", (int)RULES_MAX,
                    lua_istable(L, at) ? "one rule (put it in { })" : luaL_typename(L, at));
-    out->list = ARENA_ARRAY(arena, struct rule, count + 1);
-    out->hits = ARENA_ARRAY(arena, uint64_t, count + 1);
+    out->list = ARENA_ARRAY(arena, struct rule, count);
+    out->hits = ARENA_ARRAY(arena, uint64_t, count);
     for (out->count = 0; out->count < count; out->count++) {
         lua_rawgeti(L, at, (int)out->count + 1);
         if (sandbox_mark(L, -1) != MARK_RULE)

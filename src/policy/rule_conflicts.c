@@ -4,7 +4,6 @@
  * the other, so that both hold for the same call. Whether two different
  * conditions can meet is not deduced here; examples show it.
  */
-#include "policy/rule/rule_conflicts.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/suggest.h"
@@ -172,12 +171,14 @@ static void check_name(const struct search *s, const struct rule *rule, struct s
                STR_ARG(path), meant);
 }
 
-static void check_names(const struct search *s, const struct rule *rule, const struct rule_names *lists,
-                        size_t count)
+/* A list of names, or a list of such lists. */
+static void check_names(const struct search *s, const struct rule *rule, const struct json *names)
 {
-    for (size_t i = 0; i < count; i++)
-        for (size_t n = 0; n < lists[i].count; n++)
-            check_name(s, rule, lists[i].list[n]);
+    for (uint32_t i = 0; i < rule_items(names); i++)
+        if (names->items[i].type == JSON_ARRAY)
+            check_names(s, rule, &names->items[i]);
+        else
+            check_name(s, rule, rule_name(names, i));
 }
 
 /* The strings of the schema's enum, to find the one that was meant. */
@@ -240,10 +241,10 @@ static void check_against_schema(const struct search *s, const struct rule *rule
                    STR_ARG(buf_view(&words)));
         }
     }
-    check_names(s, rule, &rule->needs, 1);
-    check_names(s, rule, &rule->drops, 1);
-    check_names(s, rule, rule->one_of, rule->one_of_count);
-    check_names(s, rule, rule->exclusive, rule->exclusive_count);
+    check_names(s, rule, rule->needs);
+    check_names(s, rule, rule->drops);
+    check_names(s, rule, rule->one_of);
+    check_names(s, rule, rule->exclusive);
     for (uint32_t i = 0; rule->defaults && i < rule->defaults->len; i++) {
         const struct json_member *member = &rule->defaults->members[i];
         check_name(s, rule, member->key);
@@ -264,16 +265,8 @@ static bool covers(struct str outer, struct str name)
 
 static bool drops(const struct rule *rule, struct str name)
 {
-    for (size_t i = 0; i < rule->drops.count; i++)
-        if (covers(rule->drops.list[i], name))
-            return true;
-    return false;
-}
-
-static bool needs(const struct rule *rule, struct str name)
-{
-    for (size_t i = 0; i < rule->needs.count; i++)
-        if (str_eq(rule->needs.list[i], name))
+    for (uint32_t i = 0; i < rule_items(rule->drops); i++)
+        if (covers(rule_name(rule->drops, i), name))
             return true;
     return false;
 }
@@ -303,8 +296,8 @@ static bool any_rule_changes(const struct search *s, struct str name)
 {
     for (size_t i = 0; i < s->rules->count; i++) {
         const struct rule *rule = &s->rules->list[i];
-        for (size_t n = 0; n < rule->drops.count; n++)
-            if (covers(rule->drops.list[n], name) || covers(name, rule->drops.list[n]))
+        for (uint32_t n = 0; n < rule_items(rule->drops); n++)
+            if (covers(rule_name(rule->drops, n), name) || covers(name, rule_name(rule->drops, n)))
                 return true;
         for (uint32_t n = 0; rule->defaults && n < rule->defaults->len; n++)
             if (covers(rule->defaults->members[n].key, name) || covers(name, rule->defaults->members[n].key))
@@ -365,8 +358,8 @@ static const char *other(const struct search *s, const struct rule *rule, const 
 /* a needs what b drops. */
 static void check_needed(const struct search *s, const struct rule *a, const struct rule *b)
 {
-    for (size_t i = 0; i < a->needs.count; i++) {
-        struct str name = a->needs.list[i];
+    for (uint32_t i = 0; i < rule_items(a->needs); i++) {
+        struct str name = rule_name(a->needs, i);
         if (drops(b, name) && !any_rule_defaults(s, name) && hold_together(s, a, b))
             report(s, true, a, "needs '" STR_FMT "', which %s drops: remove one of the two", STR_ARG(name),
                    other(s, b, a));
@@ -376,11 +369,12 @@ static void check_needed(const struct search *s, const struct rule *a, const str
 /* a needs two arguments of which b allows one. */
 static void check_exclusive(const struct search *s, const struct rule *a, const struct rule *b)
 {
-    for (size_t g = 0; g < b->exclusive_count; g++) {
+    for (uint32_t g = 0; g < rule_items(b->exclusive); g++) {
+        const struct json *group = &b->exclusive->items[g];
         struct str first = STR_NONE;
-        for (size_t n = 0; n < b->exclusive[g].count; n++) {
-            struct str name = b->exclusive[g].list[n];
-            if (!needs(a, name))
+        for (uint32_t n = 0; n < group->len; n++) {
+            struct str name = rule_name(group, n);
+            if (!a->needs || !json_array_has(a->needs, name))
                 continue;
             if (first.len && hold_together(s, a, b))
                 report(s, true, a,
@@ -412,14 +406,14 @@ static void check_defaults(const struct search *s, const struct rule *a, const s
 
 static void check_required(const struct search *s, const struct rule *rule)
 {
-    for (size_t i = 0; i < rule->needs.count; i++)
-        if (schema_requires(s, rule->needs.list[i]))
+    for (uint32_t i = 0; i < rule_items(rule->needs); i++)
+        if (schema_requires(s, rule_name(rule->needs, i)))
             report(s, false, rule, "needs '" STR_FMT "', which the schema requires already: leave it out",
-                   STR_ARG(rule->needs.list[i]));
-    for (size_t i = 0; i < rule->drops.count; i++)
-        if (schema_requires(s, rule->drops.list[i]) && !any_rule_defaults(s, rule->drops.list[i]))
+                   STR_ARG(rule_name(rule->needs, i)));
+    for (uint32_t i = 0; i < rule_items(rule->drops); i++)
+        if (schema_requires(s, rule_name(rule->drops, i)) && !any_rule_defaults(s, rule_name(rule->drops, i)))
             report(s, true, rule, "drops '" STR_FMT "', which the schema requires: make it optional there",
-                   STR_ARG(rule->drops.list[i]));
+                   STR_ARG(rule_name(rule->drops, i)));
 }
 
 void rule_conflicts_find(const struct policy *policy, const struct json *schema, struct arena *arena,

@@ -1,0 +1,128 @@
+/*
+ * Rules are data: a condition on the arguments, and what follows from it. C
+ * evaluates them, except for predicates; each counts how often it changed or
+ * refused something. Only files of this room include this header.
+ */
+#ifndef TOOLGATE_POLICY_RULE_H
+#define TOOLGATE_POLICY_RULE_H
+
+#include "json/value.h"
+#include "schema/problem.h"
+
+#include <lua.h>
+#include <stdint.h>
+
+struct arena;
+struct buf;
+struct policy;
+
+enum condition_kind {
+    COND_VALUES,   /* any of `values` */
+    COND_NONE_OF,  /* given, and none of `values` */
+    COND_NUMBERS,  /* a number between `low` and `high` */
+    COND_TIMES,    /* a string that is a time between them */
+    COND_GIVEN,    /* given, and not null */
+    COND_ABSENT,   /* left out, or null */
+    COND_PREDICATE /* given, and the Lua function returns true */
+};
+
+/* One end of a range; `value` NULL: it has none. */
+struct bound {
+    const struct json *value; /* a number, or a time as a string */
+    double seconds;           /* COND_TIMES: the same as seconds since 1970 */
+    bool open;                /* the bound itself is outside */
+};
+
+struct rule_condition {
+    struct str path;
+    enum condition_kind kind;
+    const struct json *values;
+    size_t count;
+    struct bound low, high;
+    struct str words;  /* COND_PREDICATE: its description */
+    size_t test;       /* COND_PREDICATE: its index in rules.tests */
+    const void *which; /* COND_PREDICATE: identifies the function */
+    bool takes_call;   /* COND_PREDICATE: it has a third parameter */
+};
+
+/* What predicates need. Without it no predicate runs, and none holds. */
+struct condition_tests {
+    lua_State *L;
+    const int *refs;
+    const struct json *args;
+    const struct rule *rule; /* whose predicate runs, for its errors */
+};
+
+struct rule {
+    const struct rule_condition *conditions; /* all of these, predicates last; none: always */
+    size_t condition_count;
+    const struct json *needs, *drops;      /* lists of names; NULL: none */
+    const struct json *one_of, *exclusive; /* lists of such lists; NULL: none */
+    const struct json *defaults;           /* an object; NULL: none */
+    bool refuses;
+    struct str code, message, hint; /* of the refusal */
+    struct str when;                /* the condition in words, `when action is "by_ids"`; empty: always */
+    struct str words;
+    int line;
+};
+
+struct rules {
+    struct rule *list;
+    size_t count;
+    uint64_t *hits;
+    int *tests; /* references to predicates */
+    size_t test_count;
+};
+
+/* The items of a list of a rule, which may be NULL. */
+static inline uint32_t rule_items(const struct json *list)
+{
+    return list ? list->len : 0;
+}
+static inline struct str rule_name(const struct json *list, uint32_t i)
+{
+    return json_str(&list->items[i]);
+}
+
+/* null is what some models send for "nothing". */
+static inline bool condition_is_given(const struct json *value)
+{
+    return value && value->type != JSON_NULL;
+}
+
+/* It holds for this value (NULL: left out); predicates never do. */
+bool condition_matches(const struct rule_condition *c, const struct json *value);
+
+/* limit is above 100 */
+void condition_describe(struct buf *out, const struct rule_condition *c);
+
+/* Fills rule->when and rule->words. */
+void rule_describe(struct arena *arena, struct rule *rule);
+
+/* Reads the list of rules at `at` (nil: none), inside a protected call; errors begin with the line or "rules:
+ * ". */
+void rule_read_all(lua_State *L, int at, const struct json *schema, struct arena *arena, struct rules *out);
+
+/* The new arguments, `args` itself if nothing changed; adds problems. Rules with predicates need `tests` and
+ * may raise Lua errors; without it they do not hold. */
+const struct json *rule_apply_all(const struct rules *rules, const struct json *args, struct arena *arena,
+                                  struct problems *problems, struct condition_tests *tests);
+
+/* The first rule that refuses these arguments, or NULL. */
+const struct rule *rule_find_refusal(const struct rules *rules, const struct json *args,
+                                     struct condition_tests *tests);
+
+/* Adds the problems that rule_apply_all would add. Nothing is counted, and rules with predicates are left
+ * out, as a predicate may rely on valid arguments. */
+void rule_explain_all(const struct rules *rules, const struct json *args, struct problems *problems);
+
+/* Certain contradictions among the rules of a policy: arguments and values that its schema cannot have, and
+ * opposite demands under one condition. Called during the search; the sentence lives in the arena. `certain`:
+ * an error at load; else only lint reports it. */
+typedef void rule_conflicts_report(void *owner, bool certain, int line, struct str sentence);
+
+/* `schema` NULL: the policy's own. Ends early at the deadline of a running sandbox. */
+void rule_conflicts_find(const struct policy *policy, const struct json *schema, struct arena *arena,
+                         rule_conflicts_report *report, void *owner);
+
+#endif
