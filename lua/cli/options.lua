@@ -7,10 +7,20 @@ function flag(o) o.is_flag = true return o end
 function text(o) return o end
 function number(o) o.is_number = true return o end
 function choice(o) o.is_choice = true return o end
+function list(o) o.is_list = true return o end
 
 socket = text { name = "socket", letter = "s", argument = "PATH",
                 words = "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)" }
 json = flag { name = "json", letter = "j", words = "print JSON" }
+-- The files that serve would load; one place among a command's options.
+files = { text { name = "config", letter = "c", argument = "FILE", words = "the configuration, a Lua file" },
+          text { name = "policies", letter = "p", argument = "DIR", words = "the folder of policies (default ./policies)" },
+          list { name = "tools", letter = "t", argument = "FILE",
+                 words = "a JSON file of tool definitions; may be repeated" },
+          list { name = "mcp-config", letter = "m", argument = "FILE",
+                 words = "a JSON file with mcpServers, as other clients use; may be repeated" } }
+
+local LIST_MAX = 64 -- values of one option
 
 local help = flag { name = "help", letter = "h", words = "print this help" }
 
@@ -21,7 +31,11 @@ function fail(form, ...)
 end
 
 function command(c)
-  c.operands, c.least, c.options = c.operands or "", c.least or 0, c.options or {}
+  local options = {}
+  for _, given in ipairs(c.options or {}) do
+    for _, option in ipairs(given.name and { given } or given) do options[#options + 1] = option end
+  end
+  c.operands, c.least, c.options = c.operands or "", c.least or 0, options
   c.most = c.most or c.least
   return c
 end
@@ -107,12 +121,24 @@ local function take(c, o, inline, words)
   return value_of(o, given)
 end
 
+local function put(o, value, out)
+  if not o.is_list then
+    out[o.name] = value
+    return
+  end
+  local values = out[o.name] or {}
+  if #values == LIST_MAX then
+    fail("--%s: given more than %d times; list the files in the configuration instead", o.name, LIST_MAX)
+  end
+  values[#values + 1], out[o.name] = value, values
+end
+
 local function read_long(c, word, words, out)
   local name, inline = word:match "^%-%-([^=]*)=?(.*)"
   inline = word:find("=", 1, true) and inline
   local o = find_long(c, name) or unknown(c, word)
   if o.is_flag and inline then fail("--%s takes no value", o.name) end
-  out[o.name] = o.is_flag or take(c, o, inline, words)
+  put(o, o.is_flag or take(c, o, inline, words), out)
 end
 
 -- "-lj", "-n3", "-n 3"
@@ -121,10 +147,7 @@ local function read_letters(c, word, words, out)
   while rest ~= "" do
     local o = find_letter(c, rest:sub(1, 1)) or unknown(c, "-" .. rest:sub(1, 1))
     rest = rest:sub(2)
-    if not o.is_flag then
-      out[o.name] = take(c, o, rest ~= "" and rest or nil, words)
-      return
-    end
+    if not o.is_flag then return put(o, take(c, o, rest ~= "" and rest or nil, words), out) end
     out[o.name] = true
   end
 end

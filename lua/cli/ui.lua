@@ -18,6 +18,16 @@ function ui.red(words) return cli.red .. words .. cli.plain end
 function ui.green(words) return cli.green .. words .. cli.plain end
 function ui.yellow(words) return cli.yellow .. words .. cli.plain end
 
+-- A value of an answer that may have none, or null, or another type: "", 0, {}.
+function ui.text(value) return type(value) == "string" and value or "" end
+function ui.table(value) return type(value) == "table" and value or {} end
+local ARRAY = getmetatable(cli.array {})
+function ui.is_array(value) return type(value) == "table" and getmetatable(value) == ARRAY end
+function ui.number(value)
+  if type(value) == "table" then value = value[1] end -- one that a double does not hold
+  return tonumber(value) or 0
+end
+
 -- "1 call", "2 calls"
 function ui.count(n, noun) return ("%d %s%s"):format(n or 0, noun, n == 1 and "" or "s") end
 
@@ -66,8 +76,6 @@ function ui.counts(counts, none)
   return #out > 0 and table.concat(out, ", ") or none
 end
 
-local function is_array(value) return getmetatable(value) == getmetatable(cli.array {}) end
-
 local function put_value(value, indent)
   local nested = type(value) == "table" and next(value) ~= nil
   if type(value) == "string" and value:find("\n", 1, true) then
@@ -76,7 +84,7 @@ local function put_value(value, indent)
   elseif not nested then
     io.write(" ", type(value) == "string" and value or cli.json(value), "\n")
   else
-    local counts = not is_array(value)
+    local counts = not ui.is_array(value)
     for _, item in pairs(value) do counts = counts and type(item) == "number" end
     io.write(counts and " " .. ui.counts(value, "none") .. "\n" or "\n")
     if not counts then ui.tree(value, indent + 2) end
@@ -98,10 +106,10 @@ end
 
 -- An object as indented "key: value" lines; counts on one line, without zeros.
 function ui.tree(value, indent)
-  if not is_array(value) then return put_members(value, indent, (" "):rep(indent)) end
+  if not ui.is_array(value) then return put_members(value, indent, (" "):rep(indent)) end
   for _, item in ipairs(value) do
     io.write((" "):rep(indent), "-")
-    if type(item) == "table" and not is_array(item) and next(item) ~= nil then
+    if type(item) == "table" and not ui.is_array(item) and next(item) ~= nil then
       put_members(item, indent + 2, " ")
     else
       put_value(item, indent)

@@ -7,10 +7,12 @@
 #include "base/printable.h"
 #include "base/suggest.h"
 #include "cli/daemon_client.h"
+#include "cli/lua_cli.h"
 #include "cli/options.h"
 #include "cli/rpc_call.h"
 #include "cli/term.h"
 #include "config/config.h"
+#include "json/parse.h"
 #include "json/write.h"
 #include "policy/field.h"
 #include "sandbox/lua_json.h"
@@ -25,18 +27,43 @@
 
 static const struct command *running;
 
-static struct str check_str(lua_State *L, int at)
+const struct command *lua_cli_command(void)
+{
+    return running;
+}
+
+int lua_cli_end(lua_State *L, enum cli_exit code)
+{
+    lua_pushinteger(L, code);
+    return lua_error(L);
+}
+
+struct str lua_cli_str(lua_State *L, int at)
 {
     struct str text;
     text.at = luaL_checklstring(L, at, &text.len);
     return text;
 }
 
-static int push_buf(lua_State *L, struct buf *text)
+int lua_cli_push_buf(lua_State *L, struct buf *text)
 {
     lua_pushlstring(L, text->len ? text->at : "", text->len);
     buf_clear(text);
     return 1;
+}
+
+void lua_cli_set_str(lua_State *L, const char *name, struct str text)
+{
+    if (!text.len)
+        return;
+    lua_pushlstring(L, text.at, text.len);
+    lua_setfield(L, -2, name);
+}
+
+void lua_cli_set(lua_State *L, const char *name, const char *text)
+{
+    lua_pushstring(L, text);
+    lua_setfield(L, -2, name);
 }
 
 /* ---- the daemon ------------------------------------------------------------------- */
@@ -61,30 +88,55 @@ static int push_answer_and_json(void *owner, const struct json *answer)
     json_write(&text, answer);
     printable_write_json(&shown, buf_view(&text));
     buf_clear(&text);
-    push_buf(L, &shown);
+    lua_cli_push_buf(L, &shown);
     return CLI_OK;
 }
 
-/* cli.rpc(socket, method, params, form): the answer, its texts as a terminal may show them; in the form "raw"
- * the answer's own texts, and the whole as a line of JSON; "exact": likewise, with each null and number as it
- * was written. Without an answer the command ends. */
+void lua_cli_push_parts(lua_State *L, const struct json *value)
+{
+    lua_newtable(L);
+    for (uint32_t i = 0; (value->type == JSON_ARRAY || value->type == JSON_OBJECT) && i < value->len; i++) {
+        struct buf text = {0};
+        const struct json *part = value->type == JSON_ARRAY ? &value->items[i] : &value->members[i].value;
+        if (value->type == JSON_ARRAY)
+            lua_pushinteger(L, (lua_Integer)i + 1);
+        else
+            lua_pushlstring(L, value->members[i].key.at, value->members[i].key.len);
+        json_write(&text, part);
+        lua_cli_push_buf(L, &text);
+        lua_rawset(L, -3);
+    }
+}
+
+static int push_answer_and_parts(void *owner, const struct json *answer)
+{
+    lua_json_push(owner, answer, LUA_JSON_ANSWER);
+    lua_cli_push_parts(owner, answer);
+    return CLI_OK;
+}
+
+/* cli.rpc(socket, method, params, form): the answer, its texts as a terminal may show them. `params` is a
+ * table, or JSON. In the form "raw" the answer has its own texts, and the whole follows as a line of JSON;
+ * "exact": likewise, with each null and number as it was written. "parts": its own texts, and the JSON of
+ * each member follows as it was sent; "shown parts": likewise, of the answer that may be shown. Without an
+ * answer the command ends. */
 static int rpc(lua_State *L)
 {
     const char *socket = luaL_optstring(L, 1, NULL), *method = luaL_checkstring(L, 2);
-    static const char *const forms[] = {"shown", "raw", "exact", NULL};
-    static rpc_call_handler *const handlers[] = {push_answer, push_answer_and_json, push_exact};
+    static const char *const forms[] = {"shown", "shown parts", "raw", "exact", "parts", NULL};
+    static rpc_call_handler *const handlers[] = {push_answer, push_answer_and_parts, push_answer_and_json,
+                                                 push_exact, push_answer_and_parts};
     int form = luaL_checkoption(L, 4, "shown", forms);
     struct arena *arena = arena_new();
     struct str params = STR_LIT("{}");
     if (lua_istable(L, 3))
         params = json_to_str(arena, lua_json_read(L, 3, "params", arena));
+    else if (lua_isstring(L, 3))
+        params = lua_cli_str(L, 3);
     int top = lua_gettop(L);
-    int status = (form ? rpc_call : rpc_call_text)(running, socket, method, params, handlers[form], L);
+    int status = (form > 1 ? rpc_call : rpc_call_text)(running, socket, method, params, handlers[form], L);
     arena_free(arena);
-    if (status == CLI_OK)
-        return lua_gettop(L) - top;
-    lua_pushinteger(L, CLI_ERROR);
-    return lua_error(L);
+    return status == CLI_OK ? lua_gettop(L) - top : lua_cli_end(L, CLI_ERROR);
 }
 
 /* cli.tool_names(socket): what a daemon serves; an empty table without one. It takes 2 s at most. */
@@ -117,16 +169,16 @@ static int tool_names(lua_State *L)
 static int line(lua_State *L)
 {
     struct buf out = {0};
-    printable_write(&out, check_str(L, 1));
-    return push_buf(L, &out);
+    printable_write(&out, lua_cli_str(L, 1));
+    return lua_cli_push_buf(L, &out);
 }
 
 /* cli.clip(text, columns): at most so many; and how many it takes. */
 static int clip(lua_State *L)
 {
     struct buf out = {0};
-    unsigned used = term_clip(&out, check_str(L, 1), (unsigned)luaL_checkinteger(L, 2));
-    push_buf(L, &out);
+    unsigned used = term_clip(&out, lua_cli_str(L, 1), (unsigned)luaL_checkinteger(L, 2));
+    lua_cli_push_buf(L, &out);
     lua_pushinteger(L, used);
     return 2;
 }
@@ -141,7 +193,37 @@ static int to_json(lua_State *L)
         text = json_to_str(arena, lua_json_read(L, 1, "a value", arena));
     printable_write_json(&out, text);
     arena_free(arena);
-    return push_buf(L, &out);
+    return lua_cli_push_buf(L, &out);
+}
+
+/* cli.parse(text, is_list): the value, as an answer has it, and the JSON of each of its members or items;
+ * then what is wrong with it all the same, as a key that it has twice. Or nil, and why it is no JSON. A list
+ * may have many more values than arguments. */
+static int parse(lua_State *L)
+{
+    static const struct json_limits many = {.nodes = LUA_CLI_NODES};
+    struct arena *arena = arena_new();
+    struct json value;
+    struct json_error fault;
+    bool parsed =
+        json_parse(arena, lua_cli_str(L, 1), lua_toboolean(L, 2) ? &many : NULL, &value, &fault) == OK;
+    if (parsed || fault.soft) {
+        lua_json_push(L, &value, LUA_JSON_ANSWER);
+        lua_cli_push_parts(L, &value);
+    } else {
+        lua_pushnil(L);
+    }
+    lua_pushstring(L, parsed ? NULL : fault.text);
+    arena_free(arena);
+    return parsed || fault.soft ? 3 : 2;
+}
+
+/* cli.shown_json(text): JSON of one line, as a terminal may show it. */
+static int shown_json(lua_State *L)
+{
+    struct buf out = {0};
+    printable_write_json(&out, lua_cli_str(L, 1));
+    return lua_cli_push_buf(L, &out);
 }
 
 /* cli.keys(object): its names, in the order in which they came. */
@@ -155,7 +237,7 @@ static int keys(lua_State *L)
 /* cli.suggest(name, names): the closest; nil: none is close. */
 static int suggest(lua_State *L)
 {
-    struct str word = check_str(L, 1);
+    struct str word = lua_cli_str(L, 1);
     luaL_checktype(L, 2, LUA_TTABLE);
     size_t count = lua_objlen(L, 2);
     struct str *names = lua_newuserdata(L, (count + 1) * sizeof(*names));
@@ -206,12 +288,6 @@ static int user_id(lua_State *L)
 
 /* ---- what other commands are ------------------------------------------------------- */
 
-static void set_text(lua_State *L, const char *name, const char *text)
-{
-    lua_pushstring(L, text);
-    lua_setfield(L, -2, name);
-}
-
 /* As lua/cli declares options. */
 static void push_options(const struct cli_option *options, void *owner)
 {
@@ -220,9 +296,9 @@ static void push_options(const struct cli_option *options, void *owner)
         if (!options->words)
             continue;
         lua_newtable(L);
-        set_text(L, "name", options->name);
-        set_text(L, "argument", options->argument);
-        set_text(L, "words", options->words);
+        lua_cli_set(L, "name", options->name);
+        lua_cli_set(L, "argument", options->argument);
+        lua_cli_set(L, "words", options->words);
         lua_pushlstring(L, &options->letter, options->letter != 0);
         lua_setfield(L, -2, "letter");
         lua_rawseti(L, -2, i++);
@@ -236,10 +312,10 @@ static int commands(lua_State *L)
     for (size_t i = 0; i < toolgate_commands.count; i++) {
         struct command command = *toolgate_commands.commands[i];
         lua_newtable(L);
-        set_text(L, "name", command.name);
+        lua_cli_set(L, "name", command.name);
         if (command.summary) {
-            set_text(L, "summary", command.summary);
-            set_text(L, "operands", command.operands);
+            lua_cli_set(L, "summary", command.summary);
+            lua_cli_set(L, "operands", command.operands);
             lua_newtable(L);
             command.visit = push_options;
             command.visit_owner = L;
@@ -260,9 +336,9 @@ static int fields(lua_State *L)
     lua_newtable(L);
     for (size_t i = 0; i < count; i++) {
         lua_newtable(L);
-        set_text(L, "of", tables[i]->name);
-        set_text(L, "type", tables[i]->type);
-        set_text(L, "sentence", tables[i]->sentence);
+        lua_cli_set(L, "of", tables[i]->name);
+        lua_cli_set(L, "type", tables[i]->type);
+        lua_cli_set(L, "sentence", tables[i]->sentence);
         for (int n = 0; n < 2; n++) {
             lua_pushstring(L, tables[i]->items[n]);
             lua_rawseti(L, -2, n + 1);
@@ -271,10 +347,10 @@ static int fields(lua_State *L)
         const struct field *field;
         for (size_t at = 0; (field = field_next(tables[i], &at));) {
             lua_newtable(L);
-            set_text(L, "name", field->name);
-            set_text(L, "form", field_form(arena, field));
-            set_text(L, "type", field_type(arena, field));
-            set_text(L, "sentence", field->sentence);
+            lua_cli_set(L, "name", field->name);
+            lua_cli_set(L, "form", field_form(arena, field));
+            lua_cli_set(L, "type", field_type(arena, field));
+            lua_cli_set(L, "sentence", field->sentence);
             lua_pushboolean(L, field->required);
             lua_setfield(L, -2, "required");
             lua_rawseti(L, -2, (int)at);
@@ -291,7 +367,7 @@ static int config_keys(lua_State *L)
 {
     struct buf out = {0};
     config_list_keys(&out);
-    return push_buf(L, &out);
+    return lua_cli_push_buf(L, &out);
 }
 
 /* cli.embedded(name): a file of lua/ as text. */
@@ -334,14 +410,24 @@ static int load_file(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"rpc", rpc},           {"tool_names", tool_names},
-    {"line", line},         {"clip", clip},
-    {"json", to_json},      {"keys", keys},
-    {"suggest", suggest},   {"warn", warn},
-    {"now", now},           {"user_name", user_name},
-    {"user_id", user_id},   {"commands", commands},
-    {"fields", fields},     {"config_keys", config_keys},
-    {"embedded", embedded}, {0},
+    {"rpc", rpc},
+    {"tool_names", tool_names},
+    {"line", line},
+    {"clip", clip},
+    {"json", to_json},
+    {"parse", parse},
+    {"shown_json", shown_json},
+    {"keys", keys},
+    {"suggest", suggest},
+    {"warn", warn},
+    {"now", now},
+    {"user_name", user_name},
+    {"user_id", user_id},
+    {"commands", commands},
+    {"fields", fields},
+    {"config_keys", config_keys},
+    {"embedded", embedded},
+    {0},
 };
 
 static void set_up(lua_State *L)
@@ -353,10 +439,12 @@ static void set_up(lua_State *L)
     lua_json_keep_order(L);
     lua_newtable(L);
     luaL_register(L, NULL, functions);
+    luaL_register(L, NULL, lua_local_functions);
+    luaL_register(L, NULL, lua_host_functions);
     lua_json_constants(L);
-    set_text(L, "program", term_program_name());
+    lua_cli_set(L, "program", term_program_name());
     for (size_t i = 0; i < sizeof(colours) / sizeof(colours[0]); i++)
-        set_text(L, colours[i], term_colour((enum term_colour)i));
+        lua_cli_set(L, colours[i], term_colour((enum term_colour)i));
     lua_setglobal(L, "cli");
     lua_getglobal(L, "package");
     lua_getfield(L, -1, "loaders");

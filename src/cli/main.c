@@ -2,8 +2,8 @@
 #include "cli/command.h"
 #include "cli/lua_command.h"
 
-extern const struct command command_serve, command_connect, command_call, command_check, command_tools,
-    command_test, command_new, command_lint, command_validate, command_replay, command_top, command_doctor,
+extern const struct command command_serve, command_connect, command_call, command_check, command_test,
+    command_new, command_lint, command_validate, command_replay, command_top, command_doctor,
     command_decisions, command_shadow, command_spawner, command_hook;
 
 // clang-format off
@@ -13,7 +13,7 @@ static const struct command *const commands[] = {
     &command_connect,
     &command_call,
     &command_check,
-    &command_tools,
+    IN_LUA("tools"),
     &command_test,
     &command_new,
     IN_LUA("words"),

@@ -1,0 +1,97 @@
+-- toolgate tools: lists the tools as a model sees them, from files or from the running daemon.
+local ui = require "ui"
+
+local DESCRIPTION_BYTES  = 100 -- in the list for people
+local NAME_COLUMNS       = 128 -- a longer name is cut
+local DESCRIPTION_COLUMN = 24
+
+-- At most so many bytes, and no part of a character.
+local function cut(words, bytes)
+  if #words <= bytes then return words end
+  while bytes > 0 and words:byte(bytes + 1) >= 0x80 and words:byte(bytes + 1) < 0xC0 do bytes = bytes - 1 end
+  return words:sub(1, bytes)
+end
+
+local function dim(words) return cli.dim .. words .. cli.plain end
+
+-- "  [upstream docs, there find]"
+local function place_of(name, place)
+  local kind, upstream, there = ui.text(place.kind), ui.text(place.upstream), ui.text(place.tool)
+  if kind == "" then return "" end
+  local who = upstream ~= "" and "upstream " or kind == "exec" and "a command" or "an HTTP endpoint"
+  if there ~= "" and there ~= name then upstream = upstream .. ", there " .. ui.clip(there, NAME_COLUMNS) end
+  return dim("  [" .. who .. upstream .. "]")
+end
+
+-- "  [guarded by policies/paths.lua]": files of several tools; its own is named after it.
+local function guards_of(paths)
+  if not ui.is_array(paths) then return "" end
+  local shown = {}
+  for i, path in ipairs(paths) do shown[i] = ui.text(path) end
+  return dim("  [guarded by " .. table.concat(shown, ", ") .. "]")
+end
+
+local function print_names(a)
+  local places, guards, guesses = ui.table(a.runs_at), ui.table(a.guarded_by), ui.table(a.guessed_effects)
+  local guessed = false
+  for _, tool in ipairs(a.tools) do
+    tool = ui.table(tool)
+    local name, description = ui.text(tool.name), ui.text(tool.description):match "^[^\n]*"
+    local shown, used = cli.clip(name, NAME_COLUMNS)
+    io.write(ui.bold(shown), (" "):rep(DESCRIPTION_COLUMN - used), " ",
+             ui.clip(cut(description, DESCRIPTION_BYTES), DESCRIPTION_BYTES), place_of(name, ui.table(places[name])),
+             guards_of(guards[name]))
+    local effects = ui.text(guesses[name])
+    if effects ~= "" then io.write(dim("  [" .. effects .. "?]")) end
+    guessed = guessed or effects ~= ""
+    io.write "\n"
+  end
+  if guessed then
+    io.stderr:write "[read?], [write?] and [destructive?] are guessed from the tool's name; "
+    io.stderr:write 'declare effects = "…" in its policy.\n'
+  end
+end
+
+-- One tool a line, as it was sent, and the whole is one JSON array.
+local function print_array(json)
+  local _, tools = cli.parse(json, true)
+  io.write "[\n"
+  for i, tool in ipairs(tools) do io.write(cli.shown_json(tool), i < #tools and ",\n" or "\n") end
+  io.write "]\n"
+end
+
+return command {
+  name = "tools", summary = "list the tools as a model sees them",
+  about = [[
+Prints names and descriptions; with --format the definitions, in the form that a provider's API
+takes. Loads the files that serve would load, or asks a daemon with --socket.]],
+  exits = [[
+  0  the list is on stdout
+  2  usage, files that do not load, no daemon]],
+  example = [[
+  toolgate tools --policies policies
+  toolgate tools --format openai --strict --socket /tmp/toolgate.sock]],
+  options = {
+    choice { name = "format", letter = "f", argument = "mcp|openai|anthropic|gemini",
+             words = "print the definitions as JSON" },
+    flag   { name = "strict", words = "openai: strict mode" },
+    flag   { name = "json", letter = "j", words = "the same as --format mcp" },
+    text   { name = "socket", letter = "s", argument = "PATH", words = "ask the daemon there instead of loading files" },
+    files,
+  },
+
+  run = function(o)
+    local format, names = o.format or "mcp", not o.format and not o.json
+    local a, parts
+    if o.socket then
+      a, parts = cli.rpc(o.socket, "toolgate/tools", { format = format, strict = o.strict or false },
+                         names and "shown" or "parts")
+      if not ui.is_array(a.tools) then
+        fail "expected a list of tools from the daemon: does it have the same version as this program?"
+      end
+    else
+      a, parts = cli.local_tools(o, format, o.strict)
+    end
+    if names then print_names(a) else print_array(parts.tools) end
+  end,
+}
