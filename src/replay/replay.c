@@ -307,9 +307,11 @@ static void count_stopped(const struct pass *p, const struct replay_row *code)
     s->line = p->call->line->number;
     struct str name = str_cut(p->call->session, REPLAY_EXAMPLE_MAX_BYTES);
     free((char *)s->name.at); /* of one whose result came later, and was new */
-    char *copy = strndup(name.at ? name.at : "", name.len);
+    char *copy = malloc(name.len + 1); /* a name may have zero bytes */
     if (!copy)
         abort();
+    if (name.len)
+        memcpy(copy, name.at, name.len);
     s->name = (struct str){copy, name.len};
 }
 

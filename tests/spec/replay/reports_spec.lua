@@ -70,6 +70,13 @@ return tool "put" { check = function(args) return refuse("closed", "No <b>" .. a
     leads_with_both_figures(text)
   end)
 
+  it("names a session with a zero byte by all its bytes", function()
+    local call = { session = "a\0b", tool = "t", arguments = { n = 1 } }
+    local path = folder:file("zero.ndjson", { call, call, call, call, call })
+    local code, report = recordings.replay(path)
+    assert.same({ 0, "a\0b" }, { code, report.loops.list[1].session })
+  end)
+
   it("is an error if the page cannot be written", function()
     local code, _, err = process.run { daemon.binary, "replay", log, "--html", folder.path .. "/none/report.html" }
     assert.equal(2, code)
