@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "cli/daemon_client.h"
 #include "cli/lua_cli.h"
+#include "cli/lua_local.h"
 #include "cli/options.h"
 #include "cli/rpc_call.h"
 #include "cli/term.h"
@@ -165,11 +166,14 @@ static int tool_names(lua_State *L)
 
 /* ---- text ------------------------------------------------------------------------- */
 
-/* cli.line(text): on one line, as a terminal may show it. */
+/* cli.line(text, most): on one line, as a terminal may show it; of at most so many bytes, else with "…". */
 static int line(lua_State *L)
 {
     struct buf out = {0};
-    printable_write(&out, lua_cli_str(L, 1));
+    if (lua_isnoneornil(L, 2))
+        printable_write(&out, lua_cli_str(L, 1));
+    else
+        printable_write_cut(&out, lua_cli_str(L, 1), (size_t)luaL_checkinteger(L, 2));
     return lua_cli_push_buf(L, &out);
 }
 
@@ -181,6 +185,15 @@ static int clip(lua_State *L)
     lua_cli_push_buf(L, &out);
     lua_pushinteger(L, used);
     return 2;
+}
+
+/* cli.fixed(number, digits): as C rounds it, half to even. Lua's own format rounds half up. */
+static int fixed(lua_State *L)
+{
+    char text[400];
+    snprintf(text, sizeof(text), "%.*f", (int)luaL_checkinteger(L, 2), luaL_checknumber(L, 1));
+    lua_pushstring(L, text);
+    return 1;
 }
 
 /* cli.json(value): one line. */
@@ -380,10 +393,11 @@ static int embedded(lua_State *L)
 
 /* ---- running one ------------------------------------------------------------------- */
 
+/* A name with a folder is one of lua/, such as report/text. */
 static struct str file_of(const char *name)
 {
     char path[PATH_BYTES];
-    snprintf(path, sizeof(path), "cli/%s.lua", name);
+    snprintf(path, sizeof(path), "%s%s.lua", strchr(name, '/') ? "" : "cli/", name);
     return embedded_text(path);
 }
 
@@ -399,12 +413,13 @@ struct str lua_command_summary(const char *name)
     return end ? (struct str){text.at, (size_t)(end - text.at)} : STR_NONE;
 }
 
-/* require "NAME": lua/cli/NAME.lua, once. */
+/* require "NAME": lua/cli/NAME.lua, once; likewise "FOLDER/NAME". */
 static int load_file(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);
     struct str text = file_of(name);
-    if (luaL_loadbuffer(L, text.at, text.len, lua_pushfstring(L, "=lua/cli/%s.lua", name)))
+    if (luaL_loadbuffer(L, text.at, text.len,
+                        lua_pushfstring(L, "=lua/%s%s.lua", strchr(name, '/') ? "" : "cli/", name)))
         return lua_error(L);
     return 1;
 }
@@ -414,6 +429,7 @@ static const luaL_Reg functions[] = {
     {"tool_names", tool_names},
     {"line", line},
     {"clip", clip},
+    {"fixed", fixed},
     {"json", to_json},
     {"parse", parse},
     {"shown_json", shown_json},
@@ -427,6 +443,7 @@ static const luaL_Reg functions[] = {
     {"fields", fields},
     {"config_keys", config_keys},
     {"embedded", embedded},
+    {"replay", lua_replay},
     {0},
 };
 

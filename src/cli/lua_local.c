@@ -6,6 +6,7 @@
 #include "catalog/catalog.h"
 #include "cli/json_input.h"
 #include "cli/local_generation.h"
+#include "cli/lua_local.h"
 #include "cli/term.h"
 #include "config/config.h"
 #include "gate/generation_load.h"
@@ -26,30 +27,58 @@
 
 static const struct json_limits many_values = {.nodes = LUA_CLI_NODES};
 
-static void read_list(lua_State *L, int at, const char *name, struct cli_list *out)
+const char *lua_local_text(lua_State *L, const char *option)
 {
-    lua_getfield(L, at, name);
-    for (size_t count = lua_istable(L, -1) ? lua_objlen(L, -1) : 0;
-         out->count < count && out->count < OPTIONS_LIST_MAX; lua_pop(L, 1)) {
+    lua_getfield(L, 1, option);
+    const char *text = lua_tostring(L, -1);
+    lua_pop(L, 1);
+    return text;
+}
+
+bool lua_local_flag(lua_State *L, const char *option)
+{
+    lua_getfield(L, 1, option);
+    bool given = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return given;
+}
+
+static void read_list(lua_State *L, const char *option, struct cli_list *out)
+{
+    lua_getfield(L, 1, option);
+    size_t count = lua_istable(L, -1) ? lua_objlen(L, -1) : 0;
+    for (out->count = 0; out->count < count && out->count < OPTIONS_LIST_MAX; out->count++) {
         lua_rawgeti(L, -1, (int)out->count + 1);
-        out->items[out->count++] = lua_tostring(L, -1);
+        out->items[out->count] = lua_tostring(L, -1);
+        lua_pop(L, 1);
     }
     lua_pop(L, 1);
 }
 
-/* Its strings are the table's. */
-static struct local_options read_options(lua_State *L, int at)
+void lua_local_read(lua_State *L, struct local_options *out)
 {
-    struct local_options options = {0};
-    luaL_checktype(L, at, LUA_TTABLE);
-    lua_getfield(L, at, "config");
-    lua_getfield(L, at, "policies");
-    options.config = lua_tostring(L, -2);
-    options.policies = lua_tostring(L, -1);
-    lua_pop(L, 2);
-    read_list(L, at, "tools", &options.tools);
-    read_list(L, at, "mcp-config", &options.mcp_configs);
-    return options;
+    luaL_checktype(L, 1, LUA_TTABLE);
+    out->config = lua_local_text(L, "config");
+    out->policies = lua_local_text(L, "policies");
+    read_list(L, "tools", &out->tools);
+    read_list(L, "mcp-config", &out->mcp_configs);
+}
+
+const char **lua_local_operands(lua_State *L, struct arena *arena, size_t *count)
+{
+    *count = lua_objlen(L, 1);
+    const char **operands = ARENA_ARRAY(arena, const char *, *count + 1);
+    for (size_t i = 0; i < *count; i++) {
+        lua_rawgeti(L, 1, (int)i + 1);
+        operands[i] = lua_tostring(L, -1);
+        lua_pop(L, 1);
+    }
+    return operands;
+}
+
+int lua_local_end(lua_State *L)
+{
+    return lua_cli_end(L, CLI_ERROR);
 }
 
 /* Pushes an answer of this process and its parts, which may be as deep as any JSON. False after an error on
@@ -72,7 +101,8 @@ static bool push_answer(lua_State *L, struct arena *arena, struct str text, cons
 /* cli.local_tools(options, format, strict): the answer of toolgate/tools, and its parts. */
 static int local_tools(lua_State *L)
 {
-    struct local_options options = read_options(L, 1);
+    struct local_options options = {0};
+    lua_local_read(L, &options);
     struct generation *generation = local_generation_load(lua_cli_command(), &options);
     if (!generation)
         return lua_cli_end(L, CLI_ERROR);
@@ -107,7 +137,8 @@ static int local_tools(lua_State *L)
 /* cli.tool_files(options): the files of tools that serve would read. Or nil, and why. */
 static int tool_files(lua_State *L)
 {
-    struct local_options options = read_options(L, 1);
+    struct local_options options = {0};
+    lua_local_read(L, &options);
     struct config_sources sources = local_sources(&options, NULL);
     struct config config;
     struct why why;
@@ -153,7 +184,8 @@ static const char *definition_file(struct arena *arena, struct str definition)
  * errors are on stderr. */
 static int try_policy(lua_State *L)
 {
-    struct local_options options = read_options(L, 1);
+    struct local_options options = {0};
+    lua_local_read(L, &options);
     struct config_sources sources = local_sources(&options, NULL);
     struct arena *arena = arena_new();
     struct generation_report report;

@@ -3,8 +3,8 @@
 #include "cli/lua_command.h"
 
 extern const struct command command_serve, command_connect, command_call, command_check, command_test,
-    command_lint, command_validate, command_replay, command_top, command_doctor, command_decisions,
-    command_shadow, command_spawner, command_hook;
+    command_lint, command_validate, command_top, command_doctor, command_decisions, command_shadow,
+    command_spawner, command_hook;
 
 // clang-format off
 #define IN_LUA(word) &(const struct command){.name = (word), .run = lua_command_run, .read_summary = lua_command_summary}
@@ -27,7 +27,7 @@ static const struct command *const commands[] = {
     IN_LUA("approvals"),
     IN_LUA("approve"),
     IN_LUA("deny"),
-    &command_replay,
+    IN_LUA("replay"),
     &command_top,
     &command_doctor,
     IN_LUA("completion"),

@@ -212,11 +212,3 @@ void replay_report_finish(struct replay_report *report)
     if (report->difference_count)
         qsort(report->differences, report->difference_count, sizeof(*report->differences), by_change);
 }
-
-struct replay_share replay_share(uint64_t part, uint64_t whole)
-{
-    struct replay_share share = {""};
-    if (whole)
-        snprintf(share.text, sizeof(share.text), "%.1f %%", 100.0 * (double)part / (double)whole);
-    return share;
-}

@@ -55,12 +55,14 @@ static void put_row(struct json_out *out, const struct replay_row *row, uint64_t
     json_close(out, '}');
 }
 
-static void put_table(struct json_out *out, const char *key, const struct replay_table *table, uint64_t whole)
+/* `all`: also rows whose calls turned out to be others' when their results came. */
+static void put_table(struct json_out *out, const char *key, const struct replay_table *table, uint64_t whole,
+                      bool all)
 {
     json_field_open(out, key, '{');
     json_field_open(out, "rows", '[');
     for (size_t i = 0; i < table->count; i++)
-        if (table->rows[i]->calls)
+        if (all || table->rows[i]->calls)
             put_row(out, table->rows[i], whole);
     json_close(out, ']');
     if (table->other.calls) {
@@ -137,7 +139,7 @@ static void put_differences(struct json_out *out, const struct replay_report *r)
     json_close(out, '}');
 }
 
-static void put_skipped(struct json_out *out, const struct replay_report *r)
+static void put_skipped(struct json_out *out, const struct replay_report *r, bool has_texts)
 {
     json_field_open(out, "skipped", '{');
     for (int fault = 0; fault < RECORDING_FAULTS; fault++) {
@@ -146,6 +148,8 @@ static void put_skipped(struct json_out *out, const struct replay_report *r)
             continue;
         json_field_open(out, recording_fault_name((enum recording_fault)fault), '{');
         json_field_int(out, "count", (int64_t)count->count);
+        if (has_texts)
+            json_field_text(out, "text", recording_fault_text((enum recording_fault)fault));
         json_field_open(out, "places", '[');
         for (uint64_t i = 0; i < count->count && i < RECORDING_PLACES; i++) {
             json_open(out, '{');
@@ -185,7 +189,7 @@ static void put_totals(struct json_out *out, const struct replay_report *r)
         json_field_int(out, totals[i].key, (int64_t)totals[i].count);
 }
 
-void replay_report_json(const struct replay_report *r, struct buf *text)
+void replay_report_json(const struct replay_report *r, bool for_views, struct buf *text)
 {
     struct json_out out = json_out(text);
     json_open(&out, '{');
@@ -196,12 +200,12 @@ void replay_report_json(const struct replay_report *r, struct buf *text)
     if (r->against)
         put_differences(&out, r);
     put_loops(&out, r);
-    put_table(&out, "tools", &r->tools, r->calls);
-    put_table(&out, "classes", &r->classes, r->calls);
-    put_table(&out, "codes", &r->codes, r->calls);
-    put_table(&out, "problems", &r->problems, r->calls);
-    put_table(&out, "repairs", &r->repairs, r->calls);
-    put_table(&out, "unknown_tools", &r->unknown_tools, r->calls);
-    put_skipped(&out, r);
+    put_table(&out, "tools", &r->tools, r->calls, for_views);
+    put_table(&out, "classes", &r->classes, r->calls, for_views);
+    put_table(&out, "codes", &r->codes, r->calls, for_views);
+    put_table(&out, "problems", &r->problems, r->calls, for_views);
+    put_table(&out, "repairs", &r->repairs, r->calls, for_views);
+    put_table(&out, "unknown_tools", &r->unknown_tools, r->calls, for_views);
+    put_skipped(&out, r, for_views);
     json_close(&out, '}');
 }

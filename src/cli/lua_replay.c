@@ -1,0 +1,206 @@
+/* cli.replay: replays the recordings that `toolgate replay` names, and returns the report. */
+#include "base/arena.h"
+#include "base/clock.h"
+#include "cli/lua_local.h"
+#include "cli/term.h"
+#include "json/parse.h"
+#include "replay/replay.h"
+#include "sandbox/lua_json.h"
+#include "state/state_dir.h"
+
+#include <lauxlib.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PROGRESS_EVERY_LINES 256u
+#define PROGRESS_EVERY_US    200000
+#define PROGRESS_WIDTH       30
+#define REPORT_MAX_NODES     10000000u
+
+struct replay_command {
+    struct local_options local;
+    const char *against, *format;
+    struct arena *arena;
+    struct tool_file tools[OPTIONS_LIST_MAX];
+    struct judge *policies, *compared;
+    struct recording *recording;
+    const char **files;
+    size_t file_count;
+};
+
+/* ---- what is loaded ---- */
+
+static bool read_tools(struct replay_command *c)
+{
+    struct why why;
+    for (size_t i = 0; i < c->local.tools.count; i++)
+        if (tool_file_read(c->arena, c->local.tools.items[i], &c->tools[i], &why) != OK) {
+            term_error("replay", "--tools: %s", why.text);
+            return false;
+        }
+    return true;
+}
+
+/* A decision log lies in its daemon's state folder, which systemd may have given: the configuration does not
+ * know it. NULL: no such folder lies beside a recording. */
+static const char *upstreams_beside_files(const struct replay_command *c)
+{
+    for (size_t i = 0; i < c->file_count; i++) {
+        const char *slash = strrchr(c->files[i], '/');
+        int len = slash ? (int)(slash - c->files[i]) + 1 : 0;
+        const char *folder = arena_printf(c->arena, "%.*supstreams", len, c->files[i]).at;
+        struct stat st;
+        if (stat(folder, &st) == 0 && S_ISDIR(st.st_mode))
+            return folder;
+    }
+    return NULL;
+}
+
+/* Where the daemon of this configuration keeps its upstreams' tools; NULL: without a configuration there are
+ * none. */
+static const char *upstreams_folder(struct replay_command *c, const struct config_sources *sources)
+{
+    struct config config;
+    const char *folder = NULL;
+    if (c->local.config && config_load(sources, &config, NULL) == OK) {
+        const char *beside = state_dir_is_given(&config) ? NULL : upstreams_beside_files(c);
+        folder = beside ? beside : state_dir_path(c->arena, &config, "upstreams");
+        config_free(&config);
+    } else if (c->local.config) {
+        config_free(&config); /* the judge reports why it does not load */
+    }
+    return folder;
+}
+
+static struct judge *load(struct replay_command *c, const char *policies)
+{
+    struct generation_report report;
+    struct config_sources sources = local_sources(&c->local, NULL);
+    sources.policies = policies;
+    sources.tools = NULL; /* the judge adds them, by toolset */
+    sources.tools_count = 0;
+    struct judge_options options = {.sources = &sources,
+                                    .no_policies = !policies && !c->local.config,
+                                    .upstreams = upstreams_folder(c, &sources),
+                                    .tools = c->tools,
+                                    .tool_file_count = c->local.tools.count};
+    generation_report_init(&report, c->arena);
+    struct judge *judge = judge_new(&options, &report);
+    if (judge)
+        return judge;
+    report.warning_count = 0;
+    local_print_report(&report);
+    term_error("replay", "nothing was replayed: fix the errors above");
+    return NULL;
+}
+
+/* ---- progress ---- */
+
+struct progress {
+    bool shown;
+    int64_t last_us;
+    uint64_t lines;
+};
+
+static void show_progress(struct progress *progress, const struct recording *recording)
+{
+    uint64_t total, position = recording_position(recording, &total);
+    int64_t now_us = clock_mono_us();
+    char bar[PROGRESS_WIDTH + 1];
+    if (now_us - progress->last_us < PROGRESS_EVERY_US)
+        return;
+    progress->last_us = now_us;
+    progress->shown = true;
+    int filled = total ? (int)(position * PROGRESS_WIDTH / total) : 0;
+    for (int i = 0; i < PROGRESS_WIDTH; i++)
+        bar[i] = i < filled ? '#' : '.';
+    bar[PROGRESS_WIDTH] = '\0';
+    if (total)
+        fprintf(stderr, "\r[%s] %3llu %%  %llu MB", bar, (unsigned long long)(position * 100 / total),
+                (unsigned long long)(position / 1000000));
+    else
+        fprintf(stderr, "\r%llu MB", (unsigned long long)(position / 1000000));
+    fflush(stderr);
+}
+
+static void replay_all(struct replay_command *c, struct replay *replay)
+{
+    struct progress progress = {.last_us = clock_mono_us()};
+    bool terminal = isatty(STDERR_FILENO);
+    while (replay_next(replay))
+        if (terminal && ++progress.lines % PROGRESS_EVERY_LINES == 0)
+            show_progress(&progress, c->recording);
+    if (progress.shown)
+        fprintf(stderr, "\r\033[K");
+}
+
+/* ---- the command ---- */
+
+static bool open_all(struct replay_command *c, enum recorded_format *format)
+{
+    struct recording_options options = {.documents = true};
+    struct why why;
+    *format = RECORDED_ANY;
+    if (c->format && !recorded_format_named(str_of(c->format), format)) {
+        term_error("replay", "--format: expected decisions, ndjson, openai, anthropic or mcp, got '%s'",
+                   c->format);
+        return false;
+    }
+    if (!read_tools(c))
+        return false;
+    if (recording_open(c->files, c->file_count, &options, &c->recording, &why) != OK) {
+        term_error("replay", "%s", why.text);
+        return false;
+    }
+    log_open(LOG_ERROR, LOG_FORMAT_TEXT, NULL, NULL); /* decisions go to the report, not to the log */
+    c->policies = load(c, c->local.policies);
+    c->compared = c->policies && c->against ? load(c, c->against) : NULL;
+    return c->policies && (!c->against || c->compared);
+}
+
+/* The report as a table, with what only the views of lua/report show, and as the text of --json. */
+static void push_report(lua_State *L, const struct replay_command *c, const struct replay_report *report)
+{
+    static const struct json_limits limits = {.nodes = REPORT_MAX_NODES};
+    struct buf shown = buf_in(c->arena), text = {0};
+    struct json value = {.type = JSON_NULL};
+    struct json_error fault;
+    replay_report_json(report, true, &shown);
+    if (json_parse(c->arena, buf_view(&shown), &limits, &value, &fault) != OK)
+        luaL_error(L, "the report: %s", fault.text);
+    lua_json_push(L, &value, LUA_JSON_ANSWER);
+    replay_report_json(report, false, &text);
+    lua_pushlstring(L, text.at, text.len);
+    buf_clear(&text);
+}
+
+int lua_replay(lua_State *L)
+{
+    enum recorded_format format;
+    struct replay_report report;
+    struct replay_command c = {
+        .arena = arena_new(), .against = lua_local_text(L, "against"), .format = lua_local_text(L, "format")};
+    lua_local_read(L, &c.local);
+    c.files = lua_local_operands(L, c.arena, &c.file_count);
+    bool opened = open_all(&c, &format);
+    if (opened) {
+        struct replay_options options = {
+            .recording = c.recording, .format = format, .policies = c.policies, .against = c.compared};
+        replay_report_init(&report, c.arena);
+        report.policies = c.local.policies ? c.local.policies : c.local.config;
+        report.against = c.against;
+        struct replay *replay = replay_new(&options, &report);
+        replay_all(&c, replay);
+        replay_finish(replay);
+        push_report(L, &c, &report);
+        replay_free(replay);
+    }
+    judge_free(c.policies);
+    judge_free(c.compared);
+    recording_close(c.recording);
+    arena_free(c.arena);
+    return opened ? 2 : lua_local_end(L);
+}
