@@ -3,8 +3,6 @@
 -- gets a table of the options' values with the operands as its list, and returns the exit code (nothing: 0).
 -- The file returns how a command is run: by its name and its arguments.
 
-local LIST_MAX = 64
-
 function flag(o) o.is_flag = true return o end
 function text(o) return o end
 function number(o) o.is_number = true return o end

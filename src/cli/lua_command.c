@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "cli/daemon_client.h"
 #include "cli/lua_cli.h"
+#include "cli/lua_hook.h"
 #include "cli/lua_local.h"
 #include "cli/options.h"
 #include "cli/rpc_call.h"
@@ -444,6 +445,7 @@ static const luaL_Reg functions[] = {
     {"config_keys", config_keys},
     {"embedded", embedded},
     {"replay", lua_replay},
+    {"hook", lua_hook},
     {0},
 };
 

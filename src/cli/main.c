@@ -4,7 +4,7 @@
 
 extern const struct command command_serve, command_connect, command_call, command_check, command_test,
     command_lint, command_validate, command_top, command_doctor, command_decisions, command_shadow,
-    command_spawner, command_hook;
+    command_spawner;
 
 // clang-format off
 #define IN_LUA(word) &(const struct command){.name = (word), .run = lua_command_run, .read_summary = lua_command_summary}
@@ -34,7 +34,7 @@ static const struct command *const commands[] = {
     &command_decisions,
     &command_shadow,
     &command_spawner,
-    &command_hook,
+    IN_LUA("hook"),
 };
 // clang-format on
 

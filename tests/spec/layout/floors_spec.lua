@@ -3,7 +3,7 @@
 local ROOMS = { "base", "io", "confine", "json", "schema", "sandbox", "upstream", "traces", "policy", "ledger",
                 "approvals", "config", "pins", "catalog", "result", "passing", "gate", "lint", "replay", "state", "server",
                 "doctor", "cli",
-                "connect", "top", "hook", "review", "spawner", "module" }
+                "connect", "top", "review", "spawner", "module" }
 
 -- Which room may include which library's header; everything else is the C library's.
 local LIBRARIES = {

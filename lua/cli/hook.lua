@@ -1,0 +1,277 @@
+-- toolgate hook: one event of a coding assistant on stdin, its answer on stdout. The assistant's own tools (Bash, Edit,
+-- WebFetch, …) get policies, loops, budgets and a decision log. The shapes of events are those of Claude Code's hook
+-- reference (2026-09); Codex CLI (0.153) sends the same.
+--
+--   UserPromptSubmit, PreCompact, SessionStart ─▶ toolgate/turn      PostToolBatch: the step ends
+--   PreToolUse ─▶ toolgate/check                                     PostToolUse… ─▶ toolgate/report
+--
+-- What a model sent is passed on as JSON, byte for byte. An error of this file is exit code 2, which blocks the call.
+local hook = cli.hook()
+local answer = require "hook_answer"
+local quote = hook.quote
+
+local BLOCKS      = 2    -- the exit code that makes an assistant stop, with stderr as the reason
+local GOAL_BYTES  = 8192 -- of a prompt: what a goal may have
+local AGENT_BYTES = 128
+local UNREADABLE  = { [1001] = true, [1002] = true, [1003] = true } -- limits of a message, its depth and its values
+
+local KINDS = { PreToolUse = "before", PostToolUse = "after", PostToolUseFailure = "failed", PostToolBatch = "batch",
+                UserPromptSubmit = "prompt", PreCompact = "compacted", SessionStart = "nothing" }
+local IS_CALL = { before = true, after = true, failed = true }
+
+local options -- of this hook
+
+-- ---- the event ----
+
+-- Codex names its turn in every event, Claude Code its prompt. Anthropic's ids of calls begin with "toolu_", OpenAI's with
+-- "call_" or "fc_"; but a model of another provider runs in both. "unknown": only what both understand may be answered.
+local function client_of(raw, id)
+  if raw.turn_id or id:find "^call_" or id:find "^fc_" then return "codex" end
+  return (raw.prompt_id or id:find "^toolu_") and "claude" or "unknown"
+end
+
+-- Assistants have events that toolgate does not need, and get new ones. But one that is about a tool's call nobody else
+-- would check, and one that is ours but for its spelling would do nothing for ever.
+local function fault_of_unknown(e)
+  if e.name == "PermissionRequest" or e.name == "PermissionDenied" then return nil end
+  if e.tool ~= "" then
+    return "hook_event_name: expected PreToolUse, PostToolUse or PostToolUseFailure for a tool's call"
+  end
+  for name in pairs(KINDS) do
+    if hook.misspells(e.name, name) then return "hook_event_name: misspelt" end
+  end
+end
+
+-- A member that is missing or of another type is a fault, never a guess.
+local function fault_of(e)
+  if e.name == "" then return "hook_event_name: expected a string" end
+  if e.session == "" then return "session_id: expected a string" end
+  if not e.kind then return fault_of_unknown(e) end
+  if not IS_CALL[e.kind] then return nil end
+  if e.tool == "" then return "tool_name: expected a string" end
+  return e.kind == "before" and not (e.input or ""):find "^{" and "tool_input: expected an object" or nil
+end
+
+local function read_event(texts, raw)
+  local e = { name = texts.hook_event_name or "", session = texts.session_id or "", tool = texts.tool_name or "",
+              call = texts.tool_use_id or "", agent = hook.cut(texts.agent_id or "", AGENT_BYTES),
+              prompt = texts.prompt or "", error = texts.error or "", input = raw.tool_input,
+              response = raw.tool_response }
+  e.client = options.client or "auto"
+  if e.client == "auto" then e.client = client_of(raw, e.call) end
+  e.kind = KINDS[e.name]
+  if e.name == "SessionStart" and (texts.source == "compact" or texts.source == "clear") then e.kind = "compacted" end
+  e.fault = fault_of(e)
+  if e.kind == "prompt" and e.agent ~= "" then e.kind = "nothing" end -- no person's
+  return e
+end
+
+-- ---- notes to the next hook ----
+
+local function call_key(e) return e.session .. "\n" .. e.call end
+local function step_key(e) return e.session .. "\v" .. e.agent end
+
+-- The step of this event's call, the same for all calls of one model message. Nothing in a call says which message it is
+-- of, but the assistant says when all calls of one have ended. An agent that has never said so (an assistant without
+-- PostToolBatch) has each call as a step: the id of the call.
+local function step_of(e)
+  local step = hook.kept(step_key(e))
+  return step ~= "" and step or e.call
+end
+
+-- ---- requests ----
+
+-- A member that is left out if the text is empty.
+local function optional(name, words) return words ~= "" and (',"%s":%s'):format(name, quote(words)) or "" end
+
+local function meta(e)
+  return '"_meta":{"dev.toolgate/session":' .. quote(e.session) .. optional("dev.toolgate/agent", e.agent)
+         .. optional("dev.toolgate/call", e.call) .. (e.kind == "before" and optional("dev.toolgate/step", step_of(e)) or "")
+         .. ',"dev.toolgate/ext":' .. quote("hook:" .. e.client) .. "}"
+end
+
+-- A tool without a policy is known by its hook. The daemon keeps what its files say of one that has a policy. True; or nil,
+-- why, and what is wrong, as of hook.call.
+local function declare(e)
+  local told, why, wrong = hook.call("toolgate/register", '{"tools":[{"name":' .. quote(e.tool)
+                                                          .. ',"inputSchema":{"type":"object"}}]}')
+  if told or type(wrong) == "number" then return true end -- what it refuses here, it refuses to check, too
+  return nil, why, wrong
+end
+
+local function check(e)
+  -- The assistant puts the question to its user itself.
+  local asks = e.client ~= "codex" and ',"asks":true' or ""
+  return hook.call("toolgate/check", '{"name":' .. quote(e.tool) .. ',"arguments":' .. e.input .. asks .. "," .. meta(e)
+                                     .. "}")
+end
+
+local function report(e, call_id, result)
+  if e.kind == "failed" then
+    result = '"error":{"message":' .. quote(e.error ~= "" and e.error or "it failed without a message") .. "}"
+  else
+    result = '"result":' .. result
+  end
+  return hook.call("toolgate/report", '{"callId":' .. quote(call_id) .. "," .. result .. "}")
+end
+
+-- A person's words begin a turn. A compaction begins none: the model has forgotten what it had read.
+local function tell_turn(e)
+  return hook.call("toolgate/turn", "{" .. (e.kind == "compacted" and '"compacted":true' or '"by":"person"')
+                                    .. optional("goal", hook.cut(e.prompt, GOAL_BYTES)) .. "," .. meta(e) .. "}")
+end
+
+-- ---- events ----
+
+-- Says what the assistant hears. Nobody reads it: the call must not run.
+local function say(words)
+  local said, why = hook.say(words)
+  if said then return 0 end
+  cli.warn("the answer could not be written: " .. why)
+  return BLOCKS
+end
+
+-- On "ask" the user reads why; a model would try to mend it.
+local function unavailable(e, decision, why)
+  if e.kind ~= "before" then return "" end
+  return answer.decision(e, decision, decision == "ask"
+                         and "toolgate, which checks every call here, has not checked this one: " .. why
+                         or "toolgate, which checks every call here, has not checked this one. Tell the user; do not "
+                         .. "repeat the call.")
+end
+
+-- The daemon is not there, or has not judged the event. Never for --on-unavailable: what listens there is no daemon, or
+-- takes no call of a hook; and a call that the model made too large or too deep to be checked is not allowed. `wrong` is
+-- hook.call's.
+local function answer_failure(e, why, wrong)
+  local decision, refused = options["on-unavailable"], type(wrong) == "number"
+  cli.warn(why)
+  if wrong == true or (refused and wrong < 0 and e.kind == "before") then return BLOCKS end
+  if refused and UNREADABLE[wrong] and decision == "allow" then decision = "deny" end
+  return say(unavailable(e, decision, why))
+end
+
+-- What a call hears that runs.
+local function answer_pass(e, verdict, raw)
+  local advice = verdict.advice or ""
+  if (raw.rewrites or ""):find "^%[%s*[^%]%s]" then
+    return answer.decision(e, "ask", advice ~= "" and advice or "The arguments were corrected.", raw.arguments)
+  end
+  return advice ~= "" and answer.note(e, advice) or ""
+end
+
+local function on_before(e)
+  local verdict, raw, wrong = check(e)
+  if not verdict then return answer_failure(e, raw, wrong) end
+  local kind, detail = verdict.verdict or "", verdict.detail or ""
+  local words = (verdict.text or "") ~= "" and verdict.text or detail
+  if kind == "" then return answer_failure(e, "the daemon's answer has no verdict", true) end
+  if kind == "pass" then
+    if (verdict.callId or "") ~= "" then
+      local kept, why = hook.keep(call_key(e), verdict.callId)
+      if not kept then cli.warn("the result of this call cannot be reported: " .. why) end
+    end
+    return say(answer_pass(e, verdict, raw))
+  end
+  if kind == "ask" then -- elsewhere than in Claude Code the model reads it
+    return say(answer.decision(e, "ask", e.client == "claude" and detail or words))
+  end
+  return say(answer[kind == "halt" and "halt" or "block"](e, words))
+end
+
+local function on_after(e, call_id)
+  local verdict, why, wrong = report(e, call_id, e.response or "null")
+  if not verdict and UNREADABLE[wrong] and e.kind == "after" then
+    cli.warn("the result is reported as unread: " .. why)
+    verdict, why, wrong = report(e, call_id, quote(hook.unread(e.response or "")))
+  end
+  if not verdict then return answer_failure(e, why, wrong) end
+  local words, advice = verdict.text or "", verdict.advice or ""
+  if verdict.verdict == "halt" then return say(answer.halt(e, words)) end
+  if verdict.verdict ~= "pass" and words ~= "" then return say(answer.block(e, words)) end
+  words = words ~= "" and words or advice
+  return say(words ~= "" and answer.note(e, words) or "")
+end
+
+local function on_event(e)
+  local kind, call_id = e.kind, nil
+  if kind == "batch" or kind == "prompt" then -- if a step cannot be kept, each call is one
+    hook.keep(step_key(e), hook.random(), kind == "prompt")
+  end
+  if kind == "prompt" then hook.sweep() end
+  if kind == "batch" or kind == "nothing" then return 0 end
+  if kind ~= "before" and IS_CALL[kind] then
+    call_id = hook.kept(call_key(e), true)
+    if call_id == "" then return 0 end -- no check was made, or it refused
+  end
+  hook.late(unavailable(e, options["on-unavailable"], "no answer within 1.5 s: the daemon hangs or is stopped"))
+  local connected, why, wrong = hook.connect(options.socket)
+  if connected and IS_CALL[kind] then connected, why, wrong = declare(e) end
+  if not connected then return answer_failure(e, why, wrong) end
+  if kind == "before" then return on_before(e) end
+  if call_id then return on_after(e, call_id) end
+  local told
+  told, why, wrong = tell_turn(e)
+  return told and 0 or answer_failure(e, why, wrong)
+end
+
+-- An event that is none blocks: nobody knows what it would have asked.
+local function on_other(e)
+  local name, denied = hook.cut(e.name, 100):match "^%Z*", options["on-unknown"] == "deny"
+  if e.fault then
+    fail("stdin is no event of a hook: %s (event '%s')", e.fault, name)
+  end
+  cli.warn(("the event %s is not known: it is %s (--on-unknown); `%s hook --install` has those that are"):format(name,
+           denied and "refused" or "allowed", cli.program))
+  return denied and BLOCKS or 0
+end
+
+-- ---- the command ----
+
+-- A word of a command line of sh.
+local function word(words)
+  if words:find "^[%w/._+,:@%%=-]+$" then return words end
+  return "'" .. words:gsub("'", [['\'']]) .. "'"
+end
+
+-- The command has the options that were given, so that the assistant's hooks do what was asked for here.
+local function install(given)
+  local line = { word(hook.program()), "hook" }
+  for _, name in ipairs { "socket", "on-unavailable", "on-unknown", "client" } do
+    if given[name] then line[#line + 1] = ("--%s %s"):format(name, word(given[name])) end
+  end
+  io.write(answer.install(given.client, table.concat(line, " ")))
+end
+
+return command {
+  name = "hook", summary = "check the own tools of a coding assistant (Claude Code, Codex CLI)",
+  about = [[
+Reads one event of the assistant's hooks on stdin and answers on stdout as its hook protocol says: a
+prompt begins a turn, a call is checked before it runs and reported after. A call that passes prints
+nothing, so that the assistant's own permission prompt stays. Arguments that were corrected, and calls
+that a policy wants to be asked about, become a question to the user; refusals are read by the model.
+Codex runs what it is told to ask about, so there it is a refusal in words.]],
+  exits = [[
+  0  answered, also with a refusal
+  2  any error, such as no event of a hook on stdin: the assistant blocks the call and shows stderr]],
+  example = "  toolgate hook --install --socket /run/toolgate/toolgate.sock",
+  options = {
+    socket,
+    choice { name = "on-unavailable", argument = "ask|allow|deny",
+             words = "what a call means while no daemon answers (default ask)" },
+    choice { name = "on-unknown", argument = "allow|deny", words = "what an event of another kind means (default allow)" },
+    choice { name = "client", argument = "auto|claude|codex", words = "whose hooks these are (default: by the event)" },
+    flag { name = "install", words = "print what belongs into the assistant's settings, and end" },
+  },
+
+  run = function(o)
+    hook.begin()
+    if o.install then return install(o) end
+    options = o
+    o["on-unavailable"] = o["on-unavailable"] or "ask"
+    local texts, raw = hook.event()
+    if not texts then return BLOCKS end
+    local e = read_event(texts, raw)
+    return (e.kind and not e.fault and on_event or on_other)(e)
+  end,
+}

@@ -1,0 +1,429 @@
+/*
+ * What `toolgate hook` (lua/cli/hook.lua) needs of C. However a hook ends, the assistant must not take it for
+ * "let it run": it does so with any exit code but 0 and 2, and with a hook that takes longer than the
+ * assistant waits. So one alarm bounds everything that this process does (reading stdin, connecting, writing,
+ * waiting), and a fault of its own is exit code 2.
+ */
+#include "cli/lua_hook.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/suggest.h"
+#include "cli/daemon_client.h"
+#include "cli/json_input.h"
+#include "cli/term.h"
+#include "json/parse.h"
+#include "json/write.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <lauxlib.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HOOK_DEADLINE_MS      1500u /* of one hook, from its start to its answer */
+#define HOOK_ANSWER_MAX_BYTES 4096u /* of the answer at the deadline */
+#define HOOK_NOTE_MAX_BYTES   512u  /* of a file: the id of a call, or of a step */
+#define HOOK_NOTES_KEPT_S     86400 /* of a call that was never reported: its user said no */
+#define HOOK_NOTES_SWEPT_MAX  4096u /* files that one sweep looks at */
+#define NAME_BYTES            33u   /* a hash in hex digits */
+
+static struct str check_str(lua_State *L, int at)
+{
+    struct str text;
+    text.at = luaL_checklstring(L, at, &text.len);
+    return text;
+}
+
+/* nil, and why. */
+static int push_error(lua_State *L, const char *why)
+{
+    lua_pushnil(L);
+    lua_pushstring(L, why);
+    return 2;
+}
+
+/* ---- the deadline: handlers call only what is safe in a signal, and say what was written down before ----
+ */
+
+static volatile sig_atomic_t has_answer;
+static char answer_text[HOOK_ANSWER_MAX_BYTES];
+static size_t answer_len;
+
+/* Never blocks: a pipe that is full has no reader. */
+static void write_now(int fd, const char *at, size_t len)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    ssize_t ignored = poll(&ready, 1, 0) == 1 ? write(fd, at, len) : 0;
+    (void)ignored;
+}
+
+static void on_deadline(int number)
+{
+    static const char late[] =
+        "toolgate hook: not done within 1.5 s: the daemon hangs, or stdin has no end\n";
+    (void)number;
+    write_now(STDERR_FILENO, late, sizeof(late) - 1);
+    if (has_answer)
+        write_now(STDOUT_FILENO, answer_text, answer_len);
+    _exit(has_answer ? CLI_OK : CLI_ERROR);
+}
+
+static void on_fault(int number)
+{
+    static const char fault[] = "toolgate hook: it was ended before it had an answer\n";
+    (void)number;
+    write_now(STDERR_FILENO, fault, sizeof(fault) - 1);
+    _exit(CLI_ERROR);
+}
+
+/* begin(): starts the clock. Until late() the deadline means CLI_ERROR. */
+static int begin(lua_State *L)
+{
+    static const int faults[] = {SIGABRT, SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGSYS,  SIGTERM,  SIGINT,
+                                 SIGHUP,  SIGQUIT, SIGXCPU, SIGXFSZ, SIGUSR1, SIGUSR2, SIGVTALRM};
+    struct itimerval deadline = {
+        .it_value = {.tv_sec = HOOK_DEADLINE_MS / 1000, .tv_usec = HOOK_DEADLINE_MS % 1000 * 1000}};
+    struct sigaction action = {.sa_handler = on_fault};
+    sigset_t all;
+    (void)L;
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+        sigaction(faults[i], &action, NULL);
+    signal(SIGPIPE, SIG_IGN); /* a stdout without a reader is an error of write */
+    action.sa_handler = on_deadline;
+    sigaction(SIGALRM, &action, NULL);
+    sigprocmask(SIG_UNBLOCK, &all, NULL);
+    setitimer(ITIMER_REAL, &deadline, NULL);
+    return 0;
+}
+
+/* late(answer): from now on the deadline means exit code 0, with these bytes on stdout. */
+static int late(lua_State *L)
+{
+    struct str answer = check_str(L, 1);
+    answer_len = answer.len < sizeof(answer_text) ? answer.len : 0;
+    memcpy(answer_text, answer.at, answer_len);
+    has_answer = answer_len == answer.len;
+    return 0;
+}
+
+/* say(answer): writes the answer of this hook to stdout; nil and why: nobody reads it. */
+static int say(lua_State *L)
+{
+    struct str answer = check_str(L, 1);
+    has_answer = false; /* part of another may be written */
+    bool said = !answer.len || fwrite(answer.at, 1, answer.len, stdout) == answer.len;
+    said = fflush(stdout) == 0 && said;
+    setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+    if (!said)
+        return push_error(L, strerror(errno));
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+/* ---- notes from one hook to the next, which is another process ----
+ * Private files in $XDG_RUNTIME_DIR/toolgate-hook, or /tmp/toolgate-hook-UID. Another user may own what has
+ * our name in /tmp: the folder must be ours alone, and no link is followed. */
+
+/* -1, with errno. */
+static int open_folder(void)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    char path[PATH_MAX];
+    struct stat info;
+    if (runtime && *runtime == '/')
+        snprintf(path, sizeof(path), "%s/toolgate-hook", runtime);
+    else
+        snprintf(path, sizeof(path), "/tmp/toolgate-hook-%u", (unsigned)geteuid());
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return -1;
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0 || (fstat(folder, &info) == 0 && info.st_uid == geteuid() && !(info.st_mode & 077)))
+        return folder;
+    close(folder);
+    errno = EPERM;
+    return -1;
+}
+
+/* The file of this key: its name is a hash. `removes`: it is open, and gone. -1, with errno. */
+static int open_note(struct str key, int flags, bool removes)
+{
+    char name[NAME_BYTES];
+    struct hash128 hash = hash_stable(key);
+    snprintf(name, NAME_BYTES, "%016llx%016llx", (unsigned long long)hash.high, (unsigned long long)hash.low);
+    int folder = open_folder(),
+        fd = folder < 0 ? -1 : openat(folder, name, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int error = errno;
+    if (fd >= 0 && removes)
+        unlinkat(folder, name, 0);
+    if (folder >= 0)
+        close(folder);
+    errno = error;
+    return fd;
+}
+
+/* keep(key, text, only_there): nil and why: it cannot be kept. `only_there`: a note that is there is
+ * replaced, and none is made. */
+static int keep(lua_State *L)
+{
+    struct str text = check_str(L, 2);
+    int fd = open_note(check_str(L, 1), O_WRONLY | O_TRUNC | (lua_toboolean(L, 3) ? 0 : O_CREAT), false);
+    bool kept = fd >= 0 && write(fd, text.at, text.len) == (ssize_t)text.len;
+    int error = errno;
+    if (fd >= 0)
+        close(fd);
+    if (!kept)
+        return push_error(L, strerror(error));
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+/* kept(key, takes): the note; "": there is none. `takes`: it is forgotten. */
+static int kept(lua_State *L)
+{
+    char text[HOOK_NOTE_MAX_BYTES];
+    bool takes = lua_toboolean(L, 2);
+    int fd = open_note(check_str(L, 1), O_RDONLY, takes);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text));
+    if (fd >= 0)
+        close(fd);
+    lua_pushlstring(L, text, n > 0 ? (size_t)n : 0);
+    return 1;
+}
+
+/* sweep(): forgets notes that are too old. */
+static int sweep(lua_State *L)
+{
+    struct stat info;
+    int folder = open_folder();
+    DIR *open = folder < 0 ? NULL : fdopendir(folder);
+    time_t now = time(NULL);
+    size_t seen = 0;
+    (void)L;
+    for (struct dirent *entry; open && (entry = readdir(open)) && seen < HOOK_NOTES_SWEPT_MAX; seen++)
+        if (strlen(entry->d_name) == NAME_BYTES - 1 &&
+            fstatat(folder, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+            now - info.st_mtime > HOOK_NOTES_KEPT_S)
+            unlinkat(folder, entry->d_name, 0);
+    if (open)
+        closedir(open);
+    return 0;
+}
+
+/* random(): the name of a step. */
+static int random_name(lua_State *L)
+{
+    char name[17];
+    snprintf(name, sizeof(name), "%016llx", (unsigned long long)hash_random());
+    lua_pushstring(L, name);
+    return 1;
+}
+
+/* ---- JSON: what a model sent is passed on byte for byte, so it never becomes a table of Lua ---- */
+
+/* Two tables: the members that are texts, decoded; and each member as JSON. */
+static int push_members(lua_State *L, struct arena *arena, const struct json *object)
+{
+    lua_newtable(L);
+    lua_newtable(L);
+    for (uint32_t i = 0; json_is(object, JSON_OBJECT) && i < object->len; i++) {
+        struct str key = object->members[i].key;
+        const struct json *value = json_get(object, key); /* of equal names the one that counts */
+        struct str text = json_to_str(arena, value);
+        lua_pushlstring(L, key.at, key.len);
+        lua_pushlstring(L, text.at, text.len);
+        lua_rawset(L, -3);
+        if (!json_is(value, JSON_STRING))
+            continue;
+        lua_pushlstring(L, key.at, key.len);
+        lua_pushlstring(L, value->text, value->len);
+        lua_rawset(L, -4);
+    }
+    return 2;
+}
+
+/* Words in place of a result, so that another result is another one. */
+static struct str unread_words(struct arena *arena, struct str bytes)
+{
+    return arena_printf(arena, "[toolgate has not read this result: %zu bytes, hash %016llx]", bytes.len,
+                        (unsigned long long)hash_stable(bytes).low);
+}
+
+/* Behind the string that begins at `at`. */
+static size_t skip_string(struct str text, size_t at)
+{
+    for (at++; at < text.len && text.at[at] != '"'; at++)
+        at += text.at[at] == '\\';
+    return at + 1;
+}
+
+/* The text of an event whose results are too large or too deep to be read, without them. STR_NONE: it has
+ * none. */
+static struct str without_results(struct arena *arena, struct str text)
+{
+    struct str key = STR_NONE;
+    size_t depth = 0, from = 0;
+    for (size_t at = 0; at < text.len; at++) {
+        char c = text.at[at];
+        if (c == '"') {
+            size_t end = skip_string(text, at);
+            if (depth == 1 && !from && end <= text.len)
+                key = (struct str){text.at + at, end - at};
+            at = end - 1;
+        } else if (c == ':' && depth == 1 && !from) {
+            from = str_is(key, "\"tool_response\"") || str_is(key, "\"tool_calls\"") ? at + 1 : 0;
+        } else if (from && depth == 1 && (c == ',' || c == '}')) {
+            struct buf out = buf_in(arena);
+            buf_str(&out, (struct str){text.at, from});
+            json_write_string(&out, unread_words(arena, (struct str){text.at + from, at - from}));
+            buf_str(&out, str_from(text, at));
+            return buf_view(&out);
+        } else {
+            depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+        }
+    }
+    return STR_NONE;
+}
+
+/* event(): the members of the event on stdin; nothing, after an error. A result may be larger or deeper than
+ * JSON that is read here; the call has run, and that can be said. */
+static int event(lua_State *L)
+{
+    static const struct command named = {.name = "hook"};
+    struct arena *arena = arena_new();
+    struct json_error fault, ignored;
+    struct str text;
+    struct json value;
+    int pushed = 0;
+    if (json_input_text(&named, arena, &text)) {
+        bool read = json_parse(arena, text, NULL, &value, &fault) == OK || fault.soft;
+        struct str rest = read ? STR_NONE : without_results(arena, text);
+        if (rest.len)
+            read = json_parse(arena, rest, NULL, &value, &ignored) == OK || ignored.soft;
+        if (read)
+            pushed = push_members(L, arena, &value);
+        else
+            term_error("hook", "stdin: %s", fault.text);
+    }
+    arena_free(arena);
+    return pushed;
+}
+
+/* unread(bytes): the words in place of such a result. */
+static int unread(lua_State *L)
+{
+    struct arena *arena = arena_new();
+    struct str words = unread_words(arena, check_str(L, 1));
+    lua_pushlstring(L, words.at, words.len);
+    arena_free(arena);
+    return 1;
+}
+
+/* quote(text): as JSON. */
+static int quote(lua_State *L)
+{
+    struct buf out = {0};
+    json_write_string(&out, check_str(L, 1));
+    lua_pushlstring(L, out.at, out.len);
+    buf_clear(&out);
+    return 1;
+}
+
+/* cut(text, bytes): at most so many, in whole characters. */
+static int cut(lua_State *L)
+{
+    struct str text = str_cut(check_str(L, 1), (size_t)luaL_checkinteger(L, 2));
+    lua_pushlstring(L, text.at, text.len);
+    return 1;
+}
+
+/* misspells(word, name): whether it is that name but for its spelling. */
+static int misspells(lua_State *L)
+{
+    struct str word = check_str(L, 1), name = check_str(L, 2);
+    lua_pushboolean(L, suggest_score(word, name) >= SUGGEST_SAME || suggest_misspelled(word, &name, 1).len);
+    return 1;
+}
+
+/* ---- the daemon ---- */
+
+static struct daemon_client *client; /* of this hook; its end closes it */
+
+/* nil, why, and what is wrong: the code of the daemon's error; true: it is no daemon, or forbidden; false: it
+ * does not answer. */
+static int push_failure(lua_State *L, enum err err, const struct why *why)
+{
+    push_error(L, why->text);
+    if (err == ERR_PARSE)
+        lua_pushnumber(L, (lua_Number)daemon_client_error_code(client));
+    else
+        lua_pushboolean(L, err == ERR_CONFIG);
+    return 3;
+}
+
+/* connect(socket): true, or a failure. */
+static int connect_daemon(lua_State *L)
+{
+    struct why why;
+    enum err err = daemon_client_connect(luaL_optstring(L, 1, NULL), &client, &why);
+    if (err != OK)
+        return push_failure(L, err, &why);
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+/* call(method, params as JSON): the members of the result, or a failure. */
+static int call(lua_State *L)
+{
+    struct arena *arena = arena_new();
+    struct json result;
+    struct why why;
+    enum err err = daemon_client_call(client, arena, luaL_checkstring(L, 1), check_str(L, 2), &result, &why);
+    int pushed = err == OK ? push_members(L, arena, &result) : push_failure(L, err, &why);
+    arena_free(arena);
+    return pushed;
+}
+
+/* program(): the path of this one. */
+static int program(lua_State *L)
+{
+    char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    lua_pushlstring(L, n > 0 ? path : "toolgate", n > 0 ? (size_t)n : strlen("toolgate"));
+    return 1;
+}
+
+int lua_hook(lua_State *L)
+{
+    static const luaL_Reg functions[] = {
+        {"begin", begin},
+        {"late", late},
+        {"say", say},
+        {"keep", keep},
+        {"kept", kept},
+        {"sweep", sweep},
+        {"random", random_name},
+        {"event", event},
+        {"unread", unread},
+        {"quote", quote},
+        {"cut", cut},
+        {"misspells", misspells},
+        {"connect", connect_daemon},
+        {"call", call},
+        {"program", program},
+        {0},
+    };
+    lua_newtable(L);
+    luaL_register(L, NULL, functions);
+    return 1;
+}
