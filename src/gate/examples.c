@@ -75,26 +75,19 @@ static void call_example(struct examples *examples, struct example_run *run)
     run->again = simulator_call(&examples->gate, run->arena, &request, e->result);
 }
 
-/* Cuts the first word off `words`. */
-static struct str next_word(struct str *words)
-{
-    while (words->len && words->at[0] == ' ')
-        *words = str_from(*words, 1);
-    size_t len = 0;
-    while (len < words->len && words->at[len] != ' ')
-        len++;
-    struct str word = {words->at, len};
-    *words = str_from(*words, len);
-    return word;
-}
-
 /* Each word of `gives` names the verdict, its class or its code. The first that does not, or STR_NONE. */
 static struct str wrong_word(struct str gives, const struct verdict *v)
 {
-    for (struct str word; (word = next_word(&gives)).len;)
-        if (!str_is(word, verdict_name(v->kind)) && !str_is(word, error_class_info(v->class)->name) &&
-            !str_eq(word, v->code))
+    for (size_t at = 0; at < gives.len;) {
+        size_t end = at;
+        while (end < gives.len && gives.at[end] != ' ')
+            end++;
+        struct str word = {gives.at + at, end - at};
+        if (word.len && !str_is(word, verdict_name(v->kind)) &&
+            !str_is(word, error_class_info(v->class)->name) && !str_eq(word, v->code))
             return word;
+        at = end + 1;
+    }
     return STR_NONE;
 }
 
@@ -186,34 +179,26 @@ static void read_outcome(struct example_run *run)
     o->shown = shown_for(run);
 }
 
-/* The first argument that the tool does not declare, and the declared one that it misspells. */
-static bool misspells(const struct tool *tool, const struct json *args, struct str *name, struct str *meant)
-{
-    for (uint32_t i = 0; i < args->len; i++) {
-        *name = args->members[i].key;
-        *meant = suggest_closest(*name, tool->parameters, tool->parameter_count);
-        if (meant->len && !str_eq(*meant, *name))
-            return true;
-    }
-    return false;
-}
-
 /* A model would follow them to the letter: what partial proposes must be a call of this tool. */
 static void check_next_args(struct example_run *run)
 {
     const struct tool *tool = call_tool(run->call);
     const struct json *next = call_outcome(run->call)->verdict->next_args;
-    struct str name, meant, text;
+    struct str text = STR_NONE;
     if (!tool || !tool->input_schema || !json_is(next, JSON_OBJECT))
         return;
-    if (misspells(tool, next, &name, &meant))
-        text = arena_printf(run->arena, "'" STR_FMT "' (did you mean '" STR_FMT "'?)", STR_ARG(name),
-                            STR_ARG(meant));
-    else if (schema_validate(tool->input_schema, next) == SCHEMA_INVALID)
+    for (uint32_t i = 0; i < next->len && !text.len;
+         i++) { /* a name that the tool does not declare, misspelled */
+        struct str name = next->members[i].key;
+        struct str meant = suggest_closest(name, tool->parameters, tool->parameter_count);
+        if (meant.len && !str_eq(meant, name))
+            text = arena_printf(run->arena, "'" STR_FMT "' (did you mean '" STR_FMT "'?)", STR_ARG(name),
+                                STR_ARG(meant));
+    }
+    if (!text.len && schema_validate(tool->input_schema, next) == SCHEMA_INVALID)
         text = json_to_str(run->arena, next);
-    else
-        return;
-    add_mismatch(run->outcome, "next_args", STR_LIT("arguments that the tool takes"), text);
+    if (text.len)
+        add_mismatch(run->outcome, "next_args", STR_LIT("arguments that the tool takes"), text);
 }
 
 static void compare(struct example_run *run)
@@ -243,32 +228,28 @@ static void compare(struct example_run *run)
  * refuse, ask or fail; it must not break, and the result of `run` must fit the output schema. ----
  */
 
-/* The ids in the arguments, which the session has "seen" so that the call gets as far as `run`. */
-static const struct json *ids_in(struct arena *arena, const struct policy *policy, const struct json *args)
+/* Writes the sample as an example, whose session has "seen" the ids in it so that the call gets as far as
+ * `run`; false: the schema yields no arguments. */
+static bool make_sample(struct arena *arena, const struct tool *tool, enum sample_extent extent,
+                        struct policy_example *out)
 {
+    const struct policy *policy = tool->policy;
     const struct json *values[LEDGER_IDS_MAX];
-    struct json *items = ARENA_ARRAY(arena, struct json, policy->id_count * LEDGER_IDS_MAX + 1);
+    struct json *args = ARENA_NEW(arena, struct json);
+    if (!tool->input_schema || !schema_sample(arena, tool->input_schema, extent, args))
+        return false;
+    struct json *ids = ARENA_ARRAY(arena, struct json, policy->id_count * LEDGER_IDS_MAX + 1);
     size_t count = 0;
     for (size_t i = 0; i < policy->id_count; i++) {
         size_t found = json_path_scalars(args, policy->ids[i].path, values, LEDGER_IDS_MAX);
         for (size_t k = 0; k < found; k++)
-            items[count++] = *values[k];
+            ids[count++] = *values[k];
     }
-    return json_keep(arena, json_array(items, count));
-}
-
-/* Writes the sample as an example; false: the schema yields no arguments. */
-static bool make_sample(struct arena *arena, const struct tool *tool, enum sample_extent extent,
-                        struct policy_example *out)
-{
-    struct json *args = ARENA_NEW(arena, struct json);
-    if (!tool->input_schema || !schema_sample(arena, tool->input_schema, extent, args))
-        return false;
     *out = (struct policy_example){.name = extent == SAMPLE_ALL ? STR_LIT("every field of its schema")
                                                                 : STR_LIT("required fields only"),
-                                   .line = policy_hook_line(tool->policy, HOOK_RUN),
+                                   .line = policy_hook_line(policy, HOOK_RUN),
                                    .args = args,
-                                   .seen = ids_in(arena, tool->policy, args)};
+                                   .seen = json_keep(arena, json_array(ids, count))};
     return true;
 }
 
@@ -277,6 +258,20 @@ static uint64_t count_faults(const struct policy *policy)
 {
     const struct policy_failures *fault = policy_failures(policy);
     return fault ? fault->count : 0;
+}
+
+static void tell(const struct examples *examples, struct arena *arena, const struct example_outcome *outcome)
+{
+    struct buf line = buf_in(arena);
+    if (!outcome->passed && examples->report) {
+        examples_write_line(&line, outcome);
+        if (outcome->open)
+            generation_report_warning(examples->report, STR_FMT, STR_ARG(buf_view(&line)));
+        else
+            generation_report_error(examples->report, STR_FMT, STR_ARG(buf_view(&line)));
+    }
+    if (examples->options.seen)
+        examples->options.seen(examples->options.owner, outcome);
 }
 
 static void run_example(struct examples *examples, const struct policy *policy,
@@ -310,16 +305,7 @@ static void run_example(struct examples *examples, const struct policy *policy,
         examples->has_result |= call_outcome(run.call)->result || call_outcome(run.call)->redacted;
         *(outcome.passed ? &count->passed : outcome.open ? &count->open : &count->failed) += 1;
     }
-    if (!outcome.passed && examples->report) {
-        struct buf line = buf_in(run.arena);
-        examples_write_line(&line, &outcome);
-        if (outcome.open)
-            generation_report_warning(examples->report, STR_FMT, STR_ARG(buf_view(&line)));
-        else
-            generation_report_error(examples->report, STR_FMT, STR_ARG(buf_view(&line)));
-    }
-    if (examples->options.seen)
-        examples->options.seen(examples->options.owner, &outcome);
+    tell(examples, run.arena, &outcome);
     call_free(run.call);
     if (run.again)
         call_free(run.again);
@@ -342,13 +328,7 @@ static void check_redactions(struct examples *examples, const struct policy *pol
             arena_printf(arena, "a result with '" STR_FMT "' in an example", STR_ARG(policy->redact[i])),
             STR_LIT("none: correct the path, or give an example a result that has it"));
         examples->count.failed++;
-        if (examples->report) {
-            struct buf line = buf_in(arena);
-            examples_write_line(&line, &outcome);
-            generation_report_error(examples->report, STR_FMT, STR_ARG(buf_view(&line)));
-        }
-        if (examples->options.seen)
-            examples->options.seen(examples->options.owner, &outcome);
+        tell(examples, arena, &outcome);
         arena_free(arena);
     }
     examples->redacted = 0;

@@ -57,25 +57,19 @@ static bool compare_with_serving(struct generation_load *l)
     return false;
 }
 
-/* False: the examples have used their time. */
-static bool examples_in_time(struct generation_load *l, int64_t began_us)
-{
-    l->examples_us += clock_cpu_us() - began_us;
-    uint32_t most_ms = l->request.examples_ms ? l->request.examples_ms : GENERATION_EXAMPLES_MS;
-    if (l->examples_us < (int64_t)most_ms * 1000)
-        return true;
-    generation_report_error(
-        l->report,
-        "the examples of all policies take longer than %u ms to run (%zu ran): give fewer, or "
-        "keep the slow ones for toolgate test in a folder of their own",
-        most_ms, l->report->example_count);
-    return false;
-}
-
 static bool run_examples(struct generation_load *l)
 {
+    uint32_t max_ms = l->request.examples_ms ? l->request.examples_ms : GENERATION_EXAMPLES_MS;
     int64_t began_us = clock_cpu_us();
-    bool more = examples_step(l->examples), in_time = examples_in_time(l, began_us);
+    bool more = examples_step(l->examples);
+    l->examples_us += clock_cpu_us() - began_us;
+    bool in_time = l->examples_us < (int64_t)max_ms * 1000;
+    if (!in_time)
+        generation_report_error(
+            l->report,
+            "the examples of all policies take longer than %u ms to run (%zu ran): give fewer, or "
+            "keep the slow ones for toolgate test in a folder of their own",
+            max_ms, l->report->example_count);
     if (more && in_time)
         return true;
     size_t failed = examples_end(l->examples) + !in_time;

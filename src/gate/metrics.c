@@ -45,13 +45,6 @@ void metrics_clear(struct metrics *metrics)
 
 /* ---- rows ---- */
 
-static void make_table(struct metrics *m)
-{
-    m->arena = arena_new();
-    m->by_name = map_new(m->arena);
-    m->tools = ARENA_ARRAY(m->arena, struct metrics_tool *, METRICS_TOOLS_MAX);
-}
-
 static struct metrics_tool *add_row(struct metrics *m, struct str name)
 {
     struct metrics_tool *row = ARENA_NEW(m->arena, struct metrics_tool);
@@ -68,11 +61,15 @@ static struct metrics_tool *shared_row(struct metrics *m, struct str name)
     return row ? row : add_row(m, name);
 }
 
+/* Makes the table with its first row. */
 static struct metrics_tool *row_of(struct metrics *m, struct str tool, bool of_client)
 {
     struct str name = str_cut(tool, METRICS_NAME_MAX_BYTES);
-    if (!m->arena)
-        make_table(m);
+    if (!m->arena) {
+        m->arena = arena_new();
+        m->by_name = map_new(m->arena);
+        m->tools = ARENA_ARRAY(m->arena, struct metrics_tool *, METRICS_TOOLS_MAX);
+    }
     if (!tool.len)
         return shared_row(m, STR_LIT(METRICS_UNKNOWN_TOOL));
     struct metrics_tool *row = map_get(m->by_name, name);
@@ -235,10 +232,8 @@ void metrics_count_chain(struct metrics *m, struct str tool, struct str outcome)
         struct metrics_tool *row = metrics_tool(m, tool);
         m->chains_ended++;
         m->fabricated_on_retry += i == METRICS_CHAIN_FABRICATED_ID;
-        if (!m->arena)
-            make_table(m);
         if (!row) /* its calls were another daemon's */
-            row = shared_row(m, STR_LIT(METRICS_OTHER));
+            row = row_of(m, STR_LIT(METRICS_OTHER), false);
         row->chains[i]++;
     }
 }
