@@ -15,16 +15,10 @@
 
 /* What servers are often more lenient about than their schema. A bound, a pattern, a format or a choice of
  * values is there because the server means it. */
-static bool may_insist_on(const struct problem *problem)
+static bool is_candidate(const struct call *c)
 {
     static const char *const codes[] = {"missing",     "unknown_field", "type", "list",
                                         "not_allowed", "oneOf",         "anyOf"};
-    struct str code = str_of(problem->code);
-    return STR_IS_ONE_OF(code, codes);
-}
-
-static bool is_candidate(const struct call *c)
-{
     const struct problems *problems = &c->verdict.problems;
     if (c->verdict.class != CLASS_INVALID_ARGUMENTS || c->tool->mode != POLICY_ENFORCE ||
         c->args.unreadable || c->args.perhaps_cut || problems->more || !problems->errors)
@@ -32,7 +26,7 @@ static bool is_candidate(const struct call *c)
     if (json_is(c->args.raw, JSON_OBJECT) && !c->args.raw->len)
         return false; /* what arrives empty may have been cut off: nobody insists on that */
     for (size_t i = 0; i < problems->count; i++)
-        if (!problems->list[i].warning && !may_insist_on(&problems->list[i]))
+        if (!problems->list[i].warning && !STR_IS_ONE_OF(str_of(problems->list[i].code), codes))
             return false;
     return true;
 }
@@ -130,14 +124,6 @@ void call_lax_pass(struct call *c)
 
 /* ---- what came of it --------------------------------------------------------------- */
 
-static struct str last_name(struct str path)
-{
-    for (size_t i = path.len; i-- > 0;)
-        if (path.at[i] == '.' || path.at[i] == ']')
-            return str_from(path, i + 1);
-    return path;
-}
-
 /* The words of common validators. If other errors are taken for one, the session only keeps asking. */
 bool call_lax_refused(const struct call *c)
 {
@@ -161,33 +147,30 @@ bool call_lax_refused(const struct call *c)
         if (str_contains_nocase(v->quoted, words[i]))
             return true;
     for (size_t i = 0; c->lax && i < c->lax->problem_count; i++) {
-        struct str name = last_name(c->lax->problems[i].path);
+        struct str path = c->lax->problems[i].path;
+        size_t start = path.len; /* of its last name */
+        while (start && path.at[start - 1] != '.' && path.at[start - 1] != ']')
+            start--;
+        struct str name = str_from(path, start);
         if (name.len && str_contains_nocase(v->quoted, name))
             return true;
     }
     return false;
 }
 
-/* A report comes without its check's problems. */
-static void explain_again(struct call *c)
-{
-    struct arguments args = c->args;
-    if (!args.now || args.unreadable)
-        return;
-    struct call_lax *lax = ARENA_NEW(c->arena, struct call_lax);
-    problems_init(&args.problems, c->arena);
-    arguments_check_schema(&args, c->arena, c->tool);
-    lax->problems = call_list_problems(c->arena, &args.problems, &lax->problem_count);
-    c->lax = lax;
-}
-
 void call_lax_settled(struct call *c)
 {
+    struct arguments args = c->args;
     bool is_refused = c->lax && c->lax->known && call_lax_refused(c);
     if (!c->settled->lax_learnt && !is_refused)
         return;
-    if (!c->lax)
-        explain_again(c);
+    if (!c->lax && args.now && !args.unreadable) { /* a report comes without its check's problems */
+        struct call_lax *lax = ARENA_NEW(c->arena, struct call_lax);
+        problems_init(&args.problems, c->arena);
+        arguments_check_schema(&args, c->arena, c->tool);
+        lax->problems = call_list_problems(c->arena, &args.problems, &lax->problem_count);
+        c->lax = lax;
+    }
     if (!c->lax || !c->lax->problem_count)
         return;
     const struct ledger_place *place = &c->place;

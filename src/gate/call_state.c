@@ -249,25 +249,19 @@ struct hash128 call_result_hash(struct call *c, const struct json *value)
 
 /* ---- a replayed call whose recording has masks in place of secrets ---- */
 
-/* At the path itself, or inside of it. */
-static bool is_masked(const struct call_request *r, struct str path)
-{
-    for (size_t i = 0; i < r->masked_count; i++) {
-        struct str masked = r->masked[i];
-        if (path.len >= masked.len && str_eq(str_cut(path, masked.len), masked) &&
-            (path.len == masked.len || path.at[masked.len] == '.' || path.at[masked.len] == '['))
-            return true;
-    }
-    return false;
-}
-
 /* True: at least one was dropped. */
 static bool drop_masked(const struct call_request *r, struct problems *problems)
 {
     size_t kept = 0, before = problems->count;
     for (size_t i = 0; i < before; i++) {
         const struct problem *p = &problems->list[i];
-        if (is_masked(r, p->path))
+        bool is_masked = false; /* at the path itself, or inside of it */
+        for (size_t k = 0; k < r->masked_count && !is_masked; k++) {
+            struct str path = p->path, masked = r->masked[k];
+            is_masked = path.len >= masked.len && str_eq(str_cut(path, masked.len), masked) &&
+                        (path.len == masked.len || path.at[masked.len] == '.' || path.at[masked.len] == '[');
+        }
+        if (is_masked)
             problems->errors -= !p->warning;
         else
             problems->list[kept++] = *p;

@@ -212,33 +212,23 @@ static struct str first_sentences(struct arena *arena, struct str text, size_t m
     return whole ? cut : ARENA_JOIN(arena, cut, STR_LIT(" …"));
 }
 
-static bool quotes(struct str text, struct str name)
-{
-    for (size_t i = 1; i + name.len < text.len; i++)
-        if (text.at[i - 1] == '\'' && text.at[i + name.len] == '\'' &&
-            memcmp(text.at + i, name.at, name.len) == 0)
-            return true;
-    return false;
-}
-
-/* The problem's path begins with the parameter, or it suggests the parameter, or is of all arguments and
- * names it. */
-static bool concerns(const struct problem *problem, struct str name)
-{
-    struct str path = problem->path, quoted = problem->suggestion;
-    if (!path.len && quotes(problem->message, name))
-        return true;
-    bool inside = path.len >= name.len && memcmp(path.at, name.at, name.len) == 0 &&
-                  (path.len == name.len || path.at[name.len] == '.' || path.at[name.len] == '[');
-    return inside || (quoted.len == name.len + 2 && memcmp(quoted.at + 1, name.at, name.len) == 0);
-}
-
+/* The first whose path begins with the parameter, or that suggests it, or that is of all arguments and names
+ * it. */
 static const struct problem *problem_of(const struct feedback_writer *w, struct str name)
 {
     const struct problems *problems = &w->v->problems;
-    for (size_t i = 0; i < problems->count && name.len; i++)
-        if (concerns(&problems->list[i], name))
-            return &problems->list[i];
+    struct str quoted = arena_printf(w->arena, "'" STR_FMT "'", STR_ARG(name));
+    for (size_t i = 0; i < problems->count && name.len; i++) {
+        const struct problem *p = &problems->list[i];
+        struct str path = p->path, text = p->message;
+        bool is_named = !path.len && text.len && memmem(text.at, text.len, quoted.at, quoted.len);
+        bool is_inside = path.len >= name.len && memcmp(path.at, name.at, name.len) == 0 &&
+                         (path.len == name.len || path.at[name.len] == '.' || path.at[name.len] == '[');
+        bool is_suggested =
+            p->suggestion.len == quoted.len && memcmp(p->suggestion.at + 1, name.at, name.len) == 0;
+        if (is_named || is_inside || is_suggested)
+            return p;
+    }
     return NULL;
 }
 

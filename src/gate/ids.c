@@ -57,56 +57,39 @@ void ids_collect(const struct policy *policy, const struct json *args, struct id
  * to U+058F), by the first byte of their UTF-8. */
 static bool is_word_byte(unsigned char c)
 {
-    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' ||
-           (c >= 0xc3 && c <= 0xd6);
+    return ascii_is_alnum((char)c) || c == '_' || (c >= 0xc3 && c <= 0xd6);
 }
 
-static bool is_digit(char c)
+/* The text goes on with the same word at an end of the id, whose last character there is `own`: "15" before
+ * its 5, "INV-5", "2.5", "1,005", "$5", "5%". `sign` is next to it, `far` behind that; `unit`: '$' or '%'. */
+static bool joins(char sign, char far, char own, char unit)
 {
-    return c >= '0' && c <= '9';
-}
-
-/* The text goes on with the same word before `at`: "15" before its 5, "INV-5", "2.5", "1,005", "$5". */
-static bool joins_before(struct str text, size_t at)
-{
-    char sign = at ? text.at[at - 1] : ' ';
-    char far = at > 1 ? text.at[at - 2] : ' ';
+    bool is_second_byte = ((unsigned char)sign & 0xc0) == 0x80; /* of a letter */
     if (is_word_byte((unsigned char)sign))
         return true;
-    if (((unsigned char)sign & 0xc0) == 0x80) /* the second byte of a letter */
+    if (sign == '-' || sign == '.' || sign == '@' || is_second_byte)
         return is_word_byte((unsigned char)far);
-    if (sign == '-' || sign == '.' || sign == '@')
-        return is_word_byte((unsigned char)far);
-    if (sign == '$')
-        return is_digit(text.at[at]);
-    return (sign == ',' || sign == ':') && is_digit(far) && is_digit(text.at[at]);
-}
-
-static bool joins_after(struct str text, size_t end)
-{
-    char sign = end < text.len ? text.at[end] : ' ';
-    char far = end + 1 < text.len ? text.at[end + 1] : ' ';
-    if (is_word_byte((unsigned char)sign))
-        return true;
-    if (sign == '-' || sign == '.' || sign == '@')
-        return is_word_byte((unsigned char)far);
-    if (sign == '%')
-        return is_digit(text.at[end - 1]);
-    return (sign == ',' || sign == ':') && is_digit(far) && is_digit(text.at[end - 1]);
+    if (sign == unit)
+        return ascii_is_digit(own);
+    return (sign == ',' || sign == ':') && ascii_is_digit(far) && ascii_is_digit(own);
 }
 
 /* Letters of ASCII in lower case; returns the text that stands in `room`. */
 static struct str fold(struct str text, char room[IDS_GOAL_MAX_BYTES])
 {
     for (size_t i = 0; i < text.len; i++)
-        room[i] = (char)(text.at[i] >= 'A' && text.at[i] <= 'Z' ? text.at[i] | 0x20 : text.at[i]);
+        room[i] = (char)ascii_lower(text.at[i]);
     return (struct str){room, text.len};
 }
 
 static bool stands_alone(struct str goal, size_t at, struct str id)
 {
-    return !(is_word_byte((unsigned char)id.at[0]) && joins_before(goal, at)) &&
-           !(is_word_byte((unsigned char)id.at[id.len - 1]) && joins_after(goal, at + id.len));
+    size_t end = at + id.len;
+    char before = at ? goal.at[at - 1] : ' ', far_before = at > 1 ? goal.at[at - 2] : ' ';
+    char after = end < goal.len ? goal.at[end] : ' ', far_after = end + 1 < goal.len ? goal.at[end + 1] : ' ';
+    return !(is_word_byte((unsigned char)id.at[0]) && joins(before, far_before, goal.at[at], '$')) &&
+           !(is_word_byte((unsigned char)id.at[id.len - 1]) &&
+             joins(after, far_after, goal.at[end - 1], '%'));
 }
 
 /* By Knuth, Morris and Pratt: each character of the goal is read once, however often the id's beginning
