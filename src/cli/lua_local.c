@@ -164,7 +164,7 @@ static int tool_of_policy(lua_State *L)
     struct str text, name = STR_NONE;
     struct why why;
     if (file_read(arena, luaL_checkstring(L, 1), POLICY_MAX_BYTES, &text, &why) == OK)
-        name = location_tool_name(text);
+        name = location_tool_name(location_tokens(arena, text));
     lua_pushlstring(L, name.at ? name.at : "", name.len);
     arena_free(arena);
     return name.len ? 1 : 0;

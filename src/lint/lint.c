@@ -276,8 +276,10 @@ static void check_tool(struct lint_context c, const struct tool *tool, const str
     for (uint32_t i = 0; i < shown->len; i++)
         if (str_eq(json_str(json_get_text(&shown->items[i], "name")), tool->name))
             c.shown = &shown->items[i];
+    if (c.policy)
+        c.source = policy_source(c.policy, c.arena);
+    c.tokens = location_tokens(c.arena, c.source);
     if (c.policy) {
-        c.introspection = policy_introspection(c.policy, c.arena);
         size_t count, first = 0;
         const struct coverage_file *files = coverage_files(coverage, &count);
         for (size_t i = 0; i < count && !c.coverage; i++)

@@ -4,31 +4,30 @@
 #include "base/arena.h"
 #include "catalog/effects_guess.h"
 
-static void without_hint(void *owner, int line, struct str word)
-{
-    lint_report(owner, line,
-                STR_FMT
-                " without a hint: the model learns that it may not, and not what to do instead; add a "
-                "third text",
-                STR_ARG(word));
-}
+#include <ctype.h>
 
 void lint_no_hint(struct lint_context *c)
 {
-    if (!c->policy)
-        return;
-    introspection_rules_without_hint(&c->introspection, without_hint, c);
+    for (size_t i = 0; c->policy && i < c->policy->rule_count; i++)
+        if (policy_rule_lacks_hint(c->policy, i))
+            lint_report(c, policy_rule_line(c->policy, i),
+                        "refuses without a hint: the model learns that it may not, and not what to do "
+                        "instead; add a third text");
 }
 
-static void left_to_do(void *owner, int line, struct str text)
-{
-    lint_report(owner, line, "left to do: " STR_FMT, STR_ARG(str_cut(text, 120)));
-}
-
+/* Lines with "TODO:", as toolgate new writes it. */
 void lint_todo(struct lint_context *c)
 {
-    if (c->policy)
-        introspection_todos(&c->introspection, left_to_do, c);
+    int line = 1;
+    for (struct str rest = c->source; rest.len; line++) {
+        const char *end = memchr(rest.at, '\n', rest.len);
+        size_t len = end ? (size_t)(end - rest.at) : rest.len;
+        const char *at = memmem(rest.at, len, "TODO:", 5);
+        if (at && (at == rest.at || !isalnum((unsigned char)at[-1])))
+            lint_report(c, line, "left to do: " STR_FMT,
+                        STR_ARG(str_cut((struct str){at, len - (size_t)(at - rest.at)}, 120)));
+        rest = str_from(rest, len + (end ? 1 : 0));
+    }
 }
 
 void lint_no_description(struct lint_context *c)
@@ -105,7 +104,7 @@ void lint_retry_not_idempotent(struct lint_context *c)
     if (!c->policy || !c->policy->retry_given || !tool->retry.times || tool->idempotent ||
         c->policy->idempotent_given)
         return;
-    lint_report(c, location_of_field(c->introspection.text, "retry", STR_LIT("again")),
+    lint_report(c, location_of_field(c->tokens, "retry", STR_LIT("again")),
                 "tool '" STR_FMT "' is not declared idempotent, so retry.again has little effect: it retries "
                 "only calls that surely did not "
                 "reach the tool; add idempotent = true if repeating a call has no further effect, "

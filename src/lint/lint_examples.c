@@ -3,22 +3,23 @@
 
 #include "base/arena.h"
 
-static void report_conflict(void *owner, int line, struct str sentence)
+static void report_conflict(void *owner, bool certain, int line, struct str sentence)
 {
+    (void)certain;
     lint_report(owner, line, STR_FMT, STR_ARG(sentence));
 }
 
 void lint_rule_conflicts(struct lint_context *c)
 {
     if (c->policy)
-        introspection_rules(&c->introspection, c->tool->input, report_conflict, c);
+        policy_rule_conflicts(c->policy, c->tool->input, c->arena, report_conflict, c);
 }
 
 void lint_untried_rules(struct lint_context *c)
 {
     for (size_t i = 0; c->coverage && c->coverage->examples && i < c->coverage->rule_count; i++)
         if (!c->coverage->rules[i].hits)
-            lint_report(c, introspection_rule_line(&c->introspection, i),
+            lint_report(c, policy_rule_line(c->policy, i),
                         "no example meets the rule '" STR_FMT
                         "': add one that it changes, repairs or refuses",
                         STR_ARG(str_cut(c->coverage->rules[i].words, 100)));
@@ -32,7 +33,7 @@ void lint_no_examples(struct lint_context *c)
     bool decides = p->rule_count || p->id_count || p->hooks[HOOK_NORMALISE] || p->hooks[HOOK_CHECK] ||
                    p->hooks[HOOK_RUN] || p->hooks[HOOK_RESULT];
     if (decides)
-        lint_report(c, introspection_tool_line(&c->introspection),
+        lint_report(c, location_of_tool(c->tokens),
                     "the policy has no example: add examples = { { \"what it shows\", args "
                     "= { … }, gives = \"pass\" } }");
 }
@@ -102,7 +103,7 @@ void lint_duplicate_example(struct lint_context *c)
 void lint_mode_off(struct lint_context *c)
 {
     if (c->policy && c->policy->example_count && c->tool->mode == POLICY_OFF)
-        lint_report(c, location_of_field(c->introspection.text, NULL, STR_LIT("mode")),
+        lint_report(c, location_of_field(c->tokens, NULL, STR_LIT("mode")),
                     "the mode is \"off\", so it decides nothing in spite of %zu example%s: set mode to "
                     "\"enforce\" or "
                     "\"shadow\" to use it",

@@ -5,7 +5,6 @@
 #include "catalog/generation.h"
 #include "lint/lint.h"
 #include "policy/coverage.h"
-#include "policy/introspection.h"
 #include "policy/source_location.h"
 
 struct lint_example_run {
@@ -24,10 +23,11 @@ struct lint_context {
     enum lint_subject subject;    /* likewise */
     struct generation *generation;
     const struct tool *tool;
-    const struct policy *policy;               /* NULL: the tool has none */
-    struct policy_introspection introspection; /* of the policy, if there is one */
-    const struct json *shown;                  /* the definition that models see; NULL: none */
-    const struct coverage_file *coverage;      /* by the examples; NULL: unknown */
+    const struct policy *policy;          /* NULL: the tool has none */
+    struct str source;                    /* of the policy; empty: it has none, or cannot be read */
+    const struct token *tokens;           /* of the source */
+    const struct json *shown;             /* the definition that models see; NULL: none */
+    const struct coverage_file *coverage; /* by the examples; NULL: unknown */
     const struct lint_example_run *runs;
     size_t run_count;
     size_t enum_values; /* counted by lint_many_values */

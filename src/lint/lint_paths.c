@@ -74,7 +74,7 @@ static void check_path(struct lint_context *c, const struct json *schema, const 
     struct str closest;
     if (!schema || find_path(schema, path, &closest) != MISSING)
         return;
-    int line = location_of_field(c->introspection.text, parent, str_of(field));
+    int line = location_of_field(c->tokens, parent, str_of(field));
     const char *dot = parent ? "." : "";
     if (closest.len)
         lint_report(c, line,

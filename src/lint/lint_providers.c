@@ -56,12 +56,12 @@ void lint_walk(struct lint_context *c, const struct json *schema, lint_visit *vi
 
 int lint_tool_line(const struct lint_context *c)
 {
-    return c->policy ? introspection_tool_line(&c->introspection) : 0;
+    return c->policy ? location_of_tool(c->tokens) : 0;
 }
 
 int lint_schema_line(const struct lint_context *c)
 {
-    int line = c->policy ? location_of_field(c->introspection.text, NULL, STR_LIT("schema")) : 0;
+    int line = c->policy ? location_of_field(c->tokens, NULL, STR_LIT("schema")) : 0;
     return line ? line : lint_tool_line(c);
 }
 

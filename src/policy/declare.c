@@ -29,7 +29,7 @@ int field_error(struct declaration *d, const char *name, const char *format, ...
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     const char *chunk = sandbox_chunk(d->file.at);
-    int line = d->line ? d->line : location_of_field(d->source, d->parent, str_of(name));
+    int line = d->line ? d->line : location_of_field(d->tokens, d->parent, str_of(name));
     if (line)
         luaL_error(d->L, "%s:%d: %s", chunk, line, text);
     luaL_error(d->L, "%s: %s", chunk, text);
@@ -305,10 +305,10 @@ static void read_annotations(struct declaration *d, int fields)
         goto out;
     push_comments(d, line, &from, &to);
     if (!from)
-        push_comments(d, location_of_field(d->source, NULL, STR_LIT("run")), &from, &to);
+        push_comments(d, location_of_field(d->tokens, NULL, STR_LIT("run")), &from, &to);
     if (!from)
         goto out;
-    location_parameters(d->source, line, &own, &call);
+    location_parameters(d->tokens, line, &own, &call);
     vocabulary_push_annotations(L); /* it returns the schema, the description and lines by name */
     lua_pushstring(L, sandbox_chunk(d->file.at));
     lua_pushvalue(L, -3);
@@ -415,20 +415,20 @@ static void check_rules(struct declaration *d)
 {
     struct diagnostics conflicts = {.arena = d->set->arena, .file = d->file.at};
     struct arena *scratch = arena_new(); /* the search raises no Lua error, so this is always freed */
-    rule_conflicts_find(d->policy, NULL, scratch, add_conflict, &conflicts);
+    policy_rule_conflicts(d->policy, NULL, scratch, add_conflict, &conflicts);
     arena_free(scratch);
     if (sandbox_deadline_passed(d->set->sandbox))
         sandbox_raise_deadline(d->L);
     diagnostics_raise(d->L, &conflicts);
 }
 
-struct policy_wants declare_wants(struct str source)
+struct policy_wants declare_wants(const struct token *tokens)
 {
-    return (struct policy_wants){.history = location_has_access(source, "history"),
-                                 .facts = location_has_access(source, "facts"),
-                                 .progress = location_has_access(source, "turn") ||
-                                             location_has_access(source, "step") ||
-                                             location_has_access(source, "no_progress")};
+    return (struct policy_wants){.history = location_has_access(tokens, "history"),
+                                 .facts = location_has_access(tokens, "facts"),
+                                 .progress = location_has_access(tokens, "turn") ||
+                                             location_has_access(tokens, "step") ||
+                                             location_has_access(tokens, "no_progress")};
 }
 
 /* A gateway without check and result is no policy: it guards nothing. */
@@ -459,7 +459,7 @@ static void read_fields(struct declaration *d, int fields, const struct field_ta
 
 static void finish_policy(struct declaration *d)
 {
-    d->policy->wants = declare_wants(d->source);
+    d->policy->wants = declare_wants(d->tokens);
     d->policy->code->walks = bridge_needs_eager(d->source);
     check_rules(d);
 }
@@ -480,7 +480,7 @@ static void declare_gateway(struct declaration *d, int fields)
     d->policy->mode = POLICY_SHADOW;
     read_fields(d, fields, &declare_gateway_table);
     d->set->gateway_file = d->file;
-    d->set->gateway_wants = declare_wants(d->source);
+    d->set->gateway_wants = declare_wants(d->tokens);
     bool mode_given = d->policy->mode_given;
     d->policy->mode_given = true;
     if (guards_calls(d, mode_given))

@@ -18,6 +18,7 @@ struct declaration {
     lua_State *L;
     struct policy_set *set;
     struct str file, source;
+    const struct token *tokens;   /* of the source */
     struct arena *arena;          /* holds what is read: the set's, or that of its examples */
     struct arena *scratch;        /* freed when the file has been read */
     struct policy *policy;        /* out; NULL: the file declares the gateway */
@@ -31,7 +32,8 @@ struct declaration {
 void declare_read(struct declaration *d, int at);
 
 /* What the functions of a source read of `call`. */
-struct policy_wants declare_wants(struct str source);
+struct token;
+struct policy_wants declare_wants(const struct token *tokens);
 
 /* A policy with nothing declared. */
 struct policy *declare_blank(struct policy_set *set, struct str name, struct str file);

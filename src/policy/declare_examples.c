@@ -209,11 +209,11 @@ void declare_examples(struct declaration *d, const struct field *field, int at)
                     field->name, lua_tostring(d->L, -1));
     }
     struct policy_example *list = ARENA_ARRAY(d->arena, struct policy_example, count + 1);
-    struct location_items lines = location_items_begin(d->source, "examples");
+    const int *lines = location_of_items(d->scratch, d->tokens, "examples", count);
     for (size_t i = 0; i < count; i++) {
         lua_rawgeti(d->L, at, (int)i + 1);
         sandbox_check_deadline(d->L);
-        d->line = location_items_next(&lines);
+        d->line = lines[i];
         read_example(d, lua_gettop(d->L), &list[i]);
         lua_pop(d->L, 1);
     }

@@ -11,6 +11,7 @@
 #include "io/file.h"
 #include "policy/declare.h"
 #include "policy/policy_internal.h"
+#include "policy/source_location.h"
 #include "policy/static_check.h"
 #include "sandbox/bridge.h"
 #include "sandbox/bridge_origins.h"
@@ -138,7 +139,7 @@ static void load_protected(lua_State *L, void *context)
     sandbox_load(L, m->source, m->file.at);
     const struct bytecode *code = bytecode_read(L, 1, load->diagnostics.arena);
     static_check_file(L, code, &load->diagnostics);
-    static_check_outcomes(m->source, &load->diagnostics);
+    static_check_outcomes(location_tokens(load->diagnostics.arena, m->source), &load->diagnostics);
     diagnostics_raise(L, &load->diagnostics);
     lua_getfenv(L, 1);
     lua_insert(L, 1);
@@ -174,7 +175,7 @@ static void run_module(struct policy_set *set, struct lua_module *m, struct poli
     struct why why = {""};
     enum err err = sandbox_run(set->sandbox, SANDBOX_LOAD_DEADLINE_MS, &context, load_protected, &load, &why);
     m->state = err == OK ? MODULE_LOADED : use.stalled ? MODULE_QUARANTINED : MODULE_BROKEN;
-    m->wants = declare_wants(m->source);
+    m->wants = declare_wants(location_tokens(scratch, m->source));
     policy_wants_add(&m->wants, &use.wants);
     m->walks = use.walks || bridge_needs_eager(m->source);
     if (m->state == MODULE_BROKEN)

@@ -361,6 +361,17 @@ const uint64_t *policy_rule_hits(const struct policy *policy)
     return policy->code->rules.hits;
 }
 
+int policy_rule_line(const struct policy *policy, size_t rule)
+{
+    return policy->code->rules.list[rule].line;
+}
+
+bool policy_rule_lacks_hint(const struct policy *policy, size_t rule)
+{
+    const struct rule *r = &policy->code->rules.list[rule];
+    return r->refuses && !r->hint.len;
+}
+
 const struct policy_failures *policy_failures(const struct policy *policy)
 {
     return policy->code->failures;

@@ -97,6 +97,18 @@ void policy_set_prepare_tools(struct policy_set *set, const struct policy_call *
 /* How often each rule changed or refused something, in the order of rule_words. */
 const uint64_t *policy_rule_hits(const struct policy *policy);
 
+/* The line of a rule in that order; and whether it refuses without saying what to do instead. */
+int policy_rule_line(const struct policy *policy, size_t rule);
+bool policy_rule_lacks_hint(const struct policy *policy, size_t rule);
+
+/* Certain contradictions among the rules of a policy: arguments and values that its schema cannot have, and
+ * opposite demands under one condition. `schema` NULL: the policy's own. Ends early at the deadline of a
+ * running sandbox. `certain`: an error at load, else only lint reports it; the sentence lives in the arena.
+ */
+typedef void policy_conflict(void *owner, bool certain, int line, struct str sentence);
+void policy_rule_conflicts(const struct policy *policy, const struct json *schema, struct arena *arena,
+                           policy_conflict *report, void *owner);
+
 /* How often the hooks failed, and the last reason; NULL: never. The gateway's hook is prepare_tools. */
 struct policy_failures {
     uint64_t count;

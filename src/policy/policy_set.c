@@ -206,7 +206,7 @@ static void load_protected(lua_State *L, void *context)
     sandbox_check_deadline(L); /* the steps in C are long for a long file, and nothing else stops them */
     static_check_file(L, code, diagnostics);
     sandbox_check_deadline(L);
-    static_check_outcomes(load->d.source, diagnostics);
+    static_check_outcomes(load->d.tokens, diagnostics);
     sandbox_check_deadline(L);
     diagnostics_raise(L, diagnostics);
     lua_getfenv(L, 1);
@@ -254,13 +254,13 @@ bool policy_set_note_stall(struct policy_set *set, struct str file, uint64_t tex
 
 /* Nothing of the file runs: the tool's name is read from its text, and its calls fail. `stalled`: the file at
  * fault, this one or one that it requires. */
-static struct policy *quarantine(struct policy_set *set, struct str file, struct str source,
+static struct policy *quarantine(struct policy_set *set, struct str file, const struct token *tokens,
                                  struct str stalled)
 {
-    struct str name = location_tool_name(source);
+    struct str name = location_tool_name(tokens);
     struct str *guards = ARENA_ARRAY(set->arena, struct str, QUARANTINE_GUARDS_MAX);
     size_t guard_count = 0;
-    if (!name.len && !location_guards(source, guards, QUARANTINE_GUARDS_MAX, &guard_count))
+    if (!name.len && !location_guards(tokens, guards, QUARANTINE_GUARDS_MAX, &guard_count))
         return NULL;
     struct policy *p = declare_blank(set, arena_dup(set->arena, name.len ? name : file), file);
     for (size_t i = 0; i < guard_count; i++)
@@ -270,7 +270,7 @@ static struct policy *quarantine(struct policy_set *set, struct str file, struct
     p->code->quarantined = true;
     p->code->stalled = stalled;
     p->hooks[HOOK_NORMALISE] = p->hooks[HOOK_CHECK] = true;
-    p->hooks[HOOK_RUN] = location_of_field(source, NULL, STR_LIT("run")) != 0;
+    p->hooks[HOOK_RUN] = location_of_field(tokens, NULL, STR_LIT("run")) != 0;
     if (p->hooks[HOOK_RUN]) { /* a tool needs a schema: any object */
         struct json_member *type = ARENA_NEW(set->arena, struct json_member);
         struct json *schema = ARENA_NEW(set->arena, struct json);
@@ -288,22 +288,20 @@ static void add_use(struct policy *policy, const struct lua_module_use *use)
     policy->code->walks |= use->walks;
 }
 
-/* Nobody asks for the line of another mode. */
-static void set_mode_line(struct policy *policy, struct str source)
-{
-    if (policy->mode_given && policy->mode == POLICY_SHADOW)
-        policy->mode_line = (unsigned)location_of_field(source, NULL, STR_LIT("mode"));
-}
-
 /* `source` is borrowed. */
 static enum err load_source(struct policy_set *set, struct str file, struct str source, struct why *why)
 {
     uint64_t text = lua_modules_text_hash(set, source);
     struct lua_module_use use = {.set = set};
     struct arena *scratch = arena_new();
-    struct file_load load = {
-        .d = {.set = set, .file = file, .source = source, .arena = set->arena, .scratch = scratch},
-        .diagnostics = {.arena = scratch, .file = file.at}};
+    const struct token *tokens = location_tokens(scratch, source);
+    struct file_load load = {.d = {.set = set,
+                                   .file = file,
+                                   .source = source,
+                                   .tokens = tokens,
+                                   .arena = set->arena,
+                                   .scratch = scratch},
+                             .diagnostics = {.arena = scratch, .file = file.at}};
     struct bridge_origins origins = {.arena = scratch};
     struct sandbox_context context = {.arena = scratch,
                                       .origins = &origins,
@@ -318,11 +316,11 @@ static enum err load_source(struct policy_set *set, struct str file, struct str 
     hash_add(&set->hash, hash_stable(file).low);
     hash_add(&set->hash, text);
     if (policy_set_note_stall(set, file, text)) {
-        load.d.policy = quarantine(set, file, source, file);
+        load.d.policy = quarantine(set, file, tokens, file);
     } else {
         err = sandbox_run(set->sandbox, SANDBOX_LOAD_DEADLINE_MS, &context, load_protected, &load, why);
         if (err != OK && use.stalled) {
-            load.d.policy = quarantine(set, file, source, use.stalled->file);
+            load.d.policy = quarantine(set, file, tokens, use.stalled->file);
             err = OK;
         }
     }
@@ -334,7 +332,8 @@ static enum err load_source(struct policy_set *set, struct str file, struct str 
     }
     if (err == OK && load.d.policy) {
         load.d.policy->code->source_hash = text;
-        set_mode_line(load.d.policy, source);
+        if (load.d.policy->mode_given && load.d.policy->mode == POLICY_SHADOW)
+            load.d.policy->mode_line = (unsigned)location_of_field(tokens, NULL, STR_LIT("mode"));
         err = add_policy(set, load.d.policy, why);
     }
     arena_free(scratch);
@@ -355,6 +354,14 @@ enum err policy_set_load_string(struct str name, struct str source, const struct
     }
     *out = set;
     return err;
+}
+
+struct str policy_source(const struct policy *policy, struct arena *arena)
+{
+    struct str source;
+    struct why why;
+    enum err err = file_read(arena, policy->file.at, SANDBOX_SOURCE_MAX_BYTES, &source, &why);
+    return err == OK ? source : STR_NONE;
 }
 
 int policy_set_is_source(const struct dirent *entry)

@@ -65,6 +65,9 @@ struct policy_wants policy_set_gateway_wants(const struct policy_set *set);
 struct str policy_set_gateway_file(const struct policy_set *set);
 struct str policy_set_instructions(const struct policy_set *set); /* gateway{ instructions = … } */
 
+/* The text of a policy, read again, so not for a serving daemon; empty: it cannot be read. */
+struct str policy_source(const struct policy *policy, struct arena *arena);
+
 /* A hash of all file names and texts. */
 uint64_t policy_set_hash(const struct policy_set *set);
 

@@ -14,7 +14,6 @@
 
 struct arena;
 struct buf;
-struct policy;
 
 enum condition_kind {
     COND_VALUES,   /* any of `values` */
@@ -115,14 +114,5 @@ const struct rule *rule_find_refusal(const struct rules *rules, const struct jso
 /* Adds the problems that rule_apply_all would add. Nothing is counted, and rules with predicates are left
  * out, as a predicate may rely on valid arguments. */
 void rule_explain_all(const struct rules *rules, const struct json *args, struct problems *problems);
-
-/* Certain contradictions among the rules of a policy: arguments and values that its schema cannot have, and
- * opposite demands under one condition. Called during the search; the sentence lives in the arena. `certain`:
- * an error at load; else only lint reports it. */
-typedef void rule_conflicts_report(void *owner, bool certain, int line, struct str sentence);
-
-/* `schema` NULL: the policy's own. Ends early at the deadline of a running sandbox. */
-void rule_conflicts_find(const struct policy *policy, const struct json *schema, struct arena *arena,
-                         rule_conflicts_report *report, void *owner);
 
 #endif

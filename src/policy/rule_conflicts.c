@@ -20,7 +20,7 @@ struct search {
     const struct json *schema; /* NULL: nothing is known of the arguments */
     bool unknown_dropped;      /* the policy takes no argument that an open schema does not name */
     struct arena *arena;
-    rule_conflicts_report *report;
+    policy_conflict *report;
     void *owner;
 };
 
@@ -416,8 +416,8 @@ static void check_required(const struct search *s, const struct rule *rule)
                    STR_ARG(rule_name(rule->drops, i)));
 }
 
-void rule_conflicts_find(const struct policy *policy, const struct json *schema, struct arena *arena,
-                         rule_conflicts_report *callback, void *owner)
+void policy_rule_conflicts(const struct policy *policy, const struct json *schema, struct arena *arena,
+                           policy_conflict *callback, void *owner)
 {
     const struct rules *rules = &policy->code->rules;
     struct search s = {.rules = rules,

@@ -1,103 +1,117 @@
 /* Finds fields, items and comments in the source of a policy by its tokens. */
 #include "policy/source_location.h"
 
-#include "sandbox/lexer.h"
+#include "base/arena.h"
 
-/* Moves behind the `{` of tool "…" {, policy { or gateway {, and sets *name if it is a tool and name is not
- * NULL. */
-static bool enter_declaration(struct lexer *lex, struct str *name)
+#define LOOKAHEAD 5u
+
+const struct token *location_tokens(struct arena *arena, struct str source)
 {
-    struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(lex);
-    for (; t.kind != TOKEN_END; before = t, t = lexer_next(lex)) {
-        if (t.kind != TOKEN_NAME || lexer_token_is(before, '.') || lexer_token_is(before, ':'))
-            continue;
-        struct lexer ahead = *lex;
-        struct token one = lexer_next(&ahead), two = lexer_next(&ahead);
-        bool parenthesis = lexer_token_is(one, '(');
-        if (str_is(t.text, "tool") && (parenthesis ? two : one).kind == TOKEN_STRING) {
-            if (name)
-                *name = (parenthesis ? two : one).text;
-            while (!lexer_token_is(t = lexer_next(lex), '{') && t.kind != TOKEN_END)
-                continue;
-            return t.kind != TOKEN_END;
-        }
-        if ((str_is(t.text, "gateway") || str_is(t.text, "policy")) && lexer_token_is(one, '{')) {
-            lexer_next(lex);
-            return true;
-        }
-    }
-    return false;
+    struct lexer lex = lexer_init(source);
+    size_t count = 0;
+    while (lexer_next(&lex).kind != TOKEN_END)
+        count++;
+    struct token *t = ARENA_ARRAY(arena, struct token, 1 + count + LOOKAHEAD); /* TOKEN_END is 0 */
+    lex = lexer_init(source);
+    for (size_t i = 1; i <= count; i++)
+        t[i] = lexer_next(&lex);
+    return t + 1;
 }
 
-/* Inside a table: moves behind `name =` of this table and returns its line; 0 if the table has none. */
-static int find_field(struct lexer *lex, struct str name)
+static bool is_name(struct token t, const char *name)
 {
-    struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(lex);
-    for (int depth = 1; t.kind != TOKEN_END; before = t, t = lexer_next(lex)) {
-        bool in_key = depth == 2 && lexer_token_is(before, '[') && t.kind == TOKEN_STRING;
-        depth += lexer_token_depth(t);
-        if (depth <= 0)
-            return 0;
-        if (!((depth == 1 && t.kind == TOKEN_NAME) || in_key) || !str_eq(t.text, name))
+    return t.kind == TOKEN_NAME && str_is(t.text, name);
+}
+
+/* The index behind the `{` of tool "…" {, policy { or gateway {, and *name if it is a tool; 0: there is none.
+ */
+static size_t enter_declaration(const struct token *t, struct str *name)
+{
+    for (size_t i = 0; t[i].kind != TOKEN_END; i++) {
+        if (lexer_token_is(t[i - 1], '.') || lexer_token_is(t[i - 1], ':'))
             continue;
-        struct lexer ahead = *lex;
-        struct token one = lexer_next(&ahead);
-        if (in_key && lexer_token_is(one, ']'))
-            one = lexer_next(&ahead);
-        struct lexer after = ahead;
-        if (!lexer_token_is(one, '=') || lexer_token_is(lexer_next(&after), '='))
-            continue;
-        *lex = ahead;
-        return t.line;
+        struct token argument = t[i + 1 + lexer_token_is(t[i + 1], '(')];
+        if (is_name(t[i], "tool") && argument.kind == TOKEN_STRING) {
+            *name = argument.text;
+            while (!lexer_token_is(t[i], '{') && t[i].kind != TOKEN_END)
+                i++;
+            return t[i].kind == TOKEN_END ? 0 : i + 1;
+        }
+        if ((is_name(t[i], "gateway") || is_name(t[i], "policy")) && lexer_token_is(t[i + 1], '{'))
+            return i + 2;
     }
     return 0;
 }
 
-int location_of_field(struct str source, const char *parent, struct str name)
+/* From inside a table: the index of the value of `name =` of this table; 0 if the table has none. */
+static size_t find_field(const struct token *t, size_t i, struct str name)
 {
-    struct lexer lex = lexer_init(source);
-    if (!enter_declaration(&lex, NULL))
-        return 0;
-    if (!parent)
-        return find_field(&lex, name);
+    for (int depth = 1; t[i].kind != TOKEN_END; i++) {
+        bool in_key = depth == 2 && lexer_token_is(t[i - 1], '[') && t[i].kind == TOKEN_STRING;
+        depth += lexer_token_depth(t[i]);
+        if (depth <= 0)
+            return 0;
+        if (!((depth == 1 && t[i].kind == TOKEN_NAME) || in_key) || !str_eq(t[i].text, name))
+            continue;
+        size_t sign = i + 1 + (in_key && lexer_token_is(t[i + 1], ']'));
+        if (lexer_token_is(t[sign], '=') && !lexer_token_is(t[sign + 1], '='))
+            return sign + 1;
+    }
+    return 0;
+}
+
+/* The line of the name of the field with this value. */
+static int line_of(const struct token *t, size_t value)
+{
+    return t[value - (lexer_token_is(t[value - 2], ']') ? 3 : 2)].line;
+}
+
+int location_of_tool(const struct token *t)
+{
+    for (size_t i = 0; t[i].kind != TOKEN_END; i++)
+        if (is_name(t[i], "tool") && (t[i + 1].kind == TOKEN_STRING || lexer_token_is(t[i + 1], '(')))
+            return t[i].line;
+    return 1;
+}
+
+int location_of_field(const struct token *t, const char *parent, struct str name)
+{
+    struct str tool;
+    size_t at = enter_declaration(t, &tool);
     int line = 0;
-    for (struct str rest = str_of(parent); rest.len;) {
+    for (struct str rest = str_of(parent ? parent : ""); at && rest.len;) {
         const char *dot = memchr(rest.at, '.', rest.len);
         size_t len = dot ? (size_t)(dot - rest.at) : rest.len;
-        int found = find_field(&lex, (struct str){rest.at, len});
-        line = found ? found : line;
-        if (!found || !lexer_token_is(lexer_next(&lex), '{'))
-            return line;
+        at = find_field(t, at, (struct str){rest.at, len});
+        line = at ? line_of(t, at) : line;
+        at = at && lexer_token_is(t[at], '{') ? at + 1 : 0;
         rest = str_from(rest, len + 1);
     }
-    int inner = find_field(&lex, name);
-    return inner ? inner : line;
+    size_t inner = at ? find_field(t, at, name) : 0;
+    return inner ? line_of(t, inner) : line;
 }
 
-struct str location_field_name(struct lexer *lex, struct token t)
+struct str location_field_name(const struct token *t, size_t *i)
 {
-    struct lexer ahead = *lex;
-    struct str name = t.kind == TOKEN_NAME ? t.text : STR_NONE;
-    if (lexer_token_is(t, '[')) {
-        struct token key = lexer_next(&ahead);
-        if (key.kind == TOKEN_STRING && lexer_token_is(lexer_next(&ahead), ']'))
-            name = key.text;
+    struct str name = t[*i].kind == TOKEN_NAME ? t[*i].text : STR_NONE;
+    size_t sign = *i + 1;
+    if (lexer_token_is(t[*i], '[') && t[*i + 1].kind == TOKEN_STRING && lexer_token_is(t[*i + 2], ']')) {
+        name = t[*i + 1].text;
+        sign = *i + 3;
     }
-    struct lexer behind = ahead;
-    if (!name.len || !lexer_token_is(lexer_next(&behind), '='))
+    if (!name.len || !lexer_token_is(t[sign], '=') || lexer_token_is(t[sign + 1], '='))
         return STR_NONE;
-    *lex = behind;
-    return lexer_token_is(lexer_next(&behind), '=') ? STR_NONE : name;
+    *i = sign + 1;
+    return name;
 }
 
-/* Inside a table: sorts the names into the order of its fields; false if its fields are others. */
-static bool match_fields(struct lexer lex, struct str *names, size_t count)
+/* From inside a table: sorts the names into the order of its fields; false if its fields are others. */
+static bool match_fields(const struct token *t, size_t i, struct str *names, size_t count)
 {
     size_t found = 0;
     bool at_item = true;
-    struct token t = lexer_next(&lex);
-    for (int depth = 1; t.kind != TOKEN_END; t = lexer_next(&lex)) {
-        struct str name = depth == 1 && at_item ? location_field_name(&lex, t) : STR_NONE;
+    for (int depth = 1; depth > 0 && t[i].kind != TOKEN_END;) {
+        struct str name = depth == 1 && at_item ? location_field_name(t, &i) : STR_NONE;
         if (name.len) {
             size_t at = found;
             while (at < count && !str_eq(names[at], name))
@@ -110,137 +124,126 @@ static bool match_fields(struct lexer lex, struct str *names, size_t count)
             at_item = false;
             continue;
         }
-        depth += lexer_token_depth(t);
-        at_item = depth == 1 && (lexer_token_is(t, ',') || lexer_token_is(t, ';'));
-        if (depth <= 0)
-            break;
+        depth += lexer_token_depth(t[i]);
+        at_item = depth == 1 && (lexer_token_is(t[i], ',') || lexer_token_is(t[i], ';'));
+        i++;
     }
     return found == count;
 }
 
 bool location_sort_fields(struct str source, int line, struct str *names, size_t count)
 {
-    for (int pass = 0; pass < 2; pass++) { /* from that line on, then before it */
-        struct lexer lex = lexer_init(source);
-        for (struct token t = lexer_next(&lex); t.kind != TOKEN_END; t = lexer_next(&lex))
-            if (lexer_token_is(t, '{') && (t.line >= line) == (pass == 0) && match_fields(lex, names, count))
-                return true;
+    struct arena *arena = arena_new();
+    const struct token *t = location_tokens(arena, source);
+    bool found = false;
+    for (int pass = 0; pass < 2 && !found; pass++) /* from that line on, then before it */
+        for (size_t i = 0; t[i].kind != TOKEN_END && !found; i++)
+            found = lexer_token_is(t[i], '{') && (t[i].line >= line) == (pass == 0) &&
+                    match_fields(t, i + 1, names, count);
+    arena_free(arena);
+    return found;
+}
+
+const int *location_of_items(struct arena *arena, const struct token *t, const char *field, size_t count)
+{
+    struct str tool;
+    int *lines = ARENA_ARRAY(arena, int, count);
+    size_t i = enter_declaration(t, &tool), value = i ? find_field(t, i, str_of(field)) : 0, found = 0;
+    bool at_item = true;
+    for (i = 0; value && i < count; i++)
+        lines[i] = line_of(t, value);
+    if (!value || !lexer_token_is(t[value], '{'))
+        return lines;
+    int depth = 1;
+    for (i = value + 1; depth > 0 && found < count && t[i].kind != TOKEN_END; i++) {
+        if (depth == 1 && at_item && !lexer_token_is(t[i], '}'))
+            lines[found++] = t[i].line;
+        depth += lexer_token_depth(t[i]);
+        at_item = depth == 1 && (lexer_token_is(t[i], ',') || lexer_token_is(t[i], ';'));
     }
-    return false;
+    return lines;
 }
 
-struct location_items location_items_begin(struct str source, const char *field)
+bool location_has_access(const struct token *t, const char *name)
 {
-    struct location_items items = {.lex = lexer_init(source), .depth = 1, .at_item = true};
-    items.line = enter_declaration(&items.lex, NULL) ? find_field(&items.lex, str_of(field)) : 0;
-    items.ended = !items.line || !lexer_token_is(lexer_next(&items.lex), '{');
-    return items;
-}
-
-int location_items_next(struct location_items *items)
-{
-    while (!items->ended) {
-        struct token t = lexer_next(&items->lex);
-        bool begins = items->depth == 1 && items->at_item && !lexer_token_is(t, '}');
-        items->depth += lexer_token_depth(t);
-        items->at_item = items->depth == 1 && (lexer_token_is(t, ',') || lexer_token_is(t, ';'));
-        items->ended = items->depth <= 0 || t.kind == TOKEN_END;
-        if (begins && t.kind != TOKEN_END)
-            return t.line;
-    }
-    return items->line;
-}
-
-int location_of_item(struct str source, const char *field, size_t n)
-{
-    struct location_items items = location_items_begin(source, field);
-    int line = items.line;
-    for (size_t i = 0; i <= n && !items.ended; i++)
-        line = location_items_next(&items);
-    return line;
-}
-
-bool location_has_access(struct str source, const char *name)
-{
-    struct lexer lex = lexer_init(source);
-    struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
-    for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex))
-        if ((t.kind == TOKEN_NAME && lexer_token_is(before, '.') && str_is(t.text, name)) ||
-            (t.kind == TOKEN_STRING && lexer_token_is(before, '[') && str_is(t.text, name)))
+    for (size_t i = 0; t[i].kind != TOKEN_END; i++)
+        if (((t[i].kind == TOKEN_NAME && lexer_token_is(t[i - 1], '.')) ||
+             (t[i].kind == TOKEN_STRING && lexer_token_is(t[i - 1], '['))) &&
+            str_is(t[i].text, name))
             return true;
     return false;
 }
 
-bool location_is_call(struct token before, struct token t, const char *word)
+static bool is_declared(const struct token *t, size_t i)
 {
-    bool declares =
-        before.kind == TOKEN_NAME && (str_is(before.text, "local") || str_is(before.text, "function"));
-    return t.kind == TOKEN_NAME && str_is(t.text, word) && !declares && !lexer_token_is(before, '.') &&
-           !lexer_token_is(before, ':');
+    return is_name(t[i - 1], "local") || is_name(t[i - 1], "function");
 }
 
-bool location_redefines(struct str source, const char *word)
+bool location_is_call(const struct token *t, size_t i, const char *word)
 {
-    struct lexer lex = lexer_init(source);
-    struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
-    if (!memmem(source.at, source.len, word, strlen(word)))
-        return false;
-    for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex)) {
-        if (t.kind != TOKEN_NAME || !str_is(t.text, word))
+    return is_name(t[i], word) && !is_declared(t, i) && !lexer_token_is(t[i - 1], '.') &&
+           !lexer_token_is(t[i - 1], ':');
+}
+
+bool location_redefines(const struct token *t, const char *word)
+{
+    for (size_t i = 0; t[i].kind != TOKEN_END; i++) {
+        if (!is_name(t[i], word))
             continue;
-        struct lexer ahead = lex, behind;
-        struct token one = lexer_next(&ahead);
-        behind = ahead;
-        bool assigned = lexer_token_is(one, '=') && !lexer_token_is(lexer_next(&behind), '=');
-        bool local =
-            before.kind == TOKEN_NAME && (str_is(before.text, "local") || str_is(before.text, "function"));
-        bool field = lexer_token_is(before, '{') || lexer_token_is(before, ',') ||
-                     lexer_token_is(before, ';') || lexer_token_is(before, '.');
-        if (local || (assigned && !field))
+        bool assigned = lexer_token_is(t[i + 1], '=') && !lexer_token_is(t[i + 2], '=');
+        bool field = lexer_token_is(t[i - 1], '{') || lexer_token_is(t[i - 1], ',') ||
+                     lexer_token_is(t[i - 1], ';') || lexer_token_is(t[i - 1], '.');
+        if (is_declared(t, i) || (assigned && !field))
             return true;
     }
     return false;
 }
 
-struct str location_tool_name(struct str source)
+struct str location_tool_name(const struct token *t)
 {
-    struct lexer lex = lexer_init(source);
     struct str name = STR_NONE;
-    enter_declaration(&lex, &name);
+    enter_declaration(t, &name);
     return name;
 }
 
-/* The strings of a list that holds nothing else, the lexer being behind its `=`. False: it is computed. */
-static bool read_strings(struct lexer *lex, struct str *list, size_t most, size_t *count)
+bool location_guards(const struct token *t, struct str *list, size_t most, size_t *count)
 {
-    struct token t = lexer_next(lex);
-    bool one = t.kind == TOKEN_STRING;
-    for (*count = 0; one || !lexer_token_is(t, '}'); t = lexer_next(lex)) {
-        if (t.kind == TOKEN_STRING && *count < most)
-            list[(*count)++] = t.text;
-        else if (!(lexer_token_is(t, '{') || lexer_token_is(t, ',') || lexer_token_is(t, ';')))
-            return false;
+    size_t i = 0;
+    while (t[i].kind != TOKEN_END && !(is_name(t[i], "policy") && lexer_token_is(t[i + 1], '{')))
+        i++;
+    if (t[i].kind == TOKEN_END)
+        return false;
+    i = find_field(t, i + 2, STR_LIT("tools"));
+    bool one = i && t[i].kind == TOKEN_STRING, plain = i != 0;
+    for (*count = 0; plain && !lexer_token_is(t[i], '}');
+         i++) { /* strings and nothing else, or it is computed */
+        if (t[i].kind == TOKEN_STRING && *count < most)
+            list[(*count)++] = t[i].text;
+        else
+            plain = lexer_token_is(t[i], '{') || lexer_token_is(t[i], ',') || lexer_token_is(t[i], ';');
         if (one)
             break;
     }
-    return *count > 0;
-}
-
-bool location_guards(struct str source, struct str *list, size_t most, size_t *count)
-{
-    struct lexer lex = lexer_init(source);
-    struct token t = lexer_next(&lex), next = lexer_next(&lex);
-    while (next.kind != TOKEN_END && !(str_is(t.text, "policy") && lexer_token_is(next, '{'))) {
-        t = next;
-        next = lexer_next(&lex);
-    }
-    if (next.kind == TOKEN_END)
-        return false;
-    if (!find_field(&lex, STR_LIT("tools")) || !read_strings(&lex, list, most, count)) {
+    if (!plain || !*count) {
         list[0] = STR_LIT("*");
         *count = 1;
     }
     return true;
+}
+
+void location_parameters(const struct token *t, int line, struct str *first, struct str *second)
+{
+    size_t i = 0;
+    *first = *second = STR_NONE;
+    while (t[i].kind != TOKEN_END && !(t[i].line >= line && is_name(t[i], "function")))
+        i++;
+    while (t[i].kind != TOKEN_END && !lexer_token_is(t[i], '('))
+        i++;
+    if (t[i].kind == TOKEN_END || t[i + 1].kind != TOKEN_NAME)
+        return;
+    *first = t[i + 1].text;
+    if (lexer_token_is(t[i + 2], ',') && t[i + 3].kind == TOKEN_NAME)
+        *second = t[i + 3].text;
 }
 
 bool doc_comments_next(struct doc_comments *comments, struct str *text, int *line)
@@ -271,20 +274,4 @@ bool doc_comments_next(struct doc_comments *comments, struct str *text, int *lin
     }
     *comments = (struct doc_comments){comments->source, lex.rest, lex.line};
     return found;
-}
-
-void location_parameters(struct str source, int line, struct str *first, struct str *second)
-{
-    struct lexer lex = lexer_init(source);
-    struct token t = lexer_next(&lex);
-    *first = *second = STR_NONE;
-    while (t.kind != TOKEN_END && !(t.line >= line && t.kind == TOKEN_NAME && str_is(t.text, "function")))
-        t = lexer_next(&lex);
-    while (t.kind != TOKEN_END && !lexer_token_is(t, '('))
-        t = lexer_next(&lex);
-    struct token one = lexer_next(&lex), comma = lexer_next(&lex), two = lexer_next(&lex);
-    if (one.kind == TOKEN_NAME)
-        *first = one.text;
-    if (one.kind == TOKEN_NAME && lexer_token_is(comma, ',') && two.kind == TOKEN_NAME)
-        *second = two.text;
 }

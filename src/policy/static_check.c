@@ -203,88 +203,65 @@ static void unknown_field(struct diagnostics *d, int line, const struct word_fie
                     meant.len ? "'?)" : "");
 }
 
-/* Behind a `{`, to its `}`. The items of a list have the same fields. */
-static void check_table(struct diagnostics *d, struct lexer *lex, const struct word_fields *fields)
+/* From behind a `{` to behind its `}`. The items of a list have the same fields. */
+static size_t check_table(struct diagnostics *d, const struct token *t, size_t i,
+                          const struct word_fields *fields)
 {
     bool at_item = true;
-    struct token t = lexer_next(lex);
-    for (int depth = 1; t.kind != TOKEN_END; t = lexer_next(lex)) {
-        struct str name = depth == 1 && at_item ? location_field_name(lex, t) : STR_NONE;
-        struct lexer ahead = *lex;
+    for (int depth = 1; depth > 0 && t[i].kind != TOKEN_END;) {
+        int line = t[i].line;
+        struct str name = depth == 1 && at_item ? location_field_name(t, &i) : STR_NONE;
         const struct word_fields *inner = NULL;
         if (name.len) {
-            unknown_field(d, t.line, fields, name);
+            unknown_field(d, line, fields, name);
             if (str_is(name, "follow_up") && strcmp(fields->word, "ok") == 0)
                 inner = word_fields_of("ok.follow_up");
-            t = inner ? lexer_next(&ahead) : t;
         } else if (depth == 1 && at_item) {
             inner = strcmp(fields->word, "repair") == 0 ? fields : NULL;
         }
-        at_item = depth == 1 && (lexer_token_is(t, ',') || lexer_token_is(t, ';'));
-        if (inner && lexer_token_is(t, '{')) {
-            *lex = ahead;
-            check_table(d, lex, inner);
-        } else if (!name.len) {
-            depth += lexer_token_depth(t);
-            if (depth == 0)
-                return;
+        at_item = depth == 1 && (lexer_token_is(t[i], ',') || lexer_token_is(t[i], ';'));
+        if (inner && lexer_token_is(t[i], '{')) {
+            i = check_table(d, t, i + 1, inner);
+        } else {
+            depth += lexer_token_depth(t[i]);
+            i++;
         }
     }
+    return i;
 }
 
-/* The words that take their values in order: a table in front of them is a mistake. */
-static void check_in_order(struct str source, struct diagnostics *diagnostics)
-{
-    static const char *const words[][2] = {
-        {"refuse", "(code, message, hint)"},
-        {"ask", "(question, choices)"},
-        {"retry", "(message, hint)"},
-        {"partial", "(code, detail, next_args, hint)"},
-        {"garbage", "(code, detail, hint)"},
-        {"broken", "(code, detail)"},
-        {"transient", "(detail, after_seconds)"},
-        {"failed", "(code, detail, hint)"},
-        {"need_user", "(question, choices)"},
-    };
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        struct lexer lex = lexer_init(source);
-        struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
-        if (!memmem(source.at, source.len, words[i][0], strlen(words[i][0])) ||
-            location_redefines(source, words[i][0]))
-            continue;
-        for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex)) {
-            if (!location_is_call(before, t, words[i][0]))
-                continue;
-            struct lexer ahead = lex;
-            struct token one = lexer_next(&ahead);
-            if (lexer_token_is(one, '('))
-                one = lexer_next(&ahead);
-            if (lexer_token_is(one, '{'))
-                diagnostics_add(diagnostics, t.line, "%s: expected its values in order, %s%s, got a table",
-                                words[i][0], words[i][0], words[i][1]);
-        }
-    }
-}
+/* Words that take a table, and words that take their values in order, for which a table is a mistake. */
+static const char *const outcomes[][2] = {
+    {"refuse", "(code, message, hint)"},
+    {"ask", "(question, choices)"},
+    {"retry", "(message, hint)"},
+    {"partial", "(code, detail, next_args, hint)"},
+    {"garbage", "(code, detail, hint)"},
+    {"broken", "(code, detail)"},
+    {"transient", "(detail, after_seconds)"},
+    {"failed", "(code, detail, hint)"},
+    {"need_user", "(question, choices)"},
+    {"repair", NULL},
+    {"ok", NULL},
+    {"tool_return", NULL},
+};
 
-void static_check_outcomes(struct str source, struct diagnostics *diagnostics)
+void static_check_outcomes(const struct token *t, struct diagnostics *diagnostics)
 {
-    check_in_order(source, diagnostics);
-    static const char *const words[] = {"repair", "ok", "tool_return"};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        struct lexer lex = lexer_init(source);
-        struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
-        if (!memmem(source.at, source.len, words[i], strlen(words[i])) ||
-            location_redefines(source, words[i]))
+    const size_t count = sizeof(outcomes) / sizeof(outcomes[0]);
+    for (size_t w = 0; w < count; w++) {
+        const char *word = outcomes[w][0], *values = outcomes[w][1];
+        if (location_redefines(t, word))
             continue;
-        for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex)) {
-            if (!location_is_call(before, t, words[i]))
+        for (size_t i = 0; t[i].kind != TOKEN_END; i++) {
+            size_t brace = i + 1 + lexer_token_is(t[i + 1], '(');
+            if (!location_is_call(t, i, word) || !lexer_token_is(t[brace], '{'))
                 continue;
-            struct lexer ahead = lex;
-            struct token one = lexer_next(&ahead);
-            if (lexer_token_is(one, '('))
-                one = lexer_next(&ahead);
-            if (lexer_token_is(one, '{'))
-                check_table(diagnostics, &ahead, word_fields_of(words[i]));
+            if (values)
+                diagnostics_add(diagnostics, t[i].line, "%s: expected its values in order, %s%s, got a table",
+                                word, word, values);
+            else
+                check_table(diagnostics, t, brace + 1, word_fields_of(word));
         }
     }
 }

@@ -14,6 +14,7 @@ void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnos
 
 /* Fields that repair { … }, ok { … } and tool_return { … } do not take, and tables for words that take their
  * values in order, where they are written out. */
-void static_check_outcomes(struct str source, struct diagnostics *complaints);
+struct token;
+void static_check_outcomes(const struct token *t, struct diagnostics *complaints);
 
 #endif

@@ -1,7 +1,6 @@
 /* Rules that contradict each other or the schema: load errors, and cases for lint. */
 #include "policy/policy_support.h"
 
-#include "policy/introspection.h"
 #include "golden.h"
 
 #define SCHEMA                                                                                               \
@@ -186,8 +185,9 @@ static void rules_contradict_without_a_schema(void **state)
     load("return tool 't' { rules = { when { n = 5 } : needs 'x',\n when { n = 3 } : drops 'x' } }");
 }
 
-static void add_line(void *out, int line, struct str sentence)
+static void add_line(void *out, bool certain, int line, struct str sentence)
 {
+    (void)certain;
     buf_printf(out, "%d: " STR_FMT "\n", line, STR_ARG(sentence));
 }
 
@@ -197,9 +197,8 @@ static void an_unknown_name_in_an_open_schema_is_left_to_lint(void **state)
     const struct policy *policy =
         load("return tool 't' { schema = json [[{\"properties\":{\"ident\":{}}}]],\n"
              "  rules = { always : needs 'idnet' } }");
-    struct policy_introspection introspection = {.policy = policy, .arena = arena};
     struct buf out = buf_in(arena);
-    introspection_rules(&introspection, NULL, add_line, &out);
+    policy_rule_conflicts(policy, NULL, arena, add_line, &out);
     assert_string_equal(text_of(buf_view(&out)),
                         "2: 'idnet' is not in the schema (did you mean 'ident'?): add "
                         "it there for the model to know it\n");
