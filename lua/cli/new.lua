@@ -144,8 +144,8 @@ end
 local function write(o, folder, path, text)
   local made, why = cli.make_folder(folder)
   if not made then fail("%s: expected a folder for policies: %s", folder, why) end
-  local written, trouble, exists = cli.write_file(path, text, o.force)
-  if exists then
+  local written, trouble, reason = cli.write_file(path, text, o.force)
+  if reason == "exists" then
     fail("%s exists already, the policy of '%s': --force overwrites it, --print writes to stdout instead", path, o[1])
   elseif not written then
     fail("%s: %s", path, trouble)

@@ -6,6 +6,7 @@
 #include "base/embedded.h"
 #include "base/printable.h"
 #include "base/suggest.h"
+#include "base/version.h"
 #include "cli/daemon_client.h"
 #include "cli/lua_cli.h"
 #include "cli/lua_hook.h"
@@ -141,6 +142,32 @@ static int rpc(lua_State *L)
     return status == CLI_OK ? lua_gettop(L) - top : lua_cli_end(L, CLI_ERROR);
 }
 
+/* cli.ask(socket, method): the answer, exactly; or nil, and why there is none. */
+static int ask(lua_State *L)
+{
+    struct arena *arena = arena_new();
+    struct daemon_client *client;
+    struct json answer;
+    struct why why;
+    enum err err = daemon_client_connect(luaL_checkstring(L, 1), &client, &why);
+    if (err == OK)
+        err = daemon_client_call(client, arena, luaL_checkstring(L, 2), STR_LIT("{}"), &answer, &why);
+    lua_json_push(L, err == OK ? &answer : NULL, LUA_JSON_EXACT);
+    lua_pushstring(L, err == OK ? NULL : why.text);
+    daemon_client_close(client);
+    arena_free(arena);
+    return 2;
+}
+
+/* cli.default_socket(): that of a command that names none. */
+static int default_socket(lua_State *L)
+{
+    struct arena *arena = arena_new();
+    lua_pushstring(L, daemon_client_default_socket(arena));
+    arena_free(arena);
+    return 1;
+}
+
 /* cli.tool_names(socket): what a daemon serves; an empty table without one. It takes 2 s at most. */
 static int tool_names(lua_State *L)
 {
@@ -175,6 +202,14 @@ static int line(lua_State *L)
         printable_write(&out, lua_cli_str(L, 1));
     else
         printable_write_cut(&out, lua_cli_str(L, 1), (size_t)luaL_checkinteger(L, 2));
+    return lua_cli_push_buf(L, &out);
+}
+
+/* cli.lines(text): as a terminal may show it, its lines stay lines. */
+static int lines(lua_State *L)
+{
+    struct buf out = {0};
+    printable_write_lines(&out, lua_cli_str(L, 1));
     return lua_cli_push_buf(L, &out);
 }
 
@@ -427,8 +462,11 @@ static int load_file(lua_State *L)
 
 static const luaL_Reg functions[] = {
     {"rpc", rpc},
+    {"ask", ask},
+    {"default_socket", default_socket},
     {"tool_names", tool_names},
     {"line", line},
+    {"lines", lines},
     {"clip", clip},
     {"fixed", fixed},
     {"json", to_json},
@@ -462,6 +500,7 @@ static void set_up(lua_State *L)
     luaL_register(L, NULL, lua_host_functions);
     lua_json_constants(L);
     lua_cli_set(L, "program", term_program_name());
+    lua_cli_set(L, "version", TOOLGATE_VERSION);
     for (size_t i = 0; i < sizeof(colours) / sizeof(colours[0]); i++)
         lua_cli_set(L, colours[i], term_colour((enum term_colour)i));
     lua_setglobal(L, "cli");

@@ -1,19 +1,34 @@
 /* What lua/cli gets of this host that Lua's own libraries lack: files, folders, sockets, limits, the clock. A
- * function that fails returns nil and the error in words. */
+ * function that fails returns nil, the error in words, and "exists" or "missing" if that is the error. */
 #include "cli/lua_cli.h"
+
+#include "confine/confine.h"
+#include "upstream/http/fetch.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/timex.h>
+#include <sys/un.h>
 #include <unistd.h>
+
+#define CONNECT_MS 2000
 
 static int fail(lua_State *L)
 {
     int error = errno;
     lua_pushnil(L);
     lua_pushstring(L, strerror(error));
-    lua_pushboolean(L, error == EEXIST);
+    lua_pushstring(L, error == EEXIST ? "exists" : error == ENOENT ? "missing" : NULL);
     return 3;
 }
 
@@ -76,8 +91,7 @@ static int make_folder(lua_State *L)
     return mkdir(luaL_checkstring(L, 1), 0755) == 0 || errno == EEXIST ? good(L) : fail(L);
 }
 
-/* cli.write_file(path, text, over): a file that exists is only overwritten if `over`; the third result of a
- * failure is true if that is the reason. */
+/* cli.write_file(path, text, over): a file that exists is only overwritten if `over`. */
 static int write_file(lua_State *L)
 {
     struct str text = lua_cli_str(L, 2);
@@ -89,7 +103,152 @@ static int write_file(lua_State *L)
     return written ? good(L) : fail(L);
 }
 
+/* cli.real_path(path): without links. */
+static int real_path(lua_State *L)
+{
+    char real[PATH_MAX];
+    if (!realpath(luaL_checkstring(L, 1), real))
+        return fail(L);
+    lua_pushstring(L, real);
+    return 1;
+}
+
+/* cli.read_link(path): where it leads. */
+static int read_link(lua_State *L)
+{
+    char path[PATH_MAX];
+    ssize_t len = readlink(luaL_checkstring(L, 1), path, sizeof(path));
+    if (len < 0)
+        return fail(L);
+    lua_pushlstring(L, path, (size_t)len);
+    return 1;
+}
+
+/* cli.disk_free(path): bytes that its disk has for this user. */
+static int disk_free(lua_State *L)
+{
+    struct statvfs disk;
+    if (statvfs(luaL_checkstring(L, 1), &disk) != 0)
+        return fail(L);
+    lua_pushnumber(L, (lua_Number)disk.f_bavail * (lua_Number)disk.f_frsize);
+    return 1;
+}
+
+/* ---- sockets ------------------------------------------------------------------------- */
+
+/* Connects, without a word. 0: it accepts; else an errno. */
+static int try_address(const struct sockaddr *address, socklen_t len)
+{
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int error = fd < 0 || connect(fd, address, len) != 0 ? errno : 0;
+    socklen_t size = sizeof(error);
+    if (error == EINPROGRESS) {
+        struct pollfd wait = {.fd = fd, .events = POLLOUT};
+        error = ETIMEDOUT;
+        if (poll(&wait, 1, CONNECT_MS) == 1)
+            getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    }
+    if (fd >= 0)
+        close(fd);
+    return error;
+}
+
+/* cli.connect(path), cli.connect(host, port): nothing: it accepts connections; else why not. */
+static int try_connect(lua_State *L)
+{
+    const char *host = luaL_checkstring(L, 1), *port = luaL_optstring(L, 2, NULL);
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
+    struct addrinfo *list;
+    int error = ENAMETOOLONG;
+    if (port) {
+        int found = getaddrinfo(host, port, &hints, &list);
+        if (found) {
+            lua_pushstring(L, gai_strerror(found));
+            return 1;
+        }
+        for (const struct addrinfo *one = list; one && error; one = one->ai_next)
+            error = try_address(one->ai_addr, one->ai_addrlen);
+        freeaddrinfo(list);
+    } else if (strlen(host) < sizeof(local.sun_path)) {
+        memcpy(local.sun_path, host, strlen(host));
+        error = try_address((struct sockaddr *)&local, sizeof(local));
+    }
+    lua_pushstring(L, error ? strerror(error) : NULL);
+    return 1;
+}
+
+/* ---- the system ---------------------------------------------------------------------- */
+
+/* cli.user(): this user's number. */
+static int user(lua_State *L)
+{
+    lua_pushnumber(L, getuid());
+    return 1;
+}
+
+/* cli.group_name(gid): nil: there is none. */
+static int group_name(lua_State *L)
+{
+    const struct group *group = getgrgid((gid_t)luaL_checknumber(L, 1));
+    lua_pushstring(L, group ? group->gr_name : NULL);
+    return 1;
+}
+
+/* cli.open_files_max(): how many a process started from here may have; nil: any number. */
+static int open_files_max(lua_State *L)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_max == RLIM_INFINITY)
+        return 0;
+    lua_pushnumber(L, (lua_Number)files.rlim_max);
+    return 1;
+}
+
+/* cli.clock_is_synchronised(): false: the kernel says that it is not. */
+static int clock_is_synchronised(lua_State *L)
+{
+    struct timex state = {0};
+    int synchronised = adjtimex(&state);
+    lua_pushboolean(L, synchronised != TIME_ERROR && (synchronised < 0 || !(state.status & STA_UNSYNC)));
+    return 1;
+}
+
+/* cli.sandboxes(): the ABI of Landlock, 0: none; whether there are seccomp filters. */
+static int sandboxes(lua_State *L)
+{
+    struct confine_support support = confine_support();
+    lua_pushinteger(L, support.landlock_abi);
+    lua_pushboolean(L, support.seccomp);
+    return 2;
+}
+
+/* cli.libcurl(): true if it is there. */
+static int libcurl(lua_State *L)
+{
+    struct why why;
+    if (fetch_check_library(&why) == OK)
+        return good(L);
+    lua_pushnil(L);
+    lua_pushstring(L, why.text);
+    return 2;
+}
+
 const luaL_Reg lua_host_functions[] = {
-    {"stat", stat_path},          {"access", access_path},    {"list_folder", list_folder},
-    {"make_folder", make_folder}, {"write_file", write_file}, {0},
+    {"stat", stat_path},
+    {"access", access_path},
+    {"list_folder", list_folder},
+    {"make_folder", make_folder},
+    {"write_file", write_file},
+    {"real_path", real_path},
+    {"read_link", read_link},
+    {"disk_free", disk_free},
+    {"connect", try_connect},
+    {"user", user},
+    {"group_name", group_name},
+    {"open_files_max", open_files_max},
+    {"clock_is_synchronised", clock_is_synchronised},
+    {"sandboxes", sandboxes},
+    {"libcurl", libcurl},
+    {0},
 };

@@ -3,7 +3,9 @@
 #include "cli/lua_cli.h"
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "catalog/catalog.h"
+#include "catalog/shadow.h"
 #include "cli/json_input.h"
 #include "cli/local_generation.h"
 #include "cli/lua_local.h"
@@ -14,11 +16,16 @@
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
+#include "ledger/redis_address.h"
+#include "policy/policy_set.h"
 #include "policy/source_location.h"
 #include "sandbox/lua_json.h"
 #include "schema/sample.h"
 #include "schema/schema.h"
+#include "upstream/environment.h"
+#include "upstream/secrets.h"
 
+#include <inttypes.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -130,6 +137,157 @@ static int local_tools(lua_State *L)
     arena_free(arena);
     generation_unref(generation);
     return good ? 2 : lua_cli_end(L, CLI_ERROR);
+}
+
+/* ---- what doctor looks at ------------------------------------------------------------ */
+
+static void set_number(lua_State *L, const char *name, size_t n)
+{
+    lua_pushinteger(L, (lua_Integer)n);
+    lua_setfield(L, -2, name);
+}
+
+static void set_bool(lua_State *L, const char *name, bool value)
+{
+    lua_pushboolean(L, value);
+    lua_setfield(L, -2, name);
+}
+
+static void set_list(lua_State *L, const char *name, const struct str *items, size_t count)
+{
+    lua_createtable(L, (int)count, 0);
+    for (size_t i = 0; i < count; i++) {
+        lua_pushlstring(L, items[i].at, items[i].len);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    lua_setfield(L, -2, name);
+}
+
+/* { shown, path, tcp (neither a socket file nor sentinels), hosts = {{ name, port }} }, or { problem }. */
+static void push_redis(lua_State *L, struct arena *arena, const char *given)
+{
+    struct redis_address address;
+    struct str text;
+    struct why why;
+    lua_newtable(L);
+    if (secrets_expand(arena, str_of(given), NULL, &text, &why) != OK ||
+        redis_address_parse(arena, text, &address, &why) != OK) {
+        lua_cli_set(L, "problem", why.text);
+        return;
+    }
+    lua_cli_set_str(L, "shown", redis_address_shown(arena, &address));
+    lua_cli_set_str(L, "path", address.kind == REDIS_ADDRESS_UNIX ? address.path : STR_NONE);
+    set_bool(L, "tcp", address.kind == REDIS_ADDRESS_TCP);
+    lua_newtable(L);
+    for (size_t i = 0; i < address.host_count; i++) {
+        lua_newtable(L);
+        lua_cli_set_str(L, "name", address.hosts[i].name);
+        set_number(L, "port", address.hosts[i].port);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    lua_setfield(L, -2, "hosts");
+}
+
+/* { name, stdio, as_daemon (it runs as the daemon's user), sandbox = "strict" or "lenient", problem (its
+ * command is not there) } */
+static void push_upstream(lua_State *L, struct arena *arena, const struct upstream_spec *spec)
+{
+    struct why why;
+    bool stdio = spec->kind == UPSTREAM_STDIO;
+    lua_newtable(L);
+    lua_cli_set_str(L, "name", spec->name);
+    set_bool(L, "stdio", stdio);
+    set_bool(L, "as_daemon", stdio && !spec->user.len && !spec->spawner.len);
+    if (spec->sandbox.on)
+        lua_cli_set(L, "sandbox", spec->sandbox.best_effort ? "lenient" : "strict");
+    if (stdio && environment_find_command(arena, spec, &why) != OK)
+        lua_cli_set(L, "problem", why.text);
+}
+
+static void push_config(lua_State *L, struct arena *arena, const struct config *config)
+{
+    lua_newtable(L);
+    lua_cli_set(L, "file", config->file);
+    lua_cli_set_str(L, "hash", arena_printf(arena, "%016" PRIx64, config->hash));
+    lua_cli_set(L, "socket", config->socket);
+    lua_cli_set(L, "state", config->state);
+    set_bool(L, "has_allow", config->allow_count > 0);
+    set_number(L, "connections", config->limits.connections);
+    set_bool(L, "has_decisions", config->decisions.on);
+    lua_cli_set_str(L, "metrics", str_of(config->metrics.address.text));
+    lua_cli_set_str(L, "traces", config->traces.endpoint);
+    if (config->ledger_redis) {
+        push_redis(L, arena, config->ledger_redis);
+        lua_setfield(L, -2, "redis");
+    }
+    lua_newtable(L);
+    for (size_t i = 0; i < config->upstream_count; i++) {
+        push_upstream(L, arena, config->upstreams[i]);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    lua_setfield(L, -2, "upstreams");
+}
+
+/* { tools, policies: how many; http_tool: the first that needs HTTP; expired = {{ file, sentence }} } */
+static void push_generation(lua_State *L, struct arena *arena, const struct generation *generation)
+{
+    struct shadow_expiry *list;
+    size_t count = shadow_expired(generation, clock_wall_ms(), arena, &list);
+    struct str http_tool = STR_NONE;
+    for (size_t i = 0; i < generation->tool_count && !http_tool.len; i++) {
+        const struct tool *tool = generation->tools[i];
+        if (tool->runner == RUNNER_UPSTREAM && tool->target.kind == TARGET_HTTP)
+            http_tool = tool->name;
+    }
+    lua_newtable(L);
+    set_number(L, "tools", generation->tool_count);
+    set_number(L, "policies", policy_set_count(generation->policies));
+    lua_cli_set_str(L, "http_tool", http_tool);
+    lua_newtable(L);
+    for (size_t i = 0; i < count; i++) {
+        lua_newtable(L);
+        lua_cli_set_str(L, "file", list[i].file);
+        lua_cli_set_str(L, "sentence", list[i].sentence);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    lua_setfield(L, -2, "expired");
+}
+
+/* cli.local_state(options, socket, only_config): what `serve --check` finds in these files: { errors,
+ * warnings, examples, config, generation }; the last two are missing if they do not load. */
+static int local_state(lua_State *L)
+{
+    struct local_options options = read_options(L, 1);
+    struct config_sources sources = local_sources(&options, luaL_optstring(L, 2, NULL));
+    struct arena *arena = arena_new();
+    struct generation_report report;
+    struct generation *generation = NULL;
+    struct config alone = {0};
+    const struct config *config = NULL;
+    struct why why;
+    sources.offline = false;
+    log_open(LOG_OFF, LOG_FORMAT_TEXT, NULL, NULL);
+    generation_report_init(&report, arena);
+    if (!lua_toboolean(L, 3) && generation_load(&sources, 1, &generation, &report) == OK)
+        config = &generation->config;
+    else if (config_load(&sources, &alone, &why) == OK)
+        config = &alone;
+    lua_newtable(L);
+    set_list(L, "errors", report.errors, report.error_count);
+    set_list(L, "warnings", report.warnings, report.warning_count);
+    set_number(L, "examples", report.example_count);
+    if (config) {
+        push_config(L, arena, config);
+        lua_setfield(L, -2, "config");
+    }
+    if (generation) {
+        push_generation(L, arena, generation);
+        lua_setfield(L, -2, "generation");
+    }
+    generation_unref(generation);
+    config_free(&alone);
+    arena_free(arena);
+    return 1;
 }
 
 /* ---- writing a policy ---------------------------------------------------------------- */
@@ -295,6 +453,7 @@ static int pretty(lua_State *L)
 
 const luaL_Reg lua_local_functions[] = {
     {"local_tools", local_tools},
+    {"local_state", local_state},
     {"tool_files", tool_files},
     {"tool_of_policy", tool_of_policy},
     {"try_policy", try_policy},

@@ -3,7 +3,7 @@
 #include "cli/lua_command.h"
 
 extern const struct command command_serve, command_connect, command_call, command_check, command_test,
-    command_lint, command_validate, command_top, command_doctor, command_decisions, command_shadow,
+    command_lint, command_validate, command_top, command_decisions, command_shadow,
     command_spawner;
 
 // clang-format off
@@ -29,7 +29,7 @@ static const struct command *const commands[] = {
     IN_LUA("deny"),
     IN_LUA("replay"),
     &command_top,
-    &command_doctor,
+    IN_LUA("doctor"),
     IN_LUA("completion"),
     &command_decisions,
     &command_shadow,

@@ -2,8 +2,7 @@
 -- that wrap it.
 local ROOMS = { "base", "io", "confine", "json", "schema", "sandbox", "upstream", "traces", "policy", "ledger",
                 "approvals", "config", "pins", "catalog", "result", "passing", "gate", "lint", "replay", "state", "server",
-                "doctor", "cli",
-                "connect", "top", "review", "spawner", "module" }
+                "cli", "connect", "top", "review", "spawner", "module" }
 
 -- Which room may include which library's header; everything else is the C library's.
 local LIBRARIES = {
