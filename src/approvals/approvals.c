@@ -26,7 +26,6 @@ struct approvals {
     unsigned conflicts;
     struct buf bytes;
     char guard[CODEC_GUARD_BYTES];
-    struct store_write write;
 };
 
 static void run(struct approvals *a);
@@ -120,12 +119,10 @@ static bool commit(struct approvals *a)
     memcpy(a->guard + 1, &version, sizeof(version));
     uint64_t next = htole64(is_new ? hash_random() | 1 : a->table.version + 1);
     memcpy(a->bytes.at + 1, &next, sizeof(next));
-    a->write = (struct store_write){WRITE_SET, PART_CORE, 0, STR_NONE, buf_view(&a->bytes)};
     a->store = (struct store_request){
         .id = record_id(),
         .guard = is_new ? STR_NONE : (struct str){a->guard, sizeof(a->guard)},
-        .writes = &a->write,
-        .write_count = 1,
+        .parts[PART_CORE] = buf_view(&a->bytes),
         .renew_ttl_s = APPROVAL_MS / 1000,
         .ended = on_committed,
     };
@@ -148,7 +145,7 @@ static void go_on(struct approvals *a, struct str core)
             return;
         if (a->store.result != STORE_CONFLICT || a->conflicts++ >= APPROVALS_CONFLICTS_MAX)
             break;
-        core = a->store.core;
+        core = a->store.stored[PART_CORE];
     }
     end_all(a, a->store.result == STORE_DONE ? NULL : "the ledger cannot be reached");
 }
@@ -157,7 +154,7 @@ static void on_loaded(struct store_request *store)
 {
     struct approvals *a = (struct approvals *)store;
     if (store->result == STORE_DONE)
-        go_on(a, store->core);
+        go_on(a, store->stored[PART_CORE]);
     else
         end_all(a, "the ledger cannot be reached");
 }
@@ -166,7 +163,7 @@ static void on_committed(struct store_request *store)
 {
     struct approvals *a = (struct approvals *)store;
     if (store->result == STORE_CONFLICT && a->conflicts++ < APPROVALS_CONFLICTS_MAX)
-        go_on(a, store->core);
+        go_on(a, store->stored[PART_CORE]);
     else
         end_all(a, store->result == STORE_DONE ? NULL : "the ledger cannot be reached");
 }
@@ -174,7 +171,7 @@ static void on_committed(struct store_request *store)
 static void run(struct approvals *a)
 {
     a->busy = true;
-    a->store = (struct store_request){.id = record_id(), .parts = PART_BIT(PART_CORE), .ended = on_loaded};
+    a->store = (struct store_request){.id = record_id(), .ended = on_loaded};
     if (a->in->kind->load(a->in, &a->store))
         on_loaded(&a->store);
 }

@@ -9,99 +9,6 @@
 #include "ledger/ledger_internal.h"
 #include "ledger/session_json.h"
 
-#define ALL_PARTS (PART_BIT(PART_JOURNAL) | PART_BIT(PART_IDS) | PART_BIT(PART_DETAILS))
-
-/* ---- which parts ---- */
-
-static bool knows_tool(const struct session *s, struct str name)
-{
-    uint32_t tool = session_tool(name);
-    for (unsigned i = 0; i < s->call_count; i++)
-        if (s->calls[i].tool == tool)
-            return true;
-    return false;
-}
-
-/* The tool's last call, but for those that the ledger refused, failed: should this one be refused as its
- * repetition, the answer quotes the error. */
-static bool follows_error(const struct session *s, struct str name)
-{
-    uint32_t tool = session_tool(name);
-    for (unsigned i = s->call_count; i-- > 0;) {
-        const struct session_call *call = &s->calls[(s->oldest + i) % SESSION_CALLS_MAX];
-        if (call->tool == tool && call->class != CALL_DENIED)
-            return call->class == CALL_TOOL_ERROR || call->class == CALL_MISMATCH ||
-                   call->class == CALL_TRANSIENT;
-    }
-    return false;
-}
-
-static unsigned history_parts(bool history, bool facts)
-{
-    return (history ? PART_BIT(PART_JOURNAL) | PART_BIT(PART_DETAILS) : 0) |
-           (facts ? PART_BIT(PART_DETAILS) : 0);
-}
-
-static unsigned admit_parts(const struct ledger_entry *e, const struct ledger_admit *admit)
-{
-    unsigned parts = history_parts(admit->wants_history, admit->wants_facts);
-    if (admit->id_count)
-        parts |= PART_BIT(PART_IDS) | (e->begun ? PART_BIT(PART_DETAILS) : 0u);
-    if (e->begun && (e->session.has_goal || !knows_tool(&e->session, admit->tool) ||
-                     follows_error(&e->session, admit->tool)))
-        parts |= PART_BIT(PART_DETAILS);
-    return parts;
-}
-
-static unsigned settle_parts(const struct ledger_entry *e, const struct ledger_settle *settle)
-{
-    unsigned parts = settle->gives_id_count ? PART_BIT(PART_IDS) : 0;
-    bool is_new =
-        e->begun && !session_find(&e->session, settle->admission) && !knows_tool(&e->session, settle->tool);
-    if (settle->facts || settle->facts_json.len || is_new)
-        parts |= PART_BIT(PART_DETAILS);
-    return parts;
-}
-
-static unsigned look_parts(const struct ledger_entry *e, const struct ledger_look *look)
-{
-    unsigned parts = history_parts(look->wants_history, look->wants_facts);
-    if (look->admission || (e->begun && e->session.has_goal))
-        parts |= PART_BIT(PART_DETAILS);
-    return parts;
-}
-
-static unsigned parts_of(const struct ledger_entry *e, const struct session_request *r)
-{
-    switch (r->kind) {
-    case REQUEST_ADMIT:
-        return admit_parts(e, r->of.admit);
-    case REQUEST_SETTLE:
-        return settle_parts(e, r->of.settle);
-    case REQUEST_TURN:
-        return r->of.turn->goal.len ? PART_BIT(PART_DETAILS) : 0;
-    case REQUEST_SEE:
-        return PART_BIT(PART_IDS);
-    case REQUEST_LOOK:
-        return look_parts(e, r->of.look);
-    case REQUEST_VIEW:
-        return ALL_PARTS;
-    case REQUEST_RELEASE:
-    case REQUEST_RESET:
-    case REQUEST_FORGET:
-    case REQUEST_BOUNDARY:
-    case REQUEST_LAPSED:
-        break;
-    }
-    return 0;
-}
-
-unsigned apply_parts(const struct ledger_entry *e, const struct session_request *r)
-{
-    bool resizes = e->begun && e->session.journal_max != e->ledger->history && !request_only_looks(r->kind);
-    return parts_of(e, r) | (resizes ? PART_BIT(PART_JOURNAL) : 0);
-}
-
 bool request_only_looks(enum request_kind kind)
 {
     return kind == REQUEST_LOOK || kind == REQUEST_VIEW || kind == REQUEST_LAPSED;
@@ -109,11 +16,14 @@ bool request_only_looks(enum request_kind kind)
 
 /* ---- parts in answers ---- */
 
+static struct str field_of(const struct ledger_entry *e, struct str name)
+{
+    return detail_find(buf_view(&e->parts.details), name);
+}
+
 static struct str goal_of(const struct ledger_entry *e, struct arena *arena)
 {
-    if (!e->session.has_goal || !arena)
-        return STR_NONE;
-    return arena_dup(arena, session_parts_field(&e->parts, STR_LIT("g")));
+    return e->session.has_goal && arena ? arena_dup(arena, field_of(e, STR_LIT("g"))) : STR_NONE;
 }
 
 static struct session_record record_of(const struct ledger_entry *e)
@@ -122,28 +32,14 @@ static struct session_record record_of(const struct ledger_entry *e)
         .session = &e->session,
         .journal = buf_view(&e->parts.journal),
         .id_count = e->parts.ids.len / SESSION_ID_BYTES,
-        .fields = e->parts.fields,
-        .field_count = e->parts.field_count,
+        .details = buf_view(&e->parts.details),
     };
-}
-
-static struct json history_of(const struct ledger_entry *e, struct arena *arena)
-{
-    struct session_record record = record_of(e);
-    return session_json_history(arena, &record);
-}
-
-static struct json facts_of(const struct ledger_entry *e, struct arena *arena)
-{
-    struct session_record record = record_of(e);
-    return session_json_facts(arena, &record);
 }
 
 /* The record is whole if nothing was evicted, by us or, with the part's key, by Redis. */
 static bool ids_complete(const struct ledger_entry *e)
 {
-    bool lost = e->session.ids == IDS_COMPLETE && (e->parts.known & PART_BIT(PART_IDS)) && !e->parts.ids.len;
-    return e->session.ids != IDS_FORGOTTEN && !lost;
+    return e->session.ids != IDS_FORGOTTEN && (e->session.ids != IDS_COMPLETE || e->parts.ids.len);
 }
 
 /* ---- admit ---- */
@@ -151,12 +47,9 @@ static bool ids_complete(const struct ledger_entry *e)
 static void keep_name(struct commit *c, struct str tool)
 {
     char field[SESSION_FIELD_BYTES];
-    const struct session_parts *parts = &c->entry->parts;
     struct str name = session_field_tool(session_tool(tool), field);
-    if (!(parts->known & PART_BIT(PART_DETAILS)) || session_parts_field(parts, name).len ||
-        session_parts_names(parts) >= SESSION_NAMES_MAX)
-        return;
-    commit_set_field(c, name, str_cut(tool, NAME_MAX_BYTES));
+    if (!field_of(c->entry, name).len && session_parts_names(&c->entry->parts) < SESSION_NAMES_MAX)
+        commit_set_field(c, name, str_cut(tool, NAME_MAX_BYTES));
 }
 
 /* For the report of a check, which another daemon may get. */
@@ -172,7 +65,7 @@ static void keep_arguments(struct commit *c, const struct ledger_admit *admit)
         return;
     buf_add(&value, &admit->admission, sizeof(admit->admission));
     buf_str(&value, admit->open_arguments);
-    commit_set_open(c, session_field_open(call->slot, field), buf_view(&value));
+    commit_set_field(c, session_field_open(call->slot, field), buf_view(&value));
 }
 
 #define ERROR_FIELD STR_LIT("e")
@@ -182,7 +75,7 @@ static struct str last_error(const struct ledger_entry *e, const struct ledger_a
                              struct arena *arena)
 {
     const struct session_call *call = session_find(&e->session, admit->admission);
-    struct str kept = session_parts_field(&e->parts, ERROR_FIELD);
+    struct str kept = field_of(e, ERROR_FIELD);
     if (!call || !arena || kept.len <= sizeof(call->arguments) ||
         memcmp(kept.at, &call->arguments, sizeof(call->arguments)) != 0)
         return STR_NONE;
@@ -212,7 +105,7 @@ struct unseen_ids {
 
 static void read_unseen(const struct ledger_entry *e, struct unseen_ids *out)
 {
-    struct str kept = session_parts_field(&e->parts, UNSEEN_FIELD);
+    struct str kept = field_of(e, UNSEEN_FIELD);
     *out = (struct unseen_ids){.turn = e->session.turn};
     uint32_t turn;
     if (kept.len < sizeof(turn) || kept.len > sizeof(turn) + sizeof(out->ids))
@@ -295,10 +188,11 @@ static void apply_admit(struct commit *c, struct session_request *r, int64_t now
         answer->unseen = session_parts_unseen(&e->parts, admit->ids, admit->id_count);
     if (answer->unseen && answer->says == LEDGER_RUN)
         answer->insisted = insists(c, admit, answer->unseen);
+    struct session_record record = record_of(e);
     if (admit->wants_history && r->arena)
-        answer->history = history_of(e, r->arena);
+        answer->history = session_json_history(r->arena, &record);
     if (admit->wants_facts && r->arena)
-        answer->facts = facts_of(e, r->arena);
+        answer->facts = session_json_facts(r->arena, &record);
     const struct session_call *call = session_find(&e->session, admit->admission);
     r->past =
         (struct session_past){answer->says, call && call->class == CALL_DENIED ? call->code : CODE_NONE};
@@ -348,9 +242,9 @@ static void drop_arguments(struct commit *c, uint64_t admission)
     if (!call)
         return;
     struct str name = session_field_open(call->slot, field);
-    struct str kept = session_parts_field(&e->parts, name);
+    struct str kept = field_of(e, name);
     if (kept.len > sizeof(admission) && memcmp(kept.at, &admission, sizeof(admission)) == 0)
-        commit_drop_field(c, name);
+        commit_set_field(c, name, STR_NONE);
 }
 
 static void apply_settle(struct commit *c, struct session_request *r, int64_t now_ms)
@@ -426,10 +320,10 @@ static void find_open_call(const struct ledger_entry *e, const struct ledger_loo
     const struct session_call *call = session_find(s, look->admission);
     if (!call)
         return;
-    struct str kept = session_parts_field(&e->parts, session_field_open(call->slot, field));
+    struct str kept = field_of(e, session_field_open(call->slot, field));
     open->is_known = true;
     open->is_open = call->class == CALL_PENDING || call->may_settle;
-    open->tool = arena_dup(arena, session_parts_field(&e->parts, session_field_tool(call->tool, field)));
+    open->tool = arena_dup(arena, field_of(e, session_field_tool(call->tool, field)));
     if (kept.len > sizeof(uint64_t) && memcmp(kept.at, &look->admission, sizeof(uint64_t)) == 0)
         open->arguments =
             arena_dup(arena, (struct str){kept.at + sizeof(uint64_t), kept.len - sizeof(uint64_t)});
@@ -451,10 +345,11 @@ static void apply_look(const struct commit *c, const struct session_request *r, 
         .goal = is_new ? STR_NONE : goal_of(e, r->arena),
         .version = e->session.version,
     };
+    struct session_record record = record_of(e);
     if (look->wants_history)
-        peek->history = history_of(e, r->arena);
+        peek->history = session_json_history(r->arena, &record);
     if (look->wants_facts)
-        peek->facts = facts_of(e, r->arena);
+        peek->facts = session_json_facts(r->arena, &record);
     if (look->admission)
         find_open_call(e, look, r->arena, &peek->open);
 }

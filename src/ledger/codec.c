@@ -405,29 +405,25 @@ static char *put_head(char *p, const struct session *s)
     return p;
 }
 
-size_t codec_encode_head(const struct session *session, struct buf *out)
+void codec_update(const struct session *session, uint32_t changed, size_t *head, struct buf *core)
 {
-    size_t len = head_length(session), whole = padded(len);
-    char *start = buf_reserve(out, whole);
+    size_t len = head_length(session), whole = padded(len), count = session->call_count;
+    size_t bytes = whole + count * CODEC_CALL_BYTES;
+    if (whole != *head || core->len > bytes || core->len < whole)
+        changed = UINT32_MAX;
+    if (bytes > core->len)
+        buf_reserve(core, bytes - core->len);
+    core->len = bytes;
+    char *start = core->at;
+    *head = whole;
     put_head(start, session);
     memset(start + len, 0, whole - len);
-    out->len += whole;
-    return whole;
-}
-
-void codec_encode_call(const struct session_call *call, struct buf *out)
-{
-    put_call(buf_reserve(out, CODEC_CALL_BYTES), call);
-    out->len += CODEC_CALL_BYTES;
-}
-
-void codec_encode(const struct session *session, struct buf *out)
-{
-    codec_encode_head(session, out);
-    char *p = buf_reserve(out, session->call_count * (size_t)CODEC_CALL_BYTES);
-    for (unsigned i = 0; i < session->call_count; i++)
-        p = put_call(p, &session->calls[i]);
-    out->len += session->call_count * (size_t)CODEC_CALL_BYTES;
+    for (; changed; changed &= changed - 1) {
+        unsigned i = (unsigned)__builtin_ctz(changed);
+        if (i >= count)
+            return;
+        put_call(start + whole + i * (size_t)CODEC_CALL_BYTES, &session->calls[i]);
+    }
 }
 
 void codec_guard(uint8_t format, uint64_t version, char out[CODEC_GUARD_BYTES])

@@ -5,8 +5,7 @@
  *          follows), chains, each with its problems and names, counters, paced calls, problems that were
  *          asked about, texts that named turns, counts of calls that left the window; then zeros up to a
  *          multiple of CODEC_PAD_BYTES
- *   calls  CODEC_CALL_BYTES each: at most SESSION_CALLS_MAX, in the order of the array, so that a commit can
- *          write one
+ *   calls  CODEC_CALL_BYTES each: at most SESSION_CALLS_MAX, in the order of the array
  *
  * One table of fields per struct serves both directions; the tables at the top of codec.c are the layout.
  * Hashes are cut to the width of their field, sums of costs stop at its largest value. What decodes is
@@ -37,14 +36,10 @@ enum codec_result {
 };
 enum codec_result codec_decode(struct str bytes, struct session *session);
 
-/* The whole value, appended. */
-void codec_encode(const struct session *session, struct buf *out);
+/* Makes `core` the session's bytes. It is empty, or holds them as they were before the calls whose bit is set
+ * in `changed` did; then only these are written again, and the head, which was `*head` bytes long. */
+void codec_update(const struct session *session, uint32_t changed, size_t *head, struct buf *core);
 
-/* The head alone, padded, appended; returns its length. A commit may write it in place if the stored head is
- * as long. */
-size_t codec_encode_head(const struct session *session, struct buf *out);
-/* One call: CODEC_CALL_BYTES, appended; it stands at head + index * CODEC_CALL_BYTES. */
-void codec_encode_call(const struct session_call *call, struct buf *out);
 /* The guard of a session stored in this format at this version: CODEC_GUARD_BYTES. */
 void codec_guard(uint8_t format, uint64_t version, char out[CODEC_GUARD_BYTES]);
 

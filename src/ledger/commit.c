@@ -1,254 +1,163 @@
 /*
- * Builds what a store commits: most calls write the head and one call of the core and one note of the
- * journal, in place; where more has changed, the whole.
+ * Builds what a store commits: the core as a whole, and of the other parts those that changed, as a whole for
+ * a store in memory and as the least that has to be sent to Redis.
  */
-#include "base/log.h"
 #include "ledger/codec.h"
 #include "ledger/ledger_internal.h"
 
-#include <assert.h>
 #define RENEWALS 32u /* of the time to live, in its length: not with every commit */
 
 void commit_begin(struct commit *c)
 {
-    c->changed = c->whole = c->grows = false;
+    const struct ledger_entry *e = c->entry;
+    c->changed = c->grows = c->journal_resized = c->ids_dropped = false;
     c->calls = 0;
-    c->parts = 0;
-    c->notes.len = c->bytes.len = c->gave_up.len = 0;
-    c->write_count = 0;
-    c->journal_from = c->entry->begun ? c->entry->session.journal_count : 0;
-    c->window_fills = !c->entry->begun || c->entry->session.call_count < SESSION_CALLS_MAX;
+    c->writes.len = c->bytes.len = c->gave_up.len = 0;
+    c->journal_from = e->begun ? e->session.journal_count : 0;
+    c->ids_from = e->begun ? e->parts.ids.len : 0;
     c->changes.calls = 0;
     c->changes.whole = c->changes.new_tool = false;
     c->changes.note_count = c->changes.gave_up_count = 0;
 }
 
-static void take_notes(struct commit *c)
-{
-    struct ledger_entry *e = c->entry;
-    uint32_t first = e->session.journal_count - c->changes.note_count; /* the rules have counted them */
-    c->parts |= c->changes.note_count ? PART_BIT(PART_JOURNAL) : 0;
-    for (uint32_t i = 0; i < c->changes.note_count; i++) {
-        codec_encode_note(&c->changes.notes[i], &c->notes);
-        session_parts_add_note(&e->parts, &e->session, first + i, &c->changes.notes[i]);
-    }
-    c->changes.note_count = 0;
-}
-
 void commit_take_changes(struct commit *c)
 {
+    struct ledger_entry *e = c->entry;
+    struct session_changes *changes = &c->changes;
+    uint32_t first = e->session.journal_count - changes->note_count; /* the rules have counted them */
     c->changed = true;
-    c->calls |= c->changes.calls;
-    c->whole |= c->changes.whole;
-    if (c->changes.gave_up_count)
-        buf_add(&c->gave_up, c->changes.gave_up, c->changes.gave_up_count * sizeof(*c->changes.gave_up));
-    take_notes(c);
-    c->changes.calls = 0;
-    c->changes.whole = c->changes.new_tool = false;
-    c->changes.gave_up_count = 0;
+    c->calls |= changes->whole ? UINT32_MAX : changes->calls;
+    if (changes->gave_up_count)
+        buf_add(&c->gave_up, changes->gave_up, changes->gave_up_count * sizeof(*changes->gave_up));
+    for (uint32_t i = 0; i < changes->note_count; i++)
+        session_parts_add_note(&e->parts, &e->session, first + i, &changes->notes[i]);
+    changes->calls = changes->note_count = changes->gave_up_count = 0;
+    changes->whole = changes->new_tool = false;
 }
-
-/* The name and then the value of a write stand at `from` in `bytes`, which move as they grow: commit_finish
- * says where they are. */
-static void add_write(struct commit *c, struct store_write write, size_t from)
-{
-    c->from[c->write_count] = (uint32_t)from;
-    c->writes[c->write_count++] = write;
-}
-
-void commit_write(struct commit *c, enum store_write_kind kind, enum session_part part, size_t at,
-                  struct str name, struct str value)
-{
-    size_t from = c->bytes.len;
-    c->changed = true;
-    c->parts |= PART_BIT(part);
-    assert(c->write_count < STORE_WRITES_MAX); /* transaction.c ends a batch before (WRITES_OF_ONE_REQUEST) */
-    buf_str(&c->bytes, name);
-    buf_str(&c->bytes, value);
-    add_write(c, (struct store_write){kind, part, (uint32_t)at, {NULL, name.len}, {NULL, value.len}}, from);
-}
-
-/* ---- parts ---- */
 
 void commit_set_field(struct commit *c, struct str name, struct str value)
 {
     struct ledger_entry *e = c->entry;
-    commit_write(c, WRITE_FIELD, PART_DETAILS, 0, name, value);
-    c->grows |= e->parts.field_count == 0;
-    session_parts_set_field(&e->parts, name, value);
-    e->parts.details_changes = ++e->session.details_changes;
-}
-
-void commit_drop_field(struct commit *c, struct str name)
-{
-    commit_write(c, WRITE_NO_FIELD, PART_DETAILS, 0, name, STR_NONE);
-    session_parts_drop_field(&c->entry->parts, name);
-}
-
-void commit_set_open(struct commit *c, struct str name, struct str value)
-{
-    commit_write(c, WRITE_FIELD, PART_DETAILS, 0, name, value);
-    c->grows |= c->entry->parts.field_count == 0;
-    session_parts_set_field(&c->entry->parts, name, value);
+    struct store_write write = {value.at ? WRITE_FIELD : WRITE_NO_FIELD,
+                                PART_DETAILS,
+                                (uint32_t)c->bytes.len,
+                                {NULL, name.len},
+                                {NULL, value.len}};
+    buf_str(&c->bytes, name);
+    buf_str(&c->bytes, value);
+    buf_add(&c->writes, &write, sizeof(write));
+    c->changed = true;
+    c->grows |= e->parts.details.len == 0;
+    detail_set(&e->parts.details, name, value);
+    e->session.details_changes +=
+        name.at[0] != 'a'; /* by this a build that caches parts one by one drops its copy */
 }
 
 void commit_add_ids(struct commit *c, const struct hash128 *ids, size_t count)
 {
-    struct session_parts *parts = &c->entry->parts;
-    size_t from;
-    enum ids_added added = session_parts_add_ids(parts, &c->entry->session, ids, count, &from);
-    if (added == IDS_APPENDED)
-        commit_write(c, WRITE_AT, PART_IDS, from, STR_NONE,
-                     (struct str){parts->ids.at + from, parts->ids.len - from});
-    if (added == IDS_REPLACED) {
-        commit_write(c, WRITE_SET, PART_IDS, 0, STR_NONE, buf_view(&parts->ids));
-        c->grows = true;
-    }
+    struct ledger_entry *e = c->entry;
+    uint16_t before = e->session.ids_changes;
+    c->ids_dropped |= session_parts_add_ids(&e->parts, &e->session, ids, count);
+    c->changed |= e->session.ids_changes != before;
 }
 
 void commit_resize_journal(struct commit *c, uint16_t max)
 {
     struct ledger_entry *e = c->entry;
     session_parts_resize_journal(&e->parts, &e->session, max);
-    commit_write(c, WRITE_SET, PART_JOURNAL, 0, STR_NONE, buf_view(&e->parts.journal));
     c->journal_from = e->session.journal_count;
-    c->grows = true;
+    c->changed = c->journal_resized = true;
 }
 
-/* ---- core and journal ---- */
+/* ---- writes ---- */
 
-/* Redis gives a string that grows in place twice the memory it needs. When the ring is full it is written as
- * a whole, once, and then takes no more than its length. */
-static bool write_full_journal(struct commit *c, size_t count)
+static void add_write(struct commit *c, enum session_part part, size_t at, struct str value, bool whole)
 {
-    const struct session_parts *parts = &c->entry->parts;
-    size_t most = c->entry->session.journal_max;
-    bool fills = c->journal_from < most && c->journal_from + count >= most;
-    if (!fills || !(parts->known & PART_BIT(PART_JOURNAL)) || parts->journal.len != most * CODEC_NOTE_BYTES)
-        return false;
-    commit_write(c, WRITE_SET, PART_JOURNAL, 0, STR_NONE, buf_view(&parts->journal));
-    return true;
+    struct store_write write = {whole ? WRITE_SET : WRITE_AT, part, (uint32_t)at, STR_NONE, value};
+    buf_add(&c->writes, &write, sizeof(write));
 }
 
-/* Notes in the order of the ring: a run of places that follow each other is one write. */
+/* The notes since the last commit, in the order of the ring: a run of places that follow each other is one
+ * write. Redis gives a string that grows in place twice the memory it needs. When the ring is full it is
+ * written as a whole, once, and then takes no more than its length. */
 static void write_journal(struct commit *c)
 {
     const struct session *s = &c->entry->session;
-    size_t count = c->notes.len / CODEC_NOTE_BYTES, most = s->journal_max;
-    if (!count || !most)
+    struct str journal = buf_view(&c->entry->parts.journal);
+    size_t count = s->journal_count - c->journal_from, most = s->journal_max;
+    if (!c->journal_resized && (!count || !most))
         return;
-    size_t first = count > most ? count - most : 0; /* the ones before are overwritten already */
-    c->grows |= c->journal_from == 0;
-    if (write_full_journal(c, count))
+    bool fills = c->journal_from < most && s->journal_count >= most;
+    c->store.parts[PART_JOURNAL] = journal.at ? journal : STR_LIT("");
+    c->grows |= c->journal_from == 0 || c->journal_resized;
+    if (c->journal_resized || (fills && journal.len == most * CODEC_NOTE_BYTES)) {
+        add_write(c, PART_JOURNAL, 0, c->store.parts[PART_JOURNAL], true);
         return;
-    while (first < count) {
-        size_t place = (c->journal_from + first) % most;
-        size_t run = count - first < most - place ? count - first : most - place;
-        commit_write(c, WRITE_AT, PART_JOURNAL, place * CODEC_NOTE_BYTES, STR_NONE,
-                     (struct str){c->notes.at + first * CODEC_NOTE_BYTES, run * CODEC_NOTE_BYTES});
-        first += run;
+    }
+    if (count > most) /* the ones before are overwritten already */
+        count = most;
+    while (count) {
+        size_t place = (s->journal_count - count) % most, run = count < most - place ? count : most - place;
+        add_write(c, PART_JOURNAL, place * CODEC_NOTE_BYTES,
+                  (struct str){journal.at + place * CODEC_NOTE_BYTES, run * CODEC_NOTE_BYTES}, false);
+        count -= run;
     }
 }
 
-static void write_whole(struct commit *c)
+static void write_ids(struct commit *c)
 {
-    size_t from = c->bytes.len;
-    codec_encode(&c->entry->session, &c->bytes);
-    add_write(c, (struct store_write){WRITE_SET, PART_CORE, 0, STR_NONE, {NULL, c->bytes.len - from}}, from);
-}
-
-static void write_call(struct commit *c, unsigned place)
-{
-    size_t from = c->bytes.len, at = c->entry->head_len + place * CODEC_CALL_BYTES;
-    codec_encode_call(&c->entry->session.calls[place], &c->bytes);
-    add_write(c, (struct store_write){WRITE_AT, PART_CORE, (uint32_t)at, STR_NONE, {NULL, CODEC_CALL_BYTES}},
-              from);
-}
-
-/* How much of a new head must be written over the one that is stored: its end rarely changes, and Redis sends
- * each byte to its append-only file and its replicas. Keeps the new one. */
-static size_t changed_len(struct ledger_entry *e, const char *head, size_t len)
-{
-    size_t changed = len;
-    if (!e->ledger->redis || e->local)
-        return len;
-    if (e->head.len == len)
-        while (changed && e->head.at[changed - 1] == head[changed - 1])
-            changed--;
-    e->head.len = 0;
-    buf_add(&e->head, head, len);
-    return changed;
-}
-
-static void write_core(struct commit *c)
-{
-    struct ledger_entry *e = c->entry;
-    size_t from = c->bytes.len, len = codec_encode_head(&e->session, &c->bytes);
-    c->window_fills &= e->session.call_count == SESSION_CALLS_MAX; /* as write_full_journal */
-    if (!e->stored || c->whole || c->window_fills || len != e->head_len) {
-        c->bytes.len = from;
-        write_whole(c);
-        e->head_len = len;
-        e->head.len = 0;
+    struct str ids = buf_view(&c->entry->parts.ids);
+    bool whole = c->ids_dropped || c->ids_from == 0;
+    if (!c->ids_dropped && ids.len == c->ids_from)
         return;
-    }
-    size_t changed = changed_len(e, c->bytes.at + from, len);
-    add_write(c, (struct store_write){WRITE_AT, PART_CORE, 0, STR_NONE, {NULL, changed}}, from);
-    for (uint32_t calls = c->calls; calls; calls &= calls - 1)
-        write_call(c, (unsigned)__builtin_ctz(calls));
+    c->store.parts[PART_IDS] = ids;
+    c->grows |= whole;
+    add_write(c, PART_IDS, whole ? 0 : c->ids_from, whole ? ids : str_from(ids, c->ids_from), whole);
 }
 
-static void set_addresses(struct commit *c)
+/* Their names and values stand in `bytes`, which does not move any more. */
+static void write_details(struct commit *c)
 {
-    for (size_t i = 0; i < c->write_count; i++) {
-        c->writes[i].name.at = c->bytes.at + c->from[i];
-        c->writes[i].value.at = c->writes[i].name.at + c->writes[i].name.len;
+    struct store_write *writes = (struct store_write *)(void *)c->writes.at;
+    for (size_t i = 0; i < c->writes.len / sizeof(*writes); i++) {
+        writes[i].name.at = c->bytes.at + writes[i].at;
+        writes[i].value.at = writes[i].name.at + writes[i].name.len;
     }
+    if (c->writes.len)
+        c->store.parts[PART_DETAILS] = buf_view(&c->entry->parts.details);
 }
 
-void commit_finish(struct commit *c, uint32_t ttl_s)
+void commit_finish(struct commit *c, uint32_t ttl_s, bool everything)
 {
     struct ledger_entry *e = c->entry;
     struct session *s = &e->session;
     struct store_request *store = &c->store;
     uint32_t now_s = (uint32_t)(s->last_ms / 1000);
+    *store = (struct store_request){.id = e->node.id, .user = e->user};
+    if (everything) {
+        e->stored = false;
+        store->parts[PART_JOURNAL] = buf_view(&e->parts.journal);
+        store->parts[PART_IDS] = buf_view(&e->parts.ids);
+        store->parts[PART_DETAILS] = buf_view(&e->parts.details);
+    } else {
+        write_details(c);
+        write_journal(c);
+        write_ids(c);
+        store->writes = (const struct store_write *)(const void *)c->writes.at;
+        store->write_count = c->writes.len / sizeof(struct store_write);
+    }
+    store->with = session_parts_with(s);
+    for (enum session_part part = PART_JOURNAL; part < PART_COUNT; part++)
+        if (store->parts[part].at)
+            store->with |= PART_BIT(part);
     codec_guard(e->format, s->version, c->guard);
-    e->format = CODEC_FORMAT;
     store->guard = e->stored ? (struct str){c->guard, sizeof(c->guard)} : STR_NONE;
+    e->format = CODEC_FORMAT;
     s->version++;
-    write_journal(c);
-    bool renew = !e->stored || c->grows || now_s - s->renewed_s > ttl_s / RENEWALS;
-    if (renew)
+    if (!e->stored || c->grows || now_s - s->renewed_s > ttl_s / RENEWALS) {
         s->renewed_s = now_s;
-    write_core(c);
-    set_addresses(c);
-    store->id = e->id;
-    store->writes = c->writes;
-    store->write_count = c->write_count;
-    store->renew_ttl_s = renew ? ttl_s : 0;
-    store->forget = false;
-}
-
-void commit_finish_everything(struct commit *c, uint32_t ttl_s)
-{
-    struct ledger_entry *e = c->entry;
-    const struct session_parts *parts = &e->parts;
-    c->write_count = 0;
-    c->bytes.len = c->notes.len = 0;
-    e->stored = false;
-    if ((parts->known & PART_BIT(PART_JOURNAL)) && parts->journal.len)
-        commit_write(c, WRITE_SET, PART_JOURNAL, 0, STR_NONE, buf_view(&parts->journal));
-    if ((parts->known & PART_BIT(PART_IDS)) && parts->ids.len)
-        commit_write(c, WRITE_SET, PART_IDS, 0, STR_NONE, buf_view(&parts->ids));
-    size_t room = STORE_WRITES_MAX - c->write_count - SESSION_CALLS_MAX - 1;
-    size_t count = parts->known & PART_BIT(PART_DETAILS) ? parts->field_count : 0;
-    if (count > room)
-        log_event(LOG_WARN, "ledger_details_dropped",
-                  LOG_STR("session", ((struct str){e->name, e->name_len})), LOG_NUM("count", count - room),
-                  LOG_NUM("limit", room),
-                  LOG_TEXT("why", "a session has too many facts and names of tools to be kept whole while "
-                                  "Redis is away"));
-    for (size_t i = 0; i < count && i < room; i++)
-        commit_write(c, WRITE_FIELD, PART_DETAILS, 0, parts->fields[i].name, parts->fields[i].value);
-    commit_finish(c, ttl_s);
+        store->renew_ttl_s = ttl_s;
+    }
+    codec_update(s, everything ? UINT32_MAX : c->calls, &e->head_len, &e->core);
+    store->parts[PART_CORE] = buf_view(&e->core);
 }

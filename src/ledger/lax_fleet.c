@@ -258,7 +258,6 @@ struct lax_fleet {
     LIST_HEAD(, look) looks;
     struct buf bytes;
     char guard[CODEC_GUARD_BYTES];
-    struct store_write write;
 };
 
 static bool run(struct lax_fleet *f);
@@ -342,12 +341,10 @@ static bool commit(struct lax_fleet *f)
     f->bytes.len = 0;
     lax_table_encode(&f->table, &f->bytes);
     f->committing = f->pending_count;
-    f->write = (struct store_write){WRITE_SET, PART_CORE, 0, STR_NONE, buf_view(&f->bytes)};
     f->store = (struct store_request){
         .id = record_id(),
         .guard = is_new ? STR_NONE : (struct str){f->guard, sizeof(f->guard)},
-        .writes = &f->write,
-        .write_count = 1,
+        .parts[PART_CORE] = buf_view(&f->bytes),
         .renew_ttl_s = LAX_FLEET_KNOWN_S,
         .ended = on_committed,
     };
@@ -358,7 +355,7 @@ static bool commit(struct lax_fleet *f)
 static bool take_commit(struct lax_fleet *f)
 {
     while (f->store.result == STORE_CONFLICT && f->conflicts++ < CONFLICTS_MAX) {
-        if (!take_record(f, f->store.core)) {
+        if (!take_record(f, f->store.stored[PART_CORE])) {
             forget_pending(f, f->pending_count);
             break;
         }
@@ -378,7 +375,7 @@ static bool take_commit(struct lax_fleet *f)
 static bool take_load(struct lax_fleet *f)
 {
     bool is_there = f->store.result == STORE_DONE;
-    bool changed = is_there && take_record(f, f->store.core);
+    bool changed = is_there && take_record(f, f->store.stored[PART_CORE]);
     if (is_there && !changed)
         forget_pending(f, f->pending_count);
     if (changed && (!commit(f) || !take_commit(f)))
@@ -406,7 +403,7 @@ static bool run(struct lax_fleet *f)
     if (f->busy)
         return false;
     f->busy = true;
-    f->store = (struct store_request){.id = record_id(), .parts = PART_BIT(PART_CORE), .ended = on_loaded};
+    f->store = (struct store_request){.id = record_id(), .ended = on_loaded};
     if (!f->redis->kind->load(f->redis, &f->store))
         return false;
     take_load(f);

@@ -101,16 +101,17 @@ static void watch_lapsed(struct ledger *l);
 static void check_lapsed(void *owner)
 {
     struct ledger *l = owner;
-    struct ledger_entry *e, *next;
+    struct lru_node *node, *next;
     int64_t now_s = l->redis->kind->now_ms(l->redis) / 1000;
-    for (e = TAILQ_FIRST(&l->entries.recent); e; e = next) {
+    for (node = l->entries.table.oldest; node; node = next) {
+        struct ledger_entry *e = (struct ledger_entry *)node;
         struct lapsed_request lapsed;
-        next = TAILQ_NEXT(e, recent);
+        next = node->newer;
         if (!e->loaded || !e->stored || e->local || e->busy || e->paused ||
             now_s - e->session.renewed_s <= l->ttl_s || !open_chains(&e->session, &lapsed))
             continue;
         struct session_request request = {
-            .kind = REQUEST_LAPSED, .id = e->id, .of.lapsed = &lapsed, .ledger = l};
+            .kind = REQUEST_LAPSED, .id = node->id, .of.lapsed = &lapsed, .ledger = l};
         transaction_add(l, request_copy(&request));
     }
     watch_lapsed(l);
@@ -341,12 +342,11 @@ static void describe(const struct ledger_entry *e, struct ledger_session *out)
 
 size_t ledger_sessions(const struct ledger *l, struct ledger_session *sessions)
 {
-    const struct ledger_entry *e;
     const struct session_store *store = l->redis ? l->redis : l->memory;
     int64_t now_s = store->kind->now_ms((struct session_store *)store) / 1000;
     size_t count = 0;
-    TAILQ_FOREACH_REVERSE(e, &l->entries.recent, entry_list, recent)
-    {
+    for (const struct lru_node *node = l->entries.table.newest; node; node = node->older) {
+        const struct ledger_entry *e = (const struct ledger_entry *)node;
         bool known = e->loaded && e->begun && e->name_len; /* else its session is not filled in */
         if (known && count < LEDGER_SESSIONS_MAX && now_s - e->session.renewed_s <= (int64_t)l->ttl_s)
             describe(e, &sessions[count++]);

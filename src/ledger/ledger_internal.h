@@ -63,8 +63,6 @@ struct ledger {
 
 /* ---- apply.c ---- */
 
-/* The parts that a request needs; of a session that is not loaded, those that are certain. */
-unsigned apply_parts(const struct ledger_entry *entry, const struct session_request *request);
 /* Applies it to the entry's session and parts, collects what has to be written in `commit`, fills in the
  * answer. */
 void apply_request(struct commit *commit, struct session_request *request, int64_t now_ms,
@@ -82,8 +80,8 @@ void log_gave_up(const struct ledger *ledger, const struct session_gave_up *chai
 
 /* Whatever must be done is done in this call (LEDGER_DONE), or `done` fires later. */
 enum ledger_state transaction_start(struct ledger *ledger, struct session_request *request);
-/* Adds a request that nobody waits for; it is owned. */
-void transaction_add(struct ledger *ledger, struct session_request *owned);
+/* Adds a request to its session's queue. One that nobody waits for is owned. */
+void transaction_add(struct ledger *ledger, struct session_request *request);
 /* Goes on with what waits in the session. */
 void transaction_run(struct ledger_entry *entry);
 void transaction_cancel(struct ledger *ledger, void *owner);

@@ -69,11 +69,9 @@ static void go_local(struct ledger_entry *e)
         entry_forget(e);
         return;
     }
-    forget_here(l, e->id);
+    forget_here(l, e->node.id);
     session_boundary(&e->session, &c->changes);
-    commit_finish_everything(c, l->ttl_s);
-    c->store.user = e->user;
-    c->store.ended = NULL;
+    commit_finish(c, l->ttl_s, true);
     l->memory->kind->commit(l->memory, &c->store);
     e->stored = true;
 }
@@ -196,7 +194,7 @@ static void put_kept_back(struct ledger_entry *e, bool refused)
     STAILQ_CONCAT(&e->queue, &others);
     if (refused)
         give_up_kept(e, &kept);
-    outage_put_back(e->ledger->outage, e->id, &kept);
+    outage_put_back(e->ledger->outage, e->node.id, &kept);
     e->replays = 0;
     e->ledger->replaying--;
     entry_forget(e);
@@ -211,7 +209,7 @@ static void log_refused(struct ledger_entry *e)
 {
     uint64_t held;
     char stem[STORE_REDIS_STEM_BYTES];
-    store_redis_stem(e->id, stem);
+    store_redis_stem(e->node.id, stem);
     if (rate_limit_allow(&e->ledger->refusals, EVENTS_PER_S, &held))
         log_event(LOG_ERROR, "redis_refused", LOG_TEXT("key", stem), LOG_TEXT("why", e->commit->store.why),
                   LOG_NUM("not_logged", held));
@@ -255,7 +253,7 @@ static void add_boundary(struct ledger_entry *e, struct request_queue *kept)
     if (!boundary)
         abort();
     *boundary = (struct session_request){
-        .kind = REQUEST_BOUNDARY, .id = e->id, .is_owned = true, .ledger = e->ledger};
+        .kind = REQUEST_BOUNDARY, .id = e->node.id, .is_owned = true, .ledger = e->ledger};
     STAILQ_INSERT_TAIL(kept, boundary, next);
 }
 
@@ -263,7 +261,7 @@ static void begin_replay(struct ledger_entry *e)
 {
     struct ledger *l = e->ledger;
     struct request_queue kept = STAILQ_HEAD_INITIALIZER(kept);
-    e->replays = outage_take(l->outage, e->id, &kept);
+    e->replays = outage_take(l->outage, e->node.id, &kept);
     l->replaying++;
     add_boundary(e, &kept);
     STAILQ_CONCAT(&kept, &e->queue);
@@ -281,7 +279,7 @@ bool outage_can_run(struct ledger_entry *e)
     bool away = !store_redis_is_up(l->redis) || waits;
     bool stands_in = l->on_outage == LEDGER_OUTAGE_LOCAL || e->unreadable;
     if (away) {
-        if (!e->local && stands_in && outage_has(l->outage, e->id) && !e->replays) {
+        if (!e->local && stands_in && outage_has(l->outage, e->node.id) && !e->replays) {
             entry_forget(e); /* it was let go of since this daemon began to stand in */
             e->local = true;
         }
@@ -290,7 +288,7 @@ bool outage_can_run(struct ledger_entry *e)
     if (e->local)
         entry_forget(e);
     e->local = e->unreadable = false;
-    if (!e->replays && outage_has(l->outage, e->id))
+    if (!e->replays && outage_has(l->outage, e->node.id))
         begin_replay(e);
     return true;
 }
@@ -313,7 +311,7 @@ void outage_replayed(struct ledger_entry *e, const struct session_request *r, bo
     l->lost += !taken;
     if (--e->replays)
         return;
-    forget_here(l, e->id);
+    forget_here(l, e->node.id);
     l->replaying--;
     l->replayed++;
     log_merged(l);

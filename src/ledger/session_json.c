@@ -7,6 +7,7 @@
 #include "json/parse.h"
 #include "json/write.h"
 #include "ledger/codec.h"
+#include "ledger/session_parts.h"
 
 #include <stdlib.h>
 
@@ -32,44 +33,34 @@ static void put_name(struct json_out *out, const char *key, struct str name)
 
 /* ---- details --------------------------------------------------------------------- */
 
-static struct str find_field(const struct session_record *record, struct str name)
-{
-    for (size_t i = 0; i < record->field_count; i++)
-        if (str_eq(record->fields[i].name, name))
-            return record->fields[i].value;
-    return STR_NONE;
-}
-
 /* By the first bytes of the tool's hash. */
 static struct str tool_name(const struct session_record *record, uint32_t tool, size_t bytes)
 {
     char name[1 + TOOL_BYTES] = {'t'};
+    struct str rest = record->details;
+    struct detail detail;
     for (size_t i = 0; i < bytes; i++)
         name[1 + i] = (char)(tool >> 8 * i);
-    for (size_t i = 0; i < record->field_count; i++) {
-        struct str field = record->fields[i].name;
-        if (field.len == sizeof(name) && memcmp(field.at, name, 1 + bytes) == 0)
-            return record->fields[i].value;
-    }
+    while (detail_next(&rest, &detail))
+        if (detail.name.len == sizeof(name) && memcmp(detail.name.at, name, 1 + bytes) == 0)
+            return detail.value;
     return STR_NONE;
 }
 
 static int by_name(const void *a, const void *b)
 {
-    return str_cmp(((const struct store_field *)a)->name, ((const struct store_field *)b)->name);
+    return str_cmp(((const struct detail *)a)->name, ((const struct detail *)b)->name);
 }
 
 /* Sorted: stores differ in the order of a hash. */
-static void put_facts(struct json_out *out, struct arena *arena, const struct session_record *record)
+static void put_facts(struct json_out *out, const struct session_record *record)
 {
-    struct store_field *facts = ARENA_ARRAY(arena, struct store_field, record->field_count + 1);
+    struct detail facts[SESSION_FACTS_MAX], detail;
+    struct str rest = record->details;
     size_t count = 0;
-    for (size_t i = 0; i < record->field_count; i++)
-        if (str_starts(record->fields[i].name, "f")) {
-            facts[count] = record->fields[i];
-            facts[count].name = str_from(facts[count].name, 1);
-            count++;
-        }
+    while (count < SESSION_FACTS_MAX && detail_next(&rest, &detail))
+        if (str_starts(detail.name, "f"))
+            facts[count++] = (struct detail){str_from(detail.name, 1), detail.value};
     qsort(facts, count, sizeof(*facts), by_name);
     json_open(out, '{');
     for (size_t i = 0; i < count; i++) {
@@ -83,7 +74,7 @@ struct json session_json_facts(struct arena *arena, const struct session_record 
 {
     struct buf text = buf_in(arena);
     struct json_out out = json_out(&text);
-    put_facts(&out, arena, record);
+    put_facts(&out, record);
     return parse(arena, &text);
 }
 
@@ -238,14 +229,14 @@ struct json session_json(struct arena *arena, struct str name, const struct sess
     put_name(&out, "session", name);
     json_field_int(&out, "turn", session->turn);
     json_field_int(&out, "step", session->step);
-    put_name(&out, "goal", session->has_goal ? find_field(record, STR_LIT("g")) : STR_NONE);
+    put_name(&out, "goal", session->has_goal ? detail_find(record->details, STR_LIT("g")) : STR_NONE);
     put_budgets(&out, record);
     json_field_open(&out, "ids", '{');
     json_field_int(&out, "seen", (int64_t)record->id_count);
     json_field_bool(&out, "complete", session->ids != IDS_FORGOTTEN);
     json_close(&out, '}');
     json_key(&out, "facts");
-    put_facts(&out, arena, record);
+    put_facts(&out, record);
     json_key(&out, "history");
     put_history(&out, record);
     json_close(&out, '}');

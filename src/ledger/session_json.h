@@ -7,23 +7,13 @@
 
 #include "json/value.h"
 #include "ledger/session.h"
-#include "ledger/session_store.h"
 
-/*
- * A session and its parts. Names of the details' fields:
- *
- *   "g"                        the turn's goal; it counts if session.has_goal
- *   "e"                        what failed last: 8 bytes of its arguments' hash, and the error
- *   "u"                        ids of the turn that nobody had seen: 4 bytes of turn, then 8 each
- *   "f" + name                 a fact, as JSON
- *   "t" + 4 bytes of its hash  a tool's name; the hash is little-endian
- */
+/* A session and its parts (session_parts.h). */
 struct session_record {
     const struct session *session;
     struct str journal; /* a ring: the n-th note of all ever written stands at n % session.journal_max */
     size_t id_count;    /* seen ids that are kept */
-    const struct store_field *fields;
-    size_t field_count;
+    struct str details;
 };
 
 /* Array, oldest first, one entry per logical call: {tool, class, code, turn, step, at_ms, retries}. Open

@@ -1,110 +1,41 @@
 #include "ledger/session_parts.h"
 
-#include "base/arena.h"
 #include "ledger/codec.h"
+#include "ledger/session_store.h"
 
-#include <stdlib.h>
-
-#define VERSIONS_OF_A_SESSION UINT32_MAX
-
-/* ---- loading and forgetting ---- */
-
-static void clear_fields(struct session_parts *p)
-{
-    for (size_t i = 0; i < p->field_count; i++)
-        free((char *)p->fields[i].name.at); /* the value stands behind it */
-    p->field_count = 0;
-}
+#define FIELD_HEAD_BYTES 8u /* lengths of name and value */
 
 void session_parts_clear(struct session_parts *p)
 {
-    clear_fields(p);
-    free(p->fields);
     buf_clear(&p->journal);
     buf_clear(&p->ids);
-    *p = (struct session_parts){.known = 0};
+    buf_clear(&p->details);
 }
 
-static void mark(struct session_parts *p, const struct session *s)
+/* A call leaves the name of its tool. */
+unsigned session_parts_with(const struct session *s)
 {
-    p->version = s->version;
-    p->journal_count = s->journal_count;
-    p->ids_changes = s->ids_changes;
-    p->details_changes = s->details_changes;
-}
-
-void session_parts_begin(struct session_parts *p, const struct session *s)
-{
-    clear_fields(p);
-    p->journal.len = p->ids.len = 0;
-    p->known = PART_BIT(PART_JOURNAL) | PART_BIT(PART_IDS) | PART_BIT(PART_DETAILS);
-    mark(p, s);
-}
-
-static void replace(struct buf *buf, struct str bytes)
-{
-    buf->len = 0;
-    buf_str(buf, bytes);
-}
-
-void session_parts_load(struct session_parts *p, const struct session *s, unsigned loaded,
-                        const struct store_request *request)
-{
-    session_parts_check(p, s);
-    if (loaded & PART_BIT(PART_JOURNAL)) {
-        replace(&p->journal, request->journal);
-        p->journal_count = s->journal_count;
-    }
-    if (loaded & PART_BIT(PART_IDS)) {
-        replace(&p->ids, request->ids);
-        p->ids.len -= p->ids.len % SESSION_ID_BYTES;
-        p->ids_changes = s->ids_changes;
-    }
-    if (loaded & PART_BIT(PART_DETAILS)) {
-        clear_fields(p);
-        for (size_t i = 0; i < request->field_count && i < SESSION_FIELDS_MAX; i++)
-            session_parts_set_field(p, request->fields[i].name, request->fields[i].value);
-        p->details_changes = s->details_changes;
-    }
-    p->known |= loaded & ~PART_BIT(PART_CORE);
-}
-
-/* Versions begin at random and go up by one: a session that was begun anew has one far away. */
-static bool is_the_same(const struct session_parts *p, const struct session *s)
-{
-    return s->version - p->version <= VERSIONS_OF_A_SESSION;
-}
-
-void session_parts_check(struct session_parts *p, const struct session *s)
-{
-    if (!is_the_same(p, s))
-        p->known = 0;
-    p->version = s->version;
-    if (p->journal_count != s->journal_count)
-        p->known &= ~PART_BIT(PART_JOURNAL);
-    if (p->ids_changes != s->ids_changes)
-        p->known &= ~PART_BIT(PART_IDS);
-    if (p->details_changes != s->details_changes)
-        p->known &= ~PART_BIT(PART_DETAILS);
+    return (s->journal_count && s->journal_max ? PART_BIT(PART_JOURNAL) : 0) |
+           (s->ids != IDS_NONE ? PART_BIT(PART_IDS) : 0) |
+           (s->call_count || s->details_changes ? PART_BIT(PART_DETAILS) : 0);
 }
 
 /* ---- journal ---- */
 
+/* Notes that are missing before it, in a journal that was cut short, are zeros, as Redis' SETRANGE has it. */
 void session_parts_add_note(struct session_parts *p, const struct session *s, uint32_t number,
                             const struct session_note *note)
 {
     size_t at = s->journal_max ? (size_t)(number % s->journal_max) * CODEC_NOTE_BYTES : 0;
-    p->journal_count = number + 1;
-    if (!s->journal_max || !(p->known & PART_BIT(PART_JOURNAL)))
+    if (!s->journal_max)
         return;
-    if (at >= p->journal.len) {
-        codec_encode_note(note, &p->journal);
-        return;
-    }
-    char bytes[2 * CODEC_NOTE_BYTES];
-    struct buf one = {.at = bytes, .cap = sizeof(bytes)};
-    codec_encode_note(note, &one);
-    memcpy(p->journal.at + at, bytes, CODEC_NOTE_BYTES);
+    while (p->journal.len < at)
+        buf_byte(&p->journal, '\0');
+    size_t len = p->journal.len;
+    p->journal.len = at;
+    codec_encode_note(note, &p->journal);
+    if (p->journal.len < len)
+        p->journal.len = len;
 }
 
 void session_parts_resize_journal(struct session_parts *p, struct session *s, uint16_t max)
@@ -121,38 +52,36 @@ void session_parts_resize_journal(struct session_parts *p, struct session *s, ui
     buf_clear(&p->journal);
     p->journal = ordered;
     s->journal_max = max;
-    s->journal_count = p->journal_count = (uint32_t)(ordered.len / CODEC_NOTE_BYTES);
+    s->journal_count = (uint32_t)(ordered.len / CODEC_NOTE_BYTES);
 }
 
 /* ---- ids ---- */
 
 static bool has_id(const struct buf *ids, uint64_t id)
 {
-    for (size_t at = 0; at < ids->len; at += SESSION_ID_BYTES)
+    for (size_t at = 0; at + SESSION_ID_BYTES <= ids->len; at += SESSION_ID_BYTES)
         if (memcmp(ids->at + at, &id, sizeof(id)) == 0)
             return true;
     return false;
 }
 
-enum ids_added session_parts_add_ids(struct session_parts *p, struct session *s, const struct hash128 *ids,
-                                     size_t count, size_t *from)
+bool session_parts_add_ids(struct session_parts *p, struct session *s, const struct hash128 *ids,
+                           size_t count)
 {
-    const size_t most = LEDGER_SEEN_IDS_MAX * SESSION_ID_BYTES;
-    *from = p->ids.len;
+    const size_t most = LEDGER_SEEN_IDS_MAX * SESSION_ID_BYTES, before = p->ids.len;
     for (size_t i = 0; i < count; i++)
         if (!has_id(&p->ids, ids[i].low))
             buf_add(&p->ids, &ids[i].low, SESSION_ID_BYTES);
-    if (p->ids.len == *from)
-        return IDS_SAME;
+    if (p->ids.len == before)
+        return false;
     s->ids_changes++;
-    p->ids_changes = s->ids_changes;
     if (s->ids == IDS_NONE)
         s->ids = IDS_COMPLETE;
     if (p->ids.len <= most)
-        return *from ? IDS_APPENDED : IDS_REPLACED;
+        return false;
     buf_drop(&p->ids, p->ids.len - most);
     s->ids = IDS_FORGOTTEN;
-    return IDS_REPLACED;
+    return true;
 }
 
 uint64_t session_parts_unseen(const struct session_parts *p, const struct hash128 *ids, size_t count)
@@ -166,77 +95,79 @@ uint64_t session_parts_unseen(const struct session_parts *p, const struct hash12
 
 /* ---- details ---- */
 
-static struct store_field *find_field(const struct session_parts *p, struct str name)
+bool detail_next(struct str *rest, struct detail *detail)
 {
-    for (size_t i = 0; i < p->field_count; i++)
-        if (str_eq(p->fields[i].name, name))
-            return &p->fields[i];
-    return NULL;
+    uint32_t lengths[2];
+    if (rest->len < sizeof(lengths))
+        return false;
+    memcpy(lengths, rest->at, sizeof(lengths));
+    const char *name = rest->at + FIELD_HEAD_BYTES;
+    size_t bytes = FIELD_HEAD_BYTES + (size_t)lengths[0] + lengths[1];
+    if (rest->len < bytes)
+        return false;
+    *detail = (struct detail){{name, lengths[0]}, {name + lengths[0], lengths[1]}};
+    *rest = str_from(*rest, bytes);
+    return true;
 }
 
-struct str session_parts_field(const struct session_parts *p, struct str name)
+void detail_add(struct buf *details, struct str name, struct str value)
 {
-    const struct store_field *field = find_field(p, name);
-    return field ? field->value : STR_NONE;
+    uint32_t lengths[2] = {(uint32_t)name.len, (uint32_t)value.len};
+    buf_add(details, lengths, sizeof(lengths));
+    buf_str(details, name);
+    buf_str(details, value);
 }
 
-static struct store_field copied(struct str name, struct str value)
+struct str detail_find(struct str details, struct str name)
 {
-    char *bytes = malloc(name.len + value.len + 1);
-    if (!bytes)
-        abort();
-    memcpy(bytes, name.at, name.len);
-    if (value.len)
-        memcpy(bytes + name.len, value.at, value.len);
-    return (struct store_field){{bytes, name.len}, {bytes + name.len, value.len}};
+    struct detail detail;
+    while (detail_next(&details, &detail))
+        if (str_eq(detail.name, name))
+            return detail.value;
+    return STR_NONE;
 }
 
-void session_parts_set_field(struct session_parts *p, struct str name, struct str value)
+void detail_set(struct buf *details, struct str name, struct str value)
 {
-    struct store_field *field = find_field(p, name), fresh = copied(name, value);
-    if (field) {
-        free((char *)field->name.at);
-        *field = fresh;
-        return;
+    struct str rest = buf_view(details);
+    struct detail detail;
+    while (detail_next(&rest, &detail)) {
+        if (!str_eq(detail.name, name))
+            continue;
+        if (value.at && value.len == detail.value.len) {
+            memcpy((char *)(uintptr_t)detail.value.at, value.at, value.len);
+            return;
+        }
+        char *at = details->at + (detail.name.at - FIELD_HEAD_BYTES - details->at);
+        if (rest.len)
+            memmove(at, rest.at, rest.len);
+        details->len = (size_t)(at - details->at) + rest.len;
+        break;
     }
-    if (p->field_count == p->field_room) {
-        p->field_room = p->field_room ? p->field_room * 2 : 8;
-        p->fields = realloc(p->fields, p->field_room * sizeof(*p->fields));
-        if (!p->fields)
-            abort();
-    }
-    p->fields[p->field_count++] = fresh;
-}
-
-void session_parts_drop_field(struct session_parts *p, struct str name)
-{
-    struct store_field *field = find_field(p, name);
-    if (!field)
-        return;
-    free((char *)field->name.at);
-    size_t behind = p->field_count - (size_t)(field - p->fields) - 1;
-    memmove(field, field + 1, behind * sizeof(*field));
-    p->field_count--;
+    if (value.at)
+        detail_add(details, name, value);
 }
 
 bool session_parts_fact_fits(const struct session_parts *p, struct str name, struct str value)
 {
     size_t size = name.len + value.len, others = 0;
-    for (size_t i = 0; i < p->field_count; i++) {
-        const struct store_field *field = &p->fields[i];
-        if (field->name.at[0] == 'f' && !str_eq(field->name, name)) {
-            size += field->name.len + field->value.len;
+    struct str rest = buf_view(&p->details);
+    struct detail detail;
+    while (detail_next(&rest, &detail))
+        if (str_starts(detail.name, "f") && !str_eq(detail.name, name)) {
+            size += detail.name.len + detail.value.len;
             others++;
         }
-    }
     return size <= LEDGER_FACTS_MAX_BYTES && others < SESSION_FACTS_MAX;
 }
 
 size_t session_parts_names(const struct session_parts *p)
 {
     size_t count = 0;
-    for (size_t i = 0; i < p->field_count; i++)
-        count += p->fields[i].name.at[0] == 't';
+    struct str rest = buf_view(&p->details);
+    struct detail detail;
+    while (detail_next(&rest, &detail))
+        count += str_starts(detail.name, "t");
     return count;
 }
 

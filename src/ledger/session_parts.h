@@ -1,11 +1,10 @@
 /*
  * What a session remembers beside its core (session.h): the journal, the seen ids, and the details: goal,
- * facts, names of tools, arguments of open calls. A daemon loads a part when a request needs it and keeps it
- * in its cache; the core counts the changes of each, so that a cached part is known to be current without
- * asking.
+ * facts, names of tools, arguments of open calls. They are loaded and cached together with the core.
  *
- * Details are fields of a hash, named by one letter and what follows it:
- *   g            the turn's goal
+ * Details are fields one after another, each the lengths of its name and value (4 bytes each) and then both.
+ * A name is one letter and what follows it:
+ *   g            the turn's goal; it counts if session.has_goal
  *   e            what failed last: 8 bytes of its arguments' hash, then the error
  *   u            unseen ids that the turn named: 4 bytes of turn, then 8 each
  *   f + name     a fact, as JSON
@@ -18,7 +17,6 @@
 
 #include "base/buf.h"
 #include "ledger/rules.h"
-#include "ledger/session_store.h"
 
 #define SESSION_NAMES_MAX      256u /* names of tools; of others the journal shows none */
 #define SESSION_ID_BYTES       8u
@@ -27,49 +25,39 @@
 #define SESSION_GOAL_MAX_BYTES 8192u
 
 struct session_parts {
-    unsigned known;   /* PART_BITs: loaded, and current as far as the core tells */
-    uint64_t version; /* of the session that they were last compared with */
-    uint32_t journal_count;
-    uint16_t ids_changes, details_changes; /* of the core, when they were loaded or last written */
-    struct buf journal, ids;
-    struct store_field *fields; /* of the details; names and values are on the heap */
-    size_t field_count, field_room;
+    struct buf journal, ids, details;
 };
 
+/* PART_BITs of those that exist as a stored core tells. */
+unsigned session_parts_with(const struct session *session);
 void session_parts_clear(struct session_parts *parts); /* frees all */
-
-/* Of a session that is not stored yet: all parts are known, and empty. */
-void session_parts_begin(struct session_parts *parts, const struct session *session);
-/* Takes over what a load with these parts has brought for `session`. */
-void session_parts_load(struct session_parts *parts, const struct session *session, unsigned loaded,
-                        const struct store_request *request);
-/* Forgets the parts that another daemon has changed, and all if it has begun the session anew. */
-void session_parts_check(struct session_parts *parts, const struct session *session);
 
 /* ---- journal ---- */
 /* `number` of the note, counting all that were ever written from 0. */
 void session_parts_add_note(struct session_parts *parts, const struct session *session, uint32_t number,
                             const struct session_note *note);
-
-/* To a ring of `max` notes: the newest stay, and are counted anew from 0. PART_JOURNAL is known. */
+/* To a ring of `max` notes: the newest stay, and are counted anew from 0. */
 void session_parts_resize_journal(struct session_parts *parts, struct session *session, uint16_t max);
 
-/* ---- ids: PART_IDS is known ---- */
-
-enum ids_added { IDS_SAME, IDS_APPENDED, IDS_REPLACED };
-/* Adds those that were not seen yet; the oldest go beyond LEDGER_SEEN_IDS_MAX. `from`: where new bytes begin.
- */
-enum ids_added session_parts_add_ids(struct session_parts *parts, struct session *session,
-                                     const struct hash128 *ids, size_t count, size_t *from);
+/* ---- ids ---- */
+/* Adds those that were not seen yet. True: the oldest had to go, beyond LEDGER_SEEN_IDS_MAX. */
+bool session_parts_add_ids(struct session_parts *parts, struct session *session, const struct hash128 *ids,
+                           size_t count);
 /* Bit i: ids[i] was never seen; count is at most LEDGER_IDS_MAX. */
 uint64_t session_parts_unseen(const struct session_parts *parts, const struct hash128 *ids, size_t count);
 
-/* ---- details: PART_DETAILS is known ---- */
+/* ---- details ---- */
+struct detail {
+    struct str name, value;
+};
+/* Takes the next field off `rest`; false: there is none. */
+bool detail_next(struct str *rest, struct detail *detail);
+/* Behind the others; there must be none of this name. */
+void detail_add(struct buf *details, struct str name, struct str value);
+struct str detail_find(struct str details, struct str name); /* empty: there is none */
+/* `value` at NULL: the field goes. */
+void detail_set(struct buf *details, struct str name, struct str value);
 
-/* The value is empty where there is no such field. */
-struct str session_parts_field(const struct session_parts *parts, struct str name);
-void session_parts_set_field(struct session_parts *parts, struct str name, struct str value);
-void session_parts_drop_field(struct session_parts *parts, struct str name);
 /* Whether a fact has room in LEDGER_FACTS_MAX_BYTES and SESSION_FACTS_MAX. */
 bool session_parts_fact_fits(const struct session_parts *parts, struct str field, struct str value);
 size_t session_parts_names(const struct session_parts *parts); /* of tools */

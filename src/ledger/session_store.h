@@ -1,7 +1,8 @@
 /*
- * Where sessions are kept: a store loads parts of a session and commits changes to them if nobody else has
- * committed since, and nothing more. Two implementations: store_memory.h, store_redis.h. Neither knows what
- * the bytes mean, but for the guard that the core begins with.
+ * Where sessions are kept: a store loads a session, or commits its next value if nobody else has committed
+ * since, and nothing more. Two implementations: store_memory.h, store_redis.h. Neither knows what the bytes
+ * mean, but for the guard that the core begins with. Other records (approvals, lax schemas) are sessions of
+ * which there is only a core: record.h.
  *
  * load, commit and rate return true if the request has ended inside the call: then its result is filled in
  * and `ended` is not called. False: `ended` is called later, exactly once, never inside the call. There is no
@@ -13,49 +14,49 @@
 #include "base/buf.h"
 #include "base/hash.h"
 
-/* Parts of a session. Each is a value of its own, and all are in one hash slot of a cluster. */
+/* Parts of a session. In Redis each is a key, and all are in one hash slot of a cluster. */
 enum session_part {
-    PART_CORE,    /* string: the session (codec.h) */
-    PART_JOURNAL, /* string: a ring of notes */
-    PART_IDS,     /* string: seen ids, 8 bytes each, oldest first */
-    PART_DETAILS, /* hash: goal, facts, names of tools, arguments of open calls */
+    PART_CORE,    /* the session (codec.h) */
+    PART_JOURNAL, /* a ring of notes */
+    PART_IDS,     /* seen ids, 8 bytes each, oldest first */
+    PART_DETAILS, /* goal, facts, names of tools, arguments of open calls (session_parts.h); a hash in Redis
+                   */
     PART_COUNT
 };
 #define PART_BIT(part) (1u << (part))
 
-/* A write to one part. */
+/* What changed in a part. */
 enum store_write_kind {
-    WRITE_SET,     /* string: `value` from now on */
-    WRITE_AT,      /* string: `value` at byte `at`, which is at most its length */
-    WRITE_FIELD,   /* hash: field `name` is `value` */
-    WRITE_NO_FIELD /* hash: no field `name` */
+    WRITE_SET,     /* `value` from now on */
+    WRITE_AT,      /* `value` at byte `at`, which is at most the part's length */
+    WRITE_FIELD,   /* details: field `name` is `value` */
+    WRITE_NO_FIELD /* details: no field `name` */
 };
 struct store_write {
     enum store_write_kind kind;
     enum session_part part;
     uint32_t at;
-    struct str name, value; /* borrowed until the request has ended */
+    struct str name, value;
 };
-#define STORE_WRITES_MAX 256u /* of one commit */
 
 enum store_result {
     STORE_DONE,     /* loaded, or committed */
-    STORE_CONFLICT, /* another commit was first: `core` is what is stored now */
+    STORE_CONFLICT, /* another commit was first: `stored` is what is stored now */
     STORE_REFUSED,  /* the server turned it down for good; `why`. Nothing was written */
     STORE_UNDONE,   /* the store is away, nothing was written; `why` */
     STORE_LOST      /* the store is away, and it may have been written or not; `why` */
 };
 
-struct store_field {
-    struct str name, value;
-};
-
 struct store_request {
     struct hash128 id; /* of the session */
-    unsigned parts;    /* load: PART_BITs */
+    /* PART_BITs of the parts beside the core that exist or are written: no others are loaded or renewed.
+     * While a cluster moves a slot, a request that names a key which is not there has to wait. */
+    unsigned with;
 
-    /* commit */
-    struct str guard; /* what the stored core must begin with; empty: there must be none */
+    /* commit. What is named here is borrowed until the request has ended. */
+    struct str guard;             /* what the stored core must begin with; empty: there must be none */
+    struct str parts[PART_COUNT]; /* the new value of each part that changed; `at` NULL: as it is */
+    /* what changed in the parts beside the core, for a store that sends no more than that */
     const struct store_write *writes;
     size_t write_count;
     /* > 0: from now on all parts of the session live so long; a new core must have it */
@@ -66,9 +67,7 @@ struct store_request {
     /* Where it ended: valid during `ended` only, or until the next request to the store. */
     enum store_result result;
     const char *why;
-    struct str core, journal, ids;    /* empty: there is none */
-    const struct store_field *fields; /* of PART_DETAILS */
-    size_t field_count;
+    struct str stored[PART_COUNT]; /* loaded, or after a conflict; empty: there is none */
 
     void (*ended)(struct store_request *request);
 };

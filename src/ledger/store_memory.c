@@ -1,6 +1,6 @@
 /*
- * Each part is one block of bytes that is as large as it needs to be; details are fields one after another,
- * in the order they came. All parts of a session live equally long.
+ * Each part is one block of bytes that is as large as it needs to be. All parts of a session live equally
+ * long.
  */
 #include "ledger/store_memory.h"
 
@@ -18,8 +18,6 @@
 #define EXPIRE_AT_ONCE   8u /* sessions or buckets whose time is over, looked for at each request */
 #define RATES_SHARE      8u /* of the memory: one part in so many */
 #define NEVER            INT64_MAX
-#define FIELD_HEAD_BYTES 8u /* lengths of name and value */
-#define FIRST_FIELDS     16u
 
 /* What malloc takes of its pool for so many bytes (glibc, 64 bits). */
 #define CHUNK_HEAD_BYTES 8u
@@ -46,8 +44,6 @@ struct store_memory {
     struct shares session_shares, bucket_shares; /* of users */
     size_t bytes, bucket_bytes;                  /* without the tables */
     uint64_t forgotten;
-    struct store_field *fields; /* of the last load */
-    size_t field_room;
 };
 
 static void *must(void *memory)
@@ -178,114 +174,14 @@ static void stay_within_bound(struct store_memory *m, int64_t now_ms)
     }
 }
 
-/* ---- details ------------------------------------------------------------- */
-
-static uint32_t length_at(const char *p)
-{
-    uint32_t len;
-    memcpy(&len, p, sizeof(len));
-    return len;
-}
-
-static struct store_field field_at(const char *p)
-{
-    const char *name = p + FIELD_HEAD_BYTES;
-    uint32_t name_len = length_at(p), value_len = length_at(p + 4);
-    return (struct store_field){{name, name_len}, {name + name_len, value_len}};
-}
-
-static size_t field_bytes(const struct store_field *field)
-{
-    return FIELD_HEAD_BYTES + field->name.len + field->value.len;
-}
-
-/* `from` is before the end: there are bytes. */
-static struct store_field field_from(const struct kept *s, size_t from)
-{
-    return field_at((char *)must(s->at[PART_DETAILS]) + from);
-}
-
-/* Where the field begins, and how many bytes it has; the end of the details and 0: there is none. */
-static size_t find_field(const struct kept *s, struct str name, size_t *bytes)
-{
-    size_t from = 0;
-    while (from < s->len[PART_DETAILS]) {
-        struct store_field field = field_from(s, from);
-        *bytes = field_bytes(&field);
-        if (str_eq(field.name, name))
-            return from;
-        from += *bytes;
-    }
-    *bytes = 0;
-    return from;
-}
-
-/* Makes `before` bytes at `from` as many as `after`; what follows moves. */
-static void splice(struct store_memory *m, struct kept *s, size_t from, size_t before, size_t after)
-{
-    size_t len = s->len[PART_DETAILS], rest = len - from - before;
-    if (after > before)
-        resize(m, s, PART_DETAILS, len + after - before);
-    if (rest && after != before) {
-        char *at = (char *)must(s->at[PART_DETAILS]) + from;
-        memmove(at + after, at + before, rest);
-    }
-    if (after < before)
-        resize(m, s, PART_DETAILS, len + after - before);
-}
-
-/* A field that is there keeps its place. */
-static void set_field(struct store_memory *m, struct kept *s, struct str name, struct str value)
-{
-    struct store_field field = {name, value};
-    uint32_t lengths[2] = {(uint32_t)name.len, (uint32_t)value.len};
-    size_t before, from = find_field(s, name, &before);
-    splice(m, s, from, before, field_bytes(&field));
-    char *p = (char *)must(s->at[PART_DETAILS]) + from;
-    memcpy(p, lengths, sizeof(lengths));
-    if (name.len)
-        memcpy(p + FIELD_HEAD_BYTES, name.at, name.len);
-    if (value.len)
-        memcpy(p + FIELD_HEAD_BYTES + name.len, value.at, value.len);
-}
-
-static void remove_field(struct store_memory *m, struct kept *s, struct str name)
-{
-    size_t before, from = find_field(s, name, &before);
-    splice(m, s, from, before, 0);
-}
-
-static void load_fields(struct store_memory *m, const struct kept *s, struct store_request *request)
-{
-    size_t from = 0, count = 0;
-    while (from < s->len[PART_DETAILS]) {
-        if (count == m->field_room) {
-            m->field_room = m->field_room ? m->field_room * 2 : FIRST_FIELDS;
-            m->fields = must(realloc(m->fields, m->field_room * sizeof(*m->fields)));
-        }
-        m->fields[count] = field_from(s, from);
-        from += field_bytes(&m->fields[count++]);
-    }
-    request->fields = m->fields;
-    request->field_count = count;
-}
-
 /* ---- load and commit ----------------------------------------------------- */
 
-/* The core is decoded in a moment as a whole, and with many sessions it is in no cache. */
-static void fetch(struct str core)
-{
-    for (size_t at = 0; at < core.len && at < FETCH_BYTES_MAX; at += CACHE_LINE_BYTES)
-        __builtin_prefetch(core.at + at);
-}
-
-static void answer(struct store_request *request, enum store_result result)
+static void answer(struct store_request *request, enum store_result result, const struct kept *s)
 {
     request->result = result;
     request->why = "";
-    request->core = request->journal = request->ids = STR_NONE;
-    request->fields = NULL;
-    request->field_count = 0;
+    for (enum session_part part = PART_CORE; part < PART_COUNT; part++)
+        request->stored[part] = s ? part_of(s, part) : STR_NONE;
 }
 
 static bool memory_load(struct session_store *store, struct store_request *request)
@@ -293,53 +189,12 @@ static bool memory_load(struct session_store *store, struct store_request *reque
     struct store_memory *m = (struct store_memory *)store;
     int64_t now_ms = m->options.now_ms();
     expire_some(m, now_ms);
-    const struct kept *s = find(m, request->id, now_ms);
-    answer(request, STORE_DONE);
-    if (!s)
-        return true;
-    if (request->parts & PART_BIT(PART_CORE)) {
-        request->core = part_of(s, PART_CORE);
-        fetch(request->core);
-    }
-    if (request->parts & PART_BIT(PART_JOURNAL))
-        request->journal = part_of(s, PART_JOURNAL);
-    if (request->parts & PART_BIT(PART_IDS))
-        request->ids = part_of(s, PART_IDS);
-    if (request->parts & PART_BIT(PART_DETAILS))
-        load_fields(m, s, request);
+    answer(request, STORE_DONE, find(m, request->id, now_ms));
+    /* The core is decoded in a moment as a whole, and with many sessions it is in no cache. */
+    struct str core = request->stored[PART_CORE];
+    for (size_t at = 0; at < core.len && at < FETCH_BYTES_MAX; at += CACHE_LINE_BYTES)
+        __builtin_prefetch(core.at + at);
     return true;
-}
-
-static void write_at(struct store_memory *m, struct kept *s, const struct store_write *w)
-{
-    size_t before = s->len[w->part], end = w->at + w->value.len;
-    if (end > before) {
-        resize(m, s, w->part, end);
-        if (w->at > before)
-            memset(s->at[w->part] + before, 0, w->at - before);
-    }
-    if (w->value.len)
-        memcpy(s->at[w->part] + w->at, w->value.at, w->value.len);
-}
-
-static void apply(struct store_memory *m, struct kept *s, const struct store_write *w)
-{
-    switch (w->kind) {
-    case WRITE_SET:
-        resize(m, s, w->part, w->value.len);
-        if (w->value.len)
-            memcpy(s->at[w->part], w->value.at, w->value.len);
-        break;
-    case WRITE_AT:
-        write_at(m, s, w);
-        break;
-    case WRITE_FIELD:
-        set_field(m, s, w->name, w->value);
-        break;
-    case WRITE_NO_FIELD:
-        remove_field(m, s, w->name);
-        break;
-    }
 }
 
 static bool guard_holds(const struct kept *s, struct str guard)
@@ -356,21 +211,24 @@ static bool memory_commit(struct session_store *store, struct store_request *req
     int64_t now_ms = m->options.now_ms();
     expire_some(m, now_ms);
     struct kept *s = find(m, request->id, now_ms);
-    answer(request, STORE_DONE);
-    if (request->forget) {
-        if (s)
-            drop(m, s);
+    bool holds = request->forget || guard_holds(s, request->guard);
+    answer(request, holds ? STORE_DONE : STORE_CONFLICT, holds ? NULL : s);
+    if (!holds || (request->forget && !s))
         return true;
-    }
-    if (!guard_holds(s, request->guard)) {
-        request->result = STORE_CONFLICT;
-        request->core = s ? part_of(s, PART_CORE) : STR_NONE;
+    if (request->forget) {
+        drop(m, s);
         return true;
     }
     if (!s)
         s = add(m, request->id, request->user);
-    for (size_t i = 0; i < request->write_count; i++)
-        apply(m, s, &request->writes[i]);
+    for (enum session_part part = PART_CORE; part < PART_COUNT; part++) {
+        struct str value = request->parts[part];
+        if (!value.at)
+            continue;
+        resize(m, s, part, value.len);
+        if (value.len)
+            memcpy(s->at[part], value.at, value.len);
+    }
     if (request->renew_ttl_s)
         s->node.expires_ms = now_ms + (int64_t)request->renew_ttl_s * 1000;
     stay_within_bound(m, now_ms);
@@ -444,7 +302,6 @@ static void memory_free(struct session_store *store)
         drop_bucket(m, (struct bucket *)m->buckets.oldest);
     lru_clear(&m->sessions);
     lru_clear(&m->buckets);
-    free(m->fields);
     free(m);
 }
 

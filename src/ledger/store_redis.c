@@ -11,6 +11,7 @@
 #include "io/timer.h"
 #include "ledger/codec.h"
 #include "ledger/redis_handshake.h"
+#include "ledger/session_parts.h"
 
 #include <stdlib.h>
 
@@ -20,7 +21,7 @@
 #define CALLID_KEY          "tg2:callid_key"
 #define CALLID_KEY_AGAIN_MS 200u
 
-enum { SCRIPT_COMMIT, SCRIPT_LOAD, SCRIPT_RATE, SCRIPTS };
+enum { SCRIPT_COMMIT, SCRIPT_RATE, SCRIPTS };
 
 /* One request under way. */
 struct pending {
@@ -48,8 +49,7 @@ struct store_redis {
     bool sets_key, gets_key, has_key, is_up;
     struct timer key_again;
     unsigned char key[STORE_REDIS_KEY_BYTES];
-    struct store_field *fields; /* of the reply that is being reported */
-    size_t field_room;
+    struct buf details; /* of the reply that is being reported */
     uint64_t conflicts;
 };
 
@@ -183,98 +183,73 @@ static enum store_result result_of(enum redis_ended how)
     return how == REDIS_REFUSED ? STORE_REFUSED : how == REDIS_LOST ? STORE_LOST : STORE_UNDONE;
 }
 
-static void clear_parts(struct store_request *request)
+static bool read_details(struct store_redis *s, const struct redis_value *value)
 {
-    request->core = request->journal = request->ids = STR_NONE;
-    request->fields = NULL;
-    request->field_count = 0;
-}
-
-static bool read_fields(struct store_redis *s, const struct redis_value *value, struct store_request *request)
-{
-    size_t count = value->count / 2;
-    if (value->kind != REDIS_VALUE_ARRAY)
-        return false;
-    if (count > s->field_room) {
-        s->field_room = count + count / 2;
-        s->fields = realloc(s->fields, s->field_room * sizeof(*s->fields));
-        if (!s->fields)
-            abort();
-    }
-    for (size_t i = 0; i < count; i++) {
-        struct redis_value name = redis_value_at(value, 2 * i), text = redis_value_at(value, 2 * i + 1);
+    s->details.len = 0;
+    for (size_t i = 0; i + 1 < value->count && i < 2 * SESSION_FIELDS_MAX; i += 2) {
+        struct redis_value name = redis_value_at(value, i), text = redis_value_at(value, i + 1);
         if (name.kind != REDIS_VALUE_STRING || text.kind != REDIS_VALUE_STRING)
             return false;
-        s->fields[i] = (struct store_field){name.string, text.string};
+        detail_add(&s->details, name.string, text.string);
     }
-    request->fields = s->fields;
-    request->field_count = count;
-    return true;
+    return value->kind == REDIS_VALUE_ARRAY;
 }
 
-static bool read_part(struct store_redis *s, enum session_part part, const struct redis_value *value,
-                      struct store_request *request)
+/* What was found at each key; the core alone was read by GET. */
+static bool read_stored(struct store_redis *s, const struct redis_value *value, struct store_request *request,
+                        bool loads)
 {
-    struct str *to[] = {
-        [PART_CORE] = &request->core, [PART_JOURNAL] = &request->journal, [PART_IDS] = &request->ids};
-    if (part == PART_DETAILS)
-        return read_fields(s, value, request);
-    *to[part] = value->kind == REDIS_VALUE_STRING ? value->string : STR_NONE;
-    return value->kind == REDIS_VALUE_STRING || value->kind == REDIS_VALUE_NIL;
-}
-
-static bool read_parts(struct store_redis *s, const struct redis_value *value, struct store_request *request)
-{
-    size_t expected = (size_t)__builtin_popcount(request->parts), i = 0;
-    if (expected > 1 && (value->kind != REDIS_VALUE_ARRAY || value->count != expected))
+    bool by_get = loads && !request->with;
+    size_t at = 0;
+    if (!by_get &&
+        (value->kind != REDIS_VALUE_ARRAY || value->count != 1 + (size_t)__builtin_popcount(request->with)))
         return false;
     for (enum session_part part = PART_CORE; part < PART_COUNT; part++) {
-        if (!(request->parts & PART_BIT(part)))
+        if (part && !(request->with & PART_BIT(part)))
             continue;
-        struct redis_value item = expected > 1 ? redis_value_at(value, i++) : *value;
-        if (!read_part(s, part, &item, request))
+        struct redis_value item = by_get ? *value : redis_value_at(value, at++);
+        if (part == PART_DETAILS ? !read_details(s, &item)
+                                 : item.kind != REDIS_VALUE_STRING && item.kind != REDIS_VALUE_NIL)
             return false;
+        request->stored[part] = part == PART_DETAILS              ? buf_view(&s->details)
+                                : item.kind == REDIS_VALUE_STRING ? item.string
+                                                                  : STR_NONE;
     }
     return true;
+}
+
+static void end_request(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
+                        const char *why, bool loads)
+{
+    struct pending *p = (struct pending *)command;
+    struct store_request *request = p->request;
+    memset(request->stored, 0, sizeof(request->stored));
+    request->result =
+        loads && how == REDIS_LOST ? STORE_UNDONE : result_of(how); /* reading changes nothing */
+    request->why = why;
+    if (how == REDIS_ANSWERED && !loads && value->kind == REDIS_VALUE_INTEGER) {
+        request->result = STORE_DONE;
+    } else if (how == REDIS_ANSWERED && read_stored(p->store, value, request, loads)) {
+        request->result = loads ? STORE_DONE : STORE_CONFLICT;
+        p->store->conflicts += !loads;
+    } else if (how == REDIS_ANSWERED) {
+        request->result = STORE_REFUSED;
+        request->why = no_such_answer;
+    }
+    pending_free(p);
+    request->ended(request);
 }
 
 static void on_loaded(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
                       const char *why)
 {
-    struct pending *p = (struct pending *)command;
-    struct store_request *request = p->request;
-    clear_parts(request);
-    request->result = how == REDIS_LOST ? STORE_UNDONE : result_of(how); /* reading changes nothing */
-    request->why = why;
-    if (how == REDIS_ANSWERED) {
-        bool good = read_parts(p->store, value, request);
-        request->result = good ? STORE_DONE : STORE_REFUSED;
-        request->why = good ? NULL : no_such_answer;
-    }
-    pending_free(p);
-    request->ended(request);
+    end_request(command, how, value, why, true);
 }
 
 static void on_committed(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
                          const char *why)
 {
-    struct pending *p = (struct pending *)command;
-    struct store_request *request = p->request;
-    clear_parts(request);
-    request->result = result_of(how);
-    request->why = why;
-    if (how == REDIS_ANSWERED && value->kind == REDIS_VALUE_INTEGER) {
-        request->result = STORE_DONE;
-    } else if (how == REDIS_ANSWERED && value->kind == REDIS_VALUE_ARRAY) {
-        request->result = STORE_REFUSED;
-        request->why = no_such_answer;
-    } else if (how == REDIS_ANSWERED) {
-        request->result = STORE_CONFLICT;
-        request->core = value->kind == REDIS_VALUE_STRING ? value->string : STR_NONE;
-        p->store->conflicts++;
-    }
-    pending_free(p);
-    request->ended(request);
+    end_request(command, how, value, why, false);
 }
 
 static void on_rated(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
@@ -298,30 +273,13 @@ static void on_rated(struct redis_command *command, enum redis_ended how, const 
 
 /* ---- requests ---- */
 
-static struct str command_that_reads(enum session_part part)
+static void write_keys(struct redis_command *command, struct hash128 id, unsigned with)
 {
-    return part == PART_DETAILS ? STR_LIT("HGETALL") : STR_LIT("GET");
-}
-
-static void write_load(struct redis_command *command, const struct store_request *request)
-{
-    size_t count = (size_t)__builtin_popcount(request->parts);
     char key[KEY_BYTES];
-    write_key(key, request->id, 0);
-    if (count == 1) {
-        enum session_part part = (enum session_part)__builtin_ctz(request->parts);
-        redis_command_begin(command, 2);
-        redis_command_word(command, command_that_reads(part));
-        redis_command_key(command, part_key(key, part));
-        return;
-    }
-    redis_command_begin_script(command, SCRIPT_LOAD, count, count);
+    write_key(key, id, 0);
     for (enum session_part part = PART_CORE; part < PART_COUNT; part++)
-        if (request->parts & PART_BIT(part))
+        if (part == PART_CORE || with & PART_BIT(part))
             redis_command_key(command, part_key(key, part));
-    for (enum session_part part = PART_CORE; part < PART_COUNT; part++)
-        if (request->parts & PART_BIT(part))
-            redis_command_word(command, command_that_reads(part));
 }
 
 static bool load(struct session_store *store, struct store_request *request)
@@ -329,65 +287,61 @@ static bool load(struct session_store *store, struct store_request *request)
     struct store_redis *s = (struct store_redis *)store;
     struct pending *p = pending_new(s, request);
     p->command.ended = on_loaded;
-    write_load(&p->command, request);
+    if (request->with) {
+        redis_command_begin_script(&p->command, SCRIPT_COMMIT, 1 + (size_t)__builtin_popcount(request->with),
+                                   1);
+        write_keys(&p->command, request->id, request->with);
+        redis_command_word(&p->command, STR_LIT("-"));
+    } else {
+        redis_command_begin(&p->command, 2);
+        redis_command_word(&p->command, STR_LIT("GET"));
+        write_keys(&p->command, request->id, 0);
+    }
     return !send(s, p) && undone(s, request);
 }
 
-/* A command and two arguments. HDEL deletes the same field twice: all calls have the same form. */
-static void put_write(struct redis_command *command, const struct store_write *write)
+/* A command, the number of its key and two arguments. HDEL deletes the same field twice: all calls have the
+ * same form. */
+static void put_write(struct redis_command *command, unsigned with, const struct store_write *write)
 {
-    switch (write->kind) {
-    case WRITE_SET:
-        redis_command_word(command, STR_LIT("SET"));
-        redis_command_word(command, write->value);
-        redis_command_word(command, STR_LIT("KEEPTTL"));
-        break;
-    case WRITE_AT:
-        redis_command_word(command, STR_LIT("SETRANGE"));
+    static const struct str verbs[] = {
+        [WRITE_SET] = STR("SET"),
+        [WRITE_AT] = STR("SETRANGE"),
+        [WRITE_FIELD] = STR("HSET"),
+        [WRITE_NO_FIELD] = STR("HDEL"),
+    };
+    redis_command_word(command, verbs[write->kind]);
+    redis_command_number(command, 1 + (size_t)__builtin_popcount((with | 1) & (PART_BIT(write->part) - 1)));
+    if (write->kind == WRITE_AT)
         redis_command_number(command, write->at);
-        redis_command_word(command, write->value);
-        break;
-    case WRITE_FIELD:
-        redis_command_word(command, STR_LIT("HSET"));
-        redis_command_word(command, write->name);
-        redis_command_word(command, write->value);
-        break;
-    case WRITE_NO_FIELD:
-        redis_command_word(command, STR_LIT("HDEL"));
-        redis_command_word(command, write->name);
-        redis_command_word(command, write->name);
-        break;
-    }
+    else
+        redis_command_word(command, write->kind == WRITE_SET ? write->value : write->name);
+    redis_command_word(command, write->kind == WRITE_SET        ? STR_LIT("KEEPTTL")
+                                : write->kind == WRITE_NO_FIELD ? write->name
+                                                                : write->value);
 }
 
 static void write_commit(struct redis_command *command, const struct store_request *request)
 {
-    size_t writes = request->write_count;
-    bool renews = request->renew_ttl_s > 0;
-    char key[KEY_BYTES];
-    write_key(key, request->id, 0);
-    redis_command_begin_script(command, SCRIPT_COMMIT, 1 + writes + (renews ? PART_COUNT : 0),
-                               2 + 3 * writes);
-    redis_command_key(command, part_key(key, PART_CORE));
-    for (size_t i = 0; i < writes; i++)
-        redis_command_key(command, part_key(key, request->writes[i].part));
-    for (enum session_part part = PART_CORE; renews && part < PART_COUNT; part++)
-        redis_command_key(command, part_key(key, part));
+    struct str core = request->parts[PART_CORE];
+    redis_command_begin_script(command, SCRIPT_COMMIT, 1 + (size_t)__builtin_popcount(request->with),
+                               2 + 4 * (request->write_count + (core.at != NULL)));
+    write_keys(command, request->id, request->with);
     redis_command_word(command, request->guard);
     redis_command_number(command, request->renew_ttl_s);
-    for (size_t i = 0; i < writes; i++)
-        put_write(command, &request->writes[i]);
+    if (core.at)
+        put_write(command, request->with,
+                  &(struct store_write){.kind = WRITE_SET, .part = PART_CORE, .value = core});
+    for (size_t i = 0; i < request->write_count; i++)
+        put_write(command, request->with, &request->writes[i]);
 }
 
 /* Whatever is stored there, also what is no session. */
 static void write_forget(struct redis_command *command, struct hash128 id)
 {
-    char key[KEY_BYTES];
-    write_key(key, id, 0);
     redis_command_begin(command, 1 + PART_COUNT);
     redis_command_word(command, STR_LIT("DEL"));
-    for (enum session_part part = PART_CORE; part < PART_COUNT; part++)
-        redis_command_key(command, part_key(key, part));
+    write_keys(command, id, ~0u);
 }
 
 static bool commit(struct session_store *store, struct store_request *request)
@@ -528,11 +482,11 @@ static const struct redis_hooks cluster_hooks = {on_up, on_away};
 
 /* ---- scripts ---- */
 
-static const char *const script_files[SCRIPTS] = {[SCRIPT_COMMIT] = "ledger/commit.lua",
-                                                  [SCRIPT_LOAD] = "ledger/load.lua",
-                                                  [SCRIPT_RATE] = "ledger/rate.lua"};
-static const char *const script_names[SCRIPTS] = {
-    [SCRIPT_COMMIT] = "commit", [SCRIPT_LOAD] = "load", [SCRIPT_RATE] = "rate"};
+static const char *const script_files[SCRIPTS] = {
+    [SCRIPT_COMMIT] = "ledger/commit.lua",
+    [SCRIPT_RATE] = "ledger/rate.lua",
+};
+static const char *const script_names[SCRIPTS] = {[SCRIPT_COMMIT] = "commit", [SCRIPT_RATE] = "rate"};
 
 static struct str script_text(struct arena *arena, size_t script)
 {
@@ -605,22 +559,29 @@ static void write_probe(struct redis_command *command, const char *name)
 static const struct {
     const char *doing;
     bool is_new, conflicts;
+    struct str core;
     struct store_write write;
 } trial_commits[] = {
-    {"commit (FCALL or EVALSHA, GETRANGE, SET, EXPIRE)",
-     true,
+    {"commit (FCALL or EVALSHA, GETRANGE, SET, EXPIRE)", true, false, STR(probe_core), {.kind = WRITE_SET}},
+    {"commit (SETRANGE)",
      false,
-     {.kind = WRITE_SET, .part = PART_CORE, .value = STR(probe_core)}},
-    {"commit (SETRANGE)", false, false, {.kind = WRITE_AT, .part = PART_CORE, .at = 10, .value = STR("A")}},
+     false,
+     {NULL, 0},
+     {.kind = WRITE_AT, .part = PART_CORE, .at = 10, .value = STR("A")}},
     {"commit (HSET)",
      false,
      false,
+     {NULL, 0},
      {.kind = WRITE_FIELD, .part = PART_DETAILS, .name = STR("goal"), .value = STR("none")}},
-    {"commit (HDEL)", false, false, {.kind = WRITE_NO_FIELD, .part = PART_DETAILS, .name = STR("goal")}},
-    {"commit (GET)", true, true, {.kind = WRITE_AT, .part = PART_CORE, .value = STR("!")}},
+    {"commit (HDEL)",
+     false,
+     false,
+     {NULL, 0},
+     {.kind = WRITE_NO_FIELD, .part = PART_DETAILS, .name = STR("goal")}},
+    {"commit (GET, HGETALL)", true, true, STR("!"), {.kind = WRITE_SET}},
 };
 #define TRIAL_COMMITS (sizeof(trial_commits) / sizeof(*trial_commits))
-enum { TRIAL_LOAD = TRIAL_COMMITS, TRIAL_RATE, TRIAL_FORGET, TRIALS };
+enum { TRIAL_RATE = TRIAL_COMMITS, TRIAL_FORGET, TRIALS };
 _Static_assert(TRIALS <= REDIS_TRIALS_MAX, "the handshake has room for all trials");
 
 static const char *write_trial(struct redis_command *command, size_t i, const char *name)
@@ -628,16 +589,13 @@ static const char *write_trial(struct redis_command *command, size_t i, const ch
     struct store_request request = {.id = probe_id(name), .guard = {probe_core, CODEC_GUARD_BYTES}};
     if (i < TRIAL_COMMITS) {
         request.guard = trial_commits[i].is_new ? STR_NONE : request.guard;
+        request.parts[PART_CORE] = trial_commits[i].core;
         request.writes = &trial_commits[i].write;
-        request.write_count = 1;
+        request.write_count = trial_commits[i].write.kind != WRITE_SET;
+        request.with = PART_BIT(PART_DETAILS);
         request.renew_ttl_s = PROBE_TTL_S;
         write_commit(command, &request);
         return trial_commits[i].doing;
-    }
-    if (i == TRIAL_LOAD) {
-        request.parts = PART_BIT(PART_CORE) | PART_BIT(PART_DETAILS);
-        write_load(command, &request);
-        return "load (GET, HGETALL)";
     }
     if (i == TRIAL_RATE) {
         struct store_rate_request rated = {.bucket = request.id, .rate_count = 0};
@@ -653,11 +611,12 @@ static const char *write_trial(struct redis_command *command, size_t i, const ch
 
 static bool is_expected(size_t i, const struct redis_value *value)
 {
-    if (i == TRIAL_LOAD)
-        return value->kind == REDIS_VALUE_ARRAY;
-    if (i < TRIAL_COMMITS && trial_commits[i].conflicts)
-        return value->kind == REDIS_VALUE_STRING && str_is(value->string, "123456789 A core");
-    return value->kind == REDIS_VALUE_INTEGER;
+    if (i >= TRIAL_COMMITS || !trial_commits[i].conflicts)
+        return value->kind == REDIS_VALUE_INTEGER;
+    struct redis_value core = {.kind = REDIS_VALUE_NIL};
+    if (value->kind == REDIS_VALUE_ARRAY && value->count == 2)
+        core = redis_value_at(value, PART_CORE);
+    return core.kind == REDIS_VALUE_STRING && str_is(core.string, "123456789 A core");
 }
 
 static void init_scripts(struct redis_scripts *scripts)
@@ -696,7 +655,7 @@ static void store_free(struct session_store *store)
     buf_clear(&s->key_set.bytes);
     buf_clear(&s->key_get.bytes);
     explicit_bzero(s->key, sizeof(s->key));
-    free(s->fields);
+    buf_clear(&s->details);
     free(s);
 }
 

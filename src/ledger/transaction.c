@@ -19,9 +19,6 @@
 
 #include <stdlib.h>
 
-#define WRITES_OF_ONE_REQUEST (FACTS_MAX + 8u)
-#define WRITES_OF_A_COMMIT    (SESSION_CALLS_MAX + 4u) /* beside those: each call, the head, the journal */
-
 static void on_loaded(struct store_request *store);
 static void on_committed(struct store_request *store);
 
@@ -45,64 +42,37 @@ void transaction_finish(struct ledger *l, struct session_request *r)
     }
 }
 
-static void log_all_gave_up(const struct commit *c)
-{
-    struct session_gave_up chain;
-    for (size_t at = 0; at + sizeof(chain) <= c->gave_up.len; at += sizeof(chain)) {
-        memcpy(&chain, c->gave_up.at + at, sizeof(chain));
-        log_gave_up(c->ledger, &chain);
-    }
-}
-
-/* It was let run, and nobody is there to run it. */
-static void release_cancelled(struct ledger *l, const struct session_request *r)
-{
-    if (r->kind != REQUEST_ADMIT || !r->is_cancelled || r->past.says != LEDGER_RUN)
-        return;
-    transaction_add(l, request_release(r));
-}
-
-static void count_answer(struct ledger *l, const struct ledger_entry *e, const struct session_request *r)
-{
-    if (!l->redis || r->is_past || request_only_looks(r->kind))
-        return;
-    if (e->local)
-        l->by_local++;
-    else
-        l->by_redis++;
-}
-
-static bool was_refused(const struct session_request *r)
-{
-    if (r->kind == REQUEST_SETTLE) /* after its admit, before it ran */
-        return r->of.settle->class == LEDGER_CLASS_INVALID ||
-               r->of.settle->class == LEDGER_CLASS_FABRICATED || r->of.settle->class == LEDGER_CLASS_REFUSED;
-    return r->kind == REQUEST_ADMIT && r->past.says != LEDGER_RUN;
-}
-
 /* All that fly are answered. */
 void transaction_land(struct ledger_entry *e)
 {
     struct ledger *l = e->ledger;
     struct session_request *r;
-    log_all_gave_up(e->commit);
+    struct session_gave_up chain;
+    const struct buf *gave_up = &e->commit->gave_up;
+    for (size_t at = 0; at + sizeof(chain) <= gave_up->len; at += sizeof(chain)) {
+        memcpy(&chain, gave_up->at + at, sizeof(chain));
+        log_gave_up(l, &chain);
+    }
     while ((r = STAILQ_FIRST(&e->flying))) {
         STAILQ_REMOVE_HEAD(&e->flying, next);
-        count_answer(l, e, r);
-        e->refusals += !r->is_past && was_refused(r);
-        if (e->local && l->redis && !request_only_looks(r->kind) && !e->unreadable)
+        bool looks = request_only_looks(r->kind);
+        bool refused = r->kind == REQUEST_ADMIT && r->past.says != LEDGER_RUN;
+        if (r->kind == REQUEST_SETTLE) { /* after its admit, before it ran */
+            enum ledger_class class = r->of.settle->class;
+            refused = class == LEDGER_CLASS_INVALID || class == LEDGER_CLASS_FABRICATED ||
+                      class == LEDGER_CLASS_REFUSED;
+        }
+        if (l->redis && !r->is_past && !looks)
+            *(e->local ? &l->by_local : &l->by_redis) += 1;
+        e->refusals += !r->is_past && refused;
+        if (e->local && l->redis && !looks && !e->unreadable)
             outage_remember(l, r);
         else if (r->is_past)
             outage_replayed(e, r, true);
-        release_cancelled(l, r);
+        if (r->kind == REQUEST_ADMIT && r->is_cancelled && r->past.says == LEDGER_RUN)
+            transaction_add(l, request_release(r)); /* it was let run, and nobody is there to run it */
         transaction_finish(l, r);
     }
-}
-
-static void take_off_queue(struct ledger_entry *e, struct session_request *r)
-{
-    STAILQ_REMOVE_HEAD(&e->queue, next);
-    STAILQ_INSERT_TAIL(&e->flying, r, next);
 }
 
 void transaction_back_to_queue(struct ledger_entry *e)
@@ -123,33 +93,50 @@ static void rest(struct ledger_entry *e)
 
 static void begin_session(struct ledger_entry *e, uint64_t version)
 {
-    struct session *s = &e->session;
+    struct session_parts *p = &e->parts;
     if (e->begun)
         return;
-    session_begin(s, version, store_of(e)->kind->now_ms(store_of(e)));
-    s->journal_max = (uint16_t)e->ledger->history;
-    session_parts_begin(&e->parts, s);
+    session_begin(&e->session, version, store_of(e)->kind->now_ms(store_of(e)));
+    e->session.journal_max = (uint16_t)e->ledger->history;
+    p->journal.len = p->ids.len = p->details.len = 0;
+    e->core.len = 0;
     e->begun = true;
 }
 
-/* What is stored now; false: it can't be read. */
-static bool take_core(struct ledger_entry *e, struct str core, const char **event)
+static void replace(struct buf *buf, struct str bytes)
 {
+    buf->len = 0;
+    buf_str(buf, bytes);
+}
+
+/* Takes over what is stored now; false: it can't be read. */
+static bool take_stored(struct ledger_entry *e, const char **event)
+{
+    const struct str *stored = e->commit->store.stored;
+    struct str core = stored[PART_CORE];
     entry_forget(e);
     e->loaded = true;
     if (!core.len)
         return true;
     enum codec_result result = codec_decode(core, &e->session);
+    unsigned with = session_parts_with(&e->session);
     if (result == CODEC_OLDER) {
         begin_session(e, e->session.version);
         e->session.ids = IDS_FORGOTTEN; /* its other parts are still there */
-        e->parts.known = 0;
+        with = PART_BIT(PART_JOURNAL) | PART_BIT(PART_IDS) | PART_BIT(PART_DETAILS);
     }
     e->begun = e->stored = true;
     e->format = (uint8_t)core.at[0];
-    e->head_len = result == CODEC_OK ? core.len - e->session.call_count * CODEC_CALL_BYTES : 0;
+    replace(&e->parts.journal, stored[PART_JOURNAL]);
+    replace(&e->parts.ids, stored[PART_IDS]);
+    replace(&e->parts.details, stored[PART_DETAILS]);
     *event = result == CODEC_NEWER ? "ledger_format_newer" : "ledger_value_unreadable";
-    return result == CODEC_OK || result == CODEC_OLDER;
+    if (result != CODEC_OK && result != CODEC_OLDER)
+        return false;
+    if (e->ledger->redis && !e->local && with & ~e->commit->store.with)
+        entry_forget(e); /* loaded again, with the parts that it tells of */
+    e->with = with;
+    return true;
 }
 
 /* A person deletes a session that cannot be read: for that it need not be. */
@@ -172,7 +159,7 @@ static void leave_unreadable(struct ledger_entry *e, const char *event)
         return;
     uint64_t held;
     char stem[STORE_REDIS_STEM_BYTES];
-    store_redis_stem(e->id, stem);
+    store_redis_stem(e->node.id, stem);
     if (rate_limit_allow(&e->ledger->unreadables, EVENTS_PER_S, &held))
         log_event(LOG_ERROR, event, LOG_TEXT("key", stem),
                   LOG_TEXT("why",
@@ -185,44 +172,16 @@ static void leave_unreadable(struct ledger_entry *e, const char *event)
     e->local = true;
 }
 
-static unsigned parts_missing(const struct ledger_entry *e)
-{
-    unsigned parts = 0;
-    const struct session_request *r;
-    unsigned count = 0;
-    STAILQ_FOREACH (r, &e->queue, next) {
-        parts |= apply_parts(e, r);
-        if (++count == COMMIT_BATCH_MAX)
-            break;
-    }
-    return e->loaded && !e->begun ? 0 : parts & ~(e->loaded ? e->parts.known : 0);
-}
-
 static void take_load(struct ledger_entry *e)
 {
-    const struct store_request *store = &e->commit->store;
+    enum store_result result = e->commit->store.result;
     const char *event = NULL;
-    unsigned known = e->parts.known;
-    if (store->result == STORE_REFUSED && is_forgotten(e)) {
-        e->parts.known = 0;
-    } else if (store->result != STORE_DONE) {
+    if (result == STORE_REFUSED && is_forgotten(e))
+        return;
+    if (result != STORE_DONE)
         outage_serve(e, true, false, false);
-    } else if (!take_core(e, store->core, &event)) {
+    else if (!take_stored(e, &event))
         leave_unreadable(e, event);
-    } else if (e->begun) {
-        e->parts.known = known;
-        session_parts_load(&e->parts, &e->session, store->parts, store);
-    }
-}
-
-/* True: it has ended. */
-static bool load(struct ledger_entry *e, unsigned parts)
-{
-    struct store_request *store = &e->commit->store;
-    store->id = e->id;
-    store->parts = parts | PART_BIT(PART_CORE);
-    store->ended = on_loaded;
-    return store_of(e)->kind->load(store_of(e), store);
 }
 
 static void on_loaded(struct store_request *store)
@@ -256,12 +215,12 @@ static void apply_batch(struct ledger_entry *e, int64_t now_ms)
 {
     struct commit *c = e->commit;
     struct session_request *r;
-    struct session_store *store = store_of(e);
     commit_begin(c);
     for (unsigned count = 0; count < COMMIT_BATCH_MAX && (r = STAILQ_FIRST(&e->queue)); count++) {
         if (r->kind == REQUEST_FORGET && e->begun && count)
             break;
-        take_off_queue(e, r);
+        STAILQ_REMOVE_HEAD(&e->queue, next);
+        STAILQ_INSERT_TAIL(&e->flying, r, next);
         if (!e->begun && needs_session(r->kind)) {
             request_not_found(r);
             continue;
@@ -273,9 +232,7 @@ static void apply_batch(struct ledger_entry *e, int64_t now_ms)
             break;
         if (e->session.journal_max != e->ledger->history && !request_only_looks(r->kind))
             commit_resize_journal(c, (uint16_t)e->ledger->history);
-        apply_request(c, r, now_ms, store->kind->name);
-        if (c->write_count + WRITES_OF_ONE_REQUEST + WRITES_OF_A_COMMIT > STORE_WRITES_MAX)
-            break;
+        apply_request(c, r, now_ms, store_of(e)->kind->name);
     }
 }
 
@@ -310,28 +267,23 @@ static bool commit(struct ledger_entry *e)
 {
     struct commit *c = e->commit;
     mark(e);
-    commit_finish(c, e->ledger->ttl_s);
-    c->store.user = e->user;
+    commit_finish(c, e->ledger->ttl_s, false);
     c->store.forget = forgets(e);
     c->store.ended = on_committed;
     return store_of(e)->kind->commit(store_of(e), &c->store);
 }
 
-static void take_forgotten(struct ledger_entry *e)
-{
-    const struct session_request *r = STAILQ_FIRST(&e->flying);
-    entry_forget(e);
-    e->loaded = true;
-    if (r->answer)
-        *(enum err *)r->answer = OK;
-}
-
 static void take_committed(struct ledger_entry *e)
 {
-    if (forgets(e))
-        take_forgotten(e);
-    else
+    const struct session_request *r = STAILQ_FIRST(&e->flying);
+    if (forgets(e)) {
+        entry_forget(e);
+        e->loaded = true;
+        if (r->answer)
+            *(enum err *)r->answer = OK;
+    } else {
         e->stored = true;
+    }
     if (!e->conflicts && e->hopping)
         e->hopping--;
     e->conflicts = 0;
@@ -376,37 +328,28 @@ static void on_pause_over(void *owner)
     transaction_run(e);
 }
 
-static void pause_a_little(struct ledger_entry *e)
-{
-    unsigned doublings = e->conflicts - CONFLICTS_AT_ONCE - 1;
-    uint32_t most = doublings < 7 ? CONFLICT_PAUSE_MS << doublings : CONFLICT_PAUSE_MAX_MS;
-    e->paused = true;
-    timer_set(&e->pause, e->ledger->loop, (uint32_t)(hash_random() % most) + 1, on_pause_over, e);
-}
-
 static void take_conflict(struct ledger_entry *e)
 {
     const char *event = NULL;
-    struct session_parts *parts = &e->parts;
-    unsigned known = parts->known;
     e->ledger->conflicts++;
     e->conflicts++;
     e->hopping = HOPPING_COMMITS;
-    if (!take_core(e, e->commit->store.core, &event)) {
+    if (!take_stored(e, &event)) {
         transaction_back_to_queue(e);
         leave_unreadable(e, event);
         return;
     }
-    if (e->format == CODEC_FORMAT)
-        parts->known = known & ~e->commit->parts; /* what our own requests did to them is not stored */
-    session_parts_check(parts, &e->session);
     if (e->conflicts > CONFLICTS_MAX) {
         give_up(e);
         return;
     }
     transaction_back_to_queue(e);
-    if (e->conflicts > CONFLICTS_AT_ONCE && e->ledger->loop)
-        pause_a_little(e);
+    if (e->conflicts <= CONFLICTS_AT_ONCE || !e->ledger->loop)
+        return;
+    unsigned doublings = e->conflicts - CONFLICTS_AT_ONCE - 1;
+    uint32_t most = doublings < 7 ? CONFLICT_PAUSE_MS << doublings : CONFLICT_PAUSE_MAX_MS;
+    e->paused = true;
+    timer_set(&e->pause, e->ledger->loop, (uint32_t)(hash_random() % most) + 1, on_pause_over, e);
 }
 
 static void take_commit(struct ledger_entry *e)
@@ -441,10 +384,11 @@ static void on_committed(struct store_request *store)
 /* One round: loads, or applies and commits. False: it goes on when the store has answered. */
 static bool run_once(struct ledger_entry *e, int64_t now_ms)
 {
-    unsigned missing = parts_missing(e);
-    if (!e->loaded || missing) {
+    struct store_request *store = &e->commit->store;
+    if (!e->loaded) {
         e->ledger->loads++;
-        if (!load(e, missing))
+        *store = (struct store_request){.id = e->node.id, .with = e->with, .ended = on_loaded};
+        if (!store_of(e)->kind->load(store_of(e), store))
             return false;
         take_load(e);
         return true;
@@ -478,7 +422,8 @@ static bool lacks_open_call(const struct ledger_entry *e, uint64_t admission)
     if (!call)
         return true;
     struct str name = session_field_open(call->slot, field);
-    struct str kept = session_parts_field(&e->parts, name); /* or those of a call that was there before */
+    /* or those of a call that was there before */
+    struct str kept = detail_find(buf_view(&e->parts.details), name);
     return kept.len < sizeof(admission) || memcmp(kept.at, &admission, sizeof(admission)) != 0;
 }
 
@@ -527,12 +472,6 @@ struct rate_wait {
     struct session_request *request; /* NULL: cancelled */
 };
 
-static bool has_rates(const struct session_request *r)
-{
-    return r->kind == REQUEST_ADMIT && r->of.admit->limits && r->of.admit->limits->rate_count &&
-           r->of.admit->so_far == LEDGER_SO_FAR_VALID;
-}
-
 /* Who shares a bucket: the tool's name, then whom it is counted by. */
 static struct hash128 bucket_of(const struct session_request *r)
 {
@@ -555,48 +494,35 @@ uint32_t transaction_sequence(struct ledger *l)
     return l->sequence;
 }
 
-/* Reports know of their session its id only. */
-static void name_entry(struct ledger_entry *e, const struct session_request *r)
-{
-    if (r->kind == REQUEST_ADMIT) {
-        entry_set_name(e, r->of.admit->place.session);
-        e->user = r->of.admit->place.uid;
-    } else if (r->kind == REQUEST_TURN) {
-        entry_set_name(e, r->of.turn->session);
-        e->user = r->of.turn->uid;
-    }
-}
-
-static void enqueue(struct ledger *l, struct session_request *r)
+void transaction_add(struct ledger *l, struct session_request *r)
 {
     struct ledger_entry *e = entries_get(&l->entries, l, r->id);
     r->sequence = transaction_sequence(l);
-    if (!e->name_len)
-        name_entry(e, r);
+    if (!e->name_len && r->kind == REQUEST_ADMIT) { /* reports know of their session its id only */
+        entry_set_name(e, r->of.admit->place.session);
+        e->user = r->of.admit->place.uid;
+    } else if (!e->name_len && r->kind == REQUEST_TURN) {
+        entry_set_name(e, r->of.turn->session);
+        e->user = r->of.turn->uid;
+    }
     STAILQ_INSERT_TAIL(&e->queue, r, next);
     transaction_run(e);
 }
 
-static void take_rate(struct rate_wait *wait)
+static void on_rate(struct store_rate_request *store)
 {
+    struct rate_wait *wait = (struct rate_wait *)store;
     struct ledger *l = wait->ledger;
     struct session_request *r = wait->request;
-    if (r && wait->store.result != STORE_DONE) { /* Redis is away: this daemon counts */
-        wait->store.result = STORE_DONE;
-        l->memory->kind->rate(l->memory, &wait->store);
-    }
+    if (r && store->result != STORE_DONE) /* Redis is away: this daemon counts */
+        l->memory->kind->rate(l->memory, store);
     if (r) {
         r->rate_wait = NULL;
-        r->rate_wait_ms = wait->store.wait_ms;
+        r->rate_wait_ms = store->wait_ms;
     }
     free(wait);
     if (r)
-        enqueue(l, r);
-}
-
-static void on_rate(struct store_rate_request *store)
-{
-    take_rate((struct rate_wait *)store);
+        transaction_add(l, r);
 }
 
 static void ask_rates(struct ledger *l, struct session_request *r)
@@ -619,7 +545,7 @@ static void ask_rates(struct ledger *l, struct session_request *r)
     wait->store.ended = on_rate;
     r->rate_wait = wait;
     if (store->kind->rate(store, &wait->store))
-        take_rate(wait);
+        on_rate(&wait->store);
 }
 
 /* ---- start, cancel ---- */
@@ -668,10 +594,11 @@ enum ledger_state transaction_start(struct ledger *l, struct session_request *r)
 {
     struct session_request *outer = l->starting;
     l->starting = r;
-    if (has_rates(r))
+    const struct ledger_limits *limits = r->kind == REQUEST_ADMIT ? r->of.admit->limits : NULL;
+    if (limits && limits->rate_count && r->of.admit->so_far == LEDGER_SO_FAR_VALID)
         ask_rates(l, r);
     else
-        enqueue(l, r);
+        transaction_add(l, r);
     bool over = l->starting != r;
     l->starting = outer;
     if (over)
@@ -683,11 +610,6 @@ enum ledger_state transaction_start(struct ledger *l, struct session_request *r)
     r->is_waiting = true;
     LIST_INSERT_HEAD(&l->waiting, r, waiting);
     return LEDGER_PENDING;
-}
-
-void transaction_add(struct ledger *l, struct session_request *owned)
-{
-    enqueue(l, owned);
 }
 
 void transaction_cancel(struct ledger *l, void *owner)

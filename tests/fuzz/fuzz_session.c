@@ -44,7 +44,7 @@ struct play {
     struct ledger_answer answer; /* of the last admit, and likewise */
     struct ledger_settled settled;
     struct ledger_turned turned;
-    struct buf stored, next, scratch;
+    struct buf stored, next;
     bool anonymous;
     int64_t now_ms;
     uint64_t admissions;
@@ -247,31 +247,19 @@ static void apply(struct play *t, struct session *session, struct request r, uin
     REQUIRE(changes->note_count <= SESSION_NOTES_MAX && changes->gave_up_count <= SESSION_CHAINS_MAX);
 }
 
+/* The whole value. */
+static void codec_encode(const struct session *session, struct buf *out)
+{
+    size_t head = 0;
+    codec_update(session, UINT32_MAX, &head, out);
+}
+
 /* Writes into what is stored as a commit does. */
 static void commit(struct play *t)
 {
-    t->scratch.len = 0;
-    size_t head = codec_encode_head(&t->session, &t->scratch);
-    t->next.len = 0;
+    codec_update(&t->session, t->changes.whole ? UINT32_MAX : t->changes.calls, &t->head, &t->stored);
     codec_encode(&t->session, &t->next);
     REQUIRE(t->next.len <= CODEC_MAX_BYTES);
-    if (t->changes.whole || head != t->head) {
-        t->stored.len = 0;
-        buf_str(&t->stored, buf_view(&t->next));
-        t->head = head;
-        return;
-    }
-    memcpy(t->stored.at, t->scratch.at, head);
-    for (uint32_t calls = t->changes.calls; calls; calls &= calls - 1) {
-        unsigned i = (unsigned)__builtin_ctz(calls);
-        size_t at = head + i * CODEC_CALL_BYTES;
-        REQUIRE(at <= t->stored.len);
-        t->scratch.len = 0;
-        codec_encode_call(&t->session.calls[i], &t->scratch);
-        if (at == t->stored.len)
-            buf_str(&t->stored, buf_view(&t->scratch));
-        memcpy(t->stored.at + at, t->scratch.at, CODEC_CALL_BYTES);
-    }
     REQUIRE(str_eq(buf_view(&t->stored), buf_view(&t->next)));
 }
 
@@ -279,7 +267,6 @@ static void commit(struct play *t)
 static void changes_nothing_again(struct play *t, struct request r, uint64_t admission, bool was_open)
 {
     REQUIRE(codec_decode(buf_view(&t->stored), &t->again) == CODEC_OK);
-    t->next.len = 0;
     codec_encode(&t->again, &t->next);
     REQUIRE(str_eq(buf_view(&t->stored), buf_view(&t->next)));
     if (r.kind % REQUEST_COUNT == REQUEST_TURN && r.how % 3)
@@ -287,7 +274,6 @@ static void changes_nothing_again(struct play *t, struct request r, uint64_t adm
     const struct ledger_answer answer = t->answer;
     const struct ledger_settled settled = t->settled;
     apply(t, &t->again, r, admission, &t->none);
-    t->next.len = 0;
     codec_encode(&t->again, &t->next);
     REQUIRE(str_eq(buf_view(&t->stored), buf_view(&t->next)));
     if (r.kind % REQUEST_COUNT == REQUEST_ADMIT && !t->anonymous && !past_of(r)) {
@@ -323,7 +309,6 @@ static void clear(struct play *t)
 {
     buf_clear(&t->stored);
     buf_clear(&t->next);
-    buf_clear(&t->scratch);
     free(t);
 }
 
@@ -341,8 +326,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (bytes.len == 0)
         session_begin(&t->session, 1, 1700000000000);
     if (bytes.len == 0 || codec_decode(bytes, &t->session) == CODEC_OK) {
-        codec_encode(&t->session, &t->stored);
-        t->head = codec_encode_head(&t->session, &t->scratch);
+        codec_update(&t->session, UINT32_MAX, &t->head, &t->stored);
         REQUIRE(bytes.len == 0 || str_eq(bytes, buf_view(&t->stored)));
         play(t, data + 1, count);
     }

@@ -21,11 +21,9 @@ def words_of(stream):
     return words
 
 
-# The handshake's trial: commits, the last of which is a conflict, a load, a rate.
+# The handshake's trial: commits, the last of which is a conflict, a rate.
 def trial(words):
-    if words[1].endswith(b"_loa"):
-        return b"*2\r\n$0\r\n\r\n*0\r\n"
-    return b"$16\r\n123456789 A core\r\n" if b"!" in words else b":1\r\n"
+    return b"*2\r\n$16\r\n123456789 A core\r\n*0\r\n" if b"!" in words else b":1\r\n"
 
 
 def play(peer):

@@ -164,8 +164,8 @@ describe("a Redis that replies", function()
 
   it("that a script lacks a permission is an outage", function()
     begin()
-    an_outage("give its user the rights", function() store:does("ACL", "SETUSER", "default", "-setrange") end,
-              function() store:does("ACL", "SETUSER", "default", "+setrange") end)
+    an_outage("give its user the rights", function() store:does("ACL", "SETUSER", "default", "-set") end,
+              function() store:does("ACL", "SETUSER", "default", "+set") end)
   end)
 
   -- Found when the daemon connects, not by the first call.

@@ -6,6 +6,7 @@
 #include "json/write.h"
 #include "ledger/codec.h"
 #include "ledger/session_json.h"
+#include "ledger/session_parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,13 +15,11 @@
 #include <cmocka.h>
 
 #define BEGAN_MS 1700000000000
-#define FIELDS   8
 
 struct json_case {
     struct arena *arena;
     struct session session;
-    struct store_field fields[FIELDS];
-    struct buf journal;
+    struct buf journal, details;
     struct session_record record;
 };
 
@@ -31,7 +30,8 @@ static int begin(void **state)
     t->journal = buf_in(t->arena);
     session_begin(&t->session, 7, BEGAN_MS);
     t->session.journal_max = 3;
-    t->record = (struct session_record){.session = &t->session, .fields = t->fields};
+    t->details = buf_in(t->arena);
+    t->record = (struct session_record){.session = &t->session};
     *state = t;
     return 0;
 }
@@ -46,15 +46,15 @@ static int end(void **state)
 
 static void field(struct json_case *t, struct str name, const char *value)
 {
-    assert_true(t->record.field_count < FIELDS);
-    t->fields[t->record.field_count++] = (struct store_field){name, str_of(value)};
+    detail_add(&t->details, name, str_of(value));
+    t->record.details = buf_view(&t->details);
 }
 
 static void tool_field(struct json_case *t, const char *tool)
 {
     uint32_t hash = session_tool(str_of(tool));
     char name[5] = {'t', (char)hash, (char)(hash >> 8), (char)(hash >> 16), (char)(hash >> 24)};
-    field(t, arena_dup(t->arena, (struct str){name, sizeof(name)}), tool);
+    field(t, (struct str){name, sizeof(name)}, tool);
 }
 
 /* The next entry of the journal, where the ring has its place. */

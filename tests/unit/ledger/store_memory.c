@@ -70,9 +70,9 @@ static struct hash128 id_of(uint64_t n)
     return (struct hash128){n, n * 3};
 }
 
-static struct store_request *load(struct story *t, uint64_t n, unsigned parts)
+static struct store_request *load(struct story *t, uint64_t n)
 {
-    t->request = (struct store_request){.id = id_of(n), .parts = parts};
+    t->request = (struct store_request){.id = id_of(n)};
     assert_true(t->store->kind->load(t->store, &t->request));
     assert_int_equal(t->request.result, STORE_DONE);
     return &t->request;
@@ -81,20 +81,19 @@ static struct store_request *load(struct story *t, uint64_t n, unsigned parts)
 static const char *core_of(struct story *t, uint64_t n)
 {
     static char text[64];
-    struct str core = load(t, n, PART_BIT(PART_CORE))->core;
+    struct str core = load(t, n)->stored[PART_CORE];
     snprintf(text, sizeof(text), STR_FMT, STR_ARG(core));
     return text;
 }
 
-static enum store_result commit(struct story *t, uint64_t n, const char *guard,
-                                const struct store_write *writes, size_t count, uint32_t ttl_s)
+static enum store_result commit(struct story *t, uint64_t n, const char *guard, struct store_request values,
+                                uint32_t ttl_s)
 {
-    t->request = (struct store_request){.id = id_of(n),
-                                        .user = t->user,
-                                        .guard = str_of(guard),
-                                        .writes = writes,
-                                        .write_count = count,
-                                        .renew_ttl_s = ttl_s};
+    t->request = values;
+    t->request.id = id_of(n);
+    t->request.user = t->user;
+    t->request.guard = str_of(guard);
+    t->request.renew_ttl_s = ttl_s;
     assert_true(t->store->kind->commit(t->store, &t->request));
     return t->request.result;
 }
@@ -102,8 +101,7 @@ static enum store_result commit(struct story *t, uint64_t n, const char *guard,
 static enum store_result set_core(struct story *t, uint64_t n, const char *guard, const char *core,
                                   uint32_t ttl_s)
 {
-    struct store_write write = {.kind = WRITE_SET, .part = PART_CORE, .value = str_of(core)};
-    return commit(t, n, guard, &write, 1, ttl_s);
+    return commit(t, n, guard, (struct store_request){.parts = {[PART_CORE] = str_of(core)}}, ttl_s);
 }
 
 static struct store_memory_usage usage_of(const struct story *t)
@@ -119,11 +117,11 @@ static void a_commit_needs_the_core_it_was_made_from(void **state)
 {
     struct story *t = *state;
     assert_int_equal(set_core(t, 1, "v1", "v2 b", DAY_S), STORE_CONFLICT);
-    assert_int_equal(t->request.core.len, 0);
+    assert_int_equal(t->request.stored[PART_CORE].len, 0);
     assert_int_equal(usage_of(t).sessions, 0);
     assert_int_equal(set_core(t, 1, "", "v1 a", DAY_S), STORE_DONE);
     assert_int_equal(set_core(t, 1, "", "v1 b", DAY_S), STORE_CONFLICT);
-    assert_true(str_is(t->request.core, "v1 a"));
+    assert_true(str_is(t->request.stored[PART_CORE], "v1 a"));
     assert_int_equal(set_core(t, 1, "v0", "v1 b", DAY_S), STORE_CONFLICT);
     assert_int_equal(set_core(t, 1, "v1 and more", "v1 b", DAY_S), STORE_CONFLICT);
     assert_string_equal(core_of(t, 1), "v1 a");
@@ -135,16 +133,15 @@ static void a_commit_needs_the_core_it_was_made_from(void **state)
 static void a_forgotten_session_is_gone_with_its_parts(void **state)
 {
     struct story *t = *state;
-    struct store_write writes[] = {
-        {.kind = WRITE_SET, .part = PART_CORE, .value = STR_LIT("v1")},
-        {.kind = WRITE_SET, .part = PART_IDS, .value = STR_LIT("ids")},
+    struct store_request values = {
+        .parts = {[PART_CORE] = STR_LIT("v1"), [PART_IDS] = STR_LIT("ids")},
     };
-    assert_int_equal(commit(t, 1, "", writes, 2, DAY_S), STORE_DONE);
+    assert_int_equal(commit(t, 1, "", values, DAY_S), STORE_DONE);
     t->request = (struct store_request){.id = id_of(1), .guard = STR_LIT("v0"), .forget = true};
     t->store->kind->commit(t->store, &t->request); /* whatever is stored */
     assert_int_equal(t->request.result, STORE_DONE);
-    assert_int_equal(load(t, 1, PART_BIT(PART_IDS) | PART_BIT(PART_CORE))->ids.len, 0);
-    assert_int_equal(t->request.core.len, 0);
+    assert_int_equal(load(t, 1)->stored[PART_IDS].len, 0);
+    assert_int_equal(t->request.stored[PART_CORE].len, 0);
     assert_int_equal(usage_of(t).sessions, 0);
     assert_int_equal(usage_of(t).forgotten, 0);
     assert_int_equal(t->gone.expired + t->gone.evicted, 0);
@@ -152,100 +149,21 @@ static void a_forgotten_session_is_gone_with_its_parts(void **state)
 
 /* ---- parts ---------------------------------------------------------------- */
 
-static void parts_are_written_in_place_and_at_their_end(void **state)
+static void a_part_without_a_value_stays_as_it_is(void **state)
 {
     struct story *t = *state;
-    struct store_write first[] = {
-        {.kind = WRITE_SET, .part = PART_CORE, .value = STR_LIT("v1 head AAAA BBBB")},
-        {.kind = WRITE_AT, .part = PART_JOURNAL, .at = 0, .value = STR_LIT("note1")},
-    };
-    struct store_write second[] = {
-        {.kind = WRITE_AT, .part = PART_CORE, .at = 0, .value = STR_LIT("v2")},
-        {.kind = WRITE_AT, .part = PART_CORE, .at = 13, .value = STR_LIT("CCCC")},
-        {.kind = WRITE_AT, .part = PART_JOURNAL, .at = 5, .value = STR_LIT("note2 which is a long one")},
-        {.kind = WRITE_SET, .part = PART_IDS, .value = STR_LIT("12345678")},
-    };
-    assert_int_equal(commit(t, 1, "", first, 2, DAY_S), STORE_DONE);
-    assert_int_equal(commit(t, 1, "v1", second, 4, 0), STORE_DONE);
-    struct store_request *r = load(
-        t, 1, PART_BIT(PART_CORE) | PART_BIT(PART_JOURNAL) | PART_BIT(PART_IDS) | PART_BIT(PART_DETAILS));
-    assert_true(str_is(r->core, "v2 head AAAA CCCC"));
-    assert_true(str_is(r->journal, "note1note2 which is a long one"));
-    assert_true(str_is(r->ids, "12345678"));
-    assert_int_equal(r->field_count, 0);
-    r = load(t, 1, PART_BIT(PART_IDS));
-    assert_int_equal(r->core.len + r->journal.len, 0);
-    struct store_write last = {.kind = WRITE_SET, .part = PART_CORE, .value = STR_LIT("v3")};
-    assert_int_equal(commit(t, 1, "v2", &last, 1, 0), STORE_DONE);
+    struct store_request first = {.parts = {STR_LIT("v1"), STR_LIT("notes"), {NULL, 0}, STR_LIT("details")}};
+    struct store_request second = {
+        .parts = {STR_LIT("v2 long"), {NULL, 0}, STR_LIT("12345678"), STR_LIT("")}};
+    assert_int_equal(commit(t, 1, "", first, DAY_S), STORE_DONE);
+    assert_int_equal(commit(t, 1, "v1", second, 0), STORE_DONE);
+    const struct str *stored = load(t, 1)->stored;
+    assert_true(str_is(stored[PART_CORE], "v2 long"));
+    assert_true(str_is(stored[PART_JOURNAL], "notes"));
+    assert_true(str_is(stored[PART_IDS], "12345678"));
+    assert_int_equal(stored[PART_DETAILS].len, 0);
+    assert_int_equal(set_core(t, 1, "v2", "v3", 0), STORE_DONE);
     assert_string_equal(core_of(t, 1), "v3");
-}
-
-/* "name=value …", in order */
-static const char *fields_of(struct story *t, uint64_t n)
-{
-    static char text[256];
-    size_t len = 0;
-    const struct store_request *r = load(t, n, PART_BIT(PART_DETAILS));
-    text[0] = '\0';
-    for (size_t i = 0; i < r->field_count; i++)
-        len += (size_t)snprintf(text + len, sizeof(text) - len, STR_FMT "=" STR_FMT " ",
-                                STR_ARG(r->fields[i].name), STR_ARG(r->fields[i].value));
-    return text;
-}
-
-static void change_field(struct story *t, const char *name, const char *value)
-{
-    struct store_write write = {.kind = value ? WRITE_FIELD : WRITE_NO_FIELD,
-                                .part = PART_DETAILS,
-                                .name = str_of(name),
-                                .value = str_of(value)};
-    assert_int_equal(commit(t, 1, "v1", &write, 1, 0), STORE_DONE);
-}
-
-static void fields_stay_in_the_order_they_came(void **state)
-{
-    struct story *t = *state;
-    set_core(t, 1, "", "v1", DAY_S);
-    change_field(t, "none", NULL);
-    assert_string_equal(fields_of(t, 1), "");
-    change_field(t, "a", "1");
-    change_field(t, "bb", "two");
-    change_field(t, "c", "");
-    assert_string_equal(fields_of(t, 1), "a=1 bb=two c= ");
-    change_field(t, "a", "longer than before");
-    change_field(t, "bb", "2");
-    assert_string_equal(fields_of(t, 1), "a=longer than before bb=2 c= ");
-    change_field(t, "bb", NULL);
-    change_field(t, "d", "4");
-    assert_string_equal(fields_of(t, 1), "a=longer than before c= d=4 ");
-    change_field(t, "a", NULL);
-    change_field(t, "d", NULL);
-    change_field(t, "c", NULL);
-    assert_string_equal(fields_of(t, 1), "");
-    size_t bytes = usage_of(t).bytes;
-    change_field(t, "e", "5");
-    change_field(t, "e", NULL);
-    assert_int_equal(usage_of(t).bytes, bytes);
-}
-
-static void a_thousand_fields_are_kept(void **state)
-{
-    struct story *t = *state;
-    char name[16], value[32];
-    set_core(t, 1, "", "v1", DAY_S);
-    for (int round = 0; round < 3; round++)
-        for (int i = 0; i < 1000; i++) {
-            snprintf(name, sizeof(name), "f%d", i);
-            snprintf(value, sizeof(value), "%0*d", 1 + i % 7 + round, i);
-            change_field(t, name, value);
-        }
-    const struct store_request *r = load(t, 1, PART_BIT(PART_DETAILS));
-    assert_int_equal(r->field_count, 1000);
-    for (size_t i = 0; i < 1000; i++) {
-        snprintf(name, sizeof(name), "f%zu", i);
-        snprintf(value, sizeof(value), "%0*zu", (int)(3 + i % 7), i);
-        assert_true(str_is(r->fields[i].name, name) && str_is(r->fields[i].value, value));
-    }
 }
 
 /* ---- time and memory ------------------------------------------------------ */
@@ -254,7 +172,6 @@ static void all_parts_live_until_their_time_is_over(void **state)
 {
     struct story *t = *state;
     set_core(t, 1, "", "v1", 100);
-    change_field(t, "a", "1");
     clock_ms += 99000;
     assert_int_equal(set_core(t, 1, "v1", "v1 later", 100), STORE_DONE);
     clock_ms += 99000;
@@ -264,7 +181,6 @@ static void all_parts_live_until_their_time_is_over(void **state)
     assert_string_equal(core_of(t, 1), "v1 again");
     clock_ms += 1;
     assert_string_equal(core_of(t, 1), "");
-    assert_string_equal(fields_of(t, 1), "");
     assert_int_equal(t->gone.expired, 1);
     assert_int_equal(t->gone.core_len, strlen("v1 again"));
     assert_int_equal(t->gone.last.high, 1);
@@ -355,7 +271,7 @@ static void the_session_touched_last_stays_however_large(void **state)
     memset(large, 'v', sizeof(large) - 1);
     set_core(t, 1, "", "v1", DAY_S);
     assert_int_equal(set_core(t, 2, "", large, DAY_S), STORE_DONE);
-    assert_int_equal(load(t, 2, PART_BIT(PART_CORE))->core.len, sizeof(large) - 1);
+    assert_int_equal(load(t, 2)->stored[PART_CORE].len, sizeof(large) - 1);
     assert_int_equal(usage_of(t).sessions, 1);
     assert_int_equal(t->gone.last.high, 1);
     set_core(t, 3, "", "v1", DAY_S);
@@ -371,19 +287,14 @@ static void play_calls(struct story *t, uint64_t n, unsigned calls)
     const size_t head = 96;
     for (unsigned i = 0; i < calls; i++) {
         size_t window = i < LEDGER_WINDOW ? i + 1 : LEDGER_WINDOW;
-        struct store_write writes[] = {
-            {.kind = WRITE_SET, .part = PART_CORE, .value = {core, head + window * CODEC_CALL_BYTES}},
-            {.kind = WRITE_AT,
-             .part = PART_JOURNAL,
-             .at = (i % LEDGER_HISTORY_DEFAULT) * CODEC_NOTE_BYTES,
-             .value = {notes, CODEC_NOTE_BYTES}},
-            {.kind = WRITE_FIELD,
-             .part = PART_DETAILS,
-             .name = STR_LIT("t1234"),
-             .value = STR_LIT("get_weather")},
+        size_t kept = i < LEDGER_HISTORY_DEFAULT ? i + 1 : LEDGER_HISTORY_DEFAULT;
+        struct store_request values = {
+            .parts = {[PART_CORE] = {core, head + window * CODEC_CALL_BYTES},
+                      [PART_JOURNAL] = {notes, kept * CODEC_NOTE_BYTES},
+                      [PART_DETAILS] = STR_LIT("12345678t1234get_weather")},
         };
         core[0] = 'v';
-        assert_int_equal(commit(t, n, i ? "v" : "", writes, i ? 2 : 3, DAY_S), STORE_DONE);
+        assert_int_equal(commit(t, n, i ? "v" : "", values, DAY_S), STORE_DONE);
     }
 }
 
@@ -544,9 +455,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORY(a_commit_needs_the_core_it_was_made_from),
         STORY(a_forgotten_session_is_gone_with_its_parts),
-        STORY(parts_are_written_in_place_and_at_their_end),
-        STORY(fields_stay_in_the_order_they_came),
-        STORY(a_thousand_fields_are_kept),
+        STORY(a_part_without_a_value_stays_as_it_is),
         STORY(all_parts_live_until_their_time_is_over),
         STORY(sessions_that_nobody_asks_for_go_a_few_at_a_time),
         STORY(the_sessions_untouched_for_longest_are_evicted),

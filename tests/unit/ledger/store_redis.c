@@ -24,6 +24,7 @@
 #include "base/hash.h"
 #include "io/conn.h"
 #include "ledger/codec.h"
+#include "ledger/session_parts.h"
 #include "ledger/store_redis.h"
 
 #define PATIENCE_MS 10000
@@ -179,12 +180,13 @@ static void on_ended(struct store_request *request)
     a->result = request->result;
     snprintf(a->why, sizeof(a->why), "%s", request->why ? request->why : "");
     a->core.len = a->journal.len = a->ids.len = a->fields.len = 0;
-    buf_str(&a->core, request->core);
-    buf_str(&a->journal, request->journal);
-    buf_str(&a->ids, request->ids);
-    for (size_t i = 0; i < request->field_count; i++)
-        buf_printf(&a->fields, STR_FMT "=" STR_FMT ";", STR_ARG(request->fields[i].name),
-                   STR_ARG(request->fields[i].value));
+    buf_str(&a->core, request->stored[PART_CORE]);
+    buf_str(&a->journal, request->stored[PART_JOURNAL]);
+    buf_str(&a->ids, request->stored[PART_IDS]);
+    struct str rest = request->stored[PART_DETAILS];
+    struct detail detail;
+    while (detail_next(&rest, &detail))
+        buf_printf(&a->fields, STR_FMT "=" STR_FMT ";", STR_ARG(detail.name), STR_ARG(detail.value));
 }
 
 static const struct hash128 session = {0x0001020304050607, 0x08090a0b0c0d0e0f};
@@ -209,28 +211,33 @@ static void finish(struct daemon *d, struct asked *a,
     assert_int_equal(a->ended, 1);
 }
 
-/* `writes` ends with one without a value and a name. */
+#define ALL_PARTS (PART_BIT(PART_JOURNAL) | PART_BIT(PART_IDS) | PART_BIT(PART_DETAILS))
+
+/* `writes` ends with one without a value and a name. The first is of the core if it is set. */
 static enum store_result commits(struct daemon *d, struct asked *a, const char *guard,
                                  const struct store_write *writes, uint32_t ttl_s)
 {
+    bool core = writes && writes->kind == WRITE_SET && writes->part == PART_CORE && writes->value.at;
     a->request.guard = str_of(guard);
-    a->request.writes = writes;
+    a->request.parts[PART_CORE] = core ? writes->value : STR_NONE;
+    a->request.writes = writes ? writes + core : NULL;
     a->request.renew_ttl_s = ttl_s;
+    a->request.with = ALL_PARTS;
+    writes = a->request.writes;
     for (a->request.write_count = 0; writes && (writes->value.at || writes->name.at); writes++)
         a->request.write_count++;
     finish(d, a, d->store->kind->commit);
     return a->result;
 }
 
-static enum store_result loads(struct daemon *d, struct asked *a, unsigned parts)
+static enum store_result loads(struct daemon *d, struct asked *a, unsigned with)
 {
-    a->request.parts = parts;
+    a->request.with = with;
     finish(d, a, d->store->kind->load);
     return a->result;
 }
 
-#define ALL_PARTS ((1u << PART_COUNT) - 1)
-#define CORE      "version-1 and the rest"
+#define CORE "version-1 and the rest"
 
 static const struct store_write whole[] = {
     {.kind = WRITE_SET, .part = PART_CORE, .value = STR(CORE)},
@@ -268,7 +275,7 @@ static void commits_and_loads_every_part(void **state)
     (void)state;
     begin(&d);
     struct asked a = asked_for(&d);
-    assert_int_equal(loads(&d, &a, PART_BIT(PART_CORE)), STORE_DONE);
+    assert_int_equal(loads(&d, &a, 0), STORE_DONE);
     assert_int_equal(a.core.len, 0);
     assert_int_equal(commits(&d, &a, "", whole, TTL_S), STORE_DONE);
     assert_int_equal(loads(&d, &a, ALL_PARTS), STORE_DONE);
@@ -277,7 +284,8 @@ static void commits_and_loads_every_part(void **state)
     assert_str(&a.ids, "ids");
     assert_str(&a.fields, "goal=a goal;");
     assert_int_equal(loads(&d, &a, PART_BIT(PART_DETAILS) | PART_BIT(PART_IDS)), STORE_DONE);
-    assert_int_equal(a.core.len, 0);
+    assert_str(&a.core, CORE);
+    assert_int_equal(a.journal.len, 0);
     assert_str(&a.ids, "ids");
     assert_str(&a.fields, "goal=a goal;");
     assert_int_equal(loads(&d, &a, PART_BIT(PART_DETAILS)), STORE_DONE);
@@ -291,8 +299,7 @@ static void commits_and_loads_every_part(void **state)
 static void writes_in_place(void **state)
 {
     static const struct store_write parts[] = {
-        {.kind = WRITE_AT, .part = PART_CORE, .at = 0, .value = STR("version-2")},
-        {.kind = WRITE_AT, .part = PART_CORE, .at = 22, .value = STR(" of it")},
+        {.kind = WRITE_SET, .part = PART_CORE, .value = STR("version-2")},
         {.kind = WRITE_AT, .part = PART_JOURNAL, .at = 4, .value = STR("X")},
         {.kind = WRITE_FIELD, .part = PART_DETAILS, .name = STR("fact"), .value = STR("")},
         {.kind = WRITE_NO_FIELD, .part = PART_DETAILS, .name = STR("goal")},
@@ -304,7 +311,7 @@ static void writes_in_place(void **state)
     commits(&d, &a, "", whole, TTL_S);
     assert_int_equal(commits(&d, &a, "version-1", parts, 0), STORE_DONE);
     assert_int_equal(loads(&d, &a, ALL_PARTS), STORE_DONE);
-    assert_str(&a.core, "version-2 and the rest of it");
+    assert_str(&a.core, "version-2");
     assert_str(&a.journal, "noteX");
     assert_str(&a.fields, "fact=;");
     close_store(&d);
@@ -326,7 +333,7 @@ static void a_conflict_writes_nothing_and_gives_what_is_there(void **state)
     assert_str(&a.core, CORE);
     assert_int_equal(commits(&d, &a, "", other, TTL_S), STORE_CONFLICT);
     assert_str(&a.core, CORE);
-    loads(&d, &a, PART_BIT(PART_CORE));
+    loads(&d, &a, 0);
     assert_str(&a.core, CORE);
     store_redis_stats(d.store, &stats);
     assert_int_equal(stats.conflicts, 3);
@@ -360,7 +367,7 @@ static void renews_all_parts_when_asked(void **state)
     for (int i = 0; i < 4; i++)
         assert_in_range(does(&server, "TTL " STEM "%c", letters[i])->integer, TTL_S - 10, TTL_S);
     static const struct store_write head[] = {
-        {.kind = WRITE_AT, .part = PART_CORE, .value = STR("version-2")}, {.kind = WRITE_SET}};
+        {.kind = WRITE_SET, .part = PART_CORE, .value = STR("version-2")}, {.kind = WRITE_SET}};
     commits(&d, &a, "version-1", head, 0);
     assert_in_range(does(&server, "TTL " STEM "s")->integer, TTL_S - 10, TTL_S);
     commits(&d, &a, "version-2", head, 2 * TTL_S);
@@ -400,7 +407,7 @@ static void a_key_of_another_type_is_refused(void **state)
     does(&server, "RPUSH " STEM "s x");
     assert_int_equal(commits(&d, &a, "", whole, TTL_S), STORE_REFUSED);
     assert_non_null(strstr(a.why, "WRONGTYPE"));
-    assert_int_equal(loads(&d, &a, PART_BIT(PART_CORE)), STORE_REFUSED);
+    assert_int_equal(loads(&d, &a, 0), STORE_REFUSED);
     assert_int_equal(d.aways, 0);
     close_store(&d);
 }
@@ -411,7 +418,6 @@ static void keeps_the_order_of_requests(void **state)
     enum { COUNT = 300 };
     static struct asked a[COUNT];
     static char guards[COUNT + 1][16];
-    struct store_write writes[COUNT];
     struct daemon d;
     (void)state;
     begin(&d);
@@ -420,10 +426,7 @@ static void keeps_the_order_of_requests(void **state)
         snprintf(guards[i + 1], sizeof(guards[i + 1]), "v%08d", i + 1);
         a[i] = asked_for(&d);
         a[i].request.guard = str_of(guards[i]);
-        writes[i] =
-            (struct store_write){.kind = WRITE_SET, .part = PART_CORE, .value = str_of(guards[i + 1])};
-        a[i].request.writes = &writes[i];
-        a[i].request.write_count = 1;
+        a[i].request.parts[PART_CORE] = str_of(guards[i + 1]);
         a[i].request.renew_ttl_s = TTL_S;
         assert_false(d.store->kind->commit(d.store, &a[i].request));
     }
@@ -530,7 +533,7 @@ static void a_reply_that_does_not_come_in_time_is_lost(void **state)
     turn_until(&d, &d.ups, 1);
     struct asked a = asked_for(&d), b = asked_for(&d);
     kill(server.pid, SIGSTOP);
-    b.request.parts = PART_BIT(PART_CORE);
+    b.request.with = 0;
     int64_t began_us = clock_mono_us();
     assert_false(d.store->kind->load(d.store, &b.request));
     assert_int_equal(commits(&d, &a, "", whole, TTL_S), STORE_LOST);
@@ -545,7 +548,7 @@ static void a_reply_that_does_not_come_in_time_is_lost(void **state)
     /* It may have landed before the old connection was ended: then it is a conflict with itself. */
     enum store_result result = commits(&d, &a, "", whole, TTL_S);
     assert_true(result == STORE_DONE || result == STORE_CONFLICT);
-    assert_int_equal(loads(&d, &a, PART_BIT(PART_CORE)), STORE_DONE);
+    assert_int_equal(loads(&d, &a, 0), STORE_DONE);
     assert_str(&a.core, CORE);
     close_store(&d);
 }
@@ -558,7 +561,7 @@ static void away_requests_end_within_the_call(void **state)
     turn_until(&d, &d.aways, 1);
     assert_true(store_redis_is_settled(d.store));
     struct asked a = asked_for(&d);
-    a.request.parts = PART_BIT(PART_CORE);
+    a.request.with = 0;
     assert_true(d.store->kind->load(d.store, &a.request));
     assert_int_equal(a.ended, 0);
     assert_int_equal(a.request.result, STORE_UNDONE);
@@ -642,7 +645,7 @@ static void now_is_the_servers_time(void **state)
     struct asked a = asked_for(&d);
     does(&server, "CONFIG RESETSTAT");
     for (int i = 0; i < 20; i++)
-        loads(&d, &a, PART_BIT(PART_CORE));
+        loads(&d, &a, 0);
     redisReply *info = does(&server, "INFO commandstats");
     assert_non_null(strstr(info->str, "cmdstat_time:calls=1,")); /* at most once a second */
     assert_in_range(llabs(d.store->kind->now_ms(d.store) - server_ms()), 0, 20);
