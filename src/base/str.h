@@ -127,6 +127,16 @@ static inline bool ascii_is_alnum(char c)
     return ascii_is_letter(c) || ascii_is_digit(c);
 }
 
+static inline int ascii_hex_value(char c) /* -1: not a hex digit */
+{
+    return ascii_is_digit(c) ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+}
+
+static inline bool ascii_is_hex(char c)
+{
+    return ascii_hex_value(c) >= 0;
+}
+
 static inline char ascii_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;

@@ -99,6 +99,33 @@ struct json json_with_item(struct arena *arena, const struct json *array, size_t
     return json_array(items, array->len);
 }
 
+void json_edit_set(struct json_edit *edit, uint32_t at, struct json value)
+{
+    const struct json *of = edit->of;
+    if (of->type == JSON_OBJECT) {
+        edit->members = edit->members ? edit->members : object_dup_row(edit->arena, of);
+        edit->members[at].value = value;
+        return;
+    }
+    if (!edit->items) {
+        edit->items = arena_alloc(edit->arena, of->len * sizeof(*edit->items));
+        memcpy(edit->items, of->items, of->len * sizeof(*edit->items));
+    }
+    edit->items[at] = value;
+}
+
+const struct json *json_edit_end(const struct json_edit *edit)
+{
+    struct json changed = {.type = edit->of->type, .len = edit->of->len};
+    if (edit->items)
+        changed.items = edit->items;
+    else if (edit->members)
+        changed.members = edit->members;
+    else
+        return edit->of;
+    return json_keep(edit->arena, changed);
+}
+
 /* Raw bytes are copied once, with the outermost value that has them; pointers into them then point into the
  * copy. */
 struct copied_span {

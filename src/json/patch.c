@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/build.h"
+#include "json/path.h"
 
 struct patch_walk {
     struct arena *arena;
@@ -30,29 +31,14 @@ static void add_operation(struct patch_walk *d, const char *name, const struct j
     d->operations[d->count++] = json_object(d->arena, members, value ? 3 : 2);
 }
 
-/* Appends an escaped step to the pointer; returns its length before. */
-static size_t step_into(struct patch_walk *d, struct str key)
-{
-    size_t before = d->path.len;
-    buf_byte(&d->path, '/');
-    for (size_t i = 0; i < key.len; i++) {
-        if (key.at[i] == '~')
-            buf_text(&d->path, "~0");
-        else if (key.at[i] == '/')
-            buf_text(&d->path, "~1");
-        else
-            buf_byte(&d->path, key.at[i]);
-    }
-    return before;
-}
-
 static void diff_value(struct patch_walk *d, const struct json *before, const struct json *after);
 
 static void diff_objects(struct patch_walk *d, const struct json *before, const struct json *after)
 {
     for (uint32_t i = 0; i < before->len; i++) {
         const struct json_member *m = &before->members[i];
-        size_t back = step_into(d, m->key);
+        size_t back = d->path.len;
+        json_pointer_put(&d->path, m->key);
         if (!json_get(after, m->key))
             add_operation(d, "remove", NULL);
         d->path.len = back;
@@ -60,7 +46,8 @@ static void diff_objects(struct patch_walk *d, const struct json *before, const 
     for (uint32_t i = 0; i < after->len; i++) {
         const struct json_member *m = &after->members[i];
         const struct json *old = json_get(before, m->key);
-        size_t back = step_into(d, m->key);
+        size_t back = d->path.len;
+        json_pointer_put(&d->path, m->key);
         if (old)
             diff_value(d, old, &m->value);
         else

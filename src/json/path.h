@@ -6,6 +6,7 @@
 #ifndef TOOLGATE_JSON_PATH_H
 #define TOOLGATE_JSON_PATH_H
 
+#include "base/buf.h"
 #include "json/value.h"
 
 struct arena;
@@ -18,5 +19,12 @@ struct json json_path_without(struct arena *arena, const struct json *object, st
 
 /* Writes the strings and numbers at a path like "items[].id" to `out`, at most `max`; returns how many. */
 size_t json_path_scalars(const struct json *value, struct str path, const struct json **out, size_t max);
+
+/* JSON pointers (RFC 6901), token by token. Appends "/" and the token, escaped. */
+void json_pointer_put(struct buf *out, struct str token);
+
+/* The child of `at` that the first token of *pointer names, or NULL; *pointer moves to the next slash. An
+ * index of an array has no sign and at most nine digits. */
+const struct json *json_pointer_step(struct arena *arena, const struct json *at, struct str *pointer);
 
 #endif

@@ -6,18 +6,30 @@
  */
 #include "schema/coercer.h"
 
+#include "base/arena.h"
+#include "json/build.h"
+#include "json/parse.h"
+#include "json/spelled.h"
+
+#define STRING    TYPE_BIT(JSON_STRING)
+#define ARRAY     TYPE_BIT(JSON_ARRAY)
+#define BOOLEAN   TYPE_BIT(JSON_BOOL)
+#define NULL_TYPE TYPE_BIT(JSON_NULL)
+
 #define STEPS_OF_CONTAINER 60u
 #define STEPS_OF_SCALAR    20u
+#define SPLIT_MAX_PARTS    256u /* a text of more is not split */
 
-const struct coerce_options coerce_options_all = {.json = true,
-                                                  .strings = true,
-                                                  .lists = true,
-                                                  .nulls = true,
-                                                  .enums = true,
-                                                  .floats = true,
-                                                  .names = true,
-                                                  .words = true,
-                                                  .wrapped = true};
+/* Whether only values of this type fit, and perhaps null. */
+static bool takes_only(const struct node *node, unsigned type)
+{
+    return (node->types & ~NULL_TYPE) == type;
+}
+
+static bool same_word(struct str a, struct str b)
+{
+    return a.len == b.len && strncasecmp(a.at, b.at, a.len) == 0;
+}
 
 bool coerce_accepts(struct coercer *c, const struct node *node, const struct json *v)
 {
@@ -28,7 +40,16 @@ bool coerce_accepts(struct coercer *c, const struct node *node, const struct jso
     return ok && !c->pass.too_complex;
 }
 
-bool coerce_is_spelled_float(const struct json *v)
+/* The other reading, if there is one and the node accepts it; else NULL. */
+static const struct json *if_accepted(struct coercer *c, const struct node *node, const struct json *read)
+{
+    return read && coerce_accepts(c, node, read) ? read : NULL;
+}
+
+/* ---- numbers ---- */
+
+/* A whole number with a point or an exponent. */
+static bool is_spelled_float(const struct json *v)
 {
     return v->type == JSON_NUMBER && v->integral &&
            (memchr(v->text, '.', v->len) || memchr(v->text, 'e', v->len) || memchr(v->text, 'E', v->len));
@@ -36,30 +57,342 @@ bool coerce_is_spelled_float(const struct json *v)
 
 static bool holds_spelled_float(const struct json *v)
 {
-    bool found = coerce_is_spelled_float(v);
-    for (uint32_t i = 0; v->type == JSON_ARRAY && i < v->len && !found; i++)
-        found = holds_spelled_float(&v->items[i]);
-    for (uint32_t i = 0; v->type == JSON_OBJECT && i < v->len && !found; i++)
-        found = holds_spelled_float(&v->members[i].value);
+    bool found = is_spelled_float(v);
+    for (uint32_t i = 0; i < json_child_count(v) && !found; i++)
+        found = holds_spelled_float(json_child(v, i));
     return found;
 }
 
-/* Asked again at each level, so it is counted. */
-static bool may_hold_spelled_float(struct coercer *c, const struct json *v)
-{
-    bool plain = v->type != JSON_ARRAY && v->type != JSON_OBJECT;
-    return (plain || pass_spend(&c->pass, STEPS_OF_BYTES(4 * (uint64_t)v->raw_len))) &&
-           holds_spelled_float(v);
-}
-
-const struct json *coerce_respell(struct coercer *c, const struct node *node, const struct json *v)
+/* A whole number without point or exponent, if the node takes only whole numbers. */
+static const struct json *respell(struct coercer *c, const struct node *node, const struct json *v)
 {
     int64_t n;
     bool whole = (node->types & TYPES_NUMBER) == TYPE_INTEGER;
-    if (!c->options->floats || !whole || !coerce_is_spelled_float(v) || !json_int(v, &n))
+    if (!c->options->floats || !whole || !is_spelled_float(v) || !json_int(v, &n))
         return v;
     return json_keep(c->arena, json_integer(c->arena, n));
 }
+
+/* ---- strings that spell something else ---- */
+
+static const struct json *coerce_wrap(struct coercer *c, const struct node *node, const struct json *v);
+
+/* "", "None" and "null" mean that no value was given. */
+static bool is_blank(struct str text)
+{
+    return text.len == 0 || str_is(text, "None") || str_is(text, "null");
+}
+
+/* Text that begins as JSON or a code fence does. It is read as JSON or not at all. */
+static bool looks_like_json(struct str text)
+{
+    return text.len > 0 && (text.at[0] == '{' || text.at[0] == '[' || str_starts(text, "```"));
+}
+
+/* The number that a text spells; "1e99" is no whole number that anybody writes. */
+static const struct json *read_number(struct coercer *c, const struct node *node, struct str text)
+{
+    struct json parsed;
+    struct json_error error;
+    int64_t n;
+    unsigned types = node->types & TYPES_NUMBER;
+    if (!types || json_parse(c->arena, text, NULL, &parsed, &error) != OK || !(types & type_bit_of(&parsed)))
+        return NULL;
+    if (types == TYPE_INTEGER && is_spelled_float(&parsed) && !json_int(&parsed, &n))
+        return NULL;
+    return respell(c, node, json_keep(c->arena, parsed));
+}
+
+/* The strings of the enums and consts that may apply. */
+struct spelled_choice {
+    const struct json *exact, *folded; /* equal but for outer space, or for that and case */
+    bool exact_ambiguous, folded_ambiguous;
+};
+
+static void compare_choice(struct spelled_choice *found, const struct json *choice, struct str word)
+{
+    if (!json_is(choice, JSON_STRING) || !same_word(str_trim(json_str(choice)), word))
+        return;
+    found->folded_ambiguous |= found->folded && !json_equal(found->folded, choice);
+    found->folded = choice;
+    if (str_eq(str_trim(json_str(choice)), word)) {
+        found->exact_ambiguous |= found->exact && !json_equal(found->exact, choice);
+        found->exact = choice;
+    }
+}
+
+/* The one string among the choices that differs in outer space alone, or else in case too. `cased`: the case
+ * that was sent means something. */
+static const struct json *read_choice(struct coercer *c, const struct node *node, struct str word, bool cased)
+{
+    struct spelled_choice found = {.exact = NULL};
+    struct in_place_nodes all;
+    in_place_collect(&all, node, NULL, NULL);
+    for (uint32_t i = 0; i < all.count; i++)
+        for (uint16_t k = 0; k < all.nodes[i]->op_count && all.nodes[i]->ops[k].code == OP_CHOICES; k++) {
+            const struct choices *choices = &all.nodes[i]->ops[k].choices;
+            if (!pass_spend(&c->pass, choices->count))
+                return NULL;
+            for (uint32_t n = 0; n < choices->count; n++)
+                compare_choice(&found, choices->at[n], word);
+        }
+    bool exact = cased && found.exact;
+    const struct json *one = exact ? found.exact : found.folded;
+    bool ambiguous = exact ? found.exact_ambiguous : found.folded_ambiguous;
+    return ambiguous ? NULL : if_accepted(c, node, one);
+}
+
+/* "yes" and "1" mean true only where nothing but a boolean fits: beside a number, "1" is the number. */
+static const struct json *read_boolean(struct coercer *c, const struct node *node, struct str word)
+{
+    static const struct {
+        struct str word;
+        bool truth, plain; /* plain: JSON's own word */
+    } words[] = {{STR("true"), true, true}, {STR("false"), false, true}, {STR("yes"), true, false},
+                 {STR("no"), false, false}, {STR("1"), true, false},     {STR("0"), false, false}};
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words) && (node->types & BOOLEAN); i++)
+        if (same_word(word, words[i].word)) {
+            bool may = words[i].plain ? c->options->strings : c->options->words && takes_only(node, BOOLEAN);
+            return may ? json_keep(c->arena, json_bool(words[i].truth)) : NULL;
+        }
+    return NULL;
+}
+
+/* An object or a list that the text spells, however oddly, or the one object where a list of objects is
+ * wanted. A text that was cut off spells nothing. */
+static const struct json *read_container(struct coercer *c, const struct node *node, struct str text)
+{
+    struct json spelled;
+    if (!c->options->json || !looks_like_json(text) ||
+        json_read_spelled(c->arena, text, &spelled, NULL) != JSON_SPELLED || spelled.type < JSON_ARRAY)
+        return NULL;
+    const struct json *read = json_keep(c->arena, spelled);
+    if (node->types & type_bit_of(read))
+        return coerce_value(c, node, read); /* its problems are reported inside it */
+    const struct json *list = read->type == JSON_OBJECT ? coerce_wrap(c, node, read) : read;
+    return list != read ? list : NULL;
+}
+
+static const struct json *coerce_string(struct coercer *c, const struct node *node, const struct json *v)
+{
+    struct str text = str_trim(json_str(v));
+    const struct json *read = NULL;
+    if (node->types & STRING) {
+        read = c->options->enums ? read_choice(c, node, text, true) : NULL;
+        return read ? read : v;
+    }
+    read = read_container(c, node, text);
+    if (read)
+        return read;
+    read = read_boolean(c, node, text);
+    bool is_null = str_is(text, "null") || str_is(text, "None");
+    if (!read && is_null && c->options->words && (node->types & NULL_TYPE))
+        read = json_keep(c->arena, json_null());
+    if (!read && c->options->strings)
+        read = read_number(c, node, text);
+    read = if_accepted(c, node, read);
+    return read ? read : coerce_wrap(c, node, v);
+}
+
+/* A number or a boolean that the node rejects. A number keeps its digits as they were sent: 1.10 is "1.10".
+ */
+static const struct json *coerce_plain(struct coercer *c, const struct node *node, const struct json *v)
+{
+    struct str digits = {v->text, v->len};
+    const struct json *read = NULL;
+    if (v->type == JSON_BOOL && c->options->words && takes_only(node, STRING))
+        read = read_choice(c, node, v->truth ? STR_LIT("true") : STR_LIT("false"), false);
+    else if (v->type == JSON_NUMBER && c->options->strings && takes_only(node, STRING))
+        read = if_accepted(c, node, json_keep(c->arena, json_string(digits)));
+    else if (v->type == JSON_NUMBER && v->integral && takes_only(node, BOOLEAN))
+        read = if_accepted(c, node, read_boolean(c, node, digits));
+    return read ? read : coerce_wrap(c, node, v);
+}
+
+/*
+ * ---- lists ----
+ *
+ * One value where a list is wanted, the items of a list, and a list of one where a text is wanted. A text
+ * that may itself be a list ("a, b") is split only where each part fits an enum or a format, and otherwise
+ * left alone.
+ */
+
+struct text_list {
+    struct json *parts; /* trimmed, of those between commas */
+    uint32_t count;
+    bool other_separator, empty_part;
+};
+
+static struct text_list split(struct arena *arena, struct str text)
+{
+    static const char *const others[] = {";", "|", "\n", "\t", "、", "，", "；"};
+    struct text_list list = {.count = 1};
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        list.other_separator |= memmem(text.at, text.len, others[i], strlen(others[i])) != NULL;
+    for (size_t i = 0; i < text.len && list.count < SPLIT_MAX_PARTS; i++)
+        list.count += text.at[i] == ',';
+    list.parts = ARENA_ARRAY(arena, struct json, list.count);
+    for (uint32_t i = 0; i < list.count; i++) {
+        const char *comma = text.len ? memchr(text.at, ',', text.len) : NULL;
+        size_t len = comma ? (size_t)(comma - text.at) : text.len;
+        struct str part = str_trim((struct str){text.at, len});
+        list.empty_part |= part.len == 0;
+        list.parts[i] = json_string(part);
+        text = str_from(text, len + 1);
+    }
+    return list;
+}
+
+static bool has_choices_or_format(const struct node *node)
+{
+    struct in_place_nodes all;
+    in_place_collect(&all, node, NULL, NULL);
+    for (uint32_t i = 0; i < all.count; i++)
+        for (uint16_t k = 0; k < all.nodes[i]->op_count; k++)
+            if (all.nodes[i]->ops[k].code == OP_CHOICES || all.nodes[i]->ops[k].code == OP_FORMAT)
+                return true;
+    return false;
+}
+
+/* The schema of the items of a list; NULL: none, or the list is a tuple. */
+static const struct node *node_of_items(const struct node *node)
+{
+    struct in_place_nodes all;
+    const struct node *items = NULL;
+    in_place_collect(&all, node, NULL, NULL);
+    for (uint32_t i = 0; i < all.count; i++) {
+        if (all.items[i] && all.items[i]->items.prefix.count)
+            return NULL;
+        if (all.items[i] && all.items[i]->items.rest)
+            items = all.items[i]->items.rest;
+    }
+    return items;
+}
+
+/* The items as a list that the node accepts, or NULL. */
+static const struct json *list_of(struct coercer *c, const struct node *node, const struct json *items,
+                                  uint32_t count)
+{
+    return if_accepted(c, node, coerce_value(c, node, json_keep(c->arena, json_array(items, count))));
+}
+static const struct json *list_of_text(struct coercer *c, const struct node *node, const struct json *v)
+{
+    struct str text = str_trim(json_str(v));
+    const struct node *item = node_of_items(node);
+    if (is_blank(text) || looks_like_json(text))
+        return NULL;
+    /* Text with quotes or tags around it is the rest of some syntax that was not read. */
+    char first = text.at[0], last = text.at[text.len - 1];
+    if ((text.len > 1 && first == last && memchr("\"'`", first, 3)) || (first == '<' && last == '>'))
+        return NULL;
+    const struct json *whole = list_of(c, node, v, 1), *parts = NULL;
+    struct text_list list = split(c->arena, text);
+    if (list.count == 1 && !list.other_separator)
+        return whole;
+    if (!item || !has_choices_or_format(item))
+        return NULL;
+    if (list.count > 1 && list.count < SPLIT_MAX_PARTS && !list.other_separator && !list.empty_part)
+        parts = list_of(c, node, list.parts, list.count);
+    return !parts ? whole : !whole ? parts : NULL;
+}
+
+/* Whether an object is an item: it has a field that items declare. Where they declare none it may be any
+ * object but a list in disguise: {"item": […]} and {"0": …} are how some models write the list itself. */
+static bool is_item(struct coercer *c, const struct node *list, const struct json *v)
+{
+    const struct node *item = node_of_items(list);
+    struct in_place_nodes all = {.count = 0};
+    bool declares = false, known = false, indexes = v->len > 0;
+    if (item) {
+        v = coerce_names(c, item, v, NAMES_THAT_APPLY, NULL);
+        in_place_collect(&all, item, NULL, NULL);
+    }
+    for (uint32_t i = 0; i < v->len; i++) {
+        struct str key = v->members[i].key;
+        for (uint32_t k = 0; k < all.count; k++)
+            declares |= all.props[k] && all.props[k]->declared;
+        known |= in_place_prop(&all, key) != NULL;
+        indexes &= key.len > 0;
+        for (size_t k = 0; k < key.len; k++)
+            indexes &= ascii_is_digit(key.at[k]);
+    }
+    if (declares)
+        return known;
+    struct str only = v->len == 1 && v->members[0].value.type == JSON_ARRAY ? v->members[0].key : STR_NONE;
+    bool wrapper = same_word(only, STR_LIT("item")) || same_word(only, STR_LIT("items"));
+    return v->len > 0 && !wrapper && !indexes;
+}
+
+/* A list of the value if only a list fits. */
+static const struct json *coerce_wrap(struct coercer *c, const struct node *node, const struct json *v)
+{
+    const struct json *list = NULL;
+    if (!c->options->lists || !takes_only(node, ARRAY) || v->type == JSON_NULL)
+        return v;
+    list = v->type == JSON_STRING ? list_of_text(c, node, v) : list_of(c, node, v, 1);
+    if (list && list->items[0].type == JSON_OBJECT && !is_item(c, node, &list->items[0]))
+        return v;
+    return list ? list : v;
+}
+
+/* The text in a list of one, if only a text fits. */
+static const struct json *coerce_unwrap(struct coercer *c, const struct node *node, const struct json *v)
+{
+    if (!c->options->lists || !takes_only(node, STRING) || v->len != 1 || v->items[0].type != JSON_STRING)
+        return v;
+    const struct json *text = if_accepted(c, node, coerce_value(c, node, &v->items[0]));
+    return text ? text : v;
+}
+
+static const struct json *coerce_items(struct coercer *c, const struct node *node, const struct json *v,
+                                       bool *wrapped)
+{
+    struct in_place_nodes *all = ARENA_NEW(c->arena, struct in_place_nodes);
+    struct json_edit items = {c->arena, v, NULL, NULL};
+    in_place_collect(all, node, v, &c->pass);
+    for (uint32_t i = 0; i < v->len; i++) {
+        const struct json *item = &v->items[i];
+        for (uint32_t k = 0; k < all->count; k++) {
+            const struct node *item_node = all->items[k] ? op_item_node(all->items[k], i) : NULL;
+            item = item_node ? coerce_value(c, item_node, item) : item;
+        }
+        *wrapped |= item->type == JSON_ARRAY && v->items[i].type != JSON_ARRAY;
+        if (item != &v->items[i])
+            json_edit_set(&items, i, *item);
+    }
+    return json_edit_end(&items);
+}
+
+/* [255,255,255] for a list of lists is one list or three: it is read only if just one of the two fits. */
+static const struct json *coerce_array(struct coercer *c, const struct node *node, const struct json *v)
+{
+    bool wrapped = false, ignored = false, holds_array = false;
+    const struct json *items = coerce_items(c, node, v, &wrapped);
+    for (uint32_t i = 0; i < v->len; i++)
+        holds_array |= v->items[i].type == JSON_ARRAY;
+    if (c->valid || !c->options->lists || holds_array || !v->len)
+        return items;
+    const struct node *item = node_of_items(node);
+    if (!item || !takes_only(item, ARRAY))
+        return items;
+    const struct json *outer = json_keep(c->arena, json_array(v, 1));
+    const struct json *whole = coerce_items(c, node, outer, &ignored);
+    if (!coerce_accepts(c, node, whole))
+        return items;
+    return wrapped ? v : whole;
+}
+
+/* ---- the walk ---- */
+
+const struct coerce_options coerce_options_all = {.json = true,
+                                                  .strings = true,
+                                                  .lists = true,
+                                                  .nulls = true,
+                                                  .enums = true,
+                                                  .floats = true,
+                                                  .names = true,
+                                                  .words = true,
+                                                  .wrapped = true};
 
 static const struct json *coerce_by_props(struct coercer *c, const struct props *props,
                                           const struct json_member *member, const struct json *v)
@@ -76,19 +409,14 @@ static const struct json *coerce_by_props(struct coercer *c, const struct props 
     return described || !props->rest ? v : coerce_value(c, props->rest, v);
 }
 
-static bool means_nothing(const struct coercer *c, const struct json *v)
-{
-    bool blank = v->type == JSON_STRING && coerce_is_blank(str_trim(json_str(v)));
-    return v->type == JSON_NULL ? c->options->nulls : blank && c->options->words;
-}
-
 /* A null or blank that some part of the schema rejects, in a declared field that none requires. It stays if a
  * misspelling of the same field was sent too, because then either could have been meant. */
 static bool is_needless(struct coercer *c, const struct node *node, const struct in_place_nodes *all,
                         const struct json *object, const struct json_member *member)
 {
-    bool refused = false;
-    if (c->valid || !means_nothing(c, &member->value))
+    bool refused = false, null = member->value.type == JSON_NULL;
+    bool blank = member->value.type == JSON_STRING && is_blank(str_trim(json_str(&member->value)));
+    if (c->valid || !(null ? c->options->nulls : blank && c->options->words))
         return false;
     for (uint32_t i = 0; i < all->count; i++) {
         const struct prop *p = all->props[i] ? props_find(all->props[i], member->key) : NULL;
@@ -144,10 +472,11 @@ static const struct json *coerce_by_type(struct coercer *c, const struct node *n
     bool fits = node->types & type_bit_of(v);
     switch ((enum json_type)v->type) {
     case JSON_STRING:
+        return c->valid ? v : coerce_string(c, node, v);
     case JSON_BOOL:
-        return c->valid ? v : coerce_scalar(c, node, v);
+        return c->valid ? v : coerce_plain(c, node, v);
     case JSON_NUMBER:
-        return fits ? coerce_respell(c, node, v) : coerce_scalar(c, node, v);
+        return fits ? respell(c, node, v) : coerce_plain(c, node, v);
     case JSON_OBJECT:
         return fits ? coerce_object(c, node, v) : coerce_wrap(c, node, v);
     case JSON_ARRAY:
@@ -158,26 +487,23 @@ static const struct json *coerce_by_type(struct coercer *c, const struct node *n
     return v;
 }
 
-/* Reading a value in another way allocates, parses and compares names. */
-static bool spend_reading(struct coercer *c, const struct json *v)
-{
-    uint64_t steps = v->type == JSON_ARRAY || v->type == JSON_OBJECT
-                         ? STEPS_OF_CONTAINER + STEPS_OF_PLACES(v->len)
-                     : v->type == JSON_STRING || v->type == JSON_NUMBER ? STEPS_OF_SCALAR + v->len / 4
-                                                                        : STEPS_OF_SCALAR;
-    return pass_spend(&c->pass, steps);
-}
-
 const struct json *coerce_value(struct coercer *c, const struct node *node, const struct json *v)
 {
     if (c->pass.too_complex || c->depth == JSON_MAX_DEPTH)
         return v;
-    bool outer = c->valid;
+    bool outer = c->valid, container = v->type >= JSON_ARRAY;
     c->valid = outer || coerce_accepts(c, node, v);
     c->depth++;
     const struct json *coerced = v;
-    if (!c->valid || c->renames || (c->options->floats && may_hold_spelled_float(c, v)))
-        coerced = spend_reading(c, v) ? coerce_by_type(c, node, v) : v;
+    bool reads = !c->valid || c->renames;
+    if (!reads && c->options->floats) /* asked again at each level, so it is counted */
+        reads = (!container || pass_spend(&c->pass, STEPS_OF_BYTES(4 * (uint64_t)v->raw_len))) &&
+                holds_spelled_float(v);
+    /* Reading a value in another way allocates, parses and compares names. A null or boolean has no length.
+     */
+    uint64_t steps = container ? STEPS_OF_CONTAINER + STEPS_OF_PLACES(v->len) : STEPS_OF_SCALAR + v->len / 4;
+    if (reads && pass_spend(&c->pass, steps))
+        coerced = coerce_by_type(c, node, v);
     c->depth--;
     c->valid = outer;
     return coerced;

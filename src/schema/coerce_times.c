@@ -8,7 +8,7 @@
 #include "base/time_zone.h"
 #include "json/build.h"
 #include "schema/coerce.h"
-#include "schema/format_checks.h"
+#include "schema/format.h"
 
 struct times_walk {
     struct explain_ctx e; /* its pass, problems and arena */

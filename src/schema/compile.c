@@ -1,7 +1,226 @@
-/* From JSON to nodes: index the document, compile nodes from a queue, so that references never recurse, then
- * analyze them. */
+/*
+ * From JSON to nodes: index the document; compile nodes from a queue, so that references never recurse; then
+ * walk the finished graph, each node after those it applies in place. The walk refuses a cycle of in-place
+ * references, which would never end, narrows each node's types to what can pass, and finds the properties
+ * that decide between the branches of an anyOf or oneOf.
+ */
 #include "schema/compile.h"
 
+#define DISCRIMINATORS_MAX 4u
+#define BRANCH_ENTRIES_MAX 64u /* searched one by one */
+#define REFERENCE_CHAIN_LIMIT                                                                                \
+    512u /* references and branches in a row for one value; bounds the C stack here */
+
+enum state { UNSEEN, OPEN, DONE };
+
+static enum err visit(struct compiler *c, const struct node *node);
+
+/* The nodes an op applies to the same value. A dynamic reference may lead elsewhere: the passes bound it. */
+static enum err visit_in_place(struct compiler *c, const struct op *op)
+{
+    enum err err = OK;
+    switch ((enum op_code)op->code) {
+    case OP_REF:
+    case OP_NOT:
+        return visit(c, op->node);
+    case OP_ALL_OF:
+    case OP_ANY_OF:
+    case OP_ONE_OF:
+        for (uint32_t i = 0; i < op->nodes.count && !err; i++)
+            err = visit(c, op->nodes.at[i]);
+        return err;
+    case OP_IF: {
+        const struct node *parts[] = {op->branch.condition, op->branch.then, op->branch.otherwise};
+        for (int i = 0; i < 3 && !err; i++)
+            err = parts[i] ? visit(c, parts[i]) : OK;
+        return err;
+    }
+    case OP_DEPENDENT_SCHEMAS:
+        for (uint32_t i = 0; i < op->dependents.count && !err; i++)
+            err = visit(c, op->dependents.at[i].node);
+        return err;
+    default:
+        return OK;
+    }
+}
+
+/* The types that can pass an op, as far as its own value and in-place nodes decide. */
+static unsigned types_through(const struct op *op)
+{
+    unsigned types = 0;
+    switch ((enum op_code)op->code) {
+    case OP_CHOICES:
+        types = TYPES_ANY & ~op->applies;
+        for (uint32_t i = 0; i < op->choices.count; i++)
+            types |= type_bit_of(op->choices.at[i]);
+        return types;
+    case OP_REF:
+        return op->node->types;
+    case OP_ALL_OF:
+        types = TYPES_ANY;
+        for (uint32_t i = 0; i < op->nodes.count; i++)
+            types &= op->nodes.at[i]->types;
+        return types;
+    case OP_ANY_OF:
+    case OP_ONE_OF:
+        for (uint32_t i = 0; i < op->nodes.count; i++)
+            types |= op->nodes.at[i]->types;
+        return types;
+    default:
+        return TYPES_ANY;
+    }
+}
+
+struct discriminators {
+    struct discriminator list[DISCRIMINATORS_MAX];
+    uint16_t count;
+};
+
+/* The choices of a property's schema, its own or behind one reference. */
+static const struct choices *choices_of(const struct node *node)
+{
+    for (int hops = 0; node && hops < 2; hops++) {
+        const struct op *op = node->op_count ? &node->ops[0] : NULL;
+        if (op && op->code == OP_CHOICES && op->applies == TYPES_ANY)
+            return &op->choices;
+        node = op && op->code == OP_REF ? op->node : NULL;
+    }
+    return NULL;
+}
+
+static void add_inherited(struct discriminators *all, const struct node *node, bool with_choices)
+{
+    for (uint16_t i = 0; i < node->discriminator_count && all->count < DISCRIMINATORS_MAX; i++)
+        if (with_choices == (node->discriminators[i].choices != NULL))
+            all->list[all->count++] = node->discriminators[i];
+}
+
+/* Required properties with choices first, then those without. */
+static void collect_discriminators(struct compiler *c, struct node *node)
+{
+    struct discriminators all = {.count = 0};
+    for (int with_choices = 1; with_choices >= 0; with_choices--)
+        for (uint16_t i = 0; i < node->op_count; i++) {
+            const struct op *op = &node->ops[i];
+            const struct props *props = op->code == OP_PROPERTIES ? op->props : NULL;
+            for (uint32_t k = 0; props && k < props->count && all.count < DISCRIMINATORS_MAX; k++) {
+                const struct prop *p = &props->list[k];
+                const struct choices *choices = p->required ? choices_of(p->node) : NULL;
+                if (p->required && with_choices == (choices != NULL))
+                    all.list[all.count++] = (struct discriminator){p->key, choices};
+            }
+            if (op->code == OP_REF)
+                add_inherited(&all, op->node, with_choices);
+            else if (op->code == OP_ALL_OF)
+                for (uint32_t k = 0; k < op->nodes.count; k++)
+                    add_inherited(&all, op->nodes.at[k], with_choices);
+        }
+    if (!all.count)
+        return;
+    struct discriminator *list = ARENA_ARRAY(c->arena, struct discriminator, all.count);
+    memcpy(list, all.list, all.count * sizeof(*list));
+    node->discriminators = list;
+    node->discriminator_count = all.count;
+}
+
+const struct choices *discriminator_choices(const struct node *node, struct str key)
+{
+    for (uint16_t i = 0; i < node->discriminator_count; i++)
+        if (str_eq(node->discriminators[i].key, key))
+            return node->discriminators[i].choices;
+    return NULL;
+}
+
+/* Returns the number of entries; 0 if a branch has no strings for the key, or shares one with another. */
+static uint32_t fill_branch_map(const struct nodes *nodes, struct str key, struct branch_entry *entries)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < nodes->count; i++) {
+        const struct choices *choices = discriminator_choices(nodes->at[i], key);
+        uint32_t of_others = count;
+        if (!choices || !choices->strings)
+            return 0;
+        for (uint32_t k = 0; k < choices->count; k++) {
+            struct str value = json_str(choices->at[k]);
+            for (uint32_t other = 0; other < of_others; other++)
+                if (str_eq(entries[other].value, value))
+                    return 0;
+            if (count == BRANCH_ENTRIES_MAX)
+                return 0;
+            entries[count++] = (struct branch_entry){value, nodes->at[i]};
+        }
+    }
+    return count;
+}
+
+/* By the first discriminator of the first branch that decides between all of them. */
+static void find_branch_map(struct compiler *c, struct op *op)
+{
+    const struct nodes *nodes = &op->nodes;
+    struct branch_entry entries[BRANCH_ENTRIES_MAX];
+    if ((op->code != OP_ANY_OF && op->code != OP_ONE_OF) || nodes->count < 2)
+        return;
+    for (uint16_t i = 0; i < nodes->at[0]->discriminator_count && !op->nodes.branch_map; i++) {
+        struct str key = nodes->at[0]->discriminators[i].key;
+        uint32_t count = fill_branch_map(nodes, key, entries);
+        if (!count)
+            continue;
+        struct branch_map *map = ARENA_NEW(c->arena, struct branch_map);
+        struct branch_entry *list = ARENA_ARRAY(c->arena, struct branch_entry, count);
+        memcpy(list, entries, count * sizeof(*list));
+        *map = (struct branch_map){key, list, count};
+        op->nodes.branch_map = map;
+    }
+}
+
+static enum err visit(struct compiler *c, const struct node *node)
+{
+    struct node_entry *entry = (struct node_entry *)node;
+    if (entry->state == DONE)
+        return OK;
+    if (entry->state == OPEN)
+        return err_set(c->why, ERR_SCHEMA,
+                       "the schema at " STR_FMT
+                       " refers to itself for the same value, which never ends; put the reference under "
+                       "'properties' or 'items', or remove it",
+                       STR_ARG(subschema_pointer(c->arena, entry->subschema)));
+    if (c->chain == REFERENCE_CHAIN_LIMIT)
+        return err_set(c->why, ERR_LIMIT, "expected at most %u references in a row, found more at " STR_FMT,
+                       REFERENCE_CHAIN_LIMIT, STR_ARG(subschema_pointer(c->arena, entry->subschema)));
+    entry->state = OPEN;
+    c->chain++;
+    enum err err = OK;
+    for (uint16_t i = 0; i < node->op_count && !err; i++) {
+        err = visit_in_place(c, &node->ops[i]);
+        if (err == ERR_SCHEMA && node->ops[i].code == OP_REF && c->faults) {
+            compile_fault(c, node->source, node->ops[i].keyword,
+                          subschema_pointer(c->arena, entry->subschema), err);
+            err = OK;
+        }
+        if (err)
+            break;
+        entry->node.types &= (uint8_t)types_through(&node->ops[i]);
+        find_branch_map(c, (struct op *)&node->ops[i]);
+    }
+    /* {"$ref": …} alone becomes its target, unless the path taken counts. */
+    if (!err && !c->dynamic && node->op_count == 1 && node->ops[0].code == OP_REF && node->source->len == 1)
+        entry->node = *node->ops[0].node;
+    collect_discriminators(c, &entry->node);
+    if (c->warnings && !entry->node.types && entry->node.source->type != JSON_BOOL)
+        problems_add(c->warnings,
+                     (struct problem){.path = subschema_pointer(c->warnings->arena, entry->subschema),
+                                      .code = "schema",
+                                      .message = STR_LIT("contradicts itself: no value can fit; is "
+                                                         "a keyword of the items written on the list?"),
+                                      .warning = true});
+    entry->state = DONE;
+    c->chain--;
+    return err;
+}
+
+/* ---- a document ---- */
+
+/* A dynamic reference may lead to any dynamic anchor; compiling one may index documents with more. */
 static enum err compile_queue(struct compiler *c)
 {
     enum err err = OK;
@@ -9,22 +228,9 @@ static enum err compile_queue(struct compiler *c)
         struct node_entry *entry = c->todo;
         err = compile_node(c, entry); /* may append */
         c->todo = entry->next;
-    }
-    return err;
-}
-
-/* A dynamic reference may lead to any dynamic anchor; compiling one may index documents with more. */
-static enum err compile_dynamic_anchors(struct compiler *c)
-{
-    enum err err = OK;
-    for (bool more = c->dynamic; more && !err;) {
-        more = false;
-        for (struct resource *r = c->all_resources; r; r = r->next)
-            for (struct dynamic_anchor *a = r->dynamic; a; a = a->next) {
-                more |= !a->node;
+        for (struct resource *r = c->dynamic && !c->todo ? c->all_resources : NULL; r && !err; r = r->next)
+            for (struct dynamic_anchor *a = r->dynamic; a; a = a->next)
                 a->node = subschema_node(c, a->subschema);
-            }
-        err = compile_queue(c);
     }
     return err;
 }
@@ -35,14 +241,6 @@ const struct node *resource_dynamic_anchor(const struct resource *resource, stru
         if (str_eq(a->name, name))
             return a->node;
     return NULL;
-}
-
-static bool has_properties(const struct node *node)
-{
-    bool found = false;
-    for (uint16_t i = 0; i < node->op_count; i++)
-        found |= node->ops[i].code == OP_PROPERTIES && node->ops[i].props->declared;
-    return found;
 }
 
 static bool has_date_times(const struct compiler *c)
@@ -65,10 +263,9 @@ enum err compile_document(struct compiler *c, struct schema *schema)
         schema->root = subschema_node(c, resource->root);
         err = compile_queue(c);
     }
-    if (!err)
-        err = compile_dynamic_anchors(c);
-    if (!err && !(c->faults && map_count(c->faults)))
-        err = analyze_nodes(c);
+    bool sound = !err && !(c->faults && map_count(c->faults));
+    for (struct node_entry *entry = sound ? c->first : NULL; entry && !err; entry = entry->next)
+        err = visit(c, &entry->node);
     arena_free(scratch);
     schema->dynamic = c->dynamic;
     return err;
@@ -77,15 +274,14 @@ enum err compile_document(struct compiler *c, struct schema *schema)
 enum err schema_compile(struct arena *arena, const struct json *source, const struct schema_options *options,
                         struct schema **out, struct problems *warnings, struct why *why)
 {
-    struct compiler c = {.arena = arena,
-                         .options = options,
-                         .warnings = warnings,
-                         .why = why,
-                         .keyword_table = &keyword_table};
+    struct compiler c = {.arena = arena, .options = options, .warnings = warnings, .why = why};
     struct schema *schema = ARENA_NEW(arena, struct schema);
     schema->source = source;
     enum err err = compile_document(&c, schema);
-    schema->declares = !err && has_properties(schema->root);
+    for (uint16_t i = 0; !err && i < schema->root->op_count; i++) {
+        const struct op *op = &schema->root->ops[i];
+        schema->declares |= op->code == OP_PROPERTIES && op->props->declared;
+    }
     schema->local_times = !err && options && options->local_times && has_date_times(&c);
     *out = err ? NULL : schema;
     return err;

@@ -2,10 +2,9 @@
  * What compilation knows besides the nodes it makes: documents, resources and
  * the subschemas in them. Internal to this room.
  *
- *   subschema_index.c  walks a document: indexes every subschema, $id and anchor
- *   ref.c              finds the subschema of a reference, indexing documents of the registry on the way
- *   keywords.c         the table of keywords; makes the ops of one node (with applicators.c, on
- * node_builder.c) analyze.c          refuses cycles, works out types and discriminators of each node
+ *   resources.c  indexes every subschema, $id and anchor of a document, and finds what a reference names
+ *   keywords.c   the table of keywords; makes the ops of one node
+ *   compile.c    the queue of nodes; then refuses cycles, works out types and discriminators of each node
  */
 #ifndef TOOLGATE_SCHEMA_COMPILE_H
 #define TOOLGATE_SCHEMA_COMPILE_H
@@ -66,13 +65,12 @@ struct node_entry {
     struct node node; /* first: a node's address is that of its entry */
     struct subschema *subschema;
     struct node_entry *next;
-    uint8_t state; /* of the walk in analyze.c */
+    uint8_t state; /* of the walk over the finished graph */
 };
 
 struct compiler {
     struct arena *arena;
     const struct schema_options *options;
-    const struct keyword_table *keyword_table;
     struct problems *warnings; /* may be NULL */
     struct why *why;
     struct map *subschemas; /* by the address of their JSON */
@@ -98,7 +96,7 @@ enum err compile_document(struct compiler *c, struct schema *schema);
 enum err compile_fault(struct compiler *c, const struct json *source, const char *keyword, struct str pointer,
                        enum err err);
 
-/* ---- subschema_index.c ---- */
+/* ---- resources.c ---- */
 
 /* Gives the document a root resource under `uri` and indexes all of it. */
 enum err subschema_index_document(struct compiler *c, const struct json *document, struct str uri,
@@ -116,10 +114,12 @@ const struct node *subschema_node(struct compiler *c, struct subschema *subschem
 /* "#/properties/a/items", with the document's URI before it if it has one. */
 struct str subschema_pointer(struct arena *arena, const struct subschema *subschema);
 
-/* ---- dialect.c ---- */
+/* The subschema that `reference` names at `from`. *by_anchor (may be NULL): the plain-name fragment it used,
+ * or STR_NONE. */
+enum err ref_resolve(struct compiler *c, const struct subschema *from, struct str reference,
+                     struct subschema **out, struct str *by_anchor);
 
-/* ERR_SCHEMA for an unknown $schema. */
-enum err dialect_find(struct compiler *c, struct str uri, struct dialect *out);
+/* ---- keywords.c ---- */
 
 /* The subschemas in a keyword's value. */
 enum keyword_holds { HOLDS_NONE, HOLDS_ONE, HOLDS_LIST, HOLDS_MAP, HOLDS_ONE_OR_LIST, HOLDS_MAP_OR_NAMES };
@@ -130,95 +130,12 @@ struct keyword {
     const char *name;
     uint8_t drafts, vocabulary, holds;
     enum err (*compile)(struct node_builder *b, const struct json *value); /* NULL: makes no op itself */
+    uint8_t code, types;                                                   /* of its op */
 };
 
-struct keyword_table {
-    const struct keyword *at; /* sorted by name */
-    size_t count;
-};
-
-/* NULL: not a keyword of this dialect. */
-const struct keyword *keyword_find(const struct compiler *c, const struct dialect *dialect, struct str name);
-
-/* Of any dialect. */
-const struct keyword *keyword_in_table(struct str name);
-
-/* ---- registry.c ---- */
-
-/* The document by its URI without fragment, metaschemas included, or NULL. */
-const struct json *schema_registry_find(struct arena *arena, const struct schema_registry *registry,
-                                        struct str uri);
-
-/* ---- ref.c ---- */
-
-/* The subschema that `reference` names at `from`. *by_anchor (may be NULL): the plain-name fragment it used,
- * or STR_NONE. */
-enum err ref_resolve(struct compiler *c, const struct subschema *from, struct str reference,
-                     struct subschema **out, struct str *by_anchor);
-
-/* ---- node_builder.c ---- */
-
-#define OPS_MAX 48u /* more than there are keywords that make one */
-
-/* One node while its keywords are compiled. */
-struct node_builder {
-    struct compiler *c;
-    struct subschema *subschema;
-    struct node *node;
-    const struct json *source;
-    struct op ops[OPS_MAX];
-    size_t op_count;
-    struct props *props; /* NULL: no keyword needed it */
-    const char *keyword; /* being compiled */
-};
-
-/* Compiles an expression; ERR_LIMIT if those of the schema become too large. */
-enum err builder_pattern(struct node_builder *b, struct str expression, struct pattern **out);
-
-/* A new op; builder_op returns the one with that code and these types if there is one. */
-struct op *builder_add_op(struct node_builder *b, enum op_code code, unsigned applies);
-struct op *builder_op(struct node_builder *b, enum op_code code, unsigned applies);
-
-/* The node of a subschema under the current keyword. */
-enum err builder_node(struct node_builder *b, const struct json *source, const struct node **out);
-enum err builder_nodes(struct node_builder *b, const struct json *list, struct nodes *out);
-
-/* "#/properties/a/maximum": the place of the current keyword. */
-struct str builder_pointer(const struct node_builder *b);
-
-/* ERR_SCHEMA with "expected WHAT at POINTER, found VALUE" */
-enum err builder_refuse(struct node_builder *b, const char *expected, const struct json *found);
-void builder_warn(struct node_builder *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same, for a keyword that has no effect. */
-void builder_ignore(struct node_builder *b, const char *text);
-
-/* ---- applicators.c ---- */
-
-enum err compile_properties(struct node_builder *b, const struct json *value);
-enum err compile_pattern_properties(struct node_builder *b, const struct json *value);
-enum err compile_additional_properties(struct node_builder *b, const struct json *value);
-enum err compile_required(struct node_builder *b, const struct json *value);
-enum err compile_items(struct node_builder *b, const struct json *value);
-enum err compile_prefix_items(struct node_builder *b, const struct json *value);
-enum err compile_contains(struct node_builder *b, const struct json *value);
-enum err compile_schema_list(struct node_builder *b, const struct json *value);
-enum err compile_if(struct node_builder *b, const struct json *value);
-enum err compile_dependencies(struct node_builder *b, const struct json *value);
-enum err compile_ref(struct node_builder *b, const struct json *value);
-enum err compile_dynamic_ref(struct node_builder *b, const struct json *value);
-enum err compile_one_schema(struct node_builder *b, const struct json *value);
-
-/* Completes and indexes the properties once all keywords of the node are compiled. */
-void compile_props_finish(struct node_builder *b);
-
-/* ---- keywords.c ---- */
-
-extern const struct keyword_table keyword_table;
+/* NULL: not a keyword of this dialect (NULL: of any). */
+const struct keyword *keyword_find(const struct dialect *dialect, struct str name);
 
 enum err compile_node(struct compiler *c, struct node_entry *entry);
-
-/* ---- analyze.c ---- */
-
-enum err analyze_nodes(struct compiler *c);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "json/build.h"
-#include "schema/json_pointer.h"
+#include "json/path.h"
 #include "schema/schema.h"
 
 #define DESCRIPTION_READ_MAX_BYTES 1000u /* of a description; what it says of optional stands at its ends */

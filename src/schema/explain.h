@@ -1,8 +1,8 @@
 /*
- * The collecting pass in four parts: explain.c walks, anyof_selection.c
- * selects the alternative of an anyOf or oneOf that was meant,
- * misplaced_names.c finds what an undeclared name was meant for, messages.c
- * writes the sentences. Internal to this room.
+ * The collecting pass in three parts: explain.c walks, and selects the
+ * alternative of an anyOf or oneOf that was meant; names.c finds what an
+ * undeclared name was meant for; messages.c writes the sentences. Internal to
+ * this room.
  */
 #ifndef TOOLGATE_SCHEMA_EXPLAIN_H
 #define TOOLGATE_SCHEMA_EXPLAIN_H
@@ -39,27 +39,23 @@ struct explain_ctx {
     const struct node *node; /* whose description holds for `location`: the last one with a description */
     const struct location *location;
     struct object_scope *object; /* the innermost */
-    /* Adds the problems of v by the node; v may also be valid. NULL if nothing is walked. */
-    void (*explain_node)(struct explain_ctx *e, const struct node *node, const struct json *v,
-                         const struct location *location);
 };
 
-/* ---- anyof_selection.c ---- */
+static inline struct location location_of_member(const struct location *object, struct str key)
+{
+    return (struct location){object, key.at ? key : STR_LIT(""), 0};
+}
 
-void anyof_explain(struct explain_ctx *e, const struct op *op, const struct json *v,
-                   const struct location *location);
-
-/* ---- misplaced_names.c ---- */
+/* ---- names.c ---- */
 
 /* A required field of e->object is missing, or was sent under another name or in another place. */
-void misplaced_explain_missing(struct explain_ctx *e, struct str name, const struct node *node,
-                               const struct location *location);
+void names_explain_missing(struct explain_ctx *e, struct str name, const struct node *node,
+                           const struct location *location);
 
-/* e->object has a name that no schema declares; `location` is its own. */
-void misplaced_explain_unknown(struct explain_ctx *e, struct str name, const struct location *location);
-
-/* The same for an open object, whose undeclared names are only advised about. */
-void misplaced_advise(struct explain_ctx *e, struct str name, const struct location *location);
+/* e->object has a name that no schema declares; `location` is its own. `warning`: the object is open, and the
+ * name only advised about. */
+void names_explain_undeclared(struct explain_ctx *e, struct str name, bool warning,
+                              const struct location *location);
 
 /* ---- messages.c ---- */
 

@@ -18,4 +18,10 @@ struct format {
 /* NULL: unknown, or an annotation only. */
 const struct format *format_find(struct str name);
 
+/* A date-time that only lacks its zone; and its seconds since 1970 by the clocks of wherever it is. */
+bool format_is_local_date_time(struct str s);
+int64_t format_local_seconds(struct str s);
+
+bool format_is_ipv6(struct str s);
+
 #endif

@@ -1,15 +1,538 @@
 /*
- * PCRE2 behind the syntax of ECMA-262, and a fast path for simple expressions.
- * Everything of an expression lives in its arena. No JIT: it gains little on
- * short strings, and a hardened service may not map executable memory.
+ * Regular expressions of ECMA-262, which schemas mean, on PCRE2: a translation between the dialects; a fast
+ * path for simple expressions; matching with counted work. Everything of an expression lives in its arena. No
+ * JIT: a hardened service may not map executable memory.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "schema/pattern.h"
 
 #include "base/arena.h"
-#include "schema/regex.h"
+#include "base/buf.h"
 
+#include <ctype.h>
 #include <pcre2.h>
+
+/* ---- from ECMA-262 to PCRE2 ---- */
+
+#define SPACES                                                                                               \
+    "\\t\\n\\x{b}\\f\\r \\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"    \
+    "\\x{feff}"
+#define NO_SPACES                                                                                            \
+    "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}"      \
+    "\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}"
+#define ANY_BUT_NEWLINE "[^\\n\\r\\x{2028}\\x{2029}]"
+
+struct walk {
+    struct str in;
+    size_t at;
+    struct buf *out;
+    struct why *why;
+    bool in_class;
+    bool quantifiable; /* the last item may take a quantifier */
+};
+
+/* Long names of general categories, which ECMA-262 knows and PCRE2 does not. */
+static const struct {
+    const char *name, *code;
+} categories[] = {
+    /* clang-format off */
+    {"Letter", "L"}, {"Cased_Letter", "L&"}, {"LC", "L&"}, {"Uppercase_Letter", "Lu"},
+    {"Lowercase_Letter", "Ll"}, {"Titlecase_Letter", "Lt"}, {"Modifier_Letter", "Lm"},
+    {"Other_Letter", "Lo"}, {"Mark", "M"}, {"Combining_Mark", "M"}, {"Nonspacing_Mark", "Mn"},
+    {"Spacing_Mark", "Mc"}, {"Enclosing_Mark", "Me"}, {"Number", "N"}, {"Decimal_Number", "Nd"},
+    {"digit", "Nd"}, {"Letter_Number", "Nl"}, {"Other_Number", "No"}, {"Punctuation", "P"}, {"punct", "P"},
+    {"Connector_Punctuation", "Pc"}, {"Dash_Punctuation", "Pd"}, {"Open_Punctuation", "Ps"},
+    {"Close_Punctuation", "Pe"}, {"Initial_Punctuation", "Pi"}, {"Final_Punctuation", "Pf"},
+    {"Other_Punctuation", "Po"}, {"Symbol", "S"}, {"Math_Symbol", "Sm"}, {"Currency_Symbol", "Sc"},
+    {"Modifier_Symbol", "Sk"}, {"Other_Symbol", "So"}, {"Separator", "Z"}, {"Space_Separator", "Zs"},
+    {"Line_Separator", "Zl"}, {"Paragraph_Separator", "Zp"}, {"Other", "C"}, {"Control", "Cc"},
+    {"cntrl", "Cc"}, {"Format", "Cf"}, {"Surrogate", "Cs"}, {"Private_Use", "Co"}, {"Unassigned", "Cn"},
+    /* clang-format on */
+};
+
+static char peek(const struct walk *w, size_t ahead)
+{
+    return w->at + ahead < w->in.len ? w->in.at[w->at + ahead] : '\0';
+}
+
+static enum err refuse(struct walk *w, const char *what)
+{
+    return err_set(w->why, ERR_SCHEMA,
+                   "expected a regular expression of ECMA-262, found %s at byte %zu of '" STR_FMT "'", what,
+                   w->at, STR_ARG(str_cut(w->in, 200)));
+}
+
+/* `digits` hex digits from `ahead` on, or -1. */
+static int32_t read_hex(const struct walk *w, size_t ahead, size_t digits)
+{
+    int32_t n = 0;
+    for (size_t i = 0; i < digits; i++) {
+        int h = ascii_hex_value(peek(w, ahead + i));
+        if (h < 0)
+            return -1;
+        n = n * 16 + h;
+    }
+    return n;
+}
+
+/* Writes the character that the `used` bytes of an escape name. */
+static enum err put_char(struct walk *w, int32_t c, size_t used)
+{
+    buf_printf(w->out, "\\x{%x}", (uint32_t)c);
+    w->at += used;
+    return OK;
+}
+
+static enum err unicode_escape(struct walk *w)
+{
+    bool braced = peek(w, 2) == '{'; /* \u{1F432} */
+    int32_t c = braced ? 0 : read_hex(w, 2, 4);
+    size_t used = 6;
+    if (braced) {
+        for (used = 3; ascii_hex_value(peek(w, used)) >= 0 && c <= 0x10ffff; used++)
+            c = c * 16 + ascii_hex_value(peek(w, used));
+        if (used == 3 || peek(w, used) != '}' || c > 0x10ffff)
+            return refuse(w, "\\u{…} that is no code point");
+        return put_char(w, c, used + 1);
+    }
+    if (c < 0)
+        return refuse(w, "\\u without four hex digits");
+    if (c >= 0xd800 && c < 0xdc00 && peek(w, 6) == '\\' && peek(w, 7) == 'u') {
+        int32_t low = read_hex(w, 8, 4);
+        if (low >= 0xdc00 && low < 0xe000) {
+            c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+            used = 12;
+        }
+    }
+    if (c >= 0xd800 && c < 0xe000)
+        return refuse(w, "half a surrogate pair, which no JSON string holds,");
+    return put_char(w, c, used);
+}
+
+/* \x41 and \cJ */
+static enum err char_escape(struct walk *w)
+{
+    int32_t c = read_hex(w, 2, 2);
+    if (peek(w, 1) == 'c')
+        return ascii_is_letter(peek(w, 2)) ? put_char(w, (peek(w, 2) | 32) - 'a' + 1, 3)
+                                           : refuse(w, "\\c without a letter");
+    return c < 0 ? refuse(w, "\\x without two hex digits") : put_char(w, c, 4);
+}
+
+/* \p{Letter}, \p{gc=Lu}, \p{Script=Greek}, \p{Alphabetic} */
+static enum err property_escape(struct walk *w)
+{
+    struct str rest = str_from(w->in, w->at + 3);
+    const char *end = rest.len ? memchr(rest.at, '}', rest.len) : NULL;
+    if (peek(w, 2) != '{' || !end)
+        return refuse(w, "\\p without {…}");
+    struct str name = {rest.at, (size_t)(end - rest.at)};
+    w->at += 3 + name.len + 1;
+    buf_printf(w->out, "\\%c{", w->in.at[w->at - name.len - 3]);
+    static const char *const prefixes[] = {"General_Category=", "gc="};
+    for (size_t i = 0; i < 2; i++)
+        if (str_starts(name, prefixes[i]))
+            name = str_from(name, strlen(prefixes[i]));
+    for (size_t i = 0; i < sizeof(categories) / sizeof(*categories); i++)
+        if (str_is(name, categories[i].name))
+            name = str_of(categories[i].code);
+    buf_str(w->out, name);
+    buf_byte(w->out, '}');
+    return OK;
+}
+
+static enum err back_reference(struct walk *w)
+{
+    size_t n = 1;
+    while (ascii_is_digit(peek(w, n)))
+        n++;
+    if (w->in.at[w->at + 1] == '0')
+        return n > 2 ? refuse(w, "an octal escape") : put_char(w, 0, n);
+    if (w->in_class)
+        return refuse(w, "a back reference in a class");
+    buf_printf(w->out, "\\g{%.*s}", (int)(n - 1), w->in.at + w->at + 1);
+    w->at += n;
+    return OK;
+}
+
+/* Writes the two characters of an escape as they are, or as `text`. */
+static enum err put_escape(struct walk *w, const char *text)
+{
+    if (text)
+        buf_text(w->out, text);
+    else
+        buf_add(w->out, w->in.at + w->at, 2);
+    w->at += 2;
+    return OK;
+}
+
+static enum err escape(struct walk *w)
+{
+    char c = peek(w, 1);
+    w->quantifiable = true;
+    if (w->at + 1 >= w->in.len)
+        return refuse(w, "a backslash at the end");
+    switch (c) {
+    case 's':
+        return put_escape(w, w->in_class ? SPACES : "[" SPACES "]");
+    case 'S':
+        return put_escape(w, w->in_class ? NO_SPACES : "[" NO_SPACES "]");
+    case 'v':
+        return put_escape(w, "\\x{b}");
+    case 'b':
+    case 'B':
+        if (w->in_class)
+            return c == 'B' ? refuse(w, "\\B in a class") : put_escape(w, "\\x{8}");
+        w->quantifiable = false;
+        return put_escape(w, NULL);
+    case 'k':
+        return w->in_class || peek(w, 2) != '<' ? refuse(w, "\\k without <name>") : put_escape(w, NULL);
+    case 'c':
+    case 'x':
+        return char_escape(w);
+    case 'u':
+        return unicode_escape(w);
+    case 'p':
+    case 'P':
+        return property_escape(w);
+    }
+    if (ascii_is_digit(c))
+        return back_reference(w);
+    if (ascii_is_letter(c) && !strchr("dDwWfnrt", c))
+        return refuse(w, "an escape that is none");
+    if ((unsigned char)c < 0x80)
+        return put_escape(w, NULL);
+    w->at++; /* the character itself follows, several bytes long */
+    return OK;
+}
+
+/* A class escape, after which a hyphen makes no range. */
+static bool is_set_escape(const struct walk *w, size_t ahead)
+{
+    char c = peek(w, ahead + 1);
+    return peek(w, ahead) == '\\' && c && strchr("dDwWsSpP", c);
+}
+
+static enum err class_whole(struct walk *w)
+{
+    bool negated = peek(w, 1) == '^', after_set = false;
+    buf_text(w->out, negated ? "[^" : "[");
+    w->at += 1 + negated;
+    enum err err = OK;
+    w->in_class = true;
+    while (!err && w->at < w->in.len && w->in.at[w->at] != ']') {
+        char c = w->in.at[w->at];
+        if (c == '\\') {
+            after_set = is_set_escape(w, 0);
+            err = escape(w);
+            continue;
+        }
+        bool literal = c == '[' || (c == '-' && (after_set || is_set_escape(w, 1)));
+        buf_text(w->out, literal ? "\\" : "");
+        buf_byte(w->out, c);
+        w->at++;
+        after_set = false;
+    }
+    w->in_class = false;
+    if (err)
+        return err;
+    if (w->at == w->in.len)
+        return refuse(w, "a class without its ]");
+    buf_byte(w->out, ']');
+    w->at++;
+    w->quantifiable = true;
+    return OK;
+}
+
+static enum err group(struct walk *w)
+{
+    static const char *const kinds[] = {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?<"};
+    struct str rest = str_from(w->in, w->at);
+    size_t n = 1;
+    if (str_starts(rest, "(*"))
+        return refuse(w, "a quantifier on nothing, (*");
+    if (str_starts(rest, "(?")) {
+        n = 0;
+        for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && !n; i++)
+            n = str_starts(rest, kinds[i]) ? strlen(kinds[i]) : 0;
+        if (!n)
+            return refuse(w, "a group that only other dialects know");
+    }
+    buf_add(w->out, rest.at, n);
+    w->at += n;
+    w->quantifiable = false;
+    return OK;
+}
+
+/* Length of {2}, {2,} or {2,3} here; 0 if the brace is a character. */
+static size_t counted(const struct walk *w)
+{
+    size_t n = 1, digits = 0;
+    for (; ascii_is_digit(peek(w, n)); n++)
+        digits++;
+    if (!digits)
+        return 0;
+    if (peek(w, n) == ',')
+        for (n++; ascii_is_digit(peek(w, n));)
+            n++;
+    return peek(w, n) == '}' ? n + 1 : 0;
+}
+
+static enum err quantifier(struct walk *w)
+{
+    size_t n = peek(w, 0) == '{' ? counted(w) : 1;
+    if (!n) {
+        buf_text(w->out, "\\{");
+        w->at++;
+        w->quantifiable = true;
+        return OK;
+    }
+    if (!w->quantifiable)
+        return refuse(w, "a quantifier on nothing");
+    n += peek(w, n) == '?';
+    buf_add(w->out, w->in.at + w->at, n);
+    w->at += n;
+    w->quantifiable = false;
+    return OK;
+}
+
+static enum err step(struct walk *w)
+{
+    char c = peek(w, 0);
+    switch (c) {
+    case '\\':
+        return escape(w);
+    case '[':
+        return class_whole(w);
+    case '(':
+        return group(w);
+    case '*':
+    case '+':
+    case '?':
+    case '{':
+        return quantifier(w);
+    case '.':
+        buf_text(w->out, ANY_BUT_NEWLINE);
+        break;
+    default:
+        buf_byte(w->out, c);
+    }
+    w->at++;
+    w->quantifiable = !(c == '^' || c == '$' || c == '|');
+    return OK;
+}
+
+/* Appends the expression for PCRE2 (with UTF, without UCP) that matches what `expression` matches in
+ * ECMA-262. ERR_SCHEMA with the reason if that is not valid; escaped punctuation is accepted, as it is
+ * common. */
+static enum err ecma_to_pcre(struct str expression, struct buf *out, struct why *why)
+{
+    struct walk w = {.in = expression, .out = out, .why = why};
+    enum err err = OK;
+    while (!err && w.at < w.in.len)
+        err = step(&w);
+    return err;
+}
+
+/*
+ * ---- the fast path ----
+ *
+ * As most patterns in schemas are: anchored at the start, a sequence of ASCII characters and classes with
+ * counts, such as ^[a-z][a-z0-9_]{0,62}. A part is a set of ASCII bytes and a count. Matching takes as many
+ * bytes as it can, which is right if what follows begins with none of them: no other division of the subject
+ * could match, so nothing needs backtracking. It takes a fifth of the time of PCRE2.
+ */
+
+#define PARTS_MAX  24u
+#define COUNT_MAX  65535u
+#define META_BYTES "\\^$.|?*+()[]{}"
+
+struct set {
+    uint64_t bits[2]; /* of ASCII */
+};
+
+struct part {
+    struct set set;
+    uint32_t min, max; /* max UINT32_MAX: no limit */
+};
+
+struct fast_regex {
+    bool to_end; /* with $ */
+    uint32_t count;
+    struct part parts[PARTS_MAX];
+};
+
+static void set_add(struct set *set, char from, char to)
+{
+    for (unsigned char b = (unsigned char)from; b <= (unsigned char)to; b++)
+        set->bits[b / 64] |= (uint64_t)1 << (b % 64);
+}
+
+static char byte_at(struct str s, size_t at)
+{
+    return at < s.len ? s.at[at] : '\0';
+}
+
+/* \d, \w or an escaped punctuation mark; *single: one character, which may begin a range. */
+static size_t read_escape(struct str s, struct set *set, bool *single)
+{
+    char c = byte_at(s, 1);
+    *single = false;
+    if (c == 'd' || c == 'w')
+        set_add(set, '0', '9');
+    if (c == 'w') {
+        set_add(set, 'A', 'Z');
+        set_add(set, 'a', 'z');
+        set_add(set, '_', '_');
+    } else if (c > 0 && ispunct((unsigned char)c)) {
+        set_add(set, c, c);
+        *single = true;
+    } else if (c != 'd') {
+        return 0;
+    }
+    return 2;
+}
+
+/* A character, a range or an escape of a class. A dash is a character only at either end. */
+static size_t read_class_item(struct str s, bool first, struct set *set)
+{
+    char c = byte_at(s, 0), next = byte_at(s, 1);
+    bool single = true;
+    size_t n = 1;
+    if (c == '\\')
+        n = read_escape(s, set, &single);
+    else if (c == '-' ? first || next == ']' : c > 0 && c != '[' && c != '^')
+        set_add(set, c, c);
+    else
+        return 0;
+    if (!n || byte_at(s, n) != '-' || byte_at(s, n + 1) == ']')
+        return n;
+    char to = byte_at(s, n + 1);
+    if (!single || n != 1 || to <= c || strchr("\\[]^-", to))
+        return 0;
+    set_add(set, c, to);
+    return 3;
+}
+
+static size_t read_set(struct str s, struct set *set)
+{
+    bool single;
+    char c = byte_at(s, 0);
+    size_t n = 1;
+    if (c == '\\')
+        return read_escape(s, set, &single);
+    if (c == '[') {
+        while (n < s.len && byte_at(s, n) != ']') {
+            size_t item = read_class_item(str_from(s, n), n == 1, set);
+            if (!item)
+                return 0;
+            n += item;
+        }
+        return n > 1 && n < s.len ? n + 1 : 0;
+    }
+    if (c <= 0 || c == 127 || strchr(META_BYTES, c))
+        return 0;
+    set_add(set, c, c);
+    return 1;
+}
+
+static size_t read_number(struct str s, uint32_t *out)
+{
+    size_t n = 0;
+    for (*out = 0; isdigit((unsigned char)byte_at(s, n)) && *out <= COUNT_MAX; n++)
+        *out = *out * 10 + (uint32_t)(byte_at(s, n) - '0');
+    return *out <= COUNT_MAX ? n : 0;
+}
+
+/* {3} {3,} {3,8} ? * +; *simple: false for a malformed, lazy or possessive count. */
+static size_t read_count(struct str s, struct part *part, bool *simple)
+{
+    size_t n = 0;
+    char c = byte_at(s, 0);
+    part->min = part->max = 1;
+    if (c == '{') {
+        size_t digits = read_number(str_from(s, 1), &part->min);
+        *simple = digits > 0;
+        n = 1 + digits;
+        part->max = part->min;
+        if (byte_at(s, n) == ',') {
+            digits = read_number(str_from(s, ++n), &part->max);
+            part->max = digits ? part->max : UINT32_MAX;
+            n += digits;
+        }
+        *simple &= byte_at(s, n) == '}';
+        n++;
+    } else if (c == '?' || c == '*' || c == '+') {
+        part->min = c == '+';
+        part->max = c == '?' ? 1 : UINT32_MAX;
+        n = 1;
+    }
+    *simple &= !n || (byte_at(s, n) != '?' && byte_at(s, n) != '+');
+    return n;
+}
+
+static bool read_parts(struct str s, struct fast_regex *regex)
+{
+    bool ok = byte_at(s, 0) == '^';
+    s = str_from(s, 1);
+    while (s.len && ok) {
+        regex->to_end = s.len == 1 && s.at[0] == '$';
+        if (regex->to_end)
+            break;
+        if (regex->count == PARTS_MAX)
+            return false;
+        struct part *part = &regex->parts[regex->count++];
+        size_t n = read_set(s, &part->set);
+        ok = n > 0;
+        s = str_from(s, n);
+        s = str_from(s, read_count(s, part, &ok));
+    }
+    return ok;
+}
+
+/* What may follow a part without a fixed count begins with none of its bytes. */
+static bool leaves_no_choice(const struct fast_regex *regex)
+{
+    for (uint32_t i = 0; i < regex->count; i++) {
+        const struct part *part = &regex->parts[i], *after = part;
+        while (part->min != part->max && ++after < regex->parts + regex->count) {
+            if ((part->set.bits[0] & after->set.bits[0]) || (part->set.bits[1] & after->set.bits[1]))
+                return false;
+            if (after->min)
+                break;
+        }
+    }
+    return true;
+}
+
+/* `expression`: of ECMA-262, accepted by PCRE2. NULL: not simple enough. */
+static const struct fast_regex *compile_fast(struct arena *arena, struct str expression)
+{
+    struct fast_regex regex = {0};
+    if (!read_parts(expression, &regex) || !leaves_no_choice(&regex))
+        return NULL;
+    size_t size = offsetof(struct fast_regex, parts) + regex.count * sizeof(struct part);
+    return memcpy(arena_alloc(arena, size), &regex, size);
+}
+
+static bool fast_matches(const struct fast_regex *regex, struct str subject)
+{
+    const char *p = subject.at, *end = p + subject.len;
+    for (const struct part *part = regex->parts, *stop = part + regex->count; part < stop; part++) {
+        size_t left = (size_t)(end - p), taken = 0, most = left < part->max ? left : part->max;
+        for (; taken < most; taken++) {
+            unsigned char b = (unsigned char)p[taken];
+            if (b >= 128 || !(part->set.bits[b / 64] >> (b % 64) & 1))
+                break;
+        }
+        if (taken < part->min)
+            return false;
+        p += taken;
+    }
+    return p == end || !regex->to_end;
+}
+
+/* ---- compilation and matching ---- */
 
 #define OPTIONS                                                                                              \
     (PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ALLOW_EMPTY_CLASS | PCRE2_MATCH_UNSET_BACKREF |                \
@@ -73,7 +596,7 @@ enum err pattern_compile(struct arena *arena, struct str expression, struct patt
         return err_set(why, ERR_LIMIT, "expected a regular expression of at most %u bytes, found %zu",
                        PATTERN_MAX_BYTES, expression.len);
     struct buf translated = buf_in(arena);
-    enum err err = regex_ecma_to_pcre(expression, &translated, why);
+    enum err err = ecma_to_pcre(expression, &translated, why);
     if (err)
         return err;
     struct pattern *p = ARENA_NEW(arena, struct pattern);
@@ -87,7 +610,7 @@ enum err pattern_compile(struct arena *arena, struct str expression, struct patt
     if (!p->counted)
         pcre2_set_match_limit(p->context, UNCOUNTED_MATCH_LIMIT);
     p->data = pcre2_match_data_create(1, memory);
-    p->fast = regex_fast_path_compile(arena, expression);
+    p->fast = compile_fast(arena, expression);
     *out = p;
     return OK;
 }
@@ -98,7 +621,7 @@ bool pattern_is_regex(struct str expression)
     struct buf translated = buf_in(scratch);
     int code = 0;
     PCRE2_SIZE at;
-    bool ok = expression.len <= PATTERN_MAX_BYTES && regex_ecma_to_pcre(expression, &translated, NULL) == OK;
+    bool ok = expression.len <= PATTERN_MAX_BYTES && ecma_to_pcre(expression, &translated, NULL) == OK;
     if (ok) {
         pcre2_compile_context *context =
             pcre2_compile_context_create(pcre2_general_context_create(allocate, release, scratch));
@@ -130,16 +653,6 @@ static int count_item(pcre2_callout_block *block, void *data)
     return 0;
 }
 
-/* Of what is not counted: a few tries at each place, each of which may go through all that follows. */
-static bool spend_uncounted(struct count *count, size_t len)
-{
-    uint64_t steps = UNCOUNTED_STEPS + (uint64_t)len * len / 64;
-    if (steps > count->left)
-        return false;
-    count->left -= (uint32_t)steps;
-    return true;
-}
-
 enum pattern_result pattern_match(const struct pattern *pattern, struct str subject, uint32_t *steps)
 {
     struct count count = {.left = *steps};
@@ -148,11 +661,15 @@ enum pattern_result pattern_match(const struct pattern *pattern, struct str subj
     if (subject.len > PATTERN_SUBJECT_MAX_BYTES)
         return PATTERN_TOO_COMPLEX;
     if (pattern->fast)
-        return regex_fast_path_matches(pattern->fast, subject) ? PATTERN_MATCH : PATTERN_NO_MATCH;
-    if (pattern->counted)
+        return fast_matches(pattern->fast, subject) ? PATTERN_MATCH : PATTERN_NO_MATCH;
+    if (pattern->counted) {
         pcre2_set_callout(pattern->context, count_item, &count);
-    else if (!spend_uncounted(&count, subject.len))
-        return PATTERN_TOO_COMPLEX;
+    } else { /* a few tries at each place, each of which may go through all that follows */
+        uint64_t uncounted = UNCOUNTED_STEPS + (uint64_t)subject.len * subject.len / 64;
+        if (uncounted > count.left)
+            return PATTERN_TOO_COMPLEX;
+        count.left -= (uint32_t)uncounted;
+    }
     int n = pcre2_match(pattern->code, (PCRE2_SPTR)subject.at, subject.len, 0, 0, pattern->data,
                         pattern->context);
     *steps = count.left;

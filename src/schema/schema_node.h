@@ -314,11 +314,10 @@ bool multiple_of_holds(const struct json *v, const struct json *divisor);
 /* The node of the resource's own dynamic anchor of that name, or NULL. */
 const struct node *resource_dynamic_anchor(const struct resource *resource, struct str name);
 
-/* ---- in_place_applicators.c ---- */
-
 #define IN_PLACE_NODES_MAX 64u /* schemas of tools need a handful */
 
-/* A node, its references and its branches: all apply to one value. */
+/* A node, its references and its branches: all apply to one value. 1.5 KB, of which `count` says how much is
+ * written. */
 struct in_place_nodes {
     const struct node *nodes[IN_PLACE_NODES_MAX];
     const struct props *props[IN_PLACE_NODES_MAX]; /* NULL: none */
@@ -330,5 +329,8 @@ struct in_place_nodes {
  * NULL: all, whether their conditions hold or not. */
 void in_place_collect(struct in_place_nodes *all, const struct node *node, const struct json *v,
                       struct pass *pass);
+
+/* The property of that name that one of them declares, at best with a schema; NULL: none. */
+const struct prop *in_place_prop(const struct in_place_nodes *all, struct str name);
 
 #endif

@@ -141,7 +141,7 @@ static struct json rewrite(const struct rewriter *r, const struct json *v, bool 
     struct json_member *members = ARENA_ARRAY(r->arena, struct json_member, v->len + 1);
     bool *loose = ARENA_ARRAY(r->arena, bool, v->len + 1);
     for (uint32_t i = 0; i < v->len; i++) {
-        const struct keyword *k = is_schema ? keyword_in_table(v->members[i].key) : NULL;
+        const struct keyword *k = is_schema ? keyword_find(NULL, v->members[i].key) : NULL;
         enum keyword_holds holds = !is_schema ? HOLDS_ONE : k ? (enum keyword_holds)k->holds : HOLDS_NONE;
         members[i] = v->members[i];
         members[i].value = rewrite_value(r, &v->members[i].value, holds, &loose[i]);
@@ -171,11 +171,8 @@ enum err schema_repair(struct arena *arena, const struct json *source, const str
     enum err err = OK;
     for (unsigned round = 0; round < ROUNDS_MAX; round++) {
         struct arena *scratch = arena_new();
-        struct compiler c = {.arena = scratch,
-                             .why = why,
-                             .keyword_table = &keyword_table,
-                             .faults = map_new(scratch),
-                             .fault_warnings = warnings};
+        struct compiler c = {
+            .arena = scratch, .why = why, .faults = map_new(scratch), .fault_warnings = warnings};
         struct schema schema = {.source = source};
         bool changed = false;
         err = compile_document(&c, &schema);

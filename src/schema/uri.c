@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "schema/format_checks.h"
+#include "schema/format.h"
 
 #define UNRESERVED 1u
 #define SUB_DELIM  2u
@@ -86,7 +86,7 @@ static bool consists_of(struct str s, unsigned set)
     for (size_t i = 0; i < s.len; i++) {
         if (classes[(unsigned char)s.at[i]] & set)
             continue;
-        if (s.at[i] != '%' || i + 2 >= s.len || !is_hex(s.at[i + 1]) || !is_hex(s.at[i + 2]))
+        if (s.at[i] != '%' || i + 2 >= s.len || !ascii_is_hex(s.at[i + 1]) || !ascii_is_hex(s.at[i + 2]))
             return false;
         i += 2;
     }
@@ -97,7 +97,7 @@ static bool consists_of(struct str s, unsigned set)
 static bool is_ip_future(struct str s)
 {
     size_t n = 1;
-    while (n < s.len && is_hex(s.at[n]))
+    while (n < s.len && ascii_is_hex(s.at[n]))
         n++;
     struct str address = str_from(s, n + 1);
     return n > 1 && n < s.len && s.at[n] == '.' && address.len && !memchr(address.at, '%', address.len) &&
@@ -226,8 +226,10 @@ struct str uri_decode(struct arena *arena, struct str s)
         return s;
     struct buf out = buf_in(arena);
     for (size_t i = 0; i < s.len; i++) {
-        bool coded = s.at[i] == '%' && i + 2 < s.len && is_hex(s.at[i + 1]) && is_hex(s.at[i + 2]);
-        buf_byte(&out, coded ? (char)(hex_value(s.at[i + 1]) * 16 + hex_value(s.at[i + 2])) : s.at[i]);
+        bool coded =
+            s.at[i] == '%' && i + 2 < s.len && ascii_is_hex(s.at[i + 1]) && ascii_is_hex(s.at[i + 2]);
+        buf_byte(&out,
+                 coded ? (char)(ascii_hex_value(s.at[i + 1]) * 16 + ascii_hex_value(s.at[i + 2])) : s.at[i]);
         i += coded ? 2 : 0;
     }
     return buf_view(&out);

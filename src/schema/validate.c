@@ -537,3 +537,92 @@ enum schema_validity schema_inspect(const struct schema *schema, const struct js
         return SCHEMA_TOO_COMPLEX;
     return ok ? SCHEMA_VALID : SCHEMA_INVALID;
 }
+
+/* ---- what applies in place to one value: for the passes that look for a property or an item ---- */
+
+/* Whether a branch can be the one that applies. v NULL: any can. */
+static bool may_apply(const struct node *branch, const struct json *v, struct pass *pass)
+{
+    return !v || ((branch->types & type_bit_of(v)) && !discriminators_exclude(pass, branch, v));
+}
+
+static void collect(struct in_place_nodes *all, const struct node *node, const struct json *v,
+                    struct pass *pass);
+
+static void collect_op(struct in_place_nodes *all, const struct op *op, const struct json *v,
+                       struct pass *pass)
+{
+    uint32_t possible = 0;
+    bool holds;
+    switch ((enum op_code)op->code) {
+    case OP_REF:
+        collect(all, op->node, v, pass);
+        break;
+    case OP_ALL_OF:
+        for (uint32_t i = 0; i < op->nodes.count; i++)
+            collect(all, op->nodes.at[i], v, pass);
+        break;
+    case OP_ANY_OF:
+    case OP_ONE_OF: /* for a value, only a branch that is the only possible one is certain */
+        for (uint32_t i = 0; i < op->nodes.count; i++)
+            possible += may_apply(op->nodes.at[i], v, pass);
+        for (uint32_t i = 0; i < op->nodes.count && (!v || possible == 1); i++)
+            if (may_apply(op->nodes.at[i], v, pass))
+                collect(all, op->nodes.at[i], v, pass);
+        break;
+    case OP_IF:
+        holds = v && node_accepts(pass, op->branch.condition, v, NULL);
+        if (!v || holds)
+            collect(all, op->branch.condition, v, pass);
+        if (op->branch.then && (!v || holds))
+            collect(all, op->branch.then, v, pass);
+        if (op->branch.otherwise && !holds)
+            collect(all, op->branch.otherwise, v, pass);
+        break;
+    case OP_DEPENDENT_SCHEMAS:
+        for (uint32_t i = 0; i < op->dependents.count; i++)
+            if (!v || json_get(v, op->dependents.at[i].key))
+                collect(all, op->dependents.at[i].node, v, pass);
+        break;
+    default:
+        break;
+    }
+}
+
+/* The graph of in-place ops has no cycles but through dynamic references, which are left out. */
+static void collect(struct in_place_nodes *all, const struct node *node, const struct json *v,
+                    struct pass *pass)
+{
+    if (all->count == IN_PLACE_NODES_MAX)
+        return;
+    uint32_t at = all->count++;
+    all->nodes[at] = node;
+    all->props[at] = NULL;
+    all->items[at] = NULL;
+    for (uint16_t i = 0; i < node->op_count; i++) {
+        const struct op *op = &node->ops[i];
+        if (op->code == OP_PROPERTIES)
+            all->props[at] = op->props;
+        else if (op->code == OP_ITEMS)
+            all->items[at] = op;
+        else
+            collect_op(all, op, v, pass);
+    }
+}
+
+void in_place_collect(struct in_place_nodes *all, const struct node *node, const struct json *v,
+                      struct pass *pass)
+{
+    all->count = 0;
+    collect(all, node, v, pass);
+}
+
+const struct prop *in_place_prop(const struct in_place_nodes *all, struct str name)
+{
+    const struct prop *found = NULL;
+    for (uint32_t i = 0; i < all->count && !(found && found->node); i++) {
+        const struct prop *p = all->props[i] ? props_find(all->props[i], name) : NULL;
+        found = p ? p : found;
+    }
+    return found;
+}

@@ -1,9 +1,150 @@
-/* Walks a document by its keywords, so that values which only look like schemas (in enum, default, examples)
- * are never indexed. */
+/*
+ * Documents, the resources and subschemas in them, and what a reference names. A document is walked by its
+ * keywords, so that values which only look like schemas (in enum, default, examples) are never indexed.
+ * Documents come from the caller's registry, or are the metaschemas of draft-07, 2019-09 and 2020-12 as
+ * published at https://json-schema.org (BSD licence of the JSON Schema project), one a line in
+ * metaschemas.jsonl. Nothing is fetched.
+ */
 #include "schema/compile.h"
 
-#include "schema/json_pointer.h"
+#include "base/embedded.h"
+#include "json/parse.h"
+#include "json/path.h"
 #include "schema/uri.h"
+
+#include <stdlib.h>
+
+/* ---- documents by URI ---- */
+
+struct schema_registry {
+    struct map *documents;
+};
+
+struct schema_registry *schema_registry_new(struct arena *arena)
+{
+    struct schema_registry *registry = ARENA_NEW(arena, struct schema_registry);
+    registry->documents = map_new(arena);
+    return registry;
+}
+
+void schema_registry_add(struct schema_registry *registry, struct str uri, const struct json *document)
+{
+    struct str fragment;
+    map_add(registry->documents, uri_split(uri, &fragment), (void *)document);
+}
+
+/* The document by its URI without fragment, metaschemas included, or NULL. */
+static const struct json *find_document(struct compiler *c, struct str uri)
+{
+    const struct schema_registry *registry = c->options ? c->options->registry : NULL;
+    const struct json *known = registry ? map_get(registry->documents, uri) : NULL;
+    if (known)
+        return known;
+    /* The metaschema on the line whose $id is the URI; draft-07's ends in an empty fragment. */
+    struct json *document = ARENA_NEW(c->arena, struct json);
+    struct json_error error;
+    struct str rest = embedded_text("src/schema/metaschemas.jsonl");
+    while (rest.len) {
+        struct str fragment, line = {rest.at, (size_t)((char *)memchr(rest.at, '\n', rest.len) - rest.at)};
+        rest = str_from(rest, line.len + 1);
+        const char *id = memmem(line.at, line.len, "\"$id\":\"", 7);
+        struct str value = id ? str_from(line, (size_t)(id - line.at) + 7) : STR_NONE;
+        const char *quote = value.len ? memchr(value.at, '"', value.len) : NULL;
+        value.len = quote ? (size_t)(quote - value.at) : 0;
+        if (str_eq(uri_split(value, &fragment), uri))
+            return json_parse(c->arena, line, NULL, document, &error) == OK ? document : NULL;
+    }
+    return NULL;
+}
+
+/* ---- dialects: the drafts by name, and metaschemas that choose vocabularies ---- */
+
+/* Older drafts are read by the rules of draft-07, which keeps nearly all of theirs. */
+static const struct {
+    const char *uri;
+    enum draft draft;
+} drafts[] = {
+    {"://json-schema.org/draft/2020-12/schema", DRAFT_2020},
+    {"://json-schema.org/draft/2019-09/schema", DRAFT_2019},
+    {"://json-schema.org/draft-07/schema", DRAFT_7},
+    {"://json-schema.org/draft-06/schema", DRAFT_7},
+    {"://json-schema.org/draft-04/schema", DRAFT_7},
+    {"://json-schema.org/schema", DRAFT_2020},
+};
+
+static const struct {
+    const char *name;
+    unsigned keywords;
+} vocabularies[] = {
+    {"core", VOCABULARY_CORE},
+    {"applicator", VOCABULARY_APPLICATOR},
+    {"unevaluated", VOCABULARY_UNEVALUATED},
+    {"validation", VOCABULARY_VALIDATION},
+    {"format-annotation", VOCABULARY_FORMAT},
+    {"format-assertion", VOCABULARY_FORMAT},
+    {"format", VOCABULARY_FORMAT},
+    {"content", 0},
+    {"meta-data", 0},
+};
+
+static enum draft known_draft(struct str uri)
+{
+    struct str rest = str_starts(uri, "https")  ? str_from(uri, 5)
+                      : str_starts(uri, "http") ? str_from(uri, 4)
+                                                : uri;
+    for (size_t i = 0; i < sizeof(drafts) / sizeof(*drafts); i++)
+        if (str_is(rest, drafts[i].uri))
+            return drafts[i].draft;
+    return 0;
+}
+
+static enum err choose_vocabularies(struct compiler *c, struct str metaschema, const struct json *chosen,
+                                    struct dialect *out)
+{
+    out->vocabularies = VOCABULARY_CORE;
+    for (uint32_t i = 0; i < chosen->len; i++) {
+        struct str uri = chosen->members[i].key;
+        const char *slash = uri.len ? memrchr(uri.at, '/', uri.len) : NULL;
+        struct str name = slash ? str_from(uri, (size_t)(slash - uri.at) + 1) : uri;
+        size_t count = sizeof(vocabularies) / sizeof(*vocabularies), at = 0;
+        while (at < count && !str_is(name, vocabularies[at].name))
+            at++;
+        bool known = at < count && str_starts(uri, "https://json-schema.org/draft/");
+        if (!known && json_is_true(&chosen->members[i].value))
+            return err_set(c->why, ERR_SCHEMA,
+                           "the metaschema '" STR_FMT "' requires the vocabulary '" STR_FMT
+                           "', which toolgate does not know",
+                           STR_ARG(metaschema), STR_ARG(uri));
+        if (!known)
+            continue;
+        out->vocabularies |= vocabularies[at].keywords;
+        out->asserts_format |= str_is(str_of(vocabularies[at].name), "format-assertion");
+    }
+    if (out->draft == DRAFT_2019 && (out->vocabularies & VOCABULARY_APPLICATOR))
+        out->vocabularies |= VOCABULARY_UNEVALUATED; /* one vocabulary in that draft */
+    return OK;
+}
+
+/* ERR_SCHEMA for an unknown $schema. */
+static enum err dialect_find(struct compiler *c, struct str uri, struct dialect *out)
+{
+    struct str fragment, name = uri_split(uri, &fragment);
+    *out = (struct dialect){.draft = known_draft(name), .vocabularies = VOCABULARIES_ALL};
+    if (out->draft)
+        return OK;
+    const struct json *metaschema = find_document(c, name);
+    struct str base = uri_split(json_str(json_get_text(metaschema, "$schema")), &fragment);
+    out->draft = metaschema ? known_draft(base) : 0;
+    if (!out->draft)
+        return err_set(c->why, ERR_SCHEMA,
+                       "expected \"$schema\" to name draft-07, 2019-09 or 2020-12 of "
+                       "https://json-schema.org, found '" STR_FMT "'; name one of these, or leave it out",
+                       STR_ARG(str_cut(uri, 200)));
+    const struct json *chosen = json_get_text(metaschema, "$vocabulary");
+    return json_is(chosen, JSON_OBJECT) ? choose_vocabularies(c, name, chosen, out) : OK;
+}
+
+/* ---- subschemas ---- */
 
 static struct str address_of(const struct json *const *source)
 {
@@ -167,7 +308,7 @@ static enum err index_child(struct compiler *c, const struct subschema *parent, 
 
 static enum err index_member(struct compiler *c, const struct subschema *parent, const struct json_member *m)
 {
-    const struct keyword *k = keyword_find(c, &parent->resource->dialect, m->key);
+    const struct keyword *k = keyword_find(&parent->resource->dialect, m->key);
     enum keyword_holds holds = k ? k->holds : HOLDS_NONE;
     bool is_list = m->value.type == JSON_ARRAY, is_map = m->value.type == JSON_OBJECT;
     enum err err = OK;
@@ -191,7 +332,7 @@ static enum err index_member(struct compiler *c, const struct subschema *parent,
     return err;
 }
 
-static enum err check_limits(struct compiler *c, const struct subschema *subschema)
+static enum err index_schema(struct compiler *c, struct subschema *subschema)
 {
     if (subschema->source->type != JSON_OBJECT && subschema->source->type != JSON_BOOL)
         return err_set(
@@ -204,17 +345,10 @@ static enum err check_limits(struct compiler *c, const struct subschema *subsche
         return err_set(c->why, ERR_LIMIT,
                        "expected subschemas to nest at most %u deep, found deeper; use $ref",
                        SCHEMA_MAX_NESTING);
-    return OK;
-}
-
-static enum err index_schema(struct compiler *c, struct subschema *subschema)
-{
-    enum err err = check_limits(c, subschema);
-    if (err || !map_add(c->subschemas, address_of(&subschema->source), subschema))
-        return err;
-    if (subschema->source->type == JSON_BOOL)
+    bool seen = !map_add(c->subschemas, address_of(&subschema->source), subschema);
+    if (seen || subschema->source->type == JSON_BOOL)
         return OK;
-    err = index_identity(c, subschema);
+    enum err err = index_identity(c, subschema);
     for (uint32_t i = 0; i < subschema->source->len && !err; i++)
         err = index_member(c, subschema, &subschema->source->members[i]);
     return err;
@@ -246,4 +380,60 @@ enum err subschema_index_document(struct compiler *c, const struct json *documen
         return err;
     root->resource = *out = add_resource(c, uri, root, dialect);
     return index_schema(c, root);
+}
+
+/* ---- references ---- */
+
+static enum err refuse(struct compiler *c, const struct subschema *from, struct str reference,
+                       const char *reason)
+{
+    return err_set(c->why, ERR_SCHEMA,
+                   "the reference '" STR_FMT "' at " STR_FMT
+                   " leads nowhere: %s; define what it names in the schema",
+                   STR_ARG(str_cut(reference, 200)), STR_ARG(subschema_pointer(c->arena, from)), reason);
+}
+
+/* The innermost subschema on the way gives its base URI to what lies below it. */
+static enum err follow_pointer(struct compiler *c, const struct subschema *root, struct str pointer,
+                               struct subschema **out)
+{
+    const struct json *at = root->source;
+    struct resource *resource = root->resource;
+    while (pointer.len && at) {
+        at = json_pointer_step(c->arena, at, &pointer);
+        struct subschema *passed = at ? subschema_find(c, at) : NULL;
+        resource = passed ? passed->resource : resource;
+    }
+    *out = at ? subschema_find(c, at) : NULL;
+    return *out || !at ? OK : subschema_index(c, at, resource, out);
+}
+
+enum err ref_resolve(struct compiler *c, const struct subschema *from, struct str reference,
+                     struct subschema **out, struct str *by_anchor)
+{
+    struct str fragment, anchor = STR_NONE;
+    struct str uri = uri_split(uri_resolve(c->arena, from->resource->uri, reference), &fragment);
+    struct resource *resource = map_get(c->resources, uri);
+    enum err err = OK;
+    *out = NULL;
+    if (!resource) {
+        const struct json *document = find_document(c, uri);
+        if (!document)
+            return refuse(c, from, reference, "no document has that URI, and toolgate fetches none");
+        err = subschema_index_document(c, document, uri, &resource);
+        if (err)
+            return err;
+    }
+    fragment = uri_decode(c->arena, fragment);
+    if (!fragment.len) {
+        *out = resource->root;
+    } else if (fragment.at[0] == '/') {
+        err = follow_pointer(c, resource->root, fragment, out);
+    } else {
+        anchor = fragment;
+        *out = resource->anchors ? map_get(resource->anchors, anchor) : NULL;
+    }
+    if (by_anchor)
+        *by_anchor = anchor;
+    return err || *out ? err : refuse(c, from, reference, "the document has no such part");
 }

@@ -1,0 +1,671 @@
+/*
+ * Names of members that no schema declares, and what was meant by them. Repair renames those that differ from
+ * exactly one unused declared name only in case and separators, or else in a final s. The collecting pass
+ * guesses more freely: a declared name that is alike, or that it abbreviates, and not used yet, or the same
+ * name one level deeper or higher; the guess must fit the type of the value, and the field that was meant is
+ * then no problem of its own. An open object accepts such members: they are advised about, or dropped. The
+ * keys of a map are data, and never looked at.
+ */
+#include "base/suggest.h"
+#include "json/build.h"
+#include "schema/coercer.h"
+#include "schema/explain.h"
+
+#include <ctype.h>
+
+/* ---- repair: names that are spelled otherwise ---- */
+
+#define NAME_MAX_BYTES 64u /* a longer name is compared with none */
+#define RENAMES_MAX    64u /* undeclared members of one object; with more, it is a map in all but name */
+
+struct spelling {
+    char at[NAME_MAX_BYTES]; /* without separators */
+    size_t len;
+};
+
+/* A separator between two digits stays: v1_1 is not v11. */
+static bool spell(struct str name, struct spelling *out)
+{
+    out->len = 0;
+    if (name.len > NAME_MAX_BYTES)
+        return false;
+    for (size_t i = 0; i < name.len; i++) {
+        bool inside = i > 0 && i + 1 < name.len;
+        bool numeric = inside && ascii_is_digit(name.at[i - 1]) && ascii_is_digit(name.at[i + 1]);
+        if (!memchr("_- .", name.at[i], 4))
+            out->at[out->len++] = name.at[i];
+        else if (numeric)
+            out->at[out->len++] = '_';
+    }
+    return out->len > 0;
+}
+
+enum likeness { NOT_ALIKE, BUT_FOR_S, BUT_FOR_CASE }; /* case, and separators */
+
+static enum likeness compare(struct str sent, struct str declared)
+{
+    struct spelling a, b;
+    if (!spell(sent, &a) || !spell(declared, &b))
+        return NOT_ALIKE;
+    const struct spelling *longer = a.len > b.len ? &a : &b;
+    size_t len = a.len < b.len ? a.len : b.len;
+    bool plural = longer->len == len + 1 && (longer->at[len] | 32) == 's';
+    /* One letter keeps its case: -i is not -I. */
+    bool same = len == 1 ? a.at[0] == b.at[0] : strncasecmp(a.at, b.at, len) == 0;
+    if ((longer->len != len && !plural) || !same)
+        return NOT_ALIKE;
+    return plural ? BUT_FOR_S : BUT_FOR_CASE;
+}
+
+bool schema_names_alike(struct str one, struct str other)
+{
+    return compare(one, other) != NOT_ALIKE;
+}
+
+static bool is_open(const struct node *rest)
+{
+    return rest && !(rest->source->type == JSON_BOOL && !rest->source->truth);
+}
+
+/* More than that any member is allowed: its values have a schema, and its names are data. */
+static bool is_map(const struct node *rest)
+{
+    return rest && rest->source->type == JSON_OBJECT && rest->source->len > 0;
+}
+
+struct renames {
+    struct coercer *c;
+    const struct json *object;
+    bool open;    /* says additionalProperties: true itself */
+    bool certain; /* `scope` has what applies whatever the names are */
+    const struct in_place_nodes *scope;
+    uint32_t count;
+    struct undeclared {
+        uint32_t at;
+        struct str meant; /* empty: no declared name, or more than one */
+    } list[RENAMES_MAX];
+};
+
+/* The schemas of every branch; false for a map. No name of these is undeclared. */
+static bool collect_declared(struct in_place_nodes *declared, const struct node *node, bool *open)
+{
+    bool properties = false;
+    *open = false;
+    in_place_collect(declared, node, NULL, NULL);
+    for (uint32_t i = 0; i < declared->count; i++) {
+        const struct props *props = declared->props[i];
+        const struct node *node_here = declared->nodes[i];
+        for (uint16_t k = 0; k < node_here->op_count; k++)
+            if (node_here->ops[k].code == OP_UNEVALUATED_PROPERTIES && is_open(node_here->ops[k].node))
+                return false;
+        if (props && (props->pattern_count || is_map(props->rest)))
+            return false;
+        properties |= props && props->declared;
+        *open |= props && is_open(props->rest);
+    }
+    return properties && declared->count < IN_PLACE_NODES_MAX;
+}
+
+/* The one declared name that is as much alike; empty: none, several, or one that the object uses. */
+static struct str name_alike(const struct in_place_nodes *declared, const struct json *object,
+                             struct str sent, enum likeness likeness, bool *several)
+{
+    struct str found = STR_NONE;
+    for (uint32_t i = 0; i < declared->count; i++) {
+        const struct props *props = declared->props[i];
+        for (uint32_t k = 0; props && k < props->declared; k++) {
+            struct str name = props->list[k].key;
+            if ((found.at && str_eq(found, name)) || compare(sent, name) != likeness)
+                continue;
+            *several |= found.at || json_get(object, name);
+            found = name;
+        }
+    }
+    return *several ? STR_NONE : found;
+}
+
+/* The undeclared members and what they mean. In a function of its own, as the nodes need not stay on the
+ * stack while values are coerced. False: none means anything. */
+static __attribute__((noinline)) bool find_undeclared(struct renames *r, const struct node *node)
+{
+    struct in_place_nodes declared __attribute__((uninitialized));
+    bool any = false;
+    uint64_t names = 0;
+    r->count = 0;
+    if (!collect_declared(&declared, node, &r->open))
+        return false;
+    for (uint32_t i = 0; i < declared.count; i++)
+        names += declared.props[i] ? declared.props[i]->declared : 0;
+    for (uint32_t i = 0; i < r->object->len; i++) {
+        struct str key = r->object->members[i].key;
+        bool several = false;
+        if (in_place_prop(&declared, key))
+            continue;
+        /* Each declared name is compared with the one that was sent, perhaps twice. */
+        if (r->count == RENAMES_MAX || !pass_spend(&r->c->pass, 10 + names))
+            return false;
+        struct str meant = name_alike(&declared, r->object, key, BUT_FOR_CASE, &several);
+        if (!meant.at && !several)
+            meant = name_alike(&declared, r->object, key, BUT_FOR_S, &several);
+        r->list[r->count++] = (struct undeclared){i, meant};
+        any |= meant.at != NULL;
+    }
+    return any;
+}
+
+/* No other undeclared member means the same name. */
+static bool is_alone(const struct renames *r, uint32_t which)
+{
+    struct str meant = r->list[which].meant;
+    for (uint32_t i = 0; i < r->count && meant.at; i++)
+        if (i != which && r->list[i].meant.at && str_eq(r->list[i].meant, meant))
+            return false;
+    return meant.at != NULL;
+}
+
+/* The value as the property's schemas take it, or NULL. Of branches that only may apply, one must take it,
+ * and what it becomes is left to the branch that then applies. An object that says additionalProperties: true
+ * below the arguments holds data of its own, unless it lacks a required field. */
+static const struct json *fit(struct renames *r, struct str name, const struct json *value)
+{
+    struct coercer *c = r->c;
+    bool outer = c->valid, all_fit = true, one_fits = false, required = false;
+    const struct json *read = value;
+    c->valid = false;
+    for (uint32_t i = 0; i < r->scope->count; i++) {
+        const struct prop *p = r->scope->props[i] ? props_find(r->scope->props[i], name) : NULL;
+        required |= p && p->required;
+        if (!p || !p->node)
+            continue;
+        const struct json *here = coerce_value(c, p->node, r->certain ? read : value);
+        bool fits = coerce_accepts(c, p->node, here);
+        all_fit &= fits;
+        one_fits |= fits;
+        read = r->certain ? here : value;
+    }
+    c->valid = outer;
+    bool data = r->open && !required && c->depth > 1;
+    return one_fits && !data && (all_fit || !r->certain) ? read : NULL;
+}
+
+const struct json *coerce_names(struct coercer *c, const struct node *node, const struct json *v,
+                                enum name_scope scope, bool *misspelled)
+{
+    struct renames r __attribute__((uninitialized));
+    struct in_place_nodes nodes __attribute__((uninitialized));
+    struct json_member *members = NULL;
+    r.c = c;
+    r.object = v;
+    r.certain = scope == NAMES_THAT_APPLY;
+    r.scope = &nodes;
+    bool any = find_undeclared(&r, node);
+    if (misspelled)
+        *misspelled = any;
+    if (!any)
+        return v;
+    in_place_collect(&nodes, node, r.certain ? v : NULL, &c->pass);
+    for (uint32_t i = 0; i < r.count; i++) {
+        const struct undeclared *u = &r.list[i];
+        const struct json *value = is_alone(&r, i) ? fit(&r, u->meant, &v->members[u->at].value) : NULL;
+        if (!value)
+            continue;
+        if (!members) {
+            members = ARENA_ARRAY(c->arena, struct json_member, v->len);
+            memcpy(members, v->members, v->len * sizeof(*members));
+        }
+        members[u->at] = json_member(u->meant, *value);
+    }
+    return members ? json_keep(c->arena, json_object(c->arena, members, v->len)) : v;
+}
+
+bool coerce_names_misspelled(const struct node *node, const struct json *v, struct str declared_name)
+{
+    struct in_place_nodes declared __attribute__((uninitialized));
+    bool open;
+    if (!collect_declared(&declared, node, &open))
+        return false;
+    for (uint32_t i = 0; i < v->len; i++)
+        if (compare(v->members[i].key, declared_name) && !in_place_prop(&declared, v->members[i].key))
+            return true;
+    return false;
+}
+
+/* ---- the collecting pass: what an undeclared name was meant for ---- */
+
+#define NAMES_MAX          16u /* undeclared names of an object that are compared */
+#define CANDIDATES_MAX     64u /* declared names that they are compared with */
+#define DECLARED_NAMES_MAX 12u /* listed for a name that has no place; the rest is counted */
+
+#define MATCHES_STEPS 100u /* to begin with an object's names */
+#define COMPARE_STEPS 8u   /* to compare two names */
+
+enum place { PLACE_UNKNOWN, PLACE_RENAMED, PLACE_DEEPER, PLACE_HIGHER };
+
+struct name_match {
+    const struct json_member *sent;
+    enum place place;
+    const struct prop *meant; /* PLACE_RENAMED: the declared field; PLACE_DEEPER: the one it belongs in */
+    bool in_list;             /* PLACE_DEEPER: in an item of it */
+};
+
+struct candidate {
+    const struct prop *prop;
+    bool required, used;
+};
+
+struct name_matches {
+    struct in_place_nodes declared; /* by every branch */
+    struct name_match sent[NAMES_MAX];
+    size_t sent_count;
+    struct candidate candidates[CANDIDATES_MAX];
+    size_t candidate_count;
+    bool reported_others; /* the renames of optional fields are reported */
+};
+
+/* Whether a property, a pattern or the schema for additional properties declares the name, unless that schema
+ * only allows or forbids them. */
+static bool is_declared(struct pass *pass, const struct in_place_nodes *all, struct str name)
+{
+    if (in_place_prop(all, name))
+        return true;
+    for (uint32_t i = 0; i < all->count; i++) {
+        const struct props *props = all->props[i];
+        if (props && is_map(props->rest))
+            return true;
+        for (uint32_t k = 0; props && k < props->pattern_count; k++)
+            if (pass_matches(pass, props->patterns[k].pattern, name))
+                return true;
+    }
+    return false;
+}
+
+static void collect_candidates(struct name_matches *m, const struct json *v)
+{
+    for (uint32_t i = 0; i < m->declared.count; i++) {
+        const struct props *props = m->declared.props[i];
+        for (uint32_t k = 0; props && k < props->count && m->candidate_count < CANDIDATES_MAX; k++) {
+            struct str name = props->list[k].key;
+            bool known = json_get(v, name) != NULL;
+            for (size_t n = 0; n < m->candidate_count && !known; n++)
+                if (str_eq(m->candidates[n].prop->key, name)) {
+                    known = true;
+                    m->candidates[n].required |= props->list[k].required;
+                    if (!m->candidates[n].prop->node)
+                        m->candidates[n].prop = &props->list[k];
+                }
+            if (!known)
+                m->candidates[m->candidate_count++] =
+                    (struct candidate){&props->list[k], props->list[k].required, false};
+        }
+    }
+}
+
+/* ---- the same object ---- */
+
+/* Whether the value may be meant for the field: its type fits, or would after coercion. */
+static bool may_fit(const struct prop *prop, const struct json *v)
+{
+    unsigned types = prop->node ? prop->node->types : TYPES_ANY;
+    struct str s = json_str(v);
+    if (types & type_bit_of(v))
+        return true;
+    if (v->type == JSON_STRING && s.len && (types & TYPES_NUMBER))
+        return ascii_is_digit(s.at[0]) || s.at[0] == '-';
+    if (v->type == JSON_NUMBER && (types & TYPE_BIT(JSON_STRING)))
+        return true;
+    return (types & TYPE_BIT(JSON_ARRAY)) && v->type != JSON_ARRAY && v->type != JSON_NULL;
+}
+
+#define INITIALS_LEAST 3u /* fewer letters are the beginnings of too many names */
+
+/* "dob" of date_of_birth and dateOfBirth. */
+static bool is_initials(struct str word, struct str name)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char c = (unsigned char)name.at[i], before = i ? (unsigned char)name.at[i - 1] : '_';
+        bool begins = isalpha(c) && (!isalnum(before) || (isupper(c) && islower(before)));
+        if (begins && (count == word.len || tolower((unsigned char)word.at[count++]) != tolower(c)))
+            return false;
+    }
+    return count == word.len && count >= INITIALS_LEAST;
+}
+
+/* A required field is meant rather than an optional one that is as much alike. */
+static unsigned score(const struct name_match *sent, const struct candidate *c)
+{
+    if (c->used || !may_fit(c->prop, &sent->sent->value))
+        return 0;
+    unsigned alike = suggest_score(sent->sent->key, c->prop->key);
+    if (alike < SUGGEST_CLOSE && is_initials(sent->sent->key, c->prop->key))
+        alike = SUGGEST_CLOSE;
+    return alike < SUGGEST_CLOSE ? 0 : alike + (c->required ? SUGGEST_CLOSE / 10 : 0);
+}
+
+/* The pair that is most alike first; none if another field is as much alike. */
+static bool match_closest(struct name_matches *m, unsigned scores[NAMES_MAX][CANDIDATES_MAX])
+{
+    unsigned best = 0;
+    size_t from = 0, to = 0;
+    bool tied = false;
+    for (size_t i = 0; i < m->sent_count; i++)
+        for (size_t k = 0; k < m->candidate_count && m->sent[i].place == PLACE_UNKNOWN; k++) {
+            unsigned here = m->candidates[k].used ? 0 : scores[i][k];
+            if (here > best) {
+                best = here;
+                from = i;
+                to = k;
+                tied = false;
+            } else if (here && here == best && i == from) {
+                tied = true;
+            }
+        }
+    if (!best)
+        return false;
+    if (tied) {
+        memset(scores[from], 0, sizeof(scores[from]));
+        return true;
+    }
+    m->sent[from].place = PLACE_RENAMED;
+    m->sent[from].meant = m->candidates[to].prop;
+    m->candidates[to].used = true;
+    return true;
+}
+
+/* ---- other objects ---- */
+
+/* Whether objects of the node, or items of its lists (then *in_list), declare the name. */
+static bool declares(struct pass *pass, const struct node *node, struct str name, bool *in_list)
+{
+    struct in_place_nodes all __attribute__((uninitialized));
+    in_place_collect(&all, node, NULL, NULL);
+    *in_list = false;
+    if (!pass_spend(pass, all.count))
+        return false;
+    if (in_place_prop(&all, name))
+        return true;
+    for (uint32_t i = 0; i < all.count; i++) {
+        const struct node *item = all.items[i] ? all.items[i]->items.rest : NULL;
+        struct in_place_nodes inner __attribute__((uninitialized));
+        if (!item)
+            continue;
+        in_place_collect(&inner, item, NULL, NULL);
+        pass_spend(pass, inner.count);
+        *in_list |= in_place_prop(&inner, name) != NULL;
+        if (*in_list)
+            return true;
+    }
+    return false;
+}
+
+/* Two or more undeclared names that objects of one field declare are such an object, one level too high: that
+ * is likelier than that each was mistyped. */
+static void match_whole_object(struct pass *pass, struct name_matches *m, const struct prop *field)
+{
+    bool here[NAMES_MAX] = {false}, in_list[NAMES_MAX] = {false};
+    size_t count = 0;
+    for (size_t i = 0; field->node && i < m->sent_count; i++) {
+        here[i] = m->sent[i].place == PLACE_UNKNOWN &&
+                  declares(pass, field->node, m->sent[i].sent->key, &in_list[i]);
+        count += here[i];
+    }
+    for (size_t i = 0; count > 1 && i < m->sent_count; i++)
+        if (here[i]) {
+            m->sent[i].place = PLACE_DEEPER;
+            m->sent[i].meant = field;
+            m->sent[i].in_list = in_list[i];
+        }
+}
+
+/* In exactly one declared field. */
+static void match_deeper(struct pass *pass, struct name_matches *m, struct name_match *sent)
+{
+    const struct prop *found = NULL;
+    bool in_list = false;
+    for (uint32_t i = 0; i < m->declared.count; i++) {
+        const struct props *props = m->declared.props[i];
+        for (uint32_t k = 0; props && k < props->declared; k++) {
+            bool here;
+            const struct prop *p = &props->list[k];
+            if (!p->node || (found && str_eq(found->key, p->key)) ||
+                !declares(pass, p->node, sent->sent->key, &here))
+                continue;
+            if (found)
+                return;
+            found = p;
+            in_list = here;
+        }
+    }
+    if (!found)
+        return;
+    sent->place = PLACE_DEEPER;
+    sent->meant = found;
+    sent->in_list = in_list;
+}
+
+static bool belongs_higher(const struct object_scope *up, struct str name)
+{
+    struct in_place_nodes all __attribute__((uninitialized));
+    if (!up || json_get(up->v, name))
+        return false;
+    in_place_collect(&all, up->node, NULL, NULL);
+    return in_place_prop(&all, name) != NULL;
+}
+
+/* ---- once for each object ---- */
+
+static struct name_matches *matches_of(struct explain_ctx *e)
+{
+    struct object_scope *object = e->object;
+    struct name_matches *m = object->matches;
+    if (m)
+        return m;
+    m = object->matches = ARENA_NEW(e->arena, struct name_matches);
+    if (!pass_spend(&e->pass, MATCHES_STEPS + object->v->len))
+        return m;
+    in_place_collect(&m->declared, object->node, NULL, NULL);
+    for (uint32_t i = 0; i < object->v->len && m->sent_count < NAMES_MAX; i++) {
+        const struct json_member *member = &object->v->members[i];
+        if (!is_declared(&e->pass, &m->declared, member->key))
+            m->sent[m->sent_count++].sent = member;
+    }
+    if (!m->sent_count)
+        return m;
+    collect_candidates(m, object->v);
+    if (!pass_spend(&e->pass, m->sent_count * m->candidate_count * COMPARE_STEPS)) {
+        m->sent_count = 0;
+        return m;
+    }
+    for (size_t i = 0; m->sent_count > 1 && i < m->candidate_count; i++)
+        match_whole_object(&e->pass, m, m->candidates[i].prop);
+    unsigned(*scores)[CANDIDATES_MAX] = arena_alloc(e->arena, sizeof(unsigned[NAMES_MAX][CANDIDATES_MAX]));
+    for (size_t i = 0; i < m->sent_count; i++)
+        for (size_t k = 0; k < m->candidate_count; k++)
+            scores[i][k] = score(&m->sent[i], &m->candidates[k]);
+    while (match_closest(m, scores))
+        ;
+    for (size_t i = 0; i < m->sent_count; i++) {
+        struct name_match *sent = &m->sent[i];
+        if (sent->place != PLACE_UNKNOWN)
+            continue;
+        match_deeper(&e->pass, m, sent);
+        if (sent->place == PLACE_UNKNOWN && belongs_higher(object->up, sent->sent->key))
+            sent->place = PLACE_HIGHER;
+    }
+    return m;
+}
+
+/* ---- the problems ---- */
+
+/* "; 'oldText', 'newText' belong in edits[0]" */
+static struct str clause_of_deeper(struct explain_ctx *e, const struct name_matches *m, struct str field,
+                                   const struct location *location)
+{
+    struct buf out = buf_in(e->arena);
+    struct location at = {location, field, 0};
+    size_t count = 0;
+    bool in_list = false;
+    for (size_t i = 0; i < m->sent_count; i++) {
+        const struct name_match *sent = &m->sent[i];
+        if (sent->place != PLACE_DEEPER || !str_eq(sent->meant->key, field))
+            continue;
+        buf_text(&out, count++ ? ", '" : "; '");
+        buf_str(&out, sent->sent->key);
+        buf_byte(&out, '\'');
+        in_list = sent->in_list;
+    }
+    if (count)
+        buf_printf(&out, " %s in " STR_FMT "%s", count > 1 ? "belong" : "belongs",
+                   STR_ARG(message_path(e->arena, &at)), in_list ? "[0]" : "");
+    return buf_view(&out);
+}
+
+static bool is_required(const struct name_matches *m, const struct prop *field)
+{
+    for (size_t i = 0; i < m->candidate_count; i++)
+        if (str_eq(m->candidates[i].prop->key, field->key))
+            return m->candidates[i].required;
+    return false;
+}
+
+static void explain_rename(struct explain_ctx *e, const struct name_match *sent,
+                           const struct location *object)
+{
+    struct location at = location_of_member(object, sent->sent->key);
+    message_rename(e, sent->meant->key, sent->meant->node, &sent->sent->value, false, &at);
+}
+void names_explain_missing(struct explain_ctx *e, struct str name, const struct node *node,
+                           const struct location *location)
+{
+    if (!e->object || problems_full(e->problems)) {
+        message_missing(e, name, node, STR_NONE, STR_NONE, location);
+        return;
+    }
+    struct name_matches *m = matches_of(e);
+    for (size_t i = 0; i < m->sent_count; i++) {
+        if (m->sent[i].place != PLACE_RENAMED || !str_eq(m->sent[i].meant->key, name))
+            continue;
+        explain_rename(e, &m->sent[i], location);
+        /* An open object accepts the other misspelled names as they are, and its optional fields would go
+         * without their values: with the first correction, all are reported. */
+        for (size_t k = 0; k < m->sent_count && !m->reported_others; k++)
+            if (m->sent[k].place == PLACE_RENAMED && !is_required(m, m->sent[k].meant))
+                explain_rename(e, &m->sent[k], location);
+        m->reported_others = true;
+        return;
+    }
+    const struct prop *declared = node ? NULL : in_place_prop(&m->declared, name);
+    message_missing(e, name, declared ? declared->node : node, STR_NONE,
+                    clause_of_deeper(e, m, name, location), location);
+}
+
+/* "a, b, c" */
+static struct str declared_names(struct explain_ctx *e, const struct name_matches *m)
+{
+    struct buf out = buf_in(e->arena);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < m->declared.count; i++) {
+        const struct props *props = m->declared.props[i];
+        for (uint32_t k = 0; props && k < props->declared; k++)
+            if (++count <= DECLARED_NAMES_MAX) {
+                buf_text(&out, count > 1 ? ", " : "");
+                buf_str(&out, props->list[k].key);
+            }
+    }
+    if (count > DECLARED_NAMES_MAX)
+        buf_printf(&out, " and %u more", count - DECLARED_NAMES_MAX);
+    return buf_view(&out);
+}
+
+void names_explain_undeclared(struct explain_ctx *e, struct str name, bool warning,
+                              const struct location *location)
+{
+    if (!warning && (!e->object || problems_full(e->problems))) {
+        message_unknown_field(e, STR_NONE, false, location);
+        return;
+    }
+    const struct name_match *sent = NULL;
+    const struct name_matches *m = matches_of(e);
+    const struct location *up = e->object->up ? e->object->up->location : NULL;
+    struct location at;
+    struct str place;
+    for (size_t i = 0; i < m->sent_count && !sent; i++)
+        if (str_eq(m->sent[i].sent->key, name))
+            sent = &m->sent[i];
+    switch (sent ? sent->place : PLACE_UNKNOWN) {
+    case PLACE_RENAMED:
+        message_rename(e, sent->meant->key, sent->meant->node, &sent->sent->value, warning, location);
+        break;
+    case PLACE_DEEPER:
+        if (!warning && is_required(m, sent->meant))
+            break; /* the problem of the missing field says where this one belongs */
+        at = location_of_member(location->up, sent->meant->key);
+        place = message_path(e->arena, &at);
+        if (sent->in_list)
+            place = ARENA_JOIN(e->arena, place, STR_LIT("[0]"));
+        message_elsewhere(e, ARENA_JOIN(e->arena, STR_LIT("in "), place),
+                          ARENA_JOIN(e->arena, place, STR_LIT("."), sent->sent->key), warning, location);
+        break;
+    case PLACE_HIGHER:
+        at = location_of_member(up, sent->sent->key);
+        place = up ? ARENA_JOIN(e->arena, STR_LIT("in "), message_path(e->arena, up))
+                   : STR_LIT("at the top level of the arguments");
+        message_elsewhere(e, place, message_path(e->arena, &at), warning, location);
+        break;
+    default: /* a nested field that holds data is not to be removed */
+        message_unknown_field(e, location->up ? declared_names(e, m) : STR_NONE, warning, location);
+    }
+}
+
+/* ---- members that an open schema accepts without declaring them ---- */
+
+/* The nodes of the root; false if they declare no property at all, so that none is unknown. */
+static bool collect_declarations(const struct schema *schema, const struct json *instance,
+                                 struct in_place_nodes *all)
+{
+    bool found = false;
+    in_place_collect(all, schema->root, NULL, NULL);
+    for (uint32_t i = 0; i < all->count && !found; i++)
+        found = all->props[i] && (all->props[i]->has_properties || all->props[i]->pattern_count);
+    return found && instance->type == JSON_OBJECT;
+}
+
+void schema_unknown_properties(const struct schema *schema, const struct json *instance,
+                               struct problems *problems, struct schema_work *work)
+{
+    struct explain_ctx e = {.pass = pass_begin(schema, work), .problems = problems, .arena = problems->arena};
+    struct in_place_nodes all __attribute__((uninitialized));
+    struct object_scope object = {NULL, schema->root, instance, NULL, NULL};
+    if (!collect_declarations(schema, instance, &all))
+        return;
+    e.object = &object;
+    for (uint32_t i = 0; i < instance->len; i++) {
+        const struct json_member *m = &instance->members[i];
+        /* If the pass gives up, the member counts as declared: nothing is reported without a full check. */
+        if (is_declared(&e.pass, &all, m->key) || e.pass.too_complex)
+            continue;
+        if (problems_full(problems)) {
+            problems->more++;
+            continue;
+        }
+        struct location at = location_of_member(NULL, m->key);
+        names_explain_undeclared(&e, m->key, true, &at);
+    }
+}
+
+const struct json *schema_drop_unknown_properties(struct arena *arena, const struct schema *schema,
+                                                  const struct json *instance, struct schema_work *work)
+{
+    struct pass pass = pass_begin(schema, work);
+    struct in_place_nodes all __attribute__((uninitialized));
+    uint32_t count = 0;
+    if (!collect_declarations(schema, instance, &all))
+        return instance;
+    struct json_member *known = ARENA_ARRAY(arena, struct json_member, instance->len);
+    for (uint32_t i = 0; i < instance->len; i++)
+        if (is_declared(&pass, &all, instance->members[i].key) || pass.too_complex)
+            known[count++] = instance->members[i];
+    if (count == instance->len)
+        return instance;
+    return json_keep(arena, json_object(arena, known, count));
+}
