@@ -16,7 +16,7 @@ AT     := $(if $(V),,@)
 ROOMS  ?= base io confine json schema sandbox upstream traces policy ledger approvals config pins catalog result passing gate lint replay state server cli connect top review spawner
 
 BUILD_PACKAGES := gcc make pkg-config libc6-dev libluajit-5.1-dev libevent-dev libyajl-dev libpcre2-dev \
-                  libxxhash-dev libidn2-dev libhiredis-dev libcurl4-openssl-dev
+                  libxxhash-dev libidn2-dev libhiredis-dev libseccomp-dev libcurl4-openssl-dev
 DEMO_PACKAGES  := luajit lua-socket lua-cjson lua-posix
 TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3 redis-server procps openssl stunnel4 tzdata \
                   valgrind tmux zsh fish curl
@@ -31,7 +31,7 @@ CLIENT_PACKAGES = $(if $(shell command -v npm),,npm) \
 # promtool is in Debian's prometheus; chromium opens the page.
 CONFORMANCE_PACKAGES := prometheus chromium
 
-LIBRARIES := luajit libevent_core hiredis yajl libpcre2-8 libxxhash libidn2
+LIBRARIES := luajit libevent_core hiredis yajl libpcre2-8 libxxhash libidn2 libseccomp
 # Not linked: src/upstream/http/curl.h loads it for the first HTTP upstream; the build needs only its headers.
 LOADED    := libcurl
 # yajl's static archive, if there is one: in the shared library, calls between its own functions go through a table,

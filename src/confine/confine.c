@@ -136,6 +136,8 @@ enum err confine_prepare(struct loop *loop, struct arena *arena, const struct co
     }
     if (!err && support.seccomp)
         out->child.filter = seccomp_filter(arena, spec->network, support.landlock_abi);
+    if (!err && support.seccomp && !out->child.filter)
+        err = err_set(why, ERR_UNAVAILABLE, "sandbox: the filter of system calls could not be made");
     return err;
 }
 

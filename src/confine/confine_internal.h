@@ -19,8 +19,8 @@ struct str landlock_narrowed(struct arena *arena, const struct confine_spec *spe
 
 bool seccomp_is_supported(void);
 
-/* The filter, in the arena. `abi`: of Landlock; the filter stands in for what an old one does not restrict.
- */
+/* The filter, in the arena; NULL: it could not be made. `abi`: of Landlock; the filter stands in for what an
+ * old one does not restrict. */
 const struct sock_fprog *seccomp_filter(struct arena *arena, bool network, int abi);
 
 #endif

@@ -15,6 +15,7 @@ local LIBRARIES = {
   { "^idn2",    { schema = true } },
   { "^hiredis", { ledger = true } },
   { "^curl/",   { upstream = true } },
+  { "^seccomp", { confine = true } },
 }
 
 local floor = {}
