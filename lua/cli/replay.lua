@@ -1,6 +1,5 @@
 -- toolgate replay: what the gateway would have said of recorded calls. src/cli/lua_replay.c replays them and makes the
 -- report; lua/report has its views.
-local places = require "places"
 
 local function write_page(name, report)
   local file, why = io.open(name, "w")
@@ -47,7 +46,7 @@ JSON-RPC; - is stdin. With --against, every call whose verdict changes is listed
     text { name = "policies", letter = "p", argument = "DIR",
            words = "the folder of policies (default: the configuration's, else none)" },
     text { name = "against", letter = "a", argument = "DIR", words = "other policies: every call whose verdict they change" },
-    places.config,
+    files[1],
     list { name = "tools", letter = "t", argument = "FILE",
            words = "tool definitions (MCP, OpenAI, Anthropic); TOOLSET=FILE for records of a `toolset`" },
     text { name = "format", letter = "f", argument = "FORMAT",

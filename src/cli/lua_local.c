@@ -257,7 +257,8 @@ static void push_generation(lua_State *L, struct arena *arena, const struct gene
  * warnings, examples, config, generation }; the last two are missing if they do not load. */
 static int local_state(lua_State *L)
 {
-    struct local_options options = read_options(L, 1);
+    struct local_options options = {0};
+    lua_local_read(L, &options);
     struct config_sources sources = local_sources(&options, luaL_optstring(L, 2, NULL));
     struct arena *arena = arena_new();
     struct generation_report report;

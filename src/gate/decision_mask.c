@@ -289,7 +289,7 @@ static void remember_all(struct decision_masking *m, const struct json *value)
 {
     if (value->type == JSON_STRING || value->type == JSON_NUMBER)
         remember(m, (struct str){value->text, value->len});
-    for (uint32_t i = 0; i < json_children(value); i++)
+    for (uint32_t i = 0; i < json_child_count(value); i++)
         remember_all(m, json_child(value, i));
 }
 

@@ -9,7 +9,7 @@ const struct json *json_map(struct arena *arena, const struct json *value, json_
     bool is_list = json_is(value, JSON_ARRAY);
     struct json *items = NULL;
     struct json_member *members = NULL;
-    uint32_t count = json_children(value), kept = 0;
+    uint32_t count = json_child_count(value), kept = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct json *child = json_child(value, i);
         struct str sent = is_list ? STR_NONE : value->members[i].key, key = sent;

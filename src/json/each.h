@@ -9,17 +9,6 @@
 
 struct arena;
 
-/* Items or members; 0 for any other value and for NULL. */
-static inline uint32_t json_children(const struct json *value)
-{
-    return value && value->type >= JSON_ARRAY ? value->len : 0;
-}
-
-static inline const struct json *json_child(const struct json *value, uint32_t i)
-{
-    return value->type == JSON_ARRAY ? &value->items[i] : &value->members[i].value;
-}
-
 /* Child `i` as it should be: the child itself, another value, or NULL to leave it out. *key is a member's and
  * may be replaced; an item has STR_NONE. */
 typedef const struct json *json_map_child(void *owner, const struct json *parent, uint32_t i,

@@ -123,7 +123,7 @@ static bool shrink_in_form(struct compact_ctx *c, const struct json *value,
 static uint32_t count_values(const struct json *value, uint32_t most)
 {
     uint32_t count = 1;
-    for (uint32_t i = 0; i < json_children(value) && count <= most; i++)
+    for (uint32_t i = 0; i < json_child_count(value) && count <= most; i++)
         count += count_values(json_child(value, i), most - count);
     return count;
 }

@@ -324,7 +324,7 @@ static void find_transient(struct transient *t, struct str name, const struct js
     } else if (role_of(name) == STATUS && json_int(value, &status) && !t->code) {
         t->code = envelope_status_transient(status);
     }
-    for (uint32_t i = 0; depth && i < json_children(value) && i < 32; i++)
+    for (uint32_t i = 0; depth && i < json_child_count(value) && i < 32; i++)
         find_transient(t, value->type == JSON_ARRAY ? name : value->members[i].key, json_child(value, i),
                        depth - 1);
 }

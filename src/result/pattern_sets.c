@@ -43,7 +43,7 @@ static bool find(struct search *s, const struct json *value)
     size_t length = s->path.len;
     if (value->type == JSON_STRING)
         return find_in_text(s, json_str(value));
-    for (uint32_t i = 0; i < json_children(value); i++) {
+    for (uint32_t i = 0; i < json_child_count(value); i++) {
         if (value->type == JSON_ARRAY) {
             buf_printf(&s->path, "[%u]", i);
         } else {

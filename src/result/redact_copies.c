@@ -150,7 +150,7 @@ void redact_copies_add(struct redact_copies *copies, const struct json *hidden)
             add_text(copies, (struct str){hidden->text, hidden->len});
         return;
     default:
-        for (uint32_t i = 0; i < json_children(hidden); i++)
+        for (uint32_t i = 0; i < json_child_count(hidden); i++)
             redact_copies_add(copies, json_child(hidden, i));
     }
 }
