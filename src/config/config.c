@@ -32,7 +32,7 @@ static enum err read_file(const char *path, const struct config_sources *sources
         return err;
     config->file = arena_dup(config->arena, str_of(path)).at;
     config->hash = key_table_hash(config->hash, &table);
-    struct config_reader reader = {config->arena, config->file, buf_in(config->arena)};
+    struct config_reader reader = {config->arena, config->file, buf_in(config->arena), NULL};
     config_read_keys(&reader, &table, config);
     take_redis(sources, config); /* before the checks, which depend on it */
     config_check_keys(&reader, config);

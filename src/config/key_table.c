@@ -8,65 +8,41 @@
 #include "json/canonical.h"
 #include "json/write.h"
 #include "policy/policy.h"
+#include "policy/source_location.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 
 #define QUOTE_MAX_BYTES        60u      /* of a wrong value */
 #define CONFIG_PLACE_MAX_BYTES 1048576u /* of a file that is searched for a key's line */
 
-/* Whether text[at…] is the whole word, and is given a value there: word =, ["word"] = or "word": */
-static bool is_key_at(struct str text, size_t at, struct str word)
-{
-    size_t end = at + word.len;
-    bool begins = !at || !(isalnum((unsigned char)text.at[at - 1]) || text.at[at - 1] == '_');
-    if (!begins || memcmp(text.at + at, word.at, word.len) != 0)
-        return false;
-    while (end < text.len && strchr("\"'] \t", text.at[end]))
-        end++;
-    return end < text.len && (text.at[end] == '=' || text.at[end] == ':');
-}
-
-static bool is_commented(struct str text, size_t at)
-{
-    size_t line = at;
-    while (line > 0 && text.at[line - 1] != '\n')
-        line--;
-    return memmem(text.at + line, at - line, "--", 2) != NULL;
-}
-
-/* From *at on; false: the text has no such key. */
-static bool find_key(struct str text, struct str word, size_t *at)
-{
-    for (size_t i = *at; word.len && i + word.len < text.len; i++)
-        if (text.at[i] == word.at[0] && is_key_at(text, i, word) && !is_commented(text, i)) {
-            *at = i;
-            return true;
-        }
-    return false;
-}
-
-/* Found by its words in their order: Lua keeps no places. */
+/* Found by its words in their order, as Lua keeps no places: word =, ["word"] = or "word": */
 unsigned key_table_line(struct config_reader *reader, struct str path)
 {
     struct str text;
-    size_t at = 0, from = 0;
-    unsigned line = 1;
-    if (!path.len || file_read(reader->arena, reader->file, CONFIG_PLACE_MAX_BYTES, &text, NULL) != OK)
-        return 0;
-    while (from < path.len) {
+    size_t i = 0;
+    if (!reader->tokens)
+        reader->tokens = location_tokens(
+            reader->arena, file_read(reader->arena, reader->file, CONFIG_PLACE_MAX_BYTES, &text, NULL) == OK
+                               ? text
+                               : STR_NONE);
+    const struct token *t = reader->tokens;
+    for (struct str rest = path; rest.len; i++) {
         size_t len = 0, skipped;
-        while (from + len < path.len && path.at[from + len] != '.' && path.at[from + len] != '[')
+        while (len < rest.len && rest.at[len] != '.' && rest.at[len] != '[')
             len++;
-        if (len && !find_key(text, (struct str){path.at + from, len}, &at))
-            return 0;
-        for (skipped = len; from + skipped < path.len && path.at[from + skipped] != '.';)
+        for (skipped = len; skipped < rest.len && rest.at[skipped] != '.';)
             skipped++;
-        from += skipped + 1;
+        for (; len; i++) {
+            size_t sign = i + 1 + lexer_token_is(t[i + 1], ']');
+            if (t[i].kind == TOKEN_END)
+                return 0;
+            if (t[i].kind != TOKEN_CHARACTER && str_eq(t[i].text, (struct str){rest.at, len}) &&
+                (lexer_token_is(t[sign], '=') || lexer_token_is(t[sign], ':')))
+                break;
+        }
+        rest = str_from(rest, skipped + 1);
     }
-    for (size_t i = 0; i < at; i++)
-        line += text.at[i] == '\n';
-    return line;
+    return path.len ? (unsigned)t[i - 1].line : 0;
 }
 
 /* `place`: the key that the sentence is about, if it does not begin with its name. */

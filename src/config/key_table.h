@@ -12,12 +12,14 @@
 #include <stdint.h>
 
 struct arena;
+struct token;
 
 /* One reading of one file. */
 struct config_reader {
-    struct arena *arena; /* owns every string that is kept */
-    const char *file;    /* begins each error */
-    struct buf errors;   /* "FILE:3: limits.depth: expected …, got …" per line; empty: none */
+    struct arena *arena;        /* owns every string that is kept */
+    const char *file;           /* begins each error */
+    struct buf errors;          /* "FILE:3: limits.depth: expected …, got …" per line; empty: none */
+    const struct token *tokens; /* of the file, once a line was asked for */
 };
 
 /* A key as it was found in a table. */

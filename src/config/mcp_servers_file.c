@@ -311,7 +311,7 @@ enum err mcp_servers_file_read(struct config *config, struct why *why)
         const char *path = config->mcp_configs.list[i];
         struct json file;
         struct why parse_error = {0};
-        r.reader = (struct config_reader){config->arena, path, buf_in(config->arena)};
+        r.reader = (struct config_reader){config->arena, path, buf_in(config->arena), NULL};
         if (json_read_commented_file(config->arena, path, MCP_SERVERS_FILE_MAX_BYTES, &file, &parse_error) ==
             OK) {
             config->hash = key_table_hash(config->hash, &file);
