@@ -510,11 +510,11 @@ static uint64_t hash_allow_rules(const struct config *config)
     for (size_t i = 0; i < config->allow_count; i++) {
         const struct allow_rule *rule = &config->allow[i];
         buf_printf(&text, "%d %zu %zu %zu ", rule->everyone, rule->uid_count, rule->gid_count,
-                   rule->tool_count);
+                   rule->tools.count);
         buf_add(&text, rule->uids, rule->uid_count * sizeof(*rule->uids));
         buf_add(&text, rule->gids, rule->gid_count * sizeof(*rule->gids));
-        for (size_t k = 0; k < rule->tool_count; k++)
-            buf_printf(&text, STR_FMT " ", STR_ARG(rule->tools[k]));
+        for (size_t k = 0; k < rule->tools.count; k++)
+            buf_printf(&text, STR_FMT " ", STR_ARG(rule->tools.list[k]));
     }
     uint64_t hash = hash_stable(buf_view(&text)).low;
     buf_clear(&text);

@@ -41,8 +41,7 @@ struct allow_rule { /* allow = { { users = {…}, groups = {…}, tools = {…} 
     const gid_t *gids;
     size_t gid_count;
     bool everyone;           /* names neither users nor groups */
-    const struct str *tools; /* globs; none: every tool */
-    size_t tool_count;
+    struct name_globs tools;              /* not given: every tool */
     struct name_globs prompts, resources; /* not given: all, unless `tools` is: then none */
 };
 

@@ -234,63 +234,41 @@ static void read_sandbox(const struct key_value *value)
                             "\"best_effort\"");
 }
 
+/* The kinds that have a key; a key without is for all. */
+#define STDIO                 .only = 1u << UPSTREAM_STDIO
+#define MCP                   .only = 1u << UPSTREAM_STDIO | 1u << UPSTREAM_HTTP
+#define REQUESTS              .only = 1u << UPSTREAM_HTTP | 1u << UPSTREAM_REST
 #define STRING(key, member)   key, AT(member), READ_KEY(config_upstream_string)
 #define STRINGS(key, member)  key, AT(member), READ_KEY(config_upstream_strings)
 #define DURATION(key, member) key, FIELD_DURATION, AT(member), RANGE(10, 86400000)
 
 static const struct field entry_fields[] = {
     {"command", AT(command), READ_KEY(config_upstream_command)},
-    {STRINGS("args", args)},
-    {"env", AT(spec.env), READ_KEY(config_upstream_pairs)},
-    {"cwd", AT(spec.cwd), READ_KEY(config_upstream_folder)},
-    {"sandbox", AT(spec.sandbox), .table = &sandbox_table, READ_KEY(read_sandbox)},
-    {STRING("user", spec.user)},
-    {"spawned", FIELD_BOOL, AT(spawned)},
+    {STRINGS("args", args), STDIO},
+    {"env", AT(spec.env), READ_KEY(config_upstream_pairs), STDIO},
+    {"cwd", AT(spec.cwd), READ_KEY(config_upstream_folder), STDIO},
+    {"sandbox", AT(spec.sandbox), .table = &sandbox_table, READ_KEY(read_sandbox), STDIO},
+    {STRING("user", spec.user), STDIO},
+    {"spawned", FIELD_BOOL, AT(spawned), STDIO},
     {"per_user", FIELD_BOOL, AT(spec.per_user)},
     {DURATION("user_idle", spec.user_idle_ms)},
     {STRING("url", url)},
     {STRING("rest", rest)},
-    {"headers", AT(spec.headers), READ_KEY(config_upstream_pairs)},
-    {"ca_file", AT(spec.ca_file), READ_KEY(config_upstream_folder)},
-    {"start", FIELD_CHOICE, AT(start), CHOICES("at_once lazy", START_AT_ONCE)},
+    {"headers", AT(spec.headers), READ_KEY(config_upstream_pairs), REQUESTS},
+    {"ca_file", AT(spec.ca_file), READ_KEY(config_upstream_folder), REQUESTS},
+    {"start", FIELD_CHOICE, AT(start), CHOICES("at_once lazy", START_AT_ONCE), MCP},
     {"prefix", AT(prefix), CHOICES("on_collision always", UPSTREAM_PREFIX_ON_COLLISION),
-     READ_KEY(read_prefix)},
-    {STRINGS("tools", tools)},
-    {"prompts", AT(spec.prompts), READ_KEY(read_globs)},
-    {"resources", AT(spec.resources), READ_KEY(read_globs)},
+     READ_KEY(read_prefix), MCP},
+    {STRINGS("tools", tools), MCP},
+    {"prompts", AT(spec.prompts), READ_KEY(read_globs), MCP},
+    {"resources", AT(spec.resources), READ_KEY(read_globs), MCP},
     {DURATION("timeout", spec.timeout_ms)},
-    {DURATION("start_timeout", spec.start_ms)},
-    {DURATION("resubscribe", spec.resubscribe_ms)},
-    {"schema", FIELD_CHOICE, AT(spec.schema_mode), CHOICES("strict learn advise", SCHEMA_STRICT)},
+    {DURATION("start_timeout", spec.start_ms), MCP},
+    {DURATION("resubscribe", spec.resubscribe_ms), MCP},
+    {"schema", FIELD_CHOICE, AT(spec.schema_mode), CHOICES("strict learn advise", SCHEMA_STRICT), MCP},
     {"in_flight", FIELD_WHOLE, AT(spec.in_flight), RANGE(1, 65536)},
 };
 const struct field_table config_upstream_table = KEYS(entry_fields);
-
-/* The kinds that have a key; a key that is not listed is for all. */
-#define STDIO 1u << UPSTREAM_STDIO
-#define HTTP  1u << UPSTREAM_HTTP
-#define REST  1u << UPSTREAM_REST
-static const struct {
-    const char *name;
-    unsigned kinds;
-} kind_keys[] = {
-    {"args", STDIO},
-    {"env", STDIO},
-    {"cwd", STDIO},
-    {"sandbox", STDIO},
-    {"user", STDIO},
-    {"spawned", STDIO},
-    {"headers", HTTP | REST},
-    {"ca_file", HTTP | REST},
-    {"start", STDIO | HTTP},
-    {"start_timeout", STDIO | HTTP},
-    {"resubscribe", STDIO | HTTP},
-    {"prefix", STDIO | HTTP},
-    {"tools", STDIO | HTTP},
-    {"prompts", STDIO | HTTP},
-    {"resources", STDIO | HTTP},
-    {"schema", STDIO | HTTP},
-};
 
 void config_upstream_init(struct config_upstream *entry)
 {
@@ -356,11 +334,12 @@ static void check_kind(struct config_reader *reader, struct str path, const stru
                         STR_ARG(count ? STR_NONE : misspelling(reader->arena, given)));
         return;
     }
-    for (size_t i = 0; i < sizeof(kind_keys) / sizeof(kind_keys[0]); i++) {
-        const struct json *value = json_get_text(given, kind_keys[i].name);
-        if (value && value->type != JSON_NULL && !(kind_keys[i].kinds & 1u << kind))
-            key_table_error(reader, member_path(reader, path, kind_keys[i].name),
-                            "no such key for %s; remove it", descriptions[kind]);
+    const struct field *key;
+    for (size_t at = 0; (key = field_next(&config_upstream_table, &at));) {
+        const struct json *value = json_get_text(given, key->name);
+        if (value && value->type != JSON_NULL && key->only && !(key->only & 1u << kind))
+            key_table_error(reader, member_path(reader, path, key->name), "no such key for %s; remove it",
+                            descriptions[kind]);
     }
 }
 

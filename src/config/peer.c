@@ -61,45 +61,40 @@ bool peer_is_operator(const struct config *config, const struct peer *peer)
     return config->operators ? matches_peer(config->operators, peer) : peer->uid == geteuid();
 }
 
-bool peer_may_call(const struct config *config, const struct peer *peer, struct str tool)
-{
-    bool granted = config->allow_count == 0 || peer->is_example;
-    for (size_t i = 0; i < config->allow_count && !granted; i++) {
-        const struct allow_rule *rule = &config->allow[i];
-        if (!matches_peer(rule, peer))
-            continue;
-        granted = rule->tool_count == 0;
-        for (size_t n = 0; n < rule->tool_count && !granted; n++)
-            granted = str_glob(rule->tools[n], tool);
-    }
-    return granted;
-}
-
-/* A rule that names tools and says nothing of these was written for tools alone. */
+/* A rule that names tools and says nothing of prompts or resources was written for tools alone. */
 static bool grants(const struct allow_rule *rule, const struct name_globs *globs, struct str name)
 {
-    bool granted = !globs->given && rule->tool_count == 0;
+    bool granted = !globs->given && !rule->tools.given;
     for (size_t i = 0; i < globs->count && !granted; i++)
         granted = str_glob(globs->list[i], name);
     return granted;
 }
 
-bool peer_may_get(const struct config *config, const struct peer *peer, struct str prompt)
+/* `member`: the offset of the globs in a rule. */
+static bool may(const struct config *config, const struct peer *peer, size_t member, struct str name)
 {
     bool granted = config->allow_count == 0;
-    for (size_t i = 0; i < config->allow_count && !granted; i++)
-        granted = matches_peer(&config->allow[i], peer) &&
-                  grants(&config->allow[i], &config->allow[i].prompts, prompt);
+    for (size_t i = 0; i < config->allow_count && !granted; i++) {
+        const struct allow_rule *rule = &config->allow[i];
+        granted = matches_peer(rule, peer) &&
+                  grants(rule, (const struct name_globs *)((const char *)rule + member), name);
+    }
     return granted;
+}
+
+bool peer_may_call(const struct config *config, const struct peer *peer, struct str tool)
+{
+    return peer->is_example || may(config, peer, offsetof(struct allow_rule, tools), tool);
+}
+
+bool peer_may_get(const struct config *config, const struct peer *peer, struct str prompt)
+{
+    return may(config, peer, offsetof(struct allow_rule, prompts), prompt);
 }
 
 bool peer_may_read(const struct config *config, const struct peer *peer, struct str uri)
 {
-    bool granted = config->allow_count == 0;
-    for (size_t i = 0; i < config->allow_count && !granted; i++)
-        granted = matches_peer(&config->allow[i], peer) &&
-                  grants(&config->allow[i], &config->allow[i].resources, uri);
-    return granted;
+    return may(config, peer, offsetof(struct allow_rule, resources), uri);
 }
 
 bool peer_may_read_some(const struct config *config, const struct peer *peer)
@@ -108,7 +103,7 @@ bool peer_may_read_some(const struct config *config, const struct peer *peer)
     for (size_t i = 0; i < config->allow_count && !granted; i++) {
         const struct allow_rule *rule = &config->allow[i];
         granted = matches_peer(rule, peer) &&
-                  (rule->resources.given ? rule->resources.count > 0 : rule->tool_count == 0);
+                  (rule->resources.given ? rule->resources.count > 0 : !rule->tools.given);
     }
     return granted;
 }
@@ -165,10 +160,19 @@ static void read_ids(const struct key_value *value)
     *(user ? &rule->uids : &rule->gids) = ids;
 }
 
-static bool read_globs(const struct key_value *value, const char *what, struct name_globs *out)
+/* {} means none; for tools it is an error, as it surely means something else. */
+static void read_globs(const struct key_value *value)
 {
+    const char *what = value->key->expected;
+    bool may_be_empty = value->key->offset != offsetof(struct allow_rule, tools);
+    bool list = value->json->type == JSON_ARRAY || value->json->type == JSON_OBJECT;
+    struct name_globs *out = key_target(value);
+    if (may_be_empty && list && !value->json->len) {
+        *out = (struct name_globs){.given = true};
+        return;
+    }
     if (!key_is_list(value, what))
-        return false;
+        return;
     struct str *globs = ARENA_ARRAY(value->reader->arena, struct str, value->json->len);
     for (size_t i = 0; i < value->json->len; i++) {
         struct key_value item = *value;
@@ -178,45 +182,16 @@ static bool read_globs(const struct key_value *value, const char *what, struct n
             key_expected(&item, what);
     }
     *out = (struct name_globs){globs, value->json->len, true};
-    return true;
 }
 
-static void read_tools(const struct key_value *value)
-{
-    struct allow_rule *rule = value->base;
-    struct name_globs globs = {0};
-    if (!read_globs(value, "a list of tool names or globs such as \"get_*\"", &globs))
-        return;
-    rule->tools = globs.list;
-    rule->tool_count = globs.count;
-}
-
-/* {} means none: leaving the key out would mean all. */
-static void read_globs_or_none(const struct key_value *value, const char *what, struct name_globs *out)
-{
-    bool list = value->json->type == JSON_ARRAY || value->json->type == JSON_OBJECT;
-    if (list && !value->json->len)
-        *out = (struct name_globs){.given = true};
-    else
-        read_globs(value, what, out);
-}
-
-static void read_prompts(const struct key_value *value)
-{
-    struct allow_rule *rule = value->base;
-    read_globs_or_none(value, "a list of prompt names or globs such as \"review_*\"", &rule->prompts);
-}
-
-static void read_resources(const struct key_value *value)
-{
-    struct allow_rule *rule = value->base;
-    read_globs_or_none(value, "a list of URIs or globs such as \"file:///srv/docs/*\"", &rule->resources);
-}
-
+#define GLOBS(member, words)                                                                                 \
+#member, .offset = offsetof(struct allow_rule, member), EXPECTED(words), READ_KEY(read_globs)
 static const struct field allow_fields[] = {
-    {"users", READ_KEY(read_ids)},           {"groups", READ_KEY(read_ids)},
-    {"tools", READ_KEY(read_tools)},         {"prompts", READ_KEY(read_prompts)},
-    {"resources", READ_KEY(read_resources)},
+    {"users", READ_KEY(read_ids)},
+    {"groups", READ_KEY(read_ids)},
+    {GLOBS(tools, "a list of tool names or globs such as \"get_*\"")},
+    {GLOBS(prompts, "a list of prompt names or globs such as \"review_*\"")},
+    {GLOBS(resources, "a list of URIs or globs such as \"file:///srv/docs/*\"")},
 };
 const struct field_table peer_allow_table = KEYS(allow_fields);
 

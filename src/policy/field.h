@@ -68,6 +68,7 @@ struct field {
     bool required;
     bool in_defaults;      /* `defaults` of the configuration may have it, too */
     const char *elsewhere; /* the configuration must not have it, and why */
+    unsigned only;         /* of upstreams: bits of the kinds that have the key; 0: all */
 };
 #define CHOICES(list, number)  .choices = (list), .first = (number)
 #define LEAST(count)           .least = (count)

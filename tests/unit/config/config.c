@@ -278,7 +278,7 @@ static void rules_name_users_and_groups(void **state)
     assert_int_equal(rule->uids[1], 4711);
     assert_int_equal(rule->gids[1], 12);
     assert_false(rule->everyone);
-    assert_true(str_is(rule->tools[0], "get_*"));
+    assert_true(str_is(rule->tools.list[0], "get_*"));
     assert_true(config.allow[1].everyone);
 }
 

@@ -14,8 +14,8 @@ static const struct str reading[] = {STR("get_*"), STR("list")};
 static const struct str writing[] = {STR("set_*")};
 
 static const struct allow_rule rules[] = {
-    {.uids = seven, .uid_count = 1, .tools = reading, .tool_count = 2},
-    {.gids = staff, .gid_count = 1, .tools = writing, .tool_count = 1},
+    {.uids = seven, .uid_count = 1, .tools = {reading, 2, true}},
+    {.gids = staff, .gid_count = 1, .tools = {writing, 1, true}},
 };
 static const struct config ruled = {.allow = rules, .allow_count = 2};
 
@@ -36,8 +36,8 @@ static void rules_grant_prompts_and_resources(void **state)
 {
     static const struct str emails[] = {STR("mail:*")};
     static const struct allow_rule more[] = {
-        {.uids = seven, .uid_count = 1, .tools = reading, .tool_count = 2},
-        {.gids = staff, .gid_count = 1, .tools = writing, .tool_count = 1, .resources = {emails, 1, true}},
+        {.uids = seven, .uid_count = 1, .tools = {reading, 2, true}},
+        {.gids = staff, .gid_count = 1, .tools = {writing, 1, true}, .resources = {emails, 1, true}},
         {.everyone = true, .prompts = {NULL, 0, true}},
     };
     static const struct config config = {.allow = more, .allow_count = 3}, open;
@@ -80,7 +80,7 @@ static void rights_of_several_rules_add_up(void **state)
 static void a_rule_for_everyone(void **state)
 {
     (void)state;
-    static const struct allow_rule all[] = {{.everyone = true, .tools = reading, .tool_count = 2}};
+    static const struct allow_rule all[] = {{.everyone = true, .tools = {reading, 2, true}}};
     static const struct config config = {.allow = all, .allow_count = 1};
     assert_true(peer_may_connect(&config, &stranger));
     assert_true(peer_may_call(&config, &stranger, STR_LIT("list")));
