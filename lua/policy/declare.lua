@@ -1,4 +1,4 @@
--- tool, gateway, rules and ids: what a policy declares, as data. src/policy/rule/rule.c evaluates the rules.
+-- tool, gateway, rules and ids: what a policy declares, as data. src/policy/rule.c evaluates the rules.
 
 local builtins, words = ... -- the words of the files before this one
 local condition_on = words.condition_on -- conditions.lua

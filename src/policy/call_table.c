@@ -1,6 +1,6 @@
 /* A new table for each hook, so that nothing written to it survives. A field is made when it is first read.
  */
-#include "policy/call_table.h"
+#include "policy/policy_internal.h"
 #include "sandbox/bridge.h"
 #include "policy/policy_hooks.h"
 #include "sandbox/sandbox.h"

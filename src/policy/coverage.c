@@ -7,7 +7,6 @@
 #include "base/arena.h"
 #include "sandbox/bytecode.h"
 #include "policy/policy_internal.h"
-#include "policy/outcome.h"
 #include "io/file.h"
 #include "policy/policy_hooks.h"
 #include "policy/policy_set.h"

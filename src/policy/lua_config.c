@@ -9,7 +9,7 @@
 #include "sandbox/deadline.h"
 #include "sandbox/sandbox.h"
 #include "io/file.h"
-#include "policy/vocabulary/vocabulary.h"
+#include "policy/vocabulary.h"
 #include "sandbox/diagnostics.h"
 
 #define CONFIG_MEMORY_KB 16384u

@@ -3,16 +3,14 @@
  * module runs inside another's load, so each has its own deadline, and its errors and stalls have its own
  * name.
  */
-#include "policy/lua_modules.h"
+#include "policy/policy_internal.h"
 
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/suggest.h"
 #include "io/file.h"
 #include "policy/declare.h"
-#include "policy/policy_internal.h"
 #include "policy/source_location.h"
-#include "policy/static_check.h"
 #include "sandbox/bridge.h"
 #include "sandbox/bridge_origins.h"
 #include "sandbox/deadline.h"

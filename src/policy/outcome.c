@@ -1,6 +1,6 @@
 /* One table: each word with its kind of outcome and the hooks that may return it. Strings are copied into the
  * arena of the call. */
-#include "policy/outcome.h"
+#include "policy/policy_internal.h"
 #include "base/arena.h"
 #include "json/build.h"
 #include "json/write.h"

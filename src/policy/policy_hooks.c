@@ -5,8 +5,6 @@
  */
 #include "policy/policy_hooks.h"
 #include "base/arena.h"
-#include "policy/call_table.h"
-#include "policy/outcome.h"
 #include "policy/policy_internal.h"
 #include "sandbox/bridge.h"
 #include "sandbox/bridge_origins.h"

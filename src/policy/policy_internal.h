@@ -3,12 +3,47 @@
 #ifndef TOOLGATE_POLICY_POLICY_INTERNAL_H
 #define TOOLGATE_POLICY_POLICY_INTERNAL_H
 
-#include "policy/lua_modules.h"
 #include "policy/policy_hooks.h"
 #include "policy/policy_set.h"
 #include "policy/rule.h"
-#include "policy/vocabulary/vocabulary.h"
+#include "policy/vocabulary.h"
+#include "sandbox/bytecode.h"
+#include "sandbox/diagnostics.h"
 #include "sandbox/sandbox.h"
+
+struct token;
+
+/* ---- modules: the files of policies/lib, which policies and each other get by require "lib.NAME". Each runs
+ * once per set, before all policies, in the same sandbox with an environment of its own; what it returns is
+ * read-only. ---- */
+
+#define LUA_MODULES_MAX 256u /* files in lib */
+
+enum lua_module_state { MODULE_UNLOADED, MODULE_LOADING, MODULE_LOADED, MODULE_BROKEN, MODULE_QUARANTINED };
+
+struct lua_module {
+    struct str name, file, source; /* "lib.paths", "policies/lib/paths.lua" */
+    enum lua_module_state state;
+    int ref;                   /* its value in the registry, once it is loaded */
+    struct policy_wants wants; /* what its functions read of `call` */
+    bool walks;                /* they iterate over tables (bridge_needs_eager) */
+};
+
+struct lua_modules {
+    struct lua_module *list; /* by name */
+    size_t count, next;      /* next: the first that lua_modules_step has not loaded yet */
+    uint64_t hash;           /* of all names and texts; 0: there are none */
+};
+
+/* What one file requires, gathered while it loads. */
+struct lua_module_use {
+    const struct policy_set *set;
+    struct policy_wants wants;
+    bool walks;
+    const struct lua_module *stalled; /* one that is quarantined; NULL: none */
+};
+
+/* ---- a policy and its set ---- */
 
 #define HOOK_NONE LUA_NOREF
 
@@ -72,5 +107,60 @@ bool policy_set_note_stall(struct policy_set *set, struct str file, uint64_t tex
 /* A *.lua that is neither hidden nor *_spec.lua, which is an operator's own, for busted. */
 struct dirent;
 int policy_set_is_source(const struct dirent *entry);
+
+/* ---- lua_modules.c ---- */
+
+/* Reads the files of FOLDER/lib; without that folder there are none. False: `why` has an error. */
+bool lua_modules_read(struct policy_set *set, struct why *why);
+
+/* Loads one more, with those that it requires. False: there was none left. Errors go to `errors`, and *failed
+ * is set. */
+bool lua_modules_step(struct policy_set *set, struct policy_load_errors *errors, bool *failed);
+
+/* The hash by which a stalled file is known: of its text, and of all modules if it requires any. */
+uint64_t lua_modules_text_hash(const struct policy_set *set, struct str source);
+
+/* Of `code`: the builtins of its environment must accept the proxies that require returns. */
+void lua_modules_prepare(lua_State *L, const struct bytecode *code, int environment);
+
+/* The word require. */
+int lua_modules_require(lua_State *L);
+
+/* ---- call_table.c: the table `call` of hooks ---- */
+
+/* The table has this field; if not, *meant is the closest name, or STR_NONE. */
+bool call_table_has(struct str name, struct str *meant);
+
+/* Pushes a table for the running hook. */
+void call_table_push(lua_State *L);
+
+/* Once per Lua state. */
+void call_table_open(lua_State *L);
+
+/* ---- outcome.c: the return value of a hook as struct policy_outcome ---- */
+
+void outcome_init(struct policy_outcome *outcome, struct arena *arena);
+
+/* The value at `at` was made by repair, ok, … */
+bool outcome_is(lua_State *L, int at);
+
+/* Reads it, inside a protected call; raises an error if this hook may not return it. */
+void outcome_read(lua_State *L, int at, enum policy_hook hook, struct arena *arena,
+                  struct policy_outcome *outcome);
+
+/* "check", "run", … */
+const char *outcome_hook_name(enum policy_hook hook);
+
+/* ---- static_check.c: names that do not exist, found before any of the file runs ---- */
+
+/* Globals and fields of libraries in the whole file. */
+void static_check_file(lua_State *L, const struct bytecode *file, struct diagnostics *complaints);
+
+/* Fields of the second parameter of a hook, if that surely is `call`. */
+void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnostics *complaints);
+
+/* Fields that repair { … }, ok { … } and tool_return { … } do not take, and tables for words that take their
+ * values in order, where they are written out. */
+void static_check_outcomes(const struct token *t, struct diagnostics *complaints);
 
 #endif

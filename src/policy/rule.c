@@ -8,8 +8,8 @@
 #include "json/build.h"
 #include "json/path.h"
 #include "json/write.h"
-#include "policy/call_table.h"
-#include "policy/vocabulary/vocabulary.h"
+#include "policy/policy_internal.h"
+#include "policy/vocabulary.h"
 #include "sandbox/bridge.h"
 
 #include <lauxlib.h>

@@ -2,7 +2,7 @@
  */
 #include "base/arena.h"
 #include "policy/rule.h"
-#include "policy/vocabulary/vocabulary.h"
+#include "policy/vocabulary.h"
 #include "sandbox/bridge.h"
 #include "sandbox/bytecode.h"
 #include "sandbox/sandbox.h"

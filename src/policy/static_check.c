@@ -1,11 +1,10 @@
 /* Finds names that do not exist in the bytecode of a policy. Reports only certain cases; any other missing
  * name fails when it is read at run time. */
-#include "policy/static_check.h"
+#include "policy/policy_internal.h"
 #include "base/arena.h"
 #include "base/suggest.h"
-#include "policy/call_table.h"
 #include "policy/source_location.h"
-#include "policy/vocabulary/vocabulary.h"
+#include "policy/vocabulary.h"
 #include "sandbox/libraries.h"
 #include "sandbox/sandbox.h"
 

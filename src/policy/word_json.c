@@ -10,7 +10,7 @@
 #include "policy/source_location.h"
 #include "sandbox/bridge.h"
 #include "sandbox/sandbox.h"
-#include "policy/vocabulary/vocabulary.h"
+#include "policy/vocabulary.h"
 
 #include <lauxlib.h>
 

@@ -3,7 +3,7 @@
  * follows the locale and reads no fractions. Times without a zone are UTC.
  * There is no clock, so that a replay gives the same result.
  */
-#include "policy/vocabulary/vocabulary.h"
+#include "policy/vocabulary.h"
 #include "base/str.h"
 
 #include <lauxlib.h>

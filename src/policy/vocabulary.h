@@ -2,8 +2,8 @@
  * The words of policies. Their reference is lua/policy/reference.lua. Only
  * files of this room include this header.
  */
-#ifndef TOOLGATE_POLICY_VOCABULARY_VOCABULARY_H
-#define TOOLGATE_POLICY_VOCABULARY_VOCABULARY_H
+#ifndef TOOLGATE_POLICY_VOCABULARY_H
+#define TOOLGATE_POLICY_VOCABULARY_H
 
 #include "json/value.h"
 

@@ -4,7 +4,7 @@
  * differently (with a backslash or a space) is no URL.
  */
 #include "sandbox/read_only_proxy.h"
-#include "policy/vocabulary/vocabulary.h"
+#include "policy/vocabulary.h"
 #include "base/str.h"
 
 #include <lauxlib.h>

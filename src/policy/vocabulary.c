@@ -1,0 +1,295 @@
+/*
+ * The environment of policies. A word that is not added here does not exist for a policy: no io, os, ffi,
+ * jit, debug, load, xpcall, newproxy, coroutine, getfenv, setfenv, getmetatable, setmetatable, rawget,
+ * rawset. libraries.c says what of the libraries there is.
+ */
+#include "policy/vocabulary.h"
+#include "base/embedded.h"
+#include "policy/policy_internal.h"
+#include "sandbox/read_only_proxy.h"
+#include "sandbox/libraries.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/string_library.h"
+#include "sandbox/bridge.h"
+#include "sandbox/diagnostics.h"
+#include "policy/content.h"
+#include "policy/id_format.h"
+#include "base/suggest.h"
+
+#include <lauxlib.h>
+
+/* ---- builtins: marks, messages and source lines, for the words that are written in Lua ---- */
+
+static const char *const mark_names[MARK_COUNT] = {
+    [MARK_ARRAY] = "array", [MARK_OBJECT] = "object",
+    [MARK_SET] = "set",     [MARK_OUTCOME] = "outcome",
+    [MARK_RULE] = "rule",   [MARK_TYPE] = "type",
+    [MARK_ID] = "id",       [MARK_DECLARATION] = "declaration",
+    [MARK_CALL] = "call",   [MARK_CONDITION] = "condition",
+    [MARK_LAZY] = "lazy",
+};
+
+static enum mark mark_named(lua_State *L, int at)
+{
+    const char *name = luaL_checkstring(L, at);
+    for (int i = 1; i < MARK_COUNT; i++)
+        if (strcmp(mark_names[i], name) == 0)
+            return (enum mark)i;
+    luaL_error(L, "no mark '%s'", name);
+    return MARK_NONE;
+}
+
+/* A table that the file made at load is frozen: a copy of it is marked. */
+static int builtin_mark(lua_State *L)
+{
+    enum mark mark = mark_named(L, 2);
+    lua_settop(L, 1);
+    bridge_materialize(L, 1);
+    proxy_copy(L);
+    sandbox_set_mark(L, mark);
+    return 1;
+}
+
+static int builtin_marked(lua_State *L)
+{
+    enum mark mark = sandbox_mark(L, 1);
+    if (mark == MARK_NONE)
+        lua_pushnil(L);
+    else
+        lua_pushstring(L, mark_names[mark]);
+    return 1;
+}
+
+static int builtin_methods(lua_State *L)
+{
+    sandbox_push_mark(L, mark_named(L, 1));
+    lua_pushvalue(L, 2);
+    libraries_guard_missing(L, "rule");
+    lua_setfield(L, -2, "__index");
+    return 0;
+}
+
+static int builtin_constant(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 2);
+    lua_pushvalue(L, 1);
+    libraries_guard_missing(L, name);
+    libraries_wrap_read_only(L, name);
+    return 1;
+}
+
+static int builtin_kind(lua_State *L)
+{
+    lua_settop(L, 1);
+    diagnostics_push_value(L, 1);
+    return 1;
+}
+
+/* nil if the string is empty. */
+static int push_string(lua_State *L, struct str s)
+{
+    if (s.len)
+        lua_pushlstring(L, s.at, s.len);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+static int builtin_closest(lua_State *L)
+{
+    struct str names[LIBRARIES_NAMES_MAX], name;
+    size_t count = 0;
+    name.at = luaL_checklstring(L, 1, &name.len);
+    for (int i = 1; count < LIBRARIES_NAMES_MAX; i++) {
+        lua_rawgeti(L, 2, i);
+        if (lua_type(L, -1) != LUA_TSTRING)
+            break;
+        names[count].at = lua_tolstring(L, -1, &names[count].len);
+        count++;
+        lua_pop(L, 1);
+    }
+    return push_string(L, suggest_closest(name, names, count));
+}
+
+/* The running line of the policy: that of the first function up the stack that is not a builtin. False if
+ * there is none, as after a tail call. */
+static bool find_line(lua_State *L, lua_Debug *where)
+{
+    for (int level = 1; lua_getstack(L, level, where); level++) {
+        lua_getinfo(L, "Sl", where);
+        if (where->currentline > 0 && strcmp(where->source, SANDBOX_BUILTINS_CHUNK) != 0)
+            return true;
+    }
+    return false;
+}
+
+static int builtin_line(lua_State *L)
+{
+    lua_Debug where;
+    lua_pushinteger(L, find_line(L, &where) ? where.currentline : 0);
+    return 1;
+}
+
+static int builtin_raise(lua_State *L)
+{
+    lua_Debug where;
+    const char *text = luaL_checkstring(L, 1);
+    if (find_line(L, &where))
+        lua_pushfstring(L, "%s:%d: %s", where.short_src, where.currentline, text);
+    else
+        lua_pushstring(L, text);
+    return lua_error(L);
+}
+
+static int builtin_loading(lua_State *L)
+{
+    lua_pushboolean(L, sandbox_context(sandbox_of(L))->loading);
+    return 1;
+}
+
+static int builtin_is_shape(lua_State *L)
+{
+    struct str name;
+    name.at = luaL_checklstring(L, 1, &name.len);
+    lua_pushboolean(L, id_format_is_known(name));
+    return 1;
+}
+
+static int builtin_shapes(lua_State *L)
+{
+    lua_pushstring(L, id_format_names());
+    return 1;
+}
+
+/* fields(word): the names of the fields that a word takes. */
+static int builtin_fields(lua_State *L)
+{
+    const struct word_fields *fields = word_fields_of(luaL_checkstring(L, 1));
+    lua_newtable(L);
+    for (int i = 0; fields->names[i]; i++) {
+        lua_pushstring(L, fields->names[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+/* content_fault(blocks): what is wrong with a list of content blocks; nil: nothing. */
+static int builtin_content_fault(lua_State *L)
+{
+    struct arena *arena = sandbox_context(sandbox_of(L))->arena;
+    return push_string(L, content_error(arena, bridge_read(L, 1, "tool_return: content", NULL, arena)));
+}
+
+static const luaL_Reg builtins[] = {{"mark", builtin_mark},
+                                    {"marked", builtin_marked},
+                                    {"methods", builtin_methods},
+                                    {"constant", builtin_constant},
+                                    {"kind", builtin_kind},
+                                    {"closest", builtin_closest},
+                                    {"line", builtin_line},
+                                    {"raise", builtin_raise},
+                                    {"loading", builtin_loading},
+                                    {"is_shape", builtin_is_shape},
+                                    {"shapes", builtin_shapes},
+                                    {"time", word_time},
+                                    {"day", word_day},
+                                    {"source_order", word_source_order},
+                                    {"order", word_order},
+                                    {"fields", builtin_fields},
+                                    {"content_fault", builtin_content_fault},
+                                    {NULL, NULL}};
+
+/* ---- the environment ---- */
+
+/* Words that Lua brings along, and words that are written in C; all others are returned by the Lua files. */
+static const char *const stock[] = {"assert", "error",    "ipairs", "next",  "pairs",
+                                    "select", "tonumber", "type",   "unpack"};
+static const luaL_Reg in_c[] = {{"json", word_json},
+                                {"require", lua_modules_require},
+                                {"time", word_time},
+                                {"duration", word_duration},
+                                {"url", word_url},
+                                {"host_in", word_host_in},
+                                {"glob", word_glob},
+                                {"pcall", sandbox_pcall},
+                                {"tostring", string_library_tostring},
+                                {NULL, NULL}};
+
+/* What the Lua files return for each other and for C, and not as a word. */
+#define READ_ANNOTATIONS "read_annotations"
+#define CONDITION_ON     "condition_on"
+
+static const char *const lua_files[] = {"policy/conditions.lua",  "policy/declare.lua",  "policy/params.lua",
+                                        "policy/annotations.lua", "policy/outcomes.lua", "policy/goal.lua",
+                                        "policy/helpers.lua"};
+
+/* The fields of words that take a table, in the order of messages; lua/policy/reference.lua documents them.
+ */
+static const struct word_fields takes[] = {
+    {"repair", {"path", "message", "code", "suggest", "expected", "got"}},
+    {"ok", {"coverage", "facts", "follow_up", "cost"}},
+    {"ok.follow_up", {"tool", "args"}},
+    {"tool_return", {"value", "content", "metadata"}},
+};
+
+const struct word_fields *word_fields_of(const char *word)
+{
+    for (size_t i = 0; i < sizeof(takes) / sizeof(takes[0]); i++)
+        if (strcmp(takes[i].word, word) == 0)
+            return &takes[i];
+    return NULL;
+}
+
+/* Each Lua file is called with the builtins and the words so far, and returns its own; they are added to the
+ * table at `found`. */
+static void run_lua_file(lua_State *L, const char *name, int found)
+{
+    struct str text = embedded_text(name);
+    if (luaL_loadbufferx(L, text.at, text.len, SANDBOX_BUILTINS_CHUNK, "t") != 0)
+        lua_error(L);
+    lua_newtable(L);
+    luaL_setfuncs(L, builtins, 0);
+    lua_pushvalue(L, found);
+    lua_call(L, 2, 1);
+    lua_pushnil(L);
+    while (lua_next(L, -2)) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, found);
+    }
+    lua_pop(L, 1);
+}
+
+void vocabulary_push_annotations(lua_State *L)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, READ_ANNOTATIONS);
+}
+
+void vocabulary_open(lua_State *L)
+{
+    libraries_open(L);
+    proxy_open(L);
+    call_table_open(L);
+    lua_newtable(L);
+    int found = lua_gettop(L);
+    libraries_add(L, found);
+    for (size_t i = 0; i < sizeof(lua_files) / sizeof(lua_files[0]); i++)
+        run_lua_file(L, lua_files[i], found);
+    for (size_t i = 0; i < sizeof(stock) / sizeof(stock[0]); i++) {
+        lua_getglobal(L, stock[i]);
+        lua_setfield(L, found, stock[i]);
+    }
+    lua_pushlightuserdata(L, NULL);
+    lua_setfield(L, found, "null");
+    luaL_setfuncs(L, in_c, 0);
+    lua_getfield(L, found, READ_ANNOTATIONS);
+    lua_setfield(L, LUA_REGISTRYINDEX, READ_ANNOTATIONS);
+    lua_pushnil(L);
+    lua_setfield(L, found, READ_ANNOTATIONS);
+    lua_pushnil(L);
+    lua_setfield(L, found, CONDITION_ON);
+    libraries_guard_missing(L, NULL);
+    /* The Lua files keep the stock functions in their environment; policies find an empty one. */
+    lua_newtable(L);
+    lua_replace(L, LUA_GLOBALSINDEX);
+}
