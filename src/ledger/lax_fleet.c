@@ -1,12 +1,12 @@
-/* The table and its bytes, then how it is read and committed. */
+/* The table and its bytes, then how it is asked and told. record.h reads and commits it. */
 #include "ledger/lax_fleet.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "ledger/ledger_internal.h"
+#include "ledger/record.h"
 
-#include <endian.h>
 #include <stdlib.h>
 
 #define RECORD_FORMAT 0x4cu /* the first byte, where sessions have their format */
@@ -136,98 +136,52 @@ uint64_t lax_table_known(const struct lax_table *t, uint64_t schema, const struc
 
 /* ---- its bytes --------------------------------------------------------------- */
 
-static void put_number(struct buf *out, uint64_t n, unsigned bytes)
+static void code_text(struct record_coder *c, char *text, uint8_t *len, size_t most)
 {
-    n = htole64(n);
-    buf_add(out, &n, bytes);
+    struct str got = record_text(c, (struct str){text, *len}, 1, most);
+    if (!c->out && got.len)
+        memcpy(text, got.at, got.len);
+    *len = (uint8_t)got.len;
 }
 
-static void put_text(struct buf *out, const char *text, uint8_t len)
+static void code_table(struct record_coder *c, struct lax_table *t)
 {
-    put_number(out, len, 1);
-    buf_add(out, text, len);
-}
-
-void lax_table_encode(const struct lax_table *t, struct buf *out)
-{
-    put_number(out, RECORD_FORMAT, 1);
-    put_number(out, t->version, 8);
-    put_number(out, t->users[0], 8);
-    put_number(out, t->users[1], 8);
-    put_number(out, t->count, 2);
-    for (unsigned i = 0; i < t->count; i++) {
-        const struct lax_entry *e = &t->list[i];
-        put_number(out, e->schema, 8);
-        put_number(out, e->touched_s, 4);
-        put_number(out, e->known_s, 4);
-        put_number(out, e->session_count, 1);
-        for (unsigned k = 0; k < e->session_count; k++) {
-            put_number(out, e->sessions[k], 8);
-            put_number(out, e->users[k], 8);
+    c->bad |= record_number(c, RECORD_FORMAT, 1) != RECORD_FORMAT;
+    RECORD_NUMBER(c, t->version, 8);
+    RECORD_NUMBER(c, t->users[0], 8);
+    RECORD_NUMBER(c, t->users[1], 8);
+    RECORD_NUMBER(c, t->count, 2);
+    c->bad |= t->count > LAX_FLEET_ENTRIES_MAX;
+    for (unsigned i = 0; !c->bad && i < t->count; i++) {
+        struct lax_entry *e = &t->list[i];
+        if (!c->out)
+            *e = (struct lax_entry){.schema = 0};
+        RECORD_NUMBER(c, e->schema, 8);
+        RECORD_NUMBER(c, e->touched_s, 4);
+        RECORD_NUMBER(c, e->known_s, 4);
+        RECORD_NUMBER(c, e->session_count, 1);
+        c->bad |= e->session_count > LAX_FLEET_SESSIONS;
+        for (unsigned k = 0; !c->bad && k < e->session_count; k++) {
+            RECORD_NUMBER(c, e->sessions[k], 8);
+            RECORD_NUMBER(c, e->users[k], 8);
         }
-        put_text(out, e->tool, e->tool_len);
-        put_text(out, e->path, e->path_len);
-        put_text(out, e->code, e->code_len);
+        code_text(c, e->tool, &e->tool_len, sizeof(e->tool));
+        code_text(c, e->path, &e->path_len, sizeof(e->path));
+        code_text(c, e->code, &e->code_len, sizeof(e->code));
     }
 }
 
-/* Bytes that are too few make all that follows 0, and `ok` false. */
-struct reader {
-    struct str rest;
-    bool ok;
-};
-
-static uint64_t get_number(struct reader *r, unsigned bytes)
+void lax_table_encode(struct lax_table *t, struct buf *out)
 {
-    uint64_t n = 0;
-    r->ok = r->ok && r->rest.len >= bytes;
-    if (!r->ok)
-        return 0;
-    memcpy(&n, r->rest.at, bytes);
-    r->rest = str_from(r->rest, bytes);
-    return le64toh(n);
-}
-
-static uint8_t get_text(struct reader *r, char *out, size_t most)
-{
-    size_t len = get_number(r, 1);
-    r->ok = r->ok && len <= most && r->rest.len >= len;
-    if (!r->ok)
-        return 0;
-    if (len)
-        memcpy(out, r->rest.at, len);
-    r->rest = str_from(r->rest, len);
-    return (uint8_t)len;
-}
-
-static void get_entry(struct reader *r, struct lax_entry *e)
-{
-    *e = (struct lax_entry){.schema = get_number(r, 8)};
-    e->touched_s = (uint32_t)get_number(r, 4);
-    e->known_s = (uint32_t)get_number(r, 4);
-    e->session_count = (uint8_t)get_number(r, 1);
-    r->ok = r->ok && e->session_count <= LAX_FLEET_SESSIONS;
-    for (unsigned k = 0; r->ok && k < e->session_count; k++) {
-        e->sessions[k] = get_number(r, 8);
-        e->users[k] = get_number(r, 8);
-    }
-    e->tool_len = get_text(r, e->tool, sizeof(e->tool));
-    e->path_len = get_text(r, e->path, sizeof(e->path));
-    e->code_len = get_text(r, e->code, sizeof(e->code));
+    struct record_coder c = {.out = out};
+    code_table(&c, t);
 }
 
 bool lax_table_decode(struct str bytes, struct lax_table *t)
 {
-    struct reader r = {bytes, true};
-    r.ok = get_number(&r, 1) == RECORD_FORMAT && bytes.len <= LAX_FLEET_RECORD_BYTES;
-    t->version = get_number(&r, 8);
-    t->users[0] = get_number(&r, 8);
-    t->users[1] = get_number(&r, 8);
-    t->count = (unsigned)get_number(&r, 2);
-    r.ok = r.ok && t->count <= LAX_FLEET_ENTRIES_MAX;
-    for (unsigned i = 0; r.ok && i < t->count; i++)
-        get_entry(&r, &t->list[i]);
-    if (!r.ok || r.rest.len)
+    struct record_coder c = {.rest = bytes, .bad = bytes.len > LAX_FLEET_RECORD_BYTES};
+    code_table(&c, t);
+    if (c.bad || c.rest.len)
         *t = (struct lax_table){.version = 0};
     return t->version != 0;
 }
@@ -246,34 +200,19 @@ struct look {
 };
 
 struct lax_fleet {
-    struct store_request store; /* first: its callback casts it back */
-    struct session_store *redis, *memory;
+    struct record record;
+    bool is_shared;         /* by a Redis; else the table lives here alone */
     struct lax_table table; /* as stored, with what is pending */
     int64_t read_us;        /* when it was read; 0: never */
-    bool busy, is_unreadable;
-    unsigned conflicts;
+    bool is_unreadable, has_dropped;
     struct lax_finding pending[LAX_FLEET_PENDING_MAX];
-    unsigned pending_count, committing; /* the first ones are in the commit */
-    bool has_dropped;
+    unsigned pending_count, applied; /* the first ones are in the table that is committed */
     LIST_HEAD(, look) looks;
-    struct buf bytes;
-    char guard[CODEC_GUARD_BYTES];
 };
-
-static bool run(struct lax_fleet *f);
-static void on_loaded(struct store_request *store);
-static void on_committed(struct store_request *store);
-
-/* No session's name has this hash. */
-static struct hash128 record_id(void)
-{
-    return (struct hash128){.high = hash_stable(STR_LIT("schema_lax of the fleet")).low, .low = 0};
-}
 
 static uint32_t now_s(const struct lax_fleet *f)
 {
-    struct session_store *store = f->redis ? f->redis : f->memory;
-    return (uint32_t)(store->kind->now_ms(store) / 1000);
+    return (uint32_t)(record_now_ms(&f->record) / 1000);
 }
 
 static void answer(struct lax_fleet *f, const struct look *look)
@@ -281,9 +220,51 @@ static void answer(struct lax_fleet *f, const struct look *look)
     *look->known = lax_table_known(&f->table, look->schema, look->problems, look->count, now_s(f));
 }
 
-static void answer_looks(struct lax_fleet *f)
+static bool apply_pending(void *owner)
 {
+    struct lax_fleet *f = owner;
+    bool changed = false;
+    lax_table_expire(&f->table, now_s(f));
+    for (unsigned i = 0; i < f->pending_count; i++)
+        changed |= lax_table_apply(&f->table, &f->pending[i], now_s(f));
+    f->applied = f->pending_count;
+    return changed;
+}
+
+/* Damaged bytes, or those of a newer build, are left as they are: this daemon learns alone. */
+static bool read_record(void *owner, struct str bytes)
+{
+    struct lax_fleet *f = owner;
+    bool was_unreadable = f->is_unreadable;
+    f->read_us = clock_mono_us();
+    f->is_unreadable = bytes.len && !lax_table_decode(bytes, &f->table);
+    if (!bytes.len)
+        f->table = (struct lax_table){.version = 0};
+    if (!f->is_unreadable)
+        return true;
+    if (!was_unreadable)
+        log_event(
+            LOG_WARN, "schema_lax_unreadable",
+            LOG_TEXT("why", "what the fleet has learnt of schemas cannot be read, and is left as it is"));
+    apply_pending(f);
+    return false;
+}
+
+static void write_record(void *owner, struct buf *out)
+{
+    lax_table_encode(&((struct lax_fleet *)owner)->table, out);
+}
+
+/* What the store did not take stays pending until the next time. */
+static void on_ended(void *owner, const char *why)
+{
+    struct lax_fleet *f = owner;
     struct look *look;
+    if (!why || why == record_unreadable) {
+        f->pending_count -= f->applied;
+        memmove(f->pending, f->pending + f->applied, f->pending_count * sizeof(*f->pending));
+    }
+    f->applied = 0;
     while ((look = LIST_FIRST(&f->looks))) {
         struct look gone = *look; /* NOLINT(clang-analyzer-unix.Malloc): the one before is off the list */
         LIST_REMOVE(look, next);
@@ -291,159 +272,34 @@ static void answer_looks(struct lax_fleet *f)
         answer(f, &gone);
         gone.done(gone.owner);
     }
-}
-
-static bool apply_pending(struct lax_fleet *f)
-{
-    bool changed = false;
-    lax_table_expire(&f->table, now_s(f));
-    for (unsigned i = 0; i < f->pending_count; i++)
-        changed |= lax_table_apply(&f->table, &f->pending[i], now_s(f));
-    return changed;
-}
-
-static void forget_pending(struct lax_fleet *f, unsigned count)
-{
-    f->pending_count -= count;
-    memmove(f->pending, f->pending + count, f->pending_count * sizeof(*f->pending));
-}
-
-/* Damaged bytes, or those of a newer build, are left as they are: this daemon learns alone. */
-static bool take_record(struct lax_fleet *f, struct str core)
-{
-    f->read_us = clock_mono_us();
-    bool was_unreadable = f->is_unreadable;
-    f->is_unreadable = core.len && !lax_table_decode(core, &f->table);
-    if (!core.len)
-        f->table = (struct lax_table){.version = 0};
-    if (f->is_unreadable && !was_unreadable)
-        log_event(
-            LOG_WARN, "schema_lax_unreadable",
-            LOG_TEXT("why", "what the fleet has learnt of schemas cannot be read, and is left as it is"));
-    return apply_pending(f) && !f->is_unreadable;
-}
-
-static void rest(struct lax_fleet *f)
-{
-    f->busy = false;
-    f->conflicts = 0;
-    f->committing = 0;
-}
-
-/* True: it has ended. */
-static bool commit(struct lax_fleet *f)
-{
-    bool is_new = f->table.version == 0;
-    uint64_t version = htole64(f->table.version);
-    f->guard[0] = RECORD_FORMAT;
-    memcpy(f->guard + 1, &version, sizeof(version));
-    f->table.version = is_new ? hash_random() | 1 : f->table.version + 1;
-    f->bytes.len = 0;
-    lax_table_encode(&f->table, &f->bytes);
-    f->committing = f->pending_count;
-    f->store = (struct store_request){
-        .id = record_id(),
-        .guard = is_new ? STR_NONE : (struct str){f->guard, sizeof(f->guard)},
-        .parts[PART_CORE] = buf_view(&f->bytes),
-        .renew_ttl_s = LAX_FLEET_KNOWN_S,
-        .ended = on_committed,
-    };
-    return f->redis->kind->commit(f->redis, &f->store);
-}
-
-/* False: it goes on when the store has answered. */
-static bool take_commit(struct lax_fleet *f)
-{
-    while (f->store.result == STORE_CONFLICT && f->conflicts++ < CONFLICTS_MAX) {
-        if (!take_record(f, f->store.stored[PART_CORE])) {
-            forget_pending(f, f->pending_count);
-            break;
-        }
-        if (!commit(f))
-            return false;
-    }
-    bool is_done = f->store.result == STORE_DONE;
-    if (is_done)
-        forget_pending(f, f->committing);
-    rest(f);
-    if (is_done && f->pending_count)
-        run(f); /* found out meanwhile */
-    return true;
-}
-
-/* What the store did not take stays pending until the next time. */
-static bool take_load(struct lax_fleet *f)
-{
-    bool is_there = f->store.result == STORE_DONE;
-    bool changed = is_there && take_record(f, f->store.stored[PART_CORE]);
-    if (is_there && !changed)
-        forget_pending(f, f->pending_count);
-    if (changed && (!commit(f) || !take_commit(f)))
-        return false;
-    if (!changed)
-        rest(f);
-    return true;
-}
-
-static void on_loaded(struct store_request *store)
-{
-    struct lax_fleet *f = (struct lax_fleet *)store;
-    take_load(f);
-    answer_looks(f);
-}
-
-static void on_committed(struct store_request *store)
-{
-    take_commit((struct lax_fleet *)store);
-}
-
-/* Reads the record and commits what is pending. True: it has ended. */
-static bool run(struct lax_fleet *f)
-{
-    if (f->busy)
-        return false;
-    f->busy = true;
-    f->store = (struct store_request){.id = record_id(), .ended = on_loaded};
-    if (!f->redis->kind->load(f->redis, &f->store))
-        return false;
-    take_load(f);
-    return true;
+    if (!why && f->pending_count)
+        record_run(&f->record); /* found out meanwhile */
 }
 
 struct lax_fleet *lax_fleet_new(struct session_store *redis, struct session_store *memory)
 {
+    static const struct record_kind kind = {.name = "schema_lax of the fleet",
+                                            .ttl_s = LAX_FLEET_KNOWN_S,
+                                            .read = read_record,
+                                            .apply = apply_pending,
+                                            .write = write_record,
+                                            .ended = on_ended};
     struct lax_fleet *f = calloc(1, sizeof(*f));
     if (!f)
         abort();
-    f->redis = redis;
-    f->memory = memory;
+    f->record = (struct record){.kind = &kind, .owner = f, .in = redis ? redis : memory};
+    f->is_shared = redis != NULL;
     LIST_INIT(&f->looks);
     return f;
 }
 
-void lax_fleet_free(struct lax_fleet *f)
-{
-    struct look *look;
-    while (f && (look = LIST_FIRST(&f->looks))) {
-        LIST_REMOVE(look, next);
-        free(look);
-    }
-    if (f)
-        buf_clear(&f->bytes);
-    free(f);
-}
-
-void lax_fleet_up(struct lax_fleet *f)
-{
-    run(f);
-}
-
-void lax_fleet_cancel(struct lax_fleet *f, void *owner)
+/* `owner` NULL: of all. */
+static void drop_looks(struct lax_fleet *f, const void *owner)
 {
     struct look *look = LIST_FIRST(&f->looks);
     while (look) {
         struct look *next = LIST_NEXT(look, next);
-        if (look->owner == owner) {
+        if (!owner || look->owner == owner) {
             LIST_REMOVE(look, next);
             free(look);
         }
@@ -451,11 +307,31 @@ void lax_fleet_cancel(struct lax_fleet *f, void *owner)
     }
 }
 
+void lax_fleet_free(struct lax_fleet *f)
+{
+    if (!f)
+        return;
+    drop_looks(f, NULL);
+    record_clear(&f->record);
+    free(f);
+}
+
+void lax_fleet_up(struct lax_fleet *f)
+{
+    record_run(&f->record);
+}
+
+void lax_fleet_cancel(struct lax_fleet *f, void *owner)
+{
+    if (owner)
+        drop_looks(f, owner);
+}
+
 /* ---- ledger.h ------------------------------------------------------------------ */
 
 static bool is_fresh(const struct lax_fleet *f)
 {
-    return !f->redis || (f->read_us && clock_mono_us() - f->read_us < (int64_t)LAX_FLEET_FRESH_MS * 1000);
+    return !f->is_shared || (f->read_us && clock_mono_us() - f->read_us < (int64_t)LAX_FLEET_FRESH_MS * 1000);
 }
 
 enum ledger_state ledger_lax_look(struct ledger *l, uint64_t schema, const struct ledger_problem *problems,
@@ -463,7 +339,7 @@ enum ledger_state ledger_lax_look(struct ledger *l, uint64_t schema, const struc
 {
     struct lax_fleet *f = l->lax_fleet;
     struct look now = {schema, problems, count, known, done, owner, {NULL, NULL}};
-    if (is_fresh(f) || run(f) || f->read_us) {
+    if (is_fresh(f) || record_run(&f->record) || f->read_us) {
         answer(f, &now); /* what was read last does while more is being read */
         return LEDGER_DONE;
     }
@@ -475,24 +351,9 @@ enum ledger_state ledger_lax_look(struct ledger *l, uint64_t schema, const struc
     return LEDGER_PENDING;
 }
 
-static void keep(struct lax_fleet *f, const struct lax_finding *finding)
-{
-    lax_table_expire(&f->table, now_s(f));
-    lax_table_apply(&f->table, finding, now_s(f));
-    if (!f->redis)
-        return;
-    if (f->pending_count < LAX_FLEET_PENDING_MAX) {
-        f->pending[f->pending_count++] = *finding;
-    } else if (!f->has_dropped) {
-        f->has_dropped = true;
-        log_event(
-            LOG_WARN, "schema_lax_dropped", LOG_NUM("pending", LAX_FLEET_PENDING_MAX),
-            LOG_TEXT("why", "Redis is away: what more is learnt of schemas meanwhile, it does not learn"));
-    }
-}
-
 void ledger_lax_found(struct ledger *l, const struct ledger_lax_finding *found)
 {
+    struct lax_fleet *f = l->lax_fleet;
     struct lax_finding finding = {
         .of = {.schema = found->schema},
         .session = found->session.low ^ found->session.high,
@@ -509,10 +370,21 @@ void ledger_lax_found(struct ledger *l, const struct ledger_lax_finding *found)
             continue;
         finding.of.code_len = (uint8_t)problem->code.len;
         memcpy(finding.of.code, problem->code.at, problem->code.len);
-        keep(l->lax_fleet, &finding);
+        lax_table_expire(&f->table, now_s(f));
+        lax_table_apply(&f->table, &finding, now_s(f));
+        if (!f->is_shared)
+            continue;
+        if (f->pending_count < LAX_FLEET_PENDING_MAX) {
+            f->pending[f->pending_count++] = finding;
+        } else if (!f->has_dropped) {
+            f->has_dropped = true;
+            log_event(LOG_WARN, "schema_lax_dropped", LOG_NUM("pending", LAX_FLEET_PENDING_MAX),
+                      LOG_TEXT("why",
+                               "Redis is away: what more is learnt of schemas meanwhile, it does not learn"));
+        }
     }
-    if (l->redis)
-        run(l->lax_fleet);
+    if (f->is_shared)
+        record_run(&f->record);
 }
 
 size_t ledger_lax_list(struct ledger *l, struct arena *arena, struct ledger_lax_known **out)
@@ -520,7 +392,7 @@ size_t ledger_lax_list(struct ledger *l, struct arena *arena, struct ledger_lax_
     struct lax_fleet *f = l->lax_fleet;
     size_t count = 0;
     if (!is_fresh(f))
-        run(f); /* for the next time, if Redis does not answer at once */
+        record_run(&f->record); /* for the next time, if Redis does not answer at once */
     *out = ARENA_ARRAY(arena, struct ledger_lax_known, f->table.count);
     for (unsigned i = 0; i < f->table.count; i++) {
         const struct lax_entry *e = &f->table.list[i];

@@ -46,7 +46,7 @@ struct lax_table {
 
 /* False: not the bytes of a table; it is empty then. */
 bool lax_table_decode(struct str bytes, struct lax_table *table);
-void lax_table_encode(const struct lax_table *table, struct buf *out);
+void lax_table_encode(struct lax_table *table, struct buf *out);
 /* Drops what has expired. */
 void lax_table_expire(struct lax_table *table, uint32_t now_s);
 /* True: it changed. */

@@ -1,7 +1,7 @@
 /* The table of approvals: who is pushed out when it is full, when an entry expires, and its bytes. */
 #include "json/json_support.h"
 
-#include "approvals/approval_table.h"
+#include "approvals/approvals.h"
 #include "base/arena.h"
 
 struct fixture {
