@@ -17,7 +17,7 @@ void outage_free(struct outage *outage);
 bool outage_keep(struct outage *outage, struct session_request *owned);
 /* Puts requests back ahead of those that are kept; never fails. `queue` is empty then. */
 void outage_put_back(struct outage *outage, struct hash128 id, struct request_queue *queue);
-bool outage_has(const struct outage *outage, struct hash128 id);
+bool outage_has(struct outage *outage, struct hash128 id);
 /* Moves all of one session to the end of `queue`; returns how many. */
 uint32_t outage_take(struct outage *outage, struct hash128 id, struct request_queue *queue);
 /* Some session that has requests; false: none has. */

@@ -40,7 +40,7 @@ static void keep(struct ledger *l, struct session_request *copy)
     copy->is_cancelled = false;
     if (!outage_keep(l->outage, copy)) {
         log_lost(l);
-        request_free(copy);
+        free(copy);
     }
     replay_soon(l);
 }
@@ -173,7 +173,7 @@ static void give_up_kept(struct ledger_entry *e, struct request_queue *kept)
     while ((r = STAILQ_FIRST(kept))) {
         STAILQ_REMOVE_HEAD(kept, next);
         e->ledger->lost++;
-        request_free(r);
+        free(r);
     }
 }
 
@@ -185,7 +185,7 @@ static void put_kept_back(struct ledger_entry *e, bool refused)
     while ((r = STAILQ_FIRST(&e->queue))) {
         STAILQ_REMOVE_HEAD(&e->queue, next);
         if (r->kind == REQUEST_BOUNDARY)
-            request_free(r);
+            free(r);
         else if (r->is_past)
             STAILQ_INSERT_TAIL(&kept, r, next);
         else

@@ -2,7 +2,6 @@
 #include "ledger/request.h"
 
 #include "base/buf.h"
-#include "json/parse.h"
 #include "json/write.h"
 
 #include <stdlib.h>
@@ -29,12 +28,6 @@ static struct str put_str(struct layout *block, struct str s)
     return (struct str){put(block, s.at, s.len), s.len};
 }
 
-static void put_place(struct layout *block, struct ledger_place *place)
-{
-    place->session = put_str(block, place->session);
-    place->step = put_str(block, place->step);
-}
-
 static const struct ledger_problem *put_problems(struct layout *block, const struct ledger_problem *list,
                                                  size_t count)
 {
@@ -47,119 +40,90 @@ static const struct ledger_problem *put_problems(struct layout *block, const str
     return copy;
 }
 
-static const struct ledger_limits *put_limits(struct layout *block, const struct ledger_limits *limits)
+static void put_behind_admit(struct layout *block, const struct ledger_admit *from, struct ledger_admit *to)
 {
-    return limits ? put(block, limits, sizeof(*limits)) : NULL;
+    const struct ledger_problem *problems = put_problems(block, from->problems, from->problem_count);
+    const struct ledger_limits *limits = put(block, from->limits, from->limits ? sizeof(*from->limits) : 0);
+    const struct hash128 *ids = put(block, from->ids, from->id_count * sizeof(*from->ids));
+    if (!to)
+        return;
+    to->problems = problems;
+    to->limits = from->limits ? limits : NULL;
+    to->ids = ids;
+    to->wants_history = to->wants_facts = false;
 }
 
-static const void *put_admit(struct layout *block, const struct ledger_admit *from)
+static void put_behind_settle(struct layout *block, const struct ledger_settle *from,
+                              struct ledger_settle *to)
 {
-    struct ledger_admit copy = *from;
-    void *to = put(block, from, sizeof(*from));
-    put_place(block, &copy.place);
-    copy.tool = put_str(block, from->tool);
-    copy.call = put_str(block, from->call);
-    copy.ext = put_str(block, from->ext);
-    copy.refused_as = put_str(block, from->refused_as);
-    copy.peer = put_str(block, from->peer);
-    copy.open_arguments = put_str(block, from->open_arguments);
-    copy.problems = put_problems(block, from->problems, from->problem_count);
-    copy.limits = put_limits(block, from->limits);
-    copy.ids = put(block, from->ids, from->id_count * sizeof(*from->ids));
-    copy.wants_history = copy.wants_facts = false;
-    if (to)
-        memcpy(to, &copy, sizeof(copy));
-    return to;
+    struct buf facts = {.at = NULL}; /* a tree cannot be copied as bytes: it goes as JSON */
+    if (from->facts)
+        json_write(&facts, from->facts);
+    struct str json = put_str(block, from->facts ? buf_view(&facts) : from->facts_json);
+    buf_clear(&facts);
+    const struct ledger_problem *problems = put_problems(block, from->problems, from->problem_count);
+    const struct ledger_limits *limits = put(block, from->limits, from->limits ? sizeof(*from->limits) : 0);
+    const struct hash128 *ids = put(block, from->gives_ids, from->gives_id_count * sizeof(*from->gives_ids));
+    if (!to)
+        return;
+    to->problems = problems;
+    to->limits = from->limits ? limits : NULL;
+    to->gives_ids = ids;
+    to->facts_json = json;
+    to->facts = NULL;
+    if (from->fingerprint)
+        to->arguments = from->fingerprint(from->of);
+    to->fingerprint = NULL;
 }
 
-/* A tree cannot be copied as bytes: facts go as JSON. */
-static struct str put_facts(struct layout *block, const struct ledger_settle *from)
-{
-    if (!from->facts)
-        return put_str(block, from->facts_json);
-    struct buf text = {.at = NULL};
-    json_write(&text, from->facts);
-    struct str copy = put_str(block, buf_view(&text));
-    buf_clear(&text);
-    return copy;
-}
+#define TEXTS_MAX         8u
+#define TEXT(type, field) (offsetof(struct type, field) + 1)
 
-static const void *put_settle(struct layout *block, const struct ledger_settle *from)
-{
-    struct ledger_settle copy = *from;
-    void *to = put(block, from, sizeof(*from));
-    put_place(block, &copy.place);
-    copy.tool = put_str(block, from->tool);
-    copy.call = put_str(block, from->call);
-    copy.ext = put_str(block, from->ext);
-    copy.error = put_str(block, from->error);
-    copy.label = put_str(block, from->label);
-    copy.problems = put_problems(block, from->problems, from->problem_count);
-    copy.limits = put_limits(block, from->limits);
-    copy.gives_ids = put(block, from->gives_ids, from->gives_id_count * sizeof(*from->gives_ids));
-    copy.facts_json = put_facts(block, from);
-    copy.facts = NULL;
-    if (to && from->fingerprint)
-        copy.arguments = from->fingerprint(from->of);
-    copy.fingerprint = NULL;
-    if (to)
-        memcpy(to, &copy, sizeof(copy));
-    return to;
-}
-
-static const void *put_turn(struct layout *block, const struct ledger_turn *from)
-{
-    struct ledger_turn copy = *from;
-    void *to = put(block, from, sizeof(*from));
-    copy.session = put_str(block, from->session);
-    copy.goal = put_str(block, from->goal);
-    if (to)
-        memcpy(to, &copy, sizeof(copy));
-    return to;
-}
-
-static const void *put_see(struct layout *block, const struct see_request *from)
-{
-    struct see_request copy = *from;
-    void *to = put(block, from, sizeof(*from));
-    copy.ids = put(block, from->ids, from->count * sizeof(*from->ids));
-    if (to)
-        memcpy(to, &copy, sizeof(copy));
-    return to;
-}
-
-static const void *put_tool(struct layout *block, const struct str *from)
-{
-    struct str *to = put(block, from, sizeof(*from));
-    struct str copy = put_str(block, *from);
-    if (to)
-        *to = copy;
-    return to;
-}
+/* What a request asks: its struct, and where strings stand in it. The others ask nothing that is kept. */
+static const struct {
+    size_t size;
+    size_t texts[TEXTS_MAX]; /* offset + 1; 0 ends the list */
+} shapes[] = {
+    [REQUEST_ADMIT] = {sizeof(struct ledger_admit),
+                       {TEXT(ledger_admit, place.session), TEXT(ledger_admit, place.step),
+                        TEXT(ledger_admit, tool), TEXT(ledger_admit, call), TEXT(ledger_admit, ext),
+                        TEXT(ledger_admit, refused_as), TEXT(ledger_admit, peer),
+                        TEXT(ledger_admit, open_arguments)}},
+    [REQUEST_SETTLE] = {sizeof(struct ledger_settle),
+                        {TEXT(ledger_settle, place.session), TEXT(ledger_settle, place.step),
+                         TEXT(ledger_settle, tool), TEXT(ledger_settle, call), TEXT(ledger_settle, ext),
+                         TEXT(ledger_settle, error), TEXT(ledger_settle, label)}},
+    [REQUEST_TURN] = {sizeof(struct ledger_turn), {TEXT(ledger_turn, session), TEXT(ledger_turn, goal)}},
+    [REQUEST_SEE] = {sizeof(struct see_request), {0}},
+    [REQUEST_RESET] = {sizeof(struct str), {1}},
+    [REQUEST_LAPSED] = {sizeof(struct lapsed_request), {0}},
+};
 
 static const void *put_asked(struct layout *block, const struct session_request *from)
 {
-    switch (from->kind) {
-    case REQUEST_ADMIT:
-        return put_admit(block, from->of.admit);
-    case REQUEST_SETTLE:
-    case REQUEST_RELEASE:
-        return put_settle(block, from->of.settle);
-    case REQUEST_TURN:
-        return put_turn(block, from->of.turn);
-    case REQUEST_SEE:
-        return put_see(block, from->of.see);
-    case REQUEST_RESET:
-        return put_tool(block, from->of.tool);
-    case REQUEST_LAPSED:
-        return put(block, from->of.lapsed, sizeof(*from->of.lapsed));
-    case REQUEST_FORGET:
-    case REQUEST_BOUNDARY:
-    case REQUEST_LOOK:
-    case REQUEST_VIEW:
-        break;
+    enum request_kind kind = from->kind == REQUEST_RELEASE ? REQUEST_SETTLE : from->kind;
+    if (!shapes[kind].size)
+        return NULL;
+    char *to = put(block, from->of.any, shapes[kind].size);
+    for (unsigned i = 0; i < TEXTS_MAX && shapes[kind].texts[i]; i++) {
+        struct str text;
+        size_t at = shapes[kind].texts[i] - 1;
+        memcpy(&text, (const char *)from->of.any + at, sizeof(text));
+        text = put_str(block, text);
+        if (to)
+            memcpy(to + at, &text, sizeof(text));
     }
-    return NULL;
+    if (kind == REQUEST_ADMIT)
+        put_behind_admit(block, from->of.admit, (struct ledger_admit *)(void *)to);
+    if (kind == REQUEST_SETTLE)
+        put_behind_settle(block, from->of.settle, (struct ledger_settle *)(void *)to);
+    if (kind == REQUEST_SEE) {
+        const struct see_request *see = from->of.see;
+        const struct hash128 *ids = put(block, see->ids, see->count * sizeof(*see->ids));
+        if (to)
+            ((struct see_request *)(void *)to)->ids = ids;
+    }
+    return to;
 }
 
 struct session_request *request_copy(const struct session_request *from)
@@ -196,9 +160,4 @@ struct session_request *request_release(const struct session_request *from)
     struct session_request release = {
         .kind = REQUEST_RELEASE, .id = from->id, .of.settle = &settle, .ledger = from->ledger};
     return request_copy(&release);
-}
-
-void request_free(struct session_request *request)
-{
-    free(request);
 }

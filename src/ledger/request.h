@@ -75,10 +75,9 @@ struct lapsed_request {
 
 STAILQ_HEAD(request_queue, session_request);
 
-/* A copy with everything it asks, on the heap; nobody waits for it. request_free frees it. */
+/* A copy with everything it asks, in one block on the heap, for free(); nobody waits for it. */
 struct session_request *request_copy(const struct session_request *request);
 /* An owned request that gives the reservation of an admit back. */
 struct session_request *request_release(const struct session_request *admit);
-void request_free(struct session_request *request);
 
 #endif

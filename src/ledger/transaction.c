@@ -32,7 +32,7 @@ static struct session_store *store_of(const struct ledger_entry *e)
 void transaction_finish(struct ledger *l, struct session_request *r)
 {
     if (r->is_owned) {
-        request_free(r);
+        free(r);
     } else if (r == l->starting) {
         l->starting = NULL; /* its caller learns it from transaction_start */
     } else {
@@ -587,7 +587,7 @@ static void detach(struct ledger *l, const struct session_request *r, bool cance
     if (!flies && e)
         replace_in(&e->queue, r, goes_on ? copy : NULL);
     if (copy && !flies && !goes_on)
-        request_free(copy);
+        free(copy);
 }
 
 enum ledger_state transaction_start(struct ledger *l, struct session_request *r)
@@ -632,7 +632,7 @@ void transaction_drop(struct ledger_entry *e)
     while ((r = STAILQ_FIRST(&e->flying))) {
         STAILQ_REMOVE_HEAD(&e->flying, next);
         if (r->is_owned)
-            request_free(r);
+            free(r);
     }
     if (e->commit)
         entries_return_commit(&e->ledger->entries, e->commit);
