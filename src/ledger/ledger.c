@@ -11,7 +11,6 @@
 #include "ledger/ledger_internal.h"
 #include "ledger/redis_address.h"
 #include "ledger/redis_diagnostics.h"
-#include "ledger/redis_outage_log.h"
 #include "ledger/store_memory.h"
 #include "ledger/store_redis.h"
 
@@ -131,7 +130,7 @@ static const char *const outages[] = {"local", "closed", "open"};
 static void on_up(void *owner)
 {
     struct ledger *l = owner;
-    redis_outage_log_back(&l->outage_log, outage_sessions(l->outage));
+    outage_log_back(&l->outage_log, outage_sessions(l->outage));
     lax_fleet_up(l->lax_fleet);
     timer_set(&l->replay, l->loop, 0, outage_replay, l);
 }
@@ -141,7 +140,7 @@ static void on_away(void *owner, const char *why)
     struct ledger *l = owner;
     struct redis_stats stats;
     store_redis_stats(l->redis, &stats);
-    redis_outage_log_away(&l->outage_log, stats.address, why, outages[l->on_outage]);
+    outage_log_away(&l->outage_log, stats.address, why, outages[l->on_outage]);
 }
 
 /* ---- new, free ---- */

@@ -11,7 +11,6 @@
 #include "ledger/call_id.h"
 #include "ledger/lax_fleet.h"
 #include "ledger/outage.h"
-#include "ledger/redis_outage_log.h"
 
 #define CONFLICTS_MAX         16u /* of one commit; then its requests are unavailable */
 #define CONFLICTS_AT_ONCE     3u  /* further ones wait a little first, at random */
@@ -55,7 +54,7 @@ struct ledger {
         struct ledger_settled settled;
         struct ledger_turned turned;
     } unheard; /* where what nobody waits for is answered */
-    struct redis_outage_log outage_log;
+    struct outage_log outage_log;
     struct call_id_key own_key;
     ledger_gave_up *on_gave_up; /* NULL: none */
     void *gave_up_owner;
@@ -88,11 +87,11 @@ void transaction_cancel(struct ledger *ledger, void *owner);
 void transaction_drop(struct ledger_entry *entry);    /* the ledger is freed */
 uint32_t transaction_sequence(struct ledger *ledger); /* of the next request */
 void transaction_finish(struct ledger *ledger, struct session_request *request);
-/* For outage_serve.c: all that fly are answered, or wait again. */
+/* For outage.c: all that fly are answered, or wait again. */
 void transaction_land(struct ledger_entry *entry);
 void transaction_back_to_queue(struct ledger_entry *entry);
 
-/* ---- outage_serve.c ---- */
+/* ---- outage.c ---- */
 
 /* Whether the entry's requests can be served: by Redis, or by this daemon's memory while it stands in. Moves
  * what was kept for Redis ahead of them. */

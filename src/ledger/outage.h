@@ -1,6 +1,6 @@
 /*
- * Requests that Redis has yet to be told, by session, in their order: what was counted while it was away.
- * Only keeps them, bounded; outage_serve.c decides.
+ * Redis is away: the requests that it has yet to be told, by session, in their order, and what of its coming
+ * and going is worth a line in the log. What is done about a request is in ledger_internal.h.
  */
 #ifndef TOOLGATE_LEDGER_OUTAGE_H
 #define TOOLGATE_LEDGER_OUTAGE_H
@@ -25,5 +25,28 @@ bool outage_first(const struct outage *outage, struct hash128 *id);
 
 size_t outage_sessions(const struct outage *outage);
 size_t outage_requests(const struct outage *outage);
+
+/* ---- the log: since when, how often, why. A Redis that comes and goes all the time gets a few lines, then
+ * one in ten seconds that counts the others ---- */
+
+#define OUTAGE_LOG_LINES     5u     /* of `ledger_away`, one after the other */
+#define OUTAGE_LOG_LINE_MS   10000u /* until there may be one more */
+#define OUTAGE_LOG_WHY_BYTES 512u
+
+struct outage_log { /* embedded; all zero to begin with */
+    bool is_away, is_said;
+    int64_t since_ms;
+    uint64_t outages;
+    uint64_t unsaid; /* outages since the last line */
+    uint32_t lines_used;
+    int64_t refilled_ms;
+    char why[OUTAGE_LOG_WHY_BYTES]; /* as it was said last */
+};
+
+/* After each failure, also where it has been away; logged where an outage begins or its reason is another. */
+void outage_log_away(struct outage_log *outage_log, struct str address, const char *why,
+                     const char *on_outage);
+/* `sessions` are to be told. */
+void outage_log_back(struct outage_log *outage_log, uint64_t sessions);
 
 #endif

@@ -2,10 +2,87 @@
 #include "ledger/redis_adapter.h"
 
 #include "io/descriptor.h"
-#include "ledger/redis_reply_guard.h"
 
 #include <hiredis/async.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+/* ---- replies: hiredis makes them by four functions. Ours ask whether one is wanted, and have those make it
+ */
+
+#if HIREDIS_MAJOR >= 1
+typedef size_t item_count;
+#else
+typedef int item_count;
+#endif
+
+static redisReplyObjectFunctions plain, guarded; /* the same for all, set by the first */
+
+static bool is_awaited(const redisReadTask *task)
+{
+    const redisAsyncContext *context = task->privdata;
+    return task->parent || context->replies.head;
+}
+
+static void *make_string(const redisReadTask *task, char *text, size_t len)
+{
+    return is_awaited(task) ? plain.createString(task, text, len) : NULL;
+}
+
+static void *make_array(const redisReadTask *task, item_count count)
+{
+    bool fits = count <= (item_count)REDIS_REPLY_MAX_ITEMS;
+    return fits && is_awaited(task) ? plain.createArray(task, count) : NULL;
+}
+
+static void *make_integer(const redisReadTask *task, long long n)
+{
+    return is_awaited(task) ? plain.createInteger(task, n) : NULL;
+}
+
+static void *make_nil(const redisReadTask *task)
+{
+    return is_awaited(task) ? plain.createNil(task) : NULL;
+}
+
+static void guard(redisAsyncContext *context)
+{
+    redisReader *reader = context->c.reader;
+    if (!plain.createString) {
+        plain = guarded = *reader->fn;
+        guarded.createString = make_string;
+        guarded.createArray = make_array;
+        guarded.createInteger = make_integer;
+        guarded.createNil = make_nil;
+    }
+    reader->fn = &guarded;
+    reader->privdata = context;
+}
+
+/* After each read: too long a reply ends the connection with what comes next. */
+static void bound_reply(redisAsyncContext *context)
+{
+    redisReader *reader = context->c.reader;
+    if (reader->err || reader->len - reader->pos <= REDIS_REPLY_MAX_BYTES)
+        return;
+    reader->err = REDIS_ERR_OOM;
+    snprintf(reader->errstr, sizeof(reader->errstr), "Out of memory");
+}
+
+const char *redis_adapter_why(const struct redisAsyncContext *context, char *out, unsigned long size)
+{
+    const char *said = context->errstr && context->errstr[0] ? context->errstr : "it closed the connection";
+    if (context->err == REDIS_ERR_PROTOCOL)
+        snprintf(out, size, "what answers there is no Redis: %s", said);
+    else if (context->err == REDIS_ERR_OOM)
+        snprintf(out, size,
+                 "what answers there is no Redis: it says what nobody asked for, or too much of it");
+    else
+        snprintf(out, size, "%s", said);
+    return out;
+}
+
+/* ---- the loop ---- */
 
 struct redis_adapter {
     redisAsyncContext *context; /* NULL: it was freed during the turn that is under way */
@@ -27,20 +104,16 @@ static void on_ready(void *owner, int fd, bool readable, bool writable)
     if (readable && a->context)
         redisAsyncHandleRead(a->context);
     if (a->context)
-        redis_reply_guard_bound(a->context);
+        bound_reply(a->context);
     a->busy = false;
     if (!a->context)
         free(a);
 }
 
-static void wants_read(void *owner)
+/* It is always watched for reading: what nobody asked for is an error that hiredis is to see. */
+static void wants_nothing(void *owner)
 {
-    (void)owner; /* always */
-}
-
-static void wants_no_read(void *owner)
-{
-    (void)owner; /* what nobody asked for is an error that hiredis is to see */
+    (void)owner;
 }
 
 static void wants_write(void *owner)
@@ -78,10 +151,10 @@ void redis_adapter_attach(struct loop *loop, struct redisAsyncContext *context)
     a->context = context;
     a->descriptor = descriptor_new(loop, context->c.fd, on_ready, a);
     descriptor_watch(a->descriptor, true, false);
-    redis_reply_guard_begin(context);
+    guard(context);
     context->ev.data = a;
-    context->ev.addRead = wants_read;
-    context->ev.delRead = wants_no_read;
+    context->ev.addRead = wants_nothing;
+    context->ev.delRead = wants_nothing;
     context->ev.addWrite = wants_write;
     context->ev.delWrite = wants_no_write;
     context->ev.cleanup = detach;

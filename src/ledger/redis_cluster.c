@@ -45,43 +45,30 @@ static void end(struct redis_command *command, enum redis_ended how, const char 
 
 /* ---- nodes ---------------------------------------------------------------------- */
 
-static void note_away(struct redis_cluster *r, const char *why)
+static void on_away(void *owner, struct redis_connection *node, const char *why)
 {
+    struct redis_cluster *r = owner;
+    for (size_t i = 0; r->slots && i < REDIS_SLOTS; i++)
+        if (node == r->nodes[0] || r->nodes[r->slots[i]] == node)
+            r->slots[i] = 0;
+    if (node != r->nodes[0])
+        return;
     r->settled = true;
     r->failures++;
     if (!r->away_since_ms)
         r->away_since_ms = clock_wall_ms();
     snprintf(r->why_away, sizeof(r->why_away), "%s", why);
-}
-
-static void forget_slots_of(struct redis_cluster *r, const struct redis_connection *node)
-{
-    for (size_t i = 0; r->slots && i < REDIS_SLOTS; i++)
-        if (node == r->nodes[0] || r->nodes[r->slots[i]] == node)
-            r->slots[i] = 0;
-}
-
-static void on_away(void *owner, struct redis_connection *node, const char *why)
-{
-    struct redis_cluster *r = owner;
-    forget_slots_of(r, node);
-    if (node != r->nodes[0])
-        return;
-    note_away(r, why);
     r->hooks->away(r->owner, why);
-}
-
-static bool same_server(const struct redis_facts *a, const struct redis_facts *b)
-{
-    return strcmp(a->run_id, b->run_id) == 0 && strcmp(a->server, b->server) == 0 &&
-           strcmp(a->role, b->role) == 0 && a->aof == b->aof && a->cluster == b->cluster;
 }
 
 /* One that is connected to again and again is told of once. */
 static void say_what_it_is(struct redis_cluster *r, const struct redis_facts *facts)
 {
-    bool known = r->connects > 1 && same_server(facts, &r->known);
-    bool anew = r->answers && facts->run_id[0] && strcmp(facts->run_id, r->known.run_id) != 0;
+    const struct redis_facts *last = &r->known;
+    bool known = r->connects > 1 && strcmp(facts->run_id, last->run_id) == 0 &&
+                 strcmp(facts->server, last->server) == 0 && strcmp(facts->role, last->role) == 0 &&
+                 facts->aof == last->aof && facts->cluster == last->cluster;
+    bool anew = r->answers && facts->run_id[0] && strcmp(facts->run_id, last->run_id) != 0;
     log_event(known ? LOG_DEBUG : LOG_INFO, "redis_connected", LOG_STR("address", r->shown),
               LOG_TEXT("server", facts->server), LOG_TEXT("role", facts->role),
               LOG_TEXT("cluster", facts->cluster ? "yes" : "no"), LOG_TEXT("aof", facts->aof ? "yes" : "no"));
@@ -129,12 +116,6 @@ static struct redis_connection *node_at(struct redis_cluster *r, struct str host
     return r->nodes[r->node_count++] = redis_connection_new(&r->common, a, false);
 }
 
-static struct redis_connection *node_for(const struct redis_cluster *r, const struct redis_command *command)
-{
-    struct redis_connection *node = r->nodes[r->slots ? r->slots[redis_command_slot(command)] : 0];
-    return redis_connection_state(node) == CONNECTION_UP ? node : r->nodes[0];
-}
-
 /* ---- what a server says instead of a result ---------------------------------------- */
 
 /* "MOVED 3999 127.0.0.1:6381"; without a host the same one is meant. */
@@ -154,103 +135,72 @@ static struct redis_connection *named_node(struct redis_cluster *r, const struct
     return fits ? node_at(r, name, (uint16_t)n, number) : NULL;
 }
 
-static void go_to(struct redis_cluster *r, struct redis_connection *node, struct redis_command *command,
-                  const char *why)
-{
-    if (node && command->hops++ < REDIS_HOPS_MAX) {
-        redis_connection_wake(node);
-        if (redis_connection_send(node, command, true))
-            return;
-    }
-    (void)r;
-    end(command, REDIS_UNDONE, why);
-}
-
-static void moved(struct redis_cluster *r, struct redis_connection *from, struct redis_command *command,
-                  const char *text)
-{
-    uint8_t number = 0;
-    struct redis_connection *to = named_node(r, from, text, &number);
-    if (to && !r->slots && !(r->slots = calloc(REDIS_SLOTS, 1)))
-        abort();
-    if (to)
-        r->slots[redis_command_slot(command)] = number;
-    go_to(r, to, command, text);
-}
-
-static void ask(struct redis_cluster *r, struct redis_connection *from, struct redis_command *command,
-                const char *text)
-{
-    uint8_t number = 0;
-    struct redis_connection *to = named_node(r, from, text, &number);
-    command->asking = true;
-    go_to(r, to, command, text);
-}
-
-static void reload(struct redis_cluster *r, struct redis_connection *from, struct redis_command *command,
-                   const char *text)
-{
-    redis_connection_reload(from);
-    go_to(r, from, command, text);
-}
-
-static void leave(struct redis_cluster *r, struct redis_connection *from, struct redis_command *command,
-                  const char *text)
-{
-    (void)r;
-    redis_connection_leave(from, text);
-    end(command, REDIS_UNDONE, text);
-}
-
-/* A slot on its way between two nodes: a session of which not every key is there has to wait until it has
- * come over. */
-static void unfit(struct redis_cluster *r, struct redis_connection *from, struct redis_command *command,
-                  const char *text)
-{
-    (void)r, (void)from;
-    end(command, REDIS_UNDONE, text);
-}
+enum reply_action {
+    ACTION_RELOAD, /* its scripts are lost: they are sent again, and the command */
+    ACTION_MOVED,  /* another node has the slot from now on */
+    ACTION_ASK,    /* another node has it for this command */
+    ACTION_WAIT,   /* a slot on its way between two nodes, and not every key of the session is there */
+    ACTION_LEAVE   /* it can't serve now: the connection is given up */
+};
 
 static const struct {
     const char *word;
-    void (*act)(struct redis_cluster *r, struct redis_connection *from, struct redis_command *command,
-                const char *text);
+    enum reply_action action;
 } words[] = {
-    {"NOSCRIPT", reload},
-    {"ERR Function not found", reload},
-    {"MOVED", moved},
-    {"ASK", ask},
-    {"TRYAGAIN", unfit},
-    {"READONLY", leave},
-    {"LOADING", leave},
-    {"BUSY", leave},
-    {"OOM", leave},
-    {"MISCONF", leave},
-    {"NOREPLICAS", leave},
-    {"CLUSTERDOWN", leave},
-    {"MASTERDOWN", leave},
-    {"NOAUTH", leave},
-    {"NOPERM", leave},
-    {"UNBLOCKED", leave},
-    {"ERR The user executing the script can't run this command", leave}, /* NOPERM, as version 7.0 has it */
-    {"ERR ACL failure in", leave}, /* NOPERM, as later ones and Valkey have it */
+    {"NOSCRIPT", ACTION_RELOAD},
+    {"ERR Function not found", ACTION_RELOAD},
+    {"MOVED", ACTION_MOVED},
+    {"ASK", ACTION_ASK},
+    {"TRYAGAIN", ACTION_WAIT},
+    {"READONLY", ACTION_LEAVE},
+    {"LOADING", ACTION_LEAVE},
+    {"BUSY", ACTION_LEAVE},
+    {"OOM", ACTION_LEAVE},
+    {"MISCONF", ACTION_LEAVE},
+    {"NOREPLICAS", ACTION_LEAVE},
+    {"CLUSTERDOWN", ACTION_LEAVE},
+    {"MASTERDOWN", ACTION_LEAVE},
+    {"NOAUTH", ACTION_LEAVE},
+    {"NOPERM", ACTION_LEAVE},
+    {"UNBLOCKED", ACTION_LEAVE},
+    {"ERR The user executing the script can't run this command", ACTION_LEAVE}, /* NOPERM of version 7.0 */
+    {"ERR ACL failure in", ACTION_LEAVE}, /* NOPERM, as later ones and Valkey have it */
 };
 
-/* Before version 7 a command's error stands within a script's: "ERR Error running script (…): -OOM …". */
-static const char *word_in(const char *text)
+static void act(struct redis_cluster *r, struct redis_connection *from, struct redis_command *command,
+                enum reply_action action, const char *text)
 {
-    const char *inner = strstr(text, ": -");
-    return strncmp(text, "ERR ", 4) == 0 && inner ? inner + 3 : text;
+    struct redis_connection *to = from;
+    uint8_t number = 0;
+    if (action == ACTION_MOVED || action == ACTION_ASK)
+        to = named_node(r, from, text, &number);
+    if (action == ACTION_RELOAD)
+        redis_connection_reload(from);
+    if (action == ACTION_LEAVE)
+        redis_connection_leave(from, text);
+    if (action == ACTION_MOVED && to) {
+        if (!r->slots && !(r->slots = calloc(REDIS_SLOTS, 1)))
+            abort();
+        r->slots[redis_command_slot(command)] = number;
+    }
+    command->asking = command->asking || action == ACTION_ASK;
+    bool goes = to && action != ACTION_LEAVE && action != ACTION_WAIT && command->hops++ < REDIS_HOPS_MAX;
+    if (goes)
+        redis_connection_wake(to);
+    if (!goes || !redis_connection_send(to, command, true))
+        end(command, REDIS_UNDONE, text);
 }
 
+/* Before version 7 a command's error stands within a script's: "ERR Error running script (…): -OOM …". */
 static void on_error(struct redis_cluster *r, struct redis_connection *from, struct redis_command *command,
                      const char *text)
 {
-    const char *word = word_in(text);
+    const char *inner = strstr(text, ": -");
+    const char *word = strncmp(text, "ERR ", 4) == 0 && inner ? inner + 3 : text;
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
         size_t len = strlen(words[i].word);
         if (strncmp(word, words[i].word, len) == 0 && (word[len] == ' ' || word[len] == '\0')) {
-            words[i].act(r, from, command, word);
+            act(r, from, command, words[i].action, word);
             return;
         }
     }
@@ -345,7 +295,8 @@ static bool send_to(struct redis_connection *node, struct redis_command *command
 
 bool redis_cluster_send(struct redis_cluster *r, struct redis_command *command)
 {
-    return send_to(node_for(r, command), command);
+    struct redis_connection *node = r->nodes[r->slots ? r->slots[redis_command_slot(command)] : 0];
+    return send_to(redis_connection_state(node) == CONNECTION_UP ? node : r->nodes[0], command);
 }
 
 bool redis_cluster_send_first(struct redis_cluster *r, struct redis_command *command)
@@ -369,25 +320,19 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of the last answers; 0: there was none. */
-static int64_t median_us(const struct redis_cluster *r)
+void redis_cluster_stats(const struct redis_cluster *r, struct redis_stats *out)
 {
     uint32_t sorted[MEDIAN_OF_ANSWERS];
     size_t count = r->answers < MEDIAN_OF_ANSWERS ? (size_t)r->answers : MEDIAN_OF_ANSWERS;
     memcpy(sorted, r->took_us, count * sizeof(*sorted));
     qsort(sorted, count, sizeof(*sorted), by_size);
-    return count ? sorted[count / 2] : 0;
-}
-
-void redis_cluster_stats(const struct redis_cluster *r, struct redis_stats *out)
-{
     *out = (struct redis_stats){
         .address = r->shown,
         .server = str_of(r->server),
         .connects = r->connects,
         .failures = r->failures,
         .nodes = r->node_count,
-        .median_us = median_us(r),
+        .median_us = count ? sorted[count / 2] : 0,
         .keys = r->connects ? r->known.keys : -1,
         .worst_us = r->worst_us,
         .times = &r->times,

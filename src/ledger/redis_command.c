@@ -1,8 +1,6 @@
 /* Words are written by hand rather than by printf: each commit writes a dozen. */
 #include "ledger/redis_command.h"
 
-#include "ledger/redis_scripts.h"
-
 #include <hiredis/hiredis.h>
 
 #define HEAD_BYTES 32u /* "*65535\r\n$7\r\nEVALSHA\r\n$40\r\n" and some */

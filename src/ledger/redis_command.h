@@ -1,7 +1,7 @@
 /*
  * A command to Redis and its reply, free of hiredis' types: RESP words in a buffer, a hook for its end, and
  * what the reply holds. A command is a plain one, or a call of one of the connection's scripts
- * (redis_scripts.h): whether that is FCALL or EVALSHA is known only when it is sent, so its head is left
+ * (redis_handshake.h): whether that is FCALL or EVALSHA is known only when it is sent, so its head is left
  * open.
  */
 #ifndef TOOLGATE_LEDGER_REDIS_COMMAND_H
@@ -31,7 +31,8 @@ enum redis_ended {
     REDIS_LOST      /* it may have been executed, or not */
 };
 
-#define REDIS_PLAIN_COMMAND 255u /* as `script` */
+#define REDIS_PLAIN_COMMAND     255u /* as `script` */
+#define REDIS_SCRIPT_NAME_BYTES 40u  /* of a function; a SHA1 has as many */
 
 /* Embedded in its sender's own struct. `value` is NULL unless REDIS_ANSWERED. */
 struct redis_command {

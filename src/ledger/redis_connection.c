@@ -11,7 +11,6 @@
 #include "io/timer.h"
 #include "ledger/redis_adapter.h"
 #include "ledger/redis_discovery.h"
-#include "ledger/redis_reply_guard.h"
 #include "ledger/redis_diagnostics.h"
 
 #include <errno.h>
@@ -81,30 +80,6 @@ static void pause_is_over(void *owner)
         redis_connection_wake(n);
 }
 
-/* From half the pause to one and a half: a fleet must not come back all at once. */
-static uint32_t pause_ms(const struct redis_connection *n)
-{
-    uint32_t doublings = n->failures > 8 ? 8 : n->failures ? n->failures - 1 : 0;
-    uint32_t ms = REDIS_RETRY_FIRST_MS << doublings;
-    if (ms > REDIS_RETRY_LAST_MS)
-        ms = REDIS_RETRY_LAST_MS;
-    return ms / 2 + (uint32_t)(hash_random() % ms);
-}
-
-static void begin_pause(struct redis_connection *n)
-{
-    uint32_t ms = pause_ms(n);
-    log_event(LOG_DEBUG, "redis_reconnect_delayed", LOG_NUM("failures", n->failures), LOG_NUM("ms", ms));
-    timer_set(&n->pause, n->common->options->loop, ms, pause_is_over, n);
-}
-
-static void fail_all(struct redis_connection *n, struct queue queue, bool sent)
-{
-    struct redis_command *command;
-    while ((command = pop(&queue)))
-        n->common->lost(n->common->owner, command, sent);
-}
-
 /* `freed`: hiredis is about to free the connection itself. */
 static void give_up(struct redis_connection *n, const char *why, bool freed)
 {
@@ -121,10 +96,19 @@ static void give_up(struct redis_connection *n, const char *why, bool freed)
         context->data = NULL;
     if (context && !freed)
         redisAsyncFree(context);
-    begin_pause(n);
+    /* From half the pause to one and a half: a fleet must not come back all at once. */
+    uint32_t ms = REDIS_RETRY_FIRST_MS << (n->failures > 8 ? 8 : n->failures - 1);
+    if (ms > REDIS_RETRY_LAST_MS)
+        ms = REDIS_RETRY_LAST_MS;
+    ms = ms / 2 + (uint32_t)(hash_random() % ms);
+    log_event(LOG_DEBUG, "redis_reconnect_delayed", LOG_NUM("failures", n->failures), LOG_NUM("ms", ms));
+    timer_set(&n->pause, n->common->options->loop, ms, pause_is_over, n);
     n->common->away(n->common->owner, n, text);
-    fail_all(n, sent, true);
-    fail_all(n, waiting, false);
+    struct redis_command *command;
+    while ((command = pop(&sent)))
+        n->common->lost(n->common->owner, command, true);
+    while ((command = pop(&waiting)))
+        n->common->lost(n->common->owner, command, false);
 }
 
 static void took_too_long(void *owner)
@@ -196,26 +180,15 @@ static void on_reply(redisAsyncContext *context, void *answer, void *unused)
         give_up(n, n->leaving_for, false);
 }
 
-static void on_asking(redisAsyncContext *context, void *answer, void *unused)
-{
-    (void)context, (void)answer, (void)unused; /* the command behind it tells */
-}
-
-static struct str finish(const struct redis_connection *n, struct redis_command *command)
-{
-    const struct redis_scripts *scripts = n->common->options->scripts;
-    if (command->script == REDIS_PLAIN_COMMAND)
-        return redis_command_finish(command, false, NULL);
-    return redis_command_finish(command, n->handshake.functions,
-                                n->handshake.functions ? scripts->functions[command->script]
-                                                       : scripts->shas[command->script]);
-}
-
 static void put(struct redis_connection *n, struct redis_command *command)
 {
-    struct str bytes = finish(n, command);
+    const struct redis_scripts *scripts = n->common->options->scripts;
+    const char *name = NULL;
+    if (command->script != REDIS_PLAIN_COMMAND)
+        name = n->handshake.functions ? scripts->functions[command->script] : scripts->shas[command->script];
+    struct str bytes = redis_command_finish(command, name && n->handshake.functions, name);
     if (command->asking)
-        redisAsyncCommand(n->context, on_asking, NULL, "ASKING");
+        redisAsyncCommand(n->context, NULL, NULL, "ASKING"); /* the command behind it tells */
     command->asking = false;
     redisAsyncFormattedCommand(n->context, on_reply, NULL, bytes.at, bytes.len);
     push(&n->sent, command);
@@ -264,7 +237,7 @@ static void on_gone(const redisAsyncContext *context, int status)
     char why[WHY_BYTES];
     (void)status;
     if (n)
-        give_up(n, redis_reply_guard_why(context, why, sizeof(why)), true);
+        give_up(n, redis_adapter_why(context, why, sizeof(why)), true);
 }
 
 static void on_handshake_over(void *owner, const char *why)
@@ -285,35 +258,6 @@ static void on_handshake_over(void *owner, const char *why)
     n->common->up(n->common->owner, n);
 }
 
-/* The file's first line; a password that is renewed there is used from the next connection on. */
-static bool read_password(struct redis_connection *n, char *why, size_t size)
-{
-    const char *path = n->common->options->password_file;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t len = fd < 0 ? -1 : read(fd, n->password, sizeof(n->password) - 1);
-    if (len < 0)
-        snprintf(why, size, "its password_file %s cannot be read: %s", path, strerror(errno));
-    else
-        n->password[strcspn(n->password, "\r\n")] = '\0';
-    if (fd >= 0)
-        close(fd);
-    return len >= 0;
-}
-
-static void begin_handshake(struct redis_connection *n)
-{
-    const struct redis_address *first = n->common->options->address; /* a cluster has one password for all */
-    n->state = CONNECTION_HANDSHAKE;
-    n->handshake.user = first->user;
-    n->handshake.password = n->common->options->password_file ? str_of(n->password) : first->password;
-    n->handshake.db = first->db;
-    n->handshake.name = n->common->options->name;
-    n->handshake.scripts = n->common->options->scripts;
-    n->handshake.over = on_handshake_over;
-    n->handshake.owner = n;
-    redis_handshake_begin(&n->handshake, n->context);
-}
-
 static void connect_to(void *owner, const struct redis_place *place, const struct why *why)
 {
     struct redis_connection *n = owner;
@@ -326,9 +270,20 @@ static void connect_to(void *owner, const struct redis_place *place, const struc
         n->place_since_ms = 0;
     n->place = *place;
     memset(n->password, 0, sizeof(n->password));
-    if (n->common->options->password_file && !read_password(n, trouble, sizeof(trouble))) {
-        give_up(n, trouble, false);
-        return;
+    const char *file = n->common->options->password_file;
+    if (file) { /* its first line; a password that is renewed there is used from the next connection on */
+        int fd = open(file, O_RDONLY | O_CLOEXEC);
+        ssize_t len = fd < 0 ? -1 : read(fd, n->password, sizeof(n->password) - 1);
+        int error = errno;
+        if (fd >= 0)
+            close(fd);
+        if (len < 0) {
+            snprintf(trouble, sizeof(trouble), "its password_file %s cannot be read: %s", file,
+                     strerror(error));
+            give_up(n, trouble, false);
+            return;
+        }
+        n->password[strcspn(n->password, "\r\n")] = '\0';
     }
     redisAsyncContext *context =
         place->port ? redisAsyncConnect(place->host, place->port) : redisAsyncConnectUnix(place->host);
@@ -344,7 +299,16 @@ static void connect_to(void *owner, const struct redis_place *place, const struc
     redis_adapter_attach(n->common->options->loop, context);
     redisAsyncSetConnectCallback(context, on_connected);
     redisAsyncSetDisconnectCallback(context, on_gone);
-    begin_handshake(n);
+    const struct redis_address *first = n->common->options->address; /* a cluster has one password for all */
+    n->state = CONNECTION_HANDSHAKE;
+    n->handshake.user = first->user;
+    n->handshake.password = file ? str_of(n->password) : first->password;
+    n->handshake.db = first->db;
+    n->handshake.name = n->common->options->name;
+    n->handshake.scripts = n->common->options->scripts;
+    n->handshake.over = on_handshake_over;
+    n->handshake.owner = n;
+    redis_handshake_begin(&n->handshake, context);
 }
 
 void redis_connection_wake(struct redis_connection *n)

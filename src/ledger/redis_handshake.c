@@ -55,16 +55,6 @@ static bool info_line(const char *info, const char *name, char *out, size_t size
     return false;
 }
 
-/* "db0:keys=12,expires=12,avg_ttl=0"; an empty database has no line. */
-static int64_t read_keys(const char *info, uint32_t db)
-{
-    char name[16], text[64];
-    snprintf(name, sizeof(name), "db%u", db);
-    if (!info_line(info, name, text, sizeof(text)) || strncmp(text, "keys=", 5) != 0)
-        return 0;
-    return strtoll(text + 5, NULL, 10);
-}
-
 static void read_info(const char *info, uint32_t db, struct redis_facts *facts)
 {
     char text[64], version[24];
@@ -83,7 +73,10 @@ static void read_info(const char *info, uint32_t db, struct redis_facts *facts)
     facts->aof = info_line(info, "aof_enabled", text, sizeof(text)) && atoi(text) == 1;
     bool bounded = info_line(info, "maxmemory", text, sizeof(text)) && strtoull(text, NULL, 10) > 0;
     info_line(info, "maxmemory_policy", facts->evicts, sizeof(facts->evicts));
-    facts->keys = read_keys(info, db);
+    char name[16]; /* "db0:keys=12,expires=12,avg_ttl=0"; an empty database has no line */
+    snprintf(name, sizeof(name), "db%u", db);
+    bool has_keys = info_line(info, name, text, sizeof(text)) && strncmp(text, "keys=", 5) == 0;
+    facts->keys = has_keys ? strtoll(text + 5, NULL, 10) : 0;
     if (!bounded || strcmp(facts->evicts, "noeviction") == 0)
         facts->evicts[0] = '\0';
 }
@@ -132,34 +125,16 @@ static void on_trial(redisAsyncContext *context, void *answer, void *of)
     g->over(g->owner, NULL);
 }
 
-static const char *name_of(const struct redis_handshake *g, size_t script)
-{
-    if (script == REDIS_PLAIN_COMMAND)
-        return NULL;
-    return g->functions ? g->scripts->functions[script] : g->scripts->shas[script];
-}
-
-/* A user without the right to run scripts, or to what they do, would else be found out by the first call, and
- * by each that follows. */
-static void try_scripts(struct redis_handshake *g, redisAsyncContext *context)
-{
-    struct redis_command command = {.hops = 0};
-    g->trials = g->tried = 0;
-    while (g->trials < REDIS_TRIALS_MAX &&
-           (g->trying[g->trials] = g->scripts->write_trial(&command, g->trials, g->probe_name))) {
-        struct str bytes = redis_command_finish(&command, g->functions, name_of(g, command.script));
-        redisAsyncFormattedCommand(context, on_trial, g, bytes.at, bytes.len);
-        g->trials++;
-    }
-    buf_clear(&command.bytes);
-}
-
 /* When all scripts are there, so that its time is the way's and the server's. Of a cluster another node may
- * hold the key that was tried: it is well, or it would have said so. */
+ * hold the key that was tried: it is well, or it would have said so.
+ *
+ * Then scripts are tried: a user without the right to run them, or to what they do, would else be found out
+ * by the first call, and by each that follows. */
 static void on_probe(redisAsyncContext *context, void *answer, void *of)
 {
     struct redis_handshake *g = of;
     const redisReply *reply = good(context, answer, g);
+    struct redis_command command = {.hops = 0};
     if (!reply)
         return;
     if (is_error(reply) && !is_elsewhere(reply)) {
@@ -167,7 +142,17 @@ static void on_probe(redisAsyncContext *context, void *answer, void *of)
         return;
     }
     g->facts.write_us = clock_mono_us() - g->write_began_us;
-    try_scripts(g, context);
+    g->trials = g->tried = 0;
+    while (g->trials < REDIS_TRIALS_MAX &&
+           (g->trying[g->trials] = g->scripts->write_trial(&command, g->trials, g->probe_name))) {
+        const char *name = NULL;
+        if (command.script != REDIS_PLAIN_COMMAND)
+            name = g->functions ? g->scripts->functions[command.script] : g->scripts->shas[command.script];
+        struct str bytes = redis_command_finish(&command, g->functions, name);
+        redisAsyncFormattedCommand(context, on_trial, g, bytes.at, bytes.len);
+        g->trials++;
+    }
+    buf_clear(&command.bytes);
 }
 
 static void probe(struct redis_handshake *g, redisAsyncContext *context)
@@ -216,15 +201,10 @@ static void load_library(redisCallbackFn *then, struct redis_handshake *g, redis
     arena_free(arena);
 }
 
-static void on_reloaded(redisAsyncContext *context, void *answer, void *of)
-{
-    (void)context, (void)answer, (void)of; /* the command behind it tells */
-}
-
 void redis_handshake_load_scripts(struct redis_handshake *g, redisAsyncContext *context)
 {
     if (g->functions)
-        load_library(on_reloaded, g, context);
+        load_library(on_courtesy, g, context); /* the command behind it tells */
     else if (g->loaded >= g->scripts->count)
         load_texts(g, context);
 }
@@ -263,21 +243,6 @@ static void on_time(redisAsyncContext *context, void *answer, void *of)
         fail(g, "TIME", "the answer is none that it gives");
 }
 
-static void second_half(struct redis_handshake *g, redisAsyncContext *context)
-{
-    const struct redis_facts *old = &g->before;
-    g->functions = false;
-    g->time_asked_us = redis_clock_local_us();
-    redisAsyncCommand(context, on_time, g, "TIME");
-    if (old->client_id && old->run_id[0] && strcmp(old->run_id, g->facts.run_id) == 0)
-        redisAsyncCommand(context, on_courtesy, g, "CLIENT KILL ID %lld", old->client_id);
-    if (g->facts.version >= REDIS_FUNCTIONS_SINCE) {
-        load_library(on_library, g, context);
-        return;
-    }
-    load_texts(g, context);
-}
-
 /* ---- the first half ----------------------------------------------------------- */
 
 static void on_auth(redisAsyncContext *context, void *answer, void *of)
@@ -314,10 +279,20 @@ static void on_info(redisAsyncContext *context, void *answer, void *of)
     const char *useless = is_error(reply) || reply->type == REDIS_REPLY_STRING
                               ? judge(&g->facts)
                               : "what answers there is no Redis: it tells nothing of itself";
-    if (useless)
+    if (useless) {
         fail(g, "INFO", useless);
+        return;
+    }
+    const struct redis_facts *old = &g->before;
+    g->functions = false;
+    g->time_asked_us = redis_clock_local_us();
+    redisAsyncCommand(context, on_time, g, "TIME");
+    if (old->client_id && old->run_id[0] && strcmp(old->run_id, g->facts.run_id) == 0)
+        redisAsyncCommand(context, on_courtesy, g, "CLIENT KILL ID %lld", old->client_id);
+    if (g->facts.version >= REDIS_FUNCTIONS_SINCE)
+        load_library(on_library, g, context);
     else
-        second_half(g, context);
+        load_texts(g, context);
 }
 
 void redis_handshake_begin(struct redis_handshake *g, redisAsyncContext *context)
@@ -348,4 +323,53 @@ void redis_scripts_name(struct redis_scripts *scripts, const char *prefix, struc
                  (unsigned long long)hash.low, names[i]);
         memcpy(scripts->functions[i], name, REDIS_SCRIPT_NAME_BYTES);
     }
+}
+
+/* ---- the clock ---- */
+
+/* A reading is as exact as its round trip is short. A busy server answers late now and then: such a reading
+ * is dropped as long as the last good one is fresh enough for clocks that drift apart by DRIFT_PPM. */
+#define DRIFT_PPM 200
+#define EXACT_US  1000 /* the ledger counts in milliseconds */
+
+/* Digits only, as a server writes them. */
+static bool read_number(const struct redis_value *value, int64_t most, int64_t *out)
+{
+    *out = 0;
+    if (value->kind != REDIS_VALUE_STRING || value->string.len == 0 || value->string.len > 15)
+        return false;
+    for (size_t i = 0; i < value->string.len; i++) {
+        if (!ascii_is_digit(value->string.at[i]))
+            return false;
+        *out = *out * 10 + (value->string.at[i] - '0');
+    }
+    return *out <= most;
+}
+
+bool redis_clock_read(struct redis_clock *clock, const struct redis_value *time, int64_t asked_us)
+{
+    int64_t now_us = redis_clock_local_us(), seconds, micros;
+    if (time->kind != REDIS_VALUE_ARRAY || time->count != 2)
+        return false;
+    struct redis_value first = redis_value_at(time, 0), second = redis_value_at(time, 1);
+    if (!read_number(&first, 253402300799, &seconds) || !read_number(&second, 999999, &micros))
+        return false;
+    clock->ahead_us = seconds * 1000000 + micros - (asked_us + now_us) / 2;
+    clock->error_us = (now_us - asked_us) / 2;
+    clock->read_us = now_us;
+    return true;
+}
+
+void redis_clock_update(struct redis_clock *clock, const struct redis_clock *newer)
+{
+    int64_t age_us = newer->read_us - clock->read_us;
+    int64_t error_us = clock->error_us + age_us / 1000000 * DRIFT_PPM;
+    bool agree = llabs(newer->ahead_us - clock->ahead_us) <= newer->error_us + error_us;
+    if (!clock->read_us || !agree || newer->error_us <= error_us || newer->error_us <= EXACT_US)
+        *clock = *newer;
+}
+
+int64_t redis_clock_now_ms(const struct redis_clock *clock)
+{
+    return clock->read_us ? (redis_clock_local_us() + clock->ahead_us) / 1000 : clock_wall_ms();
 }

@@ -9,12 +9,64 @@
 #define TOOLGATE_LEDGER_REDIS_HANDSHAKE_H
 
 #include "base/err.h"
-#include "ledger/redis_clock.h"
-#include "ledger/redis_scripts.h"
+#include "base/clock.h"
+#include "ledger/redis_command.h"
 
 #include <stdint.h>
 
+struct arena;
 struct redisAsyncContext;
+
+/* ---- the server's clock as seen from here: its distance from a local clock that nobody sets, read off TIME.
+ * The local clock is CLOCK_BOOTTIME: it goes on while the machine is suspended. ---- */
+
+struct redis_clock {
+    int64_t ahead_us; /* the server's time minus the local clock */
+    int64_t error_us; /* at most so far off: half the round trip */
+    int64_t read_us;  /* by the local clock; 0: never */
+};
+
+static inline int64_t redis_clock_local_us(void)
+{
+    return clock_read_ns(CLOCK_BOOTTIME) / 1000;
+}
+
+/* `time` is the reply to a TIME that was sent at `asked_us` by the local clock. False: it is none. */
+bool redis_clock_read(struct redis_clock *clock, const struct redis_value *time, int64_t asked_us);
+
+/* Takes over `newer` unless it is much less exact than `clock` is still. */
+void redis_clock_update(struct redis_clock *clock, const struct redis_clock *newer);
+
+/* Since 1970; by the wall clock of this machine as long as no server's was read. */
+int64_t redis_clock_now_ms(const struct redis_clock *clock);
+
+/* ---- the Lua scripts that a connection must be able to call: from Redis 7 on the functions of one library,
+ * before that scripts by SHA1. The handshake loads them and tries them once on keys of its own, so that a
+ * user without the rights is found at connect. Names contain a hash of the text: builds of different versions
+ * load theirs side by side. ---- */
+
+#define REDIS_SCRIPTS_MAX 9u
+
+struct redis_scripts {
+    size_t count;
+    struct str (*library)(struct arena *arena);             /* the text for FUNCTION LOAD */
+    struct str (*text)(struct arena *arena, size_t script); /* the text for SCRIPT LOAD */
+    /* The handshake's first write, a plain command on a key that expires; `name` makes it unique. */
+    void (*write_probe)(struct redis_command *command, const char *name);
+    /* Writes command `i` of the trial, mostly a call of a script, on keys that `name` makes unique; NULL:
+     * there are no more. Returns what it tries, for a message. */
+    const char *(*write_trial)(struct redis_command *command, size_t i, const char *name);
+    bool (*is_expected)(size_t i, const struct redis_value *value);
+    char functions[REDIS_SCRIPTS_MAX][REDIS_SCRIPT_NAME_BYTES];
+    char shas[REDIS_SCRIPTS_MAX]
+             [REDIS_SCRIPT_NAME_BYTES]; /* learned at the first handshake; same everywhere */
+};
+
+/* Names `count` functions after their library's text: PREFIX_<hash>_<the first three letters of each>. */
+void redis_scripts_name(struct redis_scripts *scripts, const char *prefix, struct str text,
+                        const char *const *names);
+
+/* ---- the handshake ---- */
 
 #define REDIS_TRIALS_MAX 16u
 

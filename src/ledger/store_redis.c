@@ -42,7 +42,7 @@ struct store_redis {
     size_t spare_count;
     struct redis_command time; /* the TIME under way, or the last one */
     bool asks_time;
-    int64_t time_asked_us; /* by the local clock of redis_clock.h */
+    int64_t time_asked_us; /* by the local clock of redis_handshake.h */
     int64_t time_sent_us;  /* monotonic */
     struct redis_clock clock;
     struct redis_command key_set, key_get; /* likewise of the key */

@@ -7,7 +7,7 @@
  *
  * All that wait in a session when its turn comes are applied and committed together. A commit that another
  * daemon came before returns what is stored now; the requests are applied to that, and committed again. Where
- * the store is away, outage_serve.c takes over.
+ * the store is away, outage.c takes over.
  */
 #include "base/arena.h"
 #include "base/clock.h"
