@@ -219,6 +219,9 @@ _Static_assert(SESSION_REQUESTS_MAX == 4 && SESSION_MARKS_MAX == 4 && SESSION_AG
     F(u8, c->step)                                                                                           \
     F(u40, c->admission)
 
+/* Each is different from 0. */
+#define TURN_TEXT_FIELDS(F) F(u32, *c)
+
 #define SPENT_FIELDS(F)                                                                                      \
     F(u32, c->tool)                                                                                          \
     F(u48, c->arguments)                                                                                     \
@@ -320,47 +323,22 @@ static char *put_chain(char *p, const struct session_chain *c)
     return p + c->name_len + c->ext_len;
 }
 
-static char *put_counter(char *p, const struct session_counter *c)
-{
-    COUNTER_FIELDS(PUT)
-    return p;
-}
-
-static char *put_paced(char *p, const struct session_paced *c)
-{
-    PACED_FIELDS(PUT)
-    return p;
-}
-
-static char *put_lax(char *p, const struct session_lax *c)
-{
-    LAX_FIELDS(PUT)
-    return p;
-}
-
-static char *put_spent(char *p, const struct session_spent *c)
-{
-    uint32_t bits = 0;
-    SPENT_FLAGS(PACK)
-    SPENT_FIELDS(PUT)
-    return p;
-}
-
-static uint64_t outcome_of(const struct session_call *c)
-{
-    uint32_t bits = 0;
-    if (c->class == CALL_PENDING)
-        return c->deadline_ms;
-    if (c->class != CALL_DENIED)
-        return c->result;
-    DENIAL_BITS(PACK)
-    return bits;
-}
+/* The elements of a list that are all alike. */
+#define PUT_LIST(list, count, FIELDS)                                                                        \
+    for (unsigned i = 0; i < (count); i++) {                                                                 \
+        const __typeof__(*(list)) *c = &(list)[i];                                                           \
+        FIELDS(PUT)                                                                                          \
+    }
 
 static char *put_call(char *p, const struct session_call *c)
 {
     uint32_t bits = 0;
-    uint64_t outcome = outcome_of(c);
+    uint64_t outcome = c->class == CALL_PENDING ? c->deadline_ms : c->result;
+    if (c->class == CALL_DENIED) {
+        DENIAL_BITS(PACK)
+        outcome = bits;
+        bits = 0;
+    }
     CALL_FLAGS(PACK)
     CALL_FIELDS(PUT)
     return p;
@@ -392,16 +370,16 @@ static char *put_head(char *p, const struct session *s)
     HEAD_COUNTS(PUT)
     for (unsigned i = 0; i < s->chain_count; i++)
         p = put_chain(p, &s->chains[i]);
-    for (unsigned i = 0; i < s->counter_count; i++)
-        p = put_counter(p, &s->counters[i]);
-    for (unsigned i = 0; i < s->paced_count; i++)
-        p = put_paced(p, &s->paced[i]);
-    for (unsigned i = 0; i < s->lax_count; i++)
-        p = put_lax(p, &s->lax[i]);
-    for (unsigned i = 0; i < s->turn_text_count; i++)
-        p = put_u32(p, s->turn_texts[i]);
-    for (unsigned i = 0; i < s->spent_count; i++)
-        p = put_spent(p, &s->spent[i]);
+    PUT_LIST(s->counters, s->counter_count, COUNTER_FIELDS)
+    PUT_LIST(s->paced, s->paced_count, PACED_FIELDS)
+    PUT_LIST(s->lax, s->lax_count, LAX_FIELDS)
+    PUT_LIST(s->turn_texts, s->turn_text_count, TURN_TEXT_FIELDS)
+    for (unsigned i = 0; i < s->spent_count; i++) {
+        const struct session_spent *c = &s->spent[i];
+        bits = 0;
+        SPENT_FLAGS(PACK)
+        SPENT_FIELDS(PUT)
+    }
     return p;
 }
 
@@ -454,16 +432,6 @@ static inline bool take(struct str *bytes, size_t count, const char **p)
     return true;
 }
 
-/* The order of the calls, too, must be one that session_call_at reads nothing else by. */
-static bool are_counts_sound(const struct session *s)
-{
-    return s->chain_count <= SESSION_CHAINS_MAX && s->counter_count <= SESSION_COUNTERS_MAX &&
-           s->paced_count <= SESSION_PACED_MAX && s->call_count <= SESSION_CALLS_MAX &&
-           s->oldest < SESSION_CALLS_MAX && (s->oldest == 0 || s->call_count == SESSION_CALLS_MAX) &&
-           s->request_at < SESSION_REQUESTS_MAX && s->lax_count <= SESSION_LAX_MAX &&
-           s->turn_text_count <= SESSION_TURNS_MAX && s->spent_count <= SESSION_SPENT_MAX;
-}
-
 static bool get_fixed(struct str *bytes, struct session *s)
 {
     const char *p;
@@ -473,7 +441,13 @@ static bool get_fixed(struct str *bytes, struct session *s)
     HEAD_FIELDS(GET)
     HEAD_COUNTS(GET)
     HEAD_FLAGS(UNPACK)
-    return !(bits & ~(0u HEAD_FLAGS(MASK))) && s->ids <= IDS_FORGOTTEN && are_counts_sound(s);
+    /* The order of the calls, too, must be one that session_call_at reads nothing else by. */
+    return !(bits & ~(0u HEAD_FLAGS(MASK))) && s->ids <= IDS_FORGOTTEN &&
+           s->chain_count <= SESSION_CHAINS_MAX && s->counter_count <= SESSION_COUNTERS_MAX &&
+           s->paced_count <= SESSION_PACED_MAX && s->call_count <= SESSION_CALLS_MAX &&
+           s->oldest < SESSION_CALLS_MAX && (s->oldest == 0 || s->call_count == SESSION_CALLS_MAX) &&
+           s->request_at < SESSION_REQUESTS_MAX && s->lax_count <= SESSION_LAX_MAX &&
+           s->turn_text_count <= SESSION_TURNS_MAX && s->spent_count <= SESSION_SPENT_MAX;
 }
 
 static bool get_chain_name(struct str *bytes, uint8_t len, char name[SESSION_NAME_BYTES])
@@ -503,64 +477,16 @@ static bool get_chain(struct str *bytes, struct session_chain *c)
     return get_chain_name(bytes, c->name_len, c->name) && get_chain_name(bytes, c->ext_len, c->ext);
 }
 
-static bool get_counter(struct str *bytes, struct session_counter *c)
-{
-    const char *p;
-    if (!take(bytes, COUNTER_BYTES, &p))
-        return false;
-    COUNTER_FIELDS(GET)
-    return true;
-}
-
-static bool get_paced(struct str *bytes, struct session_paced *c)
-{
-    const char *p;
-    if (!take(bytes, PACED_BYTES, &p))
-        return false;
-    PACED_FIELDS(GET)
-    return true;
-}
-
-static bool get_lax(struct str *bytes, struct session_lax *c)
-{
-    const char *p;
-    if (!take(bytes, LAX_BYTES, &p))
-        return false;
-    LAX_FIELDS(GET)
-    return c->state < LAX_STATE_COUNT;
-}
-
-/* Each is different from 0. */
-static bool get_turn_texts(struct str *bytes, struct session *s)
-{
-    const char *p;
-    if (!take(bytes, s->turn_text_count * (size_t)BYTES_u32, &p))
-        return false;
-    for (unsigned i = 0; i < s->turn_text_count; i++) {
-        s->turn_texts[i] = get_u32(p + i * (size_t)BYTES_u32);
-        if (!s->turn_texts[i])
-            return false;
+/* The elements of a list that are all alike; `sound` is true of each. */
+#define GET_LIST(list, count, FIELDS, sound)                                                                 \
+    if (!take(bytes, (count) * (size_t)(FIELDS(BYTES) 0), &p))                                               \
+        return false;                                                                                        \
+    for (unsigned i = 0; i < (count); i++) {                                                                 \
+        __typeof__(*(list)) *c = &(list)[i];                                                                 \
+        FIELDS(GET)                                                                                          \
+        if (!(sound))                                                                                        \
+            return false;                                                                                    \
     }
-    return true;
-}
-
-static bool get_spent(struct str *bytes, struct session_spent *c)
-{
-    const char *p;
-    uint32_t bits;
-    if (!take(bytes, SPENT_BYTES, &p))
-        return false;
-    SPENT_FIELDS(GET)
-    SPENT_FLAGS(UNPACK)
-    return !(bits & ~(0u SPENT_FLAGS(MASK)));
-}
-
-static bool set_denial(struct session_call *c, uint64_t outcome)
-{
-    uint32_t bits = (uint32_t)outcome;
-    DENIAL_BITS(UNPACK)
-    return outcome <= (0u DENIAL_BITS(MASK)) && c->says <= LEDGER_HALT && c->code < CODE_COUNT;
-}
 
 /* All fields are set for every class: the rules compare some of them without looking at the class. */
 static inline bool get_call(const char *p, struct session_call *c)
@@ -575,54 +501,43 @@ static inline bool get_call(const char *p, struct session_call *c)
     c->says = LEDGER_RUN;
     c->code = CODE_NONE;
     c->early = 0;
-    return c->class < CALL_CLASS_COUNT && !(bits & ~(0u CALL_FLAGS(MASK))) &&
-           (!is_denied || set_denial(c, outcome));
-}
-
-/* Zeros up to the calls. */
-static bool skip_padding(struct str *bytes, size_t head)
-{
-    const char *p;
-    size_t count = padded(head) - head;
-    if (!take(bytes, count, &p))
+    if (c->class >= CALL_CLASS_COUNT || bits & ~(0u CALL_FLAGS(MASK)))
         return false;
-    for (size_t i = 0; i < count; i++)
-        if (p[i] != 0)
-            return false;
-    return true;
+    if (!is_denied)
+        return true;
+    bits = (uint32_t)outcome;
+    DENIAL_BITS(UNPACK)
+    return outcome <= (0u DENIAL_BITS(MASK)) && c->says <= LEDGER_HALT && c->code < CODE_COUNT;
 }
 
 static bool get_head(struct str *bytes, struct session *s)
 {
+    const char *p;
+    uint32_t bits;
     size_t before = bytes->len;
     if (!get_fixed(bytes, s))
         return false;
     for (unsigned i = 0; i < s->chain_count; i++)
         if (!get_chain(bytes, &s->chains[i]))
             return false;
-    for (unsigned i = 0; i < s->counter_count; i++)
-        if (!get_counter(bytes, &s->counters[i]))
-            return false;
-    for (unsigned i = 0; i < s->paced_count; i++)
-        if (!get_paced(bytes, &s->paced[i]))
-            return false;
-    for (unsigned i = 0; i < s->lax_count; i++)
-        if (!get_lax(bytes, &s->lax[i]))
-            return false;
-    if (!get_turn_texts(bytes, s))
+    GET_LIST(s->counters, s->counter_count, COUNTER_FIELDS, true)
+    GET_LIST(s->paced, s->paced_count, PACED_FIELDS, true)
+    GET_LIST(s->lax, s->lax_count, LAX_FIELDS, c->state < LAX_STATE_COUNT)
+    GET_LIST(s->turn_texts, s->turn_text_count, TURN_TEXT_FIELDS, *c)
+    if (!take(bytes, s->spent_count * (size_t)SPENT_BYTES, &p))
         return false;
-    for (unsigned i = 0; i < s->spent_count; i++)
-        if (!get_spent(bytes, &s->spent[i]))
+    for (unsigned i = 0; i < s->spent_count; i++) {
+        struct session_spent *c = &s->spent[i];
+        SPENT_FIELDS(GET)
+        SPENT_FLAGS(UNPACK)
+        if (bits & ~(0u SPENT_FLAGS(MASK)))
             return false;
-    return skip_padding(bytes, 1 + before - bytes->len);
-}
-
-static bool get_calls(struct str bytes, struct session *s)
-{
-    if (bytes.len != s->call_count * (size_t)CODEC_CALL_BYTES)
+    }
+    size_t head = 1 + before - bytes->len;
+    if (!take(bytes, padded(head) - head, &p))
         return false;
-    for (unsigned i = 0; i < s->call_count; i++)
-        if (!get_call(bytes.at + i * (size_t)CODEC_CALL_BYTES, &s->calls[i]))
+    for (size_t i = 0; i < padded(head) - head; i++) /* zeros up to the calls */
+        if (p[i] != 0)
             return false;
     return true;
 }
@@ -641,7 +556,12 @@ enum codec_result codec_decode(struct str bytes, struct session *session)
     }
     if (number != CODEC_FORMAT)
         return CODEC_DAMAGED;
-    return get_head(&bytes, session) && get_calls(bytes, session) ? CODEC_OK : CODEC_DAMAGED;
+    if (!get_head(&bytes, session) || bytes.len != session->call_count * (size_t)CODEC_CALL_BYTES)
+        return CODEC_DAMAGED;
+    for (unsigned i = 0; i < session->call_count; i++)
+        if (!get_call(bytes.at + i * (size_t)CODEC_CALL_BYTES, &session->calls[i]))
+            return CODEC_DAMAGED;
+    return CODEC_OK;
 }
 
 bool codec_decode_note(struct str *bytes, struct session_note *n)
