@@ -342,11 +342,11 @@ static const struct stage {
     bool needs_args; /* runs only if the tool was found and its arguments read */
     enum call_part part;
     enum step (*enter)(struct call *c);
-    enum step (*resume)(struct call *c); /* after STEP_WAIT */
+    enum step (*resume)(struct call *c); /* after STEP_WAIT; NULL: goes on to the next stage */
 } stages[] = {
     {"known", ALL_MODES, true, false, CALL_PART_POLICY, known, find_tool},
     {"schema", BEFORE_RUN, false, false, CALL_PART_SCHEMA, check_schema, NULL},
-    {"rules", BEFORE_RUN, true, true, CALL_PART_POLICY, check_rules, call_lax_answered},
+    {"rules", BEFORE_RUN, true, true, CALL_PART_POLICY, check_rules, NULL},
     {"admit", BEFORE_RUN, true, false, CALL_PART_LEDGER, admit, admit_answered},
     {"known", BEFORE_RUN, false, false, CALL_PART_POLICY, look_again, shown_still},
     {"check", BEFORE_RUN, false, false, CALL_PART_POLICY, call_check, call_ask_answered},
@@ -544,7 +544,7 @@ void call_resume(void *owner)
     struct call *c = owner;
     const struct stage *stage = &stages[c->stage];
     enter_part(c, stage->part);
-    enum step step = stage->resume(c);
+    enum step step = stage->resume ? stage->resume(c) : STEP_NEXT;
     if (step == STEP_WAIT) {
         enter_part(c, waits_for(stage));
         return;

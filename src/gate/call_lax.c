@@ -71,12 +71,6 @@ enum step call_lax_ask(struct call *c)
     return state == LEDGER_PENDING ? STEP_WAIT : STEP_NEXT;
 }
 
-enum step call_lax_answered(struct call *c)
-{
-    (void)c;
-    return STEP_NEXT;
-}
-
 /* ---- the verdict ------------------------------------------------------------------- */
 
 static struct str describe(struct arena *arena, const struct problems *problems)

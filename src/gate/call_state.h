@@ -116,7 +116,6 @@ void call_ask_reopen(struct call *call);
 /* ---- call_lax.c ---- */
 
 enum step call_lax_ask(struct call *call);      /* 3, of invalid arguments: may the model insist? */
-enum step call_lax_answered(struct call *call); /* 3, resumed: what the fleet knows of them */
 void call_lax_pass(struct call *call);          /* 4: it does */
 bool call_lax_refused(const struct call *call); /* 8: the server has refused the arguments as such */
 

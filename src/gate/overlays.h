@@ -22,9 +22,6 @@ void overlays_merge(struct call *call, const struct overlay *overlay, const stru
 /* ---- pattern sets (result/pattern_sets.h): what gateway { check, result } does with them. Arguments with a
  * find are refused, secrets in results are masked, orders in results are marked as data. ---- */
 
-/* Decides `found` if the arguments hold what the policy's sets look for. */
-void pattern_guard_check(struct call *c, const struct policy *policy, struct verdict *found);
-
 /* Masks what the sets find in every part of the result. */
 void pattern_guard_mask(struct call *c, unsigned sets);
 
