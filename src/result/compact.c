@@ -103,23 +103,6 @@ static const struct form {
     bool drops, items_only;
 } forms[] = {{true, false}, {true, true}, {false, true}};
 
-static bool shrink_in_form(struct compact_ctx *c, const struct json *value,
-                           const struct policy_compact *budget, const struct form *form, struct shrink_ctx *s,
-                           struct json *out)
-{
-    const struct compact_node *root = compact_tree(c->arena, &c->rules, value, form->drops);
-    size_t room = budget->max_bytes ? budget->max_bytes : root->size;
-    *s = (struct shrink_ctx){.arena = c->arena, .rules = &c->rules, .items_only = form->items_only};
-    for (int i = 0; i < TRIES; i++) {
-        *out = compact_shrink(s, root, room);
-        struct str text = json_to_str(c->arena, out);
-        if (fits(budget, text))
-            return true;
-        room = corrected(budget, text, room);
-    }
-    return false;
-}
-
 static uint32_t count_values(const struct json *value, uint32_t most)
 {
     uint32_t count = 1;
@@ -135,18 +118,24 @@ static const struct json *shrink_value(struct compact_ctx *c, const struct json 
     struct json *out = ARENA_NEW(c->arena, struct json);
     if (count_values(value, COMPACT_VALUES_MAX) > COMPACT_VALUES_MAX)
         return NULL;
-    for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
-        struct shrink_ctx s;
-        if (shrink_in_form(c, value, budget, &forms[i], &s, out) &&
-            (!schema || schema_validate(schema, out) == SCHEMA_VALID)) {
-            for (size_t k = 0; k < s.count; k++)
-                put_omission(&c->notes, &s.omissions[k]);
-            if (s.more)
-                buf_printf(&c->notes, "; and more in %zu other places", s.more);
-            return out;
+    for (size_t i = 0; i < (schema ? sizeof(forms) / sizeof(*forms) : 1); i++) {
+        const struct compact_node *root = compact_tree(c->arena, &c->rules, value, forms[i].drops);
+        size_t room = budget->max_bytes ? budget->max_bytes : root->size;
+        struct shrink_ctx s = {.arena = c->arena, .rules = &c->rules, .items_only = forms[i].items_only};
+        bool is_small = false;
+        for (int n = 0; n < TRIES && !is_small; n++) {
+            *out = compact_shrink(&s, root, room);
+            struct str text = json_to_str(c->arena, out);
+            is_small = fits(budget, text);
+            room = corrected(budget, text, room);
         }
-        if (!schema)
-            break;
+        if (!is_small || (schema && schema_validate(schema, out) != SCHEMA_VALID))
+            continue;
+        for (size_t k = 0; k < s.count; k++)
+            put_omission(&c->notes, &s.omissions[k]);
+        if (s.more)
+            buf_printf(&c->notes, "; and more in %zu other places", s.more);
+        return out;
     }
     return NULL;
 }

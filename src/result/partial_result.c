@@ -291,11 +291,12 @@ static const struct json *next_offset(struct arena *arena, const struct rest *re
     return next > 0 ? change(arena, p, json_integer(arena, next)) : NULL;
 }
 
+static const char *const page_parameters[] = {"page", "pagenumber", "pagenum", "pageno", "pageindex"};
+
 static const struct json *next_page(struct arena *arena, const struct rest *rest, const struct json *input,
                                     const struct json *args)
 {
-    static const char *const names[] = {"page", "pagenumber", "pagenum", "pageno", "pageindex"};
-    const struct json_member *p = PARAMETER(input, names);
+    const struct json_member *p = PARAMETER(input, page_parameters);
     int64_t least;
     if (!p || str_is(json_str(json_get_text(&p->value, "type")), "string"))
         return NULL;
@@ -357,21 +358,18 @@ struct str partial_result_cut(struct arena *arena, const struct result *result)
 
 static struct str detail_of(struct arena *arena, const struct rest *rest)
 {
-    if (rest->total <= 0)
+    long long from = rest->from, to = rest->to, total = rest->total;
+    if (total <= 0)
         return strcmp(rest->code, "truncated") == 0 ? STR_LIT("the answer says that it was truncated")
                                                     : STR_LIT("the answer says that more follows");
-    const char *what = rest->is_page ? "page " : "";
-    if (rest->from > 1 || (rest->items < 0 && !rest->is_page))
-        return arena_printf(arena, "the answer shows %lld-%lld of %lld", (long long)rest->from,
-                            (long long)rest->to, (long long)rest->total);
-    return arena_printf(arena, "the answer shows %s%lld of %lld", what, (long long)rest->to,
-                        (long long)rest->total);
+    if (from > 1 || (rest->items < 0 && !rest->is_page))
+        return arena_printf(arena, "the answer shows %lld-%lld of %lld", from, to, total);
+    return arena_printf(arena, "the answer shows %s%lld of %lld", rest->is_page ? "page " : "", to, total);
 }
 
 struct partial_result partial_result_detect(struct arena *arena, const struct result *result,
                                             const struct json *input, const struct json *args)
 {
-    static const char *const pages[] = {"page", "pagenumber", "pagenum", "pageno", "pageindex"};
     struct partial_result partial = {NULL};
     struct rest rest = {.page = -1, .offset = -1, .from = -1, .to = -1, .total = -1, .items = -1};
     if (result->as_text && result->error_text.len >= PARTIAL_CUT_MIN_BYTES &&
@@ -397,7 +395,7 @@ struct partial_result partial_result_detect(struct arena *arena, const struct re
         }
     }
     /* "Page 1 of 12" is the foot of a document, unless the tool has pages. */
-    if (!rest.code || rest.complete || (rest.is_page && !PARAMETER(input, pages)))
+    if (!rest.code || rest.complete || (rest.is_page && !PARAMETER(input, page_parameters)))
         return partial;
     partial.code = rest.code;
     partial.detail = detail_of(arena, &rest);

@@ -96,23 +96,18 @@ static void grow(struct redact_copies *copies)
         put_in_slot(copies, i);
 }
 
-static bool is_known(struct redact_copies *copies, struct str text, uint64_t hash)
-{
-    const struct redact_copy *copy;
-    for (size_t slot = slot_of(copies, hash); copies->count && (copy = next_copy(copies, &slot));)
-        if (copy->hash == hash && copy->text.len == text.len && is_at(copies, text.at, copy->text))
-            return true;
-    return false;
-}
-
 static void add_text(struct redact_copies *copies, struct str text)
 {
     uint64_t hash = 0;
     for (size_t i = 0; i < key_len(text); i++)
         hash = hash_on(hash, text.at[i]);
+    const struct redact_copy *known;
     copies->overflow |= copies->steps > REDACT_STEPS_MAX;
-    if (copies->overflow || is_known(copies, text, hash))
+    if (copies->overflow)
         return;
+    for (size_t slot = slot_of(copies, hash); copies->count && (known = next_copy(copies, &slot));)
+        if (known->hash == hash && known->text.len == text.len && is_at(copies, text.at, known->text))
+            return;
     if (copies->count == REDACT_COPIES_MAX) {
         copies->overflow = true;
         return;
@@ -220,17 +215,6 @@ struct str redact_copies_mask(struct redact_copies *copies, struct str text)
 
 /* ---- names of redacted fields in texts ---- */
 
-/* The last name of a path: "email" of "customers[].email", "tags" of "tags[]". */
-static struct str last_name(struct str field)
-{
-    while (field.len && (field.at[field.len - 1] == ']' || field.at[field.len - 1] == '['))
-        field.len--;
-    size_t from = field.len;
-    while (from && field.at[from - 1] != '.' && field.at[from - 1] != ']')
-        from--;
-    return str_from(field, from);
-}
-
 static size_t skip_blanks(struct str text, size_t at)
 {
     while (at < text.len && (text.at[at] == ' ' || text.at[at] == '\t'))
@@ -283,7 +267,13 @@ void redact_names_of(struct redact_names *names, struct arena *arena, const stru
 {
     names->list = ARENA_ARRAY(arena, struct str, count + 1);
     for (size_t i = 0; i < count; i++) {
-        struct str name = last_name(fields[i]);
+        struct str name = fields[i]; /* its last name: "email" of "customers[].email", "tags" of "tags[]" */
+        while (name.len && (name.at[name.len - 1] == ']' || name.at[name.len - 1] == '['))
+            name.len--;
+        size_t from = name.len;
+        while (from && name.at[from - 1] != '.' && name.at[from - 1] != ']')
+            from--;
+        name = str_from(name, from);
         if (!name.len)
             continue;
         names->list[names->count++] = name;
@@ -293,24 +283,15 @@ void redact_names_of(struct redact_names *names, struct arena *arena, const stru
     }
 }
 
-static bool starts_with(struct str text, struct str start)
-{
-    if (text.len < start.len)
-        return false;
-    for (size_t i = 0; i < start.len; i++)
-        if (ascii_lower(text.at[i]) != ascii_lower(start.at[i]))
-            return false;
-    return true;
-}
-
 /* Where the value behind one of the names at text[at] begins, or 0. */
 static size_t value_of_name_at(struct redact_names *names, struct str text, size_t at)
 {
     if (at && (ascii_is_alnum(text.at[at - 1]) || text.at[at - 1] == '_'))
         return 0;
     for (size_t i = 0; i < names->count; i++) {
-        bool is_named = starts_with(str_from(text, at), names->list[i]);
-        size_t from = is_named ? value_at(text, at + names->list[i].len) : 0;
+        struct str name = names->list[i], rest = str_from(text, at);
+        bool is_named = rest.len >= name.len && strncasecmp(rest.at, name.at, name.len) == 0;
+        size_t from = is_named ? value_at(text, at + name.len) : 0;
         if (from)
             return from;
     }

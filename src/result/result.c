@@ -53,11 +53,8 @@ static const struct json *value_of_text(struct arena *arena, struct str text, bo
 static const struct json *content_of_value(struct arena *arena, const struct json *value)
 {
     struct str text = json_str(value);
-    if (!json_is(value, JSON_STRING)) {
-        struct buf written = buf_in(arena);
-        json_write(&written, value);
-        text = buf_view(&written);
-    }
+    if (!json_is(value, JSON_STRING))
+        text = json_to_str(arena, value);
     struct json_member block[] = {json_member(STR_LIT("type"), json_string(STR_LIT("text"))),
                                   json_member(STR_LIT("text"), json_string(text))};
     return json_keep(arena, json_array(json_keep(arena, json_object(arena, block, 2)), 1));
@@ -179,49 +176,34 @@ void result_from_value(struct arena *arena, const struct json *value, const stru
     out->metadata = metadata;
 }
 
-/* A text block has the value, as text or as JSON. */
-static bool content_has_value(struct arena *arena, const struct json *content, const struct json *value)
-{
-    for (uint32_t i = 0; i < content->len; i++) {
-        struct str text = json_str(json_get_text(&content->items[i], "text"));
-        const struct json *parsed = json_is(value, JSON_STRING) ? NULL : result_json_of_text(arena, text);
-        if (json_is(value, JSON_STRING) ? str_eq(text, json_str(value)) : parsed && json_equal(parsed, value))
-            return true;
-    }
-    return false;
-}
-
-/* The content, then the value as a text block: without structured content nobody would get it. */
-static const struct json *content_with_value(struct arena *arena, const struct json *content,
-                                             const struct json *value)
-{
-    if (json_is(value, JSON_NULL) || content_has_value(arena, content, value))
-        return content;
-    struct json *blocks = ARENA_ARRAY(arena, struct json, content->len + 1);
-    memcpy(blocks, content->items, content->len * sizeof(*blocks));
-    blocks[content->len] = content_of_value(arena, value)->items[0];
-    return json_keep(arena, json_array(blocks, content->len + 1));
-}
-
 void result_complete(struct arena *arena, struct result *result, bool has_output_schema)
 {
     if (has_output_schema && !result->structured && !result->as_text && json_is(result->value, JSON_OBJECT))
         result->structured = result->value;
-    if (result->is_beside_content && !result->structured)
-        result->content = content_with_value(arena, result->content, result->value);
+    const struct json *content = result->content, *value = result->value;
+    if (!result->is_beside_content || result->structured || json_is(value, JSON_NULL))
+        return;
+    for (uint32_t i = 0; i < content->len; i++) {
+        struct str text = json_str(json_get_text(&content->items[i], "text"));
+        const struct json *parsed = json_is(value, JSON_STRING) ? NULL : result_json_of_text(arena, text);
+        if (json_is(value, JSON_STRING) ? str_eq(text, json_str(value)) : parsed && json_equal(parsed, value))
+            return; /* a text block has the value, as text or as JSON */
+    }
+    struct json *blocks = ARENA_ARRAY(arena, struct json, content->len + 1);
+    memcpy(blocks, content->items, content->len * sizeof(*blocks));
+    blocks[content->len] = content_of_value(arena, value)->items[0];
+    result->content = json_keep(arena, json_array(blocks, content->len + 1));
 }
 
 struct str result_text(struct arena *arena, const struct result *result)
 {
-    struct buf text = buf_in(arena);
     if (result->error_text.len || !result->value)
         return result->error_text;
     if (result->as_text)
         return json_str(json_get_text(result->value, "text"));
     if (result->value->type == JSON_STRING)
         return json_str(result->value);
-    json_write(&text, result->value);
-    return buf_view(&text);
+    return json_to_str(arena, result->value);
 }
 
 const char *result_parse_error(const struct result *result)

@@ -155,28 +155,19 @@ static struct span private_key(struct str text, size_t dash)
 
 /* ---- name=value ---- */
 
-/* A variable or a placeholder, as its first bytes show: its end is not searched for, because a text can hold
- * many of them. */
-static bool begins_no_secret(struct str text, size_t at)
-{
-    char c = char_at(text, at);
-    return c == '$' || c == '<' || str_starts(str_from(text, at), "[redacted");
-}
-
-static bool is_no_secret(struct str value)
-{
-    static const char *const words[] = {"true", "false", "null", "none", "None", "nil", "undefined", "***"};
-    return !value.len || STR_IS_ONE_OF(value, words);
-}
-
 /* The value at `at`: quoted, else up to the next blank or bracket; of a whole line, up to its end. */
 static struct span value_at(struct str text, size_t at, bool line)
 {
+    static const char *const no_secrets[] = {"true", "false", "null",      "none",
+                                             "None", "nil",   "undefined", "***"};
     size_t escaped = char_at(text, at) == '\\' && is_quote(char_at(text, at + 1));
     char quote = char_at(text, at + escaped);
     bool quoted = is_quote(quote);
     size_t from = quoted ? at + escaped + 1 : at, end = from;
-    if (begins_no_secret(text, from))
+    /* A variable or a placeholder, as its first bytes show: its end is not searched for, because a text can
+     * hold many of them. */
+    if (char_at(text, from) == '$' || char_at(text, from) == '<' ||
+        str_starts(str_from(text, from), "[redacted"))
         return none;
     for (; end < text.len; end++) {
         char c = text.at[end];
@@ -191,19 +182,8 @@ static struct span value_at(struct str text, size_t at, bool line)
         end = text.len;
     if (quoted && escaped && end > from && text.at[end - 1] == '\\')
         end--;
-    struct span span = {from, end - from};
-    return is_no_secret((struct str){text.at + from, end - from}) ? none : span;
-}
-
-/* The name that ends before `end`; empty: none. */
-static struct str name_before(struct str text, size_t end)
-{
-    size_t from = end;
-    while (from && end - from < SECRET_TEXT_NAME_MAX_BYTES && is_name_char(text.at[from - 1]))
-        from--;
-    while (from < end && text.at[from] == '-')
-        from++;
-    return (struct str){text.at + from, end - from};
+    struct str value = {text.at + from, end - from};
+    return !value.len || STR_IS_ONE_OF(value, no_secrets) ? none : (struct span){from, value.len};
 }
 
 static bool is_secret_name(const struct scan *s, struct str name)
@@ -226,7 +206,12 @@ static struct span assigned(const struct scan *s, size_t sign)
     bool quoted = end && is_quote(text.at[end - 1]);
     end -= quoted;
     end -= quoted && end && text.at[end - 1] == '\\';
-    struct str name = name_before(text, end);
+    size_t from = end;
+    while (from && end - from < SECRET_TEXT_NAME_MAX_BYTES && is_name_char(text.at[from - 1]))
+        from--;
+    while (from < end && text.at[from] == '-')
+        from++;
+    struct str name = {text.at + from, end - from};
     if (!is_secret_name(s, name))
         return none;
     size_t at = skip_blanks(text, sign + 1);
@@ -237,15 +222,6 @@ static struct span assigned(const struct scan *s, size_t sign)
     bool line =
         str_contains_nocase(name, STR_LIT("authorization")) || str_contains_nocase(name, STR_LIT("cookie"));
     return value_at(text, at, line);
-}
-
-/* The name that begins at `from`; empty: none, or it is longer than a name can be. */
-static struct str name_after(struct str text, size_t from)
-{
-    size_t end = from;
-    while (end < text.len && end - from <= SECRET_TEXT_NAME_MAX_BYTES && is_name_char(text.at[end]))
-        end++;
-    return end - from > SECRET_TEXT_NAME_MAX_BYTES ? STR_NONE : (struct str){text.at + from, end - from};
 }
 
 /* user:password, "user:password". A name without a password is no secret, so only its first bytes are
@@ -272,9 +248,12 @@ static struct span flag(const struct scan *s, size_t dash)
         return none;
     if (is_long && dash > 1 && is_name_char(text.at[dash - 2])) /* in a run of dashes only one is looked at */
         return none;
-    struct str name = name_after(text, dash + 1);
-    size_t end = dash + 1 + name.len, at = skip_blanks(text, end);
-    if (at == end || !name.len)
+    size_t from = dash + 1, end = from;
+    while (end < text.len && end - from <= SECRET_TEXT_NAME_MAX_BYTES && is_name_char(text.at[end]))
+        end++;
+    struct str name = {text.at + from, end - from};
+    size_t at = skip_blanks(text, end);
+    if (at == end || !name.len || name.len > SECRET_TEXT_NAME_MAX_BYTES)
         return none;
     if (is_long && is_secret_name(s, name))
         return char_at(text, at) == '-' ? none : value_at(text, at, false);
