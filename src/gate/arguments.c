@@ -96,24 +96,20 @@ static size_t undeclared(const struct tool *tool, struct arena *arena, const str
     return unknown.count + unknown.more;
 }
 
-/* {"name": "edit"} beside the wrapper: some models send the whole call as its arguments. */
-static bool names_the_tool(const struct tool *tool, const struct json_member *member)
-{
-    static const char *const keys[] = {"name", "tool", "tool_name", "function"};
-    return STR_IS_ONE_OF(member->key, keys) && str_eq(json_str(&member->value), tool->name);
-}
-
 /* The member whose name stands for the arguments as a whole, if there is no other one and the schema declares
  * none of them. */
 static const struct json_member *wrapper_of(const struct tool *tool, struct arena *arena,
                                             const struct json *args, struct schema_work *work)
 {
+    static const char *const keys[] = {"name", "tool", "tool_name", "function"};
     if (!args->len || args->len > 2)
         return NULL;
     const struct json_member *first = args->members, *last = first + args->len - 1;
     const struct json_member *wrapper = names_a_wrapper(tool, first->key) ? first : last;
-    if (!names_a_wrapper(tool, wrapper->key) ||
-        (args->len == 2 && !names_the_tool(tool, wrapper == first ? last : first)))
+    const struct json_member *other = wrapper == first ? last : first;
+    /* {"name": "edit"} beside the wrapper: some models send the whole call as its arguments. */
+    bool names_the_tool = STR_IS_ONE_OF(other->key, keys) && str_eq(json_str(&other->value), tool->name);
+    if (!names_a_wrapper(tool, wrapper->key) || (args->len == 2 && !names_the_tool))
         return NULL;
     return !arguments_are_declared(tool) || undeclared(tool, arena, args, work) == args->len ? wrapper : NULL;
 }

@@ -115,19 +115,14 @@ static const struct json *read_one(struct arguments *args, struct arena *arena, 
 
 /* ---- nothing instead of the arguments ---- */
 
-static bool has_branches(const struct json *schema)
+bool arguments_are_declared(const struct tool *tool)
 {
     static const char *const keywords[] = {"$ref",  "anyOf",       "oneOf",
                                            "allOf", "$dynamicRef", "patternProperties"};
     for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
-        if (json_get_text(schema, keywords[i]))
+        if (json_get_text(tool->input, keywords[i]))
             return true;
-    return false;
-}
-
-bool arguments_are_declared(const struct tool *tool)
-{
-    return tool->parameter_count || has_branches(tool->input);
+    return tool->parameter_count;
 }
 
 /* Without arguments a tool whose parameters are all optional often acts on everything. */
@@ -236,19 +231,11 @@ static bool is_name_of_long_text(struct str name)
     return false;
 }
 
-static bool is_described_as_long(struct str description)
-{
-    static const char *const words[] = {"source code",   "full text",  "full content", "entire content",
-                                        "whole content", "multi-line", "multiline",    "complete content"};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (str_contains_nocase(description, str_of(words[i])))
-            return true;
-    return false;
-}
-
 /* A string without bounds whose name or description makes a long value likely. */
 static bool is_long_field(const struct tool *tool, struct str name)
 {
+    static const char *const phrases[] = {"source code",   "full text",  "full content", "entire content",
+                                          "whole content", "multi-line", "multiline",    "complete content"};
     static const char *const bounds[] = {"maxLength", "enum", "const", "format", "pattern"};
     const struct json *schema = json_get(json_get_text(tool->input, "properties"), name);
     if (!str_is(json_str(json_get_text(schema, "type")), "string"))
@@ -256,7 +243,10 @@ static bool is_long_field(const struct tool *tool, struct str name)
     for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++)
         if (json_get_text(schema, bounds[i]))
             return false;
-    return is_name_of_long_text(name) || is_described_as_long(json_str(json_get_text(schema, "description")));
+    for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++)
+        if (str_contains_nocase(json_str(json_get_text(schema, "description")), str_of(phrases[i])))
+            return true;
+    return is_name_of_long_text(name);
 }
 
 void arguments_explain_cuts(struct arguments *args, struct arena *arena, const struct tool *tool)

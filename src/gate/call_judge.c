@@ -91,32 +91,25 @@ static bool reads_envelopes(const struct tool *tool)
     return tool->mode != POLICY_OFF && !(tool->policy && !tool->policy->envelopes);
 }
 
-static struct str envelope_detail(const char *code)
-{
-    static const struct {
-        const char *code, *detail;
-    } details[] = {
-        {"success_false", "it reports that it failed"},
-        {"valid_false", "it reports that what it got is not valid"},
-        {"status_error", "its status is an error"},
-        {"error_field", "it has an error and no data"},
-        {"errors_field", "it has errors and no data"},
-        {"http_status", "it has an HTTP error status"},
-        {"error_text", "its text is an error message"},
-        {"rate_limited", "it is called too often"},
-        {"timed_out", "it took too long"},
-        {"overloaded", "the service behind it is overloaded"},
-        {"connection_lost", "the connection behind it was lost"},
-        {"busy", "its resource is in use"},
-        {"server_error", "the service behind it had an internal error"},
-        {"conflict", "what it changes was changed by someone else"},
-        {"later", "it asks for a later retry"},
-    };
-    for (size_t i = 0; code && i < sizeof(details) / sizeof(*details); i++)
-        if (strcmp(details[i].code, code) == 0)
-            return str_of(details[i].detail);
-    return STR_NONE;
-}
+static const struct {
+    const char *code, *detail;
+} envelope_details[] = {
+    {"success_false", "it reports that it failed"},
+    {"valid_false", "it reports that what it got is not valid"},
+    {"status_error", "its status is an error"},
+    {"error_field", "it has an error and no data"},
+    {"errors_field", "it has errors and no data"},
+    {"http_status", "it has an HTTP error status"},
+    {"error_text", "its text is an error message"},
+    {"rate_limited", "it is called too often"},
+    {"timed_out", "it took too long"},
+    {"overloaded", "the service behind it is overloaded"},
+    {"connection_lost", "the connection behind it was lost"},
+    {"busy", "its resource is in use"},
+    {"server_error", "the service behind it had an internal error"},
+    {"conflict", "what it changes was changed by someone else"},
+    {"later", "it asks for a later retry"},
+};
 
 static void verdict_from_envelope(struct call *c, const struct envelope *e, struct str message)
 {
@@ -139,7 +132,11 @@ static void verdict_from_envelope(struct call *c, const struct envelope *e, stru
     bool transient = e->kind == ENVELOPE_TRANSIENT;
     bool unsure = transient && !c->tool->idempotent &&
                   (strcmp(e->code, "timed_out") == 0 || strcmp(e->code, "connection_lost") == 0);
-    verdict_set(v, transient ? CLASS_TRANSIENT : CLASS_TOOL_ERROR, str_of(e->code), envelope_detail(e->code),
+    const char *detail = NULL;
+    for (size_t i = 0; e->code && i < sizeof(envelope_details) / sizeof(*envelope_details); i++)
+        if (strcmp(envelope_details[i].code, e->code) == 0)
+            detail = envelope_details[i].detail;
+    verdict_set(v, transient ? CLASS_TRANSIENT : CLASS_TOOL_ERROR, str_of(e->code), str_of(detail),
                 unsure ? CALL_HINT_CHECK_FIRST : STR_NONE);
     v->quoted = stack_trace_strip(c->arena, message);
     v->after_s = transient ? e->after_s : -1;
@@ -239,21 +236,6 @@ static const struct json *follow_up(struct call *c, const struct json *follow)
     return json_keep(c->arena, json_with(c->arena, follow, STR_LIT("args"), empty));
 }
 
-/* With on_policy_error = "open" the result is delivered, with a warning. */
-static void verdict_from_broken_judge(struct call *c, const struct policy *policy, const char *why)
-{
-    if (policy->fails_open) {
-        verdict_log_policy_error(c->tool->name, why);
-        c->verdict.warning = STR_LIT("The gateway could not check this result; verify it yourself.");
-        return;
-    }
-    verdict_from_policy_error(&c->verdict, c->tool, c->arena, why);
-    c->verdict.code = STR_LIT(VERDICT_RESULT_UNCHECKED);
-    c->verdict.hint =
-        STR_LIT("Do not repeat the call: it has run. Use another tool, or tell the user that the "
-                "operator must fix the policy.");
-}
-
 static void verdict_from_result_hook(struct call *c, const struct policy *policy,
                                      const struct policy_outcome *outcome)
 {
@@ -284,7 +266,15 @@ static void verdict_from_result_hook(struct call *c, const struct policy *policy
         verdict_from_hook(v, c->arena, outcome);
         break;
     case OUTCOME_POLICY_ERROR:
-        verdict_from_broken_judge(c, policy, outcome->why.text);
+        if (policy->fails_open) { /* the result is delivered, with a warning */
+            verdict_log_policy_error(c->tool->name, outcome->why.text);
+            v->warning = STR_LIT("The gateway could not check this result; verify it yourself.");
+            break;
+        }
+        verdict_from_policy_error(v, c->tool, c->arena, outcome->why.text);
+        v->code = STR_LIT(VERDICT_RESULT_UNCHECKED);
+        v->hint = STR_LIT("Do not repeat the call: it has run. Use another tool, or tell the user that the "
+                          "operator must fix the policy.");
         break;
     default:
         break;

@@ -66,19 +66,6 @@ const struct trace_context *call_span_for_upstream(struct call *c)
     return &span->forwarded;
 }
 
-/* What the upstream did with the call, whatever the gate makes of it. */
-static struct str upstream_error(const struct call *c)
-{
-    const struct upstream_answer *answer = &c->upstream->answer;
-    if (c->cancelled)
-        return str_of(error_class_info(CLASS_CANCELLED)->name);
-    if (answer->outcome == UPSTREAM_RESULT)
-        return c->result.is_error ? STR_LIT("tool_error") : STR_NONE;
-    if (answer->outcome == UPSTREAM_INPUT_REQUIRED)
-        return STR_NONE;
-    return answer->code.len ? answer->code : STR_LIT("_OTHER");
-}
-
 void call_span_stage(struct call *c, const char *name)
 {
     struct call_span *span = c->span;
@@ -89,7 +76,14 @@ void call_span_stage(struct call *c, const char *name)
     if (!span->upstream.digits[0])
         return;
     stage->upstream = span->upstream;
-    stage->error = c->upstream ? upstream_error(c) : STR_NONE;
+    /* What the upstream did with the call, whatever the gate makes of it. */
+    const struct upstream_answer *answer = c->upstream ? &c->upstream->answer : NULL;
+    if (answer && c->cancelled)
+        stage->error = str_of(error_class_info(CLASS_CANCELLED)->name);
+    else if (answer && answer->outcome == UPSTREAM_RESULT && c->result.is_error)
+        stage->error = STR_LIT("tool_error");
+    else if (answer && answer->outcome != UPSTREAM_RESULT && answer->outcome != UPSTREAM_INPUT_REQUIRED)
+        stage->error = answer->code.len ? answer->code : STR_LIT("_OTHER");
     span->upstream.digits[0] = '\0';
 }
 
@@ -155,21 +149,16 @@ static void write_call(const struct writing *w)
     span_close(w->out, &span);
 }
 
-static const struct upstream_spec *find_spec(const struct call *c)
-{
-    const struct config *config = &c->generation->config;
-    for (size_t i = 0; i < config->upstream_count; i++)
-        if (str_eq(config->upstreams[i]->name, c->tool->target.upstream))
-            return config->upstreams[i];
-    return NULL;
-}
-
 /* By the conventions of what runs: MCP, HTTP, a command. URLs and command lines may hold arguments: of those
  * only what the policy's author wrote, without its parameters. */
 static void write_target(const struct writing *w, const struct span *span)
 {
     const struct target *target = &w->call->tool->target;
-    const struct upstream_spec *spec = find_spec(w->call);
+    const struct config *config = &w->call->generation->config;
+    const struct upstream_spec *spec = NULL;
+    for (size_t i = 0; i < config->upstream_count && !spec; i++)
+        if (str_eq(config->upstreams[i]->name, target->upstream))
+            spec = config->upstreams[i];
     span_open(w->out, span);
     span_put_str(w->out, "toolgate.upstream", target->upstream);
     switch (target->kind) {
@@ -191,14 +180,6 @@ static void write_target(const struct writing *w, const struct span *span)
     span_close(w->out, span);
 }
 
-static struct str target_name(const struct call *c)
-{
-    const struct target *target = &c->tool->target;
-    if (target->kind == TARGET_MCP)
-        return ARENA_JOIN(c->arena, STR_LIT("tools/call "), target->tool);
-    return target->kind == TARGET_HTTP ? target->http->method : c->tool->name;
-}
-
 static void write_stage(const struct writing *w, const struct stage_span *stage)
 {
     bool runs = stage->upstream.digits[0] && w->call->tool;
@@ -213,7 +194,11 @@ static void write_stage(const struct writing *w, const struct stage_span *stage)
         .error = stage->error,
     };
     if (runs) {
-        span.name = target_name(w->call);
+        const struct target *target = &w->call->tool->target;
+        span.name = target->kind == TARGET_MCP
+                        ? ARENA_JOIN(w->call->arena, STR_LIT("tools/call "), target->tool)
+                    : target->kind == TARGET_HTTP ? target->http->method
+                                                  : w->call->tool->name;
         write_target(w, &span);
         return;
     }
