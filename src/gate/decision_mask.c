@@ -179,11 +179,10 @@ static bool object_may_have_secret(struct decision_mask *mask, const struct json
     for (uint32_t i = 0; i < object->len; i++) {
         const struct json_member *member = &object->members[i];
         const struct json *value = &member->value;
-        bool found = (is_secret_name(mask, member->key) && can_be_secret(value)) ||
-                     (member->key.len >= KEY_SCANNED_BYTES && text_has_secret(mask, member->key)) ||
-                     (value->type == JSON_STRING && string_may_have_secret(mask, json_str(value))) ||
-                     (value->type > JSON_STRING && may_have_secret(mask, value));
-        if (found)
+        if ((is_secret_name(mask, member->key) && can_be_secret(value)) ||
+            (member->key.len >= KEY_SCANNED_BYTES && text_has_secret(mask, member->key)) ||
+            (value->type == JSON_STRING && string_may_have_secret(mask, json_str(value))) ||
+            (value->type > JSON_STRING && may_have_secret(mask, value)))
             return true;
     }
     return false;
@@ -370,26 +369,22 @@ static struct str mask_copies(struct decision_masking *m, struct str text)
     return text;
 }
 
-/* A text may also quote a part of a secret, or one too short to be masked by itself. */
-static bool quotes_secret(struct decision_masking *m, struct str text)
+/* A text may also quote a part of a secret, or one too short to be masked by itself: then nothing of it is
+ * shown. */
+struct str decision_masking_text(struct decision_masking *m, struct str text)
 {
+    text = mask_copies(m, mask_own(m, text, false));
     for (size_t i = 0; i < m->secret_count; i++) {
         struct str secret = m->secrets[i];
         size_t piece = secret.len < 2 * QUOTED_PIECE_BYTES ? secret.len : QUOTED_PIECE_BYTES;
         size_t compared = secret.len < QUOTED_MAX_BYTES ? secret.len : QUOTED_MAX_BYTES;
         if (!may_compare(m, text, 1 + compared / QUOTED_PIECE_BYTES))
-            return true;
+            return STR_LIT(REDACTED);
         for (size_t at = 0; at + piece <= secret.len && at < QUOTED_MAX_BYTES; at += piece)
             if (holds(text, (struct str){secret.at + at, piece}))
-                return true;
+                return STR_LIT(REDACTED);
     }
-    return false;
-}
-
-struct str decision_masking_text(struct decision_masking *m, struct str text)
-{
-    text = mask_copies(m, mask_own(m, text, false));
-    return quotes_secret(m, text) ? STR_LIT(REDACTED) : text;
+    return text;
 }
 
 /* ---- values ---- */
@@ -415,27 +410,23 @@ static struct str mask_nested(struct decision_masking *m, struct str text)
     return now == &inner ? text : json_to_str(m->arena, now);
 }
 
-static const struct json *mask_string(struct decision_masking *m, const struct json *value)
+/* A string, or a copy of a hidden number, or of a string of digits. */
+static const struct json *mask_scalar(struct decision_masking *m, const struct json *value)
 {
-    struct str text = json_str(value), now = text;
-    if (is_nested_json(text))
-        now = mask_nested(m, text);
-    if (now.at == text.at)
-        now = m->again ? mask_copies(m, text) : mask_own(m, text, true);
+    struct str text = {value->text, value->len}, now = text;
+    if (value->type == JSON_NUMBER) {
+        if (m->again && text.len >= REDACT_NUMBER_MIN_BYTES && mask_copies(m, text).at != text.at)
+            now = STR_LIT(REDACTED);
+    } else {
+        if (is_nested_json(text))
+            now = mask_nested(m, text);
+        if (now.at == text.at)
+            now = m->again ? mask_copies(m, text) : mask_own(m, text, true);
+    }
     if (now.at == text.at)
         return value;
     list_path(m);
     return json_keep(m->arena, json_string(now));
-}
-
-/* A copy of a hidden number, or of a string of digits. */
-static const struct json *mask_number(struct decision_masking *m, const struct json *value)
-{
-    struct str text = {value->text, value->len};
-    if (!m->again || text.len < REDACT_NUMBER_MIN_BYTES || mask_copies(m, text).at == text.at)
-        return value;
-    list_path(m);
-    return json_keep(m->arena, json_string(STR_LIT(REDACTED)));
 }
 
 /* `key` as it is shown, for the JSON Pointer (RFC 6901), and as it was sent, for the policies. */
@@ -480,9 +471,8 @@ static const struct json *mask_child(void *masking, const struct json *parent, u
 /* Returns the value itself if nothing in it is secret. */
 static const struct json *mask(struct decision_masking *m, const struct json *value)
 {
-    if (value->type == JSON_STRING)
-        return mask_string(m, value);
-    return value->type == JSON_NUMBER ? mask_number(m, value) : json_map(m->arena, value, mask_child, m);
+    bool is_scalar = value->type == JSON_STRING || value->type == JSON_NUMBER;
+    return is_scalar ? mask_scalar(m, value) : json_map(m->arena, value, mask_child, m);
 }
 
 /* First the secrets, then the copies of them in what came before. */

@@ -46,63 +46,41 @@ static const struct json *resolve(const struct redact_fit *fit, const struct jso
     return schema;
 }
 
-typedef const struct json *find_child(const struct json *schema, struct str key, uint32_t index);
-
-static const struct json *child(const struct redact_fit *fit, const struct json *schema, find_child *find,
-                                struct str key, uint32_t index, unsigned depth)
+/* The schema of an item or of a member, through $ref and the branches of allOf, anyOf and oneOf; NULL: none.
+ */
+static const struct json *fit_child(const struct redact_fit *fit, const struct json *schema, bool is_item,
+                                    struct str key, uint32_t index, unsigned depth)
 {
     static const char *const branches[] = {"allOf", "anyOf", "oneOf"};
+    const struct json *found = NULL;
     schema = resolve(fit, schema);
-    const struct json *found = find(schema, key, index);
+    if (is_item) {
+        const struct json *items = json_get_text(schema, "items"),
+                          *first = json_get_text(schema, "prefixItems");
+        first = json_is(items, JSON_ARRAY) ? items : first;
+        if (json_is(first, JSON_ARRAY) && index < first->len)
+            found = &first->items[index];
+        else if (json_is(items, JSON_OBJECT))
+            found = items;
+    } else {
+        const struct json *others = json_get_text(schema, "additionalProperties");
+        found = json_get(json_get_text(schema, "properties"), key);
+        if (!found && json_is(others, JSON_OBJECT))
+            found = others;
+    }
     for (size_t b = 0; !found && depth && b < sizeof(branches) / sizeof(*branches); b++) {
         const struct json *list = json_get_text(schema, branches[b]);
         for (uint32_t i = 0; !found && json_is(list, JSON_ARRAY) && i < list->len; i++)
-            found = child(fit, &list->items[i], find, key, index, depth - 1);
+            found = fit_child(fit, &list->items[i], is_item, key, index, depth - 1);
     }
     return found;
-}
-
-static const struct json *find_property(const struct json *schema, struct str key, uint32_t index)
-{
-    (void)index;
-    const struct json *found = json_get(json_get_text(schema, "properties"), key);
-    const struct json *others = json_get_text(schema, "additionalProperties");
-    return found ? found : json_is(others, JSON_OBJECT) ? others : NULL;
-}
-
-static const struct json *find_item(const struct json *schema, struct str key, uint32_t index)
-{
-    (void)key;
-    const struct json *items = json_get_text(schema, "items"), *first = json_get_text(schema, "prefixItems");
-    first = json_is(items, JSON_ARRAY) ? items : first;
-    if (json_is(first, JSON_ARRAY) && index < first->len)
-        return &first->items[index];
-    return json_is(items, JSON_OBJECT) ? items : NULL;
-}
-
-/* The schema of a member or an item, through $ref and the branches of allOf, anyOf and oneOf; NULL: none. */
-static const struct json *redact_fit_property(const struct redact_fit *fit, const struct json *schema,
-                                              struct str key)
-{
-    return child(fit, schema, find_property, key, 0, REFS_MAX);
-}
-
-static const struct json *redact_fit_item(const struct redact_fit *fit, const struct json *schema,
-                                          uint32_t index)
-{
-    return child(fit, schema, find_item, STR_NONE, index, REFS_MAX);
-}
-
-static bool redact_fit_requires(const struct redact_fit *fit, const struct json *schema, struct str key)
-{
-    return json_array_has(json_get_text(resolve(fit, schema), "required"), key);
 }
 
 /* `mask` if the schema accepts it, else a sample of the schema (minItems, enum, format, const); NULL:
  * neither, and the field is optional. If it is required, `mask`, and the result does not fit. A field's
  * schema is compiled by itself, beside the definitions of the whole, so that its $refs resolve. */
-static const struct json *redact_fit_mask(const struct redact_fit *fit, const struct json *schema,
-                                          const struct json *mask, bool is_required)
+static const struct json *fit_mask(const struct redact_fit *fit, const struct json *schema,
+                                   const struct json *mask, bool is_required)
 {
     static const char *const definitions[] = {"$defs", "definitions"};
     struct json alone = *resolve(fit, schema), sample;
@@ -199,7 +177,7 @@ static const struct json *hide(struct walk *w, const struct json *value, const s
     if (w->found && value->type != JSON_STRING && value->type != JSON_NULL)
         w->found->blank = true;
     if (schema)
-        return redact_fit_mask(w->fit, schema, json_keep(w->arena, mask), is_required);
+        return fit_mask(w->fit, schema, json_keep(w->arena, mask), is_required);
     return json_keep(w->arena, mask);
 }
 
@@ -292,8 +270,8 @@ static const struct json *walk_child(void *walking, const struct json *parent, u
         buf_str(&w->path, name);
     }
     if (schema) {
-        inner = is_item ? redact_fit_item(w->fit, schema, i) : redact_fit_property(w->fit, schema, name);
-        is_required = is_item || redact_fit_requires(w->fit, schema, name);
+        inner = fit_child(w->fit, schema, is_item, name, i, REFS_MAX);
+        is_required |= json_array_has(json_get_text(resolve(w->fit, schema), "required"), name);
     }
     const struct json *now = is_hidden(w, name) ? hide(w, child, inner, is_required) : walk(w, child, inner);
     w->path.len = length;

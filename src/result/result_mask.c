@@ -175,25 +175,19 @@ struct hash128 result_mask_error(struct arena *arena, const struct json *result,
 /* ---- without fresh ids ---- */
 
 /* "created_at", "createdAt" and "at" end with the word "at"; "flat" does not. */
-static bool ends_with_word(struct str name, struct str word)
-{
-    if (name.len < word.len)
-        return false;
-    const char *end = name.at + name.len - word.len;
-    bool begins = end == name.at || !isalpha((unsigned char)end[-1]) ||
-                  (isupper((unsigned char)end[0]) && !isupper((unsigned char)end[-1]));
-    for (size_t i = 0; i < word.len && begins; i++)
-        begins = tolower((unsigned char)end[i]) == word.at[i];
-    return begins;
-}
-
 static bool is_fresh_name(struct str name)
 {
     static const struct str words[] = {STR("id"),        STR("uuid"),    STR("guid"), STR("etag"), STR("at"),
                                        STR("timestamp"), STR("created"), STR("time"), STR("nonce")};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (ends_with_word(name, words[i]))
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        size_t from = name.len - words[i].len;
+        if (!ends_ignoring_case(name, words[i]))
+            continue;
+        bool is_word = !from || !isalpha((unsigned char)name.at[from - 1]) ||
+                       (isupper((unsigned char)name.at[from]) && !isupper((unsigned char)name.at[from - 1]));
+        if (is_word)
             return true;
+    }
     return false;
 }
 

@@ -176,15 +176,6 @@ static void batch_free(struct batch *batch)
     free(batch);
 }
 
-static struct batch *batch_new(void)
-{
-    struct batch *batch = calloc(1, sizeof(*batch));
-    if (!batch)
-        abort();
-    batch->out = json_out(&batch->spans);
-    return batch;
-}
-
 static void drop_first(struct span_exporter *e)
 {
     struct batch *batch = TAILQ_FIRST(&e->queue);
@@ -195,15 +186,17 @@ static void drop_first(struct span_exporter *e)
 
 static void send_first(struct span_exporter *e);
 
-static void send_next(struct span_exporter *e)
+static void send_next(void *owner)
 {
+    struct span_exporter *e = owner;
     if (e->queued && !e->fetch && !timer_is_set(&e->retry))
         send_first(e);
 }
 
 /* A batch that is full or old enough; it stays where it is while the queue is full. */
-static void queue_filling(struct span_exporter *e)
+static void queue_filling(void *owner)
 {
+    struct span_exporter *e = owner;
     if (!e->filling || e->queued == SPANS_QUEUE_BATCHES)
         return;
     TAILQ_INSERT_TAIL(&e->queue, e->filling, entry);
@@ -211,11 +204,6 @@ static void queue_filling(struct span_exporter *e)
     e->filling = NULL;
     timer_clear(&e->timer);
     send_next(e);
-}
-
-static void on_batch_old(void *owner)
-{
-    queue_filling(owner);
 }
 
 static void drop_spans(struct span_exporter *e, size_t count)
@@ -238,8 +226,12 @@ struct json_out *span_exporter_begin(struct span_exporter *e, size_t count)
         drop_spans(e, count);
         return NULL;
     }
-    if (!e->filling)
-        e->filling = batch_new();
+    if (!e->filling) {
+        e->filling = calloc(1, sizeof(*e->filling));
+        if (!e->filling)
+            abort();
+        e->filling->out = json_out(&e->filling->spans);
+    }
     e->open_count = count;
     return &e->filling->out;
 }
@@ -250,7 +242,7 @@ void span_exporter_end(struct span_exporter *e)
     if (e->filling->spans.len >= SPANS_BATCH_BYTES)
         queue_filling(e);
     else if (!timer_is_set(&e->timer))
-        timer_set(&e->timer, e->loop, e->config.batch_ms ? e->config.batch_ms : SPANS_BATCH_MS, on_batch_old,
+        timer_set(&e->timer, e->loop, e->config.batch_ms ? e->config.batch_ms : SPANS_BATCH_MS, queue_filling,
                   e);
 }
 
@@ -298,11 +290,6 @@ static enum err build_request(const struct span_exporter *e, struct arena *arena
     return OK;
 }
 
-static void on_retry(void *owner)
-{
-    send_next(owner);
-}
-
 /* The batch stays for the next try. At the end of the daemon there is none. */
 static void failed(struct span_exporter *e, const char *why)
 {
@@ -318,7 +305,7 @@ static void failed(struct span_exporter *e, const char *why)
     uint64_t ms = (uint64_t)SPANS_RETRY_MS << doublings;
     if (e->after_s > 0 && (uint64_t)e->after_s * 1000 > ms)
         ms = (uint64_t)e->after_s * 1000;
-    timer_set(&e->retry, e->loop, ms < SPANS_RETRY_MAX_MS ? (uint32_t)ms : SPANS_RETRY_MAX_MS, on_retry, e);
+    timer_set(&e->retry, e->loop, ms < SPANS_RETRY_MAX_MS ? (uint32_t)ms : SPANS_RETRY_MAX_MS, send_next, e);
 }
 
 /* The collector is there and has taken the batch, if not all of its spans. */
