@@ -508,13 +508,6 @@ static enum call_part waits_for(const struct stage *stage)
     return stage->part == CALL_PART_POLICY ? CALL_PART_LEDGER : stage->part;
 }
 
-/* A retry takes time only if it waits, and a check that passed is settled by its report. */
-static bool takes_time(const struct call *c, const struct stage *stage)
-{
-    bool settled_later = c->request.mode == CALL_CHECK && !verdict_is_decided(&c->verdict);
-    return stage->enter != call_retry && !(stage->enter == call_settle && settled_later);
-}
-
 /* Runs stages until one waits (false) or the call has finished (true). */
 static bool advance(struct call *c)
 {
@@ -527,7 +520,9 @@ static bool advance(struct call *c)
             continue;
         if (c->request.trace || c->span)
             c->stage_began_ns = clock_mono_ns();
-        if (c->part_began_ns && takes_time(c, stage))
+        /* A retry takes time only if it waits, and a check that passed is settled by its report. */
+        bool settled_later = c->request.mode == CALL_CHECK && !verdict_is_decided(&c->verdict);
+        if (stage->enter != call_retry && !(stage->enter == call_settle && settled_later))
             enter_part(c, stage->part);
         if (stage->enter(c) == STEP_WAIT) {
             enter_part(c, waits_for(stage));

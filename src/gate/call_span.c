@@ -112,7 +112,7 @@ static void write_call(const struct writing *w)
     const struct call *c = w->call;
     const struct call_request *r = &c->request;
     const struct verdict *v = &c->verdict;
-    struct str method = str_of(call_method(r->mode)), parent = given(c, TRACE_PARENT);
+    struct str method = call_method(r->mode), parent = given(c, TRACE_PARENT);
     struct span span = {
         .trace_id = {w->span->trace_id, TRACE_ID_DIGITS},
         .id = w->span->id,

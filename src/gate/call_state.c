@@ -7,10 +7,11 @@
 
 /* ---- for the stages ---- */
 
-const char *call_method(enum call_mode mode)
+struct str call_method(enum call_mode mode)
 {
-    static const char *const names[] = {
-        [CALL_RUN] = "tools/call", [CALL_CHECK] = "toolgate/check", [CALL_REPORT] = "toolgate/report"};
+    static const struct str names[] = {[CALL_RUN] = STR("tools/call"),
+                                       [CALL_CHECK] = STR("toolgate/check"),
+                                       [CALL_REPORT] = STR("toolgate/report")};
     return names[mode];
 }
 

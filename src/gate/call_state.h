@@ -133,7 +133,7 @@ void call_drop_masked(struct call *call); /* after each stage of a call with mas
 
 /* ---- call_state.c ---- */
 
-const char *call_method(enum call_mode mode); /* "tools/call", "toolgate/check", "toolgate/report" */
+struct str call_method(enum call_mode mode); /* "tools/call", "toolgate/check", "toolgate/report" */
 /* The call as the policy's hooks see it. */
 struct policy_call call_for_policy(struct call *call);
 /* The user's goal, from this call or from its turn. */

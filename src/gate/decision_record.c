@@ -125,14 +125,14 @@ static void put_head(struct record *r)
 
 static void put_identity(struct record *r)
 {
-    static const char *const modes[] = {
-        [POLICY_ENFORCE] = "enforce", [POLICY_SHADOW] = "shadow", [POLICY_OFF] = "off"};
+    static const struct str modes[] = {
+        [POLICY_ENFORCE] = STR("enforce"), [POLICY_SHADOW] = STR("shadow"), [POLICY_OFF] = STR("off")};
     struct call *c = r->call;
     const struct call_request *q = &c->request;
     put_head(r);
     PUT_PLAIN(r, "generation", c->generation->hash);
     if (c->tool)
-        PUT_PLAIN(r, "policy_mode", str_of(modes[c->tool->mode]));
+        PUT_PLAIN(r, "policy_mode", modes[c->tool->mode]);
     if (q->peer) {
         PUT_NAME(r, "user", str_of(q->peer->user));
         PUT_INT(r, "uid", q->peer->uid);
@@ -148,7 +148,7 @@ static void put_identity(struct record *r)
     put_name(r, q->tool);
     if (c->tool && c->tool->runner == RUNNER_UPSTREAM)
         PUT_NAME(r, "upstream", c->tool->target.upstream);
-    PUT_PLAIN(r, "method", str_of(call_method(q->mode)));
+    PUT_PLAIN(r, "method", call_method(q->mode));
     PUT_NAME(r, "alias", c->outcome.alias);
     r->out.comma = true;
 }

@@ -187,29 +187,23 @@ static struct str as_one_line(struct arena *arena, struct str text)
     return printable_line(arena, buf_view(&out));
 }
 
-/* Where the last sentence within `max` bytes ends, else the last word; 0: neither does. */
-static size_t end_of_sentence(struct str line, size_t max)
-{
-    size_t sentence = 0, word = 0;
-    for (size_t i = 0; i < line.len && i < max; i++) {
-        bool last = i + 1 == line.len || line.at[i + 1] == ' ';
-        if (last && strchr(".!?", line.at[i]))
-            sentence = i + 1;
-        if (line.at[i] == ' ')
-            word = i;
-    }
-    return sentence ? sentence : word;
-}
-
+/* Ends with the last sentence within `max` bytes, else with the last word. */
 static struct str first_sentences(struct arena *arena, struct str text, size_t max)
 {
     struct str line = as_one_line(arena, str_cut(text, 4 * max));
     if (line.len <= max)
         return line;
-    size_t end = end_of_sentence(line, max);
-    bool whole = end && strchr(".!?", line.at[end - 1]);
-    struct str cut = str_cut(line, end ? end : max);
-    return whole ? cut : ARENA_JOIN(arena, cut, STR_LIT(" …"));
+    size_t sentence = 0, word = 0;
+    for (size_t i = 0; i < max; i++) {
+        bool ends = i + 1 == line.len || line.at[i + 1] == ' ';
+        if (ends && strchr(".!?", line.at[i]))
+            sentence = i + 1;
+        if (line.at[i] == ' ')
+            word = i;
+    }
+    if (sentence)
+        return str_cut(line, sentence);
+    return ARENA_JOIN(arena, str_cut(line, word ? word : max), STR_LIT(" …"));
 }
 
 /* The first whose path begins with the parameter, or that suggests it, or that is of all arguments and names
@@ -232,19 +226,6 @@ static const struct problem *problem_of(const struct feedback_writer *w, struct 
     return NULL;
 }
 
-/* A long shape that a problem shows already is not shown again. */
-static void put_parameter(const struct feedback_writer *w, const struct shape_parameter *p,
-                          const struct problem *problem)
-{
-    struct buf shape = buf_in(w->arena);
-    shape_put(&shape, p->node);
-    bool shown = problem && shape.len > FEEDBACK_SHAPE_MAX_BYTES && str_eq(problem->path, p->name);
-    struct str kind = shown ? STR_LIT("as above") : shape.len ? buf_view(&shape) : STR_LIT("any value");
-    PUT(w, STR_LIT("- "), as_one_line(w->arena, p->name), STR_LIT(" ("), as_one_line(w->arena, kind),
-        p->required ? STR_LIT(", required)") : STR_LIT(")"), p->description.len ? STR_LIT(": ") : STR_NONE,
-        foreign(w, p->description), STR_LIT("\n"));
-}
-
 /* Those that a problem concerns and those that are required; the others by their names, unless no problem
  * says which one is meant. */
 static void put_parameters(const struct feedback_writer *w)
@@ -259,10 +240,19 @@ static void put_parameters(const struct feedback_writer *w)
     PUT(w, STR_LIT("Valid parameters:\n"));
     for (size_t i = 0; i < count; i++) {
         const struct problem *problem = problem_of(w, list[i].name);
-        if ((all || problem || list[i].required) && shown++ < FEEDBACK_PARAMETERS_MAX)
-            put_parameter(w, &list[i], problem);
-        else
-            list[named++] = list[i];
+        const struct shape_parameter *p = &list[i];
+        if (!(all || problem || p->required) || shown++ >= FEEDBACK_PARAMETERS_MAX) {
+            list[named++] = *p;
+            continue;
+        }
+        struct buf shape = buf_in(w->arena);
+        shape_put(&shape, p->node);
+        /* A long shape that a problem shows already is not shown again. */
+        bool repeats = problem && shape.len > FEEDBACK_SHAPE_MAX_BYTES && str_eq(problem->path, p->name);
+        struct str kind = repeats ? STR_LIT("as above") : shape.len ? buf_view(&shape) : STR_LIT("any value");
+        PUT(w, STR_LIT("- "), as_one_line(w->arena, p->name), STR_LIT(" ("), as_one_line(w->arena, kind),
+            p->required ? STR_LIT(", required)") : STR_LIT(")"),
+            p->description.len ? STR_LIT(": ") : STR_NONE, foreign(w, p->description), STR_LIT("\n"));
     }
     for (size_t i = 0; i < named && i < FEEDBACK_NAMES_MAX; i++)
         PUT(w,
@@ -400,24 +390,8 @@ static void write_retry_budget(const struct feedback_writer *w)
     put_next(w, budget.next);
 }
 
-/* The ledger ignores what a write returns: the same arguments are the same write. */
-static bool compares_results(const struct tool *tool)
-{
-    return !tool || (!tool->limits.compare_arguments && tool->limits.effects != LEDGER_EFFECTS_WRITE &&
-                     tool->limits.effects != LEDGER_EFFECTS_DESTRUCTIVE);
-}
-
 /* What a model repeats: a result that it has, an error, arguments that are still wrong, or a refusal. */
 enum repeated { REPEATED_RESULT, REPEATED_ERROR, REPEATED_ARGUMENTS, REPEATED_REFUSAL };
-
-static enum repeated what_is_repeated(const struct verdict *v)
-{
-    if (v->problems.errors || v->came_of == LEDGER_CAME_INVALID)
-        return REPEATED_ARGUMENTS;
-    return v->came_of == LEDGER_CAME_ERROR     ? REPEATED_ERROR
-           : v->came_of == LEDGER_CAME_REFUSED ? REPEATED_REFUSAL
-                                               : REPEATED_RESULT;
-}
 
 static const struct loop_words {
     const char *came_of; /* after "you have made this exact call 3 times in a row" */
@@ -443,9 +417,18 @@ static const struct loop_words {
 static void write_loop(const struct feedback_writer *w)
 {
     bool is_cycle = str_is(w->v->code, "cycle");
-    enum repeated repeated = what_is_repeated(w->v);
+    const struct tool *tool = w->f->tool;
+    enum repeated repeated = w->v->problems.errors || w->v->came_of == LEDGER_CAME_INVALID
+                                 ? REPEATED_ARGUMENTS
+                             : w->v->came_of == LEDGER_CAME_ERROR   ? REPEATED_ERROR
+                             : w->v->came_of == LEDGER_CAME_REFUSED ? REPEATED_REFUSAL
+                                                                    : REPEATED_RESULT;
     const struct loop_words *words = &loop_words[repeated];
-    bool tells = repeated != REPEATED_RESULT || compares_results(w->f->tool);
+    /* The ledger ignores what a write returns: the same arguments are the same write. */
+    bool compares_results =
+        !tool || (!tool->limits.compare_arguments && tool->limits.effects != LEDGER_EFFECTS_WRITE &&
+                  tool->limits.effects != LEDGER_EFFECTS_DESTRUCTIVE);
+    bool tells = repeated != REPEATED_RESULT || compares_results;
     if (w->v->kind == VERDICT_HALT)
         put(w, "Stop. " STR_FMT " was not run: %s again and again%s.\n", STR_ARG(foreign(w, w->f->name)),
             loop_text(w->v->code), repeated == REPEATED_RESULT || is_cycle ? "" : words->came_of);
