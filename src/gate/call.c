@@ -13,8 +13,7 @@
  *
  * tools/call passes all of it, toolgate/check skips 6 and 7, toolgate/report skips 2 to 6. A stage returns
  * what comes next (enum step) and writes what it decides to the verdict; the table below skips the stages
- * that a decision makes pointless. Stages 5 to 8 are in call_ask.c, call_run.c, call_judge.c and
- * call_settle.c.
+ * that a decision makes pointless. Stages 5 to 8 are in call_ask.c, call_run.c and call_judge.c.
  */
 #include "gate/call_state.h"
 

@@ -68,7 +68,9 @@ void call_reply_report(struct json_out *out, const struct call *call)
     call_reply_content(NULL, out, call, STR_NONE, NULL);
 }
 
-/* ---- the user's answers ---- */
+/* ---- the user's answers: only the very question that was answered counts, a hook that asks another one asks
+ * again
+ * ---- */
 
 void consent_apply(struct arena *arena, const struct consent *consents, size_t count,
                    struct policy_outcome *outcome)
@@ -95,8 +97,6 @@ void consent_apply(struct arena *arena, const struct consent *consents, size_t c
         }
     }
 }
-
-/* ---- as a form ---- */
 
 static bool is_yes_or_no(const struct json *choices)
 {

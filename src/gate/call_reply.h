@@ -1,6 +1,8 @@
 /*
- * The members that the reply of a finished check, report or call has beside its verdict's. Each function
- * writes into an object that the caller has opened.
+ * What a client is told and asked. The members that the reply of a finished check, report or call has beside
+ * its verdict's: each function writes into an object that the caller has opened. And the questions of check
+ * hooks (ask) to the user of a client: once answered, the same question in the same call is satisfied, or
+ * refused as `declined`.
  */
 #ifndef TOOLGATE_GATE_CALL_REPLY_H
 #define TOOLGATE_GATE_CALL_REPLY_H

@@ -2,6 +2,9 @@
  * Stage 6: runs the tool in Lua or in an upstream, and turns the upstream's answer into a result or a
  * verdict. After a transient failure that the policy wants retried, waits and goes back to the beginning of
  * the stage; to the ledger all tries are one call.
+ *
+ * Stage 8: reports to the ledger how a call ended. An admitted call is settled exactly once: with its result,
+ * with the agent's report, or as released if it was cancelled.
  */
 #include "gate/call_span.h"
 

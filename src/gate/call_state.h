@@ -1,7 +1,7 @@
 /*
  * The state of one call, and what its stages share. Private to the call: call.c has stages 1 to 4 and the
- * machine that runs them, call_ask.c stage 5, call_run.c stage 6, call_judge.c stage 7, call_settle.c stage
- * 8, call_state.c the functions that only read or fill the state.
+ * machine that runs them, call_ask.c stage 5, call_run.c stages 6 and 8, call_judge.c stage 7, call_state.c
+ * the functions that only read or fill the state.
  */
 #ifndef TOOLGATE_GATE_CALL_STATE_H
 #define TOOLGATE_GATE_CALL_STATE_H
@@ -127,10 +127,6 @@ void call_resume(void *owner);
 /* An error message without what the tool's policies redact; itself if they redact nothing in it. */
 struct str call_redact_text(struct call *call, struct str text);
 
-/* ---- call_masked.c ---- */
-
-void call_drop_masked(struct call *call); /* after each stage of a call with masked values */
-
 /* ---- call_state.c ---- */
 
 struct str call_method(enum call_mode mode); /* "tools/call", "toolgate/check", "toolgate/report" */
@@ -150,7 +146,9 @@ const struct ledger_problem *call_list_problems(struct arena *arena, const struc
  * enforces that the tool exists, runs here, and gets readable arguments. */
 void call_discard_unless_enforced(struct call *call);
 
-/* ---- call_hash.c ---- */
+/* After each stage of a replayed call with masked values: a problem at a masked place says nothing about the
+ * call. What is left decides. */
+void call_drop_masked(struct call *call);
 
 /* Of its arguments, without volatile ones: by it the ledger knows calls that are alike. */
 struct hash128 call_fingerprint(const struct call *call);

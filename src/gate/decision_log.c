@@ -137,21 +137,6 @@ static void close_sinks(struct decision_log *log)
     log->sink_count = 0;
 }
 
-static enum err check_sinks(const struct config_decisions *c, const struct decision_log_files *files,
-                            struct why *why)
-{
-    struct record_sink_options list[SINKS_MAX];
-    size_t count = list_sinks(c, files, list);
-    for (size_t i = 0; i < count; i++) {
-        bool is_default = list[i].kind == RECORD_SINK_FILE && !c->file;
-        if (!is_default && list[i].kind == RECORD_SINK_FILE && record_sink_check(&list[i], why) != OK) {
-            err_prefix(why, "decisions.file");
-            return ERR_IO;
-        }
-    }
-    return OK;
-}
-
 /* ---- the log ---- */
 
 static void take_config(struct decision_log *log, const struct config_decisions *config)
@@ -168,9 +153,12 @@ enum err decision_log_new(struct loop *loop, const struct config_decisions *conf
                           const struct decision_log_files *files, struct decision_log **out, struct why *why)
 {
     *out = NULL;
-    enum err err = check_sinks(config, files, why);
-    if (err)
-        return err;
+    struct record_sink_options list[SINKS_MAX];
+    list_sinks(config, files, list);
+    if (config->on && config->to_file && config->file && record_sink_check(&list[0], why) != OK) {
+        err_prefix(why, "decisions.file");
+        return ERR_IO;
+    }
     struct decision_log *log = calloc(1, sizeof(*log));
     if (!log)
         abort();

@@ -213,7 +213,7 @@ struct str redact_copies_mask(struct redact_copies *copies, struct str text)
     return buf_view(&out);
 }
 
-/* ---- names of redacted fields in texts ---- */
+/* ---- names of redacted fields in texts: by their first byte, most places of a text begin none ---- */
 
 static size_t skip_blanks(struct str text, size_t at)
 {

@@ -1,6 +1,7 @@
 /*
- * The values that a redaction hid, to be found again in texts that repeat them. Only redact*.c and
- * the decision log include this header.
+ * What a redaction looks for in texts: the values that it hid, to be found again where a text repeats them;
+ * and the names of the fields, in texts that are no JSON or JSON that breaks off. Only redact.c and the
+ * decision log include this header.
  */
 #ifndef TOOLGATE_RESULT_REDACT_COPIES_H
 #define TOOLGATE_RESULT_REDACT_COPIES_H
