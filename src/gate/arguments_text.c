@@ -132,31 +132,6 @@ bool arguments_may_mean_all(const struct tool *tool, struct arena *arena)
            schema_validate(tool->input_schema, no_arguments(arena)) == SCHEMA_VALID;
 }
 
-/* `value`: what was sent; NULL: nothing, which a client that leaves out empty arguments cannot send
- * otherwise.
- */
-static void read_nothing(struct arguments *args, struct arena *arena, const struct tool *tool,
-                         const struct json *value)
-{
-    args->raw = no_arguments(arena);
-    args->empty = value != NULL;
-    args->spelled = false;
-    bool risky = tool && (value ? tool_writes(tool) : tool_destroys(tool));
-    if (!risky || !arguments_may_mean_all(tool, arena))
-        return;
-    const char *got = !value ? "nothing" : value->type == JSON_NULL ? "null" : "blank text";
-    problems_add(
-        &args->problems,
-        (struct problem){.code = "empty",
-                         .message = arena_printf(
-                             arena,
-                             "expected an object with the tool's parameters, got %s: this tool %s, and "
-                             "without arguments it may act on everything. Send what you mean; {} if you "
-                             "mean no arguments",
-                             got, tool_destroys(tool) ? "destroys data" : "changes data")});
-    args->unreadable = json_is(args->sent, JSON_STRING);
-}
-
 void arguments_read_text(struct arguments *args, struct arena *arena, const struct tool *tool)
 {
     const struct json *value = args->sent;
@@ -168,7 +143,23 @@ void arguments_read_text(struct arguments *args, struct arena *arena, const stru
     }
     bool blank = json_is(value, JSON_STRING) && !str_trim(json_str(value)).len;
     if (!args->sent || json_is(value, JSON_NULL) || blank) {
-        read_nothing(args, arena, tool, value);
+        args->raw = no_arguments(arena);
+        args->empty = value != NULL;
+        args->spelled = false;
+        bool risky = tool && (value ? tool_writes(tool) : tool_destroys(tool));
+        if (risky && arguments_may_mean_all(tool, arena)) {
+            const char *got = !value ? "nothing" : value->type == JSON_NULL ? "null" : "blank text";
+            problems_add(&args->problems,
+                         (struct problem){
+                             .code = "empty",
+                             .message = arena_printf(
+                                 arena,
+                                 "expected an object with the tool's parameters, got %s: this tool %s, and "
+                                 "without arguments it may act on everything. Send what you mean; {} if you "
+                                 "mean no arguments",
+                                 got, tool_destroys(tool) ? "destroys data" : "changes data")});
+            args->unreadable = json_is(args->sent, JSON_STRING);
+        }
         return;
     }
     if (json_is(value, JSON_OBJECT)) {

@@ -84,17 +84,6 @@ static void refuse_busy(struct call *c)
     c->verdict.after_s = (left_ms + 999) / 1000;
 }
 
-/* Of a call whose hooks ran, in time or not. */
-static void count_busy(const struct call *c)
-{
-    if (!c->gate->busy || !c->time.ran || c->request.dry_run ||
-        !busy_count(c->gate->busy, c->place.uid, c->tool->name, c->time.late != 0,
-                    clock_mono_us() / US_PER_MS))
-        return;
-    log_event(LOG_WARN, "tool_busy", LOG_STR("tool", c->tool->name), LOG_NUM("uid", c->place.uid),
-              LOG_NUM("for_s", BUSY_MS / 1000), LOG_NUM("late_calls", BUSY_LATE_IN_A_ROW));
-}
-
 /* False: the answer comes later. */
 static bool look(struct call *c, bool newest)
 {
@@ -492,7 +481,11 @@ static void finish(struct call *c)
     end_timing(c);
     if (c->gate->metrics && !c->request.dry_run)
         count(c);
-    count_busy(c);
+    if (c->gate->busy && c->time.ran && !c->request.dry_run &&
+        busy_count(c->gate->busy, c->place.uid, c->tool->name, c->time.late != 0,
+                   clock_mono_us() / US_PER_MS))
+        log_event(LOG_WARN, "tool_busy", LOG_STR("tool", c->tool->name), LOG_NUM("uid", c->place.uid),
+                  LOG_NUM("for_s", BUSY_MS / 1000), LOG_NUM("late_calls", BUSY_LATE_IN_A_ROW));
     log_call(c);
     if (c->gate->decisions && !c->request.dry_run)
         decision_log_call(c->gate->decisions, c);

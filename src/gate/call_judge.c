@@ -28,19 +28,6 @@ struct str call_redact_text(struct call *c, struct str text)
     return text;
 }
 
-/* A mask that could be read as data is told, with the fields. */
-static void warn_of_masks(struct call *c, const struct policy *policy, const struct redact_found *found)
-{
-    struct buf names = buf_in(c->arena);
-    for (size_t i = 0; i < policy->redact_count && i < REDACT_FIELDS_MAX; i++)
-        if (found->fields & ((uint64_t)1 << i))
-            buf_printf(&names, "%s" STR_FMT, names.len ? ", " : "", STR_ARG(policy->redact[i]));
-    struct str before = c->verdict.warning;
-    c->verdict.warning = arena_printf(
-        c->arena, STR_FMT "%sRedacted: " STR_FMT ". A 0, a false or an empty list there is a mask, not data.",
-        STR_ARG(before), before.len ? " " : "", STR_ARG(buf_view(&names)));
-}
-
 static void withhold(struct call *c, const struct policy *policy, enum redact_status why)
 {
     if (why == REDACT_TOO_COMPLEX)
@@ -79,8 +66,18 @@ static void redact(struct call *c)
         }
         if (policy == (c->request.enforced_overlay ? c->request.enforced_overlay : c->tool->policy))
             c->outcome.redacted = found.fields;
-        if (found.blank)
-            warn_of_masks(c, policy, &found);
+        if (found.blank) {
+            /* A mask that could be read as data is told, with the fields. */
+            struct buf names = buf_in(c->arena);
+            for (size_t k = 0; k < policy->redact_count && k < REDACT_FIELDS_MAX; k++)
+                if (found.fields & ((uint64_t)1 << k))
+                    buf_printf(&names, "%s" STR_FMT, names.len ? ", " : "", STR_ARG(policy->redact[k]));
+            struct str before = c->verdict.warning;
+            c->verdict.warning = arena_printf(
+                c->arena,
+                STR_FMT "%sRedacted: " STR_FMT ". A 0, a false or an empty list there is a mask, not data.",
+                STR_ARG(before), before.len ? " " : "", STR_ARG(buf_view(&names)));
+        }
     }
 }
 
@@ -366,21 +363,6 @@ static void judge_result(struct call *c, const struct result *given)
 /* The fact by which later calls, hooks and toolgate/session see the last judgement of the session. */
 #define COVERAGE_FACT STR_LIT("coverage")
 
-/* What the agent's own judge says has the last word on coverage: it knows the conversation. */
-static void take_coverage(struct call *c)
-{
-    struct verdict *v = &c->verdict;
-    const struct json *judged = c->request.judged_facts;
-    struct json facts = json_is(v->facts, JSON_OBJECT) ? *v->facts : json_object(c->arena, NULL, 0);
-    for (uint32_t i = 0; json_is(judged, JSON_OBJECT) && i < judged->len; i++)
-        facts = json_with(c->arena, &facts, judged->members[i].key, judged->members[i].value);
-    facts = json_with(c->arena, &facts, COVERAGE_FACT, json_string(c->request.coverage));
-    v->facts = json_keep(c->arena, facts);
-    v->coverage = c->request.coverage;
-    if (c->request.judged_follow_up)
-        v->follow_up = follow_up(c, c->request.judged_follow_up);
-}
-
 enum step call_judge(struct call *c)
 {
     struct verdict *v = &c->verdict;
@@ -413,8 +395,18 @@ enum step call_judge(struct call *c)
         judge_stated_error(c, &c->result, result_text(c->arena, &c->result));
     if (!verdict_is_decided(v) && (c->tool->mode != POLICY_OFF || c->tool->overlay_count))
         judge_result(c, &given);
-    if (c->request.coverage.len)
-        take_coverage(c);
+    if (c->request.coverage
+            .len) { /* what the agent's own judge says has the last word: it knows the conversation */
+        const struct json *judged = c->request.judged_facts;
+        struct json facts = json_is(v->facts, JSON_OBJECT) ? *v->facts : json_object(c->arena, NULL, 0);
+        for (uint32_t i = 0; json_is(judged, JSON_OBJECT) && i < judged->len; i++)
+            facts = json_with(c->arena, &facts, judged->members[i].key, judged->members[i].value);
+        facts = json_with(c->arena, &facts, COVERAGE_FACT, json_string(c->request.coverage));
+        v->facts = json_keep(c->arena, facts);
+        v->coverage = c->request.coverage;
+        if (c->request.judged_follow_up)
+            v->follow_up = follow_up(c, c->request.judged_follow_up);
+    }
     bool is_error = verdict_replaces_result(v);
     if (!is_error)
         result_complete(c->arena, &c->result, c->tool->output != NULL);

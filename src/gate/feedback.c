@@ -615,21 +615,6 @@ static void note_change(const struct feedback_writer *w, const struct json *op)
         put(w, "Note: '" STR_FMT "' was left out.\n", STR_ARG(place));
 }
 
-static void note_repeats(const struct feedback_writer *w)
-{
-    const struct verdict *v = w->v;
-    if (v->blank && v->class == CLASS_OK)
-        put(w, "Note: " STR_FMT " ran and returned nothing: that is its whole answer.\n",
-            STR_ARG(foreign(w, w->f->name)));
-    if (v->repeats >= 2)
-        put(w,
-            "Note: this call has given the same result %u times in a row. Use the result, or change "
-            "the arguments.\n",
-            v->repeats);
-    else if (v->at_once)
-        put(w, "Note: this same call was made %u times at once. One is enough.\n", v->at_once + 1);
-}
-
 struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
 {
     struct buf out = buf_in(arena);
@@ -664,8 +649,17 @@ struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
         put(&w, "Note: and %zu more were changed or left out.\n", count - FEEDBACK_REWRITES_MAX);
     if (w.v->problems.count)
         problems_text(&out, &w.v->problems);
-    note_repeats(&w);
     const struct verdict *v = w.v;
+    if (v->blank && v->class == CLASS_OK)
+        put(&w, "Note: " STR_FMT " ran and returned nothing: that is its whole answer.\n",
+            STR_ARG(foreign(&w, w.f->name)));
+    if (v->repeats >= 2)
+        put(&w,
+            "Note: this call has given the same result %u times in a row. Use the result, or change "
+            "the arguments.\n",
+            v->repeats);
+    else if (v->at_once)
+        put(&w, "Note: this same call was made %u times at once. One is enough.\n", v->at_once + 1);
     const struct ledger_limits *limits = &w.f->tool->limits;
     bool loops = str_is(v->would, "loop") || str_is(v->would, "cycle");
     if (loops && v->repeats < 2) {

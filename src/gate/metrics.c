@@ -171,18 +171,6 @@ static bool begins_loop(struct metrics *m, struct str session, bool refused)
     return false;
 }
 
-static void count_loop(struct metrics *m, struct metrics_tool *row, const struct metrics_call *call)
-{
-    enum error_class class = call->verdict->class;
-    if (call->mode == CALL_REPORT || (class != CLASS_LOOP && class != CLASS_OK))
-        return;
-    bool begins = begins_loop(m, call->session, class == CLASS_LOOP);
-    row->saved += class == CLASS_LOOP;
-    m->saved += class == CLASS_LOOP;
-    row->loops += begins;
-    m->loops += begins;
-}
-
 /* ---- calls ---- */
 
 void metrics_count_call(struct metrics *m, const struct metrics_call *call)
@@ -202,7 +190,14 @@ void metrics_count_call(struct metrics *m, const struct metrics_call *call)
     row->rewritten += rewritten;
     row->would += v->would.len > 0;
     count_outcome(m, row, call);
-    count_loop(m, row, call);
+    enum error_class class = call->verdict->class;
+    if (call->mode != CALL_REPORT && (class == CLASS_LOOP || class == CLASS_OK)) {
+        bool begins = begins_loop(m, call->session, class == CLASS_LOOP);
+        row->saved += class == CLASS_LOOP;
+        m->saved += class == CLASS_LOOP;
+        row->loops += begins;
+        m->loops += begins;
+    }
     if (verdict_is_decided(v)) {
         for (size_t i = 0; v->problems.errors && i < v->problems.count; i++) {
             const struct problem *p = &v->problems.list[i];

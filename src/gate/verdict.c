@@ -155,26 +155,6 @@ static void write_suggestion(struct json_out *out, const struct problem *place, 
     buf_clear(&path);
 }
 
-/* Those of single problems, then those of the policy. */
-static void write_suggestions(struct json_out *out, const struct verdict *v)
-{
-    const struct json *suggest = json_is(v->suggest, JSON_OBJECT) && v->suggest->len ? v->suggest : NULL;
-    size_t suggested = 0;
-    for (size_t i = 0; i < v->problems.count; i++)
-        suggested += v->problems.list[i].suggestion.len > 0;
-    if (!suggested && !suggest)
-        return;
-    json_field_open(out, "suggestions", '[');
-    for (size_t i = 0; i < v->problems.count; i++)
-        if (v->problems.list[i].suggestion.len)
-            write_suggestion(out, &v->problems.list[i], v->problems.list[i].suggestion);
-    for (uint32_t i = 0; suggest && i < suggest->len; i++) {
-        struct problem place = {.path = suggest->members[i].key};
-        write_suggestion(out, &place, json_to_str(v->problems.arena, &suggest->members[i].value));
-    }
-    json_close(out, ']');
-}
-
 void verdict_write(struct json_out *out, const struct verdict *v)
 {
     json_field_text(out, "verdict", verdict_name(v->kind));
@@ -191,7 +171,21 @@ void verdict_write(struct json_out *out, const struct verdict *v)
         if (v->problems.more)
             json_field_int(out, "more_messages", (int64_t)v->problems.more);
     }
-    write_suggestions(out, v);
+    const struct json *suggest = json_is(v->suggest, JSON_OBJECT) && v->suggest->len ? v->suggest : NULL;
+    size_t suggested = 0;
+    for (size_t i = 0; i < v->problems.count; i++)
+        suggested += v->problems.list[i].suggestion.len > 0;
+    if (suggested || suggest) { /* those of single problems, then those of the policy */
+        json_field_open(out, "suggestions", '[');
+        for (size_t i = 0; i < v->problems.count; i++)
+            if (v->problems.list[i].suggestion.len)
+                write_suggestion(out, &v->problems.list[i], v->problems.list[i].suggestion);
+        for (uint32_t i = 0; suggest && i < suggest->len; i++) {
+            struct problem place = {.path = suggest->members[i].key};
+            write_suggestion(out, &place, json_to_str(v->problems.arena, &suggest->members[i].value));
+        }
+        json_close(out, ']');
+    }
     if (v->rewrites && v->rewrites->len)
         json_field(out, "rewrites", v->rewrites);
     if (v->attempt)

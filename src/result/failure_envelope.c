@@ -359,21 +359,6 @@ static struct str question_in(const struct json *object)
     return str_cut(json_str(words), ENVELOPE_QUESTION_BYTES);
 }
 
-static void take_choices(struct arena *arena, struct envelope *e, const struct json *list)
-{
-    struct buf text = buf_in(arena);
-    uint32_t count = 0;
-    while (count < list->len && count < ENVELOPE_CHOICES_MAX) {
-        json_write(&text, &list->items[count]);
-        if (text.len > ENVELOPE_CHOICES_BYTES)
-            break;
-        count++;
-    }
-    e->choices_left_out = list->len - count;
-    if (count)
-        e->choices = json_keep(arena, count == list->len ? *list : json_array(list->items, count));
-}
-
 /* {"need_user_input": true | "What for?" | {question, choices}}, or such a status. */
 static const struct json *input_request_in(const struct json *object, const char **code)
 {
@@ -425,8 +410,20 @@ static bool read_question(struct arena *arena, const struct json *object, struct
     if (!e->question.len)
         e->question = question_in(object);
     const struct json *own = inside ? FIND(request, choice_names) : NULL;
-    if (json_is(own ? own : list, JSON_ARRAY))
-        take_choices(arena, e, own ? own : list);
+    list = own ? own : list;
+    if (json_is(list, JSON_ARRAY)) {
+        struct buf text = buf_in(arena);
+        uint32_t count = 0;
+        while (count < list->len && count < ENVELOPE_CHOICES_MAX) {
+            json_write(&text, &list->items[count]);
+            if (text.len > ENVELOPE_CHOICES_BYTES)
+                break;
+            count++;
+        }
+        e->choices_left_out = list->len - count;
+        if (count)
+            e->choices = json_keep(arena, count == list->len ? *list : json_array(list->items, count));
+    }
     return true;
 }
 

@@ -206,24 +206,19 @@ static void queue_filling(void *owner)
     send_next(e);
 }
 
-static void drop_spans(struct span_exporter *e, size_t count)
-{
-    e->dropped += count;
-    if (e->dropping)
-        return;
-    e->dropping = true;
-    log_event(LOG_WARN, "traces_dropped",
-              LOG_TEXT("why", e->why[0] ? e->why : "spans come faster than the collector takes them"),
-              LOG_NUM("queued_batches", e->queued), LOG_NUM("dropped", e->dropped),
-              LOG_TEXT("effect", "calls go on; toolgate status counts the spans that are lost"));
-}
-
 struct json_out *span_exporter_begin(struct span_exporter *e, size_t count)
 {
     if (e->filling && e->filling->spans.len >= SPANS_BATCH_BYTES)
         queue_filling(e);
     if (e->filling && e->filling->spans.len >= SPANS_BATCH_BYTES) {
-        drop_spans(e, count);
+        e->dropped += count;
+        if (!e->dropping) {
+            e->dropping = true;
+            log_event(LOG_WARN, "traces_dropped",
+                      LOG_TEXT("why", e->why[0] ? e->why : "spans come faster than the collector takes them"),
+                      LOG_NUM("queued_batches", e->queued), LOG_NUM("dropped", e->dropped),
+                      LOG_TEXT("effect", "calls go on; toolgate status counts the spans that are lost"));
+        }
         return NULL;
     }
     if (!e->filling) {
