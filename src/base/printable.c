@@ -78,6 +78,12 @@ static void walk_next(struct walk *w)
 static size_t plain_ascii(const char *at, const char *end)
 {
     const char *from = at;
+    const uint64_t ones = 0x0101010101010101u;
+    for (uint64_t word; end - at >= 8; at += 8) { /* a carry between bytes only ends the loop early */
+        memcpy(&word, at, 8);
+        if (((word - ones * ' ') | (word + ones) | word) & ones << 7)
+            break;
+    }
     while (at < end && *at >= ' ' && *at < 0x7f)
         at++;
     return (size_t)(at - from);

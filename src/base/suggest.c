@@ -27,40 +27,29 @@ struct words {
     size_t count, len;
 };
 
-static bool is_separator(char c)
-{
-    return !c || strchr("_- ./:", c) != NULL;
-}
+enum kind { OTHER, LOWER, UPPER, DIGIT, SEPARATOR };
 
-static bool is_upper(char c)
-{
-    return c >= 'A' && c <= 'Z';
-}
+static const uint8_t kinds[256] = {
+    ['a' ... 'z'] = LOWER, ['A' ... 'Z'] = UPPER, ['0' ... '9'] = DIGIT, [0] = SEPARATOR,
+    ['_'] = SEPARATOR,     ['-'] = SEPARATOR,     [' '] = SEPARATOR,     ['.'] = SEPARATOR,
+    ['/'] = SEPARATOR,     [':'] = SEPARATOR};
 
 /* "dueDate", "HTTPServer" (before the last capital) and "item10" have a word's beginning inside. */
-static bool begins_word(struct str name, size_t i)
-{
-    char before = name.at[i - 1], c = name.at[i];
-    bool next_is_lower = i + 1 < name.len && name.at[i + 1] >= 'a' && name.at[i + 1] <= 'z';
-    if (ascii_is_digit(c) != ascii_is_digit(before))
-        return true;
-    return is_upper(c) && (!is_upper(before) || next_is_lower);
-}
-
 static void split(struct str name, struct words *out)
 {
-    bool inside = false;
+    enum kind before = SEPARATOR, kind;
     out->count = out->len = 0;
-    for (size_t i = 0; i < name.len && out->len < NAME_MAX_BYTES; i++) {
+    for (size_t i = 0; i < name.len && out->len < NAME_MAX_BYTES; i++, before = kind) {
         char c = name.at[i];
-        if (is_separator(c)) {
-            inside = false;
+        kind = kinds[(unsigned char)c];
+        if (kind == SEPARATOR)
             continue;
-        }
-        if ((!inside || begins_word(name, i)) && out->count < WORDS_MAX)
+        bool next_is_lower = i + 1 < name.len && kinds[(unsigned char)name.at[i + 1]] == LOWER;
+        bool begins = before == SEPARATOR || (kind == DIGIT) != (before == DIGIT) ||
+                      (kind == UPPER && (before != UPPER || next_is_lower));
+        if (begins && out->count < WORDS_MAX)
             out->at[out->count++] = (struct word){out->text + out->len, 0};
-        inside = true;
-        out->text[out->len++] = is_upper(c) ? (char)(c + 32) : c;
+        out->text[out->len++] = kind == UPPER ? (char)(c + 32) : c;
         out->at[out->count - 1].len++;
     }
 }
@@ -97,6 +86,15 @@ static size_t edit_distance(struct word a, struct word b)
     return rows[a.len % 3][b.len];
 }
 
+/* A bit per letter: two names that differ in n slips differ in at most 2n bits. */
+static uint64_t letters_of(struct word word)
+{
+    uint64_t letters = 0;
+    for (size_t i = 0; i < word.len; i++)
+        letters |= 1ull << (word.at[i] & 63);
+    return letters;
+}
+
 /* Of 1000: 1000 for equal words, 0 for different ones. */
 static unsigned likeness(struct word a, struct word b)
 {
@@ -110,7 +108,9 @@ static unsigned likeness(struct word a, struct word b)
         return LIKE_PLURAL;
     size_t allowed = least(longer / TYPO_EVERY, TYPOS_MAX);
     bool first_letter = prefix > 0 || longer >= FIRST_LETTER_UPTO;
-    if (allowed && first_letter && longer - shorter <= allowed && edit_distance(a, b) <= allowed)
+    if (allowed && first_letter && longer - shorter <= allowed &&
+        (size_t)__builtin_popcountll(letters_of(a) ^ letters_of(b)) <= 2 * allowed &&
+        edit_distance(a, b) <= allowed)
         return 800;
     if (prefix == shorter && (shorter >= ABBREVIATION_MIN || (shorter > 1 && 2 * shorter >= longer)))
         return 750;
@@ -186,6 +186,8 @@ static unsigned score_of(const struct words *a, struct str candidate)
     if (whole < LIKE_PLURAL && a->count > 1 && b.count > 1) /* `min_price` is no mistyped `max_price` */
         whole = 0;
     unsigned score = whole == 1000 ? SUGGEST_SAME : whole ? SUGGEST_CLOSE + whole : 0;
+    if (a->count == 1 && b.count == 1) /* the same by words */
+        return score;
     unsigned by_words = compare(a, &b);
     return by_words > score ? by_words : score;
 }
@@ -240,15 +242,6 @@ struct str suggest_closest(struct str word, const struct str *candidates, size_t
 
 #define SLIPS_ONE_MIN_BYTES 4u  /* shorter names differ in one letter by intention */
 #define SLIPS_TWO_MIN_BYTES 12u /* from here on two slips are still a misspelling */
-
-/* A bit per letter: two names that differ in n slips differ in at most 2n bits. */
-static uint64_t letters_of(struct word word)
-{
-    uint64_t letters = 0;
-    for (size_t i = 0; i < word.len; i++)
-        letters |= 1ull << (word.at[i] & 63);
-    return letters;
-}
 
 static bool has_same_digits(struct word a, struct word b)
 {

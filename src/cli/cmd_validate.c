@@ -33,12 +33,12 @@ static void print_problems(const char *file, const struct problems *problems)
         printf("  and %zu more\n", problems->more);
 }
 
-static void put_problem(struct json_out *out, const struct problem *p)
+static void put_problem(struct arena *arena, struct json_out *out, const struct problem *p)
 {
     const struct {
         const char *key;
         struct str json;
-    } values[] = {{"expected", p->expected}, {"got", p->got}, {"suggestion", p->suggestion}};
+    } values[] = {{"expected", problem_expected(arena, p)}, {"got", p->got}, {"suggestion", p->suggestion}};
     json_open(out, '{');
     json_field_str(out, "path", p->path);
     json_field_text(out, "code", p->code);
@@ -58,7 +58,7 @@ static void print_json(struct arena *arena, const char *file, const struct probl
     json_field_bool(&out, "valid", problems->errors == 0);
     json_field_open(&out, "problems", '[');
     for (size_t i = 0; i < problems->count; i++)
-        put_problem(&out, &problems->list[i]);
+        put_problem(arena, &out, &problems->list[i]);
     json_close(&out, ']');
     json_field_int(&out, "more", (int64_t)problems->more);
     json_close(&out, '}');

@@ -201,7 +201,8 @@ static void put_problem(struct record *r, const struct problem *given)
     if (r->masking || !shows_arguments(r)) {
         bool hidden = !shows_arguments(r) || decision_masking_hides(r->masking, p.path);
         p.message = hidden ? STR_LIT(REDACTED) : masked_text(r, p.message);
-        p.expected = hidden ? STR_NONE : masked_json(r, p.expected);
+        p.expected = hidden ? STR_NONE : masked_json(r, problem_expected(r->call->arena, given));
+        p.shape = NULL;
         p.got = hidden ? STR_NONE : masked_json(r, p.got);
         p.path = masked_text(r, p.path);
         p.last_path = masked_text(r, p.last_path);

@@ -195,8 +195,10 @@ static bool explain_too_many(struct explain_ctx *e, const struct op *op, const s
 {
     struct buf out = buf_in(e->arena);
     uint32_t fit = 0;
+    if (op->code != OP_ONE_OF)
+        return false;
     buf_text(&out, "must fit exactly one alternative, but fits ");
-    for (uint32_t i = 0; i < op->nodes.count && op->code == OP_ONE_OF; i++)
+    for (uint32_t i = 0; i < op->nodes.count; i++)
         if (node_accepts(&e->pass, op->nodes.at[i], v, NULL)) {
             buf_text(&out, fit++ ? " and " : "");
             struct str title = json_str(json_get_text(op->nodes.at[i]->source, "title"));
@@ -218,11 +220,12 @@ static bool explain_too_many(struct explain_ctx *e, const struct op *op, const s
 static void explain_branches(struct explain_ctx *e, const struct op *op, const struct json *v,
                              const struct location *location)
 {
-    struct branches *b = ARENA_NEW(e->arena, struct branches);
     if (!pass_spend(&e->pass, STEPS_TO_SELECT + op->nodes.count))
         return;
     if (explain_too_many(e, op, v, location))
         return;
+    struct branches *b = arena_alloc(e->arena, sizeof(*b)); /* of which `count` says how much is written */
+    b->count = 0;
     for (uint32_t i = 0; i < op->nodes.count && b->count < BRANCHES_MAX; i++)
         if (op->nodes.at[i]->types & type_bit_of(v))
             b->at[b->count++] = op->nodes.at[i];
@@ -244,7 +247,7 @@ static void explain_branches(struct explain_ctx *e, const struct op *op, const s
             if (distance(&b->found[i]) < distance(found))
                 found = &b->found[i];
         for (size_t i = 0; i < found->count; i++)
-            problems_add(e->problems, found->list[i]);
+            problems_add_clean(e->problems, &found->list[i]);
         e->problems->more += found->more;
     }
 }

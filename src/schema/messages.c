@@ -21,12 +21,12 @@
 /* Readable after a dot; any other name is quoted in brackets. */
 static bool is_plain_name(struct str key)
 {
-    for (size_t i = 0; i < key.len; i++) {
-        unsigned char c = (unsigned char)key.at[i];
-        bool word = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c >= 0x80;
-        if (!word && c != '_' && c != '-' && c != '$' && c != '@')
+    static const bool plain[256] = {
+        ['0' ... '9'] = true, ['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['_'] = true,
+        ['-'] = true,         ['$'] = true,         ['@'] = true,         [0x80 ... 0xff] = true};
+    for (size_t i = 0; i < key.len; i++)
+        if (!plain[(unsigned char)key.at[i]])
             return false;
-    }
     return key.len > 0;
 }
 
@@ -117,7 +117,7 @@ static struct str got_json(struct arena *arena, const struct json *v)
 static bool is_counted(struct problems *problems, const struct problem *problem)
 {
     for (size_t i = problems->count; i-- > 0;)
-        if (problem_groups(&problems->list[i], problem)) {
+        if (problem_groups(problems->arena, &problems->list[i], problem)) {
             problem_count(&problems->list[i], problem);
             return true;
         }
@@ -146,7 +146,7 @@ void message_add(struct explain_ctx *e, const struct location *location, struct 
             return;
     }
     if (!in_list || !is_counted(e->problems, &problem))
-        problems_add(e->problems, problem);
+        problems_add_clean(e->problems, &problem);
 }
 
 static const struct {
@@ -206,15 +206,6 @@ static struct str types_json(struct arena *arena, unsigned types)
     json_open(&json, '{');
     message_put_types_json(&json, types);
     json_close(&json, '}');
-    return buf_view(&out);
-}
-
-static struct str shape_json(struct arena *arena, const struct node *node)
-{
-    struct buf out = buf_in(arena);
-    struct json_out json = json_out(&out);
-    if (node)
-        shape_put_json(&json, node);
     return buf_view(&out);
 }
 
@@ -305,12 +296,12 @@ void message_type(struct explain_ctx *e, const struct node *node, const struct n
         put_list_form(&out, v);
     if (is_nothing(v) && is_optional(e, location))
         buf_text(&out, OR_LEAVE_OUT);
-    message_add(
-        e, location,
-        (struct problem){.code = list ? "list" : "type",
-                         .message = buf_view(&out),
-                         .expected = branches ? types_json(e->arena, types) : shape_json(e->arena, node),
-                         .got = got_json(e->arena, v)});
+    message_add(e, location,
+                (struct problem){.code = list ? "list" : "type",
+                                 .message = buf_view(&out),
+                                 .expected = branches ? types_json(e->arena, types) : STR_NONE,
+                                 .shape = branches ? NULL : node,
+                                 .got = got_json(e->arena, v)});
 }
 
 void message_nothing_fits(struct explain_ctx *e, const struct node *node, const struct json *v,
@@ -348,7 +339,7 @@ void message_missing(struct explain_ctx *e, struct str name, const struct node *
     message_add(e, &at,
                 (struct problem){.code = "missing",
                                  .message = buf_view(&out),
-                                 .expected = shape_json(e->arena, node),
+                                 .shape = node,
                                  .description = node ? node->description : STR_NONE});
 }
 
@@ -378,7 +369,7 @@ void message_rename(struct explain_ctx *e, struct str meant, const struct node *
     message_add(e, location,
                 (struct problem){.code = "unknown_field",
                                  .message = buf_view(&out),
-                                 .expected = shape_json(e->arena, node),
+                                 .shape = node,
                                  .got = got_json(e->arena, v),
                                  .suggestion = buf_view(&suggestion),
                                  .renames = !warning && fits,
@@ -415,25 +406,21 @@ static struct choice_list flatten(struct arena *arena, const struct choices *con
     return all;
 }
 
-static bool has_any(struct str s, const char *characters)
-{
-    for (size_t i = 0; i < s.len; i++)
-        if (s.at[i] && strchr(characters, s.at[i]))
-            return true;
-    return false;
-}
-
 /* Words are bare, as a person would list them; a string that could be read as more than one word, as another
  * type or as a sentence of ours is quoted. */
 static void put_choice(struct buf *out, struct arena *arena, const struct json *v)
 {
     static const char *const literals[] = {"true", "false", "null", "none"};
+    static const bool quoted[256] = {[','] = true, [':'] = true, [';'] = true,  ['!'] = true,
+                                     ['?'] = true, ['"'] = true, ['\''] = true, ['\n'] = true};
     struct str s = json_str(v);
     bool bare = s.len > 0 && s.len <= PROBLEM_GOT_MAX_BYTES && s.at[0] != ' ' && s.at[s.len - 1] != ' ' &&
-                !has_any(s, ",:;!?\"\'\n") && !memmem(s.at, s.len, ". ", 2) && printable_is_plain(s) &&
-                s.at[0] != '-' && !(s.at[0] >= '0' && s.at[0] <= '9');
-    for (size_t i = 0; i < sizeof(literals) / sizeof(*literals); i++)
-        bare = bare && !(s.len == strlen(literals[i]) && strncasecmp(s.at, literals[i], s.len) == 0);
+                s.at[0] != '-' && !ascii_is_digit(s.at[0]);
+    for (size_t i = 0; bare && i < s.len; i++)
+        bare = !quoted[(unsigned char)s.at[i]] && !(s.at[i] == ' ' && s.at[i - 1] == '.');
+    bare = bare && printable_is_plain(s);
+    for (size_t i = 0; bare && (s.len == 4 || s.len == 5) && i < sizeof(literals) / sizeof(*literals); i++)
+        bare = !(s.len == strlen(literals[i]) && strncasecmp(s.at, literals[i], s.len) == 0);
     bool container = v->type == JSON_ARRAY || v->type == JSON_OBJECT;
     buf_str(out, bare ? s : container ? json_text(arena, v) : message_quote(arena, v));
 }
@@ -441,11 +428,12 @@ static void put_choice(struct buf *out, struct arena *arena, const struct json *
 /* The string closest to v, or to v as a string: "True" for true. */
 static struct str closest_choice(struct arena *arena, const struct choice_list *all, const struct json *v)
 {
-    struct str *words = arena_alloc(arena, CHOICES_COMPARED * sizeof(*words));
     size_t count = 0;
     bool container = v->type == JSON_ARRAY || v->type == JSON_OBJECT;
     if (container || v->type == JSON_NULL)
         return STR_NONE;
+    struct str *words =
+        arena_alloc(arena, (all->count < CHOICES_COMPARED ? all->count : CHOICES_COMPARED) * sizeof(*words));
     for (size_t i = 0; i < all->count && count < CHOICES_COMPARED; i++)
         if (all->at[i]->type == JSON_STRING)
             words[count++] = json_str(all->at[i]);
@@ -527,12 +515,14 @@ void message_choices(struct explain_ctx *e, const struct choices *const *lists, 
     buf_str(&out, message_quote(e->arena, v));
     if (close.len)
         json_write_string(&suggestion, close);
-    if (close.len && !constant && v->type == JSON_STRING)
-        buf_printf(&out, " (did you mean '" STR_FMT "'?)", STR_ARG(close));
-    else if (close.len && !constant)
-        buf_printf(&out, " (did you mean the string " STR_FMT "?)", STR_ARG(buf_view(&suggestion)));
-    else if (!constant && is_optional(e, location))
+    if (close.len && !constant) {
+        bool string = v->type == JSON_STRING;
+        buf_text(&out, string ? " (did you mean '" : " (did you mean the string ");
+        buf_str(&out, string ? close : buf_view(&suggestion));
+        buf_text(&out, string ? "'?)" : "?)");
+    } else if (!constant && is_optional(e, location)) {
         buf_text(&out, OR_LEAVE_OUT);
+    }
     message_add(e, location,
                 (struct problem){.code = constant ? "const" : "enum",
                                  .message = buf_view(&out),

@@ -460,14 +460,17 @@ static struct name_matches *matches_of(struct explain_ctx *e)
     struct name_matches *m = object->matches;
     if (m)
         return m;
-    m = object->matches = ARENA_NEW(e->arena, struct name_matches);
+    m = object->matches = arena_alloc(e->arena, sizeof(*m)); /* of which the counts say how much is written */
+    m->declared.count = 0;
+    m->sent_count = m->candidate_count = 0;
+    m->reported_others = false;
     if (!pass_spend(&e->pass, MATCHES_STEPS + object->v->len))
         return m;
     in_place_collect(&m->declared, object->node, NULL, NULL);
     for (uint32_t i = 0; i < object->v->len && m->sent_count < NAMES_MAX; i++) {
         const struct json_member *member = &object->v->members[i];
         if (!is_declared(&e->pass, &m->declared, member->key))
-            m->sent[m->sent_count++].sent = member;
+            m->sent[m->sent_count++] = (struct name_match){.sent = member};
     }
     if (!m->sent_count)
         return m;
@@ -478,7 +481,7 @@ static struct name_matches *matches_of(struct explain_ctx *e)
     }
     for (size_t i = 0; m->sent_count > 1 && i < m->candidate_count; i++)
         match_whole_object(&e->pass, m, m->candidates[i].prop);
-    unsigned(*scores)[CANDIDATES_MAX] = arena_alloc(e->arena, sizeof(unsigned[NAMES_MAX][CANDIDATES_MAX]));
+    unsigned(*scores)[CANDIDATES_MAX] = arena_alloc(e->arena, m->sent_count * sizeof(*scores));
     for (size_t i = 0; i < m->sent_count; i++)
         for (size_t k = 0; k < m->candidate_count; k++)
             scores[i][k] = score(&m->sent[i], &m->candidates[k]);

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/printable.h"
 #include "json/write.h"
+#include "schema/shape.h"
 
 #define FIRST_CAPACITY 4u
 
@@ -22,7 +23,12 @@ void problem_clean(struct arena *arena, struct problem *problem)
 void problems_add(struct problems *problems, struct problem problem)
 {
     problem_clean(problems->arena, &problem);
-    size_t bytes = problem.path.len + problem.message.len;
+    problems_add_clean(problems, &problem);
+}
+
+void problems_add_clean(struct problems *problems, const struct problem *problem)
+{
+    size_t bytes = problem->path.len + problem->message.len;
     bool fits = problems->count < PROBLEMS_MAX && problems->text_bytes + bytes <= PROBLEMS_MAX_TEXT_BYTES;
     if (!fits && problems->count > 0) {
         problems->more++;
@@ -35,9 +41,9 @@ void problems_add(struct problems *problems, struct problem problem)
             memcpy(list, problems->list, problems->count * sizeof(*list));
         problems->list = list;
     }
-    problems->list[problems->count++] = problem;
+    problems->list[problems->count++] = *problem;
     problems->text_bytes += bytes;
-    problems->errors += !problem.warning;
+    problems->errors += !problem->warning;
 }
 
 bool problems_full(const struct problems *problems)
@@ -73,12 +79,25 @@ static bool find_index(struct str a, struct str b, struct index_span *span)
            span->end_a < a.len && a.at[span->end_a] == ']';
 }
 
+struct str problem_expected(struct arena *arena, const struct problem *problem)
+{
+    struct buf out = buf_in(arena);
+    struct json_out json = json_out(&out);
+    if (!problem->shape)
+        return problem->expected;
+    shape_put_json(&json, problem->shape);
+    return buf_view(&out);
+}
+
 /* The rest of a group varies where its first two do. */
-bool problem_groups(const struct problem *a, const struct problem *b)
+bool problem_groups(struct arena *scratch, const struct problem *a, const struct problem *b)
 {
     struct index_span first, next;
-    if (a->code != b->code || a->warning != b->warning || !str_eq(a->expected, b->expected) ||
-        !str_eq(a->suggestion, b->suggestion) || !find_index(a->path, b->path, &next))
+    if (a->code != b->code || a->warning != b->warning || !str_eq(a->suggestion, b->suggestion) ||
+        !find_index(a->path, b->path, &next))
+        return false;
+    if ((a->shape != b->shape || !str_eq(a->expected, b->expected)) &&
+        !str_eq(problem_expected(scratch, a), problem_expected(scratch, b)))
         return false;
     return !a->count || (find_index(a->path, a->last_path, &first) && first.from == next.from);
 }
@@ -223,6 +242,10 @@ void problem_json(struct json_out *out, const struct problem *problem)
     json_field_str(out, "message", problem->message);
     json_field_text(out, "severity", problem->warning ? "warning" : "error");
     put_raw(out, "expected", problem->expected);
+    if (problem->shape) {
+        json_key(out, "expected");
+        shape_put_json(out, problem->shape);
+    }
     put_raw(out, "got", problem->got);
     json_field_optional_str(out, "description", problem->description);
     if (problem->count) {

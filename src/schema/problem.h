@@ -9,6 +9,7 @@
 
 struct arena;
 struct json_out;
+struct node;
 
 #define PROBLEMS_MAX                  32u   /* the rest is counted */
 #define PROBLEMS_MAX_TEXT_BYTES       8192u /* of all messages together */
@@ -22,17 +23,18 @@ struct problem {
     struct str path; /* "items[0].price"; empty: the arguments as a whole */
     /* static: "missing", "type", "format", "list", "unknown_field", "enum", or the keyword */
     const char *code;
-    struct str message;     /* "is missing: string" */
-    struct str expected;    /* a small JSON Schema; empty: none */
-    struct str got;         /* JSON; empty: none */
-    struct str suggestion;  /* JSON: a value, or of an unknown field its right name; empty: none */
-    struct str last_path;   /* of a group: that of its last problem; empty: none */
-    uint32_t count;         /* of a group: how many problems; 0: it is one */
-    bool renames;           /* `suggestion` is the field's right name, and its value fits there */
-    struct str description; /* first line of the schema's own at that place, cut; empty: none */
-    bool warning;           /* no reason to refuse */
-    bool quiet;             /* of a warning: in the verdict only, no model reads it */
-    bool in_result;         /* of the tool's result, not the arguments */
+    struct str message;       /* "is missing: string" */
+    struct str expected;      /* a small JSON Schema; empty: none, or that of `shape` */
+    const struct node *shape; /* of its schema, which outlives the problem; NULL: none */
+    struct str got;           /* JSON; empty: none */
+    struct str suggestion;    /* JSON: a value, or of an unknown field its right name; empty: none */
+    struct str last_path;     /* of a group: that of its last problem; empty: none */
+    uint32_t count;           /* of a group: how many problems; 0: it is one */
+    bool renames;             /* `suggestion` is the field's right name, and its value fits there */
+    struct str description;   /* first line of the schema's own at that place, cut; empty: none */
+    bool warning;             /* no reason to refuse */
+    bool quiet;               /* of a warning: in the verdict only, no model reads it */
+    bool in_result;           /* of the tool's result, not the arguments */
 };
 
 struct problems {
@@ -46,7 +48,10 @@ struct problems {
 };
 
 /* Whether two problems differ in the index of one list only, and in the value that was sent. */
-bool problem_groups(const struct problem *a, const struct problem *b);
+bool problem_groups(struct arena *scratch, const struct problem *a, const struct problem *b);
+
+/* The JSON Schema of what is expected, made when it is read; empty: none. */
+struct str problem_expected(struct arena *arena, const struct problem *problem);
 
 /* Makes `first` stand for `next`, too, which may then be dropped. */
 void problem_count(struct problem *first, const struct problem *next);
@@ -60,6 +65,9 @@ void problem_clean(struct arena *arena, struct problem *problem);
 /* Beyond PROBLEMS_MAX or PROBLEMS_MAX_TEXT_BYTES the problem is only counted in `more`. Its strings are
  * borrowed and must live in the list's arena. */
 void problems_add(struct problems *problems, struct problem problem);
+
+/* The same for a problem that problem_clean has seen. */
+void problems_add_clean(struct problems *problems, const struct problem *problem);
 
 /* Any further problem would only be counted, so its message need not be made. */
 bool problems_full(const struct problems *problems);

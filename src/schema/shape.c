@@ -290,7 +290,10 @@ static void put_string(struct writer *w, const struct view *view)
 {
     const struct format *format = view->format ? view->format->format : format_find(view->format_name);
     if (format) {
-        buf_printf(w->out, "%s (e.g. '%s')", format->title, format->example);
+        buf_text(w->out, format->title);
+        buf_text(w->out, " (e.g. '");
+        buf_text(w->out, format->example);
+        buf_text(w->out, "')");
         return;
     }
     buf_text(w->out, "string");
