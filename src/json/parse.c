@@ -8,11 +8,11 @@
 #include "json/parse.h"
 
 #include "base/arena.h"
-#include "json/decimal.h"
-#include "json/parse_error.h"
+#include "json/build.h"
 #include "json/object.h"
 #include "json/string.h"
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +21,137 @@
 #define STACK_FIRST    48u        /* values on the C stack before the heap is asked */
 #define NO_CONTAINER   UINT32_MAX /* the container of the root */
 #define PATH_MAX_BYTES 120u       /* of the path to a duplicate key; its end is kept */
+
+/* ---- messages: what was expected, what was found, and the fix ---- */
+
+#define QUOTE_BYTES     48
+#define FOUND_MAX_BYTES 16u /* of the text, quoted in a message */
+
+/* Keeps the first hard error, or else the first soft one. */
+static __attribute__((format(printf, 4, 5))) void
+set_error(struct json_error *error, enum json_error_code code, size_t offset, const char *format, ...)
+{
+    bool soft = code == JSON_ERROR_DUPLICATE_KEY || code == JSON_ERROR_SURROGATE;
+    if (error->code != JSON_ERROR_NONE && (soft || !error->soft))
+        return;
+    *error = (struct json_error){.code = code, .soft = soft, .offset = offset};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(error->text, sizeof(error->text), format, args);
+    va_end(args);
+    size_t len = strlen(error->text); /* truncated: remove half a character */
+    if (len == sizeof(error->text) - 1)
+        error->text[str_cut((struct str){error->text, len}, len - 1).len] = '\0';
+    for (char *c = error->text; *c; c++) /* a key may contain control characters */
+        *c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
+}
+
+/* The index of the first byte from `at` on that is not white space. */
+static size_t skip_space(struct str text, size_t at)
+{
+    while (at < text.len && ascii_is_space(text.at[at]))
+        at++;
+    return at;
+}
+
+enum error_place {
+    AT_CONSUMED,     /* the byte that yajl rejects */
+    BEFORE_CONSUMED, /* the byte before */
+    NEXT,            /* the token after the last valid one */
+    AFTER_SEPARATOR, /* the same, after a valid ',' or ':' */
+    AT_END
+};
+
+/* The first row whose `yajl` is part of yajl's message. */
+static const struct {
+    const char *yajl;
+    enum error_place place;
+    const char *expected, *fix;
+} messages[] = {
+    {"unallowed token", AFTER_SEPARATOR, "a value", "put one there, or remove the separator before it"},
+    {"invalid object key", AFTER_SEPARATOR, "a key in double quotes",
+     "quote the key, and leave no comma before '}'"},
+    {"must be separated by a colon", NEXT, "':' after the key", "put a colon between key and value"},
+    {"inside map", NEXT, "',' or '}' after a member", "add the comma, or close the object"},
+    {"after array element", NEXT, "',' or ']' after an item", "add the comma, or close the array"},
+    {"premature EOF", AT_END, "the rest of the value", "close every string and bracket that was opened"},
+    {"invalid char in json text", BEFORE_CONSUMED, "a JSON value",
+     "strings and keys stand in double quotes; true, false and null are lower case"},
+    {"invalid string in json text", AT_CONSUMED, "the rest of true, false or null",
+     "spell it out in lower case, or put a string in double quotes"},
+    {"occurs before a character", AT_CONSUMED, "one of \" \\ / b f n r t u after the backslash",
+     "write \\\\ for a backslash itself"},
+    {"invalid character inside string", AT_CONSUMED, "no raw control character in a string",
+     "escape it: \\n for a newline, \\t for a tab, \\u00XX for any other"},
+    {"non-hex", AT_CONSUMED, "four hex digits after \\u", "pad the code with zeros, as in \\u00e9"},
+    {"after the exponent", AT_CONSUMED, "a digit in the exponent", "write a number as in 1.5e10"},
+    {"after the decimal point", AT_CONSUMED, "a digit after the decimal point",
+     "write 1.0 or 1 instead of 1."},
+    {"after the minus sign", AT_CONSUMED, "a digit after the minus sign", "JSON has no -Infinity and no -.5"},
+    {"probable comment", AT_CONSUMED, "a JSON value", "JSON has no comments: remove this one"},
+    {"", AT_CONSUMED, "a JSON value", "send one JSON value"},
+};
+
+static size_t place_of(enum error_place place, struct str text, size_t consumed, size_t last_end)
+{
+    size_t next = skip_space(text, last_end);
+    char last = last_end ? text.at[last_end - 1] : '[';
+    bool opened = last == '[' || last == '{';
+    switch (place) {
+    case AT_CONSUMED:
+        return consumed;
+    case BEFORE_CONSUMED:
+        return consumed ? consumed - 1 : 0;
+    case NEXT:
+        return next;
+    case AFTER_SEPARATOR:
+        return opened || next == text.len ? next : skip_space(text, next + 1);
+    case AT_END:
+        break;
+    }
+    return text.len;
+}
+
+/* What is at `at`, for "found …": a word or one character in quotes, a control byte by its code, or the end.
+ * Never a control character, which could forge a line in a log. */
+static void quote(char out[QUOTE_BYTES], struct str text, size_t at)
+{
+    size_t len = 0;
+    while (at + len < text.len && len < FOUND_MAX_BYTES &&
+           (ascii_is_alnum(text.at[at + len]) || text.at[at + len] == '_' || text.at[at + len] == '.'))
+        len++;
+    if (!len && at < text.len)
+        len = str_utf8_length(text.at + at, text.at + text.len);
+    if (at >= text.len)
+        snprintf(out, QUOTE_BYTES, "the end of the text");
+    else if (str_starts(str_from(text, at), "\xEF\xBB\xBF"))
+        snprintf(out, QUOTE_BYTES, "a byte order mark");
+    else if (!len || (unsigned char)text.at[at] < 0x20 || text.at[at] == 0x7F)
+        snprintf(out, QUOTE_BYTES, "byte 0x%02x", (unsigned char)text.at[at]);
+    else
+        snprintf(out, QUOTE_BYTES, "'%.*s'", (int)len, text.at + at);
+}
+
+/* Translates yajl's message. `consumed`: bytes that yajl read; `last_end`: the end of the last valid token;
+ * `at_end`: yajl failed only at the end of the text; `open`: brackets that are still open. */
+static void set_syntax_error(struct json_error *error, struct str text, const char *yajl_message,
+                             size_t consumed, size_t last_end, bool at_end, uint32_t open)
+{
+    char found[QUOTE_BYTES], depth[48] = "";
+    size_t row = 0;
+    while (!strstr(yajl_message, messages[row].yajl))
+        row++;
+    size_t offset = at_end ? text.len : place_of(messages[row].place, text, consumed, last_end);
+    if (offset > text.len)
+        offset = text.len;
+    quote(found, text, offset);
+    if (offset == text.len && open)
+        snprintf(depth, sizeof(depth), " (%u bracket%s still open)", open, open == 1 ? "" : "s");
+    set_error(error, JSON_ERROR_SYNTAX, offset, "byte %zu: expected %s, found %s%s — %s", offset,
+              messages[row].expected, found, depth, messages[row].fix);
+}
+
+/* ---- the parser ---- */
 
 struct parser {
     struct arena *arena;
@@ -63,14 +194,13 @@ static inline struct json_member *push(struct parser *p)
     return &p->stack[p->count++];
 }
 
-static struct json_member *too_many(struct parser *p)
+static __attribute__((cold, noinline)) struct json_member *too_many(struct parser *p)
 {
     size_t at = p->last_end;
-    parse_error_set(p->error, JSON_ERROR_NODES, at,
-                    "byte %zu: more than %u values in one message — send fewer", at, p->limits.nodes);
+    set_error(p->error, JSON_ERROR_NODES, at, "byte %zu: more than %u values in one message — send fewer", at,
+              p->limits.nodes);
     return NULL;
 }
-
 /* The slot for the next value: that of its key, or a new one; computed, as a branch would often be
  * mispredicted. NULL: over a limit. */
 static inline struct json_member *next_slot(struct parser *p)
@@ -152,20 +282,6 @@ static int on_boolean(void *ctx, int truth)
     return on_literal(ctx, JSON_BOOL, truth, truth ? 4 : 5);
 }
 
-static __attribute__((noinline)) bool decimal_is_integral(struct str literal)
-{
-    struct decimal d = decimal_of(literal);
-    return decimal_is_whole(&d);
-}
-
-static inline bool literal_is_whole(struct str literal)
-{
-    for (size_t i = 0; i < literal.len; i++)
-        if (literal.at[i] == '.' || (literal.at[i] | 0x20) == 'e')
-            return decimal_is_integral(literal);
-    return true;
-}
-
 /* yajl passes a number at the end of the text from its own buffer. */
 static int on_number(void *ctx, const char *bytes, size_t len)
 {
@@ -177,7 +293,10 @@ static int on_number(void *ctx, const char *bytes, size_t len)
     struct json *v = fill(p, &m->value, JSON_NUMBER, start, start + len);
     v->text = v->raw;
     v->len = v->raw_len;
-    v->integral = literal_is_whole((struct str){v->text, len});
+    size_t i = 0;
+    while (i < len && v->text[i] != '.' && (v->text[i] | 0x20) != 'e')
+        i++;
+    v->integral = i == len || json_literal((struct str){v->text, len}).integral;
     return 1;
 }
 
@@ -257,8 +376,8 @@ static int on_open(struct parser *p, enum json_type type)
     size_t end = consumed(p);
     fill(p, &m->value, type, end - 1, end);
     if (++p->depth > p->limits.depth) {
-        parse_error_set(p->error, JSON_ERROR_DEPTH, end - 1,
-                        "byte %zu: nested deeper than %u levels — send it flatter", end - 1, p->limits.depth);
+        set_error(p->error, JSON_ERROR_DEPTH, end - 1,
+                  "byte %zu: nested deeper than %u levels — send it flatter", end - 1, p->limits.depth);
         return 0;
     }
     m->value.len = p->container;
@@ -336,10 +455,10 @@ static void report_twice(struct parser *p, const struct json_member *open,
         path = str_from(path, path.len - PATH_MAX_BYTES);
     while (cut && path.len && ((unsigned char)path.at[0] & 0xC0) == 0x80)
         path = str_from(path, 1);
-    parse_error_set(p->error, JSON_ERROR_DUPLICATE_KEY, (size_t)(at - p->text.at),
-                    "duplicate key '" STR_FMT "' %s%s" STR_FMT " — send each key once",
-                    STR_ARG(str_cut(duplicate->key, 64)), path.len ? "in " : "at the top level",
-                    cut ? "…" : "", STR_ARG(path));
+    set_error(p->error, JSON_ERROR_DUPLICATE_KEY, (size_t)(at - p->text.at),
+              "duplicate key '" STR_FMT "' %s%s" STR_FMT " — send each key once",
+              STR_ARG(str_cut(duplicate->key, 64)), path.len ? "in " : "at the top level", cut ? "…" : "",
+              STR_ARG(path));
 }
 
 static int on_close_object(void *ctx)
@@ -402,24 +521,23 @@ static void check_strings(struct parser *p)
     case JSON_STRING_OK:
         break;
     case JSON_STRING_BAD_UTF8:
-        parse_error_set(p->error, JSON_ERROR_UTF8, at,
-                        "byte %zu: expected UTF-8, found byte 0x%02x — encode the text as UTF-8", at,
-                        (unsigned char)p->text.at[at]);
+        set_error(p->error, JSON_ERROR_UTF8, at,
+                  "byte %zu: expected UTF-8, found byte 0x%02x — encode the text as UTF-8", at,
+                  (unsigned char)p->text.at[at]);
         break;
     case JSON_STRING_BAD_SPACE:
-        parse_error_set(
-            p->error, JSON_ERROR_SYNTAX, at,
-            "byte %zu: expected no control character but tab and newline, found byte 0x%02x — remove "
-            "or escape it",
-            at, (unsigned char)p->text.at[at]);
+        set_error(p->error, JSON_ERROR_SYNTAX, at,
+                  "byte %zu: expected no control character but tab and newline, found byte 0x%02x — remove "
+                  "or escape it",
+                  at, (unsigned char)p->text.at[at]);
         break;
     case JSON_STRING_LONE_SURROGATE:
         p->surrogates = true;
-        parse_error_set(p->error, JSON_ERROR_SURROGATE, at,
-                        "byte %zu: lone surrogate '%.6s' — escape a character beyond U+FFFF as a pair like "
-                        "\\ud83d\\ude00, "
-                        "or send it as UTF-8",
-                        at, p->text.at + at);
+        set_error(p->error, JSON_ERROR_SURROGATE, at,
+                  "byte %zu: lone surrogate '%.6s' — escape a character beyond U+FFFF as a pair like "
+                  "\\ud83d\\ude00, "
+                  "or send it as UTF-8",
+                  at, p->text.at + at);
         break;
     }
 }
@@ -446,32 +564,30 @@ static void run_yajl(struct parser *p)
         return;
     const char *message =
         (const char *)yajl_get_error(p->yajl, 0, (const unsigned char *)p->text.at, p->text.len);
-    parse_error_syntax(p->error, p->text, message, got, p->last_end, at_end, p->depth);
+    set_syntax_error(p->error, p->text, message, got, p->last_end, at_end, p->depth);
 }
 
 static void parse_text(struct parser *p)
 {
     if (p->text.len > UINT32_MAX) {
-        parse_error_set(p->error, JSON_ERROR_SIZE, 0, "a text of 4 GiB or more — send less");
+        set_error(p->error, JSON_ERROR_SIZE, 0, "a text of 4 GiB or more — send less");
         return;
     }
-    if (parse_error_skip_space(p->text, 0) == p->text.len) {
-        parse_error_set(p->error, JSON_ERROR_EMPTY, p->text.len,
-                        "expected a JSON value, found nothing — send one");
+    if (skip_space(p->text, 0) == p->text.len) {
+        set_error(p->error, JSON_ERROR_EMPTY, p->text.len, "expected a JSON value, found nothing — send one");
         return;
     }
     check_strings(p);
     if (!is_hard(p->error))
         run_yajl(p);
-    size_t at = parse_error_skip_space(p->text, p->last_end);
-    char found[PARSE_ERROR_QUOTE_BYTES];
+    size_t at = skip_space(p->text, p->last_end);
+    char found[QUOTE_BYTES];
     if (is_hard(p->error) || at == p->text.len)
         return;
-    parse_error_quote(found, p->text, at);
-    parse_error_set(
-        p->error, JSON_ERROR_TRAILING, at,
-        "byte %zu: expected the end of the text, found %s after the value — send one value a message", at,
-        found);
+    quote(found, p->text, at);
+    set_error(p->error, JSON_ERROR_TRAILING, at,
+              "byte %zu: expected the end of the text, found %s after the value — send one value a message",
+              at, found);
 }
 
 enum err json_parse(struct arena *arena, struct str text, const struct json_limits *limits, struct json *out,

@@ -50,30 +50,21 @@ struct collector {
     size_t count, max;
 };
 
-static void collect(struct collector *c, const struct json *value, struct str path);
-
-static void collect_items(struct collector *c, const struct json *value, struct str rest)
-{
-    for (uint32_t i = 0; i < value->len && c->count < c->max; i++)
-        collect(c, &value->items[i], rest);
-}
-
 /* `path` is the rest of the path after the value: "", ".id", "[].id", or "id" at the start. */
 static void collect(struct collector *c, const struct json *value, struct str path)
 {
     if (!value || c->count == c->max)
         return;
+    /* A single value instead of a list is accepted; a path may have 100,000 of them. */
     while (str_starts(path, "[]") && value->type != JSON_ARRAY)
-        path = str_from(
-            path, 2); /* a single value instead of a list is accepted; a path may have 100,000 of them */
-    if (str_starts(path, "[]")) {
-        collect_items(c, value, str_from(path, 2));
+        path = str_from(path, 2);
+    if (value->type == JSON_ARRAY && (path.len == 0 || str_starts(path, "[]"))) {
+        for (uint32_t i = 0; i < value->len && c->count < c->max; i++)
+            collect(c, &value->items[i], str_from(path, 2));
         return;
     }
     if (path.len == 0) {
-        if (value->type == JSON_ARRAY)
-            collect_items(c, value, path);
-        else if (value->type == JSON_STRING || value->type == JSON_NUMBER)
+        if (value->type == JSON_STRING || value->type == JSON_NUMBER)
             c->out[c->count++] = value;
         return;
     }

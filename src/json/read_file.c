@@ -47,48 +47,45 @@ static void blank_comments(char *at, char *end)
     }
 }
 
-/* *soft: it has a fault, but can be read. */
-static enum err parse_file(struct arena *arena, struct str text, const char *path, bool *soft,
+static enum err parse_file(struct arena *arena, struct str text, const char *path, bool commented,
                            struct json *out, struct why *why)
 {
     const struct json_limits limits = {.nodes = FILE_MAX_NODES};
     struct json_error error;
     size_t line = 1;
+    if (commented) {
+        char *plain = arena_copy(arena, text);
+        blank_comments(plain, plain + text.len);
+        text.at = plain;
+    }
     enum err err = json_parse(arena, text, &limits, out, &error);
-    *soft = error.soft;
     for (size_t i = 0; err && i < error.offset && i < text.len; i++)
         line += text.at[i] == '\n';
-    return err ? err_set(why, err, "%s:%zu: %s", path, line, error.text) : OK;
+    if (err)
+        err_set(why, err, "%s:%zu: %s", path, line, error.text);
+    return commented && error.soft ? OK : err;
 }
 
 enum err json_read_file(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
                         struct why *why)
 {
     struct str text;
-    bool soft;
     enum err err = file_read(arena, path, max_bytes, &text, why);
-    return err ? err : parse_file(arena, text, path, &soft, out, why);
+    return err ? err : parse_file(arena, text, path, false, out, why);
 }
 
 enum err json_read_commented_file(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
                                   struct why *why)
 {
     struct str text;
-    bool soft;
     enum err err = file_read(arena, path, max_bytes, &text, why);
-    if (err)
-        return err;
-    char *plain = arena_copy(arena, text);
-    blank_comments(plain, plain + text.len);
-    err = parse_file(arena, (struct str){plain, text.len}, path, &soft, out, why);
-    return soft ? OK : err;
+    return err ? err : parse_file(arena, text, path, true, out, why);
 }
 
 enum err json_read_input(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
                          struct why *why)
 {
     struct str text;
-    bool soft;
     enum err err = file_read_input(arena, path, max_bytes, &text, why);
-    return err ? err : parse_file(arena, text, path, &soft, out, why);
+    return err ? err : parse_file(arena, text, path, false, out, why);
 }

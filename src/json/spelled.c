@@ -120,10 +120,10 @@ static enum scan value_ended(struct scanner *s)
 
 static bool are_hex(const char *p, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!ascii_is_digit(p[i]) && !((p[i] | 32) >= 'a' && (p[i] | 32) <= 'f'))
-            return false;
-    return true;
+    size_t i = 0;
+    while (i < count && ascii_is_hex(p[i]))
+        i++;
+    return i == count;
 }
 
 /* Copies `count` bytes of an escape with digits; `prefix` takes the place of the first two. */
@@ -161,21 +161,8 @@ static enum scan scan_escape(struct scanner *s, char quote)
     return SCAN_ON;
 }
 
-/* A byte that strict JSON wants escaped. */
-static bool put_special(struct scanner *s, char c)
-{
-    const char *escaped = c == '\n'   ? "\\n"
-                          : c == '\r' ? "\\r"
-                          : c == '\t' ? "\\t"
-                          : c == '"'  ? "\\\""
-                                      : NULL;
-    if (!escaped)
-        return false;
-    buf_text(&s->out, escaped);
-    s->at++;
-    return true;
-}
-
+/* What strict JSON wants escaped. */
+static const char *const escapes[256] = {['\n'] = "\\n", ['\r'] = "\\r", ['\t'] = "\\t", ['"'] = "\\\""};
 /* The string at `at`. *inside: its raw bytes between the quotes. */
 static enum scan scan_string(struct scanner *s, struct str *inside)
 {
@@ -198,10 +185,17 @@ static enum scan scan_string(struct scanner *s, struct str *inside)
             buf_byte(&s->out, '"');
             return SCAN_ON;
         }
-        enum scan escape = *to == '\\' ? scan_escape(s, quote) : put_special(s, *to) ? SCAN_ON : SCAN_BAD;
-        s->in_string = escape == SCAN_CUT;
-        if (escape != SCAN_ON)
-            return escape;
+        if (*to == '\\') {
+            enum scan escape = scan_escape(s, quote);
+            s->in_string = escape == SCAN_CUT;
+            if (escape != SCAN_ON)
+                return escape;
+            continue;
+        }
+        if (!escapes[(unsigned char)*to])
+            return SCAN_BAD;
+        buf_text(&s->out, escapes[(unsigned char)*to]);
+        s->at++;
     }
     *inside = (struct str){s->text.at + start, s->text.len - start};
     s->in_string = true;
@@ -246,18 +240,6 @@ static enum scan scan_word(struct scanner *s)
     return SCAN_BAD;
 }
 
-static enum scan scan_open(struct scanner *s, char bracket)
-{
-    if (s->depth == JSON_MAX_DEPTH)
-        return SCAN_BAD;
-    put_comma(s);
-    buf_byte(&s->out, bracket);
-    s->levels[s->depth++] = (struct level){.object = bracket == '{'};
-    s->want = bracket == '{' ? WANT_KEY : WANT_ITEM;
-    s->at++;
-    return SCAN_ON;
-}
-
 /* A comma before the bracket is left out. */
 static enum scan scan_close(struct scanner *s, char bracket)
 {
@@ -273,8 +255,16 @@ static enum scan scan_close(struct scanner *s, char bracket)
 static enum scan scan_value(struct scanner *s, char c)
 {
     struct str inside;
-    if (c == '{' || c == '[')
-        return scan_open(s, c);
+    if (c == '{' || c == '[') {
+        if (s->depth == JSON_MAX_DEPTH)
+            return SCAN_BAD;
+        put_comma(s);
+        buf_byte(&s->out, c);
+        s->levels[s->depth++] = (struct level){.object = c == '{'};
+        s->want = c == '{' ? WANT_KEY : WANT_ITEM;
+        s->at++;
+        return SCAN_ON;
+    }
     enum scan scalar = c == '"' || c == '\''           ? scan_string(s, &inside)
                        : c == '-' || ascii_is_digit(c) ? scan_number(s)
                                                        : scan_word(s);
@@ -293,43 +283,13 @@ static enum scan scan_key(struct scanner *s, char c)
     return key;
 }
 
-static enum scan scan_colon(struct scanner *s, char c)
-{
-    if (c != ':')
-        return SCAN_BAD;
-    buf_byte(&s->out, c);
-    s->want = WANT_VALUE;
-    s->at++;
-    return SCAN_ON;
-}
-
-static enum scan scan_comma(struct scanner *s, char c)
-{
-    struct level *level = &s->levels[s->depth - 1];
-    if (c != ',')
-        return scan_close(s, c);
-    s->comma = true;
-    s->want = level->object ? WANT_KEY : WANT_ITEM;
-    level->index++;
-    s->at++;
-    return SCAN_ON;
-}
-
-static enum scan scan_fence_end(struct scanner *s)
-{
-    size_t count = rest(s) < FENCE_BYTES ? rest(s) : FENCE_BYTES;
-    if (memcmp(s->text.at + s->at, FENCE, count) != 0)
-        return SCAN_BAD;
-    s->at += count;
-    s->want = WANT_END;
-    return count < FENCE_BYTES ? SCAN_CUT : SCAN_ON;
-}
-
 static enum scan scan_token(struct scanner *s)
 {
     skip_space(s);
     if (!rest(s))
         return s->want == WANT_END ? SCAN_DONE : SCAN_CUT;
+    struct level *level = s->depth ? &s->levels[s->depth - 1] : NULL;
+    size_t fence = rest(s) < FENCE_BYTES ? rest(s) : FENCE_BYTES;
     char c = s->text.at[s->at];
     if (c == '\\')
         return s->strings ? SCAN_BAD : SCAN_ESCAPED;
@@ -341,35 +301,41 @@ static enum scan scan_token(struct scanner *s)
     case WANT_KEY:
         return scan_key(s, c);
     case WANT_COLON:
-        return scan_colon(s, c);
+        if (c != ':')
+            return SCAN_BAD;
+        buf_byte(&s->out, c);
+        s->want = WANT_VALUE;
+        s->at++;
+        return SCAN_ON;
     case WANT_COMMA:
-        return scan_comma(s, c);
+        if (c != ',')
+            return scan_close(s, c);
+        s->comma = true;
+        s->want = level->object ? WANT_KEY : WANT_ITEM;
+        level->index++;
+        s->at++;
+        return SCAN_ON;
     case WANT_FENCE:
-        return scan_fence_end(s);
+        if (memcmp(s->text.at + s->at, FENCE, fence) != 0)
+            return SCAN_BAD;
+        s->at += fence;
+        s->want = WANT_END;
+        return fence < FENCE_BYTES ? SCAN_CUT : SCAN_ON;
     case WANT_END:
         break;
     }
     return SCAN_BAD;
 }
 
-/* ```json, at the beginning; the language may be any word, or missing. */
-static void scan_fence(struct scanner *s)
-{
-    skip_space(s);
-    if (rest(s) < FENCE_BYTES || memcmp(s->text.at + s->at, FENCE, FENCE_BYTES) != 0)
-        return;
-    s->at += FENCE_BYTES;
-    s->fenced = true;
-    for (size_t i = 0;
-         i < LANGUAGE_MAX && rest(s) && (s->text.at[s->at] | 32) >= 'a' && (s->text.at[s->at] | 32) <= 'z';
-         i++)
-        s->at++;
-}
-
 static enum scan scan_text(struct scanner *s)
 {
     enum scan scan = SCAN_ON;
-    scan_fence(s);
+    skip_space(s);
+    /* ```json, at the beginning; the language may be any word, or missing. */
+    s->fenced = rest(s) >= FENCE_BYTES && memcmp(s->text.at + s->at, FENCE, FENCE_BYTES) == 0;
+    s->at += s->fenced ? FENCE_BYTES : 0;
+    for (size_t i = 0; s->fenced && i < LANGUAGE_MAX && rest(s) && ascii_is_letter(s->text.at[s->at]); i++)
+        s->at++;
     if (!rest(s))
         return SCAN_BAD;
     while (scan == SCAN_ON)

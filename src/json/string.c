@@ -174,21 +174,13 @@ bool json_string_copy_short(char *out, struct str s)
 
 /* ---- scanning ---- */
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 int32_t json_string_code_unit(const char *p, const char *end)
 {
     int32_t unit = 0;
     if (end - p < 6 || p[0] != '\\' || p[1] != 'u')
         return -1;
     for (int i = 2; i < 6; i++) {
-        int digit = hex_digit(p[i]);
+        int digit = ascii_hex_value(p[i]);
         if (digit < 0)
             return -1;
         unit = unit << 4 | digit;

@@ -1,8 +1,173 @@
-/* Access to members, conversion of numbers, equality and order. */
+/*
+ * Objects and their index, access to members, numbers, equality and order, and new values, which share what
+ * they do not change with the old ones.
+ *
+ * Members form an array in the order they were sent. With more than OBJECT_SMALL members, a hash index
+ * precedes the array; its size follows from the number of members.
+ */
 #include "json/value.h"
 
+#include "base/arena.h"
+#include "base/hash.h"
+#include "json/build.h"
 #include "json/decimal.h"
 #include "json/object.h"
+
+#include <math.h>
+
+#define OBJECT_SMALL 16u /* up to here a linear search is faster than hashing */
+
+/* ---- objects ---- */
+
+/* Slots of the index: a power of two, at least twice the members. A slot holds 0 if free, else the member's
+ * index + 1. */
+static size_t index_slots(size_t count)
+{
+    size_t slots = OBJECT_SMALL * 2;
+    while (slots < count * 2)
+        slots *= 2;
+    return slots;
+}
+
+static uint32_t *slot_for(uint32_t *slots, size_t size, const struct json_member *members, struct str key)
+{
+    size_t at = hash_seeded(key) & (size - 1);
+    while (slots[at] && !str_eq(members[slots[at] - 1].key, key))
+        at = (at + 1) & (size - 1);
+    return &slots[at];
+}
+
+/* A 64-bit Bloom filter of one bit a key: keys with different bits differ. */
+static inline uint64_t bit_of(struct str key)
+{
+    unsigned mixed = key.len ? (unsigned char)key.at[0] + 5u * (unsigned char)key.at[key.len - 1] : 0;
+    return (uint64_t)1 << ((mixed + 11u * (unsigned)key.len) & 63);
+}
+
+/* Copies members until a duplicate key, which is returned. A key is compared with earlier ones only if its
+ * bit was seen. A loop of its own, as a call of memcpy costs more for so few members. */
+static const struct json_member *copy_small(struct json_member *row, const struct json_member *members,
+                                            size_t count)
+{
+    uint64_t seen = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bit = bit_of(members[i].key);
+        for (size_t k = 0; k < i && (seen & bit); k++)
+            if (str_eq(members[i].key, members[k].key))
+                return &members[i];
+        seen |= bit;
+        row[i] = members[i];
+    }
+    return NULL;
+}
+
+/* Removes later members with the same key in place, moving their value to the first one. */
+static size_t merge_twice(struct arena *arena, struct json_member *members, size_t count)
+{
+    size_t size = index_slots(count), kept = 0;
+    uint32_t *slots = ARENA_ARRAY(arena, uint32_t, size);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t *slot = slot_for(slots, size, members, members[i].key);
+        if (*slot) {
+            members[*slot - 1].value = members[i].value;
+        } else {
+            members[kept] = members[i];
+            *slot = (uint32_t)++kept;
+        }
+    }
+    return kept;
+}
+
+/* Copies the members and fills their index. *duplicate: the first member whose key an earlier one has, or
+ * NULL. */
+static const struct json_member *large_row(struct arena *arena, const struct json_member *members,
+                                           size_t count, const struct json_member **duplicate)
+{
+    size_t size = index_slots(count);
+    uint32_t *slots = arena_alloc(arena, size * sizeof(*slots) + count * sizeof(*members));
+    struct json_member *row = (struct json_member *)(void *)(slots + size);
+    memset(slots, 0, size * sizeof(*slots));
+    memcpy(row, members, count * sizeof(*members));
+    *duplicate = NULL;
+    for (size_t i = 0; i < count && !*duplicate; i++) {
+        uint32_t *slot = slot_for(slots, size, members, members[i].key);
+        if (*slot)
+            *duplicate = &members[i];
+        else
+            *slot = (uint32_t)i + 1;
+    }
+    return row;
+}
+
+/* For a large object, or one with a duplicate key. */
+static __attribute__((noinline)) const struct json_member *hard_row(struct arena *arena,
+                                                                    struct json_member *members,
+                                                                    uint32_t *count,
+                                                                    const struct json_member **duplicate)
+{
+    const struct json_member *none;
+    const struct json_member *row = large_row(arena, members, *count, duplicate);
+    if (!*duplicate)
+        return row;
+    struct json_member *later = arena_alloc(arena, sizeof(*later));
+    *later = **duplicate;
+    *duplicate = later;
+    *count = (uint32_t)merge_twice(arena, members, *count);
+    return object_row(arena, members, count, &none);
+}
+
+const struct json_member *object_row(struct arena *arena, struct json_member *members, uint32_t *count,
+                                     const struct json_member **duplicate)
+{
+    if (*count > OBJECT_SMALL)
+        return hard_row(arena, members, count, duplicate);
+    struct json_member *row = arena_alloc(arena, *count * sizeof(*members));
+    *duplicate = copy_small(row, members, *count);
+    return *duplicate ? hard_row(arena, members, count, duplicate) : row;
+}
+
+static inline const struct json_member *find_in_small(const struct json *object, struct str key)
+{
+    for (uint32_t i = 0; i < object->len; i++)
+        if (str_eq(object->members[i].key, key))
+            return &object->members[i];
+    return NULL;
+}
+
+/* Of a large object, or by a long key. */
+static __attribute__((noinline)) const struct json_member *find_hard(const struct json *object,
+                                                                     struct str key)
+{
+    if (object->len <= OBJECT_SMALL)
+        return find_in_small(object, key);
+    size_t size = index_slots(object->len);
+    const uint32_t *slots = (const uint32_t *)(const void *)object->members - size;
+    for (size_t at = hash_seeded(key) & (size - 1); slots[at]; at = (at + 1) & (size - 1)) {
+        const struct json_member *m = &object->members[slots[at] - 1];
+        if (str_eq(m->key, key))
+            return m;
+    }
+    return NULL;
+}
+
+static inline const struct json_member *find_member(const struct json *object, struct str key)
+{
+    bool is_hard = object->len > OBJECT_SMALL || key.len > STR_EQ_INLINE_BYTES;
+    return is_hard ? find_hard(object, key) : find_in_small(object, key);
+}
+
+/* A copy of the members and their index. The caller may change values and the addresses of keys. */
+static struct json_member *dup_row(struct arena *arena, const struct json *object)
+{
+    size_t size = object->len <= OBJECT_SMALL ? 0 : index_slots(object->len) * sizeof(uint32_t);
+    size_t bytes = object->len * sizeof(struct json_member);
+    char *copy = arena_alloc(arena, size + bytes);
+    if (bytes)
+        memcpy(copy, (const char *)object->members - size, size + bytes);
+    return (struct json_member *)(void *)(copy + size);
+}
+
+/* ---- reading ---- */
 
 #define SMALL_DIGITS 9 /* twice as many fit an int64_t */
 
@@ -10,7 +175,7 @@ const struct json *json_get(const struct json *object, struct str key)
 {
     if (!json_is(object, JSON_OBJECT))
         return NULL;
-    const struct json_member *m = object_find(object, key);
+    const struct json_member *m = find_member(object, key);
     return m ? &m->value : NULL;
 }
 
@@ -145,4 +310,170 @@ const char *json_type_name(enum json_type type)
 {
     static const char *const names[] = {"null", "boolean", "number", "string", "array", "object"};
     return (unsigned)type < sizeof(names) / sizeof(names[0]) ? names[type] : "unknown";
+}
+
+/* ---- new values ---- */
+
+struct json json_literal(struct str number)
+{
+    struct decimal d = decimal_of(number);
+    return (struct json){.type = JSON_NUMBER,
+                         .integral = decimal_is_whole(&d),
+                         .len = (uint32_t)number.len,
+                         .text = number.at};
+}
+
+struct json json_number(struct arena *arena, double n)
+{
+    char text[DECIMAL_DOUBLE_BYTES];
+    if (!isfinite(n))
+        return json_null();
+    size_t len = decimal_from_double(text, n);
+    return json_literal(arena_dup(arena, (struct str){text, len}));
+}
+
+struct json json_integer(struct arena *arena, int64_t n)
+{
+    char *text = arena_alloc(arena, 24), *p = text + 24;
+    uint64_t left = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+    do
+        *--p = (char)('0' + left % 10);
+    while (left /= 10);
+    if (n < 0)
+        *--p = '-';
+    return (struct json){.type = JSON_NUMBER, .integral = true, .len = (uint32_t)(text + 24 - p), .text = p};
+}
+
+const struct json *json_keep(struct arena *arena, struct json value)
+{
+    struct json *kept = arena_alloc(arena, sizeof(*kept));
+    *kept = value;
+    return kept;
+}
+
+static struct json object_of(struct arena *arena, struct json_member *members, size_t count)
+{
+    const struct json_member *duplicate;
+    uint32_t left = (uint32_t)count;
+    const struct json_member *row = object_row(arena, members, &left, &duplicate);
+    return (struct json){.type = JSON_OBJECT, .len = left, .members = row};
+}
+
+/* A copy of the members with space for `extra` more; object_of then copies them to their final place. */
+static struct json_member *scratch_of(struct arena *arena, const struct json_member *members, size_t count,
+                                      size_t extra)
+{
+    struct json_member *scratch = arena_alloc(arena, (count + extra) * sizeof(*scratch));
+    if (count)
+        memcpy(scratch, members, count * sizeof(*scratch));
+    return scratch;
+}
+
+struct json json_object(struct arena *arena, const struct json_member *members, size_t count)
+{
+    return object_of(arena, scratch_of(arena, members, count, 0), count);
+}
+
+struct json json_with(struct arena *arena, const struct json *object, struct str key, struct json value)
+{
+    const struct json_member *there = find_member(object, key);
+    if (there) {
+        struct json_member *row = dup_row(arena, object);
+        row[there - object->members].value = value;
+        return (struct json){.type = JSON_OBJECT, .len = object->len, .members = row};
+    }
+    struct json_member *scratch = scratch_of(arena, object->members, object->len, 1);
+    scratch[object->len] = json_member(key, value);
+    return object_of(arena, scratch, object->len + 1);
+}
+
+struct json json_without(struct arena *arena, const struct json *object, struct str key)
+{
+    const struct json_member *there = find_member(object, key);
+    if (!there)
+        return *object;
+    size_t at = (size_t)(there - object->members), after = object->len - at - 1;
+    struct json_member *scratch = scratch_of(arena, object->members, object->len, 0);
+    memmove(scratch + at, scratch + at + 1, after * sizeof(*scratch));
+    return object_of(arena, scratch, object->len - 1);
+}
+
+struct json json_with_item(struct arena *arena, const struct json *array, size_t at, struct json item)
+{
+    struct json *items = arena_alloc(arena, array->len * sizeof(*items));
+    memcpy(items, array->items, array->len * sizeof(*items));
+    items[at] = item;
+    return json_array(items, array->len);
+}
+
+void json_edit_set(struct json_edit *edit, uint32_t at, struct json value)
+{
+    const struct json *of = edit->of;
+    if (of->type == JSON_OBJECT) {
+        edit->members = edit->members ? edit->members : dup_row(edit->arena, of);
+        edit->members[at].value = value;
+        return;
+    }
+    if (!edit->items) {
+        edit->items = arena_alloc(edit->arena, of->len * sizeof(*edit->items));
+        memcpy(edit->items, of->items, of->len * sizeof(*edit->items));
+    }
+    edit->items[at] = value;
+}
+
+const struct json *json_edit_end(const struct json_edit *edit)
+{
+    struct json changed = {.type = edit->of->type, .len = edit->of->len};
+    if (edit->items)
+        changed.items = edit->items;
+    else if (edit->members)
+        changed.members = edit->members;
+    else
+        return edit->of;
+    return json_keep(edit->arena, changed);
+}
+
+/* Raw bytes are copied once, with the outermost value that has them; pointers into them then point into the
+ * copy. */
+struct copied_span {
+    struct str old;
+    const char *copy;
+};
+
+static const char *copy_bytes(struct arena *arena, const struct copied_span *span, const char *at, size_t len)
+{
+    uintptr_t p = (uintptr_t)at, start = (uintptr_t)span->old.at;
+    if (len && p >= start && p < start + span->old.len)
+        return span->copy + (p - start);
+    return arena_dup(arena, (struct str){at, len}).at;
+}
+
+static struct json copy_value(struct arena *arena, const struct json *v, struct copied_span span)
+{
+    struct json copy = *v;
+    if (v->raw_len) {
+        copy.raw = copy_bytes(arena, &span, v->raw, v->raw_len);
+        span = (struct copied_span){{v->raw, v->raw_len}, copy.raw};
+    }
+    if (v->type == JSON_STRING || v->type == JSON_NUMBER) {
+        copy.text = copy_bytes(arena, &span, v->text, v->len);
+    } else if (v->type == JSON_ARRAY) {
+        struct json *items = arena_alloc(arena, v->len * sizeof(*items));
+        for (uint32_t i = 0; i < v->len; i++)
+            items[i] = copy_value(arena, &v->items[i], span);
+        copy.items = items;
+    } else if (v->type == JSON_OBJECT) {
+        struct json_member *row = dup_row(arena, v);
+        for (uint32_t i = 0; i < v->len; i++) {
+            row[i].key.at = copy_bytes(arena, &span, row[i].key.at, row[i].key.len);
+            row[i].value = copy_value(arena, &v->members[i].value, span);
+        }
+        copy.members = row;
+    }
+    return copy;
+}
+
+struct json json_copy(struct arena *arena, const struct json *value)
+{
+    return copy_value(arena, value, (struct copied_span){0});
 }
