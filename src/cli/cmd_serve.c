@@ -5,7 +5,7 @@
 #include "server/server.h"
 #include "gate/generation_load.h"
 #include "policy/policy_set.h"
-#include "upstream/environment.h"
+#include "upstream/process.h"
 
 #include <stdio.h>
 

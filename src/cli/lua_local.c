@@ -22,7 +22,7 @@
 #include "sandbox/lua_json.h"
 #include "schema/sample.h"
 #include "schema/schema.h"
-#include "upstream/environment.h"
+#include "upstream/process.h"
 #include "upstream/secrets.h"
 
 #include <inttypes.h>

@@ -7,10 +7,70 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "upstream/http/http_tool.h"
 
 #include <assert.h>
+#include <stdarg.h>
 
 #define BUSY_AFTER_S 1 /* when to retry after the queue was full */
+
+enum upstream_call_state upstream_call_answer(struct upstream_call *call, enum upstream_outcome outcome,
+                                              const char *code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    call->answer->outcome = outcome;
+    call->answer->code = arena_dup(call->arena, str_of(code));
+    call->answer->detail = arena_vprintf(call->arena, format, args);
+    va_end(args);
+    return UPSTREAM_DONE;
+}
+
+const char *upstream_call_service(const struct upstream_call *call)
+{
+    return call->request->method ? "has this" : "runs this tool";
+}
+
+uint32_t upstream_call_timeout_ms(const struct upstream_call *call, uint32_t own_ms)
+{
+    uint32_t max_ms = call->request->max_ms;
+    return max_ms && max_ms < own_ms ? max_ms : own_ms;
+}
+
+static void remember_error(struct upstream *u, struct str why)
+{
+    struct str cut = str_cut(why, sizeof(u->last_error) - 1);
+    memcpy(u->last_error, cut.at ? cut.at : "", cut.len);
+    u->last_error[cut.len] = '\0';
+    u->error_ms = upstream_now_ms();
+}
+
+void upstream_call_log_failure(struct upstream_call *call, struct str code, struct str why)
+{
+    log_event(LOG_WARN, "upstream_call_failed",
+              LOG_STR("upstream", call->upstream ? call->upstream->spec->name : STR_NONE),
+              LOG_STR("tool", call->request->target->tool), LOG_STR("code", code), LOG_STR("why", why));
+    if (call->upstream) {
+        call->upstream->failures++;
+        remember_error(call->upstream, why);
+    }
+}
+
+uint32_t target_timeout_ms(const struct target *target, const struct upstream_spec *spec)
+{
+    uint32_t own = target->timeout_ms;
+    if (!own && target->kind == TARGET_EXEC)
+        own = target->exec->timeout_ms ? target->exec->timeout_ms : EXEC_TIMEOUT_MS;
+    else if (!own && target->kind == TARGET_HTTP)
+        own = target->http->timeout_ms;
+    if (own)
+        return own;
+    if (spec && spec->timeout_ms)
+        return spec->timeout_ms;
+    return target->kind == TARGET_HTTP ? HTTP_TIMEOUT_MS : UPSTREAM_TIMEOUT_MS;
+}
+
+/* ---- the circuit breaker ---- */
 
 enum health { HEALTH_UNKNOWN, HEALTH_ALIVE, HEALTH_FAILING };
 
@@ -40,14 +100,14 @@ static void log_breaker(const struct upstream *u)
                   LOG_STR("upstream", u->spec->name));
 }
 
-static void update_breaker(struct upstream *u, const struct queued_call *queued, enum health health)
+static void update_breaker(struct upstream *u, const struct upstream_call *call, enum health health)
 {
-    struct upstream_answer *answer = queued->call.answer;
+    struct upstream_answer *answer = call->answer;
     int64_t now = upstream_now_ms();
     bool crashed = health == HEALTH_FAILING && str_is(answer->code, "crashed"), changed;
     if (crashed) {
         /* One crash ends every call that was under way, and is one failure. */
-        bool counted = u->crashed_ms && queued->began_ms <= u->crashed_ms;
+        bool counted = u->crashed_ms && call->began_ms <= u->crashed_ms;
         u->crashed_ms = now;
         if (counted)
             health = HEALTH_UNKNOWN;
@@ -56,48 +116,47 @@ static void update_breaker(struct upstream *u, const struct queued_call *queued,
     }
     if (health == HEALTH_FAILING) {
         changed = str_is(answer->code, UPSTREAM_CODE_TOO_MANY_REQUESTS)
-                      ? breaker_trip(&u->breaker, queued->probe, now)
-                      : breaker_failure(&u->breaker, queued->probe, now);
+                      ? breaker_trip(&u->breaker, call->probe, now)
+                      : breaker_failure(&u->breaker, call->probe, now);
         int64_t after_s = u->breaker.state == BREAKER_OPEN ? breaker_after_s(&u->breaker, now) : 0;
         if (after_s > 0 && after_s > answer->after_s)
             answer->after_s = after_s;
     } else if (health == HEALTH_ALIVE) {
         changed = breaker_success(&u->breaker);
     } else {
-        changed = breaker_cancelled(&u->breaker, queued->probe, now);
+        changed = breaker_cancelled(&u->breaker, call->probe, now);
     }
     if (changed)
         log_breaker(u);
 }
 
-static void end_call(struct queued_call *queued, enum health health)
+static void end_call(struct upstream_call *call, enum health health)
 {
-    struct upstream *u = queued->call.upstream;
-    struct upstream_call *call = &queued->call;
+    struct upstream *u = call->upstream;
     const struct upstream_answer *a = call->answer;
     bool denied = str_is(a->code, "http_401") || str_is(a->code, "http_403");
     bool failed = health == HEALTH_FAILING || denied || a->outcome == UPSTREAM_BROKEN;
     LIST_REMOVE(call, entry);
-    call->upstreams->files -= queued->files;
+    call->upstreams->files -= call->files;
     /* mcp_client.c logs a crash, once for all calls, and exec.c its commands. */
     if (failed && call->request->target->kind != TARGET_EXEC) {
         if (!str_is(a->code, "crashed"))
             upstream_call_log_failure(call, a->code, a->detail);
         else if (u)
-            upstream_remember_error(u, a->detail);
+            remember_error(u, a->detail);
     }
     if (!u)
         return;
     u->in_flight--;
     upstream_user_called(u);
-    update_breaker(u, queued, health);
+    update_breaker(u, call, health);
     if (u->queued || u->leaving)
         upstream_schedule(u);
 }
 
 static void finish(struct upstream_call *call)
 {
-    end_call((struct queued_call *)call, health_shown_by(call->answer));
+    end_call(call, health_shown_by(call->answer));
     call->done(call->owner);
 }
 
@@ -109,13 +168,12 @@ static uint32_t files_of(const struct upstream_call *call)
     return call->request->target->kind == TARGET_HTTP || (to_server && over_http);
 }
 
-static enum upstream_call_state begin(struct queued_call *queued)
+static enum upstream_call_state begin(struct upstream_call *call)
 {
-    struct upstream_call *call = &queued->call;
     enum upstream_call_state state = UPSTREAM_DONE;
-    call->upstreams->files += queued->files = files_of(call);
+    call->upstreams->files += call->files = files_of(call);
     LIST_INSERT_HEAD(&call->upstreams->calls, call, entry);
-    queued->began_ms = upstream_now_ms();
+    call->began_ms = upstream_now_ms();
     if (call->upstream) {
         call->upstream->in_flight++;
         call->upstream->calls++;
@@ -133,32 +191,32 @@ static enum upstream_call_state begin(struct queued_call *queued)
         break;
     }
     if (state == UPSTREAM_DONE)
-        end_call(queued, health_shown_by(call->answer));
+        end_call(call, health_shown_by(call->answer));
     return state;
 }
 
-static void unqueue(struct queued_call *queued)
+static void unqueue(struct upstream_call *call)
 {
-    struct upstream *u = queued->call.upstream;
-    TAILQ_REMOVE(&u->queue, queued, entry);
-    LIST_REMOVE(&queued->call, entry);
-    timer_clear(&queued->deadline);
-    queued->queued = false;
+    struct upstream *u = call->upstream;
+    TAILQ_REMOVE(&u->queue, call, queue_entry);
+    LIST_REMOVE(call, entry);
+    timer_clear(&call->deadline);
+    call->queued = false;
     u->queued--;
 }
 
 static void on_queue_timeout(void *owner)
 {
-    struct queued_call *queued = owner;
-    const struct upstream_spec *spec = queued->call.upstream->spec;
-    unqueue(queued);
-    queued->call.answer->after_s = BUSY_AFTER_S;
-    upstream_call_answer(&queued->call, UPSTREAM_UNAVAILABLE, "busy",
+    struct upstream_call *call = owner;
+    const struct upstream_spec *spec = call->upstream->spec;
+    unqueue(call);
+    call->answer->after_s = BUSY_AFTER_S;
+    upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "busy",
                          "the server '" STR_FMT "', which %s, takes %u calls at once and had no "
                          "room for this one within %u ms; it was not sent",
-                         STR_ARG(spec->name), upstream_call_service(&queued->call), spec->in_flight,
-                         upstream_call_timeout_ms(&queued->call, spec->timeout_ms));
-    queued->call.done(queued->call.owner);
+                         STR_ARG(spec->name), upstream_call_service(call), spec->in_flight,
+                         upstream_call_timeout_ms(call, spec->timeout_ms));
+    call->done(call->owner);
 }
 
 static bool has_room(const struct upstream *u)
@@ -166,51 +224,43 @@ static bool has_room(const struct upstream *u)
     return !u->spec->in_flight || u->in_flight < u->spec->in_flight;
 }
 
-/* What the user's calls hold: of the files, or of an upstream's calls, under way or waiting. */
-static uint32_t held_by(const struct queued_call *queued, const struct upstream *of, bool waiting)
+/* A user may hold as much as is free, of the files or of an upstream's calls, under way or waiting: one alone
+ * gets half, and whoever comes next still finds room. Below half that is true for everybody, and nothing has
+ * to be counted. */
+static bool leaves_room(const struct upstream_call *call, const struct upstream *of, bool waiting,
+                        uint32_t used, uint32_t wanted, uint32_t max)
 {
-    const struct upstream_call *call;
+    const struct upstream_call *other;
     uint32_t held = 0;
-    LIST_FOREACH (call, &queued->call.upstreams->calls, entry) {
-        const struct queued_call *other = (const struct queued_call *)call;
-        if (call->request->user == queued->call.request->user && other->queued == waiting &&
-            (!of || call->upstream == of))
+    if (used + wanted > max || used < max / 2)
+        return used + wanted <= max;
+    LIST_FOREACH (other, &call->upstreams->calls, entry)
+        if (other->request->user == call->request->user && other->queued == waiting &&
+            (!of || other->upstream == of))
             held += of ? 1 : other->files;
-    }
-    return held;
+    return held + wanted <= max - used;
 }
 
-/* A user may hold as much as is free: one alone gets half, and whoever comes next still finds room. Below
- * half that is true for everybody, and nothing has to be counted. */
-static bool leaves_room(const struct queued_call *queued, const struct upstream *of, bool waiting,
-                        uint32_t used, uint32_t wanted, uint32_t most)
+static bool is_busy(struct upstream_call *call, bool may_queue)
 {
-    if (used + wanted > most)
-        return false;
-    return used < most / 2 || held_by(queued, of, waiting) + wanted <= most - used;
-}
-
-static bool is_busy(struct queued_call *queued, bool may_queue)
-{
-    struct upstream_call *call = &queued->call;
     const struct upstreams *set = call->upstreams;
     const struct upstream *u = call->upstream;
     uint32_t files = files_of(call);
     call->answer->after_s = BUSY_AFTER_S;
-    if (files && set->files_max && !leaves_room(queued, NULL, false, set->files, files, set->files_max))
+    if (files && set->files_max && !leaves_room(call, NULL, false, set->files, files, set->files_max))
         upstream_call_answer(
             call, UPSTREAM_UNAVAILABLE, "busy",
             "too many calls are under way for the gateway's limit of open files, which leaves "
             "%u to them; this call was not sent",
             set->files_max);
-    else if (u && !u->spec->in_flight && !leaves_room(queued, u, false, u->in_flight, 1, UPSTREAM_IN_FLIGHT))
+    else if (u && !u->spec->in_flight && !leaves_room(call, u, false, u->in_flight, 1, UPSTREAM_IN_FLIGHT))
         upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "busy",
                              "the server '" STR_FMT "', which %s, has %u calls under way, and the "
                              "rest of the %u that it takes at once is for others; this call was not sent",
                              STR_ARG(u->spec->name), upstream_call_service(call), u->in_flight,
                              UPSTREAM_IN_FLIGHT);
     else if (u && may_queue && u->spec->in_flight &&
-             !leaves_room(queued, u, true, u->queued, 1, UPSTREAM_QUEUED))
+             !leaves_room(call, u, true, u->queued, 1, UPSTREAM_QUEUED))
         upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "busy",
                              "%u calls wait for the server '" STR_FMT "', which %s, and the rest "
                              "of the %u that may wait is for others; this call was not sent",
@@ -221,58 +271,57 @@ static bool is_busy(struct queued_call *queued, bool may_queue)
 }
 
 /* A probe does not queue behind calls that may hang. */
-static enum upstream_call_state admit(struct queued_call *queued, bool may_queue)
+static enum upstream_call_state admit(struct upstream_call *call, bool may_queue)
 {
-    struct upstream *u = queued->call.upstream;
-    if (is_busy(queued, may_queue))
+    struct upstream *u = call->upstream;
+    if (is_busy(call, may_queue))
         return UPSTREAM_DONE;
     enum breaker_decision decision = breaker_admit(&u->breaker, upstream_now_ms());
     if (decision == BREAKER_REJECT) {
-        queued->call.answer->after_s = breaker_after_s(&u->breaker, upstream_now_ms());
-        return upstream_call_answer(&queued->call, UPSTREAM_UNAVAILABLE, "breaker_open",
+        call->answer->after_s = breaker_after_s(&u->breaker, upstream_now_ms());
+        return upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "breaker_open",
                                     "the server '" STR_FMT "', which %s, failed %u time%s in a "
                                     "row (last: %s); calls to it are paused, and this one was not sent",
-                                    STR_ARG(u->spec->name), upstream_call_service(&queued->call),
-                                    u->breaker.failures, u->breaker.failures == 1 ? "" : "s", u->last_error);
+                                    STR_ARG(u->spec->name), upstream_call_service(call), u->breaker.failures,
+                                    u->breaker.failures == 1 ? "" : "s", u->last_error);
     }
-    queued->probe = decision == BREAKER_PROBE;
-    if (queued->probe)
+    call->probe = decision == BREAKER_PROBE;
+    if (call->probe)
         log_breaker(u);
-    if (queued->probe || !may_queue || (!u->queued && has_room(u)))
-        return begin(queued);
-    LIST_INSERT_HEAD(&u->set->calls, &queued->call, entry);
-    TAILQ_INSERT_TAIL(&u->queue, queued, entry);
-    queued->queued = true;
+    if (call->probe || !may_queue || (!u->queued && has_room(u)))
+        return begin(call);
+    LIST_INSERT_HEAD(&u->set->calls, call, entry);
+    TAILQ_INSERT_TAIL(&u->queue, call, queue_entry);
+    call->queued = true;
     u->queued++;
-    timer_set(&queued->deadline, u->set->loop, upstream_call_timeout_ms(&queued->call, u->spec->timeout_ms),
-              on_queue_timeout, queued);
+    timer_set(&call->deadline, u->set->loop, upstream_call_timeout_ms(call, u->spec->timeout_ms),
+              on_queue_timeout, call);
     return UPSTREAM_PENDING;
 }
 
 /* Users take turns, in the order of their ids; the calls of one stay in their order. */
-static struct queued_call *next_queued(struct upstream *u)
+static struct upstream_call *next_queued(struct upstream *u)
 {
-    struct queued_call *queued, *next = TAILQ_FIRST(&u->queue);
+    struct upstream_call *call, *next = TAILQ_FIRST(&u->queue);
     uid_t least = UINT32_MAX;
-    TAILQ_FOREACH (queued, &u->queue, entry) {
-        uid_t distance =
-            queued->call.request->user - u->last_user - 1; /* modulo 2^32: the last one is last */
+    TAILQ_FOREACH (call, &u->queue, queue_entry) {
+        uid_t distance = call->request->user - u->last_user - 1; /* modulo 2^32: the last one is last */
         if (distance < least) {
-            next = queued;
+            next = call;
             least = distance;
         }
     }
-    u->last_user = next->call.request->user;
+    u->last_user = next->request->user;
     return next;
 }
 
 void upstream_start_queued(struct upstream *u)
 {
     while (u->queued && has_room(u)) {
-        struct queued_call *queued = next_queued(u);
-        unqueue(queued);
-        if (admit(queued, false) == UPSTREAM_DONE)
-            queued->call.done(queued->call.owner);
+        struct upstream_call *call = next_queued(u);
+        unqueue(call);
+        if (admit(call, false) == UPSTREAM_DONE)
+            call->done(call->owner);
     }
 }
 
@@ -325,21 +374,21 @@ enum upstream_call_state upstream_start(struct upstreams *set, const struct upst
                                         struct arena *arena, struct upstream_answer *answer,
                                         upstream_done *done, void *owner)
 {
-    struct queued_call *queued = ARENA_NEW(arena, struct queued_call);
+    struct upstream_call *call = ARENA_NEW(arena, struct upstream_call);
     *answer = (struct upstream_answer){.after_s = -1};
-    queued->call = (struct upstream_call){.upstreams = set,
-                                          .loop = set->loop,
-                                          .request = request,
-                                          .arena = arena,
-                                          .answer = answer,
-                                          .finish = finish,
-                                          .done = done,
-                                          .owner = owner};
-    if (!find_upstream(&queued->call))
+    *call = (struct upstream_call){.upstreams = set,
+                                   .loop = set->loop,
+                                   .request = request,
+                                   .arena = arena,
+                                   .answer = answer,
+                                   .finish = finish,
+                                   .done = done,
+                                   .owner = owner};
+    if (!find_upstream(call))
         return UPSTREAM_DONE;
-    if (queued->call.upstream)
-        return admit(queued, true);
-    return is_busy(queued, false) ? UPSTREAM_DONE : begin(queued);
+    if (call->upstream)
+        return admit(call, true);
+    return is_busy(call, false) ? UPSTREAM_DONE : begin(call);
 }
 
 static void end_delay(struct delay *delay)
@@ -369,14 +418,13 @@ void upstream_cancel(struct upstreams *set, void *owner)
     struct delay *next_delay;
     for (struct upstream_call *call = LIST_FIRST(&set->calls); call; call = next_call) {
         next_call = LIST_NEXT(call, entry);
-        struct queued_call *queued = (struct queued_call *)call;
         if (call->owner != owner)
             continue;
-        if (queued->queued) {
-            unqueue(queued);
+        if (call->queued) {
+            unqueue(call);
             continue;
         }
-        end_call(queued, HEALTH_UNKNOWN);
+        end_call(call, HEALTH_UNKNOWN);
         if (call->stop)
             call->stop(call);
     }

@@ -1,12 +1,102 @@
-/* Expands what the configuration says, finds its user, and logs what a best_effort sandbox lacks. */
+/* Expands what the configuration says, builds the environment (inherited variables first, then those of the
+ * spec), finds the user, and logs what a best_effort sandbox lacks. */
 #include "upstream/process.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
-#include "upstream/environment.h"
+#include "base/trace_context.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <pwd.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+static bool has_name(const struct name_values *pairs, struct str name)
+{
+    for (size_t i = 0; i < pairs->count; i++)
+        if (str_eq(pairs->list[i].name, name))
+            return true;
+    return false;
+}
+
+enum err environment_build(struct arena *arena, const char *inherited, const struct name_values *pairs,
+                           struct secrets *used, const char *const **out, struct why *why)
+{
+    const char **list = ARENA_ARRAY(arena, const char *, pairs->count + strlen(inherited) / 2 + 3);
+    size_t count = 0;
+    enum err err = OK;
+    bool has_path = has_name(pairs, STR_LIT("PATH"));
+    for (const char *at = inherited; *at; at += strspn(at, " ")) {
+        struct str name = arena_dup(arena, (struct str){at, strcspn(at, " ")});
+        const char *value = getenv(name.at);
+        at += name.len;
+        if (!value || has_name(pairs, name))
+            continue;
+        has_path |= str_is(name, "PATH");
+        list[count++] = ARENA_JOIN(arena, name, STR_LIT("="), str_of(value)).at;
+    }
+    if (!has_path)
+        list[count++] = "PATH=" DEFAULT_PATH;
+    for (size_t i = 0; i < pairs->count && !err; i++) {
+        struct str value, name = pairs->list[i].name;
+        err = secrets_expand(arena, pairs->list[i].value, used, &value, why);
+        if (!err && value.len && memchr(value.at, '\0', value.len))
+            err = err_set(why, ERR_PARSE, "the value holds a NUL byte");
+        if (err)
+            err_prefix(why, arena_printf(arena, "env." STR_FMT, STR_ARG(str_cut(name, 100))).at);
+        else
+            list[count++] = ARENA_JOIN(arena, name, STR_LIT("="), value).at;
+    }
+    *out = list;
+    return err;
+}
+
+const char *const *environment_with_trace(struct arena *arena, const char *const *environment,
+                                          const struct name_values *pairs, const struct trace_context *trace)
+{
+    static const struct str names[] = {[TRACE_PARENT] = STR("TRACEPARENT"),
+                                       [TRACE_STATE] = STR("TRACESTATE"),
+                                       [TRACE_BAGGAGE] = STR("BAGGAGE")};
+    size_t count = 0;
+    while (environment[count])
+        count++;
+    const char **list = ARENA_ARRAY(arena, const char *, count + TRACE_KEYS + 1);
+    memcpy(list, environment, count * sizeof(*list));
+    for (unsigned i = 0; i < TRACE_KEYS; i++)
+        if (trace->values[i].len && !has_name(pairs, names[i]))
+            list[count++] = ARENA_JOIN(arena, names[i], STR_LIT("="), trace->values[i]).at;
+    return list;
+}
+
+enum err environment_find_command(struct arena *arena, const struct upstream_spec *spec, struct why *why)
+{
+    char found[PATH_MAX];
+    if (spec->spawner.len)
+        return OK; /* the spawner finds it */
+    struct str name = spec->argv[0];
+    const char *inherited = getenv("PATH");
+    struct str path = str_of(inherited ? inherited : DEFAULT_PATH);
+    for (size_t i = spec->env.count; i-- > 0;)
+        if (str_is(spec->env.list[i].name, "PATH"))
+            path = spec->env.list[i].value;
+    const char *argv[] = {arena_dup(arena, name).at, NULL};
+    const char *env[] = {arena_printf(arena, "PATH=" STR_FMT, STR_ARG(path)).at, NULL};
+    struct child_spec child = {.argv = argv, .env = env};
+    if (memmem(name.at, name.len, "${", 2))
+        return OK;
+    enum err err = child_find_program(&child, found, why);
+    bool relative = found[0] != '/' && spec->cwd.len;
+    const char *file = relative ? arena_printf(arena, STR_FMT "/%s", STR_ARG(spec->cwd), found).at : found;
+    if (err == OK && access(file, X_OK) != 0)
+        err = err_set(why, ERR_NOT_FOUND, "cannot run '%s': %s", file, strerror(errno));
+    return err;
+}
+
+/* ---- the process of a server ---- */
 
 static enum err expand(struct arena *arena, struct str text, struct secrets *secrets, const char **out,
                        struct why *why)
@@ -56,21 +146,6 @@ static enum err confine(struct loop *loop, struct arena *arena, const struct ups
     return err;
 }
 
-static enum err find_identity(struct arena *arena, const struct upstream_spec *spec, struct process *process,
-                              struct why *why)
-{
-    if (!spec->user.len)
-        return OK;
-    const struct passwd *user = getpwnam(arena_dup(arena, spec->user).at);
-    if (!user)
-        return err_set(why, ERR_NOT_FOUND,
-                       "no user '" STR_FMT "': create it, or correct upstreams." STR_FMT ".user",
-                       STR_ARG(spec->user), STR_ARG(spec->name));
-    process->identity = (struct child_identity){user->pw_uid, user->pw_gid};
-    process->child.identity = &process->identity;
-    return OK;
-}
-
 enum err process_prepare(struct loop *loop, struct arena *arena, const struct upstream_spec *spec,
                          struct secrets *secrets, struct process *process, struct why *why)
 {
@@ -83,8 +158,15 @@ enum err process_prepare(struct loop *loop, struct arena *arena, const struct up
         err = expand(arena, spec->argv[i], secrets, &argv[i], why);
     if (!err && spec->cwd.len)
         err = expand(arena, spec->cwd, secrets, &child->cwd, why);
-    if (!err)
-        err = find_identity(arena, spec, process, why);
+    const struct passwd *user = !err && spec->user.len ? getpwnam(arena_dup(arena, spec->user).at) : NULL;
+    if (!err && spec->user.len && !user)
+        err = err_set(why, ERR_NOT_FOUND,
+                      "no user '" STR_FMT "': create it, or correct upstreams." STR_FMT ".user",
+                      STR_ARG(spec->user), STR_ARG(spec->name));
+    if (user) {
+        process->identity = (struct child_identity){user->pw_uid, user->pw_gid};
+        child->identity = &process->identity;
+    }
     return err || !spec->sandbox.on ? err : confine(loop, arena, spec, process, why);
 }
 

@@ -6,12 +6,38 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "json/write.h"
 #include "upstream/tool_list.h"
 
+#include <pwd.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#define NAMES_MAX_BYTES 256u /* of a user's name */
+
+int64_t upstream_now_ms(void)
+{
+    return clock_mono_us() / 1000;
+}
+
+struct upstream *upstream_find(const struct upstreams *set, struct str name)
+{
+    for (struct upstream *u = set->first; u; u = u->next)
+        if (!u->leaving && str_eq(u->spec->name, name))
+            return u;
+    return NULL;
+}
+
+static void on_turn(void *owner);
+
+void upstream_schedule(struct upstream *u)
+{
+    timer_set(&u->turn, u->set->loop, 0, on_turn, u);
+}
+
+/* ---- what its MCP client reports ---- */
 
 static void on_mcp_state(void *owner)
 {
@@ -32,8 +58,7 @@ static void on_mcp_listed(void *owner, enum upstream_list list)
     struct tool_list *lists[UPSTREAM_LISTS];
     if (u->leaving || u->base) /* a user's own instance lists for nobody else */
         return;
-    if (list !=
-        UPSTREAM_TOOLS) { /* what it had under another configuration, or before it had none, is over */
+    if (list != UPSTREAM_TOOLS) { /* what it had before, under another configuration, is over */
         tool_list_unref(u->last[list]);
         u->last[list] = NULL;
     }
@@ -100,26 +125,44 @@ static void on_turn(void *owner)
     }
 }
 
-void upstream_leave(struct upstream *u)
+/* It ends after its calls are answered. */
+static void leave(struct upstream *u)
 {
     u->leaving = true;
     timer_clear(&u->idle);
     upstream_schedule(u);
 }
 
+/* The name becomes part of a path: false if it could leave its folder, or if there is no such user. */
+static bool name_of(uid_t uid, char out[NAMES_MAX_BYTES])
+{
+    const struct passwd *user = getpwuid(uid);
+    if (!user || !*user->pw_name || *user->pw_name == '.' || strchr(user->pw_name, '/') ||
+        strchr(user->pw_name, '}') || strlen(user->pw_name) >= NAMES_MAX_BYTES)
+        return false;
+    memcpy(out, user->pw_name, strlen(user->pw_name) + 1);
+    return true;
+}
+
 /* `before`: an upstream of this name with another configuration; its tools are the best guess until the new
  * one has listed its own. */
-struct upstream *upstream_new(struct upstreams *set, const struct upstream_spec *spec,
-                              struct upstream *before)
+static struct upstream *make(struct upstreams *set, const struct upstream_spec *spec, struct upstream *before)
 {
+    char name[NAMES_MAX_BYTES];
     struct upstream *u = calloc(1, sizeof(*u));
     if (!u)
         abort();
     u->set = set;
     u->arena = arena_new();
     u->configured = upstream_spec_copy(u->arena, spec);
-    u->spec = spec->per_user ? upstream_own_spec(u->arena, spec) : u->configured;
-    u->on_turn = on_turn;
+    u->spec = u->configured;
+    if (spec->per_user) {
+        /* A daemon without a name in the passwd database has no file of its own: the upstream then says which
+         * is missing. */
+        struct str user =
+            name_of(geteuid(), name) ? str_of(name) : arena_printf(u->arena, "%u", (unsigned)geteuid());
+        u->spec = upstream_spec_for_user(u->arena, spec, geteuid(), user);
+    }
     TAILQ_INIT(&u->queue);
     if (spec->kind == UPSTREAM_REST)
         return u;
@@ -164,6 +207,80 @@ void upstreams_free(struct upstreams *set)
     free(set);
 }
 
+/* ---- instances of users --------------------------------------------------------------------------
+ * Of an upstream with per_user = true each user who calls has an instance, with the credentials of that user
+ * alone. The daemon's own user has the upstream itself, which also lists the tools. An instance is made at
+ * its user's first call, and ends some time after the last one. */
+
+static void on_idle(void *owner)
+{
+    struct upstream *u = owner;
+    if (u->in_flight || u->queued) /* the end of a call sets the timer again */
+        return;
+    log_event(LOG_INFO, "upstream_idle", LOG_STR("upstream", u->spec->name), LOG_NUM("calls", u->calls));
+    leave(u);
+}
+
+void upstream_user_called(struct upstream *u)
+{
+    uint32_t ms = u->spec->user_idle_ms ? u->spec->user_idle_ms : UPSTREAM_USER_IDLE_MS;
+    if (u->base && !u->leaving)
+        timer_set(&u->idle, u->set->loop, ms, on_idle, u);
+}
+
+static struct upstream *make_instance(struct upstream *base, uid_t uid, struct str user)
+{
+    struct arena *scratch = arena_new();
+    struct upstream_spec *spec = upstream_spec_for_user(scratch, base->configured, uid, user);
+    spec->name = arena_printf(scratch, STR_FMT "@" STR_FMT, STR_ARG(spec->name), STR_ARG(user));
+    spec->lazy = false;
+    spec->per_user = false; /* filled in already */
+    struct upstream *u = make(base->set, spec, NULL), *last = base;
+    arena_free(scratch);
+    u->base = base;
+    u->uid = uid;
+    while (last->next)
+        last = last->next;
+    last->next = u;
+    upstream_user_called(u);
+    return u;
+}
+
+struct upstream *upstream_of_user(struct upstream *base, struct upstream_call *call)
+{
+    uid_t uid = call->request->user;
+    char name[NAMES_MAX_BYTES];
+    uint32_t count = 0;
+    if (!base->spec->per_user || uid == geteuid())
+        return base;
+    for (struct upstream *u = base->set->first; u; u = u->next) {
+        if (u->base != base || u->leaving)
+            continue;
+        if (u->uid == uid)
+            return u;
+        count++;
+    }
+    if (!name_of(uid, name)) {
+        upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "no_user",
+                             "the server '" STR_FMT
+                             "' has an instance for each user, and the user with uid %u has no "
+                             "name on this host; the operator must create it",
+                             STR_ARG(base->spec->name), (unsigned)uid);
+    } else if (count >= UPSTREAM_USERS_MAX) {
+        call->answer->after_s = 60;
+        upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "busy",
+                             "the server '" STR_FMT
+                             "' has an instance for each user, and serves %u users already, the "
+                             "most it may; this call was not sent",
+                             STR_ARG(base->spec->name), count);
+    } else {
+        return make_instance(base, uid, str_of(name));
+    }
+    return NULL;
+}
+
+/* ---- the set ---- */
+
 static void take_limits(struct upstream *u, const struct upstream_spec *spec)
 {
     u->spec->timeout_ms = spec->timeout_ms;
@@ -177,18 +294,18 @@ static void take_limits(struct upstream *u, const struct upstream_spec *spec)
 /* The upstream for a configured spec: the running one, perhaps with other limits, or a new one. */
 static struct upstream *upstream_for(struct upstreams *set, const struct upstream_spec *spec)
 {
-    struct upstream *u = upstream_find(set, spec->name);
-    if (u && upstream_spec_equal(u->configured, spec)) {
-        take_limits(u, spec);
-        upstream_schedule(u);
-        if (u->mcp && !spec->lazy)
-            mcp_client_start(u->mcp); /* retries one that is down */
+    struct upstream *u = upstream_find(set, spec->name), *replaced = u;
+    if (!u || !upstream_spec_equal(u->configured, spec)) {
+        u = make(set, spec, replaced);
+        if (replaced)
+            leave(replaced);
         return u;
     }
-    struct upstream *new_upstream = upstream_new(set, spec, u);
-    if (u)
-        upstream_leave(u);
-    return new_upstream;
+    take_limits(u, spec);
+    upstream_schedule(u);
+    if (u->mcp && !spec->lazy)
+        mcp_client_start(u->mcp); /* retries one that is down */
+    return u;
 }
 
 void upstreams_apply(struct upstreams *set, const struct upstream_spec *const *specs, size_t count)
@@ -204,11 +321,11 @@ void upstreams_apply(struct upstreams *set, const struct upstream_spec *const *s
         if (!u->leaving && !u->base) {
             log_event(LOG_INFO, "upstream_removed", LOG_STR("upstream", u->spec->name),
                       LOG_NUM("calls_in_flight", u->in_flight));
-            upstream_leave(u);
+            leave(u);
         }
     for (struct upstream *u = set->first; u; u = u->next) {
         if (!u->leaving && u->base && u->base->leaving)
-            upstream_leave(u);
+            leave(u);
         else if (!u->leaving && u->base) {
             take_limits(u, u->base->spec);
             if (u->mcp)
@@ -355,24 +472,6 @@ static void put_upstream(struct json_out *out, const struct upstream *u)
     tool_list_unref(tools);
 }
 
-static void read_figures(const struct upstream *u, struct upstream_figures *out)
-{
-    struct mcp_client_status status = {.name = "ready"};
-    if (u->mcp)
-        mcp_client_view(u->mcp, &status);
-    bool idle = strcmp(status.name, "stopped") == 0 && !status.failures;
-    *out = (struct upstream_figures){
-        .name = u->spec->name,
-        .up = idle || strcmp(status.name, "up") == 0 || strcmp(status.name, "ready") == 0,
-        .circuit_open = u->breaker.state != BREAKER_CLOSED,
-        .calls = u->calls,
-        .failures = u->failures,
-        .starts = status.starts,
-        .in_flight = u->in_flight,
-        .queued = u->queued + status.queued,
-    };
-}
-
 size_t upstreams_figures(const struct upstreams *set, struct arena *arena, struct upstream_figures **out)
 {
     size_t count = 0;
@@ -380,9 +479,24 @@ size_t upstreams_figures(const struct upstreams *set, struct arena *arena, struc
         count += !u->leaving;
     *out = ARENA_ARRAY(arena, struct upstream_figures, count ? count : 1);
     count = 0;
-    for (const struct upstream *u = set->first; u; u = u->next)
-        if (!u->leaving)
-            read_figures(u, &(*out)[count++]);
+    for (const struct upstream *u = set->first; u; u = u->next) {
+        struct mcp_client_status status = {.name = "ready"};
+        if (u->leaving)
+            continue;
+        if (u->mcp)
+            mcp_client_view(u->mcp, &status);
+        bool idle = strcmp(status.name, "stopped") == 0 && !status.failures;
+        (*out)[count++] = (struct upstream_figures){
+            .name = u->spec->name,
+            .up = idle || strcmp(status.name, "up") == 0 || strcmp(status.name, "ready") == 0,
+            .circuit_open = u->breaker.state != BREAKER_CLOSED,
+            .calls = u->calls,
+            .failures = u->failures,
+            .starts = status.starts,
+            .in_flight = u->in_flight,
+            .queued = u->queued + status.queued,
+        };
+    }
     return count;
 }
 

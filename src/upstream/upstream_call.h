@@ -29,6 +29,13 @@ struct upstream_call {
     /* Set by dispatch.c. The answer is filled in: updates the breaker and fires `done`. The call is gone
      * when it returns. */
     void (*finish)(struct upstream_call *call);
+    /* Of dispatch.c alone. */
+    TAILQ_ENTRY(upstream_call)
+    queue_entry;           /* queued, because its upstream has spec.in_flight calls already */
+    struct timer deadline; /* of queueing */
+    int64_t began_ms;
+    uint32_t files; /* that it holds open */
+    bool queued, probe;
 };
 
 /* Each starts a call and either fills in the answer (UPSTREAM_DONE), or sets `stop` and later calls

@@ -1,6 +1,6 @@
 /*
  * The set of upstreams and its calls in memory. Included by upstream.c (the
- * set), dispatch.c (the calls) and upstream_call.c (what both use) only.
+ * set) and dispatch.c (the calls) only.
  */
 #ifndef TOOLGATE_UPSTREAM_UPSTREAM_INTERNAL_H
 #define TOOLGATE_UPSTREAM_UPSTREAM_INTERNAL_H
@@ -12,16 +12,6 @@
 #define LAST_ERROR_MAX_BYTES 256u
 #define UPSTREAM_USERS_MAX   256u /* instances of one upstream */
 
-/* A call under way, or queued because its upstream has spec.in_flight calls already. */
-struct queued_call {
-    struct upstream_call call; /* first: cast from it */
-    TAILQ_ENTRY(queued_call) entry;
-    struct timer deadline; /* of queueing */
-    int64_t began_ms;
-    uint32_t files; /* that it holds open */
-    bool queued, probe;
-};
-
 struct upstream {
     struct upstreams *set;
     struct upstream *next;
@@ -32,12 +22,11 @@ struct upstream {
     /* cached, or of the upstream it replaces, until mcp has its own */
     struct tool_list *last[UPSTREAM_LISTS];
     struct breaker breaker;
-    TAILQ_HEAD(, queued_call) queue;
+    TAILQ_HEAD(, upstream_call) queue;
     struct upstream *base; /* of a user's instance: the upstream itself; NULL: this is none */
     uid_t uid;             /* of the instance's user */
     struct timer idle;     /* of an instance: it ends */
     struct timer turn;
-    void (*on_turn)(void *upstream); /* starts queued calls if there is room; ends an upstream that leaves */
     uint32_t in_flight, queued;
     uid_t last_user; /* whose call was taken from the queue last */
     uint64_t calls, failures;
@@ -68,23 +57,15 @@ struct upstreams {
     uint32_t files, files_max; /* open for calls; at most (0: unlimited) */
 };
 
-/* upstream.c. `base`: of an instance for `user` */
-struct upstream *upstream_new(struct upstreams *set, const struct upstream_spec *spec,
-                              struct upstream *before);
-void upstream_leave(struct upstream *upstream); /* ends after its calls are answered */
-
-/* per_user.c. The instance that serves this user, made if there is none; `upstream` itself if it is for all
- * users, or the user is the daemon's. NULL, with the answer: there is no such user, or there are too many. */
+/* upstream.c */
+struct upstream *upstream_find(const struct upstreams *set, struct str name); /* NULL: none, or it leaves */
+/* In the next turn: starts queued calls if there is room, and ends an upstream that leaves. */
+void upstream_schedule(struct upstream *upstream);
+/* The instance that serves this user, made if there is none; `upstream` itself if it is for all users, or the
+ * user is the daemon's. NULL, with the answer: there is no such user, or there are too many. */
 struct upstream *upstream_of_user(struct upstream *upstream, struct upstream_call *call);
 void upstream_user_called(struct upstream *instance); /* a call of it has ended */
-struct upstream_spec *upstream_own_spec(struct arena *arena,
-                                        const struct upstream_spec *spec); /* the daemon's own */
-
-/* upstream_call.c */
-struct upstream *upstream_find(const struct upstreams *set, struct str name); /* NULL: none, or it leaves */
-void upstream_schedule(struct upstream *upstream);                            /* on_turn, in the next turn */
-void upstream_remember_error(struct upstream *upstream, struct str why);
-int64_t upstream_now_ms(void); /* the breakers' clock */
+int64_t upstream_now_ms(void);                        /* the breakers' clock */
 
 /* dispatch.c: starts queued calls if there is room. */
 void upstream_start_queued(struct upstream *upstream);

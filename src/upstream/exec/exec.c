@@ -16,7 +16,7 @@
 #include "io/conn.h"
 #include "io/descriptor.h"
 #include "json/write.h"
-#include "upstream/environment.h"
+#include "upstream/process.h"
 #include "upstream/exec/exec_argv.h"
 #include "upstream/exec/exec_result.h"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "upstream/environment.h"
+#include "upstream/process.h"
 #include "upstream/secrets.h"
 #include "golden.h"
 
