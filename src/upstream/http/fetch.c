@@ -13,9 +13,10 @@
 #include "io/conn.h"
 #include "io/descriptor.h"
 #include "io/timer.h"
-#include "upstream/http/curl.h"
 
 #include <ctype.h>
+#include <curl/curl.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -24,6 +25,65 @@
 #define REDIRECT_SHOWN_BYTES 200u
 #define URL_LETTERS                                                                                          \
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/[]@!$&()*+,;=%" /* no ? and # */
+
+/* ---- libcurl, loaded at the first HTTP request: linked to the daemon, it and its 30 libraries would cost
+ * every start 6 MB of memory and 3 ms ---- */
+
+/* The functions that are used, under their own names. */
+#define CURL_FUNCTIONS(each)                                                                                 \
+    each(global_init) each(easy_init) each(easy_cleanup) each(easy_setopt) each(easy_getinfo)                \
+        each(easy_strerror) each(slist_append) each(slist_free_all) each(multi_init) each(multi_cleanup)     \
+            each(multi_setopt) each(multi_add_handle) each(multi_remove_handle) each(multi_socket_action)    \
+                each(multi_assign) each(multi_info_read)
+
+/* curl.h defines some of these names as type-checking macros, which a pointer bypasses. */
+struct curl_library {
+#define CURL_POINTER(name) __typeof__(&(curl_##name)) name; /* NOLINT(bugprone-macro-parentheses) */
+    CURL_FUNCTIONS(CURL_POINTER)
+#undef CURL_POINTER
+};
+
+/* By the name that libcurl's ABI has had since 2006. Loaded once and never unloaded. NULL: it is missing, and
+ * `why` names the package; that is not kept, so that installing it needs no restart. */
+static const struct curl_library *curl_load(struct why *why)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } functions[] = {
+#define CURL_ROW(name) {"curl_" #name, offsetof(struct curl_library, name)},
+        CURL_FUNCTIONS(CURL_ROW)
+#undef CURL_ROW
+    };
+    static struct curl_library library;
+    static bool loaded;
+    if (loaded)
+        return &library;
+    void *handle = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        handle = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+        err_set(why, ERR_UNAVAILABLE, "HTTP needs libcurl, which could not be loaded: install libcurl4 (%s)",
+                dlerror());
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        void *address = dlsym(handle, functions[i].name);
+        if (!address) {
+            err_set(why, ERR_UNAVAILABLE, "the installed libcurl has no %s: install libcurl4 7.80 or later",
+                    functions[i].name);
+            return NULL;
+        }
+        memcpy((char *)&library + functions[i].offset, &address, sizeof(address));
+    }
+    loaded = library.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+    if (!loaded)
+        err_set(why, ERR_UNAVAILABLE,
+                "libcurl could not be initialised: its TLS library has a configuration that it rejects");
+    return loaded ? &library : NULL;
+}
+
+/* ---- requests ---- */
 
 /* Of one loop. */
 struct fetcher {
@@ -295,32 +355,6 @@ static const struct {
     {CURLE_HTTP2_STREAM, FETCH_DISCONNECTED, "broke HTTP/2 off", false},
 };
 
-static enum fetch_outcome describe_error(const struct curl_library *curl, CURLcode code, bool sent,
-                                         int number, const char **text, const char **more)
-{
-    size_t row = 0, count = sizeof(errors) / sizeof(errors[0]);
-    while (row < count && errors[row].code != code)
-        row++;
-    bool known = row < count;
-    enum fetch_outcome how = known ? errors[row].how : sent ? FETCH_DISCONNECTED : FETCH_UNREACHABLE;
-    *text = known ? errors[row].text : curl->easy_strerror(code);
-    if (code == CURLE_COULDNT_CONNECT)
-        *more = number ? strerror(number) : "";
-    else if (!known || !errors[row].keeps_more)
-        *more = "";
-    if (code == CURLE_OPERATION_TIMEDOUT && !sent)
-        *text = "could not connect in time";
-    if (sent && code == CURLE_UNSUPPORTED_PROTOCOL) {
-        *text = "did not answer in HTTP";
-        how = FETCH_NOT_HTTP;
-    } else if (sent && how == FETCH_UNREACHABLE) { /* a kept connection broke, and no other could be made */
-        *text = "the connection broke off without an answer";
-        *more = "";
-        how = FETCH_DISCONNECTED;
-    }
-    return how;
-}
-
 /* ---- the end of a request --------------------------------------------------------- */
 
 static void fail(struct fetch *f, enum fetch_outcome how, const char *text, const char *more)
@@ -330,22 +364,46 @@ static void fail(struct fetch *f, enum fetch_outcome how, const char *text, cons
     snprintf(f->why, sizeof(f->why), STR_FMT ": %s%s%s", STR_ARG(origin), text, *more ? ": " : "", more);
 }
 
+/* By libcurl's code. */
+static void fail_transfer(struct fetch *f, CURLcode code)
+{
+    const struct curl_library *curl = f->fetcher->curl;
+    size_t row = 0, count = sizeof(errors) / sizeof(errors[0]);
+    long number = 0;
+    curl->easy_getinfo(f->easy, CURLINFO_OS_ERRNO, &number);
+    while (row < count && errors[row].code != code)
+        row++;
+    bool known = row < count;
+    enum fetch_outcome how = known ? errors[row].how : f->sent ? FETCH_DISCONNECTED : FETCH_UNREACHABLE;
+    const char *text = known ? errors[row].text : curl->easy_strerror(code);
+    const char *more = known && errors[row].keeps_more ? f->error : "";
+    if (code == CURLE_COULDNT_CONNECT && number)
+        more = strerror((int)number);
+    if (code == CURLE_OPERATION_TIMEDOUT && !f->sent)
+        text = "could not connect in time";
+    if (f->sent && code == CURLE_UNSUPPORTED_PROTOCOL) {
+        text = "did not answer in HTTP";
+        how = FETCH_NOT_HTTP;
+    } else if (f->sent &&
+               how == FETCH_UNREACHABLE) { /* a kept connection broke, and no other could be made */
+        text = "the connection broke off without an answer";
+        more = "";
+        how = FETCH_DISCONNECTED;
+    }
+    fail(f, how, text, more);
+}
+
 static void judge(struct fetch *f, CURLcode code)
 {
-    if (f->too_large) {
+    if (f->too_large)
         fail(f, FETCH_TOO_LARGE,
              f->body_bytes ? "its answer is too large" : "its answer has too many headers", "");
-    } else if (f->refused_repeat) {
+    else if (f->refused_repeat)
         fail(f, FETCH_DISCONNECTED, "the connection broke off without an answer", "");
-    } else if (code != CURLE_OK) {
-        const char *text, *more = f->error;
-        long number = 0;
-        f->fetcher->curl->easy_getinfo(f->easy, CURLINFO_OS_ERRNO, &number);
-        enum fetch_outcome how = describe_error(f->fetcher->curl, code, f->sent, (int)number, &text, &more);
-        fail(f, how, text, more);
-    } else if (!f->has_head && !f->reported_head) {
+    else if (code != CURLE_OK)
+        fail_transfer(f, code);
+    else if (!f->has_head && !f->reported_head)
         fail(f, FETCH_NOT_HTTP, "did not answer in HTTP", "");
-    }
 }
 
 static void end_transfer(struct fetch *f)
@@ -375,15 +433,6 @@ void fetch_cancel(struct fetch *f)
 
 /* ---- reporting --------------------------------------------------------------------- */
 
-static bool may_follow(const struct fetch *f, int status, struct str to)
-{
-    bool reads = strcmp(f->request.method, "GET") == 0 || strcmp(f->request.method, "HEAD") == 0;
-    struct str from = fetch_origin(str_of(f->request.url));
-    to = fetch_origin(to);
-    return (reads || status >= 307) && f->redirects < FETCH_REDIRECTS_MAX && from.len == to.len &&
-           strncasecmp(from.at, to.at, from.len) == 0;
-}
-
 static void report_head(struct fetch *f)
 {
     const struct curl_library *curl = f->fetcher->curl;
@@ -392,7 +441,10 @@ static void report_head(struct fetch *f)
     curl_off_t after = 0; /* libcurl also reads it as a date */
     curl->easy_getinfo(f->easy, CURLINFO_RESPONSE_CODE, &status);
     curl->easy_getinfo(f->easy, CURLINFO_REDIRECT_URL, &to);
-    if (to && may_follow(f, (int)status, str_of(to))) {
+    bool reads = strcmp(f->request.method, "GET") == 0 || strcmp(f->request.method, "HEAD") == 0;
+    struct str from = fetch_origin(str_of(f->request.url)), origin = fetch_origin(str_of(to));
+    if (to && (reads || status >= 307) && f->redirects < FETCH_REDIRECTS_MAX && from.len == origin.len &&
+        strncasecmp(from.at, origin.at, from.len) == 0) {
         f->redirect_to = arena_dup(f->arena, str_of(to)).at;
         return;
     }
@@ -470,27 +522,25 @@ static void report_all(struct fetcher *fetcher)
 
 /* ---- the start ---------------------------------------------------------------------- */
 
-static enum err check_request(const struct fetch_request *request, struct why *why)
-{
-    if (fetch_origin(str_of(request->url)).len == 0)
-        return err_set(why, ERR_CONFIG,
-                       "expected an address that begins with http:// or https:// and a host, without user "
-                       "and password (use a header for those)");
-    for (size_t i = 0; i < request->headers.count; i++) {
-        const struct name_value *pair = &request->headers.list[i];
-        if (!fetch_header_is_safe(pair->name, pair->value))
-            return err_set(why, ERR_CONFIG,
-                           "the header " STR_FMT " holds a line break or another control character",
-                           STR_ARG(str_cut(pair->name, 64)));
-    }
-    return OK;
-}
-
 struct fetch *fetch_start(struct loop *loop, const struct fetch_request *request,
                           const struct fetch_hooks *hooks, void *owner, struct why *why)
 {
     static const char singleton_key;
-    if (check_request(request, why) != OK || !curl_load(why))
+    if (fetch_origin(str_of(request->url)).len == 0) {
+        err_set(why, ERR_CONFIG,
+                "expected an address that begins with http:// or https:// and a host, without user "
+                "and password (use a header for those)");
+        return NULL;
+    }
+    for (size_t i = 0; i < request->headers.count; i++) {
+        const struct name_value *pair = &request->headers.list[i];
+        if (fetch_header_is_safe(pair->name, pair->value))
+            continue;
+        err_set(why, ERR_CONFIG, "the header " STR_FMT " holds a line break or another control character",
+                STR_ARG(str_cut(pair->name, 64)));
+        return NULL;
+    }
+    if (!curl_load(why))
         return NULL;
     struct fetcher *fetcher = loop_singleton(loop, &singleton_key, make_fetcher, free_fetcher);
     if (!fetcher) {

@@ -53,14 +53,6 @@ struct template_part {
     struct str text;
 };
 
-static bool is_name(struct str s)
-{
-    bool valid = s.len > 0;
-    for (size_t i = 0; valid && i < s.len; i++)
-        valid = isalnum((unsigned char)s.at[i]) || memchr("_-.", s.at[i], 3);
-    return valid;
-}
-
 /* Takes the next part from the front of *rest; false: the end. */
 static bool next_part(struct str *rest, struct template_part *part)
 {
@@ -70,12 +62,15 @@ static bool next_part(struct str *rest, struct template_part *part)
     const char *close = memchr(rest->at, '}', rest->len);
     size_t n = close ? (size_t)(close - rest->at) + 1 : rest->len;
     struct str inside = {rest->at + 1, close ? n - 2 : 0};
+    bool names = inside.len > 0;
+    for (size_t i = 0; names && i < inside.len; i++)
+        names = isalnum((unsigned char)inside.at[i]) || memchr("_-.", inside.at[i], 3);
     if (str_starts(*rest, "$${")) {
         *part = (struct template_part){TEMPLATE_TEXT, {rest->at + 1, 2}};
         n = 3;
     } else if (setting && close) {
         *part = (struct template_part){TEMPLATE_SETTING, {rest->at, n}};
-    } else if (rest->at[0] == '{' && close && is_name(inside)) {
+    } else if (rest->at[0] == '{' && close && names) {
         *part = (struct template_part){TEMPLATE_ARGUMENT, inside};
     } else if (setting || rest->at[0] == '{') {
         *part = (struct template_part){TEMPLATE_BAD, {rest->at, n}};
@@ -244,15 +239,6 @@ static enum err add_setting(struct http_call *call, struct buf *out, bool secret
     return err;
 }
 
-/* The host is not redacted: it is no secret, and responses repeat it. */
-static bool is_before_path(const struct buf *url)
-{
-    size_t slashes = 0;
-    for (size_t i = 0; i < url->len; i++)
-        slashes += url->at[i] == '/';
-    return slashes < 3;
-}
-
 static bool has_query(const struct buf *url)
 {
     return url->len && memchr(url->at, '?', url->len);
@@ -267,7 +253,11 @@ static enum err add_template(struct http_call *call, struct buf *out, struct str
     while (err == OK && next_part(&rest, &part)) {
         struct str text = part.text;
         if (part.kind == TEMPLATE_SETTING) {
-            bool secret = (call->base && !literal) || !is_before_path(out);
+            size_t slashes = 0;
+            for (size_t i = 0; i < out->len; i++)
+                slashes += out->at[i] == '/';
+            /* The host is not redacted: it is no secret, and responses repeat it. */
+            bool secret = (call->base && !literal) || slashes >= 3;
             err = add_setting(call, out, secret, text, why);
         } else if (part.kind == TEMPLATE_ARGUMENT && !literal) {
             err = take_argument(call, part.text, &text, why);
@@ -287,13 +277,10 @@ static enum err add_template(struct http_call *call, struct buf *out, struct str
 static void add_query_value(struct buf *out, struct str name, const struct json *value)
 {
     struct str text;
-    struct buf json = buf_in(out->arena);
     if (value->type == JSON_NULL)
         return;
-    if (!as_text(value, &text)) {
-        json_write(&json, value);
-        text = buf_view(&json);
-    }
+    if (!as_text(value, &text))
+        text = json_to_str(out->arena, value);
     buf_byte(out, has_query(out) ? '&' : '?');
     encode(out, name);
     buf_byte(out, '=');
@@ -416,22 +403,6 @@ static enum err build_headers(struct http_call *call, struct why *why)
     return err;
 }
 
-/* The arguments that neither URL, headers nor query have used. */
-static void build_body(struct http_call *call)
-{
-    struct buf body = buf_in(call->arena);
-    struct json_out out = json_out(&body);
-    json_open(&out, '{');
-    for (size_t i = 0; json_is(call->arguments, JSON_OBJECT) && i < call->arguments->len; i++) {
-        if (is_used(call, &call->arguments->members[i]))
-            continue;
-        json_key_str(&out, call->arguments->members[i].key);
-        json_put(&out, &call->arguments->members[i].value);
-    }
-    json_close(&out, '}');
-    call->request.body = buf_view(&body);
-}
-
 enum err http_request_build(struct http_call *call, struct why *why)
 {
     const struct http_spec *spec = call->spec;
@@ -455,7 +426,19 @@ enum err http_request_build(struct http_call *call, struct why *why)
         return err_set(why, ERR_PARSE, "the arguments make an address of %zu bytes; at most %u can be sent",
                        url.len, HTTP_URL_BYTES);
     call->request.url = arena_dup(call->arena, buf_view(&url)).at;
-    if (call->request.has_body)
-        build_body(call);
+    if (!call->request.has_body)
+        return OK;
+    /* The body has the arguments that neither URL, headers nor query have used. */
+    struct buf body = buf_in(call->arena);
+    struct json_out out = json_out(&body);
+    json_open(&out, '{');
+    for (size_t i = 0; i < count; i++) {
+        if (is_used(call, &call->arguments->members[i]))
+            continue;
+        json_key_str(&out, call->arguments->members[i].key);
+        json_put(&out, &call->arguments->members[i].value);
+    }
+    json_close(&out, '}');
+    call->request.body = buf_view(&body);
     return OK;
 }

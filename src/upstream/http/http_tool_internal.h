@@ -1,5 +1,5 @@
-/* What http_tool.c (a call), http_request.c (arguments to request) and http_response.c (answer to value)
- * share; mcp_http_exchange.c uses the reading of errors. */
+/* What http_tool.c (a call and its answer) and http_request.c (arguments to request) share;
+ * mcp_http_exchange.c uses the reading of errors. */
 #ifndef TOOLGATE_UPSTREAM_HTTP_HTTP_TOOL_INTERNAL_H
 #define TOOLGATE_UPSTREAM_HTTP_HTTP_TOOL_INTERNAL_H
 
@@ -30,15 +30,6 @@ enum err http_request_build(struct http_call *call, struct why *why);
 size_t http_trace_headers(struct name_value *list, const struct trace_context *trace,
                           struct name_values configured);
 
-struct http_answer {
-    int status;
-    struct str type, redirect;        /* of the head */
-    const struct name_value *headers; /* the result of HEAD */
-    size_t header_count;
-    int64_t after_s;
-    struct buf body;
-};
-
 struct http_failure {
     enum upstream_outcome outcome;
     const char *code;
@@ -46,9 +37,6 @@ struct http_failure {
 extern const struct http_failure http_failures[]; /* by enum fetch_outcome */
 
 bool http_response_is_transient(int status); /* a retry may succeed: 408, 425, 429, 5xx */
-
-/* Fills in the answer of `run`. */
-void http_response_read(struct upstream_call *run, const struct http_call *call, struct http_answer *answer);
 
 /* The message of an error's body: problem+json's detail, error.message, message …; STR_NONE: none. */
 struct str http_response_error_message(struct arena *arena, struct str type, struct str body);

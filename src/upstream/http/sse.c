@@ -44,18 +44,6 @@ struct str sse_last_id(const struct sse *sse)
     return buf_view(&sse->last_id);
 }
 
-static void set_data(struct sse *sse, struct str value)
-{
-    if (sse->data.len + value.len + 1 > sse->max) {
-        sse->too_long = true;
-        return;
-    }
-    if (sse->has_data)
-        buf_byte(&sse->data, '\n');
-    buf_str(&sse->data, value);
-    sse->has_data = true;
-}
-
 /* The standard ignores an id with a NUL; other control characters could not go into a header. */
 static void set_id(struct sse *sse, struct str value)
 {
@@ -92,14 +80,21 @@ static bool take_line(struct sse *sse)
         struct str value = colon ? str_from(line, name.len + 1) : STR_NONE;
         if (str_starts(value, " "))
             value = str_from(value, 1);
-        if (str_is(name, "data"))
-            set_data(sse, value);
-        else if (str_is(name, "event"))
+        if (str_is(name, "data")) {
+            sse->too_long = sse->data.len + value.len + 1 > sse->max;
+            if (sse->too_long)
+                return false;
+            if (sse->has_data)
+                buf_byte(&sse->data, '\n');
+            buf_str(&sse->data, value);
+            sse->has_data = true;
+        } else if (str_is(name, "event")) {
             set(&sse->type, value.len <= SSE_TYPE_MAX_BYTES ? value : STR_NONE);
-        else if (str_is(name, "id"))
+        } else if (str_is(name, "id")) {
             set_id(sse, value);
-        else if (str_is(name, "retry"))
+        } else if (str_is(name, "retry")) {
             set_retry(sse, value);
+        }
         return false;
     }
     set(&sse->last_id, buf_view(&sse->id));
