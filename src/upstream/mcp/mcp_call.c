@@ -156,17 +156,15 @@ static void take_result(struct pending_request *pending, struct str text)
     call->finish(call);
 }
 
-/* A server answers "method not found" to a plain call of a tool that only runs as a task. */
-static bool requires_task(struct mcp_client *client, struct str name)
+/* The definition of the call's tool; NULL: it is not listed. */
+static const struct json *tool_of(const struct mcp_client *client, const struct upstream_call *call)
 {
     const struct tool_list *list = client->lists[UPSTREAM_TOOLS].list;
     const struct json *tools = list ? tool_list_array(list) : NULL;
     for (uint32_t i = 0; tools && i < tools->len; i++)
-        if (str_eq(json_str(json_get_text(&tools->items[i], "name")), name)) {
-            const struct json *execution = json_get_text(&tools->items[i], "execution");
-            return str_is(json_str(json_get_text(execution, "taskSupport")), "required");
-        }
-    return false;
+        if (str_eq(json_str(json_get_text(&tools->items[i], "name")), call->request->target->tool))
+            return &tools->items[i];
+    return NULL;
 }
 
 static bool means_unknown_tool(struct str message)
@@ -207,8 +205,10 @@ static void take_error(struct pending_request *pending, struct str text)
     struct str message = json_str(error.type == JSON_STRING ? &error : json_get_text(&error, "message"));
     while (known[i].code && known[i].code != code)
         i++;
+    /* A server answers "method not found" to a plain call of a tool that only runs as a task. */
+    const struct json *execution = json_get_text(tool_of(client, call), "execution");
     if ((code == -32602 && !means_unknown_tool(message)) ||
-        (code == -32601 && !requires_task(client, call->request->target->tool)))
+        (code == -32601 && !str_is(json_str(json_get_text(execution, "taskSupport")), "required")))
         i++;
     mcp_request_end(pending);
     call->answer->rpc_code = code;
@@ -257,14 +257,17 @@ static void send_call(struct mcp_client *client, struct pending_request *pending
 {
     const struct upstream_request *request = pending->call->request;
     const struct json *params = request->params;
-    const char *method = request->method ? request->method : "tools/call", *separator = "";
+    const char *separator = "";
     struct buf *out = &client->out;
-    struct str name = request->target->tool; /* for the header Mcp-Name */
+    struct mcp_outgoing outgoing = {.id = pending->id,
+                                    .method = request->method ? request->method : "tools/call",
+                                    .name = request->target->tool,
+                                    .trace = request->trace_context};
     pending_mark_sent(pending);
-    mcp_message_open(client, pending->id, method);
+    mcp_message_open(client, pending->id, outgoing.method);
     if (request->method) {
-        name = json_str(json_get_text(params, "name"));
-        name = name.len ? name : json_str(json_get_text(params, "uri"));
+        struct str name = json_str(json_get_text(params, "name"));
+        outgoing.name = name.len ? name : json_str(json_get_text(params, "uri"));
         for (uint32_t i = 0; json_is(params, JSON_OBJECT) && i < params->len; i++) {
             if (str_is(params->members[i].key, "_meta"))
                 continue;
@@ -276,9 +279,11 @@ static void send_call(struct mcp_client *client, struct pending_request *pending
         }
     } else {
         put_tool_call(client, out, request);
+        outgoing.arguments = request->arguments;
+        outgoing.schema =
+            client->modern ? json_get_text(tool_of(client, pending->call), "inputSchema") : NULL;
     }
-    mcp_message_send(client, pending->id, method, name, request->progress ? pending->id : 0,
-                     request->trace_context);
+    mcp_message_send(client, &outgoing, request->progress ? pending->id : 0);
 }
 
 static enum upstream_call_state answer_blocked(struct mcp_client *client, struct upstream_call *call,

@@ -156,10 +156,10 @@ struct pending_request *mcp_request(struct mcp_client *client, const char *metho
                                     mcp_response_handler *on_response, uint32_t ms, struct str params);
 void mcp_notify(struct mcp_client *client, const char *method, struct str params);
 /* A message in parts: begun up to and with `"params":{`, filled in by the caller in client->out, and sent,
- * which adds `_meta` and closes it. id 0: a notification; `trace` NULL, progress_token 0: none. */
+ * which adds `_meta` and closes it. The caller fills in all of `outgoing` but the message. progress_token 0:
+ * none. */
 void mcp_message_open(struct mcp_client *client, uint64_t id, const char *method);
-void mcp_message_send(struct mcp_client *client, uint64_t id, const char *method, struct str name,
-                      uint64_t progress_token, const struct trace_context *trace);
+void mcp_message_send(struct mcp_client *client, struct mcp_outgoing *outgoing, uint64_t progress_token);
 /* `member`: "result" or "error". */
 void mcp_request_respond(struct mcp_client *client, struct str id, const char *member, struct str json);
 bool mcp_request_read(struct arena *arena, struct str text, struct json *value, struct json_error *error);

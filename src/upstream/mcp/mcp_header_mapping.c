@@ -3,7 +3,6 @@
 #include "upstream/mcp/mcp_header_mapping.h"
 
 #include "base/arena.h"
-#include "json/parse.h"
 #include "upstream/http/fetch.h"
 
 #include <strings.h>
@@ -44,51 +43,31 @@ struct str header_mapping_encode(struct arena *arena, struct str text)
 }
 
 struct annotation {
-    struct str header;      /* "Region" */
-    const struct str *path; /* names of properties, from the root */
-    size_t depth;
+    struct str header; /* "Region" */
+    const struct json *argument;
 };
 
 struct annotations {
-    struct arena *arena; /* NULL: they are only checked */
     struct annotation list[HEADER_MAPPING_MAX];
     size_t count;
     struct why *why;
 };
 
-struct mapped_tool {
-    struct mapped_tool *next;
-    struct str name;
-    struct annotation *list;
-    size_t count;
-};
-
-/* The path to the current schema, last name first. */
-struct step {
-    const struct step *before;
-    struct str name;
-};
-
-static bool is_one_of(struct str text, const char *const *names)
-{
-    while (*names && !str_is(text, *names))
-        names++;
-    return *names != NULL;
-}
+enum place { AT_ROOT, AT_PROPERTY, ELSEWHERE };
 
 static bool is_primitive(const struct json *type)
 {
-    static const char *const names[] = {"string", "integer", "boolean", "null", NULL};
+    static const char *const names[] = {"string", "integer", "boolean", "null"};
     if (!json_is(type, JSON_ARRAY))
-        return is_one_of(json_str(type), names);
+        return STR_IS_ONE_OF(json_str(type), names);
     for (size_t i = 0; i < type->len; i++)
-        if (!is_one_of(json_str(&type->items[i]), names))
+        if (!STR_IS_ONE_OF(json_str(&type->items[i]), names))
             return false;
     return type->len > 0;
 }
 
 static enum err add_annotation(struct annotations *all, const struct json *schema, struct str header,
-                               const struct step *step)
+                               const struct json *argument)
 {
     if (!header.len || header.len > HEADER_MAPPING_NAME_BYTES || !fetch_header_is_safe(header, STR_NONE))
         return err_set(all->why, ERR_SCHEMA, "its " ANNOTATION " is no valid header name");
@@ -103,114 +82,54 @@ static enum err add_annotation(struct annotations *all, const struct json *schem
                            STR_ARG(header));
     if (all->count == HEADER_MAPPING_MAX)
         return err_set(all->why, ERR_SCHEMA, "it has more than %u " ANNOTATION, HEADER_MAPPING_MAX);
-    struct annotation *annotation = &all->list[all->count++];
-    *annotation = (struct annotation){.header = header};
-    if (!all->arena)
-        return OK;
-    for (const struct step *s = step; s; s = s->before)
-        annotation->depth++;
-    struct str *path = ARENA_ARRAY(all->arena, struct str, annotation->depth);
-    for (size_t i = annotation->depth; i-- > 0; step = step->before)
-        path[i] = arena_dup(all->arena, step->name);
-    annotation->path = path;
-    annotation->header = arena_dup(all->arena, header);
+    all->list[all->count++] = (struct annotation){header, argument};
     return OK;
 }
 
-static enum err walk(struct annotations *all, const struct json *schema, const struct step *step,
-                     bool reachable);
+static enum err walk(struct annotations *all, const struct json *schema, enum place place,
+                     const struct json *argument);
 
-/* The values of an object or an array, each a schema. `properties`: they extend the path. */
-static enum err walk_each(struct annotations *all, const struct json *value, const struct step *step,
-                          bool properties)
+static enum err walk_keyword(struct annotations *all, const struct json *schema,
+                             const struct json_member *member, enum place place, const struct json *argument)
 {
+    static const char *const data[] = {"const", "enum", "default", "examples"};
+    static const char *const named_schemas[] = {"properties", "$defs", "definitions", "patternProperties",
+                                                "dependentSchemas"};
+    const struct json *value = &member->value;
     enum err err = OK;
-    for (size_t i = 0; err == OK && i < value->len; i++) {
-        bool object = value->type == JSON_OBJECT;
-        struct step here = {step, object ? value->members[i].key : STR_NONE};
-        const struct json *next = object ? &value->members[i].value : &value->items[i];
-        err = walk(all, next, properties ? &here : NULL, properties);
-    }
+    if (str_is(member->key, ANNOTATION))
+        return place == AT_PROPERTY
+                   ? add_annotation(all, schema, json_str(value), argument)
+                   : err_set(all->why, ERR_SCHEMA,
+                             "its " ANNOTATION
+                             " is where the argument may be missing or occur more than once");
+    if (STR_IS_ONE_OF(member->key, data))
+        return OK;
+    if (!json_is(value, JSON_OBJECT) || !STR_IS_ONE_OF(member->key, named_schemas))
+        return walk(all, value, ELSEWHERE, NULL);
+    bool on_path = place != ELSEWHERE && str_is(member->key, "properties");
+    for (uint32_t i = 0; !err && i < value->len; i++)
+        err = walk(all, &value->members[i].value, on_path ? AT_PROPERTY : ELSEWHERE,
+                   on_path ? json_get(argument, value->members[i].key) : NULL);
     return err;
 }
 
-static enum err walk_keyword(struct annotations *all, const struct json *schema,
-                             const struct json_member *member, const struct step *step, bool reachable)
-{
-    static const char *const data[] = {"const", "enum", "default", "examples", NULL};
-    static const char *const named_schemas[] = {"$defs", "definitions", "patternProperties",
-                                                "dependentSchemas", NULL};
-    const struct json *value = &member->value;
-    bool object = value->type == JSON_OBJECT;
-    if (str_is(member->key, ANNOTATION))
-        return reachable && step ? add_annotation(all, schema, json_str(value), step)
-                                 : err_set(all->why, ERR_SCHEMA,
-                                           "its " ANNOTATION
-                                           " is where the argument may be missing or occur more than once");
-    if (is_one_of(member->key, data))
-        return OK;
-    if (object && str_is(member->key, "properties"))
-        return walk_each(all, value, step, reachable);
-    if (object && is_one_of(member->key, named_schemas))
-        return walk_each(all, value, NULL, false);
-    return walk(all, value, NULL, false);
-}
-
-static enum err walk(struct annotations *all, const struct json *schema, const struct step *step,
-                     bool reachable)
+/* `argument`: what the schema at this place is for; NULL: it is not given. */
+static enum err walk(struct annotations *all, const struct json *schema, enum place place,
+                     const struct json *argument)
 {
     enum err err = OK;
-    if (schema->type == JSON_ARRAY)
-        return walk_each(all, schema, NULL, false);
-    for (size_t i = 0; err == OK && schema->type == JSON_OBJECT && i < schema->len; i++)
-        err = walk_keyword(all, schema, &schema->members[i], step, reachable);
+    for (uint32_t i = 0; !err && json_is(schema, JSON_ARRAY) && i < schema->len; i++)
+        err = walk(all, &schema->items[i], ELSEWHERE, NULL);
+    for (uint32_t i = 0; !err && json_is(schema, JSON_OBJECT) && i < schema->len; i++)
+        err = walk_keyword(all, schema, &schema->members[i], place, argument);
     return err;
 }
 
 enum err header_mapping_check(const struct json *schema, struct why *why)
 {
     struct annotations all = {.why = why};
-    return schema ? walk(&all, schema, NULL, true) : OK;
-}
-
-void header_mapping_clear(struct header_mapping *mapping)
-{
-    arena_free(mapping->arena);
-    *mapping = (struct header_mapping){0};
-}
-
-static void learn_tool(struct header_mapping *mapping, const struct json *definition)
-{
-    const struct json *schema = json_get_text(definition, "inputSchema");
-    struct annotations all = {.arena = mapping->arena};
-    if (!schema || walk(&all, schema, NULL, true) != OK || !all.count)
-        return;
-    struct mapped_tool *tool = ARENA_NEW(mapping->arena, struct mapped_tool);
-    tool->name = arena_dup(mapping->arena, json_str(json_get_text(definition, "name")));
-    tool->list = ARENA_ARRAY(mapping->arena, struct annotation, all.count);
-    tool->count = all.count;
-    memcpy(tool->list, all.list, all.count * sizeof(*tool->list));
-    tool->next = mapping->tools;
-    mapping->tools = tool;
-}
-
-void header_mapping_learn(struct header_mapping *mapping, struct str message, bool first)
-{
-    static const struct json_limits limits = {.nodes = 1000000u};
-    struct json value;
-    struct json_error error;
-    if (first)
-        header_mapping_clear(mapping);
-    if (!message.len || !memmem(message.at, message.len, ANNOTATION, sizeof(ANNOTATION) - 1))
-        return;
-    struct arena *scratch = arena_new();
-    if (!mapping->arena)
-        mapping->arena = arena_new();
-    bool read = json_parse(scratch, message, &limits, &value, &error) == OK || error.soft;
-    const struct json *tools = read ? json_get_text(json_get_text(&value, "result"), "tools") : NULL;
-    for (size_t i = 0; json_is(tools, JSON_ARRAY) && i < tools->len; i++)
-        learn_tool(mapping, &tools->items[i]);
-    arena_free(scratch);
+    return schema ? walk(&all, schema, AT_ROOT, NULL) : OK;
 }
 
 /* STR_NONE: it does not go into a header. */
@@ -224,28 +143,21 @@ static struct str value_text(struct arena *arena, const struct json *value)
     return json_str(value);
 }
 
-struct name_values header_mapping_headers(const struct header_mapping *mapping, struct arena *arena,
-                                          struct str tool_name, struct str message)
+struct name_values header_mapping_headers(struct arena *arena, const struct json *schema,
+                                          const struct json *arguments)
 {
-    const struct mapped_tool *tool = mapping->tools;
-    struct json value;
-    struct json_error error;
-    while (tool && !str_eq(tool->name, tool_name))
-        tool = tool->next;
-    if (!tool || (json_parse(arena, message, NULL, &value, &error) != OK && !error.soft))
+    struct annotations all = {.count = 0};
+    if (!schema ||
+        (schema->raw && !memmem(schema->raw, schema->raw_len, ANNOTATION, sizeof(ANNOTATION) - 1)) ||
+        walk(&all, schema, AT_ROOT, arguments) != OK)
         return (struct name_values){0};
-    const struct json *arguments = json_get_text(json_get_text(&value, "params"), "arguments");
-    struct name_value *list = ARENA_ARRAY(arena, struct name_value, tool->count);
+    struct name_value *list = ARENA_ARRAY(arena, struct name_value, all.count);
     size_t count = 0;
-    for (size_t i = 0; i < tool->count; i++) {
-        const struct json *argument = arguments;
-        for (size_t n = 0; argument && n < tool->list[i].depth; n++)
-            argument = json_get(argument, tool->list[i].path[n]);
-        struct str text = value_text(arena, argument);
+    for (size_t i = 0; i < all.count; i++) {
+        struct str text = value_text(arena, all.list[i].argument);
         if (text.at)
-            list[count++] =
-                (struct name_value){ARENA_JOIN(arena, STR_LIT("Mcp-Param-"), tool->list[i].header),
-                                    header_mapping_encode(arena, text)};
+            list[count++] = (struct name_value){ARENA_JOIN(arena, STR_LIT("Mcp-Param-"), all.list[i].header),
+                                                header_mapping_encode(arena, text)};
     }
     return (struct name_values){list, count};
 }

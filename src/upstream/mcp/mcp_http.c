@@ -223,7 +223,6 @@ static void drop_all(struct mcp_transport *t)
     while (!LIST_EMPTY(&t->exchanges))
         exchange_free(LIST_FIRST(&t->exchanges));
     timer_clear(&t->next_reply);
-    header_mapping_clear(&t->mapping);
     t->session.len = t->initialize.len = 0;
     t->version[0] = '\0';
     t->modern = t->renewing = false;

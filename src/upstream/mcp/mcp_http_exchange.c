@@ -28,18 +28,43 @@
 
 static void post_now(struct exchange *x);
 
+/* Of the message; those of each request are added when it is posted. */
+static void set_headers(struct exchange *x, const struct mcp_outgoing *outgoing)
+{
+    const struct mcp_transport *t = x->transport;
+    struct name_values mapped = {0};
+    struct trace_context trace = {0};
+    if (t->modern)
+        mapped = header_mapping_headers(x->arena, outgoing->schema, outgoing->arguments);
+    struct name_value *list = ARENA_ARRAY(x->arena, struct name_value, mapped.count + 4 + TRACE_KEYS);
+    size_t count = 0;
+    list[count++] = (struct name_value){STR_LIT("Content-Type"), STR_LIT("application/json")};
+    list[count++] = (struct name_value){STR_LIT("Accept"), STR_LIT("application/json, text/event-stream")};
+    if (t->modern && x->method[0])
+        list[count++] = (struct name_value){STR_LIT("Mcp-Method"), str_of(x->method)};
+    if (t->modern && outgoing->name.len)
+        list[count++] = (struct name_value){
+            STR_LIT("Mcp-Name"), header_mapping_encode(x->arena, arena_dup(x->arena, outgoing->name))};
+    for (size_t i = 0; i < mapped.count; i++)
+        list[count++] = (struct name_value){arena_dup(x->arena, mapped.list[i].name),
+                                            arena_dup(x->arena, mapped.list[i].value)};
+    for (unsigned i = 0; outgoing->trace && i < TRACE_KEYS; i++)
+        trace.values[i] = arena_dup(x->arena, outgoing->trace->values[i]);
+    count += http_trace_headers(list + count, &trace, t->headers);
+    x->headers = (struct name_values){list, count};
+}
+
 struct exchange *exchange_new(struct mcp_transport *t, const struct mcp_outgoing *outgoing)
 {
     struct exchange *x = calloc(1, sizeof(*x));
     if (!x)
         abort();
     x->transport = t;
+    x->arena = arena_new();
     x->id = outgoing->id;
-    snprintf(x->method, sizeof(x->method), "%s", outgoing->method ? outgoing->method : "");
-    buf_str(&x->name, outgoing->name);
-    buf_str(&x->message, outgoing->message);
-    for (unsigned i = 0; outgoing->trace && i < TRACE_KEYS; i++)
-        buf_str(&x->trace[i], outgoing->trace->values[i]);
+    x->method = arena_dup(x->arena, str_of(outgoing->method ? outgoing->method : "")).at;
+    x->message = arena_dup(x->arena, outgoing->message);
+    set_headers(x, outgoing);
     sse_init(&x->sse, UPSTREAM_LINE_MAX_BYTES);
     x->after_s = -1;
     LIST_INSERT_HEAD(&t->exchanges, x, entry);
@@ -82,10 +107,7 @@ void exchange_free(struct exchange *x)
     LIST_REMOVE(x, entry);
     sse_clear(&x->sse);
     buf_clear(&x->body);
-    buf_clear(&x->name);
-    buf_clear(&x->message);
-    for (unsigned i = 0; i < TRACE_KEYS; i++)
-        buf_clear(&x->trace[i]);
+    arena_free(x->arena);
     free(x);
 }
 
@@ -295,8 +317,6 @@ static bool deliver(struct exchange *x, struct str text)
     }
     x->answered |= is_response_to(x, &message);
     t->delivering = x;
-    if (x->answered && t->modern && strcmp(x->method, "tools/list") == 0)
-        header_mapping_learn(&t->mapping, text, !memmem(x->message.at, x->message.len, "\"cursor\"", 8));
     if (x->renews)
         take_session_response(x, text);
     else
@@ -407,29 +427,9 @@ static void begin(struct exchange *x, const struct fetch_request *request)
 
 static void post_now(struct exchange *x)
 {
-    const struct mcp_transport *t = x->transport;
     struct arena *arena = arena_new();
-    struct str name = buf_view(&x->name);
-    struct name_values mapped = {0};
-    if (t->modern && strcmp(x->method, "tools/call") == 0)
-        mapped = header_mapping_headers(&t->mapping, arena, name, buf_view(&x->message));
-    struct name_value *list = ARENA_ARRAY(arena, struct name_value, mapped.count + 4 + TRACE_KEYS);
-    size_t count = 0;
-    list[count++] = (struct name_value){STR_LIT("Content-Type"), STR_LIT("application/json")};
-    list[count++] = (struct name_value){STR_LIT("Accept"), STR_LIT("application/json, text/event-stream")};
-    if (t->modern && x->method[0])
-        list[count++] = (struct name_value){STR_LIT("Mcp-Method"), str_of(x->method)};
-    if (t->modern && name.len)
-        list[count++] = (struct name_value){STR_LIT("Mcp-Name"), header_mapping_encode(arena, name)};
-    for (size_t i = 0; i < mapped.count; i++)
-        list[count++] = mapped.list[i];
-    struct trace_context trace;
-    for (unsigned i = 0; i < TRACE_KEYS; i++)
-        trace.values[i] = buf_view(&x->trace[i]);
-    count += http_trace_headers(list + count, &trace, t->headers);
-    struct fetch_request request =
-        mcp_http_request(x->transport, arena, "POST", (struct name_values){list, count});
-    request.body = buf_view(&x->message);
+    struct fetch_request request = mcp_http_request(x->transport, arena, "POST", x->headers);
+    request.body = x->message;
     request.has_body = true;
     request.total_ms = x->id ? 0 : MCP_HTTP_NOTIFICATION_MS;
     begin(x, &request);

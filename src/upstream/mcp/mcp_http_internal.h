@@ -33,11 +33,12 @@
 struct exchange {
     struct mcp_transport *transport;
     LIST_ENTRY(exchange) entry;
-    uint64_t id; /* 0: no request */
-    char method[48];
-    struct buf name, message;
-    struct buf trace[TRACE_KEYS];
-    struct fetch *fetch; /* NULL: waits for a session, for its next try, or to report a failure */
+    struct arena *arena; /* of its strings */
+    uint64_t id;         /* 0: no request */
+    const char *method;  /* "": a response */
+    struct str message;
+    struct name_values headers; /* of the message */
+    struct fetch *fetch;        /* NULL: waits for a session, for its next try, or to report a failure */
     struct timer timer;
     struct buf body;
     struct sse sse;
@@ -77,7 +78,6 @@ struct mcp_transport {
     struct buf session, initialize; /* the session's id; the message that began it */
     uint64_t initialize_id;
     char version[32];
-    struct header_mapping mapping;
     bool modern, renewing;
     LIST_HEAD(, exchange) exchanges;
     TAILQ_HEAD(, exchange)

@@ -11,6 +11,7 @@
 #include "json/write.h"
 #include "upstream/mcp/mcp_client_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define FIRST_ROOM     16u
@@ -157,15 +158,22 @@ static void put_meta(struct mcp_client *client, uint64_t progress_token, const s
     buf_byte(out, '}');
 }
 
-void mcp_message_send(struct mcp_client *client, uint64_t id, const char *method, struct str name,
-                      uint64_t progress_token, const struct trace_context *trace)
+void mcp_message_send(struct mcp_client *client, struct mcp_outgoing *outgoing, uint64_t progress_token)
 {
-    put_meta(client, progress_token, trace);
+    put_meta(client, progress_token, outgoing->trace);
     buf_text(&client->out, "}}");
-    const struct mcp_outgoing outgoing = {id, method, name, trace, buf_view(&client->out)};
-    client->kind->send(client->transport, &outgoing);
+    outgoing->message = buf_view(&client->out);
+    client->kind->send(client->transport, outgoing);
     if (client->out.cap > MCP_SCRATCH_KEEP)
         buf_clear(&client->out);
+}
+
+static void send_message(struct mcp_client *client, uint64_t id, const char *method, struct str params)
+{
+    struct mcp_outgoing outgoing = {.id = id, .method = method};
+    mcp_message_open(client, id, method);
+    buf_str(&client->out, params);
+    mcp_message_send(client, &outgoing, 0);
 }
 
 struct pending_request *mcp_request(struct mcp_client *client, const char *method,
@@ -180,17 +188,13 @@ struct pending_request *mcp_request(struct mcp_client *client, const char *metho
         mcp_client_watch_deadline(client, pending->deadline_us);
     }
     pending_mark_sent(pending);
-    mcp_message_open(client, pending->id, method);
-    buf_str(&client->out, params);
-    mcp_message_send(client, pending->id, method, STR_NONE, 0, NULL);
+    send_message(client, pending->id, method, params);
     return pending;
 }
 
 void mcp_notify(struct mcp_client *client, const char *method, struct str params)
 {
-    mcp_message_open(client, 0, method);
-    buf_str(&client->out, params);
-    mcp_message_send(client, 0, method, STR_NONE, 0, NULL);
+    send_message(client, 0, method, params);
 }
 
 const char *mcp_request_blocked(const struct mcp_client *client)
@@ -213,11 +217,11 @@ void mcp_request_respond(struct mcp_client *client, struct str id, const char *m
 
 void mcp_request_cancel(struct mcp_client *client, uint64_t id, const char *reason)
 {
+    char params[128];
     if (!client->open)
         return;
-    mcp_message_open(client, 0, "notifications/cancelled");
-    buf_printf(&client->out, "\"requestId\":%llu,\"reason\":\"%s\"", (unsigned long long)id, reason);
-    mcp_message_send(client, 0, "notifications/cancelled", STR_NONE, 0, NULL);
+    snprintf(params, sizeof(params), "\"requestId\":%llu,\"reason\":\"%s\"", (unsigned long long)id, reason);
+    mcp_notify(client, "notifications/cancelled", str_of(params));
     if (client->kind->forget)
         client->kind->forget(client->transport, id);
 }

@@ -35,10 +35,11 @@ struct mcp_transport_hooks {
 /* Borrowed during `send`. What stands before the message goes into headers where the transport has them and
  * the protocol version wants it there. */
 struct mcp_outgoing {
-    uint64_t id;                       /* of a request; 0: a notification or a response */
-    const char *method;                /* NULL: a response */
-    struct str name;                   /* of the tool; may be empty */
-    const struct trace_context *trace; /* of a call; NULL: none */
+    uint64_t id;                           /* of a request; 0: a notification or a response */
+    const char *method;                    /* NULL: a response */
+    struct str name;                       /* of the tool; may be empty */
+    const struct json *schema, *arguments; /* of a tool and its call; NULL: not known, or none */
+    const struct trace_context *trace;     /* of a call; NULL: none */
     struct str message;
 };
 

@@ -35,9 +35,6 @@ static void encodes_values_that_no_header_can_hold(void **state)
     arena_free(arena);
 }
 
-#define PAGE(schema) "{\"id\":1,\"result\":{\"tools\":[{\"name\":\"t\",\"inputSchema\":" schema "}]}}"
-#define CALL(arguments)                                                                                      \
-    "{\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"t\",\"arguments\":" arguments "}}"
 #define MARKED                                                                                               \
     "{\"type\":\"object\",\"properties\":{"                                                                  \
     "\"region\":{\"type\":\"string\",\"x-mcp-header\":\"Region\"},"                                          \
@@ -50,32 +47,33 @@ static void encodes_values_that_no_header_can_hold(void **state)
 static void mirrors(const char *arguments, const char *expected)
 {
     struct arena *arena = arena_new();
-    struct header_mapping mirror = {0};
+    struct json schema, plain, value;
+    struct json_error fault;
     struct buf heard = {0};
-    header_mapping_learn(&mirror, STR_LIT(PAGE(MARKED)), true);
-    struct name_values pairs = header_mapping_headers(&mirror, arena, STR_LIT("t"), str_of(arguments));
+    assert_int_equal(json_parse(arena, STR_LIT(MARKED), NULL, &schema, &fault), OK);
+    assert_int_equal(json_parse(arena, STR_LIT("{\"type\":\"object\"}"), NULL, &plain, &fault), OK);
+    assert_int_equal(json_parse(arena, str_of(arguments), NULL, &value, &fault), OK);
+    struct name_values pairs = header_mapping_headers(arena, &schema, &value);
     for (size_t i = 0; i < pairs.count; i++)
         buf_printf(&heard, STR_FMT ": " STR_FMT ";", STR_ARG(pairs.list[i].name),
                    STR_ARG(pairs.list[i].value));
     buf_byte(&heard, '\0');
     assert_string_equal(heard.at, expected);
-    assert_int_equal(header_mapping_headers(&mirror, arena, STR_LIT("other"), str_of(arguments)).count, 0);
-    header_mapping_learn(&mirror, STR_LIT(PAGE("{\"type\":\"object\"}")), true);
-    assert_int_equal(header_mapping_headers(&mirror, arena, STR_LIT("t"), str_of(arguments)).count, 0);
+    assert_int_equal(header_mapping_headers(arena, NULL, &value).count, 0);
+    assert_int_equal(header_mapping_headers(arena, &plain, &value).count, 0);
     buf_clear(&heard);
-    header_mapping_clear(&mirror);
     arena_free(arena);
 }
 
 static void maps_annotated_arguments(void **state)
 {
     (void)state;
-    mirrors(CALL("{\"region\":\"us-west1\",\"n\":42,\"in\":{\"dry\":true}}"),
+    mirrors("{\"region\":\"us-west1\",\"n\":42,\"in\":{\"dry\":true}}",
             "Mcp-Param-Region: us-west1;Mcp-Param-N: 42;Mcp-Param-Dry: true;");
-    mirrors(CALL("{\"n\":-7.0}"), "Mcp-Param-N: -7;");
-    mirrors(CALL("{\"region\":null,\"in\":{}}"), "");
-    mirrors(CALL("{\"n\":9007199254740993,\"region\":[1],\"in\":5}"), "");
-    mirrors(CALL("{\"region\":\"\"}"), "Mcp-Param-Region: =?base64?\?=;");
+    mirrors("{\"n\":-7.0}", "Mcp-Param-N: -7;");
+    mirrors("{\"region\":null,\"in\":{}}", "");
+    mirrors("{\"n\":9007199254740993,\"region\":[1],\"in\":5}", "");
+    mirrors("{\"region\":\"\"}", "Mcp-Param-Region: =?base64?\?=;");
     mirrors("{}", "");
 }
 
