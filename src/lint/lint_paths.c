@@ -5,7 +5,7 @@
 #include "lint/lint_internal.h"
 
 #include "base/suggest.h"
-#include "upstream/exec/exec_argv.h"
+#include "upstream/exec/exec.h"
 
 #define PATH_NAMES_MAX 256u
 

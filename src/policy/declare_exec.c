@@ -7,7 +7,7 @@
 #include "policy/declare.h"
 #include "base/arena.h"
 #include "policy/source_location.h"
-#include "upstream/exec/exec_argv.h"
+#include "upstream/exec/exec.h"
 #include "upstream/http/http_tool.h"
 
 #include <ctype.h>

@@ -56,48 +56,24 @@ static void append_secret(struct expansion *x, struct str value)
     }
 }
 
-/* O_NONBLOCK: opening a named pipe must not block the loop. */
-static int open_file(const char *path)
-{
-    struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)))
-        return fd;
-    close(fd);
-    errno = EINVAL;
-    return -1;
-}
-
-/* Credentials of one user, perhaps in a folder of theirs: nobody may borrow another's by a link, or plant
- * them. */
-static int open_file_of_user(const char *path)
-{
-    struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK, .resolve = RESOLVE_NO_SYMLINKS};
-    return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
-}
-
-/* What is wrong with the opened file of `uid`; NULL: nothing. */
-static const char *not_of_user(int fd, uid_t uid)
+/* What is wrong with an opened file; NULL: nothing. `uid`: whose credentials it holds, perhaps in a folder of
+ * theirs: nobody else may plant them. */
+static const char *fault_of(int fd, const uid_t *uid)
 {
     struct stat info;
     if (fstat(fd, &info) != 0)
         return strerror(errno);
     if (!S_ISREG(info.st_mode))
         return "it is no regular file";
+    if (!uid)
+        return NULL;
     if (info.st_nlink != 1)
         return "it has a second name (a hard link)";
-    if (info.st_uid != 0 && info.st_uid != geteuid() && info.st_uid != uid)
+    if (info.st_uid != 0 && info.st_uid != geteuid() && info.st_uid != *uid)
         return "it belongs to another user; expected root, toolgate's user or the user it is for";
     if (info.st_mode & (S_IWGRP | S_IWOTH))
         return "others may write to it; set its mode to 0600";
     return NULL;
-}
-
-static const char *open_error(bool of_user)
-{
-    if (of_user && errno == ELOOP)
-        return "a symbolic link leads there; a user's file needs a path without one";
-    return errno == EINVAL ? "it is no regular file" : strerror(errno);
 }
 
 /* `uid`: whose file it must be; NULL: anybody's. */
@@ -110,13 +86,19 @@ static enum err expand_file(struct expansion *x, struct str path, const uid_t *u
     if (!str_starts(path, "/"))
         return err_set(x->why, ERR_PARSE, "'${file:" STR_FMT "}': expected an absolute path",
                        STR_ARG(str_cut(path, 200)));
-    int fd = uid ? open_file_of_user(name) : open_file(name);
+    /* Opening a named pipe must not block the loop; no user may borrow another's credentials by a link. */
+    struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
+                           .resolve = uid ? RESOLVE_NO_SYMLINKS : 0};
+    int fd = uid ? (int)syscall(SYS_openat2, AT_FDCWD, name, &how, sizeof(how)) : open(name, (int)how.flags);
     if (fd < 0)
-        return err_set(x->why, ERR_IO, "cannot read the file %s: %s", name, open_error(uid != NULL));
-    const char *fault = uid ? not_of_user(fd, *uid) : NULL;
+        return err_set(x->why, ERR_IO, "cannot read the file %s: %s", name,
+                       uid && errno == ELOOP
+                           ? "a symbolic link leads there; a user's file needs a path without one"
+                           : strerror(errno));
+    const char *fault = fault_of(fd, uid);
     if (fault) {
         close(fd);
-        return err_set(x->why, ERR_IO, "cannot use the file %s: %s", name, fault);
+        return err_set(x->why, ERR_IO, "cannot %s the file %s: %s", uid ? "use" : "read", name, fault);
     }
     while (len <= SECRET_FILE_MAX_BYTES && (n = read(fd, bytes + len, SECRET_FILE_MAX_BYTES + 1 - len)) > 0)
         len += (size_t)n;
@@ -211,25 +193,20 @@ enum err secrets_expand(struct arena *arena, struct str text, struct secrets *us
     return err;
 }
 
-static struct str redact_one(struct arena *arena, struct str secret, struct str text)
-{
-    const char *at = text.len ? memmem(text.at, text.len, secret.at, secret.len) : NULL;
-    struct buf out = buf_in(arena);
-    if (!at)
-        return text;
-    while (at) {
-        buf_add(&out, text.at, (size_t)(at - text.at));
-        buf_text(&out, "***");
-        text = str_from(text, (size_t)(at - text.at) + secret.len);
-        at = text.len ? memmem(text.at, text.len, secret.at, secret.len) : NULL;
-    }
-    buf_str(&out, text);
-    return buf_view(&out);
-}
-
 struct str secrets_redact(struct arena *arena, const struct secrets *used, struct str text)
 {
-    for (const struct secret_value *secret = used->first; secret; secret = secret->next)
-        text = redact_one(arena, secret->value, text);
+    for (const struct secret_value *secret = used->first; secret; secret = secret->next) {
+        struct str value = secret->value, rest = text;
+        struct buf out = buf_in(arena);
+        for (const char *at; rest.len && (at = memmem(rest.at, rest.len, value.at, value.len));) {
+            buf_add(&out, rest.at, (size_t)(at - rest.at));
+            buf_text(&out, "***");
+            rest = str_from(rest, (size_t)(at - rest.at) + value.len);
+        }
+        if (!out.len)
+            continue;
+        buf_str(&out, rest);
+        text = buf_view(&out);
+    }
     return text;
 }

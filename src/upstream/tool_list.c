@@ -56,31 +56,24 @@ uint64_t tool_list_hash(const struct tool_list *list)
     return list->hash;
 }
 
-static void put_strings(struct buf *text, const struct str *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        json_write_string(text, list[i]);
-        buf_byte(text, ',');
-    }
-}
-
 /* Identifies the server that answers: the templates of its configuration, not the secrets in them. */
 static struct str identity(struct arena *arena, const struct upstream_spec *spec)
 {
     struct buf text = buf_in(arena), hex = buf_in(arena);
     const struct str fields[] = {spec->name, spec->cwd, spec->url};
     buf_int(&text, spec->kind);
-    put_strings(&text, fields, sizeof(fields) / sizeof(fields[0]));
-    put_strings(&text, spec->argv, spec->argc);
+    for (size_t i = 0; i < 3 + spec->argc; i++) {
+        json_write_string(&text, i < 3 ? fields[i] : spec->argv[i - 3]);
+        buf_byte(&text, ',');
+    }
     buf_hex64(&hex, hash_stable(buf_view(&text)).low);
     return buf_view(&hex);
 }
 
 /* The configuration allows only letters, digits, - and _ in names. */
-static const char *path_of(struct arena *arena, const char *state, const struct upstream_spec *spec,
-                           const char *ending)
+static const char *path_of(struct arena *arena, const char *state, const struct upstream_spec *spec)
 {
-    return arena_printf(arena, "%s/" STR_FMT "%s", state, STR_ARG(spec->name), ending).at;
+    return arena_printf(arena, "%s/" STR_FMT ".tools.json", state, STR_ARG(spec->name)).at;
 }
 
 static bool is_trusted(const char *path)
@@ -102,7 +95,7 @@ struct tool_list *tool_cache_read(const char *state, const struct upstream_spec 
     if (!state)
         return NULL;
     struct arena *arena = arena_new();
-    const char *path = path_of(arena, state, spec, ".tools.json");
+    const char *path = path_of(arena, state, spec);
     if (owner == TOOL_CACHE_OWN && (!is_trusted(state) || !is_trusted(path))) {
         arena_free(arena);
         return NULL;
@@ -124,7 +117,7 @@ void tool_cache_write(const char *state, const struct upstream_spec *spec,
         return;
     struct arena *arena = arena_new();
     struct buf text = buf_in(arena);
-    const char *path = path_of(arena, state, spec, ".tools.json");
+    const char *path = path_of(arena, state, spec);
     struct why why;
     struct json_out out = json_out(&text);
     json_open(&out, '{');

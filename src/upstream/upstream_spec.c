@@ -25,44 +25,6 @@ bool upstream_spec_equal(const struct upstream_spec *a, const struct upstream_sp
            confine_spec_equal(&a->sandbox, &b->sandbox);
 }
 
-static struct str *copy_list(struct arena *arena, const struct str *list, size_t count)
-{
-    struct str *copy = ARENA_ARRAY(arena, struct str, count);
-    for (size_t i = 0; i < count; i++)
-        copy[i] = arena_dup(arena, list[i]);
-    return copy;
-}
-
-struct name_values name_values_copy(struct arena *arena, struct name_values from)
-{
-    struct name_value *list = ARENA_ARRAY(arena, struct name_value, from.count);
-    for (size_t i = 0; i < from.count; i++)
-        list[i] =
-            (struct name_value){arena_dup(arena, from.list[i].name), arena_dup(arena, from.list[i].value)};
-    return (struct name_values){list, from.count};
-}
-
-struct upstream_spec *upstream_spec_copy(struct arena *arena, const struct upstream_spec *spec)
-{
-    struct upstream_spec *copy = ARENA_NEW(arena, struct upstream_spec);
-    *copy = *spec;
-    copy->name = arena_dup(arena, spec->name);
-    copy->from = arena_dup(arena, spec->from);
-    copy->argv = copy_list(arena, spec->argv, spec->argc);
-    copy->env = name_values_copy(arena, spec->env);
-    copy->cwd = arena_dup(arena, spec->cwd);
-    copy->user = arena_dup(arena, spec->user);
-    copy->spawner = arena_dup(arena, spec->spawner);
-    copy->sandbox = confine_spec_copy(arena, &spec->sandbox);
-    copy->url = arena_dup(arena, spec->url);
-    copy->headers = name_values_copy(arena, spec->headers);
-    copy->ca_file = arena_dup(arena, spec->ca_file);
-    copy->tools = copy_list(arena, spec->tools, spec->tool_count);
-    copy->prompts.list = copy_list(arena, spec->prompts.list, spec->prompts.count);
-    copy->resources.list = copy_list(arena, spec->resources.list, spec->resources.count);
-    return copy;
-}
-
 bool upstream_spec_next_file(struct str *text, struct str *before, struct str *path)
 {
     static const char sign[] = "${file:";
@@ -90,17 +52,18 @@ bool upstream_spec_names_user(struct str text)
     return false;
 }
 
+/* Whose ${file:…/%u} it becomes; NULL: the text stays as it is. */
 struct user {
     uid_t uid;
     struct str name;
 };
 
-static struct str fill_in_user(struct arena *arena, struct str text, const struct user *user)
+static struct str copy_text(struct arena *arena, struct str text, const struct user *user)
 {
     struct buf out = buf_in(arena);
     struct str before, path;
-    if (!upstream_spec_names_user(text))
-        return text;
+    if (!user || !upstream_spec_names_user(text))
+        return arena_dup(arena, text);
     while (upstream_spec_next_file(&text, &before, &path)) {
         buf_str(&out, before);
         if (find_user(path))
@@ -120,25 +83,59 @@ static struct str fill_in_user(struct arena *arena, struct str text, const struc
     return arena_dup(arena, buf_view(&out));
 }
 
-static void fill_in_pairs(struct arena *arena, struct name_values *pairs, const struct user *user)
+static struct str *copy_list(struct arena *arena, const struct str *list, size_t count,
+                             const struct user *user)
 {
-    struct name_value *list = ARENA_ARRAY(arena, struct name_value, pairs->count);
-    for (size_t i = 0; i < pairs->count; i++)
-        list[i] = (struct name_value){pairs->list[i].name, fill_in_user(arena, pairs->list[i].value, user)};
-    pairs->list = list;
+    struct str *copy = ARENA_ARRAY(arena, struct str, count);
+    for (size_t i = 0; i < count; i++)
+        copy[i] = copy_text(arena, list[i], user);
+    return copy;
+}
+
+static struct name_values copy_pairs(struct arena *arena, struct name_values from, const struct user *user)
+{
+    struct name_value *list = ARENA_ARRAY(arena, struct name_value, from.count);
+    for (size_t i = 0; i < from.count; i++)
+        list[i] = (struct name_value){arena_dup(arena, from.list[i].name),
+                                      copy_text(arena, from.list[i].value, user)};
+    return (struct name_values){list, from.count};
+}
+
+struct name_values name_values_copy(struct arena *arena, struct name_values from)
+{
+    return copy_pairs(arena, from, NULL);
+}
+
+static struct upstream_spec *copy_spec(struct arena *arena, const struct upstream_spec *spec,
+                                       const struct user *user)
+{
+    struct upstream_spec *copy = ARENA_NEW(arena, struct upstream_spec);
+    *copy = *spec;
+    copy->name = arena_dup(arena, spec->name);
+    copy->from = arena_dup(arena, spec->from);
+    copy->argv = copy_list(arena, spec->argv, spec->argc, user);
+    copy->env = copy_pairs(arena, spec->env, user);
+    copy->cwd = arena_dup(arena, spec->cwd);
+    copy->user = arena_dup(arena, spec->user);
+    copy->spawner = arena_dup(arena, spec->spawner);
+    copy->sandbox = confine_spec_copy(arena, &spec->sandbox);
+    copy->url = copy_text(arena, spec->url, user);
+    copy->headers = copy_pairs(arena, spec->headers, user);
+    copy->ca_file = arena_dup(arena, spec->ca_file);
+    copy->tools = copy_list(arena, spec->tools, spec->tool_count, NULL);
+    copy->prompts.list = copy_list(arena, spec->prompts.list, spec->prompts.count, NULL);
+    copy->resources.list = copy_list(arena, spec->resources.list, spec->resources.count, NULL);
+    return copy;
+}
+
+struct upstream_spec *upstream_spec_copy(struct arena *arena, const struct upstream_spec *spec)
+{
+    return copy_spec(arena, spec, NULL);
 }
 
 struct upstream_spec *upstream_spec_for_user(struct arena *arena, const struct upstream_spec *spec, uid_t uid,
                                              struct str name)
 {
-    const struct user whose = {uid, name}, *user = &whose;
-    struct upstream_spec *copy = upstream_spec_copy(arena, spec);
-    struct str *argv = ARENA_ARRAY(arena, struct str, copy->argc);
-    for (size_t i = 0; i < copy->argc; i++)
-        argv[i] = fill_in_user(arena, copy->argv[i], user);
-    copy->argv = argv;
-    copy->url = fill_in_user(arena, copy->url, user);
-    fill_in_pairs(arena, &copy->env, user);
-    fill_in_pairs(arena, &copy->headers, user);
-    return copy;
+    const struct user user = {uid, name};
+    return copy_spec(arena, spec, &user);
 }

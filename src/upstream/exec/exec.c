@@ -17,8 +17,9 @@
 #include "io/descriptor.h"
 #include "json/write.h"
 #include "upstream/process.h"
-#include "upstream/exec/exec_argv.h"
-#include "upstream/exec/exec_result.h"
+#include "upstream/exec/exec.h"
+#include "upstream/secrets.h"
+#include "upstream/upstream_call.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -173,11 +174,6 @@ static bool read_stream(struct stream *stream, struct buf *into)
     return n > 0;
 }
 
-static bool wrote_too_much(const struct command *c)
-{
-    return c->output.len > c->output_max;
-}
-
 static void finish_too_large(struct command *c)
 {
     c->call->answer->reached = true;
@@ -192,7 +188,7 @@ static void on_output(void *owner, int fd, bool readable, bool writable)
     struct command *c = owner;
     (void)fd, (void)readable, (void)writable;
     read_stream(&c->out, &c->output);
-    if (!wrote_too_much(c))
+    if (c->output.len <= c->output_max)
         return;
     release(c);
     finish_too_large(c);
@@ -217,12 +213,12 @@ static void on_exited(void *owner, int status)
     struct command *c = owner;
     uint64_t held;
     c->child = NULL; /* io/child.c frees it */
-    while (!wrote_too_much(c) && read_stream(&c->out, &c->output))
+    while (c->output.len <= c->output_max && read_stream(&c->out, &c->output))
         continue;
     while (read_errors(c))
         continue;
     release(c);
-    if (wrote_too_much(c)) {
+    if (c->output.len > c->output_max) {
         finish_too_large(c);
         return;
     }

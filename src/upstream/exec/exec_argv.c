@@ -1,5 +1,5 @@
 /* Splitting words into pieces, and filling in the arguments. */
-#include "upstream/exec/exec_argv.h"
+#include "upstream/exec/exec.h"
 
 #include "base/arena.h"
 #include "json/write.h"

@@ -1,5 +1,7 @@
 /* Output to value, exit status to outcome, stderr to a quotation. */
-#include "upstream/exec/exec_result.h"
+#include "upstream/exec/exec.h"
+#include "upstream/secrets.h"
+#include "upstream/upstream_call.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -140,59 +142,29 @@ struct str exec_result_message(struct arena *arena, struct str errors, bool *tra
     return str_cut(buf_view(&out), EXEC_QUOTE_BYTES);
 }
 
-static void log_trace_lines(struct upstream_call *call, struct str text)
-{
-    struct str line;
-    size_t from = text.len;
-    for (unsigned lines = 0; from > 0 && lines < EXEC_TRACE_LINES; from--)
-        lines += text.at[from - 1] == '\n';
-    text = str_from(text, from);
-    while (next_line(&text, &line))
-        if (line.len)
-            log_event(LOG_WARN, "command_stderr", LOG_STR("tool", call->request->target->tool),
-                      LOG_STR("line", line));
-}
-
 /* Many programs write errors to stdout. */
 static void quote(struct upstream_call *call, const struct exec_outcome *outcome, bool log_trace)
 {
     bool traced;
-    struct str text = str_trim(outcome->errors).len ? outcome->errors : outcome->out;
+    struct str line, text = str_trim(outcome->errors).len ? outcome->errors : outcome->out;
     if (text.len > EXEC_STDERR_BYTES)
         text = str_from(text, text.len - EXEC_STDERR_BYTES);
     text = secrets_redact(call->arena, outcome->used, text);
     call->answer->quoted = exec_result_message(call->arena, text, &traced);
-    if (traced && log_trace)
-        log_trace_lines(call, text);
+    size_t from = text.len;
+    for (unsigned lines = 0; from > 0 && lines < EXEC_TRACE_LINES; from--)
+        lines += text.at[from - 1] == '\n';
+    text = str_from(text, from);
+    while (traced && log_trace && next_line(&text, &line))
+        if (line.len)
+            log_event(LOG_WARN, "command_stderr", LOG_STR("tool", call->request->target->tool),
+                      LOG_STR("line", line));
     log_event(LOG_INFO, "command_failed", LOG_STR("tool", call->request->target->tool),
               LOG_TEXT("command", outcome->command),
               LOG_STR("status", child_status(call->arena, outcome->status)));
 }
 
-static void answer_exit(struct upstream_call *call, const struct exec_outcome *outcome, bool log_trace)
-{
-    static const enum upstream_outcome outcomes[] = {
-        [EXEC_EXIT_REFUSED] = UPSTREAM_REFUSED,
-        [EXEC_EXIT_OK] = UPSTREAM_RESULT,
-        [EXEC_EXIT_TRANSIENT] = UPSTREAM_TRANSIENT,
-        [EXEC_EXIT_BROKEN] = UPSTREAM_BROKEN,
-    };
-    const struct exec_spec *spec = outcome->spec;
-    int code = WEXITSTATUS(outcome->status);
-    enum exec_exit_meaning means = code ? EXEC_EXIT_REFUSED : EXEC_EXIT_OK;
-    for (size_t i = spec->exit_count; i-- > 0;)
-        if ((int)spec->exits[i].code == code)
-            means = spec->exits[i].means;
-    if (means == EXEC_EXIT_OK) {
-        take_result(call, outcome);
-        return;
-    }
-    upstream_call_answer(call, outcomes[means], arena_printf(call->arena, "exit_%d", code).at,
-                         "%s ended with exit code %d", outcome->command, code);
-    quote(call, outcome, log_trace);
-}
-
-static void answer_signal(struct upstream_call *call, const struct exec_outcome *outcome, bool log_trace)
+static void answer_signal(struct upstream_call *call, const struct exec_outcome *outcome)
 {
     int number = WTERMSIG(outcome->status);
     if (number == SIGXCPU)
@@ -206,16 +178,34 @@ static void answer_signal(struct upstream_call *call, const struct exec_outcome 
     else
         upstream_call_answer(call, UPSTREAM_TRANSIENT, "crashed", "%s was " STR_FMT, outcome->command,
                              STR_ARG(child_status(call->arena, outcome->status)));
-    quote(call, outcome, log_trace);
 }
 
 void exec_result_answer(struct upstream_call *call, const struct exec_outcome *outcome, bool log_trace)
 {
+    static const enum upstream_outcome outcomes[] = {
+        [EXEC_EXIT_REFUSED] = UPSTREAM_REFUSED,
+        [EXEC_EXIT_OK] = UPSTREAM_RESULT,
+        [EXEC_EXIT_TRANSIENT] = UPSTREAM_TRANSIENT,
+        [EXEC_EXIT_BROKEN] = UPSTREAM_BROKEN,
+    };
+    const struct exec_spec *spec = outcome->spec;
     struct exec_outcome redacted = *outcome;
     redacted.out = secrets_redact(call->arena, outcome->used, outcome->out);
     call->answer->reached = true;
-    if (WIFEXITED(outcome->status))
-        answer_exit(call, &redacted, log_trace);
-    else
-        answer_signal(call, &redacted, log_trace);
+    if (WIFEXITED(outcome->status)) {
+        int code = WEXITSTATUS(outcome->status);
+        enum exec_exit_meaning means = code ? EXEC_EXIT_REFUSED : EXEC_EXIT_OK;
+        for (size_t i = spec->exit_count; i-- > 0;)
+            if ((int)spec->exits[i].code == code)
+                means = spec->exits[i].means;
+        if (means == EXEC_EXIT_OK) {
+            take_result(call, &redacted);
+            return;
+        }
+        upstream_call_answer(call, outcomes[means], arena_printf(call->arena, "exit_%d", code).at,
+                             "%s ended with exit code %d", outcome->command, code);
+    } else {
+        answer_signal(call, outcome);
+    }
+    quote(call, &redacted, log_trace);
 }

@@ -9,8 +9,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/parse.h"
-#include "upstream/exec/exec_result.h"
-#include "upstream/exec/exec_argv.h"
+#include "upstream/exec/exec.h"
 #include "golden.h"
 
 static struct arena *arena;
