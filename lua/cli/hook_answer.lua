@@ -4,7 +4,7 @@
 local quote = cli.hook().quote
 local answer = {}
 
-local function reason_of(words) return quote(words:find "%S" and words or "toolgate refuses this call.") end
+local function reason_of(words) return quote(words:find "[^ \t\n\r]" and words or "toolgate refuses this call.") end
 
 local function output(e, members)
   return ('{"hookSpecificOutput":{"hookEventName":%s,%s}}\n'):format(quote(e.name), members)

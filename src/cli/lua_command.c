@@ -484,6 +484,7 @@ static const luaL_Reg functions[] = {
     {"embedded", embedded},
     {"replay", lua_replay},
     {"hook", lua_hook},
+    {"lint", lua_lint},
     {0},
 };
 

@@ -14,6 +14,9 @@ struct arena;
 /* cli.replay(options): the report as a table, for the views in lua/report, and as the text of --json. */
 int lua_replay(lua_State *L);
 
+/* cli.lint(): a table of functions: the run, and what its checks in Lua ask. */
+int lua_lint(lua_State *L);
+
 /* ---- for these functions: the table is their first argument and owns the texts ---- */
 
 const char *lua_local_text(lua_State *L, const char *option); /* NULL: not given */

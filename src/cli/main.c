@@ -3,8 +3,7 @@
 #include "cli/lua_command.h"
 
 extern const struct command command_serve, command_connect, command_call, command_check, command_test,
-    command_lint, command_validate, command_top, command_decisions, command_shadow,
-    command_spawner;
+    command_validate, command_top, command_decisions, command_shadow, command_spawner;
 
 // clang-format off
 #define IN_LUA(word) &(const struct command){.name = (word), .run = lua_command_run, .read_summary = lua_command_summary}
@@ -17,7 +16,7 @@ static const struct command *const commands[] = {
     &command_test,
     IN_LUA("new"),
     IN_LUA("words"),
-    &command_lint,
+    IN_LUA("lint"),
     &command_validate,
     IN_LUA("session"),
     IN_LUA("sessions"),

@@ -2,9 +2,10 @@
  * Paths in a policy that its schema does not have; a schema with references or
  * branches is not checked. And options of exec that stay without their argument.
  */
-#include "lint/lint_internal.h"
+#include "lint/lint.h"
 
 #include "base/suggest.h"
+#include "policy/source_location.h"
 #include "upstream/exec/exec.h"
 
 #define PATH_NAMES_MAX 256u
@@ -157,14 +158,4 @@ void lint_left_option(struct lint_context *c)
                         "\", \"{" STR_FMT "}\" }",
                         STR_ARG(name), STR_ARG(option->text), STR_ARG(option->text), STR_ARG(name));
     }
-}
-
-/* Those of a published schema are warnings about its tool, unless a policy wants it kept as it is. */
-void lint_contradictions(struct lint_context *c)
-{
-    if (!c->policy || c->tool->contradictory)
-        return;
-    for (size_t i = 0; i < c->tool->contradiction_count; i++)
-        lint_report(c, lint_schema_line(c), "schema " STR_FMT ": " STR_FMT,
-                    STR_ARG(c->tool->contradictions[i].path), STR_ARG(c->tool->contradictions[i].message));
 }

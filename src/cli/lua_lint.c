@@ -1,0 +1,208 @@
+/* What `toolgate lint` (lua/cli/lint.lua) gets from C: the findings of src/lint, and what it checks itself.
+ */
+#include "base/arena.h"
+#include "base/printable.h"
+#include "catalog/import.h"
+#include "catalog/openai_strict.h"
+#include "cli/lua_local.h"
+#include "lint/lint.h"
+#include "policy/policy_set.h"
+#include "result/order_text.h"
+#include "sandbox/lua_json.h"
+
+#include <lauxlib.h>
+
+/* The arguments of run(): these functions of Lua are called. */
+enum { OPTIONS = 1, PLACE, FOUND, SUBJECT };
+
+static void set_str(lua_State *L, const char *name, struct str text)
+{
+    lua_pushlstring(L, text.len ? text.at : "", text.len);
+    lua_setfield(L, -2, name);
+}
+
+static void set_bool(lua_State *L, const char *name, bool truth)
+{
+    lua_pushboolean(L, truth);
+    lua_setfield(L, -2, name);
+}
+
+static void set_int(lua_State *L, const char *name, int number)
+{
+    lua_pushinteger(L, number);
+    lua_setfield(L, -2, name);
+}
+
+static void found(void *owner, const struct lint_finding *f)
+{
+    lua_State *L = owner;
+    lua_pushvalue(L, FOUND);
+    lua_newtable(L);
+    set_str(L, "file", f->file);
+    set_int(L, "line", f->line);
+    set_str(L, "code", str_of(f->code));
+    set_str(L, "sentence", f->sentence);
+    set_bool(L, "theirs", f->theirs);
+    lua_call(L, 1, 0);
+}
+
+/* Its name, as its server calls it, too; a definition in a file names its server before the separator, if at
+ * all. */
+static void push_named(lua_State *L, const struct tool *tool)
+{
+    struct str name = tool->name, server = tool->origin, own = name;
+    const char *separator = memmem(name.at, name.len, IMPORT_SEPARATOR, strlen(IMPORT_SEPARATOR));
+    if (separator) {
+        server = (struct str){name.at, (size_t)(separator - name.at)};
+        own = str_from(name, server.len + strlen(IMPORT_SEPARATOR));
+    }
+    lua_newtable(L);
+    set_str(L, "name", name);
+    set_str(L, "server", tool->target.upstream.len ? tool->target.upstream : server);
+    set_str(L, "own_name", tool->target.tool.len ? tool->target.tool : own);
+    set_bool(L, "described", tool_is_described(tool));
+}
+
+static void push_generation(lua_State *L, const struct lint_context *c)
+{
+    const struct policy_set *policies = c->generation->policies;
+    int overlays = 0;
+    lua_newtable(L);
+    set_bool(L, "only_policies", c->only_policies);
+    lua_newtable(L);
+    for (size_t i = 0; i < c->generation->tool_count; i++) {
+        push_named(L, c->generation->tools[i]);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    lua_setfield(L, -2, "tools");
+    lua_newtable(L);
+    for (size_t i = 0; i < policy_set_count(policies); i++) {
+        const struct policy *policy = policy_set_at(policies, i);
+        int over = 0;
+        if (!policy_is_overlay(policy))
+            continue;
+        lua_newtable(L);
+        set_str(L, "file", policy->file);
+        set_bool(L, "has_examples", policy->example_count);
+        lua_newtable(L);
+        for (size_t t = 0; t < c->generation->tool_count; t++)
+            if (tool_has_overlay(c->generation->tools[t], policy)) {
+                lua_pushlstring(L, c->generation->tools[t]->name.at, c->generation->tools[t]->name.len);
+                lua_rawseti(L, -2, ++over);
+            }
+        lua_setfield(L, -2, "over");
+        lua_rawseti(L, -2, ++overlays);
+    }
+    lua_setfield(L, -2, "overlays");
+}
+
+/* A policy answers for the schema that it writes itself, and for words that it adds to a description. */
+static void set_theirs(lua_State *L, const struct tool *tool, const struct policy *p)
+{
+    bool schema = !p || !p->schema;
+    bool description = !p || (!p->description.len && !p->use_when.len && !p->avoid_when.len);
+    lua_newtable(L);
+    set_bool(L, "schema", tool->definition && schema);
+    set_bool(L, "description", tool->definition && description);
+    set_bool(L, "tool", tool->definition && !p);
+    lua_setfield(L, -2, "theirs");
+}
+
+static void push_tool(lua_State *L, const struct lint_context *c)
+{
+    const struct tool *tool = c->tool;
+    const struct json *shown = json_get_text(c->shown, "inputSchema");
+    struct json closed;
+    struct why why;
+    push_named(L, tool);
+    set_str(L, "file", c->policy ? c->policy->file : tool->origin);
+    set_str(L, "origin", tool->origin);
+    set_str(L, "description", tool->description);
+    set_int(L, "tool_line", lint_tool_line(c));
+    set_int(L, "schema_line", lint_schema_line(c));
+    set_theirs(L, tool, c->policy);
+    lua_json_push(L, tool->definition, LUA_JSON_SPEC);
+    lua_setfield(L, -2, "definition");
+    lua_json_push(L, tool->input, LUA_JSON_SPEC);
+    lua_setfield(L, -2, "input");
+    lua_json_push(L, c->shown, LUA_JSON_SPEC);
+    lua_setfield(L, -2, "shown");
+    if (shown && openai_strict_schema(c->arena, shown, &closed, NULL, &why) != OK)
+        set_str(L, "not_strict", str_of(why.text));
+}
+
+static void subject(void *owner, const struct lint_context *c)
+{
+    lua_State *L = owner;
+    lua_pushvalue(L, SUBJECT);
+    if (c->tool)
+        push_tool(L, c);
+    else
+        push_generation(L, c);
+    lua_call(L, 1, 0);
+}
+
+/* run(options, place, found, subject): as lint_run; calls found(finding), and subject(generation) and
+ * subject(tool). `place`: a folder or file of policies in place of the options'; nil: none. */
+static int run(lua_State *L)
+{
+    struct local_options local = {0};
+    lua_settop(L, SUBJECT);
+    lua_local_read(L, &local);
+    log_open(LOG_WARN, LOG_FORMAT_TEXT, NULL, NULL);
+    struct config_sources sources = local_sources(&local, NULL);
+    if (lua_isstring(L, PLACE))
+        sources.policies = lua_tostring(L, PLACE);
+    struct lint_visitor visitor = {.found = found, .subject = subject, .owner = L};
+    lua_pushboolean(L, lint_run(&sources, &visitor));
+    return 1;
+}
+
+static struct str check_str(lua_State *L, int at)
+{
+    struct str text;
+    text.at = luaL_checklstring(L, at, &text.len);
+    return text;
+}
+
+/* order(text): where it gives the first order to the model; nil: nowhere. */
+static int order(lua_State *L)
+{
+    size_t at, len;
+    struct str name;
+    if (!order_text_find(check_str(L, 1), 0, &at, &len, &name))
+        return 0;
+    lua_pushinteger(L, (lua_Integer)at + 1);
+    return 1;
+}
+
+/* hides(text): whether it has hidden characters. */
+static int hides(lua_State *L)
+{
+    lua_pushboolean(L, printable_count_hidden(check_str(L, 1)) > 0);
+    return 1;
+}
+
+/* cut(text, bytes, end): at most so many, in whole characters; `end` is behind a text that was cut. */
+static int cut(lua_State *L)
+{
+    struct str text = check_str(L, 1), end = check_str(L, 3);
+    size_t most = (size_t)luaL_checkinteger(L, 2);
+    if (text.len <= most) {
+        lua_pushvalue(L, 1);
+        return 1;
+    }
+    text = str_cut(text, most - end.len);
+    lua_pushlstring(L, text.at, text.len);
+    lua_pushvalue(L, 3);
+    lua_concat(L, 2);
+    return 1;
+}
+
+int lua_lint(lua_State *L)
+{
+    static const luaL_Reg functions[] = {{"run", run}, {"order", order}, {"hides", hides}, {"cut", cut}, {0}};
+    lua_newtable(L);
+    luaL_register(L, NULL, functions);
+    return 1;
+}
