@@ -8,7 +8,7 @@
 -- What a model sent is passed on as JSON, byte for byte. An error of this file is exit code 2, which blocks the call.
 local hook = cli.hook()
 local answer = require "hook_answer"
-local quote = hook.quote
+local quote = cli.quote
 
 local BLOCKS      = 2    -- the exit code that makes an assistant stop, with stderr as the reason
 local GOAL_BYTES  = 8192 -- of a prompt: what a goal may have
@@ -54,7 +54,7 @@ end
 
 local function read_event(texts, raw)
   local e = { name = texts.hook_event_name or "", session = texts.session_id or "", tool = texts.tool_name or "",
-              call = texts.tool_use_id or "", agent = hook.cut(texts.agent_id or "", AGENT_BYTES),
+              call = texts.tool_use_id or "", agent = cli.cut(texts.agent_id or "", AGENT_BYTES),
               prompt = texts.prompt or "", error = texts.error or "", input = raw.tool_input,
               response = raw.tool_response }
   e.client = options.client or "auto"
@@ -118,7 +118,7 @@ end
 -- A person's words begin a turn. A compaction begins none: the model has forgotten what it had read.
 local function tell_turn(e)
   return hook.call("toolgate/turn", "{" .. (e.kind == "compacted" and '"compacted":true' or '"by":"person"')
-                                    .. optional("goal", hook.cut(e.prompt, GOAL_BYTES)) .. "," .. meta(e) .. "}")
+                                    .. optional("goal", cli.cut(e.prompt, GOAL_BYTES)) .. "," .. meta(e) .. "}")
 end
 
 -- ---- events ----
@@ -217,7 +217,7 @@ end
 
 -- An event that is none blocks: nobody knows what it would have asked.
 local function on_other(e)
-  local name, denied = hook.cut(e.name, 100):match "^%Z*", options["on-unknown"] == "deny"
+  local name, denied = cli.cut(e.name, 100):match "^%Z*", options["on-unknown"] == "deny"
   if e.fault then
     fail("stdin is no event of a hook: %s (event '%s')", e.fault, name)
   end

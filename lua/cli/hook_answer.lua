@@ -1,7 +1,7 @@
 -- What an assistant reads on stdout after a hook, one line of JSON; nothing at all lets it go its own way. Codex takes an
 -- answer with a key or a decision that it does not know as none, and runs the call. An event that may be Codex' therefore
 -- gets what both understand.
-local quote = cli.hook().quote
+local quote = cli.quote
 local answer = {}
 
 local function reason_of(words) return quote(words:find "[^ \t\n\r]" and words or "toolgate refuses this call.") end

@@ -126,7 +126,7 @@ return function(tool, all, walk, say)
     if type(words) ~= "string" or words == "" then return end
     local function report(at, why)
       say("orders", "its %s %s: %s", place == "" and "description" or ("argument '%s'"):format(place), why,
-          cli.json(lint.cut(sentence_at(words, at), SENTENCE_BYTES, "…")))
+          cli.json(cli.cut(sentence_at(words, at), SENTENCE_BYTES, "…")))
     end
     if lint.hides(words) then report(1, "has hidden characters (zero-width, bidirectional, tags)") end
     local order = lint.order(words)

@@ -223,6 +223,34 @@ static int clip(lua_State *L)
     return 2;
 }
 
+/* cli.cut(text, bytes, end): at most so many, in whole characters; `end` is behind a text that was cut. */
+static int cut(lua_State *L)
+{
+    struct str text = lua_cli_str(L, 1);
+    size_t most = (size_t)luaL_checkinteger(L, 2), end;
+    luaL_optlstring(L, 3, "", &end);
+    lua_settop(L, 3);
+    if (text.len <= most) {
+        lua_settop(L, 1);
+        return 1;
+    }
+    text = str_cut(text, most - end);
+    lua_pushlstring(L, text.at, text.len);
+    if (end) {
+        lua_pushvalue(L, 3);
+        lua_concat(L, 2);
+    }
+    return 1;
+}
+
+/* cli.quote(text): as JSON, with all its characters. */
+static int quote(lua_State *L)
+{
+    struct buf out = {0};
+    json_write_string(&out, lua_cli_str(L, 1));
+    return lua_cli_push_buf(L, &out);
+}
+
 /* cli.fixed(number, digits): as C rounds it, half to even. Lua's own format rounds half up. */
 static int fixed(lua_State *L)
 {
@@ -468,6 +496,8 @@ static const luaL_Reg functions[] = {
     {"line", line},
     {"lines", lines},
     {"clip", clip},
+    {"cut", cut},
+    {"quote", quote},
     {"fixed", fixed},
     {"json", to_json},
     {"parse", parse},
@@ -485,6 +515,7 @@ static const luaL_Reg functions[] = {
     {"replay", lua_replay},
     {"hook", lua_hook},
     {"lint", lua_lint},
+    {"test", lua_test},
     {0},
 };
 

@@ -329,24 +329,6 @@ static int unread(lua_State *L)
     return 1;
 }
 
-/* quote(text): as JSON. */
-static int quote(lua_State *L)
-{
-    struct buf out = {0};
-    json_write_string(&out, check_str(L, 1));
-    lua_pushlstring(L, out.at, out.len);
-    buf_clear(&out);
-    return 1;
-}
-
-/* cut(text, bytes): at most so many, in whole characters. */
-static int cut(lua_State *L)
-{
-    struct str text = str_cut(check_str(L, 1), (size_t)luaL_checkinteger(L, 2));
-    lua_pushlstring(L, text.at, text.len);
-    return 1;
-}
-
 /* misspells(word, name): whether it is that name but for its spelling. */
 static int misspells(lua_State *L)
 {
@@ -415,8 +397,6 @@ int lua_hook(lua_State *L)
         {"random", random_name},
         {"event", event},
         {"unread", unread},
-        {"quote", quote},
-        {"cut", cut},
         {"misspells", misspells},
         {"connect", connect_daemon},
         {"call", call},

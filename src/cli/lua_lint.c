@@ -183,25 +183,9 @@ static int hides(lua_State *L)
     return 1;
 }
 
-/* cut(text, bytes, end): at most so many, in whole characters; `end` is behind a text that was cut. */
-static int cut(lua_State *L)
-{
-    struct str text = check_str(L, 1), end = check_str(L, 3);
-    size_t most = (size_t)luaL_checkinteger(L, 2);
-    if (text.len <= most) {
-        lua_pushvalue(L, 1);
-        return 1;
-    }
-    text = str_cut(text, most - end.len);
-    lua_pushlstring(L, text.at, text.len);
-    lua_pushvalue(L, 3);
-    lua_concat(L, 2);
-    return 1;
-}
-
 int lua_lint(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"run", run}, {"order", order}, {"hides", hides}, {"cut", cut}, {0}};
+    static const luaL_Reg functions[] = {{"run", run}, {"order", order}, {"hides", hides}, {0}};
     lua_newtable(L);
     luaL_register(L, NULL, functions);
     return 1;

@@ -17,6 +17,9 @@ int lua_replay(lua_State *L);
 /* cli.lint(): a table of functions: the run, and what its checks in Lua ask. */
 int lua_lint(lua_State *L);
 
+/* cli.test(): a table of functions: the run of examples, its coverage, changes of files. */
+int lua_test(lua_State *L);
+
 /* ---- for these functions: the table is their first argument and owns the texts ---- */
 
 const char *lua_local_text(lua_State *L, const char *option); /* NULL: not given */

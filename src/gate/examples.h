@@ -68,19 +68,8 @@ size_t examples_end(struct examples *examples);
 
 /* ---- writing an outcome ---- */
 
-struct example_colours {
-    const char *expected, *got, *quiet, *plain; /* escape sequences, or "" */
-};
-
-/* Lines for a terminal: what does not match, and with `all` what does. */
-void examples_write_text(struct buf *out, const struct example_outcome *outcome, int indent, bool all,
-                         const struct example_colours *colours);
-
 /* "policies/x.lua:12: example 'name': gives: expected pass, got …; becomes: - limit = 10, + limit = 50; the
  * model reads \"…\"" */
 void examples_write_line(struct buf *out, const struct example_outcome *outcome);
-
-/* One object, {"kind":"example","tool":…}. */
-void examples_write_json(struct buf *out, const struct example_outcome *outcome);
 
 #endif

@@ -1,0 +1,352 @@
+/* What `toolgate test` (lua/cli/test.lua) gets from C: the run of examples, its coverage, changes of files.
+ */
+#include "base/arena.h"
+#include "cli/daemon_files.h"
+#include "cli/lua_local.h"
+#include "cli/term.h"
+#include "gate/examples.h"
+#include "io/file_watch.h"
+#include "json/write.h"
+#include "policy/coverage.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <lauxlib.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The arguments of run(). */
+enum { PLACE = 1, ONLY, SEEN };
+
+/* Of the command, which has one run at a time. */
+static struct {
+    struct local_options local;
+    struct coverage *coverage; /* NULL: not requested */
+    struct file_watch *watch;
+} test;
+
+/* ---- the outcome of an example, for Lua ---- */
+
+static void set_str(lua_State *L, const char *name, struct str text)
+{
+    lua_pushlstring(L, text.len ? text.at : "", text.len);
+    lua_setfield(L, -2, name);
+}
+
+static void set_json(lua_State *L, const char *name, const struct json *value)
+{
+    struct buf text = {0};
+    if (!value)
+        return;
+    json_write(&text, value);
+    set_str(L, name, buf_view(&text));
+    buf_clear(&text);
+}
+
+static void set_bool(lua_State *L, const char *name, bool truth)
+{
+    lua_pushboolean(L, truth);
+    lua_setfield(L, -2, name);
+}
+
+static void set_number(lua_State *L, const char *name, double number)
+{
+    lua_pushnumber(L, number);
+    lua_setfield(L, -2, name);
+}
+
+static void push_mismatch(lua_State *L, const struct example_mismatch *m)
+{
+    lua_newtable(L);
+    set_str(L, "field", str_of(m->field));
+    set_str(L, "expected", m->expected);
+    set_str(L, "got", m->got);
+    if (!m->changes)
+        return;
+    lua_newtable(L);
+    for (size_t i = 0; i < m->changes->count; i++) {
+        const struct json_diff_line *line = &m->changes->lines[i];
+        lua_pushlstring(L, &line->sign, 1);
+        lua_pushliteral(L, " ");
+        lua_pushlstring(L, line->text.at, line->text.len);
+        lua_concat(L, 3);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    lua_setfield(L, -2, "changes");
+    set_number(L, "more", (double)m->changes->more);
+}
+
+static void seen(void *owner, const struct example_outcome *o)
+{
+    lua_State *L = owner;
+    lua_pushvalue(L, SEEN);
+    lua_newtable(L);
+    set_str(L, "tool", o->policy->name);
+    set_str(L, "file", o->policy->file);
+    set_str(L, "example", o->example->name);
+    set_number(L, "line", o->example->line);
+    set_bool(L, "sample", o->sample);
+    set_bool(L, "passed", o->passed);
+    set_bool(L, "open", o->open);
+    set_bool(L, "schema_unknown", o->schema_unknown);
+    set_str(L, "gives", o->verdict);
+    set_str(L, "fault", o->fault);
+    set_str(L, "said", o->said);
+    set_str(L, "status", o->status);
+    set_json(L, "becomes", o->arguments);
+    set_json(L, "shows", o->shown);
+    set_number(L, "us", (double)o->us);
+    lua_newtable(L);
+    for (size_t i = 0; i < o->mismatch_count; i++) {
+        push_mismatch(L, &o->mismatches[i]);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    lua_setfield(L, -2, "mismatches");
+    lua_call(L, 1, 0);
+}
+
+/* ---- the run ---- */
+
+/* A file that does not load is an error and leaves the others to be tested. */
+static struct generation *build(const struct config_sources *sources, struct generation_report *report)
+{
+    static const struct generation_build_options options = {.skip_broken = true};
+    struct config config;
+    struct generation *generation = NULL;
+    struct why why;
+    if (config_load(sources, &config, &why) != OK) {
+        generation_report_error(report, "%s", why.text);
+        config_free(&config);
+        return NULL;
+    }
+    struct generation_build *build = generation_build_begin(&config, 1, &options, report);
+    while (generation_build_step(build))
+        continue;
+    generation_build_end(build, &generation);
+    return generation;
+}
+
+/* An empty folder is a mistyped one more often than not: it must not look like success. */
+static void require_policies(const struct generation *generation, struct generation_report *report)
+{
+    const char *folder = generation->config.policies;
+    if (policy_set_count(generation->policies) || policy_set_has_gateway(generation->policies))
+        return;
+    report->warning_count = 0; /* they say the same of serve */
+    generation_report_error(report,
+                            "there is no policy to test in %s%s: name a folder or a file with policies",
+                            folder ? folder : CONFIG_DEFAULT_FOLDER, folder ? "" : ", which does not exist");
+}
+
+/* Adds to the table on top. */
+static void add(lua_State *L, const char *name, size_t count)
+{
+    lua_getfield(L, -1, name);
+    size_t sum = (size_t)lua_tonumber(L, -1) + count;
+    lua_pop(L, 1);
+    set_number(L, name, (double)sum);
+}
+
+static void run_examples(lua_State *L, struct generation *generation, struct examples_options *run)
+{
+    struct examples_count count = examples_run(generation, NULL, run);
+    add(L, "passed", count.passed);
+    add(L, "failed", count.failed);
+    add(L, "open", count.open);
+    add(L, "samples", count.samples);
+    add(L, "samples_failed", count.samples_failed);
+    add(L, "unsampled", count.unsampled);
+}
+
+/* run(place, only, seen): a folder or a file; nil: what the configuration names. Calls seen(outcome), and
+ * returns the counts. */
+static int run(lua_State *L)
+{
+    struct arena *arena = arena_new();
+    struct generation_report report;
+    struct config_sources sources = local_sources(&test.local, NULL);
+    lua_settop(L, SEEN);
+    struct examples_options run = {.only = lua_tostring(L, ONLY), .seen = seen, .owner = L};
+    if (lua_isstring(L, PLACE))
+        sources.policies = lua_tostring(L, PLACE);
+    generation_report_init(&report, arena);
+    struct generation *generation = build(&sources, &report);
+    if (generation && !report.error_count)
+        require_policies(generation, &report);
+    lua_newtable(L);
+    add(L, "broken", report.error_count);
+    set_bool(L, "expired", generation && local_report_expired(generation, &report));
+    fflush(stdout); /* so that errors on stderr stay in order */
+    local_print_report(&report);
+    if (generation) {
+        if (test.coverage)
+            coverage_begin(test.coverage, generation->policies);
+        run_examples(L, generation, &run);
+        if (test.coverage)
+            coverage_end(test.coverage, generation->policies);
+        run.samples = true; /* without coverage: they show that nothing breaks, not that it is right */
+        run_examples(L, generation, &run);
+    }
+    generation_unref(generation);
+    arena_free(arena);
+    return 1;
+}
+
+/* begin(options): reads them, with what the daemon of --socket has loaded, and returns the configuration and
+ * the policies. */
+static int begin(lua_State *L)
+{
+    static const struct command named = {.name = "test"};
+    static struct arena *arena; /* of the command */
+    const char *socket = lua_local_text(L, "socket");
+    lua_local_read(L, &test.local);
+    arena = arena ? arena : arena_new();
+    if (socket && !daemon_files_apply(&named, socket, arena, &test.local))
+        return lua_local_end(L);
+    lua_pushstring(L, test.local.config);
+    lua_pushstring(L, test.local.policies);
+    return 2;
+}
+
+/* cover(): what runs from now on is counted. */
+static int cover(lua_State *L)
+{
+    (void)L;
+    coverage_free(test.coverage);
+    test.coverage = coverage_new();
+    return 0;
+}
+
+/* coverage(): a row for each file. */
+static int coverage(lua_State *L)
+{
+    size_t count;
+    const struct coverage_file *files = coverage_files(test.coverage, &count);
+    lua_createtable(L, (int)count, 0);
+    for (size_t i = 0; i < count; i++) {
+        lua_newtable(L);
+        set_str(L, "tool", files[i].tool);
+        set_str(L, "file", files[i].file);
+        set_number(L, "examples", (double)files[i].examples);
+        lua_createtable(L, (int)files[i].rule_count, 0);
+        for (size_t k = 0; k < files[i].rule_count; k++) {
+            lua_newtable(L);
+            set_str(L, "what", files[i].rules[k].words);
+            set_bool(L, "hit", files[i].rules[k].hits > 0);
+            lua_rawseti(L, -2, (int)k + 1);
+        }
+        lua_setfield(L, -2, "rules");
+        lua_createtable(L, (int)files[i].line_count, 0);
+        for (size_t k = 0; k < files[i].line_count; k++) {
+            lua_newtable(L);
+            set_number(L, "what", files[i].lines[k].line);
+            set_bool(L, "hit", files[i].lines[k].hits > 0);
+            lua_rawseti(L, -2, (int)k + 1);
+        }
+        lua_setfield(L, -2, "lines");
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    return 1;
+}
+
+/* specs(folder): how many files of the operator's own specs it has. */
+static int specs(lua_State *L)
+{
+    char pattern[4096];
+    glob_t found;
+    snprintf(pattern, sizeof(pattern), "%s/*_spec.lua", luaL_checkstring(L, 1));
+    bool any = glob(pattern, 0, NULL, &found) == 0;
+    lua_pushinteger(L, any ? (lua_Integer)found.gl_pathc : 0);
+    globfree(&found);
+    return 1;
+}
+
+/* ---- changes of files ---- */
+
+struct watch_list {
+    struct why why;
+    bool failed;
+};
+
+static void watch_path(struct watch_list *w, const char *path)
+{
+    w->failed |= path && file_watch_add(test.watch, path, &w->why) != OK;
+}
+
+/* Of a file the whole folder: it may read a schema from there with json "…". */
+static void add_place(struct watch_list *w, const char *place)
+{
+    const char *slash = strrchr(place, '/');
+    struct stat st;
+    char *folder = slash ? strndup(place, (size_t)(slash - place) + 1) : NULL;
+    if (stat(place, &st) != 0 || S_ISDIR(st.st_mode))
+        watch_path(w, place);
+    else
+        watch_path(w, folder ? folder : ".");
+    free(folder);
+}
+
+/* The configuration and the files that it names, if it can be read. */
+static void add_configured(struct watch_list *w, const struct local_options *local)
+{
+    struct config_sources sources = local_sources(local, NULL);
+    struct config config;
+    watch_path(w, local->config);
+    if (config_load(&sources, &config, NULL) == OK) {
+        add_place(w, config.policies ? config.policies : "policies");
+        for (size_t i = 0; i < config.tools.count; i++)
+            watch_path(w, config.tools.list[i]);
+        for (size_t i = 0; i < config.mcp_configs.count; i++)
+            watch_path(w, config.mcp_configs.list[i]);
+    }
+    config_free(&config);
+}
+
+/* wait(): returns after a change that no further change follows. False: nothing can be watched. */
+static int wait_for_change(lua_State *L)
+{
+    struct pollfd ready = {.fd = file_watch_fd(test.watch), .events = POLLIN};
+    bool changed = false;
+    for (;;) {
+        int n = poll(&ready, 1, changed ? (int)FILE_WATCH_QUIET_MS : -1);
+        if ((n == 0 && changed) || (n < 0 && errno != EINTR)) {
+            lua_pushboolean(L, n == 0);
+            return 1;
+        }
+        if (n > 0)
+            changed |= file_watch_drain(test.watch);
+    }
+}
+
+/* watch(options): begins it; nil after an error. Else whether stdout is a terminal. */
+static int watch(lua_State *L)
+{
+    struct watch_list w = {0};
+    struct arena *arena = arena_new();
+    size_t count;
+    const char **places = lua_local_operands(L, arena, &count);
+    w.failed = file_watch_new(&test.watch, &w.why) != OK;
+    for (size_t i = 0; !w.failed && i < count; i++)
+        add_place(&w, places[i]);
+    if (test.watch && (!count || test.local.config || test.local.tools.count))
+        add_configured(&w, &test.local);
+    if (w.failed)
+        term_error("test", "%s", w.why.text);
+    else
+        lua_pushboolean(L, isatty(STDOUT_FILENO));
+    arena_free(arena);
+    return w.failed ? 0 : 1;
+}
+
+int lua_test(lua_State *L)
+{
+    static const luaL_Reg functions[] = {
+        {"begin", begin}, {"run", run},     {"cover", cover},          {"coverage", coverage},
+        {"specs", specs}, {"watch", watch}, {"wait", wait_for_change}, {0}};
+    lua_newtable(L);
+    luaL_register(L, NULL, functions);
+    return 1;
+}
