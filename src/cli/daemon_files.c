@@ -12,6 +12,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+struct daemon_files {
+    const char *config, *policies; /* absolute; NULL: it has none */
+    struct cli_list tools;         /* absolute, those of the configuration among them */
+    bool told;                     /* false: only root and the daemon's user learn them */
+};
+
 struct question {
     const struct command *command;
     struct arena *arena;
@@ -35,16 +41,6 @@ static int on_status(void *owner, const struct json *answer)
         q->files->tools.items[q->files->tools.count++] = text_of(q->arena, &tools->items[i]);
     return CLI_OK;
 }
-
-bool daemon_files_ask(const struct command *command, const char *socket, struct arena *arena,
-                      struct daemon_files *files)
-{
-    struct question q = {.command = command, .arena = arena, .files = files};
-    *files = (struct daemon_files){0};
-    return rpc_call(command, socket, "toolgate/status", str_of("{}"), on_status, &q) == CLI_OK;
-}
-
-/* ---- the same, loaded here ---- */
 
 /* Definitions that servers have sent: files have those of the others. */
 static int on_tools(void *owner, const struct json *answer)
@@ -119,9 +115,9 @@ static bool add_more_tools(const struct command *command, struct local_options *
 bool daemon_files_apply(const struct command *command, const char *socket, struct arena *arena,
                         struct local_options *local)
 {
-    struct daemon_files files;
-    struct question q = {.command = command, .arena = arena};
-    if (!daemon_files_ask(command, socket, arena, &files))
+    struct daemon_files files = {0};
+    struct question q = {.command = command, .arena = arena, .files = &files};
+    if (rpc_call(command, socket, "toolgate/status", str_of("{}"), on_status, &q) != CLI_OK)
         return false;
     if (!files.told) {
         term_error(command->name,

@@ -273,9 +273,9 @@ static int to_json(lua_State *L)
     return lua_cli_push_buf(L, &out);
 }
 
-/* cli.parse(text, is_list): the value, as an answer has it, and the JSON of each of its members or items;
- * then what is wrong with it all the same, as a key that it has twice. Or nil, and why it is no JSON. A list
- * may have many more values than arguments. */
+/* cli.parse(text, is_list): the value, as an answer has it, the JSON of each of its members or items, and all
+ * of it on one line; then what is wrong with it all the same, as a key that it has twice. Or nil, and why it
+ * is no JSON. A list may have many more values than arguments. */
 static int parse(lua_State *L)
 {
     static const struct json_limits many = {.nodes = LUA_CLI_NODES};
@@ -285,14 +285,17 @@ static int parse(lua_State *L)
     bool parsed =
         json_parse(arena, lua_cli_str(L, 1), lua_toboolean(L, 2) ? &many : NULL, &value, &fault) == OK;
     if (parsed || fault.soft) {
+        struct buf text = {0};
         lua_json_push(L, &value, LUA_JSON_ANSWER);
         lua_cli_push_parts(L, &value);
+        json_write(&text, &value);
+        lua_cli_push_buf(L, &text);
     } else {
         lua_pushnil(L);
     }
     lua_pushstring(L, parsed ? NULL : fault.text);
     arena_free(arena);
-    return parsed || fault.soft ? 3 : 2;
+    return parsed || fault.soft ? 4 : 2;
 }
 
 /* cli.shown_json(text): JSON of one line, as a terminal may show it. */
@@ -533,6 +536,8 @@ static void set_up(lua_State *L)
     lua_json_constants(L);
     lua_cli_set(L, "program", term_program_name());
     lua_cli_set(L, "version", TOOLGATE_VERSION);
+    lua_pushboolean(L, isatty(STDOUT_FILENO));
+    lua_setfield(L, -2, "is_terminal");
     for (size_t i = 0; i < sizeof(colours) / sizeof(colours[0]); i++)
         lua_cli_set(L, colours[i], term_colour((enum term_colour)i));
     lua_setglobal(L, "cli");

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/printable.h"
 #include "catalog/catalog.h"
 #include "catalog/shadow.h"
 #include "cli/json_input.h"
@@ -11,7 +12,9 @@
 #include "cli/lua_local.h"
 #include "cli/term.h"
 #include "config/config.h"
+#include "gate/call_reply.h"
 #include "gate/generation_load.h"
+#include "gate/verdict.h"
 #include "io/file.h"
 #include "json/build.h"
 #include "json/parse.h"
@@ -88,24 +91,28 @@ int lua_local_end(lua_State *L)
     return lua_cli_end(L, CLI_ERROR);
 }
 
-/* Pushes an answer of this process and its parts, which may be as deep as any JSON. False after an error on
+/* Pushes an answer of this process, its parts, and the whole as a line of JSON. False after an error on
  * stderr. */
-static bool push_answer(lua_State *L, struct arena *arena, struct str text, const char *too_large)
+static bool push_answer(lua_State *L, struct arena *arena, struct str text, uint32_t depth,
+                        const char *too_large)
 {
-    static const struct json_limits limits = {.nodes = LUA_CLI_NODES, .depth = JSON_MAX_DEPTH + 1};
+    const struct json_limits limits = {.nodes = LUA_CLI_NODES, .depth = depth};
     struct json answer;
     struct json_error fault;
-    bool parsed = json_parse(arena, text, &limits, &answer, &fault) == OK;
-    if (parsed) {
-        lua_json_push(L, &answer, LUA_JSON_ANSWER);
-        lua_cli_push_parts(L, &answer);
-    } else {
+    struct buf shown = {0};
+    if (json_parse(arena, text, &limits, &answer, &fault) != OK) {
         term_error(lua_cli_command()->name, "%s: %s", too_large, fault.text);
+        return false;
     }
-    return parsed;
+    lua_json_push(L, &answer, LUA_JSON_ANSWER);
+    lua_cli_push_parts(L, &answer);
+    printable_write_json(&shown, text);
+    lua_cli_push_buf(L, &shown);
+    return true;
 }
 
-/* cli.local_tools(options, format, strict): the answer of toolgate/tools, and its parts. */
+/* cli.local_tools(options, format, strict): the answer of toolgate/tools, its parts, and the whole as JSON.
+ */
 static int local_tools(lua_State *L)
 {
     struct local_options options = {0};
@@ -133,10 +140,75 @@ static int local_tools(lua_State *L)
     json_field_raw(&out, "guessed_effects", buf_view(&guessed));
     json_field_raw(&out, "guarded_by", buf_view(&guards));
     json_close(&out, '}');
-    bool good = push_answer(L, arena, buf_view(&text), "the list is too large to print");
+    bool good = push_answer(L, arena, buf_view(&text), JSON_MAX_DEPTH + 1, "the list is too large to print");
     arena_free(arena);
     generation_unref(generation);
-    return good ? 2 : lua_cli_end(L, CLI_ERROR);
+    return good ? 3 : lua_cli_end(L, CLI_ERROR);
+}
+
+/* The field of the table at 2; NULL: it is not there. The table keeps it. */
+static const char *call_field(lua_State *L, const char *name)
+{
+    lua_getfield(L, 2, name);
+    const char *text = lua_tostring(L, -1);
+    lua_pop(L, 1);
+    return text;
+}
+
+/* cli.local_check(options, call): the answer of toolgate/check, its parts, and the whole as JSON. The call:
+ * { name, arguments, context, goal, turn, trace }, of which arguments and context are JSON. */
+static int local_check(lua_State *L)
+{
+    struct local_options options = {0};
+    lua_local_read(L, &options);
+    struct gate gate = {.generation = local_generation_load(lua_cli_command(), &options)};
+    struct peer peer;
+    struct why why;
+    struct json arguments, context;
+    struct json_error fault;
+    if (!gate.generation)
+        return lua_cli_end(L, CLI_ERROR);
+    if (ledger_new_local(&(struct ledger_options){0}, &gate.ledger, &why) != OK)
+        return luaL_error(L, "%s", why.text);
+    struct arena *arena = arena_new();
+    const char *said = call_field(L, "context");
+    json_parse(arena, str_of(call_field(L, "arguments")), NULL, &arguments, &fault);
+    if (said)
+        json_parse(arena, str_of(said), NULL, &context, &fault);
+    local_peer(&peer);
+    lua_getfield(L, 2, "turn");
+    lua_getfield(L, 2, "trace");
+    struct call_request request = {
+        .mode = CALL_CHECK,
+        .tool = str_of(call_field(L, "name")),
+        .arguments = &arguments,
+        .session = STR_LIT("check"),
+        .connection = STR_LIT("check"),
+        .turn = (unsigned)lua_tointeger(L, -2),
+        .goal = str_of(call_field(L, "goal")),
+        .context = said ? &context : NULL,
+        .peer = &peer,
+        .dry_run = true,
+        .trace = lua_toboolean(L, -1),
+    };
+    struct call *call = call_new(&gate, arena, &request);
+    struct buf text = buf_in(arena);
+    struct json_out out = json_out(&text);
+    bool good = call_start(call, NULL, NULL); /* the local ledger answers at once */
+    if (good) {
+        json_open(&out, '{');
+        verdict_write(&out, call_outcome(call)->verdict);
+        call_reply_check(&out, call);
+        json_close(&out, '}');
+        good = push_answer(L, arena, buf_view(&text), JSON_MAX_DEPTH, "the answer is too large to print");
+    } else {
+        term_error(lua_cli_command()->name, "the ledger did not answer");
+    }
+    call_free(call);
+    arena_free(arena);
+    ledger_free(gate.ledger);
+    generation_unref(gate.generation);
+    return good ? 3 : lua_cli_end(L, CLI_ERROR);
 }
 
 /* ---- what doctor looks at ------------------------------------------------------------ */
@@ -454,6 +526,7 @@ static int pretty(lua_State *L)
 
 const luaL_Reg lua_local_functions[] = {
     {"local_tools", local_tools},
+    {"local_check", local_check},
     {"local_state", local_state},
     {"tool_files", tool_files},
     {"tool_of_policy", tool_of_policy},

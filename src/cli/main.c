@@ -2,16 +2,16 @@
 #include "cli/command.h"
 #include "cli/lua_command.h"
 
-extern const struct command command_serve, command_connect, command_call, command_check, command_validate,
-    command_top, command_decisions, command_shadow, command_spawner;
+extern const struct command command_serve, command_connect, command_validate, command_top, command_decisions,
+    command_shadow, command_spawner;
 
 // clang-format off
 #define IN_LUA(word) &(const struct command){.name = (word), .run = lua_command_run, .read_summary = lua_command_summary}
 static const struct command *const commands[] = {
     &command_serve,
     &command_connect,
-    &command_call,
-    &command_check,
+    IN_LUA("call"),
+    IN_LUA("check"),
     IN_LUA("tools"),
     IN_LUA("test"),
     IN_LUA("new"),

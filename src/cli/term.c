@@ -65,18 +65,6 @@ const char *term_verdict_colour(struct str verdict)
     return term_colour(repairable ? TERM_YELLOW : TERM_RED);
 }
 
-void term_print_indented(struct str text, int spaces)
-{
-    while (text.len) {
-        const char *end = memchr(text.at, '\n', text.len);
-        size_t n = end ? (size_t)(end - text.at) : text.len;
-        printf("%*s", spaces, "");
-        term_print_lines(stdout, (struct str){text.at, n});
-        putchar('\n');
-        text = str_from(text, end ? n + 1 : n);
-    }
-}
-
 void term_print_time(int64_t ms)
 {
     char stamp[TERM_TIME_BYTES + 1] = "";

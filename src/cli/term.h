@@ -25,9 +25,6 @@ const char *term_colour(enum term_colour colour);
 /* Green for pass, yellow for what can be repaired, red for the rest. */
 const char *term_verdict_colour(struct str verdict);
 
-/* Prints each line of the string to stdout after this many spaces. */
-void term_print_indented(struct str text, int spaces);
-
 /*
  * Appends a string that a client, a model or an upstream has sent, on one line of at most `columns` columns.
  * Control characters, invalid UTF-8 and characters that move or hide others become '?', so that no name can
