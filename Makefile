@@ -119,7 +119,7 @@ help:
 	@echo 'make bench-stall   measure how long another client waits while requests are at their limits (SECONDS=2 each)'
 	@echo 'make bench-replay  measure toolgate replay: calls a second and instructions a call (valgrind)'
 	@echo 'make budget        write tests/bench/budget.txt, the instructions that make test allows a check (valgrind)'
-	@echo 'make reference     write docs/vocabulary.md, lua/types and man/*.5 after a change of words, fields or keys'
+	@echo 'make reference     write docs/vocabulary.md, lua/types and man/*.[15] after a change of words, fields, keys or options'
 	@echo 'make install       install to $$(DESTDIR)$$(PREFIX), by default $(PREFIX)'
 	@echo 'make uninstall     remove what make install installed'
 	@echo 'make dist          write $(BUILD)/toolgate-VERSION.tar.gz, the source'
@@ -280,6 +280,8 @@ reference: $(BUILD)/toolgate
 	@mkdir -p lua/types
 	$(BUILD)/toolgate words --format markdown > $(BUILD)/vocabulary.md
 	$(BUILD)/toolgate words --format luacats > $(BUILD)/types.lua
+	luajit man/command_page.lua $(BUILD)/toolgate man/toolgate.1.in > $(BUILD)/toolgate.1
+	mv $(BUILD)/toolgate.1 man/toolgate.1
 	luajit man/config_page.lua $(BUILD)/toolgate docs/toolgate.lua > $(BUILD)/config.5
 	mv $(BUILD)/config.5 man/toolgate.lua.5
 	mv $(BUILD)/vocabulary.md docs/vocabulary.md
