@@ -257,3 +257,14 @@ enum err daemon_client_call(struct daemon_client *client, struct arena *arena, c
     enum err err = daemon_client_ask(client, method, params, why);
     return err == OK ? daemon_client_answer(client, arena, result, why) : err;
 }
+
+enum err daemon_client_once(const char *path, struct arena *arena, const char *method, struct str params,
+                            struct json *result, struct why *why)
+{
+    struct daemon_client *client;
+    enum err err = daemon_client_connect(path, &client, why);
+    if (err == OK)
+        err = daemon_client_call(client, arena, method, params, result, why);
+    daemon_client_close(client);
+    return err;
+}

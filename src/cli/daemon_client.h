@@ -41,6 +41,10 @@ int daemon_client_descriptor(const struct daemon_client *client);
 enum err daemon_client_call(struct daemon_client *client, struct arena *arena, const char *method,
                             struct str params, struct json *result, struct why *why);
 
+/* A connection for one request, likewise; `path` NULL: the default socket. */
+enum err daemon_client_once(const char *path, struct arena *arena, const char *method, struct str params,
+                            struct json *result, struct why *why);
+
 /* The same in two steps, for a caller that waits for other things meanwhile. */
 enum err daemon_client_ask(struct daemon_client *client, const char *method, struct str params,
                            struct why *why);

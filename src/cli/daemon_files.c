@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "cli/rpc_call.h"
+#include "cli/daemon_client.h"
 #include "cli/term.h"
 #include "config/config.h"
 #include "json/write.h"
@@ -12,64 +12,28 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-struct daemon_files {
-    const char *config, *policies; /* absolute; NULL: it has none */
-    struct cli_list tools;         /* absolute, those of the configuration among them */
-    bool told;                     /* false: only root and the daemon's user learn them */
-};
-
-struct question {
-    const struct command *command;
-    struct arena *arena;
-    struct daemon_files *files;
-    struct buf *definitions;
-};
-
 static const char *text_of(struct arena *arena, const struct json *value)
 {
     return json_is(value, JSON_STRING) ? arena_dup(arena, json_str(value)).at : NULL;
 }
 
-static int on_status(void *owner, const struct json *answer)
+/* The file of the definitions that servers have sent: files have those of the others. It ends with this
+ * process. NULL: no memory. */
+static const char *definition_file(struct arena *arena, const struct json *answer)
 {
-    struct question *q = owner;
-    const struct json *paths = json_get_text(answer, "paths"), *tools = json_get_text(paths, "tools");
-    q->files->told = paths != NULL;
-    q->files->config = text_of(q->arena, json_get_text(paths, "config"));
-    q->files->policies = text_of(q->arena, json_get_text(paths, "policies"));
-    for (uint32_t i = 0; json_is(tools, JSON_ARRAY) && i < tools->len && i < OPTIONS_LIST_MAX; i++)
-        q->files->tools.items[q->files->tools.count++] = text_of(q->arena, &tools->items[i]);
-    return CLI_OK;
-}
-
-/* Definitions that servers have sent: files have those of the others. */
-static int on_tools(void *owner, const struct json *answer)
-{
-    struct question *q = owner;
     const struct json *tools = json_get_text(answer, "tools"), *places = json_get_text(answer, "runs_at");
-    struct json_out out = json_out(q->definitions);
+    struct buf text = buf_in(arena);
+    struct json_out out = json_out(&text);
     json_open(&out, '[');
     for (uint32_t i = 0; json_is(tools, JSON_ARRAY) && i < tools->len; i++) {
         const struct json *place = json_get(places, json_str(json_get_text(&tools->items[i], "name")));
         if (str_is(json_str(json_get_text(place, "kind")), "mcp"))
-            json_put_raw(&out, json_to_str(q->arena, &tools->items[i]));
+            json_put_raw(&out, json_to_str(arena, &tools->items[i]));
     }
     json_close(&out, ']');
-    return CLI_OK;
-}
-
-static const char *definition_file(struct question *q, const char *socket)
-{
-    struct buf text = buf_in(q->arena);
-    q->definitions = &text;
-    if (rpc_call(q->command, socket, "toolgate/tools", str_of("{}"), on_tools, q) != CLI_OK)
-        return NULL;
     int fd = memfd_create("definitions", MFD_CLOEXEC);
-    if (fd < 0 || write(fd, text.at, text.len) != (ssize_t)text.len) {
-        term_error(q->command->name, "the daemon's definitions could not be kept: no memory");
-        return NULL;
-    }
-    return arena_printf(q->arena, "/proc/self/fd/%d", fd).at;
+    bool written = fd >= 0 && write(fd, text.at, text.len) == (ssize_t)text.len;
+    return written ? arena_printf(arena, "/proc/self/fd/%d", fd).at : NULL;
 }
 
 static bool add_tools(const struct command *command, struct local_options *local, const char *path)
@@ -96,8 +60,8 @@ static bool has_file(const struct config *config, const char *path)
 }
 
 /* Those that the daemon was given by --tools; the configuration brings its own. */
-static bool add_more_tools(const struct command *command, struct local_options *local,
-                           const struct daemon_files *files)
+static bool add_more_tools(const struct command *command, struct arena *arena, struct local_options *local,
+                           const struct json *tools)
 {
     struct config_sources sources = {.file = local->config, .offline = true};
     struct config config;
@@ -105,9 +69,11 @@ static bool add_more_tools(const struct command *command, struct local_options *
     bool good = config_load(&sources, &config, &why) == OK;
     if (!good)
         term_error(command->name, "%s", why.text);
-    for (size_t i = 0; good && i < files->tools.count; i++)
-        if (!has_file(&config, files->tools.items[i]))
-            good = add_tools(command, local, files->tools.items[i]);
+    for (uint32_t i = 0; good && json_is(tools, JSON_ARRAY) && i < tools->len && i < OPTIONS_LIST_MAX; i++) {
+        const char *path = text_of(arena, &tools->items[i]);
+        if (path && !has_file(&config, path))
+            good = add_tools(command, local, path);
+    }
     config_free(&config);
     return good;
 }
@@ -115,11 +81,14 @@ static bool add_more_tools(const struct command *command, struct local_options *
 bool daemon_files_apply(const struct command *command, const char *socket, struct arena *arena,
                         struct local_options *local)
 {
-    struct daemon_files files = {0};
-    struct question q = {.command = command, .arena = arena, .files = &files};
-    if (rpc_call(command, socket, "toolgate/status", str_of("{}"), on_status, &q) != CLI_OK)
+    struct json status, tools;
+    struct why why;
+    if (daemon_client_once(socket, arena, "toolgate/status", STR_LIT("{}"), &status, &why) != OK) {
+        term_error(command->name, "%s", why.text);
         return false;
-    if (!files.told) {
+    }
+    const struct json *paths = json_get_text(&status, "paths");
+    if (!paths) {
         term_error(command->name,
                    "the daemon at %s tells its files only to root and to the user that runs it: name them "
                    "with -c, --policies and --tools, or run this as that user",
@@ -128,11 +97,17 @@ bool daemon_files_apply(const struct command *command, const char *socket, struc
     }
     bool own_config = local->config != NULL;
     if (!own_config)
-        local->config = files.config;
+        local->config = text_of(arena, json_get_text(paths, "config"));
     if (!local->policies)
-        local->policies = files.policies;
-    if (!own_config && !add_more_tools(command, local, &files))
+        local->policies = text_of(arena, json_get_text(paths, "policies"));
+    if (!own_config && !add_more_tools(command, arena, local, json_get_text(paths, "tools")))
         return false;
-    const char *definitions = definition_file(&q, socket);
+    if (daemon_client_once(socket, arena, "toolgate/tools", STR_LIT("{}"), &tools, &why) != OK) {
+        term_error(command->name, "%s", why.text);
+        return false;
+    }
+    const char *definitions = definition_file(arena, &tools);
+    if (!definitions)
+        term_error(command->name, "the daemon's definitions could not be kept: no memory");
     return definitions && add_tools(command, local, definitions);
 }

@@ -12,9 +12,9 @@
 #include "cli/lua_hook.h"
 #include "cli/lua_local.h"
 #include "cli/options.h"
-#include "cli/rpc_call.h"
 #include "cli/term.h"
 #include "config/config.h"
+#include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "policy/field.h"
@@ -71,51 +71,49 @@ void lua_cli_set(lua_State *L, const char *name, const char *text)
 
 /* ---- the daemon ------------------------------------------------------------------- */
 
-static int push_answer(void *owner, const struct json *answer)
+static struct str printable_lines(struct arena *arena, struct str text)
 {
-    lua_json_push(owner, answer, LUA_JSON_ANSWER);
-    return CLI_OK;
+    struct buf out = buf_in(arena);
+    if (printable_is_plain(text))
+        return text;
+    printable_write_lines(&out, text);
+    return buf_view(&out);
 }
 
-static int push_exact(void *owner, const struct json *answer)
+/* Its strings have no character that a terminal would obey or hide; their lines stay lines. As deep as the
+ * parser allows. */
+static struct json printable_copy(struct arena *arena, const struct json *value)
 {
-    lua_json_push(owner, answer, LUA_JSON_EXACT);
-    return CLI_OK;
-}
-
-static int push_answer_and_json(void *owner, const struct json *answer)
-{
-    lua_State *L = owner;
-    struct buf text = {0}, shown = {0};
-    lua_json_push(L, answer, LUA_JSON_ANSWER);
-    json_write(&text, answer);
-    printable_write_json(&shown, buf_view(&text));
-    buf_clear(&text);
-    lua_cli_push_buf(L, &shown);
-    return CLI_OK;
+    if (value->type == JSON_STRING)
+        return json_string(printable_lines(arena, json_str(value)));
+    if (value->type == JSON_ARRAY) {
+        struct json *items = ARENA_ARRAY(arena, struct json, value->len + 1);
+        for (uint32_t i = 0; i < value->len; i++)
+            items[i] = printable_copy(arena, &value->items[i]);
+        return json_array(items, value->len);
+    }
+    if (value->type != JSON_OBJECT)
+        return *value;
+    struct json_member *members = ARENA_ARRAY(arena, struct json_member, value->len + 1);
+    for (uint32_t i = 0; i < value->len; i++)
+        members[i] = json_member(printable_lines(arena, value->members[i].key),
+                                 printable_copy(arena, &value->members[i].value));
+    return json_object(arena, members, value->len);
 }
 
 void lua_cli_push_parts(lua_State *L, const struct json *value)
 {
     lua_newtable(L);
-    for (uint32_t i = 0; (value->type == JSON_ARRAY || value->type == JSON_OBJECT) && i < value->len; i++) {
+    for (uint32_t i = 0; i < json_child_count(value); i++) {
         struct buf text = {0};
-        const struct json *part = value->type == JSON_ARRAY ? &value->items[i] : &value->members[i].value;
         if (value->type == JSON_ARRAY)
             lua_pushinteger(L, (lua_Integer)i + 1);
         else
             lua_pushlstring(L, value->members[i].key.at, value->members[i].key.len);
-        json_write(&text, part);
+        json_write(&text, json_child(value, i));
         lua_cli_push_buf(L, &text);
         lua_rawset(L, -3);
     }
-}
-
-static int push_answer_and_parts(void *owner, const struct json *answer)
-{
-    lua_json_push(owner, answer, LUA_JSON_ANSWER);
-    lua_cli_push_parts(owner, answer);
-    return CLI_OK;
 }
 
 /* cli.rpc(socket, method, params, form): the answer, its texts as a terminal may show them. `params` is a
@@ -125,36 +123,55 @@ static int push_answer_and_parts(void *owner, const struct json *answer)
  * answer the command ends. */
 static int rpc(lua_State *L)
 {
-    const char *socket = luaL_optstring(L, 1, NULL), *method = luaL_checkstring(L, 2);
+    static const struct {
+        enum lua_json_form form;
+        bool shown, parts, whole;
+    } how[] = {{.form = LUA_JSON_ANSWER, .shown = true},
+               {.form = LUA_JSON_ANSWER, .shown = true, .parts = true},
+               {.form = LUA_JSON_ANSWER, .whole = true},
+               {.form = LUA_JSON_EXACT},
+               {.form = LUA_JSON_ANSWER, .parts = true}};
     static const char *const forms[] = {"shown", "shown parts", "raw", "exact", "parts", NULL};
-    static rpc_call_handler *const handlers[] = {push_answer, push_answer_and_parts, push_answer_and_json,
-                                                 push_exact, push_answer_and_parts};
     int form = luaL_checkoption(L, 4, "shown", forms);
     struct arena *arena = arena_new();
     struct str params = STR_LIT("{}");
+    struct json answer;
+    struct why why;
     if (lua_istable(L, 3))
         params = json_to_str(arena, lua_json_read(L, 3, "params", arena));
     else if (lua_isstring(L, 3))
         params = lua_cli_str(L, 3);
+    if (daemon_client_once(luaL_optstring(L, 1, NULL), arena, luaL_checkstring(L, 2), params, &answer,
+                           &why) != OK) {
+        arena_free(arena);
+        term_error(running->name, "%s", why.text);
+        return lua_cli_end(L, CLI_ERROR);
+    }
+    if (how[form].shown)
+        answer = printable_copy(arena, &answer);
     int top = lua_gettop(L);
-    int status = (form > 1 ? rpc_call : rpc_call_text)(running, socket, method, params, handlers[form], L);
+    lua_json_push(L, &answer, how[form].form);
+    if (how[form].parts)
+        lua_cli_push_parts(L, &answer);
+    if (how[form].whole) {
+        struct buf shown = {0};
+        printable_write_json(&shown, json_to_str(arena, &answer));
+        lua_cli_push_buf(L, &shown);
+    }
     arena_free(arena);
-    return status == CLI_OK ? lua_gettop(L) - top : lua_cli_end(L, CLI_ERROR);
+    return lua_gettop(L) - top;
 }
 
 /* cli.ask(socket, method): the answer, exactly; or nil, and why there is none. */
 static int ask(lua_State *L)
 {
     struct arena *arena = arena_new();
-    struct daemon_client *client;
     struct json answer;
     struct why why;
-    enum err err = daemon_client_connect(luaL_checkstring(L, 1), &client, &why);
-    if (err == OK)
-        err = daemon_client_call(client, arena, luaL_checkstring(L, 2), STR_LIT("{}"), &answer, &why);
+    enum err err = daemon_client_once(luaL_checkstring(L, 1), arena, luaL_checkstring(L, 2), STR_LIT("{}"),
+                                      &answer, &why);
     lua_json_push(L, err == OK ? &answer : NULL, LUA_JSON_EXACT);
     lua_pushstring(L, err == OK ? NULL : why.text);
-    daemon_client_close(client);
     arena_free(arena);
     return 2;
 }
@@ -172,14 +189,12 @@ static int default_socket(lua_State *L)
 static int tool_names(lua_State *L)
 {
     struct arena *arena = arena_new();
-    struct daemon_client *client;
     struct json answer;
     struct why why;
     alarm(2);
     lua_newtable(L);
-    if (daemon_client_connect(luaL_optstring(L, 1, NULL), &client, &why) == OK &&
-        daemon_client_call(client, arena, "toolgate/tools", STR_LIT("{\"format\":\"mcp\"}"), &answer, &why) ==
-            OK) {
+    if (daemon_client_once(luaL_optstring(L, 1, NULL), arena, "toolgate/tools",
+                           STR_LIT("{\"format\":\"mcp\"}"), &answer, &why) == OK) {
         const struct json *tools = json_get_text(&answer, "tools");
         for (uint32_t i = 0; json_is(tools, JSON_ARRAY) && i < tools->len; i++) {
             struct str name = json_str(json_get_text(&tools->items[i], "name"));
@@ -187,7 +202,6 @@ static int tool_names(lua_State *L)
             lua_rawseti(L, -2, (int)i + 1);
         }
     }
-    daemon_client_close(client);
     arena_free(arena);
     return 1;
 }
