@@ -11,8 +11,9 @@
 #define LUA_CLI_NODES 50000000u /* values of JSON: thousands of tools are one list */
 
 /* Each ends with an empty row. */
-extern const luaL_Reg lua_local_functions[]; /* lua_local.c: what is loaded in this process */
-extern const luaL_Reg lua_host_functions[];  /* lua_host.c: files, sockets and limits of this host */
+extern const luaL_Reg lua_local_functions[];  /* lua_local.c: what is loaded in this process */
+extern const luaL_Reg lua_schema_functions[]; /* lua_schema.c: schemas, and JSON for people */
+extern const luaL_Reg lua_host_functions[];   /* lua_host.c: files, sockets and limits of this host */
 
 /* The command that runs: its name begins errors. */
 const struct command *lua_cli_command(void);

@@ -546,6 +546,7 @@ static void set_up(lua_State *L)
     lua_newtable(L);
     luaL_register(L, NULL, functions);
     luaL_register(L, NULL, lua_local_functions);
+    luaL_register(L, NULL, lua_schema_functions);
     luaL_register(L, NULL, lua_host_functions);
     lua_json_constants(L);
     lua_cli_set(L, "program", term_program_name());

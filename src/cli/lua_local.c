@@ -16,15 +16,12 @@
 #include "gate/generation_load.h"
 #include "gate/verdict.h"
 #include "io/file.h"
-#include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "ledger/redis_address.h"
 #include "policy/policy_set.h"
 #include "policy/source_location.h"
 #include "sandbox/lua_json.h"
-#include "schema/sample.h"
-#include "schema/schema.h"
 #include "upstream/process.h"
 #include "upstream/secrets.h"
 
@@ -32,10 +29,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define POLICY_MAX_BYTES  1048576u /* of a file whose tool's name is looked for */
-#define PRETTY_LINE_BYTES 100u     /* a value that fits stays on one line */
-
-static const struct json_limits many_values = {.nodes = LUA_CLI_NODES};
+#define POLICY_MAX_BYTES 1048576u /* of a file whose tool's name is looked for */
 
 const char *lua_local_text(lua_State *L, const char *option)
 {
@@ -53,7 +47,7 @@ bool lua_local_flag(lua_State *L, const char *option)
     return given;
 }
 
-static void read_list(lua_State *L, const char *option, struct cli_list *out)
+void lua_local_list(lua_State *L, const char *option, struct cli_list *out)
 {
     lua_getfield(L, 1, option);
     size_t count = lua_istable(L, -1) ? lua_objlen(L, -1) : 0;
@@ -70,8 +64,8 @@ void lua_local_read(lua_State *L, struct local_options *out)
     luaL_checktype(L, 1, LUA_TTABLE);
     out->config = lua_local_text(L, "config");
     out->policies = lua_local_text(L, "policies");
-    read_list(L, "tools", &out->tools);
-    read_list(L, "mcp-config", &out->mcp_configs);
+    lua_local_list(L, "tools", &out->tools);
+    lua_local_list(L, "mcp-config", &out->mcp_configs);
 }
 
 const char **lua_local_operands(lua_State *L, struct arena *arena, size_t *count)
@@ -460,79 +454,9 @@ static int read_json(lua_State *L)
     return err == OK ? 3 : 2;
 }
 
-/* cli.sample(schema): arguments that the schema accepts, with nothing optional in them, as JSON; then the
- * first that is required, and the arguments without it. Nothing: no such arguments were found. */
-static int sample(lua_State *L)
-{
-    struct arena *arena = arena_new();
-    struct json source, found;
-    struct json_error fault;
-    struct schema *schema;
-    if (json_parse(arena, lua_cli_str(L, 1), &many_values, &source, &fault) != OK ||
-        schema_compile(arena, &source, NULL, &schema, NULL, NULL) != OK ||
-        !schema_sample(arena, schema, SAMPLE_REQUIRED, &found) || found.type != JSON_OBJECT ||
-        schema_validate(schema, &found) != SCHEMA_VALID) {
-        arena_free(arena);
-        return 0;
-    }
-    struct str text = json_to_str(arena, &found);
-    lua_settop(L, 0);
-    lua_pushlstring(L, text.at, text.len);
-    for (uint32_t i = 0; i < found.len && lua_gettop(L) == 1; i++) {
-        struct str name = found.members[i].key;
-        if (!json_array_has(json_get_text(&source, "required"), name))
-            continue;
-        struct json less = json_without(arena, &found, name);
-        text = json_to_str(arena, &less);
-        lua_pushlstring(L, name.at, name.len);
-        lua_pushlstring(L, text.at, text.len);
-    }
-    arena_free(arena);
-    return lua_gettop(L);
-}
-
-static void write_pretty(struct buf *out, struct arena *arena, const struct json *value, int indent)
-{
-    struct buf line = buf_in(arena);
-    bool object = value->type == JSON_OBJECT;
-    json_write(&line, value);
-    if ((!object && value->type != JSON_ARRAY) || line.len <= PRETTY_LINE_BYTES) {
-        buf_str(out, buf_view(&line));
-        return;
-    }
-    for (uint32_t i = 0; i < value->len; i++) {
-        buf_printf(out, "%s\n%*s", i ? "," : object ? "{" : "[", indent + 2, "");
-        if (object) {
-            json_write_string(out, value->members[i].key);
-            buf_text(out, ": ");
-        }
-        write_pretty(out, arena, object ? &value->members[i].value : &value->items[i], indent + 2);
-    }
-    buf_printf(out, "\n%*s%c", indent, "", object ? '}' : ']');
-}
-
-/* cli.pretty(text, indent): JSON whose long values have a line for each member. */
-static int pretty(lua_State *L)
-{
-    struct arena *arena = arena_new();
-    struct buf out = {0};
-    struct json value;
-    struct json_error fault;
-    if (json_parse(arena, lua_cli_str(L, 1), &many_values, &value, &fault) == OK || fault.soft)
-        write_pretty(&out, arena, &value, (int)luaL_checkinteger(L, 2));
-    arena_free(arena);
-    return lua_cli_push_buf(L, &out);
-}
-
 const luaL_Reg lua_local_functions[] = {
-    {"local_tools", local_tools},
-    {"local_check", local_check},
-    {"local_state", local_state},
-    {"tool_files", tool_files},
-    {"tool_of_policy", tool_of_policy},
-    {"try_policy", try_policy},
-    {"read_json", read_json},
-    {"sample", sample},
-    {"pretty", pretty},
-    {0},
+    {"local_tools", local_tools},       {"local_check", local_check},
+    {"local_state", local_state},       {"tool_files", tool_files},
+    {"tool_of_policy", tool_of_policy}, {"try_policy", try_policy},
+    {"read_json", read_json},           {0},
 };

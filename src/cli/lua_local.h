@@ -24,6 +24,7 @@ int lua_test(lua_State *L);
 
 const char *lua_local_text(lua_State *L, const char *option); /* NULL: not given */
 bool lua_local_flag(lua_State *L, const char *option);
+void lua_local_list(lua_State *L, const char *option, struct cli_list *out);
 /* The options of lua/cli/places.lua. */
 void lua_local_read(lua_State *L, struct local_options *out);
 const char **lua_local_operands(lua_State *L, struct arena *arena, size_t *count);

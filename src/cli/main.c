@@ -2,8 +2,8 @@
 #include "cli/command.h"
 #include "cli/lua_command.h"
 
-extern const struct command command_serve, command_connect, command_validate, command_top, command_decisions,
-    command_shadow, command_spawner;
+extern const struct command command_serve, command_connect, command_top, command_decisions, command_shadow,
+    command_spawner;
 
 // clang-format off
 #define IN_LUA(word) &(const struct command){.name = (word), .run = lua_command_run, .read_summary = lua_command_summary}
@@ -17,7 +17,7 @@ static const struct command *const commands[] = {
     IN_LUA("new"),
     IN_LUA("words"),
     IN_LUA("lint"),
-    &command_validate,
+    IN_LUA("validate"),
     IN_LUA("session"),
     IN_LUA("sessions"),
     IN_LUA("status"),

@@ -1,0 +1,198 @@
+/* What lua/cli gets of JSON Schema: the validator, arguments that a schema accepts, and JSON for people. */
+#include "cli/lua_cli.h"
+
+#include "base/arena.h"
+#include "cli/json_input.h"
+#include "cli/lua_local.h"
+#include "cli/term.h"
+#include "json/build.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "sandbox/lua_json.h"
+#include "schema/sample.h"
+#include "schema/schema.h"
+
+#define PRETTY_LINE_BYTES 100u /* a value that fits stays on one line */
+
+static const struct json_limits many_values = {.nodes = LUA_CLI_NODES};
+
+/* Of a file, or of stdin if it is "-". False after an error on stderr. */
+static bool read_value(struct arena *arena, const char *file, struct json *out)
+{
+    struct why why;
+    if (strcmp(file, "-") == 0)
+        return json_input_stdin(lua_cli_command(), arena, out);
+    if (json_read_input(arena, file, JSON_INPUT_MAX_BYTES, out, &why) == OK)
+        return true;
+    term_error(lua_cli_command()->name, "%s", why.text);
+    return false;
+}
+
+/* Documents that $ref may name, each given as URI=FILE. */
+static bool add_documents(struct arena *arena, const struct cli_list *with, struct schema_registry *registry)
+{
+    for (size_t i = 0; i < with->count; i++) {
+        const char *equals = strrchr(with->items[i], '=');
+        struct json *document = ARENA_NEW(arena, struct json);
+        struct why why;
+        if (!equals || equals == with->items[i] || !equals[1]) {
+            term_error(lua_cli_command()->name, "--with: expected URI=FILE, got '%s'", with->items[i]);
+            return false;
+        }
+        if (json_read_input(arena, equals + 1, JSON_INPUT_MAX_BYTES, document, &why) != OK) {
+            term_error(lua_cli_command()->name, "%s", why.text);
+            return false;
+        }
+        schema_registry_add(registry, (struct str){with->items[i], (size_t)(equals - with->items[i])},
+                            document);
+    }
+    return true;
+}
+
+static struct schema *compile(struct arena *arena, const char *file, const struct schema_options *options)
+{
+    struct json *source = ARENA_NEW(arena, struct json);
+    struct schema *schema;
+    struct problems warnings;
+    struct why why;
+    problems_init(&warnings, arena);
+    if (json_read_input(arena, file, JSON_INPUT_MAX_BYTES, source, &why) != OK) {
+        term_error(lua_cli_command()->name, "%s", why.text);
+        return NULL;
+    }
+    if (schema_compile(arena, source, options, &schema, &warnings, &why) != OK) {
+        term_error(lua_cli_command()->name, "%s: %s", file, why.text);
+        return NULL;
+    }
+    for (size_t i = 0; i < warnings.count; i++)
+        term_error(lua_cli_command()->name, "%s: warning: " STR_FMT ": " STR_FMT, file,
+                   STR_ARG(warnings.list[i].path), STR_ARG(warnings.list[i].message));
+    return schema;
+}
+
+/* A list of { path, code, message, expected, got, suggestion }, of which the last three are JSON and may be
+ * missing; `more` are left out. */
+static void push_problems(lua_State *L, const struct problems *problems)
+{
+    lua_createtable(L, (int)problems->count, 2);
+    for (size_t i = 0; i < problems->count; i++) {
+        const struct problem *p = &problems->list[i];
+        lua_newtable(L);
+        lua_cli_set_str(L, "path", p->path);
+        lua_cli_set(L, "code", p->code);
+        lua_cli_set_str(L, "message", p->message);
+        lua_cli_set_str(L, "expected", p->expected);
+        lua_cli_set_str(L, "got", p->got);
+        lua_cli_set_str(L, "suggestion", p->suggestion);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    lua_pushinteger(L, (lua_Integer)problems->more);
+    lua_setfield(L, -2, "more");
+    lua_pushboolean(L, problems->errors == 0);
+    lua_setfield(L, -2, "valid");
+}
+
+/* cli.validate(options, each): calls each(file, problems) for every instance among the operands, of which the
+ * first is the schema. Returns the exit code: of the worst. */
+static int validate(lua_State *L)
+{
+    struct arena *arena = arena_new();
+    struct schema_registry *registry = schema_registry_new(arena);
+    const struct schema_options options = {.annotate_format = lua_local_flag(L, "annotate-format"),
+                                           .registry = registry};
+    struct cli_list with;
+    size_t count;
+    const char **files = lua_local_operands(L, arena, &count);
+    lua_local_list(L, "with", &with);
+    struct schema *schema = add_documents(arena, &with, registry) ? compile(arena, files[0], &options) : NULL;
+    int worst = schema ? CLI_OK : CLI_ERROR;
+    for (size_t i = 1; schema && i < count; i++) {
+        struct json instance;
+        struct problems problems;
+        int status = CLI_ERROR;
+        problems_init(&problems, arena);
+        if (read_value(arena, files[i], &instance)) {
+            enum schema_validity answer = schema_explain(schema, &instance, &problems, NULL);
+            status = answer == SCHEMA_VALID ? CLI_OK : answer == SCHEMA_INVALID ? CLI_NO : CLI_ERROR;
+            lua_pushvalue(L, 2);
+            lua_pushstring(L, files[i]);
+            push_problems(L, &problems);
+            lua_call(L, 2, 0);
+        }
+        worst = status > worst ? status : worst;
+    }
+    arena_free(arena);
+    lua_pushinteger(L, worst);
+    return 1;
+}
+
+/* cli.sample(schema): arguments that the schema accepts, with nothing optional in them, as JSON; then the
+ * first that is required, and the arguments without it. Nothing: no such arguments were found. */
+static int sample(lua_State *L)
+{
+    struct arena *arena = arena_new();
+    struct json source, found;
+    struct json_error fault;
+    struct schema *schema;
+    if (json_parse(arena, lua_cli_str(L, 1), &many_values, &source, &fault) != OK ||
+        schema_compile(arena, &source, NULL, &schema, NULL, NULL) != OK ||
+        !schema_sample(arena, schema, SAMPLE_REQUIRED, &found) || found.type != JSON_OBJECT ||
+        schema_validate(schema, &found) != SCHEMA_VALID) {
+        arena_free(arena);
+        return 0;
+    }
+    struct str text = json_to_str(arena, &found);
+    lua_settop(L, 0);
+    lua_pushlstring(L, text.at, text.len);
+    for (uint32_t i = 0; i < found.len && lua_gettop(L) == 1; i++) {
+        struct str name = found.members[i].key;
+        if (!json_array_has(json_get_text(&source, "required"), name))
+            continue;
+        struct json less = json_without(arena, &found, name);
+        text = json_to_str(arena, &less);
+        lua_pushlstring(L, name.at, name.len);
+        lua_pushlstring(L, text.at, text.len);
+    }
+    arena_free(arena);
+    return lua_gettop(L);
+}
+
+static void write_pretty(struct buf *out, struct arena *arena, const struct json *value, int indent)
+{
+    struct buf line = buf_in(arena);
+    bool object = value->type == JSON_OBJECT;
+    json_write(&line, value);
+    if ((!object && value->type != JSON_ARRAY) || line.len <= PRETTY_LINE_BYTES) {
+        buf_str(out, buf_view(&line));
+        return;
+    }
+    for (uint32_t i = 0; i < value->len; i++) {
+        buf_printf(out, "%s\n%*s", i ? "," : object ? "{" : "[", indent + 2, "");
+        if (object) {
+            json_write_string(out, value->members[i].key);
+            buf_text(out, ": ");
+        }
+        write_pretty(out, arena, object ? &value->members[i].value : &value->items[i], indent + 2);
+    }
+    buf_printf(out, "\n%*s%c", indent, "", object ? '}' : ']');
+}
+
+/* cli.pretty(text, indent): JSON whose long values have a line for each member. */
+static int pretty(lua_State *L)
+{
+    struct arena *arena = arena_new();
+    struct buf out = {0};
+    struct json value;
+    struct json_error fault;
+    if (json_parse(arena, lua_cli_str(L, 1), &many_values, &value, &fault) == OK || fault.soft)
+        write_pretty(&out, arena, &value, (int)luaL_checkinteger(L, 2));
+    arena_free(arena);
+    return lua_cli_push_buf(L, &out);
+}
+
+const luaL_Reg lua_schema_functions[] = {
+    {"validate", validate},
+    {"sample", sample},
+    {"pretty", pretty},
+    {0},
+};
