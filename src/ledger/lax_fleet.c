@@ -55,38 +55,12 @@ void lax_table_expire(struct lax_table *t, uint32_t now_s)
             drop(t, i);
 }
 
-static bool add_user(struct lax_table *t, uint64_t user)
-{
-    if (t->users[0] == user || t->users[1] == user || (t->users[0] && t->users[1]))
-        return false;
-    t->users[t->users[0] ? 1 : 0] = user;
-    return true;
-}
-
 static bool has_two_users(const struct lax_entry *e)
 {
     for (unsigned i = 1; i < e->session_count; i++)
         if (e->users[i] != e->users[0])
             return true;
     return false;
-}
-
-/* When all places are taken by sessions of one user, the last gives way to one of another. */
-static bool add_session(struct lax_entry *e, uint64_t session, uint64_t user)
-{
-    for (unsigned i = 0; i < e->session_count; i++)
-        if (e->sessions[i] == session)
-            return false;
-    unsigned at = e->session_count;
-    if (at == LAX_FLEET_SESSIONS && (has_two_users(e) || e->users[0] == user))
-        return false;
-    if (at == LAX_FLEET_SESSIONS)
-        at--;
-    else
-        e->session_count++;
-    e->sessions[at] = session;
-    e->users[at] = user;
-    return true;
 }
 
 bool lax_table_apply(struct lax_table *t, const struct lax_finding *f, uint32_t now_s)
@@ -102,11 +76,21 @@ bool lax_table_apply(struct lax_table *t, const struct lax_finding *f, uint32_t 
             drop(t, at);
         return is_there;
     }
-    bool changed = add_user(t, f->user);
+    bool is_new_user = t->users[0] != f->user && t->users[1] != f->user && !(t->users[0] && t->users[1]);
+    if (is_new_user)
+        t->users[t->users[0] ? 1 : 0] = f->user;
     if (is_there)
         e = t->list[at];
-    if (e.known_s || !add_session(&e, f->session, f->user))
-        return changed;
+    bool changes = !e.known_s;
+    for (unsigned i = 0; i < e.session_count; i++)
+        changes = changes && e.sessions[i] != f->session;
+    /* When all places are taken by sessions of one user, the last gives way to one of another. */
+    bool is_full = e.session_count == LAX_FLEET_SESSIONS;
+    if (!changes || (is_full && (has_two_users(&e) || e.users[0] == f->user)))
+        return is_new_user;
+    e.session_count += !is_full;
+    e.sessions[e.session_count - 1] = f->session;
+    e.users[e.session_count - 1] = f->user;
     e.touched_s = now_s;
     bool is_enough = e.session_count == LAX_FLEET_SESSIONS && (has_two_users(&e) || !t->users[1]);
     e.known_s = is_enough ? now_s : 0;

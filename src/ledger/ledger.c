@@ -11,6 +11,7 @@
 #include "ledger/ledger_internal.h"
 #include "ledger/redis_address.h"
 #include "ledger/redis_diagnostics.h"
+#include "ledger/session_json.h"
 #include "ledger/store_memory.h"
 #include "ledger/store_redis.h"
 
@@ -145,15 +146,6 @@ static void on_away(void *owner, const char *why)
 
 /* ---- new, free ---- */
 
-/* Without a file the key is made anew with each start: ids given before are unknown then. */
-static void load_own_key(struct ledger *l, const struct ledger_options *options)
-{
-    struct why why;
-    call_id_key_make(&l->own_key);
-    if (options->key_file && call_id_key_load(options->key_file, &l->own_key, &why) != OK)
-        log_event(LOG_WARN, "call_id_key_not_kept", LOG_TEXT("why", why.text));
-}
-
 static struct ledger *new_ledger(const struct ledger_options *given)
 {
     static const struct ledger_options defaults;
@@ -174,7 +166,10 @@ static struct ledger *new_ledger(const struct ledger_options *given)
     l->ttl_s = options->ttl_s ? options->ttl_s : LEDGER_TTL_S_DEFAULT;
     l->history = options->history ? options->history : LEDGER_HISTORY_DEFAULT;
     l->settles_unheard = options->settles_unheard;
-    load_own_key(l, options);
+    struct why why;
+    call_id_key_make(&l->own_key); /* without a file, ids given before are unknown after a start */
+    if (options->key_file && call_id_key_load(options->key_file, &l->own_key, &why) != OK)
+        log_event(LOG_WARN, "call_id_key_not_kept", LOG_TEXT("why", why.text));
     l->daemon = (uint32_t)hash_random() | 1;
     return l;
 }
@@ -217,23 +212,18 @@ enum err ledger_new_redis(const struct ledger_options *options, const struct led
     return OK;
 }
 
-static void log_untold(const struct ledger *l)
-{
-    size_t sessions = l->outage ? outage_sessions(l->outage) : 0;
-    if (sessions)
-        log_event(
-            LOG_WARN, "ledger_sessions_lost", LOG_NUM("sessions", (int64_t)sessions),
-            LOG_NUM("requests", (int64_t)outage_requests(l->outage)),
-            LOG_TEXT("why", "the daemon ends before Redis is back: Redis does not learn what it counted"));
-}
-
 void ledger_free(struct ledger *l)
 {
     if (!l)
         return;
     timer_clear(&l->replay);
     timer_clear(&l->lapsed);
-    log_untold(l);
+    size_t untold = l->outage ? outage_sessions(l->outage) : 0;
+    if (untold)
+        log_event(
+            LOG_WARN, "ledger_sessions_lost", LOG_NUM("sessions", (int64_t)untold),
+            LOG_NUM("requests", (int64_t)outage_requests(l->outage)),
+            LOG_TEXT("why", "the daemon ends before Redis is back: Redis does not learn what it counted"));
     if (l->redis)
         l->redis->kind->free(l->redis);
     entries_clear(&l->entries, transaction_drop);
@@ -256,9 +246,19 @@ struct str ledger_address(const struct ledger *l, struct arena *arena)
 
 /* ---- status ---- */
 
-static void redis_status(const struct ledger *l, struct ledger_status *out)
+void ledger_status(const struct ledger *l, struct ledger_status *out)
 {
+    struct store_memory_usage here;
     struct redis_stats stats;
+    store_memory_usage(l->memory, &here);
+    *out = (struct ledger_status){.engine = l->redis ? "redis" : "local",
+                                  .why_away = "",
+                                  .sessions = here.sessions,
+                                  .bytes = here.bytes,
+                                  .forgotten = here.forgotten,
+                                  .loads = l->loads};
+    if (!l->redis)
+        return;
     store_redis_stats(l->redis, &stats);
     out->connected = store_redis_is_up(l->redis);
     out->on_outage = outages[l->on_outage];
@@ -290,29 +290,7 @@ static void redis_status(const struct ledger *l, struct ledger_status *out)
         out->warnings[i] = stats.diagnostics->said[i];
 }
 
-void ledger_status(const struct ledger *l, struct ledger_status *out)
-{
-    struct store_memory_usage here;
-    store_memory_usage(l->memory, &here);
-    *out = (struct ledger_status){.engine = l->redis ? "redis" : "local",
-                                  .why_away = "",
-                                  .sessions = here.sessions,
-                                  .bytes = here.bytes,
-                                  .forgotten = here.forgotten,
-                                  .loads = l->loads};
-    if (l->redis)
-        redis_status(l, out);
-}
-
 /* ---- sessions ---- */
-
-static unsigned count_waiting(const struct session *s)
-{
-    unsigned waiting = 0;
-    for (unsigned i = 0; i < s->call_count; i++)
-        waiting += s->calls[i].class == CALL_PENDING;
-    return waiting;
-}
 
 static void describe(const struct ledger_entry *e, struct ledger_session *out)
 {
@@ -326,7 +304,7 @@ static void describe(const struct ledger_entry *e, struct ledger_session *out)
         .calls_in_turn = s->calls_in_turn,
         .refusals = e->refusals,
         .no_progress = s->idle[0].calls,
-        .waiting = count_waiting(s),
+        .waiting = session_waiting(s),
         .cost = s->cost,
         .cost_in_turn = s->cost_in_turn,
     };
@@ -413,31 +391,22 @@ enum ledger_state ledger_admit(struct ledger *l, const struct ledger_admit *requ
     return start(r, answer, done, owner);
 }
 
-/* What is answered where nobody waits for the ledger: as to a first attempt. */
-static void settle_unheard(const struct ledger_settle *request, struct ledger_settled *settled)
-{
-    const struct ledger_limits *limits = request->limits ? request->limits : &ledger_default_limits;
-    LEDGER_CLEAR(settled);
-    settled->says = request->class == LEDGER_CLASS_INVALID ? LEDGER_REPAIR : LEDGER_RUN;
-    settled->attempt = 1;
-    settled->attempts_left = limits->repair;
-}
-
-/* Nothing but notes for the model depends on the answer, except where a repair may be the last. */
-static bool goes_unheard(const struct ledger *l, const struct ledger_settle *request)
-{
-    return l->redis && l->settles_unheard && request->class != LEDGER_CLASS_INVALID &&
-           request->class != LEDGER_CLASS_FABRICATED;
-}
-
 enum ledger_state ledger_settle(struct ledger *l, const struct ledger_settle *request, struct arena *arena,
                                 struct ledger_settled *settled, ledger_done *done, void *owner)
 {
-    settle_unheard(request, settled);
+    const struct ledger_limits *limits = request->limits ? request->limits : &ledger_default_limits;
+    bool is_invalid = request->class == LEDGER_CLASS_INVALID;
+    /* What is answered where nobody waits for the ledger: as to a first attempt. */
+    LEDGER_CLEAR(settled);
+    settled->says = is_invalid ? LEDGER_REPAIR : LEDGER_RUN;
+    settled->attempt = 1;
+    settled->attempts_left = limits->repair;
     if (request->uncounted)
         return LEDGER_DONE;
+    /* Nothing but notes for the model depends on the answer, except where a repair may be the last. */
+    bool unheard = l->redis && l->settles_unheard && !is_invalid && request->class != LEDGER_CLASS_FABRICATED;
     struct session_request *r = begin(l, arena, REQUEST_SETTLE, id_of(&request->place), request);
-    return start(r, settled, goes_unheard(l, request) ? NULL : done, owner);
+    return start(r, settled, unheard ? NULL : done, owner);
 }
 
 uint32_t ledger_turn_text(struct str text)

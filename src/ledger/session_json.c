@@ -80,51 +80,40 @@ struct json session_json_facts(struct arena *arena, const struct session_record 
 
 /* ---- history --------------------------------------------------------------------- */
 
-static void put_note(struct json_out *out, const struct session_record *record, uint32_t place)
-{
-    struct str bytes = str_from(record->journal, (size_t)place * CODEC_NOTE_BYTES);
-    struct session_note note;
-    if (!codec_decode_note(&bytes, &note))
-        return;
-    json_open(out, '{');
-    put_name(out, "tool", tool_name(record, note.tool, NOTE_TOOL_BYTES));
-    put_name(out, "class", ledger_label_name(note.label));
-    put_name(out, "code", ledger_code_name(note.code));
-    json_field_int(out, "turn", note.turn);
-    json_field_int(out, "step", note.step);
-    json_field_int(out, "at_ms", (int64_t)note.second * 1000);
-    json_field_int(out, "retries", note.retries);
-    json_close(out, '}');
-}
-
-static void put_notes(struct json_out *out, const struct session_record *record)
-{
-    uint32_t written = record->session->journal_count, capacity = record->session->journal_max;
-    uint32_t kept = written < capacity ? written : capacity;
-    for (uint32_t i = written - kept; i < written; i++)
-        put_note(out, record, i % capacity);
-}
-
-static void put_open_chain(struct json_out *out, const struct session_chain *chain)
-{
-    json_open(out, '{');
-    put_name(out, "tool", (struct str){chain->name, chain->name_len});
-    json_field_text(out, "class", "invalid_arguments");
-    put_name(out, "code", STR_NONE);
-    json_field_int(out, "step", chain->step);
-    json_field_int(out, "retries", chain->attempts ? chain->attempts - 1 : 0);
-    json_field_bool(out, "open", true);
-    json_close(out, '}');
-}
-
 static void put_history(struct json_out *out, const struct session_record *record)
 {
     const struct session *session = record->session;
+    uint32_t written = session->journal_count, capacity = session->journal_max;
+    uint32_t kept = written < capacity ? written : capacity;
     json_open(out, '[');
-    put_notes(out, record);
-    for (unsigned i = 0; i < session->chain_count; i++)
-        if (!session->chains[i].ended)
-            put_open_chain(out, &session->chains[i]);
+    for (uint32_t i = written - kept; i < written; i++) {
+        struct str bytes = str_from(record->journal, (size_t)(i % capacity) * CODEC_NOTE_BYTES);
+        struct session_note note;
+        if (!codec_decode_note(&bytes, &note))
+            continue;
+        json_open(out, '{');
+        put_name(out, "tool", tool_name(record, note.tool, NOTE_TOOL_BYTES));
+        put_name(out, "class", ledger_label_name(note.label));
+        put_name(out, "code", ledger_code_name(note.code));
+        json_field_int(out, "turn", note.turn);
+        json_field_int(out, "step", note.step);
+        json_field_int(out, "at_ms", (int64_t)note.second * 1000);
+        json_field_int(out, "retries", note.retries);
+        json_close(out, '}');
+    }
+    for (unsigned i = 0; i < session->chain_count; i++) {
+        const struct session_chain *chain = &session->chains[i];
+        if (chain->ended)
+            continue;
+        json_open(out, '{');
+        put_name(out, "tool", (struct str){chain->name, chain->name_len});
+        json_field_text(out, "class", "invalid_arguments");
+        put_name(out, "code", STR_NONE);
+        json_field_int(out, "step", chain->step);
+        json_field_int(out, "retries", chain->attempts ? chain->attempts - 1 : 0);
+        json_field_bool(out, "open", true);
+        json_close(out, '}');
+    }
     json_close(out, ']');
 }
 
@@ -143,21 +132,6 @@ static void put_cost(struct json_out *out, const char *key, uint64_t cost)
 {
     json_key(out, key);
     json_put_double(out, (double)cost / LEDGER_COST_UNIT);
-}
-
-static void put_chains(struct json_out *out, const struct session *session)
-{
-    json_field_open(out, "chains", '[');
-    for (unsigned i = 0; i < session->chain_count; i++) {
-        const struct session_chain *chain = &session->chains[i];
-        json_open(out, '{');
-        put_name(out, "tool", (struct str){chain->name, chain->name_len});
-        put_name(out, "ext", (struct str){chain->ext, chain->ext_len});
-        json_field_int(out, "invalid", chain->attempts);
-        json_field_bool(out, "ended", chain->ended);
-        json_close(out, '}');
-    }
-    json_close(out, ']');
 }
 
 struct tool_use {
@@ -196,7 +170,7 @@ static void put_tools(struct json_out *out, const struct session_record *record)
     json_close(out, ']');
 }
 
-static unsigned count_waiting(const struct session *session)
+unsigned session_waiting(const struct session *session)
 {
     unsigned waiting = 0;
     for (unsigned i = 0; i < session->call_count; i++)
@@ -214,8 +188,18 @@ static void put_budgets(struct json_out *out, const struct session_record *recor
     put_cost(out, "cost", session->cost);
     json_field_int(out, "turn_began_ms", (int64_t)session->turn_began_s * 1000);
     json_field_int(out, "no_progress", session->idle[0].calls);
-    json_field_int(out, "waiting", count_waiting(session));
-    put_chains(out, session);
+    json_field_int(out, "waiting", session_waiting(session));
+    json_field_open(out, "chains", '[');
+    for (unsigned i = 0; i < session->chain_count; i++) {
+        const struct session_chain *chain = &session->chains[i];
+        json_open(out, '{');
+        put_name(out, "tool", (struct str){chain->name, chain->name_len});
+        put_name(out, "ext", (struct str){chain->ext, chain->ext_len});
+        json_field_int(out, "invalid", chain->attempts);
+        json_field_bool(out, "ended", chain->ended);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
     put_tools(out, record);
     json_close(out, '}');
 }

@@ -26,4 +26,7 @@ struct json session_json_facts(struct arena *arena, const struct session_record 
 /* Everything: {session, turn, step, goal, budgets, ids, facts, history}. `name` is the session's. */
 struct json session_json(struct arena *arena, struct str name, const struct session_record *record);
 
+/* How many of its calls have no result yet. */
+unsigned session_waiting(const struct session *session);
+
 #endif
