@@ -79,22 +79,17 @@ static bool fails_alike(const struct admission *a, struct verdict *verdict)
     return true;
 }
 
-/* In a session whose turns are guessed from silence, "this turn" is too vague to refuse a read for; calls
- * in flight are not. */
-static bool only_advises_same_call(const struct admission *a)
-{
-    const struct ledger_limits *limits = a->ctx.limits;
-    return limits->effects == LEDGER_EFFECTS_READ && !a->ctx.session->told_turn &&
-           a->request->place.turn_idle_s > 0 && a->past.at_once < limit_count(limits->same_call);
-}
-
 static enum session_code over_same_call(const struct admission *a, struct verdict *verdict)
 {
     const struct ledger_limits *limits = a->ctx.limits;
     if (limits->same_call == LEDGER_UNLIMITED || limits->polls ||
         a->past.spent + a->past.at_once < limit_count(limits->same_call))
         return CODE_NONE;
-    if (!only_advises_same_call(a))
+    /* In a session whose turns are guessed from silence, "this turn" is too vague to refuse a read for; calls
+     * in flight are not. */
+    bool only_advises = limits->effects == LEDGER_EFFECTS_READ && !a->ctx.session->told_turn &&
+                        a->request->place.turn_idle_s > 0 && a->past.at_once < limit_count(limits->same_call);
+    if (!only_advises)
         return CODE_SAME_CALL;
     verdict->would = CODE_SAME_CALL;
     return CODE_NONE;
@@ -111,14 +106,6 @@ static enum session_code over_writes(const struct admission *a, struct verdict *
     if (effects_change(limits->effects) || limits->same_call_hard)
         verdict->would = CODE_WRITES_PER_TURN;
     return CODE_NONE;
-}
-
-static enum session_code over_limits(const struct admission *a, struct verdict *verdict)
-{
-    struct limit_use use = limits_check(&a->ctx, a->query.tool);
-    verdict->of_session = use.of_session;
-    verdict->used = use.used;
-    return use.code;
 }
 
 /* What speaks against a valid call that is in no loop, in order of precedence. */
@@ -142,20 +129,13 @@ static enum session_code find_refusal(const struct admission *a, struct verdict 
         return CODE_TRANSIENT_BUDGET;
     if (limits->poll_max != LEDGER_UNLIMITED && past->polls >= limit_count(limits->poll_max))
         return CODE_POLL_BUDGET;
-    enum session_code limit = over_limits(a, verdict);
-    if (limit || !a->rate_wait_ms)
-        return limit;
+    struct limit_use use = limits_check(&a->ctx, a->query.tool);
+    verdict->of_session = use.of_session;
+    verdict->used = use.used;
+    if (use.code || !a->rate_wait_ms)
+        return use.code;
     verdict->used = a->rate_wait_ms;
     return CODE_RATE_LIMIT;
-}
-
-static void judge_budgets(const struct admission *a, struct verdict *verdict)
-{
-    verdict->code = find_refusal(a, verdict);
-    if (verdict->code == CODE_TOO_SOON && a->past.early + 1 >= limit_count(a->ctx.limits->halt))
-        verdict->says = LEDGER_HALT;
-    if (verdict->code)
-        verdict->would = CODE_NONE;
 }
 
 /* ---- the repair chain ----------------------------------------------------- */
@@ -203,13 +183,6 @@ static void judge_chain(struct admission *a, struct verdict *verdict)
 
 /* ---- the verdict ---------------------------------------------------------- */
 
-static enum ledger_says says_otherwise(enum ledger_so_far so_far)
-{
-    return so_far == LEDGER_SO_FAR_VALID     ? LEDGER_RUN
-           : so_far == LEDGER_SO_FAR_INVALID ? LEDGER_REPAIR
-                                             : LEDGER_REFUSE;
-}
-
 /* Without a session everything advises, but for one call that is repeated again and again. */
 static void advise_only(const struct admission *a, unsigned times, struct verdict *verdict)
 {
@@ -223,19 +196,12 @@ static void advise_only(const struct admission *a, unsigned times, struct verdic
     verdict->code = CODE_NONE;
 }
 
-/* What is wrong with it is let through: it is judged as if it were valid. */
-static void judge_insistence(struct admission *a)
-{
-    if (a->so_far != LEDGER_SO_FAR_INVALID || !a->request->lax)
-        return;
-    a->lax = lax_judge(&a->ctx, a->request, a->query.step);
-    if (a->lax)
-        a->so_far = LEDGER_SO_FAR_VALID;
-}
-
 static void judge(struct admission *a, struct verdict *verdict)
 {
-    judge_insistence(a);
+    if (a->so_far == LEDGER_SO_FAR_INVALID && a->request->lax)
+        a->lax = lax_judge(&a->ctx, a->request, a->query.step);
+    if (a->lax) /* what is wrong with it is let through: it is judged as if it were valid */
+        a->so_far = LEDGER_SO_FAR_VALID;
     enum ledger_so_far so_far = a->so_far;
     if (so_far == LEDGER_SO_FAR_INVALID)
         a->patience = a->request->arguments_lost
@@ -244,13 +210,20 @@ static void judge(struct admission *a, struct verdict *verdict)
     verdict->says = LEDGER_REFUSE;
     unsigned times = judge_loop(a, verdict);
     verdict->loops = verdict->code != CODE_NONE;
-    if (!verdict->loops && so_far == LEDGER_SO_FAR_VALID)
-        judge_budgets(a, verdict);
+    if (!verdict->loops && so_far == LEDGER_SO_FAR_VALID) {
+        verdict->code = find_refusal(a, verdict);
+        if (verdict->code == CODE_TOO_SOON && a->past.early + 1 >= limit_count(a->ctx.limits->halt))
+            verdict->says = LEDGER_HALT;
+        if (verdict->code)
+            verdict->would = CODE_NONE;
+    }
     judge_chain(a, verdict);
     if (verdict->code && a->request->place.anonymous)
         advise_only(a, times, verdict);
     if (!verdict->code)
-        verdict->says = says_otherwise(so_far);
+        verdict->says = so_far == LEDGER_SO_FAR_VALID     ? LEDGER_RUN
+                        : so_far == LEDGER_SO_FAR_INVALID ? LEDGER_REPAIR
+                                                          : LEDGER_REFUSE;
     if (a->lax == LAX_INSISTS && verdict->says == LEDGER_RUN)
         verdict->chain = chain_spend(&a->ctx, key_of(a), a->query.step);
 }
@@ -319,15 +292,6 @@ static void add_call(struct admission *a, const struct session_call *call)
     window_add(&a->ctx, call);
 }
 
-static void record_run(struct admission *a, struct session_call *call)
-{
-    const struct ledger_limits *limits = a->ctx.limits;
-    uint32_t lasts = a->request->reservation_ms ? a->request->reservation_ms : LEDGER_RESERVATION_MS;
-    call->deadline_ms = (uint64_t)a->ctx.now_ms + lasts;
-    limits_add(&a->ctx, call->tool, 1, (int64_t)limits->cost, true);
-    limits_pace(&a->ctx, call->tool, call->arguments, true);
-}
-
 static void record_refusal(struct admission *a, const struct session_call *call,
                            const struct verdict *verdict)
 {
@@ -354,10 +318,14 @@ static void record(struct admission *a, const struct verdict *verdict)
             call.early = a->past.early < SESSION_COUNT_MAX ? (uint8_t)(a->past.early + 1) : SESSION_COUNT_MAX;
     }
     a->ctx.changes->new_tool = !window_has_tool(a->ctx.session, call.tool);
-    if (call.class == CALL_PENDING)
-        record_run(a, &call);
-    else
+    if (call.class == CALL_PENDING) {
+        uint32_t lasts = request->reservation_ms ? request->reservation_ms : LEDGER_RESERVATION_MS;
+        call.deadline_ms = (uint64_t)a->ctx.now_ms + lasts;
+        limits_add(&a->ctx, call.tool, 1, (int64_t)a->ctx.limits->cost, true);
+        limits_pace(&a->ctx, call.tool, call.arguments, true);
+    } else {
         record_refusal(a, &call, verdict);
+    }
     if (request->lax && (call.class == CALL_INVALID || (a->lax && call.class == CALL_PENDING)))
         lax_remember(&a->ctx, request, call.step, a->lax ? call.admission : 0);
     add_call(a, &call);

@@ -117,23 +117,6 @@ static void read_unseen(const struct ledger_entry *e, struct unseen_ids *out)
     memcpy(out->ids, kept.at + sizeof(turn), out->count * sizeof(out->ids[0]));
 }
 
-static void keep_unseen(struct commit *c, const struct unseen_ids *unseen)
-{
-    char room[sizeof(unseen->turn) + sizeof(unseen->ids)] __attribute__((uninitialized));
-    struct buf value = {.at = room, .cap = sizeof(room)};
-    buf_add(&value, &unseen->turn, sizeof(unseen->turn));
-    buf_add(&value, unseen->ids, unseen->count * sizeof(unseen->ids[0]));
-    commit_set_field(c, UNSEEN_FIELD, buf_view(&value));
-}
-
-/* The oldest goes. */
-static void add_unseen(struct unseen_ids *unseen, uint64_t id)
-{
-    if (unseen->count == SESSION_UNSEEN_MAX)
-        memmove(unseen->ids, unseen->ids + 1, --unseen->count * sizeof(unseen->ids[0]));
-    unseen->ids[unseen->count++] = id;
-}
-
 /* Of the ids that nobody has seen, those that the model named before, in an earlier step of the turn: it has
  * read that they are unknown, and insists. The others are kept. */
 static uint64_t insists(struct commit *c, const struct ledger_admit *admit, uint64_t which)
@@ -151,14 +134,21 @@ static uint64_t insists(struct commit *c, const struct ledger_admit *admit, uint
         while (at < unseen.count && unseen.ids[at] >> UNSEEN_STEP_BITS != hash)
             at++;
         if (at == unseen.count) {
-            add_unseen(&unseen, hash << UNSEEN_STEP_BITS | step);
+            if (unseen.count == SESSION_UNSEEN_MAX) /* the oldest goes */
+                memmove(unseen.ids, unseen.ids + 1, --unseen.count * sizeof(unseen.ids[0]));
+            unseen.ids[unseen.count++] = hash << UNSEEN_STEP_BITS | step;
             added = true;
         } else if ((uint8_t)(step - unseen.ids[at]) > of_batch) {
             insisted |= (uint64_t)1 << i;
         }
     }
-    if (added)
-        keep_unseen(c, &unseen);
+    if (!added)
+        return insisted;
+    char room[sizeof(unseen.turn) + sizeof(unseen.ids)] __attribute__((uninitialized));
+    struct buf value = {.at = room, .cap = sizeof(room)};
+    buf_add(&value, &unseen.turn, sizeof(unseen.turn));
+    buf_add(&value, unseen.ids, unseen.count * sizeof(unseen.ids[0]));
+    commit_set_field(c, UNSEEN_FIELD, buf_view(&value));
     return insisted;
 }
 
@@ -200,25 +190,22 @@ static void apply_admit(struct commit *c, struct session_request *r, int64_t now
 
 /* ---- settle ---- */
 
-static bool add_fact(struct commit *c, struct str name, const struct json *value)
-{
-    struct buf field = {.at = NULL}, text = {.at = NULL};
-    buf_byte(&field, 'f');
-    buf_str(&field, name);
-    json_write(&text, value);
-    bool fits = session_parts_fact_fits(&c->entry->parts, buf_view(&field), buf_view(&text));
-    if (fits)
-        commit_set_field(c, buf_view(&field), buf_view(&text));
-    buf_clear(&field);
-    buf_clear(&text);
-    return fits;
-}
-
 static void add_facts(struct commit *c, const struct ledger_settle *settle, const struct json *facts)
 {
     uint32_t dropped = facts->len > FACTS_MAX ? facts->len - FACTS_MAX : 0;
-    for (uint32_t i = 0; i < facts->len && i < FACTS_MAX; i++)
-        dropped += !add_fact(c, facts->members[i].key, &facts->members[i].value);
+    struct buf field = {.at = NULL}, text = {.at = NULL};
+    for (uint32_t i = 0; i < facts->len && i < FACTS_MAX; i++) {
+        field.len = text.len = 0;
+        buf_byte(&field, 'f');
+        buf_str(&field, facts->members[i].key);
+        json_write(&text, &facts->members[i].value);
+        if (session_parts_fact_fits(&c->entry->parts, buf_view(&field), buf_view(&text)))
+            commit_set_field(c, buf_view(&field), buf_view(&text));
+        else
+            dropped++;
+    }
+    buf_clear(&field);
+    buf_clear(&text);
     if (dropped)
         log_event(LOG_WARN, "facts_dropped", LOG_STR("tool", settle->tool), LOG_NUM("count", dropped),
                   LOG_NUM("limit_bytes", LEDGER_FACTS_MAX_BYTES));
@@ -303,15 +290,6 @@ static void apply_turn(struct commit *c, struct session_request *r, int64_t now_
         commit_set_field(c, STR_LIT("g"), str_cut(turn->goal, SESSION_GOAL_MAX_BYTES));
 }
 
-static void apply_view(const struct commit *c, const struct session_request *r)
-{
-    const struct ledger_entry *e = c->entry;
-    struct ledger_view *view = r->answer;
-    *view = (struct ledger_view){.error = OK, .stand_in = e->local && c->ledger->redis};
-    struct session_record record = record_of(e);
-    view->session = session_json(r->arena, *r->of.session, &record);
-}
-
 static void find_open_call(const struct ledger_entry *e, const struct ledger_look *look, struct arena *arena,
                            struct ledger_open_call *open)
 {
@@ -359,6 +337,7 @@ static void apply_look(const struct commit *c, const struct session_request *r, 
 void apply_request(struct commit *c, struct session_request *r, int64_t now_ms, const char *engine)
 {
     struct session *s = &c->entry->session;
+    struct session_record record;
     switch (r->kind) {
     case REQUEST_ADMIT:
         apply_admit(c, r, now_ms, engine);
@@ -390,7 +369,12 @@ void apply_request(struct commit *c, struct session_request *r, int64_t now_ms, 
         apply_look(c, r, now_ms);
         break;
     case REQUEST_VIEW:
-        apply_view(c, r);
+        record = record_of(c->entry);
+        *(struct ledger_view *)r->answer = (struct ledger_view){
+            .error = OK,
+            .stand_in = c->entry->local && c->ledger->redis,
+            .session = session_json(r->arena, *r->of.session, &record),
+        };
         break;
     case REQUEST_LAPSED: /* it lives: another daemon has served it */
         break;

@@ -161,15 +161,6 @@ struct candidates {
     unsigned count;
 };
 
-/* How many of the attempt's problems are those of the chain's last attempt. */
-static unsigned likeness(const struct session_chain *chain, const struct session_chain *attempt)
-{
-    unsigned alike = 0;
-    for (unsigned i = 0; i < attempt->problem_count; i++)
-        alike += has_problem(chain, attempt->problems[i]);
-    return alike;
-}
-
 static struct candidates find_candidates(const struct session *session, struct chain_key key, uint8_t step,
                                          const struct session_chain *attempt)
 {
@@ -187,7 +178,9 @@ static struct candidates find_candidates(const struct session *session, struct c
             continue;
         }
         c.open = c.open ? c.open : chain;
-        unsigned alike = attempt ? likeness(chain, attempt) : 0;
+        unsigned alike = 0; /* problems of the attempt that are those of the chain's last attempt */
+        for (unsigned k = 0; attempt && k < attempt->problem_count; k++)
+            alike += has_problem(chain, attempt->problems[k]);
         if (chain->step != step && (!c.earlier || alike > most)) {
             c.earlier = chain;
             most = alike;
@@ -339,16 +332,6 @@ static bool is_heard(const struct session_chain *chain, uint8_t step)
     return later > 0 && later < 128;
 }
 
-/* The model has found valid arguments: it may try anew where it was used up. */
-static void drop_ended(struct session *session, struct chain_key key, uint8_t step)
-{
-    for (unsigned i = session->chain_count; i-- > 0;) {
-        struct session_chain *chain = &session->chains[i];
-        if (is_chain_of(chain, key) && chain->ended && is_heard(chain, step))
-            drop_chain(session, chain);
-    }
-}
-
 struct chain_state chain_succeed(struct rules_ctx *ctx, struct chain_key key, uint8_t step)
 {
     struct session_chain *chain = find_chain(ctx->session, key, step, NULL);
@@ -359,7 +342,12 @@ struct chain_state chain_succeed(struct rules_ctx *ctx, struct chain_key key, ui
         state.retries = chain->attempts;
         drop_chain(ctx->session, chain);
     }
-    drop_ended(ctx->session, key, step);
+    /* The model has found valid arguments: it may try anew where it was used up. */
+    for (unsigned i = ctx->session->chain_count; i-- > 0;) {
+        struct session_chain *ended = &ctx->session->chains[i];
+        if (is_chain_of(ended, key) && ended->ended && is_heard(ended, step))
+            drop_chain(ctx->session, ended);
+    }
     return state;
 }
 

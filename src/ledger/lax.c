@@ -97,21 +97,12 @@ static void drop(struct session *session, unsigned at)
     memmove(&session->lax[at], &session->lax[at + 1], (session->lax_count - at) * sizeof(*session->lax));
 }
 
-/* `before`: where the entry is now; NULL: it is new. */
-static void touch(struct session *session, struct session_lax entry, const struct session_lax *before)
-{
-    if (before)
-        drop(session, (unsigned)(before - session->lax));
-    else if (session->lax_count == SESSION_LAX_MAX)
-        drop(session, 0);
-    session->lax[session->lax_count++] = entry;
-}
-
 void lax_remember(struct rules_ctx *ctx, const struct ledger_admit *request, uint8_t step, uint64_t admission)
 {
+    struct session *session = ctx->session;
     struct lax_problems problems = problems_of(ctx, request);
     for (unsigned i = 0; i < problems.count; i++) {
-        const struct session_lax *before = find(ctx->session, problems.tool, problems.list[i].hash);
+        const struct session_lax *before = find(session, problems.tool, problems.list[i].hash);
         struct session_lax entry = {
             .tool = problems.tool, .problem = problems.list[i].hash, .state = LAX_ASKED, .step = step};
         if (before && !admission)
@@ -119,7 +110,11 @@ void lax_remember(struct rules_ctx *ctx, const struct ledger_admit *request, uin
         if (before)
             entry = *before;
         entry.admission = admission;
-        touch(ctx->session, entry, before);
+        if (before)
+            drop(session, (unsigned)(before - session->lax));
+        else if (session->lax_count == SESSION_LAX_MAX)
+            drop(session, 0);
+        session->lax[session->lax_count++] = entry;
     }
 }
 

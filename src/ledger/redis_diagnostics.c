@@ -67,14 +67,6 @@ static const struct {
     {"redis_slow", is_slow},
 };
 
-static bool holds(const struct redis_diagnostics *diagnostics, const char *event)
-{
-    for (size_t i = 0; i < diagnostics->count; i++)
-        if (diagnostics->events[i] == event)
-            return true;
-    return false;
-}
-
 void redis_diagnostics_run(struct redis_diagnostics *diagnostics, const struct redis_facts *facts,
                            uint32_t timeout_ms)
 {
@@ -83,7 +75,10 @@ void redis_diagnostics_run(struct redis_diagnostics *diagnostics, const struct r
     for (size_t i = 0; i < REDIS_DIAGNOSTICS_MAX; i++) {
         if (!checks[i].finds(&subject, now.said[now.count]))
             continue;
-        if (!holds(diagnostics, checks[i].event))
+        bool is_new = true;
+        for (size_t k = 0; k < diagnostics->count; k++)
+            is_new &= diagnostics->events[k] != checks[i].event;
+        if (is_new)
             log_event(LOG_WARN, checks[i].event, LOG_TEXT("why", now.said[now.count]));
         now.events[now.count++] = checks[i].event;
     }
@@ -116,17 +111,12 @@ static const struct {
     {"Permission denied", "let the daemon's user open its socket (unixsocketperm, or its group)"},
 };
 
-static const char *hint_for(const char *why)
-{
-    for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
-        if (strstr(why, hints[i].word))
-            return hints[i].hint;
-    return NULL;
-}
-
 void redis_diagnostics_add_hint(const char *why, char *out, size_t size)
 {
-    const char *hint = hint_for(why);
+    const char *hint = NULL;
+    for (size_t i = 0; !hint && i < sizeof(hints) / sizeof(*hints); i++)
+        if (strstr(why, hints[i].word))
+            hint = hints[i].hint;
     size_t len = strlen(why);
     if (hint && len && why[len - 1] == '.')
         len--;
@@ -139,17 +129,13 @@ void redis_diagnostics_add_hint(const char *why, char *out, size_t size)
 static const char repeats[] = ", with args beginning with";
 static const char mask[] = "***";
 
-static bool stands_at(const char *at, const char *end, struct str word)
-{
-    return word.len && (size_t)(end - at) >= word.len && memcmp(at, word.at, word.len) == 0;
-}
-
 void redis_redact(const char *said, struct str password, char *out, size_t size)
 {
     const char *cut = strstr(said, repeats), *end = cut ? cut : said + strlen(said);
     size_t len = 0;
     for (const char *at = said; at < end && len + sizeof(mask) < size;) {
-        if (stands_at(at, end, password)) {
+        if (password.len && (size_t)(end - at) >= password.len &&
+            memcmp(at, password.at, password.len) == 0) {
             memcpy(out + len, mask, sizeof(mask) - 1);
             len += sizeof(mask) - 1;
             at += password.len;

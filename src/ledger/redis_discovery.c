@@ -18,6 +18,7 @@
 
 #define LOOK_AGAIN_MS 3u /* while a name is being looked up */
 #define WORDS_BYTES   200u
+#define WHY_BYTES     300u
 
 /* Outlives a discovery that no longer waits for it: the resolver's thread writes to it. */
 struct lookup {
@@ -98,17 +99,6 @@ static void sentinel_silent(void *owner)
     sentinel_failed(f, "does not answer");
 }
 
-static bool read_master(const redisReply *reply, struct redis_place *place)
-{
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
-        reply->element[0]->type != REDIS_REPLY_STRING || reply->element[1]->type != REDIS_REPLY_STRING)
-        return false;
-    unsigned long port = strtoul(reply->element[1]->str, NULL, 10);
-    place->port = port <= 65535 ? (uint16_t)port : 0;
-    return place->port && snprintf(place->host, sizeof(place->host), "%s", reply->element[0]->str) <
-                              (int)REDIS_DISCOVERY_HOST_BYTES;
-}
-
 static void on_introduced(redisAsyncContext *context, void *answer, void *unused)
 {
     struct redis_discovery *f = context->data;
@@ -118,64 +108,43 @@ static void on_introduced(redisAsyncContext *context, void *answer, void *unused
         redis_redact(reply->str, f->address->sentinel_password, f->not_let_in, sizeof(f->not_let_in));
 }
 
-/* Tells the sentinel who the daemon is, if the address has a password for it. */
-static void introduce(const struct redis_address *a, redisAsyncContext *context)
-{
-    if (a->sentinel_user.len)
-        redisAsyncCommand(context, on_introduced, NULL, "AUTH %b %b", a->sentinel_user.at,
-                          a->sentinel_user.len, a->sentinel_password.at, a->sentinel_password.len);
-    else if (a->sentinel_password.len)
-        redisAsyncCommand(context, on_introduced, NULL, "AUTH %b", a->sentinel_password.at,
-                          a->sentinel_password.len);
-}
-
-/* One that wants no password answers all the same, and is believed. */
-static void say_refusal(struct redis_discovery *f, const char *words)
-{
-    bool told = f->address->sentinel_password.len > 0;
-    if (f->not_let_in[0])
-        err_set(&f->why, ERR_UNAVAILABLE, "turns down what stands behind ?sentinels= in the address: %s",
-                f->not_let_in);
-    else if (!told && strncmp(words, "NOAUTH", 6) == 0)
-        err_set(&f->why, ERR_UNAVAILABLE,
-                "wants a password of its own: put ?sentinels=user:password behind the address");
-    else
-        err_set(&f->why, ERR_UNAVAILABLE, "says: %.200s", words);
-}
-
+/* A lost connection is told by the other hooks. */
 static void on_master(redisAsyncContext *context, void *answer, void *unused)
 {
     struct redis_discovery *f = context->data;
     const redisReply *reply = answer;
+    char why[WHY_BYTES];
     (void)unused;
-    if (!f || !reply) /* a lost connection is told by the other hooks */
+    if (!f || !reply)
         return;
     timer_clear(&f->timer);
-    bool known = read_master(reply, &f->place);
-    if (!known && reply->type == REDIS_REPLY_ERROR)
-        say_refusal(f, reply->str);
-    else if (!known)
-        err_set(&f->why, ERR_UNAVAILABLE, "knows no master '" STR_FMT "'", STR_ARG(f->address->master));
+    bool names = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+                 reply->element[0]->type == REDIS_REPLY_STRING &&
+                 reply->element[1]->type == REDIS_REPLY_STRING;
+    unsigned long port = names ? strtoul(reply->element[1]->str, NULL, 10) : 0;
+    f->place.port = port <= 65535 ? (uint16_t)port : 0;
+    bool known = f->place.port && snprintf(f->place.host, sizeof(f->place.host), "%s",
+                                           reply->element[0]->str) < (int)REDIS_DISCOVERY_HOST_BYTES;
+    bool is_error = reply->type == REDIS_REPLY_ERROR;
+    if (is_error && f->not_let_in[0]) /* one that wants no password answers all the same, and is believed */
+        snprintf(why, sizeof(why), "turns down what stands behind ?sentinels= in the address: %s",
+                 f->not_let_in);
+    else if (is_error && !f->address->sentinel_password.len && strncmp(reply->str, "NOAUTH", 6) == 0)
+        snprintf(why, sizeof(why),
+                 "wants a password of its own: put ?sentinels=user:password behind the address");
+    else if (is_error)
+        snprintf(why, sizeof(why), "says: %.200s", reply->str);
+    else
+        snprintf(why, sizeof(why), "knows no master '" STR_FMT "'", STR_ARG(f->address->master));
     drop_sentinel(f);
-    struct why said = f->why;
     if (known)
         timer_set(&f->timer, f->loop, 0, tell, f);
     else
-        sentinel_failed(f, said.text);
+        sentinel_failed(f, why);
 }
 
-static void sentinel_gone(const redisAsyncContext *context, int status)
-{
-    struct redis_discovery *f = context->data;
-    if (!f || status == REDIS_OK)
-        return;
-    f->sentinel->data = NULL;
-    f->sentinel = NULL; /* hiredis is about to free it */
-    timer_clear(&f->timer);
-    sentinel_failed(f, "closed the connection");
-}
-
-static void sentinel_connected(const redisAsyncContext *context, int status)
+/* hiredis is about to free it. */
+static void sentinel_lost(const redisAsyncContext *context, int status, const char *how)
 {
     struct redis_discovery *f = context->data;
     if (!f || status == REDIS_OK)
@@ -183,11 +152,22 @@ static void sentinel_connected(const redisAsyncContext *context, int status)
     f->sentinel->data = NULL;
     f->sentinel = NULL;
     timer_clear(&f->timer);
-    sentinel_failed(f, "cannot be reached");
+    sentinel_failed(f, how);
+}
+
+static void sentinel_gone(const redisAsyncContext *context, int status)
+{
+    sentinel_lost(context, status, "closed the connection");
+}
+
+static void sentinel_connected(const redisAsyncContext *context, int status)
+{
+    sentinel_lost(context, status, "cannot be reached");
 }
 
 static void ask_sentinel(struct redis_discovery *f, const char *host, uint16_t port)
 {
+    const struct redis_address *a = f->address;
     redisAsyncContext *context = redisAsyncConnect(host, port);
     if (!context || context->err) {
         if (context)
@@ -201,8 +181,13 @@ static void ask_sentinel(struct redis_discovery *f, const char *host, uint16_t p
     redisAsyncSetConnectCallback(context, sentinel_connected);
     redisAsyncSetDisconnectCallback(context, sentinel_gone);
     f->not_let_in[0] = '\0';
-    introduce(f->address, context);
-    redisAsyncCommand(context, on_master, NULL, "SENTINEL get-master-addr-by-name %s", f->address->master.at);
+    if (a->sentinel_user.len)
+        redisAsyncCommand(context, on_introduced, NULL, "AUTH %b %b", a->sentinel_user.at,
+                          a->sentinel_user.len, a->sentinel_password.at, a->sentinel_password.len);
+    else if (a->sentinel_password.len)
+        redisAsyncCommand(context, on_introduced, NULL, "AUTH %b", a->sentinel_password.at,
+                          a->sentinel_password.len);
+    redisAsyncCommand(context, on_master, NULL, "SENTINEL get-master-addr-by-name %s", a->master.at);
     timer_set(&f->timer, f->loop, REDIS_DISCOVERY_TIMEOUT_MS, sentinel_silent, f);
 }
 
@@ -226,18 +211,14 @@ static void name_failed(struct redis_discovery *f, const char *how)
     next_host(f);
 }
 
-static void lookup_free(struct lookup *lookup)
-{
-    if (lookup->request.ar_result)
-        freeaddrinfo(lookup->request.ar_result);
-    free(lookup);
-}
-
 /* A lookup that can't be called back is left to the resolver: its thread still writes there. */
 static void abandon(struct redis_discovery *f)
 {
-    if (f->lookup && gai_cancel(&f->lookup->request) != EAI_NOTCANCELED)
-        lookup_free(f->lookup);
+    if (f->lookup && gai_cancel(&f->lookup->request) != EAI_NOTCANCELED) {
+        if (f->lookup->request.ar_result)
+            freeaddrinfo(f->lookup->request.ar_result);
+        free(f->lookup);
+    }
     f->lookup = NULL;
 }
 
@@ -283,16 +264,11 @@ static void look_up(struct redis_discovery *f, struct str name)
     name_failed(f, "the resolver cannot be asked");
 }
 
-static bool is_numeric(const char *name)
-{
-    unsigned char address[sizeof(struct in6_addr)];
-    return inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1;
-}
-
 static void try_host(struct redis_discovery *f)
 {
     struct str name = host_of(f)->name;
-    if (is_numeric(name.at))
+    unsigned char address[sizeof(struct in6_addr)];
+    if (inet_pton(AF_INET, name.at, address) == 1 || inet_pton(AF_INET6, name.at, address) == 1)
         have_address(f, name.at);
     else
         look_up(f, name);

@@ -169,19 +169,14 @@ void rules_note(struct rules_ctx *ctx, const struct session_note *note)
     changes->notes[changes->note_count++].second = ctx->now_s;
 }
 
-/* The window has the turn's low byte only. */
-static uint32_t turn_of(const struct session *session, const struct session_call *call)
-{
-    return session->turn - (uint8_t)(session->turn - call->turn);
-}
-
 void rules_note_call(struct rules_ctx *ctx, const struct session_call *call, uint8_t label,
                      enum session_code code, unsigned retries)
 {
+    uint32_t turn = ctx->session->turn; /* of the call's the window has the low byte only */
     rules_note(ctx, &(struct session_note){.tool = call->tool,
                                            .label = label,
                                            .code = code,
-                                           .turn = turn_of(ctx->session, call),
+                                           .turn = turn - (uint8_t)(turn - call->turn),
                                            .step = call->step,
                                            .retries = (uint8_t)retries});
 }
@@ -218,16 +213,6 @@ static bool is_overdue(const struct session_call *call, uint64_t now_ms)
     return call->class == CALL_PENDING && now_ms > call->deadline_ms;
 }
 
-static void expire_call(struct rules_ctx *ctx, struct session_call *call)
-{
-    call->class = CALL_UNKNOWN;
-    call->may_settle = true;
-    call->deadline_ms = 0;
-    rules_end_step(ctx->session, call->step);
-    rules_note_call(ctx, call, ledger_label_number(STR_LIT("unknown")), CODE_NONE, 0);
-    window_changed(ctx, call);
-}
-
 /* What was let run and not settled in its time: it may have run, nobody knows with what result. The first
  * look is at all of the array, in any order, as there is mostly none. */
 void rules_expire(struct rules_ctx *ctx)
@@ -239,9 +224,17 @@ void rules_expire(struct rules_ctx *ctx)
     for (unsigned i = 0; i < SESSION_CALLS_MAX; i++)
         if (is_overdue(&session->calls[i], now_ms))
             any = true;
-    for (unsigned i = 0; any && i < session->call_count; i++)
-        if (is_overdue(session_call_at(session, i), now_ms))
-            expire_call(ctx, session_call_at(session, i));
+    for (unsigned i = 0; any && i < session->call_count; i++) {
+        struct session_call *call = session_call_at(session, i);
+        if (!is_overdue(call, now_ms))
+            continue;
+        call->class = CALL_UNKNOWN;
+        call->may_settle = true;
+        call->deadline_ms = 0;
+        rules_end_step(session, call->step);
+        rules_note_call(ctx, call, ledger_label_number(STR_LIT("unknown")), CODE_NONE, 0);
+        window_changed(ctx, call);
+    }
 }
 
 /* ---- turns and steps ------------------------------------------------------------- */
@@ -304,14 +297,6 @@ static uint32_t named_turn(struct session *session, uint32_t text)
     return session->turn + 1;
 }
 
-static bool knows_text(const struct session *session, uint32_t text)
-{
-    for (unsigned i = 0; i < session->turn_text_count; i++)
-        if (session->turn_texts[i] == text)
-            return true;
-    return false;
-}
-
 static bool is_after_silence(const struct session *session, const struct ledger_place *place, uint32_t now_s)
 {
     return !session->told_turn && place->turn_idle_s && session->heard_s &&
@@ -320,8 +305,11 @@ static bool is_after_silence(const struct session *session, const struct ledger_
 
 uint32_t session_turn_of(const struct session *session, const struct ledger_place *place, int64_t now_ms)
 {
+    bool knows_text = false;
+    for (unsigned i = 0; i < session->turn_text_count; i++)
+        knows_text |= session->turn_texts[i] == place->turn_text;
     if (place->turn_text)
-        return session->turn + !knows_text(session, place->turn_text);
+        return session->turn + !knows_text;
     if (place->turn)
         return place->turn > session->turn ? place->turn : session->turn;
     return session->turn + is_after_silence(session, place, second_of(now_ms));
@@ -356,19 +344,15 @@ static void part_from_step(struct rules_ctx *ctx)
     }
 }
 
-/* They were sent together, and no other connection's call came between. */
-static bool is_of_batch(const struct session *session, const struct ledger_place *place)
-{
-    return place->batch && place->batch == session->batch && session->step == session->batch_step;
-}
-
 /* Calls of one model message: those of one name, else those that were sent together or admitted before the
  * feedback of a sibling. */
 void rules_come_to_step(struct rules_ctx *ctx, const struct ledger_place *place)
 {
     struct session *session = ctx->session;
     uint32_t label = rules_hash_label(place->step);
-    bool goes_on = label || !session->spoken || is_of_batch(session, place);
+    /* They were sent together, and no other connection's call came between. */
+    bool is_of_batch = place->batch && place->batch == session->batch && session->step == session->batch_step;
+    bool goes_on = label || !session->spoken || is_of_batch;
     if (label != session->label || !goes_on) {
         session->step++;
         part_from_step(ctx);
@@ -382,14 +366,6 @@ void rules_come_to_step(struct rules_ctx *ctx, const struct ledger_place *place)
 }
 
 /* ---- turn, reset, boundary ------------------------------------------------------- */
-
-/* The conversation is over: no turn begins, but what was left open ends. */
-static uint32_t end_conversation(struct rules_ctx *ctx)
-{
-    uint32_t before = ctx->changes->gave_up_count;
-    chain_give_up_all(ctx);
-    return ctx->changes->gave_up_count - before;
-}
 
 bool session_turn(struct session *session, const struct ledger_turn *request, uint32_t id, int64_t now_ms,
                   struct ledger_turned *turned, struct session_changes *changes)
@@ -407,8 +383,9 @@ bool session_turn(struct session *session, const struct ledger_turn *request, ui
         return false;
     session->last_ms = (uint64_t)ctx.now_ms;
     rules_end_silence(&ctx);
-    if (request->end) {
-        turned->gave_up = end_conversation(&ctx);
+    if (request->end) { /* no turn begins, but what was left open ends */
+        chain_give_up_all(&ctx);
+        turned->gave_up = changes->gave_up_count - before;
         return false;
     }
     if (request->compacted) {

@@ -71,13 +71,6 @@ static void find_call(struct settlement *s)
     s->came.early = 0;
 }
 
-/* A new result is a reason to ask again only where asking changes nothing itself. */
-static bool excuses_change(const struct settlement *s)
-{
-    const struct ledger_limits *limits = s->ctx.limits;
-    return !limits->compare_arguments && (limits->polls || !effects_change(s->came.effects));
-}
-
 static void compare_with_last(struct settlement *s)
 {
     struct session *session = s->ctx.session;
@@ -101,7 +94,10 @@ static void compare_with_last(struct settlement *s)
         return;
     const struct session_call *last = window_last_result(session, &s->query);
     s->unchanged = last && last->result == s->came.result;
-    s->came.changed = last && !s->unchanged && s->came.class <= CALL_PARTIAL && excuses_change(s);
+    /* A new result is a reason to ask again only where asking changes nothing itself. */
+    const struct ledger_limits *limits = s->ctx.limits;
+    bool excuses = !limits->compare_arguments && (limits->polls || !effects_change(s->came.effects));
+    s->came.changed = last && !s->unchanged && s->came.class <= CALL_PARTIAL && excuses;
 }
 
 static void settle_chain(struct settlement *s)
@@ -126,15 +122,6 @@ static void settle_chain(struct settlement *s)
     } else if (s->came.class == CALL_FABRICATED) {
         s->chain = chain_fabricated(&s->ctx, key, s->came.step);
     }
-}
-
-static void settle_progress(struct settlement *s)
-{
-    enum session_call_class class = s->came.class;
-    if (class == CALL_PARTIAL || (class == CALL_OK && !s->unchanged) || s->chain.made_progress)
-        rules_progress(s->ctx.session, s->came.agent, true);
-    else if (class != CALL_TRANSIENT && class != CALL_RELEASED && class != CALL_UNKNOWN)
-        rules_progress(s->ctx.session, s->came.agent, false);
 }
 
 /* What was taken when it was let run makes room for what it came to; what did not run after all costs
@@ -167,7 +154,11 @@ static void count_settled(struct settlement *s)
         s->lax_learnt = lax_settle(session, &s->came, s->request->arguments_refused);
     rules_end_step(session, s->came.step);
     rules_end_silence(&s->ctx);
-    settle_progress(s);
+    enum session_call_class class = s->came.class;
+    if (class == CALL_PARTIAL || (class == CALL_OK && !s->unchanged) || s->chain.made_progress)
+        rules_progress(session, s->came.agent, true);
+    else if (class != CALL_TRANSIENT && class != CALL_RELEASED && class != CALL_UNKNOWN)
+        rules_progress(session, s->came.agent, false);
     settle_sums(s);
     if (s->says != LEDGER_REPAIR)
         rules_note_call(&s->ctx, &s->came, s->is_orphan ? 0 : ledger_label_number(s->request->label),
@@ -175,15 +166,6 @@ static void count_settled(struct settlement *s)
     *s->call = s->came;
     window_changed(&s->ctx, s->call);
     window_spent_settle(session, s->call);
-}
-
-static void look_settled(struct settlement *s)
-{
-    bool is_invalid = s->came.class == CALL_INVALID;
-    s->chain = chain_look(&s->ctx, chain_key_of(s->came.tool, s->request->call, s->request->place.agent),
-                          s->came.step, true);
-    if (is_invalid)
-        s->says = s->chain.exhausted ? LEDGER_REFUSE : LEDGER_REPAIR;
 }
 
 static void fill_settled(const struct settlement *s, struct ledger_settled *settled)
@@ -213,10 +195,14 @@ bool session_settle(struct session *session, const struct ledger_settle *request
     s.chain.left = limit_count(s.ctx.limits->repair);
     find_call(&s);
     compare_with_last(&s);
-    if (s.is_counted)
-        look_settled(&s);
-    else
+    if (!s.is_counted) {
         count_settled(&s);
+    } else {
+        struct chain_key key = chain_key_of(s.came.tool, request->call, request->place.agent);
+        s.chain = chain_look(&s.ctx, key, s.came.step, true);
+        if (s.came.class == CALL_INVALID)
+            s.says = s.chain.exhausted ? LEDGER_REFUSE : LEDGER_REPAIR;
+    }
     fill_settled(&s, settled);
     return !s.is_counted;
 }

@@ -158,18 +158,14 @@ static void expire_some(struct store_memory *m, int64_t now_ms)
 
 #define OF_SHARE(type, node) ((type *)((char *)(node)-offsetof(type, share)))
 
-/* Of the user whose sessions take most, the one untouched for longest; never the one touched last of all,
- * which is being committed. */
-static struct kept *next_to_evict(const struct store_memory *m)
-{
-    struct kept *s = OF_SHARE(struct kept, shares_largest(&m->session_shares)->oldest);
-    return &s->node == m->sessions.newest ? (struct kept *)m->sessions.oldest : s;
-}
-
 static void stay_within_bound(struct store_memory *m, int64_t now_ms)
 {
     while (m->bytes > m->options.memory_bytes && m->sessions.oldest != m->sessions.newest) {
-        struct kept *s = next_to_evict(m);
+        /* Of the user whose sessions take most, the one untouched for longest; never the one touched last of
+         * all, which is being committed. */
+        struct kept *s = OF_SHARE(struct kept, shares_largest(&m->session_shares)->oldest);
+        if (&s->node == m->sessions.newest)
+            s = (struct kept *)m->sessions.oldest;
         let_go(m, s, s->node.expires_ms > now_ms);
     }
 }

@@ -397,19 +397,6 @@ static void set_up(struct store_redis *s)
     s->hooks->up(s->owner);
 }
 
-/* Any text that an operator puts there will do, too. */
-static void take_key(struct store_redis *s, struct str text)
-{
-    struct hash128 hash = hash_stable(text);
-    if (text.len == sizeof(s->key)) {
-        memcpy(s->key, text.at, sizeof(s->key));
-    } else {
-        memcpy(s->key, &hash.high, 8);
-        memcpy(s->key + 8, &hash.low, 8);
-    }
-    s->has_key = true;
-}
-
 /* Where the reply was lost, it is asked again before the ledger is up: ids that this daemon signed alone
  * would be unknown to all others. Where Redis refuses the key, there is none to wait for. */
 static void on_key(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
@@ -418,7 +405,11 @@ static void on_key(struct redis_command *command, enum redis_ended how, const st
     struct store_redis *s = (struct store_redis *)((char *)command - offsetof(struct store_redis, key_get));
     s->gets_key = false;
     if (how == REDIS_ANSWERED && value->kind == REDIS_VALUE_STRING && value->string.len) {
-        take_key(s, value->string);
+        struct str text = value->string; /* any that an operator puts there will do */
+        struct hash128 hash = hash_stable(text);
+        uint64_t halves[2] = {hash.high, hash.low};
+        memcpy(s->key, text.len == sizeof(s->key) ? (const void *)text.at : halves, sizeof(s->key));
+        s->has_key = true;
     } else {
         timer_set(&s->key_again, s->options.loop, CALLID_KEY_AGAIN_MS, ask_key, s);
         if (how != REDIS_REFUSED && how != REDIS_ANSWERED)
@@ -619,38 +610,19 @@ static bool is_expected(size_t i, const struct redis_value *value)
     return core.kind == REDIS_VALUE_STRING && str_is(core.string, "123456789 A core");
 }
 
-static void init_scripts(struct redis_scripts *scripts)
-{
-    struct arena *arena = arena_new();
-    *scripts = (struct redis_scripts){.count = SCRIPTS,
-                                      .library = library,
-                                      .text = script_text,
-                                      .write_probe = write_probe,
-                                      .write_trial = write_trial,
-                                      .is_expected = is_expected};
-    name_functions(scripts, arena);
-    arena_free(arena);
-}
-
 /* ---- from outside ---- */
-
-static void free_list(struct pending *list)
-{
-    while (list) {
-        struct pending *p = list;
-        list = p->next;
-        buf_clear(&p->command.bytes);
-        free(p);
-    }
-}
 
 static void store_free(struct session_store *store)
 {
     struct store_redis *s = (struct store_redis *)store;
     redis_cluster_free(s->cluster);
     timer_clear(&s->key_again);
-    free_list(s->under_way);
-    free_list(s->spare);
+    while (s->under_way || s->spare) {
+        struct pending **list = s->under_way ? &s->under_way : &s->spare, *p = *list;
+        *list = p->next;
+        buf_clear(&p->command.bytes);
+        free(p);
+    }
     buf_clear(&s->time.bytes);
     buf_clear(&s->key_set.bytes);
     buf_clear(&s->key_get.bytes);
@@ -671,7 +643,15 @@ struct session_store *store_redis_new(const struct redis_options *options, const
     s->store.kind = &redis_kind;
     s->hooks = hooks;
     s->owner = owner;
-    init_scripts(&s->scripts);
+    struct arena *arena = arena_new();
+    s->scripts = (struct redis_scripts){.count = SCRIPTS,
+                                        .library = library,
+                                        .text = script_text,
+                                        .write_probe = write_probe,
+                                        .write_trial = write_trial,
+                                        .is_expected = is_expected};
+    name_functions(&s->scripts, arena);
+    arena_free(arena);
     s->options = *options;
     s->options.scripts = &s->scripts;
     s->cluster = redis_cluster_new(&s->options, &cluster_hooks, s);

@@ -194,13 +194,6 @@ static void on_loaded(struct store_request *store)
 
 /* ---- apply ---- */
 
-/* Requests of a session that does not exist and that they do not begin. */
-static bool needs_session(enum request_kind kind)
-{
-    return request_only_looks(kind) || kind == REQUEST_RESET || kind == REQUEST_FORGET ||
-           kind == REQUEST_RELEASE || kind == REQUEST_BOUNDARY;
-}
-
 /* A kept request whose commit had landed after all, though its reply was lost. */
 static bool has_landed(const struct ledger_entry *e, const struct session_request *r)
 {
@@ -221,7 +214,9 @@ static void apply_batch(struct ledger_entry *e, int64_t now_ms)
             break;
         STAILQ_REMOVE_HEAD(&e->queue, next);
         STAILQ_INSERT_TAIL(&e->flying, r, next);
-        if (!e->begun && needs_session(r->kind)) {
+        bool begins = r->kind == REQUEST_ADMIT || r->kind == REQUEST_SETTLE || r->kind == REQUEST_TURN ||
+                      r->kind == REQUEST_SEE;
+        if (!e->begun && !begins) {
             request_not_found(r);
             continue;
         }
@@ -290,12 +285,6 @@ static void take_committed(struct ledger_entry *e)
     transaction_land(e);
 }
 
-/* What cannot be refused any more. */
-static bool has_happened(enum request_kind kind)
-{
-    return kind == REQUEST_SETTLE || kind == REQUEST_RELEASE || kind == REQUEST_SEE;
-}
-
 static void give_up(struct ledger_entry *e)
 {
     struct session_request *r;
@@ -310,7 +299,8 @@ static void give_up(struct ledger_entry *e)
     e->conflicts = 0;
     while ((r = STAILQ_FIRST(&e->flying))) {
         STAILQ_REMOVE_HEAD(&e->flying, next);
-        if (r->is_past || has_happened(r->kind))
+        bool has_happened = r->kind == REQUEST_SETTLE || r->kind == REQUEST_RELEASE || r->kind == REQUEST_SEE;
+        if (r->is_past || has_happened)    /* it cannot be refused any more */
             outage_remember(e->ledger, r); /* it is tried again later */
         else
             request_fail(r, ERR_UNAVAILABLE, "too many daemons change this session at once");
@@ -404,16 +394,6 @@ static bool run_once(struct ledger_entry *e, int64_t now_ms)
     return true;
 }
 
-/* A cached session may have ended with its time to live. Once for the requests that wait: a store whose clock
- * was set may still have it, and would be asked again and again. */
-static void check_age(struct ledger_entry *e, int64_t now_ms)
-{
-    bool old = e->loaded && e->stored && now_ms / 1000 - e->session.renewed_s > (int64_t)e->ledger->ttl_s;
-    if (old && !e->age_checked)
-        entry_forget(e);
-    e->age_checked = true;
-}
-
 /* Of an open call that is asked for, the cache has neither the call nor its arguments: another daemon may. */
 static bool lacks_open_call(const struct ledger_entry *e, uint64_t admission)
 {
@@ -452,7 +432,12 @@ void transaction_run(struct ledger_entry *e)
             outage_serve(e, false, false, false);
         } else {
             int64_t now_ms = store_of(e)->kind->now_ms(store_of(e));
-            check_age(e, now_ms);
+            /* A cached session may have ended with its time to live. Once for the requests that wait: a store
+             * whose clock was set may still have it, and would be asked again and again. */
+            if (e->loaded && e->stored && !e->age_checked &&
+                now_ms / 1000 - e->session.renewed_s > (int64_t)e->ledger->ttl_s)
+                entry_forget(e);
+            e->age_checked = true;
             if (e->ledger->redis && !e->local)
                 check_freshness(e);
             if (!run_once(e, now_ms))

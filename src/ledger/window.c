@@ -332,16 +332,6 @@ static void see_budget(struct row *row, const struct session_call *call, bool th
                    (call->class == CALL_UNKNOWN && call->effects == LEDGER_EFFECTS_DESTRUCTIVE));
 }
 
-/* Whether the row goes on with this step of the call, an earlier one than those so far. */
-static bool row_reaches(struct row *row, const struct session_call *call)
-{
-    if (row->other_step != STEP_NONE && row->other_step != call->step)
-        row->goes_on = false;
-    if (row->refused_step != STEP_NONE && row->refused_step != call->step && call->class != CALL_DENIED)
-        row->goes_on = false;
-    return row->goes_on;
-}
-
 static void compare_outcome(struct row *row, const struct session_call *call)
 {
     uint64_t outcome = window_outcome(call);
@@ -370,15 +360,6 @@ static void count_step(struct row *row, const struct session_call *call, bool th
     past->asked++;
 }
 
-static void count_failure(struct row *row, const struct session_call *call)
-{
-    row->failing = false;
-    row->alike = row->alike && call->class == CALL_TOOL_ERROR && call->masked &&
-                 (!row->failure || row->failure == call->masked);
-    row->failure = call->masked;
-    row->past->failed_alike += row->alike;
-}
-
 static void see_same(struct row *row, const struct session_call *call, bool this_turn)
 {
     if (call->class == CALL_RELEASED)
@@ -388,10 +369,20 @@ static void see_same(struct row *row, const struct session_call *call, bool this
         return;
     }
     row->alike = row->alike && this_turn;
-    if (call_ran(call))
-        count_failure(row, call);
+    if (call_ran(call)) {
+        row->failing = false;
+        row->alike = row->alike && call->class == CALL_TOOL_ERROR && call->masked &&
+                     (!row->failure || row->failure == call->masked);
+        row->failure = call->masked;
+        row->past->failed_alike += row->alike;
+    }
     see_budget(row, call, this_turn);
-    if (!row_reaches(row, call))
+    /* Whether the row goes on with this step of the call, an earlier one than those so far. */
+    if (row->other_step != STEP_NONE && row->other_step != call->step)
+        row->goes_on = false;
+    if (row->refused_step != STEP_NONE && row->refused_step != call->step && call->class != CALL_DENIED)
+        row->goes_on = false;
+    if (!row->goes_on)
         return;
     row->own_step = call->step;
     row->other_step = row->refused_step = STEP_NONE;
@@ -514,12 +505,6 @@ unsigned window_rounds(const struct session *session, const struct window_query 
 
 /* ---- in a loop now --------------------------------------------------------------- */
 
-static bool is_loop_code(enum session_code code)
-{
-    return code == CODE_LOOP || code == CODE_CYCLE || code == CODE_SAME_CALL || code == CODE_SAME_FAILURE ||
-           code == CODE_POLL_BUDGET;
-}
-
 bool session_find_loop(const struct session *session, struct session_loop *loop)
 {
     if (!session->call_count)
@@ -540,7 +525,10 @@ bool session_find_loop(const struct session *session, struct session_loop *loop)
     };
     struct window_past past;
     window_look(session, &query, &past);
-    bool denied = last->class == CALL_DENIED && is_loop_code(last->code);
+    enum session_code code = last->code;
+    bool denied =
+        last->class == CALL_DENIED && (code == CODE_LOOP || code == CODE_CYCLE || code == CODE_SAME_CALL ||
+                                       code == CODE_SAME_FAILURE || code == CODE_POLL_BUDGET);
     *loop = (struct session_loop){last->tool, past.run + 1, denied ? last->code : CODE_NONE};
     if (loop->code == CODE_CYCLE)
         loop->times = window_rounds(session, &query);
@@ -656,23 +644,21 @@ static uint8_t make_room(struct rules_ctx *ctx)
     return slot;
 }
 
-static uint8_t free_slot(const struct session *session)
-{
-    uint32_t taken = 0;
-    for (unsigned i = 0; i < session->call_count; i++)
-        taken |= 1u << session->calls[i].slot;
-    return (uint8_t)__builtin_ctz(~taken);
-}
-
 struct session_call *window_add(struct rules_ctx *ctx, const struct session_call *call)
 {
     struct session *session = ctx->session;
-    uint8_t slot = session->call_count < SESSION_CALLS_MAX ? free_slot(session) : make_room(ctx);
     struct session_call *to = session_call_at(session, session->call_count);
-    if (session->call_count < SESSION_CALLS_MAX)
+    uint32_t taken = 0;
+    uint8_t slot;
+    if (session->call_count < SESSION_CALLS_MAX) {
+        for (unsigned i = 0; i < session->call_count; i++)
+            taken |= 1u << session->calls[i].slot;
+        slot = (uint8_t)__builtin_ctz(~taken);
         session->call_count++;
-    else
+    } else {
+        slot = make_room(ctx);
         session->oldest = (session->oldest + 1) % SESSION_CALLS_MAX;
+    }
     *to = *call;
     to->slot = slot;
     window_changed(ctx, to);
