@@ -1,4 +1,12 @@
 /*
+ * One connection is made, kept, given up when it stalls, and made anew after a pause that grows:
+ *
+ *   off ─▶ discovery ─▶ handshake ─▶ up ─▶ leaving ─▶ off …
+ *    ▲________│___________│________│  (lost, silent for too long, useless)
+ *
+ * Replies come in the order of commands, so what is under way is a queue, and only its head can be the first
+ * to be late. hiredis keeps callbacks of its own; once a connection is given up they find none.
+ *
  * A session's keys share a slot, and who holds a slot is learned from whoever says MOVED. What a server
  * answers instead of a result is looked up in one table.
  */
@@ -6,20 +14,58 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/histogram.h"
 #include "base/log.h"
+#include "io/timer.h"
+#include "ledger/redis_adapter.h"
 #include "ledger/redis_diagnostics.h"
 #include "ledger/redis_discovery.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <hiredis/async.h>
+#include <hiredis/sds.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-#define MEDIAN_OF_ANSWERS 128u
-#define TOOK_MAX_US       3600000000u /* no deadline is as long */
-#define WHY_BYTES         512u
+#define PASSWORD_MAX_BYTES 1024u
+#define MEDIAN_OF_ANSWERS  128u
+#define TOOK_MAX_US        3600000000u /* no deadline is as long */
+#define WHY_BYTES          512u
+
+enum connection_state {
+    CONNECTION_OFF,
+    CONNECTION_DISCOVERY,
+    CONNECTION_HANDSHAKE,
+    CONNECTION_UP,
+    CONNECTION_LEAVING
+};
+
+struct queue {
+    struct redis_command *head, *tail;
+};
+
+struct redis_connection {
+    struct redis_cluster *cluster;
+    const struct redis_address *address;
+    struct redis_discovery *discovery;
+    redisAsyncContext *context; /* NULL: off or discovery */
+    enum connection_state state;
+    bool keeps; /* connects by itself, and again; else when something is to be sent */
+    struct redis_handshake handshake;
+    char password[PASSWORD_MAX_BYTES];
+    struct queue sent, waiting;
+    struct redis_place place; /* where it is connected to */
+    int64_t place_since_ms;   /* the first connection there; 0: none yet */
+    struct timer deadline;    /* of the oldest command */
+    struct timer pause;       /* off: until the next attempt; discovery, handshake: until it is given up */
+    uint32_t failures;        /* in a row */
+    char leaving_for[WHY_BYTES];
+};
 
 struct redis_cluster {
-    struct redis_connection_common common;
     struct redis_options options;
     const struct redis_hooks *hooks;
     void *owner;
@@ -38,16 +84,333 @@ struct redis_cluster {
     struct redis_facts known; /* of the last connection */
 };
 
+static void on_up(struct redis_cluster *r, const struct redis_connection *node);
+static void on_away(struct redis_cluster *r, const struct redis_connection *node, const char *why);
+static void on_error(struct redis_cluster *r, struct redis_connection *from, struct redis_command *command,
+                     const char *text);
+static void connection_wake(struct redis_connection *n);
+
 static void end(struct redis_command *command, enum redis_ended how, const char *why)
 {
     command->ended(command, how, NULL, why);
 }
 
+static void take_time(struct redis_cluster *r, const struct redis_command *command)
+{
+    int64_t took = clock_mono_us() - command->began_us;
+    r->took_us[r->answers++ % MEDIAN_OF_ANSWERS] = took < TOOK_MAX_US ? (uint32_t)took : TOOK_MAX_US;
+    histogram_add(&r->times, &histogram_fine_bounds, took * 1000);
+    if (took > r->worst_us)
+        r->worst_us = took;
+}
+
+/* ---- one connection: queues --------------------------------------------------- */
+
+static void push(struct queue *queue, struct redis_command *command)
+{
+    command->next = NULL;
+    if (queue->tail)
+        queue->tail->next = command;
+    else
+        queue->head = command;
+    queue->tail = command;
+}
+
+static struct redis_command *pop(struct queue *queue)
+{
+    struct redis_command *command = queue->head;
+    if (command) {
+        queue->head = command->next;
+        queue->tail = queue->head ? queue->tail : NULL;
+        command->next = NULL;
+    }
+    return command;
+}
+
+/* ---- giving up --------------------------------------------------------------- */
+
+static void pause_is_over(void *owner)
+{
+    struct redis_connection *n = owner;
+    if (n->keeps)
+        connection_wake(n);
+}
+
+/* `freed`: hiredis is about to free the connection itself. */
+static void give_up(struct redis_connection *n, const char *why, bool freed)
+{
+    redisAsyncContext *context = n->context;
+    struct queue sent = n->sent, waiting = n->waiting;
+    char text[WHY_BYTES];
+    redis_diagnostics_add_hint(why, text, sizeof(text));
+    n->context = NULL;
+    n->sent = n->waiting = (struct queue){NULL, NULL};
+    n->state = CONNECTION_OFF;
+    n->failures++;
+    timer_clear(&n->deadline);
+    if (context)
+        context->data = NULL;
+    if (context && !freed)
+        redisAsyncFree(context);
+    /* From half the pause to one and a half: a fleet must not come back all at once. */
+    uint32_t ms = REDIS_RETRY_FIRST_MS << (n->failures > 8 ? 8 : n->failures - 1);
+    if (ms > REDIS_RETRY_LAST_MS)
+        ms = REDIS_RETRY_LAST_MS;
+    ms = ms / 2 + (uint32_t)(hash_random() % ms);
+    log_event(LOG_DEBUG, "redis_reconnect_delayed", LOG_NUM("failures", n->failures), LOG_NUM("ms", ms));
+    timer_set(&n->pause, n->cluster->options.loop, ms, pause_is_over, n);
+    on_away(n->cluster, n, text);
+    struct redis_command *command;
+    while ((command = pop(&sent)))
+        end(command, REDIS_LOST, n->cluster->why_away);
+    while ((command = pop(&waiting)))
+        end(command, REDIS_UNDONE, n->cluster->why_away);
+}
+
+static void took_too_long(void *owner)
+{
+    struct redis_connection *n = owner;
+    bool connected = n->context && n->context->c.flags & REDIS_CONNECTED;
+    char why[WHY_BYTES];
+    snprintf(why, sizeof(why),
+             connected ? "it takes the connection and did not answer the greeting within %u ms"
+                       : "it is not reached within %u ms: does a firewall stand between?",
+             REDIS_HANDSHAKE_MS);
+    give_up(n, why, false);
+}
+
+/* ---- deadlines ---------------------------------------------------------------- */
+
+static const struct redis_command *oldest(const struct redis_connection *n)
+{
+    return n->sent.head ? n->sent.head : n->waiting.head;
+}
+
+static void watch_deadline(struct redis_connection *n);
+
+static void on_deadline(void *owner)
+{
+    struct redis_connection *n = owner;
+    const struct redis_command *command = oldest(n);
+    char why[96];
+    if (!command)
+        return;
+    int64_t waited_ms = (clock_mono_us() - command->began_us) / 1000;
+    if (waited_ms < n->cluster->options.timeout_ms) {
+        watch_deadline(n);
+        return;
+    }
+    snprintf(why, sizeof(why), "it did not answer within %u ms", n->cluster->options.timeout_ms);
+    give_up(n, why, false);
+}
+
+/* One timer for all that is under way, set for the oldest. */
+static void watch_deadline(struct redis_connection *n)
+{
+    const struct redis_command *command = oldest(n);
+    if (timer_is_set(&n->deadline) || !command)
+        return;
+    int64_t waited_ms = (clock_mono_us() - command->began_us) / 1000;
+    int64_t left_ms = n->cluster->options.timeout_ms - waited_ms;
+    timer_set(&n->deadline, n->cluster->options.loop, left_ms > 0 ? (uint32_t)left_ms : 0, on_deadline, n);
+}
+
+/* ---- commands ----------------------------------------------------------------- */
+
+static void on_reply(redisAsyncContext *context, void *answer, void *unused)
+{
+    struct redis_connection *n = context->data;
+    (void)unused;
+    if (!n || !answer) /* given up, or lost: then on_gone follows */
+        return;
+    struct redis_command *command = pop(&n->sent);
+    const redisReply *reply = answer;
+    if (reply->type == REDIS_REPLY_ERROR) {
+        take_time(n->cluster, command);
+        on_error(n->cluster, n, command, reply->str);
+    } else {
+        struct redis_value value = redis_value_of(reply);
+        n->failures = 0;
+        take_time(n->cluster, command);
+        command->ended(command, REDIS_ANSWERED, &value, NULL);
+    }
+    if (n->context == context && n->state == CONNECTION_LEAVING && !n->sent.head)
+        give_up(n, n->leaving_for, false);
+}
+
+static void put(struct redis_connection *n, struct redis_command *command)
+{
+    const struct redis_scripts *scripts = n->cluster->options.scripts;
+    const char *name = NULL;
+    if (command->script != REDIS_PLAIN_COMMAND)
+        name = n->handshake.functions ? scripts->functions[command->script] : scripts->shas[command->script];
+    struct str bytes = redis_command_finish(command, name && n->handshake.functions, name);
+    if (command->asking)
+        redisAsyncCommand(n->context, NULL, NULL, "ASKING"); /* the command behind it tells */
+    command->asking = false;
+    redisAsyncFormattedCommand(n->context, on_reply, NULL, bytes.at, bytes.len);
+    push(&n->sent, command);
+}
+
+static bool connection_send(struct redis_connection *n, struct redis_command *command, bool waits)
+{
+    bool soon = waits && (n->state == CONNECTION_DISCOVERY || n->state == CONNECTION_HANDSHAKE);
+    if (n->state == CONNECTION_UP &&
+        sdslen(n->context->c.obuf) + command->bytes.len <= REDIS_UNSENT_MAX_BYTES)
+        put(n, command);
+    else if (soon)
+        push(&n->waiting, command);
+    else
+        return false;
+    watch_deadline(n);
+    return true;
+}
+
+static void connection_leave(struct redis_connection *n, const char *why)
+{
+    if (n->state != CONNECTION_UP)
+        return;
+    n->state = CONNECTION_LEAVING;
+    snprintf(n->leaving_for, sizeof(n->leaving_for), "%s", why);
+}
+
+static void connection_reload(struct redis_connection *n)
+{
+    if (n->state == CONNECTION_UP)
+        redis_handshake_load_scripts(&n->handshake, n->context);
+}
+
+/* ---- connecting ----------------------------------------------------------------- */
+
+static void on_connected(const redisAsyncContext *context, int status)
+{
+    struct redis_connection *n = context->data;
+    if (n && status != REDIS_OK)
+        give_up(n, context->errstr ? context->errstr : "it cannot be reached", true);
+}
+
+static void on_gone(const redisAsyncContext *context, int status)
+{
+    struct redis_connection *n = context->data;
+    char why[WHY_BYTES];
+    (void)status;
+    if (n)
+        give_up(n, redis_adapter_why(context, why, sizeof(why)), true);
+}
+
+static void on_handshake_over(void *owner, const char *why)
+{
+    struct redis_connection *n = owner;
+    struct redis_command *command;
+    explicit_bzero(n->password, sizeof(n->password));
+    if (why) {
+        give_up(n, why, false);
+        return;
+    }
+    n->state = CONNECTION_UP;
+    if (!n->place_since_ms)
+        n->place_since_ms = clock_wall_ms();
+    timer_clear(&n->pause);
+    while ((command = pop(&n->waiting)))
+        put(n, command);
+    on_up(n->cluster, n);
+}
+
+static void connect_to(void *owner, const struct redis_place *place, const struct why *why)
+{
+    struct redis_connection *n = owner;
+    char trouble[WHY_BYTES];
+    if (!place) {
+        give_up(n, why->text, false);
+        return;
+    }
+    if (strcmp(n->place.host, place->host) != 0 || n->place.port != place->port)
+        n->place_since_ms = 0;
+    n->place = *place;
+    memset(n->password, 0, sizeof(n->password));
+    const char *file = n->cluster->options.password_file;
+    if (file) { /* its first line; a password that is renewed there is used from the next connection on */
+        int fd = open(file, O_RDONLY | O_CLOEXEC);
+        ssize_t len = fd < 0 ? -1 : read(fd, n->password, sizeof(n->password) - 1);
+        int error = errno;
+        if (fd >= 0)
+            close(fd);
+        if (len < 0) {
+            snprintf(trouble, sizeof(trouble), "its password_file %s cannot be read: %s", file,
+                     strerror(error));
+            give_up(n, trouble, false);
+            return;
+        }
+        n->password[strcspn(n->password, "\r\n")] = '\0';
+    }
+    redisAsyncContext *context =
+        place->port ? redisAsyncConnect(place->host, place->port) : redisAsyncConnectUnix(place->host);
+    if (!context || context->err) {
+        snprintf(trouble, sizeof(trouble), "%s", context ? context->errstr : "no memory for a connection");
+        if (context)
+            redisAsyncFree(context);
+        give_up(n, trouble, false);
+        return;
+    }
+    n->context = context;
+    context->data = n;
+    redis_adapter_attach(n->cluster->options.loop, context);
+    redisAsyncSetConnectCallback(context, on_connected);
+    redisAsyncSetDisconnectCallback(context, on_gone);
+    const struct redis_address *first = n->cluster->options.address; /* a cluster has one password for all */
+    n->state = CONNECTION_HANDSHAKE;
+    n->handshake.user = first->user;
+    n->handshake.password = file ? str_of(n->password) : first->password;
+    n->handshake.db = first->db;
+    n->handshake.name = n->cluster->options.name;
+    n->handshake.scripts = n->cluster->options.scripts;
+    n->handshake.over = on_handshake_over;
+    n->handshake.owner = n;
+    redis_handshake_begin(&n->handshake, context);
+}
+
+static void connection_wake(struct redis_connection *n)
+{
+    struct loop *loop = n->cluster->options.loop;
+    bool pausing = timer_is_set(&n->pause);
+    if (n->state != CONNECTION_OFF || pausing)
+        return;
+    n->state = CONNECTION_DISCOVERY;
+    timer_set(&n->pause, loop, REDIS_HANDSHAKE_MS, took_too_long, n);
+    redis_discovery_free(n->discovery);
+    n->discovery = redis_discovery_new(loop, n->address, connect_to, n);
+    redis_discovery_start(n->discovery);
+}
+
+static struct redis_connection *connection_new(struct redis_cluster *cluster,
+                                               const struct redis_address *address, bool keeps)
+{
+    struct redis_connection *n = calloc(1, sizeof(*n));
+    if (!n)
+        abort();
+    n->cluster = cluster;
+    n->address = address;
+    n->keeps = keeps;
+    return n;
+}
+
+static void connection_free(struct redis_connection *n)
+{
+    redis_discovery_free(n->discovery);
+    timer_clear(&n->deadline);
+    timer_clear(&n->pause);
+    if (n->context) {
+        n->context->data = NULL;
+        redisAsyncFree(n->context);
+    }
+    explicit_bzero(n->password, sizeof(n->password));
+    free(n);
+}
+
 /* ---- nodes ---------------------------------------------------------------------- */
 
-static void on_away(void *owner, struct redis_connection *node, const char *why)
+static void on_away(struct redis_cluster *r, const struct redis_connection *node, const char *why)
 {
-    struct redis_cluster *r = owner;
     for (size_t i = 0; r->slots && i < REDIS_SLOTS; i++)
         if (node == r->nodes[0] || r->nodes[r->slots[i]] == node)
             r->slots[i] = 0;
@@ -79,9 +442,8 @@ static void say_what_it_is(struct redis_cluster *r, const struct redis_facts *fa
     r->known = *facts;
 }
 
-static void on_up(void *owner, struct redis_connection *node)
+static void on_up(struct redis_cluster *r, const struct redis_connection *node)
 {
-    struct redis_cluster *r = owner;
     if (node != r->nodes[0])
         return;
     r->settled = true;
@@ -89,9 +451,9 @@ static void on_up(void *owner, struct redis_connection *node)
     r->away_since_ms = 0;
     r->worst_us = 0;
     r->why_away[0] = '\0';
-    snprintf(r->server, sizeof(r->server), "%s", redis_connection_facts(node)->server);
-    say_what_it_is(r, redis_connection_facts(node));
-    redis_diagnostics_run(&r->diagnostics, redis_connection_facts(node), r->options.timeout_ms);
+    snprintf(r->server, sizeof(r->server), "%s", node->handshake.facts.server);
+    say_what_it_is(r, &node->handshake.facts);
+    redis_diagnostics_run(&r->diagnostics, &node->handshake.facts, r->options.timeout_ms);
     r->hooks->up(r->owner);
 }
 
@@ -100,7 +462,7 @@ static struct redis_connection *node_at(struct redis_cluster *r, struct str host
                                         uint8_t *number)
 {
     for (uint32_t i = 0; i < r->node_count; i++) {
-        const struct redis_address *a = redis_connection_address(r->nodes[i]);
+        const struct redis_address *a = r->nodes[i]->address;
         if (a->kind == REDIS_ADDRESS_TCP && a->hosts[0].port == port && str_eq(a->hosts[0].name, host)) {
             *number = (uint8_t)i;
             return r->nodes[i];
@@ -113,7 +475,7 @@ static struct redis_connection *node_at(struct redis_cluster *r, struct str host
     a->hosts[0] = (struct redis_address_host){arena_dup(r->met, host), port};
     a->host_count = 1;
     *number = (uint8_t)r->node_count;
-    return r->nodes[r->node_count++] = redis_connection_new(&r->common, a, false);
+    return r->nodes[r->node_count++] = connection_new(r, a, false);
 }
 
 /* ---- what a server says instead of a result ---------------------------------------- */
@@ -124,7 +486,7 @@ static struct redis_connection *named_node(struct redis_cluster *r, const struct
 {
     const char *host = strchr(text, ' ') ? strchr(strchr(text, ' ') + 1, ' ') : NULL;
     const char *port = host ? strrchr(host, ':') : NULL;
-    const struct redis_address *a = redis_connection_address(from);
+    const struct redis_address *a = from->address;
     if (!port)
         return NULL;
     struct str name = {host + 1, (size_t)(port - host - 1)};
@@ -175,9 +537,9 @@ static void act(struct redis_cluster *r, struct redis_connection *from, struct r
     if (action == ACTION_MOVED || action == ACTION_ASK)
         to = named_node(r, from, text, &number);
     if (action == ACTION_RELOAD)
-        redis_connection_reload(from);
+        connection_reload(from);
     if (action == ACTION_LEAVE)
-        redis_connection_leave(from, text);
+        connection_leave(from, text);
     if (action == ACTION_MOVED && to) {
         if (!r->slots && !(r->slots = calloc(REDIS_SLOTS, 1)))
             abort();
@@ -186,8 +548,8 @@ static void act(struct redis_cluster *r, struct redis_connection *from, struct r
     command->asking = command->asking || action == ACTION_ASK;
     bool goes = to && action != ACTION_LEAVE && action != ACTION_WAIT && command->hops++ < REDIS_HOPS_MAX;
     if (goes)
-        redis_connection_wake(to);
-    if (!goes || !redis_connection_send(to, command, true))
+        connection_wake(to);
+    if (!goes || !connection_send(to, command, true))
         end(command, REDIS_UNDONE, text);
 }
 
@@ -207,38 +569,6 @@ static void on_error(struct redis_cluster *r, struct redis_connection *from, str
     end(command, REDIS_REFUSED, text);
 }
 
-/* ---- answers ----------------------------------------------------------------------- */
-
-static void take_time(struct redis_cluster *r, const struct redis_command *command)
-{
-    int64_t took = clock_mono_us() - command->began_us;
-    r->took_us[r->answers++ % MEDIAN_OF_ANSWERS] = took < TOOK_MAX_US ? (uint32_t)took : TOOK_MAX_US;
-    histogram_add(&r->times, &histogram_fine_bounds, took * 1000);
-    if (took > r->worst_us)
-        r->worst_us = took;
-}
-
-static void on_answered(void *owner, struct redis_connection *node, struct redis_command *command,
-                        const struct redis_value *value)
-{
-    (void)node;
-    take_time(owner, command);
-    command->ended(command, REDIS_ANSWERED, value, NULL);
-}
-
-static void on_failed(void *owner, struct redis_connection *node, struct redis_command *command,
-                      const char *error)
-{
-    take_time(owner, command);
-    on_error(owner, node, command, error);
-}
-
-static void on_lost(void *owner, struct redis_command *command, bool sent)
-{
-    const struct redis_cluster *r = owner;
-    end(command, sent ? REDIS_LOST : REDIS_UNDONE, r->why_away);
-}
-
 /* ---- from outside -------------------------------------------------------------------- */
 
 struct redis_cluster *redis_cluster_new(const struct redis_options *options, const struct redis_hooks *hooks,
@@ -252,22 +582,15 @@ struct redis_cluster *redis_cluster_new(const struct redis_options *options, con
     r->owner = owner;
     r->met = arena_new();
     r->shown = redis_address_shown(r->met, options->address);
-    r->common = (struct redis_connection_common){.options = &r->options,
-                                                 .owner = r,
-                                                 .up = on_up,
-                                                 .away = on_away,
-                                                 .answered = on_answered,
-                                                 .failed = on_failed,
-                                                 .lost = on_lost};
-    r->nodes[r->node_count++] = redis_connection_new(&r->common, options->address, true);
-    redis_connection_wake(r->nodes[0]);
+    r->nodes[r->node_count++] = connection_new(r, options->address, true);
+    connection_wake(r->nodes[0]);
     return r;
 }
 
 void redis_cluster_free(struct redis_cluster *r)
 {
     for (uint32_t i = 0; r && i < r->node_count; i++)
-        redis_connection_free(r->nodes[i]);
+        connection_free(r->nodes[i]);
     if (r) {
         arena_free(r->met);
         free(r->slots);
@@ -282,7 +605,7 @@ bool redis_cluster_is_settled(const struct redis_cluster *r)
 
 bool redis_cluster_is_up(const struct redis_cluster *r)
 {
-    return redis_connection_state(r->nodes[0]) == CONNECTION_UP;
+    return r->nodes[0]->state == CONNECTION_UP;
 }
 
 static bool send_to(struct redis_connection *node, struct redis_command *command)
@@ -290,13 +613,13 @@ static bool send_to(struct redis_connection *node, struct redis_command *command
     command->began_us = clock_mono_us();
     command->hops = 0;
     command->asking = false;
-    return redis_connection_send(node, command, false);
+    return connection_send(node, command, false);
 }
 
 bool redis_cluster_send(struct redis_cluster *r, struct redis_command *command)
 {
     struct redis_connection *node = r->nodes[r->slots ? r->slots[redis_command_slot(command)] : 0];
-    return send_to(redis_connection_state(node) == CONNECTION_UP ? node : r->nodes[0], command);
+    return send_to(node->state == CONNECTION_UP ? node : r->nodes[0], command);
 }
 
 bool redis_cluster_send_first(struct redis_cluster *r, struct redis_command *command)
@@ -306,7 +629,7 @@ bool redis_cluster_send_first(struct redis_cluster *r, struct redis_command *com
 
 const struct redis_facts *redis_cluster_facts(const struct redis_cluster *r)
 {
-    return redis_connection_facts(r->nodes[0]);
+    return &r->nodes[0]->handshake.facts;
 }
 
 const char *redis_cluster_why_away(const struct redis_cluster *r)
@@ -339,10 +662,13 @@ void redis_cluster_stats(const struct redis_cluster *r, struct redis_stats *out)
         .answers = r->answers,
         .why_away = r->why_away,
         .away_since_ms = r->away_since_ms,
-        .write_us = redis_connection_facts(r->nodes[0])->write_us,
+        .write_us = r->nodes[0]->handshake.facts.write_us,
         .diagnostics = &r->diagnostics,
     };
-    const struct redis_place *master = redis_connection_master(r->nodes[0], &out->master_since_ms);
-    out->master = master ? master->host : NULL;
-    out->master_port = master ? master->port : 0;
+    const struct redis_connection *first = r->nodes[0];
+    out->master_since_ms = first->place_since_ms;
+    if (first->address->kind == REDIS_ADDRESS_SENTINEL && first->place_since_ms) {
+        out->master = first->place.host;
+        out->master_port = first->place.port;
+    }
 }

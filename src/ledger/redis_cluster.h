@@ -6,10 +6,26 @@
 #ifndef TOOLGATE_LEDGER_REDIS_CLUSTER_H
 #define TOOLGATE_LEDGER_REDIS_CLUSTER_H
 
-#include "ledger/redis_connection.h"
+#include "ledger/redis_address.h"
+#include "ledger/redis_handshake.h"
 
+struct loop;
 struct redis_cluster;
 struct redis_diagnostics;
+
+#define REDIS_UNSENT_MAX_BYTES 4194304u /* of one connection; what would be more is not sent */
+#define REDIS_RETRY_FIRST_MS   20u      /* doubled with each failure in a row, and jittered by half */
+#define REDIS_RETRY_LAST_MS    1000u
+#define REDIS_HANDSHAKE_MS     2000u /* from connecting until it takes commands */
+
+struct redis_options {
+    struct loop *loop;
+    const struct redis_address *address; /* borrowed until the end */
+    const char *password_file;           /* read at every connect; NULL: the address's */
+    const char *name;                    /* CLIENT SETNAME: letters, digits, dashes */
+    uint32_t timeout_ms;                 /* until an answer */
+    struct redis_scripts *scripts;       /* borrowed until the end */
+};
 
 #define REDIS_NODES_MAX 64u /* of a cluster */
 #define REDIS_HOPS_MAX  5u  /* redirections of one command */

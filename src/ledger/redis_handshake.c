@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "ledger/redis_diagnostics.h"
-#include "ledger/redis_connection.h"
 
 #include <hiredis/async.h>
 #include <stdio.h>

@@ -71,6 +71,7 @@ void redis_scripts_name(struct redis_scripts *scripts, const char *prefix, struc
 #define REDIS_TRIALS_MAX 16u
 
 #define REDIS_FUNCTIONS_SINCE 7 /* FUNCTION LOAD */
+#define REDIS_OLDEST_VERSION  6 /* SET … KEEPTTL */
 
 struct redis_facts {
     char server[32]; /* "redis 7.0.15" */
