@@ -7,7 +7,6 @@
 #include "base/lru.h"
 #include "base/shares.h"
 #include "ledger/ledger.h"
-#include "ledger/rate.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -18,6 +17,8 @@
 #define EXPIRE_AT_ONCE   8u /* sessions or buckets whose time is over, looked for at each request */
 #define RATES_SHARE      8u /* of the memory: one part in so many */
 #define NEVER            INT64_MAX
+#define US_PER_S         1000000
+#define US_PER_MS        1000
 
 /* What malloc takes of its pool for so many bytes (glibc, 64 bits). */
 #define CHUNK_HEAD_BYTES 8u
@@ -29,6 +30,18 @@ struct kept {
     struct share_node share;
     char *at[PART_COUNT];
     uint32_t len[PART_COUNT];
+};
+
+#define RATE_KEEP_MS_MIN 60000 /* after the last call that it took: its admission may come again */
+
+struct rate_bucket { /* initially zero */
+    struct {
+        uint32_t count, window_s;
+        int64_t level_us;
+    } rates[STORE_RATES_MAX];              /* of the last call that was taken */
+    uint64_t taken[STORE_RATE_ADMISSIONS]; /* a ring; 0: none */
+    uint32_t taken_at;
+    int64_t expires_ms; /* set with each call that is taken */
 };
 
 struct bucket {
@@ -232,6 +245,76 @@ static bool memory_commit(struct session_store *store, struct store_request *req
 }
 
 /* ---- rates --------------------------------------------------------------- */
+
+/*
+ * Rates by time window, as arithmetic on a plain struct (GCRA, a leaky bucket as a meter). This file and
+ * lua/ledger/rate.lua do the same. Both work in whole microseconds, which a double
+ * holds exactly:
+ *
+ *   step   window / count, rounded up: what one call fills
+ *   room   step * count
+ *   level  until when the rate is filled. Before use: at least now, at most now + room, so that a clock put
+ *          back keeps nobody out for longer than a window
+ *
+ * A rate has room for a call if level + step <= now + room; else there is room after level + step - now -
+ * room, rounded up to ms. A call is taken if every rate has room: then each level rises by its step.
+ * Otherwise none changes, and the answer is the longest wait. So `count` calls pass at once after a quiet
+ * window, and then one in each step.
+ *
+ * A bucket remembers the admissions that it took last; asked again with one of them, it takes nothing and
+ * says 0. Its rates are told apart by count and window; the memory store forgets a rate that the last call
+ * taken did not have, Redis when the bucket goes. A bucket is kept until all its rates are empty again, and
+ * for RATE_KEEP_MS_MIN at least.
+ */
+
+/* The longest wait of any rate in µs; `next` is the bucket with one call more. */
+static int64_t wait_us(const struct rate_bucket *bucket, const struct store_rate_request *request,
+                       int64_t now_us, struct rate_bucket *next)
+{
+    int64_t longest = 0;
+    for (uint32_t i = 0; i < request->rate_count; i++) {
+        uint32_t count = request->rates[i].count, window_s = request->rates[i].window_s;
+        int64_t step = ((int64_t)window_s * US_PER_S + count - 1) / count, room = step * count, level = 0;
+        for (uint32_t k = STORE_RATES_MAX; k-- > 0;)
+            if (bucket->rates[k].count == count && bucket->rates[k].window_s == window_s)
+                level = bucket->rates[k].level_us;
+        if (level < now_us)
+            level = now_us;
+        if (level > now_us + room)
+            level = now_us + room;
+        if (level + step - now_us - room > longest)
+            longest = level + step - now_us - room;
+        next->rates[i].count = count;
+        next->rates[i].window_s = window_s;
+        next->rates[i].level_us = level + step;
+    }
+    return longest;
+}
+
+static int64_t to_ms(int64_t us)
+{
+    return (us + US_PER_MS - 1) / US_PER_MS;
+}
+
+/* 0: the call is taken, or was; else the ms to wait, at least 1. Each rate's count is at least 1. */
+static uint32_t rate_take(struct rate_bucket *bucket, const struct store_rate_request *request,
+                          int64_t now_ms)
+{
+    struct rate_bucket next = {.expires_ms = now_ms + RATE_KEEP_MS_MIN};
+    for (uint32_t i = 0; i < STORE_RATE_ADMISSIONS; i++)
+        if (bucket->taken[i] == request->admission)
+            return 0;
+    int64_t wait = to_ms(wait_us(bucket, request, now_ms * US_PER_MS, &next));
+    if (wait > 0)
+        return wait < UINT32_MAX ? (uint32_t)wait : UINT32_MAX;
+    memcpy(bucket->rates, next.rates, sizeof(next.rates));
+    bucket->taken[bucket->taken_at++ % STORE_RATE_ADMISSIONS] = request->admission;
+    bucket->expires_ms = next.expires_ms;
+    for (uint32_t i = 0; i < request->rate_count; i++)
+        if (to_ms(next.rates[i].level_us) > bucket->expires_ms)
+            bucket->expires_ms = to_ms(next.rates[i].level_us);
+    return 0;
+}
 
 static void drop_bucket(struct store_memory *m, struct bucket *bucket)
 {
