@@ -263,18 +263,6 @@ static size_t bytes_of(struct arena *arena, const struct result *r)
     return bytes;
 }
 
-static bool content_fits(const struct policy_compact *budget, const struct json *content)
-{
-    size_t bytes = 0, tokens = 0;
-    for (uint32_t i = 0; i < content->len; i++) {
-        struct str text = json_str(text_in(&content->items[i]));
-        bytes += text.len;
-        tokens += budget->max_tokens ? token_estimate(text) : 0;
-    }
-    return (!budget->max_bytes || bytes <= budget->max_bytes) &&
-           (!budget->max_tokens || tokens <= budget->max_tokens);
-}
-
 bool compact_result(struct arena *arena, const struct tool *tool, const struct json *args, struct str goal,
                     const struct result *result, struct compaction *out)
 {
@@ -285,7 +273,15 @@ bool compact_result(struct arena *arena, const struct tool *tool, const struct j
     const struct json *structured = result->structured;
     struct str sent = structured ? (struct str){structured->raw, structured->raw_len} : STR_NONE;
     bool structured_is_fine = !structured || fits(budget, sent.len ? sent : json_to_str(arena, structured));
-    if (structured_is_fine && content_fits(budget, result->content))
+    size_t bytes = 0, tokens = 0;
+    for (uint32_t i = 0; i < result->content->len; i++) {
+        struct str text = json_str(text_in(&result->content->items[i]));
+        bytes += text.len;
+        tokens += budget->max_tokens ? token_estimate(text) : 0;
+    }
+    bool content_fits = (!budget->max_bytes || bytes <= budget->max_bytes) &&
+                        (!budget->max_tokens || tokens <= budget->max_tokens);
+    if (structured_is_fine && content_fits)
         return false;
     struct compact_ctx c = {.arena = arena, .tool = tool, .notes = buf_in(arena)};
     bool failed = false;
@@ -303,7 +299,7 @@ bool compact_result(struct arena *arena, const struct tool *tool, const struct j
         structured = shrink_value(&c, structured, budget, was_valid ? tool->output_schema : NULL);
     }
     if (result->structured && !structured) {
-        size_t bytes = size_of(arena, result->structured);
+        bytes = size_of(arena, result->structured);
         failed = true;
         buf_printf(&c.notes,
                    "%s%zu bytes exceed the limit; it cannot be shortened without breaking its output schema",

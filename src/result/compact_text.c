@@ -398,24 +398,17 @@ static const unsigned rates[] = {[SPACE] = 0,
                                  [SIGN] = SIGNS_A_TOKEN,
                                  [OTHER] = OTHERS_A_TOKEN};
 
-static enum kind kind_of(unsigned char c)
-{
-    unsigned char lower = c | 32;
-    if (c >= 0x80)
-        return OTHER;
-    if (lower >= 'a' && lower <= 'z')
-        return LETTER;
-    if (c >= '0' && c <= '9')
-        return DIGIT;
-    return c <= ' ' ? SPACE : SIGN;
-}
-
 size_t token_estimate(struct str text)
 {
     size_t tokens = 0, run = 0;
     enum kind kind = SPACE;
     for (size_t i = 0; i <= text.len; i++) {
-        enum kind next = i < text.len ? kind_of((unsigned char)text.at[i]) : SPACE;
+        char c = i < text.len ? text.at[i] : ' ';
+        enum kind next = (unsigned char)c >= 0x80 ? OTHER
+                         : ascii_is_letter(c)     ? LETTER
+                         : ascii_is_digit(c)      ? DIGIT
+                         : c <= ' '               ? SPACE
+                                                  : SIGN;
         if (i < text.len && next == kind) {
             run++;
             continue;

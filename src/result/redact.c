@@ -233,16 +233,6 @@ static const struct json *walk_string(struct walk *w, const struct json *value)
     return now.at == text.at ? value : json_keep(w->arena, json_string(now));
 }
 
-/* A long number may be a copy, too. */
-static const struct json *walk_number(struct walk *w, const struct json *value)
-{
-    struct str text = {value->text, value->len};
-    if (w->removes || w->collects || text.len < REDACT_NUMBER_MIN_BYTES)
-        return value;
-    bool is_copy = redact_copies_mask(w->copies, text).at != text.at;
-    return is_copy ? json_keep(w->arena, json_literal(STR_LIT("0"))) : value;
-}
-
 /* A key may be a copy: {"ana@example.com": {…}}. Two masked keys stay two. */
 static struct str walk_key(struct walk *w, struct str key)
 {
@@ -285,8 +275,12 @@ static const struct json *walk(struct walk *w, const struct json *value, const s
         return value;
     if (value->type == JSON_STRING)
         return walk_string(w, value);
-    if (value->type == JSON_NUMBER)
-        return walk_number(w, value);
+    if (value->type == JSON_NUMBER) { /* a long one may be a copy, too */
+        struct str text = {value->text, value->len};
+        bool is_copy = !w->removes && !w->collects && text.len >= REDACT_NUMBER_MIN_BYTES &&
+                       redact_copies_mask(w->copies, text).at != text.at;
+        return is_copy ? json_keep(w->arena, json_literal(STR_LIT("0"))) : value;
+    }
     const struct json *outer = w->schema;
     unsigned masked_keys = w->masked_keys;
     w->schema = schema;

@@ -122,23 +122,18 @@ static void add_text(struct redact_copies *copies, struct str text)
     copies->begins[first >= 'a' && first <= 'z' ? first - 32 : first] = true;
 }
 
-static void add_string(struct redact_copies *copies, struct str text)
-{
-    text = str_trim(text);
-    if (text.len < REDACT_COPY_MIN_BYTES || str_is(text, REDACTED))
-        return;
-    struct buf escaped = buf_in(copies->arena);
-    json_write_string(&escaped, text);
-    add_text(copies, text);
-    if (escaped.len > text.len + 2)
-        add_text(copies, (struct str){escaped.at + 1, escaped.len - 2});
-}
-
 void redact_copies_add(struct redact_copies *copies, const struct json *hidden)
 {
+    struct str text = str_trim(json_str(hidden));
+    struct buf escaped = buf_in(copies->arena);
     switch (hidden->type) {
     case JSON_STRING:
-        add_string(copies, json_str(hidden));
+        if (text.len < REDACT_COPY_MIN_BYTES || str_is(text, REDACTED))
+            return;
+        json_write_string(&escaped, text);
+        add_text(copies, text);
+        if (escaped.len > text.len + 2)
+            add_text(copies, (struct str){escaped.at + 1, escaped.len - 2});
         return;
     case JSON_NUMBER:
         if (hidden->len >= REDACT_NUMBER_MIN_BYTES)
@@ -283,21 +278,6 @@ void redact_names_of(struct redact_names *names, struct arena *arena, const stru
     }
 }
 
-/* Where the value behind one of the names at text[at] begins, or 0. */
-static size_t value_of_name_at(struct redact_names *names, struct str text, size_t at)
-{
-    if (at && (ascii_is_alnum(text.at[at - 1]) || text.at[at - 1] == '_'))
-        return 0;
-    for (size_t i = 0; i < names->count; i++) {
-        struct str name = names->list[i], rest = str_from(text, at);
-        bool is_named = rest.len >= name.len && strncasecmp(rest.at, name.at, name.len) == 0;
-        size_t from = is_named ? value_at(text, at + name.len) : 0;
-        if (from)
-            return from;
-    }
-    return 0;
-}
-
 struct str redact_named_values(struct arena *arena, struct redact_names *names, struct str text)
 {
     struct buf out = buf_in(arena);
@@ -307,7 +287,13 @@ struct str redact_named_values(struct arena *arena, struct redact_names *names, 
             at++;
         if (at == text.len)
             break;
-        size_t from = value_of_name_at(names, text, at);
+        size_t from = 0; /* where the value behind one of the names at `at` begins */
+        bool inside_word = at && (ascii_is_alnum(text.at[at - 1]) || text.at[at - 1] == '_');
+        for (size_t i = 0; i < names->count && !inside_word && !from; i++) {
+            struct str name = names->list[i], rest = str_from(text, at);
+            if (rest.len >= name.len && strncasecmp(rest.at, name.at, name.len) == 0)
+                from = value_at(text, at + name.len);
+        }
         size_t to = from ? value_end(text, from) : 0;
         bool is_masked = to > from && str_starts(str_from(text, from), REDACTED);
         if (to > from && !is_masked) {

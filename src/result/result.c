@@ -87,21 +87,9 @@ static void read_plain(struct arena *arena, const struct json *sent, struct resu
     out->content = content_of_value(arena, sent);
 }
 
-/* Without the members that a client may reject: those that are null, then what annotates a block. */
-static struct json without_annotations(struct arena *arena, const struct json *block)
-{
-    static const char *const optional[] = {"annotations", "_meta", "icons"};
-    struct json bare = *block;
-    for (uint32_t i = 0; json_is(block, JSON_OBJECT) && i < block->len; i++)
-        if (json_is(&block->members[i].value, JSON_NULL))
-            bare = json_without(arena, &bare, block->members[i].key);
-    for (size_t i = 0; i < sizeof(optional) / sizeof(*optional) && !content_block_is_valid(&bare); i++)
-        bare = json_without(arena, &bare, str_of(optional[i]));
-    return bare;
-}
-
 void result_read_mcp(struct arena *arena, const struct json *sent, struct result *out)
 {
+    static const char *const optional[] = {"annotations", "_meta", "icons"};
     const struct json *content = json_get_text(sent, "content"),
                       *structured = json_get_text(sent, "structuredContent");
     if (!json_is(content, JSON_ARRAY) && !json_is(structured, JSON_OBJECT)) {
@@ -126,9 +114,15 @@ void result_read_mcp(struct arena *arena, const struct json *sent, struct result
             items = ARENA_ARRAY(arena, struct json, content->len);
             memcpy(items, content->items, content->len * sizeof(*items));
         }
-        struct json bare = without_annotations(arena, &content->items[i]);
-        items[i] =
-            content_block_is_valid(&bare) ? bare : content_of_value(arena, &content->items[i])->items[0];
+        /* Without the members that a client may reject: those that are null, then what annotates a block. */
+        const struct json *block = &content->items[i];
+        struct json bare = *block;
+        for (uint32_t k = 0; json_is(block, JSON_OBJECT) && k < block->len; k++)
+            if (json_is(&block->members[k].value, JSON_NULL))
+                bare = json_without(arena, &bare, block->members[k].key);
+        for (size_t k = 0; k < sizeof(optional) / sizeof(*optional) && !content_block_is_valid(&bare); k++)
+            bare = json_without(arena, &bare, str_of(optional[k]));
+        items[i] = content_block_is_valid(&bare) ? bare : content_of_value(arena, block)->items[0];
     }
     out->content = items ? json_keep(arena, json_array(items, content->len)) : content;
     out->error_text = joined_text(arena, content);

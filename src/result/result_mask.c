@@ -26,24 +26,18 @@ static size_t digits_at(struct str text, size_t at)
     return end - at;
 }
 
-static bool is_uuid(struct str token)
+/* A UUID, or hex that is long and has a letter. */
+static bool is_hex_id(struct str token)
 {
-    bool fits = token.len == UUID_CHARS;
-    for (size_t i = 0; fits && i < token.len; i++)
-        fits = i == 8 || i == 13 || i == 18 || i == 23 ? token.at[i] == '-'
-                                                       : isxdigit((unsigned char)token.at[i]) != 0;
-    return fits;
-}
-
-static bool is_hex(struct str token)
-{
-    bool letter = false;
-    for (size_t i = 0; i < token.len; i++) {
-        if (!isxdigit((unsigned char)token.at[i]))
-            return false;
+    bool is_uuid = token.len == UUID_CHARS, is_hex = token.len >= RESULT_MASK_HEX_CHARS, letter = false;
+    for (size_t i = 0; i < token.len && (is_uuid || is_hex); i++) {
+        bool is_digit = isxdigit((unsigned char)token.at[i]),
+             is_dash = i == 8 || i == 13 || i == 18 || i == 23;
+        is_uuid = is_uuid && (is_dash ? token.at[i] == '-' : is_digit);
+        is_hex = is_hex && is_digit;
         letter |= !isdigit((unsigned char)token.at[i]);
     }
-    return letter && token.len >= RESULT_MASK_HEX_CHARS;
+    return is_uuid || (is_hex && letter);
 }
 
 /* Only digits and the signs of a time follow: "T10:00:00.5Z", "+02:00". */
@@ -66,7 +60,7 @@ static void put_token(struct buf *out, struct str token, bool digits)
                    word.at[7] == '-' && digits_at(word, 8) == 2 && is_time_tail(str_from(word, 10));
     bool is_time = (hours == 1 || hours == 2) && len >= hours + 3 && word.at[hours] == ':' &&
                    digits_at(word, hours + 1) == 2 && is_time_tail(str_from(word, hours + 3));
-    if (is_date || is_time || is_uuid(word) || is_hex(word)) {
+    if (is_date || is_time || is_hex_id(word)) {
         buf_byte(out, MASK);
         word.len = 0;
     }
