@@ -3,7 +3,6 @@
 
 #include "base/arena.h"
 #include "config/config.h"
-#include "gate/arguments_text.h"
 #include "json/build.h"
 #include "json/patch.h"
 

@@ -3,7 +3,7 @@
  * A text is read if it has one reading; one that was cut off is never completed, and the problem says where
  * it ends.
  */
-#include "gate/arguments_text.h"
+#include "gate/arguments.h"
 
 #include "base/arena.h"
 #include "json/build.h"

@@ -6,7 +6,6 @@
  * Stage 8: reports to the ledger how a call ended. An admitted call is settled exactly once: with its result,
  * with the agent's report, or as released if it was cancelled.
  */
-#include "gate/call_span.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -15,7 +14,7 @@
 #include "config/peer.h"
 #include "gate/call_state.h"
 #include "gate/metrics.h"
-#include "gate/verdict_from.h"
+#include "gate/verdict.h"
 #include "result/result_mask.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 /* Times are kept by the monotonic clock, and moved to the wall clock when the spans are written. */
-#include "gate/call_span.h"
+
+#include "gate/call_state.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "gate/call_state.h"
 #include "traces/span_exporter.h"
 
 #include <stdio.h>

@@ -6,12 +6,21 @@
 #ifndef TOOLGATE_GATE_CALL_STATE_H
 #define TOOLGATE_GATE_CALL_STATE_H
 
+#include "base/suggest.h"
 #include "catalog/generation.h"
+#include "gate/arguments.h"
 #include "gate/call.h"
-#include "gate/verdict_from.h"
+#include "gate/ids.h"
+#include "gate/verdict.h"
+#include "policy/policy_hooks.h"
 #include "result/compact.h"
 #include "upstream/upstream.h"
-#include "policy/policy_hooks.h"
+
+#include <stdint.h>
+
+struct call;
+struct call_span;
+struct trace_context;
 
 #define CALL_TRACES_MAX 24u /* a retry passes some stages more than once */
 
@@ -158,5 +167,47 @@ void call_set_fingerprint(struct call *call);
 struct hash128 call_arguments_hash(struct call *call);
 /* The json_fingerprint of the result, or of what the ledger compares of it. */
 struct hash128 call_result_hash(struct call *call, const struct json *value);
+
+/*
+ * ---- call_span.c ----
+ *
+ * The spans of one call: one of kind SERVER for the call, one for each stage, and one of kind CLIENT for each
+ * run in an upstream, which gets it as its parent. They hold names, classes and codes, never arguments,
+ * results or sentences.
+ */
+
+#define CALL_SPAN_STAGES_MAX 32u /* a retry passes some stages more than once; further ones are left out */
+
+/* NULL: the call is not sampled. */
+struct call_span *call_span_begin(struct call *call);
+
+/* A stage has ended, or the retry's pause; `call->stage_began_ns` is its beginning. */
+void call_span_stage(struct call *call, const char *name);
+
+/* What the upstream gets instead of the client's trace context. */
+const struct trace_context *call_span_for_upstream(struct call *call);
+
+/* Writes them; `stage`: the one that a cancellation has interrupted, or NULL. */
+void call_span_end(struct call *call, const char *stage);
+
+/*
+ * ---- tool_lookup.c ----
+ *
+ * Which tools exist for one request. A tool that the peer may not call, or that a policy hides, does not
+ * exist: not in lists, not in suggestions, not in errors.
+ */
+
+/* NULL: no such tool. Client tools come first; stage 1 refuses to run them (agent_runs_this). */
+const struct tool *tool_lookup_find(struct arena *arena, struct generation *generation,
+                                    const struct call_request *request);
+
+#define TOOL_LOOKUP_CLOSE_MAX 3u  /* names that an unknown one may have been meant for */
+#define TOOL_LOOKUP_ALL_MAX   12u /* names that are listed if there are no more */
+
+/* Existing names close to request->tool, best first (*close of them), and if there are at most
+ * TOOL_LOOKUP_ALL_MAX in all, the others, too. Returns how many. */
+size_t tool_lookup_suggest(struct arena *arena, struct generation *generation,
+                           const struct call_request *request, struct str out[TOOL_LOOKUP_ALL_MAX],
+                           size_t *close);
 
 #endif

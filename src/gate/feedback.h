@@ -40,4 +40,15 @@ struct str feedback_text(struct arena *arena, const struct feedback *feedback);
 /* Notes beside a result; empty: there are none. */
 struct str feedback_advice(struct arena *arena, const struct feedback *feedback);
 
+/* ---- feedback_budget.c: the budget or limit that refuses a call, in words ---- */
+
+struct feedback_budget {
+    const char *what; /* "it may be called 10 times this turn, and 10 were made" */
+    const char *next; /* a sentence */
+};
+
+/* `code` is the ledger's. `tool` has the limits; NULL: unknown. Strings live in the arena. */
+struct feedback_budget feedback_budget_of(struct arena *arena, struct str code, const struct verdict *verdict,
+                                          const struct tool *tool);
+
 #endif

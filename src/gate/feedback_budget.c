@@ -1,5 +1,5 @@
 /* Two tables: budgets with a fixed text, and limits, whose numbers the text states. */
-#include "gate/feedback_budget.h"
+#include "gate/feedback.h"
 
 #include "base/arena.h"
 #include "json/decimal.h"

@@ -1,5 +1,5 @@
 /* Finds a tool by name, or the names closest to it. */
-#include "gate/tool_lookup.h"
+#include "gate/call_state.h"
 
 #include "base/arena.h"
 #include "catalog/catalog.h"

@@ -6,7 +6,6 @@
 #include "json/build.h"
 #include "json/each.h"
 #include "json/write.h"
-#include "result/failure_envelope_text.h"
 
 #include <stdlib.h>
 

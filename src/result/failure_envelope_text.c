@@ -1,6 +1,5 @@
 /* Tables of phrases, each met in answers of real servers. A word alone ("timeout", "failed") decides nothing.
  */
-#include "result/failure_envelope_text.h"
 
 #include "result/failure_envelope.h"
 

@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "gate/feedback.h"
-#include "gate/verdict_from.h"
+#include "gate/verdict.h"
 #include "json/write.h"
 
 static struct arena *arena;
