@@ -12,6 +12,8 @@
 #define ARGUMENTS_PROPOSED_MAX_BYTES 8192u /* longer arguments are not repeated in a refusal */
 
 struct arguments {
+    struct arena *arena;
+    const struct tool *tool; /* whose they are; NULL: any */
     struct schema_work work; /* of all passes over them */
     const struct json *sent; /* as the client wrote them; NULL: it wrote none */
     /* `sent`, or the object that its text spells; {} for nothing, null and blank text */
@@ -36,23 +38,22 @@ void arguments_read(struct arguments *args, struct arena *arena, const struct to
                     const struct json *sent, struct str fault, const struct config *config);
 
 /* Stage 2: JSON Schema, repairs, unknown fields. Adds all problems. */
-void arguments_check_schema(struct arguments *args, struct arena *arena, const struct tool *tool);
+void arguments_check_schema(struct arguments *args);
 
 /* Stage 3: rules and normalise of one policy, and the schema again if they changed anything. After errors,
  * only adds the rules' problems. */
-void arguments_check_policy(struct arguments *args, struct arena *arena, const struct tool *tool,
-                            const struct policy *policy, const struct policy_call *call);
+void arguments_check_policy(struct arguments *args, const struct policy *policy,
+                            const struct policy_call *call);
 
 /* The same for the tool's own policy, if it has one that is on. */
-void arguments_check_rules(struct arguments *args, struct arena *arena, const struct tool *tool,
-                           const struct policy_call *call);
+void arguments_check_rules(struct arguments *args, const struct policy_call *call);
 
 /* What was changed between params.arguments as they were sent (none: {}) and `now`, as a JSON Patch; NULL:
  * nothing. Of arguments that came as text, one operation replaces the whole. */
-const struct json *arguments_rewrites(const struct arguments *args, struct arena *arena);
+const struct json *arguments_rewrites(const struct arguments *args);
 
 /* The same between `whole` and `now`: what a model is told member by member. */
-const struct json *arguments_changes(const struct arguments *args, struct arena *arena);
+const struct json *arguments_changes(const struct arguments *args);
 
 /* ---- arguments_text.c, for arguments.c: arguments that arrive as text, empty, or cut off ---- */
 
@@ -60,7 +61,7 @@ const struct json *arguments_changes(const struct arguments *args, struct arena 
 
 /* What was sent instead of an object becomes the object it stands for, in `raw`, or a problem. `tool`: whose
  * arguments they are; NULL: any. */
-void arguments_read_text(struct arguments *args, struct arena *arena, const struct tool *tool);
+void arguments_read_text(struct arguments *args);
 
 /* The object or list in `value`: itself, or what its text spells. NULL: none. */
 const struct json *arguments_container(struct arena *arena, const struct json *value);
@@ -69,7 +70,7 @@ const struct json *arguments_container(struct arena *arena, const struct json *v
 bool arguments_are_declared(const struct tool *tool);
 
 /* Whether all of them are optional, so that {} may mean everything. */
-bool arguments_may_mean_all(const struct tool *tool, struct arena *arena);
+bool arguments_may_mean_all(const struct arguments *args);
 
 /* Whether the string begins as JSON or a code fence does. */
 bool arguments_begin_as_json(const struct json *text);
@@ -81,6 +82,6 @@ bool arguments_is_cut_off(struct arena *arena, const struct json *value, struct 
 
 /* Among problems of the schema, the texts that were cut off where an object or list is wanted become
  * "cut_off", and long fields that are missing are said to be perhaps cut off. */
-void arguments_explain_cuts(struct arguments *args, struct arena *arena, const struct tool *tool);
+void arguments_explain_cuts(struct arguments *args);
 
 #endif

@@ -91,25 +91,26 @@ static struct problem type_problem(struct arena *arena, const struct json *value
 }
 
 /* The value that the text holds. NULL: none, and *problem says why. */
-static const struct json *read_one(struct arguments *args, struct arena *arena, const struct json *value,
-                                   struct problem *problem)
+static const struct json *read_one(struct arguments *args, const struct json *value, struct problem *problem)
 {
     struct json read;
     struct json_cut cut;
     struct json_error error;
     struct str text = str_trim(json_str(value));
-    if (json_parse(arena, text, NULL, &read, &error) == OK)
-        return json_keep(arena, read);
-    enum json_spelling spelling = error.soft ? JSON_NOT_JSON : json_read_spelled(arena, text, &read, &cut);
+    if (json_parse(args->arena, text, NULL, &read, &error) == OK)
+        return json_keep(args->arena, read);
+    enum json_spelling spelling =
+        error.soft ? JSON_NOT_JSON : json_read_spelled(args->arena, text, &read, &cut);
     args->spelled |= spelling == JSON_SPELLED;
     if (spelling == JSON_SPELLED)
-        return json_keep(arena, read);
+        return json_keep(args->arena, read);
     if (error.soft)
-        *problem = (struct problem){.code = "unreadable", .message = arena_dup(arena, str_of(error.text))};
+        *problem =
+            (struct problem){.code = "unreadable", .message = arena_dup(args->arena, str_of(error.text))};
     else if (spelling == JSON_CUT_OFF)
-        *problem = cut_problem(arena, STR_NONE, &cut);
+        *problem = cut_problem(args->arena, STR_NONE, &cut);
     else
-        *problem = type_problem(arena, value, begins_as_json(text) ? error.text : NULL);
+        *problem = type_problem(args->arena, value, begins_as_json(text) ? error.text : NULL);
     return NULL;
 }
 
@@ -126,38 +127,38 @@ bool arguments_are_declared(const struct tool *tool)
 }
 
 /* Without arguments a tool whose parameters are all optional often acts on everything. */
-bool arguments_may_mean_all(const struct tool *tool, struct arena *arena)
+bool arguments_may_mean_all(const struct arguments *args)
 {
-    return arguments_are_declared(tool) &&
-           schema_validate(tool->input_schema, no_arguments(arena)) == SCHEMA_VALID;
+    return arguments_are_declared(args->tool) &&
+           schema_validate(args->tool->input_schema, no_arguments(args->arena)) == SCHEMA_VALID;
 }
 
-void arguments_read_text(struct arguments *args, struct arena *arena, const struct tool *tool)
+void arguments_read_text(struct arguments *args)
 {
     const struct json *value = args->sent;
     struct problem problem = {.code = NULL};
     for (unsigned i = 0; i < ARGUMENTS_ENCODED_MAX && json_is(value, JSON_STRING); i++) {
         if (!str_trim(json_str(value)).len)
             break;
-        value = read_one(args, arena, value, &problem);
+        value = read_one(args, value, &problem);
     }
     bool blank = json_is(value, JSON_STRING) && !str_trim(json_str(value)).len;
     if (!args->sent || json_is(value, JSON_NULL) || blank) {
-        args->raw = no_arguments(arena);
-        args->empty = value != NULL;
+        args->raw = no_arguments(args->arena);
+        args->empty = value != NULL; /* a client that leaves out empty arguments cannot send {} otherwise */
         args->spelled = false;
-        bool risky = tool && (value ? tool_writes(tool) : tool_destroys(tool));
-        if (risky && arguments_may_mean_all(tool, arena)) {
+        bool risky = args->tool && (value ? tool_writes(args->tool) : tool_destroys(args->tool));
+        if (risky && arguments_may_mean_all(args)) {
             const char *got = !value ? "nothing" : value->type == JSON_NULL ? "null" : "blank text";
             problems_add(&args->problems,
                          (struct problem){
                              .code = "empty",
                              .message = arena_printf(
-                                 arena,
+                                 args->arena,
                                  "expected an object with the tool's parameters, got %s: this tool %s, and "
                                  "without arguments it may act on everything. Send what you mean; {} if you "
                                  "mean no arguments",
-                                 got, tool_destroys(tool) ? "destroys data" : "changes data")});
+                                 got, tool_destroys(args->tool) ? "destroys data" : "changes data")});
             args->unreadable = json_is(args->sent, JSON_STRING);
         }
         return;
@@ -166,7 +167,7 @@ void arguments_read_text(struct arguments *args, struct arena *arena, const stru
         args->raw = value;
         return;
     }
-    problems_add(&args->problems, value ? type_problem(arena, value, NULL) : problem);
+    problems_add(&args->problems, value ? type_problem(args->arena, value, NULL) : problem);
     args->unreadable = true;
 }
 
@@ -240,21 +241,21 @@ static bool is_long_field(const struct tool *tool, struct str name)
     return is_name_of_long_text(name);
 }
 
-void arguments_explain_cuts(struct arguments *args, struct arena *arena, const struct tool *tool)
+void arguments_explain_cuts(struct arguments *args)
 {
     bool arrived_empty = json_is(args->now, JSON_OBJECT) && !args->now->len;
     for (size_t i = 0; i < args->problems.count; i++) {
         struct problem *p = &args->problems.list[i], cut;
         const struct json *value = p->path.len ? value_at(args->now, p->path) : NULL;
-        if (json_is(value, JSON_STRING) && arguments_is_cut_off(arena, value, p->path, &cut)) {
+        if (json_is(value, JSON_STRING) && arguments_is_cut_off(args->arena, value, p->path, &cut)) {
             args->problems.errors += p->warning;
             *p = cut;
-        } else if (strcmp(p->code, "missing") == 0 && !p->warning && is_long_field(tool, p->path)) {
+        } else if (strcmp(p->code, "missing") == 0 && !p->warning && is_long_field(args->tool, p->path)) {
             p->message = arena_printf(
-                arena,
+                args->arena,
                 STR_FMT ". Note: %sif '" STR_FMT "' was long, it may have been cut off: send it in parts",
                 STR_ARG(p->message), arrived_empty ? "arguments arrived empty; " : "", STR_ARG(p->path));
-            args->perhaps_cut = tool_writes(tool);
+            args->perhaps_cut = tool_writes(args->tool);
         }
     }
 }

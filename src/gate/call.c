@@ -155,7 +155,7 @@ static enum step check_schema(struct call *c)
     arguments_read(&c->args, c->arena, c->tool, c->request.arguments, c->request.arguments_fault,
                    &c->generation->config);
     if (c->tool->mode != POLICY_OFF)
-        arguments_check_schema(&c->args, c->arena, c->tool);
+        arguments_check_schema(&c->args);
     verdict_from_arguments(&c->verdict, c->tool, NULL, c->arena, &c->args);
     return STEP_NEXT;
 }
@@ -169,7 +169,7 @@ static enum step check_rules(struct call *c)
     struct policy_call view = call_for_policy(c);
     struct id_fault fault;
     bool has_rules = c->tool->policy && c->tool->mode != POLICY_OFF;
-    arguments_check_rules(&c->args, c->arena, c->tool, &view);
+    arguments_check_rules(&c->args, &view);
     verdict_from_arguments(&c->verdict, c->tool, c->tool->policy, c->arena, &c->args);
     if (has_rules && ids_find_malformed(c->arena, c->tool->policy, c->args.now, &fault))
         verdict_from_malformed_id(&c->verdict, c->arena, &fault);
@@ -177,9 +177,8 @@ static enum step check_rules(struct call *c)
     if (c->tool->overlay_count)
         overlays_check_rules(c);
     c->verdict.valid = !verdict_is_decided(&c->verdict);
-    c->verdict.rewrites = arguments_rewrites(&c->args, c->arena);
-    c->verdict.changes =
-        c->args.whole == c->args.sent ? c->verdict.rewrites : arguments_changes(&c->args, c->arena);
+    c->verdict.rewrites = arguments_rewrites(&c->args);
+    c->verdict.changes = c->args.whole == c->args.sent ? c->verdict.rewrites : arguments_changes(&c->args);
     c->verdict.arguments = &c->args;
     return c->verdict.valid || c->tool->schema_mode != SCHEMA_LEARN ? STEP_NEXT : call_lax_ask(c);
 }

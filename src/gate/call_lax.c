@@ -40,9 +40,9 @@ static bool policies_agree(struct call *c, struct arguments *args)
     *args = c->args;
     args->lax = true;
     problems_init(&args->problems, c->arena);
-    arguments_check_rules(args, c->arena, c->tool, &view);
+    arguments_check_rules(args, &view);
     if (!args->problems.errors && !args->policy_error.len)
-        overlays_normalise(args, c->arena, c->tool, &view);
+        overlays_normalise(args, &view);
     if (args->problems.errors || args->policy_error.len)
         return false;
     return !c->tool->policy || !ids_find_malformed(c->arena, c->tool->policy, args->now, &fault);
@@ -113,7 +113,7 @@ void call_lax_pass(struct call *c)
     v->valid = v->has_budget = false;
     v->stage = NULL;
     c->args.now = c->lax->args;
-    v->rewrites = arguments_rewrites(&c->args, c->arena);
+    v->rewrites = arguments_rewrites(&c->args);
 }
 
 /* ---- what came of it --------------------------------------------------------------- */
@@ -160,8 +160,9 @@ void call_lax_settled(struct call *c)
         return;
     if (!c->lax && args.now && !args.unreadable) { /* a report comes without its check's problems */
         struct call_lax *lax = ARENA_NEW(c->arena, struct call_lax);
+        args.tool = c->tool;
         problems_init(&args.problems, c->arena);
-        arguments_check_schema(&args, c->arena, c->tool);
+        arguments_check_schema(&args);
         lax->problems = call_list_problems(c->arena, &args.problems, &lax->problem_count);
         c->lax = lax;
     }

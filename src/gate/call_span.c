@@ -1,5 +1,4 @@
 /* Times are kept by the monotonic clock, and moved to the wall clock when the spans are written. */
-
 #include "gate/call_state.h"
 
 #include "base/arena.h"

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "gate/call_reply.h"
+#include "gate/call_state.h"
 #include "result/pattern_sets.h"
 
 /* From halt down to pass; a partial result is stricter than a complete one. */
@@ -75,7 +76,7 @@ void overlays_check_rules(struct call *c)
             continue;
         problems_init(&args.problems, c->arena);
         if (!verdict_is_decided(&c->verdict))
-            arguments_check_policy(&args, c->arena, c->tool, policy, &view);
+            arguments_check_policy(&args, policy, &view);
         else if (overlay->mode == POLICY_ENFORCE) /* then it only adds what its rules demand */
             policy_rules_explain(policy, args.now, &c->verdict.problems);
         verdict_from_arguments(&found, c->tool, policy, c->arena, &args);
@@ -88,12 +89,12 @@ void overlays_check_rules(struct call *c)
     }
 }
 
-void overlays_normalise(struct arguments *args, struct arena *arena, const struct tool *tool,
-                        const struct policy_call *call)
+void overlays_normalise(struct arguments *args, const struct policy_call *call)
 {
+    const struct tool *tool = args->tool;
     for (size_t i = 0; i < tool->overlay_count && !args->unreadable; i++)
         if (tool->overlays[i].mode == POLICY_ENFORCE)
-            arguments_check_policy(args, arena, tool, tool->overlays[i].policy, call);
+            arguments_check_policy(args, tool->overlays[i].policy, call);
 }
 
 /* ---- pattern sets ---- */

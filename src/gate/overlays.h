@@ -6,14 +6,16 @@
 #ifndef TOOLGATE_GATE_OVERLAYS_H
 #define TOOLGATE_GATE_OVERLAYS_H
 
-#include "gate/call_state.h"
+#include "gate/arguments.h"
+
+struct call;
+struct verdict;
 
 void overlays_check_rules(struct call *call); /* 3: rules, normalise, format of ids */
 void overlays_check(struct call *call);       /* 5 */
 
 /* What the enforced ones make of the arguments of an earlier call, whose verdict is known. */
-void overlays_normalise(struct arguments *args, struct arena *arena, const struct tool *tool,
-                        const struct policy_call *call);
+void overlays_normalise(struct arguments *args, const struct policy_call *call);
 
 /* Takes over what an overlay found, if it is stricter than the verdict so far; `found` began as a copy of
  * that. */

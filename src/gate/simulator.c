@@ -113,9 +113,9 @@ static struct hash128 fingerprint(const struct past_call *past)
     arguments_read(&args, past->arena, past->tool, given ? given : &none, STR_NONE,
                    &past->gate->generation->config);
     if (past->tool && args.now) {
-        arguments_check_schema(&args, past->arena, past->tool);
-        arguments_check_rules(&args, past->arena, past->tool, &view);
-        overlays_normalise(&args, past->arena, past->tool, &view);
+        arguments_check_schema(&args);
+        arguments_check_rules(&args, &view);
+        overlays_normalise(&args, &view);
     }
     return json_fingerprint(past->arena, args.now ? args.now : given, tool ? tool->volatiles : NULL,
                             tool ? tool->volatile_count : 0);
