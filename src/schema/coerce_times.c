@@ -26,48 +26,36 @@ static struct str with_offset(struct arena *arena, struct str text, int32_t offs
                   : arena_printf(arena, STR_FMT "Z", STR_ARG(text));
 }
 
-static void report(struct times_walk *t, const struct location *location, bool warning, struct str message)
-{
-    message_add(&t->e, location, (struct problem){.code = "format", .message = message, .warning = warning});
-}
-
-static void report_two_readings(struct times_walk *t, const struct location *location, struct str text,
-                                const int32_t offsets[2])
-{
-    struct str name = time_zone_name(t->zone), first = with_offset(t->e.arena, text, offsets[0]);
-    struct str second = with_offset(t->e.arena, text, offsets[1]);
-    report(t, location, false,
-           arena_printf(t->e.arena,
-                        "the clocks of " STR_FMT " show this time twice: send '" STR_FMT "' or '" STR_FMT "'",
-                        STR_ARG(name), STR_ARG(first), STR_ARG(second)));
-}
-
 static const struct json *add_zone(struct times_walk *t, const struct json *v,
                                    const struct location *location)
 {
     struct arena *arena = t->e.arena;
     struct str text = json_str(v);
     int32_t offsets[2] = {0, 0};
-    if (!t->zone) {
-        report(
-            t, location, true,
-            STR_LIT(
-                "has no time zone, so the tool decides which one is meant; to be exact, add Z for UTC or an "
-                "offset such as +02:00"));
-        return v;
+    struct problem problem = {
+        .code = "format",
+        .message = STR_LIT("has no time zone, so the tool decides which one is meant; to be exact, add Z for "
+                           "UTC or an offset such as +02:00"),
+        .warning = true};
+    if (t->zone) {
+        unsigned count = time_zone_offsets(t->zone, format_local_seconds(text), offsets);
+        if (count == 1 && offsets[0] % 60 == 0)
+            return json_keep(arena, json_string(with_offset(arena, text, offsets[0])));
+        problem.warning = false;
+        problem.message =
+            count == 2
+                ? arena_printf(arena,
+                               "the clocks of " STR_FMT " show this time twice: send '" STR_FMT
+                               "' or '" STR_FMT "'",
+                               STR_ARG(time_zone_name(t->zone)), STR_ARG(with_offset(arena, text, offsets[0])),
+                               STR_ARG(with_offset(arena, text, offsets[1])))
+                : arena_printf(arena,
+                               "the clocks of " STR_FMT
+                               " %s: send another, or add Z for UTC or an offset such as +02:00",
+                               STR_ARG(time_zone_name(t->zone)),
+                               count ? "were not whole minutes from UTC then" : "never show this time");
     }
-    unsigned count = time_zone_offsets(t->zone, format_local_seconds(text), offsets);
-    if (count == 1 && offsets[0] % 60 == 0)
-        return json_keep(arena, json_string(with_offset(arena, text, offsets[0])));
-    if (count == 2)
-        report_two_readings(t, location, text, offsets);
-    else
-        report(t, location, false,
-               arena_printf(arena,
-                            "the clocks of " STR_FMT
-                            " %s: send another, or add Z for UTC or an offset such as +02:00",
-                            STR_ARG(time_zone_name(t->zone)),
-                            count ? "were not whole minutes from UTC then" : "never show this time"));
+    message_add(&t->e, location, problem);
     return v;
 }
 
@@ -87,51 +75,23 @@ static const struct json *walk_member(struct times_walk *t, const struct props *
     return described || !props->rest ? v : walk(t, props->rest, v, location);
 }
 
-static const struct json *walk_members(struct times_walk *t, const struct props *props, const struct json *v,
-                                       const struct location *location)
-{
-    struct json_member *members = NULL;
-    for (uint32_t i = 0; i < v->len; i++) {
-        struct location at = {location, v->members[i].key.at ? v->members[i].key : STR_LIT(""), 0};
-        const struct json *value = walk_member(t, props, &v->members[i], &at);
-        if (value == &v->members[i].value)
-            continue;
-        if (!members) {
-            members = ARENA_ARRAY(t->e.arena, struct json_member, v->len);
-            memcpy(members, v->members, v->len * sizeof(*members));
-        }
-        members[i].value = *value;
-    }
-    return members ? json_keep(t->e.arena, json_object(t->e.arena, members, v->len)) : v;
-}
-
-static const struct json *walk_items(struct times_walk *t, const struct op *op, const struct json *v,
-                                     const struct location *location)
-{
-    struct json *items = NULL;
-    for (uint32_t i = 0; i < v->len; i++) {
-        const struct node *node = op_item_node(op, i);
-        struct location at = {location, STR_NONE, i};
-        const struct json *item = node ? walk(t, node, &v->items[i], &at) : &v->items[i];
-        if (item == &v->items[i])
-            continue;
-        if (!items) {
-            items = ARENA_ARRAY(t->e.arena, struct json, v->len);
-            memcpy(items, v->items, v->len * sizeof(*items));
-        }
-        items[i] = *item;
-    }
-    return items ? json_keep(t->e.arena, json_array(items, v->len)) : v;
-}
-
-/* The alternative that applies. */
-static const struct json *walk_branches(struct times_walk *t, const struct nodes *nodes, const struct json *v,
+/* The members or items below an op. */
+static const struct json *walk_children(struct times_walk *t, const struct op *op, const struct json *v,
                                         const struct location *location)
 {
-    for (uint32_t i = 0; i < nodes->count; i++)
-        if (node_accepts_local_times(&t->e.pass, nodes->at[i], v))
-            return walk(t, nodes->at[i], v, location);
-    return v;
+    struct json_edit edit = {t->e.arena, v, NULL, NULL};
+    for (uint32_t i = 0; i < v->len; i++) {
+        const struct json *child = json_child(v, i), *now = child;
+        if (op->code == OP_PROPERTIES) {
+            struct location at = location_of_member(location, v->members[i].key);
+            now = walk_member(t, op->props, &v->members[i], &at);
+        } else if (op_item_node(op, i)) {
+            now = walk(t, op_item_node(op, i), child, &(struct location){location, STR_NONE, i});
+        }
+        if (now != child)
+            json_edit_set(&edit, i, *now);
+    }
+    return json_edit_end(&edit);
 }
 
 static const struct json *walk_op(struct times_walk *t, const struct op *op, const struct json *v,
@@ -140,9 +100,8 @@ static const struct json *walk_op(struct times_walk *t, const struct op *op, con
     const struct node *next = NULL;
     switch ((enum op_code)op->code) {
     case OP_PROPERTIES:
-        return walk_members(t, op->props, v, location);
     case OP_ITEMS:
-        return walk_items(t, op, v, location);
+        return walk_children(t, op, v, location);
     case OP_REF:
         return walk(t, op->node, v, location);
     case OP_DYNAMIC_REF:
@@ -152,8 +111,11 @@ static const struct json *walk_op(struct times_walk *t, const struct op *op, con
             v = walk(t, op->nodes.at[i], v, location);
         return v;
     case OP_ANY_OF:
-    case OP_ONE_OF:
-        return walk_branches(t, &op->nodes, v, location);
+    case OP_ONE_OF: /* the alternative that applies */
+        for (uint32_t i = 0; i < op->nodes.count; i++)
+            if (node_accepts_local_times(&t->e.pass, op->nodes.at[i], v))
+                return walk(t, op->nodes.at[i], v, location);
+        return v;
     case OP_IF:
         next =
             node_accepts(&t->e.pass, op->branch.condition, v, NULL) ? op->branch.then : op->branch.otherwise;

@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "json/build.h"
 #include "json/path.h"
-#include "schema/schema.h"
+#include "schema/schema_node.h"
 
 #define DESCRIPTION_READ_MAX_BYTES 1000u /* of a description; what it says of optional stands at its ends */
 #define REFS_FOLLOWED_MAX          8u
@@ -22,6 +22,7 @@ struct softening {
 
 enum holds { HOLDS_ONE, HOLDS_LIST, HOLDS_MAP };
 
+/* Not all keywords that hold schemas: less strict is not more lenient everywhere. */
 static const struct {
     const char *keyword;
     enum holds holds;
@@ -54,38 +55,22 @@ static struct str pointer_to(struct softening *s, struct str at, struct str toke
     return buf_view(&out);
 }
 
-static struct json walk_list(struct softening *s, const struct json *list, struct str at, unsigned depth)
-{
-    struct json out = *list;
-    for (uint32_t i = 0; i < list->len; i++) {
-        struct str place = arena_printf(s->arena, STR_FMT "/%u", STR_ARG(at), i);
-        struct json item = walk(s, &list->items[i], place, depth);
-        if (item.items != list->items[i].items)
-            out = json_with_item(s->arena, &out, i, item);
-    }
-    return out;
-}
-
-static struct json walk_map(struct softening *s, const struct json *map, struct str at, unsigned depth)
-{
-    struct json out = *map;
-    for (uint32_t i = 0; i < map->len; i++) {
-        struct str key = map->members[i].key;
-        struct json value = walk(s, &map->members[i].value, pointer_to(s, at, key), depth);
-        if (value.members != map->members[i].value.members)
-            out = json_with(s->arena, &out, key, value);
-    }
-    return out;
-}
-
 static struct json walk_place(struct softening *s, const struct json *held, enum holds holds, struct str at,
                               unsigned depth)
 {
-    if (holds == HOLDS_MAP && held->type == JSON_OBJECT)
-        return walk_map(s, held, at, depth);
-    if (held->type == JSON_ARRAY) /* draft-07's items may be a list */
-        return walk_list(s, held, at, depth);
-    return holds == HOLDS_ONE ? walk(s, held, at, depth) : *held;
+    bool is_map = holds == HOLDS_MAP && held->type == JSON_OBJECT;
+    if (!is_map && held->type != JSON_ARRAY) /* draft-07's items may be a list */
+        return holds == HOLDS_ONE ? walk(s, held, at, depth) : *held;
+    struct json_edit edit = {s->arena, held, NULL, NULL};
+    for (uint32_t i = 0; i < held->len; i++) {
+        const struct json *child = json_child(held, i);
+        struct str place = is_map ? pointer_to(s, at, held->members[i].key)
+                                  : arena_printf(s->arena, STR_FMT "/%u", STR_ARG(at), i);
+        struct json now = walk(s, child, place, depth);
+        if (now.members != child->members)
+            json_edit_set(&edit, i, now);
+    }
+    return *json_edit_end(&edit);
 }
 
 /* What is below comes first, so that a rewritten object is not walked again. */
@@ -120,10 +105,10 @@ static bool is_word_byte(char c)
 }
 
 /* Where `words` stand in a text of lower case, not as part of longer words; the text's length: nowhere. */
-static size_t find_words(struct str text, const char *words, size_t from)
+static size_t find_words(struct str text, const char *words)
 {
     size_t n = strlen(words);
-    for (size_t i = from; i + n <= text.len; i++) {
+    for (size_t i = 0; i + n <= text.len; i++) {
         bool begins = i == 0 || !is_word_byte(text.at[i - 1]) || !is_word_byte(words[0]);
         bool ends = i + n == text.len || !is_word_byte(text.at[i + n]) || !is_word_byte(words[n - 1]);
         if (begins && ends && memcmp(text.at + i, words, n) == 0)
@@ -132,28 +117,18 @@ static size_t find_words(struct str text, const char *words, size_t from)
     return text.len;
 }
 
-static bool has_words(struct str text, const char *words)
-{
-    return find_words(text, words, 0) < text.len;
-}
-
-/* "is not", "isn't", "never", "no longer" just before. */
-static bool is_denied(struct str text, size_t at)
+/* Whether the words stand there, without "is not", "isn't", "never" or "no longer" just before. */
+static bool states(struct str text, const char *words)
 {
     static const char *const denials[] = {"not", "n't", "non-", "never", "no longer"};
+    size_t at = find_words(text, words);
     struct str before = str_trim((struct str){text.at, at});
     for (size_t i = 0; i < sizeof(denials) / sizeof(*denials); i++) {
         size_t n = strlen(denials[i]);
         if (before.len >= n && memcmp(before.at + before.len - n, denials[i], n) == 0)
-            return true;
+            return false;
     }
-    return false;
-}
-
-static bool states(struct str text, const char *words)
-{
-    size_t at = find_words(text, words, 0);
-    return at < text.len && !is_denied(text, at);
+    return at < text.len;
 }
 
 bool description_says_optional(struct str description)
@@ -169,9 +144,9 @@ bool description_says_optional(struct str description)
         lower[i] = ascii_lower(text.at[i]);
     text.at = lower;
     for (size_t i = 0; i < sizeof(against) / sizeof(*against); i++)
-        if (has_words(text, against[i]))
+        if (find_words(text, against[i]) < text.len)
             return false;
-    if (has_words(text, "optional") && find_words(text, "optional", 0) == 0)
+    if (text.len && find_words(text, "optional") == 0)
         return true;
     for (size_t i = 0; i < sizeof(for_it) / sizeof(*for_it); i++)
         if (states(text, for_it[i]))
@@ -188,33 +163,14 @@ static void report(struct softening *s, struct str at, const char *code, struct 
                      (struct problem){.path = at, .code = code, .message = message, .warning = true});
 }
 
-static bool type_allows(struct str type, const struct json *value)
+/* All for a name that is no type of JSON Schema: the compiler has its own message for it. */
+static unsigned types_of(struct str name)
 {
-    static const struct {
-        const char *name;
-        enum json_type type;
-    } names[] = {{"null", JSON_NULL},     {"boolean", JSON_BOOL}, {"number", JSON_NUMBER},
-                 {"string", JSON_STRING}, {"array", JSON_ARRAY},  {"object", JSON_OBJECT}};
-    if (str_is(type, "integer"))
-        return value->type == JSON_NUMBER && value->integral;
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (str_is(type, names[i].name))
-            return value->type == names[i].type;
-    return true; /* no type of JSON Schema: the compiler has its own word for it */
+    for (size_t i = 0; i < TYPE_NAMES; i++)
+        if (str_is(name, type_names[i].name))
+            return type_names[i].types;
+    return TYPES_ANY;
 }
-
-static bool types_allow(const struct json *schema, const struct json *types, const struct json *value)
-{
-    if (value->type == JSON_NULL && json_is_true(json_get_text(schema, "nullable")))
-        return true;
-    if (types->type == JSON_STRING)
-        return type_allows(json_str(types), value);
-    for (uint32_t i = 0; types->type == JSON_ARRAY && i < types->len; i++)
-        if (type_allows(json_str(&types->items[i]), value))
-            return true;
-    return types->type != JSON_ARRAY;
-}
-
 /* Where some values of the enum fit its type, the enum is what its author looked at. Where none does, either
  * may be meant, and what fits one of them is let through. */
 static struct json soften_enum(struct softening *s, struct json schema, struct str at)
@@ -223,8 +179,13 @@ static struct json soften_enum(struct softening *s, struct json schema, struct s
     uint32_t fit = 0;
     if (!types || !json_is(values, JSON_ARRAY) || !values->len)
         return schema;
+    unsigned allowed = json_is_true(json_get_text(&schema, "nullable")) ? TYPE_BIT(JSON_NULL) : 0;
+    if (types->type != JSON_ARRAY)
+        allowed |= types_of(json_str(types));
+    for (uint32_t i = 0; types->type == JSON_ARRAY && i < types->len; i++)
+        allowed |= types_of(json_str(&types->items[i]));
     for (uint32_t i = 0; i < values->len; i++)
-        fit += types_allow(&schema, types, &values->items[i]);
+        fit += (allowed & type_bit_of(&values->items[i])) != 0;
     if (fit == values->len)
         return schema;
     report(s, at, "enum_outside_type",
@@ -326,9 +287,7 @@ static struct json soften_required(struct softening *s, struct json schema, stru
 
 static struct json soften_node(struct softening *s, struct json schema, struct str at)
 {
-    schema = soften_enum(s, schema, at);
-    schema = soften_bounds(s, schema, at);
-    return soften_required(s, schema, at);
+    return soften_required(s, soften_bounds(s, soften_enum(s, schema, at), at), at);
 }
 
 const struct json *schema_soften(struct arena *arena, const struct json *schema, struct problems *found)
@@ -352,24 +311,18 @@ static bool is_open_object(const struct json *schema)
     return !more || json_is_true(more) || (json_is(more, JSON_OBJECT) && !more->len);
 }
 
-/* The schema that a "#/…" reference leads to; others are taken as they are. */
-static const struct json *follow(struct softening *s, const struct json *schema)
+/* Itself, or the schema that its "#/…" reference leads to. */
+static bool declares_properties(struct softening *s, const struct json *schema)
 {
     for (unsigned i = 0; i < REFS_FOLLOWED_MAX; i++) {
         struct str rest = json_str(json_get_text(schema, "$ref"));
         if (!str_starts(rest, "#/"))
             break;
-        const struct json *at = s->root;
-        for (rest = str_from(rest, 1); at && rest.len;)
-            at = json_pointer_step(s->arena, at, &rest);
-        schema = at;
+        schema = s->root;
+        for (rest = str_from(rest, 1); schema && rest.len;)
+            schema = json_pointer_step(s->arena, schema, &rest);
     }
-    return schema;
-}
-
-static bool declares_properties(struct softening *s, const struct json *schema)
-{
-    const struct json *properties = json_get_text(follow(s, schema), "properties");
+    const struct json *properties = json_get_text(schema, "properties");
     return json_is(properties, JSON_OBJECT) && properties->len > 0;
 }
 

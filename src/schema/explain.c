@@ -46,53 +46,36 @@ static bool explain_values(struct explain_ctx *e, const struct branches *b, cons
     return true;
 }
 
-/* A discriminator of every alternative; at NULL: there is none. */
-static struct str common_discriminator(const struct branches *b)
-{
-    for (uint16_t i = 0; i < b->at[0]->discriminator_count; i++) {
-        struct str key = b->at[0]->discriminators[i].key;
-        uint32_t with = 0;
-        while (with < b->count && discriminator_choices(b->at[with], key))
-            with++;
-        if (with == b->count)
-            return key;
-    }
-    return STR_NONE;
-}
-
-/* ": a|b" of all alternatives. */
-static struct str discriminator_values(struct arena *arena, const struct branches *b, struct str key)
-{
-    struct buf out = buf_in(arena);
-    for (uint32_t i = 0; i < b->count && i < SHAPE_CHOICES_MAX; i++) {
-        const struct choices *choices = discriminator_choices(b->at[i], key);
-        for (uint32_t k = 0; k < choices->count && out.len < SHAPE_CHOICES_MAX_BYTES; k++) {
-            buf_text(&out, out.len ? "|" : ": ");
-            shape_put_value(&out, choices->at[k]);
-        }
-    }
-    return buf_view(&out);
-}
-
-/* True if the discriminator itself is wrong, and reported; else only the alternatives it leaves remain. */
+/* By a discriminator of every alternative. True if it is wrong itself, and reported; else only the
+ * alternatives it leaves remain. */
 static bool explain_discriminator(struct explain_ctx *e, struct branches *b, const struct json *v,
                                   const struct location *location)
 {
-    struct str key = common_discriminator(b);
-    if (!key.at || v->type != JSON_OBJECT)
+    const struct choices *lists[BRANCHES_MAX];
+    const uint32_t count = b->count;
+    uint32_t with = 0, kept = 0;
+    struct str key = STR_NONE;
+    for (uint16_t i = 0; i < b->at[0]->discriminator_count && with < count; i++) {
+        key = b->at[0]->discriminators[i].key;
+        for (with = 0; with < count && (lists[with] = discriminator_choices(b->at[with], key));)
+            with++;
+    }
+    if (with < count || v->type != JSON_OBJECT)
         return false;
     const struct json *value = json_get(v, key);
     if (!value) {
-        message_missing(e, key, NULL, STR_NONE, discriminator_values(e->arena, b, key), location);
+        struct buf out = buf_in(e->arena); /* ": a|b" of all alternatives */
+        for (uint32_t i = 0; i < count && i < SHAPE_CHOICES_MAX; i++)
+            for (uint32_t k = 0; k < lists[i]->count && out.len < SHAPE_CHOICES_MAX_BYTES; k++) {
+                buf_text(&out, out.len ? "|" : ": ");
+                shape_put_value(&out, lists[i]->at[k]);
+            }
+        message_missing(e, key, NULL, STR_NONE, buf_view(&out), location);
         return true;
     }
-    const struct choices *lists[BRANCHES_MAX];
-    uint32_t count = b->count, kept = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        lists[i] = discriminator_choices(b->at[i], key);
+    for (uint32_t i = 0; i < count; i++)
         if (choices_contain(&e->pass, lists[i], value))
             b->at[kept++] = b->at[i];
-    }
     b->count = kept;
     if (kept)
         return false;
@@ -115,20 +98,17 @@ static const struct node *sole_match(struct explain_ctx *e, const struct branche
     return count == 1 ? match : NULL;
 }
 
-static void try_all(struct explain_ctx *e, struct branches *b, const struct json *v,
-                    const struct location *location)
+/* The problems of v by one node, apart from those that are reported. */
+static struct problems find_problems(struct explain_ctx *e, const struct node *node, const struct json *v,
+                                     const struct location *location)
 {
-    struct problems *outer = e->problems;
-    e->guesses++;
-    for (uint32_t i = 0; i < b->count; i++) {
-        problems_init(&b->found[i], e->arena);
-        e->problems = &b->found[i];
-        explain_node(e, b->at[i], v, location);
-    }
-    e->guesses--;
+    struct problems found, *outer = e->problems;
+    problems_init(&found, e->arena);
+    e->problems = &found;
+    explain_node(e, node, v, location);
     e->problems = outer;
+    return found;
 }
-
 /* A wrong set of fields weighs more against an alternative than a wrong value in the right field. */
 static size_t distance(const struct problems *found)
 {
@@ -150,18 +130,6 @@ static const struct props *props_of(const struct node *node)
     return NULL;
 }
 
-/* Its only problem is that all its required fields are missing. */
-static bool lacks_all(const struct node *node, const struct problems *found)
-{
-    const struct props *props = props_of(node);
-    if (!props || !props->required || found->more || found->count != props->required)
-        return false;
-    for (size_t i = 0; i < found->count; i++)
-        if (strcmp(found->list[i].code, "missing") != 0)
-            return false;
-    return true;
-}
-
 static void put_required(struct buf *out, const struct node *node)
 {
     const struct props *props = props_of(node);
@@ -173,12 +141,20 @@ static void put_required(struct buf *out, const struct node *node)
         }
 }
 
+/* True if the only problem of each alternative is that all its required fields are missing; it is reported.
+ */
 static bool explain_fields(struct explain_ctx *e, const struct branches *b, const struct op *op,
                            const struct location *location)
 {
-    for (uint32_t i = 0; i < b->count; i++)
-        if (!lacks_all(b->at[i], &b->found[i]))
+    for (uint32_t i = 0; i < b->count; i++) {
+        const struct props *props = props_of(b->at[i]);
+        const struct problems *found = &b->found[i];
+        if (!props || !props->required || found->more || found->count != props->required)
             return false;
+        for (size_t k = 0; k < found->count; k++)
+            if (strcmp(found->list[k].code, "missing") != 0)
+                return false;
+    }
     struct buf out = buf_in(e->arena);
     buf_text(&out, op->code == OP_ONE_OF ? "exactly one is required: " : "at least one is required: ");
     for (uint32_t i = 0; i < b->count; i++) { /* "'contact_id', 'contact_query' or 'group_query'" */
@@ -240,7 +216,10 @@ static void explain_branches(struct explain_ctx *e, const struct op *op, const s
         explain_node(e, match ? match : b->at[0], v, location);
         return;
     }
-    try_all(e, b, v, location);
+    e->guesses++;
+    for (uint32_t i = 0; i < b->count; i++)
+        b->found[i] = find_problems(e, b->at[i], v, location);
+    e->guesses--;
     if (!explain_fields(e, b, op, location)) {
         const struct problems *found = &b->found[0];
         for (uint32_t i = 1; i < b->count; i++)
@@ -304,11 +283,7 @@ static void explain_names(struct explain_ctx *e, const struct op *op, const stru
         struct json name = member_name(&v->members[i]);
         if (node_accepts(&e->pass, op->node, &name, NULL))
             continue;
-        struct problems found, *outer = e->problems;
-        problems_init(&found, e->arena);
-        e->problems = &found;
-        explain_node(e, op->node, &name, NULL);
-        e->problems = outer;
+        struct problems found = find_problems(e, op->node, &name, NULL);
         struct str reason = found.count ? found.list[0].message : STR_LIT("it is not allowed");
         struct location at = location_of_member(location, v->members[i].key);
         message_add(e, &at,
@@ -422,9 +397,11 @@ static bool explain_children(struct explain_ctx *e, const struct op *op, const s
     }
 }
 
-static void explain_failed_op(struct explain_ctx *e, const struct op *op, const struct json *v,
-                              const struct location *location)
+static void explain_op(struct explain_ctx *e, const struct op *op, const struct json *v,
+                       const struct location *location)
 {
+    if (explain_children(e, op, v, location) || op_accepts(&e->pass, op, v, NULL))
+        return;
     switch ((enum op_code)op->code) {
     case OP_NAMES:
         explain_names(e, op, v, location);
@@ -442,21 +419,6 @@ static void explain_failed_op(struct explain_ctx *e, const struct op *op, const 
         break;
     default:
         message_op(e, op, v, location);
-    }
-}
-
-static void explain_ops(struct explain_ctx *e, const struct node *node, const struct json *v,
-                        const struct location *location)
-{
-    unsigned type = type_bit_of(v);
-    for (uint16_t i = 0; i < node->op_count && !e->pass.too_complex; i++) {
-        const struct op *op = &node->ops[i];
-        if (!(op->applies & type))
-            continue;
-        if (op->code == OP_UNEVALUATED_ITEMS || op->code == OP_UNEVALUATED_PROPERTIES)
-            explain_unevaluated(e, node, i, v, location);
-        else if (!explain_children(e, op, v, location) && !op_accepts(&e->pass, op, v, NULL))
-            explain_failed_op(e, op, v, location);
     }
 }
 
@@ -488,7 +450,15 @@ static void explain_node(struct explain_ctx *e, const struct node *node, const s
         struct object_scope object = {outer_object, node, v, location, NULL};
         if (v->type == JSON_OBJECT && !(outer_object && outer_object->v == v))
             e->object = &object;
-        explain_ops(e, node, v, location);
+        for (uint16_t i = 0; i < node->op_count && !e->pass.too_complex; i++) {
+            const struct op *op = &node->ops[i];
+            if (!(op->applies & type_bit_of(v)))
+                continue;
+            if (op->code == OP_UNEVALUATED_ITEMS || op->code == OP_UNEVALUATED_PROPERTIES)
+                explain_unevaluated(e, node, i, v, location);
+            else
+                explain_op(e, op, v, location);
+        }
         e->object = outer_object;
         pass_leave(&e->pass, outer);
     }

@@ -384,44 +384,33 @@ static enum err compile_one_schema(struct node_builder *b, const struct json *va
 
 /* ---- keywords that look at one value alone ---- */
 
-/* Those of the standard, and common names from programming languages. */
-static const struct {
-    const char *name;
-    uint8_t types;
-    bool standard;
-} type_names[] = {
-    {"string", TYPE_BIT(JSON_STRING), true},
-    {"integer", TYPE_INTEGER, true},
-    {"number", TYPES_NUMBER, true},
-    {"boolean", TYPE_BIT(JSON_BOOL), true},
-    {"array", TYPE_BIT(JSON_ARRAY), true},
-    {"object", TYPE_BIT(JSON_OBJECT), true},
-    {"null", TYPE_BIT(JSON_NULL), true},
-    {"str", TYPE_BIT(JSON_STRING), false},
-    {"int", TYPE_INTEGER, false},
-    {"float", TYPES_NUMBER, false},
-    {"double", TYPES_NUMBER, false},
-    {"bool", TYPE_BIT(JSON_BOOL), false},
-    {"list", TYPE_BIT(JSON_ARRAY), false},
-    {"tuple", TYPE_BIT(JSON_ARRAY), false},
-    {"dict", TYPE_BIT(JSON_OBJECT), false},
-    {"map", TYPE_BIT(JSON_OBJECT), false},
-    {"any", TYPES_ANY, false},
+const struct type_name type_names[TYPE_NAMES] = {
+    {"string", TYPE_BIT(JSON_STRING)}, {"number", TYPES_NUMBER},        {"integer", TYPE_INTEGER},
+    {"boolean", TYPE_BIT(JSON_BOOL)},  {"array", TYPE_BIT(JSON_ARRAY)}, {"object", TYPE_BIT(JSON_OBJECT)},
+    {"null", TYPE_BIT(JSON_NULL)},
 };
 
-static unsigned type_by_name(struct node_builder *b, const struct json *name)
+static unsigned type_by_name(struct node_builder *b, struct str name)
 {
-    for (size_t i = 0; i < sizeof(type_names) / sizeof(*type_names); i++)
-        if (str_is(json_str(name), type_names[i].name)) {
-            if (!type_names[i].standard)
-                warn(b, "'%s' is no type of JSON Schema; it is read as what it looks like",
-                     type_names[i].name);
+    static const struct type_name others[] = {
+        {"str", TYPE_BIT(JSON_STRING)},  {"int", TYPE_INTEGER},
+        {"float", TYPES_NUMBER},         {"double", TYPES_NUMBER},
+        {"bool", TYPE_BIT(JSON_BOOL)},   {"list", TYPE_BIT(JSON_ARRAY)},
+        {"tuple", TYPE_BIT(JSON_ARRAY)}, {"dict", TYPE_BIT(JSON_OBJECT)},
+        {"map", TYPE_BIT(JSON_OBJECT)},  {"any", TYPES_ANY},
+    };
+    for (size_t i = 0; i < TYPE_NAMES; i++)
+        if (str_is(name, type_names[i].name))
             return type_names[i].types;
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (str_is(name, others[i].name)) { /* common names from programming languages */
+            warn(b, "'%s' is no type of JSON Schema; it is read as what it looks like", others[i].name);
+            return others[i].types;
         }
     warn(b,
          "expected string, number, integer, boolean, array, object or null, found '" STR_FMT
          "'; anything is accepted here",
-         STR_ARG(json_str(name)));
+         STR_ARG(name));
     return TYPES_ANY;
 }
 
@@ -446,9 +435,9 @@ static enum err compile_type(struct node_builder *b, const struct json *value)
         return ignore(b, "expected the name of a type, or a list of them");
     if (value->type == JSON_ARRAY)
         for (uint32_t i = 0; i < value->len; i++)
-            types |= type_by_name(b, &value->items[i]);
+            types |= type_by_name(b, json_str(&value->items[i]));
     else
-        types = type_by_name(b, value);
+        types = type_by_name(b, json_str(value));
     if (is_nullable(b)) {
         types |= TYPE_BIT(JSON_NULL);
         warn(b, "'nullable' is OpenAPI's word; null is accepted here as \"type\": [..., \"null\"] would");

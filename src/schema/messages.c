@@ -113,17 +113,6 @@ static struct str got_json(struct arena *arena, const struct json *v)
     return text.len <= PROBLEM_GOT_MAX_BYTES ? text : STR_NONE;
 }
 
-/* A problem of the same kind in another item of the same list is counted with the first one. */
-static bool is_counted(struct problems *problems, const struct problem *problem)
-{
-    for (size_t i = problems->count; i-- > 0;)
-        if (problem_groups(problems->arena, &problems->list[i], problem)) {
-            problem_count(&problems->list[i], problem);
-            return true;
-        }
-    return false;
-}
-
 void message_add(struct explain_ctx *e, const struct location *location, struct problem problem)
 {
     bool in_list = false;
@@ -145,36 +134,30 @@ void message_add(struct explain_ctx *e, const struct location *location, struct 
             str_eq(old->message, problem.message))
             return;
     }
-    if (!in_list || !is_counted(e->problems, &problem))
-        problems_add_clean(e->problems, &problem);
+    /* A problem of the same kind in another item of the same list is counted with the first one. */
+    for (size_t i = in_list ? e->problems->count : 0; i-- > 0;)
+        if (problem_groups(e->arena, &e->problems->list[i], &problem)) {
+            problem_count(&e->problems->list[i], &problem);
+            return;
+        }
+    problems_add_clean(e->problems, &problem);
 }
 
-static const struct {
-    const char *name;
-    unsigned types;
-} names[] = {
-    {"string", TYPE_BIT(JSON_STRING)}, {"number", TYPES_NUMBER},        {"integer", TYPE_INTEGER},
-    {"boolean", TYPE_BIT(JSON_BOOL)},  {"array", TYPE_BIT(JSON_ARRAY)}, {"object", TYPE_BIT(JSON_OBJECT)},
-    {"null", TYPE_BIT(JSON_NULL)},
-};
-
-#define NAMES (sizeof(names) / sizeof(*names))
-
 /* Names of the types in the table's order, "number" instead of "integer" if both are allowed. */
-static size_t names_of(unsigned types, const char *out[NAMES])
+static size_t names_of(unsigned types, const char *out[TYPE_NAMES])
 {
     size_t count = 0;
-    for (size_t i = 0; i < NAMES; i++)
-        if ((types & names[i].types) == names[i].types) {
-            out[count++] = names[i].name;
-            types &= ~names[i].types;
+    for (size_t i = 0; i < TYPE_NAMES; i++)
+        if ((types & type_names[i].types) == type_names[i].types) {
+            out[count++] = type_names[i].name;
+            types &= ~type_names[i].types;
         }
     return count;
 }
 
 void message_put_types(struct buf *out, unsigned types)
 {
-    const char *list[NAMES];
+    const char *list[TYPE_NAMES];
     size_t count = names_of(types, list);
     bool one_list = (types & ~TYPE_BIT(JSON_NULL)) == TYPE_BIT(JSON_ARRAY);
     for (size_t i = 0; i < count; i++) {
@@ -186,7 +169,7 @@ void message_put_types(struct buf *out, unsigned types)
 
 void message_put_types_json(struct json_out *out, unsigned types)
 {
-    const char *list[NAMES];
+    const char *list[TYPE_NAMES];
     size_t count = names_of(types, list);
     if (count == 0 || types == TYPES_ANY)
         return;
@@ -197,22 +180,6 @@ void message_put_types_json(struct json_out *out, unsigned types)
         json_put_text(out, list[i]);
     if (count > 1)
         json_close(out, ']');
-}
-
-static struct str types_json(struct arena *arena, unsigned types)
-{
-    struct buf out = buf_in(arena);
-    struct json_out json = json_out(&out);
-    json_open(&json, '{');
-    message_put_types_json(&json, types);
-    json_close(&json, '}');
-    return buf_view(&out);
-}
-
-/* {"minimum":5} */
-static struct str keyword_json(struct arena *arena, const char *keyword, struct str value)
-{
-    return ARENA_JOIN(arena, STR_LIT("{\""), str_of(keyword), STR_LIT("\":"), value, STR_LIT("}"));
 }
 
 /* "number 42", "list", "null": without its type, "42" in a list of fields may be read as a string. */
@@ -274,7 +241,8 @@ static void put_list_form(struct buf *out, const struct json *v)
 void message_type(struct explain_ctx *e, const struct node *node, const struct nodes *branches,
                   const struct json *v, const struct location *location)
 {
-    struct buf out = buf_in(e->arena);
+    struct buf out = buf_in(e->arena), expected = buf_in(e->arena);
+    struct json_out json = json_out(&expected);
     unsigned types = branches ? 0 : node->types;
     if (branches && !pass_spend(&e->pass, branches->count * BRANCH_STEPS))
         return;
@@ -286,10 +254,14 @@ void message_type(struct explain_ctx *e, const struct node *node, const struct n
         return;
     }
     buf_text(&out, "expected ");
-    if (branches)
+    if (branches) {
         shape_put_branches(&out, branches);
-    else
+        json_open(&json, '{');
+        message_put_types_json(&json, types);
+        json_close(&json, '}');
+    } else {
         shape_put(&out, node);
+    }
     buf_text(&out, ", got ");
     buf_str(&out, quote_with_type(e->arena, v));
     if (list)
@@ -299,7 +271,7 @@ void message_type(struct explain_ctx *e, const struct node *node, const struct n
     message_add(e, location,
                 (struct problem){.code = list ? "list" : "type",
                                  .message = buf_view(&out),
-                                 .expected = branches ? types_json(e->arena, types) : STR_NONE,
+                                 .expected = buf_view(&expected),
                                  .shape = branches ? NULL : node,
                                  .got = got_json(e->arena, v)});
 }
@@ -389,23 +361,11 @@ void message_elsewhere(struct explain_ctx *e, struct str place, struct str path,
                          .warning = warning});
 }
 
+/* The choices of one property, of all branches. */
 struct choice_list {
     const struct json **at;
     size_t count;
 };
-
-static struct choice_list flatten(struct arena *arena, const struct choices *const *lists, size_t count)
-{
-    size_t total = 0;
-    for (size_t i = 0; i < count; i++)
-        total += lists[i]->count;
-    struct choice_list all = {ARENA_ARRAY(arena, const struct json *, total), 0};
-    for (size_t i = 0; i < count; i++)
-        for (uint32_t k = 0; k < lists[i]->count; k++)
-            all.at[all.count++] = lists[i]->at[k];
-    return all;
-}
-
 /* Words are bare, as a person would list them; a string that could be read as more than one word, as another
  * type or as a sentence of ours is quoted. */
 static void put_choice(struct buf *out, struct arena *arena, const struct json *v)
@@ -458,33 +418,25 @@ static struct str choices_json(struct arena *arena, const struct choice_list *al
 }
 
 /* Of a long list only the values most like v; without any, the first ones. */
-static void put_closest(struct buf *out, struct arena *arena, const struct choice_list *all,
+static void put_choices(struct buf *out, struct arena *arena, const struct choice_list *all,
                         const struct json *v)
 {
-    struct str *words = arena_alloc(arena, CHOICES_COMPARED * sizeof(*words));
-    size_t best[SUGGEST_MAX], count = 0, found = 0;
-    for (size_t i = 0; i < all->count && count < CHOICES_COMPARED; i++)
-        words[count++] = all->at[i]->type == JSON_STRING ? json_str(all->at[i]) : STR_NONE;
-    if (v->type == JSON_STRING)
-        found = suggest_ranked(json_str(v), words, count, best);
-    for (size_t i = 0; i < (found ? found : SUGGEST_MAX) && i < all->count; i++) {
+    size_t best[SUGGEST_MAX], shown = all->count, found = 0;
+    if (all->count > PROBLEM_CHOICES_MAX) {
+        struct str *words = arena_alloc(arena, CHOICES_COMPARED * sizeof(*words));
+        size_t count = 0;
+        for (; count < all->count && count < CHOICES_COMPARED; count++)
+            words[count] = json_str(all->at[count]);
+        if (v->type == JSON_STRING)
+            found = suggest_ranked(json_str(v), words, count, best);
+        shown = found ? found : SUGGEST_MAX;
+        buf_printf(out, "expected one of %zu values, such as ", all->count);
+    } else {
+        buf_text(out, "expected one of ");
+    }
+    for (size_t i = 0; i < shown; i++) {
         buf_text(out, i ? ", " : "");
         put_choice(out, arena, all->at[found ? best[i] : i]);
-    }
-}
-
-static void put_choice_list(struct buf *out, struct arena *arena, const struct choice_list *all,
-                            const struct json *v)
-{
-    if (all->count > PROBLEM_CHOICES_MAX) {
-        buf_printf(out, "expected one of %zu values, such as ", all->count);
-        put_closest(out, arena, all, v);
-        return;
-    }
-    buf_text(out, "expected one of ");
-    for (size_t i = 0; i < all->count; i++) {
-        buf_text(out, i > 0 ? ", " : "");
-        put_choice(out, arena, all->at[i]);
     }
 }
 
@@ -497,7 +449,10 @@ void message_choices(struct explain_ctx *e, const struct choices *const *lists, 
     if (!pass_spend(&e->pass,
                     compared + (compared < CHOICES_COMPARED ? compared : CHOICES_COMPARED) * SUGGEST_STEPS))
         return;
-    struct choice_list all = flatten(e->arena, lists, count);
+    struct choice_list all = {arena_alloc(e->arena, compared * sizeof(*all.at)), 0};
+    for (size_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < lists[i]->count; k++)
+            all.at[all.count++] = lists[i]->at[k];
     struct buf out = buf_in(e->arena), suggestion = buf_in(e->arena);
     bool constant = all.count == 1 && lists[0]->constant && !other_types;
     struct str close = closest_choice(e->arena, &all, v);
@@ -505,7 +460,7 @@ void message_choices(struct explain_ctx *e, const struct choices *const *lists, 
         buf_text(&out, "must be ");
         buf_str(&out, json_text(e->arena, all.at[0]));
     } else {
-        put_choice_list(&out, e->arena, &all, v);
+        put_choices(&out, e->arena, &all, v);
     }
     if (other_types) {
         buf_text(&out, " or ");
@@ -540,34 +495,27 @@ static struct problem limit_problem(struct explain_ctx *e, const char *code, con
     return (struct problem){
         .code = code,
         .message = ARENA_JOIN(e->arena, str_of(sentence), STR_LIT(" "), shown, STR_LIT(", got "), got),
-        .expected = keyword_json(e->arena, code, limit),
+        .expected = ARENA_JOIN(e->arena, STR_LIT("{\""), str_of(code), STR_LIT("\":"), limit, STR_LIT("}")),
         .got = got_json(e->arena, v)};
 }
 
-static const struct {
-    unsigned types;
-    const char *minimum, *maximum, *one, *many;
-} counted[] = {
-    {TYPE_BIT(JSON_STRING), "minLength", "maxLength", "character", "characters"},
-    {TYPE_BIT(JSON_ARRAY), "minItems", "maxItems", "item", "items"},
-    {TYPE_BIT(JSON_OBJECT), "minProperties", "maxProperties", "field", "fields"},
-};
-
 static struct problem count_problem(struct explain_ctx *e, const struct op *op, const struct json *v)
 {
-    size_t kind = 0;
-    while (!(counted[kind].types & op->applies))
-        kind++;
-    uint64_t size = op_count_size(v);
+    static const struct {
+        const char *minimum, *maximum, *counted;
+    } kinds[] = {[JSON_STRING] = {"minLength", "maxLength", "character"},
+                 [JSON_ARRAY] = {"minItems", "maxItems", "item"},
+                 [JSON_OBJECT] = {"minProperties", "maxProperties", "field"}};
+    unsigned long long size = op_count_size(v);
     bool few = size < op->count.min;
-    unsigned long long limit = few ? op->count.min : op->count.max, got = size;
-    return (struct problem){
-        .code = few ? counted[kind].minimum : counted[kind].maximum,
-        .message = arena_printf(e->arena, "must have at %s %llu %s, got %llu", few ? "least" : "most", limit,
-                                limit == 1 ? counted[kind].one : counted[kind].many, got),
-        .expected = arena_printf(e->arena, "{\"%s\":%llu}",
-                                 few ? counted[kind].minimum : counted[kind].maximum, limit),
-        .got = got_json(e->arena, v)};
+    unsigned long long limit = few ? op->count.min : op->count.max;
+    const char *code = few ? kinds[v->type].minimum : kinds[v->type].maximum;
+    return (struct problem){.code = code,
+                            .message = arena_printf(e->arena, "must have at %s %llu %s%s, got %llu",
+                                                    few ? "least" : "most", limit, kinds[v->type].counted,
+                                                    limit == 1 ? "" : "s", size),
+                            .expected = arena_printf(e->arena, "{\"%s\":%llu}", code, limit),
+                            .got = got_json(e->arena, v)};
 }
 
 static struct problem contains_problem(struct explain_ctx *e, const struct op *op, const struct json *v)
@@ -587,31 +535,30 @@ static struct problem contains_problem(struct explain_ctx *e, const struct op *o
                                                     kind.len ? ")" : "", found)};
 }
 
-static struct str format_advice(const struct format *format, const struct json *v)
-{
-    bool local = format->check_local && format->check_local(json_str(v));
-    return local ? STR_LIT(" without its time zone: add Z for UTC, or an offset such as +02:00") : STR_NONE;
-}
+static const struct str no_zone = STR(" without its time zone: add Z for UTC, or an offset such as +02:00");
 
 void message_op(struct explain_ctx *e, const struct op *op, const struct json *v,
                 const struct location *location)
 {
-    bool exclusive = (op->code == OP_MINIMUM || op->code == OP_MAXIMUM) && op->bound.exclusive;
+    static const struct {
+        const char *code, *sentence;
+    } bounds[] = {{"minimum", "must be at least"},
+                  {"exclusiveMinimum", "must be more than"},
+                  {"maximum", "must be at most"},
+                  {"exclusiveMaximum", "must be less than"}};
     const struct choices *choices = &op->choices;
+    bool local = false;
     struct str got = message_quote(e->arena, v);
-    size_t first = 0, second = 0;
+    size_t first = 0, second = 0, bound;
     struct problem problem;
     switch ((enum op_code)op->code) {
     case OP_CHOICES:
         message_choices(e, &choices, 1, TYPES_ANY & ~op->applies, v, location);
         return;
     case OP_MINIMUM:
-        problem = exclusive ? limit_problem(e, "exclusiveMinimum", "must be more than", op, v)
-                            : limit_problem(e, "minimum", "must be at least", op, v);
-        break;
     case OP_MAXIMUM:
-        problem = exclusive ? limit_problem(e, "exclusiveMaximum", "must be less than", op, v)
-                            : limit_problem(e, "maximum", "must be at most", op, v);
+        bound = (op->code == OP_MAXIMUM ? 2 : 0) + op->bound.exclusive;
+        problem = limit_problem(e, bounds[bound].code, bounds[bound].sentence, op, v);
         break;
     case OP_MULTIPLE:
         problem = limit_problem(e, "multipleOf", "must be a multiple of", op, v);
@@ -623,11 +570,12 @@ void message_op(struct explain_ctx *e, const struct op *op, const struct json *v
                                          e->node->description, STR_LIT(")"));
         break;
     case OP_FORMAT:
+        local = op->format->check_local && op->format->check_local(json_str(v));
         problem =
             (struct problem){.code = "format",
                              .message = ARENA_JOIN(e->arena, STR_LIT("expected "), str_of(op->format->title),
                                                    STR_LIT(" (e.g. '"), str_of(op->format->example),
-                                                   STR_LIT("'), got "), got, format_advice(op->format, v)),
+                                                   STR_LIT("'), got "), got, local ? no_zone : STR_NONE),
                              .expected = ARENA_JOIN(e->arena, STR_LIT("{\"type\":\"string\",\"format\":"),
                                                     json_text(e->arena, op->value), STR_LIT("}")),
                              .got = got};

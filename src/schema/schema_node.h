@@ -22,6 +22,14 @@ static inline unsigned type_bit_of(const struct json *v)
 {
     return 1u << (v->type + 4u * v->integral);
 }
+/* The types of JSON Schema by name. "number" comes before "integer", which is part of it. */
+struct type_name {
+    const char *name;
+    unsigned types;
+};
+#define TYPE_NAMES 7u
+extern const struct type_name type_names[TYPE_NAMES];
+
 _Static_assert(TYPE_INTEGER == 1u << (JSON_NUMBER + 4), "whole numbers have the bit that type_bit_of makes");
 
 /* The order of evaluation: cheap before expensive, unevaluated* after all that may evaluate. */

@@ -68,15 +68,12 @@ static bool has_keyword(const struct faults *f, struct str name)
 /* Any that leads to a definition that became looser, or to somewhere else. */
 static bool has_loose_reference(const struct rewriter *r, const struct json *v)
 {
-    for (uint32_t i = 0; v->type == JSON_ARRAY && i < v->len; i++)
-        if (has_loose_reference(r, &v->items[i]))
-            return true;
-    for (uint32_t i = 0; v->type == JSON_OBJECT && i < v->len; i++) {
-        const struct json_member *m = &v->members[i];
-        struct str to = json_str(&m->value);
-        bool refers = str_is(m->key, "$ref") || str_is(m->key, "$dynamicRef");
+    for (uint32_t i = 0; i < json_child_count(v); i++) {
+        const struct json *child = json_child(v, i);
+        struct str key = v->type == JSON_OBJECT ? v->members[i].key : STR_NONE, to = json_str(child);
+        bool refers = str_is(key, "$ref") || str_is(key, "$dynamicRef");
         bool to_definition = str_starts(to, "#/$defs/") || str_starts(to, "#/definitions/");
-        if ((refers && (r->loosens_definitions || !to_definition)) || has_loose_reference(r, &m->value))
+        if ((refers && (r->loosens_definitions || !to_definition)) || has_loose_reference(r, child))
             return true;
     }
     return false;
@@ -84,31 +81,18 @@ static bool has_loose_reference(const struct rewriter *r, const struct json *v)
 
 static struct json rewrite(const struct rewriter *r, const struct json *v, bool is_schema, bool *changed);
 
-static struct json rewrite_items(const struct rewriter *r, const struct json *list, bool *changed)
-{
-    struct json *items = ARENA_ARRAY(r->arena, struct json, list->len);
-    for (uint32_t i = 0; i < list->len; i++)
-        items[i] = rewrite(r, &list->items[i], true, changed);
-    return *changed ? json_array(items, list->len) : *list;
-}
-
 /* The value of a keyword that holds schemas. */
 static struct json rewrite_value(const struct rewriter *r, const struct json *v, enum keyword_holds holds,
                                  bool *changed)
 {
     if (holds == HOLDS_NONE)
         return *v;
-    if (v->type == JSON_ARRAY)
-        return rewrite_items(r, v, changed);
-    return rewrite(r, v, holds != HOLDS_MAP && holds != HOLDS_MAP_OR_NAMES, changed);
-}
-
-/* With a looser subschema, or a reference to one, these would accept less. */
-static bool is_inverse(struct str name)
-{
-    static const char *const names[] = {
-        "not", "if", "contains", "oneOf", "unevaluatedItems", "unevaluatedProperties"};
-    return STR_IS_ONE_OF(name, names);
+    if (v->type != JSON_ARRAY)
+        return rewrite(r, v, holds != HOLDS_MAP && holds != HOLDS_MAP_OR_NAMES, changed);
+    struct json *items = ARENA_ARRAY(r->arena, struct json, v->len);
+    for (uint32_t i = 0; i < v->len; i++)
+        items[i] = rewrite(r, &v->items[i], true, changed);
+    return *changed ? json_array(items, v->len) : *v;
 }
 
 /* What applies to the members or items that another keyword has not named. */
@@ -127,6 +111,9 @@ static bool is_rest(const struct faults *f, const struct json *schema, struct st
 static struct json rewrite(const struct rewriter *r, const struct json *v, bool is_schema, bool *changed)
 {
     static const char *const texts[] = {"title", "description"};
+    /* With a looser subschema, or a reference to one, these would accept less. */
+    static const char *const inverses[] = {
+        "not", "if", "contains", "oneOf", "unevaluatedItems", "unevaluatedProperties"};
     const struct faults *f = map_get(r->faults, address_of(&v));
     bool inside = f != NULL;
     if (v->type != JSON_OBJECT || (f && f->whole)) {
@@ -150,8 +137,8 @@ static struct json rewrite(const struct rewriter *r, const struct json *v, bool 
     size_t count = 0;
     for (uint32_t i = 0; i < v->len; i++) {
         struct str name = members[i].key;
-        bool inverse =
-            is_schema && is_inverse(name) && (loose[i] || has_loose_reference(r, &members[i].value));
+        bool inverse = is_schema && STR_IS_ONE_OF(name, inverses) &&
+                       (loose[i] || has_loose_reference(r, &members[i].value));
         bool unevaluated = is_schema && inside && str_starts(name, "unevaluated");
         if (has_keyword(f, name) || inverse || unevaluated || (is_schema && is_rest(f, v, name)))
             inside = true;

@@ -108,32 +108,24 @@ struct fields {
     size_t count, more;
 };
 
-static bool has_field(const struct fields *fields, struct str name)
+static bool has_field(const struct shape_parameter *list, size_t count, struct str name)
 {
-    for (size_t i = 0; i < fields->count; i++)
-        if (str_eq(fields->at[i].name, name))
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(list[i].name, name))
             return true;
     return false;
 }
 
-static bool is_required(const struct view *view, struct str name)
+/* With the first schema of that name, and required if one of the view's parts requires it. */
+static struct shape_parameter field_of(const struct view *view, struct str name)
 {
+    struct shape_parameter field = {.name = name};
     for (size_t i = 0; i < view->props_count; i++) {
         const struct prop *p = props_find(view->props[i], name);
-        if (p && p->required)
-            return true;
+        field.required |= p && p->required;
+        field.node = p && !field.node ? p->node : field.node;
     }
-    return false;
-}
-
-static const struct node *node_of(const struct view *view, struct str name)
-{
-    for (size_t i = 0; i < view->props_count; i++) {
-        const struct prop *p = props_find(view->props[i], name);
-        if (p && p->node)
-            return p->node;
-    }
-    return NULL;
+    return field;
 }
 
 /* Required ones first. */
@@ -142,15 +134,13 @@ static void collect_fields(const struct view *view, struct fields *fields)
     for (int optional = 0; optional < 2; optional++)
         for (size_t i = 0; i < view->props_count; i++)
             for (uint32_t k = 0; k < view->props[i]->count; k++) {
-                struct str name = view->props[i]->list[k].key;
-                bool required = is_required(view, name);
-                if (required == optional || has_field(fields, name))
+                struct shape_parameter field = field_of(view, view->props[i]->list[k].key);
+                if (field.required == optional || has_field(fields->at, fields->count, field.name))
                     continue;
                 if (fields->count == SHAPE_FIELDS_MAX)
                     fields->more++;
                 else
-                    fields->at[fields->count++] = (struct shape_parameter){
-                        .name = name, .node = node_of(view, name), .required = required};
+                    fields->at[fields->count++] = field;
             }
 }
 
@@ -195,33 +185,14 @@ static void put_choices(struct writer *w, const struct choices *choices)
         buf_printf(w->out, "|… (%u more)", choices->count - i);
 }
 
-static void put_field(struct writer *w, const struct shape_parameter *field, unsigned depth)
-{
-    buf_str(w->out, field->name);
-    buf_text(w->out, ": ");
-    if (field->node)
-        put_node(w, field->node, depth + 1);
-    else
-        buf_text(w->out, "any value");
-    if (field->required)
-        buf_text(w->out, " (required)");
-}
-
-/* A schema for additional properties makes an object a map. */
-static const struct node *map_values(const struct view *view)
-{
-    for (size_t i = 0; i < view->props_count; i++) {
-        const struct node *rest = view->props[i]->rest;
-        if (rest && rest->source->type == JSON_OBJECT && rest->source->len)
-            return rest;
-    }
-    return NULL;
-}
-
 static void put_object(struct writer *w, const struct view *view, unsigned depth)
 {
     struct fields fields = {.count = 0};
-    const struct node *values = map_values(view);
+    const struct node *values = NULL; /* a schema for additional properties makes an object a map */
+    for (size_t i = view->props_count; i-- > 0;) {
+        const struct node *rest = view->props[i]->rest;
+        values = rest && rest->source->type == JSON_OBJECT && rest->source->len ? rest : values;
+    }
     if (depth < SHAPE_DEPTH_MAX && !is_long(w))
         collect_fields(view, &fields);
     if (!fields.count && values && depth < SHAPE_DEPTH_MAX && !is_long(w)) {
@@ -236,24 +207,17 @@ static void put_object(struct writer *w, const struct view *view, unsigned depth
     }
     for (size_t i = 0; i < fields.count; i++) {
         buf_text(w->out, i ? ", " : "{");
-        put_field(w, &fields.at[i], depth);
+        buf_str(w->out, fields.at[i].name);
+        buf_text(w->out, ": ");
+        if (fields.at[i].node)
+            put_node(w, fields.at[i].node, depth + 1);
+        else
+            buf_text(w->out, "any value");
+        buf_text(w->out, fields.at[i].required ? " (required)" : "");
     }
     if (fields.more)
         buf_printf(w->out, ", and %zu more", fields.more);
     buf_byte(w->out, '}');
-}
-
-static void put_size(struct buf *out, const struct op *size)
-{
-    unsigned long long min = size->count.min, max = size->count.max;
-    if (min == max)
-        buf_printf(out, " (exactly %llu)", min);
-    else if (min && max != UINT64_MAX)
-        buf_printf(out, " (%llu to %llu)", min, max);
-    else if (min)
-        buf_printf(out, " (at least %llu)", min);
-    else
-        buf_printf(out, " (at most %llu)", max);
 }
 
 static bool is_tuple(const struct view *view)
@@ -282,8 +246,16 @@ static void put_list(struct writer *w, const struct view *view, unsigned depth)
         put_node(w, items->items.rest, depth + 1);
         buf_text(w->out, several ? ")" : "");
     }
-    if (view->list_size)
-        put_size(w->out, view->list_size);
+    unsigned long long min = view->list_size ? view->list_size->count.min : 0;
+    unsigned long long max = view->list_size ? view->list_size->count.max : UINT64_MAX;
+    if (min && min == max)
+        buf_printf(w->out, " (exactly %llu)", min);
+    else if (min && max != UINT64_MAX)
+        buf_printf(w->out, " (%llu to %llu)", min, max);
+    else if (min)
+        buf_printf(w->out, " (at least %llu)", min);
+    else if (view->list_size)
+        buf_printf(w->out, max ? " (at most %llu)" : " (exactly %llu)", max);
 }
 
 static void put_string(struct writer *w, const struct view *view)
@@ -347,29 +319,22 @@ static void put_types(struct writer *w, const struct view *view, unsigned depth)
     } else if (types == TYPES_ANY) { /* keywords for one type, and no `type`: that one is meant */
         types = view->props_count ? TYPE_BIT(JSON_OBJECT) : TYPE_BIT(JSON_ARRAY);
     }
-    if (types & TYPE_BIT(JSON_STRING)) {
+    static const unsigned order[] = {TYPE_BIT(JSON_STRING), TYPES_NUMBER,          TYPE_BIT(JSON_BOOL),
+                                     TYPE_BIT(JSON_ARRAY),  TYPE_BIT(JSON_OBJECT), TYPE_BIT(JSON_NULL)};
+    for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+        if (!(types & order[i]))
+            continue;
         put_or(w, from);
-        put_string(w, view);
-    }
-    if (types & TYPES_NUMBER) {
-        put_or(w, from);
-        put_number(w, view);
-    }
-    if (types & TYPE_BIT(JSON_BOOL)) {
-        put_or(w, from);
-        buf_text(w->out, "boolean");
-    }
-    if (types & TYPE_BIT(JSON_ARRAY)) {
-        put_or(w, from);
-        put_list(w, view, depth);
-    }
-    if (types & TYPE_BIT(JSON_OBJECT)) {
-        put_or(w, from);
-        put_object(w, view, depth);
-    }
-    if (types & TYPE_BIT(JSON_NULL)) {
-        put_or(w, from);
-        buf_text(w->out, "null");
+        if (order[i] == TYPE_BIT(JSON_STRING))
+            put_string(w, view);
+        else if (order[i] == TYPES_NUMBER)
+            put_number(w, view);
+        else if (order[i] == TYPE_BIT(JSON_ARRAY))
+            put_list(w, view, depth);
+        else if (order[i] == TYPE_BIT(JSON_OBJECT))
+            put_object(w, view, depth);
+        else
+            buf_text(w->out, order[i] == TYPE_BIT(JSON_BOOL) ? "boolean" : "null");
     }
     if (w->out->len == from)
         buf_text(w->out, "no value");
@@ -542,15 +507,11 @@ size_t shape_parameters(const struct schema *schema, struct shape_parameter *out
     for (size_t i = 0; i < view.props_count; i++)
         for (uint32_t k = 0; k < view.props[i]->count && count < max; k++) {
             const struct prop *p = &view.props[i]->list[k];
-            bool duplicate = false;
-            for (size_t n = 0; i > 0 && n < count && !duplicate; n++)
-                duplicate = str_eq(out[n].name, p->key);
-            if (!duplicate)
-                out[count++] =
-                    (struct shape_parameter){.name = p->key,
-                                             .description = p->node ? p->node->description : STR_NONE,
-                                             .node = p->node,
-                                             .required = is_required(&view, p->key)};
+            if (i > 0 && has_field(out, count, p->key))
+                continue;
+            out[count] = field_of(&view, p->key);
+            out[count].node = p->node;
+            out[count++].description = p->node ? p->node->description : STR_NONE;
         }
     return count;
 }

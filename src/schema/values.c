@@ -155,8 +155,10 @@ static bool same(const struct json *array, const uint64_t *hashes, size_t a, siz
 
 static bool set_pair(size_t *first, size_t *second, size_t a, size_t b)
 {
-    if (first)
-        *first = a, *second = b;
+    if (first) {
+        *first = a;
+        *second = b;
+    }
     return true;
 }
 
