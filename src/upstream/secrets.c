@@ -119,18 +119,6 @@ static enum err expand_file(struct expansion *x, struct str path, const uid_t *u
     return OK;
 }
 
-/* "1000:/path" */
-static enum err expand_user_file(struct expansion *x, struct str inside)
-{
-    uid_t uid = 0;
-    size_t n = 0;
-    while (n < inside.len && isdigit((unsigned char)inside.at[n]))
-        uid = uid * 10 + (uid_t)(inside.at[n++] - '0');
-    if (!n || n == inside.len || inside.at[n] != ':')
-        return err_set(x->why, ERR_PARSE, "'${user-file:…}': expected a uid, ':' and a path");
-    return expand_file(x, str_from(inside, n + 1), &uid);
-}
-
 static enum err expand_variable(struct expansion *x, struct str inside)
 {
     size_t n = 0;
@@ -180,12 +168,21 @@ enum err secrets_expand(struct arena *arena, struct str text, struct secrets *us
             }
             struct str inside = {text.at + 2, (size_t)(end - text.at) - 2};
             text = str_from(text, inside.len + 3);
-            if (str_starts(inside, "file:"))
+            if (str_starts(inside, "file:")) {
                 err = expand_file(&x, str_from(inside, 5), NULL);
-            else if (str_starts(inside, "user-file:"))
-                err = expand_user_file(&x, str_from(inside, 10));
-            else
+            } else if (str_starts(inside, "user-file:")) { /* "1000:/path" */
+                struct str rest = str_from(inside, 10);
+                uid_t uid = 0;
+                size_t digits = 0;
+                while (digits < rest.len && ascii_is_digit(rest.at[digits]))
+                    uid = uid * 10 + (uid_t)(rest.at[digits++] - '0');
+                if (!digits || digits == rest.len || rest.at[digits] != ':')
+                    err = err_set(why, ERR_PARSE, "'${user-file:…}': expected a uid, ':' and a path");
+                else
+                    err = expand_file(&x, str_from(rest, digits + 1), &uid);
+            } else {
                 err = expand_variable(&x, str_starts(inside, "env:") ? str_from(inside, 4) : inside);
+            }
         }
     }
     buf_byte(&x.out, '\0');

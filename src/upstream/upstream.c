@@ -228,24 +228,6 @@ void upstream_user_called(struct upstream *u)
         timer_set(&u->idle, u->set->loop, ms, on_idle, u);
 }
 
-static struct upstream *make_instance(struct upstream *base, uid_t uid, struct str user)
-{
-    struct arena *scratch = arena_new();
-    struct upstream_spec *spec = upstream_spec_for_user(scratch, base->configured, uid, user);
-    spec->name = arena_printf(scratch, STR_FMT "@" STR_FMT, STR_ARG(spec->name), STR_ARG(user));
-    spec->lazy = false;
-    spec->per_user = false; /* filled in already */
-    struct upstream *u = make(base->set, spec, NULL), *last = base;
-    arena_free(scratch);
-    u->base = base;
-    u->uid = uid;
-    while (last->next)
-        last = last->next;
-    last->next = u;
-    upstream_user_called(u);
-    return u;
-}
-
 struct upstream *upstream_of_user(struct upstream *base, struct upstream_call *call)
 {
     uid_t uid = call->request->user;
@@ -274,7 +256,21 @@ struct upstream *upstream_of_user(struct upstream *base, struct upstream_call *c
                              "most it may; this call was not sent",
                              STR_ARG(base->spec->name), count);
     } else {
-        return make_instance(base, uid, str_of(name));
+        struct arena *scratch = arena_new();
+        struct upstream_spec *spec = upstream_spec_for_user(scratch, base->configured, uid, str_of(name));
+        struct upstream *last = base;
+        spec->name = arena_printf(scratch, STR_FMT "@%s", STR_ARG(spec->name), name);
+        spec->lazy = false;
+        spec->per_user = false; /* filled in already */
+        struct upstream *u = make(base->set, spec, NULL);
+        arena_free(scratch);
+        u->base = base;
+        u->uid = uid;
+        while (last->next)
+            last = last->next;
+        last->next = u;
+        upstream_user_called(u);
+        return u;
     }
     return NULL;
 }

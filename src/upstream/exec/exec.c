@@ -300,29 +300,6 @@ static void on_turn(void *owner)
     }
 }
 
-static enum upstream_call_state start_or_queue(struct command *c)
-{
-    struct commands *all = c->all;
-    struct why why;
-    if (all->running < EXEC_AT_ONCE && !all->queued) {
-        enum err err = start(c, &why);
-        all->running += !err;
-        if (err)
-            answer_not_started(c, err, &why);
-        return err ? UPSTREAM_DONE : UPSTREAM_PENDING;
-    }
-    if (all->queued == EXEC_QUEUED_MAX) {
-        c->call->answer->after_s = 1;
-        return upstream_call_answer(c->call, UPSTREAM_UNAVAILABLE, "busy",
-                                    "%u commands are running and %u are queued", EXEC_AT_ONCE,
-                                    EXEC_QUEUED_MAX);
-    }
-    c->queued = true;
-    TAILQ_INSERT_TAIL(&all->queue, c, entry);
-    all->queued++;
-    return UPSTREAM_PENDING;
-}
-
 /* False, with the answer: an argument or a setting is at fault. */
 static bool prepare(struct command *c)
 {
@@ -363,6 +340,7 @@ static bool prepare(struct command *c)
 enum upstream_call_state exec_call(struct upstream_call *call)
 {
     struct command *c = ARENA_NEW(call->arena, struct command);
+    struct why why;
     *c = (struct command){
         .call = call, .spec = call->request->target->exec, .in = {-1}, .out = {-1}, .errors = {-1}};
     c->output = c->error_output = buf_in(call->arena);
@@ -370,10 +348,26 @@ enum upstream_call_state exec_call(struct upstream_call *call)
     if (!prepare(c))
         return UPSTREAM_DONE;
     c->all = loop_singleton(call->loop, &singleton_key, make_commands, free_commands);
+    struct commands *all = c->all;
     call->work = c;
     call->stop = stop;
-    enum upstream_call_state state = start_or_queue(c);
-    if (state == UPSTREAM_PENDING)
-        timer_set(&c->deadline, c->all->loop, c->timeout_ms, on_deadline, c);
-    return state;
+    if (all->running < EXEC_AT_ONCE && !all->queued) {
+        enum err err = start(c, &why);
+        if (err) {
+            answer_not_started(c, err, &why);
+            return UPSTREAM_DONE;
+        }
+        all->running++;
+    } else if (all->queued == EXEC_QUEUED_MAX) {
+        call->answer->after_s = 1;
+        return upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "busy",
+                                    "%u commands are running and %u are queued", EXEC_AT_ONCE,
+                                    EXEC_QUEUED_MAX);
+    } else {
+        c->queued = true;
+        TAILQ_INSERT_TAIL(&all->queue, c, entry);
+        all->queued++;
+    }
+    timer_set(&c->deadline, all->loop, c->timeout_ms, on_deadline, c);
+    return UPSTREAM_PENDING;
 }

@@ -167,21 +167,6 @@ static bool has_all(const struct json *arguments, struct str word, const struct 
     return true;
 }
 
-static bool add_words(struct argv_builder *b, struct str word)
-{
-    const struct json *list;
-    if (!has_all(b->arguments, word, &list)) {
-        b->option_values = 0;
-        return true;
-    }
-    if (!list)
-        return add_word(b, word, NULL, NULL);
-    for (size_t i = 0; i < list->len; i++)
-        if (list->items[i].type != JSON_NULL && !add_word(b, word, list, &list->items[i]))
-            return false;
-    return true;
-}
-
 /* Is the group included that begins at word `at`? */
 static bool includes_group(const struct argv_builder *b, size_t at)
 {
@@ -211,8 +196,18 @@ const char *const *exec_argv_build(struct arena *arena, const struct exec_spec *
         if (!i || !word->group || word->group != word[-1].group)
             included = includes_group(&b, i);
         b.after_dashes |= spec->plain_from && i >= spec->plain_from;
-        if (included && !add_words(&b, word->text))
+        const struct json *list;
+        if (!included)
+            continue;
+        if (!has_all(arguments, word->text, &list)) {
+            b.option_values = 0;
+            continue;
+        }
+        if (!list && !add_word(&b, word->text, NULL, NULL))
             return NULL;
+        for (size_t k = 0; list && k < list->len; k++) /* a list makes one word of each item */
+            if (list->items[k].type != JSON_NULL && !add_word(&b, word->text, list, &list->items[k]))
+                return NULL;
     }
     buf_add(&b.argv, &end, sizeof(end));
     return (const char *const *)(void *)b.argv.at;

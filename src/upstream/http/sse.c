@@ -44,25 +44,40 @@ struct str sse_last_id(const struct sse *sse)
     return buf_view(&sse->last_id);
 }
 
-/* The standard ignores an id with a NUL; other control characters could not go into a header. */
-static void set_id(struct sse *sse, struct str value)
+/* A line that is not empty. A comment is a field without a name. */
+static void take_field(struct sse *sse, struct str line)
 {
-    for (size_t i = 0; i < value.len; i++)
-        if ((unsigned char)value.at[i] < ' ' || value.at[i] == 0x7F)
-            return;
-    set(&sse->id, value.len <= SSE_ID_MAX_BYTES ? value : STR_NONE);
-}
-
-static void set_retry(struct sse *sse, struct str value)
-{
+    const char *colon = memchr(line.at, ':', line.len);
+    struct str name = {line.at, colon ? (size_t)(colon - line.at) : line.len};
+    struct str value = colon ? str_from(line, name.len + 1) : STR_NONE;
+    bool printable = true, digits = value.len > 0;
     uint32_t ms = 0;
-    for (size_t i = 0; i < value.len; i++) {
-        if (value.at[i] < '0' || value.at[i] > '9')
+    if (str_starts(value, " "))
+        value = str_from(value, 1);
+    if (str_is(name, "data")) {
+        sse->too_long = sse->data.len + value.len + 1 > sse->max;
+        if (sse->too_long)
             return;
-        ms = ms > SSE_RETRY_MAX_MS ? ms : ms * 10 + (uint32_t)(value.at[i] - '0');
+        if (sse->has_data)
+            buf_byte(&sse->data, '\n');
+        buf_str(&sse->data, value);
+        sse->has_data = true;
+    } else if (str_is(name, "event")) {
+        set(&sse->type, value.len <= SSE_TYPE_MAX_BYTES ? value : STR_NONE);
+    } else if (str_is(name, "id")) {
+        /* The standard ignores an id with a NUL; other control characters could not go into a header. */
+        for (size_t i = 0; i < value.len; i++)
+            printable &= (unsigned char)value.at[i] >= ' ' && value.at[i] != 0x7F;
+        if (printable)
+            set(&sse->id, value.len <= SSE_ID_MAX_BYTES ? value : STR_NONE);
+    } else if (str_is(name, "retry")) {
+        for (size_t i = 0; i < value.len; i++) {
+            digits &= ascii_is_digit(value.at[i]);
+            ms = ms > SSE_RETRY_MAX_MS ? ms : ms * 10 + (uint32_t)(value.at[i] - '0');
+        }
+        if (digits && value.len)
+            sse->retry_ms = ms > SSE_RETRY_MAX_MS ? SSE_RETRY_MAX_MS : ms;
     }
-    if (value.len)
-        sse->retry_ms = ms > SSE_RETRY_MAX_MS ? SSE_RETRY_MAX_MS : ms;
 }
 
 /* True: the line is empty and completes an event. */
@@ -74,27 +89,7 @@ static bool take_line(struct sse *sse)
     sse->has_begun = true;
     sse->line.len = 0;
     if (line.len) {
-        /* A comment is a field without a name. */
-        const char *colon = memchr(line.at, ':', line.len);
-        struct str name = {line.at, colon ? (size_t)(colon - line.at) : line.len};
-        struct str value = colon ? str_from(line, name.len + 1) : STR_NONE;
-        if (str_starts(value, " "))
-            value = str_from(value, 1);
-        if (str_is(name, "data")) {
-            sse->too_long = sse->data.len + value.len + 1 > sse->max;
-            if (sse->too_long)
-                return false;
-            if (sse->has_data)
-                buf_byte(&sse->data, '\n');
-            buf_str(&sse->data, value);
-            sse->has_data = true;
-        } else if (str_is(name, "event")) {
-            set(&sse->type, value.len <= SSE_TYPE_MAX_BYTES ? value : STR_NONE);
-        } else if (str_is(name, "id")) {
-            set_id(sse, value);
-        } else if (str_is(name, "retry")) {
-            set_retry(sse, value);
-        }
+        take_field(sse, line);
         return false;
     }
     set(&sse->last_id, buf_view(&sse->id));

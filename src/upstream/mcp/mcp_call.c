@@ -167,15 +167,6 @@ static const struct json *tool_of(const struct mcp_client *client, const struct 
     return NULL;
 }
 
-static bool means_unknown_tool(struct str message)
-{
-    return str_contains_nocase(message, STR_LIT("tool")) &&
-           (str_contains_nocase(message, STR_LIT("unknown")) ||
-            str_contains_nocase(message, STR_LIT("no such")) ||
-            str_contains_nocase(message, STR_LIT("not found")) ||
-            str_contains_nocase(message, STR_LIT("does not exist")));
-}
-
 static void take_error(struct pending_request *pending, struct str text)
 {
     static const struct {
@@ -205,9 +196,14 @@ static void take_error(struct pending_request *pending, struct str text)
     struct str message = json_str(error.type == JSON_STRING ? &error : json_get_text(&error, "message"));
     while (known[i].code && known[i].code != code)
         i++;
+    bool unknown_tool = str_contains_nocase(message, STR_LIT("tool")) &&
+                        (str_contains_nocase(message, STR_LIT("unknown")) ||
+                         str_contains_nocase(message, STR_LIT("no such")) ||
+                         str_contains_nocase(message, STR_LIT("not found")) ||
+                         str_contains_nocase(message, STR_LIT("does not exist")));
     /* A server answers "method not found" to a plain call of a tool that only runs as a task. */
     const struct json *execution = json_get_text(tool_of(client, call), "execution");
-    if ((code == -32602 && !means_unknown_tool(message)) ||
+    if ((code == -32602 && !unknown_tool) ||
         (code == -32601 && !str_is(json_str(json_get_text(execution, "taskSupport")), "required")))
         i++;
     mcp_request_end(pending);

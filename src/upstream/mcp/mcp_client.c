@@ -227,20 +227,6 @@ static void on_restart(void *owner)
         start_soon(client);
 }
 
-/* With jitter, so that the daemons of one host do not restart their servers at the same time. One that was
- * too slow waits until the process before it is gone. */
-static uint32_t backoff_ms(const struct mcp_client *client)
-{
-    uint32_t start_ms = mcp_client_start_ms(client), ms = MCP_BACKOFF_FIRST_MS;
-    uint32_t max = client->was_slow ? UPSTREAM_RETRY_MS : MCP_BACKOFF_MAX_MS;
-    if (client->was_slow && start_ms > ms)
-        ms = start_ms < CHILD_KILL_MS ? start_ms : CHILD_KILL_MS;
-    for (uint32_t failures = client->failures; failures > 1 && ms < max; failures--)
-        ms *= 2;
-    ms = ms < max ? ms : max;
-    return ms - ms / 8 + (uint32_t)(hash_random() % (ms / 4));
-}
-
 static void plan_restart(struct mcp_client *client, const char *why, struct str last_words)
 {
     if (client->up_us && clock_mono_us() - client->up_us >= (int64_t)MCP_STEADY_MS * 1000)
@@ -250,8 +236,19 @@ static void plan_restart(struct mcp_client *client, const char *why, struct str 
     client->has_started = true;
     log_event(LOG_WARN, "upstream_failed", LOG_STR("upstream", client->spec->name), LOG_TEXT("why", why),
               LOG_STR("last_words", last_words), LOG_NUM("failures", client->failures));
+    /* One that was too slow waits until the process before it is gone. */
+    uint32_t start_ms = mcp_client_start_ms(client), ms = MCP_BACKOFF_FIRST_MS;
+    uint32_t max = client->was_slow ? UPSTREAM_RETRY_MS : MCP_BACKOFF_MAX_MS;
+    if (client->was_slow && start_ms > ms)
+        ms = start_ms < CHILD_KILL_MS ? start_ms : CHILD_KILL_MS;
+    for (uint32_t failures = client->failures; failures > 1 && ms < max; failures--)
+        ms *= 2;
+    ms = ms < max ? ms : max;
+    /* With jitter, so that the daemons of one host do not restart their servers at the same time. */
+    ms = ms - ms / 8 + (uint32_t)(hash_random() % (ms / 4));
     bool down = client->failures >= UPSTREAM_DOWN_AFTER;
-    uint32_t ms = down ? UPSTREAM_RETRY_MS : backoff_ms(client);
+    if (down)
+        ms = UPSTREAM_RETRY_MS;
     client->was_slow = false;
     client->next_us = clock_mono_us() + (int64_t)ms * 1000;
     timer_set(&client->restart, client->loop, ms, on_restart, client);

@@ -125,20 +125,6 @@ bool mcp_elicitation_from_error(struct pending_request *pending, const struct js
     return true;
 }
 
-/* The user's responses, of earlier rounds and of this one. */
-static struct json all_responses(struct arena *arena, const struct upstream_request *request)
-{
-    struct json_error error;
-    struct json all;
-    if (!request->request_state.len || json_parse(arena, request->request_state, NULL, &all, &error) != OK ||
-        all.type != JSON_OBJECT)
-        all = json_object(arena, NULL, 0);
-    const struct json *now = request->input_responses;
-    for (uint32_t i = 0; json_is(now, JSON_OBJECT) && i < now->len; i++)
-        all = json_with(arena, &all, now->members[i].key, now->members[i].value);
-    return all;
-}
-
 static void ask_user(struct pending_request *pending, struct str name, const struct json *params,
                      const struct json *responses)
 {
@@ -181,7 +167,15 @@ void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const st
     struct buf name = buf_in(arena); /* equal questions have equal names, in every round */
     buf_text(&name, "question-");
     buf_hex64(&name, json_fingerprint(arena, &params, without, 1).low);
-    struct json responses = all_responses(arena, pending->call->request);
+    const struct upstream_request *request = pending->call->request;
+    const struct json *now = request->input_responses;
+    struct json responses; /* the user's, of earlier rounds and of this one */
+    if (!request->request_state.len ||
+        json_parse(arena, request->request_state, NULL, &responses, &error) != OK ||
+        responses.type != JSON_OBJECT)
+        responses = json_object(arena, NULL, 0);
+    for (uint32_t i = 0; json_is(now, JSON_OBJECT) && i < now->len; i++)
+        responses = json_with(arena, &responses, now->members[i].key, now->members[i].value);
     const struct json *response = json_get(&responses, buf_view(&name));
     if (response && json_str(json_get_text(response, "action")).len) {
         mcp_request_respond(client, message->id, "result", json_to_str(arena, response));

@@ -229,17 +229,6 @@ static bool says_session_lost(struct str text, bool rejected)
     return false;
 }
 
-/* -32602 is about arguments, of which one may be called session. -32001 is also what some SDKs say of a
- * request that timed out, which may have run. */
-static bool is_session_error(const struct json *error, bool rejected)
-{
-    struct str text = json_str(json_get_text(error, "message"));
-    int64_t code = 0;
-    if (!json_int(json_get_text(error, "code"), &code) || code == MCP_INVALID_PARAMS)
-        return false;
-    return says_session_lost(text, rejected) || (code == MCP_SESSION_NOT_FOUND && (rejected || !text.len));
-}
-
 /* `body`: of an answer to `x`. */
 static bool has_lost_session(const struct exchange *x, struct str body)
 {
@@ -261,9 +250,16 @@ static bool has_lost_session(const struct exchange *x, struct str body)
     bool small = body.len && body.len <= SESSION_BODY_MAX_BYTES;
     bool read = small && json_parse(arena, body, NULL, &message, &fault) == OK;
     const struct json *error = read ? json_get_text(&message, "error") : NULL;
-    bool lost = json_is(error, JSON_OBJECT) && json_get_text(error, "code")
-                    ? is_session_error(error, rejected)
-                    : rejected && says_session_lost(body, true);
+    bool lost = rejected && says_session_lost(body, true);
+    if (json_is(error, JSON_OBJECT) && json_get_text(error, "code")) {
+        struct str text = json_str(json_get_text(error, "message"));
+        int64_t code = MCP_INVALID_PARAMS;
+        json_int(json_get_text(error, "code"), &code);
+        /* -32602 is about arguments, of which one may be called session. -32001 is also what some SDKs say of
+         * a request that timed out, which may have run. */
+        lost = code != MCP_INVALID_PARAMS && (says_session_lost(text, rejected) ||
+                                              (code == MCP_SESSION_NOT_FOUND && (rejected || !text.len)));
+    }
     arena_free(arena);
     return lost;
 }

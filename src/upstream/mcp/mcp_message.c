@@ -101,22 +101,6 @@ static bool take_member(struct scan *s, struct mcp_message *message)
     return true;
 }
 
-static bool take_members(struct scan *s, struct mcp_message *message)
-{
-    s->at++;
-    if (peek(s) == '}')
-        return true;
-    while (take_member(s, message)) {
-        char c = peek(s);
-        if (c == '}')
-            return true;
-        if (c != ',')
-            return false;
-        s->at++;
-    }
-    return false;
-}
-
 static bool is_id(struct str text)
 {
     size_t i = text.len && text.at[0] == '-';
@@ -168,9 +152,15 @@ struct mcp_message mcp_message_scan(struct str text)
     if (peek(&s) != '{')
         return unusable(MCP_MESSAGE_NOISE, STR_NONE, "it is no JSON object");
     const char *start = s.at;
-    bool whole = take_members(&s, &message);
-    if (whole)
-        s.at++;
+    s.at++;
+    bool whole = peek(&s) == '}';
+    while (!whole && take_member(&s, &message)) {
+        whole = peek(&s) == '}';
+        if (!whole && peek(&s) != ',')
+            break;
+        s.at += !whole;
+    }
+    s.at += whole;
     if (whole && peek(&s) == '\0' && s.at == s.end)
         return classify(message);
     if (s.at == start + 1 || !memchr(start, '"', (size_t)(s.end - start)))

@@ -215,22 +215,17 @@ static void on_eof(void *owner, size_t half_line)
 
 enum rank { RANK_OTHER, RANK_MENTIONS_ERROR, RANK_NAMES_ERROR };
 
-/* "npm error A complete log of this run …" only mentions an error, "npm error 404 … could not be found" names
- * it. */
-static enum rank rank_of(struct str line)
-{
-    static const char *const naming[] = {"error: ",   "exception",    "fatal",    "panic",  "cannot",
-                                         "not found", "not be found", "no such ", "denied", "refused"};
-    for (size_t i = 0; i < sizeof(naming) / sizeof(*naming); i++)
-        if (str_contains_nocase(line, str_of(naming[i])))
-            return RANK_NAMES_ERROR;
-    return str_contains_nocase(line, STR_LIT("error")) ? RANK_MENTIONS_ERROR : RANK_OTHER;
-}
-
 /* Keeps what to quote if the process dies: a recent error rather than a later line, never a stack frame. */
 static void remember(struct mcp_transport *t, struct str line)
 {
-    enum rank rank = rank_of(line);
+    /* "npm error A complete log of this run …" only mentions an error, "npm error 404 … could not be found"
+     * names it. */
+    static const char *const naming[] = {"error: ",   "exception",    "fatal",    "panic",  "cannot",
+                                         "not found", "not be found", "no such ", "denied", "refused"};
+    enum rank rank = str_contains_nocase(line, STR_LIT("error")) ? RANK_MENTIONS_ERROR : RANK_OTHER;
+    for (size_t i = 0; i < sizeof(naming) / sizeof(*naming); i++)
+        if (str_contains_nocase(line, str_of(naming[i])))
+            rank = RANK_NAMES_ERROR;
     bool indented = line.at[0] == ' ' || line.at[0] == '\t';
     bool stale = t->words_age == 0 || ++t->words_age > WORDS_STALE_LINES;
     if (indented || (!stale && (rank < t->words_rank || rank == RANK_OTHER)))
@@ -356,15 +351,6 @@ static void on_spawned_ended(void *owner, int status, const char *why)
     report_closed(t);
 }
 
-static void start(struct mcp_transport *t)
-{
-    static const struct spawned_child_callbacks callbacks = {on_spawned, on_spawned_ended};
-    if (!t->spec->spawner.len)
-        start_here(t);
-    else
-        spawned_child_start(t->loop, t->spec->spawner, t->spec->name, &callbacks, t, &t->spawned, &t->why);
-}
-
 static void on_soon(void *owner)
 {
     struct mcp_transport *t = owner;
@@ -387,7 +373,11 @@ static struct mcp_transport *stdio_make(struct loop *loop, const struct upstream
 
 static void stdio_open(struct mcp_transport *t)
 {
-    start(t);
+    static const struct spawned_child_callbacks callbacks = {on_spawned, on_spawned_ended};
+    if (!t->spec->spawner.len)
+        start_here(t);
+    else
+        spawned_child_start(t->loop, t->spec->spawner, t->spec->name, &callbacks, t, &t->spawned, &t->why);
     timer_set(&t->soon, t->loop, 0, on_soon, t);
 }
 
