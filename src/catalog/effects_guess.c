@@ -87,22 +87,16 @@ static enum policy_effects effects_of_words(struct str words)
     return effects == EFFECTS_READ && unsure ? EFFECTS_UNDECLARED : effects;
 }
 
-/* Where the part behind the last "__", '.', '/' or ':' begins. */
-static size_t last_part(struct str name)
-{
-    for (size_t at = name.len; at > 0; at--)
-        if (strchr("./:", name.at[at - 1]) || (at > 1 && name.at[at - 1] == '_' && name.at[at - 2] == '_'))
-            return at;
-    return 0;
-}
-
 /* The parts before the last one name a server or a group, unless only they begin with a verb:
  * "read_file__v2". */
 enum policy_effects effects_guess(struct str name)
 {
     enum policy_effects effects = EFFECTS_UNDECLARED;
     while (name.len && !effects) {
-        size_t at = last_part(name);
+        size_t at = name.len; /* where the part behind the last "__", '.', '/' or ':' begins */
+        while (at > 0 && !strchr("./:", name.at[at - 1]) &&
+               !(at > 1 && name.at[at - 1] == '_' && name.at[at - 2] == '_'))
+            at--;
         effects = effects_of_words(str_from(name, at));
         while (at > 0 && !isalnum((unsigned char)name.at[at - 1]))
             at--;

@@ -86,30 +86,6 @@ struct guarded_tool *guarded_tools_find(const struct generation *g, struct str p
     return NULL;
 }
 
-/* Before the import: copies what another generation knew of the policies of this one. */
-static void take_guarded_tools(struct generation *g, const struct guarded_tool *before, size_t count)
-{
-    g->guarded = ARENA_ARRAY(g->arena, struct guarded_tool, policy_set_count(g->policies) + 1);
-    for (size_t i = 0; i < count; i++) {
-        const struct policy *policy = policy_set_find(g->policies, before[i].policy);
-        if (is_unqualified(policy) && !guarded_tools_find(g, policy->name))
-            g->guarded[g->guarded_count++] = (struct guarded_tool){
-                .policy = policy->name, .upstream = arena_dup(g->arena, before[i].upstream)};
-    }
-}
-
-/* After the import: adds what its policies guard now. */
-static void collect_guarded_tools(struct generation *g)
-{
-    for (size_t i = 0; i < g->tool_count; i++) {
-        const struct tool *tool = g->tools[i];
-        if (tool->target.kind == TARGET_MCP && is_unqualified(tool->policy) &&
-            !guarded_tools_find(g, tool->policy->name))
-            g->guarded[g->guarded_count++] =
-                (struct guarded_tool){.policy = tool->policy->name, .upstream = tool->target.upstream};
-    }
-}
-
 /* ---- who can change the policies --------------------------------------------------------------
  * Whoever writes to their folder or files decides what agents may do: nobody but root and the daemon's user
  * should. Group permissions are the operator's business. */
@@ -277,23 +253,6 @@ static bool load_policies(struct generation_build *b)
     return false;
 }
 
-static const struct json *read_tools_file(struct generation_build *b, const char *path)
-{
-    struct json *file = arena_alloc(b->g->arena, sizeof(*file));
-    struct why why;
-    if (json_read_file(b->g->arena, path, TOOLS_FILE_MAX_BYTES, file, &why) != OK) {
-        generation_report_error(b->report, "%s", why.text);
-        return NULL;
-    }
-    const struct json *definitions = generation_tools_in_file(file);
-    if (!definitions)
-        generation_report_error(
-            b->report,
-            "%s: expected an array of {name, description, inputSchema} or {\"tools\": […]}, got %s", path,
-            json_type_name((enum json_type)file->type));
-    return definitions;
-}
-
 /* A definition that cannot be served is left out with a warning, so that the others are. */
 static void add_definition(struct generation_build *b, const struct json *definition)
 {
@@ -322,8 +281,18 @@ static bool read_definitions(struct generation_build *b)
     b->next_definition = 0;
     if (b->next < g->config.tools.count) {
         const char *path = g->config.tools.list[b->next++];
+        struct json *file = ARENA_NEW(g->arena, struct json);
+        struct why why;
+        bool read = json_read_file(g->arena, path, TOOLS_FILE_MAX_BYTES, file, &why) == OK;
         b->file = arena_dup(g->arena, str_of(path));
-        b->definitions = read_tools_file(b, path);
+        b->definitions = read ? generation_tools_in_file(file) : NULL;
+        if (!read)
+            generation_report_error(b->report, "%s", why.text);
+        else if (!b->definitions)
+            generation_report_error(
+                b->report,
+                "%s: expected an array of {name, description, inputSchema} or {\"tools\": […]}, got %s", path,
+                json_type_name((enum json_type)file->type));
         return true;
     }
     if (b->next_given == b->options.given_count)
@@ -344,7 +313,15 @@ static bool get_tool_lists(struct generation_build *b)
         if (spec->kind != UPSTREAM_REST)
             g->tool_lists[i] = source->get(source->owner, spec->name);
     }
-    take_guarded_tools(g, b->options.guarded, b->options.guarded_count);
+    /* What the generation before knew of the policies of this one. */
+    g->guarded = ARENA_ARRAY(g->arena, struct guarded_tool, policy_set_count(g->policies) + 1);
+    for (size_t i = 0; i < b->options.guarded_count; i++) {
+        const struct guarded_tool *before = &b->options.guarded[i];
+        const struct policy *policy = policy_set_find(g->policies, before->policy);
+        if (is_unqualified(policy) && !guarded_tools_find(g, policy->name))
+            g->guarded[g->guarded_count++] = (struct guarded_tool){
+                .policy = policy->name, .upstream = arena_dup(g->arena, before->upstream)};
+    }
     g->pins = pins_review_new(g->arena, b->options.pins, g->config.pins);
     struct import_request request = {g->arena,      &g->config, g->policies, g->by_name,
                                      g->tool_lists, b->report,  g,           g->pins};
@@ -383,22 +360,6 @@ static bool add_own_tools(struct generation_build *b)
 }
 
 /* So that examples can call a tool that nobody has registered or listed yet. */
-static void add_example_tool(struct generation_build *b, const struct policy *policy, struct str name)
-{
-    struct generation *g = b->g;
-    struct tool_source source = {.name = name, .policies = g->policies, .origin = policy->file};
-    struct tool *tool;
-    struct why why;
-    if (map_get(g->by_name, name))
-        return;
-    if (tool_build(g->arena, &g->config, &source, &tool, &why) == OK) {
-        tool->schema_pending = unmatched_waits(b->unmatched);
-        add_tool(b, tool);
-    } else {
-        generation_report_error(b->report, STR_FMT ": example: %s", STR_ARG(policy->file), why.text);
-    }
-}
-
 static bool add_example_tools(struct generation_build *b)
 {
     struct generation *g = b->g;
@@ -407,18 +368,29 @@ static bool add_example_tools(struct generation_build *b)
     if (b->next == policy_set_count(g->policies))
         return false;
     const struct policy *policy = policy_set_at(g->policies, b->next++);
-    for (size_t i = 0; policy_is_overlay(policy) && i < policy->example_count; i++)
-        add_example_tool(b, policy, policy->examples[i].tool);
+    for (size_t i = 0; policy_is_overlay(policy) && i < policy->example_count; i++) {
+        struct tool_source source = {
+            .name = policy->examples[i].tool, .policies = g->policies, .origin = policy->file};
+        struct tool *tool;
+        struct why why;
+        if (map_get(g->by_name, source.name))
+            continue;
+        if (tool_build(g->arena, &g->config, &source, &tool, &why) == OK) {
+            tool->schema_pending = unmatched_waits(b->unmatched);
+            add_tool(b, tool);
+        } else {
+            generation_report_error(b->report, STR_FMT ": example: %s", STR_ARG(policy->file), why.text);
+        }
+    }
     return true;
 }
 
 static bool check_unmatched(struct generation_build *b)
 {
-    struct generation *g = b->g;
-    if (b->next == policy_set_count(g->policies))
-        return false;
-    unmatched_check(b->unmatched, policy_set_at(g->policies, b->next++));
-    return true;
+    bool more = b->next < policy_set_count(b->g->policies);
+    if (more)
+        unmatched_check(b->unmatched, policy_set_at(b->g->policies, b->next++));
+    return more;
 }
 
 static bool add_aliases(struct generation_build *b)
@@ -472,9 +444,16 @@ static int compare_names(const void *a, const void *b)
 
 static bool sort_tools(struct generation_build *b)
 {
-    collect_guarded_tools(b->g);
-    if (b->g->tool_count)
-        qsort(b->g->tools, b->g->tool_count, sizeof(*b->g->tools), compare_names);
+    struct generation *g = b->g;
+    for (size_t i = 0; i < g->tool_count; i++) { /* what its policies guard now */
+        const struct tool *tool = g->tools[i];
+        if (tool->target.kind == TARGET_MCP && is_unqualified(tool->policy) &&
+            !guarded_tools_find(g, tool->policy->name))
+            g->guarded[g->guarded_count++] =
+                (struct guarded_tool){.policy = tool->policy->name, .upstream = tool->target.upstream};
+    }
+    if (g->tool_count)
+        qsort(g->tools, g->tool_count, sizeof(*g->tools), compare_names);
     return false;
 }
 

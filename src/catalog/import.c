@@ -245,27 +245,6 @@ static enum err count_bytes(struct import *im, const struct json *definition, st
     return OK;
 }
 
-/* NULL: the tool cannot be served without them. */
-static const struct json *without_hidden_text(const struct import *im, const struct upstream_spec *spec,
-                                              const struct json *definition, struct why *why)
-{
-    struct hidden_text found;
-    const struct json *clean = hidden_text_strip(im->request.arena, definition, &found);
-    struct str name = str_cut(name_of(definition), 2 * TOOL_NAME_MAX_BYTES);
-    if (found.refused) {
-        err_set(why, ERR_SCHEMA, "%s has hidden characters (zero-width, bidirectional, tags)", found.refused);
-        return NULL;
-    }
-    if (found.removed)
-        generation_report_warning(
-            im->request.report,
-            "upstream " STR_FMT ": tool '" STR_FMT
-            "': %zu hidden character%s (zero-width, bidirectional, tags) removed from its "
-            "definition: read what the server hides there",
-            STR_ARG(spec->name), STR_ARG(name), found.removed, found.removed == 1 ? "" : "s");
-    return clean;
-}
-
 /* NULL: it is left out, with a warning. */
 static struct tool *build(struct import *im, const struct upstream_spec *spec, struct str name,
                           const struct policy *policy, const struct json *definition)
@@ -280,8 +259,20 @@ static struct tool *build(struct import *im, const struct upstream_spec *spec, s
         .target = {.kind = TARGET_MCP, .upstream = spec->name, .tool = name_of(definition)}};
     struct tool *tool = NULL;
     struct why why;
-    source.definition = without_hidden_text(im, spec, definition, &why);
-    enum err err = source.definition ? count_bytes(im, definition, &why) : ERR_SCHEMA;
+    struct hidden_text found;
+    source.definition = hidden_text_strip(r->arena, definition, &found);
+    if (found.removed && !found.refused)
+        generation_report_warning(
+            r->report,
+            "upstream " STR_FMT ": tool '" STR_FMT
+            "': %zu hidden character%s (zero-width, bidirectional, tags) removed from its "
+            "definition: read what the server hides there",
+            STR_ARG(spec->name), STR_ARG(str_cut(source.target.tool, 2 * TOOL_NAME_MAX_BYTES)), found.removed,
+            found.removed == 1 ? "" : "s");
+    enum err err = found.refused
+                       ? err_set(&why, ERR_SCHEMA,
+                                 "%s has hidden characters (zero-width, bidirectional, tags)", found.refused)
+                       : count_bytes(im, definition, &why);
     if (err == OK && spec->kind == UPSTREAM_HTTP) /* marked arguments also go into headers */
         err = header_mapping_check(json_get_text(definition, "inputSchema"), &why);
     if (err == OK)
@@ -305,21 +296,6 @@ static struct str published_name(struct import *im, const struct upstream_spec *
     return map_get(r->by_name, name) ? plain_name_with_hash(r->arena, name, tool, TOOL_NAME_MAX_BYTES) : name;
 }
 
-/* A policy that names no upstream stays with the one whose tool it guarded. True: the tool is left out. */
-static bool guards_another(struct import *im, const struct upstream_spec *spec, struct str tool,
-                           const struct policy *policy)
-{
-    struct guarded_tool *guarded = policy ? guarded_tools_find(im->request.generation, policy->name) : NULL;
-    if (!guarded || str_eq(guarded->upstream, spec->name))
-        return false;
-    guarded->moved_to = spec->name;
-    leave_out(im, spec, tool,
-              STR_FMT " guarded that of upstream '" STR_FMT "', which does not offer it now; if the "
-                      "policy is for this one, declare upstream = \"" STR_FMT "\" in it",
-              STR_ARG(policy->file), STR_ARG(guarded->upstream), STR_ARG(spec->name));
-    return true;
-}
-
 /* If a policy has the bare name of a tool that several upstreams offer, only its author knows which one it is
  * for; a tool without that policy would be unguarded, so none is published. */
 static struct tool *import_by_name(struct import *im, const struct upstream_spec *spec, struct str tool,
@@ -338,10 +314,18 @@ static struct tool *import_by_name(struct import *im, const struct upstream_spec
     const struct name_use *use = map_get(im->uses, bare);
     bool ambiguous = use && use->shared && !policy_for(im, name) && !map_get(r->by_name, bare);
     const struct policy *policy = ambiguous ? policy_for(im, bare) : NULL;
-    if (!policy)
-        return guards_another(im, spec, tool, policy_for(im, name))
-                   ? NULL
-                   : build(im, spec, name, policy_for(im, name), definition);
+    const struct policy *own = policy_for(im, name);
+    struct guarded_tool *guarded = own && !policy ? guarded_tools_find(r->generation, own->name) : NULL;
+    if (!policy && (!guarded || str_eq(guarded->upstream, spec->name)))
+        return build(im, spec, name, own, definition);
+    if (!policy) { /* a policy that names no upstream stays with the one whose tool it guarded */
+        guarded->moved_to = spec->name;
+        leave_out(im, spec, tool,
+                  STR_FMT " guarded that of upstream '" STR_FMT "', which does not offer it now; if the "
+                          "policy is for this one, declare upstream = \"" STR_FMT "\" in it",
+                  STR_ARG(own->file), STR_ARG(guarded->upstream), STR_ARG(spec->name));
+        return NULL;
+    }
     leave_out(im, spec, tool,
               "several upstreams offer it, and " STR_FMT
               " does not say which of them it is for (upstream = \"" STR_FMT "\"); it would be '" STR_FMT

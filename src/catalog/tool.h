@@ -38,8 +38,9 @@ struct overlay {
 
 struct tool {
     struct str name, title, description;
-    struct str plain_name; /* for providers that do not accept the name (provider_formats.h); empty: they do */
-    struct str origin;     /* the file, "upstream NAME" or "register" */
+    struct str
+        plain_name;    /* for providers that do not accept the name (provider_formats.h); empty: they do */
+    struct str origin; /* the file, "upstream NAME" or "register" */
     const struct json *definition;                   /* as it was given; NULL: the policy alone defines it */
     const struct json *input, *output, *annotations; /* output, annotations: NULL: none */
     struct schema *input_schema, *output_schema;     /* input: without contradictions */

@@ -83,21 +83,6 @@ __attribute__((format(printf, 5, 6))) static void fail(struct unmatched *u, cons
 
 /* ---- the policy of one tool ---- */
 
-/* Its server has listed its tools, and this is none of them. */
-static void report_not_offered(struct unmatched *u, const struct policy *policy, struct str upstream,
-                               struct str tool, const struct json *tools)
-{
-    struct str *names = ARENA_ARRAY(u->generation->arena, struct str, tools->len + 1);
-    for (uint32_t i = 0; i < tools->len; i++)
-        names[i] = json_str(json_get_text(&tools->items[i], "name"));
-    struct str slip = suggest_misspelled(tool, names, tools->len);
-    struct str meant = slip.len ? slip : suggest_closest(tool, names, tools->len);
-    fail(u, policy, policy->name, slip.len > 0,
-         "upstream '" STR_FMT "' offers no tool '" STR_FMT "'%s" STR_FMT "%s", STR_ARG(upstream),
-         STR_ARG(tool), meant.len ? " (did you mean '" : "", STR_ARG(meant),
-         meant.len ? "'?)" : ": its calls will fail");
-}
-
 static void report_bare(struct unmatched *u, const struct policy *policy)
 {
     struct str meant = suggest_misspelled(policy->name, u->names, u->name_count);
@@ -133,10 +118,21 @@ static void check_own_tool(struct unmatched *u, const struct policy *policy)
         return;
     if (tool->unregistered)
         report_bare(u, policy);
-    else if (tool->schema_pending && list)
-        report_not_offered(u, policy, upstream, name, tool_list_array(list));
-    else if (tool->schema_pending && u->waits)
+    else if (tool->schema_pending && !list && u->waits)
         wait(u, policy, policy->name);
+    if (tool->unregistered || !tool->schema_pending || !list)
+        return;
+    /* Its server has listed its tools, and this is none of them. */
+    const struct json *tools = tool_list_array(list);
+    struct str *names = ARENA_ARRAY(u->generation->arena, struct str, tools->len + 1);
+    for (uint32_t i = 0; i < tools->len; i++)
+        names[i] = json_str(json_get_text(&tools->items[i], "name"));
+    struct str slip = suggest_misspelled(name, names, tools->len);
+    struct str meant = slip.len ? slip : suggest_closest(name, names, tools->len);
+    fail(u, policy, policy->name, slip.len > 0,
+         "upstream '" STR_FMT "' offers no tool '" STR_FMT "'%s" STR_FMT "%s", STR_ARG(upstream),
+         STR_ARG(name), meant.len ? " (did you mean '" : "", STR_ARG(meant),
+         meant.len ? "'?)" : ": its calls will fail");
 }
 
 /* ---- a policy for several tools ---- */
