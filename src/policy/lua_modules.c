@@ -133,7 +133,7 @@ static void load_protected(lua_State *L, void *context)
 {
     struct module_load *load = context;
     struct lua_module *m = load->module;
-    word_json_release(L);
+    bridge_forget_json(L);
     sandbox_load(L, m->source, m->file.at);
     const struct bytecode *code = bytecode_read(L, 1, load->diagnostics.arena);
     static_check_file(L, code, &load->diagnostics);
@@ -151,7 +151,7 @@ static void load_protected(lua_State *L, void *context)
     freeze_module(L, code, 1, 2, m->name.at, &load->diagnostics);
     diagnostics_raise(L, &load->diagnostics);
     m->ref = luaL_ref(L, LUA_REGISTRYINDEX);
-    word_json_release(L);
+    bridge_forget_json(L);
 }
 
 static void run_module(struct policy_set *set, struct lua_module *m, struct policy_load_errors *errors)

@@ -11,6 +11,7 @@
 #include "policy/declare.h"
 #include "policy/policy_internal.h"
 #include "policy/source_location.h"
+#include "sandbox/bridge.h"
 #include "sandbox/bridge_origins.h"
 #include "sandbox/deadline.h"
 #include "sandbox/freeze.h"
@@ -204,7 +205,7 @@ static void load_protected(lua_State *L, void *context)
     const char *file = load->d.file.at;
     load->d.L = L;
     lua_gc(L, LUA_GCSETPAUSE, LOAD_GC_PAUSE);
-    word_json_release(L);
+    bridge_forget_json(L);
     sandbox_load(L, load->d.source, file);
     const struct bytecode *code = bytecode_read(L, 1, diagnostics->arena);
     sandbox_check_deadline(L); /* the steps in C are long for a long file, and nothing else stops them */
@@ -236,7 +237,7 @@ static void load_protected(lua_State *L, void *context)
     sandbox_check_deadline(L);
     freeze_file(L, code, 1, 2, diagnostics);
     diagnostics_raise(L, diagnostics);
-    word_json_release(L);
+    bridge_forget_json(L);
 }
 
 bool policy_set_note_stall(struct policy_set *set, struct str file, uint64_t text)

@@ -49,7 +49,4 @@ struct json_files {
     struct arena *arena;
 };
 
-/* Forgets the JSON of tables, before and after a file loads. */
-void word_json_release(lua_State *L);
-
 #endif
