@@ -62,12 +62,11 @@ bool field_is_false(struct declaration *d, int at)
     return lua_isboolean(d->L, at) && !lua_toboolean(d->L, at);
 }
 
-void field_name_values(struct declaration *d, const struct field *field, int at, size_t most,
-                       struct name_values *out)
+void field_read_pairs(struct declaration *d, const struct field *field, int at)
 {
     static const char expected[] = "{ NAME = \"value\" }, both strings";
+    size_t most = (size_t)field->most, count = 0;
     struct name_value *list = ARENA_ARRAY(d->arena, struct name_value, most);
-    size_t count = 0;
     field_require_table(d, field->name, at, expected);
     for (lua_pushnil(d->L); lua_next(d->L, at); lua_pop(d->L, 1)) {
         int value = lua_gettop(d->L);
@@ -78,7 +77,7 @@ void field_name_values(struct declaration *d, const struct field *field, int at,
         list[count++] =
             (struct name_value){.name = field_string(d, value - 1), .value = field_string(d, value)};
     }
-    *out = (struct name_values){.list = list, .count = count};
+    *FIELD_INTO(d, field, struct name_values) = (struct name_values){.list = list, .count = count};
 }
 
 const struct json *field_json(struct declaration *d, const char *what, int at, const struct json *schema)
@@ -281,34 +280,27 @@ static void push_comments(struct declaration *d, int above, int *from, int *to)
     }
 }
 
-/* Pushes `run` and returns its line; 0 if it is no function of the file. */
-static int push_run(lua_State *L, int fields)
-{
-    lua_Debug where;
-    lua_pushliteral(L, "run");
-    lua_rawget(L, fields);
-    if (!lua_isfunction(L, -1) || lua_iscfunction(L, -1))
-        return 0;
-    lua_pushvalue(L, -1);
-    lua_getinfo(L, ">S", &where);
-    return where.linedefined;
-}
-
 /* They come before all fields, as others need the schema; a field `schema` or `description` replaces theirs.
  */
 static void read_annotations(struct declaration *d, int fields)
 {
     lua_State *L = d->L;
-    int top = lua_gettop(L), line, from = 0, to = 0;
+    int top = lua_gettop(L), from = 0, to = 0;
     struct str own, call;
-    if (!memmem(d->source.at, d->source.len, "---@param", 9) || !(line = push_run(L, fields)))
+    lua_Debug run;
+    lua_pushliteral(L, "run");
+    lua_rawget(L, fields);
+    if (!memmem(d->source.at, d->source.len, "---@param", 9) || !lua_isfunction(L, -1) ||
+        lua_iscfunction(L, -1))
         goto out;
-    push_comments(d, line, &from, &to);
+    lua_pushvalue(L, -1);
+    lua_getinfo(L, ">S", &run);
+    push_comments(d, run.linedefined, &from, &to);
     if (!from)
         push_comments(d, location_of_field(d->tokens, NULL, STR_LIT("run")), &from, &to);
     if (!from)
         goto out;
-    location_parameters(d->tokens, line, &own, &call);
+    location_parameters(d->tokens, run.linedefined, &own, &call);
     vocabulary_push_annotations(L); /* it returns the schema, the description and lines by name */
     lua_pushstring(L, sandbox_chunk(d->file.at));
     lua_pushvalue(L, -3);
@@ -356,21 +348,6 @@ static void check_annotations(struct declaration *d)
 
 /* ---- checks across fields -------------------------------------------------- */
 
-static void check_upstream_name(struct declaration *d, struct str name)
-{
-    const char *slash = memchr(name.at, '/', name.len);
-    if (slash && (slash == name.at || slash + 1 == name.at + name.len))
-        field_error(d, "upstream",
-                    "'upstream': expected a server's name, or \"server/tool\" for another name there, got "
-                    "\"" STR_FMT "\"",
-                    STR_ARG(name));
-    if (slash && d->policy->http)
-        field_error(d, "upstream",
-                    "'upstream': with http, expected only the name of the upstream, got \"" STR_FMT
-                    "\": the url of http names what is requested",
-                    STR_ARG(name));
-}
-
 static void check_runner(struct declaration *d)
 {
     const struct policy *p = d->policy;
@@ -379,8 +356,17 @@ static void check_runner(struct declaration *d)
         field_error(d, runner, "'%s': expected one of run, exec and http: remove the others", runner);
     if (p->upstream.len && runner && !p->http)
         field_error(d, "upstream", "'upstream': expected one of upstream and %s: remove the other", runner);
-    if (p->upstream.len)
-        check_upstream_name(d, p->upstream);
+    const char *slash = p->upstream.len ? memchr(p->upstream.at, '/', p->upstream.len) : NULL;
+    if (slash && (slash == p->upstream.at || slash + 1 == p->upstream.at + p->upstream.len))
+        field_error(d, "upstream",
+                    "'upstream': expected a server's name, or \"server/tool\" for another name there, got "
+                    "\"" STR_FMT "\"",
+                    STR_ARG(p->upstream));
+    if (slash && p->http)
+        field_error(d, "upstream",
+                    "'upstream': with http, expected only the name of the upstream, got \"" STR_FMT
+                    "\": the url of http names what is requested",
+                    STR_ARG(p->upstream));
 }
 
 const struct json *declare_properties(const struct json *schema)
@@ -410,18 +396,6 @@ static void add_conflict(void *owner, bool certain, int line, struct str sentenc
         diagnostics_add(owner, line, "rules: " STR_FMT, STR_ARG(sentence));
 }
 
-/* Rules that contradict each other or the schema. */
-static void check_rules(struct declaration *d)
-{
-    struct diagnostics conflicts = {.arena = d->set->arena, .file = d->file.at};
-    struct arena *scratch = arena_new(); /* the search raises no Lua error, so this is always freed */
-    policy_rule_conflicts(d->policy, NULL, scratch, add_conflict, &conflicts);
-    arena_free(scratch);
-    if (sandbox_deadline_passed(d->set->sandbox))
-        sandbox_raise_deadline(d->L);
-    diagnostics_raise(d->L, &conflicts);
-}
-
 struct policy_wants declare_wants(const struct token *tokens)
 {
     return (struct policy_wants){.history = location_has_access(tokens, "history"),
@@ -429,23 +403,6 @@ struct policy_wants declare_wants(const struct token *tokens)
                                  .progress = location_has_access(tokens, "turn") ||
                                              location_has_access(tokens, "step") ||
                                              location_has_access(tokens, "no_progress")};
-}
-
-/* A gateway without check and result is no policy: it guards nothing. */
-static bool guards_calls(struct declaration *d, bool mode_given)
-{
-    const struct policy *p = d->policy;
-    const char *idle = mode_given         ? "mode"
-                       : p->except_count  ? "except"
-                       : p->example_count ? "examples"
-                                          : NULL;
-    if (p->check_sets || p->result_sets || p->hooks[HOOK_CHECK] || p->hooks[HOOK_RESULT])
-        return true;
-    if (idle)
-        field_error(d, idle,
-                    "'%s' has no effect without check or result: declare one, as in check = { \"secrets\" }",
-                    idle);
-    return false;
 }
 
 static void read_fields(struct declaration *d, int fields, const struct field_table *table)
@@ -461,7 +418,13 @@ static void finish_policy(struct declaration *d)
 {
     d->policy->wants = declare_wants(d->tokens);
     d->policy->code->walks = bridge_needs_eager(d->source);
-    check_rules(d);
+    struct diagnostics conflicts = {.arena = d->set->arena, .file = d->file.at};
+    struct arena *scratch = arena_new(); /* the search raises no Lua error, so this is always freed */
+    policy_rule_conflicts(d->policy, NULL, scratch, add_conflict, &conflicts);
+    arena_free(scratch);
+    if (sandbox_deadline_passed(d->set->sandbox))
+        sandbox_raise_deadline(d->L);
+    diagnostics_raise(d->L, &conflicts);
 }
 
 /* ---- the three declarations ------------------------------------------------ */
@@ -481,49 +444,21 @@ static void declare_gateway(struct declaration *d, int fields)
     read_fields(d, fields, &declare_gateway_table);
     d->set->gateway_file = d->file;
     d->set->gateway_wants = declare_wants(d->tokens);
-    bool mode_given = d->policy->mode_given;
-    d->policy->mode_given = true;
-    if (guards_calls(d, mode_given))
+    struct policy *p = d->policy;
+    const char *idle = p->mode_given      ? "mode"
+                       : p->except_count  ? "except"
+                       : p->example_count ? "examples"
+                                          : NULL;
+    bool guards = p->check_sets || p->result_sets || p->hooks[HOOK_CHECK] || p->hooks[HOOK_RESULT];
+    if (!guards && idle)
+        field_error(d, idle,
+                    "'%s' has no effect without check or result: declare one, as in check = { \"secrets\" }",
+                    idle);
+    p->mode_given = true;
+    if (guards)
         finish_policy(d);
     else
-        d->policy = NULL;
-}
-
-/* "policies/paths.lua" is listed as "paths". */
-static struct str name_of_file(struct str file)
-{
-    const char *slash = memrchr(file.at, '/', file.len);
-    struct str name = slash ? str_from(file, (size_t)(slash - file.at) + 1) : file;
-    bool lua = name.len > 4 && memcmp(name.at + name.len - 4, ".lua", 4) == 0;
-    return lua ? (struct str){name.at, name.len - 4} : name;
-}
-
-/* What describes or runs a tool cannot hold for several. */
-static void check_fields(struct declaration *d, int fields)
-{
-    for (lua_pushnil(d->L); lua_next(d->L, fields); lua_pop(d->L, 1)) {
-        const char *name = lua_type(d->L, -2) == LUA_TSTRING ? lua_tostring(d->L, -2) : "";
-        for (size_t i = 0; i < declare_tool_table.count; i++)
-            if (strcmp(declare_tool_table.fields[i].name, name) == 0)
-                field_error(d, name,
-                            "'%s' is about one tool and has no effect in a policy for several: declare it in "
-                            "the tool's own file, return tool \"NAME\" { %s = … }",
-                            name, name);
-    }
-}
-
-static void check_tools(struct declaration *d)
-{
-    const struct policy *p = d->policy;
-    if (!p->guard_count || p->guard_count > GUARDS_MAX)
-        field_error(
-            d, "tools",
-            "'tools': expected 1 to %u names or globs of tools, as in { \"write_*\", \"edit_file\" }, "
-            "got %zu",
-            GUARDS_MAX, p->guard_count);
-    for (size_t i = 0; i < p->guard_count; i++)
-        if (!p->guards[i].len)
-            field_error(d, "tools", "'tools': expected names or globs of tools, got an empty string");
+        d->policy = NULL; /* it guards nothing, so it is no policy */
 }
 
 /* Parts of shared fields that are about one tool, or that would allow more than its own policy does. */
@@ -552,8 +487,21 @@ static void check_budgets(struct declaration *d)
 /* policy { tools = { … }, … }: one file that lies over several tools, beside the policies of each. */
 static void declare_several(struct declaration *d, int fields)
 {
-    d->policy = declare_blank(d->set, name_of_file(d->file), d->file);
-    check_fields(d, fields);
+    const char *slash = memrchr(d->file.at, '/', d->file.len);
+    struct str name = slash ? str_from(d->file, (size_t)(slash - d->file.at) + 1) : d->file, meant;
+    bool lua = name.len > 4 && memcmp(name.at + name.len - 4, ".lua", 4) == 0;
+    name.len -= lua ? 4 : 0; /* "policies/paths.lua" is listed as "paths" */
+    struct policy *p = d->policy = declare_blank(d->set, name, d->file);
+    struct field_table own = declare_tool_table; /* what describes or runs a tool cannot hold for several */
+    own.also = NULL;
+    for (lua_pushnil(d->L); lua_next(d->L, fields); lua_pop(d->L, 1)) {
+        const char *field = lua_type(d->L, -2) == LUA_TSTRING ? lua_tostring(d->L, -2) : "";
+        if (field_find(&own, str_of(field), &meant))
+            field_error(d, field,
+                        "'%s' is about one tool and has no effect in a policy for several: declare it in "
+                        "the tool's own file, return tool \"NAME\" { %s = … }",
+                        field, field);
+    }
     lua_pushliteral(d->L, "tools");
     lua_rawget(d->L, fields);
     if (lua_isnil(d->L, -1))
@@ -562,7 +510,15 @@ static void declare_several(struct declaration *d, int fields)
                     "tool, return tool \"NAME\" { … }");
     lua_pop(d->L, 1);
     read_fields(d, fields, &declare_policy_table);
-    check_tools(d);
+    if (!p->guard_count || p->guard_count > GUARDS_MAX)
+        field_error(
+            d, "tools",
+            "'tools': expected 1 to %u names or globs of tools, as in { \"write_*\", \"edit_file\" }, "
+            "got %zu",
+            GUARDS_MAX, p->guard_count);
+    for (size_t i = 0; i < p->guard_count; i++)
+        if (!p->guards[i].len)
+            field_error(d, "tools", "'tools': expected names or globs of tools, got an empty string");
     check_budgets(d);
 }
 

@@ -11,8 +11,6 @@
 
 #include <lua.h>
 
-struct name_values;
-
 /* One file while it is read. */
 struct declaration {
     lua_State *L;
@@ -75,9 +73,8 @@ struct str field_string(struct declaration *d, int at);
 /* The value is `false`, which lifts a limit. */
 bool field_is_false(struct declaration *d, int at);
 
-/* A table { NAME = "value" } of at most `most` strings; `out` lives in d->arena. */
-void field_name_values(struct declaration *d, const struct field *field, int at, size_t most,
-                       struct name_values *out);
+/* Reads a table { NAME = "value" } of at most field->most strings, into a struct name_values. */
+field_reader field_read_pairs;
 
 /* The value as JSON; what json "…" read keeps its text. `what` begins error messages. */
 const struct json *field_json(struct declaration *d, const char *what, int at, const struct json *schema);

@@ -28,48 +28,44 @@ static struct exec_spec *spec_of(struct declaration *d)
     return (struct exec_spec *)d->policy->exec;
 }
 
-static bool is_variable(struct str name)
-{
-    for (size_t i = 0; i < name.len; i++)
-        if (!isalnum((unsigned char)name.at[i]) && name.at[i] != '_')
-            return false;
-    return name.len && !isdigit((unsigned char)name.at[0]);
-}
-
 static void read_env(struct declaration *d, const struct field *field, int at)
 {
-    struct name_values *env = &spec_of(d)->env;
-    field_name_values(d, field, at, EXEC_ENV_MAX, env);
-    for (size_t i = 0; i < env->count; i++)
-        if (!is_variable(env->list[i].name))
+    const struct name_values *env = &spec_of(d)->env;
+    field_read_pairs(d, field, at);
+    for (size_t i = 0; i < env->count; i++) {
+        struct str name = env->list[i].name;
+        bool valid = name.len && !isdigit((unsigned char)name.at[0]);
+        for (size_t n = 0; n < name.len; n++)
+            valid &= isalnum((unsigned char)name.at[n]) || name.at[n] == '_';
+        if (!valid)
             field_error(d, field->name, "'exec.env': '" STR_FMT "' cannot be a variable's name",
-                        STR_ARG(str_cut(env->list[i].name, 80)));
+                        STR_ARG(str_cut(name, 80)));
+    }
 }
 
-static enum exec_exit_meaning means_of(struct declaration *d, int at)
+static void read_exit(struct declaration *d, const struct field *field, int at)
 {
     static const char *const words[] = {[EXEC_EXIT_REFUSED] = "refused",
                                         [EXEC_EXIT_OK] = "ok",
                                         [EXEC_EXIT_TRANSIENT] = "transient",
                                         [EXEC_EXIT_BROKEN] = "broken"};
-    const char *given = lua_type(d->L, at) == LUA_TSTRING ? lua_tostring(d->L, at) : "";
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (strcmp(words[i], given) == 0)
-            return (enum exec_exit_meaning)i;
-    field_mismatch(d, "exit", at, "one of ok, refused, transient, broken for each code");
-}
-
-static void read_exit(struct declaration *d, const struct field *field, int at)
-{
+    const size_t count = sizeof(words) / sizeof(words[0]);
     struct exec_exit *list = ARENA_ARRAY(d->arena, struct exec_exit, EXEC_EXITS_MAX);
     struct exec_spec *spec = spec_of(d);
     field_require_table(d, field->name, at, "{ [1] = \"ok\" }");
     spec->exits = list;
     for (lua_pushnil(d->L); lua_next(d->L, at); lua_pop(d->L, 1)) {
         double code = lua_type(d->L, -2) == LUA_TNUMBER ? lua_tonumber(d->L, -2) : -1;
+        const char *given = lua_type(d->L, -1) == LUA_TSTRING ? lua_tostring(d->L, -1) : "";
+        size_t meaning = 0;
         if (!(code >= 0 && code <= 255 && code == floor(code)))
             field_mismatch(d, field->name, lua_gettop(d->L) - 1, "an exit code from 0 to 255: [1] = \"ok\"");
-        list[spec->exit_count++] = (struct exec_exit){(uint32_t)code, means_of(d, lua_gettop(d->L))};
+        while (meaning < count && strcmp(words[meaning], given) != 0)
+            meaning++;
+        if (meaning == count)
+            field_mismatch(d, field->name, lua_gettop(d->L),
+                           "one of ok, refused, transient, broken for each code");
+        list[spec->exit_count++] = (struct exec_exit){(uint32_t)code, (enum exec_exit_meaning)meaning};
     }
 }
 
@@ -152,7 +148,7 @@ static const struct field exec_fields[] = {
     {"env", FIELD_CUSTOM, "{ API_TOKEN = \"${file:/run/secrets/token}\" }", "table<string, string>",
      "Environment variables besides PATH, HOME, LANG, TZ and TERM; ${NAME} is from the daemon's environment, "
      "${file:/path} from a file.",
-     READ(read_env)},
+     AT(env), .most = EXEC_ENV_MAX, READ(read_env)},
     {"sandbox", FIELD_CUSTOM, "{ read = { \"/srv/orders\" }, network = false }",
      "toolgate.ExecSandbox|boolean|\"best_effort\"",
      "Confines the command by Landlock and seccomp. Default: it may do what the daemon may.",
@@ -223,21 +219,6 @@ static void read_group(struct declaration *d, int at, uint32_t group)
     }
 }
 
-static void read_words(struct declaration *d, int at)
-{
-    struct exec_spec *spec = spec_of(d);
-    spec->words = ARENA_ARRAY(d->arena, struct exec_word, EXEC_WORDS_MAX);
-    for (size_t i = 1; i <= lua_objlen(d->L, at); i++) {
-        lua_rawgeti(d->L, at, (int)i);
-        int item = lua_gettop(d->L);
-        if (lua_istable(d->L, item) && sandbox_mark(d->L, item) == MARK_NONE)
-            read_group(d, item, (uint32_t)i);
-        else
-            add_word(d, item, 0, STR_NONE);
-        lua_pop(d->L, 1);
-    }
-}
-
 /* Found from wherever the daemon was started, as files of json "…" are. */
 static struct str beside(const struct declaration *d, struct str path)
 {
@@ -258,7 +239,16 @@ void declare_exec(struct declaration *d, const struct field *field, int at)
                                .memory_bytes = EXEC_MEMORY_BYTES,
                                .file_bytes = EXEC_FILE_BYTES};
     d->policy->exec = spec;
-    read_words(d, at);
+    spec->words = ARENA_ARRAY(d->arena, struct exec_word, EXEC_WORDS_MAX);
+    for (size_t i = 1; i <= lua_objlen(d->L, at); i++) {
+        lua_rawgeti(d->L, at, (int)i);
+        int item = lua_gettop(d->L);
+        if (lua_istable(d->L, item) && sandbox_mark(d->L, item) == MARK_NONE)
+            read_group(d, item, (uint32_t)i);
+        else
+            add_word(d, item, 0, STR_NONE);
+        lua_pop(d->L, 1);
+    }
     field_read_table(d, at, "exec", &declare_exec_table, lua_objlen(d->L, at), reading);
     lua_settop(d->L, at);
     struct exec_word *program = (struct exec_word *)spec->words;
@@ -394,33 +384,6 @@ static void check_programs(struct declaration *d, bool is_program[EXEC_WORDS_MAX
                 "commands of its own: send the arguments on stdin (stdin = true)");
 }
 
-/* "${API_TOKEN}" outside of scripts. */
-static void check_settings(struct declaration *d, const bool is_program[EXEC_WORDS_MAX])
-{
-    const struct exec_spec *spec = d->policy->exec;
-    for (size_t i = 0; i < spec->word_count; i++) {
-        struct str word = spec->words[i].text;
-        if (!is_program[i] && word.len && memmem(word.at, word.len, "${", 2))
-            field_error(d, "exec",
-                        "'exec': \"" STR_FMT
-                        "\" is not filled in, as a command line can be read by everybody "
-                        "on the host: put it into exec.env, which the command reads",
-                        STR_ARG(str_cut(word, 80)));
-    }
-}
-
-static void check_command(struct declaration *d)
-{
-    const struct exec_spec *spec = d->policy->exec;
-    if (!spec->word_count)
-        field_error(d, "exec", "'exec': expected { \"command\", \"argument\", … }, got no word");
-    if (spec->words[0].group || !spec->words[0].text.len)
-        complain_word(d, 0, "the first word must be the command");
-    if (exec_argv_has_argument(spec->words[0].text))
-        complain_word(d, 0,
-                      "the command cannot be named by an argument: which one runs is not a model's choice");
-}
-
 static void check_name(struct declaration *d, struct str path)
 {
     const struct json *schema = d->policy->schema, *properties = declare_properties(schema);
@@ -466,9 +429,23 @@ void declare_check_exec(struct declaration *d)
     struct exec_piece piece;
     if (!spec)
         return;
-    check_command(d);
+    if (!spec->word_count)
+        field_error(d, "exec", "'exec': expected { \"command\", \"argument\", … }, got no word");
+    if (spec->words[0].group || !spec->words[0].text.len)
+        complain_word(d, 0, "the first word must be the command");
+    if (exec_argv_has_argument(spec->words[0].text))
+        complain_word(d, 0,
+                      "the command cannot be named by an argument: which one runs is not a model's choice");
     check_programs(d, is_program);
-    check_settings(d, is_program);
+    for (size_t i = 0; i < spec->word_count; i++) { /* "${API_TOKEN}" outside of scripts */
+        struct str word = spec->words[i].text;
+        if (!is_program[i] && word.len && memmem(word.at, word.len, "${", 2))
+            field_error(d, "exec",
+                        "'exec': \"" STR_FMT
+                        "\" is not filled in, as a command line can be read by everybody "
+                        "on the host: put it into exec.env, which the command reads",
+                        STR_ARG(str_cut(word, 80)));
+    }
     check_groups(d);
     for (size_t i = 0; i < spec->word_count; i++)
         for (struct str rest = spec->words[i].text; exec_argv_next_piece(&rest, &piece);)
@@ -483,18 +460,13 @@ static struct http_spec *http_of(struct declaration *d)
     return (struct http_spec *)d->policy->http; /* const once declare_http has made it */
 }
 
-static void read_headers(struct declaration *d, const struct field *field, int at)
-{
-    field_name_values(d, field, at, HTTP_HEADERS_MAX, &http_of(d)->headers);
-}
-
 #define HTTP(member) .offset = offsetof(struct http_spec, member)
 
 static const struct field http_fields[] = {
     {"headers", FIELD_CUSTOM, "{ Authorization = \"Bearer ${API_TOKEN}\" }", "table<string, string>",
      "Headers of each request; ${NAME} is from the environment, ${file:/path} from a file, {name} an "
      "argument.",
-     READ(read_headers)},
+     HTTP(headers), .most = HTTP_HEADERS_MAX, READ(field_read_pairs)},
     {"query", FIELD_STRINGS, "{ \"page\" }", NULL,
      "Arguments that go into the query. With GET, HEAD and DELETE all others do, too; with other methods the "
      "others are the JSON body.",

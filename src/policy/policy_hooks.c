@@ -79,34 +79,31 @@ static void run(struct policy_set *set, struct hook_run *r, struct sandbox_conte
         fail(set, r->policy, r->outcome);
 }
 
-/* False if there is nothing to run: no such function, or a quarantined policy, which fails. */
-static bool can_run(const struct policy *policy, enum policy_hook hook, struct policy_outcome *outcome)
-{
-    if (!policy->code->quarantined)
-        return policy->code->hooks[hook].ref != HOOK_NONE;
-    err_set(&outcome->why, ERR_POLICY,
-            STR_FMT ": is quarantined, as " STR_FMT
-                    " stalled or crashed the process: a changed file is tried again",
-            STR_ARG(policy->file),
-            STR_ARG(str_eq(policy->file, policy->code->stalled) ? STR_LIT("it") : policy->code->stalled));
-    fail(policy->set, policy, outcome);
-    return false;
-}
-
+/* Runs nothing if there is no such function; a quarantined policy fails. */
 static void run_hook(const struct policy *policy, enum policy_hook hook, const struct policy_call *call,
                      const struct json *subject, const struct json *args,
                      void (*read)(lua_State *L, struct hook_run *r), struct policy_outcome *outcome)
 {
-    const struct policy_hook_code *code = &policy->code->hooks[hook];
-    struct hook_run r = {policy, hook, code->ref, subject, outcome->problems.arena, outcome, read};
-    struct sandbox_context context = {.call = call,
-                                      .file = policy->file.at,
-                                      .source_hash = policy->code->source_hash,
-                                      .lazy = !policy->code->walks,
-                                      .hook = outcome_hook_name(hook),
-                                      .hook_line = code->line,
-                                      .args = args};
-    run(policy->set, &r, &context);
+    const struct policy_code *code = policy->code;
+    if (code->quarantined) {
+        err_set(&outcome->why, ERR_POLICY,
+                STR_FMT ": is quarantined, as " STR_FMT
+                        " stalled or crashed the process: a changed file is tried again",
+                STR_ARG(policy->file),
+                STR_ARG(str_eq(policy->file, code->stalled) ? STR_LIT("it") : code->stalled));
+        fail(policy->set, policy, outcome);
+    } else if (code->hooks[hook].ref != HOOK_NONE) {
+        struct hook_run r = {policy,  hook, code->hooks[hook].ref, subject, outcome->problems.arena,
+                             outcome, read};
+        struct sandbox_context context = {.call = call,
+                                          .file = policy->file.at,
+                                          .source_hash = code->source_hash,
+                                          .lazy = !code->walks,
+                                          .hook = outcome_hook_name(hook),
+                                          .hook_line = code->hooks[hook].line,
+                                          .args = args};
+        run(policy->set, &r, &context);
+    }
 }
 
 static void raise_returned(lua_State *L, const struct hook_run *r, const char *expected)
@@ -156,6 +153,7 @@ static void read_value(lua_State *L, struct hook_run *r)
 static void read_definition(lua_State *L, struct hook_run *r)
 {
     struct bridge_hints hints = {.original = r->subject};
+    r->outcome->value = NULL;
     if (lua_isnil(L, 2))
         return;
     if (!lua_istable(L, 2) || outcome_is(L, 2))
@@ -167,6 +165,7 @@ static void read_definition(lua_State *L, struct hook_run *r)
 static void read_definitions(lua_State *L, struct hook_run *r)
 {
     struct bridge_hints hints = {.original = r->subject};
+    r->outcome->value = NULL;
     if (lua_isnil(L, 2))
         return;
     r->outcome->value = bridge_read(L, 2, "definitions", &hints, r->arena);
@@ -236,7 +235,7 @@ void policy_normalise(const struct policy *policy, const struct policy_call *cal
     outcome->args = rules.args;
     if (outcome->problems.errors || outcome->problems.more)
         outcome->kind = OUTCOME_REPAIR;
-    else if (can_run(policy, HOOK_NORMALISE, outcome))
+    else
         run_hook(policy, HOOK_NORMALISE, call, rules.args, NULL, read_arguments, outcome);
 }
 
@@ -258,7 +257,7 @@ void policy_check(const struct policy *policy, const struct policy_call *call, c
         outcome->code = rules.refusal->code;
         outcome->detail = rules.refusal->message;
         outcome->hint = rules.refusal->hint;
-    } else if (can_run(policy, HOOK_CHECK, outcome)) {
+    } else {
         run_hook(policy, HOOK_CHECK, call, args, NULL, read_verdict, outcome);
     }
 }
@@ -267,16 +266,14 @@ void policy_run(const struct policy *policy, const struct policy_call *call, con
                 struct arena *arena, struct policy_outcome *outcome)
 {
     outcome_init(outcome, arena);
-    if (can_run(policy, HOOK_RUN, outcome))
-        run_hook(policy, HOOK_RUN, call, args, NULL, read_value, outcome);
+    run_hook(policy, HOOK_RUN, call, args, NULL, read_value, outcome);
 }
 
 void policy_judge(const struct policy *policy, const struct policy_call *call, const struct json *args,
                   const struct json *result, struct arena *arena, struct policy_outcome *outcome)
 {
     outcome_init(outcome, arena);
-    if (can_run(policy, HOOK_RESULT, outcome))
-        run_hook(policy, HOOK_RESULT, call, result, args, read_verdict, outcome);
+    run_hook(policy, HOOK_RESULT, call, result, args, read_verdict, outcome);
 }
 
 void policy_prepare(const struct policy *policy, const struct policy_call *call,
@@ -284,9 +281,6 @@ void policy_prepare(const struct policy *policy, const struct policy_call *call,
 {
     outcome_init(outcome, arena);
     outcome->value = definition;
-    if (!can_run(policy, HOOK_PREPARE, outcome))
-        return;
-    outcome->value = NULL;
     run_hook(policy, HOOK_PREPARE, call, definition, NULL, read_definition, outcome);
 }
 
@@ -313,10 +307,8 @@ void policy_set_prepare_tools(struct policy_set *set, const struct policy_call *
                                       .hook_line = set->prepare_tools.line};
     outcome_init(outcome, arena);
     outcome->value = definitions;
-    if (set->prepare_tools.ref == HOOK_NONE)
-        return;
-    outcome->value = NULL;
-    run(set, &r, &context);
+    if (r.ref != HOOK_NONE)
+        run(set, &r, &context);
 }
 
 /* The rules are applied once more, each time one more of them. */
@@ -325,8 +317,7 @@ static const struct rule *bad_rule(const struct policy *policy, const struct jso
 {
     struct rules first = policy->code->rules;
     size_t all = first.count;
-    first.hits = ARENA_ARRAY(arena, uint64_t, all + 1); /* the policy's own hits stay as they are */
-    memset(first.hits, 0, (all + 1) * sizeof(*first.hits));
+    first.hits = ARENA_ARRAY(arena, uint64_t, all); /* the policy's own hits stay as they are */
     for (size_t n = 1; n <= all; n++) {
         struct problems problems;
         problems_init(&problems, arena);
