@@ -61,33 +61,27 @@ void config_upstream_string(const struct key_value *value)
         read_string(value, key_target(value));
 }
 
-static bool read_strings(const struct key_value *value, struct strings *out)
+void config_upstream_strings(const struct key_value *value)
 {
     uint32_t count = value->json->len;
     if (value->json->type != JSON_ARRAY && (value->json->type != JSON_OBJECT || count)) { /* Lua's {} */
         expected_type(value, "a list of strings");
-        return false;
+        return;
     }
     struct str *list = ARENA_ARRAY(value->reader->arena, struct str, count);
     for (uint32_t i = 0; i < count; i++) {
         struct key_value item = key_item(value, &value->json->items[i], i);
         read_string(&item, &list[i]);
     }
-    *out = (struct strings){list, count};
-    return true;
-}
-
-void config_upstream_strings(const struct key_value *value)
-{
-    read_strings(value, key_target(value));
+    *(struct strings *)key_target(value) = (struct strings){list, count};
 }
 
 /* {} means none; only a key that is left out means all. */
 static void read_globs(const struct key_value *value)
 {
-    struct strings list;
-    if (read_strings(value, &list))
-        *(struct name_globs *)key_target(value) = (struct name_globs){list.list, list.count, true};
+    struct name_globs *globs = key_target(value); /* its first two members are those of struct strings */
+    config_upstream_strings(value);
+    globs->given |= globs->list != NULL;
 }
 
 /* A name of an environment variable or an HTTP header. */
@@ -257,9 +251,9 @@ static const struct field entry_fields[] = {
     {"headers", AT(spec.headers), READ_KEY(config_upstream_pairs), REQUESTS},
     {"ca_file", AT(spec.ca_file), READ_KEY(config_upstream_folder), REQUESTS},
     {"start", FIELD_CHOICE, AT(start), CHOICES("at_once lazy", START_AT_ONCE), MCP},
-    {"prefix", AT(prefix), CHOICES("on_collision always", UPSTREAM_PREFIX_ON_COLLISION),
+    {"prefix", AT(spec.prefix), CHOICES("on_collision always", UPSTREAM_PREFIX_ON_COLLISION),
      READ_KEY(read_prefix), MCP},
-    {STRINGS("tools", tools), MCP},
+    {STRINGS("tools", spec.tools), MCP},
     {"prompts", AT(spec.prompts), READ_KEY(read_globs), MCP},
     {"resources", AT(spec.resources), READ_KEY(read_globs), MCP},
     {DURATION("timeout", spec.timeout_ms)},
@@ -275,7 +269,6 @@ void config_upstream_init(struct config_upstream *entry)
     *entry = (struct config_upstream){
         .spec = {.timeout_ms = UPSTREAM_TIMEOUT_MS, .start_ms = UPSTREAM_START_MS},
         .start = START_AT_ONCE,
-        .prefix = UPSTREAM_PREFIX_ON_COLLISION,
     };
 }
 
@@ -365,27 +358,16 @@ static void check_spawned(struct config_reader *reader, struct str path, const s
                 "= true); remove it here");
 }
 
-static bool pairs_name_user(const struct name_values *pairs)
-{
-    for (size_t i = 0; i < pairs->count; i++)
-        if (upstream_spec_names_user(pairs->list[i].value))
-            return true;
-    return false;
-}
-
-static bool names_user(const struct config_upstream *entry)
-{
-    for (size_t i = 0; i < entry->args.count; i++)
-        if (upstream_spec_names_user(entry->args.list[i]))
-            return true;
-    return pairs_name_user(&entry->spec.env) || pairs_name_user(&entry->sandbox_env) ||
-           pairs_name_user(&entry->spec.headers) || upstream_spec_names_user(entry->url);
-}
-
 /* Instances that differ in nothing would share one credential, and %u alone would be a file of that name. */
 static void check_per_user(struct config_reader *reader, struct str path, const struct config_upstream *entry)
 {
-    bool named = names_user(entry);
+    const struct name_values *const pairs[] = {&entry->spec.env, &entry->sandbox_env, &entry->spec.headers};
+    bool named = upstream_spec_names_user(entry->url);
+    for (size_t i = 0; i < entry->args.count; i++)
+        named |= upstream_spec_names_user(entry->args.list[i]);
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+        for (size_t n = 0; n < pairs[i]->count; n++)
+            named |= upstream_spec_names_user(pairs[i]->list[n].value);
     if (entry->spec.per_user && entry->spawned)
         key_table_error(reader, member_path(reader, path, "per_user"),
                         "is not possible with spawned = true: the spawner starts one process for all users");
@@ -452,9 +434,6 @@ void config_upstream_add(struct config_reader *reader, struct str path, struct s
     spec->name = arena_dup(reader->arena, name);
     spec->url = spec->kind == UPSTREAM_REST ? entry->rest : entry->url;
     spec->lazy = entry->start == START_LAZY;
-    spec->prefix = (enum upstream_prefix)entry->prefix;
-    spec->tools = entry->tools.list;
-    spec->tool_count = entry->tools.count;
     spec->from = arena_dup(reader->arena, str_of(reader->file));
     if (!config->upstreams)
         config->upstreams = ARENA_ARRAY(reader->arena, const struct upstream_spec *, CONFIG_UPSTREAMS_MAX);

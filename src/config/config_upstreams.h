@@ -19,9 +19,9 @@ key_reader config_upstreams_read; /* into a struct config */
 struct config_upstream {
     struct upstream_spec spec;
     struct str command, url, rest;
-    struct strings args, tools;
+    struct strings args;
     struct name_values sandbox_env; /* of sandbox.env with values: added to spec.env */
-    unsigned start, prefix;
+    unsigned start;
     bool spawned;
 };
 

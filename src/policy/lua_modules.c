@@ -27,11 +27,6 @@
 
 /* ---- the files ---- */
 
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 static void add_to_hash(uint64_t *hash, struct str text)
 {
     uint64_t both[2] = {*hash, hash_stable(text).low};
@@ -62,7 +57,7 @@ bool lua_modules_read(struct policy_set *set, struct why *why)
     if (!len)
         return true;
     const char *folder = arena_printf(set->arena, "%.*s/" FOLDER, (int)len, set->folder).at;
-    int count = scandir(folder, &entries, policy_set_is_source, by_name);
+    int count = scandir(folder, &entries, policy_set_is_source, alphasort);
     if (count < 0)
         return true;
     enum err err = OK;
@@ -88,24 +83,6 @@ static struct lua_module *find(const struct policy_set *set, struct str name)
 }
 
 /* ---- what a source requires ---- */
-
-/* The name in the next require "…" or require("…"), and its line; false: there are no more. */
-static bool next_require(struct lexer *lex, struct str *name, int *line)
-{
-    for (struct token t = lexer_next(lex); t.kind != TOKEN_END; t = lexer_next(lex)) {
-        struct lexer ahead = *lex;
-        struct token one = lexer_next(&ahead);
-        if (t.kind != TOKEN_NAME || !str_is(t.text, "require"))
-            continue;
-        if (lexer_token_is(one, '('))
-            one = lexer_next(&ahead);
-        *name = one.text;
-        *line = t.line;
-        if (one.kind == TOKEN_STRING)
-            return true;
-    }
-    return false;
-}
 
 static bool requires(struct str source)
 {
@@ -181,36 +158,35 @@ static void run_module(struct policy_set *set, struct lua_module *m, struct poli
     arena_free(scratch);
 }
 
-static void report_cycle(const struct lua_module *m, int line, const struct lua_module *other,
-                         struct policy_load_errors *errors)
-{
-    struct why why;
-    err_set(&why, ERR_POLICY,
-            STR_FMT ":%d: require \"" STR_FMT "\": the two files need each other: move what both need into a "
-                    "third file of " FOLDER,
-            STR_ARG(m->file), line, STR_ARG(other->name));
-    policy_set_add_errors(errors, &why);
-}
-
 /* First what it requires. A name that is computed is found only if it is loaded by then. */
 static void load_module(struct policy_set *set, struct lua_module *m, struct policy_load_errors *errors)
 {
-    struct lexer lex = lexer_init(m->source);
-    struct str name;
-    int line;
     if (m->state != MODULE_UNLOADED)
         return;
     m->state = MODULE_LOADING;
-    while (next_require(&lex, &name, &line)) {
-        struct lua_module *other = find(set, name);
+    struct arena *scratch = arena_new();
+    const struct token *t = location_tokens(scratch, m->source);
+    for (size_t i = 0; m->state == MODULE_LOADING && t[i].kind != TOKEN_END; i++) {
+        struct token name = t[i + 1 + lexer_token_is(t[i + 1], '(')];
+        if (t[i].kind != TOKEN_NAME || !str_is(t[i].text, "require") || name.kind != TOKEN_STRING)
+            continue;
+        struct lua_module *other = find(set, name.text);
         if (other && other->state == MODULE_LOADING) {
-            report_cycle(m, line, other, errors);
+            struct why why;
+            err_set(&why, ERR_POLICY,
+                    STR_FMT
+                    ":%d: require \"" STR_FMT
+                    "\": the two files need each other: move what both need into a third file of " FOLDER,
+                    STR_ARG(m->file), t[i].line, STR_ARG(other->name));
+            policy_set_add_errors(errors, &why);
             m->state = MODULE_BROKEN;
-            return;
-        }
-        if (other)
+        } else if (other) {
             load_module(set, other, errors);
+        }
     }
+    arena_free(scratch);
+    if (m->state == MODULE_BROKEN)
+        return;
     if (policy_set_note_stall(set, m->file, lua_modules_text_hash(set, m->source)))
         m->state = MODULE_QUARANTINED;
     else
@@ -259,11 +235,6 @@ static int raise_unknown(lua_State *L, const struct policy_set *set, struct str 
                       name.at, file);
 }
 
-static bool is_module_name(struct str name)
-{
-    return str_starts(name, PREFIX) && str_is_name(str_from(name, strlen(PREFIX)));
-}
-
 int lua_modules_require(lua_State *L)
 {
     struct lua_module_use *use = sandbox_context(sandbox_of(L))->modules;
@@ -272,7 +243,7 @@ int lua_modules_require(lua_State *L)
         name.at = lua_tolstring(L, 1, &name.len);
     if (!use)
         return luaL_error(L, "require: files are read while the policy loads: put it at the top of the file");
-    if (!is_module_name(name))
+    if (!str_starts(name, PREFIX) || !str_is_name(str_from(name, strlen(PREFIX))))
         return luaL_error(L,
                           "require: expected \"" PREFIX "NAME\" for the file " FOLDER "/NAME.lua beside the "
                           "policies, NAME being letters, digits, '_' or '-', got %s%s%s: nothing else can be "

@@ -377,11 +377,6 @@ int policy_set_is_source(const struct dirent *entry)
     return name[0] != '.' && len > 4 && strcmp(name + len - 4, ".lua") == 0 && !spec;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 struct policy_set_loader {
     struct policy_set *set;
     struct policy_load_errors *errors;
@@ -396,7 +391,7 @@ static enum err list_folder(struct policy_set_loader *loader, const char *folder
     struct arena *arena = loader->set->arena;
     struct dirent **entries;
     const char *slash = folder[strlen(folder) - 1] == '/' ? "" : "/";
-    int count = scandir(folder, &entries, policy_set_is_source, by_name);
+    int count = scandir(folder, &entries, policy_set_is_source, alphasort);
     if (count < 0)
         return err_set(why, ERR_IO, "%s: expected a folder of policies: %s", folder, strerror(errno));
     loader->files = ARENA_ARRAY(arena, struct str, (size_t)count + 1);
