@@ -49,62 +49,58 @@ struct file_reading {
     struct coverage *c;
     struct coverage_file *file;
     struct str source;
-    const struct policy *policy; /* NULL: the gateway */
-    size_t instructions, functions;
+    bool *runs; /* by line: it has code of a function */
 };
 
-static void count_code(struct file_reading *r, const struct bytecode *code, bool inner)
+static size_t count_functions(const struct bytecode *code)
 {
-    r->instructions += inner ? code->count : 0;
-    r->functions += inner;
+    size_t count = 0;
     for (uint32_t i = 0; i < code->constant_count; i++)
         if (code->constants[i].function)
-            count_code(r, code->constants[i].function, true);
+            count += 1 + count_functions(code->constants[i].function);
+    return count;
 }
 
-static void add_code(struct file_reading *r, const struct bytecode *code, bool inner)
+/* The functions of the code, and the lines that they can run. */
+static void add_functions(struct file_reading *r, const struct bytecode *outer)
 {
-    struct coverage_file *f = r->file;
-    int first = (int)code->first_line;
-    struct str name = STR_NONE;
-    for (int i = 0; inner && r->policy && i < HOOK_COUNT && !name.len; i++)
-        if (r->policy->code->hooks[i].ref != HOOK_NONE && r->policy->code->hooks[i].line == first)
-            name = str_of(outcome_hook_name((enum policy_hook)i));
-    if (inner && !name.len)
-        name = arena_printf(r->c->arena, "function at line %d", first);
-    if (inner)
-        f->functions[f->function_count++] = (struct coverage_function){name, first, 0};
-    for (uint32_t i = 0; inner && i < code->count; i++)
-        f->lines[f->line_count++].line = bytecode_line(code, i);
-    for (uint32_t i = 0; i < code->constant_count; i++)
-        if (code->constants[i].function)
-            add_code(r, code->constants[i].function, true);
-}
-
-static int by_line(const void *a, const void *b)
-{
-    const struct coverage_line *x = a, *y = b;
-    return (x->line > y->line) - (x->line < y->line);
+    const struct policy *policy = r->file->policy;
+    for (uint32_t i = 0; i < outer->constant_count; i++) {
+        const struct bytecode *code = outer->constants[i].function;
+        struct str name = STR_NONE;
+        if (!code)
+            continue;
+        int first = (int)code->first_line;
+        for (int hook = 0; policy && hook < HOOK_COUNT && !name.len; hook++)
+            if (policy->code->hooks[hook].ref != HOOK_NONE && policy->code->hooks[hook].line == first)
+                name = str_of(outcome_hook_name((enum policy_hook)hook));
+        if (!name.len)
+            name = arena_printf(r->c->arena, "function at line %d", first);
+        r->file->functions[r->file->function_count++] = (struct coverage_function){name, first, 0};
+        for (uint32_t n = 0; n < code->count; n++)
+            r->runs[bytecode_line(code, n)] = true;
+        add_functions(r, code);
+    }
 }
 
 /* Compiled, never run. */
 static int read_code(lua_State *L)
 {
     struct file_reading *r = lua_touserdata(L, 1);
+    struct coverage_file *f = r->file;
+    size_t lines = 2; /* they begin with 1 */
     if (luaL_loadbufferx(L, r->source.at, r->source.len, "=coverage", "t") != 0)
         lua_error(L);
     const struct bytecode *code = bytecode_read(L, -1, r->c->arena);
-    count_code(r, code, false);
-    r->file->lines = ARENA_ARRAY(r->c->arena, struct coverage_line, r->instructions + 1);
-    r->file->functions = ARENA_ARRAY(r->c->arena, struct coverage_function, r->functions + 1);
-    add_code(r, code, false);
-    struct coverage_file *f = r->file;
-    size_t kept = 0;
-    qsort(f->lines, f->line_count, sizeof(*f->lines), by_line);
-    for (size_t i = 0; i < f->line_count; i++) /* an instruction each, several of a line */
-        if (!kept || f->lines[kept - 1].line != f->lines[i].line)
-            f->lines[kept++] = f->lines[i];
-    f->line_count = kept;
+    for (size_t i = 0; i < r->source.len; i++)
+        lines += r->source.at[i] == '\n' || r->source.at[i] == '\r'; /* either ends a line of Lua */
+    r->runs = ARENA_ARRAY(r->c->arena, bool, lines);
+    f->functions = ARENA_ARRAY(r->c->arena, struct coverage_function, count_functions(code));
+    add_functions(r, code);
+    f->lines = ARENA_ARRAY(r->c->arena, struct coverage_line, lines);
+    for (size_t line = 0; line < lines; line++)
+        if (r->runs[line])
+            f->lines[f->line_count++].line = (int)line;
     return 0;
 }
 
@@ -112,7 +108,7 @@ static int read_code(lua_State *L)
 static void add_file(struct coverage *c, lua_State *L, struct str file, struct str name,
                      const struct policy *policy)
 {
-    struct file_reading r = {.c = c, .policy = policy};
+    struct file_reading r = {.c = c};
     struct why why;
     if (file_read(c->arena, file.at, SANDBOX_SOURCE_MAX_BYTES, &r.source, &why) != OK)
         return;
@@ -127,26 +123,23 @@ static void add_file(struct coverage *c, lua_State *L, struct str file, struct s
     r.file = &c->files[c->count];
     *r.file = (struct coverage_file){.file = arena_dup(c->arena, file),
                                      .tool = arena_dup(c->arena, name),
+                                     .policy = policy,
                                      .examples = policy ? policy->example_count : 0};
     c->count += lua_cpcall(L, read_code, &r) == 0;
     lua_settop(L, 0);
 }
 
-static struct coverage_file *file_of(struct coverage *c, const char *chunk)
-{
-    if (c->chunk == chunk)
-        return c->hit;
-    c->chunk = chunk;
-    c->hit = NULL;
-    for (size_t i = c->first; i < c->count && !c->hit; i++)
-        if (strcmp(sandbox_chunk(c->files[i].file.at), chunk) == 0)
-            c->hit = &c->files[i];
-    return c->hit;
-}
-
 static void on_line(void *context, const char *chunk, int line)
 {
-    struct coverage_file *f = file_of(context, chunk);
+    struct coverage *c = context;
+    if (c->chunk != chunk) {
+        c->chunk = chunk;
+        c->hit = NULL;
+        for (size_t i = c->first; i < c->count && !c->hit; i++)
+            if (strcmp(sandbox_chunk(c->files[i].file.at), chunk) == 0)
+                c->hit = &c->files[i];
+    }
+    struct coverage_file *f = c->hit;
     size_t low = 0, high = f ? f->line_count : 0;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -159,15 +152,6 @@ static void on_line(void *context, const char *chunk, int line)
         f->lines[low].hits++;
 }
 
-/* A gateway with check or result is a policy, too. */
-static bool is_listed(const struct policy_set *set, struct str file)
-{
-    for (size_t i = 0; i < set->count; i++)
-        if (set->list[i]->file.at == file.at)
-            return true;
-    return false;
-}
-
 void coverage_begin(struct coverage *c, struct policy_set *set)
 {
     lua_State *L = luaL_newstate();
@@ -175,26 +159,17 @@ void coverage_begin(struct coverage *c, struct policy_set *set)
         abort();
     c->first = c->count;
     c->chunk = NULL;
-    for (size_t i = 0; i < set->count; i++)
+    bool listed = false; /* a gateway with check or result is a policy, too */
+    for (size_t i = 0; i < set->count; i++) {
         add_file(c, L, set->list[i]->file, set->list[i]->name, set->list[i]);
+        listed |= set->list[i]->file.at == set->gateway_file.at;
+    }
     for (size_t i = 0; i < set->modules.count; i++)
         add_file(c, L, set->modules.list[i].file, set->modules.list[i].name, NULL);
-    if (set->gateway_file.len && !is_listed(set, set->gateway_file))
+    if (set->gateway_file.len && !listed)
         add_file(c, L, set->gateway_file, STR_NONE, NULL);
     lua_close(L);
     sandbox_trace_lines(set->sandbox, on_line, c);
-}
-
-/* NULL: it is a module. */
-static const struct policy *policy_of_file(const struct policy_set *set, const struct coverage_file *f)
-{
-    const struct policy *policy = policy_set_find(set, f->tool);
-    if (policy && str_eq(policy->file, f->file))
-        return policy;
-    for (size_t i = 0; i < set->count; i++) /* a policy for several tools has no tool's name */
-        if (str_eq(set->list[i]->file, f->file))
-            return set->list[i];
-    return NULL;
 }
 
 void coverage_end(struct coverage *c, struct policy_set *set)
@@ -202,7 +177,7 @@ void coverage_end(struct coverage *c, struct policy_set *set)
     sandbox_trace_lines(set->sandbox, NULL, NULL);
     for (size_t i = c->first; i < c->count; i++) {
         struct coverage_file *f = &c->files[i];
-        const struct policy *policy = f->tool.len ? policy_of_file(set, f) : NULL;
+        const struct policy *policy = f->policy;
         for (size_t n = 0; n < f->function_count; n++) { /* entered, if its first line ran */
             size_t k = 0;
             while (k < f->line_count && f->lines[k].line < f->functions[n].line)
@@ -210,7 +185,8 @@ void coverage_end(struct coverage *c, struct policy_set *set)
             f->functions[n].hits = k < f->line_count ? f->lines[k].hits : 0;
         }
         f->rule_count = policy ? policy->rule_count : 0;
-        f->rules = ARENA_ARRAY(c->arena, struct coverage_rule, f->rule_count + 1);
+        f->policy = NULL;
+        f->rules = ARENA_ARRAY(c->arena, struct coverage_rule, f->rule_count);
         for (size_t n = 0; n < f->rule_count; n++)
             f->rules[n] = (struct coverage_rule){arena_dup(c->arena, policy->rule_words[n]),
                                                  policy_rule_hits(policy)[n]};

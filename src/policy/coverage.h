@@ -33,6 +33,7 @@ struct coverage_file {
     size_t function_count;
     struct coverage_rule *rules;
     size_t rule_count;
+    const struct policy *policy; /* until coverage_end; NULL: a module, or the gateway */
 };
 
 struct coverage;
