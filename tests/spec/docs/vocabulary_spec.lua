@@ -81,7 +81,22 @@ describe("toolgate words", function()
   end)
 end)
 
+describe("lua/policy/reference.lua", function()
+  it("describes every word", function()
+    for _, word in ipairs(dofile "lua/policy/reference.lua".words) do
+      assert.truthy(word.signature:find(word.name, 1, true) and #word.sentence >= 5, word.name)
+      assert.truthy(word.type or word.group == "Lua's own", word.name .. " has no type, for editors")
+    end
+  end)
+end)
+
 describe("lua/types/toolgate.lua", function()
+  it("defines every type that it uses", function()
+    local text, defined = read "lua/types/toolgate.lua", {}
+    for name in text:gmatch "\n%-%-%-@%a+ (toolgate%.%a+)" do defined[name] = true end
+    for name in text:gmatch "toolgate%.%u%a+" do assert.is_true(defined[name], name) end
+  end)
+
   it("is valid Lua, and defines only what policies have", function()
     local seen = {}
     local chunk = assert(loadfile "lua/types/toolgate.lua")

@@ -99,7 +99,7 @@ static void shared_things_cannot_be_changed(void **state)
 static void no_word_can_be_changed(void **state)
 {
     (void)state;
-    reference_read(arena);
+    reference_read();
     const struct vocabulary_word *words = reference.words;
     size_t count = reference.word_count;
     for (size_t i = 0; i < count; i++) {
