@@ -1,4 +1,4 @@
--- What the views of a replay's report share. The report itself is src/replay/report_json.c; docs/replay.md lists its names.
+-- What the views of a replay's report share. The report itself is src/replay/replay_report.c; docs/replay.md lists its names.
 local view = {}
 
 -- The tables in the order in which every view shows them.

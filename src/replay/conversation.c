@@ -226,10 +226,11 @@ bool conversation_read(struct recorded_reader *reader, const struct json *conver
 }
 
 /* A file of messages, one a line, is one conversation unless the messages name theirs. */
-bool message_line_read(struct recorded_reader *reader, const struct recording_line *line)
+bool message_line_read(struct recorded_reader *reader, const struct json *message,
+                       const struct recording_line *line)
 {
     static const char *const names[] = {"session", "session_id", "conversation_id", "thread_id", NULL};
-    struct str named = recorded_text(recorded_member(line->value, names));
+    struct str named = recorded_text(recorded_member(message, names));
     struct conversation c = {
         .reader = reader,
         .line = line,
@@ -238,9 +239,9 @@ bool message_line_read(struct recorded_reader *reader, const struct recording_li
         .turn = reader->turn,
         .messages = reader->messages,
     };
-    if (!json_get_text(line->value, "role") && !json_get_text(line->value, "type"))
+    if (!json_get_text(message, "role") && !json_get_text(message, "type"))
         return false;
-    read_message(&c, line->value);
+    read_message(&c, message);
     reader->turn = c.turn;
     reader->messages = c.messages;
     return true;

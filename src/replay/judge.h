@@ -10,9 +10,21 @@
 #include "config/config.h"
 #include "gate/verdict.h"
 #include "replay/recorded_call.h"
-#include "replay/tool_files.h"
 
 struct judge;
+
+#define TOOL_FILE_MAX_BYTES 67108864u
+
+/* A file of tool definitions in any form that is around: MCP's tools/list, the `tools` array of OpenAI's or
+ * Anthropic's API. All become {name, description, inputSchema}. */
+struct tool_file {
+    struct str toolset; /* of NAME=FILE: for records with this `toolset`; empty: for all */
+    struct str file;
+    const struct json *list;
+};
+
+/* `word` is FILE or NAME=FILE. */
+enum err tool_file_read(struct arena *arena, const char *word, struct tool_file *out, struct why *why);
 
 #define JUDGE_TOOLSETS_MAX 64u /* of records that name theirs */
 #define JUDGE_TOOL_SETS_MAX                                                                                  \

@@ -1,4 +1,7 @@
-/* Finds out which format a line has, and reads what all formats have in common. */
+/*
+ * What a recording says of one call, by a table of formats: lines of toolgate's decision log, of other
+ * systems and of MCP's JSON-RPC are read here, the messages of models' APIs in conversation.c.
+ */
 #include "replay/recorded_call.h"
 
 #include "base/arena.h"
@@ -9,23 +12,13 @@
 
 #include <math.h>
 
-static const struct {
-    const char *name;
-    enum recorded_format format;
-} formats[] = {
-    {"decisions", RECORDED_DECISIONS}, {"ndjson", RECORDED_NDJSON}, {"openai", RECORDED_OPENAI},
-    {"anthropic", RECORDED_ANTHROPIC}, {"mcp", RECORDED_MCP},
-};
+#define MS_FROM                                                                                              \
+    100000000000.0 /* a larger number counts milliseconds: in seconds it would be the year 5138              \
+                    */
 
-bool recorded_format_named(struct str name, enum recorded_format *out)
-{
-    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
-        if (str_is(name, formats[i].name)) {
-            *out = formats[i].format;
-            return true;
-        }
-    return false;
-}
+#define SESSION_KEY "dev.toolgate/session"
+#define TURN_KEY    "dev.toolgate/turn"
+#define STEP_KEY    "dev.toolgate/step"
 
 /* ---- members ---- */
 
@@ -109,35 +102,208 @@ void recorded_set_result(struct recorded_call *call, const struct json *result, 
         call->error = error_text(arena, result);
 }
 
-/* ---- times ---- */
-
-#define MS_FROM                                                                                              \
-    100000000000.0 /* a larger number counts milliseconds: in seconds it would be the year 5138              \
-                    */
-
 /* 0 of a time that the ledger cannot keep: it counts seconds since 1970 in 32 bits. */
-static int64_t between_our_times(int64_t ms)
+int64_t recorded_time(const struct json *value)
 {
+    struct str text = json_str(value);
+    double number;
+    int64_t us, ms = 0;
+    if (json_is(value, JSON_STRING))
+        ms = timestamp_read(&text, &us) ? us / 1000 : 0;
+    else if (json_double(value, &number) && number > 0 && number <= 1e15)
+        ms = llround(number < MS_FROM ? number * 1000 : number);
     return ms > 0 && ms < (int64_t)UINT32_MAX * 1000 ? ms : 0;
 }
 
-static int64_t time_of_text(struct str text)
+/* ---- the decision log ---- */
+
+/* The members that are read, in the order in which the log writes them. */
+enum field {
+    FIELD_TS,
+    FIELD_ID,
+    FIELD_USER,
+    FIELD_UID,
+    FIELD_SESSION,
+    FIELD_TURN,
+    FIELD_STEP,
+    FIELD_LABEL,
+    FIELD_EXT,
+    FIELD_TOOL,
+    FIELD_METHOD,
+    FIELD_ARGUMENTS,
+    FIELD_MASKED,
+    FIELD_VERDICT,
+    FIELD_REPEATS,
+    FIELD_RESULT,
+    FIELDS
+};
+
+/* One pass over the members instead of a search for each field: most records have them in this order. */
+static void find_fields(const struct json *record, const struct json *found[FIELDS])
 {
-    int64_t us;
-    return timestamp_read(&text, &us) ? between_our_times(us / 1000) : 0;
+    static const struct str names[FIELDS] = {
+        [FIELD_TS] = STR("ts"),           [FIELD_ID] = STR("decision_id"),
+        [FIELD_USER] = STR("user"),       [FIELD_UID] = STR("uid"),
+        [FIELD_SESSION] = STR("session"), [FIELD_TURN] = STR("turn"),
+        [FIELD_STEP] = STR("step"),       [FIELD_LABEL] = STR("label"),
+        [FIELD_EXT] = STR("ext"),         [FIELD_TOOL] = STR("tool"),
+        [FIELD_METHOD] = STR("method"),   [FIELD_ARGUMENTS] = STR("arguments"),
+        [FIELD_MASKED] = STR("masked"),   [FIELD_VERDICT] = STR("verdict"),
+        [FIELD_REPEATS] = STR("repeats"), [FIELD_RESULT] = STR("result")};
+    size_t next = 0;
+    memset(found, 0, FIELDS * sizeof(*found));
+    for (uint32_t i = 0; i < record->len; i++)
+        for (size_t k = 0; k < FIELDS; k++) {
+            size_t field = next + k < FIELDS ? next + k : next + k - FIELDS;
+            if (!str_eq(record->members[i].key, names[field]))
+                continue;
+            found[field] = &record->members[i].value;
+            next = field + 1;
+            break;
+        }
 }
 
-int64_t recorded_time(const struct json *value)
+static bool read_decision(struct recorded_reader *reader, const struct json *record,
+                          const struct recording_line *line)
 {
-    double number;
-    if (json_is(value, JSON_STRING))
-        return time_of_text(json_str(value));
-    if (!json_double(value, &number) || !(number > 0) || number > 1e15)
-        return 0;
-    return between_our_times(llround(number < MS_FROM ? number * 1000 : number));
+    const struct json *field[FIELDS];
+    find_fields(record, field);
+    struct str method = json_str(field[FIELD_METHOD]);
+    struct recorded_call call = {
+        .kind = str_is(method, "toolgate/check")    ? RECORDED_CHECK
+                : str_is(method, "toolgate/report") ? RECORDED_REPORT
+                                                    : RECORDED_CALL,
+        .id = json_str(field[FIELD_ID]),
+        .session = json_str(field[FIELD_SESSION]),
+        .user = json_str(field[FIELD_USER]),
+        .step = recorded_text(field[FIELD_STEP]),
+        .label = json_str(field[FIELD_LABEL]),
+        .ext = json_str(field[FIELD_EXT]),
+        .turn = recorded_number(field[FIELD_TURN]),
+        .has_uid = json_is(field[FIELD_UID], JSON_NUMBER),
+        .uid = recorded_number(field[FIELD_UID]),
+        .tool = json_str(field[FIELD_TOOL]),
+        .arguments = field[FIELD_ARGUMENTS],
+        .masked = field[FIELD_MASKED],
+        .repeated = recorded_number(field[FIELD_REPEATS]) > 0,
+        .at_ms = recorded_time(field[FIELD_TS]),
+        .line = line,
+    };
+    if (!call.id.len || !call.tool.len)
+        return false;
+    call.arguments_unknown = !call.arguments && call.kind != RECORDED_REPORT;
+    /* A result whose value was not recorded is known by its class and hash. */
+    const struct json *result = field[FIELD_RESULT], *value = json_get_text(result, "value");
+    call.ran = json_is(result, JSON_OBJECT);
+    if (!call.ran || error_class_named(json_str(json_get_text(result, "class")), &call.result_class) != OK)
+        call.result_class = CLASS_OK;
+    call.failed = call.ran && error_class_info(call.result_class)->is_error;
+    call.result_hash = json_str(json_get_text(result, "hash"));
+    call.by_class = call.ran && !value;
+    if (value)
+        call.result = recorded_result(line->arena, value);
+    struct str verdict = json_str(field[FIELD_VERDICT]);
+    call.refused = !call.ran && !str_is(verdict, "pass");
+    reader->seen(reader->owner, &call);
+    return true;
 }
 
-/* ---- lines ---- */
+/* ---- other systems ---- */
+
+static const char *const tool_names[] = {"tool", "tool_name", "toolName", "name", "function", NULL};
+static const char *const argument_names[] = {"arguments", "args",       "input",    "parameters",
+                                             "params",    "tool_input", "toolArgs", NULL};
+static const char *const result_names[] = {"result",      "output",     "response",    "tool_output",
+                                           "tool_result", "toolResult", "observation", NULL};
+static const char *const session_names[] = {"session",      "session_id", "sessionId", "conversation_id",
+                                            "conversation", "thread_id",  "chat_id",   "run_id",
+                                            "trace_id",     NULL};
+static const char *const turn_names[] = {"turn", "turn_id", NULL};
+static const char *const step_names[] = {"step", "step_id", "message_id", NULL};
+static const char *const error_names[] = {"is_error", "isError", "error", NULL};
+static const char *const time_names[] = {"ts",        "timestamp",  "time",       "at", "created_at",
+                                         "createdAt", "started_at", "start_time", NULL};
+
+static bool read_plain(struct recorded_reader *reader, const struct json *record,
+                       const struct recording_line *line)
+{
+    /* {name, arguments} may be inside, as in {"function":{"name":…,"arguments":…}}. */
+    const struct json *named = recorded_member(record, tool_names);
+    const struct json *inner = json_is(named, JSON_OBJECT) ? named : NULL;
+    struct recorded_call call = {
+        .kind = RECORDED_CALL,
+        .session = recorded_text(recorded_member(record, session_names)),
+        .user = json_str(json_get_text(record, "user")),
+        .step = recorded_text(recorded_member(record, step_names)),
+        .turn = recorded_number(recorded_member(record, turn_names)),
+        .toolset = json_str(json_get_text(record, "toolset")),
+        .masked = json_get_text(record, "masked"),
+        .at_ms = recorded_time(recorded_member(record, time_names)),
+        .line = line,
+    };
+    call.tool = json_str(inner ? recorded_member(inner, tool_names) : named);
+    call.arguments = recorded_arguments(line->arena, recorded_member(inner ? inner : record, argument_names));
+    call.arguments_unknown = !call.arguments;
+    if (!call.tool.len)
+        return false;
+    if (!call.session.len)
+        call.session = recorded_file_name(line->file);
+    recorded_set_result(&call, recorded_member(record, result_names), recorded_member(record, error_names));
+    reader->seen(reader->owner, &call);
+    return true;
+}
+
+/* ---- JSON-RPC of MCP ---- */
+
+/* One message a line in both directions, perhaps inside of {ts, session, message}. tools/call and its reply
+ * are one call; a tools/list reply gives the tools of what follows in the file. */
+static bool read_mcp(struct recorded_reader *reader, const struct json *value,
+                     const struct recording_line *line)
+{
+    static const char *const sessions[] = {"session", "session_id", "sessionId", "mcp-session-id", NULL};
+    static const char *const times[] = {"ts", "timestamp", "time", NULL};
+    const struct json *inner = json_get_text(value, "message");
+    const struct json *message = json_get_text(inner, "jsonrpc") ? inner : value;
+    const struct json *id = json_get_text(message, "id"), *params = json_get_text(message, "params");
+    const struct json *result = json_get_text(message, "result"), *tools = json_get_text(result, "tools");
+    struct str method = json_str(json_get_text(message, "method"));
+    struct str file = recorded_file_name(line->file),
+               session = recorded_text(recorded_member(value, sessions));
+    if (!json_get_text(message, "jsonrpc"))
+        return false;
+    struct recorded_call call = {.kind = RECORDED_CHECK,
+                                 .session = session.len ? session : file,
+                                 .at_ms = recorded_time(recorded_member(value, times)),
+                                 .tools = reader->tools,
+                                 .line = line};
+    call.id = arena_printf(line->arena, "%s " STR_FMT " " STR_FMT, json_is(id, JSON_STRING) ? "s" : "n",
+                           STR_ARG(file), STR_ARG(recorded_text(id)));
+    if (str_is(method, "tools/call") && id) {
+        const struct json *meta = json_get_text(params, "_meta");
+        /* The reply names no session: it is found by the file's and the request's id. */
+        session = json_str(json_get_text(meta, SESSION_KEY));
+        call.session = session.len ? session : call.session;
+        call.tool = json_str(json_get_text(params, "name"));
+        call.arguments = json_get_text(params, "arguments");
+        call.turn = recorded_number(json_get_text(meta, TURN_KEY));
+        call.step = recorded_text(json_get_text(meta, STEP_KEY));
+        if (call.tool.len)
+            reader->seen(reader->owner, &call);
+    } else if (!method.len && id && json_is(tools, JSON_ARRAY)) {
+        arena_free(reader->file_arena); /* of the list before */
+        reader->file_arena = arena_new();
+        reader->tools = json_keep(reader->file_arena, json_copy(reader->file_arena, tools));
+    } else if (!method.len && id) {
+        call.kind = RECORDED_REPORT;
+        call.perhaps = true;
+        recorded_set_result(&call, result, json_get_text(message, "error"));
+        call.failed |= json_is_true(json_get_text(result, "isError"));
+        reader->seen(reader->owner, &call);
+    }
+    return true;
+}
+
+/* ---- the formats ---- */
 
 static bool has(const struct json *object, const char *name)
 {
@@ -198,13 +364,36 @@ static enum recorded_format format_of(const struct json *value)
     return is_message(value) ? RECORDED_OPENAI : RECORDED_ANY;
 }
 
-/* A new file is a new conversation. */
-static void begin_file(struct recorded_reader *reader, const char *file)
+/* A conversation, or a message of the one that the file is. */
+static bool read_messages(struct recorded_reader *reader, const struct json *value,
+                          const struct recording_line *line)
 {
-    if (reader->file == file)
-        return;
-    recorded_reader_clear(reader);
-    reader->file = file;
+    return is_conversation(value) ? conversation_read(reader, value, line)
+                                  : message_line_read(reader, value, line);
+}
+
+static const struct {
+    const char *name;
+    bool (*read)(struct recorded_reader *reader, const struct json *value, const struct recording_line *line);
+    const char *expected; /* what a line lacks that is none */
+} formats[] = {
+    [RECORDED_ANY] = {"", NULL,
+                      "it has none of: decision_id and verdict, tool and arguments, messages, jsonrpc"},
+    [RECORDED_DECISIONS] = {"decisions", read_decision, "it has no tool and no decision_id"},
+    [RECORDED_NDJSON] = {"ndjson", read_plain, "it has no tool"},
+    [RECORDED_OPENAI] = {"openai", read_messages, "it has no messages"},
+    [RECORDED_ANTHROPIC] = {"anthropic", read_messages, "it has no messages"},
+    [RECORDED_MCP] = {"mcp", read_mcp, "it is no JSON-RPC message"},
+};
+
+bool recorded_format_named(struct str name, enum recorded_format *out)
+{
+    for (size_t i = RECORDED_ANY + 1; i < sizeof(formats) / sizeof(formats[0]); i++)
+        if (str_is(name, formats[i].name)) {
+            *out = (enum recorded_format)i;
+            return true;
+        }
+    return false;
 }
 
 void recorded_reader_clear(struct recorded_reader *reader)
@@ -221,23 +410,7 @@ static bool read_object(struct recorded_reader *reader, const struct json *value
                         const struct recording_line *line)
 {
     enum recorded_format format = reader->format ? reader->format : format_of(value);
-    struct recording_line part = *line;
-    part.value = value;
-    switch (format) {
-    case RECORDED_DECISIONS:
-        return decision_record_read(reader, &part);
-    case RECORDED_NDJSON:
-        return plain_record_read(reader, value, line);
-    case RECORDED_OPENAI:
-    case RECORDED_ANTHROPIC:
-        return is_conversation(value) ? conversation_read(reader, value, line)
-                                      : message_line_read(reader, &part);
-    case RECORDED_MCP:
-        return mcp_message_read(reader, value, line);
-    case RECORDED_ANY:
-        break;
-    }
-    return false;
+    return format && formats[format].read(reader, value, line);
 }
 
 /* Messages of one conversation, or several conversations, or several records. */
@@ -264,16 +437,11 @@ static bool read_array(struct recorded_reader *reader, const struct json *array,
 
 bool recorded_calls_read(struct recorded_reader *reader, const struct recording_line *line, const char **why)
 {
-    static const char *const expected[] = {
-        [RECORDED_ANY] = "it has none of: decision_id and verdict, tool and arguments, messages, jsonrpc",
-        [RECORDED_DECISIONS] = "it has no tool and no decision_id",
-        [RECORDED_NDJSON] = "it has no tool",
-        [RECORDED_OPENAI] = "it has no messages",
-        [RECORDED_ANTHROPIC] = "it has no messages",
-        [RECORDED_MCP] = "it is no JSON-RPC message",
-    };
-    begin_file(reader, line->file);
-    *why = expected[reader->format];
+    if (reader->file != line->file) { /* a new file is a new conversation */
+        recorded_reader_clear(reader);
+        reader->file = line->file;
+    }
+    *why = formats[reader->format].expected;
     bool messages = reader->format == RECORDED_ANY || reader->format == RECORDED_OPENAI ||
                     reader->format == RECORDED_ANTHROPIC;
     if (messages && is_piece_of_stream(line->value)) {

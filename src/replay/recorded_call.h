@@ -74,18 +74,14 @@ struct recorded_reader {
 bool recorded_calls_read(struct recorded_reader *reader, const struct recording_line *line, const char **why);
 void recorded_reader_clear(struct recorded_reader *reader);
 
-/* ---- the formats, for recorded_call.c ---- */
+/* ---- for conversation.c, and from there ---- */
 
-bool decision_record_read(struct recorded_reader *reader, const struct recording_line *line);
-bool plain_record_read(struct recorded_reader *reader, const struct json *record,
-                       const struct recording_line *line);
 /* A conversation: an object with messages (or input and output), or an array of messages. */
 bool conversation_read(struct recorded_reader *reader, const struct json *conversation,
                        const struct recording_line *line);
 /* One message of a conversation that the file is. */
-bool message_line_read(struct recorded_reader *reader, const struct recording_line *line);
-bool mcp_message_read(struct recorded_reader *reader, const struct json *message,
-                      const struct recording_line *line);
+bool message_line_read(struct recorded_reader *reader, const struct json *message,
+                       const struct recording_line *line);
 
 /* The first member of these names that is there. */
 const struct json *recorded_member(const struct json *object, const char *const *names);

@@ -1,6 +1,6 @@
 /*
  * The figures of a replay, and where they are counted. Every table is bounded: calls beyond its limit share
- * the row `other`. report_json.c writes it; people read the views of that JSON in lua/report.
+ * the row `other`. People read the views of its JSON in lua/report.
  */
 #ifndef TOOLGATE_REPLAY_REPLAY_REPORT_H
 #define TOOLGATE_REPLAY_REPLAY_REPORT_H
@@ -126,8 +126,8 @@ void replay_loop_add(struct replay_report *report, const struct replay_loop *loo
 /* Sorts everything; nothing is counted afterwards. */
 void replay_report_finish(struct replay_report *report);
 
-/* One JSON document, without a newline. `for_views`: with what only the views of lua/report show: each table's
- * rows that have no call left, and what each kind of fault is. */
+/* One JSON document, without a newline. `for_views`: with what only the views of lua/report show: each
+ * table's rows that have no call left, and what each kind of fault is. */
 void replay_report_json(const struct replay_report *report, bool for_views, struct buf *out);
 
 extern const char *const replay_change_names[REPLAY_CHANGES]; /* "new_refusal", "other_verdict", "new_pass" */
