@@ -2,10 +2,12 @@
  * Conversations as they are sent to and come from a model's API. One walk reads what OpenAI's and Anthropic's
  * messages have in common, and each item is read by what it is:
  *
- *   OpenAI chat        {role: assistant, tool_calls: [{id, function: {name, arguments}}]}, {role: tool,
- * tool_call_id} OpenAI responses   {type: function_call, call_id, name, arguments}, {type:
- * function_call_output, call_id, output} Anthropic          content blocks {type: tool_use, id, name, input},
- * {type: tool_result, tool_use_id, content}
+ *   OpenAI chat       {role: assistant, tool_calls: [{id, function: {name, arguments}}]},
+ *                     {role: tool, tool_call_id}
+ *   OpenAI responses  {type: function_call, call_id, name, arguments},
+ *                     {type: function_call_output, call_id, output}
+ *   Anthropic         content blocks {type: tool_use, id, name, input}, {type: tool_result, tool_use_id,
+ * content}
  *
  * A user's message begins a turn; the calls of one message of the model are one step.
  */
@@ -67,21 +69,17 @@ static void see_result(const struct conversation *c, const struct json *id, cons
 
 /* ---- OpenAI ---- */
 
-static void read_tool_calls(const struct conversation *c, const struct json *calls)
+static void read_tool_calls(const struct conversation *c, const struct json *message)
 {
+    const struct json *calls = json_get_text(message, "tool_calls");
+    const struct json *older = json_get_text(message, "function_call"), *name = json_get_text(older, "name");
     for (uint32_t i = 0; json_is(calls, JSON_ARRAY) && i < calls->len; i++) {
         const struct json *call = &calls->items[i], *function = json_get_text(call, "function");
         see_call(c, json_get_text(call, "id"), json_get_text(function, "name"),
                  json_get_text(function, "arguments"));
     }
-}
-
-/* The older form has no ids: the name joins the call to its result. */
-static void read_function_call(const struct conversation *c, const struct json *function)
-{
-    const struct json *name = json_get_text(function, "name");
-    if (json_is(function, JSON_OBJECT))
-        see_call(c, name, name, json_get_text(function, "arguments"));
+    if (json_is(older, JSON_OBJECT)) /* it has no ids: the name joins the call to its result */
+        see_call(c, name, name, json_get_text(older, "arguments"));
 }
 
 /* An item of the Responses API that is no message; false: it is none. */
@@ -150,8 +148,7 @@ static void read_message(struct conversation *c, const struct json *message)
     } else if (str_is(role, "function")) {
         see_result(c, json_get_text(message, "name"), content, NULL);
     } else if (str_is(role, "assistant")) {
-        read_tool_calls(c, json_get_text(message, "tool_calls"));
-        read_function_call(c, json_get_text(message, "function_call"));
+        read_tool_calls(c, message);
         read_blocks(c, content);
     } else if (!read_blocks(c, content) && str_is(role, "user")) {
         c->turn++;

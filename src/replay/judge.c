@@ -63,29 +63,15 @@ static bool read_definition(struct arena *arena, const struct json *definition, 
     return true;
 }
 
-static const struct json *read_list(struct arena *arena, const struct json *list)
+enum err tool_file_read(struct arena *arena, const char *word, struct tool_file *out, struct why *why)
 {
-    struct json *items = ARENA_ARRAY(arena, struct json, list->len + 1);
-    size_t count = 0;
-    for (uint32_t i = 0; i < list->len; i++)
-        count += read_definition(arena, &list->items[i], &items[count]);
-    return json_keep(arena, json_array(items, count));
-}
-
-/* The part before '=' is a toolset unless it is part of a path. */
-static void split(const char *word, struct tool_file *out)
-{
+    struct json *file = ARENA_NEW(arena, struct json);
+    /* The part before '=' is a toolset unless it is part of a path. */
     const char *equals = strchr(word, '='), *slash = strchr(word, '/');
     bool named =
         equals && equals != word && equals[1] && !(slash && slash < equals) && access(word, F_OK) != 0;
     out->toolset = named ? (struct str){word, (size_t)(equals - word)} : STR_NONE;
     out->file = str_of(named ? equals + 1 : word);
-}
-
-enum err tool_file_read(struct arena *arena, const char *word, struct tool_file *out, struct why *why)
-{
-    struct json *file = ARENA_NEW(arena, struct json);
-    split(word, out);
     enum err err = json_read_input(arena, out->file.at, TOOL_FILE_MAX_BYTES, file, why);
     if (err != OK)
         return err;
@@ -96,8 +82,12 @@ enum err tool_file_read(struct arena *arena, const char *word, struct tool_file 
             "%s: expected the tools as an array or as {\"tools\": […]}, as MCP, OpenAI or Anthropic write "
             "them, got %s",
             out->file.at, json_type_name((enum json_type)file->type));
-    out->list = read_list(arena, list);
-    if (list->len && !out->list->len)
+    struct json *items = ARENA_ARRAY(arena, struct json, list->len + 1);
+    size_t count = 0;
+    for (uint32_t i = 0; i < list->len; i++)
+        count += read_definition(arena, &list->items[i], &items[count]);
+    out->list = json_keep(arena, json_array(items, count));
+    if (list->len && !count)
         return err_set(why, ERR_CONFIG, "%s: none of its %u definitions has a name", out->file.at, list->len);
     return OK;
 }
@@ -133,18 +123,6 @@ static bool load_config(const struct judge *judge, struct config *config, struct
     return true;
 }
 
-/* The tools files for all records, and those of the toolset. */
-static size_t choose_files(const struct judge *judge, struct str toolset, struct generation_definitions *out)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < judge->options.tool_file_count; i++) {
-        const struct tool_file *file = &judge->options.tools[i];
-        if (!file->toolset.len || str_eq(file->toolset, toolset))
-            out[count++] = (struct generation_definitions){file->file, file->list};
-    }
-    return count;
-}
-
 /* Builds it without its examples: they are not what is asked about. A policy whose tool is not known waits
  * for it. */
 static bool add_world(struct judge *judge, struct str toolset, struct generation_report *report)
@@ -155,10 +133,14 @@ static bool add_world(struct judge *judge, struct str toolset, struct generation
         ARENA_ARRAY(report->arena, struct generation_definitions, judge->options.tool_file_count + 1);
     struct stored_tools stored = {.folder = judge->options.upstreams};
     struct tool_list_source lists = {read_stored_tools, &stored};
-    struct generation_build_options options = {.given = files,
-                                               .given_count = choose_files(judge, toolset, files),
-                                               .tool_lists = judge->options.upstreams ? &lists : NULL,
-                                               .tools_changed = true};
+    struct generation_build_options options = {
+        .given = files, .tool_lists = judge->options.upstreams ? &lists : NULL, .tools_changed = true};
+    for (size_t i = 0; i < judge->options.tool_file_count;
+         i++) { /* those for all records, and the toolset's */
+        const struct tool_file *file = &judge->options.tools[i];
+        if (!file->toolset.len || str_eq(file->toolset, toolset))
+            files[options.given_count++] = (struct generation_definitions){file->file, file->list};
+    }
     if (!load_config(judge, &config, report))
         return false;
     stored.specs = config.upstreams;
@@ -248,18 +230,14 @@ static void register_all(struct client_tools *tools, struct generation *generati
     }
 }
 
-static bool is_set(const struct tool_set *set, uint32_t world, struct hash128 id)
-{
-    return set->world == world && set->id.low == id.low && set->id.high == id.high;
-}
-
 /* A new set takes the place of the oldest one, if there are as many as are kept. */
 static struct tool_set *find_or_make_set(struct judge *judge, uint32_t world, struct arena *arena,
                                          const struct json *list)
 {
     struct hash128 id = json_fingerprint(arena, list, NULL, 0);
     for (size_t i = 0; i < judge->set_count; i++)
-        if (is_set(&judge->sets[i], world, id))
+        if (judge->sets[i].world == world && judge->sets[i].id.low == id.low &&
+            judge->sets[i].id.high == id.high)
             return &judge->sets[i];
     struct tool_set *set = &judge->sets[judge->next_set++ % JUDGE_TOOL_SETS_MAX];
     client_tools_free(set->tools);
@@ -328,7 +306,6 @@ static struct call_request request_of(const struct judge_request *r)
         .connection = call->line ? str_of(call->line->file) : STR_NONE,
         .turn = call->turn,
         .step = call->step,
-        .goal = call->goal,
         .label = call->label,
         .ext = call->ext,
         .peer = r->peer,
@@ -344,14 +321,6 @@ static void fill(struct judged *out, const struct call *call)
     out->masked = call_outcome(call)->masked;
     if (tool)
         out->tool = tool->name;
-}
-
-/* The recorded result as the report of an agent. */
-static void set_result(struct call_request *report, const struct recorded_call *call)
-{
-    report->has_error = !call->result;
-    report->result = call->result;
-    report->error_message = call->error;
 }
 
 struct forgotten {
@@ -397,7 +366,9 @@ static void report_result(struct judge *judge, struct world *world, struct arena
             settle_by_class(judge, arena, report, tool, call);
         return;
     }
-    set_result(report, call);
+    report->has_error = !call->result; /* the recorded result as the report of an agent */
+    report->result = call->result;
+    report->error_message = call->error;
     struct call *reported = simulator_make(&world->gate, arena, report, CALL_REPORT);
     fill(out, reported);
     call_free(reported);

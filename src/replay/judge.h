@@ -42,7 +42,6 @@ struct judge_options {
 struct judge *judge_new(const struct judge_options *options, struct generation_report *report);
 void judge_free(struct judge *judge); /* may be NULL */
 
-/* Who called: from the record, or NULL. Borrowed from the judge. */
 struct peer;
 
 /* A check that passed and waits for its result. */
@@ -69,7 +68,6 @@ struct judge_request {
     const struct peer *peer; /* NULL: the recording names no user */
     const struct str *masked;
     size_t masked_count;
-    bool counts; /* false: a call that nobody can judge further: the ledger hears nothing of it */
 };
 
 /* Judges the call, and its result if it is of RECORDED_CALL and the call would have run. */

@@ -30,7 +30,7 @@ enum recorded_kind {
 struct recorded_call {
     enum recorded_kind kind;
     struct str id; /* joins a report to its check, within the session */
-    struct str session, user, step, goal, label, ext;
+    struct str session, user, step, label, ext;
     uint32_t turn;
     bool has_uid;
     uint32_t uid;

@@ -312,26 +312,13 @@ static enum cut cut_line(struct recording *r, struct str *line)
 
 /* ---- values ---- */
 
-static void empty_arena(struct recording *r)
-{
-    arena_free(r->arena);
-    r->arena = arena_new();
-}
-
 /* Duplicate keys and lone surrogates are no fault of the recording: what a model sent is judged as it is. */
 static bool parse(struct recording *r, struct str text, uint32_t nodes, struct json_error *error)
 {
     struct json_limits limits = {.nodes = nodes};
-    empty_arena(r);
+    arena_free(r->arena);
+    r->arena = arena_new();
     return json_parse(r->arena, text, &limits, &r->value, error) == OK || error->soft;
-}
-
-/* The record's `v` is a version only where the record is one of ours. */
-static bool is_newer(const struct json *value)
-{
-    int64_t version;
-    return json_get_text(value, "decision_id") && json_int(json_get_text(value, "v"), &version) &&
-           version > RECORDING_VERSION;
 }
 
 static bool is_usable(struct recording *r, uint64_t number)
@@ -342,32 +329,14 @@ static bool is_usable(struct recording *r, uint64_t number)
         count_fault(r, RECORDING_NOT_OBJECT, number, why);
         return false;
     }
-    if (is_newer(&r->value)) {
+    /* The record's `v` is a version only where the record is one of ours. */
+    int64_t version;
+    if (json_get_text(&r->value, "decision_id") && json_int(json_get_text(&r->value, "v"), &version) &&
+        version > RECORDING_VERSION) {
         count_fault(r, RECORDING_NEWER, number, NULL);
         return false;
     }
     return true;
-}
-
-static void fill_line(struct recording *r, struct str text, uint64_t number, struct recording_line *out)
-{
-    *out = (struct recording_line){
-        .value = &r->value, .arena = r->arena, .text = text, .file = r->file, .number = number};
-    r->lines++;
-}
-
-/* The whole file is in the buffer, or as much of it as a document may have. */
-static bool read_whole(struct recording *r)
-{
-    while (!r->ended && r->end <= RECORDING_DOCUMENT_MAX_BYTES)
-        read_more(r);
-    return r->ended;
-}
-
-static bool begins_document(struct str line)
-{
-    struct str text = str_trim(line);
-    return text.len && (*text.at == '{' || *text.at == '[');
 }
 
 /* The first line is the beginning of a value: perhaps the file is one value over several lines. False: it is
@@ -378,7 +347,9 @@ static bool parse_document(struct recording *r, struct str first, struct str *te
     *cut = false;
     r->from -= first.len + 1; /* cut_line took the line and its end */
     r->number = 0;
-    if (!read_whole(r))
+    while (!r->ended && r->end <= RECORDING_DOCUMENT_MAX_BYTES)
+        read_more(r);
+    if (!r->ended)
         return false;
     *text = (struct str){r->buffer + r->from, r->end - r->from};
     bool parsed = parse(r, *text, RECORDING_DOCUMENT_MAX_NODES, &error);
@@ -388,15 +359,9 @@ static bool parse_document(struct recording *r, struct str first, struct str *te
     return parsed;
 }
 
-/* Its lines are none, and reading them would count a fault for each. */
-static void skip_cut_document(struct recording *r)
-{
-    count_fault(r, RECORDING_CUT, 0, "it is one JSON document, and its end is missing");
-    close_file(r);
-}
-
-/* What packed the file, by its first bytes; NULL: nothing. */
-static const char *packed_by(struct str text)
+/* What packed the file is told by its first bytes. Its lines are none: one message with the fix instead of a
+ * fault for each. */
+static bool skip_packed_file(struct recording *r, struct str text)
 {
     static const struct {
         const char *bytes, *program;
@@ -406,29 +371,16 @@ static const char *packed_by(struct str text)
                     "7zXZ",
                     "xz"},
                    {"BZh", "bzip2"}};
-    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
-        if (str_starts(text, formats[i].bytes))
-            return formats[i].program;
-    return NULL;
-}
-
-/* Its lines are none: one message with the fix instead of a fault for each. */
-static bool skip_packed_file(struct recording *r, struct str text)
-{
-    char why[RECORDING_WHY_BYTES];
-    const char *program = packed_by(text);
-    if (!program)
-        return false;
-    snprintf(why, sizeof(why), "it is compressed: %s -dc FILE | toolgate … -", program);
-    count_fault(r, RECORDING_FAILED, 0, why);
-    close_file(r);
-    return true;
-}
-
-/* As a model's API streams its reply. */
-static bool is_server_sent(struct str text)
-{
-    return str_starts(text, "data:") || str_starts(text, "event:");
+    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+        char why[RECORDING_WHY_BYTES];
+        if (!str_starts(text, formats[i].bytes))
+            continue;
+        snprintf(why, sizeof(why), "it is compressed: %s -dc FILE | toolgate … -", formats[i].program);
+        count_fault(r, RECORDING_FAILED, 0, why);
+        close_file(r);
+        return true;
+    }
+    return false;
 }
 
 /* True: `out` has a line. False: it had none, and its faults are counted. */
@@ -443,25 +395,28 @@ static bool read_line(struct recording *r, struct str line, bool last, struct re
         return false;
     r->at_start = false;
     bool whole = false, parsed = parse(r, text, RECORDING_LINE_MAX_NODES, &error);
-    if (!parsed && first && !last && r->options.documents && begins_document(text)) {
+    if (!parsed && first && !last && r->options.documents && (*text.at == '{' || *text.at == '[')) {
         bool cut;
         whole = parsed = parse_document(r, line, &text, &cut);
         if (cut) {
-            skip_cut_document(r);
+            count_fault(r, RECORDING_CUT, 0, "it is one JSON document, and its end is missing");
+            close_file(r); /* its lines are none, and reading them would count a fault for each */
             return false;
         }
         if (!whole)
             skip_line(r); /* the first line once more, which is no value; the others are read as lines */
         r->number = 1;
     }
-    if (!parsed && is_server_sent(text))
+    if (!parsed && (str_starts(text, "data:") || str_starts(text, "event:"))) /* as a model's API streams */
         count_fault(r, RECORDING_NOT_JSON, r->number,
                     "it is a line of an event stream: record the whole message instead");
     else if (!parsed)
         count_fault(r, last ? RECORDING_CUT : RECORDING_NOT_JSON, r->number, error.text);
     if (!parsed || !is_usable(r, r->number))
         return false;
-    fill_line(r, text, r->number, out);
+    *out = (struct recording_line){
+        .value = &r->value, .arena = r->arena, .text = text, .file = r->file, .number = r->number};
+    r->lines++;
     return true;
 }
 
@@ -471,23 +426,15 @@ bool recording_next(struct recording *r, struct recording_line *out)
         struct str line;
         if (r->fd < 0 && !open_next(r))
             return false;
-        switch (cut_line(r, &line)) {
-        case CUT_LINE:
-            if (read_line(r, line, false, out))
-                return true;
-            break;
-        case CUT_LAST:
-            if (read_line(r, line, true, out))
-                return true;
-            break;
-        case CUT_SKIPPED:
-            break;
-        case CUT_END:
-            if (!r->options.wait || r->given_up)
-                close_file(r);
-            else if (!open_rotated(r))
-                return false;
-        }
+        enum cut cut = cut_line(r, &line);
+        if ((cut == CUT_LINE || cut == CUT_LAST) && read_line(r, line, cut == CUT_LAST, out))
+            return true;
+        if (cut != CUT_END)
+            continue;
+        if (!r->options.wait || r->given_up)
+            close_file(r);
+        else if (!open_rotated(r))
+            return false;
     }
 }
 

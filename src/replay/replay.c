@@ -1,30 +1,78 @@
 /*
  * For each recorded call: find its session, set the clock, ask one judge or both, count. The main figures are
- * those of
- * --policies; the differences compare what both judges say of the same call.
+ * those of --policies; the differences compare what both judges say of the same call. What is remembered of
+ * each session and of each open check is bounded: the oldest make room.
  */
 #include "replay/replay.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/lru.h"
 #include "config/peer.h"
 #include "gate/simulator.h"
 #include "json/canonical.h"
 #include "json/write.h"
 #include "replay/masked_paths.h"
-#include "replay/replay_reason.h"
-#include "replay/replay_sessions.h"
 #include "result/failure_envelope.h"
 #include "result/result_mask.h"
 
 #include <stdlib.h>
 
+#define SESSIONS_MAX 65536u /* those silent for longest are forgotten: a later call begins them anew */
+#define OPEN_MAX     65536u /* checks that wait for their report, likewise */
+#define SEEN_MAX     32u    /* calls of one session whose last result is known; the oldest goes */
+#define AWAITED_MAX  4u     /* refused calls of one session whose next attempt is awaited */
+#define AWAITED_ROWS 8u     /* of the tool, class and code of such a call, and of its first problems */
+
+/* A refused call, until the session calls the tool again in a later step. */
+struct replay_awaited {
+    struct replay_row *tool;               /* NULL: free */
+    struct replay_row *rows[AWAITED_ROWS]; /* where --policies refused it */
+    size_t row_count;                      /* 0: only --against did */
+    struct replay_difference *difference;  /* NULL: none */
+    struct hash128 step;
+};
+
+/* What a call brought last. */
+struct replay_seen {
+    uint64_t call, result; /* hashes; 0: free */
+};
+
+struct replay_session {
+    struct lru_node node; /* first */
+    int64_t clock_ms;
+    uint64_t calls, stopped;
+    const struct replay_row *stopped_tool, *stopped_code; /* of the first one */
+    const char *file;
+    uint64_t line;
+    bool halted;
+    struct str name; /* on the heap, once a call was stopped */
+    struct replay_seen seen[SEEN_MAX];
+    uint32_t next_seen;
+    uint32_t next_awaited;
+    struct replay_awaited awaited[AWAITED_MAX];
+};
+
+/* A check without its result. */
+struct replay_open {
+    struct lru_node node; /* first */
+    struct replay_row *tool;
+    struct replay_difference *difference;
+    struct judge_open sides[2];
+    bool refused[2]; /* that side has judged already: it would not have run */
+    bool counted;    /* as a call without a result */
+    bool unjudged;   /* as a call whose result nobody judged */
+    bool stopped;    /* as a call that is saved */
+    uint64_t call;   /* its hash */
+};
+
 struct replay {
     struct replay_options options;
+    struct judge *sides[2]; /* --policies, --against */
     struct replay_report *report;
     struct recorded_reader reader;
-    struct replay_sessions sessions;
+    struct lru sessions, open; /* of struct replay_session and struct replay_open */
     struct peer *peers;
     size_t peer_count;
     int64_t began_us;
@@ -43,16 +91,11 @@ struct pass {
     uint64_t key; /* the call's hash: tool and arguments */
     bool is_news; /* its recorded result was another than the last time, or the first */
     bool stopped; /* counted as saved */
-    struct replay_row *rows[REPLAY_AWAITED_ROWS]; /* where the call is counted, if it was refused */
+    struct replay_row *rows[AWAITED_ROWS]; /* where the call is counted, if it was refused */
     size_t row_count;
 };
 
 /* ---- users ---- */
-
-static bool is_peer(const struct peer *peer, const struct recorded_call *call)
-{
-    return peer->uid == call->uid && (!call->user.len || str_is(call->user, peer->user));
-}
 
 /* The groups are those of this host; the name is the recorded one. */
 static const struct peer *peer_of(struct replay *r, const struct recorded_call *call)
@@ -60,7 +103,7 @@ static const struct peer *peer_of(struct replay *r, const struct recorded_call *
     if (!call->has_uid)
         return NULL;
     for (size_t i = 0; i < r->peer_count; i++)
-        if (is_peer(&r->peers[i], call))
+        if (r->peers[i].uid == call->uid && (!call->user.len || str_is(call->user, r->peers[i].user)))
             return &r->peers[i];
     if (r->peer_count < REPLAY_PEERS_MAX)
         r->peer_count++;
@@ -76,13 +119,68 @@ static const struct peer *peer_of(struct replay *r, const struct recorded_call *
 
 /* ---- sessions and time ---- */
 
-/* Sessions of two users are two, whatever they are called. */
-static struct hash128 session_id(const struct recorded_call *call)
+static void *must_calloc(size_t size)
+{
+    void *memory = calloc(1, size);
+    if (!memory)
+        abort();
+    return memory;
+}
+
+/* Reports the loop that the session was in. */
+static void forget_session(struct replay *r, struct replay_session *session)
+{
+    if (session->stopped) {
+        struct replay_loop loop = {.session = session->name,
+                                   .tool = session->stopped_tool->tool,
+                                   .code = session->stopped_code->code,
+                                   .calls = session->calls,
+                                   .saved = session->stopped,
+                                   .halted = session->halted,
+                                   .file = session->file,
+                                   .line = session->line};
+        replay_loop_add(r->report, &loop);
+    }
+    lru_remove(&r->sessions, &session->node);
+    free((char *)session->name.at);
+    free(session);
+}
+
+/* Found or made. Sessions of two users are two, whatever they are called. */
+static struct replay_session *session_of(struct replay *r, const struct recorded_call *call)
 {
     struct hash128 id = hash_stable(call->session);
     if (call->has_uid)
         id.high ^= (uint64_t)call->uid + 1;
-    return id;
+    struct replay_session *session = (struct replay_session *)lru_find(&r->sessions, id);
+    if (session)
+        return session;
+    if (r->sessions.count == SESSIONS_MAX)
+        forget_session(r, (struct replay_session *)r->sessions.oldest);
+    session = must_calloc(sizeof(*session));
+    session->node.id = id;
+    lru_add(&r->sessions, &session->node);
+    r->report->sessions += call->kind != RECORDED_REPORT;
+    return session;
+}
+
+static void remove_open(struct replay *r, struct replay_open *open)
+{
+    lru_remove(&r->open, &open->node);
+    free(open);
+}
+
+static struct replay_open *add_open(struct replay *r, struct hash128 id)
+{
+    struct replay_open *open = (struct replay_open *)lru_find(&r->open, id);
+    if (open) /* an id that is used again: the earlier check will get no report */
+        remove_open(r, open);
+    if (r->open.count == OPEN_MAX)
+        remove_open(r, (struct replay_open *)r->open.oldest);
+    open = must_calloc(sizeof(*open));
+    open->node.id = id;
+    lru_add(&r->open, &open->node);
+    return open;
 }
 
 /* A session whose calls have no times has one each second. */
@@ -100,24 +198,6 @@ static void set_clock(struct replay *r, struct replay_session *session, const st
         session->clock_ms = (session->clock_ms ? session->clock_ms : SIMULATOR_TIME_MS) + REPLAY_STEP_MS;
     }
     simulator_set_clock(session->clock_ms);
-}
-
-static void session_gone(void *owner, struct replay_session *session)
-{
-    struct replay *r = owner;
-    struct replay_loop loop = {
-        .session = session->name,
-        .calls = session->calls,
-        .saved = session->stopped,
-        .halted = session->halted,
-        .file = session->file,
-        .line = session->line,
-    };
-    if (!session->stopped)
-        return;
-    loop.tool = session->stopped_tool->tool;
-    loop.code = session->stopped_code->code;
-    replay_loop_add(r->report, &loop);
 }
 
 /* ---- what a call brought ---- */
@@ -157,12 +237,12 @@ static bool brings_news(struct replay_session *s, struct arena *arena, const str
     unsigned at = 0;
     if (!result)
         return false;
-    while (at < REPLAY_SEEN_MAX && s->seen[at].call != key)
+    while (at < SEEN_MAX && s->seen[at].call != key)
         at++;
-    if (at < REPLAY_SEEN_MAX && s->seen[at].result == result)
+    if (at < SEEN_MAX && s->seen[at].result == result)
         return false;
-    if (at == REPLAY_SEEN_MAX)
-        at = s->next_seen++ % REPLAY_SEEN_MAX;
+    if (at == SEEN_MAX)
+        at = s->next_seen++ % SEEN_MAX;
     s->seen[at] = (struct replay_seen){key, result};
     return true;
 }
@@ -173,6 +253,52 @@ static struct replay_example example_of(const struct pass *p, struct str detail)
     struct str arguments = json_is(call->arguments, JSON_STRING) ? json_str(call->arguments)
                                                                  : json_to_str(p->arena, call->arguments);
     return (struct replay_example){call->line->file, call->line->number, call->session, arguments, detail};
+}
+
+/* ---- why a call was refused, in the words by which the report groups ---- */
+
+/* items[3].name as items[].name: what is wrong is the same. */
+static struct str without_indexes(struct arena *arena, struct str path)
+{
+    char *out = arena_alloc(arena, path.len + 1);
+    size_t len = 0;
+    for (size_t i = 0; i < path.len; i++)
+        if (!(len && out[len - 1] == '[' && ascii_is_digit(path.at[i])))
+            out[len++] = path.at[i];
+    return (struct str){out, len};
+}
+
+/* The first problem that is no warning speaks for the call; NULL: there is none. */
+static const struct problem *first_problem(const struct verdict *v)
+{
+    for (size_t i = 0; i < v->problems.count; i++)
+        if (!v->problems.list[i].warning)
+            return &v->problems.list[i];
+    return NULL;
+}
+
+/* The keyword that failed, where arguments are invalid; else the verdict's code, or its class. */
+static struct str reason_code(const struct verdict *v)
+{
+    bool invalid = v->class == CLASS_INVALID_ARGUMENTS && v->kind == VERDICT_REPAIR;
+    const struct problem *problem = invalid ? first_problem(v) : NULL;
+    if (problem)
+        return str_of(problem->code);
+    return v->code.len ? v->code : str_of(error_class_info(v->class)->name);
+}
+
+/* "limit: must be at most 50, got 80". `problem` NULL: the verdict's detail. */
+static struct str reason_of(struct arena *arena, const struct verdict *v, const struct problem *problem)
+{
+    if (!problem)
+        return v->detail.len ? v->detail : v->quoted;
+    return problem->path.len ? ARENA_JOIN(arena, problem->path, STR_LIT(": "), problem->message)
+                             : problem->message;
+}
+
+static struct str reason_text(struct arena *arena, const struct verdict *v)
+{
+    return reason_of(arena, v, first_problem(v));
 }
 
 /* ---- counting ---- */
@@ -196,7 +322,7 @@ static void count_row(struct replay *r, const struct pass *p, struct replay_row 
 {
     const struct verdict *v = p->sides[0].verdict;
     count_figures(p, row, refused);
-    add_example(r, p, row, v->class == CLASS_OK ? STR_NONE : replay_reason_text(p->arena, v));
+    add_example(r, p, row, v->class == CLASS_OK ? STR_NONE : reason_text(p->arena, v));
 }
 
 static struct replay_row *class_row(struct replay *r, enum error_class class)
@@ -207,35 +333,27 @@ static struct replay_row *class_row(struct replay *r, enum error_class class)
     return r->classes[class];
 }
 
-static bool is_counted(const struct pass *p, const struct replay_row *row)
-{
-    for (size_t i = 0; i < p->row_count; i++)
-        if (p->rows[i] == row)
-            return true;
-    return false;
-}
-
 static void keep_row(struct pass *p, struct replay_row *row)
 {
-    if (p->row_count < REPLAY_AWAITED_ROWS)
+    if (p->row_count < AWAITED_ROWS)
         p->rows[p->row_count++] = row;
 }
 
-/* Once for each row, though several items of a list may have the problem. */
-/* `problem` NULL: the verdict's own code. */
+/* Once for each row, though several items of a list may have the problem. `problem` NULL: the verdict's own
+ * code. */
 static void count_problem(struct replay *r, struct pass *p, const struct problem *problem, bool refused)
 {
     const struct verdict *v = p->sides[0].verdict;
     struct replay_row key = {.tool = p->tool->tool,
                              .class = str_of(error_class_info(v->class)->name),
-                             .code = problem ? str_of(problem->code) : replay_reason_code(v),
-                             .path =
-                                 problem ? replay_reason_without_indexes(p->arena, problem->path) : STR_NONE};
+                             .code = problem ? str_of(problem->code) : reason_code(v),
+                             .path = problem ? without_indexes(p->arena, problem->path) : STR_NONE};
     struct replay_row *row = replay_table_row(r->report, &r->report->problems, &key);
-    if (is_counted(p, row))
-        return;
+    for (size_t i = 0; i < p->row_count; i++)
+        if (p->rows[i] == row)
+            return;
     count_figures(p, row, refused);
-    add_example(r, p, row, problem ? replay_reason_of(p->arena, problem) : replay_reason_text(p->arena, v));
+    add_example(r, p, row, problem ? reason_of(p->arena, v, problem) : reason_text(p->arena, v));
     keep_row(p, row);
 }
 
@@ -262,7 +380,7 @@ static void count_repairs(struct replay *r, const struct pass *p)
     const struct json *patch = p->sides[0].rewrites;
     for (uint32_t i = 0; json_is(patch, JSON_ARRAY) && i < patch->len; i++) {
         struct str pointer = json_str(json_get_text(&patch->items[i], "path"));
-        struct str path = replay_reason_without_indexes(p->arena, path_of_pointer(p->arena, pointer));
+        struct str path = without_indexes(p->arena, path_of_pointer(p->arena, pointer));
         struct replay_row key = {.tool = p->tool->tool, .code = STR_LIT("repaired"), .path = path};
         count_row(r, p, replay_table_row(r->report, &r->report->repairs, &key), false);
     }
@@ -273,7 +391,7 @@ static void count_repairs(struct replay *r, const struct pass *p)
             continue;
         struct replay_row key = {.tool = p->tool->tool,
                                  .code = STR_LIT("proposed"),
-                                 .path = replay_reason_without_indexes(p->arena, problem->path)};
+                                 .path = without_indexes(p->arena, problem->path)};
         count_row(r, p, replay_table_row(r->report, &r->report->repairs, &key), false);
     }
 }
@@ -306,7 +424,7 @@ static void count_stopped(const struct pass *p, const struct replay_row *code)
     s->file = p->call->line->file;
     s->line = p->call->line->number;
     struct str name = str_cut(p->call->session, REPLAY_EXAMPLE_MAX_BYTES);
-    free((char *)s->name.at); /* of one whose result came later, and was new */
+    free((char *)s->name.at);          /* of one whose result came later, and was new */
     char *copy = malloc(name.len + 1); /* a name may have zero bytes */
     if (!copy)
         abort();
@@ -322,7 +440,7 @@ static void settle_awaited(const struct pass *p)
 {
     const struct judged *last = &p->sides[p->side_count - 1];
     struct hash128 step = hash_stable(p->call->step);
-    for (size_t i = 0; i < REPLAY_AWAITED_MAX; i++) {
+    for (size_t i = 0; i < AWAITED_MAX; i++) {
         struct replay_awaited *a = &p->session->awaited[i];
         bool same_step = p->call->step.len && a->step.low == step.low && a->step.high == step.high;
         if (!a->tool || a->tool != p->tool || same_step)
@@ -343,7 +461,7 @@ static void settle_awaited(const struct pass *p)
 static void await_next(const struct pass *p)
 {
     struct replay_session *s = p->session;
-    struct replay_awaited *a = &s->awaited[s->next_awaited++ % REPLAY_AWAITED_MAX];
+    struct replay_awaited *a = &s->awaited[s->next_awaited++ % AWAITED_MAX];
     *a = (struct replay_awaited){
         .tool = p->tool, .difference = p->difference, .step = hash_stable(p->call->step)};
     if (p->sides[0].runs)
@@ -370,7 +488,7 @@ static void count_outcome(struct replay_difference *d, const struct recorded_cal
 static bool differ(const struct verdict *a, const struct verdict *b)
 {
     return a->kind != b->kind || a->class != b->class || !str_eq(a->code, b->code) ||
-           !str_eq(replay_reason_code(a), replay_reason_code(b));
+           !str_eq(reason_code(a), reason_code(b));
 }
 
 /* A call that would no longer run is a refusal, whatever came of it when it ran. */
@@ -390,33 +508,29 @@ static void compare(struct replay *r, struct pass *p)
         return;
     enum replay_change change = change_of(&p->sides[0], &p->sides[1]);
     const struct verdict *refusing = change == REPLAY_NEW_PASS ? before : after;
+    const struct problem *problem = first_problem(refusing);
     struct replay_difference key = {
         .change = change,
         .tool = p->tool->tool,
-        .code = replay_reason_code(refusing),
-        .path = replay_reason_path(p->arena, refusing),
+        .code = reason_code(refusing),
+        .path = problem ? without_indexes(p->arena, problem->path) : STR_NONE,
         .before = before->kind,
         .after = after->kind,
         .before_class = str_of(error_class_info(before->class)->name),
         .after_class = str_of(error_class_info(after->class)->name),
-        .reason = replay_reason_text(p->arena, refusing),
+        .reason = reason_text(p->arena, refusing),
     };
     struct replay_difference *d = replay_report_difference(r->report, &key);
     d->calls++;
     r->report->changed[key.change]++;
     p->difference = d;
     if (d->example_count < REPLAY_EXAMPLES) {
-        struct replay_example example = example_of(p, replay_reason_text(p->arena, refusing));
+        struct replay_example example = example_of(p, reason_text(p->arena, refusing));
         replay_example_add(r->report, d->examples, &d->example_count, &example);
     }
 }
 
 /* ---- a call ---- */
-
-static struct judge *judge_at(const struct replay *r, size_t side)
-{
-    return side ? r->options.against : r->options.policies;
-}
 
 static void judge_all(struct replay *r, struct pass *p)
 {
@@ -429,7 +543,7 @@ static void judge_all(struct replay *r, struct pass *p)
     }
     p->side_count = r->options.against ? 2 : 1;
     for (size_t i = 0; i < p->side_count; i++)
-        judge_call(judge_at(r, i), p->arena, &request, &p->sides[i]);
+        judge_call(r->sides[i], p->arena, &request, &p->sides[i]);
 }
 
 /* In the rows of its tool and class, and if something was wrong with it of its code and its problems. */
@@ -437,7 +551,7 @@ static void count_reasons(struct replay *r, struct pass *p, bool refused)
 {
     const struct verdict *v = p->sides[0].verdict;
     bool wrong = v->class != CLASS_OK;
-    struct replay_row code = {.code = replay_reason_code(v)};
+    struct replay_row code = {.code = reason_code(v)};
     keep_row(p, p->tool);
     keep_row(p, class_row(r, v->class));
     if (wrong)
@@ -447,7 +561,7 @@ static void count_reasons(struct replay *r, struct pass *p, bool refused)
         count_row(r, p, p->rows[i], refused);
     if (!wrong)
         return;
-    add_example(r, p, p->tool, replay_reason_text(p->arena, v)); /* a tool's are of what went wrong */
+    add_example(r, p, p->tool, reason_text(p->arena, v)); /* a tool's are of what went wrong */
     count_problems(r, p, refused);
 }
 
@@ -500,7 +614,7 @@ static void keep_open(struct replay *r, const struct pass *p)
     r->report->without_result += any;
     if (p->call->kind != RECORDED_CHECK || !p->call->id.len)
         return;
-    struct replay_open *open = replay_open_add(&r->sessions, hash_stable(p->call->id));
+    struct replay_open *open = add_open(r, hash_stable(p->call->id));
     open->tool = p->tool;
     open->difference = p->difference;
     open->counted = any;
@@ -516,13 +630,11 @@ static void keep_open(struct replay *r, const struct pass *p)
 static void see_call(struct replay *r, const struct recorded_call *call)
 {
     struct pass p = {.call = call, .arena = call->line->arena};
-    bool is_new;
     if (call->arguments_unknown) {
         r->report->without_arguments++;
         return;
     }
-    p.session = replay_session_of(&r->sessions, session_id(call), &is_new);
-    r->report->sessions += is_new;
+    p.session = session_of(r, call);
     set_clock(r, p.session, call);
     judge_all(r, &p);
     p.key = call_key(p.arena, call);
@@ -549,8 +661,8 @@ static void recount(struct replay *r, struct pass *p)
     passed->verdicts[VERDICT_PASS]--;
     class->calls++;
     class->verdicts[v->kind]++;
-    add_example(r, p, class, replay_reason_text(p->arena, v));
-    struct replay_row key = {.code = replay_reason_code(v)};
+    add_example(r, p, class, reason_text(p->arena, v));
+    struct replay_row key = {.code = reason_code(v)};
     count_row(r, p, replay_table_row(report, &report->codes, &key), false);
     count_problems(r, p, false);
 }
@@ -566,14 +678,14 @@ static void count_news(struct replay *r, const struct pass *p, const struct repl
 
 static void see_report(struct replay *r, const struct recorded_call *call)
 {
-    struct replay_open *open = call->id.len ? replay_open_find(&r->sessions, hash_stable(call->id)) : NULL;
+    struct replay_open *open =
+        call->id.len ? (struct replay_open *)lru_find(&r->open, hash_stable(call->id)) : NULL;
     struct pass p = {.call = call, .arena = call->line->arena};
-    bool is_new;
     if (!open) {
         r->report->without_check += !call->perhaps;
         return;
     }
-    p.session = replay_session_of(&r->sessions, session_id(call), &is_new);
+    p.session = session_of(r, call);
     set_clock(r, p.session, call);
     p.tool = open->tool;
     p.difference = open->difference;
@@ -586,7 +698,7 @@ static void see_report(struct replay *r, const struct recorded_call *call)
     for (size_t i = 0; i < p.side_count; i++) {
         both &= open->sides[i].is_open;
         if (open->sides[i].is_open)
-            judge_report(judge_at(r, i), p.arena, &request, &open->sides[i], p.tool->tool, &p.sides[i]);
+            judge_report(r->sides[i], p.arena, &request, &open->sides[i], p.tool->tool, &p.sides[i]);
     }
     if (open->sides[0].is_open)
         recount(r, &p);
@@ -599,7 +711,7 @@ static void see_report(struct replay *r, const struct recorded_call *call)
         if (p.difference)
             count_outcome(p.difference, call);
     }
-    replay_open_remove(&r->sessions, open);
+    remove_open(r, open);
 }
 
 static void seen(void *owner, const struct recorded_call *call)
@@ -614,14 +726,16 @@ static void seen(void *owner, const struct recorded_call *call)
 
 struct replay *replay_new(const struct replay_options *options, struct replay_report *report)
 {
-    struct replay *r = calloc(1, sizeof(*r));
-    if (!r || !(r->peers = calloc(REPLAY_PEERS_MAX, sizeof(*r->peers))))
-        abort();
+    struct replay *r = must_calloc(sizeof(*r));
+    r->peers = must_calloc(REPLAY_PEERS_MAX * sizeof(*r->peers));
     r->options = *options;
+    r->sides[0] = options->policies;
+    r->sides[1] = options->against;
     r->report = report;
     r->reader = (struct recorded_reader){.format = options->format, .seen = seen, .owner = r};
     r->began_us = clock_mono_us();
-    replay_sessions_init(&r->sessions, session_gone, r);
+    lru_init(&r->sessions);
+    lru_init(&r->open);
     return r;
 }
 
@@ -639,7 +753,12 @@ bool replay_next(struct replay *r)
 void replay_finish(struct replay *r)
 {
     struct replay_report *report = r->report;
-    replay_sessions_clear(&r->sessions);
+    while (r->open.oldest)
+        remove_open(r, (struct replay_open *)r->open.oldest);
+    while (r->sessions.oldest)
+        forget_session(r, (struct replay_session *)r->sessions.oldest);
+    lru_clear(&r->sessions);
+    lru_clear(&r->open);
     report->evicted = judge_evicted(r->options.policies);
     report->faults = recording_faults(r->options.recording);
     report->lines = recording_lines(r->options.recording);

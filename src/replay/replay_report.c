@@ -167,14 +167,20 @@ void replay_loop_add(struct replay_report *report, const struct replay_loop *loo
 
 /* ---- the end ---- */
 
+static int by_reason(const struct str a[3], const struct str b[3])
+{
+    int order = str_cmp(a[0], b[0]);
+    order = order ? order : str_cmp(a[1], b[1]);
+    return order ? order : str_cmp(a[2], b[2]);
+}
+
 static int by_calls(const void *a, const void *b)
 {
     const struct replay_row *x = *(struct replay_row *const *)a, *y = *(struct replay_row *const *)b;
     if (x->calls != y->calls)
         return x->calls > y->calls ? -1 : 1;
-    int order = str_cmp(x->tool, y->tool);
-    order = order ? order : str_cmp(x->code, y->code);
-    return order ? order : str_cmp(x->path, y->path);
+    return by_reason((const struct str[]){x->tool, x->code, x->path},
+                     (const struct str[]){y->tool, y->code, y->path});
 }
 
 static int by_saved(const void *a, const void *b)
@@ -193,25 +199,17 @@ static int by_change(const void *a, const void *b)
         return x->change < y->change ? -1 : 1;
     if (x->calls != y->calls)
         return x->calls > y->calls ? -1 : 1;
-    int order = str_cmp(x->tool, y->tool);
-    order = order ? order : str_cmp(x->code, y->code);
-    return order ? order : str_cmp(x->path, y->path);
-}
-
-static void sort_table(struct replay_table *table)
-{
-    if (table->count)
-        qsort(table->rows, table->count, sizeof(*table->rows), by_calls);
+    return by_reason((const struct str[]){x->tool, x->code, x->path},
+                     (const struct str[]){y->tool, y->code, y->path});
 }
 
 void replay_report_finish(struct replay_report *report)
 {
-    sort_table(&report->tools);
-    sort_table(&report->classes);
-    sort_table(&report->codes);
-    sort_table(&report->problems);
-    sort_table(&report->repairs);
-    sort_table(&report->unknown_tools);
+    struct replay_table *tables[] = {&report->tools,    &report->classes, &report->codes,
+                                     &report->problems, &report->repairs, &report->unknown_tools};
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        if (tables[i]->count)
+            qsort(tables[i]->rows, tables[i]->count, sizeof(*tables[i]->rows), by_calls);
     if (report->loop_count)
         qsort(report->loops, report->loop_count, sizeof(*report->loops), by_saved);
     if (report->difference_count)
