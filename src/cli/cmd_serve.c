@@ -1,5 +1,6 @@
-/* toolgate serve: the daemon; with --check it only loads everything. */
+/* toolgate serve (lua/cli/serve.lua): the daemon; with --check it only loads everything. */
 #include "base/arena.h"
+#include "cli/command.h"
 #include "cli/local_generation.h"
 #include "cli/term.h"
 #include "server/server.h"
@@ -70,46 +71,14 @@ static int serve(const struct config_sources *sources)
     return CLI_NO;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+int serve_start(char *const *given)
 {
-    struct local_options options = {0};
-    const char *socket = NULL, *redis = NULL;
-    bool only_check = false, no_watch = false;
-    int status;
-    const struct cli_option table[] = {
-        {"socket", "PATH", "listen here (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_STRING,
-         &socket},
-        LOCAL_OPTIONS(&options),
-        {"redis", "URL", "the ledger: unix:/path, redis://host:port/db, sentinel://…", 0, OPTION_STRING,
-         &redis},
-        {"check", NULL, "load everything, run the examples, print the errors, exit", 0, OPTION_FLAG,
-         &only_check},
-        {"no-watch", NULL, "load changed files only on SIGHUP and `toolgate reload`", 0, OPTION_FLAG,
-         &no_watch},
-        {0},
-    };
-    if (!options_read(command, table, &argc, &argv, &status))
-        return status;
+    struct local_options options;
+    const char *socket = command_given(given, "socket", 0);
+    local_options_given(given, &options);
     struct config_sources sources = local_sources(&options, socket);
-    sources.redis = redis;
-    sources.no_watch = no_watch;
+    sources.redis = command_given(given, "redis", 0);
+    sources.no_watch = command_given(given, "no-watch", 0) != NULL;
     sources.offline = false;
-    return only_check ? check(&sources) : serve(&sources);
+    return command_given(given, "check", 0) ? check(&sources) : serve(&sources);
 }
-
-const struct command command_serve = {
-    .name = "serve",
-    .operands = "",
-    .summary = "run the daemon",
-    .about =
-        "Serves MCP and toolgate's own methods on a Unix socket until SIGTERM, which lets calls in flight\n"
-        "finish. Loads configuration, tools and policies again when their files change, on SIGHUP and on\n"
-        "`toolgate reload`; if anything in them is wrong, the previous generation stays. Without any file\n"
-        "it serves ./policies.",
-    .exits = "  0  stopped after a drain; --check: everything is right\n"
-             "  1  could not start; --check: each error is on stderr, or there is nothing to serve\n"
-             "  2  usage",
-    .example = "  toolgate serve --socket /tmp/toolgate.sock --policies policies\n"
-               "  toolgate serve -c /etc/toolgate/toolgate.lua --check",
-    .run = run,
-};

@@ -66,6 +66,14 @@ static int run_arguments(const struct command_table *table, int argc, char **arg
     return run_command(table, name, argc - 1, argv + 1);
 }
 
+const char *command_given(char *const *given, const char *name, size_t nth)
+{
+    for (; *given; given += 2)
+        if (strcmp(given[0], name) == 0 && !nth--)
+            return given[1];
+    return NULL;
+}
+
 /* A standard descriptor that is closed would be the number of the next file or socket: the log would go into
  * the decision log, into Redis or into a signal pipe. Its place is taken by one that cannot be used the way
  * the command would, so that reading stdin and writing to stdout fail as before; only the log goes nowhere.

@@ -20,6 +20,11 @@ enum cli_exit {
 
 struct cli_option;
 
+/* Runs a command that is declared in Lua, with what it was given: see command_given. Returns the exit code.
+ */
+typedef int command_start(char *const *given);
+extern command_start serve_start, connect_start, spawner_start; /* cmd_NAME.c */
+
 struct command {
     const char *name, *operands, *summary; /* "check", "TOOL JSON", one line */
     const char *about;                     /* a paragraph */
@@ -28,6 +33,7 @@ struct command {
     int least, most;                       /* operands */
     int (*run)(const struct command *command, int argc, char **argv);
     struct str (*read_summary)(const char *name); /* of a command whose summary stands elsewhere */
+    command_start *start;                         /* NULL: its file in lua/cli runs it */
 
     /* Only in a copy of a row: options_read hands over the command's table instead of reading, and the
      * command ends. */
@@ -46,5 +52,11 @@ extern const struct command_table toolgate_commands; /* main.c */
 /* The whole of main(): finds the subcommand, or prints --help, --version or the closest name, and returns the
  * exit code. Output that could not be written to stdout is an error. */
 int command_main(const struct command_table *table, int argc, char **argv);
+
+/* What command_start gets: the name of an option, its value, another name, …, NULL. An operand has the name
+ * "", a flag the value "true". Returns the value of the `nth` option of that name, from 0; NULL: there are no
+ * more.
+ */
+const char *command_given(char *const *given, const char *name, size_t nth);
 
 #endif

@@ -10,6 +10,21 @@
 #include <stdio.h>
 #include <unistd.h>
 
+static void list_given(char *const *given, const char *name, struct cli_list *out)
+{
+    const char *value;
+    for (out->count = 0; out->count < OPTIONS_LIST_MAX && (value = command_given(given, name, out->count));)
+        out->items[out->count++] = value;
+}
+
+void local_options_given(char *const *given, struct local_options *out)
+{
+    out->config = command_given(given, "config", 0);
+    out->policies = command_given(given, "policies", 0);
+    list_given(given, "tools", &out->tools);
+    list_given(given, "mcp-config", &out->mcp_configs);
+}
+
 struct config_sources local_sources(const struct local_options *options, const char *socket)
 {
     return (struct config_sources){

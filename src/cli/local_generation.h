@@ -23,6 +23,9 @@ struct local_options {
     {"mcp-config", "FILE", "a JSON file with mcpServers, as other clients use; may be repeated", 'm', OPTION_LIST, &(o)->mcp_configs}
 // clang-format on
 
+/* Those of a command that is declared in Lua: see command_given. */
+void local_options_given(char *const *given, struct local_options *out);
+
 struct config_sources local_sources(const struct local_options *options, const char *socket);
 
 /* NULL after errors on stderr. Warnings go there too. */

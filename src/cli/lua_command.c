@@ -581,9 +581,46 @@ static int run_file(lua_State *L)
     return 1;
 }
 
+static void add_given(lua_State *L, struct arena *arena, char **pair, const char *name)
+{
+    struct str value = str_of(lua_isboolean(L, -1) ? "true" : lua_tostring(L, -1));
+    pair[0] = (char *)arena_dup(arena, str_of(name)).at;
+    pair[1] = (char *)arena_dup(arena, value).at;
+}
+
+/* The table on top as command_given reads it. */
+static char **copy_given(lua_State *L, struct arena *arena)
+{
+    size_t count = lua_objlen(L, -1), most = 0;
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
+        most += lua_istable(L, -1) ? lua_objlen(L, -1) : 1;
+    char **given = ARENA_ARRAY(arena, char *, 2 * most + 1), **next = given;
+    for (size_t i = 1; i <= count; i++, next += 2) {
+        lua_rawgeti(L, -1, (int)i);
+        add_given(L, arena, next, "");
+        lua_pop(L, 1);
+    }
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        size_t values = lua_istable(L, -1) ? lua_objlen(L, -1) : 0;
+        for (size_t i = 1; i <= values; i++, next += 2) {
+            lua_rawgeti(L, -1, (int)i);
+            add_given(L, arena, next, lua_tostring(L, -3));
+            lua_pop(L, 1);
+        }
+        if (!lua_istable(L, -1) && lua_type(L, -2) == LUA_TSTRING) {
+            add_given(L, arena, next, lua_tostring(L, -2));
+            next += 2;
+        }
+    }
+    *next = NULL;
+    return given;
+}
+
 int lua_command_run(const struct command *command, int argc, char **argv)
 {
     lua_State *L = luaL_newstate();
+    struct arena *arena = NULL;
+    char **given = NULL;
     int status = CLI_ERROR;
     running = command;
     (void)argc;
@@ -594,10 +631,17 @@ int lua_command_run(const struct command *command, int argc, char **argv)
     lua_pushcfunction(L, run_file);
     lua_pushlightuserdata(L, argv + 1);
     lua_pcall(L, 1, 1, 0);
-    if (lua_type(L, -1) == LUA_TNUMBER)
+    if (lua_istable(L, -1)) {
+        arena = arena_new();
+        given = copy_given(L, arena);
+    } else if (lua_type(L, -1) == LUA_TNUMBER) {
         status = (int)lua_tointeger(L, -1);
-    else
+    } else {
         term_error(command->name, "%s", lua_tostring(L, -1));
+    }
     lua_close(L);
+    if (given)
+        status = command->start(given);
+    arena_free(arena);
     return status;
 }

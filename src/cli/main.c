@@ -1,15 +1,15 @@
-/* The installed program: its subcommands, each in a file cmd_*.c, or in lua/cli. */
+/* The installed program: its subcommands, each declared in a file of lua/cli or in cmd_*.c. */
 #include "cli/command.h"
 #include "cli/lua_command.h"
 
-extern const struct command command_serve, command_connect, command_top, command_decisions, command_shadow,
-    command_spawner;
+extern const struct command command_top, command_decisions, command_shadow;
 
 // clang-format off
 #define IN_LUA(word) &(const struct command){.name = (word), .run = lua_command_run, .read_summary = lua_command_summary}
+#define IN_C(word, function) &(const struct command){.name = (word), .run = lua_command_run, .read_summary = lua_command_summary, .start = (function)}
 static const struct command *const commands[] = {
-    &command_serve,
-    &command_connect,
+    IN_C("serve", serve_start),
+    IN_C("connect", connect_start),
     IN_LUA("call"),
     IN_LUA("check"),
     IN_LUA("tools"),
@@ -32,7 +32,7 @@ static const struct command *const commands[] = {
     IN_LUA("completion"),
     &command_decisions,
     &command_shadow,
-    &command_spawner,
+    IN_C("spawner", spawner_start),
     IN_LUA("hook"),
 };
 // clang-format on

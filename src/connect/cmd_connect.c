@@ -1,13 +1,13 @@
 /*
- * toolgate connect: an MCP client's stdio server, which passes messages to the daemon and stays when daemons
- * come and go (bridge.h). One loop of poll: no read or write waits, except for a client that does not read
- * its stdout.
+ * toolgate connect (lua/cli/connect.lua): an MCP client's stdio server, which passes messages to the daemon
+ * and stays when daemons come and go (bridge.h). One loop of poll: no read or write waits, except for a
+ * client that does not read its stdout.
  */
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "cli/command.h"
 #include "cli/daemon_client.h"
-#include "cli/options.h"
 #include "cli/term.h"
 #include "connect/bridge.h"
 #include "json/write.h"
@@ -149,27 +149,19 @@ static struct str session_text(struct arena *arena, const char *session)
     return buf_view(&text);
 }
 
-static int run(const struct command *command, int argc, char **argv)
+int connect_start(char *const *given)
 {
-    const char *session = NULL;
-    unsigned wait_s = BRIDGE_WAIT_S;
-    int status;
-    const struct cli_option table[] = {
-        {"session", "ID", "the session of each request that has none; auto: a new one for this process", 0,
-         OPTION_STRING, &session},
-        {"wait", "SECONDS", "how long a request waits while no daemon answers (default 30)", 0, OPTION_NUMBER,
-         &wait_s},
-        {0},
-    };
-    if (!options_read(command, table, &argc, &argv, &status))
-        return status;
+    const char *session = command_given(given, "session", 0), *wait = command_given(given, "wait", 0);
+    const char *path = command_given(given, "", 0);
+    unsigned wait_s = wait ? (unsigned)strtoul(wait, NULL, 10) : BRIDGE_WAIT_S;
     struct arena *arena = arena_new();
-    const char *path = argc ? argv[0] : daemon_client_default_socket(arena);
-    status = CLI_ERROR;
+    int status = CLI_ERROR;
+    if (!path)
+        path = daemon_client_default_socket(arena);
     if (wait_s > BRIDGE_WAIT_MAX_S)
-        term_error(command->name, "--wait: expected at most %u seconds, got %u", BRIDGE_WAIT_MAX_S, wait_s);
+        term_error("connect", "--wait: expected at most %u seconds, got %u", BRIDGE_WAIT_MAX_S, wait_s);
     else if (strlen(path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
-        term_error(command->name, "%s: expected a socket path of at most %zu bytes", path,
+        term_error("connect", "%s: expected a socket path of at most %zu bytes", path,
                    sizeof(((struct sockaddr_un *)0)->sun_path) - 1);
     else
         status =
@@ -177,23 +169,3 @@ static int run(const struct command *command, int argc, char **argv)
     arena_free(arena);
     return status;
 }
-
-const struct command command_connect = {
-    .name = "connect",
-    .operands = "[SOCKET]",
-    .summary = "connect an MCP client's stdio to the daemon",
-    .about =
-        "An MCP client starts this command as its stdio server. It passes each message unchanged; with\n"
-        "--session, each request that has no session gets one. It stays when the daemon ends or is not "
-        "there\n"
-        "yet: it connects again, repeats the client's initialize and subscriptions, and lets requests wait.\n"
-        "Ends when stdin ends.",
-    .exits = "  0  stdin ended, and the pending replies were delivered\n"
-             "  2  usage, or stdin ended and a request had no daemon",
-    .example = "  claude mcp add gate -- toolgate connect /tmp/toolgate.sock --session auto\n"
-               "  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}' | toolgate connect "
-               "/tmp/toolgate.sock",
-    .least = 0,
-    .most = 1,
-    .run = run,
-};
