@@ -1,7 +1,6 @@
 -- toolgate lint: prints what looks wrong in policies and tools, one finding a line. src/lint has the checks that need a
 -- policy's source or the runs of its examples; lint_checks.lua those that read definitions.
 local ui = require "ui"
-local places = require "places"
 local lint = cli.lint()
 
 -- All codes: the level, and what it finds. An error: toolgate refuses to load it. A warning: probably not intended, or not
@@ -127,7 +126,7 @@ about what servers publish (definitions that no policy replaces) are counted; --
     flag { name = "theirs", words = "also findings about the schemas and descriptions of servers" },
     flag { name = "json", letter = "j", words = "print one JSON object for each finding" },
     flag { name = "list", letter = "l", words = "list all checks with their codes and levels" },
-    places.config, places.policies, places.tools, places.mcp_config,
+    files,
   },
 
   -- Mine decide about the exit code; theirs are somebody else's to fix.

@@ -1,6 +1,5 @@
 -- toolgate test: runs the examples of policies and prints one line for each. src/cli/lua_test.c runs them.
 local ui = require "ui"
-local places = require "places"
 local test = cli.test()
 
 local INDENT      = "      "
@@ -232,7 +231,7 @@ the configuration, the policies (unless DIR or FILE are given) and the tools of 
     flag { name = "watch", letter = "w", words = "run again after every change" },
     text { name = "socket", letter = "s", argument = "PATH",
            words = "test what the daemon there has loaded, with its servers' schemas" },
-    places.config, places.policies, places.tools, places.mcp_config,
+    files,
   },
 
   run = function(o)
