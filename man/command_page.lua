@@ -53,12 +53,12 @@ local FILE_OPTIONS = { config = true, policies = true, tools = true, ["mcp-confi
 local function section(name, text)
   local by_hand, out = {}, { "" }
   for block in ("\n" .. text):gsub("\n%.TP\n", "\n\0%0"):gmatch "%Z+" do
-    block = block:gsub("^\n", "")
+    block = block:match "^\n*(.-)\n*$" .. "\n"
     local option = block:match "^%.TP\n[^\n]-\\%-\\%-([%l\\-]+)"
     if option then
-      by_hand[option:gsub("\\", "")] = block:gsub("\n*$", "\n")
+      by_hand[option:gsub("\\", "")] = block
     else
-      out[#out + 1] = block:gsub("\n*$", "\n")
+      out[#out + 1] = block
     end
   end
   for _, option in ipairs(options_of(output_of(name .. " --help"))) do
