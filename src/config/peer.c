@@ -84,7 +84,8 @@ static bool may(const struct config *config, const struct peer *peer, size_t mem
 
 bool peer_may_call(const struct config *config, const struct peer *peer, struct str tool)
 {
-    return peer->is_example || may(config, peer, offsetof(struct allow_rule, tools), tool);
+    return !config->allow_count || peer->is_example ||
+           may(config, peer, offsetof(struct allow_rule, tools), tool);
 }
 
 bool peer_may_get(const struct config *config, const struct peer *peer, struct str prompt)
