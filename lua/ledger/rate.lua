@@ -1,9 +1,9 @@
 -- Takes one call from a bucket of rates if each has room (GCRA, with bursts of a whole count), else none.
 -- A bucket lives for 60 s at least, so that a lost reply can be asked for again; without rates it goes at once.
--- KEYS: the bucket, a hash: "COUNT/SECONDS" is that rate's level, in µs (src/ledger/store_memory.c has the arithmetic); "taken"
--- the latest admissions that took a call, 8 bytes each. ARGV: the admission, how many of them to remember, then count and
--- window in s of each rate. Returns 0 if a call is taken, or was by this admission; else the milliseconds until there is
--- room.
+-- KEYS: the bucket, a hash: "COUNT/SECONDS" is that rate's level, in µs (src/ledger/store_memory.c has the arithmetic);
+-- "taken" the latest admissions that took a call, 8 bytes each. ARGV: the admission, how many of them to remember, then
+-- count and window in s of each rate. Returns 0 if a call is taken, or was by this admission; else the milliseconds
+-- until there is room.
 local call, bucket, admission = redis.call, KEYS[1], ARGV[1]
 local taken = call("HGET", bucket, "taken") or ""
 for at = 1, #taken, 8 do

@@ -143,7 +143,7 @@ static enum step known(struct call *c)
     c->told_goal = r->goal;
     bool looks = reports ? !(r->tool.len && r->arguments)
                          : !r->ignore_prepare && catalog_may_hide(c->generation, r->client_tools, r->tool);
-    if (!r->dry_run && looks && !look(c, reports))
+    if (!r->dry_run && looks && !look(c, false))
         return STEP_WAIT;
     return find_tool(c);
 }

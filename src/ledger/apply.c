@@ -299,8 +299,6 @@ static void find_open_call(const struct ledger_entry *e, const struct ledger_loo
     if (!call)
         return;
     struct str kept = field_of(e, session_field_open(call->slot, field));
-    open->is_known = true;
-    open->is_open = call->class == CALL_PENDING || call->may_settle;
     open->tool = arena_dup(arena, field_of(e, session_field_tool(call->tool, field)));
     if (kept.len > sizeof(uint64_t) && memcmp(kept.at, &look->admission, sizeof(uint64_t)) == 0)
         open->arguments =

@@ -448,8 +448,6 @@ struct ledger_look {
     uint64_t admission; /* 0: none; else `open` is filled in */
 };
 struct ledger_open_call {
-    bool is_known;        /* it was admitted, and the window still has it */
-    bool is_open;         /* and it is not settled */
     struct str tool;      /* empty: no longer known */
     struct str arguments; /* as JSON; empty: not kept */
 };
