@@ -10,7 +10,7 @@
 void commit_begin(struct commit *c)
 {
     const struct ledger_entry *e = c->entry;
-    c->changed = c->grows = c->journal_resized = c->ids_dropped = false;
+    c->loads = c->changed = c->grows = c->journal_resized = c->ids_dropped = false;
     c->calls = 0;
     c->writes.len = c->bytes.len = c->gave_up.len = 0;
     c->journal_from = e->begun ? e->session.journal_count : 0;
@@ -115,18 +115,6 @@ static void write_ids(struct commit *c)
     add_write(c, PART_IDS, whole ? 0 : c->ids_from, whole ? ids : str_from(ids, c->ids_from), whole);
 }
 
-/* Their names and values stand in `bytes`, which does not move any more. */
-static void write_details(struct commit *c)
-{
-    struct store_write *writes = (struct store_write *)(void *)c->writes.at;
-    for (size_t i = 0; i < c->writes.len / sizeof(*writes); i++) {
-        writes[i].name.at = c->bytes.at + writes[i].at;
-        writes[i].value.at = writes[i].name.at + writes[i].name.len;
-    }
-    if (c->writes.len)
-        c->store.parts[PART_DETAILS] = buf_view(&c->entry->parts.details);
-}
-
 void commit_finish(struct commit *c, uint32_t ttl_s, bool everything)
 {
     struct ledger_entry *e = c->entry;
@@ -140,7 +128,13 @@ void commit_finish(struct commit *c, uint32_t ttl_s, bool everything)
         store->parts[PART_IDS] = buf_view(&e->parts.ids);
         store->parts[PART_DETAILS] = buf_view(&e->parts.details);
     } else {
-        write_details(c);
+        struct store_write *writes = (struct store_write *)(void *)c->writes.at;
+        for (size_t i = 0; i < c->writes.len / sizeof(*writes); i++) { /* `bytes` does not move any more */
+            writes[i].name.at = c->bytes.at + writes[i].at;
+            writes[i].value.at = writes[i].name.at + writes[i].name.len;
+        }
+        if (c->writes.len)
+            store->parts[PART_DETAILS] = buf_view(&e->parts.details);
         write_journal(c);
         write_ids(c);
         store->writes = (const struct store_write *)(const void *)c->writes.at;

@@ -24,6 +24,7 @@ struct commit {
     struct ledger_entry *entry;
     struct session_changes changes; /* of the request applied last */
     uint32_t calls;                 /* bit i: calls[i] changed */
+    bool loads;                     /* it is a load */
     bool changed;
     bool grows; /* a part is written for the first time: it needs a time to live */
     bool journal_resized, ids_dropped;

@@ -58,17 +58,6 @@ static struct session_counter read_counter(const struct rules_ctx *ctx, uint32_t
     return counter;
 }
 
-static void write_counter(struct session *session, uint32_t tool, struct session_counter counter)
-{
-    struct session_counter *to = find_counter(session, tool);
-    if (!to) {
-        if (session->counter_count == SESSION_COUNTERS_MAX - 1)
-            counter.tool = 0;
-        to = &session->counters[session->counter_count++];
-    }
-    *to = counter;
-}
-
 void limits_add(struct rules_ctx *ctx, uint32_t tool, int calls, int64_t cost, bool this_turn)
 {
     struct session *session = ctx->session;
@@ -87,7 +76,13 @@ void limits_add(struct rules_ctx *ctx, uint32_t tool, int calls, int64_t cost, b
         counter.calls_turn = add_calls(counter.calls_turn, calls);
         counter.cost_turn = add_cost(counter.cost_turn, cost);
     }
-    write_counter(session, tool, counter);
+    struct session_counter *to = find_counter(session, tool);
+    if (!to) {
+        if (session->counter_count == SESSION_COUNTERS_MAX - 1)
+            counter.tool = 0;
+        to = &session->counters[session->counter_count++];
+    }
+    *to = counter;
 }
 
 /* ---- allowances ------------------------------------------------------------------ */

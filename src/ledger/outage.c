@@ -133,17 +133,6 @@ void outage_free(struct outage *o)
 
 /* ---- the log ---- */
 
-/* One line more every OUTAGE_LOG_LINE_MS. */
-static bool is_news(struct outage_log *p, const char *why)
-{
-    int64_t now = clock_mono_us() / 1000, more = (now - p->refilled_ms) / OUTAGE_LOG_LINE_MS;
-    if (more > 0) {
-        p->lines_used = more < p->lines_used ? p->lines_used - (uint32_t)more : 0;
-        p->refilled_ms = now;
-    }
-    return (!p->is_said || strcmp(p->why, why) != 0) && p->lines_used < OUTAGE_LOG_LINES;
-}
-
 /* What is not said as an error is said to whoever debugs. */
 void outage_log_away(struct outage_log *p, struct str address, const char *why, const char *on_outage)
 {
@@ -155,7 +144,13 @@ void outage_log_away(struct outage_log *p, struct str address, const char *why, 
         p->is_said = false;
     }
     p->is_away = true;
-    if (!is_news(p, why)) {
+    int64_t now = clock_mono_us() / 1000, more = (now - p->refilled_ms) / OUTAGE_LOG_LINE_MS;
+    if (more > 0) { /* one line more every OUTAGE_LOG_LINE_MS */
+        p->lines_used = more < p->lines_used ? p->lines_used - (uint32_t)more : 0;
+        p->refilled_ms = now;
+    }
+    bool is_news = !p->is_said || strcmp(p->why, why) != 0;
+    if (!is_news || p->lines_used >= OUTAGE_LOG_LINES) {
         log_event(LOG_DEBUG, "redis_down", LOG_STR("address", address), LOG_TEXT("why", why));
         return;
     }
@@ -300,21 +295,6 @@ static void serve_all_uncounted(struct ledger_entry *e, bool lost)
 
 /* ---- a replay that failed ---- */
 
-/* A server that turns kept requests down for good would do so again. */
-static void give_up_kept(struct ledger_entry *e, struct request_queue *kept)
-{
-    struct session_request *r;
-    uint64_t held;
-    if (rate_limit_allow(&e->ledger->refusals, EVENTS_PER_S, &held))
-        log_event(LOG_ERROR, "ledger_merge_failed", LOG_TEXT("why", e->commit->store.why),
-                  LOG_NUM("not_logged", held));
-    while ((r = STAILQ_FIRST(kept))) {
-        STAILQ_REMOVE_HEAD(kept, next);
-        e->ledger->lost++;
-        free(r);
-    }
-}
-
 static void put_kept_back(struct ledger_entry *e, bool refused)
 {
     struct request_queue kept = STAILQ_HEAD_INITIALIZER(kept), others = STAILQ_HEAD_INITIALIZER(others);
@@ -330,8 +310,15 @@ static void put_kept_back(struct ledger_entry *e, bool refused)
             STAILQ_INSERT_TAIL(&others, r, next);
     }
     STAILQ_CONCAT(&e->queue, &others);
-    if (refused)
-        give_up_kept(e, &kept);
+    uint64_t held; /* a server that turns kept requests down for good would do so again */
+    if (refused && rate_limit_allow(&e->ledger->refusals, EVENTS_PER_S, &held))
+        log_event(LOG_ERROR, "ledger_merge_failed", LOG_TEXT("why", e->commit->store.why),
+                  LOG_NUM("not_logged", held));
+    while (refused && (r = STAILQ_FIRST(&kept))) {
+        STAILQ_REMOVE_HEAD(&kept, next);
+        e->ledger->lost++;
+        free(r);
+    }
     outage_put_back(e->ledger->outage, e->node.id, &kept);
     e->replays = 0;
     e->ledger->replaying--;

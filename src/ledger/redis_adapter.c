@@ -59,16 +59,6 @@ static void guard(redisAsyncContext *context)
     reader->privdata = context;
 }
 
-/* After each read: too long a reply ends the connection with what comes next. */
-static void bound_reply(redisAsyncContext *context)
-{
-    redisReader *reader = context->c.reader;
-    if (reader->err || reader->len - reader->pos <= REDIS_REPLY_MAX_BYTES)
-        return;
-    reader->err = REDIS_ERR_OOM;
-    snprintf(reader->errstr, sizeof(reader->errstr), "Out of memory");
-}
-
 const char *redis_adapter_why(const struct redisAsyncContext *context, char *out, unsigned long size)
 {
     const char *said = context->errstr && context->errstr[0] ? context->errstr : "it closed the connection";
@@ -103,8 +93,11 @@ static void on_ready(void *owner, int fd, bool readable, bool writable)
     }
     if (readable && a->context)
         redisAsyncHandleRead(a->context);
-    if (a->context)
-        bound_reply(a->context);
+    redisReader *reader = a->context ? a->context->c.reader : NULL;
+    if (reader && !reader->err && reader->len - reader->pos > REDIS_REPLY_MAX_BYTES) {
+        reader->err = REDIS_ERR_OOM; /* ends the connection with what comes next */
+        snprintf(reader->errstr, sizeof(reader->errstr), "Out of memory");
+    }
     a->busy = false;
     if (!a->context)
         free(a);

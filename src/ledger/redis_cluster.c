@@ -266,20 +266,6 @@ static bool connection_send(struct redis_connection *n, struct redis_command *co
     return true;
 }
 
-static void connection_leave(struct redis_connection *n, const char *why)
-{
-    if (n->state != CONNECTION_UP)
-        return;
-    n->state = CONNECTION_LEAVING;
-    snprintf(n->leaving_for, sizeof(n->leaving_for), "%s", why);
-}
-
-static void connection_reload(struct redis_connection *n)
-{
-    if (n->state == CONNECTION_UP)
-        redis_handshake_load_scripts(&n->handshake, n->context);
-}
-
 /* ---- connecting ----------------------------------------------------------------- */
 
 static void on_connected(const redisAsyncContext *context, int status)
@@ -536,10 +522,12 @@ static void act(struct redis_cluster *r, struct redis_connection *from, struct r
     uint8_t number = 0;
     if (action == ACTION_MOVED || action == ACTION_ASK)
         to = named_node(r, from, text, &number);
-    if (action == ACTION_RELOAD)
-        connection_reload(from);
-    if (action == ACTION_LEAVE)
-        connection_leave(from, text);
+    if (action == ACTION_RELOAD && from->state == CONNECTION_UP)
+        redis_handshake_load_scripts(&from->handshake, from->context);
+    if (action == ACTION_LEAVE && from->state == CONNECTION_UP) { /* what was sent is still awaited */
+        from->state = CONNECTION_LEAVING;
+        snprintf(from->leaving_for, sizeof(from->leaving_for), "%s", text);
+    }
     if (action == ACTION_MOVED && to) {
         if (!r->slots && !(r->slots = calloc(REDIS_SLOTS, 1)))
             abort();

@@ -80,18 +80,6 @@ static void read_info(const char *info, uint32_t db, struct redis_facts *facts)
         facts->evicts[0] = '\0';
 }
 
-/* What makes it useless, before the write is tried. */
-static const char *judge(const struct redis_facts *facts)
-{
-    if (facts->version && facts->version < REDIS_OLDEST_VERSION)
-        return "it is older than Redis 6, which the ledger's scripts need";
-    if (facts->loading)
-        return "LOADING: it is still reading its data";
-    if (!facts->cluster && strcmp(facts->role, "slave") == 0)
-        return "it is a replica, which takes no writes: name its master, or the sentinels";
-    return NULL;
-}
-
 /* ---- the second half ---------------------------------------------------------- */
 
 /* Of a cluster another node may hold the key that is tried. */
@@ -275,9 +263,16 @@ static void on_info(redisAsyncContext *context, void *answer, void *of)
     }
     if (reply->type == REDIS_REPLY_STRING)
         read_info(reply->str, g->db, &g->facts);
-    const char *useless = is_error(reply) || reply->type == REDIS_REPLY_STRING
-                              ? judge(&g->facts)
-                              : "what answers there is no Redis: it tells nothing of itself";
+    const struct redis_facts *facts = &g->facts;
+    const char *useless = NULL; /* before the write is tried */
+    if (!is_error(reply) && reply->type != REDIS_REPLY_STRING)
+        useless = "what answers there is no Redis: it tells nothing of itself";
+    else if (facts->version && facts->version < REDIS_OLDEST_VERSION)
+        useless = "it is older than Redis 6, which the ledger's scripts need";
+    else if (facts->loading)
+        useless = "LOADING: it is still reading its data";
+    else if (!facts->cluster && strcmp(facts->role, "slave") == 0)
+        useless = "it is a replica, which takes no writes: name its master, or the sentinels";
     if (useless) {
         fail(g, "INFO", useless);
         return;

@@ -206,21 +206,16 @@ static bool memory_load(struct session_store *store, struct store_request *reque
     return true;
 }
 
-static bool guard_holds(const struct kept *s, struct str guard)
-{
-    struct str core = s ? part_of(s, PART_CORE) : STR_NONE;
-    if (guard.len == 0)
-        return core.len == 0;
-    return core.len >= guard.len && str_bytes_eq(core.at, guard.at, guard.len);
-}
-
 static bool memory_commit(struct session_store *store, struct store_request *request)
 {
     struct store_memory *m = (struct store_memory *)store;
     int64_t now_ms = m->options.now_ms();
     expire_some(m, now_ms);
     struct kept *s = find(m, request->id, now_ms);
-    bool holds = request->forget || guard_holds(s, request->guard);
+    struct str core = s ? part_of(s, PART_CORE) : STR_NONE, guard = request->guard;
+    bool holds =
+        request->forget ||
+        (guard.len ? core.len >= guard.len && str_bytes_eq(core.at, guard.at, guard.len) : core.len == 0);
     answer(request, holds ? STORE_DONE : STORE_CONFLICT, holds ? NULL : s);
     if (!holds || (request->forget && !s))
         return true;

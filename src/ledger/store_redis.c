@@ -137,16 +137,6 @@ static void on_time(struct redis_command *command, enum redis_ended how, const s
         redis_clock_update(&s->clock, &clock);
 }
 
-static void ask_time(struct store_redis *s, int64_t now_us)
-{
-    s->time.ended = on_time;
-    s->time_sent_us = now_us;
-    s->time_asked_us = redis_clock_local_us();
-    redis_command_begin(&s->time, 1);
-    redis_command_word(&s->time, STR_LIT("TIME"));
-    s->asks_time = redis_cluster_send_first(s->cluster, &s->time);
-}
-
 static int64_t now_ms(struct session_store *store)
 {
     return redis_clock_now_ms(&((struct store_redis *)store)->clock);
@@ -161,8 +151,14 @@ static bool send(struct store_redis *s, struct pending *p)
         pending_free(p);
         return false;
     }
-    if (p->command.began_us - s->time_sent_us >= CLOCK_EVERY_US && !s->asks_time)
-        ask_time(s, p->command.began_us);
+    if (p->command.began_us - s->time_sent_us >= CLOCK_EVERY_US && !s->asks_time) {
+        s->time.ended = on_time;
+        s->time_sent_us = p->command.began_us;
+        s->time_asked_us = redis_clock_local_us();
+        redis_command_begin(&s->time, 1);
+        redis_command_word(&s->time, STR_LIT("TIME"));
+        s->asks_time = redis_cluster_send_first(s->cluster, &s->time);
+    }
     return true;
 }
 
@@ -183,18 +179,6 @@ static enum store_result result_of(enum redis_ended how)
     return how == REDIS_REFUSED ? STORE_REFUSED : how == REDIS_LOST ? STORE_LOST : STORE_UNDONE;
 }
 
-static bool read_details(struct store_redis *s, const struct redis_value *value)
-{
-    s->details.len = 0;
-    for (size_t i = 0; i + 1 < value->count && i < 2 * SESSION_FIELDS_MAX; i += 2) {
-        struct redis_value name = redis_value_at(value, i), text = redis_value_at(value, i + 1);
-        if (name.kind != REDIS_VALUE_STRING || text.kind != REDIS_VALUE_STRING)
-            return false;
-        detail_add(&s->details, name.string, text.string);
-    }
-    return value->kind == REDIS_VALUE_ARRAY;
-}
-
 /* What was found at each key; the core alone was read by GET. */
 static bool read_stored(struct store_redis *s, const struct redis_value *value, struct store_request *request,
                         bool loads)
@@ -208,9 +192,17 @@ static bool read_stored(struct store_redis *s, const struct redis_value *value, 
         if (part && !(request->with & PART_BIT(part)))
             continue;
         struct redis_value item = by_get ? *value : redis_value_at(value, at++);
-        if (part == PART_DETAILS ? !read_details(s, &item)
-                                 : item.kind != REDIS_VALUE_STRING && item.kind != REDIS_VALUE_NIL)
+        bool is_hash = part == PART_DETAILS;
+        if (is_hash ? item.kind != REDIS_VALUE_ARRAY
+                    : item.kind != REDIS_VALUE_STRING && item.kind != REDIS_VALUE_NIL)
             return false;
+        s->details.len = 0;
+        for (size_t i = 0; is_hash && i + 1 < item.count && i < 2 * SESSION_FIELDS_MAX; i += 2) {
+            struct redis_value name = redis_value_at(&item, i), text = redis_value_at(&item, i + 1);
+            if (name.kind != REDIS_VALUE_STRING || text.kind != REDIS_VALUE_STRING)
+                return false;
+            detail_add(&s->details, name.string, text.string);
+        }
         request->stored[part] = part == PART_DETAILS              ? buf_view(&s->details)
                                 : item.kind == REDIS_VALUE_STRING ? item.string
                                                                   : STR_NONE;

@@ -19,8 +19,7 @@
 
 #include <stdlib.h>
 
-static void on_loaded(struct store_request *store);
-static void on_committed(struct store_request *store);
+static void on_ended(struct store_request *store);
 
 static struct session_store *store_of(const struct ledger_entry *e)
 {
@@ -184,14 +183,6 @@ static void take_load(struct ledger_entry *e)
         leave_unreadable(e, event);
 }
 
-static void on_loaded(struct store_request *store)
-{
-    struct ledger_entry *e = ((struct commit *)store)->entry;
-    take_load(e);
-    rest(e);
-    transaction_run(e);
-}
-
 /* ---- apply ---- */
 
 /* A kept request whose commit had landed after all, though its reply was lost. */
@@ -255,17 +246,6 @@ static void mark(struct ledger_entry *e)
         at++;
     memmove(marks + 1, marks, at * sizeof(*marks));
     marks[0] = mine;
-}
-
-/* True: it has ended. */
-static bool commit(struct ledger_entry *e)
-{
-    struct commit *c = e->commit;
-    mark(e);
-    commit_finish(c, e->ledger->ttl_s, false);
-    c->store.forget = forgets(e);
-    c->store.ended = on_committed;
-    return store_of(e)->kind->commit(store_of(e), &c->store);
 }
 
 static void take_committed(struct ledger_entry *e)
@@ -361,10 +341,14 @@ static void take_commit(struct ledger_entry *e)
     }
 }
 
-static void on_committed(struct store_request *store)
+static void on_ended(struct store_request *store)
 {
-    struct ledger_entry *e = ((struct commit *)store)->entry;
-    take_commit(e);
+    struct commit *c = (struct commit *)store;
+    struct ledger_entry *e = c->entry;
+    if (c->loads)
+        take_load(e);
+    else
+        take_commit(e);
     rest(e);
     transaction_run(e);
 }
@@ -377,7 +361,8 @@ static bool run_once(struct ledger_entry *e, int64_t now_ms)
     struct store_request *store = &e->commit->store;
     if (!e->loaded) {
         e->ledger->loads++;
-        *store = (struct store_request){.id = e->node.id, .with = e->with, .ended = on_loaded};
+        e->commit->loads = true;
+        *store = (struct store_request){.id = e->node.id, .with = e->with, .ended = on_ended};
         if (!store_of(e)->kind->load(store_of(e), store))
             return false;
         take_load(e);
@@ -388,23 +373,14 @@ static bool run_once(struct ledger_entry *e, int64_t now_ms)
         transaction_land(e);
         return true;
     }
-    if (!commit(e))
+    mark(e);
+    commit_finish(e->commit, e->ledger->ttl_s, false);
+    store->forget = forgets(e);
+    store->ended = on_ended;
+    if (!store_of(e)->kind->commit(store_of(e), store))
         return false;
     take_commit(e);
     return true;
-}
-
-/* Of an open call that is asked for, the cache has neither the call nor its arguments: another daemon may. */
-static bool lacks_open_call(const struct ledger_entry *e, uint64_t admission)
-{
-    char field[SESSION_FIELD_BYTES];
-    const struct session_call *call = e->begun ? session_find(&e->session, admission) : NULL;
-    if (!call)
-        return true;
-    struct str name = session_field_open(call->slot, field);
-    /* or those of a call that was there before */
-    struct str kept = detail_find(buf_view(&e->parts.details), name);
-    return kept.len < sizeof(admission) || memcmp(kept.at, &admission, sizeof(admission)) != 0;
 }
 
 /* Looks that the cache cannot answer, since another daemon may have changed the session. */
@@ -412,14 +388,21 @@ static void check_freshness(struct ledger_entry *e)
 {
     struct session_request *r;
     STAILQ_FOREACH (r, &e->queue, next) {
-        if (request_only_looks(r->kind)) {
-            const struct ledger_look *look = r->kind == REQUEST_LOOK ? r->of.look : NULL;
-            bool stale = !look || look->newest || e->hopping ||
-                         (look->admission && lacks_open_call(e, look->admission));
-            if (stale && !r->is_fresh)
-                entry_forget(e);
-            r->is_fresh = true;
+        const struct ledger_look *look = r->kind == REQUEST_LOOK ? r->of.look : NULL;
+        bool stale = !look || look->newest || e->hopping;
+        if (!request_only_looks(r->kind) || r->is_fresh)
+            continue;
+        if (!stale && look->admission) { /* of an open call neither the call nor its arguments may be here */
+            char field[SESSION_FIELD_BYTES];
+            const struct session_call *call = e->begun ? session_find(&e->session, look->admission) : NULL;
+            struct str name = session_field_open(call ? call->slot : 0, field);
+            struct str kept = detail_find(buf_view(&e->parts.details), name); /* or of a call before it */
+            stale = !call || kept.len < sizeof(look->admission) ||
+                    memcmp(kept.at, &look->admission, sizeof(look->admission)) != 0;
         }
+        if (stale)
+            entry_forget(e);
+        r->is_fresh = true;
     }
 }
 
