@@ -80,19 +80,6 @@ static bool drop_oldest(struct approval_table *t, const struct approval *like, e
     return false;
 }
 
-static struct approval of_busiest_user(const struct approval_table *t)
-{
-    unsigned most = 0, busiest = 0;
-    for (unsigned i = 0; i < t->count; i++) {
-        unsigned count = count_of(t, &t->list[i], OF_USER);
-        if (count > most) {
-            most = count;
-            busiest = i;
-        }
-    }
-    return t->list[busiest];
-}
-
 /* Who asks much pushes out its own questions, then those of the user who has most. */
 static bool make_room(struct approval_table *t, const struct approval *asked)
 {
@@ -102,7 +89,13 @@ static bool make_room(struct approval_table *t, const struct approval *asked)
         return false;
     if (t->count < APPROVALS_MAX)
         return true;
-    struct approval busiest = of_busiest_user(t);
+    unsigned most = 0, at = 0;
+    for (unsigned i = 0; i < t->count; i++) {
+        unsigned count = count_of(t, &t->list[i], OF_USER);
+        at = count > most ? i : at;
+        most = count > most ? count : most;
+    }
+    struct approval busiest = t->list[at];
     return drop_oldest(t, &busiest, OF_USER);
 }
 
@@ -166,20 +159,14 @@ static bool ask(struct approval_table *t, struct approval_request *r, int64_t no
     return changed;
 }
 
-static bool all_are(struct approval_table *t, const struct approval_request *r, enum approval_state state)
-{
-    for (unsigned i = 0; i < r->id_count; i++) {
-        const struct approval *e = find_id(t, r->ids[i]);
-        if (!e || e->state != state)
-            return false;
-    }
-    return r->id_count > 0;
-}
-
 static bool change_all(struct approval_table *t, struct approval_request *r, enum approval_state from,
                        enum approval_state to)
 {
-    bool can = all_are(t, r, from);
+    bool can = r->id_count > 0;
+    for (unsigned i = 0; can && i < r->id_count; i++) {
+        const struct approval *e = find_id(t, r->ids[i]);
+        can = e && e->state == from;
+    }
     r->found = can ? to : APPROVAL_NONE;
     for (unsigned i = 0; can && i < r->id_count; i++) {
         struct approval *e = find_id(t, r->ids[i]);

@@ -27,25 +27,17 @@ struct verdict {
     struct chain_state chain;
 };
 
-/* A tool that is meant to be asked again: at most this often in a row, with any results. */
-static void judge_poll(const struct admission *a, struct verdict *verdict)
-{
-    const struct ledger_limits *limits = a->ctx.limits;
-    int asked = (int)a->past.asked, most = (int)limit_count(limits->poll_max);
-    if (asked < most)
-        return;
-    verdict->code = CODE_POLL_BUDGET;
-    if (asked >= most + (int)limit_count(limits->halt) - (int)limit_count(limits->repeats))
-        verdict->says = LEDGER_HALT;
-}
-
 /* Runs and cycles; the longer one gives the code. Returns how often the call would have been made. */
 static unsigned judge_loop(const struct admission *a, struct verdict *verdict)
 {
     const struct ledger_limits *limits = a->ctx.limits;
     unsigned times = a->past.run + 1, repeats = limit_count(limits->repeats);
-    if (limits->polls) {
-        judge_poll(a, verdict);
+    if (limits->polls) { /* a tool that is meant to be asked again: at most this often, with any results */
+        int asked = (int)a->past.asked, most = (int)limit_count(limits->poll_max);
+        if (asked >= most)
+            verdict->code = CODE_POLL_BUDGET;
+        if (asked >= most && asked >= most + (int)limit_count(limits->halt) - (int)repeats)
+            verdict->says = LEDGER_HALT;
         return times;
     }
     if (times >= repeats || a->past.across + 1 >= limit_count(limits->across_turns))
@@ -406,18 +398,6 @@ static void answer_again(struct admission *a, const struct session_call *before,
     answer->gave_up = 0;
 }
 
-/* Daemons replay an outage one after the other: the report of a call may come before the call. */
-static void adopt_orphan(struct admission *a, const struct session_past *past,
-                         const struct session_call *before)
-{
-    struct session_call *call = &a->ctx.session->calls[before - a->ctx.session->calls];
-    if (past->says != LEDGER_RUN || call->class != CALL_UNKNOWN || call->may_settle)
-        return;
-    call->may_settle = true; /* so that it is adopted once */
-    a->ctx.changes->calls |= 1u << (call - a->ctx.session->calls);
-    limits_add(&a->ctx, call->tool, 1, 0, true); /* its report has counted what it cost */
-}
-
 void session_admit(struct session *session, const struct ledger_admit *request,
                    const struct session_past *past, uint32_t rate_wait_ms, int64_t now_ms,
                    struct ledger_answer *answer, struct session_changes *changes)
@@ -429,8 +409,13 @@ void session_admit(struct session *session, const struct ledger_admit *request,
     a.ctx = rules_begin(session, changes, request->limits, now_ms);
     const struct session_call *before = session_find(session, request->admission);
     if (before) {
-        if (past)
-            adopt_orphan(&a, past, before);
+        /* Daemons replay an outage one after the other: the report of a call may come before the call. */
+        struct session_call *orphan = &session->calls[before - session->calls];
+        if (past && past->says == LEDGER_RUN && orphan->class == CALL_UNKNOWN && !orphan->may_settle) {
+            orphan->may_settle = true; /* so that it is adopted once */
+            window_changed(&a.ctx, orphan);
+            limits_add(&a.ctx, orphan->tool, 1, 0, true); /* its report has counted what it cost */
+        }
         answer_again(&a, before, answer);
         return;
     }

@@ -82,18 +82,6 @@ static struct str last_error(const struct ledger_entry *e, const struct ledger_a
     return arena_dup(arena, str_from(kept, sizeof(call->arguments)));
 }
 
-static void keep_error(struct commit *c, const struct ledger_settle *settle)
-{
-    char room[sizeof(uint64_t) + LEDGER_ERROR_MAX_BYTES] __attribute__((uninitialized));
-    struct buf value = {.at = room, .cap = sizeof(room)};
-    const struct session_call *call = session_find(&c->entry->session, settle->admission);
-    if (!call || !settle->error.len)
-        return;
-    buf_add(&value, &call->arguments, sizeof(call->arguments));
-    buf_str(&value, str_cut(settle->error, LEDGER_ERROR_MAX_BYTES));
-    commit_set_field(c, ERROR_FIELD, buf_view(&value));
-}
-
 #define UNSEEN_FIELD     STR_LIT("u")
 #define UNSEEN_STEP_BITS 8u /* of a kept id: the step that named it; the others are of its hash */
 
@@ -211,16 +199,6 @@ static void add_facts(struct commit *c, const struct ledger_settle *settle, cons
                   LOG_NUM("limit_bytes", LEDGER_FACTS_MAX_BYTES));
 }
 
-static void add_facts_json(struct commit *c, const struct ledger_settle *settle)
-{
-    struct arena *arena = arena_new();
-    struct json facts = {.type = JSON_NULL};
-    struct json_error fault;
-    if (json_parse(arena, settle->facts_json, NULL, &facts, &fault) == OK && facts.type == JSON_OBJECT)
-        add_facts(c, settle, &facts);
-    arena_free(arena);
-}
-
 static void drop_arguments(struct commit *c, uint64_t admission)
 {
     char field[SESSION_FIELD_BYTES];
@@ -254,13 +232,26 @@ static void apply_settle(struct commit *c, struct session_request *r, int64_t no
     if (is_new)
         keep_name(c, settle->tool);
     drop_arguments(c, settle->admission);
-    keep_error(c, settle);
+    const struct session_call *call = session_find(&e->session, settle->admission);
+    if (call && settle->error.len) {
+        char room[sizeof(uint64_t) + LEDGER_ERROR_MAX_BYTES] __attribute__((uninitialized));
+        struct buf value = {.at = room, .cap = sizeof(room)};
+        buf_add(&value, &call->arguments, sizeof(call->arguments));
+        buf_str(&value, str_cut(settle->error, LEDGER_ERROR_MAX_BYTES));
+        commit_set_field(c, ERROR_FIELD, buf_view(&value));
+    }
     if (settle->gives_id_count)
         commit_add_ids(c, settle->gives_ids, settle->gives_id_count);
-    if (settle->facts)
+    if (settle->facts) {
         add_facts(c, settle, settle->facts);
-    else if (settle->facts_json.len)
-        add_facts_json(c, settle);
+    } else if (settle->facts_json.len) {
+        struct arena *arena = arena_new();
+        struct json facts = {.type = JSON_NULL};
+        struct json_error fault;
+        if (json_parse(arena, settle->facts_json, NULL, &facts, &fault) == OK && facts.type == JSON_OBJECT)
+            add_facts(c, settle, &facts);
+        arena_free(arena);
+    }
 }
 
 static void apply_release(struct commit *c, const struct session_request *r, int64_t now_ms)

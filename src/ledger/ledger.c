@@ -353,32 +353,25 @@ static struct session_request *begin(struct ledger *l, struct arena *arena, enum
     return r;
 }
 
-/* Once: it goes on as long as there are more sessions than room, and status counts them. */
-static void log_evicted(struct ledger *l)
-{
-    struct store_memory_usage here;
-    l->evicts = false;
-    if (l->has_evicted)
-        return;
-    l->has_evicted = true;
-    store_memory_usage(l->memory, &here);
-    log_event(LOG_WARN, "ledger_evicted", LOG_NUM("sessions", (int64_t)here.sessions),
-              LOG_NUM("bytes", (int64_t)here.bytes), LOG_NUM("uid", here.largest_user),
-              LOG_NUM("bytes_of_uid", (int64_t)here.largest_bytes),
-              LOG_TEXT("why",
-                       "its memory is full: of the user whose sessions take most, those that were silent for "
-                       "longest are forgotten, and their budgets and loops begin anew; raise "
-                       "ledger.memory, or lower ledger.ttl_s"));
-}
-
 static enum ledger_state start(struct session_request *r, void *answer, ledger_done *done, void *owner)
 {
     r->answer = answer;
     r->done = done;
     r->owner = owner;
     enum ledger_state state = transaction_start(r->ledger, r);
-    if (r->ledger->evicts)
-        log_evicted(r->ledger);
+    struct ledger *l = r->ledger;
+    if (l->evicts && !l->has_evicted) { /* once: it goes on as long as there are more sessions than room */
+        struct store_memory_usage here;
+        l->has_evicted = true;
+        store_memory_usage(l->memory, &here);
+        log_event(LOG_WARN, "ledger_evicted", LOG_NUM("sessions", (int64_t)here.sessions),
+                  LOG_NUM("bytes", (int64_t)here.bytes), LOG_NUM("uid", here.largest_user),
+                  LOG_NUM("bytes_of_uid", (int64_t)here.largest_bytes),
+                  LOG_TEXT("why", "its memory is full: of the user whose sessions take most, those that were "
+                                  "silent for longest are forgotten, and their budgets and loops begin anew; "
+                                  "raise ledger.memory, or lower ledger.ttl_s"));
+    }
+    l->evicts = false;
     return state;
 }
 

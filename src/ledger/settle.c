@@ -34,25 +34,19 @@ struct settlement {
     bool unchanged, lax_learnt;
 };
 
-/* Never admitted, or so long ago that the window has lost it: nobody knows what it did. */
-static struct session_call *add_orphan(struct settlement *s)
-{
-    const struct ledger_settle *request = s->request;
-    struct session *session = s->ctx.session;
-    rules_come_to_step(&s->ctx, &request->place);
-    struct session_call orphan = rules_new_call(&s->ctx, request->tool, request->admission, &request->place);
-    orphan.arguments = rules_cut_arguments(request->arguments, request->place.agent, orphan.effects);
-    orphan.class = CALL_UNKNOWN;
-    s->ctx.changes->new_tool = !window_has_tool(session, orphan.tool);
-    return window_add(&s->ctx, &orphan);
-}
-
 static void find_call(struct settlement *s)
 {
     s->call = (struct session_call *)session_find(s->ctx.session, s->request->admission);
-    if (!s->call) {
+    if (!s->call) { /* never admitted, or so long ago that the window has lost it: nobody knows what it did */
+        const struct ledger_settle *request = s->request;
         s->is_orphan = true;
-        s->call = add_orphan(s);
+        rules_come_to_step(&s->ctx, &request->place);
+        struct session_call orphan =
+            rules_new_call(&s->ctx, request->tool, request->admission, &request->place);
+        orphan.arguments = rules_cut_arguments(request->arguments, request->place.agent, orphan.effects);
+        orphan.class = CALL_UNKNOWN;
+        s->ctx.changes->new_tool = !window_has_tool(s->ctx.session, orphan.tool);
+        s->call = window_add(&s->ctx, &orphan);
         s->came = *s->call;
         return;
     }
