@@ -2,7 +2,6 @@
  * owner. */
 #include "ledger/redis_handshake.h"
 
-#include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "ledger/redis_diagnostics.h"
@@ -82,13 +81,6 @@ static void read_info(const char *info, uint32_t db, struct redis_facts *facts)
 
 /* ---- the second half ---------------------------------------------------------- */
 
-/* Of a cluster another node may hold the key that is tried. */
-static bool is_elsewhere(const redisReply *reply)
-{
-    return strncmp(reply->str, "MOVED ", 6) == 0 || strncmp(reply->str, "ASK ", 4) == 0 ||
-           strncmp(reply->str, "TRYAGAIN ", 9) == 0;
-}
-
 static void on_trial(redisAsyncContext *context, void *answer, void *of)
 {
     struct redis_handshake *g = of;
@@ -96,7 +88,13 @@ static void on_trial(redisAsyncContext *context, void *answer, void *of)
     if (!reply || g->is_over)
         return;
     size_t at = g->tried++;
-    if (is_error(reply) && !is_elsewhere(reply)) {
+    if (at == 0)
+        g->facts.write_us = clock_mono_us() - g->write_began_us;
+    /* Of a cluster another node may hold the key that is tried: it is well, or it would have said so. */
+    bool is_elsewhere =
+        is_error(reply) && (strncmp(reply->str, "MOVED ", 6) == 0 || strncmp(reply->str, "ASK ", 4) == 0 ||
+                            strncmp(reply->str, "TRYAGAIN ", 9) == 0);
+    if (is_error(reply) && !is_elsewhere) {
         fail(g, g->trying[at], reply->str);
         return;
     }
@@ -112,23 +110,15 @@ static void on_trial(redisAsyncContext *context, void *answer, void *of)
     g->over(g->owner, NULL);
 }
 
-/* When all scripts are there, so that its time is the way's and the server's. Of a cluster another node may
- * hold the key that was tried: it is well, or it would have said so.
- *
- * Then scripts are tried: a user without the right to run them, or to what they do, would else be found out
- * by the first call, and by each that follows. */
-static void on_probe(redisAsyncContext *context, void *answer, void *of)
+/* When all scripts are there, so that the first write's time is the way's and the server's. A user without
+ * the right to run scripts, or to what they do, would else be found out by the first call, and by each that
+ * follows. */
+static void begin_trial(struct redis_handshake *g, redisAsyncContext *context)
 {
-    struct redis_handshake *g = of;
-    const redisReply *reply = good(context, answer, g);
     struct redis_command command = {.hops = 0};
-    if (!reply)
-        return;
-    if (is_error(reply) && !is_elsewhere(reply)) {
-        fail(g, "a write", reply->str);
-        return;
-    }
-    g->facts.write_us = clock_mono_us() - g->write_began_us;
+    if (!g->probe_name[0])
+        snprintf(g->probe_name, sizeof(g->probe_name), "%.64s:%08x", g->name, (unsigned)hash_random());
+    g->write_began_us = clock_mono_us();
     g->trials = g->tried = 0;
     while (g->trials < REDIS_TRIALS_MAX &&
            (g->trying[g->trials] = g->scripts->write_trial(&command, g->trials, g->probe_name))) {
@@ -139,18 +129,6 @@ static void on_probe(redisAsyncContext *context, void *answer, void *of)
         redisAsyncFormattedCommand(context, on_trial, g, bytes.at, bytes.len);
         g->trials++;
     }
-    buf_clear(&command.bytes);
-}
-
-static void probe(struct redis_handshake *g, redisAsyncContext *context)
-{
-    struct redis_command command = {.hops = 0};
-    if (!g->probe_name[0])
-        snprintf(g->probe_name, sizeof(g->probe_name), "%.64s:%08x", g->name, (unsigned)hash_random());
-    g->scripts->write_probe(&command, g->probe_name);
-    g->write_began_us = clock_mono_us();
-    struct str bytes = redis_command_finish(&command, g->functions, NULL);
-    redisAsyncFormattedCommand(context, on_probe, g, bytes.at, bytes.len);
     buf_clear(&command.bytes);
 }
 
@@ -166,26 +144,21 @@ static void on_script(redisAsyncContext *context, void *answer, void *of)
     }
     memcpy(g->scripts->shas[g->loaded++ % g->scripts->count], reply->str, REDIS_SCRIPT_NAME_BYTES);
     if (g->loaded == g->scripts->count && !g->is_over)
-        probe(g, context);
+        begin_trial(g, context);
 }
 
 static void load_texts(struct redis_handshake *g, redisAsyncContext *context)
 {
-    struct arena *arena = arena_new();
     g->loaded = 0;
-    for (size_t i = 0; i < g->scripts->count; i++) {
-        struct str text = g->scripts->text(arena, i);
-        redisAsyncCommand(context, on_script, g, "SCRIPT LOAD %b", text.at, text.len);
-    }
-    arena_free(arena);
+    for (size_t i = 0; i < g->scripts->count; i++)
+        redisAsyncCommand(context, on_script, g, "SCRIPT LOAD %b", g->scripts->texts[i].at,
+                          g->scripts->texts[i].len);
 }
 
 static void load_library(redisCallbackFn *then, struct redis_handshake *g, redisAsyncContext *context)
 {
-    struct arena *arena = arena_new();
-    struct str text = g->scripts->library(arena);
+    struct str text = g->scripts->library;
     redisAsyncCommand(context, then, g, "FUNCTION LOAD %b", text.at, text.len);
-    arena_free(arena);
 }
 
 void redis_handshake_load_scripts(struct redis_handshake *g, redisAsyncContext *context)
@@ -205,7 +178,7 @@ static void on_library(redisAsyncContext *context, void *answer, void *of)
         return;
     g->functions = !is_error(reply) || strstr(reply->str, "already exists");
     if (g->functions)
-        probe(g, context);
+        begin_trial(g, context);
     else
         load_texts(g, context);
 }
@@ -303,20 +276,6 @@ void redis_handshake_begin(struct redis_handshake *g, redisAsyncContext *context
     redisAsyncCommand(context, on_courtesy, g, "CLIENT SETNAME %s", g->name);
     redisAsyncCommand(context, on_id, g, "CLIENT ID");
     redisAsyncCommand(context, on_info, g, "INFO");
-}
-
-/* ---- names of scripts ------------------------------------------------------ */
-
-void redis_scripts_name(struct redis_scripts *scripts, const char *prefix, struct str text,
-                        const char *const *names)
-{
-    struct hash128 hash = hash_stable(text);
-    for (size_t i = 0; i < scripts->count; i++) {
-        char name[REDIS_SCRIPT_NAME_BYTES + 1];
-        snprintf(name, sizeof(name), "%.3s_%016llx%016llx_%.3s", prefix, (unsigned long long)hash.high,
-                 (unsigned long long)hash.low, names[i]);
-        memcpy(scripts->functions[i], name, REDIS_SCRIPT_NAME_BYTES);
-    }
 }
 
 /* ---- the clock ---- */

@@ -4,7 +4,6 @@
  */
 #include "ledger/store_redis.h"
 
-#include "base/arena.h"
 #include "base/embedded.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -13,6 +12,7 @@
 #include "ledger/redis_handshake.h"
 #include "ledger/session_parts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define SPARE_MAX           256u  /* pending requests kept for the next */
@@ -35,6 +35,7 @@ struct store_redis {
     struct session_store store; /* first: it is what callers have */
     struct redis_options options;
     struct redis_scripts scripts;
+    struct buf library; /* their text */
     const struct redis_hooks *hooks;
     void *owner;
     struct redis_cluster *cluster;
@@ -463,48 +464,6 @@ static void on_away(void *owner, const char *why)
 
 static const struct redis_hooks cluster_hooks = {on_up, on_away};
 
-/* ---- scripts ---- */
-
-static const char *const script_files[SCRIPTS] = {
-    [SCRIPT_COMMIT] = "ledger/commit.lua",
-    [SCRIPT_RATE] = "ledger/rate.lua",
-};
-static const char *const script_names[SCRIPTS] = {[SCRIPT_COMMIT] = "commit", [SCRIPT_RATE] = "rate"};
-
-static struct str script_text(struct arena *arena, size_t script)
-{
-    (void)arena;
-    return embedded_text(script_files[script]);
-}
-
-static void write_library(struct buf *out, const struct redis_scripts *scripts)
-{
-    for (size_t i = 0; i < SCRIPTS; i++) {
-        buf_printf(out, "redis.register_function('%.*s', function(KEYS, ARGV)\n",
-                   (int)REDIS_SCRIPT_NAME_BYTES, scripts->functions[i]);
-        buf_str(out, embedded_text(script_files[i]));
-        buf_text(out, "end)\n");
-    }
-}
-
-/* The names follow from the texts alone, so that they can be written into the library. */
-static void name_functions(struct redis_scripts *scripts, struct arena *arena)
-{
-    struct buf texts = buf_in(arena);
-    write_library(&texts, &(struct redis_scripts){.count = 0});
-    redis_scripts_name(scripts, "tg2", buf_view(&texts), script_names);
-}
-
-static struct str library(struct arena *arena)
-{
-    struct redis_scripts scripts = {.count = SCRIPTS};
-    struct buf out = buf_in(arena);
-    name_functions(&scripts, arena);
-    buf_printf(&out, "#!lua name=%.*s\n", (int)REDIS_SCRIPT_NAME_BYTES - 4, scripts.functions[0]);
-    write_library(&out, &scripts);
-    return buf_view(&out);
-}
-
 /* ---- the trial at the handshake ---- */
 
 static const char probe_core[] = "123456789 a core";
@@ -521,20 +480,6 @@ static struct hash128 probe_id(const char *name)
         begin = begin << 6 | digits[i];
     id.high = begin << 28 | (id.high & 0xfffffff);
     return id;
-}
-
-/* The probe is an empty core, which commits take for none: it gives the trial's core a time to live, also
- * where the user may not call EXPIRE. */
-static void write_probe(struct redis_command *command, const char *name)
-{
-    char key[KEY_BYTES];
-    write_key(key, probe_id(name), 0);
-    redis_command_begin(command, 5);
-    redis_command_word(command, STR_LIT("SET"));
-    redis_command_key(command, part_key(key, PART_CORE));
-    redis_command_word(command, STR_NONE);
-    redis_command_word(command, STR_LIT("EX"));
-    redis_command_number(command, PROBE_TTL_S);
 }
 
 /* Each command that commits use is tried by itself: Redis 7.0 does not name the one that a user may not use.
@@ -564,12 +509,23 @@ static const struct {
     {"commit (GET, HGETALL)", true, true, STR("!"), {.kind = WRITE_SET}},
 };
 #define TRIAL_COMMITS (sizeof(trial_commits) / sizeof(*trial_commits))
-enum { TRIAL_RATE = TRIAL_COMMITS, TRIAL_FORGET, TRIALS };
-_Static_assert(TRIALS <= REDIS_TRIALS_MAX, "the handshake has room for all trials");
+enum { TRIAL_RATE = TRIAL_COMMITS, TRIAL_FORGET, TRIALS }; /* behind the first write */
+_Static_assert(TRIALS < REDIS_TRIALS_MAX, "the handshake has room for all trials");
 
 static const char *write_trial(struct redis_command *command, size_t i, const char *name)
 {
     struct store_request request = {.id = probe_id(name), .guard = {probe_core, CODEC_GUARD_BYTES}};
+    if (i == 0) { /* an empty core, which commits take for none: it gives the trial's core a time to live,
+                   * also where the user may not call EXPIRE */
+        redis_command_begin(command, 5);
+        redis_command_word(command, STR_LIT("SET"));
+        write_keys(command, request.id, 0);
+        redis_command_word(command, STR_NONE);
+        redis_command_word(command, STR_LIT("EX"));
+        redis_command_number(command, PROBE_TTL_S);
+        return "a write";
+    }
+    i--;
     if (i < TRIAL_COMMITS) {
         request.guard = trial_commits[i].is_new ? STR_NONE : request.guard;
         request.parts[PART_CORE] = trial_commits[i].core;
@@ -594,12 +550,53 @@ static const char *write_trial(struct redis_command *command, size_t i, const ch
 
 static bool is_expected(size_t i, const struct redis_value *value)
 {
-    if (i >= TRIAL_COMMITS || !trial_commits[i].conflicts)
+    if (i == 0)
+        return true;
+    if (--i >= TRIAL_COMMITS || !trial_commits[i].conflicts)
         return value->kind == REDIS_VALUE_INTEGER;
     struct redis_value core = {.kind = REDIS_VALUE_NIL};
     if (value->kind == REDIS_VALUE_ARRAY && value->count == 2)
         core = redis_value_at(value, PART_CORE);
     return core.kind == REDIS_VALUE_STRING && str_is(core.string, "123456789 A core");
+}
+
+/* ---- scripts ---- */
+
+static const struct {
+    const char *file, *name;
+} script_files[SCRIPTS] = {
+    [SCRIPT_COMMIT] = {"ledger/commit.lua", "com"},
+    [SCRIPT_RATE] = {"ledger/rate.lua", "rat"},
+};
+
+static void write_library(struct buf *out, const struct redis_scripts *scripts)
+{
+    for (size_t i = 0; i < SCRIPTS; i++)
+        buf_printf(out, "redis.register_function('%.*s', function(KEYS, ARGV)\n" STR_FMT "end)\n",
+                   (int)REDIS_SCRIPT_NAME_BYTES, scripts->functions[i], STR_ARG(scripts->texts[i]));
+}
+
+/* Functions are named after the hash of all texts. */
+static void init_scripts(struct store_redis *s)
+{
+    struct redis_scripts *scripts = &s->scripts;
+    struct buf *library = &s->library;
+    *scripts =
+        (struct redis_scripts){.count = SCRIPTS, .write_trial = write_trial, .is_expected = is_expected};
+    for (size_t i = 0; i < SCRIPTS; i++)
+        scripts->texts[i] = embedded_text(script_files[i].file);
+    write_library(library, scripts);
+    struct hash128 hash = hash_stable(buf_view(library));
+    for (size_t i = 0; i < SCRIPTS; i++) {
+        char name[REDIS_SCRIPT_NAME_BYTES + 1];
+        snprintf(name, sizeof(name), "tg2_%016llx%016llx_%s", (unsigned long long)hash.high,
+                 (unsigned long long)hash.low, script_files[i].name);
+        memcpy(scripts->functions[i], name, REDIS_SCRIPT_NAME_BYTES);
+    }
+    library->len = 0;
+    buf_printf(library, "#!lua name=%.*s\n", (int)REDIS_SCRIPT_NAME_BYTES - 4, scripts->functions[0]);
+    write_library(library, scripts);
+    scripts->library = buf_view(library);
 }
 
 /* ---- from outside ---- */
@@ -620,6 +617,7 @@ static void store_free(struct session_store *store)
     buf_clear(&s->key_get.bytes);
     explicit_bzero(s->key, sizeof(s->key));
     buf_clear(&s->details);
+    buf_clear(&s->library);
     free(s);
 }
 
@@ -635,15 +633,7 @@ struct session_store *store_redis_new(const struct redis_options *options, const
     s->store.kind = &redis_kind;
     s->hooks = hooks;
     s->owner = owner;
-    struct arena *arena = arena_new();
-    s->scripts = (struct redis_scripts){.count = SCRIPTS,
-                                        .library = library,
-                                        .text = script_text,
-                                        .write_probe = write_probe,
-                                        .write_trial = write_trial,
-                                        .is_expected = is_expected};
-    name_functions(&s->scripts, arena);
-    arena_free(arena);
+    init_scripts(s);
     s->options = *options;
     s->options.scripts = &s->scripts;
     s->cluster = redis_cluster_new(&s->options, &cluster_hooks, s);
