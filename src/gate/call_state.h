@@ -138,7 +138,6 @@ struct str call_redact_text(struct call *call, struct str text);
 
 /* ---- call_state.c ---- */
 
-struct str call_method(enum call_mode mode); /* "tools/call", "toolgate/check", "toolgate/report" */
 /* The call as the policy's hooks see it. */
 struct policy_call call_for_policy(struct call *call);
 /* The user's goal, from this call or from its turn. */
@@ -159,6 +158,9 @@ void call_discard_unless_enforced(struct call *call);
  * call. What is left decides. */
 void call_drop_masked(struct call *call);
 
+/* ---- call_identity.c ---- */
+
+struct str call_method(enum call_mode mode); /* "tools/call", "toolgate/check", "toolgate/report" */
 /* Of its arguments, without volatile ones: by it the ledger knows calls that are alike. */
 struct hash128 call_fingerprint(const struct call *call);
 /* Computed when it is admitted, and kept. */

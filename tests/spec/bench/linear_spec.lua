@@ -2,7 +2,7 @@
 local daemon = require "daemon"
 local process = require "process"
 
-local GROWTH_MAX, FREE = 2.2, 20000 -- instructions that a case takes whatever its size
+local GROWTH_MAX, FREE = 2.2, 40000 -- instructions that a case takes whatever its size, or saves by ending early
 
 local function unit_binary()
   local path = daemon.binary:gsub("toolgate$", "unit/result/linear")
