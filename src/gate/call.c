@@ -99,7 +99,7 @@ static enum step find_tool(struct call *c)
     struct call_request *r = &c->request;
     if (c->peek)
         read_past(c);
-    c->tool = tool_lookup_find(c->arena, c->generation, r);
+    c->tool = tool_lookup_find(c, r);
     if (!c->tool && c->peek && !c->peek_is_newest) /* another daemon may have changed the session since */
         return look(c, true) ? find_tool(c) : STEP_WAIT;
     if (!c->tool) {
@@ -301,7 +301,7 @@ static enum step admit(struct call *c)
 static enum step shown_still(struct call *c)
 {
     c->request.past = c->peek;
-    if (!tool_lookup_find(c->arena, c->generation, &c->request))
+    if (!tool_lookup_find(c, &c->request))
         verdict_set(&c->verdict, CLASS_UNKNOWN_TOOL, STR_LIT("unknown_tool"), STR_NONE, STR_NONE);
     return STEP_NEXT;
 }
@@ -455,8 +455,7 @@ static void finish(struct call *c)
     const struct error_class_info *class = error_class_info(c->verdict.class);
     enter_part(c, CALL_PARTS);
     if (c->verdict.class == CLASS_UNKNOWN_TOOL)
-        feedback.name_count =
-            tool_lookup_suggest(c->arena, c->generation, &c->request, names, &feedback.suggestion_count);
+        feedback.name_count = tool_lookup_suggest(c, &c->request, names, &feedback.suggestion_count);
     c->verdict.ran = c->ran;
     if (c->ran && !c->verdict.coverage.len && class->coverage)
         c->verdict.coverage = str_of(class->coverage);

@@ -221,7 +221,7 @@ static const struct json *follow_up(struct call *c, const struct json *follow)
     if (!follow)
         return NULL;
     next.tool = json_str(json_get_text(follow, "tool"));
-    if (c->gate->metrics && !tool_lookup_find(c->arena, c->generation, &next)) {
+    if (c->gate->metrics && !tool_lookup_find(c, &next)) {
         log_event(LOG_WARN, "follow_up_unknown", LOG_STR("tool", c->tool->name), LOG_STR("names", next.tool),
                   LOG_TEXT("why", "this peer may not call that tool; the follow-up was dropped"));
         return NULL;

@@ -6,11 +6,11 @@
 #include "catalog/client_tools.h"
 
 /* Only examples call a tool that nobody has registered. */
-static bool is_granted(struct generation *generation, const struct call_request *r, const struct tool *tool)
+static bool is_granted(const struct call *c, const struct call_request *r, const struct tool *tool)
 {
     if (tool->unregistered && !r->ignore_prepare && !r->force_enforce)
         return false;
-    return !r->peer || peer_may_call(&generation->config, r->peer, tool->name);
+    return !r->peer || peer_may_call(&c->generation->config, r->peer, tool->name);
 }
 
 /* tools/list has no tools that the client registered, so prepare_tools does not see them before tools/call.
@@ -20,8 +20,8 @@ static struct client_tools *listed_own(const struct call_request *r)
     return r->mode == CALL_RUN ? NULL : r->client_tools;
 }
 
-static bool is_shown(struct arena *arena, struct generation *generation, const struct call_request *r,
-                     const struct tool *tool, struct client_tools *own)
+static bool is_shown(const struct call *c, const struct call_request *r, const struct tool *tool,
+                     struct client_tools *own)
 {
     struct catalog_request view = {.all = true,
                                    .peer = r->peer,
@@ -31,25 +31,22 @@ static bool is_shown(struct arena *arena, struct generation *generation, const s
                                    .context = r->context,
                                    .past = r->past,
                                    .client_tools = own};
-    return r->ignore_prepare || r->mode == CALL_REPORT || catalog_shows(arena, generation, &view, tool);
+    return r->ignore_prepare || r->mode == CALL_REPORT || catalog_shows(c->arena, c->generation, &view, tool);
 }
 
-static bool exists(struct arena *arena, struct generation *generation, const struct call_request *r,
-                   const struct tool *tool)
+static bool exists(const struct call *c, const struct call_request *r, const struct tool *tool)
 {
     bool in_no_list = tool->unregistered && !(tool->policy && tool->policy->hooks[HOOK_PREPARE]);
-    return is_granted(generation, r, tool) &&
-           (in_no_list || is_shown(arena, generation, r, tool, listed_own(r)));
+    return is_granted(c, r, tool) && (in_no_list || is_shown(c, r, tool, listed_own(r)));
 }
 
-const struct tool *tool_lookup_find(struct arena *arena, struct generation *generation,
-                                    const struct call_request *r)
+const struct tool *tool_lookup_find(const struct call *c, const struct call_request *r)
 {
-    const struct tool *tool = client_tools_find(r->client_tools, generation, r->tool);
+    const struct tool *tool = client_tools_find(r->client_tools, c->generation, r->tool);
     if (tool)
-        return is_shown(arena, generation, r, tool, r->client_tools) ? tool : NULL;
-    tool = generation_find(generation, r->tool);
-    return tool && exists(arena, generation, r, tool) ? tool : NULL;
+        return is_shown(c, r, tool, r->client_tools) ? tool : NULL;
+    tool = generation_find(c->generation, r->tool);
+    return tool && exists(c, r, tool) ? tool : NULL;
 }
 
 struct known_names {
@@ -57,19 +54,19 @@ struct known_names {
     size_t own, count; /* the client's own come first */
 };
 
-static void collect_names(struct arena *arena, struct generation *generation, const struct call_request *r,
-                          struct client_tools *own, struct known_names *names)
+static void collect_names(const struct call *c, const struct call_request *r, struct client_tools *own,
+                          struct known_names *names)
 {
-    size_t own_count = client_tools_count(own), all_count = generation->tool_count;
-    *names = (struct known_names){ARENA_ARRAY(arena, struct str, own_count + all_count), 0, 0};
+    size_t own_count = client_tools_count(own), all_count = c->generation->tool_count;
+    *names = (struct known_names){ARENA_ARRAY(c->arena, struct str, own_count + all_count), 0, 0};
     for (size_t i = 0; i < own_count; i++)
-        if (client_tools_find(own, generation, client_tools_name_at(own, i)))
+        if (client_tools_find(own, c->generation, client_tools_name_at(own, i)))
             names->at[names->count++] = client_tools_name_at(own, i);
     names->own = names->count;
     for (size_t i = 0; i < all_count; i++) {
-        const struct tool *tool = generation->tools[i];
-        bool duplicate = names->own && client_tools_find(own, generation, tool->name);
-        if (!duplicate && (r->mode != CALL_RUN || tool_is_listed(tool)) && is_granted(generation, r, tool))
+        const struct tool *tool = c->generation->tools[i];
+        bool duplicate = names->own && client_tools_find(own, c->generation, tool->name);
+        if (!duplicate && (r->mode != CALL_RUN || tool_is_listed(tool)) && is_granted(c, r, tool))
             names->at[names->count++] = tool->name;
     }
 }
@@ -94,20 +91,19 @@ static size_t sort_by_likeness(struct arena *arena, struct str word, struct know
     return count;
 }
 
-size_t tool_lookup_suggest(struct arena *arena, struct generation *generation, const struct call_request *r,
+size_t tool_lookup_suggest(const struct call *c, const struct call_request *r,
                            struct str out[TOOL_LOOKUP_ALL_MAX], size_t *close)
 {
     struct client_tools *own = listed_own(r);
     struct known_names names;
-    collect_names(arena, generation, r, own, &names);
+    collect_names(c, r, own, &names);
     bool few = names.count <= TOOL_LOOKUP_ALL_MAX;
-    size_t like = sort_by_likeness(arena, r->tool, &names, few), found = 0;
+    size_t like = sort_by_likeness(c->arena, r->tool, &names, few), found = 0;
     *close = 0;
     for (size_t i = 0; i < (few ? names.count : like); i++) { /* prepare hooks run for these names only */
-        const struct tool *of_client = client_tools_find(own, generation, names.at[i]);
-        const struct tool *tool = of_client ? NULL : generation_find(generation, names.at[i]);
-        if (of_client ? is_shown(arena, generation, r, of_client, own)
-                      : tool && exists(arena, generation, r, tool)) {
+        const struct tool *of_client = client_tools_find(own, c->generation, names.at[i]);
+        const struct tool *tool = of_client ? NULL : generation_find(c->generation, names.at[i]);
+        if (of_client ? is_shown(c, r, of_client, own) : tool && exists(c, r, tool)) {
             out[found++] = names.at[i];
             *close += i < like;
         }

@@ -31,6 +31,8 @@ static bool is_one_of(struct str key, const char *const *names, size_t count)
 
 /* What an answer says about the rest. */
 struct rest {
+    struct arena *arena;
+    const struct json *input, *args; /* the tool's input schema, the call's arguments; NULL: none */
     const char *code;
     struct str cursor;       /* for the next page; empty: none */
     int64_t page, offset;    /* of the next page; -1: not said */
@@ -212,14 +214,15 @@ static bool read_n_of_m(struct rest *rest, struct str text, size_t of)
     }
     if (to >= total || from > to || to < 1 || !is_told(text, begin, end, &is_page))
         return false;
-    *rest = (struct rest){.code = "n_of_m",
-                          .page = -1,
-                          .offset = -1,
-                          .from = from,
-                          .to = to,
-                          .total = total,
-                          .items = dash || is_page ? -1 : to,
-                          .is_page = is_page};
+    rest->code = "n_of_m";
+    rest->cursor = STR_NONE;
+    rest->page = rest->offset = -1;
+    rest->from = from;
+    rest->to = to;
+    rest->total = total;
+    rest->items = dash || is_page ? -1 : to;
+    rest->is_page = is_page;
+    rest->complete = false;
     return true;
 }
 
@@ -269,17 +272,17 @@ static int64_t argument(const struct json *args, const struct json_member *param
     return otherwise;
 }
 
-static const struct json *change(struct arena *arena, const struct json_member *parameter, struct json value)
+static const struct json *change(const struct rest *rest, const struct json_member *parameter,
+                                 struct json value)
 {
     struct json_member member = json_member(parameter->key, value);
-    return json_keep(arena, json_object(arena, &member, 1));
+    return json_keep(rest->arena, json_object(rest->arena, &member, 1));
 }
 
-static const struct json *next_offset(struct arena *arena, const struct rest *rest, const struct json *input,
-                                      const struct json *args)
+static const struct json *next_offset(const struct rest *rest)
 {
     static const char *const names[] = {"offset", "skip", "startindex", "start", "from", "startline"};
-    const struct json_member *p = PARAMETER(input, names);
+    const struct json_member *p = PARAMETER(rest->input, names);
     int64_t least, next = rest->offset;
     if (!p || str_is(json_str(json_get_text(&p->value, "type")), "string"))
         return NULL;
@@ -287,59 +290,58 @@ static const struct json *next_offset(struct arena *arena, const struct rest *re
     if (next < 0 && rest->total > 0 && rest->items < 0 && !rest->is_page)
         next = rest->to + from_one;
     else if (next < 0 && rest->items > 0)
-        next = argument(args, p, from_one) + rest->items;
-    return next > 0 ? change(arena, p, json_integer(arena, next)) : NULL;
+        next = argument(rest->args, p, from_one) + rest->items;
+    return next > 0 ? change(rest, p, json_integer(rest->arena, next)) : NULL;
 }
 
 static const char *const page_parameters[] = {"page", "pagenumber", "pagenum", "pageno", "pageindex"};
 
-static const struct json *next_page(struct arena *arena, const struct rest *rest, const struct json *input,
-                                    const struct json *args)
+static const struct json *next_page(const struct rest *rest)
 {
-    const struct json_member *p = PARAMETER(input, page_parameters);
+    const struct json_member *p = PARAMETER(rest->input, page_parameters);
     int64_t least;
     if (!p || str_is(json_str(json_get_text(&p->value, "type")), "string"))
         return NULL;
     bool from_zero = json_int(json_get_text(&p->value, "minimum"), &least) && least == 0;
     int64_t next = rest->page > 0  ? rest->page
                    : rest->is_page ? rest->to + 1
-                                   : argument(args, p, !from_zero) + 1;
-    return change(arena, p, json_integer(arena, next));
+                                   : argument(rest->args, p, !from_zero) + 1;
+    return change(rest, p, json_integer(rest->arena, next));
 }
 
 /* More in one answer, as far as the schema allows. */
-static const struct json *higher_limit(struct arena *arena, const struct rest *rest, const struct json *input)
+static const struct json *higher_limit(const struct rest *rest)
 {
     static const char *const names[] = {"limit",    "maxresults", "pagesize", "perpage",  "numresults",
                                         "maxitems", "count",      "top",      "headlimit"};
-    const struct json_member *p = PARAMETER(input, names);
+    const struct json_member *p = PARAMETER(rest->input, names);
     int64_t most, next = rest->total;
     if (!p || next <= 0 || rest->is_page || rest->from > 1)
         return NULL;
     if (json_int(json_get_text(&p->value, "maximum"), &most) && most < next)
         next = most;
-    return next > rest->to ? change(arena, p, json_integer(arena, next)) : NULL;
+    return next > rest->to ? change(rest, p, json_integer(rest->arena, next)) : NULL;
 }
 
-static const struct json *next_arguments(struct arena *arena, const struct rest *rest,
-                                         const struct json *input, const struct json *args)
+static const struct json *next_arguments(const struct rest *rest)
 {
     static const char *const cursors[] = {"cursor",     "nextcursor",  "pagetoken", "nextpagetoken",
                                           "nexttoken",  "startcursor", "after",     "continuationtoken",
                                           "pagecursor", "marker",      "token"};
-    const struct json_member *p = PARAMETER(input, cursors);
+    const struct json_member *p = PARAMETER(rest->input, cursors);
     const struct json *next = NULL;
     if (rest->cursor.len && p && rest->cursor.len <= PARTIAL_CURSOR_BYTES)
-        return change(arena, p, json_string(rest->cursor));
-    if (p && !rest->cursor.len && rest->code && strcmp(rest->code, "has_more") == 0 && json_get(args, p->key))
+        return change(rest, p, json_string(rest->cursor));
+    if (p && !rest->cursor.len && rest->code && strcmp(rest->code, "has_more") == 0 &&
+        json_get(rest->args, p->key))
         return NULL; /* it goes on by a cursor that the answer does not name */
     if (rest->page > 0 || rest->is_page)
-        next = next_page(arena, rest, input, args);
+        next = next_page(rest);
     if (!next)
-        next = next_offset(arena, rest, input, args);
+        next = next_offset(rest);
     if (!next)
-        next = next_page(arena, rest, input, args);
-    return next ? next : higher_limit(arena, rest, input);
+        next = next_page(rest);
+    return next ? next : higher_limit(rest);
 }
 
 /* ---- the whole ---- */
@@ -371,7 +373,8 @@ struct partial_result partial_result_detect(struct arena *arena, const struct re
                                             const struct json *input, const struct json *args)
 {
     struct partial_result partial = {NULL};
-    struct rest rest = {.page = -1, .offset = -1, .from = -1, .to = -1, .total = -1, .items = -1};
+    struct rest rest = {.arena = arena, .input = input, .args = args};
+    rest.page = rest.offset = rest.from = rest.to = rest.total = rest.items = -1;
     if (result->as_text && result->error_text.len >= PARTIAL_CUT_MIN_BYTES &&
         (partial.detail = partial_result_cut(arena, result)).len) {
         partial.code = "truncated_response";
@@ -380,14 +383,16 @@ struct partial_result partial_result_detect(struct arena *arena, const struct re
     if (result->as_text || json_is(result->value, JSON_STRING)) {
         read_ends(&rest, result->as_text ? result->error_text : json_str(result->value));
     } else if (json_is(result->value, JSON_OBJECT)) {
+        /* {"data": […], "pagination": {"has_more": true}}, {"message": "Showing 10 of 250 results"} */
         static const char *const inner[] = {"pagination", "pageinfo", "paging",           "meta",
                                             "metadata",   "result",   "responsemetadata", "data"};
         read_object(&rest, result->value);
-        for (uint32_t i = 0; i < result->value->len && i < PARTIAL_MEMBERS_MAX; i++)
-            if (result->value->members[i].value.type == JSON_OBJECT &&
-                IS_ONE_OF(result->value->members[i].key, inner))
-                read_object(&rest, &result->value->members[i].value);
         static const char *const names[] = {"message", "summary", "note", "info", "showing", "msg"};
+        for (uint32_t i = 0; i < result->value->len && i < PARTIAL_MEMBERS_MAX; i++) {
+            const struct json_member *member = &result->value->members[i];
+            if (member->value.type == JSON_OBJECT && IS_ONE_OF(member->key, inner))
+                read_object(&rest, &member->value);
+        }
         for (uint32_t i = 0; i < result->value->len && i < PARTIAL_MEMBERS_MAX && !rest.code; i++) {
             const struct json_member *member = &result->value->members[i];
             if (member->value.type == JSON_STRING && IS_ONE_OF(member->key, names))
@@ -399,6 +404,6 @@ struct partial_result partial_result_detect(struct arena *arena, const struct re
         return partial;
     partial.code = rest.code;
     partial.detail = detail_of(arena, &rest);
-    partial.next = next_arguments(arena, &rest, input, args);
+    partial.next = next_arguments(&rest);
     return partial;
 }
