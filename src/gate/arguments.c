@@ -208,22 +208,6 @@ static bool explain_wrapped_nothing(struct arguments *args)
     return true;
 }
 
-/* True: the tool destroys, and more was repaired than the spelling of JSON. */
-static bool is_only_proposed(struct arguments *args, struct reading *reading)
-{
-    if (!tool_destroys(args->tool))
-        return false;
-    struct reading meant = read_as(args, args->now, &args->tool->proposes);
-    if (meant.fits && !json_equal(meant.args, reading->args)) {
-        args->proposed = meant.args;
-        return true;
-    }
-    if (!meant.fits)
-        *reading =
-            meant; /* a wrapper around wrong parameters, or an ambiguous one, fits an open schema as it is */
-    return false;
-}
-
 /* Finds the one reading of args->now that the schema accepts and makes it args->now, or proposes it. False:
  * it is not applied, and unless problems were added the schema says what is wrong with args->now. For
  * arguments that the schema rejects, or that have members which it does not declare. */
@@ -231,8 +215,18 @@ static bool read_otherwise(struct arguments *args)
 {
     const struct tool *tool = args->tool;
     struct reading reading = read_as(args, args->now, &tool->coerce);
-    if (explain_wrapped_text(args) || explain_wrapped_nothing(args) || is_only_proposed(args, &reading))
+    if (explain_wrapped_text(args) || explain_wrapped_nothing(args))
         return false;
+    if (tool_destroys(tool)) { /* more than the spelling of JSON is only proposed */
+        struct reading meant = read_as(args, args->now, &tool->proposes);
+        if (meant.fits && !json_equal(meant.args, reading.args)) {
+            args->proposed = meant.args;
+            return false;
+        }
+        if (!meant.fits) /* a wrapper around wrong parameters, or an ambiguous one, fits an open schema as it
+                            is */
+            reading = meant;
+    }
     if (reading.ambiguous) {
         problems_add(
             &args->problems,

@@ -198,25 +198,19 @@ static const struct json *value_at(const struct json *value, struct str path)
     return NULL;
 }
 
-/* The last word of a name: "newContent" and "new_content" end in "content". */
-static struct str last_word(struct str name)
-{
-    size_t start = name.len;
-    while (start > 0 && ascii_is_letter(name.at[start - 1])) {
-        start--;
-        bool upper = name.at[start]<'a', after_lower = start> 0 && name.at[start - 1] >= 'a';
-        if (upper && after_lower)
-            break;
-    }
-    return str_from(name, start);
-}
-
 static bool is_name_of_long_text(struct str name)
 {
     static const char *const words[] = {"code",   "content",  "contents", "query", "text",
                                         "body",   "html",     "script",   "patch", "diff",
                                         "prompt", "markdown", "sql",      "source"};
-    struct str word = last_word(name);
+    size_t start = name.len; /* of its last word: "newContent" and "new_content" end in "content" */
+    while (start > 0 && ascii_is_letter(name.at[start - 1])) {
+        start--;
+        bool is_upper = name.at[start] < 'a';
+        if (is_upper && start > 0 && name.at[start - 1] >= 'a')
+            break;
+    }
+    struct str word = str_from(name, start);
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (word.len == strlen(words[i]) && strncasecmp(word.at, words[i], word.len) == 0)
             return word.len == name.len || strcmp(words[i], "code") != 0; /* country_code is short */

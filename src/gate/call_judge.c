@@ -232,51 +232,6 @@ static const struct json *follow_up(struct call *c, const struct json *follow)
     return json_keep(c->arena, json_with(c->arena, follow, STR_LIT("args"), empty));
 }
 
-static void verdict_from_result_hook(struct call *c, const struct policy *policy,
-                                     const struct policy_outcome *outcome)
-{
-    struct verdict *v = &c->verdict;
-    switch (outcome->kind) {
-    case OUTCOME_PARTIAL:
-        verdict_set(v, CLASS_PARTIAL_DATA, outcome->code, outcome->detail, outcome->hint);
-        break;
-    case OUTCOME_GARBAGE:
-        verdict_set(v, CLASS_SEMANTIC_GARBAGE, outcome->code, outcome->detail, outcome->hint);
-        v->quoted = result_text(c->arena, &c->result);
-        break;
-    case OUTCOME_BROKEN:
-        verdict_set(v, CLASS_SCHEMA_MISMATCH, outcome->code, outcome->detail, outcome->hint);
-        break;
-    case OUTCOME_TRANSIENT:
-        verdict_from_failure(v, CLASS_TRANSIENT, outcome);
-        v->quoted_is_policy = true;
-        break;
-    case OUTCOME_FAILED:
-        verdict_from_failure(v, CLASS_TOOL_ERROR, outcome);
-        v->quoted_is_policy = true;
-        break;
-    case OUTCOME_ASK:
-        verdict_from_question(v, outcome);
-        break;
-    case OUTCOME_RETRY:
-        verdict_from_hook(v, c->arena, outcome);
-        break;
-    case OUTCOME_POLICY_ERROR:
-        if (policy->fails_open) { /* the result is delivered, with a warning */
-            verdict_log_policy_error(c->tool->name, outcome->why.text);
-            v->warning = STR_LIT("The gateway could not check this result; verify it yourself.");
-            break;
-        }
-        verdict_from_policy_error(v, c->tool, c->arena, outcome->why.text);
-        v->code = STR_LIT(VERDICT_RESULT_UNCHECKED);
-        v->hint = STR_LIT("Do not repeat the call: it has run. Use another tool, or tell the user that the "
-                          "operator must fix the policy.");
-        break;
-    default:
-        break;
-    }
-}
-
 /* True: the hook judged the result. */
 static bool judge_by_policy(struct call *c, const struct policy *policy)
 {
@@ -293,7 +248,45 @@ static bool judge_by_policy(struct call *c, const struct policy *policy)
         v->cost = outcome.cost;
     if (outcome.next_args)
         v->next_args = next_args(c, outcome.next_args);
-    verdict_from_result_hook(c, policy, &outcome);
+    switch (outcome.kind) {
+    case OUTCOME_PARTIAL:
+        verdict_set(v, CLASS_PARTIAL_DATA, outcome.code, outcome.detail, outcome.hint);
+        break;
+    case OUTCOME_GARBAGE:
+        verdict_set(v, CLASS_SEMANTIC_GARBAGE, outcome.code, outcome.detail, outcome.hint);
+        v->quoted = result_text(c->arena, &c->result);
+        break;
+    case OUTCOME_BROKEN:
+        verdict_set(v, CLASS_SCHEMA_MISMATCH, outcome.code, outcome.detail, outcome.hint);
+        break;
+    case OUTCOME_TRANSIENT:
+        verdict_from_failure(v, CLASS_TRANSIENT, &outcome);
+        v->quoted_is_policy = true;
+        break;
+    case OUTCOME_FAILED:
+        verdict_from_failure(v, CLASS_TOOL_ERROR, &outcome);
+        v->quoted_is_policy = true;
+        break;
+    case OUTCOME_ASK:
+        verdict_from_question(v, &outcome);
+        break;
+    case OUTCOME_RETRY:
+        verdict_from_hook(v, c->arena, &outcome);
+        break;
+    case OUTCOME_POLICY_ERROR:
+        if (policy->fails_open) { /* the result is delivered, with a warning */
+            verdict_log_policy_error(c->tool->name, outcome.why.text);
+            v->warning = STR_LIT("The gateway could not check this result; verify it yourself.");
+            break;
+        }
+        verdict_from_policy_error(v, c->tool, c->arena, outcome.why.text);
+        v->code = STR_LIT(VERDICT_RESULT_UNCHECKED);
+        v->hint = STR_LIT("Do not repeat the call: it has run. Use another tool, or tell the user that the "
+                          "operator must fix the policy.");
+        break;
+    default:
+        break;
+    }
     return outcome.kind != OUTCOME_PASS && !(outcome.kind == OUTCOME_POLICY_ERROR && policy->fails_open);
 }
 

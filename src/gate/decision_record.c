@@ -194,29 +194,26 @@ static struct str masked_json(const struct record *r, struct str json)
     return now.at == json.at ? json : STR_LIT("\"" REDACTED "\"");
 }
 
-/* Of a value that is masked, or where values are not shown, only the place and the code. */
-static void put_problem(struct record *r, const struct problem *given)
-{
-    struct problem p = *given;
-    if (r->masking || !shows_arguments(r)) {
-        bool hidden = !shows_arguments(r) || decision_masking_hides(r->masking, p.path);
-        p.message = hidden ? STR_LIT(REDACTED) : masked_text(r, p.message);
-        p.expected = hidden ? STR_NONE : masked_json(r, problem_expected(r->call->arena, given));
-        p.shape = NULL;
-        p.got = hidden ? STR_NONE : masked_json(r, p.got);
-        p.path = masked_text(r, p.path);
-        p.last_path = masked_text(r, p.last_path);
-    }
-    problem_json(&r->out, &p);
-}
-
 static void put_problems(struct record *r, const struct problems *problems)
 {
     if (!problems->count || r->cut >= CUT_MESSAGES)
         return;
     json_field_open(&r->out, "messages", '[');
-    for (size_t i = 0; i < problems->count; i++)
-        put_problem(r, &problems->list[i]);
+    for (size_t i = 0; i < problems->count; i++) {
+        struct problem p = problems->list[i];
+        if (r->masking ||
+            !shows_arguments(r)) { /* of a value that is not shown only the place and the code */
+            bool hidden = !shows_arguments(r) || decision_masking_hides(r->masking, p.path);
+            p.message = hidden ? STR_LIT(REDACTED) : masked_text(r, p.message);
+            p.expected =
+                hidden ? STR_NONE : masked_json(r, problem_expected(r->call->arena, &problems->list[i]));
+            p.shape = NULL;
+            p.got = hidden ? STR_NONE : masked_json(r, p.got);
+            p.path = masked_text(r, p.path);
+            p.last_path = masked_text(r, p.last_path);
+        }
+        problem_json(&r->out, &p);
+    }
     json_close(&r->out, ']');
 }
 

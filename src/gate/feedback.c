@@ -581,21 +581,6 @@ static struct str last_step(struct str pointer)
     return str_from(pointer, start);
 }
 
-/* The operation that adds what `removed` took away, under a name that is spelled alike; NULL: none. */
-static const struct json *added_as(const struct json *changes, struct str removed)
-{
-    struct str old = last_step(removed), old_place = {removed.at, removed.len - old.len};
-    for (uint32_t i = 0; i < changes->len; i++) {
-        struct str pointer = json_str(json_get_text(&changes->items[i], "path"));
-        struct str name = last_step(pointer);
-        struct str place = {pointer.at, pointer.len - name.len};
-        if (str_is(json_str(json_get_text(&changes->items[i], "op")), "add") && str_eq(place, old_place) &&
-            schema_names_alike(old, name))
-            return &changes->items[i];
-    }
-    return NULL;
-}
-
 static void note_change(const struct feedback_writer *w, const struct json *op)
 {
     struct str pointer = json_str(json_get_text(op, "path"));
@@ -606,12 +591,19 @@ static void note_change(const struct feedback_writer *w, const struct json *op)
             STR_ARG(foreign(w, arena_truncate(w->arena, value, PROBLEM_GOT_MAX_BYTES))));
         return;
     }
-    const struct json *renamed = added_as(w->v->changes, pointer);
-    if (renamed)
-        put(w, "Note: '" STR_FMT "' was read as '" STR_FMT "'.\n", STR_ARG(place),
-            STR_ARG(shown_path(w->arena, json_str(json_get_text(renamed, "path")))));
-    else
-        put(w, "Note: '" STR_FMT "' was left out.\n", STR_ARG(place));
+    struct str old = last_step(pointer), parent = {pointer.at, pointer.len - old.len};
+    for (uint32_t i = 0; i < w->v->changes->len; i++) { /* what adds it under a name that is spelled alike */
+        const struct json *other = &w->v->changes->items[i];
+        struct str added = json_str(json_get_text(other, "path")), name = last_step(added);
+        struct str its_parent = {added.at, added.len - name.len};
+        if (str_is(json_str(json_get_text(other, "op")), "add") && str_eq(its_parent, parent) &&
+            schema_names_alike(old, name)) {
+            put(w, "Note: '" STR_FMT "' was read as '" STR_FMT "'.\n", STR_ARG(place),
+                STR_ARG(shown_path(w->arena, added)));
+            return;
+        }
+    }
+    put(w, "Note: '" STR_FMT "' was left out.\n", STR_ARG(place));
 }
 
 struct str feedback_advice(struct arena *arena, const struct feedback *feedback)

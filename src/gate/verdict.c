@@ -395,26 +395,21 @@ void verdict_from_failure(struct verdict *v, enum error_class class, const struc
     v->after_s = class == CLASS_TRANSIENT ? outcome->after_s : -1;
 }
 
-/* A policy's messages do not contain what they suggest; the schema's do. */
-static void take_problems(struct verdict *v, struct arena *arena, const struct policy_outcome *outcome)
-{
-    v->problems = outcome->problems;
-    v->suggest = outcome->suggest;
-    for (size_t i = 0; i < v->problems.count; i++) {
-        struct problem *p = &v->problems.list[i];
-        if (p->suggestion.len)
-            p->message = arena_printf(arena, STR_FMT " (try " STR_FMT ")", STR_ARG(p->message),
-                                      STR_ARG(arena_truncate(arena, p->suggestion, PROBLEM_GOT_MAX_BYTES)));
-        problem_clean(arena, p);
-    }
-}
-
 void verdict_from_hook(struct verdict *v, struct arena *arena, const struct policy_outcome *outcome)
 {
     struct str code = outcome->code.len ? outcome->code : STR_LIT("invalid_arguments");
     switch (outcome->kind) {
     case OUTCOME_REPAIR:
-        take_problems(v, arena, outcome);
+        v->problems = outcome->problems;
+        v->suggest = outcome->suggest;
+        for (size_t i = 0; i < v->problems.count; i++) {
+            struct problem *p = &v->problems.list[i];
+            if (p->suggestion.len) /* a policy's messages do not contain it; the schema's do */
+                p->message =
+                    arena_printf(arena, STR_FMT " (try " STR_FMT ")", STR_ARG(p->message),
+                                 STR_ARG(arena_truncate(arena, p->suggestion, PROBLEM_GOT_MAX_BYTES)));
+            problem_clean(arena, p);
+        }
         verdict_set(v, CLASS_INVALID_ARGUMENTS, code, outcome->detail, outcome->hint);
         v->valid = false;
         break;

@@ -562,22 +562,6 @@ static void look_at(struct look *look, const struct json *object, const struct e
     look->record = look->record && !look->jsonrpc;
 }
 
-/* The rule that the object fails by, itself or by what it wraps. */
-static const char *failure_of(struct arena *arena, const struct json *object,
-                              const struct envelope_call *call)
-{
-    struct look look;
-    struct str text = STR_NONE;
-    look_at(&look, object, call);
-    const char *code = failure_in(&look);
-    const struct json *inner = code || look.good ? NULL : wrapped_in(arena, &look, &text);
-    if (json_is(inner, JSON_OBJECT) && inner->len <= ENVELOPE_MEMBERS_MAX) {
-        look_at(&look, inner, call);
-        return failure_in(&look);
-    }
-    return json_is(inner, JSON_STRING) ? envelope_text_failure(text) : code;
-}
-
 static struct envelope of_object(struct arena *arena, const struct json *object,
                                  const struct envelope_call *call, bool is_error)
 {
@@ -586,7 +570,17 @@ static struct envelope of_object(struct arena *arena, const struct json *object,
         return e;
     if (read_question(arena, object, &e))
         return e;
-    const char *code = failure_of(arena, object, call);
+    struct look look;
+    struct str text = STR_NONE;
+    look_at(&look, object, call);
+    const char *code = failure_in(&look); /* the rule that it fails by, itself or by what it wraps */
+    const struct json *inner = code || look.good ? NULL : wrapped_in(arena, &look, &text);
+    if (json_is(inner, JSON_OBJECT) && inner->len <= ENVELOPE_MEMBERS_MAX) {
+        look_at(&look, inner, call);
+        code = failure_in(&look);
+    } else if (json_is(inner, JSON_STRING)) {
+        code = envelope_text_failure(text);
+    }
     struct transient transient = {NULL, -1};
     if (!code && !is_error)
         return e;
