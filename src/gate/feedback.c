@@ -609,79 +609,80 @@ static void note_change(const struct feedback_writer *w, const struct json *op)
 struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
 {
     struct buf out = buf_in(arena);
-    struct feedback_writer w = {&out, arena, feedback, feedback->verdict};
-    put_new_name(&w);
-    if (w.v->as_sent) /* beside the result, which has the tool's own words */
-        put_error(&w);
-    if (w.v->warning.len)
-        put(&w, "Note: " STR_FMT "\n", STR_ARG(foreign(&w, w.v->warning)));
-    if (w.v->compact_note.len)
-        put(&w, "Note: " STR_FMT "\n", STR_ARG(foreign(&w, w.v->compact_note)));
-    if (w.v->tries > 1)
-        put(&w, "Note: it took %u tries; the others failed temporarily.\n", w.v->tries);
-    const struct arguments *args = w.v->arguments;
-    if (args && args->empty)
-        put(&w, "Note: the arguments arrived empty and were read as {}.\n");
-    if (args && args->spelled)
-        put(&w,
-            "Note: the arguments came as text that is no strict JSON, and were read as the object that it "
-            "means: send a JSON object.\n");
-    if (args && args->wrapper.len)
-        put(&w, "Note: the parameters were taken out of '" STR_FMT "': send them at the top level.\n",
-            STR_ARG(foreign(&w, arena_truncate(w.arena, args->wrapper, PROBLEM_GOT_MAX_BYTES))));
-    const struct json *changes = w.v->changes;
+    struct feedback_writer writer = {&out, arena, feedback, feedback->verdict}, *w = &writer;
+    const struct verdict *v = feedback->verdict;
+    const struct arguments *args = v->arguments;
+    const struct json *changes = v->changes, *follow = v->follow_up;
+    const struct ledger_limits *limits = &feedback->tool->limits;
     size_t count = 0;
+    put_new_name(w);
+    if (v->as_sent) /* beside the result, which has the tool's own words */
+        put_error(w);
+    if (v->warning.len)
+        put(w, "Note: " STR_FMT "\n", STR_ARG(foreign(w, v->warning)));
+    if (v->compact_note.len)
+        put(w, "Note: " STR_FMT "\n", STR_ARG(foreign(w, v->compact_note)));
+    if (v->tries > 1)
+        put(w, "Note: it took %u tries; the others failed temporarily.\n", v->tries);
+    /* Plain JSON in a string is how some clients send every call: the model has nothing to do with it. */
+    if (args && args->empty)
+        put(w, "Note: the arguments arrived empty and were read as {}.\n");
+    if (args && args->spelled)
+        put(w, "Note: the arguments came as text that is no strict JSON, and were read as the object that it "
+               "means: send a JSON object.\n");
+    if (args && args->wrapper.len)
+        put(w, "Note: the parameters were taken out of '" STR_FMT "': send them at the top level.\n",
+            STR_ARG(foreign(w, arena_truncate(arena, args->wrapper, PROBLEM_GOT_MAX_BYTES))));
     for (uint32_t i = 0; changes && i < changes->len; i++) {
+        /* A default that was filled in is no news: the tool's schema states it. */
         bool added = str_is(json_str(json_get_text(&changes->items[i], "op")), "add");
         if (!added && ++count <= FEEDBACK_REWRITES_MAX)
-            note_change(&w, &changes->items[i]);
+            note_change(w, &changes->items[i]);
     }
     if (count > FEEDBACK_REWRITES_MAX)
-        put(&w, "Note: and %zu more were changed or left out.\n", count - FEEDBACK_REWRITES_MAX);
-    if (w.v->problems.count)
-        problems_text(&out, &w.v->problems);
-    const struct verdict *v = w.v;
+        put(w, "Note: and %zu more were changed or left out.\n", count - FEEDBACK_REWRITES_MAX);
+    if (v->problems.count)
+        problems_text(&out, &v->problems);
     if (v->blank && v->class == CLASS_OK)
-        put(&w, "Note: " STR_FMT " ran and returned nothing: that is its whole answer.\n",
-            STR_ARG(foreign(&w, w.f->name)));
+        put(w, "Note: " STR_FMT " ran and returned nothing: that is its whole answer.\n",
+            STR_ARG(foreign(w, w->f->name)));
     if (v->repeats >= 2)
-        put(&w,
+        put(w,
             "Note: this call has given the same result %u times in a row. Use the result, or change "
             "the arguments.\n",
             v->repeats);
     else if (v->at_once)
-        put(&w, "Note: this same call was made %u times at once. One is enough.\n", v->at_once + 1);
-    const struct ledger_limits *limits = &w.f->tool->limits;
+        put(w, "Note: this same call was made %u times at once. One is enough.\n", v->at_once + 1);
+    /* `would`: the session's budget or loop that is not enforced, because the call has no session or the mode
+     * is shadow. */
     bool loops = str_is(v->would, "loop") || str_is(v->would, "cycle");
     if (loops && v->repeats < 2) {
-        put(&w, "Note: %s. Use the results you have.\n", loop_text(v->would));
+        put(w, "Note: %s. Use the results you have.\n", loop_text(v->would));
     } else if (v->would.len && !loops) {
-        struct feedback_budget budget = feedback_budget_of(w.arena, v->would, v, w.f->tool);
-        put(&w, "Note: %s. %s\n", budget.what, budget.next);
+        struct feedback_budget budget = feedback_budget_of(arena, v->would, v, w->f->tool);
+        put(w, "Note: %s. %s\n", budget.what, budget.next);
     }
     if (limits->effects == LEDGER_EFFECTS_WRITE && limits->same_call > 1 &&
         v->same_calls == limits->same_call && !v->would.len)
-        put(&w, "Note: this call changes something. With these arguments it will not run again this "
-                "turn.\n");
-    const struct json *follow = w.v->follow_up;
-    if (w.v->class == CLASS_PARTIAL_DATA)
-        put(&w, "Note: this is not everything (" STR_FMT "): " STR_FMT ".\n", STR_ARG(foreign(&w, w.v->code)),
-            STR_ARG(foreign(&w, w.v->detail)));
-    if (w.v->class == CLASS_PARTIAL_DATA)
-        say_next(&w, w.v->next_args ? STR_LIT("Call the tool again with next_args for the rest.")
-                                    : STR_LIT("Do not take it for everything there is."));
-    if (w.v->next_args) {
-        put(&w, "Next: for the rest call " STR_FMT " with ", STR_ARG(foreign(&w, w.f->name)));
-        put_json(&w, w.v->next_args);
-        put(&w, "\n");
+        put(w, "Note: this call changes something. With these arguments it will not run again this "
+               "turn.\n");
+    if (v->class == CLASS_PARTIAL_DATA) {
+        put(w, "Note: this is not everything (" STR_FMT "): " STR_FMT ".\n", STR_ARG(foreign(w, v->code)),
+            STR_ARG(foreign(w, v->detail)));
+        say_next(w, v->next_args ? STR_LIT("Call the tool again with next_args for the rest.")
+                                 : STR_LIT("Do not take it for everything there is."));
+    }
+    if (v->next_args) {
+        put(w, "Next: for the rest call " STR_FMT " with ", STR_ARG(foreign(w, w->f->name)));
+        put_json(w, v->next_args);
+        put(w, "\n");
     }
     if (json_get_text(follow, "tool") && json_get_text(follow, "args")) {
-        put(&w, "Next: call " STR_FMT " with ",
-            STR_ARG(foreign(&w, json_str(json_get_text(follow, "tool")))));
-        put_json(&w, json_get_text(follow, "args"));
-        put(&w, "\n");
+        put(w, "Next: call " STR_FMT " with ", STR_ARG(foreign(w, json_str(json_get_text(follow, "tool")))));
+        put_json(w, json_get_text(follow, "args"));
+        put(w, "\n");
     }
-    if (w.v->hint.len && !w.v->as_sent)
-        put(&w, "Hint: " STR_FMT "\n", STR_ARG(foreign(&w, w.v->hint)));
-    return end_text(&w);
+    if (v->hint.len && !v->as_sent)
+        put(w, "Hint: " STR_FMT "\n", STR_ARG(foreign(w, v->hint)));
+    return end_text(w);
 }
