@@ -360,6 +360,7 @@ enum step call_judge(struct call *c)
     struct verdict *v = &c->verdict;
     if (c->request.mode == CALL_REPORT) {
         const struct call_request *r = &c->request;
+        /* a report begins here: the agent ran the tool */
         struct str message = call_redact_text(c, r->error_message);
         c->ran = true;
         c->verdict.valid = true;

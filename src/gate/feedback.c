@@ -136,6 +136,7 @@ static void put_failure(const struct feedback_writer *w)
 {
     const struct error_class_info *class = error_class_info(w->v->class);
     bool is_data = w->v->class == CLASS_SEMANTIC_GARBAGE;
+    /* "NAME HEADLINE (code): detail", or "NAME HEADLINE" if the headline is a whole sentence */
     put(w, STR_FMT " %s", STR_ARG(foreign(w, w->f->name)), class->headline);
     if (class->headline[strlen(class->headline) - 1] != '.') {
         if (w->v->code.len)

@@ -104,6 +104,7 @@ bool ids_in_goal(struct str goal, struct str id)
     struct str words = fold(goal, goal_room), word = fold(id, id_room);
     size_t border = 0;
     borders[0] = 0;
+    /* for each beginning of the id: how much of it ends as the id begins */
     for (size_t i = 1; i < word.len; i++) {
         while (border && word.at[i] != word.at[border])
             border = borders[border - 1];

@@ -201,6 +201,7 @@ void metrics_count_call(struct metrics *m, const struct metrics_call *call)
     if (verdict_is_decided(v)) {
         for (size_t i = 0; v->problems.errors && i < v->problems.count; i++) {
             const struct problem *p = &v->problems.list[i];
+            /* a problem that stands for a group counts as often as the group has problems */
             if (!p->warning)
                 count_code(m, row, str_of(p->code), p->count ? p->count : 1);
         }

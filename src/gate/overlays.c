@@ -32,6 +32,7 @@ void overlays_merge(struct call *c, const struct overlay *overlay, const struct 
         *v = *found;
         v->by = overlay->policy->file;
     } else if (stricter == 0 && !class->is_error) {
+        /* what a result hook states beside its verdict, if the hooks before it state nothing */
         if (!v->coverage.len)
             v->coverage = found->coverage;
         if (!v->facts)
@@ -41,6 +42,7 @@ void overlays_merge(struct call *c, const struct overlay *overlay, const struct 
         if (!v->next_args)
             v->next_args = found->next_args;
     } else if (stricter == 0 && found->class == CLASS_INVALID_ARGUMENTS && v->class == found->class) {
+        /* both have the model correct its arguments: it reads the problems of both at once */
         for (size_t i = 0; i < found->problems.count; i++)
             problems_add(&v->problems, found->problems.list[i]);
         v->problems.more += found->problems.more;

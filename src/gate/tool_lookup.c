@@ -31,6 +31,7 @@ static bool is_shown(const struct call *c, const struct call_request *r, const s
                                    .context = r->context,
                                    .past = r->past,
                                    .client_tools = own};
+    /* a report's tool has run already: it is judged even if it is hidden now */
     return r->ignore_prepare || r->mode == CALL_REPORT || catalog_shows(c->arena, c->generation, &view, tool);
 }
 

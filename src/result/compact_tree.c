@@ -542,6 +542,7 @@ static struct part shrink_array(struct shrink_ctx *s, const struct compact_node 
             l.order[l.count++] = &node->children[i];
     qsort(l.order, l.count, sizeof(*l.order), by_worth);
     int64_t room = s->items_only ? l.rest : l.rest * 2 / 3;
+    /* as many as fit, each at its least; the subject of the call whole */
     for (size_t i = 0; i < l.count; i++) {
         const struct compact_node *item = l.order[i];
         int64_t whole = (int64_t)item->size + 1, least = (s->items_only ? item->size : item->least) + 1;

@@ -183,6 +183,7 @@ void result_complete(struct arena *arena, struct result *result, bool has_output
         if (json_is(value, JSON_STRING) ? str_eq(text, json_str(value)) : parsed && json_equal(parsed, value))
             return; /* a text block has the value, as text or as JSON */
     }
+    /* the value as a text block: without structured content nobody would get it */
     struct json *blocks = ARENA_ARRAY(arena, struct json, content->len + 1);
     memcpy(blocks, content->items, content->len * sizeof(*blocks));
     blocks[content->len] = content_of_value(arena, value)->items[0];
@@ -276,6 +277,7 @@ bool result_is_uninformative(const struct result *result, enum policy_effects ef
     static const char *const counts[] = {"count",       "total",        "total_count", "totalcount",
                                          "num_results", "result_count", "size",        "length"};
     static const char *const flags[] = {"has_more", "hasmore", "has_next", "truncated", "incomplete_results"};
+    /* {"results": [], "total": 0}: a count of zero counts as empty */
     int64_t n;
     bool lists = false;
     for (uint32_t i = 0; json_is(result->value, JSON_OBJECT) && i < result->value->len; i++) {

@@ -100,6 +100,7 @@ static bool names_time(struct str name)
     static const struct str beginnings[] = {STR("time"), STR("elapsed"), STR("duration"), STR("trace"),
                                             STR("nonce")};
     static const struct str ends[] = {STR("_ms"), STR("request_id"), STR("requestid"), STR("timestamp")};
+    /* "createdAt", "created_at" and "at"; "flat" does not name a time */
     bool found = str_is(name, "at") || str_is(name, "ts") || ends_ignoring_case(name, STR_LIT("_at")) ||
                  (name.len > 2 && name.at[name.len - 2] == 'A' && name.at[name.len - 1] == 't');
     for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
