@@ -27,25 +27,6 @@ struct str call_redact_text(struct call *c, struct str text)
     return text;
 }
 
-static void withhold(struct call *c, const struct policy *policy, enum redact_status why)
-{
-    if (why == REDACT_TOO_COMPLEX)
-        verdict_set(&c->verdict, CLASS_SCHEMA_MISMATCH, STR_LIT("redaction_too_complex"),
-                    arena_printf(c->arena,
-                                 "it holds more that must be masked than the gateway looks for: over %u "
-                                 "different values, or too much text around them",
-                                 REDACT_COPIES_MAX),
-                    STR_LIT("Ask for less: fewer items, a page, a narrower range."));
-    else
-        verdict_set(&c->verdict, CLASS_SCHEMA_MISMATCH, STR_LIT("redaction_unfit"),
-                    arena_printf(c->arena,
-                                 "its result cannot be shown: with the fields masked that " STR_FMT
-                                 " names in 'redact', it would not fit its output schema",
-                                 STR_ARG(policy->file)),
-                    STR_LIT("The operator must correct the policy. Use another tool, or tell the user."));
-    c->result = (struct result){0};
-}
-
 /* Redacts what its own policy and its overlays name, as far as they are enforced; before anything is judged,
  * quoted or kept. */
 static void redact(struct call *c)
@@ -60,7 +41,23 @@ static void redact(struct call *c)
         enum redact_status status = redact_result(c->arena, policy->redact, policy->redact_count,
                                                   c->tool->output_schema, &c->result, &found);
         if (status == REDACT_UNFIT || status == REDACT_TOO_COMPLEX) {
-            withhold(c, policy, status);
+            if (status == REDACT_TOO_COMPLEX)
+                verdict_set(
+                    &c->verdict, CLASS_SCHEMA_MISMATCH, STR_LIT("redaction_too_complex"),
+                    arena_printf(c->arena,
+                                 "it holds more that must be masked than the gateway looks for: over %u "
+                                 "different values, or too much text around them",
+                                 REDACT_COPIES_MAX),
+                    STR_LIT("Ask for less: fewer items, a page, a narrower range."));
+            else
+                verdict_set(
+                    &c->verdict, CLASS_SCHEMA_MISMATCH, STR_LIT("redaction_unfit"),
+                    arena_printf(c->arena,
+                                 "its result cannot be shown: with the fields masked that " STR_FMT
+                                 " names in 'redact', it would not fit its output schema",
+                                 STR_ARG(policy->file)),
+                    STR_LIT("The operator must correct the policy. Use another tool, or tell the user."));
+            c->result = (struct result){0};
             return;
         }
         if (policy == (c->request.enforced_overlay ? c->request.enforced_overlay : c->tool->policy))

@@ -410,40 +410,6 @@ static struct str mask_nested(struct decision_masking *m, struct str text)
     return now == &inner ? text : json_to_str(m->arena, now);
 }
 
-/* A string, or a copy of a hidden number, or of a string of digits. */
-static const struct json *mask_scalar(struct decision_masking *m, const struct json *value)
-{
-    struct str text = {value->text, value->len}, now = text;
-    if (value->type == JSON_NUMBER) {
-        if (m->again && text.len >= REDACT_NUMBER_MIN_BYTES && mask_copies(m, text).at != text.at)
-            now = STR_LIT(REDACTED);
-    } else {
-        if (is_nested_json(text))
-            now = mask_nested(m, text);
-        if (now.at == text.at)
-            now = m->again ? mask_copies(m, text) : mask_own(m, text, true);
-    }
-    if (now.at == text.at)
-        return value;
-    list_path(m);
-    return json_keep(m->arena, json_string(now));
-}
-
-/* `key` as it is shown, for the JSON Pointer (RFC 6901), and as it was sent, for the policies. */
-static void enter_member(struct decision_masking *m, struct str key, struct str sent)
-{
-    buf_byte(&m->path, '/');
-    for (size_t i = 0; i < key.len; i++) {
-        if (key.at[i] == '~' || key.at[i] == '/')
-            buf_text(&m->path, key.at[i] == '~' ? "~0" : "~1");
-        else
-            buf_byte(&m->path, key.at[i]);
-    }
-    if (m->dotted.len)
-        buf_byte(&m->dotted, '.');
-    buf_str(&m->dotted, sent);
-}
-
 static const struct json *mask_child(void *masking, const struct json *parent, uint32_t i, struct str *key)
 {
     struct decision_masking *m = masking;
@@ -456,7 +422,16 @@ static const struct json *mask_child(void *masking, const struct json *parent, u
         buf_text(&m->dotted, "[]");
     } else {
         *key = m->again ? mask_copies(m, sent) : mask_own(m, sent, true);
-        enter_member(m, *key, sent);
+        /* the key as it is shown, for the JSON Pointer (RFC 6901), and as it was sent, for the policies */
+        buf_byte(&m->path, '/');
+        for (size_t k = 0; k < key->len; k++) {
+            bool is_escaped = key->at[k] == '~' || key->at[k] == '/';
+            buf_byte(&m->path, is_escaped ? '~' : key->at[k]);
+            if (is_escaped)
+                buf_byte(&m->path, key->at[k] == '~' ? '0' : '1');
+        }
+        buf_text(&m->dotted, dotted ? "." : "");
+        buf_str(&m->dotted, sent);
     }
     bool secret = !m->again && can_be_secret(child) &&
                   (is_secret_name(m->mask, sent) || (m->declares && is_declared(m, sent)));
@@ -471,8 +446,23 @@ static const struct json *mask_child(void *masking, const struct json *parent, u
 /* Returns the value itself if nothing in it is secret. */
 static const struct json *mask(struct decision_masking *m, const struct json *value)
 {
-    bool is_scalar = value->type == JSON_STRING || value->type == JSON_NUMBER;
-    return is_scalar ? mask_scalar(m, value) : json_map(m->arena, value, mask_child, m);
+    if (value->type != JSON_STRING && value->type != JSON_NUMBER)
+        return json_map(m->arena, value, mask_child, m);
+    struct str text = {value->text, value->len},
+               now = text; /* a number: a copy of a hidden one, or of digits */
+    if (value->type == JSON_NUMBER) {
+        if (m->again && text.len >= REDACT_NUMBER_MIN_BYTES && mask_copies(m, text).at != text.at)
+            now = STR_LIT(REDACTED);
+    } else {
+        if (is_nested_json(text))
+            now = mask_nested(m, text);
+        if (now.at == text.at)
+            now = m->again ? mask_copies(m, text) : mask_own(m, text, true);
+    }
+    if (now.at == text.at)
+        return value;
+    list_path(m);
+    return json_keep(m->arena, json_string(now));
 }
 
 /* First the secrets, then the copies of them in what came before. */

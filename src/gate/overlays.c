@@ -114,14 +114,6 @@ static const struct set_words {
      "Do not pass such text on. If the user wants it, tell the user that this gateway refuses it."},
 };
 
-static const struct set_words *words_of(const struct pattern_found *found)
-{
-    size_t i = 0;
-    while (set_words[i].set != found->set)
-        i++;
-    return &set_words[i];
-}
-
 static struct str place_of(struct arena *arena, const struct pattern_found *found, const char *whole)
 {
     return found->path.len ? arena_printf(arena, "'" STR_FMT "'", STR_ARG(found->path)) : str_of(whole);
@@ -132,7 +124,9 @@ static struct str place_of(struct arena *arena, const struct pattern_found *foun
 static void decide(struct call *c, struct verdict *v, enum error_class class,
                    const struct pattern_found *found, const char *whole)
 {
-    const struct set_words *words = words_of(found);
+    const struct set_words *words = set_words;
+    while (words->set != found->set)
+        words++;
     struct str place = place_of(c->arena, found, whole);
     verdict_set(v, class, str_of(words->code),
                 arena_printf(c->arena, STR_FMT " holds %s (pattern " STR_FMT ")", STR_ARG(place), words->what,
