@@ -44,11 +44,11 @@ static const struct json *add_zone(struct times_walk *t, const struct json *v,
         problem.warning = false;
         problem.message =
             count == 2
-                ? arena_printf(arena,
-                               "the clocks of " STR_FMT " show this time twice: send '" STR_FMT
-                               "' or '" STR_FMT "'",
-                               STR_ARG(time_zone_name(t->zone)), STR_ARG(with_offset(arena, text, offsets[0])),
-                               STR_ARG(with_offset(arena, text, offsets[1])))
+                ? arena_printf(
+                      arena,
+                      "the clocks of " STR_FMT " show this time twice: send '" STR_FMT "' or '" STR_FMT "'",
+                      STR_ARG(time_zone_name(t->zone)), STR_ARG(with_offset(arena, text, offsets[0])),
+                      STR_ARG(with_offset(arena, text, offsets[1])))
                 : arena_printf(arena,
                                "the clocks of " STR_FMT
                                " %s: send another, or add Z for UTC or an offset such as +02:00",

@@ -243,15 +243,6 @@ const struct node *resource_dynamic_anchor(const struct resource *resource, stru
     return NULL;
 }
 
-static bool has_date_times(const struct compiler *c)
-{
-    for (const struct node_entry *entry = c->first; entry; entry = entry->next)
-        for (uint16_t i = 0; i < entry->node.op_count; i++)
-            if (entry->node.ops[i].code == OP_FORMAT && entry->node.ops[i].format->check_local)
-                return true;
-    return false;
-}
-
 enum err compile_document(struct compiler *c, struct schema *schema)
 {
     struct arena *scratch = arena_new(); /* for the maps, which compilation alone needs */
@@ -282,7 +273,12 @@ enum err schema_compile(struct arena *arena, const struct json *source, const st
         const struct op *op = &schema->root->ops[i];
         schema->declares |= op->code == OP_PROPERTIES && op->props->declared;
     }
-    schema->local_times = !err && options && options->local_times && has_date_times(&c);
+    bool local_times = !err && options && options->local_times;
+    for (const struct node_entry *entry = local_times ? c.first : NULL; entry; entry = entry->next)
+        for (uint16_t i = 0; i < entry->node.op_count; i++) {
+            const struct op *op = &entry->node.ops[i];
+            schema->local_times |= op->code == OP_FORMAT && op->format->check_local;
+        }
     *out = err ? NULL : schema;
     return err;
 }

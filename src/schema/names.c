@@ -443,15 +443,6 @@ static void match_deeper(struct pass *pass, struct name_matches *m, struct name_
     sent->in_list = in_list;
 }
 
-static bool belongs_higher(const struct object_scope *up, struct str name)
-{
-    struct in_place_nodes all __attribute__((uninitialized));
-    if (!up || json_get(up->v, name))
-        return false;
-    in_place_collect(&all, up->node, NULL, NULL);
-    return in_place_prop(&all, name) != NULL;
-}
-
 /* ---- once for each object ---- */
 
 static struct name_matches *matches_of(struct explain_ctx *e)
@@ -492,7 +483,12 @@ static struct name_matches *matches_of(struct explain_ctx *e)
         if (sent->place != PLACE_UNKNOWN)
             continue;
         match_deeper(&e->pass, m, sent);
-        if (sent->place == PLACE_UNKNOWN && belongs_higher(object->up, sent->sent->key))
+        const struct object_scope *up = object->up;
+        if (sent->place != PLACE_UNKNOWN || !up || json_get(up->v, sent->sent->key))
+            continue;
+        struct in_place_nodes above __attribute__((uninitialized));
+        in_place_collect(&above, up->node, NULL, NULL);
+        if (in_place_prop(&above, sent->sent->key))
             sent->place = PLACE_HIGHER;
     }
     return m;

@@ -220,16 +220,12 @@ static void put_object(struct writer *w, const struct view *view, unsigned depth
     buf_byte(w->out, '}');
 }
 
-static bool is_tuple(const struct view *view)
-{
-    return view->items->items.prefix.count > 0;
-}
-
 /* "list of (integer or null)": without brackets the null would be read as an alternative to the list. */
 static void put_list(struct writer *w, const struct view *view, unsigned depth)
 {
-    const struct op *items = view->items;
-    if (items && is_tuple(view) && depth < SHAPE_DEPTH_MAX && !is_long(w)) {
+    const struct op *items = depth < SHAPE_DEPTH_MAX && !is_long(w) ? view->items : NULL;
+    bool is_tuple = items && items->items.prefix.count;
+    if (is_tuple) {
         for (uint32_t i = 0; i < items->items.prefix.count && i < SHAPE_FIELDS_MAX; i++) {
             buf_text(w->out, i ? ", " : "[");
             put_node(w, items->items.prefix.at[i], depth + 1);
@@ -238,7 +234,7 @@ static void put_list(struct writer *w, const struct view *view, unsigned depth)
         return;
     }
     buf_text(w->out, "list");
-    if (items && items->items.rest && !is_tuple(view) && depth < SHAPE_DEPTH_MAX && !is_long(w)) {
+    if (items && items->items.rest) {
         struct view item = view_of(items->items.rest);
         bool several = is_union(&item) || (!item.choices && (item.types & (item.types - 1)) &&
                                            item.types != TYPES_NUMBER && item.types != TYPES_ANY);
@@ -416,8 +412,14 @@ static bool is_full(const struct json_writer *w, unsigned depth)
     return depth >= SHAPE_DEPTH_MAX || w->out->buf->len - w->from > SHAPE_MAX_BYTES;
 }
 
+/* None if the list is long. */
 static void put_schema_choices(struct json_out *out, const struct choices *choices)
 {
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < choices->count && i <= SHAPE_CHOICES_MAX; i++)
+        bytes += choices->at[i]->raw_len;
+    if (choices->count > SHAPE_CHOICES_MAX || bytes > SHAPE_CHOICES_MAX_BYTES)
+        return;
     if (choices->count == 1) {
         json_field(out, "const", choices->at[0]);
         return;
@@ -427,15 +429,6 @@ static void put_schema_choices(struct json_out *out, const struct choices *choic
         json_put(out, choices->at[i]);
     json_close(out, ']');
 }
-
-static bool is_short(const struct choices *choices)
-{
-    size_t bytes = 0;
-    for (uint32_t i = 0; i < choices->count && i <= SHAPE_CHOICES_MAX; i++)
-        bytes += choices->at[i]->raw_len;
-    return choices->count <= SHAPE_CHOICES_MAX && bytes <= SHAPE_CHOICES_MAX_BYTES;
-}
-
 static void put_schema_fields(struct json_writer *w, const struct fields *fields, unsigned depth)
 {
     size_t required = 0;
@@ -458,24 +451,13 @@ static void put_schema_fields(struct json_writer *w, const struct fields *fields
     json_close(w->out, ']');
 }
 
-static void put_schema_branches(struct json_writer *w, const struct view *view, unsigned depth)
-{
-    const struct nodes *nodes = &view->branches->nodes;
-    if (nodes->count > SHAPE_BRANCHES_MAX || is_full(w, depth))
-        return;
-    json_field_open(w->out, "anyOf", '[');
-    for (uint32_t i = 0; i < nodes->count; i++)
-        put_schema(w, nodes->at[i], depth + 1);
-    json_close(w->out, ']');
-}
-
 static void put_schema(struct json_writer *w, const struct node *node, unsigned depth)
 {
     struct view view = view_of(node);
     struct fields fields = {.count = 0};
     json_open(w->out, '{');
     message_put_types_json(w->out, view.types);
-    if (view.choices && is_short(&view.choices->choices))
+    if (view.choices)
         put_schema_choices(w->out, &view.choices->choices);
     if (view.format_name.len && view.format_name.len <= SHAPE_VALUE_MAX_BYTES)
         json_field_str(w->out, "format", view.format_name);
@@ -483,12 +465,17 @@ static void put_schema(struct json_writer *w, const struct node *node, unsigned 
         collect_fields(&view, &fields);
     if (fields.count)
         put_schema_fields(w, &fields, depth);
-    if (view.items && view.items->items.rest && !is_tuple(&view) && !is_full(w, depth)) {
+    if (view.items && view.items->items.rest && !view.items->items.prefix.count && !is_full(w, depth)) {
         json_key(w->out, "items");
         put_schema(w, view.items->items.rest, depth + 1);
     }
-    if (is_union(&view))
-        put_schema_branches(w, &view, depth);
+    const struct nodes *branches = is_union(&view) ? &view.branches->nodes : NULL;
+    if (branches && branches->count <= SHAPE_BRANCHES_MAX && !is_full(w, depth)) {
+        json_field_open(w->out, "anyOf", '[');
+        for (uint32_t i = 0; i < branches->count; i++)
+            put_schema(w, branches->at[i], depth + 1);
+        json_close(w->out, ']');
+    }
     json_close(w->out, '}');
 }
 

@@ -180,20 +180,6 @@ static void put_without_dots(struct buf *out, struct str path)
     }
 }
 
-/* The path relative to that of the base. */
-static void put_merged(struct buf *out, const struct components *base, struct str path)
-{
-    struct buf merged = buf_in(out->arena);
-    size_t keep = base->path.len;
-    while (keep > 0 && base->path.at[keep - 1] != '/')
-        keep--;
-    buf_str(&merged, (struct str){base->path.at, keep});
-    if (!keep && base->authority.len)
-        buf_byte(&merged, '/');
-    buf_str(&merged, path);
-    put_without_dots(out, buf_view(&merged));
-}
-
 struct str uri_resolve(struct arena *arena, struct str base_uri, struct str reference)
 {
     struct components ref = split(reference), base = split(base_uri);
@@ -202,12 +188,18 @@ struct str uri_resolve(struct arena *arena, struct str base_uri, struct str refe
     struct buf out = buf_in(arena);
     buf_str(&out, base.scheme);
     buf_str(&out, ref.authority.len ? ref.authority : base.authority);
-    if (ref.authority.len || (ref.path.len && ref.path.at[0] == '/'))
+    if (ref.authority.len || (ref.path.len && ref.path.at[0] == '/')) {
         put_without_dots(&out, ref.path);
-    else if (ref.path.len)
-        put_merged(&out, &base, ref.path);
-    else
+    } else if (ref.path.len) { /* relative to that of the base */
+        size_t keep = base.path.len;
+        while (keep > 0 && base.path.at[keep - 1] != '/')
+            keep--;
+        struct str root = STR_LIT("/"), from = {base.path.at, keep};
+        put_without_dots(&out,
+                         ARENA_JOIN(arena, from, !keep && base.authority.len ? root : STR_NONE, ref.path));
+    } else {
         buf_str(&out, base.path);
+    }
     buf_str(&out, ref.authority.len || ref.path.len || ref.query.len ? ref.query : base.query);
     buf_str(&out, ref.fragment);
     return buf_view(&out);

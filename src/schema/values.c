@@ -148,11 +148,6 @@ bool choices_add(struct choices *choices, const struct json *v)
 
 /* ---- uniqueItems: a short list uses the stack; a long one allocates a table for the check ---- */
 
-static bool same(const struct json *array, const uint64_t *hashes, size_t a, size_t b)
-{
-    return hashes[a] == hashes[b] && json_equal(&array->items[a], &array->items[b]);
-}
-
 static bool set_pair(size_t *first, size_t *second, size_t a, size_t b)
 {
     if (first) {
@@ -162,28 +157,22 @@ static bool set_pair(size_t *first, size_t *second, size_t a, size_t b)
     return true;
 }
 
-static __attribute__((noinline)) bool scan_short(struct pass *pass, const struct json *array, size_t *first,
-                                                 size_t *second)
+/* By a table of hashes. */
+static __attribute__((noinline)) bool scan(struct pass *pass, const struct json *array, size_t *first,
+                                           size_t *second)
 {
-    uint64_t hashes[SHORT_LIST];
-    for (size_t i = 0; i < array->len; i++) {
-        hashes[i] = value_hash(pass, &array->items[i]);
-        for (size_t j = 0; j < i && !pass->too_complex; j++)
-            if (same(array, hashes, i, j))
-                return set_pair(first, second, j, i);
-    }
-    return false;
-}
-
-static bool scan_long(struct pass *pass, const struct json *array, size_t *first, size_t *second)
-{
-    size_t size = 64;
+    uint64_t local_hashes[SHORT_LIST], *hashes = local_hashes;
+    uint32_t local_slots[2 * SHORT_LIST] = {0}, *slots = local_slots; /* index + 1 */
+    size_t size = 2 * SHORT_LIST;
+    bool is_long = array->len > SHORT_LIST;
     while (size < (size_t)array->len * 2)
         size *= 2;
-    if (!pass_spend(pass, array->len))
+    if (is_long && !pass_spend(pass, array->len))
         return false;
-    uint64_t *hashes = calloc(array->len, sizeof(*hashes));
-    uint32_t *slots = calloc(size, sizeof(*slots)); /* index + 1 */
+    if (is_long) {
+        hashes = calloc(array->len, sizeof(*hashes));
+        slots = calloc(size, sizeof(*slots));
+    }
     if (!hashes || !slots) {
         fprintf(stderr, "toolgate: out of memory (%zu bytes for uniqueItems)\n", size * 8);
         abort();
@@ -193,12 +182,15 @@ static bool scan_long(struct pass *pass, const struct json *array, size_t *first
         hashes[i] = value_hash(pass, &array->items[i]);
         size_t at = hashes[i] & (size - 1);
         for (; slots[at] && !found && !pass->too_complex; at = (at + 1) & (size - 1))
-            if (same(array, hashes, i, slots[at] - 1))
+            if (hashes[i] == hashes[slots[at] - 1] &&
+                json_equal(&array->items[i], &array->items[slots[at] - 1]))
                 found = set_pair(first, second, slots[at] - 1, i);
         slots[at] = (uint32_t)i + 1;
     }
-    free(slots);
-    free(hashes);
+    if (is_long) {
+        free(slots);
+        free(hashes);
+    }
     return found;
 }
 
@@ -216,8 +208,7 @@ bool unique_items_find_pair(struct pass *pass, const struct json *array, size_t 
     }
     if (few)
         return false;
-    return array->len <= SHORT_LIST ? scan_short(pass, array, first, second)
-                                    : scan_long(pass, array, first, second);
+    return scan(pass, array, first, second);
 }
 
 /* ---- multipleOf: long division on the digits of the literals; nothing is rounded ---- */
