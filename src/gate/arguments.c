@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "config/config.h"
 #include "json/build.h"
-#include "json/patch.h"
+#include "json/diff.h"
 
 void arguments_read(struct arguments *args, struct arena *arena, const struct tool *tool,
                     const struct json *sent, struct str fault, const struct config *config)

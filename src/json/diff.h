@@ -1,8 +1,4 @@
-/*
- * The differences of two values for people to read: a line for each place, "-"
- * for what was expected there and "+" for what was found. json/patch.h is the
- * form for programs.
- */
+/* The differences of two values, for people to read and as a JSON Patch for programs. */
 #ifndef TOOLGATE_JSON_DIFF_H
 #define TOOLGATE_JSON_DIFF_H
 
@@ -23,8 +19,14 @@ struct json_diff_result {
     size_t count, more; /* more: lines beyond the limit */
 };
 
-/* Compares by json_equal. The lines are in the arena. */
+/* A line for each place, "-" for what was expected there and "+" for what was found, in the order of the
+ * expected value. Compares by json_equal. The lines are in the arena. */
 void json_diff_find(struct arena *arena, const struct json *expected, const struct json *got,
                     struct json_diff_result *out);
+
+/* A JSON Patch (RFC 6902) that turns `before` into `after`, an array, empty if nothing changed. It uses
+ * `remove`, `add` and `replace` only; an array whose length changed is replaced whole. Two numbers with
+ * different literals count as a change, even if they are equal. */
+struct json json_patch(struct arena *arena, const struct json *before, const struct json *after);
 
 #endif

@@ -1,12 +1,21 @@
-/* Writes raw bytes if a value has them, else compactly. */
+/*
+ * Writes raw bytes if a value has them, else compactly; and canonical JSON, whose form must not change: keys
+ * of a shared ledger are hashes of it.
+ */
 #include "json/write.h"
 
+#include "base/arena.h"
+#include "json/canonical.h"
 #include "json/decimal.h"
 #include "json/string.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
-#define PIECE_BYTES 1024 /* of a string */
+#define PIECE_BYTES     1024   /* of a string */
+#define SORT_LOCAL      32u    /* members sorted on the C stack */
+#define HASH_PART_BYTES 32768u /* a longer text is hashed in parts, and never stands in memory as a whole */
 
 /* Raw newlines are only between tokens and can be left out. */
 static void write_raw(struct buf *out, struct str raw)
@@ -26,6 +35,17 @@ static void write_raw(struct buf *out, struct str raw)
     }
 }
 
+/* Of a value without children. */
+static void write_plain_value(struct buf *out, const struct json *value)
+{
+    if (value->type == JSON_STRING)
+        json_write_string(out, json_str(value));
+    else if (value->type == JSON_NUMBER)
+        buf_add(out, value->text, value->len);
+    else
+        buf_text(out, value->type == JSON_NULL ? "null" : value->truth ? "true" : "false");
+}
+
 void json_write(struct buf *out, const struct json *value)
 {
     if (value->raw_len) {
@@ -33,18 +53,6 @@ void json_write(struct buf *out, const struct json *value)
         return;
     }
     switch ((enum json_type)value->type) {
-    case JSON_NULL:
-        buf_text(out, "null");
-        break;
-    case JSON_BOOL:
-        buf_text(out, value->truth ? "true" : "false");
-        break;
-    case JSON_NUMBER:
-        buf_add(out, value->text, value->len);
-        break;
-    case JSON_STRING:
-        json_write_string(out, json_str(value));
-        break;
     case JSON_ARRAY:
         buf_byte(out, '[');
         for (uint32_t i = 0; i < value->len; i++) {
@@ -65,6 +73,8 @@ void json_write(struct buf *out, const struct json *value)
         }
         buf_byte(out, '}');
         break;
+    default:
+        write_plain_value(out, value);
     }
 }
 
@@ -113,4 +123,141 @@ void json_put_double(struct json_out *out, double n)
     char text[DECIMAL_DOUBLE_BYTES] = "null";
     size_t len = isfinite(n) ? decimal_from_double(text, n) : strlen(text);
     buf_add(json_next_value(out), text, len);
+}
+
+/* ---- canonical JSON ---- */
+
+struct writer {
+    struct buf *out;
+    struct hash_stream *stream; /* NULL: the text itself is wanted */
+    bool streams;               /* a part has gone to `stream` */
+};
+
+static void put_value(struct writer *w, const struct json *value);
+
+static void pass_on(struct writer *w)
+{
+    if (!w->stream || w->out->len < HASH_PART_BYTES)
+        return;
+    if (!w->streams)
+        hash_stream_begin(w->stream);
+    w->streams = true;
+    hash_stream_add(w->stream, buf_view(w->out));
+    w->out->len = 0;
+}
+
+static bool is_canonical(struct str literal)
+{
+    size_t i = literal.at[0] == '-';
+    if (literal.len - i > DECIMAL_PLAIN_DIGITS || (i && literal.at[i] == '0'))
+        return false;
+    for (; i < literal.len; i++)
+        if (literal.at[i] < '0' || literal.at[i] > '9')
+            return false;
+    return true;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct json_member *const *x = a, *const *y = b;
+    return str_cmp((*x)->key, (*y)->key);
+}
+
+static void sort_members(const struct json_member **row, size_t count)
+{
+    if (count > SORT_LOCAL) {
+        qsort(row, count, sizeof(*row), by_key);
+        return;
+    }
+    for (size_t i = 1; i < count; i++) {
+        const struct json_member *m = row[i];
+        size_t k = i;
+        for (; k > 0 && str_cmp(row[k - 1]->key, m->key) > 0; k--)
+            row[k] = row[k - 1];
+        row[k] = m;
+    }
+}
+
+static void put_object(struct writer *w, const struct json *object, const struct str *without,
+                       size_t without_count)
+{
+    struct buf *out = w->out;
+    const struct json_member *local[SORT_LOCAL] __attribute__((uninitialized)), **row = local;
+    size_t count = 0;
+    if (object->len > SORT_LOCAL && !(row = malloc(object->len * sizeof(*row)))) {
+        fprintf(stderr, "toolgate: out of memory (%u keys to sort)\n", object->len);
+        abort();
+    }
+    for (uint32_t i = 0; i < object->len; i++) {
+        size_t k = 0;
+        while (k < without_count && !str_eq(object->members[i].key, without[k]))
+            k++;
+        if (k == without_count)
+            row[count++] = &object->members[i];
+    }
+    sort_members(row, count);
+    buf_byte(out, '{');
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            buf_byte(out, ',');
+        json_write_string(out, row[i]->key);
+        buf_byte(out, ':');
+        put_value(w, &row[i]->value);
+        pass_on(w);
+    }
+    buf_byte(out, '}');
+    if (row != local)
+        free(row);
+}
+
+static void put_value(struct writer *w, const struct json *value)
+{
+    struct buf *out = w->out;
+    switch ((enum json_type)value->type) {
+    case JSON_NUMBER:
+        if (is_canonical((struct str){value->text, value->len}))
+            buf_add(out, value->text, value->len);
+        else
+            decimal_canonical(out, (struct str){value->text, value->len});
+        break;
+    case JSON_ARRAY:
+        buf_byte(out, '[');
+        for (uint32_t i = 0; i < value->len; i++) {
+            if (i)
+                buf_byte(out, ',');
+            put_value(w, &value->items[i]);
+            pass_on(w);
+        }
+        buf_byte(out, ']');
+        break;
+    case JSON_OBJECT:
+        put_object(w, value, NULL, 0);
+        break;
+    default:
+        write_plain_value(out, value);
+    }
+}
+
+void json_canonical(struct buf *out, const struct json *value)
+{
+    struct writer w = {.out = out};
+    put_value(&w, value);
+}
+
+struct hash128 json_fingerprint(struct arena *scratch, const struct json *value, const struct str *without,
+                                size_t without_count)
+{
+    struct buf text = buf_in(scratch);
+    struct hash_stream stream __attribute__((uninitialized));
+    struct writer w = {.out = &text, .stream = &stream};
+    if (!value)
+        buf_text(&text, "{}");
+    else if (value->type == JSON_OBJECT)
+        put_object(&w, value, without, without_count);
+    else
+        put_value(&w, value);
+    if (!w.streams)
+        return hash_stable(buf_view(&text));
+    hash_stream_add(&stream, buf_view(&text));
+    return hash_stream_end(&stream);
 }

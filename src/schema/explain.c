@@ -9,7 +9,6 @@
 #include "schema/explain.h"
 
 #include "json/write.h"
-#include "schema/evaluated_set.h"
 #include "schema/shape.h"
 
 /* Adds the problems of v by the node; v may also be valid. */

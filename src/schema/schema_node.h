@@ -62,8 +62,20 @@ enum op_code {
 
 struct node;
 struct resource;
-struct evaluated_set;
 
+/* Which members of an object or items of an array some keyword has evaluated: one bit each. Kept only for a
+ * node with an unevaluated* keyword. */
+#define EVALUATED_SET_INLINE_WORDS 4u
+
+struct evaluated_set {
+    uint64_t small[EVALUATED_SET_INLINE_WORDS];
+    uint64_t *large; /* NULL: small is enough */
+    uint32_t words;
+};
+
+void evaluated_set_init(struct evaluated_set *set, uint32_t count);
+void evaluated_set_clear(struct evaluated_set *set);
+bool evaluated_set_has(const struct evaluated_set *set, uint32_t at);
 /* The branches of an anyOf or oneOf by the value of one property, which each branch requires to be one of its
  * own strings. */
 struct branch_map {
@@ -235,21 +247,9 @@ static inline void pass_leave(struct pass *pass, const struct scope *outer)
 /* Takes steps off the budget; false, with the reason kept, if they exceed it. */
 bool pass_spend(struct pass *pass, uint64_t steps);
 
-/* Ends the pass as one that gave up. */
-bool pass_give_up(struct pass *pass, const char *reason);
-
-/* What is left of the budget. */
-static inline uint32_t pass_left(const struct pass *pass)
-{
-    return SCHEMA_MAX_STEPS - (pass->work ? pass->work : &pass->own)->steps;
-}
-
 /* The steps of looking at so many bytes, or at so many items, members or branches without what is in them. */
 #define STEPS_OF_BYTES(bytes)  (1u + (uint64_t)(bytes) / 32u)
 #define STEPS_OF_PLACES(count) (1u + (uint64_t)(count) / 4u)
-
-/* Those of reading all of a value: its hash, or whether it equals another. */
-uint64_t value_steps(const struct json *v);
 
 /* Whether the expression matches anywhere in the string; false also if the pass gives up. */
 bool pass_matches(struct pass *pass, const struct pattern *pattern, struct str s);
@@ -283,9 +283,6 @@ const struct choices *discriminator_choices(const struct node *node, struct str 
 /* Whether an object has every discriminator of the node; true for any other value. */
 bool discriminators_match(struct pass *pass, const struct node *node, const struct json *v);
 
-/* Whether an object has a discriminator with a value that is none of the node's. */
-bool discriminators_exclude(struct pass *pass, const struct node *node, const struct json *v);
-
 /* What OP_COUNT counts: code points of a string, items, members. */
 uint64_t op_count_size(const struct json *v);
 
@@ -308,9 +305,6 @@ static inline struct json member_name(const struct json_member *m)
     return (struct json){
         .type = JSON_STRING, .len = (uint32_t)m->key.len, .text = m->key.at ? m->key.at : ""};
 }
-
-/* Equal values hash alike: numbers by value, members in any order. */
-uint64_t value_hash(struct pass *pass, const struct json *v); /* `pass` NULL: it is not counted */
 
 /* The first pair of equal items, as indexes (both may be NULL); false if all differ, or the pass gives up. */
 bool unique_items_find_pair(struct pass *pass, const struct json *array, size_t *first, size_t *second);

@@ -3,7 +3,6 @@
  * it enters is a step of the budget. The collecting pass (explain.c) asks the
  * same functions, so the two cannot disagree.
  */
-#include "schema/evaluated_set.h"
 #include "schema/schema_node.h"
 
 #include "base/hash.h"
@@ -30,6 +29,25 @@ void evaluated_set_clear(struct evaluated_set *set)
     set->large = NULL;
 }
 
+bool evaluated_set_has(const struct evaluated_set *set, uint32_t at)
+{
+    return (set->large ? set->large : set->small)[at / 64] >> (at % 64) & 1;
+}
+
+/* `set` may be NULL: not kept. */
+static inline void evaluated_set_add(struct evaluated_set *set, uint32_t at)
+{
+    if (set)
+        (set->large ? set->large : set->small)[at / 64] |= (uint64_t)1 << (at % 64);
+}
+
+/* `into` may be NULL: not kept. Both are of the same value. */
+static void evaluated_set_merge(struct evaluated_set *into, const struct evaluated_set *from)
+{
+    for (uint32_t i = 0; into && i < from->words; i++)
+        (into->large ? into->large : into->small)[i] |= (from->large ? from->large : from->small)[i];
+}
+
 #define PLAIN_NUMBER_BYTES 32u /* of a number that is compared within the step of its node */
 #define TOO_MANY_STEPS     "it took more than 300000 steps"
 #define TOO_MANY_FRAMES    "its subschemas nest too deeply"
@@ -40,7 +58,8 @@ struct pass pass_begin(const struct schema *schema, struct schema_work *work)
     return (struct pass){.schema = schema, .work = work};
 }
 
-bool pass_give_up(struct pass *pass, const char *reason)
+/* Ends the pass as one that gave up. */
+static bool give_up(struct pass *pass, const char *reason)
 {
     if (!pass->too_complex)
         pass->too_complex = reason;
@@ -51,7 +70,7 @@ bool pass_spend(struct pass *pass, uint64_t steps)
 {
     struct schema_work *work = pass->work ? pass->work : &pass->own;
     if (pass->too_complex || steps > SCHEMA_MAX_STEPS - work->steps)
-        return pass_give_up(pass, TOO_MANY_STEPS);
+        return give_up(pass, TOO_MANY_STEPS);
     work->steps += (uint32_t)steps;
     return true;
 }
@@ -79,10 +98,10 @@ bool pass_matches(struct pass *pass, const struct pattern *pattern, struct str s
 {
     if (!pass_spend(pass, STEPS_OF_BYTES(s.len)))
         return false;
-    uint32_t before = pass_left(pass), left = before;
+    uint32_t before = SCHEMA_MAX_STEPS - (pass->work ? pass->work : &pass->own)->steps, left = before;
     enum pattern_result result = pattern_match(pattern, s, &left);
     pass_spend(pass, before - left);
-    return result == PATTERN_TOO_COMPLEX ? pass_give_up(pass, TOO_MUCH_REGEX) : result == PATTERN_MATCH;
+    return result == PATTERN_TOO_COMPLEX ? give_up(pass, TOO_MUCH_REGEX) : result == PATTERN_MATCH;
 }
 
 static bool node_runs_ops(struct pass *pass, const struct node *node, const struct json *v,
@@ -292,17 +311,6 @@ bool discriminators_match(struct pass *pass, const struct node *node, const stru
     return true;
 }
 
-bool discriminators_exclude(struct pass *pass, const struct node *node, const struct json *v)
-{
-    bool exclude = false;
-    for (uint16_t i = 0; v->type == JSON_OBJECT && i < node->discriminator_count && !exclude; i++) {
-        const struct discriminator *d = &node->discriminators[i];
-        const struct json *m = json_get(v, d->key);
-        exclude = m && d->choices && pass_spend(pass, 1) && !choices_contain(pass, d->choices, m);
-    }
-    return exclude;
-}
-
 /* A branch that fails has evaluated nothing. */
 static __attribute__((noinline)) bool branch_accepts_marked(struct pass *pass, const struct node *node,
                                                             const struct json *v,
@@ -493,7 +501,7 @@ static bool node_runs_ops(struct pass *pass, const struct node *node, const stru
     if (!pass_spend(pass, 1))
         return false;
     if (pass->frames == SCHEMA_MAX_FRAMES)
-        return pass_give_up(pass, TOO_MANY_FRAMES);
+        return give_up(pass, TOO_MANY_FRAMES);
     if (node->unevaluated || pass->schema->dynamic)
         return ops_accept_scoped(pass, node, v, evaluated);
     pass->frames++;
@@ -540,10 +548,17 @@ enum schema_validity schema_inspect(const struct schema *schema, const struct js
 
 /* ---- what applies in place to one value: for the passes that look for a property or an item ---- */
 
-/* Whether a branch can be the one that applies. v NULL: any can. */
+/* Whether a branch can be the one that applies: of the type, and without a discriminator whose value is none
+ * of the branch's. v NULL: any can. */
 static bool may_apply(const struct node *branch, const struct json *v, struct pass *pass)
 {
-    return !v || ((branch->types & type_bit_of(v)) && !discriminators_exclude(pass, branch, v));
+    bool may = !v || (branch->types & type_bit_of(v));
+    for (uint16_t i = 0; may && v && v->type == JSON_OBJECT && i < branch->discriminator_count; i++) {
+        const struct discriminator *d = &branch->discriminators[i];
+        const struct json *m = json_get(v, d->key);
+        may = !(m && d->choices && pass_spend(pass, 1) && !choices_contain(pass, d->choices, m));
+    }
+    return may;
 }
 
 static void collect(struct in_place_nodes *all, const struct node *node, const struct json *v,

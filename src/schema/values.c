@@ -55,7 +55,8 @@ static bool spend_value(struct pass *pass, const struct json *v)
     return !pass || pass_spend(pass, 1 + STEPS_OF_BYTES(plain ? v->len : 0));
 }
 
-uint64_t value_hash(struct pass *pass, const struct json *v)
+/* Equal values hash alike: numbers by value, members in any order. `pass` NULL: it is not counted. */
+static uint64_t value_hash(struct pass *pass, const struct json *v)
 {
     uint64_t h = v->type;
     if (!spend_value(pass, v))

@@ -8,7 +8,7 @@
 #include "json/build.h"
 #include "json/canonical.h"
 #include "json/parse.h"
-#include "json/patch.h"
+#include "json/diff.h"
 #include "json/write.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The difference of two values as a JSON Patch. */
 #include "json/build.h"
-#include "json/patch.h"
+#include "json/diff.h"
 #include "json/json_support.h"
 
 static void finds_the_changes(void **state)

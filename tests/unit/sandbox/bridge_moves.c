@@ -1,7 +1,7 @@
 /* Values that a policy moves keep their bytes, and values that it never reads cost nothing. */
 #include "policy/policy_support.h"
 
-#include "json/patch.h"
+#include "json/diff.h"
 #include "sandbox/bridge.h"
 
 #define ODD_A "{ \"z\":1.10, \"a\" : \"caf\\u00e9\",\"id\":9007199254740993 }"

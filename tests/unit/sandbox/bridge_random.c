@@ -6,7 +6,7 @@
  */
 #include "policy/policy_support.h"
 
-#include "json/patch.h"
+#include "json/diff.h"
 
 #include <glob.h>
 
