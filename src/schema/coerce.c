@@ -243,17 +243,6 @@ static struct text_list split(struct arena *arena, struct str text)
     return list;
 }
 
-static bool has_choices_or_format(const struct node *node)
-{
-    struct in_place_nodes all;
-    in_place_collect(&all, node, NULL, NULL);
-    for (uint32_t i = 0; i < all.count; i++)
-        for (uint16_t k = 0; k < all.nodes[i]->op_count; k++)
-            if (all.nodes[i]->ops[k].code == OP_CHOICES || all.nodes[i]->ops[k].code == OP_FORMAT)
-                return true;
-    return false;
-}
-
 /* The schema of the items of a list; NULL: none, or the list is a tuple. */
 static const struct node *node_of_items(const struct node *node)
 {
@@ -289,7 +278,14 @@ static const struct json *list_of_text(struct coercer *c, const struct node *nod
     struct text_list list = split(c->arena, text);
     if (list.count == 1 && !list.other_separator)
         return whole;
-    if (!item || !has_choices_or_format(item))
+    struct in_place_nodes all = {.count = 0};
+    bool limited = false; /* to an enum or a format */
+    if (item)
+        in_place_collect(&all, item, NULL, NULL);
+    for (uint32_t i = 0; i < all.count; i++)
+        for (uint16_t k = 0; k < all.nodes[i]->op_count; k++)
+            limited |= all.nodes[i]->ops[k].code == OP_CHOICES || all.nodes[i]->ops[k].code == OP_FORMAT;
+    if (!limited)
         return NULL;
     if (list.count > 1 && list.count < SPLIT_MAX_PARTS && !list.other_separator && !list.empty_part)
         parts = list_of(c, node, list.parts, list.count);

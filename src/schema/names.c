@@ -153,16 +153,6 @@ static __attribute__((noinline)) bool find_undeclared(struct renames *r, const s
     return any;
 }
 
-/* No other undeclared member means the same name. */
-static bool is_alone(const struct renames *r, uint32_t which)
-{
-    struct str meant = r->list[which].meant;
-    for (uint32_t i = 0; i < r->count && meant.at; i++)
-        if (i != which && r->list[i].meant.at && str_eq(r->list[i].meant, meant))
-            return false;
-    return meant.at != NULL;
-}
-
 /* The value as the property's schemas take it, or NULL. Of branches that only may apply, one must take it,
  * and what it becomes is left to the branch that then applies. An object that says additionalProperties: true
  * below the arguments holds data of its own, unless it lacks a required field. */
@@ -206,7 +196,10 @@ const struct json *coerce_names(struct coercer *c, const struct node *node, cons
     in_place_collect(&nodes, node, r.certain ? v : NULL, &c->pass);
     for (uint32_t i = 0; i < r.count; i++) {
         const struct undeclared *u = &r.list[i];
-        const struct json *value = is_alone(&r, i) ? fit(&r, u->meant, &v->members[u->at].value) : NULL;
+        uint32_t alike = 0; /* undeclared members that mean the same name, this one among them */
+        for (uint32_t k = 0; k < r.count && u->meant.at; k++)
+            alike += r.list[k].meant.at && str_eq(r.list[k].meant, u->meant);
+        const struct json *value = alike == 1 ? fit(&r, u->meant, &v->members[u->at].value) : NULL;
         if (!value)
             continue;
         if (!members) {

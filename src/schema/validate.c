@@ -172,12 +172,6 @@ static bool patterns_accept(struct pass *pass, const struct props *props, const 
     return true;
 }
 
-/* A member that only such a schema describes has no declaration. */
-static bool takes_anything(const struct node *rest)
-{
-    return !rest || (rest->types == TYPES_ANY && !rest->op_count);
-}
-
 static bool accepts_properties(struct pass *pass, const struct op *op, const struct json *v,
                                struct evaluated_set *evaluated)
 {
@@ -194,10 +188,11 @@ static bool accepts_properties(struct pass *pass, const struct op *op, const str
             return false;
         if (props->pattern_count && !patterns_accept(pass, props, m, &described))
             return false;
-        if (!described && props->declared)
-            pass->remarks.undeclared |= takes_anything(props->rest);
-        if (!described && props->rest) {
-            if (!fits(pass, props->rest, &m->value, NULL))
+        const struct node *rest = props->rest;
+        if (!described && props->declared) /* a schema for the rest that takes anything declares nothing */
+            pass->remarks.undeclared |= !rest || (rest->types == TYPES_ANY && !rest->op_count);
+        if (!described && rest) {
+            if (!fits(pass, rest, &m->value, NULL))
                 return false;
             described = true;
         }
@@ -356,25 +351,6 @@ static bool accepts_branches(struct pass *pass, const struct op *op, const struc
     return one_of ? found == 1 : found > 0;
 }
 
-static bool accepts_all_of(struct pass *pass, const struct op *op, const struct json *v,
-                           struct evaluated_set *evaluated)
-{
-    if (!pass_spend(pass, STEPS_OF_PLACES(op->nodes.count)))
-        return false;
-    for (uint32_t i = 0; i < op->nodes.count; i++)
-        if (!fits(pass, op->nodes.at[i], v, evaluated))
-            return false;
-    return true;
-}
-
-static bool accepts_if(struct pass *pass, const struct op *op, const struct json *v,
-                       struct evaluated_set *evaluated)
-{
-    bool holds = branch_accepts(pass, op->branch.condition, v, evaluated);
-    const struct node *node = holds ? op->branch.then : op->branch.otherwise;
-    return !node || fits(pass, node, v, evaluated);
-}
-
 /* Of a string that is not of the format. It is noted, so that the instance is looked at again if it is
  * invalid. */
 static __attribute__((noinline)) bool lacks_zone(struct pass *pass, const struct op *op, const struct json *v)
@@ -395,13 +371,12 @@ run_op(struct pass *pass, const struct op *op, const struct json *v, struct eval
     case OP_CHOICES:
         return pass_spend(pass, 1) && choices_contain(pass, &op->choices, v);
     case OP_MINIMUM:
+    case OP_MAXIMUM: {
         if (v->len > PLAIN_NUMBER_BYTES && !pass_spend(pass, STEPS_OF_BYTES(v->len)))
             return false;
-        return compare_bound(&op->bound, v) >= op->bound.exclusive;
-    case OP_MAXIMUM:
-        if (v->len > PLAIN_NUMBER_BYTES && !pass_spend(pass, STEPS_OF_BYTES(v->len)))
-            return false;
-        return compare_bound(&op->bound, v) <= -(int)op->bound.exclusive;
+        int order = compare_bound(&op->bound, v);
+        return (op->code == OP_MINIMUM ? order : -order) >= op->bound.exclusive;
+    }
     case OP_COUNT: {
         /* A code point is one to four bytes: usually that decides without counting. */
         if (v->type == JSON_STRING && v->len <= op->count.max && v->len / 4 >= op->count.min)
@@ -435,15 +410,22 @@ run_op(struct pass *pass, const struct op *op, const struct json *v, struct eval
         return fits(pass, op->node, v, evaluated);
     case OP_DYNAMIC_REF:
         return fits(pass, op_dynamic_target(pass, op), v, evaluated);
-    case OP_ALL_OF:
-        return accepts_all_of(pass, op, v, evaluated);
+    case OP_ALL_OF: {
+        bool all = pass_spend(pass, STEPS_OF_PLACES(op->nodes.count));
+        for (uint32_t i = 0; i < op->nodes.count && all; i++)
+            all = fits(pass, op->nodes.at[i], v, evaluated);
+        return all;
+    }
     case OP_ANY_OF:
     case OP_ONE_OF:
         return accepts_branches(pass, op, v, evaluated);
     case OP_NOT:
         return !fits(pass, op->node, v, NULL);
-    case OP_IF:
-        return accepts_if(pass, op, v, evaluated);
+    case OP_IF: {
+        bool holds = branch_accepts(pass, op->branch.condition, v, evaluated);
+        const struct node *node = holds ? op->branch.then : op->branch.otherwise;
+        return !node || fits(pass, node, v, evaluated);
+    }
     case OP_UNEVALUATED_ITEMS:
     case OP_UNEVALUATED_PROPERTIES:
         return accepts_unevaluated(pass, op, v, evaluated);
