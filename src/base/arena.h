@@ -58,4 +58,14 @@ struct str arena_first_line(struct arena *arena, struct str s, size_t max);
 #define ARENA_NEW(arena, type)          ((type *)memset(arena_alloc((arena), sizeof(type)), 0, sizeof(type)))
 #define ARENA_ARRAY(arena, type, count) ((type *)arena_zalloc((arena), (count) * sizeof(type)))
 
+/* A list with room for one more element after its `count` of `size` bytes: `list` itself, or a copy with
+ * twice the room when the count has reached a power of two. Lists that only grow by this need no capacity. */
+static inline void *arena_grow(struct arena *arena, void *list, size_t count, size_t size)
+{
+    if (count & (count - 1))
+        return list;
+    void *longer = arena_zalloc(arena, (count ? 2 * count : 1) * size);
+    return count ? memcpy(longer, list, count * size) : longer;
+}
+
 #endif

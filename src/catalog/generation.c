@@ -42,15 +42,9 @@ void generation_report_init(struct generation_report *report, struct arena *aren
     *report = (struct generation_report){.arena = arena};
 }
 
-/* The list doubles when its count reaches a power of two. */
 static void append(struct arena *arena, struct str **list, size_t *count, const char *format, va_list args)
 {
-    if ((*count & (*count - 1)) == 0) {
-        struct str *longer = ARENA_ARRAY(arena, struct str, *count ? *count * 2 : 1);
-        if (*count)
-            memcpy(longer, *list, *count * sizeof(*longer));
-        *list = longer;
-    }
+    *list = arena_grow(arena, *list, *count, sizeof(**list));
     (*list)[(*count)++] = arena_vprintf(arena, format, args);
 }
 
@@ -227,14 +221,7 @@ static void add_tool(struct generation_build *b, struct tool *tool)
                                 STR_ARG(tool->origin), STR_ARG(tool->name), STR_ARG(other->origin));
         return;
     }
-    if (g->tool_count == g->tool_capacity) {
-        size_t capacity = g->tool_capacity ? g->tool_capacity * 2 : 64;
-        struct tool **longer = ARENA_ARRAY(g->arena, struct tool *, capacity);
-        if (g->tool_count)
-            memcpy(longer, g->tools, g->tool_count * sizeof(*longer));
-        g->tools = longer;
-        g->tool_capacity = capacity;
-    }
+    g->tools = arena_grow(g->arena, g->tools, g->tool_count, sizeof(*g->tools));
     map_add(g->by_name, tool->name, tool);
     g->tools[g->tool_count++] = tool;
     for (size_t i = 0; i < tool->warning_count; i++)

@@ -68,7 +68,7 @@ struct generation {
     struct tool_list **tool_lists; /* one per configured upstream, referenced; NULL entries: none yet */
     struct map *by_name;           /* names and aliases to tools */
     struct tool **tools;           /* all, sorted by name */
-    size_t tool_count, tool_capacity;
+    size_t tool_count;
     struct response_schemas schemas; /* of the operator */
     struct str hash;                 /* 16 hex digits, over everything */
     uint64_t number;

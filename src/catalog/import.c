@@ -100,22 +100,26 @@ static bool is_selected(const struct upstream_spec *spec, struct str tool)
     return !spec->tool_count;
 }
 
-/* A name such as files__search tells models and policies whose tool it is: no other upstream than `files` may
- * have it. The longest name counts, so that a__b keeps a__b__find beside an upstream `a`. NULL: nobody
- * else's. */
-static const struct upstream_spec *owner_of_name(const struct import *im, const struct upstream_spec *spec,
-                                                 struct str name)
+const struct upstream_spec *import_owner_of_name(const struct config *config, struct str name)
 {
-    const struct config *config = im->request.config;
     const struct upstream_spec *owner = NULL;
     for (size_t i = 0; i < config->upstream_count; i++) {
-        const struct upstream_spec *other = config->upstreams[i];
-        struct str head = {name.at, other->name.len};
-        bool fits = name.len > head.len && str_eq(head, other->name) &&
+        const struct upstream_spec *spec = config->upstreams[i];
+        struct str head = {name.at, spec->name.len};
+        bool fits = name.len > head.len && str_eq(head, spec->name) &&
                     str_starts(str_from(name, head.len), IMPORT_SEPARATOR);
-        if (fits && (!owner || other->name.len > owner->name.len))
-            owner = other;
+        if (fits && (!owner || spec->name.len > owner->name.len))
+            owner = spec;
     }
+    return owner;
+}
+
+/* The name belongs to another upstream; NULL: to this one, or to nobody. */
+static const struct upstream_spec *other_owner(const struct import *im, const struct upstream_spec *spec,
+                                               struct str name)
+{
+    const struct upstream_spec *owner =
+        import_owner_of_name(im->request.config, plain_name(im->request.arena, name));
     return owner == spec ? NULL : owner;
 }
 
@@ -202,7 +206,7 @@ static bool count_names(struct import *im, struct tool **out)
     for (uint32_t i = 0; spec->prefix != UPSTREAM_PREFIX_ALWAYS && i < tools->len; i++) {
         struct str tool = name_of(&tools->items[i]), bare = given_name(im, tool);
         if (!tool.len || !is_selected(spec, tool) || claiming_policy(im, spec->name, tool) ||
-            owner_of_name(im, spec, plain_name(im->request.arena, bare)) || held_entry(im, spec, tool))
+            other_owner(im, spec, bare) || held_entry(im, spec, tool))
             continue;
         struct name_use *use = use_of(im, bare);
         use->shared |= use->upstream && use->upstream != spec;
@@ -303,7 +307,7 @@ static struct tool *import_by_name(struct import *im, const struct upstream_spec
 {
     const struct import_request *r = &im->request;
     struct str name = published_name(im, spec, tool), bare = given_name(im, tool);
-    const struct upstream_spec *owner = owner_of_name(im, spec, plain_name(r->arena, name));
+    const struct upstream_spec *owner = other_owner(im, spec, name);
     if (owner) {
         leave_out(im, spec, tool,
                   "names that begin with '" STR_FMT IMPORT_SEPARATOR "' belong to the upstream " STR_FMT

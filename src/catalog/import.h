@@ -37,6 +37,11 @@ struct import_request {
     struct pins_review *pins;            /* what it holds is imported as it was accepted; NULL: no pins */
 };
 
+/* A name such as files__search tells models and policies whose tool (or prompt) it is: no other upstream than
+ * `files` may have it. The longest name counts, so that a__b keeps a__b__find beside an upstream `a`. NULL:
+ * nobody's. */
+const struct upstream_spec *import_owner_of_name(const struct config *config, struct str name);
+
 struct import *import_begin(const struct import_request *request);
 
 /* Handles one policy's names, one upstream's names, or one tool. `*out` is the tool that the caller must add,

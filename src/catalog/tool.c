@@ -31,9 +31,7 @@ static struct str first_of(struct str a, struct str b)
 
 static void warn(struct arena *arena, struct tool *tool, struct str text)
 {
-    struct str *list = ARENA_ARRAY(arena, struct str, tool->warning_count + 1);
-    for (size_t i = 0; i < tool->warning_count; i++)
-        list[i] = tool->warnings[i];
+    struct str *list = arena_grow(arena, (void *)tool->warnings, tool->warning_count, sizeof(text));
     list[tool->warning_count++] = text;
     tool->warnings = list;
 }

@@ -45,14 +45,7 @@ bool unmatched_waits(const struct unmatched *u)
 static void add_gap(struct unmatched *u, const struct policy *policy, struct str name, const char *why)
 {
     struct generation *g = u->generation;
-    bool full = (g->unmatched_count & (g->unmatched_count - 1)) == 0; /* doubles at each power of two */
-    if (full) {
-        struct unmatched_policy *longer =
-            ARENA_ARRAY(g->arena, struct unmatched_policy, g->unmatched_count ? g->unmatched_count * 2 : 1);
-        if (g->unmatched_count)
-            memcpy(longer, g->unmatched, g->unmatched_count * sizeof(*longer));
-        g->unmatched = longer;
-    }
+    g->unmatched = arena_grow(g->arena, g->unmatched, g->unmatched_count, sizeof(*g->unmatched));
     g->unmatched[g->unmatched_count++] = (struct unmatched_policy){policy->file, name, why};
 }
 

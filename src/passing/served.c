@@ -7,14 +7,13 @@
 #include "base/map.h"
 #include "base/printable.h"
 #include "catalog/hidden_text.h"
+#include "catalog/import.h"
 #include "catalog/mcp_version.h"
 #include "json/build.h"
 #include "json/write.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
-
-#define SEPARATOR "__" /* between the upstream's name and the prompt's, as for tools */
 
 struct list {
     struct served_item **items;
@@ -164,19 +163,6 @@ bool served_is_for(const struct config *config, const struct peer *peer, enum se
 
 /* ---- building ------------------------------------------------------------------ */
 
-static const struct upstream_spec *owner_of_name(const struct config *config, struct str name)
-{
-    const struct upstream_spec *owner = NULL;
-    for (size_t i = 0; i < config->upstream_count; i++) {
-        const struct upstream_spec *spec = config->upstreams[i];
-        bool fits = name.len > spec->name.len && str_eq((struct str){name.at, spec->name.len}, spec->name) &&
-                    str_starts(str_from(name, spec->name.len), SEPARATOR);
-        if (fits && (!owner || spec->name.len > owner->name.len))
-            owner = spec;
-    }
-    return owner;
-}
-
 static const char *fault_of(const struct building *b, const struct upstream_spec *spec, enum served_kind kind,
                             struct str name)
 {
@@ -186,10 +172,11 @@ static const char *fault_of(const struct building *b, const struct upstream_spec
         return "it is too long";
     if (printable_count_hidden(name))
         return "it has hidden characters (zero-width, bidirectional, tags)";
-    const struct upstream_spec *owner = kind == SERVED_PROMPTS ? owner_of_name(b->config, name) : NULL;
+    const struct upstream_spec *owner = kind == SERVED_PROMPTS ? import_owner_of_name(b->config, name) : NULL;
     if (owner && owner != spec)
         return arena_printf(b->served->arena,
-                            "names that begin with '" STR_FMT SEPARATOR "' belong to the upstream " STR_FMT,
+                            "names that begin with '" STR_FMT IMPORT_SEPARATOR
+                            "' belong to the upstream " STR_FMT,
                             STR_ARG(owner->name), STR_ARG(owner->name))
             .at;
     return NULL;
@@ -248,7 +235,7 @@ static void add_one(struct building *b, const struct upstream_spec *spec, enum s
     const struct name_use *use = kind == SERVED_PROMPTS ? map_get(b->uses, name) : NULL;
     if (kind == SERVED_PROMPTS && (spec->prefix == UPSTREAM_PREFIX_ALWAYS || (use && use->shared)))
         item.name =
-            arena_printf(served->arena, STR_FMT SEPARATOR STR_FMT, STR_ARG(spec->name), STR_ARG(name));
+            arena_printf(served->arena, STR_FMT IMPORT_SEPARATOR STR_FMT, STR_ARG(spec->name), STR_ARG(name));
     item.renamed = !str_eq(item.name, name);
     item.upstream = arena_dup(served->arena, spec->name);
     if (served_find(served, kind, item.name))

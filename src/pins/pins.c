@@ -50,14 +50,7 @@ void pins_table_put(struct pins_table *table, const struct pin *pin)
         *old = copy;
         return;
     }
-    if (table->count == table->capacity) {
-        size_t capacity = table->capacity ? 2 * table->capacity : 64;
-        struct pin **longer = ARENA_ARRAY(table->arena, struct pin *, capacity);
-        if (table->list)
-            memcpy(longer, table->list, table->count * sizeof(*longer));
-        table->list = longer;
-        table->capacity = capacity;
-    }
+    table->list = arena_grow(table->arena, table->list, table->count, sizeof(*table->list));
     struct pin *added = table->list[table->count++] = ARENA_NEW(table->arena, struct pin);
     *added = copy;
     map_add(table->by_key, pins_key(table->arena, copy.upstream, copy.tool), added);

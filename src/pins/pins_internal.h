@@ -17,7 +17,7 @@ struct pin {
 struct pins_table {
     struct arena *arena;
     struct pin **list;
-    size_t count, capacity;
+    size_t count;
     struct map *by_key; /* "upstream/tool" to struct pin */
 };
 

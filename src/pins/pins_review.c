@@ -75,14 +75,7 @@ void pins_review_tool(struct pins_review *review, const struct json *definition)
     struct str key = pins_key(review->arena, review->upstream, tool);
     if (!tool.len || map_get(review->by_key, key))
         return;
-    if (review->count == review->capacity) {
-        size_t capacity = review->capacity ? 2 * review->capacity : 64;
-        struct pin_entry *longer = ARENA_ARRAY(review->arena, struct pin_entry, capacity);
-        if (review->count)
-            memcpy(longer, review->entries, review->count * sizeof(*longer));
-        review->entries = longer;
-        review->capacity = capacity;
-    }
+    review->entries = arena_grow(review->arena, review->entries, review->count, sizeof(*review->entries));
     struct arena *scratch = arena_new();
     size_t *place = ARENA_NEW(review->arena, size_t);
     *place = review->count;
@@ -183,11 +176,8 @@ void pins_review_close(struct pins_review *review)
     bool first_use, lost = is_lost(review, &first_use);
     size_t gone_count = vanished(review, arena, &gone);
     if (lost && review->count > review->first) {
-        struct str *list = ARENA_ARRAY(review->arena, struct str, review->lost_count + 1);
-        if (review->lost_count)
-            memcpy(list, review->lost, review->lost_count * sizeof(*list));
-        list[review->lost_count++] = review->upstream;
-        review->lost = list;
+        review->lost = arena_grow(review->arena, review->lost, review->lost_count, sizeof(*review->lost));
+        review->lost[review->lost_count++] = review->upstream;
         review->lost_why =
             review->pins->broken
                 ? arena_dup(review->arena, str_of(review->pins->why.text))

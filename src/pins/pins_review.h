@@ -34,11 +34,11 @@ struct pins_review {
     struct pins *pins;
     enum pins_mode mode;
     struct pin_entry *entries;
-    size_t count, capacity;
-    struct map *by_key;     /* "upstream/tool" */
-    size_t first;           /* of the upstream under review */
-    struct str upstream;    /* likewise */
-    const struct str *lost; /* upstreams whose pins were lost */
+    size_t count;
+    struct map *by_key;  /* "upstream/tool" */
+    size_t first;        /* of the upstream under review */
+    struct str upstream; /* likewise */
+    struct str *lost;    /* upstreams whose pins were lost */
     size_t lost_count;
     struct str lost_why;
     size_t pending, held;
