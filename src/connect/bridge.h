@@ -104,6 +104,8 @@ void bridge_daemon_line(struct bridge *bridge, struct str line);
 /* Tells the client to forget a question of the daemon, and frees it. `reason`: plain text. */
 void bridge_cancel_question(struct bridge *bridge, struct tracked *question, const char *reason);
 
+/* Appends the line with another id in place of `id`, which was parsed from it. */
+void bridge_put_line(struct buf *to, struct str line, const struct json *id, struct str with);
 void bridge_greet(struct bridge *bridge); /* a new daemon, before any request */
 /* Keeps a copy for the next daemon, unless the line is longer than BRIDGE_KEEP_MAX_BYTES. */
 void bridge_keep(char **kept, struct str line);

@@ -111,29 +111,23 @@ static void take_request(struct bridge *bridge, struct str line, const struct js
 
 /* ---- notifications and answers ---- */
 
-/* True: the request had not been sent, so that no daemon needs to know. */
-static bool cancel(struct bridge *bridge, const struct json *id)
-{
-    struct tracked *t = tracked_find(&bridge->requests.waiting, id);
-    if (t && !t->sent) {
-        requests_end(&bridge->requests, t);
-        return true;
-    }
-    if ((t = tracked_find(&bridge->requests.sent, id)) && !t->initializes)
-        requests_end(&bridge->requests, t);
-    else if ((t = tracked_find(&bridge->subscriptions.sent, id)))
-        requests_end(&bridge->subscriptions, t);
-    return false;
-}
-
 static void take_notification(struct bridge *bridge, struct str line, const struct json *message)
 {
     struct str method = json_str(json_get_text(message, "method"));
     if (str_is(method, "notifications/initialized"))
         bridge->has_confirmed = true;
-    if (str_is(method, "notifications/cancelled") &&
-        cancel(bridge, json_get_text(json_get_text(message, "params"), "requestId")))
-        return;
+    if (str_is(method, "notifications/cancelled")) {
+        const struct json *id = json_get_text(json_get_text(message, "params"), "requestId");
+        struct tracked *t = tracked_find(&bridge->requests.waiting, id);
+        if (t && !t->sent) { /* then no daemon needs to know */
+            requests_end(&bridge->requests, t);
+            return;
+        }
+        if ((t = tracked_find(&bridge->requests.sent, id)) && !t->initializes)
+            requests_end(&bridge->requests, t);
+        else if ((t = tracked_find(&bridge->subscriptions.sent, id)))
+            requests_end(&bridge->subscriptions, t);
+    }
     pass(bridge, TRACKED_NOTICE, line, NULL);
 }
 
@@ -143,10 +137,7 @@ static void take_answer(struct bridge *bridge, struct str line, const struct jso
     struct tracked *question = tracked_find(&bridge->questions.sent, id);
     if (question && line.at) {
         struct buf out = {0};
-        size_t before = (size_t)(id->raw - line.at);
-        buf_add(&out, line.at, before);
-        buf_str(&out, question->tool); /* the daemon's own id */
-        buf_str(&out, str_from(line, before + id->raw_len));
+        bridge_put_line(&out, line, id, question->tool); /* the daemon's own id */
         pass(bridge, TRACKED_NOTICE, buf_view(&out), NULL);
         buf_clear(&out);
         requests_end(&bridge->questions, question);

@@ -136,26 +136,19 @@ static int run_bridge(const char *path, struct str session, bool owns_session, u
     return status;
 }
 
-/* As a JSON string. "auto" is a new session. */
-static struct str session_text(struct arena *arena, const char *session)
-{
-    if (!session)
-        return STR_NONE;
-    struct buf text = buf_in(arena);
-    struct str name = str_of(session);
-    if (str_is(name, "auto"))
-        name = arena_printf(arena, "auto-%016llx", (unsigned long long)hash_random());
-    json_write_string(&text, name);
-    return buf_view(&text);
-}
-
 int connect_start(char *const *given)
 {
     const char *session = command_given(given, "session", 0), *wait = command_given(given, "wait", 0);
     const char *path = command_given(given, "", 0);
     unsigned wait_s = wait ? (unsigned)strtoul(wait, NULL, 10) : BRIDGE_WAIT_S;
     struct arena *arena = arena_new();
+    struct buf session_text = buf_in(arena); /* a JSON string */
+    bool is_auto = session && strcmp(session, "auto") == 0;
     int status = CLI_ERROR;
+    if (session)
+        json_write_string(&session_text,
+                          is_auto ? arena_printf(arena, "auto-%016llx", (unsigned long long)hash_random())
+                                  : str_of(session));
     if (!path)
         path = daemon_client_default_socket(arena);
     if (wait_s > BRIDGE_WAIT_MAX_S)
@@ -164,8 +157,7 @@ int connect_start(char *const *given)
         term_error("connect", "%s: expected a socket path of at most %zu bytes", path,
                    sizeof(((struct sockaddr_un *)0)->sun_path) - 1);
     else
-        status =
-            run_bridge(path, session_text(arena, session), session && strcmp(session, "auto") == 0, wait_s);
+        status = run_bridge(path, buf_view(&session_text), is_auto, wait_s);
     arena_free(arena);
     return status;
 }

@@ -24,6 +24,14 @@
 #define TOOLS "tools"
 #define WATCH "watch"
 
+void bridge_put_line(struct buf *to, struct str line, const struct json *id, struct str with)
+{
+    size_t before = (size_t)(id->raw - line.at);
+    buf_add(to, line.at, before);
+    buf_str(to, with);
+    buf_str(to, str_from(line, before + id->raw_len));
+}
+
 void bridge_keep(char **kept, struct str line)
 {
     free(*kept);
@@ -37,11 +45,8 @@ static void put_request(struct bridge *bridge, struct str line, const char *what
     struct json message;
     struct json_error fault;
     if (json_parse(arena, line, NULL, &message, &fault) == OK || fault.soft) {
-        const struct json *id = json_get_text(&message, "id");
-        size_t before = (size_t)(id->raw - line.at);
-        buf_add(&bridge->greeting, line.at, before);
-        buf_printf(&bridge->greeting, "\"" BRIDGE_OWN_ID "%u/%s\"", bridge->epoch, what);
-        buf_str(&bridge->greeting, str_from(line, before + id->raw_len));
+        struct str id = arena_printf(arena, "\"" BRIDGE_OWN_ID "%u/%s\"", bridge->epoch, what);
+        bridge_put_line(&bridge->greeting, line, json_get_text(&message, "id"), id);
         buf_byte(&bridge->greeting, '\n');
     }
     arena_free(arena);
@@ -202,36 +207,19 @@ void bridge_cancel_question(struct bridge *bridge, struct tracked *question, con
 
 static void take_question(struct bridge *bridge, struct arena *arena, struct str line, const struct json *id)
 {
-    struct buf own = buf_in(arena), theirs = buf_in(arena);
+    struct buf own = buf_in(arena);
+    struct str theirs = json_to_str(arena, id);
     struct json client_id = *id;
-    json_write(&theirs, id);
     if (bridge->epoch) {
-        struct str text =
-            arena_printf(arena, BRIDGE_OWN_ID "%u/" STR_FMT, bridge->epoch, STR_ARG(buf_view(&theirs)));
+        struct str text = arena_printf(arena, BRIDGE_OWN_ID "%u/" STR_FMT, bridge->epoch, STR_ARG(theirs));
         client_id = json_string(text);
-        json_write_string(&own, text);
-        size_t before = (size_t)(id->raw - line.at);
-        line = ARENA_JOIN(arena, ((struct str){line.at, before}), buf_view(&own),
-                          str_from(line, before + id->raw_len));
+        bridge_put_line(&own, line, id, json_to_str(arena, &client_id));
+        line = buf_view(&own);
     }
     if (bridge->questions.sent_count >= BRIDGE_QUESTIONS_MAX)
         bridge_cancel_question(bridge, TAILQ_FIRST(&bridge->questions.sent), NO_LONGER_WAITS);
-    requests_sent(&bridge->questions, tracked_new(TRACKED_REQUEST, STR_NONE, &client_id, buf_view(&theirs)));
+    requests_sent(&bridge->questions, tracked_new(TRACKED_REQUEST, STR_NONE, &client_id, theirs));
     forward(bridge, line);
-}
-
-/* The daemon no longer waits for its question's answer. */
-static bool takes_question_back(struct bridge *bridge, struct arena *arena, const struct json *message)
-{
-    const struct json *id = json_get_text(json_get_text(message, "params"), "requestId");
-    struct str literal = json_to_str(arena, id);
-    struct tracked *question;
-    TAILQ_FOREACH (question, &bridge->questions.sent, link)
-        if (literal.len && str_eq(question->tool, literal)) {
-            bridge_cancel_question(bridge, question, NO_LONGER_WAITS);
-            return true;
-        }
-    return false;
 }
 
 /* ---- notifications ---- */
@@ -240,8 +228,16 @@ static void take_notification(struct bridge *bridge, struct arena *arena, struct
                               const struct json *message)
 {
     struct str method = json_str(json_get_text(message, "method"));
-    if (str_is(method, "notifications/cancelled") && takes_question_back(bridge, arena, message))
-        return;
+    if (str_is(method, "notifications/cancelled")) { /* it no longer waits for its question's answer */
+        struct str id = json_to_str(arena, json_get_text(json_get_text(message, "params"), "requestId"));
+        struct tracked *question = TAILQ_FIRST(&bridge->questions.sent);
+        while (question && !str_eq(question->tool, id))
+            question = TAILQ_NEXT(question, link);
+        if (question && id.len) {
+            bridge_cancel_question(bridge, question, NO_LONGER_WAITS);
+            return;
+        }
+    }
     if (str_is(method, "notifications/subscriptions/acknowledged")) {
         /* The client is told of a subscription once, however often it is repeated. */
         const struct json *meta = json_get_text(json_get_text(message, "params"), "_meta");
