@@ -81,7 +81,7 @@ struct guarded_tool *guarded_tools_find(const struct generation *g, struct str p
 }
 
 /* ---- who can change the policies --------------------------------------------------------------
- * Whoever writes to their folder or files decides what agents may do: nobody but root and the daemon's user
+ * A user who can write to their folder or files decides what agents may do: only root and the daemon's user
  * should. Group permissions are the operator's business. */
 
 /* The first path of a kind, and how many there are. */
@@ -346,7 +346,7 @@ static bool add_own_tools(struct generation_build *b)
     return true;
 }
 
-/* So that examples can call a tool that nobody has registered or listed yet. */
+/* So that examples can call a tool that is not registered or listed yet. */
 static bool add_example_tools(struct generation_build *b)
 {
     struct generation *g = b->g;

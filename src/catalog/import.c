@@ -114,7 +114,7 @@ const struct upstream_spec *import_owner_of_name(const struct config *config, st
     return owner;
 }
 
-/* The name belongs to another upstream; NULL: to this one, or to nobody. */
+/* The name belongs to another upstream; NULL: to this one, or to none. */
 static const struct upstream_spec *other_owner(const struct import *im, const struct upstream_spec *spec,
                                                struct str name)
 {

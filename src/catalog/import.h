@@ -39,7 +39,7 @@ struct import_request {
 
 /* A name such as files__search tells models and policies whose tool (or prompt) it is: no other upstream than
  * `files` may have it. The longest name counts, so that a__b keeps a__b__find beside an upstream `a`. NULL:
- * nobody's. */
+ * no upstream's. */
 const struct upstream_spec *import_owner_of_name(const struct config *config, struct str name);
 
 struct import *import_begin(const struct import_request *request);

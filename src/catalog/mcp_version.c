@@ -1,4 +1,4 @@
-/* Two tables: members by the version that brought them, and blocks likewise. Versions are dates, so they
+/* Two tables: members and blocks of content by the version that brought them. Versions are dates, so they
  * compare as strings. */
 #include "catalog/mcp_version.h"
 

@@ -10,7 +10,7 @@
 struct walk {
     struct arena *arena;
     struct buf path;                   /* of the current place, for the error */
-    struct openai_strict_notes *notes; /* NULL: nobody wants them */
+    struct openai_strict_notes *notes; /* NULL: not wanted */
     struct why *why;
 };
 

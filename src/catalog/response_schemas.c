@@ -14,7 +14,7 @@
 
 #define SUFFIX ".json"
 
-/* Hidden files are none, except one without a name, which is a mistake. */
+/* Hidden files are skipped, except one without a name, which is a mistake. */
 static int is_schema(const struct dirent *entry)
 {
     size_t len = strlen(entry->d_name), suffix = strlen(SUFFIX);

@@ -29,12 +29,12 @@ struct response_schemas {
     uint64_t hash; /* of names and contents */
 };
 
-/* Reads the folder; NULL: there is none. A file that is no schema is an error with its pointer, and so is one
+/* Reads the folder; NULL: no folder. A file that is no schema is an error with its pointer, and so is one
  * with the name of toolgate's own. */
 void response_schemas_load(struct arena *arena, const char *folder, struct generation_report *report,
                            struct response_schemas *out);
 
-/* NULL: there is none of that name. */
+/* NULL: no schema has that name. */
 const struct response_schema *response_schemas_find(const struct response_schemas *schemas, struct str name);
 
 #endif

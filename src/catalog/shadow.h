@@ -14,8 +14,8 @@ struct policy;
 #define SHADOW_EXPIRY_DAY_MS 86400000
 
 /* A mode "shadow" that was to end by a date, and has not. From that date on nothing is enforced that was
- * not: refusing calls overnight that nobody has reviewed does more harm than waiting, if everybody hears of
- * it. */
+ * not: refusing calls overnight that no operator has reviewed does more harm than waiting, as long as status,
+ * log and doctor report it. */
 struct shadow_expiry {
     const struct policy *policy; /* NULL: the defaults of the configuration */
     struct str file;

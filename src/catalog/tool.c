@@ -259,7 +259,7 @@ static enum err compile(struct arena *arena, struct tool *tool, const struct jso
     return err;
 }
 
-/* Whoever wrote the schema decides how far it goes: what a policy or an agent wrote is meant as it is, what
+/* The author of a schema decides how strict it is: what a policy or an agent wrote is meant as it is, what
  * an upstream published may be stricter than its server. To insist is never enough for a tool that destroys.
  */
 static void set_schema_mode(struct tool *tool, const struct policy *policy, const struct config *config)

@@ -58,7 +58,7 @@ static void wait(struct unmatched *u, const struct policy *policy, struct str na
     add_gap(u, policy, name, NULL);
 }
 
-/* The generation goes live without the guard only if nobody asked for this load. */
+/* The generation goes live without the guard only if no operator asked for this load. */
 __attribute__((format(printf, 5, 6))) static void fail(struct unmatched *u, const struct policy *policy,
                                                        struct str name, bool refuses, const char *format, ...)
 {
@@ -115,7 +115,7 @@ static void check_own_tool(struct unmatched *u, const struct policy *policy)
         wait(u, policy, policy->name);
     if (tool->unregistered || !tool->schema_pending || !list)
         return;
-    /* Its server has listed its tools, and this is none of them. */
+    /* Its server has listed its tools, and this is not one of them. */
     const struct json *tools = tool_list_array(list);
     struct str *names = ARENA_ARRAY(u->generation->arena, struct str, tools->len + 1);
     for (uint32_t i = 0; i < tools->len; i++)
@@ -168,7 +168,7 @@ static void check_pattern(struct unmatched *u, const struct policy *policy, stru
 {
     struct str slip = meant_pattern(u, pattern);
     struct str meant = slip.len ? slip : suggest_closest(pattern, u->names, u->name_count);
-    bool in_example = false; /* then it is meant, though nobody has registered such a tool yet */
+    bool in_example = false; /* then it is meant, though no such tool is registered yet */
     for (size_t i = 0; i < policy->example_count; i++)
         in_example |= str_glob(pattern, policy->examples[i].tool);
     if (u->waits)

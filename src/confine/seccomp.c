@@ -159,7 +159,7 @@ bool seccomp_is_supported(void)
     return seccomp_arch_native() && syscall(SYS_seccomp, 2 /* SECCOMP_GET_ACTION_AVAIL */, 0, &action) == 0;
 }
 
-/* The program that libseccomp writes to a file in memory. NULL: there is none. */
+/* The program that libseccomp writes to a file in memory. NULL: it could not be written. */
 static const struct sock_fprog *export_program(struct arena *arena, scmp_filter_ctx filter)
 {
     struct sock_fprog *program = ARENA_NEW(arena, struct sock_fprog);

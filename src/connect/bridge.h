@@ -29,7 +29,7 @@
 #define BRIDGE_KEEP_MAX_BYTES 65536u    /* of a request that is sent again to the next daemon */
 #define BRIDGE_REPEATS_MAX    3u        /* of a request: it may be what ends the daemon */
 #define BRIDGE_SUBSCRIPTIONS  64u       /* of the modern era, sent again to the next daemon */
-#define BRIDGE_WATCHED_MAX    256u      /* resources/subscribe of the legacy era, likewise */
+#define BRIDGE_WATCHED_MAX    256u      /* resources/subscribe of the legacy era, sent again, too */
 #define BRIDGE_QUESTIONS_MAX  256u      /* of the daemon to the client, unanswered; the oldest is cancelled */
 #define BRIDGE_LIST_NODES     10000000u /* thousands of tools may be one reply */
 #define BRIDGE_LINE_MAX_BYTES 1073741824u /* the maximum of limits.message */

@@ -1,9 +1,9 @@
 /*
  * What the daemon sends: each answer goes to the request that waits for it, once; questions get an id that no
- * other daemon's question has. And what a new daemon is told before any request: the client's own initialize
- * (or a ping, which shows that a daemon serves and not only systemd's socket listens), then its log level,
- * its subscriptions, and its tools/list, whose answer shows whether the tools have changed. Whether prompts
- * and resources have, the client finds out itself: it is told that they may.
+ * other daemon's question has. And what the bridge sends a new daemon before any request: the client's own
+ * initialize (or a ping, which shows that a daemon serves and not only systemd's socket listens), then its
+ * log level, its subscriptions, and its tools/list, whose answer shows whether the tools have changed.
+ * Whether prompts and resources have, the client finds out itself: the bridge notifies it that they may.
  */
 #include "base/arena.h"
 #include "base/map.h"
@@ -125,7 +125,7 @@ static void tell_list_changed(struct bridge *bridge)
                        STR_ARG(s->id));
 }
 
-/* An answer to a request of the bridge's own; false: `id` is none of those. */
+/* An answer to a request of the bridge's own; false: `id` is another one. */
 static bool take_own_reply(struct bridge *bridge, struct str id, struct str line, bool is_error)
 {
     static const char *const changed[] = {
@@ -239,7 +239,7 @@ static void take_notification(struct bridge *bridge, struct arena *arena, struct
         }
     }
     if (str_is(method, "notifications/subscriptions/acknowledged")) {
-        /* The client is told of a subscription once, however often it is repeated. */
+        /* The client gets one acknowledgement, however often the subscription is repeated. */
         const struct json *meta = json_get_text(json_get_text(message, "params"), "_meta");
         struct tracked *s =
             tracked_find(&bridge->subscriptions.sent, json_get_text(meta, MCP_SUBSCRIPTION_KEY));

@@ -1,7 +1,7 @@
 /*
  * What gateway { result = … } does to prompts and resources: secrets are masked and hidden characters
- * removed, as in results of tools; text that reads like an order to a model is told in `_meta` and in the
- * log, since nobody but the client can put a note beside it.
+ * removed, as in results of tools; text that reads like an order to a model is reported in `_meta` and in the
+ * log, since only the client can put a note beside it.
  */
 #ifndef TOOLGATE_PASSING_PASSING_GUARD_H
 #define TOOLGATE_PASSING_PASSING_GUARD_H

@@ -43,7 +43,7 @@ struct resource_search {
 /* NULL: none of them; or the peer may not read it, which it does not learn. */
 const struct upstream_spec *resource_owner(struct resource_search *search, struct str uri);
 
-/* The configured upstream; NULL: there is none. */
+/* The configured upstream, or NULL. */
 const struct upstream_spec *resource_upstream(const struct config *config, struct str name);
 
 /* Whether an RFC 6570 template can give this URI: its literal text in this order, with something in the place

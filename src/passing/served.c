@@ -103,7 +103,7 @@ static bool is_encoded_twice(struct str s)
  * trim spaces. */
 static bool has_dot_segments(struct str uri)
 {
-    size_t dots = 0, others = 1; /* of the segment so far; before the first '/' there is none */
+    size_t dots = 0, others = 1; /* of the segment so far; there is no segment before the first '/' */
     for (size_t i = 0; i <= uri.len; i++) {
         char c = i < uri.len ? uri.at[i] : '/';
         if ((unsigned char)c < ' ' || c == 0x7f || (c == '%' && is_encoded_twice(str_from(uri, i))))

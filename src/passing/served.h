@@ -46,7 +46,7 @@ void served_free(struct served *served); /* NULL is fine */
 
 size_t served_count(const struct served *served, enum served_kind kind);
 const struct served_item *served_at(const struct served *served, enum served_kind kind, size_t i);
-/* By its published name, or its URI or template. NULL: there is none. */
+/* By its published name, its URI or its template; or NULL. */
 const struct served_item *served_find(const struct served *served, enum served_kind kind, struct str name);
 /* Equal for equal lists. */
 uint64_t served_hash(const struct served *served, enum served_kind kind);
@@ -58,8 +58,8 @@ size_t served_warnings(const struct served *served, const struct str **list, siz
  * read anything: which URI it gives, only a request shows. */
 bool served_is_for(const struct config *config, const struct peer *peer, enum served_kind kind,
                    const struct served_item *item);
-/* Whether the globs of `allow` and of the upstream's own `resources` fit whatever a template gives: one of
- * each ends with a '*' that stands at the template's first expression. */
+/* Whether the globs of `allow` and of the upstream's own `resources` fit every URI that a template can give:
+ * one of each ends with a '*' that stands at the template's first expression. */
 bool served_may_read_all(const struct config *config, const struct peer *peer,
                          const struct upstream_spec *spec, struct str template);
 /* Both `allow` and the upstream's own `resources`. A URI with dot segments fits no glob. */
@@ -72,7 +72,7 @@ const char *served_member(enum served_kind kind);
 /* A page as a client reads it: what the client may have, under its published names, without hidden
  * characters, and with what would make an SDK refuse the whole list repaired. Appends an array with the
  * entries from `from` on, without what came after `protocol` (mcp_version.h). Returns where the next page
- * begins; 0: there is none. */
+ * begins; 0: this was the last page. */
 size_t served_write_page(struct arena *arena, const struct served *served, const struct config *config,
                          const struct peer *peer, enum served_kind kind, size_t from, struct str protocol,
                          struct buf *out);

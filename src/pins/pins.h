@@ -23,7 +23,7 @@ struct pins_review;
 #define PINS_LOCK_TRIES     50u          /* of 1 ms, while another daemon on this folder writes */
 #define PINS_LOGGED_MAX     20u          /* log lines about one generation; the rest is counted */
 
-/* Half of SHA-256 in hex, so that nobody finds two definitions with one digest. */
+/* Half of SHA-256 in hex, so that no attacker finds two definitions with one digest. */
 #define PIN_DIGEST_DIGITS 32u
 
 struct pin_digest {

@@ -1,7 +1,7 @@
 /*
  * One generation's tool lists against the pins: which definitions were accepted, and which of the others stay
- * out of service. Allocated with the generation; it takes no pointers into the pins, which may change
- * meanwhile.
+ * out of service. Allocated with the generation; it keeps no pointers into the pins, which may change
+ * during its life.
  */
 #ifndef TOOLGATE_PINS_PINS_REVIEW_H
 #define TOOLGATE_PINS_PINS_REVIEW_H
@@ -37,7 +37,7 @@ struct pins_review {
     size_t count;
     struct map *by_key;  /* "upstream/tool" */
     size_t first;        /* of the upstream under review */
-    struct str upstream; /* likewise */
+    struct str upstream; /* under review */
     struct str *lost;    /* upstreams whose pins were lost */
     size_t lost_count;
     struct str lost_why;

@@ -73,7 +73,7 @@ static void release(struct request *r)
     free(r);
 }
 
-/* Whoever does not read one line is gone: the buffer of a socket holds it. */
+/* A peer that has no room for one line is gone: the buffer of a socket holds it. */
 static bool reply(const struct request *r, const char *line, const int *pipes)
 {
     union {

@@ -225,7 +225,7 @@ static bool has_room(const struct upstream *u)
 }
 
 /* A user may hold as much as is free, of the files or of an upstream's calls, under way or waiting: one alone
- * gets half, and whoever comes next still finds room. Below half that is true for everybody, and nothing has
+ * gets half, and the next user still finds room. Below half that is true for everybody, and nothing has
  * to be counted. */
 static bool leaves_room(const struct upstream_call *call, const struct upstream *of, bool waiting,
                         uint32_t used, uint32_t wanted, uint32_t max)

@@ -57,7 +57,7 @@ static void append_secret(struct expansion *x, struct str value)
 }
 
 /* What is wrong with an opened file; NULL: nothing. `uid`: whose credentials it holds, perhaps in a folder of
- * theirs: nobody else may plant them. */
+ * theirs: no other user may plant them. */
 static const char *fault_of(int fd, const uid_t *uid)
 {
     struct stat info;

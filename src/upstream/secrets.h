@@ -3,9 +3,9 @@
  * on use, and the redaction of the secrets in what comes back:
  *
  *   ${NAME}  ${env:NAME}     an environment variable of the daemon; unset or empty is an error
- *   ${NAME:-default}         likewise, with a default if it is unset or empty
+ *   ${NAME:-default}         the same, with a default if it is unset or empty
  *   ${file:/path}            the content of a file, read on each use, without trailing newlines
- *   ${user-file:UID:/path}   likewise, of one user (per_user): no link leads there, no other user may have
+ *   ${user-file:UID:/path}   the file of one user (per_user): no link leads there, no other user may have
  *                            written it, and it is not empty
  *   $${                      a literal ${
  *

@@ -56,7 +56,7 @@ static void on_mcp_listed(void *owner, enum upstream_list list)
 {
     struct upstream *u = owner;
     struct tool_list *lists[UPSTREAM_LISTS];
-    if (u->leaving || u->base) /* a user's own instance lists for nobody else */
+    if (u->leaving || u->base) /* the lists of a user's instance are for that user alone */
         return;
     if (list != UPSTREAM_TOOLS) { /* what it had before, under another configuration, is over */
         tool_list_unref(u->last[list]);
@@ -325,7 +325,7 @@ void upstreams_apply(struct upstreams *set, const struct upstream_spec *const *s
         else if (!u->leaving && u->base) {
             take_limits(u, u->base->spec);
             if (u->mcp)
-                mcp_client_start(u->mcp); /* likewise */
+                mcp_client_start(u->mcp); /* retries one that is down */
         }
     }
     *end = set->first;

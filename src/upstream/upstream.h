@@ -25,7 +25,7 @@ struct upstreams;
 #define UPSTREAM_DOWN_AFTER     5u     /* failed starts or exits in a row */
 #define UPSTREAM_RETRY_MS       60000u /* a reload retries at once */
 #define UPSTREAM_LINE_MAX_BYTES 16777216u
-#define UPSTREAM_TOOLS_MAX      1000u    /* of one upstream; likewise prompts and resource templates */
+#define UPSTREAM_TOOLS_MAX      1000u    /* of one upstream; the same for prompts and resource templates */
 #define UPSTREAM_RESOURCES_MAX  5000u    /* of one upstream */
 #define UPSTREAM_LIST_MAX_BYTES 2097152u /* of its prompts, resources, or templates */
 
@@ -43,7 +43,7 @@ enum upstream_list {
 struct upstreams_hooks {
     /* The upstream's tool list or state has changed. Fires from the loop's turn. */
     void (*changed)(void *owner, struct str name);
-    /* Its prompts, resources or templates have changed. Likewise. */
+    /* Its prompts, resources or templates have changed. Fires from the loop's turn. */
     void (*listed)(void *owner, struct str name, enum upstream_list list);
     /* A resource that upstreams_subscribe has named has changed. */
     void (*updated)(void *owner, struct str name, struct str uri);
@@ -71,7 +71,7 @@ bool upstreams_are_stopped(const struct upstreams *upstreams);
 struct tool_list;
 struct tool_list *upstreams_tool_list(struct upstreams *upstreams,
                                       struct str name); /* a new reference; NULL: not known yet */
-/* Likewise any list; NULL: not known yet, or it has none. */
+/* A new reference to any list; NULL: not known yet, or it has none. */
 struct tool_list *upstreams_list(struct upstreams *upstreams, struct str name, enum upstream_list list);
 /* Somebody reads this list: servers that report no changes of theirs list it again, for the next time. */
 void upstreams_refresh(struct upstreams *upstreams, enum upstream_list list);
@@ -85,7 +85,8 @@ uint64_t tool_list_hash(const struct tool_list *list);
 const char *upstreams_subscribe(struct upstreams *upstreams, struct str name, struct str uri);
 void upstreams_unsubscribe(struct upstreams *upstreams, struct str name, struct str uri);
 
-/* The lowest level of log messages that somebody wants (0 debug … 7 emergency): servers are told. */
+/* The lowest level of log messages that a client wants (0 debug … 7 emergency), which servers are asked for.
+ */
 void upstreams_set_log_level(struct upstreams *upstreams, int level);
 
 /* An array for `toolgate status`; holds no secrets and nothing of any result. */
@@ -126,7 +127,7 @@ struct upstream_request {
     const struct json *params; /* its params; their _meta is not passed on */
     bool can_elicit;           /* the client can ask its user: UPSTREAM_INPUT_REQUIRED carries `input` */
     const struct json *input_responses; /* inputResponses of the client's retry; NULL: none */
-    struct str request_state;           /* requestState, likewise */
+    struct str request_state;           /* requestState of that retry */
     uid_t user;                         /* the calls of one user leave room for those of others */
     uint64_t caller; /* equal for calls of one conversation: a server message that names no call is relayed
                         only if every call it may be about has the same caller */
@@ -156,7 +157,7 @@ struct upstream_answer {
     struct str detail;   /* our sentence, for the model */
     struct str quoted;   /* the upstream's words: data, to be quoted and cut */
     int64_t rpc_code;    /* of a JSON-RPC error; 0: none */
-    struct str rpc_data; /* JSON, likewise; empty: none, or too long */
+    struct str rpc_data; /* its data, JSON; empty: none, or too long */
     int64_t after_s;     /* when to retry; -1: unknown */
     bool reached;        /* the tool may have begun to run; false: it certainly has not */
     struct str question; /* for a model to pass on */

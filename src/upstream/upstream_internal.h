@@ -23,7 +23,7 @@ struct upstream {
     struct tool_list *last[UPSTREAM_LISTS];
     struct breaker breaker;
     TAILQ_HEAD(, upstream_call) queue;
-    struct upstream *base; /* of a user's instance: the upstream itself; NULL: this is none */
+    struct upstream *base; /* of a user's instance: the upstream itself; NULL: this is no instance */
     uid_t uid;             /* of the instance's user */
     struct timer idle;     /* of an instance: it ends */
     struct timer turn;
@@ -53,7 +53,7 @@ struct upstreams {
     struct upstream *first; /* in the order of the configuration; leaving ones at the end */
     LIST_HEAD(, upstream_call) calls;
     LIST_HEAD(, delay) delays;
-    int log_level;             /* see upstreams_set_log_level; -1: nobody has said */
+    int log_level;             /* see upstreams_set_log_level; -1: not set */
     uint32_t files, files_max; /* open for calls; at most (0: unlimited) */
 };
 
@@ -61,8 +61,8 @@ struct upstreams {
 struct upstream *upstream_find(const struct upstreams *set, struct str name); /* NULL: none, or it leaves */
 /* In the next turn: starts queued calls if there is room, and ends an upstream that leaves. */
 void upstream_schedule(struct upstream *upstream);
-/* The instance that serves this user, made if there is none; `upstream` itself if it is for all users, or the
- * user is the daemon's. NULL, with the answer: there is no such user, or there are too many. */
+/* The instance that serves this user, made at its first call; `upstream` itself if it is for all users, or
+ * the user is the daemon's. NULL, with the answer: there is no such user, or there are too many. */
 struct upstream *upstream_of_user(struct upstream *upstream, struct upstream_call *call);
 void upstream_user_called(struct upstream *instance); /* a call of it has ended */
 int64_t upstream_now_ms(void);                        /* the breakers' clock */

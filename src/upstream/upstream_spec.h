@@ -85,7 +85,7 @@ bool upstream_spec_names_user(struct str text);
 struct upstream_spec *upstream_spec_for_user(struct arena *arena, const struct upstream_spec *spec, uid_t uid,
                                              struct str user);
 
-/* Takes the next ${file:PATH} off `text`, with what stands before it. False: there is none. */
+/* Takes the next ${file:PATH} off `text`, with the text before it. False: there is no other one. */
 bool upstream_spec_next_file(struct str *text, struct str *before, struct str *path);
 
 /* A deep copy. */
@@ -133,7 +133,7 @@ struct exec_spec {
     struct name_values env; /* added to PATH HOME LANG TZ TERM of the daemon */
     uint32_t timeout_ms, output_bytes;
     uint64_t memory_bytes, file_bytes; /* 0: unlimited */
-    uint32_t cpu_s, processes;         /* likewise */
+    uint32_t cpu_s, processes;         /* 0: unlimited */
     const struct exec_exit *exits; /* exit codes with a meaning; by default 0 is a result, others refuse */
     size_t exit_count;
 };
@@ -141,7 +141,7 @@ struct exec_spec {
 struct http_spec {
     struct str method;          /* "GET" … */
     struct str url;             /* whole, or a path if the policy names an upstream; {name} is an argument */
-    struct name_values headers; /* {name} likewise */
+    struct name_values headers; /* {name} is an argument here, too */
     const struct str *query;    /* arguments that go into the query of methods with a body */
     size_t query_count;
     uint32_t timeout_ms;

@@ -17,7 +17,7 @@ static size_t placeholder_length(struct str s)
     return n < s.len && s.at[n] == '}' && s.at[n - 1] != '.' ? n + 1 : 0;
 }
 
-/* A piece that is not plain text, at the front of `s`; its length, 0: there is none. */
+/* A piece that is not plain text, at the front of `s`; its length, or 0 if there is no such piece. */
 static size_t special_piece(struct str s, struct exec_piece *piece)
 {
     size_t n = s.len && s.at[0] == '{' ? placeholder_length(str_from(s, 1)) : 0;

@@ -45,7 +45,7 @@ struct fetch_head {
     int64_t after_s;     /* Retry-After in seconds, at most FETCH_AFTER_MAX_S; -1: none */
     struct str redirect; /* where a redirect leads that is not followed, without query; else empty */
 };
-struct str fetch_header(const struct fetch_head *head, const char *name); /* STR_NONE: there is none */
+struct str fetch_header(const struct fetch_head *head, const char *name); /* STR_NONE: it was not sent */
 
 enum fetch_outcome {
     FETCH_DONE,

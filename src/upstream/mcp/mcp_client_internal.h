@@ -1,5 +1,5 @@
 /*
- * What the files of the MCP client share. Nobody else includes this header.
+ * What the files of the MCP client share. No other file includes this header.
  * README.md lists which file handles which message.
  */
 #ifndef TOOLGATE_UPSTREAM_MCP_MCP_CLIENT_INTERNAL_H
@@ -80,7 +80,7 @@ struct abandoned_call {
 /* ---- one server ------------------------------------------------------------- */
 
 struct mcp_listing {     /* a list in progress */
-    struct arena *arena; /* NULL: there is none */
+    struct arena *arena; /* NULL: none is in progress */
     struct json *items;
     uint32_t count, pages;
     size_t bytes;
@@ -130,7 +130,7 @@ struct mcp_client {
     uint32_t subscription_count;
     bool has_subscriptions; /* to resources: the server says so */
     bool has_logging;
-    int log_level; /* that it is told; -1: none */
+    int log_level; /* that the server is asked for; -1: not set */
     struct rate_limit ignored_rate, message_rate, update_rate;
     uint64_t not_logged; /* messages, before the one that is handled now */
     char version[32], server[128], error[MCP_ERROR_MAX_BYTES];

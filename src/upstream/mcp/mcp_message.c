@@ -22,7 +22,7 @@ static char peek(struct scan *s)
     return s->at < s->end ? *s->at : '\0';
 }
 
-/* From the opening quote to behind the closing one; false: there is none. */
+/* From the opening quote to behind the closing one; false: it does not close. */
 static bool skip_string(struct scan *s)
 {
     const char *start = ++s->at, *quote = start;

@@ -13,7 +13,7 @@
 
 enum mcp_message_kind {
     MCP_MESSAGE_NOISE,     /* no JSON object: a banner, half a line, an array */
-    MCP_MESSAGE_MALFORMED, /* begins as a message but is none; `id` is set if it could be recovered */
+    MCP_MESSAGE_MALFORMED, /* begins as a message but is not valid; `id` is set if it could be recovered */
     MCP_MESSAGE_RESPONSE,  /* `id`, and `result` or `error` */
     MCP_MESSAGE_REQUEST,
     MCP_MESSAGE_NOTIFICATION
@@ -32,7 +32,7 @@ struct mcp_message mcp_message_scan(struct str text);
 /* Compares the method; some libraries escape its slash: "notifications\/progress". */
 bool mcp_message_is(const struct mcp_message *message, const char *method);
 
-/* An id that toolgate gave out: digits, up to 2^53; 0: it is none. */
+/* An id that toolgate gave out: digits, up to 2^53; 0: it is another id. */
 uint64_t mcp_message_own_id(struct str id);
 
 #endif

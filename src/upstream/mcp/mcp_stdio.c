@@ -51,7 +51,7 @@ struct mcp_transport {
     const char *reason;          /* why toolgate ended it; NULL: it did not */
     struct why why;              /* why it could not be started */
     char words[WORDS_MAX_BYTES]; /* its last line on stderr, preferably an error */
-    uint32_t words_age;          /* lines since an error; 0: `words` is none */
+    uint32_t words_age;          /* lines since an error; 0: `words` is no error */
     unsigned words_rank;         /* enum rank */
 };
 
