@@ -76,36 +76,6 @@ struct confine_support confine_support(void)
     return (struct confine_support){landlock_abi(), seccomp_is_supported()};
 }
 
-/* What `spec` needs and this kernel lacks. */
-static struct str missing_features(struct arena *arena, struct confine_support support)
-{
-    struct buf text = buf_in(arena);
-    if (!support.landlock_abi)
-        buf_text(&text,
-                 "Landlock (Linux 5.13 or later, with landlock in the lsm= of its command line; a service "
-                 "unit must allow landlock_create_ruleset, landlock_add_rule and "
-                 "landlock_restrict_self in SystemCallFilter=)");
-    if (!support.seccomp)
-        buf_printf(&text, "%sseccomp filters (a service unit must allow seccomp in SystemCallFilter=)",
-                   text.len ? " and " : "");
-    return buf_view(&text);
-}
-
-/* The program, and the script that the caller vouches for. */
-static struct confine_paths list_programs(struct arena *arena, const struct child_spec *child,
-                                          const char *script)
-{
-    struct str *list = ARENA_ARRAY(arena, struct str, 2);
-    struct confine_paths paths = {list, 0};
-    char found[PATH_MAX];
-    struct why why;
-    if (child_find_program(child, found, &why) == OK)
-        list[paths.count++] = arena_dup(arena, str_of(found));
-    if (script)
-        list[paths.count++] = str_of(script);
-    return paths;
-}
-
 const char *confine_script(const struct child_spec *child)
 {
     const char *const *word = child->argv + (child->argv[0] != NULL);
@@ -122,7 +92,16 @@ enum err confine_prepare(struct loop *loop, struct arena *arena, const struct co
     struct confine_support support = confine_support();
     struct hidden_paths *hidden = loop_singleton(loop, &singleton_key, make_hidden, free_hidden);
     const struct confine_paths hidden_list = {hidden->list, hidden->count};
-    *out = (struct confinement){.child = {.landlock = -1}, .missing = missing_features(arena, support)};
+    struct buf missing = buf_in(arena);
+    if (!support.landlock_abi)
+        buf_text(&missing,
+                 "Landlock (Linux 5.13 or later, with landlock in the lsm= of its command line; a service "
+                 "unit must allow landlock_create_ruleset, landlock_add_rule and "
+                 "landlock_restrict_self in SystemCallFilter=)");
+    if (!support.seccomp)
+        buf_printf(&missing, "%sseccomp filters (a service unit must allow seccomp in SystemCallFilter=)",
+                   missing.len ? " and " : "");
+    *out = (struct confinement){.child = {.landlock = -1}, .missing = buf_view(&missing)};
     if (out->missing.len && !spec->best_effort)
         return err_set(why, ERR_UNAVAILABLE,
                        "sandbox: there is no " STR_FMT "; without it nothing would hold the process back: "
@@ -130,7 +109,14 @@ enum err confine_prepare(struct loop *loop, struct arena *arena, const struct co
                        STR_ARG(out->missing));
     enum err err = OK;
     if (support.landlock_abi) {
-        const struct confine_paths programs = list_programs(arena, child, script);
+        struct str list[2]; /* the program, and the script that the caller vouches for */
+        struct confine_paths programs = {list, 0};
+        char found[PATH_MAX];
+        struct why missing_program; /* which shows at its exec */
+        if (child_find_program(child, found, &missing_program) == OK)
+            list[programs.count++] = arena_dup(arena, str_of(found));
+        if (script)
+            list[programs.count++] = str_of(script);
         err = landlock_ruleset(arena, spec, &hidden_list, &programs, &out->child.landlock, why);
         out->narrowed = landlock_narrowed(arena, spec, &hidden_list);
     }

@@ -53,12 +53,6 @@ int landlock_abi(void)
     return abi > 0 ? (int)abi : 0;
 }
 
-static uint64_t handled_access(int abi)
-{
-    return ACCESS_FIRST | (abi >= 2 ? ACCESS_REFER : 0) | (abi >= 3 ? ACCESS_TRUNCATE : 0) |
-           (abi >= 5 ? ACCESS_IOCTL_DEV : 0);
-}
-
 /* 0, or -1 with errno. A file gets those of the rights that files have. */
 static int allow(struct ruleset *set, const char *path, uint64_t access)
 {
@@ -119,17 +113,6 @@ static enum relation relation_to(const char *path, const char *hidden)
     }
 }
 
-static enum relation relation_to_all(const char *path, const struct confine_paths *hidden)
-{
-    enum relation nearest = APART;
-    for (size_t i = 0; i < hidden->count; i++) {
-        enum relation relation = relation_to(path, hidden->list[i].at);
-        if (relation > nearest)
-            nearest = relation;
-    }
-    return nearest;
-}
-
 /* Allows to read what `folder` ("" is the root) contains, except hidden paths. Unreadable folders stay out.
  */
 static int allow_beside(struct ruleset *set, const char *folder, const struct confine_paths *hidden)
@@ -144,7 +127,11 @@ static int allow_beside(struct ruleset *set, const char *folder, const struct co
             snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >= PATH_MAX ||
             entry->d_type == DT_LNK) /* its target has a rule of its own */
             continue;
-        enum relation relation = relation_to_all(path, hidden);
+        enum relation relation = APART; /* the nearest */
+        for (size_t i = 0; i < hidden->count; i++) {
+            enum relation to_one = relation_to(path, hidden->list[i].at);
+            relation = to_one > relation ? to_one : relation;
+        }
         if (relation == ON_THE_WAY)
             failed = allow_beside(set, path, hidden);
         else if (relation == APART && allow(set, path, ACCESS_READ) != 0)
@@ -254,15 +241,6 @@ static const char *const readable[] = {"/usr",
                                        "/sys/fs/cgroup"};
 static const char *const writable[] = {"/dev/null", "/dev/zero", "/dev/full"};
 
-static void allow_system(struct ruleset *set, struct arena *arena, const struct confine_paths *hidden)
-{
-    for (size_t i = 0; i < sizeof(readable) / sizeof(*readable); i++)
-        allow_read(set, arena, readable[i], hidden); /* no system has all of them */
-    for (size_t i = 0; i < sizeof(writable) / sizeof(*writable); i++)
-        allow(set, writable[i],
-              LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE);
-}
-
 struct str landlock_narrowed(struct arena *arena, const struct confine_spec *spec,
                              const struct confine_paths *hidden)
 {
@@ -277,14 +255,19 @@ enum err landlock_ruleset(struct arena *arena, const struct confine_spec *spec,
                           struct why *why)
 {
     int abi = landlock_abi();
-    struct ruleset_attr attributes = {handled_access(abi), 0, abi >= 6 ? SCOPE_ABSTRACT | SCOPE_SIGNAL : 0};
-    struct ruleset set = {.handled = attributes.handled_access_fs};
+    struct ruleset set = {.handled = ACCESS_FIRST | (abi >= 2 ? ACCESS_REFER : 0) |
+                                     (abi >= 3 ? ACCESS_TRUNCATE : 0) | (abi >= 5 ? ACCESS_IOCTL_DEV : 0)};
+    struct ruleset_attr attributes = {set.handled, 0, abi >= 6 ? SCOPE_ABSTRACT | SCOPE_SIGNAL : 0};
     size_t size = abi >= 6 ? sizeof(attributes) : sizeof(attributes.handled_access_fs);
     set.fd = (int)syscall(SYS_landlock_create_ruleset, &attributes, size, 0);
     if (set.fd < 0)
         return err_set(why, ERR_UNAVAILABLE, "sandbox: the kernel refused Landlock: %s", strerror(errno));
     enum err err = OK;
-    allow_system(&set, arena, hidden);
+    for (size_t i = 0; i < sizeof(readable) / sizeof(*readable); i++)
+        allow_read(&set, arena, readable[i], hidden); /* no system has all of them */
+    for (size_t i = 0; i < sizeof(writable) / sizeof(*writable); i++)
+        allow(&set, writable[i],
+              LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE);
     for (size_t i = 0; i < programs->count; i++)
         allow(&set, programs->list[i].at, ACCESS_READ); /* one that is missing fails at its exec */
     if (!spec->reads_given && allow_beside(&set, "", hidden) != 0)
