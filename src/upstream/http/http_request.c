@@ -229,24 +229,16 @@ static enum err take_argument(struct http_call *call, struct str name, struct st
     return OK;
 }
 
-static enum err add_setting(struct http_call *call, struct buf *out, bool secret, struct str setting,
-                            struct why *why)
-{
-    struct str value = STR_NONE;
-    enum err err = secrets_expand(call->arena, setting, secret ? &call->secrets : NULL, &value, why);
-    if (err == OK)
-        buf_str(out, value);
-    return err;
-}
-
 static bool has_query(const struct buf *url)
 {
     return url->len && memchr(url->at, '?', url->len);
 }
 
-/* `literal`: the address of an upstream, in which {name} is no placeholder. */
-static enum err add_template(struct http_call *call, struct buf *out, struct str rest, bool literal,
-                             struct why *why)
+enum template_place { IN_URL, IN_HEADER };
+
+/* `literal`: of an upstream, in which {name} is no placeholder. */
+static enum err fill_in(struct http_call *call, struct buf *out, enum template_place place, struct str rest,
+                        bool literal, struct why *why)
 {
     struct template_part part;
     enum err err = OK;
@@ -257,18 +249,27 @@ static enum err add_template(struct http_call *call, struct buf *out, struct str
             for (size_t i = 0; i < out->len; i++)
                 slashes += out->at[i] == '/';
             /* The host is not redacted: it is no secret, and responses repeat it. */
-            bool secret = (call->base && !literal) || slashes >= 3;
-            err = add_setting(call, out, secret, text, why);
-        } else if (part.kind == TEMPLATE_ARGUMENT && !literal) {
-            err = take_argument(call, part.text, &text, why);
-            if (err == OK && !has_query(out) && has_dot_segment(text))
-                err = err_set(why, ERR_PARSE,
-                              "the argument '" STR_FMT "' must not be '.' or '..', alone or between slashes",
-                              STR_ARG(part.text));
-            if (err == OK)
-                encode(out, text);
-        } else {
+            bool secret = place == IN_HEADER || (call->base && !literal) || slashes >= 3;
+            err = secrets_expand(call->arena, text, secret ? &call->secrets : NULL, &text, why);
+            buf_str(out, err ? STR_NONE : text);
+        } else if (part.kind == TEMPLATE_ARGUMENT && literal && place == IN_HEADER) {
+            buf_printf(out, "{" STR_FMT "}", STR_ARG(text));
+        } else if (part.kind != TEMPLATE_ARGUMENT || literal) {
             buf_str(out, text);
+        } else if ((err = take_argument(call, part.text, &text, why)) != OK) {
+            break;
+        } else if (place == IN_HEADER && !fetch_header_is_safe(STR_LIT("x"), text)) {
+            err = err_set(why, ERR_PARSE,
+                          "the argument '" STR_FMT "' goes into a header and must not hold line breaks",
+                          STR_ARG(part.text));
+        } else if (place == IN_HEADER) {
+            buf_str(out, text);
+        } else if (!has_query(out) && has_dot_segment(text)) {
+            err = err_set(why, ERR_PARSE,
+                          "the argument '" STR_FMT "' must not be '.' or '..', alone or between slashes",
+                          STR_ARG(part.text));
+        } else {
+            encode(out, text);
         }
     }
     return err;
@@ -311,14 +312,14 @@ static enum err build_path(struct http_call *call, struct buf *url, struct why *
     struct buf path = buf_in(call->arena);
     enum err err = OK;
     if (call->base)
-        err = add_template(call, url, call->base->url, true, why);
+        err = fill_in(call, url, IN_URL, call->base->url, true, why);
     while (url->len && url->at[url->len - 1] == '/')
         url->len--;
     if (err == OK && has_query(url))
         err = err_set(why, ERR_CONFIG,
                       "the upstream's url must not contain a query: put it into the url of each tool");
     if (err == OK)
-        err = add_template(call, &path, call->spec->url, false, why);
+        err = fill_in(call, &path, IN_URL, call->spec->url, false, why);
     if (err != OK)
         return err;
     struct str clean = {path.at, 0};
@@ -348,30 +349,11 @@ size_t http_trace_headers(struct name_value *list, const struct trace_context *t
     return count;
 }
 
-/* `literal`: a header of an upstream, in which {name} is no placeholder. */
 static enum err fill_header(struct http_call *call, struct str template, bool literal, struct str *value,
                             struct why *why)
 {
     struct buf out = buf_in(call->arena);
-    struct template_part part;
-    enum err err = OK;
-    while (err == OK && next_part(&template, &part)) {
-        struct str text = part.text;
-        if (part.kind == TEMPLATE_SETTING) {
-            err = add_setting(call, &out, true, text, why);
-        } else if (part.kind == TEMPLATE_ARGUMENT && literal) {
-            buf_printf(&out, "{" STR_FMT "}", STR_ARG(text));
-        } else {
-            bool argument = part.kind == TEMPLATE_ARGUMENT;
-            if (argument)
-                err = take_argument(call, part.text, &text, why);
-            if (err == OK && argument && !fetch_header_is_safe(STR_LIT("x"), text))
-                err = err_set(why, ERR_PARSE,
-                              "the argument '" STR_FMT "' goes into a header and must not hold line breaks",
-                              STR_ARG(part.text));
-            buf_str(&out, text);
-        }
-    }
+    enum err err = fill_in(call, &out, IN_HEADER, template, literal, why);
     *value = buf_view(&out);
     return err;
 }
