@@ -4,11 +4,7 @@
 #include "base/arena.h"
 #include "base/printable.h"
 #include "json/build.h"
-
-struct walk {
-    struct arena *arena;
-    struct hidden_text *found;
-};
+#include "json/each.h"
 
 enum member_kind {
     MEMBER_SCHEMA, /* or anything else that has members of these kinds */
@@ -43,68 +39,54 @@ static enum member_kind kind_of(struct str key)
 
 static bool has_hidden(const struct json *value)
 {
-    bool hides = value->type == JSON_STRING && printable_count_hidden(json_str(value));
-    for (uint32_t i = 0; i < value->len && !hides && value->type == JSON_ARRAY; i++)
-        hides = has_hidden(&value->items[i]);
-    for (uint32_t i = 0; i < value->len && !hides && value->type == JSON_OBJECT; i++)
-        hides = printable_count_hidden(value->members[i].key) || has_hidden(&value->members[i].value);
+    bool hides = printable_count_hidden(json_str(value)) > 0;
+    for (uint32_t i = 0; i < json_child_count(value) && !hides; i++)
+        hides = has_hidden(json_child(value, i)) ||
+                (value->type == JSON_OBJECT && printable_count_hidden(value->members[i].key));
     return hides;
 }
 
-static bool strip_value(struct walk *w, const struct json *value, enum member_kind kind, struct json *out);
+struct walk {
+    struct arena *arena;
+    struct hidden_text *found;
+    enum member_kind kind; /* of the container */
+};
 
-static bool strip_object(struct walk *w, const struct json *object, bool has_names, struct json *out)
-{
-    bool changed = false;
-    for (uint32_t i = 0; i < object->len; i++) {
-        struct str key = object->members[i].key;
-        enum member_kind kind = has_names ? MEMBER_SCHEMA : kind_of(key);
-        struct json value;
-        if (printable_count_hidden(key))
-            w->found->refused = "a parameter's name";
-        if (strip_value(w, &object->members[i].value, kind, &value)) {
-            *out = json_with(w->arena, changed ? out : object, key, value);
-            changed = true;
-        }
-    }
-    return changed;
-}
+static const struct json *strip_child(void *owner, const struct json *parent, uint32_t i, struct str *key);
 
-/* True: `out` differs. As deep as the parser allows. */
-static bool strip_value(struct walk *w, const struct json *value, enum member_kind kind, struct json *out)
+/* As deep as the parser allows. */
+static const struct json *strip(struct arena *arena, struct hidden_text *found, const struct json *value,
+                                enum member_kind kind)
 {
+    struct walk walk = {arena, found, kind};
+    size_t count = printable_count_hidden(json_str(value));
     if (kind == MEMBER_OPAQUE)
-        return false;
+        return value;
     if (kind == MEMBER_VALUES && value->type != JSON_OBJECT) {
         if (has_hidden(value))
-            w->found->refused = "a name or an allowed value";
-        return false;
+            found->refused = "a name or an allowed value";
+        return value;
     }
-    bool changed = false;
-    for (uint32_t i = 0; value->type == JSON_ARRAY && i < value->len; i++) {
-        struct json item;
-        if (strip_value(w, &value->items[i], MEMBER_SCHEMA, &item)) {
-            *out = json_with_item(w->arena, changed ? out : value, i, item);
-            changed = true;
-        }
-    }
-    if (value->type == JSON_OBJECT)
-        return strip_object(w, value, kind == MEMBER_NAMES, out);
-    size_t count = value->type == JSON_STRING ? printable_count_hidden(json_str(value)) : 0;
     if (!count)
-        return changed;
-    struct buf stripped = buf_in(w->arena);
-    w->found->removed += count;
+        return json_map(arena, value, strip_child, &walk);
+    struct buf stripped = buf_in(arena);
+    found->removed += count;
     printable_strip(&stripped, json_str(value));
-    *out = json_string(buf_view(&stripped));
-    return true;
+    return json_keep(arena, json_string(buf_view(&stripped)));
+}
+
+static const struct json *strip_child(void *owner, const struct json *parent, uint32_t i, struct str *key)
+{
+    struct walk *walk = owner;
+    bool is_named = parent->type == JSON_OBJECT && walk->kind != MEMBER_NAMES;
+    if (printable_count_hidden(*key))
+        walk->found->refused = "a parameter's name";
+    return strip(walk->arena, walk->found, json_child(parent, i), is_named ? kind_of(*key) : MEMBER_SCHEMA);
 }
 
 const struct json *hidden_text_strip(struct arena *arena, const struct json *definition,
                                      struct hidden_text *found)
 {
-    struct walk walk = {arena, found};
-    struct json out;
     *found = (struct hidden_text){0};
-    return strip_value(&walk, definition, MEMBER_SCHEMA, &out) ? json_keep(arena, out) : definition;
+    return strip(arena, found, definition, MEMBER_SCHEMA);
 }
