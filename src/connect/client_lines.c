@@ -158,17 +158,6 @@ static void take_other(struct bridge *bridge, struct str line)
     arena_free(arena);
 }
 
-/* What a daemon takes as an id, and answers with. */
-static bool is_id(const struct json *id)
-{
-    if (!json_is(id, JSON_NUMBER))
-        return json_is(id, JSON_STRING);
-    for (uint32_t i = 0; i < id->len; i++)
-        if (!ascii_is_digit(id->text[i]) && id->text[i] != '-')
-            return false;
-    return true;
-}
-
 /* Its requests are tracked one by one. False: it is for the daemon to refuse. */
 static bool take_batch(struct bridge *bridge, const struct json *batch)
 {
@@ -189,7 +178,10 @@ void bridge_client_line(struct bridge *bridge, struct str line)
     bool parsed = json_parse(arena, line, NULL, &message, &fault) == OK || fault.soft;
     const struct json *id = parsed ? json_get_text(&message, "id") : NULL;
     bool has_method = parsed && json_is(json_get_text(&message, "method"), JSON_STRING);
-    bool has_id = is_id(id);
+    bool has_id =
+        json_is(id, JSON_STRING) || json_is(id, JSON_NUMBER); /* that a daemon takes, and answers with */
+    for (uint32_t i = 0; json_is(id, JSON_NUMBER) && i < id->len; i++)
+        has_id &= ascii_is_digit(id->text[i]) || id->text[i] == '-';
     if (has_method && has_id)
         take_request(bridge, line, &message);
     else if (has_method && !id)

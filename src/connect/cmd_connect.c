@@ -60,18 +60,6 @@ static bool write_client(struct bridge *bridge)
     return true;
 }
 
-/* Away, the client is read to its bounds and beyond them answered; else it is read as fast as the daemon
- * reads. */
-static bool reads_client(const struct bridge *bridge)
-{
-    if (bridge->client_ended || bridge->state == BRIDGE_AWAY)
-        return !bridge->client_ended;
-    if (bridge->state == BRIDGE_GREETING)
-        return !bridge_is_full(bridge, READ_BYTES);
-    return bridge->requests.waiting_bytes < BRIDGE_PENDING_BYTES &&
-           bridge->requests.sent_count < BRIDGE_IN_FLIGHT_MAX;
-}
-
 /* The exit code, or -1: it goes on. */
 static int turn(struct bridge *bridge, struct stdio *stdio)
 {
@@ -79,10 +67,17 @@ static int turn(struct bridge *bridge, struct stdio *stdio)
     int64_t next = bridge_next_us(bridge), now = clock_mono_us();
     bool lingers = bridge->client_ended && next < 0;
     int pause_ms = next < 0 ? (lingers ? LINGER_MS : -1) : next > now ? (int)((next - now + 999) / 1000) : 0;
+    /* Away, the client is read to its bounds and beyond them answered; else it is read as fast as the daemon
+     * reads. */
+    bool has_room = bridge->requests.waiting_bytes < BRIDGE_PENDING_BYTES &&
+                    bridge->requests.sent_count < BRIDGE_IN_FLIGHT_MAX;
+    if (bridge->state == BRIDGE_GREETING)
+        has_room = !bridge_is_full(bridge, READ_BYTES);
+    bool reads = !bridge->client_ended && (bridge->state == BRIDGE_AWAY || has_room);
     struct pollfd fds[] = {
         {.fd = bridge->state == BRIDGE_AWAY ? -1 : bridge->socket,
          .events = (short)(POLLIN | (sends ? POLLOUT : 0))},
-        {.fd = reads_client(bridge) ? STDIN_FILENO : -1, .events = POLLIN},
+        {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN},
     };
     int ready = poll(fds, 2, pause_ms);
     if (ready == 0 && lingers)
