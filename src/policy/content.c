@@ -51,43 +51,26 @@ static const char *const expected_form[] = {
     [PRIORITY] = "a number from 0 to 1",
 };
 
-static bool is_letter_or_digit(char c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
+/* A letter, a digit, or one of the others. */
 static bool is_one_of(char c, const char *others)
 {
-    return is_letter_or_digit(c) || (c && strchr(others, c));
+    return ((c | 32) >= 'a' && (c | 32) <= 'z') || ascii_is_digit(c) || (c && strchr(others, c));
 }
 
-static bool is_base64(struct str text)
-{
-    size_t n = text.len;
-    while (n && text.len - n < 2 && text.at[n - 1] == '=')
-        n--;
-    for (size_t i = 0; i < n; i++)
-        if (!is_letter_or_digit(text.at[i]) && text.at[i] != '+' && text.at[i] != '/')
-            return false;
-    return text.len % 4 == 0;
-}
-
-/* As browsers decode it: white space is skipped, and padding is optional. */
-static bool is_loose_base64(struct str text)
+/* `loose`: as browsers decode it: white space is skipped, and padding is optional. */
+static bool is_base64(struct str text, bool loose)
 {
     size_t letters = 0, fill = 0;
     for (size_t i = 0; i < text.len; i++) {
         char ch = text.at[i];
-        if (ch == ' ' || (ch >= '\t' && ch <= '\r'))
+        if (loose && (ch == ' ' || (ch >= '\t' && ch <= '\r')))
             continue;
-        if (ch == '=')
-            fill++;
-        else if (fill || !is_one_of(ch, "+/"))
+        if (ch != '=' && (fill || !is_one_of(ch, "+/")))
             return false;
-        else
-            letters++;
+        fill += ch == '=';
+        letters += ch != '=';
     }
-    return fill ? fill <= 2 && (letters + fill) % 4 == 0 : letters % 4 != 1;
+    return fill <= 2 && ((letters + fill) % 4 == 0 || (loose && !fill && letters % 4 != 1));
 }
 
 /* type "/" subtype, and anything behind a ";". */
@@ -134,9 +117,9 @@ static bool has_form(const struct json *value, enum form form)
     case TEXT:
         return is_text;
     case BASE64:
-        return is_text && is_base64(json_str(value));
+        return is_text && is_base64(json_str(value), false);
     case LOOSE:
-        return is_text && is_loose_base64(json_str(value));
+        return is_text && is_base64(json_str(value), true);
     case MIME:
         return is_text && is_mime(json_str(value));
     case URI:

@@ -4,13 +4,14 @@
  * There is no clock, so that a replay gives the same result.
  */
 #include "policy/vocabulary.h"
-#include "base/str.h"
+#include "base/date.h"
 
 #include <lauxlib.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 #define DAY_S 86400
 
@@ -38,41 +39,14 @@ static bool take_char(struct str *s, const char *any)
     return true;
 }
 
-static int days_in(int year, int month)
-{
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    return days[month - 1] + (month == 2 && ((year % 4 == 0 && year % 100 != 0) || year % 400 == 0));
-}
-
-/* Days from 1970-01-01 in the Gregorian calendar; Howard Hinnant's algorithm. */
-static int64_t days_from(int year, int month, int day)
-{
-    int64_t y = year - (month <= 2);
-    int64_t era = (y >= 0 ? y : y - 399) / 400, yoe = y - era * 400;
-    int64_t doy = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
-}
-
-static void day_of(int64_t days, int *year, int *month, int *day)
-{
-    int64_t z = days + 719468, era = (z >= 0 ? z : z - 146096) / 146097, doe = z - era * 146097;
-    int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365,
-            doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    int64_t mp = (5 * doy + 2) / 153;
-    *day = (int)(doy - (153 * mp + 2) / 5 + 1);
-    *month = (int)(mp < 10 ? mp + 3 : mp - 9);
-    *year = (int)(yoe + era * 400 + (*month <= 2));
-}
-
 static bool take_date(struct str *s, double *out)
 {
-    int year, month, day;
-    if (!take_number(s, 4, &year) || !take_char(s, "-") || !take_number(s, 2, &month) || !take_char(s, "-") ||
-        !take_number(s, 2, &day))
+    const size_t bytes = strlen("2026-12-01");
+    int64_t seconds;
+    if (s->len < bytes || !date_read((struct str){s->at, bytes}, &seconds))
         return false;
-    if (month < 1 || month > 12 || day < 1 || day > days_in(year, month))
-        return false;
-    *out = (double)days_from(year, month, day) * DAY_S;
+    *out = (double)seconds;
+    *s = str_from(*s, bytes);
     return true;
 }
 
@@ -156,7 +130,7 @@ int word_time(lua_State *L)
 int word_day(lua_State *L)
 {
     double t;
-    int year, month, day;
+    struct tm day;
     char text[40];
     if (lua_type(L, 1) == LUA_TNUMBER) {
         t = lua_tonumber(L, 1);
@@ -166,8 +140,9 @@ int word_day(lua_State *L)
     }
     if (!(fabs(t) < 1e13))
         return luaL_error(L, "date: the time is beyond the calendar");
-    day_of((int64_t)floor(t / DAY_S), &year, &month, &day);
-    snprintf(text, sizeof(text), "%04d-%02d-%02d", year, month, day);
+    time_t seconds = (time_t)floor(t);
+    gmtime_r(&seconds, &day);
+    snprintf(text, sizeof(text), "%04d-%02d-%02d", day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
     lua_pushstring(L, text);
     return 1;
 }
