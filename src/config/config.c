@@ -10,7 +10,7 @@
 #include "config/config_upstreams.h"
 #include "ledger/ledger.h"
 #include "ledger/redis_address.h"
-#include "policy/lua_config.h"
+#include "policy/policy_set.h"
 #include "upstream/secrets.h"
 
 #include <stdlib.h>

@@ -40,7 +40,7 @@ struct allow_rule { /* allow = { { users = {…}, groups = {…}, tools = {…} 
     size_t uid_count;
     const gid_t *gids;
     size_t gid_count;
-    bool everyone;           /* names neither users nor groups */
+    bool everyone;                        /* names neither users nor groups */
     struct name_globs tools;              /* not given: every tool */
     struct name_globs prompts, resources; /* not given: all, unless `tools` is: then none */
 };

@@ -120,28 +120,20 @@ struct key_value key_member(const struct key_value *value, const struct json_mem
     return item;
 }
 
-/* The rows of a table as "a b c". */
-static struct str names_of(struct arena *arena, const struct field_table *keys)
-{
-    struct buf all = buf_in(arena);
-    const struct field *key;
-    for (size_t at = 0; (key = field_next(keys, &at));)
-        buf_printf(&all, "%s%s", all.len ? " " : "", key->name);
-    return buf_view(&all);
-}
-
 static void report_unknown(struct config_reader *reader, const struct field_table *keys, struct str path,
                            struct str name, struct str meant)
 {
     struct str full = join(reader->arena, path, name);
+    struct buf sentence = buf_in(reader->arena);
+    const struct field *key;
+    buf_printf(&sentence, "unknown key '" STR_FMT "'", STR_ARG(full));
     if (meant.len)
-        add_error(reader, full, STR_NONE,
-                  arena_printf(reader->arena, "unknown key '" STR_FMT "' (did you mean '" STR_FMT "'?)",
-                               STR_ARG(full), STR_ARG(join(reader->arena, path, meant))));
+        buf_text(&sentence, field_hint(reader->arena, join(reader->arena, path, meant)));
     else
-        add_error(reader, full, STR_NONE,
-                  arena_printf(reader->arena, "unknown key '" STR_FMT "'; known here: " STR_FMT,
-                               STR_ARG(full), STR_ARG(names_of(reader->arena, keys))));
+        buf_text(&sentence, "; known here:");
+    for (size_t at = 0; !meant.len && (key = field_next(keys, &at));)
+        buf_printf(&sentence, " %s", key->name);
+    add_error(reader, full, STR_NONE, buf_view(&sentence));
 }
 
 void key_table_read(struct config_reader *reader, const struct field_table *keys, struct str path,

@@ -66,17 +66,14 @@ static void ignore_key(struct servers_reader *r, struct str path, struct str key
     static const char *const harmless[] = {
         "alwaysAllow", "autoApprove", "autoapprove",    "description", "dev",   "gallery", "icon",   "id",
         "metadata",    "name",        "startupTimeout", "timeout",     "title", "trust",   "version"};
-    struct str hint = STR_NONE;
     for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++)
         if (str_is(key, harmless[i])) {
             log_event(LOG_DEBUG, "mcp_config_key_ignored", LOG_TEXT("file", r->reader.file),
                       LOG_STR("entry", path), LOG_STR("key", key));
             return;
         }
-    if (near.len)
-        hint = arena_printf(r->config->arena, " (did you mean '" STR_FMT "'?)", STR_ARG(near));
-    warn(r, arena_printf(r->config->arena, "%s: " STR_FMT ": unknown key '" STR_FMT "' is ignored" STR_FMT,
-                         r->reader.file, STR_ARG(path), STR_ARG(key), STR_ARG(hint)));
+    warn(r, arena_printf(r->config->arena, "%s: " STR_FMT ": unknown key '" STR_FMT "' is ignored%s",
+                         r->reader.file, STR_ARG(path), STR_ARG(key), field_hint(r->config->arena, near)));
 }
 
 static void read_keys(struct servers_reader *r, struct str path, const struct json *table,

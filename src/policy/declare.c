@@ -237,10 +237,8 @@ void field_read_table(struct declaration *d, int at, const char *parent, const s
             continue;
         const char *before = parent ? parent : "", *dot = parent ? "." : "";
         name = str_cut(name, 80);
-        if (meant.len)
-            field_error(d, name.at, "unknown field '%s%s" STR_FMT "' (did you mean '" STR_FMT "'?)", before,
-                        dot, STR_ARG(name), STR_ARG(meant));
-        field_error(d, name.at, "unknown field '%s%s" STR_FMT "': remove it", before, dot, STR_ARG(name));
+        field_error(d, name.at, "unknown field '%s%s" STR_FMT "'%s", before, dot, STR_ARG(name),
+                    meant.len ? field_hint(d->scratch, meant) : ": remove it");
     }
     for (size_t i = 0; (field = field_next(table, &i));) { /* in their order: some need what others read */
         lua_pushstring(L, field->name);
@@ -336,13 +334,10 @@ static void check_annotations(struct declaration *d)
         const struct json_member *member = &d->annotated->members[i];
         if (json_get(properties, member->key) || !json_int(&member->value, &line))
             continue;
-        struct str closest = closest_property(properties, member->key);
-        struct str meant = closest.len
-                               ? arena_printf(d->scratch, " (did you mean '" STR_FMT "'?)", STR_ARG(closest))
-                               : STR_LIT("");
         luaL_error(d->L,
                    "%s:%d: annotations: '%s' is not in the schema%s, which decides: correct the annotation",
-                   sandbox_chunk(d->file.at), (int)line, arena_dup(d->scratch, member->key).at, meant.at);
+                   sandbox_chunk(d->file.at), (int)line, arena_dup(d->scratch, member->key).at,
+                   field_hint(d->scratch, closest_property(properties, member->key)));
     }
 }
 
@@ -384,10 +379,8 @@ void declare_unknown_argument(struct declaration *d, const char *field, const st
                               struct str name, const char *otherwise)
 {
     struct str meant = closest_property(properties, name);
-    field_error(d, field,
-                "'%s' takes the argument '" STR_FMT "', which the schema does not have%s" STR_FMT "%s", field,
-                STR_ARG(name), meant.len ? " (did you mean '" : "", STR_ARG(meant),
-                meant.len ? "'?)" : otherwise);
+    field_error(d, field, "'%s' takes the argument '" STR_FMT "', which the schema does not have%s", field,
+                STR_ARG(name), meant.len ? field_hint(d->scratch, meant) : otherwise);
 }
 
 static void add_conflict(void *owner, bool certain, int line, struct str sentence)

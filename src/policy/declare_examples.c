@@ -57,9 +57,8 @@ static void read_status(struct declaration *d, const struct field *field, int at
     field_error(
         d, field->name,
         "'example.status': expected SATISFIED, NEEDS_MORE_TOOLS, NEED_USER_INPUT or FAILED, got '" STR_FMT
-        "'%s" STR_FMT "%s",
-        STR_ARG(str_cut(given, 60)), meant.len ? " (did you mean '" : "", STR_ARG(meant),
-        meant.len ? "'?)" : "");
+        "'%s",
+        STR_ARG(str_cut(given, 60)), field_hint(d->scratch, meant));
 }
 
 /* The calls are only checked here; gate/examples.c reads them from the JSON. */

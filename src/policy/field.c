@@ -38,6 +38,11 @@ const struct field *field_find(const struct field_table *table, struct str name,
     return NULL;
 }
 
+const char *field_hint(struct arena *arena, struct str meant)
+{
+    return meant.len ? arena_printf(arena, " (did you mean '" STR_FMT "'?)", STR_ARG(meant)).at : "";
+}
+
 size_t field_choices(const struct field *field, struct str out[CHOICES_MAX])
 {
     size_t count = 0;

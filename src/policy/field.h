@@ -119,6 +119,9 @@ const struct field *field_find(const struct field_table *table, struct str name,
 const struct json *field_store(const struct field *field, const struct json *value, struct arena *arena,
                                void *into);
 
+/* " (did you mean 'name'?)"; empty if `meant` is. */
+const char *field_hint(struct arena *arena, struct str meant);
+
 /* "read write" as its parts. */
 size_t field_choices(const struct field *field, struct str out[CHOICES_MAX]);
 

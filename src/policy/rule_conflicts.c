@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/suggest.h"
 #include "json/write.h"
+#include "policy/field.h"
 #include "policy/policy_internal.h"
 
 #include <stdarg.h>
@@ -37,8 +38,7 @@ static void report(const struct search *s, bool certain, const struct rule *rule
 static const char *did_you_mean(const struct search *s, struct str name, const struct str *names,
                                 size_t count)
 {
-    struct str closest = suggest_closest(name, names, count);
-    return closest.len ? arena_printf(s->arena, " (did you mean '" STR_FMT "'?)", STR_ARG(closest)).at : "";
+    return field_hint(s->arena, suggest_closest(name, names, count));
 }
 
 static const char *json_text(const struct search *s, const struct json *value)

@@ -3,6 +3,7 @@
 #include "policy/policy_internal.h"
 #include "base/arena.h"
 #include "base/suggest.h"
+#include "policy/field.h"
 #include "policy/source_location.h"
 #include "policy/vocabulary.h"
 #include "sandbox/libraries.h"
@@ -197,9 +198,8 @@ static void unknown_field(struct diagnostics *d, int line, const struct word_fie
             return;
     }
     struct str meant = suggest_closest(name, names, count);
-    diagnostics_add(d, line, "%s: unknown field '" STR_FMT "'%s" STR_FMT "%s", fields->word,
-                    STR_ARG(str_cut(name, 60)), meant.len ? " (did you mean '" : "", STR_ARG(meant),
-                    meant.len ? "'?)" : "");
+    diagnostics_add(d, line, "%s: unknown field '" STR_FMT "'%s", fields->word, STR_ARG(str_cut(name, 60)),
+                    field_hint(d->arena, meant));
 }
 
 /* From behind a `{` to behind its `}`. The items of a list have the same fields. */

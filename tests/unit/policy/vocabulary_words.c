@@ -2,7 +2,7 @@
 #include "json/path.h"
 #include "policy/policy_support.h"
 #include "golden.h"
-#include "policy/lua_config.h"
+#include "policy/policy_set.h"
 #include "policy/id_format.h"
 
 #include <unistd.h>
