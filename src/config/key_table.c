@@ -197,7 +197,8 @@ static void read_simple(const struct key_value *value)
             expected(value->reader, value->path, "the name or path of a field", item);
     }
     bool too_much = key->kind == FIELD_COUNT && json_int(value->json, &n) && n > FIELD_COUNT_MAX_DEFAULT;
-    if ((wrong || too_much) && key->kind != FIELD_STRINGS)
+    bool lifted = key->or_false && value->json->type == JSON_BOOL; /* there is no limit here to lift */
+    if ((wrong || too_much || lifted) && key->kind != FIELD_STRINGS)
         key_expected(value, expected_by(value->reader, key));
 }
 

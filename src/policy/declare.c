@@ -203,11 +203,8 @@ static void read_field(struct declaration *d, const struct field *field, int at)
     } else if (field->kind == FIELD_STRINGS) {
         read_strings(d, field, at, into);
     } else {
-        struct json value = scalar(d, at), none = json_integer(d->scratch, 0);
-        struct field lifted = *field;
-        lifted.least = 0;
-        bool lifts = field->or_false && field_is_false(d, at);
-        if (field_store(lifts ? &lifted : field, lifts ? &none : &value, d->arena, into))
+        struct json value = scalar(d, at);
+        if (field_store(field, &value, d->arena, into))
             mismatch(d, field, at);
     }
     if (field->given)

@@ -74,17 +74,19 @@ static bool read_duration(const struct json *value, double *ms)
 
 static const struct json *store_number(const struct field *field, const struct json *value, void *into)
 {
-    int64_t whole, most = field->kind == FIELD_COUNT ? FIELD_COUNT_MAX : field->most;
-    double n;
+    int64_t whole = 0, most = field->kind == FIELD_COUNT ? FIELD_COUNT_MAX : field->most;
+    bool lifted = field->or_false && value->type == JSON_BOOL && !value->truth;
+    double n = 0;
     if (field->kind == FIELD_COST) {
-        if (!json_double(value, &n) || n < (double)field->least / POLICY_COST_UNIT || n > POLICY_COST_MAX)
+        if (!lifted &&
+            (!json_double(value, &n) || n < (double)field->least / POLICY_COST_UNIT || n > POLICY_COST_MAX))
             return value;
         *(uint64_t *)into = (uint64_t)llround(n * POLICY_COST_UNIT);
     } else if (field->kind == FIELD_DURATION) {
         if (!read_duration(value, &n) || n < (double)field->least || n > (double)field->most)
             return value;
         *(uint32_t *)into = (uint32_t)(n + 0.5);
-    } else if (!json_int(value, &whole) || whole < field->least || whole > most) {
+    } else if (!lifted && (!json_int(value, &whole) || whole < field->least || whole > most)) {
         return value;
     } else if (field->kind == FIELD_SIZE || field->kind == FIELD_MIB) {
         *(uint64_t *)into = (uint64_t)whole << (field->kind == FIELD_MIB ? 20 : 0);

@@ -286,13 +286,6 @@ static struct policy *quarantine(struct policy_set *set, struct str file, const 
     return p;
 }
 
-/* The functions that a file requires run as part of its hooks. */
-static void add_use(struct policy *policy, const struct lua_module_use *use)
-{
-    policy_wants_add(&policy->wants, &use->wants);
-    policy->code->walks |= use->walks;
-}
-
 /* `source` is borrowed. */
 static enum err load_source(struct policy_set *set, struct str file, struct str source, struct why *why)
 {
@@ -329,8 +322,10 @@ static enum err load_source(struct policy_set *set, struct str file, struct str 
             err = OK;
         }
     }
-    if (err == OK && load.d.policy)
-        add_use(load.d.policy, &use);
+    if (err == OK && load.d.policy) { /* functions that a file requires run as part of its hooks */
+        policy_wants_add(&load.d.policy->wants, &use.wants);
+        load.d.policy->code->walks |= use.walks;
+    }
     if (err == OK && set->gateway_file.at == file.at) {
         policy_wants_add(&set->gateway_wants, &use.wants);
         set->gateway_source_hash = text;
@@ -386,36 +381,31 @@ struct policy_set_loader {
     enum err worst;
 };
 
-static enum err list_folder(struct policy_set_loader *loader, const char *folder, struct why *why)
-{
-    struct arena *arena = loader->set->arena;
-    struct dirent **entries;
-    const char *slash = folder[strlen(folder) - 1] == '/' ? "" : "/";
-    int count = scandir(folder, &entries, policy_set_is_source, alphasort);
-    if (count < 0)
-        return err_set(why, ERR_IO, "%s: expected a folder of policies: %s", folder, strerror(errno));
-    loader->files = ARENA_ARRAY(arena, struct str, (size_t)count + 1);
-    for (int i = 0; i < count; i++) {
-        if (loader->count < POLICY_FILES_MAX)
-            loader->files[loader->count++] = arena_printf(arena, "%s%s%s", folder, slash, entries[i]->d_name);
-        free(entries[i]);
-    }
-    free(entries);
-    loader->set->folder = arena_dup(arena, str_of(folder)).at;
-    return OK;
-}
-
 /* For one file, the set's folder is the folder of the file. */
 static enum err list_files(struct policy_set_loader *loader, const char *path, struct why *why)
 {
     struct arena *arena = loader->set->arena;
+    struct dirent **entries;
     struct stat st;
-    const char *slash = strrchr(path, '/');
-    if (stat(path, &st) != 0 || S_ISDIR(st.st_mode))
-        return list_folder(loader, path, why);
-    loader->files = ARENA_NEW(arena, struct str);
-    loader->files[loader->count++] = arena_dup(arena, str_of(path));
-    loader->set->folder = slash ? arena_dup(arena, (struct str){path, (size_t)(slash - path) + 1}).at : ".";
+    const char *slash = strrchr(path, '/'), *between = path[strlen(path) - 1] == '/' ? "" : "/";
+    if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode)) {
+        loader->files = ARENA_NEW(arena, struct str);
+        loader->files[loader->count++] = arena_dup(arena, str_of(path));
+        loader->set->folder =
+            slash ? arena_dup(arena, (struct str){path, (size_t)(slash - path) + 1}).at : ".";
+        return OK;
+    }
+    int count = scandir(path, &entries, policy_set_is_source, alphasort);
+    if (count < 0)
+        return err_set(why, ERR_IO, "%s: expected a folder of policies: %s", path, strerror(errno));
+    loader->files = ARENA_ARRAY(arena, struct str, (size_t)count);
+    for (int i = 0; i < count; i++) {
+        if (loader->count < POLICY_FILES_MAX)
+            loader->files[loader->count++] = arena_printf(arena, "%s%s%s", path, between, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    loader->set->folder = arena_dup(arena, str_of(path)).at;
     return OK;
 }
 

@@ -43,22 +43,13 @@ static bool push_field(lua_State *L, int table, struct str name)
     return !lua_isnil(L, -1);
 }
 
-/* needs, drops, … are no words of their own. */
-static bool is_rule_method(struct str name)
-{
-    static const char *const methods[] = {"needs", "drops", "defaults", "refuses"};
-    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
-        if (str_is(name, methods[i]))
-            return true;
-    return false;
-}
-
 static void unknown_global(struct check *c, int line, struct str name)
 {
     struct str names[LIBRARIES_NAMES_MAX];
     char text[LIBRARIES_SENTENCE_MAX];
     size_t count = libraries_collect_names(c->L, c->words, names, 0);
-    if (is_rule_method(name)) {
+    if (str_is(name, "needs") || str_is(name, "drops") || str_is(name, "defaults") ||
+        str_is(name, "refuses")) {
         diagnostics_add(c->diagnostics, line,
                         "'" STR_FMT "' continues a rule: write when { … } : " STR_FMT
                         " …, with no comma before it",
