@@ -44,120 +44,102 @@ static int log_message(lua_State *L)
     return 0;
 }
 
-/* In the order of call_fields: strings, numbers, the rest. */
-enum call_field {
-    CALL_TOOL,
-    CALL_SESSION,
-    CALL_GOAL,
-    CALL_STEP,
-    CALL_USER,
-    CALL_UID,
-    CALL_TURN,
-    CALL_ATTEMPT,
-    CALL_NO_PROGRESS,
-    CALL_HISTORY,
-    CALL_FACTS,
-    CALL_CONTEXT,
-    CALL_ARGS,
-    CALL_PEER,
-    CALL_PROGRESS,
-    CALL_LOG,
-    CALL_FIELDS
-};
-
 /* lua/policy/reference.lua documents them. */
-static const char *const call_fields[CALL_FIELDS] = {
-    [CALL_TOOL] = "tool",       [CALL_SESSION] = "session", [CALL_GOAL] = "goal",
-    [CALL_STEP] = "step",       [CALL_USER] = "user",       [CALL_UID] = "uid",
-    [CALL_TURN] = "turn",       [CALL_ATTEMPT] = "attempt", [CALL_NO_PROGRESS] = "no_progress",
-    [CALL_HISTORY] = "history", [CALL_FACTS] = "facts",     [CALL_CONTEXT] = "context",
-    [CALL_ARGS] = "args",       [CALL_PEER] = "peer",       [CALL_PROGRESS] = "progress",
-    [CALL_LOG] = "log",
+#define AT(member) offsetof(struct policy_call, member)
+static const struct call_field {
+    const char *name;
+    enum { TEXT, NUMBER, TABLE, JSON, ARGS, PEER, PROGRESS, LOG } form;
+    size_t offset; /* of the first four */
+} fields[] = {
+    {"tool", TEXT, AT(tool)},
+    {"session", TEXT, AT(session)},
+    {"goal", TEXT, AT(goal)},
+    {"step", TEXT, AT(step)},
+    {"user", TEXT, AT(user)},
+    {"uid", NUMBER, AT(uid)},
+    {"turn", NUMBER, AT(turn)},
+    {"attempt", NUMBER, AT(attempt)},
+    {"no_progress", NUMBER, AT(no_progress)},
+    {"history", TABLE, AT(history)},
+    {"facts", TABLE, AT(facts)},
+    {"context", JSON, AT(context)},
+    {"args", ARGS, 0},
+    {"peer", PEER, 0},
+    {"progress", PROGRESS, 0},
+    {"log", LOG, 0},
 };
+#define FIELD_TOTAL (sizeof(fields) / sizeof(fields[0]))
 
-/* The index of the field; CALL_FIELDS: there is none. */
-static int field_named(struct str name)
-{
-    int field = 0;
-    while (field < CALL_FIELDS && !str_is(name, call_fields[field]))
-        field++;
-    return field;
-}
-
-static struct str closest_field(struct str name)
-{
-    struct str names[CALL_FIELDS];
-    for (int i = 0; i < CALL_FIELDS; i++)
-        names[i] = str_of(call_fields[i]);
-    return suggest_closest(name, names, CALL_FIELDS);
-}
-
-static void push_field(lua_State *L, enum call_field field, const struct sandbox_context *now)
+static void push_field(lua_State *L, const struct call_field *field, const struct sandbox_context *now)
 {
     const struct policy_call *call = now->call;
-    const struct str texts[] = {call->tool, call->session, call->goal, call->step, call->user};
-    const uint32_t numbers[] = {call->uid, call->turn, call->attempt, call->no_progress};
-    const struct json *value;
-    switch (field) {
-    case CALL_HISTORY:
-    case CALL_FACTS:
-        value = field == CALL_HISTORY ? call->history : call->facts;
-        if (value)
-            bridge_push(L, value);
-        else
-            lua_newtable(L);
+    const void *at = (const char *)call + field->offset;
+    const struct json *value = field->form == ARGS ? now->args : NULL;
+    switch (field->form) {
+    case TEXT:
+        push_string(L, *(const struct str *)at);
         break;
-    case CALL_CONTEXT:
-    case CALL_ARGS:
-        value = field == CALL_CONTEXT ? call->context : now->args;
+    case NUMBER:
+        lua_pushnumber(L, *(const uint32_t *)at);
+        break;
+    case TABLE:
+    case JSON:
+        value = *(const struct json *const *)at;
+        /* fallthrough */
+    case ARGS:
         if (value)
             bridge_push(L, value);
+        else if (field->form == TABLE)
+            lua_newtable(L);
         else
             lua_pushnil(L);
         break;
-    case CALL_PEER:
+    case PEER:
         lua_createtable(L, 0, 2);
         push_string(L, call->user);
         lua_setfield(L, -2, "user");
         lua_pushnumber(L, call->uid);
         lua_setfield(L, -2, "uid");
         break;
-    case CALL_PROGRESS:
+    case PROGRESS:
         lua_pushcfunction(L, progress);
         break;
-    case CALL_LOG:
+    case LOG:
         lua_pushcfunction(L, log_message);
-        break;
-    default:
-        if (field <= CALL_USER)
-            push_string(L, texts[field]);
-        else
-            lua_pushnumber(L, numbers[field - CALL_UID]);
     }
+}
+
+/* NULL: there is none of this name. */
+static const struct call_field *find_field(struct str name, struct str *meant)
+{
+    struct str names[FIELD_TOTAL];
+    for (size_t i = 0; i < FIELD_TOTAL; i++) {
+        names[i] = str_of(fields[i].name);
+        if (str_eq(name, names[i]))
+            return &fields[i];
+    }
+    *meant = suggest_closest(name, names, FIELD_TOTAL);
+    return NULL;
 }
 
 bool call_table_has(struct str name, struct str *meant)
 {
-    bool known = field_named(name) < CALL_FIELDS;
-    *meant = known ? STR_NONE : closest_field(name);
-    return known;
+    return find_field(name, meant) != NULL;
 }
 
 /* __index */
 static int read_field(lua_State *L)
 {
     const struct sandbox_context *now = sandbox_context(sandbox_of(L));
-    struct str name = STR_NONE;
+    struct str name = STR_NONE, meant;
     if (!now->call || lua_type(L, 2) != LUA_TSTRING)
         return 0;
     name.at = lua_tolstring(L, 2, &name.len);
-    int field = field_named(name);
-    if (field == CALL_FIELDS) {
-        struct str meant = closest_field(name);
+    const struct call_field *field = find_field(name, &meant);
+    if (!field)
         return meant.len ? luaL_error(L, "there is no call.%s (did you mean call.%s?)", name.at, meant.at)
                          : luaL_error(L, "there is no call.%s", name.at);
-    }
-    push_field(L, (enum call_field)field, now);
+    push_field(L, field, now);
     lua_pushvalue(L, 2);
     lua_pushvalue(L, -2);
     lua_rawset(L, 1);
