@@ -28,21 +28,21 @@ struct mcp_entry {
 struct servers_reader {
     struct config *config;
     struct config_reader reader; /* of the current file */
-    struct map *plain; /* of the current file: plain_name of each entry, once or more (struct name_use) */
-    struct buf errors; /* of all files */
+    struct map *plain;           /* of the current file: plain_name of each entry; true: of several */
+    struct buf errors;           /* of all files */
 };
 
 #define UPSTREAM(member) .offset = offsetof(struct config_upstream, member)
 #define ENTRY(member)    .offset = offsetof(struct mcp_entry, member)
 static const struct field fields[] = {
     {"command", UPSTREAM(command), READ_KEY(config_upstream_command)},
-    {"args", UPSTREAM(args), READ_KEY(config_upstream_strings)},
-    {"env", UPSTREAM(spec.env), READ_KEY(config_upstream_pairs)},
-    {"cwd", UPSTREAM(spec.cwd), READ_KEY(config_upstream_folder)},
+    {"args", UPSTREAM(args), READ_KEY(config_upstream_strings), .only = 1u << UPSTREAM_STDIO},
+    {"env", UPSTREAM(spec.env), READ_KEY(config_upstream_pairs), .only = 1u << UPSTREAM_STDIO},
+    {"cwd", UPSTREAM(spec.cwd), READ_KEY(config_upstream_folder), .only = 1u << UPSTREAM_STDIO},
     {"url", UPSTREAM(url), READ_KEY(config_upstream_string)},
     {"serverUrl", UPSTREAM(url), READ_KEY(config_upstream_string)},
     {"httpUrl", UPSTREAM(url), READ_KEY(config_upstream_string)},
-    {"headers", UPSTREAM(spec.headers), READ_KEY(config_upstream_pairs)},
+    {"headers", UPSTREAM(spec.headers), READ_KEY(config_upstream_pairs), .only = 1u << UPSTREAM_HTTP},
     {"type", ENTRY(type), READ_KEY(config_upstream_string)},
     {"transport", ENTRY(type), READ_KEY(config_upstream_string)},
     {"disabled", FIELD_BOOL, ENTRY(disabled)},
@@ -132,10 +132,6 @@ static void check_type(struct servers_reader *r, struct str path, const struct m
 
 /* ---- names ---- */
 
-struct name_use {
-    uint32_t count;
-};
-
 static bool fits(struct str name)
 {
     return str_is_name(name) && name.len <= UPSTREAM_NAME_MAX_BYTES;
@@ -154,30 +150,6 @@ static struct str plain_name(struct arena *arena, struct str name)
     return says ? buf_view(&out) : STR_LIT("server");
 }
 
-static void count_names(struct servers_reader *r, const struct json *servers)
-{
-    struct arena *arena = r->config->arena;
-    r->plain = map_new(arena);
-    for (uint32_t i = 0; i < servers->len; i++) {
-        struct str name = plain_name(arena, servers->members[i].key);
-        struct name_use *use = map_get(r->plain, name);
-        if (!use) {
-            use = ARENA_NEW(arena, struct name_use);
-            map_add(r->plain, name, use);
-        }
-        use->count++;
-    }
-}
-
-static bool is_taken(const struct servers_reader *r, struct str name)
-{
-    const struct name_use *use = map_get(r->plain, name);
-    bool taken = use && use->count > 1;
-    for (size_t i = 0; i < r->config->upstream_count; i++)
-        taken |= str_eq(r->config->upstreams[i]->name, name);
-    return taken;
-}
-
 /* The entry's own name, or one derived from it. Every one of several that would be alike has a hash of its
  * own name: a policy that names one must not guard another when an entry is added or removed. */
 static struct str name_of(struct servers_reader *r, struct str own)
@@ -186,8 +158,11 @@ static struct str name_of(struct servers_reader *r, struct str own)
     if (fits(own))
         return own;
     struct str name = plain_name(arena, own);
-    bool is_whole = own.len && !str_is(name, "server");
-    if (!is_whole || !fits(name) || is_taken(r, name))
+    const bool *twice = map_get(r->plain, name);
+    bool usable = own.len && !str_is(name, "server") && fits(name) && !(twice && *twice);
+    for (size_t i = 0; i < r->config->upstream_count; i++)
+        usable &= !str_eq(r->config->upstreams[i]->name, name);
+    if (!usable)
         name = arena_printf(arena, STR_FMT "_%06x",
                             STR_ARG(str_cut(name, UPSTREAM_NAME_MAX_BYTES - NAME_HASH_BYTES)),
                             (unsigned)(hash_stable(own).low & 0xffffff));
@@ -202,17 +177,18 @@ static struct str name_of(struct servers_reader *r, struct str own)
 static struct json without_other_keys(struct servers_reader *r, struct str path, const struct json *given,
                                       struct mcp_entry *entry)
 {
-    static const char *const of_command[] = {"args", "env", "cwd"}, *const of_url[] = {"headers"};
     bool is_url = entry->upstream.url.len && !entry->upstream.command.len;
-    const char *const *others = is_url ? of_command : of_url;
-    size_t count = is_url ? sizeof(of_command) / sizeof(*of_command) : sizeof(of_url) / sizeof(*of_url);
+    unsigned kind = 1u << (is_url ? UPSTREAM_HTTP : UPSTREAM_STDIO);
     struct json out = *given;
-    for (size_t i = 0; i < count; i++) {
-        const struct json *value = json_get_text(given, others[i]);
+    const struct field *key;
+    for (size_t at = 0; (key = field_next(&keys, &at));) {
+        const struct json *value = json_get_text(given, key->name);
+        if (!key->only || key->only & kind)
+            continue;
         if (value && value->type != JSON_NULL && !(value->type != JSON_BOOL && !value->len))
             warn(r, arena_printf(r->config->arena, "%s: " STR_FMT ": '%s' is ignored: it is not for a %s",
-                                 r->reader.file, STR_ARG(path), others[i], is_url ? "url" : "command"));
-        out = json_without(r->config->arena, &out, str_of(others[i]));
+                                 r->reader.file, STR_ARG(path), key->name, is_url ? "url" : "command"));
+        out = json_without(r->config->arena, &out, str_of(key->name));
     }
     return out;
 }
@@ -287,7 +263,15 @@ static void read_servers(struct servers_reader *r, const struct json *file)
             servers = json_get_text(servers, "servers");
         if (!json_is(servers, JSON_OBJECT))
             continue;
-        count_names(r, servers);
+        r->plain = map_new(r->config->arena);
+        for (uint32_t n = 0; n < servers->len; n++) {
+            struct str name = plain_name(r->config->arena, servers->members[n].key);
+            bool *twice = map_get(r->plain, name);
+            if (twice)
+                *twice = true;
+            else
+                map_add(r->plain, name, ARENA_NEW(r->config->arena, bool));
+        }
         for (uint32_t n = 0; n < servers->len; n++)
             read_entry(r,
                        ARENA_JOIN(r->config->arena, str_of(places[i]), STR_LIT("."), servers->members[n].key),
