@@ -282,24 +282,20 @@ uint64_t key_table_hash(uint64_t before, const struct json *table)
 /* The default of a number; false: it has none, or one that depends on something else. */
 static bool default_of(const struct field *key, const void *base, uint64_t *out)
 {
-    uint32_t small = POLICY_UNSET;
-    *out = 0;
-    if (base && key->kind == FIELD_SIZE)
-        memcpy(out, (const char *)base + key->offset, sizeof(*out));
-    else if (base)
-        memcpy(&small, (const char *)base + key->offset, sizeof(small));
-    if (key->kind == FIELD_SIZE)
+    const char *at = base ? (const char *)base + key->offset : NULL;
+    *out = !at ? 0 : key->kind == FIELD_SIZE ? *(const size_t *)at : *(const uint32_t *)at;
+    if (!at || key->kind == FIELD_SIZE)
         return *out != 0;
-    *out = small;
-    return small != POLICY_UNSET && (int64_t)small >= key->least;
+    return *out != POLICY_UNSET && (int64_t)*out >= key->least;
 }
 
 static void list_key(struct buf *out, const struct field *key, const void *base)
 {
     struct str choices[CHOICES_MAX];
     long long least = key->least, most = key->kind == FIELD_COUNT ? FIELD_COUNT_MAX_DEFAULT : key->most;
-    uint64_t n;
-    bool given = default_of(key, base, &n);
+    uint64_t n = 0;
+    bool numeric = key->kind >= FIELD_COUNT && key->kind <= FIELD_CHOICE && !key->read_key;
+    bool given = numeric && default_of(key, base, &n);
     switch (key->read_key ? FIELD_CUSTOM : key->kind) {
     case FIELD_BOOL:
         buf_text(out, "true or false\t");

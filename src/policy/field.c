@@ -9,8 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-_Static_assert(sizeof(size_t) == sizeof(uint64_t), "FIELD_SIZE is stored as 64 bits");
-
 const struct field *field_next(const struct field_table *table, size_t *at)
 {
     for (size_t rows = table->count + (table->also ? table->also->count : 0); *at < rows;) {
@@ -88,8 +86,10 @@ static const struct json *store_number(const struct field *field, const struct j
         *(uint32_t *)into = (uint32_t)(n + 0.5);
     } else if (!lifted && (!json_int(value, &whole) || whole < field->least || whole > most)) {
         return value;
-    } else if (field->kind == FIELD_SIZE || field->kind == FIELD_MIB) {
-        *(uint64_t *)into = (uint64_t)whole << (field->kind == FIELD_MIB ? 20 : 0);
+    } else if (field->kind == FIELD_SIZE) {
+        *(size_t *)into = (size_t)whole;
+    } else if (field->kind == FIELD_MIB) {
+        *(uint64_t *)into = (uint64_t)whole << 20;
     } else {
         *(uint32_t *)into = (uint32_t)whole;
     }
