@@ -1,6 +1,6 @@
 /*
  * What a recording says of one call, by a table of formats: lines of toolgate's decision log, of other
- * systems and of MCP's JSON-RPC are read here, the messages of models' APIs in conversation.c.
+ * systems and of MCP's JSON-RPC, and the messages of models' APIs.
  */
 #include "replay/recorded_call.h"
 
@@ -22,7 +22,8 @@
 
 /* ---- members ---- */
 
-const struct json *recorded_member(const struct json *object, const char *const *names)
+/* The first member of these names that is there. */
+static const struct json *member_of(const struct json *object, const char *const *names)
 {
     for (; *names; names++) {
         const struct json *value = json_get_text(object, *names);
@@ -32,26 +33,31 @@ const struct json *recorded_member(const struct json *object, const char *const 
     return NULL;
 }
 
-struct str recorded_text(const struct json *value)
+/* A string as it is, a number as its digits. */
+static struct str text_of(const struct json *value)
 {
     if (json_is(value, JSON_NUMBER))
         return (struct str){value->text, value->len};
     return json_str(value);
 }
 
-uint32_t recorded_number(const struct json *value)
+/* Whole and positive; 0: it is not. */
+static uint32_t number_of(const struct json *value)
 {
     int64_t n;
     return json_int(value, &n) && n > 0 && n <= UINT32_MAX ? (uint32_t)n : 0;
 }
 
-struct str recorded_file_name(const char *file)
+/* "run.json" of its path: the session of what names none. */
+static struct str file_name_of(const char *file)
 {
     const char *slash = strrchr(file, '/');
     return str_of(slash ? slash + 1 : file);
 }
 
-const struct json *recorded_arguments(struct arena *arena, const struct json *value)
+/* APIs carry the arguments as a string that holds an object, which is no fault of the model: the object. A
+ * string that holds none, of a call that was cut off, stays one. */
+static const struct json *arguments_of(struct arena *arena, const struct json *value)
 {
     struct json parsed;
     struct json_error fault;
@@ -83,11 +89,12 @@ static struct str error_text(struct arena *arena, const struct json *error)
     static const char *const names[] = {"message", "error", "detail", "text", NULL};
     if (json_is(error, JSON_STRING))
         return json_str(error);
-    struct str message = json_str(json_is(error, JSON_OBJECT) ? recorded_member(error, names) : NULL);
+    struct str message = json_str(json_is(error, JSON_OBJECT) ? member_of(error, names) : NULL);
     return message.len || !error || error->type == JSON_BOOL ? message : json_to_str(arena, error);
 }
 
-void recorded_set_result(struct recorded_call *call, const struct json *result, const struct json *failed)
+/* From what the recording has of the call. `failed` may be NULL. */
+static void set_result(struct recorded_call *call, const struct json *result, const struct json *failed)
 {
     struct arena *arena = call->line->arena;
     bool says_so = failed && failed->type != JSON_NULL && !(failed->type == JSON_BOOL && !failed->truth);
@@ -102,8 +109,9 @@ void recorded_set_result(struct recorded_call *call, const struct json *result, 
         call->error = error_text(arena, result);
 }
 
-/* 0 of a time that the ledger cannot keep: it counts seconds since 1970 in 32 bits. */
-int64_t recorded_time(const struct json *value)
+/* Milliseconds since 1970 of an RFC 3339 time (UTC if it names no zone), or of seconds or milliseconds. 0: it
+ * is no time, or one that the ledger cannot keep, which counts seconds since 1970 in 32 bits. */
+static int64_t time_of(const struct json *value)
 {
     struct str text = json_str(value);
     double number;
@@ -170,23 +178,23 @@ static bool read_decision(struct recorded_reader *reader, const struct json *rec
     find_fields(record, field);
     struct str method = json_str(field[FIELD_METHOD]);
     struct recorded_call call = {
-        .kind = str_is(method, "toolgate/check")    ? RECORDED_CHECK
-                : str_is(method, "toolgate/report") ? RECORDED_REPORT
-                                                    : RECORDED_CALL,
+        .kind = str_eq(method, STR_LIT("toolgate/check"))    ? RECORDED_CHECK
+                : str_eq(method, STR_LIT("toolgate/report")) ? RECORDED_REPORT
+                                                             : RECORDED_CALL,
         .id = json_str(field[FIELD_ID]),
         .session = json_str(field[FIELD_SESSION]),
         .user = json_str(field[FIELD_USER]),
-        .step = recorded_text(field[FIELD_STEP]),
+        .step = text_of(field[FIELD_STEP]),
         .label = json_str(field[FIELD_LABEL]),
         .ext = json_str(field[FIELD_EXT]),
-        .turn = recorded_number(field[FIELD_TURN]),
+        .turn = number_of(field[FIELD_TURN]),
         .has_uid = json_is(field[FIELD_UID], JSON_NUMBER),
-        .uid = recorded_number(field[FIELD_UID]),
+        .uid = number_of(field[FIELD_UID]),
         .tool = json_str(field[FIELD_TOOL]),
         .arguments = field[FIELD_ARGUMENTS],
         .masked = field[FIELD_MASKED],
-        .repeated = recorded_number(field[FIELD_REPEATS]) > 0,
-        .at_ms = recorded_time(field[FIELD_TS]),
+        .repeated = number_of(field[FIELD_REPEATS]) > 0,
+        .at_ms = time_of(field[FIELD_TS]),
         .line = line,
     };
     if (!call.id.len || !call.tool.len)
@@ -228,27 +236,27 @@ static bool read_plain(struct recorded_reader *reader, const struct json *record
                        const struct recording_line *line)
 {
     /* {name, arguments} may be inside, as in {"function":{"name":…,"arguments":…}}. */
-    const struct json *named = recorded_member(record, tool_names);
+    const struct json *named = member_of(record, tool_names);
     const struct json *inner = json_is(named, JSON_OBJECT) ? named : NULL;
     struct recorded_call call = {
         .kind = RECORDED_CALL,
-        .session = recorded_text(recorded_member(record, session_names)),
+        .session = text_of(member_of(record, session_names)),
         .user = json_str(json_get_text(record, "user")),
-        .step = recorded_text(recorded_member(record, step_names)),
-        .turn = recorded_number(recorded_member(record, turn_names)),
+        .step = text_of(member_of(record, step_names)),
+        .turn = number_of(member_of(record, turn_names)),
         .toolset = json_str(json_get_text(record, "toolset")),
         .masked = json_get_text(record, "masked"),
-        .at_ms = recorded_time(recorded_member(record, time_names)),
+        .at_ms = time_of(member_of(record, time_names)),
         .line = line,
     };
-    call.tool = json_str(inner ? recorded_member(inner, tool_names) : named);
-    call.arguments = recorded_arguments(line->arena, recorded_member(inner ? inner : record, argument_names));
+    call.tool = json_str(inner ? member_of(inner, tool_names) : named);
+    call.arguments = arguments_of(line->arena, member_of(inner ? inner : record, argument_names));
     call.arguments_unknown = !call.arguments;
     if (!call.tool.len)
         return false;
     if (!call.session.len)
-        call.session = recorded_file_name(line->file);
-    recorded_set_result(&call, recorded_member(record, result_names), recorded_member(record, error_names));
+        call.session = file_name_of(line->file);
+    set_result(&call, member_of(record, result_names), member_of(record, error_names));
     reader->seen(reader->owner, &call);
     return true;
 }
@@ -267,17 +275,16 @@ static bool read_mcp(struct recorded_reader *reader, const struct json *value,
     const struct json *id = json_get_text(message, "id"), *params = json_get_text(message, "params");
     const struct json *result = json_get_text(message, "result"), *tools = json_get_text(result, "tools");
     struct str method = json_str(json_get_text(message, "method"));
-    struct str file = recorded_file_name(line->file),
-               session = recorded_text(recorded_member(value, sessions));
+    struct str file = file_name_of(line->file), session = text_of(member_of(value, sessions));
     if (!json_get_text(message, "jsonrpc"))
         return false;
     struct recorded_call call = {.kind = RECORDED_CHECK,
                                  .session = session.len ? session : file,
-                                 .at_ms = recorded_time(recorded_member(value, times)),
+                                 .at_ms = time_of(member_of(value, times)),
                                  .tools = reader->tools,
                                  .line = line};
     call.id = arena_printf(line->arena, "%s " STR_FMT " " STR_FMT, json_is(id, JSON_STRING) ? "s" : "n",
-                           STR_ARG(file), STR_ARG(recorded_text(id)));
+                           STR_ARG(file), STR_ARG(text_of(id)));
     if (str_is(method, "tools/call") && id) {
         const struct json *meta = json_get_text(params, "_meta");
         /* The reply names no session: it is found by the file's and the request's id. */
@@ -285,8 +292,8 @@ static bool read_mcp(struct recorded_reader *reader, const struct json *value,
         call.session = session.len ? session : call.session;
         call.tool = json_str(json_get_text(params, "name"));
         call.arguments = json_get_text(params, "arguments");
-        call.turn = recorded_number(json_get_text(meta, TURN_KEY));
-        call.step = recorded_text(json_get_text(meta, STEP_KEY));
+        call.turn = number_of(json_get_text(meta, TURN_KEY));
+        call.step = text_of(json_get_text(meta, STEP_KEY));
         if (call.tool.len)
             reader->seen(reader->owner, &call);
     } else if (!method.len && id && json_is(tools, JSON_ARRAY)) {
@@ -296,10 +303,239 @@ static bool read_mcp(struct recorded_reader *reader, const struct json *value,
     } else if (!method.len && id) {
         call.kind = RECORDED_REPORT;
         call.perhaps = true;
-        recorded_set_result(&call, result, json_get_text(message, "error"));
+        set_result(&call, result, json_get_text(message, "error"));
         call.failed |= json_is_true(json_get_text(result, "isError"));
         reader->seen(reader->owner, &call);
     }
+    return true;
+}
+
+/* ---- conversations, as they are sent to and come from a model's API ----
+ * One walk reads what OpenAI's and Anthropic's messages have in common, and each item is read by what it is:
+ *
+ *   OpenAI chat       {role: assistant, tool_calls: [{id, function: {name, arguments}}]},
+ *                     {role: tool, tool_call_id}
+ *   OpenAI responses  {type: function_call, call_id, name, arguments},
+ *                     {type: function_call_output, call_id, output}
+ *   Anthropic         content blocks {type: tool_use, id, name, input}, {type: tool_result, tool_use_id,
+ * content}
+ *
+ * A user's message begins a turn; the calls of one message of the model are one step.
+ */
+
+struct conversation {
+    struct recorded_reader *reader;
+    const struct recording_line *line;
+    struct str session;
+    const struct json *tools;
+    uint32_t turn;
+    uint64_t messages; /* so far: names the step */
+    bool in_calls;     /* the last item was a function_call: the next one is in the same step */
+    int64_t at_ms;
+};
+
+static struct recorded_call call_of(const struct conversation *c, enum recorded_kind kind,
+                                    const struct json *id)
+{
+    return (struct recorded_call){
+        .kind = kind,
+        .id = text_of(id),
+        .session = c->session,
+        .turn = c->turn,
+        .step = arena_printf(c->line->arena, "message %llu", (unsigned long long)c->messages),
+        .at_ms = c->at_ms,
+        .tools = c->tools,
+        .line = c->line,
+    };
+}
+
+static void see_call(const struct conversation *c, const struct json *id, const struct json *name,
+                     const struct json *arguments)
+{
+    struct recorded_call call = call_of(c, RECORDED_CHECK, id);
+    call.tool = json_str(name);
+    call.arguments = arguments_of(c->line->arena, arguments);
+    call.arguments_unknown = !arguments;
+    if (call.tool.len)
+        c->reader->seen(c->reader->owner, &call);
+}
+
+static void see_result(const struct conversation *c, const struct json *id, const struct json *result,
+                       const struct json *failed)
+{
+    static const struct json nothing = {.type = JSON_STRING, .text = ""};
+    struct recorded_call call = call_of(c, RECORDED_REPORT, id);
+    set_result(&call, result ? result : &nothing, failed);
+    c->reader->seen(c->reader->owner, &call);
+}
+
+static void read_tool_calls(const struct conversation *c, const struct json *message)
+{
+    const struct json *calls = json_get_text(message, "tool_calls");
+    const struct json *older = json_get_text(message, "function_call"), *name = json_get_text(older, "name");
+    for (uint32_t i = 0; json_is(calls, JSON_ARRAY) && i < calls->len; i++) {
+        const struct json *call = &calls->items[i], *function = json_get_text(call, "function");
+        see_call(c, json_get_text(call, "id"), json_get_text(function, "name"),
+                 json_get_text(function, "arguments"));
+    }
+    if (json_is(older, JSON_OBJECT)) /* it has no ids: the name joins the call to its result */
+        see_call(c, name, name, json_get_text(older, "arguments"));
+}
+
+/* An item of the Responses API that is no message; false: it is none. */
+static bool read_item(struct conversation *c, const struct json *item)
+{
+    struct str type = json_str(json_get_text(item, "type"));
+    const struct json *id = json_get_text(item, "call_id"), *output = json_get_text(item, "output");
+    bool calls = str_is(type, "function_call"), answers = str_is(type, "function_call_output");
+    if (calls && !c->in_calls)
+        c->messages++;
+    c->in_calls = calls;
+    if (calls)
+        see_call(c, id ? id : json_get_text(item, "id"), json_get_text(item, "name"),
+                 json_get_text(item, "arguments"));
+    else if (answers)
+        see_result(c, id, output, NULL);
+    else if (str_is(type, "mcp_call")) { /* the API has run it */
+        struct recorded_call call = call_of(c, RECORDED_CALL, json_get_text(item, "id"));
+        call.tool = json_str(json_get_text(item, "name"));
+        call.arguments = arguments_of(c->line->arena, json_get_text(item, "arguments"));
+        set_result(&call, output && output->type != JSON_NULL ? output : NULL, json_get_text(item, "error"));
+        if (call.tool.len)
+            c->reader->seen(c->reader->owner, &call);
+    } else
+        return !str_is(type, "message") && !json_get_text(item, "role");
+    return true;
+}
+
+/* True: the blocks hold results, so that the message is none of the user's. */
+static bool read_blocks(const struct conversation *c, const struct json *content)
+{
+    bool answers = false;
+    for (uint32_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++) {
+        const struct json *block = &content->items[i];
+        struct str type = json_str(json_get_text(block, "type"));
+        if (str_is(type, "tool_use")) {
+            see_call(c, json_get_text(block, "id"), json_get_text(block, "name"),
+                     json_get_text(block, "input"));
+        } else if (str_is(type, "tool_result")) {
+            see_result(c, json_get_text(block, "tool_use_id"), json_get_text(block, "content"),
+                       json_get_text(block, "is_error"));
+            answers = true;
+        }
+    }
+    return answers;
+}
+
+static void read_message(struct conversation *c, const struct json *message)
+{
+    static const char *const times[] = {"timestamp", "ts", "created_at", NULL};
+    const struct json *content = json_get_text(message, "content");
+    struct str role = json_str(json_get_text(message, "role"));
+    int64_t at_ms = time_of(member_of(message, times));
+    if (at_ms)
+        c->at_ms = at_ms;
+    if (!json_is(message, JSON_OBJECT) || read_item(c, message))
+        return;
+    c->messages++;
+    if (str_is(role, "tool")) {
+        see_result(c, json_get_text(message, "tool_call_id"), content, NULL);
+    } else if (str_is(role, "function")) {
+        see_result(c, json_get_text(message, "name"), content, NULL);
+    } else if (str_is(role, "assistant")) {
+        read_tool_calls(c, message);
+        read_blocks(c, content);
+    } else if (!read_blocks(c, content) && str_is(role, "user")) {
+        c->turn++;
+    }
+}
+
+static void read_messages(struct conversation *c, const struct json *messages)
+{
+    for (uint32_t i = 0; json_is(messages, JSON_ARRAY) && i < messages->len; i++)
+        read_message(c, &messages->items[i]);
+}
+
+/* The reply beside a request, as proxies record it: a choice, items, or a message. */
+static void read_response(struct conversation *c, const struct json *response)
+{
+    const struct json *choices = json_get_text(response, "choices"),
+                      *output = json_get_text(response, "output");
+    if (json_is(choices, JSON_ARRAY) && choices->len)
+        read_message(c, json_get_text(&choices->items[0], "message"));
+    else if (output)
+        read_messages(c, output);
+    else if (json_get_text(response, "role"))
+        read_message(c, response);
+}
+
+static struct str session_of(const struct json *conversation, const struct recording_line *line,
+                             const char *part)
+{
+    static const char *const names[] = {"session",  "session_id", "conversation_id", "thread_id", "chat_id",
+                                        "trace_id", "run_id",     "task_id",         "id",        NULL};
+    struct str named = text_of(json_is(conversation, JSON_OBJECT) ? member_of(conversation, names) : NULL);
+    struct str file = file_name_of(line->file);
+    if (named.len)
+        return named;
+    return arena_printf(line->arena, STR_FMT ":%llu%s", STR_ARG(file), (unsigned long long)line->number,
+                        part);
+}
+
+/* A conversation: an object with messages (or input and output), or an array of messages. */
+static bool read_conversation(struct recorded_reader *reader, const struct json *conversation,
+                              const struct recording_line *line)
+{
+    static const char *const times[] = {"ts", "timestamp", "created_at", "created", NULL};
+    bool is_list = json_is(conversation, JSON_ARRAY);
+    const struct json *request = is_list ? NULL : json_get_text(conversation, "request");
+    const struct json *tools = is_list ? NULL : json_get_text(conversation, "tools");
+    struct conversation c = {
+        .reader = reader,
+        .line = line,
+        .session = session_of(conversation, line, ""),
+        .tools = json_is(tools, JSON_ARRAY) ? tools : reader->tools,
+        .at_ms = is_list ? 0 : time_of(member_of(conversation, times)),
+    };
+    if (json_is(line->value, JSON_ARRAY) && conversation != line->value) /* one of several in the line */
+        c.session = session_of(conversation, line,
+                               arena_printf(line->arena, ".%llu", (unsigned long long)++reader->messages).at);
+    if (is_list) {
+        read_messages(&c, conversation);
+        return true;
+    }
+    if (json_is(request, JSON_OBJECT) && json_is(json_get_text(request, "tools"), JSON_ARRAY))
+        c.tools = json_get_text(request, "tools");
+    read_messages(&c, json_get_text(request, "messages"));
+    read_messages(&c, json_get_text(request, "input"));
+    read_messages(&c, json_get_text(conversation, "messages"));
+    read_messages(&c, json_get_text(conversation, "items"));
+    read_messages(&c, json_get_text(conversation, "input"));
+    read_messages(&c, json_get_text(conversation, "output"));
+    read_response(&c, json_get_text(conversation, "choices") ? conversation
+                                                             : json_get_text(conversation, "response"));
+    return true;
+}
+
+/* A file of messages, one a line, is one conversation unless the messages name theirs. */
+static bool read_message_line(struct recorded_reader *reader, const struct json *message,
+                              const struct recording_line *line)
+{
+    static const char *const names[] = {"session", "session_id", "conversation_id", "thread_id", NULL};
+    struct str named = text_of(member_of(message, names));
+    struct conversation c = {
+        .reader = reader,
+        .line = line,
+        .session = named.len ? named : file_name_of(line->file),
+        .tools = reader->tools,
+        .turn = reader->turn,
+        .messages = reader->messages,
+    };
+    if (!json_get_text(message, "role") && !json_get_text(message, "type"))
+        return false;
+    read_message(&c, message);
+    reader->turn = c.turn;
+    reader->messages = c.messages;
     return true;
 }
 
@@ -358,18 +594,17 @@ static enum recorded_format format_of(const struct json *value)
         return RECORDED_MCP;
     if (is_conversation(value))
         return RECORDED_OPENAI;
-    if (has(value, "tool") || has(value, "tool_name") ||
-        (recorded_member(value, tools) && !is_message(value)))
+    if (has(value, "tool") || has(value, "tool_name") || (member_of(value, tools) && !is_message(value)))
         return RECORDED_NDJSON;
     return is_message(value) ? RECORDED_OPENAI : RECORDED_ANY;
 }
 
 /* A conversation, or a message of the one that the file is. */
-static bool read_messages(struct recorded_reader *reader, const struct json *value,
-                          const struct recording_line *line)
+static bool read_api(struct recorded_reader *reader, const struct json *value,
+                     const struct recording_line *line)
 {
-    return is_conversation(value) ? conversation_read(reader, value, line)
-                                  : message_line_read(reader, value, line);
+    return is_conversation(value) ? read_conversation(reader, value, line)
+                                  : read_message_line(reader, value, line);
 }
 
 static const struct {
@@ -381,8 +616,8 @@ static const struct {
                       "it has none of: decision_id and verdict, tool and arguments, messages, jsonrpc"},
     [RECORDED_DECISIONS] = {"decisions", read_decision, "it has no tool and no decision_id"},
     [RECORDED_NDJSON] = {"ndjson", read_plain, "it has no tool"},
-    [RECORDED_OPENAI] = {"openai", read_messages, "it has no messages"},
-    [RECORDED_ANTHROPIC] = {"anthropic", read_messages, "it has no messages"},
+    [RECORDED_OPENAI] = {"openai", read_api, "it has no messages"},
+    [RECORDED_ANTHROPIC] = {"anthropic", read_api, "it has no messages"},
     [RECORDED_MCP] = {"mcp", read_mcp, "it is no JSON-RPC message"},
 };
 
@@ -424,13 +659,13 @@ static bool read_array(struct recorded_reader *reader, const struct json *array,
         format = json_is(first, JSON_OBJECT) ? format_of(first) : RECORDED_OPENAI;
     bool messages = format == RECORDED_OPENAI || format == RECORDED_ANTHROPIC;
     if (messages && json_is(first, JSON_OBJECT) && !is_conversation(first))
-        return conversation_read(reader, array, line);
+        return read_conversation(reader, array, line);
     for (uint32_t i = 0; i < array->len; i++) {
         const struct json *item = &array->items[i];
         if (json_is(item, JSON_OBJECT))
             any |= read_object(reader, item, line);
         else if (json_is(item, JSON_ARRAY))
-            any |= conversation_read(reader, item, line);
+            any |= read_conversation(reader, item, line);
     }
     return any;
 }

@@ -74,32 +74,7 @@ struct recorded_reader {
 bool recorded_calls_read(struct recorded_reader *reader, const struct recording_line *line, const char **why);
 void recorded_reader_clear(struct recorded_reader *reader);
 
-/* ---- for conversation.c, and from there ---- */
-
-/* A conversation: an object with messages (or input and output), or an array of messages. */
-bool conversation_read(struct recorded_reader *reader, const struct json *conversation,
-                       const struct recording_line *line);
-/* One message of a conversation that the file is. */
-bool message_line_read(struct recorded_reader *reader, const struct json *message,
-                       const struct recording_line *line);
-
-/* The first member of these names that is there. */
-const struct json *recorded_member(const struct json *object, const char *const *names);
-/* Milliseconds since 1970 of an RFC 3339 time (UTC if it names no zone), or of seconds or milliseconds; 0: it
- * is no time. */
-int64_t recorded_time(const struct json *value);
-/* A string as it is, a number as its digits. */
-struct str recorded_text(const struct json *value);
-/* Whole and positive; 0: it is not. */
-uint32_t recorded_number(const struct json *value);
-/* APIs carry the arguments as a string that holds an object, which is no fault of the model: the object. A
- * string that holds none, of a call that was cut off, stays one. */
-const struct json *recorded_arguments(struct arena *arena, const struct json *value);
 /* What a tool returned as a value that toolgate/report takes: a string becomes text content. */
 const struct json *recorded_result(struct arena *arena, const struct json *value);
-/* "run.json" of its path: the session of what names none. */
-struct str recorded_file_name(const char *file);
-/* Sets the result, or the error, of a call from what the recording has of it. `failed` may be NULL. */
-void recorded_set_result(struct recorded_call *call, const struct json *result, const struct json *failed);
 
 #endif

@@ -30,7 +30,7 @@ struct replay_awaited {
     struct replay_row *tool;               /* NULL: free */
     struct replay_row *rows[AWAITED_ROWS]; /* where --policies refused it */
     size_t row_count;                      /* 0: only --against did */
-    struct replay_difference *difference;  /* NULL: none */
+    struct replay_row *difference;         /* NULL: none */
     struct hash128 step;
 };
 
@@ -58,7 +58,7 @@ struct replay_session {
 struct replay_open {
     struct lru_node node; /* first */
     struct replay_row *tool;
-    struct replay_difference *difference;
+    struct replay_row *difference;
     struct judge_open sides[2];
     bool refused[2]; /* that side has judged already: it would not have run */
     bool counted;    /* as a call without a result */
@@ -87,7 +87,7 @@ struct pass {
     struct judged sides[2]; /* --policies, --against */
     size_t side_count;
     struct replay_row *tool;
-    struct replay_difference *difference;
+    struct replay_row *difference;
     uint64_t key; /* the call's hash: tool and arguments */
     bool is_news; /* its recorded result was another than the last time, or the first */
     bool stopped; /* counted as saved */
@@ -247,14 +247,6 @@ static bool brings_news(struct replay_session *s, struct arena *arena, const str
     return true;
 }
 
-static struct replay_example example_of(const struct pass *p, struct str detail)
-{
-    const struct recorded_call *call = p->call;
-    struct str arguments = json_is(call->arguments, JSON_STRING) ? json_str(call->arguments)
-                                                                 : json_to_str(p->arena, call->arguments);
-    return (struct replay_example){call->line->file, call->line->number, call->session, arguments, detail};
-}
-
 /* ---- why a call was refused, in the words by which the report groups ---- */
 
 /* items[3].name as items[].name: what is wrong is the same. */
@@ -307,8 +299,11 @@ static void add_example(struct replay *r, const struct pass *p, struct replay_ro
 {
     if (row->example_count == REPLAY_EXAMPLES)
         return;
-    struct replay_example example = example_of(p, detail);
-    replay_example_add(r->report, row->examples, &row->example_count, &example);
+    const struct recorded_call *call = p->call;
+    struct str arguments = json_is(call->arguments, JSON_STRING) ? json_str(call->arguments)
+                                                                 : json_to_str(p->arena, call->arguments);
+    struct replay_example example = {call->line->file, call->line->number, call->session, arguments, detail};
+    replay_example_add(r->report, row, &example);
 }
 
 static void count_figures(const struct pass *p, struct replay_row *row, bool refused)
@@ -322,7 +317,8 @@ static void count_row(struct replay *r, const struct pass *p, struct replay_row 
 {
     const struct verdict *v = p->sides[0].verdict;
     count_figures(p, row, refused);
-    add_example(r, p, row, v->class == CLASS_OK ? STR_NONE : reason_text(p->arena, v));
+    if (row->example_count < REPLAY_EXAMPLES)
+        add_example(r, p, row, v->class == CLASS_OK ? STR_NONE : reason_text(p->arena, v));
 }
 
 static struct replay_row *class_row(struct replay *r, enum error_class class)
@@ -353,7 +349,8 @@ static void count_problem(struct replay *r, struct pass *p, const struct problem
         if (p->rows[i] == row)
             return;
     count_figures(p, row, refused);
-    add_example(r, p, row, problem ? reason_of(p->arena, v, problem) : reason_text(p->arena, v));
+    if (row->example_count < REPLAY_EXAMPLES)
+        add_example(r, p, row, problem ? reason_of(p->arena, v, problem) : reason_text(p->arena, v));
     keep_row(p, row);
 }
 
@@ -473,7 +470,7 @@ static void await_next(const struct pass *p)
 /* ---- differences ---- */
 
 /* What the recording has of this call: it ran well or badly, or it was refused then, too. */
-static void count_outcome(struct replay_difference *d, const struct recorded_call *call)
+static void count_outcome(struct replay_row *d, const struct recorded_call *call)
 {
     if (call->refused)
         d->not_run++;
@@ -509,7 +506,7 @@ static void compare(struct replay *r, struct pass *p)
     enum replay_change change = change_of(&p->sides[0], &p->sides[1]);
     const struct verdict *refusing = change == REPLAY_NEW_PASS ? before : after;
     const struct problem *problem = first_problem(refusing);
-    struct replay_difference key = {
+    struct replay_row key = {
         .change = change,
         .tool = p->tool->tool,
         .code = reason_code(refusing),
@@ -520,14 +517,11 @@ static void compare(struct replay *r, struct pass *p)
         .after_class = str_of(error_class_info(after->class)->name),
         .reason = reason_text(p->arena, refusing),
     };
-    struct replay_difference *d = replay_report_difference(r->report, &key);
+    struct replay_row *d = replay_table_row(r->report, &r->report->differences, &key);
     d->calls++;
     r->report->changed[key.change]++;
     p->difference = d;
-    if (d->example_count < REPLAY_EXAMPLES) {
-        struct replay_example example = example_of(p, reason_text(p->arena, refusing));
-        replay_example_add(r->report, d->examples, &d->example_count, &example);
-    }
+    add_example(r, p, d, key.reason);
 }
 
 /* ---- a call ---- */

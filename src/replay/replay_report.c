@@ -35,8 +35,7 @@ void replay_report_init(struct replay_report *report, struct arena *arena)
     table_init(report, &report->repairs, REPLAY_ROWS_MAX);
     table_init(report, &report->unknown_tools, REPLAY_TOOLS_MAX);
     report->loops = ARENA_ARRAY(arena, struct replay_loop, REPLAY_LOOPS_MAX);
-    report->differences = ARENA_ARRAY(arena, struct replay_difference *, REPLAY_ROWS_MAX);
-    report->differences_by_key = map_new(arena);
+    table_init(report, &report->differences, REPLAY_ROWS_MAX);
 }
 
 /* ---- rows ---- */
@@ -60,46 +59,38 @@ static struct str make_key(char *room, const struct str *parts, size_t count)
 struct replay_row *replay_table_row(struct replay_report *report, struct replay_table *table,
                                     const struct replay_row *key)
 {
-    char room[KEY_MAX_BYTES];
-    const struct str parts[] = {key->tool, key->class, key->code, key->path};
-    struct str text = make_key(room, parts, sizeof(parts) / sizeof(parts[0]));
+    struct arena *arena = report->arena;
+    char room[KEY_MAX_BYTES], kinds[3];
+    struct str parts[7];
+    size_t count = 4;
+    parts[0] = key->tool;
+    parts[1] = key->class;
+    parts[2] = key->code;
+    parts[3] = key->path;
+    if (table == &report->differences) {
+        kinds[0] = (char)('0' + key->change);
+        kinds[1] = (char)('0' + key->before);
+        kinds[2] = (char)('0' + key->after);
+        parts[count++] = (struct str){kinds, sizeof(kinds)};
+        parts[count++] = key->before_class;
+        parts[count++] = key->after_class;
+    }
+    struct str text = make_key(room, parts, count);
     struct replay_row *row = map_get(table->by_key, text);
     if (row)
         return row;
     if (table->count == table->limit)
         return &table->other;
-    row = ARENA_NEW(report->arena, struct replay_row);
-    row->tool = arena_dup(report->arena, str_cut(key->tool, KEY_MAX_BYTES / 8));
-    row->class = arena_dup(report->arena, key->class);
-    row->code = arena_dup(report->arena, str_cut(key->code, KEY_MAX_BYTES / 8));
-    row->path = arena_dup(report->arena, str_cut(key->path, KEY_MAX_BYTES / 8));
-    map_add(table->by_key, arena_dup(report->arena, text), row);
+    row = ARENA_NEW(arena, struct replay_row);
+    *row = *key;
+    row->tool = arena_dup(arena, str_cut(key->tool, KEY_MAX_BYTES / 8));
+    row->class = arena_dup(arena, key->class);
+    row->code = arena_dup(arena, str_cut(key->code, KEY_MAX_BYTES / 8));
+    row->path = arena_dup(arena, str_cut(key->path, KEY_MAX_BYTES / 8));
+    row->reason = arena_dup(arena, str_cut(key->reason, REPLAY_EXAMPLE_MAX_BYTES));
+    map_add(table->by_key, arena_dup(arena, text), row);
     table->rows[table->count++] = row;
     return row;
-}
-
-struct replay_difference *replay_report_difference(struct replay_report *report,
-                                                   const struct replay_difference *key)
-{
-    char room[KEY_MAX_BYTES],
-        kinds[3] = {(char)('0' + key->change), (char)('0' + key->before), (char)('0' + key->after)};
-    const struct str parts[] = {{kinds, sizeof(kinds)}, key->tool,       key->code, key->path,
-                                key->before_class,      key->after_class};
-    struct str text = make_key(room, parts, sizeof(parts) / sizeof(parts[0]));
-    struct replay_difference *d = map_get(report->differences_by_key, text);
-    if (d)
-        return d;
-    if (report->difference_count == REPLAY_ROWS_MAX)
-        return &report->other_difference;
-    d = ARENA_NEW(report->arena, struct replay_difference);
-    *d = *key;
-    d->tool = arena_dup(report->arena, str_cut(key->tool, KEY_MAX_BYTES / 8));
-    d->code = arena_dup(report->arena, str_cut(key->code, KEY_MAX_BYTES / 8));
-    d->path = arena_dup(report->arena, str_cut(key->path, KEY_MAX_BYTES / 8));
-    d->reason = arena_dup(report->arena, str_cut(key->reason, REPLAY_EXAMPLE_MAX_BYTES));
-    map_add(report->differences_by_key, arena_dup(report->arena, text), d);
-    report->differences[report->difference_count++] = d;
-    return d;
 }
 
 /* Whether `kept`, which may have been cut, is the beginning of this one. */
@@ -111,17 +102,17 @@ static bool is_kept(struct str kept, struct str whole)
     return kept.len > ellipsis.len && memcmp(kept.at, whole.at, kept.len - ellipsis.len) == 0;
 }
 
-void replay_example_add(struct replay_report *report, struct replay_example *examples, size_t *count,
+void replay_example_add(struct replay_report *report, struct replay_row *row,
                         const struct replay_example *example)
 {
     struct arena *arena = report->arena;
-    if (*count == REPLAY_EXAMPLES)
+    if (row->example_count == REPLAY_EXAMPLES)
         return;
-    for (size_t i = 0; i < *count; i++) /* of a loop, one is enough */
-        if (is_kept(examples[i].session, example->session) &&
-            is_kept(examples[i].arguments, example->arguments))
+    for (size_t i = 0; i < row->example_count; i++) /* of a loop, one is enough */
+        if (is_kept(row->examples[i].session, example->session) &&
+            is_kept(row->examples[i].arguments, example->arguments))
             return;
-    examples[(*count)++] = (struct replay_example){
+    row->examples[row->example_count++] = (struct replay_example){
         .file = example->file,
         .line = example->line,
         .session =
@@ -167,20 +158,16 @@ void replay_loop_add(struct replay_report *report, const struct replay_loop *loo
 
 /* ---- the end ---- */
 
-static int by_reason(const struct str a[3], const struct str b[3])
-{
-    int order = str_cmp(a[0], b[0]);
-    order = order ? order : str_cmp(a[1], b[1]);
-    return order ? order : str_cmp(a[2], b[2]);
-}
-
 static int by_calls(const void *a, const void *b)
 {
     const struct replay_row *x = *(struct replay_row *const *)a, *y = *(struct replay_row *const *)b;
+    if (x->change != y->change)
+        return x->change < y->change ? -1 : 1;
     if (x->calls != y->calls)
         return x->calls > y->calls ? -1 : 1;
-    return by_reason((const struct str[]){x->tool, x->code, x->path},
-                     (const struct str[]){y->tool, y->code, y->path});
+    int order = str_cmp(x->tool, y->tool);
+    order = order ? order : str_cmp(x->code, y->code);
+    return order ? order : str_cmp(x->path, y->path);
 }
 
 static int by_saved(const void *a, const void *b)
@@ -191,29 +178,16 @@ static int by_saved(const void *a, const void *b)
     return str_cmp(x->session, y->session);
 }
 
-static int by_change(const void *a, const void *b)
-{
-    const struct replay_difference *x = *(struct replay_difference *const *)a,
-                                   *y = *(struct replay_difference *const *)b;
-    if (x->change != y->change)
-        return x->change < y->change ? -1 : 1;
-    if (x->calls != y->calls)
-        return x->calls > y->calls ? -1 : 1;
-    return by_reason((const struct str[]){x->tool, x->code, x->path},
-                     (const struct str[]){y->tool, y->code, y->path});
-}
-
 void replay_report_finish(struct replay_report *report)
 {
-    struct replay_table *tables[] = {&report->tools,    &report->classes, &report->codes,
-                                     &report->problems, &report->repairs, &report->unknown_tools};
+    struct replay_table *tables[] = {&report->tools,      &report->classes, &report->codes,
+                                     &report->problems,   &report->repairs, &report->unknown_tools,
+                                     &report->differences};
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         if (tables[i]->count)
             qsort(tables[i]->rows, tables[i]->count, sizeof(*tables[i]->rows), by_calls);
     if (report->loop_count)
         qsort(report->loops, report->loop_count, sizeof(*report->loops), by_saved);
-    if (report->difference_count)
-        qsort(report->differences, report->difference_count, sizeof(*report->differences), by_change);
 }
 
 /* ---- as JSON ---- */
@@ -227,11 +201,11 @@ static void put_verdicts(struct json_out *out, const char *key, const uint64_t *
     json_close(out, '}');
 }
 
-static void put_examples(struct json_out *out, const struct replay_example *examples, size_t count)
+static void put_examples(struct json_out *out, const struct replay_row *row)
 {
     json_field_open(out, "examples", '[');
-    for (size_t i = 0; i < count; i++) {
-        const struct replay_example *e = &examples[i];
+    for (size_t i = 0; i < row->example_count; i++) {
+        const struct replay_example *e = &row->examples[i];
         json_open(out, '{');
         json_field_text(out, "file", e->file);
         json_field_int(out, "line", (int64_t)e->line);
@@ -262,7 +236,7 @@ static void put_row(struct json_out *out, const struct replay_row *row, uint64_t
     json_field_int(out, "refused", (int64_t)row->refused);
     json_field_int(out, "retried", (int64_t)row->retried);
     json_field_int(out, "recovered", (int64_t)row->recovered);
-    put_examples(out, row->examples, row->example_count);
+    put_examples(out, row);
     json_close(out, '}');
 }
 
@@ -308,7 +282,7 @@ static void put_loops(struct json_out *out, const struct replay_report *r)
     json_close(out, '}');
 }
 
-static void put_difference(struct json_out *out, const struct replay_difference *d)
+static void put_difference(struct json_out *out, const struct replay_row *d)
 {
     json_open(out, '{');
     json_field_text(out, "change", replay_change_names[d->change]);
@@ -329,7 +303,7 @@ static void put_difference(struct json_out *out, const struct replay_difference 
     json_close(out, '}');
     json_field_int(out, "retried", (int64_t)d->retried);
     json_field_int(out, "recovered", (int64_t)d->recovered);
-    put_examples(out, d->examples, d->example_count);
+    put_examples(out, d);
     json_close(out, '}');
 }
 
@@ -342,11 +316,11 @@ static void put_differences(struct json_out *out, const struct replay_report *r)
     json_field_int(out, "other_verdicts", (int64_t)r->changed[REPLAY_OTHER_VERDICT]);
     json_field_int(out, "new_passes", (int64_t)r->changed[REPLAY_NEW_PASS]);
     json_field_open(out, "differences", '[');
-    for (size_t i = 0; i < r->difference_count; i++)
-        put_difference(out, r->differences[i]);
+    for (size_t i = 0; i < r->differences.count; i++)
+        put_difference(out, r->differences.rows[i]);
     json_close(out, ']');
-    if (r->other_difference.calls)
-        json_field_int(out, "other_calls", (int64_t)r->other_difference.calls);
+    if (r->differences.other.calls)
+        json_field_int(out, "other_calls", (int64_t)r->differences.other.calls);
     json_close(out, '}');
 }
 

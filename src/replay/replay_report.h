@@ -26,6 +26,8 @@ struct replay_example {
     struct str detail;             /* the reason; empty: none */
 };
 
+enum replay_change { REPLAY_NEW_REFUSAL, REPLAY_OTHER_VERDICT, REPLAY_NEW_PASS, REPLAY_CHANGES };
+
 /* A row of any table. The members that are no part of the table's key are empty. */
 struct replay_row {
     struct str tool, class, code, path;
@@ -36,9 +38,17 @@ struct replay_row {
     uint64_t recovered; /* of these: the next call of the tool passes */
     struct replay_example examples[REPLAY_EXAMPLES];
     size_t example_count;
+
+    /* Only of a difference: calls whose verdict differs between --policies and --against, in the same way.
+     * Code and path are why --against refuses; of REPLAY_NEW_PASS why --policies does: "maximum", "limit". */
+    enum replay_change change;
+    enum verdict_kind before, after;
+    struct str before_class, after_class;
+    struct str reason;                              /* of the first of them */
+    uint64_t ran_well, ran_badly, not_run, unknown; /* what the recording has of these calls */
 };
 
-/* Sorted by `calls` once the replay has ended. */
+/* Sorted by `calls` once the replay has ended; differences by change first. */
 struct replay_table {
     struct replay_row **rows;
     size_t count, limit;
@@ -53,23 +63,6 @@ struct replay_loop {
     bool halted;                    /* a verdict told the agent to end the run */
     const char *file;
     uint64_t line;
-};
-
-enum replay_change { REPLAY_NEW_REFUSAL, REPLAY_OTHER_VERDICT, REPLAY_NEW_PASS, REPLAY_CHANGES };
-
-/* Calls whose verdict differs between --policies and --against, in the same way. */
-struct replay_difference {
-    enum replay_change change;
-    struct str tool, code,
-        path; /* why --against refuses; of REPLAY_NEW_PASS why --policies does: "maximum", "limit" */
-    enum verdict_kind before, after;
-    struct str before_class, after_class;
-    struct str reason; /* of the first of them */
-    uint64_t calls;
-    uint64_t ran_well, ran_badly, not_run, unknown; /* what the recording has of these calls */
-    uint64_t retried, recovered;                    /* as of a row, by --against */
-    struct replay_example examples[REPLAY_EXAMPLES];
-    size_t example_count;
 };
 
 struct replay_report {
@@ -89,10 +82,9 @@ struct replay_report {
     struct replay_table unknown_tools; /* no schema, no policy: only the rules against loops judge them */
     struct replay_loop *loops;         /* by `saved` */
     size_t loop_count;
-    uint64_t loop_sessions, loop_calls;     /* sessions with a stopped call; calls that would not have run */
-    uint64_t runaways, halted;              /* of these sessions */
-    struct replay_difference **differences; /* new refusals first, then by `calls` */
-    size_t difference_count;
+    uint64_t loop_sessions, loop_calls; /* sessions with a stopped call; calls that would not have run */
+    uint64_t runaways, halted;          /* of these sessions */
+    struct replay_table differences;
     uint64_t changed[REPLAY_CHANGES];     /* calls */
     uint64_t without_result;              /* checked, and the recording has no result: loops cannot be told */
     uint64_t without_arguments;           /* recorded as a hash or not at all: not judged */
@@ -104,9 +96,6 @@ struct replay_report {
     int64_t us;                           /* that the replay took */
     const struct recording_count *faults; /* RECORDING_FAULTS of them */
     uint64_t lines;                       /* that could be read */
-    struct map *differences_by_key;
-    /* those beyond REPLAY_ROWS_MAX together; only their calls are told */
-    struct replay_difference other_difference;
 };
 
 /* ---- for replay.c: counting ---- */
@@ -116,10 +105,8 @@ void replay_report_init(struct replay_report *report, struct arena *arena);
 /* The row with this key, made if there is none; the table's `other` if it is full. */
 struct replay_row *replay_table_row(struct replay_report *report, struct replay_table *table,
                                     const struct replay_row *key);
-struct replay_difference *replay_report_difference(struct replay_report *report,
-                                                   const struct replay_difference *key);
 /* Copies the example if there is room for one more. */
-void replay_example_add(struct replay_report *report, struct replay_example *examples, size_t *count,
+void replay_example_add(struct replay_report *report, struct replay_row *row,
                         const struct replay_example *example);
 /* Copies the session; tool and code must live as long as the report. */
 void replay_loop_add(struct replay_report *report, const struct replay_loop *loop);
