@@ -88,9 +88,10 @@ struct pass {
     size_t side_count;
     struct replay_row *tool;
     struct replay_row *difference;
-    uint64_t key; /* the call's hash: tool and arguments */
-    bool is_news; /* its recorded result was another than the last time, or the first */
-    bool stopped; /* counted as saved */
+    uint64_t key;         /* the call's hash: tool and arguments */
+    bool is_news;         /* its recorded result was another than the last time, or the first */
+    bool stopped;         /* counted as saved */
+    bool unjudged, waits; /* on one of the sides: for the result */
     struct replay_row *rows[AWAITED_ROWS]; /* where the call is counted, if it was refused */
     size_t row_count;
 };
@@ -202,38 +203,28 @@ static void set_clock(struct replay *r, struct replay_session *session, const st
 
 /* ---- what a call brought ---- */
 
-static uint64_t call_key(struct arena *arena, const struct recorded_call *call)
-{
-    uint64_t arguments = call->arguments ? json_fingerprint(arena, call->arguments, NULL, 0).low : 0;
-    return (hash_stable(call->tool).low ^ arguments) | 1;
-}
-
-/* 0: nobody knows. */
+/* 0: the call has failed, or nobody knows. Recordings rarely say that a tool has failed: its text does. */
 static uint64_t result_key(struct arena *arena, const struct recorded_call *call)
 {
     struct buf text = buf_in(arena);
-    if (!call->result)
-        return call->by_class && call->result_hash.len ? hash_stable(call->result_hash).low | 1 : 0;
-    result_mask_write(&text, arena, call->result, false);
-    return hash_stable(buf_view(&text)).low | 1;
-}
-
-/* Recordings rarely say that a tool has failed: its text does. */
-static bool has_failed(struct arena *arena, const struct recorded_call *call)
-{
     struct result result;
     struct envelope_call of = {call->tool, call->arguments};
-    if (call->failed || !call->result)
-        return call->failed;
+    if (!call->ran || call->failed)
+        return 0;
+    if (!call->result)
+        return call->by_class && call->result_hash.len ? hash_stable(call->result_hash).low | 1 : 0;
     result_read(arena, call->result, &result);
-    return result.is_error || envelope_detect(arena, &result, &of).kind != ENVELOPE_NONE;
+    if (result.is_error || envelope_detect(arena, &result, &of).kind != ENVELOPE_NONE)
+        return 0;
+    result_mask_write(&text, arena, call->result, false);
+    return hash_stable(buf_view(&text)).low | 1;
 }
 
 /* A failure brings nothing; neither does what the same call has brought before. */
 static bool brings_news(struct replay_session *s, struct arena *arena, const struct recorded_call *call,
                         uint64_t key)
 {
-    uint64_t result = call->ran && !has_failed(arena, call) ? result_key(arena, call) : 0;
+    uint64_t result = result_key(arena, call);
     unsigned at = 0;
     if (!result)
         return false;
@@ -358,15 +349,10 @@ static void count_problem(struct replay *r, struct pass *p, const struct problem
 static void count_problems(struct replay *r, struct pass *p, bool refused)
 {
     const struct verdict *v = p->sides[0].verdict;
-    bool any = false;
-    for (size_t i = 0; i < v->problems.count; i++) {
-        const struct problem *problem = &v->problems.list[i];
-        if (problem->warning)
-            continue;
-        any = true;
-        count_problem(r, p, problem, refused);
-    }
-    if (!any)
+    for (size_t i = 0; i < v->problems.count; i++)
+        if (!v->problems.list[i].warning)
+            count_problem(r, p, &v->problems.list[i], refused);
+    if (!first_problem(v))
         count_problem(r, p, NULL, refused);
 }
 
@@ -455,18 +441,6 @@ static void settle_awaited(const struct pass *p)
     }
 }
 
-static void await_next(const struct pass *p)
-{
-    struct replay_session *s = p->session;
-    struct replay_awaited *a = &s->awaited[s->next_awaited++ % AWAITED_MAX];
-    *a = (struct replay_awaited){
-        .tool = p->tool, .difference = p->difference, .step = hash_stable(p->call->step)};
-    if (p->sides[0].runs)
-        return;
-    memcpy(a->rows, p->rows, sizeof(a->rows));
-    a->row_count = p->row_count;
-}
-
 /* ---- differences ---- */
 
 /* What the recording has of this call: it ran well or badly, or it was refused then, too. */
@@ -482,28 +456,20 @@ static void count_outcome(struct replay_row *d, const struct recorded_call *call
         d->ran_well++;
 }
 
-static bool differ(const struct verdict *a, const struct verdict *b)
-{
-    return a->kind != b->kind || a->class != b->class || !str_eq(a->code, b->code) ||
-           !str_eq(reason_code(a), reason_code(b));
-}
-
 /* A call that would no longer run is a refusal, whatever came of it when it ran. */
-static enum replay_change change_of(const struct judged *before, const struct judged *after)
-{
-    bool passed = before->verdict->kind == VERDICT_PASS, passes = after->verdict->kind == VERDICT_PASS;
-    if (before->runs != after->runs)
-        return before->runs ? REPLAY_NEW_REFUSAL : REPLAY_NEW_PASS;
-    return passed == passes ? REPLAY_OTHER_VERDICT : passed ? REPLAY_NEW_REFUSAL : REPLAY_NEW_PASS;
-}
-
 static void compare(struct replay *r, struct pass *p)
 {
     const struct verdict *before = p->sides[0].verdict, *after = p->sides[1].verdict;
+    enum replay_change change = REPLAY_OTHER_VERDICT;
     r->report->against_verdicts[after->kind]++;
-    if (!differ(before, after))
+    if (before->kind == after->kind && before->class == after->class && str_eq(before->code, after->code) &&
+        str_eq(reason_code(before), reason_code(after)))
         return;
-    enum replay_change change = change_of(&p->sides[0], &p->sides[1]);
+    bool passed = before->kind == VERDICT_PASS, passes = after->kind == VERDICT_PASS;
+    if (p->sides[0].runs != p->sides[1].runs)
+        change = p->sides[0].runs ? REPLAY_NEW_REFUSAL : REPLAY_NEW_PASS;
+    else if (passed != passes)
+        change = passed ? REPLAY_NEW_REFUSAL : REPLAY_NEW_PASS;
     const struct verdict *refusing = change == REPLAY_NEW_PASS ? before : after;
     const struct problem *problem = first_problem(refusing);
     struct replay_row key = {
@@ -522,23 +488,10 @@ static void compare(struct replay *r, struct pass *p)
     r->report->changed[key.change]++;
     p->difference = d;
     add_example(r, p, d, key.reason);
+    count_outcome(d, p->call);
 }
 
 /* ---- a call ---- */
-
-static void judge_all(struct replay *r, struct pass *p)
-{
-    struct str masked[MASKED_PATHS_MAX];
-    struct recorded_call call = *p->call;
-    struct judge_request request = {.call = &call, .peer = peer_of(r, p->call), .masked = masked};
-    if (call.masked) {
-        request.masked_count = masked_paths_read(p->arena, call.masked, masked);
-        call.arguments = masked_paths_tell_apart(p->call, masked, request.masked_count);
-    }
-    p->side_count = r->options.against ? 2 : 1;
-    for (size_t i = 0; i < p->side_count; i++)
-        judge_call(r->sides[i], p->arena, &request, &p->sides[i]);
-}
 
 /* In the rows of its tool and class, and if something was wrong with it of its code and its problems. */
 static void count_reasons(struct replay *r, struct pass *p, bool refused)
@@ -557,14 +510,6 @@ static void count_reasons(struct replay *r, struct pass *p, bool refused)
         return;
     add_example(r, p, p->tool, reason_text(p->arena, v)); /* a tool's are of what went wrong */
     count_problems(r, p, refused);
-}
-
-static bool is_unjudged(const struct pass *p)
-{
-    bool any = false;
-    for (size_t i = 0; i < p->side_count; i++)
-        any |= p->sides[i].unjudged;
-    return any;
 }
 
 static void count_call(struct replay *r, struct pass *p)
@@ -587,32 +532,32 @@ static void count_call(struct replay *r, struct pass *p)
     count_reasons(r, p, refused);
     count_repairs(r, p);
     report->lost += refused && p->is_news;
-    report->unjudged += is_unjudged(p);
+    report->unjudged += p->unjudged;
     p->stopped = refused && !p->is_news && is_stopped(v);
     if (p->stopped)
         count_stopped(p, p->rows[2]);
     if (p->side_count > 1)
         compare(r, p);
-    if (p->difference)
-        count_outcome(p->difference, p->call);
-    if (refused || (p->difference && p->difference->change == REPLAY_NEW_REFUSAL))
-        await_next(p);
+    if (refused || (p->difference && p->difference->change == REPLAY_NEW_REFUSAL)) {
+        struct replay_awaited *a = &p->session->awaited[p->session->next_awaited++ % AWAITED_MAX];
+        *a = (struct replay_awaited){
+            .tool = p->tool, .difference = p->difference, .step = hash_stable(p->call->step)};
+        memcpy(a->rows, p->rows, sizeof(a->rows));
+        a->row_count = refused ? p->row_count : 0;
+    }
 }
 
 /* Also of a check that was refused: its result is known to belong to it. */
 static void keep_open(struct replay *r, const struct pass *p)
 {
-    bool any = false;
-    for (size_t i = 0; i < p->side_count; i++)
-        any |= p->sides[i].open.is_open;
-    r->report->without_result += any;
+    r->report->without_result += p->waits;
     if (p->call->kind != RECORDED_CHECK || !p->call->id.len)
         return;
     struct replay_open *open = add_open(r, hash_stable(p->call->id));
     open->tool = p->tool;
     open->difference = p->difference;
-    open->counted = any;
-    open->unjudged = is_unjudged(p);
+    open->counted = p->waits;
+    open->unjudged = p->unjudged;
     open->stopped = p->stopped;
     open->call = p->key;
     for (size_t i = 0; i < p->side_count; i++) {
@@ -621,18 +566,32 @@ static void keep_open(struct replay *r, const struct pass *p)
     }
 }
 
-static void see_call(struct replay *r, const struct recorded_call *call)
+static void see_call(struct replay *r, const struct recorded_call *recorded)
 {
-    struct pass p = {.call = call, .arena = call->line->arena};
-    if (call->arguments_unknown) {
+    struct pass p = {.call = recorded, .arena = recorded->line->arena};
+    struct str masked[MASKED_PATHS_MAX];
+    struct recorded_call call = *recorded;
+    struct judge_request request = {.call = &call, .masked = masked};
+    if (call.arguments_unknown) {
         r->report->without_arguments++;
         return;
     }
-    p.session = session_of(r, call);
-    set_clock(r, p.session, call);
-    judge_all(r, &p);
-    p.key = call_key(p.arena, call);
-    p.is_news = brings_news(p.session, p.arena, call, p.key);
+    p.session = session_of(r, recorded);
+    set_clock(r, p.session, recorded);
+    request.peer = peer_of(r, recorded);
+    if (call.masked) {
+        request.masked_count = masked_paths_read(p.arena, call.masked, masked);
+        call.arguments = masked_paths_tell_apart(recorded, masked, request.masked_count);
+    }
+    p.side_count = r->sides[1] ? 2 : 1;
+    for (size_t i = 0; i < p.side_count; i++) {
+        judge_call(r->sides[i], p.arena, &request, &p.sides[i]);
+        p.unjudged |= p.sides[i].unjudged;
+        p.waits |= p.sides[i].open.is_open;
+    }
+    p.key = recorded->arguments ? json_fingerprint(p.arena, recorded->arguments, NULL, 0).low : 0;
+    p.key = (p.key ^ hash_stable(recorded->tool).low) | 1;
+    p.is_news = brings_news(p.session, p.arena, recorded, p.key);
     count_call(r, &p);
     keep_open(r, &p);
 }
@@ -661,15 +620,6 @@ static void recount(struct replay *r, struct pass *p)
     count_problems(r, p, false);
 }
 
-/* A refused call that was counted as saved may have brought something after all. */
-static void count_news(struct replay *r, const struct pass *p, const struct replay_open *open)
-{
-    if (!brings_news(p->session, p->arena, p->call, open->call) || !open->refused[0])
-        return;
-    r->report->lost++;
-    p->session->stopped -= open->stopped && p->session->stopped;
-}
-
 static void see_report(struct replay *r, const struct recorded_call *call)
 {
     struct replay_open *open =
@@ -683,10 +633,14 @@ static void see_report(struct replay *r, const struct recorded_call *call)
     set_clock(r, p.session, call);
     p.tool = open->tool;
     p.difference = open->difference;
-    p.side_count = r->options.against ? 2 : 1;
+    p.side_count = r->sides[1] ? 2 : 1;
     r->report->without_result -= open->counted;
     r->report->unjudged -= open->unjudged && call->ran && !call->by_class;
-    count_news(r, &p, open);
+    if (brings_news(p.session, p.arena, call, open->call) && open->refused[0]) {
+        /* It may have been counted as saved: it brought something after all. */
+        r->report->lost++;
+        p.session->stopped -= open->stopped && p.session->stopped;
+    }
     struct judge_request request = {.call = call, .peer = peer_of(r, call)};
     bool both = true;
     for (size_t i = 0; i < p.side_count; i++) {
@@ -702,8 +656,6 @@ static void see_report(struct replay *r, const struct recorded_call *call)
     } else if (both && p.side_count > 1) {
         r->report->against_verdicts[VERDICT_PASS]--;
         compare(r, &p);
-        if (p.difference)
-            count_outcome(p.difference, call);
     }
     remove_open(r, open);
 }
