@@ -109,20 +109,6 @@ static struct tool_list *read_stored_tools(void *owner, struct str upstream)
     return NULL;
 }
 
-static bool load_config(const struct judge *judge, struct config *config, struct generation_report *report)
-{
-    struct why why;
-    if (config_load(judge->options.sources, config, &why) != OK) {
-        generation_report_error(report, "%s", why.text);
-        config_free(config);
-        return false;
-    }
-    config->enforce_shadow = true;
-    if (judge->options.no_policies)
-        config->policies = NULL;
-    return true;
-}
-
 /* Builds it without its examples: they are not what is asked about. A policy whose tool is not known waits
  * for it. */
 static bool add_world(struct judge *judge, struct str toolset, struct generation_report *report)
@@ -141,8 +127,15 @@ static bool add_world(struct judge *judge, struct str toolset, struct generation
         if (!file->toolset.len || str_eq(file->toolset, toolset))
             files[options.given_count++] = (struct generation_definitions){file->file, file->list};
     }
-    if (!load_config(judge, &config, report))
+    struct why why;
+    if (config_load(judge->options.sources, &config, &why) != OK) {
+        generation_report_error(report, "%s", why.text);
+        config_free(&config);
         return false;
+    }
+    config.enforce_shadow = true;
+    if (judge->options.no_policies)
+        config.policies = NULL;
     stored.specs = config.upstreams;
     stored.count = config.upstream_count;
     struct generation_build *build =
@@ -218,18 +211,6 @@ static uint32_t world_of(const struct judge *judge, struct str toolset)
 
 /* ---- tools that the recording describes, or only names ---- */
 
-static void register_all(struct client_tools *tools, struct generation *generation, struct arena *arena,
-                         const struct json *list)
-{
-    for (uint32_t i = 0; i < list->len; i++) {
-        struct json definition;
-        const struct tool *tool;
-        struct why why; /* a definition that does not compile: its calls are those of an unknown tool */
-        if (read_definition(arena, &list->items[i], &definition))
-            client_tools_register(tools, generation, &definition, &tool, &why);
-    }
-}
-
 /* A new set takes the place of the oldest one, if there are as many as are kept. */
 static struct tool_set *find_or_make_set(struct judge *judge, uint32_t world, struct arena *arena,
                                          const struct json *list)
@@ -242,7 +223,13 @@ static struct tool_set *find_or_make_set(struct judge *judge, uint32_t world, st
     struct tool_set *set = &judge->sets[judge->next_set++ % JUDGE_TOOL_SETS_MAX];
     client_tools_free(set->tools);
     *set = (struct tool_set){id, world, client_tools_new(NULL)};
-    register_all(set->tools, judge->worlds[world].generation, arena, list);
+    for (uint32_t i = 0; i < list->len; i++) {
+        struct json definition;
+        const struct tool *tool;
+        struct why why; /* a definition that does not compile: its calls are those of an unknown tool */
+        if (read_definition(arena, &list->items[i], &definition))
+            client_tools_register(set->tools, judge->worlds[world].generation, &definition, &tool, &why);
+    }
     if (judge->set_count < JUDGE_TOOL_SETS_MAX)
         judge->set_count++;
     return set;

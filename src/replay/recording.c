@@ -81,29 +81,6 @@ static bool is_stdin(const char *file)
     return strcmp(file, "-") == 0;
 }
 
-/* Looks before the first byte is read: a misspelled name must not be found after an hour. */
-static enum err check_files(struct recording *r, struct why *why)
-{
-    r->total_known = !r->options.wait;
-    for (size_t i = 0; i < r->file_count; i++) {
-        struct stat st;
-        const char *file = r->files[i];
-        if (is_stdin(file)) {
-            r->total_known = false;
-            continue;
-        }
-        if (r->options.wait && access(file, F_OK) != 0 && errno == ENOENT)
-            continue;
-        if (stat(file, &st) != 0 || access(file, R_OK) != 0)
-            return err_set(why, ERR_IO, "%s: %s", file, strerror(errno));
-        if (S_ISDIR(st.st_mode))
-            return err_set(why, ERR_IO, "%s: is a folder; name the files in it, such as %s/*", file, file);
-        r->total_known &= S_ISREG(st.st_mode);
-        r->total += S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
-    }
-    return OK;
-}
-
 enum err recording_open(const char *const *files, size_t count, const struct recording_options *options,
                         struct recording **out, struct why *why)
 {
@@ -115,13 +92,30 @@ enum err recording_open(const char *const *files, size_t count, const struct rec
     r->fd = -1;
     if (options)
         r->options = *options;
-    enum err err = check_files(r, why);
-    if (err != OK) {
-        free(r);
-        r = NULL;
-    }
+    r->total_known = !r->options.wait;
     *out = r;
-    return err;
+    /* Looks before the first byte is read: a misspelled name must not be found after an hour. */
+    for (size_t i = 0; i < count; i++) {
+        struct stat st;
+        if (is_stdin(files[i])) {
+            r->total_known = false;
+            continue;
+        }
+        if (r->options.wait && access(files[i], F_OK) != 0 && errno == ENOENT)
+            continue;
+        bool readable = stat(files[i], &st) == 0 && access(files[i], R_OK) == 0;
+        if (!readable || S_ISDIR(st.st_mode)) {
+            int error = errno;
+            free(r);
+            *out = NULL;
+            return readable ? err_set(why, ERR_IO, "%s: is a folder; name the files in it, such as %s/*",
+                                      files[i], files[i])
+                            : err_set(why, ERR_IO, "%s: %s", files[i], strerror(error));
+        }
+        r->total_known &= S_ISREG(st.st_mode);
+        r->total += S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+    }
+    return OK;
 }
 
 static void close_file(struct recording *r)
@@ -150,16 +144,6 @@ static void begin_file(struct recording *r, int fd)
     r->at_start = true;
 }
 
-/* The first time: a followed file may not exist yet. */
-static int open_file(struct recording *r, const char *file)
-{
-    int fd = is_stdin(file) ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
-    while (fd < 0 && errno == ENOENT && r->options.wait && r->options.wait(r->options.owner)) {
-        fd = open(file, O_RDONLY | O_CLOEXEC);
-    }
-    return fd;
-}
-
 /* False: there are no more files. */
 static bool open_next(struct recording *r)
 {
@@ -167,7 +151,10 @@ static bool open_next(struct recording *r)
     while (r->fd < 0 && r->next_file < r->file_count) {
         const char *file = r->files[r->next_file++];
         r->file = is_stdin(file) ? "stdin" : file;
-        begin_file(r, open_file(r, file));
+        int fd = is_stdin(file) ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
+        while (fd < 0 && errno == ENOENT && r->options.wait && r->options.wait(r->options.owner))
+            fd = open(file, O_RDONLY | O_CLOEXEC); /* a followed file may not exist yet */
+        begin_file(r, fd);
         if (r->fd < 0)
             count_fault(r, RECORDING_FAILED, 0, strerror(errno));
     }
@@ -175,15 +162,6 @@ static bool open_next(struct recording *r)
 }
 
 /* ---- a followed file ---- */
-
-/* What was read of it is not in it any more: its lines are counted from the first again. */
-static void begin_again(struct recording *r)
-{
-    if (r->end > r->from)
-        count_fault(r, RECORDING_CUT, r->number + 1, "the file was truncated");
-    if (lseek(r->fd, 0, SEEK_SET) == 0)
-        begin_file(r, r->fd);
-}
 
 /* At the end of the file: waits until there may be more. False: it was rotated, or nothing more is wanted. */
 static bool wait_for_more(struct recording *r, bool *rotated)
@@ -193,7 +171,11 @@ static bool wait_for_more(struct recording *r, bool *rotated)
         *rotated = true;
         return true;
     case FOLLOWED_TRUNCATED:
-        begin_again(r);
+        /* What was read of it is not in it any more: its lines are counted from the first again. */
+        if (r->end > r->from)
+            count_fault(r, RECORDING_CUT, r->number + 1, "the file was truncated");
+        if (lseek(r->fd, 0, SEEK_SET) == 0)
+            begin_file(r, r->fd);
         return true;
     case FOLLOWED_SAME:
         break;
@@ -220,8 +202,9 @@ static bool open_rotated(struct recording *r)
 
 /* ---- bytes ---- */
 
-static void make_room(struct recording *r)
+static ssize_t read_bytes(struct recording *r)
 {
+    ssize_t n;
     if (r->from) {
         memmove(r->buffer, r->buffer + r->from, r->end - r->from);
         r->end -= r->from;
@@ -235,12 +218,6 @@ static void make_room(struct recording *r)
         r->buffer = longer;
         r->capacity = capacity;
     }
-}
-
-static ssize_t read_bytes(struct recording *r)
-{
-    ssize_t n;
-    make_room(r);
     do
         n = read(r->fd, r->buffer + r->end, READ_BYTES);
     while (n < 0 && errno == EINTR);
