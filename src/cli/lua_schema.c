@@ -81,7 +81,7 @@ static void push_problems(lua_State *L, const struct problems *problems)
         lua_cli_set_str(L, "path", p->path);
         lua_cli_set(L, "code", p->code);
         lua_cli_set_str(L, "message", p->message);
-        lua_cli_set_str(L, "expected", p->expected);
+        lua_cli_set_str(L, "expected", problem_expected(problems->arena, p));
         lua_cli_set_str(L, "got", p->got);
         lua_cli_set_str(L, "suggestion", p->suggestion);
         lua_rawseti(L, -2, (int)i + 1);
