@@ -13,13 +13,7 @@ function list(o) o.is_list = true return o end
 socket = text { name = "socket", letter = "s", argument = "PATH",
                 words = "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)" }
 json = flag { name = "json", letter = "j", words = "print JSON" }
--- The files that serve would load; one place among a command's options.
-files = { text { name = "config", letter = "c", argument = "FILE", words = "the configuration, a Lua file" },
-          text { name = "policies", letter = "p", argument = "DIR", words = "the folder of policies (default ./policies)" },
-          list { name = "tools", letter = "t", argument = "FILE",
-                 words = "a JSON file of tool definitions; may be repeated" },
-          list { name = "mcp-config", letter = "m", argument = "FILE",
-                 words = "a JSON file with mcpServers, as other clients use; may be repeated" } }
+files = "files" -- among a command's options: those of files.lua
 
 local LIST_MAX = 64 -- values of one option
 
@@ -34,42 +28,21 @@ end
 function command(c)
   local options = {}
   for _, given in ipairs(c.options or {}) do
+    if given == files then given = require "files" end
     for _, option in ipairs(given.name and { given } or given) do options[#options + 1] = option end
   end
   c.operands, c.least, c.options = c.operands or "", c.least or 0, options
-  c.most = c.most or c.least
+  c.most, c.all = c.most or c.least, { unpack(options) }
+  c.all[#c.all + 1] = help
   return c
 end
 
-local function with_help(c)
-  local list = {}
-  for i, option in ipairs(c.options) do list[i] = option end
-  list[#list + 1] = help
-  return list
-end
-
-local function print_help(c)
-  io.write("usage: ", cli.program, " ", c.name, c.operands ~= "" and " " or "", c.operands, " [options]\n\n", c.about,
-           "\n\noptions:\n")
-  for _, o in ipairs(with_help(c)) do
-    local left = (o.letter and "  -%s, --%s" or "      %s--%s"):format(o.letter or "", o.name)
-    io.write(("%-26s %s\n"):format(o.argument and left .. " " .. o.argument or left, o.words))
-  end
-  io.write("\nexit code:\n", c.exits, "\n\nexample:\n", c.example, "\n")
-end
-
-local function unknown(c, word)
-  local names = {}
-  for i, option in ipairs(with_help(c)) do names[i] = option.name end
-  local near = cli.suggest(word:match "^%-*([^=]*)", names)
-  if near then fail("unknown option '%s' (did you mean '--%s'?)", word, near) end
-  fail("unknown option '%s'; `%s %s --help` lists them", word, cli.program, c.name)
-end
+local function unknown(c, word) require "help".refuse(c, word) end
 
 -- A long option may be cut, as long as no other begins alike.
 local function find_long(c, name)
   local found
-  for _, option in ipairs(with_help(c)) do
+  for _, option in ipairs(c.all) do
     if option.name == name then return option end
     if option.name:sub(1, #name) == name then
       if found then return nil end
@@ -80,7 +53,7 @@ local function find_long(c, name)
 end
 
 local function find_letter(c, letter)
-  for _, option in ipairs(with_help(c)) do
+  for _, option in ipairs(c.all) do
     if option.letter == letter then return option end
   end
 end
@@ -113,7 +86,7 @@ local function take(c, o, inline, words)
   local given = table.remove(words, 1)
   if not given then fail("--%s needs a %s", o.name, o.argument) end
   local other = given:match "^%-%-(.+)"
-  for _, option in ipairs(with_help(c)) do
+  for _, option in ipairs(c.all) do
     if option.name == other then
       fail("--%s needs a %s, got the option '%s'; write --%s=%s if that is the %s", o.name, o.argument, given, o.name,
            given, o.argument)
@@ -188,6 +161,6 @@ return function(name, words)
   local c = require(name)
   local o = parse(c, words)
   if o then return not c.run and o or c.run(o) or 0 end
-  print_help(c)
+  require "help".print(c)
   return 0
 end

@@ -46,7 +46,7 @@ JSON-RPC; - is stdin. With --against, every call whose verdict changes is listed
     text { name = "policies", letter = "p", argument = "DIR",
            words = "the folder of policies (default: the configuration's, else none)" },
     text { name = "against", letter = "a", argument = "DIR", words = "other policies: every call whose verdict they change" },
-    files[1],
+    require "files"[1],
     list { name = "tools", letter = "t", argument = "FILE",
            words = "tool definitions (MCP, OpenAI, Anthropic); TOOLSET=FILE for records of a `toolset`" },
     text { name = "format", letter = "f", argument = "FORMAT",

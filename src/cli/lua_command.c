@@ -536,6 +536,23 @@ static const luaL_Reg functions[] = {
     {0},
 };
 
+/* cli.NAME: a command needs few of them, so each is made when it is named. */
+static int find_function(lua_State *L)
+{
+    static const luaL_Reg *const all[] = {functions, lua_local_functions, lua_schema_functions,
+                                          lua_host_functions};
+    const char *name = luaL_checkstring(L, 2);
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        for (const luaL_Reg *row = all[i]; row->name; row++)
+            if (strcmp(row->name, name) == 0) {
+                lua_pushcfunction(L, row->func);
+                lua_pushvalue(L, -1);
+                lua_setfield(L, 1, name);
+                return 1;
+            }
+    return 0;
+}
+
 static void set_up(lua_State *L)
 {
     static const char *const colours[] = {
@@ -544,10 +561,10 @@ static void set_up(lua_State *L)
     luaL_openlibs(L);
     lua_json_keep_order(L);
     lua_newtable(L);
-    luaL_register(L, NULL, functions);
-    luaL_register(L, NULL, lua_local_functions);
-    luaL_register(L, NULL, lua_schema_functions);
-    luaL_register(L, NULL, lua_host_functions);
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, find_function);
+    lua_setfield(L, -2, "__index");
+    lua_setmetatable(L, -2);
     lua_json_constants(L);
     lua_cli_set(L, "program", term_program_name());
     lua_cli_set(L, "version", TOOLGATE_VERSION);
