@@ -287,8 +287,8 @@ local function http_user(d)
   for _, upstream in ipairs(d.config.upstreams) do
     if not upstream.stdio then return "the upstream " .. upstream.name end
   end
-  if d.generation and d.generation.http_tool then return "the tool " .. d.generation.http_tool end
-  return d.config.traces and "traces.endpoint"
+  if d.generation and d.generation.http_tool ~= "" then return "the tool " .. d.generation.http_tool end
+  return d.config.traces ~= "" and "traces.endpoint"
 end
 
 local function check_libcurl(d)
@@ -403,8 +403,8 @@ local function check_traces(d)
 end
 
 local function check_metrics(d)
-  local address = d.config and d.config.metrics
-  if not address or not d.status then return end
+  local address = d.config and d.config.metrics or ""
+  if address == "" or not d.status then return end
   local path, host, port = address:match "^unix:(.*)", address:match "^%[?(.-)%]?:(%d+)$"
   local problem = cli.connect(path or host, port)
   if problem then

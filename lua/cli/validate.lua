@@ -4,7 +4,7 @@ local ui = require "ui"
 local function print_problems(file, problems)
   ui.say("%s: %s", ui.bold(file), problems.valid and cli.green .. "valid" or cli.red .. "invalid")
   io.write(cli.plain)
-  for _, p in ipairs(problems) do ui.say("  %s: %s", cli.lines(p.path or "the value itself"), p.message) end
+  for _, p in ipairs(problems) do ui.say("  %s: %s", cli.lines(p.path ~= "" and p.path or "the value itself"), p.message) end
   if problems.more > 0 then ui.say("  and %d more", problems.more) end
 end
 
@@ -13,10 +13,10 @@ local function print_json(file, problems)
   for i, p in ipairs(problems) do
     local values = {}
     for _, name in ipairs { "expected", "got", "suggestion" } do
-      if p[name] then values[#values + 1] = (',"%s":%s'):format(name, cli.shown_json(p[name])) end
+      if p[name] ~= "" then values[#values + 1] = (',"%s":%s'):format(name, cli.shown_json(p[name])) end
     end
-    list[i] = ('{"path":%s,"code":%s,"message":%s%s}'):format(cli.json(p.path or ""), cli.json(p.code),
-              cli.json(p.message or ""), table.concat(values))
+    list[i] = ('{"path":%s,"code":%s,"message":%s%s}'):format(cli.json(p.path), cli.json(p.code),
+              cli.json(p.message), table.concat(values))
   end
   ui.say('{"instance":%s,"valid":%s,"problems":[%s],"more":%d}', cli.json(file), tostring(problems.valid),
          table.concat(list, ","), problems.more)

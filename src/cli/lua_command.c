@@ -9,8 +9,6 @@
 #include "base/version.h"
 #include "cli/daemon_client.h"
 #include "cli/lua_cli.h"
-#include "cli/lua_hook.h"
-#include "cli/lua_local.h"
 #include "cli/options.h"
 #include "cli/term.h"
 #include "config/config.h"
@@ -35,10 +33,17 @@ const struct command *lua_cli_command(void)
     return running;
 }
 
-int lua_cli_end(lua_State *L, enum cli_exit code)
+int lua_cli_end(lua_State *L)
 {
-    lua_pushinteger(L, code);
+    lua_pushinteger(L, CLI_ERROR);
     return lua_error(L);
+}
+
+int lua_cli_fail(lua_State *L, const char *why)
+{
+    lua_pushnil(L);
+    lua_pushstring(L, why);
+    return 2;
 }
 
 struct str lua_cli_str(lua_State *L, int at)
@@ -57,9 +62,19 @@ int lua_cli_push_buf(lua_State *L, struct buf *text)
 
 void lua_cli_set_str(lua_State *L, const char *name, struct str text)
 {
-    if (!text.len)
-        return;
-    lua_pushlstring(L, text.at, text.len);
+    lua_pushlstring(L, text.len ? text.at : "", text.len);
+    lua_setfield(L, -2, name);
+}
+
+void lua_cli_set_bool(lua_State *L, const char *name, bool value)
+{
+    lua_pushboolean(L, value);
+    lua_setfield(L, -2, name);
+}
+
+void lua_cli_set_number(lua_State *L, const char *name, double number)
+{
+    lua_pushnumber(L, number);
     lua_setfield(L, -2, name);
 }
 
@@ -145,7 +160,7 @@ static int rpc(lua_State *L)
                            &why) != OK) {
         arena_free(arena);
         term_error(running->name, "%s", why.text);
-        return lua_cli_end(L, CLI_ERROR);
+        return lua_cli_end(L);
     }
     if (how[form].shown)
         answer = printable_copy(arena, &answer);
@@ -568,8 +583,7 @@ static void set_up(lua_State *L)
     lua_json_constants(L);
     lua_cli_set(L, "program", term_program_name());
     lua_cli_set(L, "version", TOOLGATE_VERSION);
-    lua_pushboolean(L, isatty(STDOUT_FILENO));
-    lua_setfield(L, -2, "is_terminal");
+    lua_cli_set_bool(L, "is_terminal", isatty(STDOUT_FILENO));
     for (size_t i = 0; i < sizeof(colours) / sizeof(colours[0]); i++)
         lua_cli_set(L, colours[i], term_colour((enum term_colour)i));
     lua_setglobal(L, "cli");

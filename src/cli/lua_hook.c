@@ -4,7 +4,7 @@
  * assistant waits. So one alarm bounds everything that this process does (reading stdin, connecting, writing,
  * waiting), and a fault of its own is exit code 2.
  */
-#include "cli/lua_hook.h"
+#include "cli/lua_cli.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -19,7 +19,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <lauxlib.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -36,21 +35,6 @@
 #define HOOK_NOTES_KEPT_S     86400 /* of a call that was never reported: its user said no */
 #define HOOK_NOTES_SWEPT_MAX  4096u /* files that one sweep looks at */
 #define NAME_BYTES            33u   /* a hash in hex digits */
-
-static struct str check_str(lua_State *L, int at)
-{
-    struct str text;
-    text.at = luaL_checklstring(L, at, &text.len);
-    return text;
-}
-
-/* nil, and why. */
-static int push_error(lua_State *L, const char *why)
-{
-    lua_pushnil(L);
-    lua_pushstring(L, why);
-    return 2;
-}
 
 /* ---- the deadline: handlers call only what is safe in a signal, and say what was written down before ----
  */
@@ -110,7 +94,7 @@ static int begin(lua_State *L)
 /* late(answer): from now on the deadline means exit code 0, with these bytes on stdout. */
 static int late(lua_State *L)
 {
-    struct str answer = check_str(L, 1);
+    struct str answer = lua_cli_str(L, 1);
     answer_len = answer.len < sizeof(answer_text) ? answer.len : 0;
     memcpy(answer_text, answer.at, answer_len);
     has_answer = answer_len == answer.len;
@@ -120,13 +104,13 @@ static int late(lua_State *L)
 /* say(answer): writes the answer of this hook to stdout; nil and why: nobody reads it. */
 static int say(lua_State *L)
 {
-    struct str answer = check_str(L, 1);
+    struct str answer = lua_cli_str(L, 1);
     has_answer = false; /* part of another may be written */
     bool said = !answer.len || fwrite(answer.at, 1, answer.len, stdout) == answer.len;
     said = fflush(stdout) == 0 && said;
     setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
     if (!said)
-        return push_error(L, strerror(errno));
+        return lua_cli_fail(L, strerror(errno));
     lua_pushboolean(L, true);
     return 1;
 }
@@ -176,14 +160,14 @@ static int open_note(struct str key, int flags, bool removes)
  * replaced, and none is made. */
 static int keep(lua_State *L)
 {
-    struct str text = check_str(L, 2);
-    int fd = open_note(check_str(L, 1), O_WRONLY | O_TRUNC | (lua_toboolean(L, 3) ? 0 : O_CREAT), false);
+    struct str text = lua_cli_str(L, 2);
+    int fd = open_note(lua_cli_str(L, 1), O_WRONLY | O_TRUNC | (lua_toboolean(L, 3) ? 0 : O_CREAT), false);
     bool kept = fd >= 0 && write(fd, text.at, text.len) == (ssize_t)text.len;
     int error = errno;
     if (fd >= 0)
         close(fd);
     if (!kept)
-        return push_error(L, strerror(error));
+        return lua_cli_fail(L, strerror(error));
     lua_pushboolean(L, true);
     return 1;
 }
@@ -193,7 +177,7 @@ static int kept(lua_State *L)
 {
     char text[HOOK_NOTE_MAX_BYTES];
     bool takes = lua_toboolean(L, 2);
-    int fd = open_note(check_str(L, 1), O_RDONLY, takes);
+    int fd = open_note(lua_cli_str(L, 1), O_RDONLY, takes);
     ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text));
     if (fd >= 0)
         close(fd);
@@ -323,7 +307,7 @@ static int event(lua_State *L)
 static int unread(lua_State *L)
 {
     struct arena *arena = arena_new();
-    struct str words = unread_words(arena, check_str(L, 1));
+    struct str words = unread_words(arena, lua_cli_str(L, 1));
     lua_pushlstring(L, words.at, words.len);
     arena_free(arena);
     return 1;
@@ -332,7 +316,7 @@ static int unread(lua_State *L)
 /* misspells(word, name): whether it is that name but for its spelling. */
 static int misspells(lua_State *L)
 {
-    struct str word = check_str(L, 1), name = check_str(L, 2);
+    struct str word = lua_cli_str(L, 1), name = lua_cli_str(L, 2);
     lua_pushboolean(L, suggest_score(word, name) >= SUGGEST_SAME || suggest_misspelled(word, &name, 1).len);
     return 1;
 }
@@ -345,7 +329,7 @@ static struct daemon_client *client; /* of this hook; its end closes it */
  * does not answer. */
 static int push_failure(lua_State *L, enum err err, const struct why *why)
 {
-    push_error(L, why->text);
+    lua_cli_fail(L, why->text);
     if (err == ERR_PARSE)
         lua_pushnumber(L, (lua_Number)daemon_client_error_code(client));
     else
@@ -370,7 +354,8 @@ static int call(lua_State *L)
     struct arena *arena = arena_new();
     struct json result;
     struct why why;
-    enum err err = daemon_client_call(client, arena, luaL_checkstring(L, 1), check_str(L, 2), &result, &why);
+    enum err err =
+        daemon_client_call(client, arena, luaL_checkstring(L, 1), lua_cli_str(L, 2), &result, &why);
     int pushed = err == OK ? push_members(L, arena, &result) : push_failure(L, err, &why);
     arena_free(arena);
     return pushed;

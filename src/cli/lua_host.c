@@ -26,8 +26,7 @@
 static int fail(lua_State *L)
 {
     int error = errno;
-    lua_pushnil(L);
-    lua_pushstring(L, strerror(error));
+    lua_cli_fail(L, strerror(error));
     lua_pushstring(L, error == EEXIST ? "exists" : error == ENOENT ? "missing" : NULL);
     return 3;
 }
@@ -46,18 +45,14 @@ static int stat_path(lua_State *L)
     struct stat st;
     if (stat(luaL_checkstring(L, 1), &st) != 0)
         return fail(L);
-    const lua_Integer numbers[] = {st.st_mode & 07777, st.st_uid, st.st_gid};
-    static const char *const names[] = {"mode", "uid", "gid"};
-    lua_newtable(L);
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        lua_pushinteger(L, numbers[i]);
-        lua_setfield(L, -2, names[i]);
-    }
     char file[48];
     snprintf(file, sizeof(file), "%llx:%llx", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+    lua_newtable(L);
+    lua_cli_set_number(L, "mode", st.st_mode & 07777);
+    lua_cli_set_number(L, "uid", st.st_uid);
+    lua_cli_set_number(L, "gid", st.st_gid);
     lua_cli_set(L, "file", file);
-    lua_pushboolean(L, S_ISSOCK(st.st_mode));
-    lua_setfield(L, -2, "socket");
+    lua_cli_set_bool(L, "socket", S_ISSOCK(st.st_mode));
     return 1;
 }
 
@@ -227,11 +222,7 @@ static int sandboxes(lua_State *L)
 static int libcurl(lua_State *L)
 {
     struct why why;
-    if (fetch_check_library(&why) == OK)
-        return good(L);
-    lua_pushnil(L);
-    lua_pushstring(L, why.text);
-    return 2;
+    return fetch_check_library(&why) == OK ? good(L) : lua_cli_fail(L, why.text);
 }
 
 const luaL_Reg lua_host_functions[] = {

@@ -4,45 +4,25 @@
 #include "base/printable.h"
 #include "catalog/import.h"
 #include "catalog/openai_strict.h"
-#include "cli/lua_local.h"
+#include "cli/lua_cli.h"
 #include "lint/lint.h"
 #include "policy/policy_set.h"
 #include "result/order_text.h"
 #include "sandbox/lua_json.h"
 
-#include <lauxlib.h>
-
 /* The arguments of run(): these functions of Lua are called. */
 enum { OPTIONS = 1, PLACE, FOUND, SUBJECT };
-
-static void set_str(lua_State *L, const char *name, struct str text)
-{
-    lua_pushlstring(L, text.len ? text.at : "", text.len);
-    lua_setfield(L, -2, name);
-}
-
-static void set_bool(lua_State *L, const char *name, bool truth)
-{
-    lua_pushboolean(L, truth);
-    lua_setfield(L, -2, name);
-}
-
-static void set_int(lua_State *L, const char *name, int number)
-{
-    lua_pushinteger(L, number);
-    lua_setfield(L, -2, name);
-}
 
 static void found(void *owner, const struct lint_finding *f)
 {
     lua_State *L = owner;
     lua_pushvalue(L, FOUND);
     lua_newtable(L);
-    set_str(L, "file", f->file);
-    set_int(L, "line", f->line);
-    set_str(L, "code", str_of(f->code));
-    set_str(L, "sentence", f->sentence);
-    set_bool(L, "theirs", f->theirs);
+    lua_cli_set_str(L, "file", f->file);
+    lua_cli_set_number(L, "line", f->line);
+    lua_cli_set_str(L, "code", str_of(f->code));
+    lua_cli_set_str(L, "sentence", f->sentence);
+    lua_cli_set_bool(L, "theirs", f->theirs);
     lua_call(L, 1, 0);
 }
 
@@ -57,10 +37,10 @@ static void push_named(lua_State *L, const struct tool *tool)
         own = str_from(name, server.len + strlen(IMPORT_SEPARATOR));
     }
     lua_newtable(L);
-    set_str(L, "name", name);
-    set_str(L, "server", tool->target.upstream.len ? tool->target.upstream : server);
-    set_str(L, "own_name", tool->target.tool.len ? tool->target.tool : own);
-    set_bool(L, "described", tool_is_described(tool));
+    lua_cli_set_str(L, "name", name);
+    lua_cli_set_str(L, "server", tool->target.upstream.len ? tool->target.upstream : server);
+    lua_cli_set_str(L, "own_name", tool->target.tool.len ? tool->target.tool : own);
+    lua_cli_set_bool(L, "described", tool_is_described(tool));
 }
 
 static void push_generation(lua_State *L, const struct lint_context *c)
@@ -68,7 +48,7 @@ static void push_generation(lua_State *L, const struct lint_context *c)
     const struct policy_set *policies = c->generation->policies;
     int overlays = 0;
     lua_newtable(L);
-    set_bool(L, "only_policies", c->only_policies);
+    lua_cli_set_bool(L, "only_policies", c->only_policies);
     lua_newtable(L);
     for (size_t i = 0; i < c->generation->tool_count; i++) {
         push_named(L, c->generation->tools[i]);
@@ -82,8 +62,8 @@ static void push_generation(lua_State *L, const struct lint_context *c)
         if (!policy_is_overlay(policy))
             continue;
         lua_newtable(L);
-        set_str(L, "file", policy->file);
-        set_bool(L, "has_examples", policy->example_count);
+        lua_cli_set_str(L, "file", policy->file);
+        lua_cli_set_bool(L, "has_examples", policy->example_count);
         lua_newtable(L);
         for (size_t t = 0; t < c->generation->tool_count; t++)
             if (tool_has_overlay(c->generation->tools[t], policy)) {
@@ -102,9 +82,9 @@ static void set_theirs(lua_State *L, const struct tool *tool, const struct polic
     bool schema = !p || !p->schema;
     bool description = !p || (!p->description.len && !p->use_when.len && !p->avoid_when.len);
     lua_newtable(L);
-    set_bool(L, "schema", tool->definition && schema);
-    set_bool(L, "description", tool->definition && description);
-    set_bool(L, "tool", tool->definition && !p);
+    lua_cli_set_bool(L, "schema", tool->definition && schema);
+    lua_cli_set_bool(L, "description", tool->definition && description);
+    lua_cli_set_bool(L, "tool", tool->definition && !p);
     lua_setfield(L, -2, "theirs");
 }
 
@@ -115,11 +95,11 @@ static void push_tool(lua_State *L, const struct lint_context *c)
     struct json closed;
     struct why why;
     push_named(L, tool);
-    set_str(L, "file", c->policy ? c->policy->file : tool->origin);
-    set_str(L, "origin", tool->origin);
-    set_str(L, "description", tool->description);
-    set_int(L, "tool_line", lint_tool_line(c));
-    set_int(L, "schema_line", lint_schema_line(c));
+    lua_cli_set_str(L, "file", c->policy ? c->policy->file : tool->origin);
+    lua_cli_set_str(L, "origin", tool->origin);
+    lua_cli_set_str(L, "description", tool->description);
+    lua_cli_set_number(L, "tool_line", lint_tool_line(c));
+    lua_cli_set_number(L, "schema_line", lint_schema_line(c));
     set_theirs(L, tool, c->policy);
     lua_json_push(L, tool->definition, LUA_JSON_SPEC);
     lua_setfield(L, -2, "definition");
@@ -128,7 +108,7 @@ static void push_tool(lua_State *L, const struct lint_context *c)
     lua_json_push(L, c->shown, LUA_JSON_SPEC);
     lua_setfield(L, -2, "shown");
     if (shown && openai_strict_schema(c->arena, shown, &closed, NULL, &why) != OK)
-        set_str(L, "not_strict", str_of(why.text));
+        lua_cli_set_str(L, "not_strict", str_of(why.text));
 }
 
 static void subject(void *owner, const struct lint_context *c)
@@ -158,19 +138,12 @@ static int run(lua_State *L)
     return 1;
 }
 
-static struct str check_str(lua_State *L, int at)
-{
-    struct str text;
-    text.at = luaL_checklstring(L, at, &text.len);
-    return text;
-}
-
 /* order(text): where it gives the first order to the model; nil: nowhere. */
 static int order(lua_State *L)
 {
     size_t at, len;
     struct str name;
-    if (!order_text_find(check_str(L, 1), 0, &at, &len, &name))
+    if (!order_text_find(lua_cli_str(L, 1), 0, &at, &len, &name))
         return 0;
     lua_pushinteger(L, (lua_Integer)at + 1);
     return 1;
@@ -179,7 +152,7 @@ static int order(lua_State *L)
 /* hides(text): whether it has hidden characters. */
 static int hides(lua_State *L)
 {
-    lua_pushboolean(L, printable_count_hidden(check_str(L, 1)) > 0);
+    lua_pushboolean(L, printable_count_hidden(lua_cli_str(L, 1)) > 0);
     return 1;
 }
 

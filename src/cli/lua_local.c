@@ -8,8 +8,6 @@
 #include "catalog/catalog.h"
 #include "catalog/shadow.h"
 #include "cli/json_input.h"
-#include "cli/local_generation.h"
-#include "cli/lua_local.h"
 #include "cli/term.h"
 #include "config/config.h"
 #include "gate/call_reply.h"
@@ -80,11 +78,6 @@ const char **lua_local_operands(lua_State *L, struct arena *arena, size_t *count
     return operands;
 }
 
-int lua_local_end(lua_State *L)
-{
-    return lua_cli_end(L, CLI_ERROR);
-}
-
 /* Pushes an answer of this process, its parts, and the whole as a line of JSON. False after an error on
  * stderr. */
 static bool push_answer(lua_State *L, struct arena *arena, struct str text, uint32_t depth,
@@ -113,7 +106,7 @@ static int local_tools(lua_State *L)
     lua_local_read(L, &options);
     struct generation *generation = local_generation_load(lua_cli_command(), &options);
     if (!generation)
-        return lua_cli_end(L, CLI_ERROR);
+        return lua_cli_end(L);
     struct arena *arena = arena_new();
     struct peer peer;
     struct buf tools = buf_in(arena), places = buf_in(arena), guessed = buf_in(arena), guards = buf_in(arena),
@@ -137,7 +130,7 @@ static int local_tools(lua_State *L)
     bool good = push_answer(L, arena, buf_view(&text), JSON_MAX_DEPTH + 1, "the list is too large to print");
     arena_free(arena);
     generation_unref(generation);
-    return good ? 3 : lua_cli_end(L, CLI_ERROR);
+    return good ? 3 : lua_cli_end(L);
 }
 
 /* The field of the table at 2; NULL: it is not there. The table keeps it. */
@@ -161,7 +154,7 @@ static int local_check(lua_State *L)
     struct json arguments, context;
     struct json_error fault;
     if (!gate.generation)
-        return lua_cli_end(L, CLI_ERROR);
+        return lua_cli_end(L);
     if (ledger_new_local(&(struct ledger_options){0}, &gate.ledger, &why) != OK)
         return luaL_error(L, "%s", why.text);
     struct arena *arena = arena_new();
@@ -202,22 +195,10 @@ static int local_check(lua_State *L)
     arena_free(arena);
     ledger_free(gate.ledger);
     generation_unref(gate.generation);
-    return good ? 3 : lua_cli_end(L, CLI_ERROR);
+    return good ? 3 : lua_cli_end(L);
 }
 
 /* ---- what doctor looks at ------------------------------------------------------------ */
-
-static void set_number(lua_State *L, const char *name, size_t n)
-{
-    lua_pushinteger(L, (lua_Integer)n);
-    lua_setfield(L, -2, name);
-}
-
-static void set_bool(lua_State *L, const char *name, bool value)
-{
-    lua_pushboolean(L, value);
-    lua_setfield(L, -2, name);
-}
 
 static void set_list(lua_State *L, const char *name, const struct str *items, size_t count)
 {
@@ -242,13 +223,13 @@ static void push_redis(lua_State *L, struct arena *arena, const char *given)
         return;
     }
     lua_cli_set_str(L, "shown", redis_address_shown(arena, &address));
-    lua_cli_set_str(L, "path", address.kind == REDIS_ADDRESS_UNIX ? address.path : STR_NONE);
-    set_bool(L, "tcp", address.kind == REDIS_ADDRESS_TCP);
+    lua_cli_set(L, "path", address.kind == REDIS_ADDRESS_UNIX ? address.path.at : NULL);
+    lua_cli_set_bool(L, "tcp", address.kind == REDIS_ADDRESS_TCP);
     lua_newtable(L);
     for (size_t i = 0; i < address.host_count; i++) {
         lua_newtable(L);
         lua_cli_set_str(L, "name", address.hosts[i].name);
-        set_number(L, "port", address.hosts[i].port);
+        lua_cli_set_number(L, "port", address.hosts[i].port);
         lua_rawseti(L, -2, (int)i + 1);
     }
     lua_setfield(L, -2, "hosts");
@@ -262,8 +243,8 @@ static void push_upstream(lua_State *L, struct arena *arena, const struct upstre
     bool stdio = spec->kind == UPSTREAM_STDIO;
     lua_newtable(L);
     lua_cli_set_str(L, "name", spec->name);
-    set_bool(L, "stdio", stdio);
-    set_bool(L, "as_daemon", stdio && !spec->user.len && !spec->spawner.len);
+    lua_cli_set_bool(L, "stdio", stdio);
+    lua_cli_set_bool(L, "as_daemon", stdio && !spec->user.len && !spec->spawner.len);
     if (spec->sandbox.on)
         lua_cli_set(L, "sandbox", spec->sandbox.best_effort ? "lenient" : "strict");
     if (stdio && environment_find_command(arena, spec, &why) != OK)
@@ -277,9 +258,9 @@ static void push_config(lua_State *L, struct arena *arena, const struct config *
     lua_cli_set_str(L, "hash", arena_printf(arena, "%016" PRIx64, config->hash));
     lua_cli_set(L, "socket", config->socket);
     lua_cli_set(L, "state", config->state);
-    set_bool(L, "has_allow", config->allow_count > 0);
-    set_number(L, "connections", config->limits.connections);
-    set_bool(L, "has_decisions", config->decisions.on);
+    lua_cli_set_bool(L, "has_allow", config->allow_count > 0);
+    lua_cli_set_number(L, "connections", config->limits.connections);
+    lua_cli_set_bool(L, "has_decisions", config->decisions.on);
     lua_cli_set_str(L, "metrics", str_of(config->metrics.address.text));
     lua_cli_set_str(L, "traces", config->traces.endpoint);
     if (config->ledger_redis) {
@@ -306,8 +287,8 @@ static void push_generation(lua_State *L, struct arena *arena, const struct gene
             http_tool = tool->name;
     }
     lua_newtable(L);
-    set_number(L, "tools", generation->tool_count);
-    set_number(L, "policies", policy_set_count(generation->policies));
+    lua_cli_set_number(L, "tools", generation->tool_count);
+    lua_cli_set_number(L, "policies", policy_set_count(generation->policies));
     lua_cli_set_str(L, "http_tool", http_tool);
     lua_newtable(L);
     for (size_t i = 0; i < count; i++) {
@@ -342,7 +323,7 @@ static int local_state(lua_State *L)
     lua_newtable(L);
     set_list(L, "errors", report.errors, report.error_count);
     set_list(L, "warnings", report.warnings, report.warning_count);
-    set_number(L, "examples", report.example_count);
+    lua_cli_set_number(L, "examples", report.example_count);
     if (config) {
         push_config(L, arena, config);
         lua_setfield(L, -2, "config");
@@ -375,11 +356,7 @@ static int tool_files(lua_State *L)
         lua_rawseti(L, -2, (int)i + 1);
     }
     config_free(&config);
-    if (err == OK)
-        return 1;
-    lua_pushnil(L);
-    lua_pushstring(L, why.text);
-    return 2;
+    return err == OK ? 1 : lua_cli_fail(L, why.text);
 }
 
 /* cli.tool_of_policy(path): the name in tool "…" {; nil: there is none, or the file cannot be read. */
@@ -446,12 +423,9 @@ static int read_json(lua_State *L)
         lua_cli_push_parts(L, &value);
         struct str text = json_to_str(arena, &value);
         lua_pushlstring(L, text.at, text.len);
-    } else {
-        lua_pushnil(L);
-        lua_pushstring(L, why.text);
     }
     arena_free(arena);
-    return err == OK ? 3 : 2;
+    return err == OK ? 3 : lua_cli_fail(L, why.text);
 }
 
 const luaL_Reg lua_local_functions[] = {

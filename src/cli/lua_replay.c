@@ -1,14 +1,12 @@
 /* cli.replay: replays the recordings that `toolgate replay` names, and returns the report. */
 #include "base/arena.h"
 #include "base/clock.h"
-#include "cli/lua_local.h"
+#include "cli/lua_cli.h"
 #include "cli/term.h"
 #include "json/parse.h"
 #include "replay/replay.h"
 #include "sandbox/lua_json.h"
 #include "state/state_dir.h"
-
-#include <lauxlib.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -202,5 +200,5 @@ int lua_replay(lua_State *L)
     judge_free(c.compared);
     recording_close(c.recording);
     arena_free(c.arena);
-    return opened ? 2 : lua_local_end(L);
+    return opened ? 2 : lua_cli_end(L);
 }

@@ -3,7 +3,6 @@
 
 #include "base/arena.h"
 #include "cli/json_input.h"
-#include "cli/lua_local.h"
 #include "cli/term.h"
 #include "json/build.h"
 #include "json/parse.h"
@@ -70,8 +69,8 @@ static struct schema *compile(struct arena *arena, const char *file, const struc
     return schema;
 }
 
-/* A list of { path, code, message, expected, got, suggestion }, of which the last three are JSON and may be
- * missing; `more` are left out. */
+/* A list of { path, code, message, expected, got, suggestion }, of which the last three are JSON, or empty;
+ * `more` are left out. */
 static void push_problems(lua_State *L, const struct problems *problems)
 {
     lua_createtable(L, (int)problems->count, 2);
@@ -86,10 +85,8 @@ static void push_problems(lua_State *L, const struct problems *problems)
         lua_cli_set_str(L, "suggestion", p->suggestion);
         lua_rawseti(L, -2, (int)i + 1);
     }
-    lua_pushinteger(L, (lua_Integer)problems->more);
-    lua_setfield(L, -2, "more");
-    lua_pushboolean(L, problems->errors == 0);
-    lua_setfield(L, -2, "valid");
+    lua_cli_set_number(L, "more", (double)problems->more);
+    lua_cli_set_bool(L, "valid", problems->errors == 0);
 }
 
 /* cli.validate(options, each): calls each(file, problems) for every instance among the operands, of which the

@@ -2,7 +2,7 @@
  */
 #include "base/arena.h"
 #include "cli/daemon_files.h"
-#include "cli/lua_local.h"
+#include "cli/lua_cli.h"
 #include "cli/term.h"
 #include "gate/examples.h"
 #include "io/file_watch.h"
@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <glob.h>
-#include <lauxlib.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,40 +29,22 @@ static struct {
 
 /* ---- the outcome of an example, for Lua ---- */
 
-static void set_str(lua_State *L, const char *name, struct str text)
-{
-    lua_pushlstring(L, text.len ? text.at : "", text.len);
-    lua_setfield(L, -2, name);
-}
-
 static void set_json(lua_State *L, const char *name, const struct json *value)
 {
     struct buf text = {0};
     if (!value)
         return;
     json_write(&text, value);
-    set_str(L, name, buf_view(&text));
+    lua_cli_set_str(L, name, buf_view(&text));
     buf_clear(&text);
-}
-
-static void set_bool(lua_State *L, const char *name, bool truth)
-{
-    lua_pushboolean(L, truth);
-    lua_setfield(L, -2, name);
-}
-
-static void set_number(lua_State *L, const char *name, double number)
-{
-    lua_pushnumber(L, number);
-    lua_setfield(L, -2, name);
 }
 
 static void push_mismatch(lua_State *L, const struct example_mismatch *m)
 {
     lua_newtable(L);
-    set_str(L, "field", str_of(m->field));
-    set_str(L, "expected", m->expected);
-    set_str(L, "got", m->got);
+    lua_cli_set_str(L, "field", str_of(m->field));
+    lua_cli_set_str(L, "expected", m->expected);
+    lua_cli_set_str(L, "got", m->got);
     if (!m->changes)
         return;
     lua_newtable(L);
@@ -76,7 +57,7 @@ static void push_mismatch(lua_State *L, const struct example_mismatch *m)
         lua_rawseti(L, -2, (int)i + 1);
     }
     lua_setfield(L, -2, "changes");
-    set_number(L, "more", (double)m->changes->more);
+    lua_cli_set_number(L, "more", (double)m->changes->more);
 }
 
 static void seen(void *owner, const struct example_outcome *o)
@@ -84,21 +65,21 @@ static void seen(void *owner, const struct example_outcome *o)
     lua_State *L = owner;
     lua_pushvalue(L, SEEN);
     lua_newtable(L);
-    set_str(L, "tool", o->policy->name);
-    set_str(L, "file", o->policy->file);
-    set_str(L, "example", o->example->name);
-    set_number(L, "line", o->example->line);
-    set_bool(L, "sample", o->sample);
-    set_bool(L, "passed", o->passed);
-    set_bool(L, "open", o->open);
-    set_bool(L, "schema_unknown", o->schema_unknown);
-    set_str(L, "gives", o->verdict);
-    set_str(L, "fault", o->fault);
-    set_str(L, "said", o->said);
-    set_str(L, "status", o->status);
+    lua_cli_set_str(L, "tool", o->policy->name);
+    lua_cli_set_str(L, "file", o->policy->file);
+    lua_cli_set_str(L, "example", o->example->name);
+    lua_cli_set_number(L, "line", o->example->line);
+    lua_cli_set_bool(L, "sample", o->sample);
+    lua_cli_set_bool(L, "passed", o->passed);
+    lua_cli_set_bool(L, "open", o->open);
+    lua_cli_set_bool(L, "schema_unknown", o->schema_unknown);
+    lua_cli_set_str(L, "gives", o->verdict);
+    lua_cli_set_str(L, "fault", o->fault);
+    lua_cli_set_str(L, "said", o->said);
+    lua_cli_set_str(L, "status", o->status);
     set_json(L, "becomes", o->arguments);
     set_json(L, "shows", o->shown);
-    set_number(L, "us", (double)o->us);
+    lua_cli_set_number(L, "us", (double)o->us);
     lua_newtable(L);
     for (size_t i = 0; i < o->mismatch_count; i++) {
         push_mismatch(L, &o->mismatches[i]);
@@ -147,7 +128,7 @@ static void add(lua_State *L, const char *name, size_t count)
     lua_getfield(L, -1, name);
     size_t sum = (size_t)lua_tonumber(L, -1) + count;
     lua_pop(L, 1);
-    set_number(L, name, (double)sum);
+    lua_cli_set_number(L, name, (double)sum);
 }
 
 static void run_examples(lua_State *L, struct generation *generation, struct examples_options *run)
@@ -178,7 +159,7 @@ static int run(lua_State *L)
         require_policies(generation, &report);
     lua_newtable(L);
     add(L, "broken", report.error_count);
-    set_bool(L, "expired", generation && local_report_expired(generation, &report));
+    lua_cli_set_bool(L, "expired", generation && local_report_expired(generation, &report));
     fflush(stdout); /* so that errors on stderr stay in order */
     local_print_report(&report);
     if (generation) {
@@ -205,7 +186,7 @@ static int begin(lua_State *L)
     lua_local_read(L, &test.local);
     arena = arena ? arena : arena_new();
     if (socket && !daemon_files_apply(&named, socket, arena, &test.local))
-        return lua_local_end(L);
+        return lua_cli_end(L);
     lua_pushstring(L, test.local.config);
     lua_pushstring(L, test.local.policies);
     return 2;
@@ -228,22 +209,22 @@ static int coverage(lua_State *L)
     lua_createtable(L, (int)count, 0);
     for (size_t i = 0; i < count; i++) {
         lua_newtable(L);
-        set_str(L, "tool", files[i].tool);
-        set_str(L, "file", files[i].file);
-        set_number(L, "examples", (double)files[i].examples);
+        lua_cli_set_str(L, "tool", files[i].tool);
+        lua_cli_set_str(L, "file", files[i].file);
+        lua_cli_set_number(L, "examples", (double)files[i].examples);
         lua_createtable(L, (int)files[i].rule_count, 0);
         for (size_t k = 0; k < files[i].rule_count; k++) {
             lua_newtable(L);
-            set_str(L, "what", files[i].rules[k].words);
-            set_bool(L, "hit", files[i].rules[k].hits > 0);
+            lua_cli_set_str(L, "what", files[i].rules[k].words);
+            lua_cli_set_bool(L, "hit", files[i].rules[k].hits > 0);
             lua_rawseti(L, -2, (int)k + 1);
         }
         lua_setfield(L, -2, "rules");
         lua_createtable(L, (int)files[i].line_count, 0);
         for (size_t k = 0; k < files[i].line_count; k++) {
             lua_newtable(L);
-            set_number(L, "what", files[i].lines[k].line);
-            set_bool(L, "hit", files[i].lines[k].hits > 0);
+            lua_cli_set_number(L, "what", files[i].lines[k].line);
+            lua_cli_set_bool(L, "hit", files[i].lines[k].hits > 0);
             lua_rawseti(L, -2, (int)k + 1);
         }
         lua_setfield(L, -2, "lines");
