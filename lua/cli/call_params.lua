@@ -1,22 +1,9 @@
 -- What call and check share: a call's arguments and the members of its _meta, from the command line or stdin.
-local STDIN_BYTES, PIECE_BYTES = 67108864, 65536
-
 local params = {}
-
-local function read_stdin()
-  local pieces, size = {}, 0
-  repeat
-    local piece, why = io.read(PIECE_BYTES)
-    if why then fail("stdin: %s", why) end
-    pieces[#pieces + 1], size = piece, size + #(piece or "")
-    if size > STDIN_BYTES then fail("stdin: more than %d bytes", STDIN_BYTES) end
-  until not piece
-  return table.concat(pieces)
-end
 
 -- `given`: JSON; "-": JSON on stdin; nil: {}. As JSON of one line.
 function params.arguments(given)
-  local value, parts, json, fault = cli.parse(given == "-" and read_stdin() or given or "{}")
+  local value, parts, json, fault = cli.parse(given == "-" and cli.stdin() or given or "{}")
   if value == nil then fault = parts end
   if fault then
     fail("the arguments are not JSON: %s; quote them for the shell: '{\"key\": \"value\"}'", fault)

@@ -11,7 +11,8 @@
 
 struct arena;
 
-#define LUA_CLI_NODES 50000000u /* values of JSON: thousands of tools are one list */
+#define LUA_CLI_NODES       50000000u /* values of JSON: thousands of tools are one list */
+#define LUA_CLI_INPUT_BYTES 67108864u /* of a file, or of stdin */
 
 /* Each ends with an empty row. */
 extern const luaL_Reg lua_local_functions[];  /* lua_local.c: what is loaded in this process */
@@ -41,6 +42,9 @@ struct str lua_cli_str(lua_State *L, int at);
 
 /* Pushes the text and clears the buffer; returns 1. */
 int lua_cli_push_buf(lua_State *L, struct buf *text);
+
+/* The whole of stdin. False after an error on stderr. */
+bool lua_cli_read_stdin(struct arena *arena, struct str *out);
 
 /* Pushes a table with the JSON of each member or item, as it was written. */
 void lua_cli_push_parts(lua_State *L, const struct json *value);

@@ -20,11 +20,13 @@
 
 #include <lauxlib.h>
 #include <lualib.h>
+#include <errno.h>
 #include <pwd.h>
 #include <time.h>
 #include <unistd.h>
 
-#define PATH_BYTES 64u
+#define PATH_BYTES       64u
+#define STDIN_READ_BYTES 65536u
 
 static const struct command *running;
 
@@ -395,6 +397,35 @@ static int user_id(lua_State *L)
     return 1;
 }
 
+/* ---- stdin ------------------------------------------------------------------------- */
+
+bool lua_cli_read_stdin(struct arena *arena, struct str *out)
+{
+    struct buf text = buf_in(arena);
+    ssize_t n;
+    do {
+        n = read(STDIN_FILENO, buf_reserve(&text, STDIN_READ_BYTES), STDIN_READ_BYTES);
+        text.len += n > 0 ? (size_t)n : 0;
+    } while ((n > 0 && text.len <= LUA_CLI_INPUT_BYTES) || (n < 0 && errno == EINTR));
+    *out = buf_view(&text);
+    if (n < 0)
+        term_error(running->name, "stdin: %s", strerror(errno));
+    else if (n > 0)
+        term_error(running->name, "stdin: more than %u bytes", LUA_CLI_INPUT_BYTES);
+    return n == 0;
+}
+
+/* cli.stdin(): all of it; an error ends the command. */
+static int read_stdin(lua_State *L)
+{
+    struct arena *arena = arena_new();
+    struct str text = STR_NONE;
+    bool good = lua_cli_read_stdin(arena, &text);
+    lua_pushlstring(L, text.len ? text.at : "", text.len);
+    arena_free(arena);
+    return good ? 1 : lua_cli_end(L);
+}
+
 /* ---- what other commands are ------------------------------------------------------- */
 
 /* As lua/cli declares options. */
@@ -540,6 +571,7 @@ static const luaL_Reg functions[] = {
     {"now", now},
     {"user_name", user_name},
     {"user_id", user_id},
+    {"stdin", read_stdin},
     {"commands", commands},
     {"fields", fields},
     {"config_keys", config_keys},

@@ -11,7 +11,6 @@
 #include "base/hash.h"
 #include "base/suggest.h"
 #include "cli/daemon_client.h"
-#include "cli/json_input.h"
 #include "cli/term.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -283,13 +282,12 @@ static struct str without_results(struct arena *arena, struct str text)
  * JSON that is read here; the call has run, and that can be said. */
 static int event(lua_State *L)
 {
-    static const struct command named = {.name = "hook"};
     struct arena *arena = arena_new();
     struct json_error fault, ignored;
     struct str text;
     struct json value;
     int pushed = 0;
-    if (json_input_text(&named, arena, &text)) {
+    if (lua_cli_read_stdin(arena, &text)) {
         bool read = json_parse(arena, text, NULL, &value, &fault) == OK || fault.soft;
         struct str rest = read ? STR_NONE : without_results(arena, text);
         if (rest.len)

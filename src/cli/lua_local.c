@@ -7,7 +7,6 @@
 #include "base/printable.h"
 #include "catalog/catalog.h"
 #include "catalog/shadow.h"
-#include "cli/json_input.h"
 #include "cli/term.h"
 #include "config/config.h"
 #include "gate/call_reply.h"
@@ -417,7 +416,7 @@ static int read_json(lua_State *L)
     struct arena *arena = arena_new();
     struct json value;
     struct why why;
-    enum err err = json_read_input(arena, luaL_checkstring(L, 1), JSON_INPUT_MAX_BYTES, &value, &why);
+    enum err err = json_read_input(arena, luaL_checkstring(L, 1), LUA_CLI_INPUT_BYTES, &value, &why);
     if (err == OK) {
         lua_json_push(L, &value, LUA_JSON_ANSWER);
         lua_cli_push_parts(L, &value);

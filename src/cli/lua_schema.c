@@ -2,7 +2,6 @@
 #include "cli/lua_cli.h"
 
 #include "base/arena.h"
-#include "cli/json_input.h"
 #include "cli/term.h"
 #include "json/build.h"
 #include "json/parse.h"
@@ -18,12 +17,16 @@ static const struct json_limits many_values = {.nodes = LUA_CLI_NODES};
 /* Of a file, or of stdin if it is "-". False after an error on stderr. */
 static bool read_value(struct arena *arena, const char *file, struct json *out)
 {
+    bool is_stdin = strcmp(file, "-") == 0;
+    struct json_error fault;
+    struct str text;
     struct why why;
-    if (strcmp(file, "-") == 0)
-        return json_input_stdin(lua_cli_command(), arena, out);
-    if (json_read_input(arena, file, JSON_INPUT_MAX_BYTES, out, &why) == OK)
+    if (is_stdin && !lua_cli_read_stdin(arena, &text))
+        return false;
+    if (is_stdin ? json_parse(arena, text, NULL, out, &fault) == OK
+                 : json_read_input(arena, file, LUA_CLI_INPUT_BYTES, out, &why) == OK)
         return true;
-    term_error(lua_cli_command()->name, "%s", why.text);
+    term_error(lua_cli_command()->name, "%s%s", is_stdin ? "stdin: " : "", is_stdin ? fault.text : why.text);
     return false;
 }
 
@@ -38,7 +41,7 @@ static bool add_documents(struct arena *arena, const struct cli_list *with, stru
             term_error(lua_cli_command()->name, "--with: expected URI=FILE, got '%s'", with->items[i]);
             return false;
         }
-        if (json_read_input(arena, equals + 1, JSON_INPUT_MAX_BYTES, document, &why) != OK) {
+        if (json_read_input(arena, equals + 1, LUA_CLI_INPUT_BYTES, document, &why) != OK) {
             term_error(lua_cli_command()->name, "%s", why.text);
             return false;
         }
@@ -55,7 +58,7 @@ static struct schema *compile(struct arena *arena, const char *file, const struc
     struct problems warnings;
     struct why why;
     problems_init(&warnings, arena);
-    if (json_read_input(arena, file, JSON_INPUT_MAX_BYTES, source, &why) != OK) {
+    if (json_read_input(arena, file, LUA_CLI_INPUT_BYTES, source, &why) != OK) {
         term_error(lua_cli_command()->name, "%s", why.text);
         return NULL;
     }

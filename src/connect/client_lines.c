@@ -2,7 +2,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/map.h"
-#include "cli/stdio_bridge.h"
+#include "connect/stdio_bridge.h"
 #include "connect/bridge.h"
 #include "json/build.h"
 #include "json/parse.h"

@@ -1,6 +1,6 @@
 /* Adds the session to a client's request; all other bytes stay the same. */
-#ifndef TOOLGATE_CLI_STDIO_BRIDGE_H
-#define TOOLGATE_CLI_STDIO_BRIDGE_H
+#ifndef TOOLGATE_CONNECT_STDIO_BRIDGE_H
+#define TOOLGATE_CONNECT_STDIO_BRIDGE_H
 
 #include "base/buf.h"
 

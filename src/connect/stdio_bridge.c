@@ -1,5 +1,5 @@
 /* Inserts the session after the opening brace of _meta, else of params, else of the request. */
-#include "cli/stdio_bridge.h"
+#include "connect/stdio_bridge.h"
 
 #include "base/arena.h"
 #include "json/parse.h"

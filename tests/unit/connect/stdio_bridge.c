@@ -1,5 +1,5 @@
 /* The bridge adds the session to requests without one, and leaves all other bytes unchanged. */
-#include "cli/stdio_bridge.h"
+#include "connect/stdio_bridge.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
