@@ -18,6 +18,10 @@ function ui.red(words) return cli.red .. words .. cli.plain end
 function ui.green(words) return cli.green .. words .. cli.plain end
 function ui.yellow(words) return cli.yellow .. words .. cli.plain end
 
+-- Green for pass, yellow for what can be repaired, red for the rest.
+local VERDICTS = { pass = cli.green, repair = cli.yellow, wait = cli.yellow, ask = cli.yellow }
+function ui.verdict_colour(verdict) return VERDICTS[verdict] or cli.red end
+
 -- A value of an answer that may have none, or null, or another type: "", 0, {}.
 function ui.text(value) return type(value) == "string" and value or "" end
 function ui.table(value) return type(value) == "table" and value or {} end

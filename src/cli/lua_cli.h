@@ -18,6 +18,8 @@ struct arena;
 extern const luaL_Reg lua_local_functions[];  /* lua_local.c: what is loaded in this process */
 extern const luaL_Reg lua_schema_functions[]; /* lua_schema.c: schemas, and JSON for people */
 extern const luaL_Reg lua_host_functions[];   /* lua_host.c: files, sockets and limits of this host */
+extern const luaL_Reg lua_log_functions[];      /* lua_log.c: the decision log */
+extern const luaL_Reg lua_terminal_functions[]; /* lua_terminal.c: the screen, keys, the clock, a connection */
 
 /* cli.replay(options): the report as a table, for the views in lua/report, and as the text of --json. */
 int lua_replay(lua_State *L);
@@ -64,5 +66,9 @@ void lua_local_list(lua_State *L, const char *option, struct cli_list *out);
 void lua_local_read(lua_State *L, struct local_options *out);
 /* Its list. */
 const char **lua_local_operands(lua_State *L, struct arena *arena, size_t *count);
+
+/* Pushes an object with these methods: zeroed memory, which `__gc` among them clears. `class` names its
+ * metatable. */
+void *lua_cli_object(lua_State *L, size_t bytes, const char *class, const luaL_Reg *methods);
 
 #endif

@@ -86,6 +86,18 @@ void lua_cli_set(lua_State *L, const char *name, const char *text)
     lua_setfield(L, -2, name);
 }
 
+void *lua_cli_object(lua_State *L, size_t bytes, const char *class, const luaL_Reg *methods)
+{
+    void *object = memset(lua_newuserdata(L, bytes), 0, bytes);
+    if (luaL_newmetatable(L, class)) {
+        luaL_register(L, NULL, methods);
+        lua_pushvalue(L, -1);
+        lua_setfield(L, -2, "__index");
+    }
+    lua_setmetatable(L, -2);
+    return object;
+}
+
 /* ---- the daemon ------------------------------------------------------------------- */
 
 static struct str printable_lines(struct arena *arena, struct str text)
@@ -229,10 +241,13 @@ static int tool_names(lua_State *L)
 static int line(lua_State *L)
 {
     struct buf out = {0};
-    if (lua_isnoneornil(L, 2))
-        printable_write(&out, lua_cli_str(L, 1));
-    else
-        printable_write_cut(&out, lua_cli_str(L, 1), (size_t)luaL_checkinteger(L, 2));
+    struct str text = lua_cli_str(L, 1);
+    size_t most = lua_isnoneornil(L, 2) ? text.len : (size_t)luaL_checkinteger(L, 2);
+    if (text.len <= most && printable_is_plain(text)) { /* nearly always: the string that Lua has */
+        lua_settop(L, 1);
+        return 1;
+    }
+    printable_write_cut(&out, text, most);
     return lua_cli_push_buf(L, &out);
 }
 
@@ -586,8 +601,8 @@ static const luaL_Reg functions[] = {
 /* cli.NAME: a command needs few of them, so each is made when it is named. */
 static int find_function(lua_State *L)
 {
-    static const luaL_Reg *const all[] = {functions, lua_local_functions, lua_schema_functions,
-                                          lua_host_functions};
+    static const luaL_Reg *const all[] = {functions,          lua_local_functions, lua_schema_functions,
+                                          lua_host_functions, lua_log_functions,   lua_terminal_functions};
     const char *name = luaL_checkstring(L, 2);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         for (const luaL_Reg *row = all[i]; row->name; row++)

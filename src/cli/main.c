@@ -2,8 +2,6 @@
 #include "cli/command.h"
 #include "cli/lua_command.h"
 
-extern const struct command command_top, command_decisions, command_shadow;
-
 // clang-format off
 #define IN_LUA(word) &(const struct command){.name = (word), .run = lua_command_run, .read_summary = lua_command_summary}
 #define IN_C(word, function) &(const struct command){.name = (word), .run = lua_command_run, .read_summary = lua_command_summary, .start = (function)}
@@ -27,11 +25,11 @@ static const struct command *const commands[] = {
     IN_LUA("approve"),
     IN_LUA("deny"),
     IN_LUA("replay"),
-    &command_top,
+    IN_LUA("top"),
     IN_LUA("doctor"),
     IN_LUA("completion"),
-    &command_decisions,
-    &command_shadow,
+    IN_LUA("decisions"),
+    IN_LUA("shadow"),
     IN_C("spawner", spawner_start),
     IN_LUA("hook"),
 };

@@ -8,7 +8,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char *program = "toolgate";
@@ -55,24 +54,6 @@ const char *term_colour(enum term_colour colour)
         coloured = isatty(STDOUT_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
     }
     return coloured ? codes[colour] : "";
-}
-
-const char *term_verdict_colour(struct str verdict)
-{
-    if (str_is(verdict, "pass"))
-        return term_colour(TERM_GREEN);
-    bool repairable = str_is(verdict, "repair") || str_is(verdict, "wait") || str_is(verdict, "ask");
-    return term_colour(repairable ? TERM_YELLOW : TERM_RED);
-}
-
-void term_print_time(int64_t ms)
-{
-    char stamp[TERM_TIME_BYTES + 1] = "";
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm tm;
-    localtime_r(&seconds, &tm);
-    strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &tm);
-    printf("%-*s", TERM_TIME_BYTES, stamp);
 }
 
 static uint32_t code_point(const char *at, size_t len)

@@ -22,9 +22,6 @@ enum term_colour { TERM_PLAIN, TERM_BOLD, TERM_DIM, TERM_RED, TERM_GREEN, TERM_Y
 /* The escape sequence, or "" if stdout is no terminal, NO_COLOR is set or TERM is dumb. */
 const char *term_colour(enum term_colour colour);
 
-/* Green for pass, yellow for what can be repaired, red for the rest. */
-const char *term_verdict_colour(struct str verdict);
-
 /*
  * Appends a string that a client, a model or an upstream has sent, on one line of at most `columns` columns.
  * Control characters, invalid UTF-8 and characters that move or hide others become '?', so that no name can
@@ -32,9 +29,5 @@ const char *term_verdict_colour(struct str verdict);
  */
 struct buf;
 unsigned term_clip(struct buf *out, struct str text, unsigned columns);
-
-/* Prints a local time to stdout: "2026-05-03 22:14:07". */
-#define TERM_TIME_BYTES 19
-void term_print_time(int64_t ms);
 
 #endif

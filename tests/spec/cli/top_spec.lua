@@ -59,14 +59,24 @@ describe("toolgate top", function()
     is_restored(terminal)
   end)
 
+  it("shows calls a second while calls are made", function()
+    local terminal, calls = start(), 0
+    process.eventually("a rate above 0", function()
+      calls = calls + 1
+      call("echo", { text = tostring(calls) })
+      local screen = terminal:screen()
+      return tonumber(screen:match "echo +%d+ +(%d+%.%d)" or 0) > 0 and screen:find "pass %d+%.%d/s", screen
+    end)
+  end)
+
   it("shows sessions in a loop and upstreams that are down, without the escape sequences of their names", function()
     gate:stop()
     gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo },
                           config = "return { upstreams = { calendar = { command = '/nonexistent/server' } } }" }
-    for _ = 1, 5 do call("echo", { text = "same" }, "chat\27]0;owned\7\27[2J") end
+    for _ = 1, 5 do call("echo", { text = "same" }, "chat\27]0;owned\7\27[2J\226\128\174\230\151\165") end
     local terminal = start { columns = 120 }
     local screen = terminal:shows "SESSIONS IN A LOOP"
-    assert.truthy(screen:find("chat?]0;owned??[2J", 1, true), screen)
+    assert.truthy(screen:find("chat?]0;owned??[2J?\230\151\165", 1, true), screen)
     assert.truthy(screen:find("0 of 1 up", 1, true), screen)
     terminal:shows "! calendar is down"
     local code, out = process.run { daemon.binary, "top", "--once", "--socket", gate.socket }

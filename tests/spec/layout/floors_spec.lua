@@ -2,7 +2,7 @@
 -- that wrap it.
 local ROOMS = { "base", "io", "confine", "json", "schema", "sandbox", "upstream", "traces", "policy", "ledger",
                 "approvals", "config", "pins", "catalog", "result", "passing", "gate", "lint", "replay", "state", "server",
-                "cli", "connect", "top", "review", "spawner", "module" }
+                "cli", "connect", "spawner", "module" }
 
 -- Which room may include which library's header; everything else is the C library's.
 local LIBRARIES = {

@@ -1,0 +1,179 @@
+-- Records of the decision log for people: one line for a call that passed, a short block for one that did not. All strings of
+-- a record pass cli.line, so that none commands the terminal.
+local ui = require "ui"
+local decision_log = require "decision_log"
+
+local decision_text = {}
+
+local TEXT_MAX      = 300   -- bytes of a detail, a hint or the arguments
+local BESIDE_MAX    = 80    -- bytes of the arguments, in the line of a call that passed
+local FULL_MAX      = 65536
+local NAME_MAX      = 64    -- bytes of a tool, a code, a session
+local VERDICT_WIDTH = 7
+local MESSAGES      = 4     -- shown
+local INDENT        = (" "):rep(21) -- under what follows the time
+local PIECES_MAX    = 100
+
+-- A block is written in pieces: joined they would be one more string that Lua keeps for a while, and a log has millions.
+local pieces, count = {}, 0
+
+-- False: stdout takes no more.
+local function write_pieces()
+  local written = io.write(unpack(pieces, 1, count))
+  count = 0
+  return written
+end
+
+local function put(piece)
+  if count == PIECES_MAX then write_pieces() end
+  count = count + 1
+  pieces[count] = piece
+end
+
+local function put_name(words) put(cli.line(words or "", NAME_MAX)) end
+local function plural(n, noun) return n == 1 and noun or noun .. "s" end
+
+-- What a reader of problems looks at.
+function decision_text.problem(d) return d.would or d.given end
+
+-- All that is printed of a record. `full`: arguments and messages are not shortened.
+function decision_text.read(log, full)
+  local d = log:record()
+  local max = decision_text.problem(d).verdict == "pass" and BESIDE_MAX or TEXT_MAX
+  d.us, d.turn, d.is_report = log:time(), decision_log.turn(log), decision_log.is_report(log)
+  d.shown, d.max = log:arguments(full and FULL_MAX or max), full and FULL_MAX or TEXT_MAX
+  return d
+end
+
+-- ---- the first line ----
+local second, shown_second
+
+local function put_time(us)
+  local s = us and math.floor(us / 1000000)
+  if s ~= second or not s then
+    second, shown_second = s, s and os.date("%Y-%m-%d %H:%M:%S", s) or "(no time)          "
+  end
+  put(shown_second)
+end
+
+local function put_verdict(v)
+  put(ui.verdict_colour(v.verdict))
+  put_name(v.verdict)
+  put(cli.plain)
+  put((" "):rep(VERDICT_WIDTH - #v.verdict))
+end
+
+-- The class and the code, unless they say no more than the verdict.
+local function put_reason(v)
+  if v.error_class and v.error_class ~= "ok" then
+    put "  "
+    put_name(v.error_class)
+  end
+  if v.code and v.code ~= v.error_class then
+    put " "
+    put_name(v.code)
+  end
+end
+
+local function put_head(d)
+  put_time(d.us)
+  put "  "
+  put_verdict(d.given)
+  put(" " .. cli.bold)
+  put_name(d.tool)
+  put(cli.plain)
+  put_reason(d.given)
+  if d.would then
+    put "  would: "
+    put_verdict(d.would)
+    put_reason(d.would)
+  end
+  if d.is_report then put(cli.dim .. "  (reported)" .. cli.plain) end
+  if d.session then
+    put("  " .. cli.dim)
+    put_name(d.session)
+    put((d.turn and " turn " .. d.turn or "") .. cli.plain)
+  end
+end
+
+-- ---- the lines below ----
+local function put_line(title, words, max)
+  put(INDENT .. title)
+  put(cli.line(words, max))
+  put "\n"
+end
+
+local function put_messages(messages, max)
+  local shown = max == FULL_MAX and #messages or math.min(#messages, MESSAGES)
+  for i = 1, shown do
+    put(INDENT)
+    put_name(messages[i].path or "args")
+    put(" " .. cli.line(messages[i].message or "", max) .. "\n")
+  end
+  if shown < #messages then put(("%s… and %d more\n"):format(INDENT, #messages - shown)) end
+end
+
+-- Of a call that was not enforced, the model read no refusal.
+local function put_what_became(o)
+  put "not enforced; "
+  put(o.ran and "its result: " or "its result is not known")
+  put_name(o.ran)
+  if o.kind == "repaired" then put "; a later call would pass" end
+end
+
+local function put_what_model_did(o)
+  if o.kind == "repaired" then
+    put(("the model repaired it in %d %s"):format(o.tries, plural(o.tries, "call")))
+  elseif o.kind == "passed" then
+    put "the same call passed later"
+  elseif o.kind == "repeated" then
+    local others = o.tries > o.repeats and (", and %d with other arguments"):format(o.tries - o.repeats) or ""
+    put(("the model made the same call %d more %s%s; none passed"):format(o.repeats, plural(o.repeats, "time"), others))
+  elseif o.tries > 0 then
+    put(("the model gave up after %d more %s"):format(o.tries, plural(o.tries, "call")))
+  else
+    put("the model gave up" .. (o.next_tool and " and went on with " or ": no further call"))
+    put_name(o.next_tool)
+  end
+end
+
+-- Prints what decision_text.read has read; `outcome`: of decision_outcomes, or nil. False: stdout takes no more.
+function decision_text.write(d, outcome)
+  local problem = decision_text.problem(d)
+  local passed = problem.verdict == "pass"
+  put_head(d)
+  if passed and d.max ~= FULL_MAX then
+    if d.shown then put "  " end
+    put(d.shown or "")
+    put "\n"
+    return write_pieces()
+  end
+  put "\n"
+  if not passed and problem.messages then
+    put_messages(problem.messages, d.max)
+  elseif not passed and problem.detail then
+    put_line("", problem.detail, d.max)
+  end
+  if not passed and problem.hint then put_line("next: ", problem.hint, d.max) end
+  if d.shown then
+    put(INDENT)
+    put(d.shown)
+    put "\n"
+  elseif d.arguments_hash then
+    put(INDENT .. cli.dim .. "arguments recorded as a hash: ")
+    put_name(d.arguments_hash)
+    put(cli.plain .. "\n")
+  end
+  if outcome then
+    put(INDENT .. "→ ");
+    (d.would and put_what_became or put_what_model_did)(outcome)
+    if outcome.kind == "repaired" and outcome.passed then
+      put ": "
+      put(cli.line(outcome.passed, d.max))
+    end
+    put "\n"
+  end
+  return write_pieces()
+end
+
+return decision_text

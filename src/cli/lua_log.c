@@ -1,0 +1,398 @@
+/*
+ * The decision log for lua/cli. A log may have millions of lines, and a filter drops most of them after a
+ * look at one or two members: so Lua asks a record for what it needs, and gets the whole only of one that it
+ * prints.
+ */
+#include "base/arena.h"
+#include "base/printable.h"
+#include "cli/lua_cli.h"
+#include "gate/verdict.h"
+#include "json/canonical.h"
+#include "json/write.h"
+#include "replay/recording.h"
+#include "replay/timestamp.h"
+#include "state/state_dir.h"
+
+#include <lualib.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define LOG "toolgate.log"
+
+/* Its environment in Lua keeps the names of the files and `wait` alive. */
+struct log {
+    lua_State *L;
+    struct recording *recording;
+    struct recording_line line;
+};
+
+static struct log *check_log(lua_State *L)
+{
+    return luaL_checkudata(L, 1, LOG);
+}
+
+/* ---- one record ---------------------------------------------------------------------- */
+
+/* log:get(name, inside): a string of the record, or of its object `inside`; nil: there is none, or it is
+ * empty. */
+static int log_get(lua_State *L)
+{
+    const struct json *object = check_log(L)->line.value;
+    if (!lua_isnoneornil(L, 3))
+        object = json_get(object, lua_cli_str(L, 3));
+    struct str text = json_str(json_get(object, lua_cli_str(L, 2)));
+    if (!text.len)
+        return 0;
+    lua_pushlstring(L, text.at, text.len);
+    return 1;
+}
+
+/* log:whole(name): the digits of a whole number that is not negative, else nil. */
+static int log_whole(lua_State *L)
+{
+    int64_t n;
+    if (!json_int(json_get(check_log(L)->line.value, lua_cli_str(L, 2)), &n) || n < 0)
+        return 0;
+    char digits[24];
+    snprintf(digits, sizeof(digits), "%lld", (long long)n);
+    lua_pushstring(L, digits);
+    return 1;
+}
+
+static struct str member(const struct log *log, const char *name)
+{
+    return json_str(json_get_text(log->line.value, name));
+}
+
+/* A double holds 53 bits. A number is no string that Lua would have to keep for each record. */
+static int push_hash(lua_State *L, uint64_t hash)
+{
+    lua_pushnumber(L, (lua_Number)(hash >> 11));
+    return 1;
+}
+
+static uint64_t session_hash(const struct log *log)
+{
+    int64_t uid;
+    uint64_t hash = hash_stable(member(log, "session")).low;
+    if (!json_int(json_get_text(log->line.value, "uid"), &uid))
+        uid = -1;
+    hash_add(&hash, (uint64_t)uid);
+    return hash;
+}
+
+/* log:session_key(): a number for each session of each user. */
+static int log_session_key(lua_State *L)
+{
+    return push_hash(L, session_hash(check_log(L)));
+}
+
+/* log:key(): a number that a call and its report have. A record without an id is found by what is left that
+ * tells it apart. */
+static int log_key(lua_State *L)
+{
+    const struct log *log = check_log(L);
+    struct str id = member(log, "decision_id");
+    uint64_t hash = hash_stable(id.len ? id : member(log, "ts")).low;
+    hash_add(&hash, hash_stable(member(log, "tool")).low);
+    if (!id.len)
+        hash_add(&hash, session_hash(log));
+    return push_hash(L, hash);
+}
+
+/* log:arguments_key(): equal arguments have the same number; nil: none were recorded. */
+static int log_arguments_key(lua_State *L)
+{
+    const struct log *log = check_log(L);
+    const struct json *arguments = json_get_text(log->line.value, "arguments");
+    struct str hash = member(log, "arguments_hash"); /* recorded in their place */
+    if (hash.len)
+        return push_hash(L, hash_stable(hash).low);
+    if (!arguments)
+        return 0;
+    struct arena *scratch = arena_new();
+    push_hash(L, json_fingerprint(scratch, arguments, NULL, 0).low);
+    arena_free(scratch);
+    return 1;
+}
+
+/* log:arguments(bytes): as JSON; with `bytes` as a terminal may show it, a longer text ends with "…". */
+static int log_arguments(lua_State *L)
+{
+    const struct json *arguments = json_get_text(check_log(L)->line.value, "arguments");
+    struct buf text = {0}, shown = {0};
+    if (!arguments)
+        return 0;
+    json_write(&text, arguments);
+    if (lua_isnoneornil(L, 2))
+        return lua_cli_push_buf(L, &text);
+    printable_write_cut(&shown, buf_view(&text), (size_t)luaL_checkinteger(L, 2));
+    buf_clear(&text);
+    return lua_cli_push_buf(L, &shown);
+}
+
+static bool read_time(struct str text, int64_t *us)
+{
+    return timestamp_read(&text, us) && !text.len;
+}
+
+/* log:time(): of the record, in microseconds since 1970; nil: it has none that can be read. */
+static int log_time(lua_State *L)
+{
+    int64_t us;
+    if (!read_time(member(check_log(L), "ts"), &us) || us < 0)
+        return 0;
+    lua_pushnumber(L, (lua_Number)us);
+    return 1;
+}
+
+/* Fields of the table on top: those of these members that are strings and not empty. */
+static void set_strings(lua_State *L, const struct json *object, const char *const *names)
+{
+    for (; *names; names++)
+        lua_cli_set_str(L, *names, json_str(json_get_text(object, *names)));
+}
+
+static void push_messages(lua_State *L, const struct json *messages)
+{
+    static const char *const names[] = {"path", "message", NULL};
+    lua_createtable(L, (int)messages->len, 0);
+    for (uint32_t i = 0; i < messages->len; i++) {
+        lua_createtable(L, 0, 2);
+        set_strings(L, &messages->items[i], names);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+}
+
+/* What was decided, or in mode shadow would have been. */
+static void push_verdict(lua_State *L, const struct json *object)
+{
+    static const char *const names[] = {"verdict", "error_class", "code", "detail", "hint", NULL};
+    const struct json *messages = json_get_text(object, "messages");
+    lua_createtable(L, 0, 6);
+    set_strings(L, object, names);
+    if (json_is(messages, JSON_ARRAY) && messages->len) {
+        push_messages(L, messages);
+        lua_setfield(L, -2, "messages");
+    }
+}
+
+/* log:record(): what is printed of it. `given` and `would` have a verdict each. */
+static int log_record(lua_State *L)
+{
+    static const char *const names[] = {"tool", "session", "arguments_hash", NULL};
+    const struct json *record = check_log(L)->line.value, *would = json_get_text(record, "would");
+    lua_createtable(L, 0, 10);
+    set_strings(L, record, names);
+    push_verdict(L, record);
+    lua_setfield(L, -2, "given");
+    if (json_str(json_get_text(would, "verdict")).len) {
+        push_verdict(L, would);
+        lua_setfield(L, -2, "would");
+    }
+    return 1;
+}
+
+/* log:is_masked(): some of its arguments were. */
+static int log_is_masked(lua_State *L)
+{
+    const struct json *masked = json_get_text(check_log(L)->line.value, "masked");
+    lua_pushboolean(L, json_is(masked, JSON_ARRAY) && masked->len);
+    return 1;
+}
+
+/* log:text(): the line, as it was written. */
+static int log_text(lua_State *L)
+{
+    struct str text = check_log(L)->line.text;
+    lua_pushlstring(L, text.at, text.len);
+    return 1;
+}
+
+/* ---- the log ------------------------------------------------------------------------- */
+
+/* log:next(): true: there is a further record of a call. */
+static int log_next(lua_State *L)
+{
+    struct log *log = check_log(L);
+    log->L = L;
+    while (recording_next(log->recording, &log->line)) {
+        const char *missing = !member(log, "tool").len      ? "it names no tool"
+                              : !member(log, "verdict").len ? "it has no verdict"
+                                                            : NULL;
+        lua_pushboolean(L, true);
+        if (!missing)
+            return 1;
+        lua_pop(L, 1);
+        recording_add_fault(log->recording, RECORDING_NOT_OBJECT, &log->line, missing);
+    }
+    return 0;
+}
+
+/* log:faults(): what could not be read, as { text, count, places = { { file, number, why }, … } } for each
+ * kind; and whether a file could not be read to its end. */
+static int log_faults(lua_State *L)
+{
+    const struct recording_count *faults = recording_faults(check_log(L)->recording);
+    lua_newtable(L);
+    for (int fault = 0, n = 0; fault < RECORDING_FAULTS; fault++) {
+        const struct recording_count *count = &faults[fault];
+        if (!count->count)
+            continue;
+        lua_newtable(L);
+        lua_cli_set(L, "text", recording_fault_text((enum recording_fault)fault));
+        lua_pushnumber(L, (lua_Number)count->count);
+        lua_setfield(L, -2, "count");
+        lua_newtable(L);
+        for (size_t i = 0; i < RECORDING_PLACES && i < count->count; i++) {
+            lua_newtable(L);
+            lua_cli_set(L, "file", count->places[i].file);
+            lua_cli_set(L, "why", count->places[i].why);
+            lua_pushnumber(L, (lua_Number)count->places[i].number);
+            lua_setfield(L, -2, "number");
+            lua_rawseti(L, -2, (int)i + 1);
+        }
+        lua_setfield(L, -2, "places");
+        lua_rawseti(L, -2, ++n);
+    }
+    lua_pushboolean(L, faults[RECORDING_FAILED].count > 0);
+    return 2;
+}
+
+static int log_close(lua_State *L)
+{
+    struct log *log = check_log(L);
+    recording_close(log->recording);
+    log->recording = NULL;
+    return 0;
+}
+
+static const luaL_Reg log_methods[] = {
+    {"next", log_next},
+    {"get", log_get},
+    {"whole", log_whole},
+    {"time", log_time},
+    {"key", log_key},
+    {"session_key", log_session_key},
+    {"arguments_key", log_arguments_key},
+    {"arguments", log_arguments},
+    {"is_masked", log_is_masked},
+    {"record", log_record},
+    {"text", log_text},
+    {"faults", log_faults},
+    {"close", log_close},
+    {"__gc", log_close},
+    {0},
+};
+
+static bool call_wait(void *owner)
+{
+    lua_State *L = ((struct log *)owner)->L;
+    lua_getfenv(L, 1);
+    lua_getfield(L, -1, "wait");
+    lua_call(L, 0, 1);
+    bool going = lua_toboolean(L, -1);
+    lua_pop(L, 2);
+    return going;
+}
+
+/* cli.log(files, wait): opens them as one log; nil, why: one cannot be opened. With `wait` the one file is
+ * followed: at its end the function is called, until it returns false. */
+static int open_log(lua_State *L)
+{
+    struct why why;
+    luaL_checktype(L, 1, LUA_TTABLE);
+    size_t count = lua_objlen(L, 1);
+    bool follows = lua_isfunction(L, 2);
+    struct log *log = lua_cli_object(L, sizeof(*log) + count * sizeof(char *), LOG, log_methods);
+    const char **files = (const char **)(log + 1);
+    struct recording_options options = {.wait = follows ? call_wait : NULL, .owner = log};
+    lua_createtable(L, (int)count, 1);
+    for (size_t i = 0; i < count; i++) {
+        lua_rawgeti(L, 1, (int)i + 1);
+        files[i] = luaL_checkstring(L, -1);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    lua_pushvalue(L, 2);
+    lua_setfield(L, -2, "wait");
+    lua_setfenv(L, -2);
+    if (recording_open(files, count, &options, &log->recording, &why) == OK)
+        return 1;
+    lua_pushnil(L);
+    lua_pushstring(L, why.text);
+    return 2;
+}
+
+/* ---- its files ----------------------------------------------------------------------- */
+
+/* cli.kind(path): "file", "pipe", "folder" or "other"; nil: there is none. */
+static int kind(lua_State *L)
+{
+    struct stat st;
+    if (stat(luaL_checkstring(L, 1), &st) != 0)
+        return 0;
+    lua_pushstring(L, S_ISREG(st.st_mode)    ? "file"
+                      : S_ISFIFO(st.st_mode) ? "pipe"
+                      : S_ISDIR(st.st_mode)  ? "folder"
+                                             : "other");
+    return 1;
+}
+
+/* cli.descriptor(file): of a file that Lua has opened. */
+static int descriptor(lua_State *L)
+{
+    lua_pushinteger(L, fileno(*(FILE **)luaL_checkudata(L, 1, LUA_FILEHANDLE)));
+    return 1;
+}
+
+/* cli.default_log(socket): where the daemon of that socket writes it without a configuration. */
+static int default_log(lua_State *L)
+{
+    struct config config;
+    struct arena *arena = arena_new();
+    config_init(&config);
+    config.socket = luaL_checkstring(L, 1);
+    lua_pushstring(L, state_dir_decisions(arena, &config));
+    arena_free(arena);
+    return 1;
+}
+
+/* ---- filters ------------------------------------------------------------------------- */
+
+/* cli.glob(pattern, text) */
+static int glob(lua_State *L)
+{
+    lua_pushboolean(L, str_glob(lua_cli_str(L, 1), lua_cli_str(L, 2)));
+    return 1;
+}
+
+/* cli.moment(text): a time with its date, in microseconds since 1970; nil: it is none. */
+static int moment(lua_State *L)
+{
+    int64_t us;
+    if (!read_time(lua_cli_str(L, 1), &us))
+        return 0;
+    lua_pushnumber(L, (lua_Number)us);
+    return 1;
+}
+
+/* cli.verdicts(): their names; and those of the classes. */
+static int verdicts(lua_State *L)
+{
+    lua_newtable(L);
+    for (int i = 0; i < VERDICT_KINDS; i++) {
+        lua_pushstring(L, verdict_name((enum verdict_kind)i));
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_newtable(L);
+    for (int i = 0; i < CLASS_COUNT; i++) {
+        lua_pushstring(L, error_class_info((enum error_class)i)->name);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 2;
+}
+
+const luaL_Reg lua_log_functions[] = {
+    {"log", open_log}, {"kind", kind},     {"descriptor", descriptor}, {"default_log", default_log},
+    {"glob", glob},    {"moment", moment}, {"verdicts", verdicts},     {0},
+};

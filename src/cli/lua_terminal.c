@@ -1,0 +1,336 @@
+/*
+ * The terminal while a full-screen command of lua/cli has it: single keys, the second screen, no cursor. It
+ * is given back when the command ends, is suspended (SIGTSTP) or is killed by a signal that can be caught.
+ * Signals are blocked except inside ppoll, so a handler never interrupts a write.
+ */
+#include "base/arena.h"
+#include "base/clock.h"
+#include "cli/daemon_client.h"
+#include "cli/lua_cli.h"
+#include "sandbox/lua_json.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+/* Second screen, no cursor, no wrapping at the right edge; and back. */
+#define ENTER "\033[?1049h\033[?25l\033[?7l\033[H\033[2J"
+#define LEAVE "\033[0m\033[?7h\033[?25h\033[?1049l"
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT, SIGWINCH};
+#define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
+
+static volatile sig_atomic_t got_end, got_stop, got_continue;
+static struct termios before;
+static sigset_t blocked, outside;
+static bool is_open;
+
+static void on_signal(int number)
+{
+    if (number == SIGTSTP)
+        got_stop = 1;
+    else if (number == SIGCONT)
+        got_continue = 1;
+    else if (number != SIGWINCH) /* which only ends the wait */
+        got_end = number;
+}
+
+static void write_all(struct str text)
+{
+    while (text.len) {
+        ssize_t n = write(STDOUT_FILENO, text.at, text.len);
+        if (n < 0 && errno == EAGAIN)
+            poll(&(struct pollfd){.fd = STDOUT_FILENO, .events = POLLOUT}, 1, -1);
+        else if (n < 0 && errno != EINTR)
+            return; /* the terminal is gone; the next wait says so */
+        text = str_from(text, n > 0 ? (size_t)n : 0);
+    }
+}
+
+static void enter(void)
+{
+    struct termios raw = before;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    raw.c_cc[VMIN] = 0;
+    raw.c_cc[VTIME] = 0;
+    tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    write_all(STR_LIT(ENTER));
+    is_open = true;
+}
+
+static void leave(void)
+{
+    if (!is_open)
+        return;
+    is_open = false;
+    write_all(STR_LIT(LEAVE));
+    tcsetattr(STDIN_FILENO, TCSANOW, &before);
+}
+
+/* cli.open_terminal(): false if stdin or stdout is none. Once a process. */
+static int open_terminal(lua_State *L)
+{
+    bool is_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && tcgetattr(STDIN_FILENO, &before) == 0;
+    lua_pushboolean(L, is_terminal);
+    if (!is_terminal)
+        return 1;
+    sigemptyset(&blocked);
+    for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+        struct sigaction action = {.sa_handler = on_signal};
+        sigaddset(&blocked, signals[i]);
+        sigaction(signals[i], &action, NULL);
+    }
+    sigprocmask(SIG_BLOCK, &blocked, &outside);
+    for (size_t i = 0; i < SIGNAL_COUNT; i++)
+        sigdelset(&outside, signals[i]);
+    atexit(leave);
+    enter();
+    return 1;
+}
+
+static void raise_default(int number)
+{
+    sigset_t only;
+    signal(number, SIG_DFL);
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    raise(number);
+    sigprocmask(SIG_UNBLOCK, &only, NULL);
+}
+
+/* cli.close_terminal(): gives it back. After a signal that ends a process it raises that signal, so that the
+ * exit status names it; SIGINT is the usual way out and ends with status 0. */
+static int close_terminal(lua_State *L)
+{
+    (void)L;
+    leave();
+    if (got_end && got_end != SIGINT)
+        raise_default(got_end);
+    return 0;
+}
+
+static void suspend(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    leave();
+    raise_default(SIGTSTP); /* returns when the shell continues us */
+    sigprocmask(SIG_BLOCK, &blocked, NULL);
+    sigaction(SIGTSTP, &action, NULL);
+}
+
+/* cli.terminal_size(): columns and rows; 80 and 24 if the terminal does not know. */
+static int terminal_size(lua_State *L)
+{
+    struct winsize size = {0};
+    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+    lua_pushinteger(L, known && size.ws_col ? size.ws_col : 80);
+    lua_pushinteger(L, known && size.ws_row ? size.ws_row : 24);
+    return 2;
+}
+
+/* cli.draw(text): writes it to the terminal at once. */
+static int draw(lua_State *L)
+{
+    write_all(lua_cli_str(L, 1));
+    return 0;
+}
+
+/* The key that was pressed, as a string on the stack; false: the terminal is gone. */
+static bool push_key(lua_State *L)
+{
+    char key[16];
+    ssize_t n = read(STDIN_FILENO, key, sizeof(key));
+    lua_pushlstring(L, key, n == 1); /* several bytes: an arrow or a function key */
+    /* EIO: in the background of a session that is gone, nobody will type again */
+    return n >= 0 || errno == EINTR || errno == EAGAIN;
+}
+
+/* cli.wait_terminal(descriptor, until_us): waits for a key, a signal or input from the descriptor (nil:
+ * none), at most until this time of the monotonic clock. The key or "", whether the descriptor is readable,
+ * and whether the command is to end: SIGINT, SIGTERM, SIGHUP, or the terminal is gone. */
+static int wait_terminal(lua_State *L)
+{
+    struct pollfd from[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                            {.fd = (int)luaL_optinteger(L, 1, -1), .events = POLLIN}};
+    int64_t left_us = (int64_t)luaL_checknumber(L, 2) - clock_mono_us();
+    if (left_us < 0)
+        left_us = 0;
+    struct timespec limit = {.tv_sec = left_us / 1000000, .tv_nsec = left_us % 1000000 * 1000};
+    int ready = ppoll(from, 2, &limit, &outside);
+    if (got_stop) {
+        got_stop = 0;
+        suspend();
+        got_continue = 1;
+    }
+    if (got_continue) {
+        got_continue = 0;
+        enter();
+    }
+    bool ended = got_end != 0;
+    if (ready > 0 && from[0].revents & (POLLHUP | POLLERR | POLLNVAL))
+        ended = true;
+    if (ready > 0 && from[0].revents & POLLIN)
+        ended |= !push_key(L);
+    else
+        lua_pushliteral(L, "");
+    lua_pushboolean(L, ready > 0 && from[1].revents);
+    lua_pushboolean(L, ended);
+    return 3;
+}
+
+/* ---- one key, and output that a program reads ----------------------------------------- */
+
+#define CTRL_C 3
+#define CTRL_D 4
+
+/* cli.read_key(): on a terminal one key without Enter; else the first letter of a line. nil at the end.
+ * Ctrl-C is a key, too: as a signal it would end the process before the terminal is as it was. */
+static int read_key(lua_State *L)
+{
+    struct termios shown, raw;
+    if (!isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &shown) != 0) {
+        int first = getchar();
+        for (int c = first; c != EOF && c != '\n';)
+            c = getchar();
+        char letter = (char)first;
+        lua_pushlstring(L, &letter, 1);
+        return first != EOF;
+    }
+    raw = shown;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
+    raw.c_cc[VMIN] = 1;
+    raw.c_cc[VTIME] = 0;
+    char key;
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+    ssize_t n = read(STDIN_FILENO, &key, 1);
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &shown);
+    lua_pushlstring(L, &key, n == 1);
+    return n == 1 && key != CTRL_C && key != CTRL_D;
+}
+
+/* cli.wait_output(ms): true: after that time, what reads stdout is still there, and has got everything. */
+static int wait_output(lua_State *L)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO};
+    lua_pushboolean(L, fflush(stdout) == 0 && poll(&out, 1, (int)luaL_checkinteger(L, 1)) <= 0);
+    return 1;
+}
+
+/* cli.stderr_is_terminal(): cli.is_terminal says it of stdout. */
+static int stderr_is_terminal(lua_State *L)
+{
+    lua_pushboolean(L, isatty(STDERR_FILENO));
+    return 1;
+}
+
+/* ---- the clock -------------------------------------------------------------------------- */
+
+/* cli.mono_us(): the monotonic clock. cli.sleep_until(us): of it. */
+static int mono_us(lua_State *L)
+{
+    lua_pushnumber(L, (lua_Number)clock_mono_us());
+    return 1;
+}
+
+static int sleep_until(lua_State *L)
+{
+    int64_t us = (int64_t)luaL_checknumber(L, 1);
+    struct timespec until = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+        continue;
+    return 0;
+}
+
+/* ---- a connection ---------------------------------------------------------------------- */
+
+#define CLIENT "toolgate.client"
+
+static struct daemon_client **check_client(lua_State *L)
+{
+    return luaL_checkudata(L, 1, CLIENT);
+}
+
+/* nil, and why. */
+static int push_why(lua_State *L, const struct why *why)
+{
+    lua_pushnil(L);
+    lua_pushstring(L, why->text);
+    return 2;
+}
+
+/* client:close(), once or several times. */
+static int client_close(lua_State *L)
+{
+    struct daemon_client **client = check_client(L);
+    daemon_client_close(*client);
+    *client = NULL;
+    return 0;
+}
+
+/* client:ask(method, params): true, or nil, why. `params`: JSON. */
+static int client_ask(lua_State *L)
+{
+    struct why why;
+    enum err err =
+        daemon_client_ask(*check_client(L), luaL_checkstring(L, 2), str_of(luaL_optstring(L, 3, "{}")), &why);
+    lua_pushboolean(L, true);
+    return err == OK ? 1 : push_why(L, &why);
+}
+
+/* client:answer(): nil, why, and whether the daemon refused the request. */
+static int client_answer(lua_State *L)
+{
+    struct why why;
+    struct json answer;
+    struct arena *arena = arena_new();
+    enum err err = daemon_client_answer(*check_client(L), arena, &answer, &why);
+    if (err == OK)
+        lua_json_push(L, &answer, LUA_JSON_ANSWER);
+    arena_free(arena);
+    if (err == OK)
+        return 1;
+    push_why(L, &why);
+    lua_pushboolean(L, err == ERR_PARSE);
+    return 3;
+}
+
+/* client:descriptor(): readable when an answer has begun to arrive. */
+static int client_descriptor(lua_State *L)
+{
+    lua_pushinteger(L, daemon_client_descriptor(*check_client(L)));
+    return 1;
+}
+
+static const luaL_Reg client_methods[] = {
+    {"close", client_close},           {"ask", client_ask},    {"answer", client_answer},
+    {"descriptor", client_descriptor}, {"__gc", client_close}, {0},
+};
+
+/* cli.client(socket): a connection to the daemon that is asked in two steps, as a command may wait for other
+ * things meanwhile; nil, why: there is none. */
+static int client_connect(lua_State *L)
+{
+    struct why why;
+    struct daemon_client **client = lua_cli_object(L, sizeof(struct daemon_client *), CLIENT, client_methods);
+    return daemon_client_connect(luaL_optstring(L, 1, NULL), client, &why) == OK ? 1 : push_why(L, &why);
+}
+
+const luaL_Reg lua_terminal_functions[] = {
+    {"open_terminal", open_terminal},
+    {"close_terminal", close_terminal},
+    {"terminal_size", terminal_size},
+    {"draw", draw},
+    {"wait_terminal", wait_terminal},
+    {"read_key", read_key},
+    {"wait_output", wait_output},
+    {"stderr_is_terminal", stderr_is_terminal},
+    {"mono_us", mono_us},
+    {"client", client_connect},
+    {"sleep_until", sleep_until},
+    {0},
+};
