@@ -321,10 +321,9 @@ static void on_soon(void *owner)
         client->start_wanted = false;
         client->starts++;
         client->kind = client->spec->kind == UPSTREAM_HTTP ? &mcp_transport_http : &mcp_transport_stdio;
-        client->transport = client->kind->make(client->loop, client->spec, &hooks, client);
         timer_set(&client->start_deadline, client->loop, mcp_client_start_ms(client), on_start_timeout,
                   client);
-        client->kind->open(client->transport);
+        client->transport = client->kind->open(client->loop, client->spec, &hooks, client);
     }
     if (client->reported_state != client->state) {
         client->reported_state = client->state;

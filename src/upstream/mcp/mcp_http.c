@@ -188,32 +188,28 @@ void mcp_http_listen_stop(struct mcp_transport *t)
 
 /* ---- the transport ---------------------------------------------------------------------------- */
 
-static struct mcp_transport *http_make(struct loop *loop, const struct upstream_spec *spec,
+/* A failure is reported as `closed`. The URL may hold a key, too; the path of ca_file is no secret. */
+static struct mcp_transport *http_open(struct loop *loop, const struct upstream_spec *spec,
                                        const struct mcp_transport_hooks *hooks, void *owner)
 {
     struct mcp_transport *t = calloc(1, sizeof(*t));
-    if (!t)
-        abort();
-    *t = (struct mcp_transport){.loop = loop, .spec = spec, .hooks = hooks, .owner = owner};
-    TAILQ_INIT(&t->replies);
-    sse_init(&t->listener.sse, UPSTREAM_LINE_MAX_BYTES);
-    return t;
-}
-
-/* A failure is reported as `closed`. The URL may hold a key, too; the path of ca_file is no secret. */
-static void http_open(struct mcp_transport *t)
-{
     struct why why = {0};
     struct str url = STR_NONE, ca_file = STR_NONE;
-    t->settings = arena_new();
-    enum err err = secrets_expand(t->settings, t->spec->url, &t->secrets, &url, &why);
+    if (!t)
+        abort();
+    *t = (struct mcp_transport){
+        .loop = loop, .spec = spec, .hooks = hooks, .owner = owner, .settings = arena_new()};
+    TAILQ_INIT(&t->replies);
+    sse_init(&t->listener.sse, UPSTREAM_LINE_MAX_BYTES);
+    enum err err = secrets_expand(t->settings, spec->url, &t->secrets, &url, &why);
     if (err == OK)
-        err = secrets_expand(t->settings, t->spec->ca_file, NULL, &ca_file, &why);
+        err = secrets_expand(t->settings, spec->ca_file, NULL, &ca_file, &why);
     if (err == OK)
         expand_headers(t, t->settings, &t->secrets, &t->headers, &why);
     t->url = arena_dup(t->settings, url).at;
     t->ca_file = ca_file.len ? arena_dup(t->settings, ca_file).at : NULL;
     mcp_http_report_later(t, why.text, "");
+    return t;
 }
 
 /* Everything under way ends without a report. */
@@ -305,8 +301,7 @@ static void http_set_version(struct mcp_transport *t, const char *version, bool 
     t->modern = modern;
 }
 
-const struct mcp_transport_kind mcp_transport_http = {.make = http_make,
-                                                      .open = http_open,
+const struct mcp_transport_kind mcp_transport_http = {.open = http_open,
                                                       .send = http_send,
                                                       .forget = http_forget,
                                                       .set_version = http_set_version,

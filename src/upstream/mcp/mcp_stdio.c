@@ -3,7 +3,7 @@
  * one per line, and whose stderr goes to the log. It is closed when the
  * process has exited and all its output is read.
  *
- *   make ─▶ open: process ─▶ opened … lines … (stdout ends) ─▶ (process exits) ─▶ rest is read ─▶ closed
+ *   open: process ─▶ opened … lines … (stdout ends) ─▶ (process exits) ─▶ rest is read ─▶ closed
  */
 #include "base/arena.h"
 #include "base/log.h"
@@ -360,25 +360,21 @@ static void on_soon(void *owner)
         report_closed(t);
 }
 
-static struct mcp_transport *stdio_make(struct loop *loop, const struct upstream_spec *spec,
+static struct mcp_transport *stdio_open(struct loop *loop, const struct upstream_spec *spec,
                                         const struct mcp_transport_hooks *hooks, void *owner)
 {
+    static const struct spawned_child_callbacks callbacks = {on_spawned, on_spawned_ended};
     struct mcp_transport *t = calloc(1, sizeof(*t));
     if (!t)
         abort();
     *t = (struct mcp_transport){
         .loop = loop, .spec = spec, .hooks = hooks, .owner = owner, .arena = arena_new()};
-    return t;
-}
-
-static void stdio_open(struct mcp_transport *t)
-{
-    static const struct spawned_child_callbacks callbacks = {on_spawned, on_spawned_ended};
-    if (!t->spec->spawner.len)
+    if (!spec->spawner.len)
         start_here(t);
     else
-        spawned_child_start(t->loop, t->spec->spawner, t->spec->name, &callbacks, t, &t->spawned, &t->why);
-    timer_set(&t->soon, t->loop, 0, on_soon, t);
+        spawned_child_start(loop, spec->spawner, spec->name, &callbacks, t, &t->spawned, &t->why);
+    timer_set(&t->soon, loop, 0, on_soon, t);
+    return t;
 }
 
 /* ---- in between ---------------------------------------------------------------------- */
@@ -436,8 +432,7 @@ static int64_t stdio_pid(const struct mcp_transport *t)
     return t->child ? child_pid(t->child) : t->spawned ? spawned_child_pid(t->spawned) : 0;
 }
 
-const struct mcp_transport_kind mcp_transport_stdio = {.make = stdio_make,
-                                                       .open = stdio_open,
+const struct mcp_transport_kind mcp_transport_stdio = {.open = stdio_open,
                                                        .send = stdio_send,
                                                        .blocked = stdio_blocked,
                                                        .redact = stdio_redact,

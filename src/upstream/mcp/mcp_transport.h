@@ -28,7 +28,7 @@ struct mcp_transport_hooks {
      * not know which request failed, which is clear if only one is pending. */
     void (*failed)(void *owner, uint64_t id, const struct mcp_failure *failure);
     /* The last one: the process ended, or could not be started. `why` in our words; `quoted`: the server's
-     * last words, data, may be empty. The transport may be freed or opened again afterwards, not inside. */
+     * last words, data, may be empty. The transport may be freed afterwards, not inside. */
     void (*closed)(void *owner, const char *why, struct str quoted);
 };
 
@@ -44,9 +44,9 @@ struct mcp_outgoing {
 };
 
 struct mcp_transport_kind {
-    struct mcp_transport *(*make)(struct loop *loop, const struct upstream_spec *spec,
+    /* `opened` or `closed` fires later in any case. */
+    struct mcp_transport *(*open)(struct loop *loop, const struct upstream_spec *spec,
                                   const struct mcp_transport_hooks *hooks, void *owner);
-    void (*open)(struct mcp_transport *transport);
     void (*send)(struct mcp_transport *transport, const struct mcp_outgoing *outgoing);
     /* Why no request is accepted now, as the end of "the server … "; NULL: requests are accepted. This and
      * the members below it may be NULL. */
