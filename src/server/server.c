@@ -25,6 +25,7 @@
 
 #include <event2/event.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 
 static void on_drain_limit(void *owner)
@@ -308,7 +309,8 @@ static void stop(struct server *server)
     libevent_global_shutdown();
 }
 
-#define LARGE_SPARES_MS 2000u /* how long freed memory of large messages waits for the next one */
+#define MMAP_THRESHOLD_BYTES 1048576 /* blocks from here on go back to the system when they are freed */
+#define LARGE_SPARES_MS      2000u   /* how long freed memory of large messages waits for the next one */
 
 static void free_spare_memory(void *server)
 {
@@ -319,6 +321,8 @@ static void free_spare_memory(void *server)
 enum err server_run(const struct config_sources *sources, struct why *why)
 {
     struct server server = {.sources = sources};
+    /* Else glibc raises it to the largest block that was ever freed, and keeps what a reload frees. */
+    mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES);
     log_never_wait();
     enum err err = start(&server, why);
     if (!err) {
