@@ -372,49 +372,35 @@ void apply_request(struct commit *c, struct session_request *r, int64_t now_ms, 
     }
 }
 
+/* Each answer begins with its error; where its reason stands, 0: it has none, or there is no answer. */
+static const size_t reasons[] = {
+    [REQUEST_ADMIT] = offsetof(struct ledger_answer, why),
+    [REQUEST_SETTLE] = offsetof(struct ledger_settled, why),
+    [REQUEST_TURN] = offsetof(struct ledger_turned, why),
+    [REQUEST_LOOK] = offsetof(struct ledger_peek, why),
+    [REQUEST_VIEW] = offsetof(struct ledger_view, why),
+    [REQUEST_LAPSED] = 0,
+};
+_Static_assert(offsetof(struct ledger_answer, error) + offsetof(struct ledger_settled, error) +
+                       offsetof(struct ledger_turned, error) + offsetof(struct ledger_peek, error) +
+                       offsetof(struct ledger_view, error) ==
+                   0,
+               "an answer begins with its error");
+
 void request_fail(const struct session_request *r, enum err error, const char *why)
 {
+    struct ledger_answer *answer = r->answer;
     if (!r->answer)
         return;
-    switch (r->kind) {
-    case REQUEST_ADMIT: {
-        struct ledger_answer *answer = r->answer;
+    if (r->kind == REQUEST_LOOK)
+        LEDGER_CLEAR((struct ledger_peek *)r->answer);
+    if (r->kind == REQUEST_ADMIT) {
         LEDGER_CLEAR(answer);
         answer->engine = "none";
-        answer->error = err_set(&answer->why, error, "%s", why);
-        break;
     }
-    case REQUEST_SETTLE: {
-        struct ledger_settled *settled = r->answer;
-        settled->error = err_set(&settled->why, error, "%s", why);
-        break;
-    }
-    case REQUEST_TURN: {
-        struct ledger_turned *turned = r->answer;
-        turned->error = err_set(&turned->why, error, "%s", why);
-        break;
-    }
-    case REQUEST_LOOK: {
-        struct ledger_peek *peek = r->answer;
-        *peek = (struct ledger_peek){.turn = 0};
-        peek->error = err_set(&peek->why, error, "%s", why);
-        break;
-    }
-    case REQUEST_VIEW: {
-        struct ledger_view *view = r->answer;
-        view->error = err_set(&view->why, error, "%s", why);
-        break;
-    }
-    case REQUEST_RESET:
-    case REQUEST_FORGET:
-        *(enum err *)r->answer = error;
-        break;
-    case REQUEST_RELEASE:
-    case REQUEST_SEE:
-    case REQUEST_BOUNDARY:
-    case REQUEST_LAPSED:
-        break;
-    }
+    *(enum err *)r->answer = error;
+    if (reasons[r->kind])
+        err_set((struct why *)(void *)((char *)r->answer + reasons[r->kind]), error, "%s", why);
 }
 
 void request_not_found(const struct session_request *r)

@@ -214,18 +214,14 @@ static unsigned attempts_left(uint32_t repair, unsigned attempt)
     return attempt > most ? 0 : most + 1 - attempt;
 }
 
-static void name_chain(struct session_chain *chain, struct str name, struct str ext)
+/* For the log line; returns the length. */
+static uint8_t keep_name(char to[SESSION_NAME_BYTES], struct str name)
 {
     struct str cut = str_cut(name, SESSION_NAME_BYTES);
-    chain->name_len = (uint8_t)cut.len;
-    memset(chain->name, 0, sizeof(chain->name));
+    memset(to, 0, SESSION_NAME_BYTES);
     if (cut.len)
-        memcpy(chain->name, cut.at, cut.len);
-    cut = str_cut(ext, SESSION_NAME_BYTES);
-    chain->ext_len = (uint8_t)cut.len;
-    memset(chain->ext, 0, sizeof(chain->ext));
-    if (cut.len)
-        memcpy(chain->ext, cut.at, cut.len);
+        memcpy(to, cut.at, cut.len);
+    return (uint8_t)cut.len;
 }
 
 static bool is_sibling_of(const struct session_chain *chain, const struct chain_attempt *attempt)
@@ -283,7 +279,8 @@ struct chain_state chain_extend(struct rules_ctx *ctx, const struct chain_attemp
     bool is_sibling = is_sibling_of(&chain, attempt); /* insistence may have spent all of its step */
     unsigned repair = limit_count(ctx->limits->repair);
     count_attempt(&chain, attempt, state.made_progress);
-    name_chain(&chain, attempt->name, attempt->ext);
+    chain.name_len = keep_name(chain.name, attempt->name);
+    chain.ext_len = keep_name(chain.ext, attempt->ext);
     state.attempt = chain.attempts;
     state.left = attempts_left(ctx->limits->repair, chain.attempts);
     state.exhausted =

@@ -45,8 +45,7 @@ struct ledger {
     struct session_request *starting; /* inside transaction_start */
     struct timer replay, lapsed;
     struct rate_limit refusals, unreadables, conflict_lines;
-    uint64_t loads, by_redis, by_local, uncounted, refused, replayed, replayed_logged, lost, conflicts,
-        failed_conflicts;
+    uint64_t loads, by_redis, by_local, uncounted, refused, replayed, replayed_logged, lost, conflicts;
     uint32_t replaying; /* sessions */
     bool has_lost;      /* logged */
     union {

@@ -75,7 +75,7 @@ struct redis_cluster {
     uint32_t node_count;
     uint8_t *slots; /* whom to ask for a slot; NULL: it is no cluster, as far as we know */
     bool settled;
-    uint64_t connects, failures, answers;
+    uint64_t connects, answers;
     uint32_t took_us[MEDIAN_OF_ANSWERS]; /* the last answers */
     int64_t worst_us, away_since_ms;
     struct histogram times;
@@ -403,7 +403,6 @@ static void on_away(struct redis_cluster *r, const struct redis_connection *node
     if (node != r->nodes[0])
         return;
     r->settled = true;
-    r->failures++;
     if (!r->away_since_ms)
         r->away_since_ms = clock_wall_ms();
     snprintf(r->why_away, sizeof(r->why_away), "%s", why);
@@ -641,16 +640,13 @@ void redis_cluster_stats(const struct redis_cluster *r, struct redis_stats *out)
         .address = r->shown,
         .server = str_of(r->server),
         .connects = r->connects,
-        .failures = r->failures,
         .nodes = r->node_count,
         .median_us = count ? sorted[count / 2] : 0,
         .keys = r->connects ? r->known.keys : -1,
         .worst_us = r->worst_us,
         .times = &r->times,
-        .answers = r->answers,
         .why_away = r->why_away,
         .away_since_ms = r->away_since_ms,
-        .write_us = r->nodes[0]->handshake.facts.write_us,
         .diagnostics = &r->diagnostics,
     };
     const struct redis_connection *first = r->nodes[0];

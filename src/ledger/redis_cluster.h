@@ -59,17 +59,15 @@ const char *redis_cluster_why_away(const struct redis_cluster *cluster);
 struct redis_stats {
     struct str address; /* without user and password */
     struct str server;  /* "redis 7.0.15"; empty: never connected */
-    uint64_t connects, failures;
+    uint64_t connects;
     uint32_t nodes;                /* of a cluster, as far as they were met */
     int64_t median_us;             /* of the last hundred or so answers */
     int64_t worst_us;              /* since connected */
     const struct histogram *times; /* since the start */
     int64_t keys;                  /* of its database, when it was connected to; -1: not told */
-    uint64_t answers;
-    uint64_t conflicts;   /* commits that another one was ahead of; store_redis.h counts them */
-    const char *why_away; /* "" while it is there */
+    uint64_t conflicts;            /* commits that another one was ahead of; store_redis.h counts them */
+    const char *why_away;          /* "" while it is there */
     int64_t away_since_ms;
-    int64_t write_us; /* of the last handshake */
     const struct redis_diagnostics *diagnostics;
     const char *master; /* the host that its sentinels named; NULL: no sentinels, or none was reached yet */
     uint16_t master_port;

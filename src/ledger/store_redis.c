@@ -28,6 +28,7 @@ struct pending {
     struct redis_command command; /* first: it is what the cluster hands back */
     struct store_redis *store;
     void *request;
+    bool loads;
     struct pending *next, *previous; /* under way, or spare */
 };
 
@@ -211,11 +212,12 @@ static bool read_stored(struct store_redis *s, const struct redis_value *value, 
     return true;
 }
 
-static void end_request(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
-                        const char *why, bool loads)
+static void on_ended(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
+                     const char *why)
 {
     struct pending *p = (struct pending *)command;
     struct store_request *request = p->request;
+    bool loads = p->loads;
     memset(request->stored, 0, sizeof(request->stored));
     request->result =
         loads && how == REDIS_LOST ? STORE_UNDONE : result_of(how); /* reading changes nothing */
@@ -231,18 +233,6 @@ static void end_request(struct redis_command *command, enum redis_ended how, con
     }
     pending_free(p);
     request->ended(request);
-}
-
-static void on_loaded(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
-                      const char *why)
-{
-    end_request(command, how, value, why, true);
-}
-
-static void on_committed(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
-                         const char *why)
-{
-    end_request(command, how, value, why, false);
 }
 
 static void on_rated(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
@@ -279,7 +269,8 @@ static bool load(struct session_store *store, struct store_request *request)
 {
     struct store_redis *s = (struct store_redis *)store;
     struct pending *p = pending_new(s, request);
-    p->command.ended = on_loaded;
+    p->command.ended = on_ended;
+    p->loads = true;
     if (request->with) {
         redis_command_begin_script(&p->command, SCRIPT_COMMIT, 1 + (size_t)__builtin_popcount(request->with),
                                    1);
@@ -341,7 +332,8 @@ static bool commit(struct session_store *store, struct store_request *request)
 {
     struct store_redis *s = (struct store_redis *)store;
     struct pending *p = pending_new(s, request);
-    p->command.ended = on_committed;
+    p->command.ended = on_ended;
+    p->loads = false;
     if (request->forget)
         write_forget(&p->command, request->id);
     else

@@ -269,7 +269,6 @@ static void give_up(struct ledger_entry *e)
 {
     struct session_request *r;
     uint64_t held;
-    e->ledger->failed_conflicts++;
     if (rate_limit_allow(&e->ledger->conflict_lines, EVENTS_PER_S, &held))
         log_event(LOG_WARN, "ledger_conflicts", LOG_NUM("tries", CONFLICTS_MAX),
                   LOG_TEXT("why",
