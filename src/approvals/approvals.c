@@ -38,18 +38,6 @@ static struct approval *find_id(struct approval_table *t, uint64_t id)
     return NULL;
 }
 
-/* What was spent is over: the same call asks anew. */
-static struct approval *find_binding(struct approval_table *t, const struct approval *asked)
-{
-    for (unsigned i = 0; i < t->count; i++) {
-        struct approval *e = &t->list[i];
-        if (e->state != APPROVAL_SPENT && e->of_client == asked->of_client &&
-            memcmp(e->binding, asked->binding, sizeof(e->binding)) == 0)
-            return e;
-    }
-    return NULL;
-}
-
 /* ---- room ---- */
 
 enum scope { OF_SESSION, OF_USER };
@@ -138,8 +126,14 @@ static struct approval copy(const struct approval *e, struct arena *arena)
 
 static bool ask(struct approval_table *t, struct approval_request *r, int64_t now_ms, struct arena *arena)
 {
-    struct approval *e = find_binding(t, &r->asked);
+    struct approval *e = NULL;
     bool changed = false;
+    for (unsigned i = 0; i < t->count && !e; i++) {
+        struct approval *at = &t->list[i]; /* what was spent is over: the same call asks anew */
+        if (at->state != APPROVAL_SPENT && at->of_client == r->asked.of_client &&
+            memcmp(at->binding, r->asked.binding, sizeof(at->binding)) == 0)
+            e = at;
+    }
     r->is_new = r->is_full = false;
     r->found = APPROVAL_NONE;
     if (!e && !make_room(t, &r->asked)) {

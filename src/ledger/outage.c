@@ -382,17 +382,6 @@ static void add_boundary(struct ledger_entry *e, struct request_queue *kept)
     STAILQ_INSERT_TAIL(kept, boundary, next);
 }
 
-static void begin_replay(struct ledger_entry *e)
-{
-    struct ledger *l = e->ledger;
-    struct request_queue kept = STAILQ_HEAD_INITIALIZER(kept);
-    e->replays = outage_take(l->outage, e->node.id, &kept);
-    l->replaying++;
-    add_boundary(e, &kept);
-    STAILQ_CONCAT(&kept, &e->queue);
-    STAILQ_CONCAT(&e->queue, &kept);
-}
-
 bool outage_can_run(struct ledger_entry *e)
 {
     struct ledger *l = e->ledger;
@@ -413,8 +402,14 @@ bool outage_can_run(struct ledger_entry *e)
     if (e->local)
         entry_forget(e);
     e->local = e->unreadable = false;
-    if (!e->replays && outage_has(l->outage, e->node.id))
-        begin_replay(e);
+    if (!e->replays && outage_has(l->outage, e->node.id)) {
+        struct request_queue kept = STAILQ_HEAD_INITIALIZER(kept);
+        e->replays = outage_take(l->outage, e->node.id, &kept);
+        l->replaying++;
+        add_boundary(e, &kept);
+        STAILQ_CONCAT(&kept, &e->queue);
+        STAILQ_CONCAT(&e->queue, &kept);
+    }
     return true;
 }
 

@@ -330,20 +330,6 @@ void rules_come_to_turn(struct rules_ctx *ctx, const struct ledger_place *place,
         session->heard_s = ctx->now_s;
 }
 
-/* A call may stay in the window for more steps than its byte counts: none must look like a call of the step
- * that begins. */
-static void part_from_step(struct rules_ctx *ctx)
-{
-    struct session *session = ctx->session;
-    for (unsigned i = 0; i < session->call_count; i++) {
-        struct session_call *call = session_call_at(session, i);
-        if (call->step != session->step)
-            continue;
-        call->step = (uint8_t)(call->step + STEPS_APART);
-        ctx->changes->whole = true;
-    }
-}
-
 /* Calls of one model message: those of one name, else those that were sent together or admitted before the
  * feedback of a sibling. */
 void rules_come_to_step(struct rules_ctx *ctx, const struct ledger_place *place)
@@ -355,7 +341,15 @@ void rules_come_to_step(struct rules_ctx *ctx, const struct ledger_place *place)
     bool goes_on = label || !session->spoken || is_of_batch;
     if (label != session->label || !goes_on) {
         session->step++;
-        part_from_step(ctx);
+        /* A call may stay in the window for more steps than its byte counts: none must look like a call of
+         * the step that begins. */
+        for (unsigned i = 0; i < session->call_count; i++) {
+            struct session_call *call = session_call_at(session, i);
+            if (call->step != session->step)
+                continue;
+            call->step = (uint8_t)(call->step + STEPS_APART);
+            ctx->changes->whole = true;
+        }
         session->spoken = false;
         session->label = label;
     }

@@ -134,18 +134,6 @@ static void let_go(struct store_memory *m, struct kept *s, bool evicted)
     drop(m, s);
 }
 
-static struct kept *add(struct store_memory *m, struct hash128 id, uint32_t user)
-{
-    struct kept *s = must(calloc(1, sizeof(*s)));
-    s->node.id = id;
-    s->node.expires_ms = NEVER;
-    lru_add(&m->sessions, &s->node);
-    shares_add(&m->session_shares, &s->share, user);
-    shares_resize(&s->share, chunk_bytes(sizeof(*s)));
-    m->bytes += chunk_bytes(sizeof(*s));
-    return s;
-}
-
 static struct kept *find(struct store_memory *m, struct hash128 id, int64_t now_ms)
 {
     struct kept *s = (struct kept *)lru_find(&m->sessions, id);
@@ -223,8 +211,15 @@ static bool memory_commit(struct session_store *store, struct store_request *req
         drop(m, s);
         return true;
     }
-    if (!s)
-        s = add(m, request->id, request->user);
+    if (!s) {
+        s = must(calloc(1, sizeof(*s)));
+        s->node.id = request->id;
+        s->node.expires_ms = NEVER;
+        lru_add(&m->sessions, &s->node);
+        shares_add(&m->session_shares, &s->share, request->user);
+        shares_resize(&s->share, chunk_bytes(sizeof(*s)));
+        m->bytes += chunk_bytes(sizeof(*s));
+    }
     for (enum session_part part = PART_CORE; part < PART_COUNT; part++) {
         struct str value = request->parts[part];
         if (!value.at)
