@@ -145,23 +145,15 @@ static bool is_hidden(struct walk *w, struct str key)
     return false;
 }
 
-static struct json mask_of(struct walk *w, const struct json *value)
-{
-    switch (value->type) {
-    case JSON_STRING:
-        return json_string(STR_LIT(REDACTED));
-    case JSON_NUMBER:
-        return json_literal(STR_LIT("0"));
-    case JSON_BOOL:
-        return json_bool(false);
-    case JSON_ARRAY:
-        return json_array(NULL, 0);
-    case JSON_OBJECT:
-        return json_object(w->arena, NULL, 0);
-    default:
-        return json_null();
-    }
-}
+/* By the type of what they stand for. */
+static const struct json masks[] = {
+    [JSON_NULL] = {.type = JSON_NULL},
+    [JSON_BOOL] = {.type = JSON_BOOL},
+    [JSON_NUMBER] = {.type = JSON_NUMBER, .integral = true, .len = 1, .text = "0"},
+    [JSON_STRING] = {.type = JSON_STRING, .len = sizeof(REDACTED) - 1, .text = REDACTED},
+    [JSON_ARRAY] = {.type = JSON_ARRAY},
+    [JSON_OBJECT] = {.type = JSON_OBJECT},
+};
 
 /* What stands for a hidden value; NULL: it is left out. */
 static const struct json *hide(struct walk *w, const struct json *value, const struct json *schema,
@@ -173,12 +165,10 @@ static const struct json *hide(struct walk *w, const struct json *value, const s
         redact_copies_add(w->copies, value);
         return value;
     }
-    struct json mask = mask_of(w, value);
     if (w->found && value->type != JSON_STRING && value->type != JSON_NULL)
         w->found->blank = true;
-    if (schema)
-        return fit_mask(w->fit, schema, json_keep(w->arena, mask), is_required);
-    return json_keep(w->arena, mask);
+    const struct json *mask = &masks[value->type];
+    return schema ? fit_mask(w->fit, schema, mask, is_required) : mask;
 }
 
 static const struct json *walk(struct walk *w, const struct json *value, const struct json *schema);
@@ -279,7 +269,7 @@ static const struct json *walk(struct walk *w, const struct json *value, const s
         struct str text = {value->text, value->len};
         bool is_copy = !w->removes && !w->collects && text.len >= REDACT_NUMBER_MIN_BYTES &&
                        redact_copies_mask(w->copies, text).at != text.at;
-        return is_copy ? json_keep(w->arena, json_literal(STR_LIT("0"))) : value;
+        return is_copy ? &masks[JSON_NUMBER] : value;
     }
     const struct json *outer = w->schema;
     unsigned masked_keys = w->masked_keys;
