@@ -158,8 +158,6 @@ void call_discard_unless_enforced(struct call *call);
  * call. What is left decides. */
 void call_drop_masked(struct call *call);
 
-/* ---- call_identity.c ---- */
-
 struct str call_method(enum call_mode mode); /* "tools/call", "toolgate/check", "toolgate/report" */
 /* Of its arguments, without volatile ones: by it the ledger knows calls that are alike. */
 struct hash128 call_fingerprint(const struct call *call);
