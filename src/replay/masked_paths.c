@@ -7,46 +7,27 @@
 #include "json/build.h"
 #include "json/path.h"
 
-/* The end of the part that begins at `from`. */
-static size_t part_end(struct str pointer, size_t from)
-{
-    while (from < pointer.len && pointer.at[from] != '/')
-        from++;
-    return from;
-}
-
-static bool is_index(struct str part)
-{
-    for (size_t i = 0; i < part.len; i++)
-        if (!ascii_is_digit(part.at[i]))
-            return false;
-    return part.len > 0;
-}
-
-/* ~1 is a slash, ~0 a tilde. */
-static void put_name(struct buf *path, struct str part)
-{
-    if (path->len)
-        buf_byte(path, '.');
-    for (size_t i = 0; i < part.len; i++)
-        if (part.at[i] == '~' && i + 1 < part.len)
-            buf_byte(path, part.at[++i] == '1' ? '/' : '~');
-        else
-            buf_byte(path, part.at[i]);
-}
-
 struct str path_of_pointer(struct arena *arena, struct str pointer)
 {
     struct buf path = buf_in(arena);
     if (!pointer.at)
         return STR_NONE;
     for (size_t from = 1, end; from <= pointer.len; from = end + 1) {
-        end = part_end(pointer, from);
+        bool is_index = true;
+        for (end = from; end < pointer.len && pointer.at[end] != '/'; end++)
+            is_index = is_index && ascii_is_digit(pointer.at[end]);
         struct str part = {pointer.at + from, end - from};
-        if (is_index(part))
+        if (is_index && part.len) {
             buf_printf(&path, "[" STR_FMT "]", STR_ARG(part));
-        else
-            put_name(&path, part);
+            continue;
+        }
+        if (path.len)
+            buf_byte(&path, '.');
+        for (size_t i = 0; i < part.len; i++) /* ~1 is a slash, ~0 a tilde */
+            if (part.at[i] == '~' && i + 1 < part.len)
+                buf_byte(&path, part.at[++i] == '1' ? '/' : '~');
+            else
+                buf_byte(&path, part.at[i]);
     }
     return buf_view(&path);
 }
@@ -62,14 +43,6 @@ size_t masked_paths_read(struct arena *arena, const struct json *pointers, struc
     return count;
 }
 
-/* The tag of a mask tells it apart by itself. */
-static bool is_tagged(const struct json *value)
-{
-    static const char tagged[] = REDACTED_TAGGED;
-    struct str text = value ? json_str(value) : STR_NONE;
-    return text.len && memmem(text.at, text.len, tagged, sizeof(tagged) - 1);
-}
-
 const struct json *masked_paths_tell_apart(const struct recorded_call *call, const struct str *paths,
                                            size_t count)
 {
@@ -77,7 +50,9 @@ const struct json *masked_paths_tell_apart(const struct recorded_call *call, con
     bool at_name = count && !memchr(paths[0].at, '[', paths[0].len);
     if (!at_name || call->repeated || !json_is(call->arguments, JSON_OBJECT))
         return call->arguments;
-    if (is_tagged(json_path_get(call->arguments, paths[0])))
+    /* The tag of a mask tells it apart by itself. */
+    struct str text = json_str(json_path_get(call->arguments, paths[0]));
+    if (text.len && memmem(text.at, text.len, REDACTED_TAGGED, strlen(REDACTED_TAGGED)))
         return call->arguments;
     struct json own =
         json_string(arena_printf(arena, "masked value of line %llu", (unsigned long long)call->line->number));

@@ -6,16 +6,18 @@
 
 #include "base/arena.h"
 #include "json/parse.h"
-#include "replay/followed_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define READ_BYTES 1048576u
+#define READ_BYTES   1048576u
+#define ROTATED_MAX  1000u /* PATH.1000 is the oldest that is looked for */
+#define ROTATE_TRIES 10u   /* the writer may rotate again while the next file is opened */
 
 struct recording {
     const char *const *files;
@@ -161,24 +163,89 @@ static bool open_next(struct recording *r)
     return r->fd >= 0;
 }
 
-/* ---- a followed file ---- */
+/* ---- a followed file ----
+ * Its writer rotates it: the open one is renamed to PATH.1, PATH.1 to PATH.2 and so on, and PATH begins anew.
+ * Files are told apart by device and inode: the open descriptor keeps its inode from being reused. */
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* PATH for 0, else PATH.N. */
+static const char *rotated_name(const char *path, int n, char name[PATH_MAX])
+{
+    int len = n ? snprintf(name, PATH_MAX, "%s.%d", path, n) : snprintf(name, PATH_MAX, "%s", path);
+    return len < PATH_MAX ? name : "";
+}
+
+/* The N under which the file is found; -1: under none. */
+static int place_of(const char *path, const struct stat *file)
+{
+    char name[PATH_MAX];
+    struct stat named;
+    for (int n = 0; n <= (int)ROTATED_MAX; n++)
+        if (stat(rotated_name(path, n, name), &named) == 0 && is_same(&named, file))
+            return n;
+    return -1;
+}
+
+/* The N of the file that was written next: the neighbour, else the oldest one that is younger than this file,
+ * as somebody may have moved files aside; else PATH itself. -1: `place` is 0, so there is none. */
+static int next_place(const char *path, const struct stat *file, int place)
+{
+    char name[PATH_MAX];
+    struct stat named;
+    for (int n = (place < 0 ? (int)ROTATED_MAX + 1 : place) - 1; n > 0; n--) {
+        if (stat(rotated_name(path, n, name), &named) != 0)
+            continue;
+        bool younger =
+            named.st_mtim.tv_sec > file->st_mtim.tv_sec ||
+            (named.st_mtim.tv_sec == file->st_mtim.tv_sec && named.st_mtim.tv_nsec > file->st_mtim.tv_nsec);
+        if (n == place - 1 || younger)
+            return n;
+    }
+    return place == 0 ? -1 : 0;
+}
+
+/* Opens the file that was written after `fd`, PATH or a rotated one. -1: none yet. `*gap`: `fd` is no longer
+ * among the rotated files, so others may have been rotated away unread. */
+static int open_rotated_next(const char *path, int fd, bool *gap)
+{
+    char name[PATH_MAX];
+    struct stat file;
+    *gap = false;
+    if (fstat(fd, &file) != 0)
+        return -1;
+    for (unsigned i = 0; i < ROTATE_TRIES; i++) {
+        int place = place_of(path, &file), after = next_place(path, &file, place);
+        int next = after < 0 ? -1 : open(rotated_name(path, after, name), O_RDONLY | O_CLOEXEC);
+        if (next >= 0 && place_of(path, &file) == place) {
+            *gap = place < 0 && after > 0;
+            return next;
+        }
+        if (next >= 0)
+            close(next);
+    }
+    return -1;
+}
 
 /* At the end of the file: waits until there may be more. False: it was rotated, or nothing more is wanted. */
 static bool wait_for_more(struct recording *r, bool *rotated)
 {
-    switch (followed_file_state(r->file, r->fd, lseek(r->fd, 0, SEEK_CUR))) {
-    case FOLLOWED_ROTATED: /* the writer may have written between the end and the look: one more read */
-        *rotated = true;
+    struct stat open_file, named;
+    bool known = fstat(r->fd, &open_file) == 0 && stat(r->file, &named) == 0;
+    if (known && !is_same(&open_file, &named)) {
+        *rotated = true; /* the writer may have written between the end and the look: one more read */
         return true;
-    case FOLLOWED_TRUNCATED:
+    }
+    if (known && open_file.st_size < lseek(r->fd, 0, SEEK_CUR)) { /* it was truncated */
         /* What was read of it is not in it any more: its lines are counted from the first again. */
         if (r->end > r->from)
             count_fault(r, RECORDING_CUT, r->number + 1, "the file was truncated");
         if (lseek(r->fd, 0, SEEK_SET) == 0)
             begin_file(r, r->fd);
         return true;
-    case FOLLOWED_SAME:
-        break;
     }
     r->given_up = !r->options.wait(r->options.owner);
     return !r->given_up;
@@ -189,7 +256,7 @@ static bool open_rotated(struct recording *r)
 {
     bool gap = false, going = true;
     int next = -1;
-    while (going && (next = followed_file_next(r->file, r->fd, &gap)) < 0)
+    while (going && (next = open_rotated_next(r->file, r->fd, &gap)) < 0)
         going = r->options.wait(r->options.owner);
     close_file(r);
     if (next < 0)
