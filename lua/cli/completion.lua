@@ -69,11 +69,8 @@ local function add(c, candidate, words)
   if starts(candidate, c.current) then io.write(candidate, "\t", words, "\n") end
 end
 
--- A command's declaration, in Lua or out of C.
-local function declared(row) return row.options and row or require(row.name) end
-
 local function add_commands(c)
-  for _, row in ipairs(cli.commands()) do add(c, row.name, declared(row).summary) end
+  for _, name in ipairs(cli.commands()) do add(c, name, require(name).summary) end
 end
 
 local function add_files() print ":files" end
@@ -149,8 +146,8 @@ end
 local function complete(words)
   local c = { current = words[#words] }
   if #words == 1 or words[1] == "help" and #words == 2 then return add_commands(c) end
-  for _, row in ipairs(cli.commands()) do
-    if row.name == words[1] then complete_command(c, declared(row), words) end
+  for _, name in ipairs(cli.commands()) do
+    if name == words[1] then complete_command(c, require(name), words) end
   end
 end
 

@@ -3,6 +3,7 @@
 
 #include "base/suggest.h"
 #include "base/version.h"
+#include "cli/lua_command.h"
 #include "cli/term.h"
 
 #include <errno.h>
@@ -14,13 +15,19 @@
 
 #define COMMANDS_MAX 32u
 
+static const struct command_table *program;
+
+const struct command_table *command_table(void)
+{
+    return program;
+}
+
 static void print_usage(const struct command_table *table, FILE *out)
 {
     fprintf(out, "%s\n\nusage: %s COMMAND [options]\n\n", table->summary, table->program);
     for (size_t i = 0; i < table->count; i++) {
         const struct command *command = table->commands[i];
-        struct str summary =
-            command->summary ? str_of(command->summary) : command->read_summary(command->name);
+        struct str summary = command->summary ? str_of(command->summary) : lua_command_summary(command->name);
         fprintf(out, "  %-10s " STR_FMT "\n", command->name, STR_ARG(summary));
     }
     fprintf(out, "\n`%s COMMAND --help` has the options and an example; `%s --version` the version.\n",
@@ -89,6 +96,7 @@ static void hold_standard_descriptors(void)
 
 int command_main(const struct command_table *table, int argc, char **argv)
 {
+    program = table;
     hold_standard_descriptors();
     term_program(table->program);
     int status = run_arguments(table, argc, argv);

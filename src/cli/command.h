@@ -1,9 +1,5 @@
-/*
- * A subcommand as a row of a program's table: what --help prints, how many
- * operands it takes, and the function that runs it; those in Lua have a name
- * and a function. toolgate's table is in main.c, that of the bench program in
- * tests/bench/toolgate-bench/main.c.
- */
+/* A subcommand as a row of a program's table. Those of toolgate are declared in lua/cli; their table is in
+ * main.c, that of the bench program in tests/bench/toolgate-bench/main.c. */
 #ifndef TOOLGATE_CLI_COMMAND_H
 #define TOOLGATE_CLI_COMMAND_H
 
@@ -18,27 +14,15 @@ enum cli_exit {
     CLI_ERROR = 2 /* there is no answer: usage, a file that does not load, no daemon */
 };
 
-struct cli_option;
-
 /* Runs a command that is declared in Lua, with what it was given: see command_given. Returns the exit code.
  */
 typedef int command_start(char *const *given);
 extern command_start serve_start, connect_start, spawner_start; /* cmd_NAME.c */
 
 struct command {
-    const char *name, *operands, *summary; /* "check", "TOOL JSON", one line */
-    const char *about;                     /* a paragraph */
-    const char *exits;                     /* one line a code */
-    const char *example;                   /* lines that can be typed */
-    int least, most;                       /* operands */
+    const char *name, *summary; /* "check"; NULL: its file in lua/cli has it */
     int (*run)(const struct command *command, int argc, char **argv);
-    struct str (*read_summary)(const char *name); /* of a command whose summary stands elsewhere */
-    command_start *start;                         /* NULL: its file in lua/cli runs it */
-
-    /* Only in a copy of a row: options_read hands over the command's table instead of reading, and the
-     * command ends. */
-    void (*visit)(const struct cli_option *options, void *owner);
-    void *visit_owner;
+    command_start *start; /* NULL: its file in lua/cli runs it */
 };
 
 struct command_table {
@@ -47,7 +31,8 @@ struct command_table {
     size_t count;
 };
 
-extern const struct command_table toolgate_commands; /* main.c */
+/* That of the program that runs: see command_main. */
+const struct command_table *command_table(void);
 
 /* The whole of main(): finds the subcommand, or prints --help, --version or the closest name, and returns the
  * exit code. Output that could not be written to stdout is an error. */

@@ -5,23 +5,21 @@
 #ifndef TOOLGATE_CLI_LOCAL_GENERATION_H
 #define TOOLGATE_CLI_LOCAL_GENERATION_H
 
-#include "cli/options.h"
+#include "cli/command.h"
 #include "catalog/generation.h"
+
+#define OPTIONS_LIST_MAX 64u /* values of one repeated option */
+
+struct cli_list {
+    const char *items[OPTIONS_LIST_MAX];
+    size_t count;
+};
 
 /* The options that these commands share with serve. */
 struct local_options {
     const char *config, *policies;
     struct cli_list tools, mcp_configs;
 };
-
-/* Rows of a table of options. */
-// clang-format off
-#define LOCAL_OPTIONS(o) \
-    {"config", "FILE", "the configuration, a Lua file", 'c', OPTION_STRING, &(o)->config}, \
-    {"policies", "DIR", "the folder of policies (default ./policies)", 'p', OPTION_STRING, &(o)->policies}, \
-    {"tools", "FILE", "a JSON file of tool definitions; may be repeated", 't', OPTION_LIST, &(o)->tools}, \
-    {"mcp-config", "FILE", "a JSON file with mcpServers, as other clients use; may be repeated", 'm', OPTION_LIST, &(o)->mcp_configs}
-// clang-format on
 
 /* Those of a command that is declared in Lua: see command_given. */
 void local_options_given(char *const *given, struct local_options *out);

@@ -9,7 +9,6 @@
 #include "base/version.h"
 #include "cli/daemon_client.h"
 #include "cli/lua_cli.h"
-#include "cli/options.h"
 #include "cli/term.h"
 #include "config/config.h"
 #include "json/build.h"
@@ -443,40 +442,13 @@ static int read_stdin(lua_State *L)
 
 /* ---- what other commands are ------------------------------------------------------- */
 
-/* As lua/cli declares options. */
-static void push_options(const struct cli_option *options, void *owner)
-{
-    lua_State *L = owner;
-    for (int i = 1; options->name; options++) {
-        if (!options->words)
-            continue;
-        lua_newtable(L);
-        lua_cli_set(L, "name", options->name);
-        lua_cli_set(L, "argument", options->argument);
-        lua_cli_set(L, "words", options->words);
-        lua_pushlstring(L, &options->letter, options->letter != 0);
-        lua_setfield(L, -2, "letter");
-        lua_rawseti(L, -2, i++);
-    }
-}
-
-/* cli.commands(): all; those in C with operands and options. */
+/* cli.commands(): the names of all. */
 static int commands(lua_State *L)
 {
+    const struct command_table *table = command_table();
     lua_newtable(L);
-    for (size_t i = 0; i < toolgate_commands.count; i++) {
-        struct command command = *toolgate_commands.commands[i];
-        lua_newtable(L);
-        lua_cli_set(L, "name", command.name);
-        if (command.summary) {
-            lua_cli_set(L, "summary", command.summary);
-            lua_cli_set(L, "operands", command.operands);
-            lua_newtable(L);
-            command.visit = push_options;
-            command.visit_owner = L;
-            command.run(&command, 0, NULL);
-            lua_setfield(L, -2, "options");
-        }
+    for (size_t i = 0; i < table->count; i++) {
+        lua_pushstring(L, table->commands[i]->name);
         lua_rawseti(L, -2, (int)i + 1);
     }
     return 1;

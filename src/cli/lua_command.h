@@ -7,7 +7,7 @@
 
 #include "cli/command.h"
 
-/* The `run` of such a row, which has a name, `read_summary` and nothing else. */
+/* The `run` of such a row. */
 int lua_command_run(const struct command *command, int argc, char **argv);
 
 /* The line for --help, out of the command's file. */

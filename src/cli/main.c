@@ -1,10 +1,10 @@
-/* The installed program: its subcommands, each declared in a file of lua/cli or in cmd_*.c. */
+/* The installed program: its subcommands, each declared in a file of lua/cli. */
 #include "cli/command.h"
 #include "cli/lua_command.h"
 
 // clang-format off
-#define IN_LUA(word) &(const struct command){.name = (word), .run = lua_command_run, .read_summary = lua_command_summary}
-#define IN_C(word, function) &(const struct command){.name = (word), .run = lua_command_run, .read_summary = lua_command_summary, .start = (function)}
+#define IN_LUA(word) &(const struct command){.name = (word), .run = lua_command_run}
+#define IN_C(word, function) &(const struct command){.name = (word), .run = lua_command_run, .start = (function)}
 static const struct command *const commands[] = {
     IN_C("serve", serve_start),
     IN_C("connect", connect_start),
@@ -35,14 +35,13 @@ static const struct command *const commands[] = {
 };
 // clang-format on
 
-const struct command_table toolgate_commands = {
-    .program = "toolgate",
-    .summary = "toolgate stands between LLM agents and their tools.",
-    .commands = commands,
-    .count = sizeof(commands) / sizeof(commands[0]),
-};
-
 int main(int argc, char **argv)
 {
-    return command_main(&toolgate_commands, argc, argv);
+    const struct command_table table = {
+        .program = "toolgate",
+        .summary = "toolgate stands between LLM agents and their tools.",
+        .commands = commands,
+        .count = sizeof(commands) / sizeof(commands[0]),
+    };
+    return command_main(&table, argc, argv);
 }

@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/version.h"
 #include "cli/command.h"
-#include "cli/options.h"
+#include "options.h"
 #include "cli/term.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -212,21 +212,23 @@ static int serve(FILE *in, FILE *out)
     return ok ? CLI_OK : CLI_ERROR;
 }
 
-static int run(const struct command *command, int argc, char **argv)
-{
-    const struct cli_option table[] = {{0}};
-    int status;
-    return options_read(command, table, &argc, &argv, &status) ? serve(stdin, stdout) : status;
-}
-
-const struct command bench_bowtie = {
-    .name = "bowtie",
-    .operands = "",
-    .summary = "speak Bowtie's protocol on stdin and stdout",
+static const struct cli_help help = {
     .about = "Judges the cases of the Bowtie project's harness with toolgate's JSON Schema validator until\n"
              "the harness sends stop or the input ends.",
     .exits = "  0  stopped\n"
              "  2  usage, a line that is no request, another version of the protocol",
     .example = "  echo '{\"cmd\": \"start\", \"version\": 1}' | toolgate-bench bowtie",
+};
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    const struct cli_option table[] = {{0}};
+    int status;
+    return options_read(command, &help, table, argc, argv, &status) ? serve(stdin, stdout) : status;
+}
+
+const struct command bench_bowtie = {
+    .name = "bowtie",
+    .summary = "speak Bowtie's protocol on stdin and stdout",
     .run = run,
 };

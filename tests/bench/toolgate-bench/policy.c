@@ -5,7 +5,7 @@
  */
 #include "base/clock.h"
 #include "cli/command.h"
-#include "cli/options.h"
+#include "options.h"
 #include "cli/term.h"
 #include "json/write.h"
 #include "subjects.h"
@@ -177,6 +177,18 @@ static void print_json(const double ns[SUBJECT_COUNT], const struct subjects_loa
     buf_clear(&text);
 }
 
+static const struct cli_help help = {
+    .about =
+        "What hooks cost in this process, beside a hook that does nothing: six arguments handed to Lua\n"
+        "and read back, rules, a policy of twenty lines, a check of a call with and without it; and the\n"
+        "memory of many policies. Rounds alternate and medians are printed. Trust the ratios more than\n"
+        "the absolute numbers.",
+    .exits = "  0  measured\n"
+             "  2  usage, a policy that did not load, a call that was not a pass",
+    .example = "  toolgate-bench policy\n"
+               "  toolgate-bench policy --policies 1000",
+};
+
 static int run(const struct command *command, int argc, char **argv)
 {
     unsigned policies = POLICIES_DEFAULT, seconds = 3;
@@ -189,7 +201,7 @@ static int run(const struct command *command, int argc, char **argv)
         {"json", NULL, "one JSON object", 'j', OPTION_FLAG, &json},
         {0},
     };
-    if (!options_read(command, table, &argc, &argv, &status))
+    if (!options_read(command, &help, table, argc, argv, &status))
         return status;
     if (policies > POLICIES_MAX) {
         term_error(command->name, "--policies: expected at most %u, got %u", POLICIES_MAX, policies);
@@ -214,16 +226,6 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command bench_policy = {
     .name = "policy",
-    .operands = "",
     .summary = "what hooks cost beside one that does nothing, and the memory of many policies",
-    .about =
-        "What hooks cost in this process, beside a hook that does nothing: six arguments handed to Lua\n"
-        "and read back, rules, a policy of twenty lines, a check of a call with and without it; and the\n"
-        "memory of many policies. Rounds alternate and medians are printed. Trust the ratios more than\n"
-        "the absolute numbers.",
-    .exits = "  0  measured\n"
-             "  2  usage, a policy that did not load, a call that was not a pass",
-    .example = "  toolgate-bench policy\n"
-               "  toolgate-bench policy --policies 1000",
     .run = run,
 };

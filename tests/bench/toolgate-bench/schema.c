@@ -6,13 +6,14 @@
  */
 #include "base/arena.h"
 #include "cli/command.h"
-#include "cli/options.h"
+#include "options.h"
 #include "cli/term.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "schema/schema.h"
 
 #include <stdio.h>
+#include <unistd.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -203,6 +204,16 @@ static int measure(const struct workload *w, unsigned seconds, bool json)
     return CLI_OK;
 }
 
+static const struct cli_help help = {
+    .about = "Valid and invalid calls from their JSON, parsed and judged, every problem of the invalid ones\n"
+             "written out; and compiling. FILE holds {\"schemas\": {name: schema},\n"
+             "\"valid\": [{\"tool\": name, \"text\": \"…\"}], \"invalid\": […]}.",
+    .exits = "  0  measured\n"
+             "  2  usage, a file that is no workload, a call that was judged wrongly",
+    .example = "  toolgate-bench schema workload.json",
+    .operand = "FILE",
+};
+
 static int run(const struct command *command, int argc, char **argv)
 {
     unsigned seconds = 3;
@@ -213,25 +224,16 @@ static int run(const struct command *command, int argc, char **argv)
         {"json", NULL, "one JSON object", 'j', OPTION_FLAG, &json},
         {0},
     };
-    if (!options_read(command, table, &argc, &argv, &status))
+    if (!options_read(command, &help, table, argc, argv, &status))
         return status;
     struct workload w = {.arena = arena_new(), .command = command};
-    status = read_workload(&w, argv[0]) ? measure(&w, seconds, json) : CLI_ERROR;
+    status = read_workload(&w, argv[optind]) ? measure(&w, seconds, json) : CLI_ERROR;
     arena_free(w.arena);
     return status;
 }
 
 const struct command bench_schema = {
     .name = "schema",
-    .operands = "FILE",
     .summary = "compiling schemas, judging valid and invalid calls",
-    .about = "Valid and invalid calls from their JSON, parsed and judged, every problem of the invalid ones\n"
-             "written out; and compiling. FILE holds {\"schemas\": {name: schema},\n"
-             "\"valid\": [{\"tool\": name, \"text\": \"…\"}], \"invalid\": […]}.",
-    .exits = "  0  measured\n"
-             "  2  usage, a file that is no workload, a call that was judged wrongly",
-    .example = "  toolgate-bench schema workload.json",
-    .least = 1,
-    .most = 1,
     .run = run,
 };

@@ -4,7 +4,7 @@
  * a busy host disturbs both alike.
  */
 #include "cli/command.h"
-#include "cli/options.h"
+#include "options.h"
 #include "cli/term.h"
 #include "daemon.h"
 #include "json/write.h"
@@ -197,6 +197,19 @@ static bool within(const struct command *command, const char *name, unsigned n, 
     return false;
 }
 
+static const struct cli_help help = {
+    .about =
+        "Starts toolgate ($TOOLGATE, else the program beside this one) and an echo of each line in a\n"
+        "temporary folder, and loads them in turn: toolgate/check (schema, rules, check, local ledger),\n"
+        "the same with the decision log, which is off for the others (\"recorded\"), and tools/call (the\n"
+        "same, run and committed). Every answer must be a pass. Rounds alternate and\n"
+        "medians are printed. Trust the ratios more than the absolute numbers.",
+    .exits = "  0  measured\n"
+             "  2  usage, a daemon that did not start, an answer that was not a pass",
+    .example = "  toolgate-bench socket\n"
+               "  toolgate-bench socket --connections 16 --depth 16 --seconds 6 --json",
+};
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct bench_options options = {.seconds = 3};
@@ -209,7 +222,7 @@ static int run(const struct command *command, int argc, char **argv)
         {"json", NULL, "one JSON object", 'j', OPTION_FLAG, &options.json},
         {0},
     };
-    if (!options_read(command, table, &argc, &argv, &status))
+    if (!options_read(command, &help, table, argc, argv, &status))
         return status;
     if (!within(command, "connections", options.connections, LOAD_CONNECTIONS_MAX) ||
         !within(command, "depth", options.depth, LOAD_DEPTH_MAX))
@@ -231,17 +244,6 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command bench_socket = {
     .name = "socket",
-    .operands = "",
     .summary = "verdicts a second beside an echo through the same socket code",
-    .about =
-        "Starts toolgate ($TOOLGATE, else the program beside this one) and an echo of each line in a\n"
-        "temporary folder, and loads them in turn: toolgate/check (schema, rules, check, local ledger),\n"
-        "the same with the decision log, which is off for the others (\"recorded\"), and tools/call (the\n"
-        "same, run and committed). Every answer must be a pass. Rounds alternate and\n"
-        "medians are printed. Trust the ratios more than the absolute numbers.",
-    .exits = "  0  measured\n"
-             "  2  usage, a daemon that did not start, an answer that was not a pass",
-    .example = "  toolgate-bench socket\n"
-               "  toolgate-bench socket --connections 16 --depth 16 --seconds 6 --json",
     .run = run,
 };

@@ -1,5 +1,5 @@
 /* Tables of options: read by getopt_long, printed by --help. */
-#include "cli/options.h"
+#include "options.h"
 
 #include "cli/term.h"
 #include "base/suggest.h"
@@ -25,15 +25,16 @@ static void print_option(const struct cli_option *option)
     printf("%-26s %s\n", left, option->words);
 }
 
-static void print_help(const struct command *command, const struct cli_option *options)
+static void print_help(const struct command *command, const struct cli_help *help,
+                       const struct cli_option *options)
 {
-    printf("usage: %s %s%s%s [options]\n\n%s\n\noptions:\n", term_program_name(), command->name,
-           *command->operands ? " " : "", command->operands, command->about);
+    printf("usage: %s %s %s%s[options]\n\n%s\n\noptions:\n", term_program_name(), command->name,
+           help->operand ? help->operand : "", help->operand ? " " : "", help->about);
     for (; options->name; options++)
         if (options->words)
             print_option(options);
     print_option(&help_option);
-    printf("\nexit code:\n%s\n\nexample:\n%s\n", command->exits, command->example);
+    printf("\nexit code:\n%s\n\nexample:\n%s\n", help->exits, help->example);
 }
 
 struct getopt_form {
@@ -71,17 +72,6 @@ static const struct cli_option *find_option(const struct cli_option *options, in
     return NULL;
 }
 
-/* "--check" after "--socket" is an option whose turn it is, not a path. `--socket=--check` is taken. */
-static bool is_option(const struct cli_option *options, const char *text)
-{
-    if (optind < 1 || strncmp(text, "--", 2) != 0)
-        return false;
-    for (; options->name; options++)
-        if (strcmp(text + 2, options->name) == 0)
-            return true;
-    return strcmp(text, "--help") == 0;
-}
-
 static bool set_number(const struct command *command, const struct cli_option *option, const char *text)
 {
     char *end;
@@ -96,18 +86,6 @@ static bool set_number(const struct command *command, const struct cli_option *o
     return false;
 }
 
-static bool set_list(const struct command *command, const struct cli_option *option, const char *text)
-{
-    struct cli_list *list = option->target;
-    if (list->count < OPTIONS_LIST_MAX) {
-        list->items[list->count++] = text;
-        return true;
-    }
-    term_error(command->name, "--%s: given more than %u times; list the files in the configuration instead",
-               option->name, OPTIONS_LIST_MAX);
-    return false;
-}
-
 static bool set_option(const struct command *command, const struct cli_option *option, const char *text)
 {
     switch (option->kind) {
@@ -117,8 +95,6 @@ static bool set_option(const struct command *command, const struct cli_option *o
     case OPTION_STRING:
         *(const char **)option->target = text;
         return true;
-    case OPTION_LIST:
-        return set_list(command, option, text);
     case OPTION_NUMBER:
         return set_number(command, option, text);
     }
@@ -159,46 +135,30 @@ static void report_bad_option(const struct command *command, const struct cli_op
         unknown_option(command, options, optopt && optopt < FIRST_LONG ? letter : argv[optind - 1]);
 }
 
-bool options_read(const struct command *command, const struct cli_option *options, int *argc, char ***argv,
-                  int *status)
+bool options_read(const struct command *command, const struct cli_help *help,
+                  const struct cli_option *options, int argc, char **argv, int *status)
 {
     struct getopt_form form;
     int c;
-    if (command->visit) {
-        command->visit(options, command->visit_owner);
-        *status = CLI_OK;
-        return false;
-    }
     to_getopt(options, &form);
     opterr = 0;
     *status = CLI_ERROR;
-    while ((c = getopt_long(*argc, *argv, form.letters, form.longs, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, form.letters, form.longs, NULL)) != -1) {
         if (c == 'h') {
-            print_help(command, options);
+            print_help(command, help, options);
             *status = CLI_OK;
             return false;
         }
         if (c == '?' || c == ':') {
-            report_bad_option(command, options, c, *argv);
+            report_bad_option(command, options, c, argv);
             return false;
         }
-        const struct cli_option *option = find_option(options, c);
-        bool own_word = option->kind != OPTION_FLAG && optarg == (*argv)[optind - 1];
-        if (own_word && is_option(options, optarg)) {
-            term_error(command->name, "--%s needs a %s, got the option '%s'; write --%s=%s if that is the %s",
-                       option->name, option->argument, optarg, option->name, optarg, option->argument);
-            return false;
-        }
-        if (!set_option(command, option, optarg))
+        if (!set_option(command, find_option(options, c), optarg))
             return false;
     }
-    *argc -= optind;
-    *argv += optind;
-    int count = *argc;
-    if (count >= command->least && count <= command->most)
+    if (argc - optind == (help->operand != NULL))
         return true;
-    term_error(command->name, "expected %s, got %d operand%s; `%s %s --help` has an example",
-               *command->operands ? command->operands : "no operands", count, count == 1 ? "" : "s",
-               term_program_name(), command->name);
+    term_error(command->name, "expected %s, got %d operands", help->operand ? help->operand : "no operands",
+               argc - optind);
     return false;
 }
