@@ -1,6 +1,8 @@
 -- toolgate completion: the scripts of the shells, and the candidates that these scripts ask for while somebody types. The
 -- candidates come from what commands declare, so that a new option is completed without more.
 
+local ui = require "ui"
+
 -- A candidate and its description on one line, or a request to the shell: ":files", ":folders".
 local SCRIPTS = {}
 
@@ -78,7 +80,10 @@ local function add_folders() print ":folders" end
 
 -- What a running daemon serves. A shell puts a candidate on its line as it is: `$(…)` in a name would run at the next Enter.
 local function add_tools(c)
-  for _, name in ipairs(cli.tool_names(c.socket)) do
+  local a = cli.ask(c.socket, "toolgate/tools", 2)
+  local tools = a and ui.is_array(a.tools) and a.tools or {}
+  for _, tool in ipairs(tools) do
+    local name = ui.text(ui.table(tool).name)
     if name:find "^[%w_%-./:@]+$" then add(c, name, "tool") end
   end
 end

@@ -225,7 +225,9 @@ Existing files are not overwritten.]],
     end
     refuse_second(folder, path, tool.name)
     write(o, folder, path, policy)
-    local holds, examples = cli.try_policy(o, path, tool.definition)
+    local definition = tool.definition and cli.memory_file("[" .. tool.definition .. "]")
+    local with = definition and { config = o.config, tools = { definition }, ["mcp-config"] = o["mcp-config"] } or o
+    local holds, examples = cli.try_policy(with, path)
     if not holds then
       cli.warn(path .. " is written, but does not hold yet: fix the errors above")
       return 1

@@ -205,6 +205,43 @@ local function watch(o, config, policies)
   return 2
 end
 
+local FILES_MAX = 64
+
+-- Completes what the user left out by what the daemon has loaded, with the definitions that its upstreams have listed. The
+-- daemon tells its files to root and its own user.
+local function add_daemon_files(o)
+  local told = cli.rpc(o.socket, "toolgate/status", nil, "exact").paths
+  local paths, tools, own_config = ui.table(told), o.tools or {}, o.config
+  if told == nil then
+    fail("the daemon at %s tells its files only to root and to the user that runs it: name them with -c, --policies and "
+         .. "--tools, or run this as that user", o.socket)
+  end
+  local function add(path)
+    if #tools == FILES_MAX then fail("the daemon and --tools name more than %d files of tools", FILES_MAX) end
+    tools[#tools + 1] = path
+  end
+  o.tools, o.config = tools, own_config or type(paths.config) == "string" and paths.config or nil
+  o.policies = o.policies or type(paths.policies) == "string" and paths.policies or nil
+  if not own_config then -- it brings its own files; the others were given by --tools
+    local listed, why = cli.tool_files { config = o.config }
+    local known = {}
+    if not listed then fail("%s", why) end
+    for _, path in ipairs(listed) do known[cli.real_path(path) or ""] = true end
+    for i, path in ipairs(ui.is_array(paths.tools) and paths.tools or {}) do
+      if i <= FILES_MAX and type(path) == "string" and not known[path] then add(path) end
+    end
+  end
+  local a, parts = cli.rpc(o.socket, "toolgate/tools", nil, "parts")
+  local _, texts = cli.parse(parts.tools or "[]", true)
+  local places, definitions = ui.table(a.runs_at), {} -- files have those of the others
+  for i, tool in ipairs(ui.is_array(a.tools) and a.tools or {}) do
+    local place = places[ui.text(ui.table(tool).name)]
+    if ui.table(place).kind == "mcp" then definitions[#definitions + 1] = texts[i] end
+  end
+  add(cli.memory_file("[" .. table.concat(definitions, ",") .. "]")
+      or fail "the daemon's definitions could not be kept: no memory")
+end
+
 return command {
   name = "test", operands = "[DIR|FILE]...", summary = "run the examples of policies", most = 1000,
   about = [[
@@ -236,7 +273,8 @@ the configuration, the policies (unless DIR or FILE are given) and the tools of 
 
   run = function(o)
     o.coverage = o.coverage or o["coverage-min"] ~= nil
-    local config, policies = test.begin(o)
-    return (o.watch and watch or test_all)(o, config, policies)
+    if o.socket then add_daemon_files(o) end
+    test.begin(o)
+    return (o.watch and watch or test_all)(o, o.config, o.policies)
   end,
 }

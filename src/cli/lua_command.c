@@ -190,14 +190,16 @@ static int rpc(lua_State *L)
     return lua_gettop(L) - top;
 }
 
-/* cli.ask(socket, method): the answer, exactly; or nil, and why there is none. */
+/* cli.ask(socket, method, seconds): the answer, exactly; or nil, and why there is none. After so many seconds
+ * the process ends; nil: after what daemon_client.h says. */
 static int ask(lua_State *L)
 {
     struct arena *arena = arena_new();
     struct json answer;
     struct why why;
-    enum err err = daemon_client_once(luaL_checkstring(L, 1), arena, luaL_checkstring(L, 2), STR_LIT("{}"),
-                                      &answer, &why);
+    alarm((unsigned)luaL_optinteger(L, 3, 0));
+    enum err err = daemon_client_once(luaL_optstring(L, 1, NULL), arena, luaL_checkstring(L, 2),
+                                      STR_LIT("{}"), &answer, &why);
     lua_json_push(L, err == OK ? &answer : NULL, LUA_JSON_EXACT);
     lua_pushstring(L, err == OK ? NULL : why.text);
     arena_free(arena);
@@ -209,27 +211,6 @@ static int default_socket(lua_State *L)
 {
     struct arena *arena = arena_new();
     lua_pushstring(L, daemon_client_default_socket(arena));
-    arena_free(arena);
-    return 1;
-}
-
-/* cli.tool_names(socket): what a daemon serves; an empty table without one. It takes 2 s at most. */
-static int tool_names(lua_State *L)
-{
-    struct arena *arena = arena_new();
-    struct json answer;
-    struct why why;
-    alarm(2);
-    lua_newtable(L);
-    if (daemon_client_once(luaL_optstring(L, 1, NULL), arena, "toolgate/tools",
-                           STR_LIT("{\"format\":\"mcp\"}"), &answer, &why) == OK) {
-        const struct json *tools = json_get_text(&answer, "tools");
-        for (uint32_t i = 0; json_is(tools, JSON_ARRAY) && i < tools->len; i++) {
-            struct str name = json_str(json_get_text(&tools->items[i], "name"));
-            lua_pushlstring(L, name.at, name.len);
-            lua_rawseti(L, -2, (int)i + 1);
-        }
-    }
     arena_free(arena);
     return 1;
 }
@@ -542,7 +523,6 @@ static const luaL_Reg functions[] = {
     {"rpc", rpc},
     {"ask", ask},
     {"default_socket", default_socket},
-    {"tool_names", tool_names},
     {"line", line},
     {"lines", lines},
     {"clip", clip},

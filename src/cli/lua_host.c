@@ -13,6 +13,7 @@
 #include <netdb.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -96,6 +97,17 @@ static int write_file(lua_State *L)
     if (fd >= 0 && close(fd) != 0)
         written = false;
     return written ? good(L) : fail(L);
+}
+
+/* cli.memory_file(text): the path of a file with this text, which ends with this process. */
+static int memory_file(lua_State *L)
+{
+    struct str text = lua_cli_str(L, 1);
+    int fd = memfd_create("definitions", MFD_CLOEXEC);
+    if (fd < 0 || write(fd, text.at, text.len) != (ssize_t)text.len)
+        return fail(L);
+    lua_pushfstring(L, "/proc/self/fd/%d", fd);
+    return 1;
 }
 
 /* cli.real_path(path): without links. */
@@ -231,6 +243,7 @@ const luaL_Reg lua_host_functions[] = {
     {"list_folder", list_folder},
     {"make_folder", make_folder},
     {"write_file", write_file},
+    {"memory_file", memory_file},
     {"real_path", real_path},
     {"read_link", read_link},
     {"disk_free", disk_free},

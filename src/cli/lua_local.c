@@ -23,7 +23,6 @@
 #include "upstream/secrets.h"
 
 #include <inttypes.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define POLICY_MAX_BYTES 1048576u /* of a file whose tool's name is looked for */
@@ -371,18 +370,8 @@ static int tool_of_policy(lua_State *L)
     return name.len ? 1 : 0;
 }
 
-/* A definition as a file of tools, which ends with this process. */
-static const char *definition_file(struct arena *arena, struct str definition)
-{
-    struct str text = arena_printf(arena, "[" STR_FMT "]", STR_ARG(definition));
-    int fd = memfd_create("definition", MFD_CLOEXEC);
-    bool written = fd >= 0 && write(fd, text.at, text.len) == (ssize_t)text.len;
-    return written ? arena_printf(arena, "/proc/self/fd/%d", fd).at : NULL;
-}
-
-/* cli.try_policy(options, path, definition): loads the policy as the daemon would, with this JSON as the only
- * definition (nil: those of the options), and runs its examples. Whether all holds, and how many there are;
- * errors are on stderr. */
+/* cli.try_policy(options, path): loads the policy as the daemon would, with the tools of the options, and
+ * runs its examples. Whether all holds, and how many there are; errors are on stderr. */
 static int try_policy(lua_State *L)
 {
     struct local_options options = {0};
@@ -391,12 +380,7 @@ static int try_policy(lua_State *L)
     struct arena *arena = arena_new();
     struct generation_report report;
     struct generation *generation;
-    const char *definition = lua_isstring(L, 3) ? definition_file(arena, lua_cli_str(L, 3)) : NULL;
     sources.policies = luaL_checkstring(L, 2);
-    if (definition) {
-        sources.tools = &definition;
-        sources.tools_count = 1;
-    }
     log_open(LOG_ERROR, LOG_FORMAT_TEXT, NULL, NULL);
     generation_report_init(&report, arena);
     enum err err = generation_load(&sources, 1, &generation, &report);
