@@ -3,8 +3,8 @@
  * instead of a timeout. Scans tokens without a grammar, and accepts the id only
  * at the top level and only if it is complete and valid itself.
  */
+#include "base/arena.h"
 #include "json/parse.h"
-#include "json/string.h"
 
 #define RECOVER_MAX_BYTES 65536u
 
@@ -35,23 +35,12 @@ static struct str take_string(struct scan *s)
 /* The id is echoed byte for byte, so it must be a valid literal. */
 static bool is_valid_string(struct str literal)
 {
-    const char *p = literal.at + 1, *end = literal.at + literal.len - 1;
-    while ((p = json_string_skip_plain(p, end)) < end) {
-        int32_t unit = json_string_code_unit(p, end);
-        size_t len = 0;
-        if (*p != '\\')
-            len = (unsigned char)*p < 0x20 ? 0 : str_utf8_length(p, end);
-        else if (end - p >= 2 && p[1] != 'u')
-            len = p[1] && strchr("\"\\/bfnrt", p[1]) ? 2 : 0;
-        else if (json_string_is_high_surrogate(unit))
-            len = json_string_is_low_surrogate(json_string_code_unit(p + 6, end)) ? 12 : 0;
-        else if (unit >= 0 && !json_string_is_low_surrogate(unit))
-            len = 6;
-        if (!len)
-            return false;
-        p += len;
-    }
-    return true;
+    struct arena *scratch = arena_new();
+    struct json value;
+    struct json_error error;
+    bool valid = json_parse(scratch, literal, NULL, &value, &error) == OK;
+    arena_free(scratch);
+    return valid;
 }
 
 /* An integer that is followed by its separator: a truncated one would be another id. */

@@ -174,7 +174,8 @@ bool json_string_copy_short(char *out, struct str s)
 
 /* ---- scanning ---- */
 
-int32_t json_string_code_unit(const char *p, const char *end)
+/* The code unit of the \uXXXX at p, or -1 if there is none. */
+static int32_t code_unit(const char *p, const char *end)
 {
     int32_t unit = 0;
     if (end - p < 6 || p[0] != '\\' || p[1] != 'u')
@@ -188,17 +189,22 @@ int32_t json_string_code_unit(const char *p, const char *end)
     return unit;
 }
 
+static bool is_low_surrogate(int32_t unit)
+{
+    return unit >= 0xDC00 && unit <= 0xDFFF;
+}
+
 /* Length of the escape at p, whose grammar yajl checks; *lone: a surrogate without its pair. */
 static size_t escape_length(const char *p, const char *end, bool *lone)
 {
-    int32_t unit = json_string_code_unit(p, end);
+    int32_t unit = code_unit(p, end);
     *lone = false;
     if (unit < 0)
         return end - p < 2 ? 1 : 2;
-    if (json_string_is_high_surrogate(unit) &&
-        json_string_is_low_surrogate(json_string_code_unit(p + 6, end)))
+    bool high = unit >= 0xD800 && unit <= 0xDBFF;
+    if (high && is_low_surrogate(code_unit(p + 6, end)))
         return 12;
-    *lone = json_string_is_high_surrogate(unit) || json_string_is_low_surrogate(unit);
+    *lone = high || is_low_surrogate(unit);
     return 6;
 }
 
@@ -289,8 +295,8 @@ size_t json_string_decode(char *out, struct str literal, bool *lone)
             const char *simple = strchr(from, p[1]);
             *o++ = simple && *simple ? to[simple - from] : p[1];
         } else {
-            int32_t unit = json_string_code_unit(p, end);
-            uint32_t low = len == 12 ? (uint32_t)(json_string_code_unit(p + 6, end) - 0xDC00) : 0;
+            int32_t unit = code_unit(p, end);
+            uint32_t low = len == 12 ? (uint32_t)(code_unit(p + 6, end) - 0xDC00) : 0;
             o += put_utf8(o, this_lone   ? 0xFFFD
                              : len == 12 ? 0x10000u + ((uint32_t)(unit - 0xD800) << 10) + low
                                          : (uint32_t)unit);

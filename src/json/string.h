@@ -27,19 +27,6 @@ bool json_string_copy_short(char *out, struct str s);
  * be overwritten. */
 size_t json_string_encode(char *out, const char **p, const char *stop, const char *end);
 
-/* The code unit of the \uXXXX at p, or -1 if there is none. */
-int32_t json_string_code_unit(const char *p, const char *end);
-
-static inline bool json_string_is_high_surrogate(int32_t unit)
-{
-    return unit >= 0xD800 && unit <= 0xDBFF;
-}
-
-static inline bool json_string_is_low_surrogate(int32_t unit)
-{
-    return unit >= 0xDC00 && unit <= 0xDFFF;
-}
-
 enum json_string_error {
     JSON_STRING_OK,
     JSON_STRING_BAD_UTF8,
