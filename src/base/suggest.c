@@ -48,10 +48,12 @@ static void split(struct str name, struct words *out)
         bool begins = before == SEPARATOR || (kind == DIGIT) != (before == DIGIT) ||
                       (kind == UPPER && (before != UPPER || next_is_lower));
         if (begins && out->count < WORDS_MAX)
-            out->at[out->count++] = (struct word){out->text + out->len, 0};
+            out->at[out->count++].at = out->text + out->len;
         out->text[out->len++] = kind == UPPER ? (char)(c + 32) : c;
-        out->at[out->count - 1].len++;
     }
+    for (size_t i = 0; i < out->count; i++)
+        out->at[i].len =
+            (size_t)((i + 1 < out->count ? out->at[i + 1].at : out->text + out->len) - out->at[i].at);
 }
 
 static size_t common_prefix(struct word a, struct word b)
