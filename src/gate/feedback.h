@@ -34,7 +34,7 @@ struct feedback {
     struct feedback_said *said; /* written, too; NULL: nobody asks */
 };
 
-/* For a class that is an error; see the table in error_class.c. */
+/* For a class that is an error; see the table in verdict.c. */
 struct str feedback_text(struct arena *arena, const struct feedback *feedback);
 
 /* Notes beside a result; empty: there are none. */
