@@ -240,7 +240,7 @@ describe("a Redis", function()
     local port
     port, child = in_between(redis.start { arguments = keeps() }, "old")
     local gate = gate_on("redis://127.0.0.1:" .. port)
-    local warnings = ledger_of(gate).warnings
+    local warnings = warnings_of(gate)
     assert.equal(1, #warnings)
     golden.check("log", "Redis: version 6", warnings[1], { ["redis 6%.[%d.]+"] = "redis <version>" })
     assert.equal("redis", client_of.verdict(gate:connect():calls("echo", { text = "a" }, session "s")).ledger)
