@@ -149,8 +149,11 @@ static int log_time(lua_State *L)
 /* Fields of the table on top: those of these members that are strings and not empty. */
 static void set_strings(lua_State *L, const struct json *object, const char *const *names)
 {
-    for (; *names; names++)
-        lua_cli_set_str(L, *names, json_str(json_get_text(object, *names)));
+    for (; *names; names++) {
+        struct str text = json_str(json_get_text(object, *names));
+        if (text.len)
+            lua_cli_set_str(L, *names, text);
+    }
 }
 
 static void push_messages(lua_State *L, const struct json *messages)
