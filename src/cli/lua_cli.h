@@ -15,12 +15,11 @@ struct arena;
 #define LUA_CLI_INPUT_BYTES 67108864u /* of a file, or of stdin */
 
 /* Each ends with an empty row. */
-extern const luaL_Reg lua_local_functions[];  /* lua_local.c: what is loaded in this process */
-extern const luaL_Reg lua_schema_functions[]; /* lua_schema.c: schemas, and JSON for people */
-extern const luaL_Reg lua_host_functions[];   /* lua_host.c: files, sockets and limits of this host */
-extern const luaL_Reg lua_log_functions[];    /* lua_log.c: the decision log */
-extern const luaL_Reg
-    lua_terminal_functions[]; /* lua_terminal.c: the screen, keys, the clock, a connection */
+extern const luaL_Reg lua_local_functions[];    /* lua_local.c: what is loaded in this process */
+extern const luaL_Reg lua_schema_functions[];   /* lua_schema.c: schemas, and JSON for people */
+extern const luaL_Reg lua_host_functions[];     /* lua_host.c: files, sockets and limits of this host */
+extern const luaL_Reg lua_log_functions[];      /* lua_log.c: the decision log */
+extern const luaL_Reg lua_terminal_functions[]; /* lua_terminal.c: screen, keys, clock, a connection */
 
 /* cli.replay(options): the report as a table, for the views in lua/report, and as the text of --json. */
 int lua_replay(lua_State *L);
