@@ -17,7 +17,7 @@ unsigned session_parts_with(const struct session *s)
 {
     return (s->journal_count && s->journal_max ? PART_BIT(PART_JOURNAL) : 0) |
            (s->ids != IDS_NONE ? PART_BIT(PART_IDS) : 0) |
-           (s->call_count || s->details_changes ? PART_BIT(PART_DETAILS) : 0);
+           (s->calls_made || s->call_count || s->details_changes ? PART_BIT(PART_DETAILS) : 0);
 }
 
 /* ---- journal ---- */

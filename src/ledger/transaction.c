@@ -128,6 +128,7 @@ static bool take_stored(struct ledger_entry *e, const char **event)
     e->format = (uint8_t)core.at[0];
     replace(&e->parts.journal, stored[PART_JOURNAL]);
     replace(&e->parts.ids, stored[PART_IDS]);
+    e->parts.ids.len -= e->parts.ids.len % SESSION_ID_BYTES;
     replace(&e->parts.details, stored[PART_DETAILS]);
     *event = result == CODEC_NEWER ? "ledger_format_newer" : "ledger_value_unreadable";
     if (result != CODEC_OK && result != CODEC_OLDER)
