@@ -13,7 +13,7 @@ V      ?=
 AT     := $(if $(V),,@)
 
 # Folders of src, lowest layer first; each includes only from those before it (tests/spec/layout/floors_spec.lua).
-ROOMS  ?= base io confine json schema sandbox upstream traces policy ledger approvals config pins catalog result passing gate lint replay state server cli connect spawner
+ROOMS  ?= base io json schema sandbox upstream traces ledger policy catalog result gate replay server cli
 
 BUILD_PACKAGES := gcc make pkg-config libc6-dev libluajit-5.1-dev libevent-dev libyajl-dev libpcre2-dev \
                   libxxhash-dev libidn2-dev libhiredis-dev libseccomp-dev libcurl4-openssl-dev

@@ -1,4 +1,4 @@
--- toolgate connect: an MCP client's stdio server. src/connect runs it.
+-- toolgate connect: an MCP client's stdio server. src/cli/connect runs it.
 return command {
   name = "connect", operands = "[SOCKET]", most = 1, summary = "connect an MCP client's stdio to the daemon",
   about = [[

@@ -1,4 +1,4 @@
--- toolgate lint: prints what looks wrong in policies and tools, one finding a line. src/lint has the checks that need a
+-- toolgate lint: prints what looks wrong in policies and tools, one finding a line. src/cli/lint*.c has the checks that need a
 -- policy's source or the runs of its examples; lint_checks.lua those that read definitions.
 local ui = require "ui"
 local lint = cli.lint()

@@ -1,4 +1,4 @@
--- toolgate spawner: starts upstreams by name for a daemon that may not. src/spawner runs it.
+-- toolgate spawner: starts upstreams by name for a daemon that may not. src/cli/spawner.c runs it.
 return command {
   name = "spawner", summary = "start upstreams by name for a daemon that may not",
   about = [[

@@ -22,10 +22,10 @@
 #include "catalog/import.h"
 #include "catalog/provider_formats.h"
 #include "catalog/unmatched.h"
-#include "config/config.h"
+#include "policy/config.h"
 #include "json/parse.h"
 #include "json/write.h"
-#include "pins/pins_review.h"
+#include "catalog/pins_review.h"
 #include "policy/policy_set.h"
 
 #include <stdarg.h>

@@ -10,8 +10,8 @@
 #include "base/map.h"
 #include "catalog/response_schemas.h"
 #include "catalog/tool.h"
-#include "config/config.h"
-#include "config/peer.h"
+#include "policy/config.h"
+#include "policy/peer.h"
 #include "policy/policy_set.h"
 
 struct example_outcome;

@@ -10,12 +10,12 @@
 #include "base/suggest.h"
 #include "catalog/hidden_text.h"
 #include "catalog/provider_formats.h"
-#include "config/config.h"
+#include "policy/config.h"
 #include "json/write.h"
 #include "upstream/mcp/mcp_header_mapping.h"
 #include "json/build.h"
 #include "json/parse.h"
-#include "pins/pins_review.h"
+#include "catalog/pins_review.h"
 #include "policy/policy_set.h"
 
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 #include "catalog/effects_guess.h"
 #include "policy/known_tools.h"
 #include "catalog/secret_fields.h"
-#include "config/config.h"
+#include "policy/config.h"
 #include "json/build.h"
 #include "policy/policy_set.h"
 #include "schema/contradiction.h"

@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "config/config.h"
+#include "policy/config.h"
 #include "json/parse.h"
 #include "json/write.h"
 

@@ -10,7 +10,7 @@
 #include "cli/daemon_client.h"
 #include "cli/lua_cli.h"
 #include "cli/term.h"
-#include "config/config.h"
+#include "policy/config.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"

@@ -2,7 +2,7 @@
  * function that fails returns nil, the error in words, and "exists" or "missing" if that is the error. */
 #include "cli/lua_cli.h"
 
-#include "confine/confine.h"
+#include "upstream/confine/confine.h"
 #include "upstream/http/fetch.h"
 
 #include <dirent.h>

@@ -1,11 +1,11 @@
-/* What `toolgate lint` (lua/cli/lint.lua) gets from C: the findings of src/lint, and what it checks itself.
+/* What `toolgate lint` (lua/cli/lint.lua) gets from C: the findings of cli/lint.c, and what it checks itself.
  */
 #include "base/arena.h"
 #include "base/printable.h"
 #include "catalog/import.h"
 #include "catalog/openai_strict.h"
 #include "cli/lua_cli.h"
-#include "lint/lint.h"
+#include "cli/lint.h"
 #include "policy/policy_set.h"
 #include "result/order_text.h"
 #include "sandbox/lua_json.h"

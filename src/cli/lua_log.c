@@ -11,7 +11,7 @@
 #include "json/write.h"
 #include "replay/recording.h"
 #include "replay/timestamp.h"
-#include "state/state_dir.h"
+#include "server/state_dir.h"
 
 #include <lualib.h>
 #include <stdio.h>

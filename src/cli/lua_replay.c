@@ -6,7 +6,7 @@
 #include "json/parse.h"
 #include "replay/replay.h"
 #include "sandbox/lua_json.h"
-#include "state/state_dir.h"
+#include "server/state_dir.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "gate/arguments.h"
 
 #include "base/arena.h"
-#include "config/config.h"
+#include "policy/config.h"
 #include "json/build.h"
 #include "json/diff.h"
 

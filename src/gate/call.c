@@ -17,7 +17,7 @@
  */
 #include "gate/call_state.h"
 
-#include "approvals/approvals.h"
+#include "ledger/approvals.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"

@@ -10,7 +10,7 @@
  */
 #include "gate/call_state.h"
 
-#include "approvals/approvals.h"
+#include "ledger/approvals.h"
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/log.h"

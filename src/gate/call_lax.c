@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "gate/overlays.h"
 #include "base/hash.h"
-#include "config/peer.h"
+#include "policy/peer.h"
 #include "json/canonical.h"
 
 #define NAMED_MAX 3u /* problems in the note */

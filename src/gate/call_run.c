@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "config/peer.h"
+#include "policy/peer.h"
 #include "gate/call_state.h"
 #include "gate/metrics.h"
 #include "gate/verdict.h"

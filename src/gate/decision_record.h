@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/siphash.h"
-#include "config/config.h"
+#include "policy/config.h"
 
 struct call;
 struct decision_mask;

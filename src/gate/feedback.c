@@ -4,7 +4,7 @@
  */
 #include "gate/feedback.h"
 
-#include "approvals/approvals.h"
+#include "ledger/approvals.h"
 #include "base/arena.h"
 #include "base/printable.h"
 #include "gate/arguments.h"

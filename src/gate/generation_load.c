@@ -2,7 +2,7 @@
 #include "gate/generation_load.h"
 
 #include "base/clock.h"
-#include "config/config.h"
+#include "policy/config.h"
 #include "gate/examples.h"
 #include "policy/policy_set.h"
 

@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "base/version.h"
 #include "catalog/catalog.h"
-#include "config/config.h"
+#include "policy/config.h"
 #include "gate/simulator.h"
 #include "json/parse.h"
 #include "json/write.h"

@@ -7,7 +7,7 @@
 #define TOOLGATE_REPLAY_JUDGE_H
 
 #include "catalog/generation.h"
-#include "config/config.h"
+#include "policy/config.h"
 #include "gate/verdict.h"
 #include "replay/recorded_call.h"
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/lru.h"
-#include "config/peer.h"
+#include "policy/peer.h"
 #include "gate/simulator.h"
 #include "json/canonical.h"
 #include "json/write.h"

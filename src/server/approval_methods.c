@@ -2,7 +2,7 @@
  * toolgate/approvals, toolgate/approve and toolgate/deny: an operator answers what a policy has asked in the
  * call of an agent that has nobody to ask. Never the process that made the call.
  */
-#include "approvals/approvals.h"
+#include "ledger/approvals.h"
 #include "base/arena.h"
 #include "base/log.h"
 #include "server/method_table.h"

@@ -3,13 +3,13 @@
  * call_request, and writes a finished call as the method's reply. The call
  * itself is gate/'s.
  */
-#include "approvals/approvals.h"
+#include "ledger/approvals.h"
 #include "base/arena.h"
 #include "base/trace_context.h"
 #include "catalog/mcp_version.h"
 #include "gate/call_reply.h"
 #include "gate/verdict.h"
-#include "passing/resource_owner.h"
+#include "server/resource_owner.h"
 #include "server/elicitation.h"
 #include "server/mcp_keys.h"
 #include "server/method_table.h"

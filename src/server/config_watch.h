@@ -6,7 +6,7 @@
 #ifndef TOOLGATE_SERVER_CONFIG_WATCH_H
 #define TOOLGATE_SERVER_CONFIG_WATCH_H
 
-#include "config/config.h"
+#include "policy/config.h"
 
 #define CONFIG_WATCH_MAX_DELAY_MS 1000u /* files that keep changing are reported after this */
 

@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "config/config.h"
+#include "policy/config.h"
 #include "io/file.h"
 #include "json/write.h"
 #include "server/metrics_text.h"

@@ -21,7 +21,7 @@
 #include "server/server_internal.h"
 #include "server/session_list.h"
 #include "server/status_method.h"
-#include "state/quarantine.h"
+#include "server/quarantine.h"
 #include "upstream/upstream.h"
 
 #include <stdarg.h>

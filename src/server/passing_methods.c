@@ -1,6 +1,6 @@
 /*
  * prompts/… , resources/… and completion/complete: lists from what the servers
- * have listed (src/passing), the rest from the server that has the prompt or
+ * have listed (served.c), the rest from the server that has the prompt or
  * the resource, as it answers. Errors are JSON-RPC errors: no model reads them.
  */
 #include "server/passing_methods.h"
@@ -12,8 +12,8 @@
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
-#include "passing/passing_guard.h"
-#include "passing/resource_owner.h"
+#include "server/passing_guard.h"
+#include "server/resource_owner.h"
 #include "server/mcp_keys.h"
 #include "server/method_table.h"
 #include "server/subscriptions.h"

@@ -3,10 +3,10 @@
 
 #include "base/arena.h"
 #include "base/log.h"
-#include "pins/pins_review.h"
+#include "catalog/pins_review.h"
 #include "server/method_table.h"
 #include "server/reload.h"
-#include "state/state_dir.h"
+#include "server/state_dir.h"
 
 static const char *const mode_names[] = {
     [PINS_WARN] = "warn", [PINS_OFF] = "off", [PINS_CHANGES] = "changes", [PINS_ALL] = "all"};

@@ -1,7 +1,7 @@
 /* The daemon's life in order: start, event loop, drain, end. */
 #include "server/server.h"
 
-#include "approvals/approvals.h"
+#include "ledger/approvals.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -13,11 +13,11 @@
 #include "server/listener.h"
 #include "server/page.h"
 #include "server/passing_methods.h"
-#include "state/quarantine.h"
+#include "server/quarantine.h"
 #include "server/pin_methods.h"
 #include "server/reload.h"
 #include "server/server_internal.h"
-#include "state/state_dir.h"
+#include "server/state_dir.h"
 #include "io/systemd.h"
 #include "server/upstream_manager.h"
 #include "policy/policy_set.h"

@@ -5,7 +5,7 @@
 #ifndef TOOLGATE_SERVER_SERVER_H
 #define TOOLGATE_SERVER_SERVER_H
 
-#include "config/config.h"
+#include "policy/config.h"
 
 #define SERVER_DRAIN_NEW_MS 200u  /* after SIGTERM, for the first line of a connection that has sent none */
 #define SERVER_DRAIN_MS     5000u /* after SIGTERM, for calls in flight */

@@ -10,7 +10,7 @@
 #include "gate/busy.h"
 #include "gate/call.h"
 #include "gate/metrics.h"
-#include "config/peer.h"
+#include "policy/peer.h"
 #include "io/conn.h"
 #include "io/timer.h"
 #include "server/problems.h"

@@ -10,8 +10,8 @@
 #include "io/systemd.h"
 #include "server/passing_methods.h"
 #include "server/subscriptions.h"
-#include "state/hidden_paths.h"
-#include "state/state_dir.h"
+#include "server/hidden_paths.h"
+#include "server/state_dir.h"
 
 #include <stdlib.h>
 

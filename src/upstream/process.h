@@ -3,7 +3,7 @@
 #ifndef TOOLGATE_UPSTREAM_PROCESS_H
 #define TOOLGATE_UPSTREAM_PROCESS_H
 
-#include "confine/confine.h"
+#include "upstream/confine/confine.h"
 #include "upstream/secrets.h"
 #include "upstream/upstream_spec.h"
 

@@ -8,7 +8,7 @@
 #define TOOLGATE_UPSTREAM_UPSTREAM_SPEC_H
 
 #include "base/str.h"
-#include "confine/confine.h"
+#include "upstream/confine/confine.h"
 
 #include <stdbool.h>
 #include <stddef.h>

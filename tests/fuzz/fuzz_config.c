@@ -3,7 +3,7 @@
  * loads again to the same.
  */
 #include "base/log.h"
-#include "config/config.h"
+#include "policy/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Importing the tools of upstreams: names, collisions, policies, and what is left out. */
 #include "base/arena.h"
-#include "config/config.h"
+#include "policy/config.h"
 #include "catalog/generation.h"
 #include "json/parse.h"
 #include "json/write.h"

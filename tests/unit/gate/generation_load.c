@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
-#include "config/config.h"
+#include "policy/config.h"
 #include "gate/generation_load.h"
 
 #include <stdio.h>

@@ -1,0 +1,471 @@
+/* Each request first drops the entries whose time is over, so that it meets none of them. */
+#include "ledger/approvals.h"
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "ledger/ledger.h"
+#include "ledger/record.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define RECORD_FORMAT 0x41u /* the first byte, where sessions have their format */
+
+/* ---- entries ---- */
+
+static void drop(struct approval_table *t, unsigned at)
+{
+    t->count--;
+    memmove(&t->list[at], &t->list[at + 1], (t->count - at) * sizeof(*t->list));
+}
+
+static bool expire(struct approval_table *t, int64_t now_ms)
+{
+    unsigned before = t->count;
+    for (unsigned i = t->count; i-- > 0;)
+        if (t->list[i].expires_ms <= now_ms)
+            drop(t, i);
+    return t->count != before;
+}
+
+static struct approval *find_id(struct approval_table *t, uint64_t id)
+{
+    for (unsigned i = 0; i < t->count; i++)
+        if (t->list[i].id == id)
+            return &t->list[i];
+    return NULL;
+}
+
+/* ---- room ---- */
+
+enum scope { OF_SESSION, OF_USER };
+
+static bool is_of(const struct approval *a, const struct approval *b, enum scope scope)
+{
+    return a->uid == b->uid && (scope == OF_USER || a->session_hash == b->session_hash);
+}
+
+static unsigned count_of(const struct approval_table *t, const struct approval *like, enum scope scope)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < t->count; i++)
+        count += is_of(&t->list[i], like, scope);
+    return count;
+}
+
+/* The oldest without an answer that still counts: one that was approved or denied stays. */
+static bool drop_oldest(struct approval_table *t, const struct approval *like, enum scope scope)
+{
+    for (unsigned i = 0; i < t->count; i++) {
+        bool counts = t->list[i].state == APPROVAL_APPROVED || t->list[i].state == APPROVAL_DENIED;
+        if (!counts && is_of(&t->list[i], like, scope)) {
+            drop(t, i);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Who asks much pushes out its own questions, then those of the user who has most. */
+static bool make_room(struct approval_table *t, const struct approval *asked)
+{
+    if (count_of(t, asked, OF_SESSION) >= APPROVALS_SESSION_MAX && !drop_oldest(t, asked, OF_SESSION))
+        return false;
+    if (count_of(t, asked, OF_USER) >= APPROVALS_USER_MAX && !drop_oldest(t, asked, OF_USER))
+        return false;
+    if (t->count < APPROVALS_MAX)
+        return true;
+    unsigned most = 0, at = 0;
+    for (unsigned i = 0; i < t->count; i++) {
+        unsigned count = count_of(t, &t->list[i], OF_USER);
+        at = count > most ? i : at;
+        most = count > most ? count : most;
+    }
+    struct approval busiest = t->list[at];
+    return drop_oldest(t, &busiest, OF_USER);
+}
+
+/* ---- requests ---- */
+
+static void enter(struct approval_table *t, const struct approval *asked, int64_t now_ms, struct arena *arena)
+{
+    struct approval *e = &t->list[t->count++];
+    *e = *asked;
+    e->state = APPROVAL_PENDING;
+    e->made_ms = now_ms;
+    e->expires_ms = now_ms + APPROVAL_MS;
+    e->is_cut = asked->arguments.len > APPROVAL_ARGUMENTS_MAX;
+    e->session = arena_dup(arena, str_cut(asked->session, APPROVAL_NAME_MAX));
+    e->user = arena_dup(arena, str_cut(asked->user, APPROVAL_NAME_MAX));
+    e->tool = arena_dup(arena, str_cut(asked->tool, APPROVAL_NAME_MAX));
+    e->arguments = arena_dup(arena, str_cut(asked->arguments, APPROVAL_ARGUMENTS_MAX));
+    e->question = arena_dup(arena, str_cut(asked->question, APPROVAL_QUESTION_MAX));
+    e->answered_by = STR_NONE;
+}
+
+static void decide(struct approval *e, bool given, int64_t now_ms)
+{
+    e->state = given ? APPROVAL_APPROVED : APPROVAL_DENIED;
+    e->expires_ms = now_ms + APPROVAL_MS;
+}
+
+/* The request may outlive the table. */
+static struct approval copy(const struct approval *e, struct arena *arena)
+{
+    struct approval out = *e;
+    out.session = arena_dup(arena, e->session);
+    out.user = arena_dup(arena, e->user);
+    out.tool = arena_dup(arena, e->tool);
+    out.arguments = arena_dup(arena, e->arguments);
+    out.question = arena_dup(arena, e->question);
+    out.answered_by = arena_dup(arena, e->answered_by);
+    return out;
+}
+
+static bool ask(struct approval_table *t, struct approval_request *r, int64_t now_ms, struct arena *arena)
+{
+    struct approval *e = NULL;
+    bool changed = false;
+    for (unsigned i = 0; i < t->count && !e; i++) {
+        struct approval *at = &t->list[i]; /* what was spent is over: the same call asks anew */
+        if (at->state != APPROVAL_SPENT && at->of_client == r->asked.of_client &&
+            memcmp(at->binding, r->asked.binding, sizeof(at->binding)) == 0)
+            e = at;
+    }
+    r->is_new = r->is_full = false;
+    r->found = APPROVAL_NONE;
+    if (!e && !make_room(t, &r->asked)) {
+        r->is_full = true;
+        return false;
+    }
+    if (!e) {
+        enter(t, &r->asked, now_ms, arena);
+        e = &t->list[t->count - 1];
+        r->is_new = changed = true;
+    } else if (r->answers && r->answers == e->id && e->of_client && e->state == APPROVAL_PENDING) {
+        decide(e, r->given, now_ms);
+        changed = true;
+    }
+    r->found = e->state;
+    r->entry = copy(e, r->arena);
+    return changed;
+}
+
+static bool change_all(struct approval_table *t, struct approval_request *r, enum approval_state from,
+                       enum approval_state to)
+{
+    bool can = r->id_count > 0;
+    for (unsigned i = 0; can && i < r->id_count; i++) {
+        const struct approval *e = find_id(t, r->ids[i]);
+        can = e && e->state == from;
+    }
+    r->found = can ? to : APPROVAL_NONE;
+    for (unsigned i = 0; can && i < r->id_count; i++) {
+        struct approval *e = find_id(t, r->ids[i]);
+        if (e)
+            e->state = to;
+    }
+    return can;
+}
+
+static bool decide_one(struct approval_table *t, struct approval_request *r, int64_t now_ms,
+                       struct arena *arena)
+{
+    struct approval *e = find_id(t, r->asked.id);
+    const struct approval_process *who = &r->asked.process;
+    if (e && e->of_client)
+        e = NULL;
+    r->found = e ? e->state : APPROVAL_NONE;
+    r->is_own = e && e->process.host == who->host && e->process.pid == who->pid;
+    if (e && e->state == APPROVAL_PENDING && !r->is_own) {
+        decide(e, r->given, now_ms);
+        e->answered_uid = r->asked.answered_uid;
+        e->answered_by = arena_dup(arena, str_cut(r->asked.answered_by, APPROVAL_NAME_MAX));
+        r->entry = copy(e, r->arena);
+        return true;
+    }
+    if (e)
+        r->entry = copy(e, r->arena);
+    return false;
+}
+
+static void list(const struct approval_table *t, struct approval_request *r)
+{
+    struct approval *out = ARENA_ARRAY(r->arena, struct approval, t->count + 1);
+    r->list_count = 0;
+    for (unsigned i = 0; i < t->count; i++)
+        if (!t->list[i].of_client)
+            out[r->list_count++] = copy(&t->list[i], r->arena);
+    r->list = out;
+}
+
+bool approval_table_apply(struct approval_table *t, struct approval_request *r, int64_t now_ms,
+                          struct arena *arena)
+{
+    expire(t, now_ms);
+    switch (r->kind) {
+    case APPROVAL_ASK:
+        return ask(t, r, now_ms, arena);
+    case APPROVAL_SPEND:
+        return change_all(t, r, APPROVAL_APPROVED, APPROVAL_SPENT);
+    case APPROVAL_REOPEN:
+        return change_all(t, r, APPROVAL_SPENT, APPROVAL_APPROVED);
+    case APPROVAL_DECIDE:
+        return decide_one(t, r, now_ms, arena);
+    case APPROVAL_LIST:
+        list(t, r);
+        break;
+    }
+    return false;
+}
+
+/* ---- bytes ---- */
+
+static void code_text(struct record_coder *c, struct arena *arena, struct str *text, size_t most)
+{
+    struct str got = record_text(c, *text, 2, most);
+    *text = c->out ? *text : arena_dup(arena, got);
+}
+
+static void code_table(struct record_coder *c, struct approval_table *t, struct arena *arena)
+{
+    uint64_t count = t->count;
+    c->bad |= record_number(c, RECORD_FORMAT, 1) != RECORD_FORMAT;
+    RECORD_NUMBER(c, t->version, 8);
+    RECORD_NUMBER(c, count, 2);
+    c->bad |= count > APPROVALS_MAX;
+    for (t->count = 0; !c->bad && t->count < count; t->count++) {
+        struct approval *e = &t->list[t->count];
+        unsigned flags = 0;
+        if (!c->out)
+            *e = (struct approval){.id = 0};
+        flags = (e->of_client ? 1u : 0u) | (e->is_cut ? 2u : 0u);
+        RECORD_NUMBER(c, e->id, 8);
+        RECORD_NUMBER(c, e->state, 1);
+        RECORD_NUMBER(c, flags, 1);
+        c->bad |= e->state < APPROVAL_PENDING || e->state > APPROVAL_SPENT;
+        e->of_client = flags & 1u;
+        e->is_cut = flags & 2u;
+        for (size_t i = 0; i < sizeof(e->binding); i++)
+            RECORD_NUMBER(c, e->binding[i], 1);
+        RECORD_NUMBER(c, e->session_hash, 8);
+        RECORD_NUMBER(c, e->uid, 4);
+        RECORD_NUMBER(c, e->answered_uid, 4);
+        RECORD_NUMBER(c, e->process.host, 8);
+        RECORD_NUMBER(c, e->process.pid, 4);
+        RECORD_NUMBER(c, e->made_ms, 8);
+        RECORD_NUMBER(c, e->expires_ms, 8);
+        code_text(c, arena, &e->session, APPROVAL_NAME_MAX);
+        code_text(c, arena, &e->user, APPROVAL_NAME_MAX);
+        code_text(c, arena, &e->tool, APPROVAL_NAME_MAX);
+        code_text(c, arena, &e->arguments, APPROVAL_ARGUMENTS_MAX);
+        code_text(c, arena, &e->question, APPROVAL_QUESTION_MAX);
+        code_text(c, arena, &e->answered_by, APPROVAL_NAME_MAX);
+    }
+}
+
+void approval_table_encode(struct approval_table *t, struct buf *out)
+{
+    struct record_coder c = {.out = out};
+    code_table(&c, t, NULL);
+}
+
+bool approval_table_decode(struct str bytes, struct approval_table *t, struct arena *arena)
+{
+    struct record_coder c = {.rest = bytes, .bad = bytes.len > APPROVAL_RECORD_BYTES};
+    code_table(&c, t, arena);
+    if (c.bad || c.rest.len) {
+        t->version = 0;
+        t->count = 0;
+    }
+    return t->version != 0;
+}
+
+/* ---- the fleet's table: requests wait in a queue, and a round of the record applies all of them ---- */
+
+TAILQ_HEAD(approval_requests, approval_request);
+
+struct approvals {
+    struct record record;
+    struct approval_table table;
+    struct arena *arena; /* of the table's texts */
+    struct approval_requests waiting, ended;
+    bool is_unreadable;
+};
+
+int64_t approvals_now_ms(const struct approvals *a)
+{
+    return record_now_ms(&a->record);
+}
+
+/* Damaged bytes, or those of a newer build, are left as they are until they expire. */
+static bool read_record(void *owner, struct str bytes)
+{
+    struct approvals *a = owner;
+    bool was_unreadable = a->is_unreadable;
+    arena_free(a->arena);
+    a->arena = arena_new();
+    a->is_unreadable = bytes.len && !approval_table_decode(bytes, &a->table, a->arena);
+    if (!bytes.len) {
+        a->table.version = 0;
+        a->table.count = 0;
+    }
+    if (a->is_unreadable && !was_unreadable)
+        log_event(LOG_WARN, "approvals_unreadable",
+                  LOG_TEXT("why", "the record of approvals in the ledger cannot be read; until it expires, "
+                                  "nothing can be approved"));
+    return !a->is_unreadable;
+}
+
+static bool apply_waiting(void *owner)
+{
+    struct approvals *a = owner;
+    struct approval_request *r;
+    bool changed = false;
+    TAILQ_FOREACH (r, &a->waiting, next) {
+        r->is_applied = true;
+        changed |= approval_table_apply(&a->table, r, approvals_now_ms(a), a->arena);
+    }
+    return changed;
+}
+
+static void write_record(void *owner, struct buf *out)
+{
+    approval_table_encode(&((struct approvals *)owner)->table, out);
+}
+
+/* Those that were applied end, or, if `why`, all: each may begin others. */
+static void on_ended(void *owner, const char *why)
+{
+    struct approvals *a = owner;
+    struct approval_request *r = TAILQ_FIRST(&a->waiting);
+    while (r) {
+        struct approval_request *next = TAILQ_NEXT(r, next);
+        if (why || r->is_applied) {
+            r->unavailable = why == record_unreadable ? "the record of approvals cannot be read" : why;
+            TAILQ_REMOVE(&a->waiting, r, next);
+            TAILQ_INSERT_TAIL(&a->ended, r, next);
+        }
+        r = next;
+    }
+    while ((r = TAILQ_FIRST(&a->ended))) {
+        TAILQ_REMOVE(&a->ended, r, next);
+        bool is_owned = r->is_owned, is_inside = r->is_inside;
+        r->is_ended = true;
+        if (is_owned)
+            free(r);
+        else if (!is_inside)
+            r->done(r->owner);
+    }
+    if (!TAILQ_EMPTY(&a->waiting))
+        record_run(&a->record);
+}
+
+struct approvals *approvals_new(struct ledger *ledger)
+{
+    static const struct record_kind kind = {.name = "approvals of the fleet",
+                                            .ttl_s = APPROVAL_MS / 1000,
+                                            .read = read_record,
+                                            .apply = apply_waiting,
+                                            .write = write_record,
+                                            .ended = on_ended};
+    struct approvals *a = calloc(1, sizeof(*a));
+    if (!a)
+        abort();
+    a->record = (struct record){.kind = &kind, .owner = a, .in = ledger_store(ledger)};
+    a->arena = arena_new();
+    TAILQ_INIT(&a->waiting);
+    TAILQ_INIT(&a->ended);
+    return a;
+}
+
+void approvals_free(struct approvals *a)
+{
+    struct approval_request *r;
+    while (a && (r = TAILQ_FIRST(&a->waiting))) {
+        TAILQ_REMOVE(&a->waiting, r, next);
+        if (r->is_owned)
+            free(r);
+    }
+    if (!a)
+        return;
+    arena_free(a->arena);
+    record_clear(&a->record);
+    free(a);
+}
+
+bool approvals_do(struct approvals *a, struct approval_request *r)
+{
+    r->unavailable = NULL;
+    r->is_applied = r->is_ended = false;
+    r->is_inside = true;
+    TAILQ_INSERT_TAIL(&a->waiting, r, next);
+    record_run(&a->record);
+    r->is_inside = false;
+    return r->is_ended;
+}
+
+void approvals_do_unheard(struct approvals *a, const struct approval_request *request)
+{
+    struct approval_request *r = malloc(sizeof(*r));
+    if (!r)
+        abort();
+    *r = *request;
+    r->is_owned = true;
+    r->is_applied = false;
+    TAILQ_INSERT_TAIL(&a->waiting, r, next);
+    record_run(&a->record);
+}
+
+static void forget(struct approval_requests *from, const void *owner)
+{
+    struct approval_request *r = TAILQ_FIRST(from);
+    while (r) {
+        struct approval_request *next = TAILQ_NEXT(r, next);
+        if (!r->is_owned && r->owner == owner)
+            TAILQ_REMOVE(from, r, next);
+        r = next;
+    }
+}
+
+void approvals_cancel(struct approvals *a, const void *owner)
+{
+    forget(&a->waiting, owner);
+    forget(&a->ended, owner);
+}
+
+/* The boot is the same for all daemons of a host. Without one, every host counts as this. */
+struct approval_process approvals_process(uint32_t pid)
+{
+    static uint64_t host;
+    char boot[64];
+    if (!host) {
+        int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+        ssize_t got = fd >= 0 ? read(fd, boot, sizeof(boot)) : 0;
+        if (fd >= 0)
+            close(fd);
+        host = hash_stable((struct str){boot, got > 0 ? (size_t)got : 0}).low | 1;
+    }
+    return (struct approval_process){host, pid};
+}
+
+void approvals_write_id(uint64_t id, char out[APPROVAL_ID_CHARS + 1])
+{
+    snprintf(out, APPROVAL_ID_CHARS + 1, "%016llx", (unsigned long long)id);
+}
+
+uint64_t approvals_read_id(struct str text)
+{
+    uint64_t id = 0;
+    if (text.len != APPROVAL_ID_CHARS)
+        return 0;
+    for (size_t i = 0; i < text.len; i++) {
+        const char *digits = "0123456789abcdef", *at = text.at[i] ? strchr(digits, text.at[i]) : NULL;
+        if (!at)
+            return 0;
+        id = id << 4 | (uint64_t)(at - digits);
+    }
+    return id;
+}

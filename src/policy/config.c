@@ -1,0 +1,234 @@
+/*
+ * Loading a configuration: defaults, then one Lua file checked against the rows
+ * of config_keys.c, then the command line. The ledger of a configuration is
+ * opened here, too.
+ */
+#include "policy/config.h"
+
+#include "base/arena.h"
+#include "policy/config_keys.h"
+#include "policy/config_upstreams.h"
+#include "ledger/ledger.h"
+#include "ledger/redis_address.h"
+#include "policy/policy_set.h"
+#include "upstream/secrets.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+static void take_redis(const struct config_sources *sources, struct config *config)
+{
+    if (sources->redis)
+        config->ledger_redis = arena_dup(config->arena, str_of(sources->redis)).at;
+}
+
+static enum err read_file(const char *path, const struct config_sources *sources, struct config *config,
+                          struct why *why)
+{
+    struct json table;
+    enum err err = lua_config_read(path, config->arena, &table, why);
+    if (err != OK)
+        return err;
+    config->file = arena_dup(config->arena, str_of(path)).at;
+    config->hash = key_table_hash(config->hash, &table);
+    struct config_reader reader = {config->arena, config->file, buf_in(config->arena), NULL};
+    config_read_keys(&reader, &table, config);
+    take_redis(sources, config); /* before the checks, which depend on it */
+    config_check_keys(&reader, config);
+    if (!reader.errors.len)
+        return OK;
+    return err_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&reader.errors)));
+}
+
+const char *config_default_socket(struct arena *arena)
+{
+    const char *folder = getenv("XDG_RUNTIME_DIR");
+    if (!folder || folder[0] != '/')
+        folder = CONFIG_SYSTEM_FOLDER;
+    return arena_printf(arena, "%s/%s", folder, CONFIG_SOCKET_NAME).at;
+}
+
+/* Appends the files of the command line that the configuration does not name itself. */
+static void add_files(struct config *config, struct path_list *files, const char *const *more, size_t count)
+{
+    const char **list = ARENA_ARRAY(config->arena, const char *, files->count + count + 1);
+    size_t own = files->count, length = own;
+    for (size_t i = 0; i < own; i++)
+        list[i] = files->list[i];
+    for (size_t i = 0; i < count; i++) {
+        bool named = false;
+        for (size_t k = 0; k < own && !named; k++)
+            named = strcmp(list[k], more[i]) == 0;
+        if (!named)
+            list[length++] = arena_dup(config->arena, str_of(more[i])).at;
+    }
+    *files = (struct path_list){list, length};
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The folder schemas/ beside a file or folder; NULL if that is unknown. */
+static const char *schemas_beside(struct arena *arena, const char *path)
+{
+    size_t len = path ? strlen(path) : 0;
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    while (len && path[len - 1] != '/')
+        len--;
+    return path ? arena_printf(arena, "%.*s" CONFIG_SCHEMAS_FOLDER, (int)len, path).at : NULL;
+}
+
+static const char *default_schemas(struct config *config)
+{
+    const char *policies = is_folder(config->policies) ? config->policies : NULL;
+    const char *own = schemas_beside(config->arena, config->file),
+               *theirs = schemas_beside(config->arena, policies);
+    return own && (is_folder(own) || !is_folder(theirs)) ? own : theirs;
+}
+
+/* The command line wins; the defaults that depend on other keys come last. */
+static void complete(const struct config_sources *sources, struct config *config,
+                     const char **missing_schemas)
+{
+    struct stat st;
+    if (sources->socket)
+        config->socket = arena_dup(config->arena, str_of(sources->socket)).at;
+    if (!config->socket)
+        config->socket = config_default_socket(config->arena);
+    if (sources->policies)
+        config->policies = arena_dup(config->arena, str_of(sources->policies)).at;
+    if (!config->policies && stat(CONFIG_DEFAULT_FOLDER, &st) == 0 && S_ISDIR(st.st_mode))
+        config->policies = CONFIG_DEFAULT_FOLDER;
+    if (!config->schemas)
+        config->schemas = default_schemas(config);
+    else if (!is_folder(config->schemas))
+        *missing_schemas = config->schemas;
+    take_redis(sources, config);
+    if (sources->no_watch)
+        config->watch = false;
+    config->offline = sources->offline;
+    if (!config->limits.arguments)
+        config->limits.arguments =
+            config->limits.message < CONFIG_ARGUMENTS_BYTES ? config->limits.message : CONFIG_ARGUMENTS_BYTES;
+    add_files(config, &config->tools, sources->tools, sources->tools_count);
+    add_files(config, &config->mcp_configs, sources->mcp_configs, sources->mcp_config_count);
+}
+
+static enum err check_paths(const struct config *config, struct why *why)
+{
+    size_t most = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
+    struct stat st;
+    if (strlen(config->socket) > most)
+        return err_set(why, ERR_CONFIG,
+                       "socket %s: expected a path of at most %zu bytes, got %zu; choose a shorter one",
+                       config->socket, most, strlen(config->socket));
+    bool exists = config->policies && stat(config->policies, &st) == 0;
+    if (!config->policies || (exists && (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode))))
+        return OK;
+    return err_set(why, ERR_CONFIG, "policies %s: expected a folder of *.lua files, found %s",
+                   config->policies, exists ? "neither that nor a file" : "nothing there");
+}
+
+enum err config_load(const struct config_sources *sources, struct config *out, struct why *why)
+{
+    *out = (struct config){.arena = arena_new()};
+    config_init(out);
+    enum err err = sources->file ? read_file(sources->file, sources, out, why) : OK;
+    if (err == OK) {
+        const char *missing_schemas = NULL;
+        complete(sources, out, &missing_schemas);
+        err = check_paths(out, why);
+        if (!err && missing_schemas)
+            err = err_set(why, ERR_CONFIG, "schemas %s: expected a folder of *.json files, found none",
+                          missing_schemas);
+    }
+    if (err == OK)
+        err = mcp_servers_file_read(out, why);
+    config_upstreams_sort(out);
+    return err;
+}
+
+void config_free(struct config *config)
+{
+    arena_free(config->arena);
+    *config = (struct config){0};
+}
+
+/* ---- what needs a restart, and the ledger ---- */
+
+static bool same_text(const char *a, const char *b)
+{
+    return (!a && !b) || (a && b && strcmp(a, b) == 0);
+}
+
+bool config_ledger_equal(const struct config *a, const struct config *b)
+{
+    return a->ledger_ttl_s == b->ledger_ttl_s && a->ledger_history == b->ledger_history &&
+           a->ledger_timeout_ms == b->ledger_timeout_ms && a->ledger_on_outage == b->ledger_on_outage &&
+           a->ledger_memory == b->ledger_memory && a->ledger_settle == b->ledger_settle &&
+           same_text(a->ledger_redis, b->ledger_redis) &&
+           same_text(a->ledger_password_file, b->ledger_password_file);
+}
+
+bool config_decisions_same_sinks(const struct config_decisions *a, const struct config_decisions *b)
+{
+    return a->on == b->on && a->to_file == b->to_file && same_text(a->file, b->file) &&
+           same_text(a->journald, b->journald) && a->max_mb == b->max_mb && a->keep == b->keep;
+}
+
+/* Redis authenticates a user only with a password. */
+static enum err fill_address(struct arena *arena, const struct config *config, struct str *whole,
+                             struct why *why)
+{
+    struct redis_address address;
+    enum err err = secrets_expand(arena, str_of(config->ledger_redis), NULL, whole, why);
+    if (err == OK)
+        err = redis_address_parse(arena, *whole, &address, why);
+    if (err == OK && address.user.len && !address.password.len && !config->ledger_password_file)
+        err = err_set(why, ERR_CONFIG,
+                      "it has a user but no password: write user:password@, or set "
+                      "ledger.password_file");
+    if (err != OK)
+        err_prefix(why, "ledger.redis");
+    return err;
+}
+
+enum err config_ledger_validate(const struct config *config, struct why *why)
+{
+    struct arena *arena = arena_new();
+    struct str whole;
+    enum err err = config->ledger_redis ? fill_address(arena, config, &whole, why) : OK;
+    arena_free(arena);
+    return err;
+}
+
+enum err config_ledger_open(const struct config *config, struct loop *loop, const char *key_file,
+                            struct ledger **out, struct why *why)
+{
+    struct ledger_options options = {
+        .ttl_s = config->ledger_ttl_s,
+        .history = config->ledger_history,
+        .memory_bytes = config->ledger_memory,
+        .on_outage = (enum ledger_outage)config->ledger_on_outage,
+        .settles_unheard = config->ledger_settle != 0,
+        .key_file = key_file,
+    };
+    if (!config->ledger_redis)
+        return ledger_new_local(&options, out, why);
+    struct arena *arena = arena_new();
+    struct str address;
+    enum err err = fill_address(arena, config, &address, why);
+    struct ledger_redis redis = {
+        .loop = loop, .password_file = config->ledger_password_file, .timeout_ms = config->ledger_timeout_ms};
+    if (err == OK) {
+        redis.address = arena_dup(arena, address).at;
+        err = ledger_new_redis(&options, &redis, out, why);
+    }
+    arena_free(arena);
+    return err;
+}

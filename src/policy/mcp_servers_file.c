@@ -1,0 +1,312 @@
+/*
+ * The mcpServers JSON of other clients (Claude Desktop, Cursor, VS Code's
+ * `servers`, Zed's `context_servers`), with comments.
+ * Entries are read by the readers of `upstreams` (config_upstreams.c). Other
+ * programs write these files: an entry that cannot be used is left out, and a
+ * key that is not for it is ignored, each with a warning. Only a file that is
+ * no JSON is an error.
+ */
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "policy/config_upstreams.h"
+#include "json/build.h"
+#include "json/parse.h"
+
+#define MCP_SERVERS_FILE_MAX_BYTES 4194304u
+#define SECONDS_BELOW              1000 /* a timeout from here on is in milliseconds */
+#define START_MAX_MS               3600000
+#define NAME_HASH_BYTES            7u /* "_4f3a9c" */
+
+struct mcp_entry {
+    struct config_upstream upstream; /* first: its readers write through it */
+    struct str type;
+    bool disabled, enabled;
+};
+
+struct servers_reader {
+    struct config *config;
+    struct config_reader reader; /* of the current file */
+    struct map *plain;           /* of the current file: plain_name of each entry; true: of several */
+    struct buf errors;           /* of all files */
+};
+
+#define UPSTREAM(member) .offset = offsetof(struct config_upstream, member)
+#define ENTRY(member)    .offset = offsetof(struct mcp_entry, member)
+static const struct field fields[] = {
+    {"command", UPSTREAM(command), READ_KEY(config_upstream_command)},
+    {"args", UPSTREAM(args), READ_KEY(config_upstream_strings), .only = 1u << UPSTREAM_STDIO},
+    {"env", UPSTREAM(spec.env), READ_KEY(config_upstream_pairs), .only = 1u << UPSTREAM_STDIO},
+    {"cwd", UPSTREAM(spec.cwd), READ_KEY(config_upstream_folder), .only = 1u << UPSTREAM_STDIO},
+    {"url", UPSTREAM(url), READ_KEY(config_upstream_string)},
+    {"serverUrl", UPSTREAM(url), READ_KEY(config_upstream_string)},
+    {"httpUrl", UPSTREAM(url), READ_KEY(config_upstream_string)},
+    {"headers", UPSTREAM(spec.headers), READ_KEY(config_upstream_pairs), .only = 1u << UPSTREAM_HTTP},
+    {"type", ENTRY(type), READ_KEY(config_upstream_string)},
+    {"transport", ENTRY(type), READ_KEY(config_upstream_string)},
+    {"disabled", FIELD_BOOL, ENTRY(disabled)},
+    {"enabled", FIELD_BOOL, ENTRY(enabled)},
+};
+static const struct field_table keys = KEYS(fields);
+
+static void warn(struct servers_reader *r, struct str text)
+{
+    struct config *config = r->config;
+    struct str *list = ARENA_ARRAY(config->arena, struct str, config->warning_count + 1);
+    for (size_t i = 0; i < config->warning_count; i++)
+        list[i] = config->warnings[i];
+    list[config->warning_count++] = text;
+    config->warnings = list;
+}
+
+static void ignore_key(struct servers_reader *r, struct str path, struct str key, struct str near)
+{
+    /* Settings of other clients that toolgate has no use for. */
+    static const char *const harmless[] = {
+        "alwaysAllow", "autoApprove", "autoapprove",    "description", "dev",   "gallery", "icon",   "id",
+        "metadata",    "name",        "startupTimeout", "timeout",     "title", "trust",   "version"};
+    for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++)
+        if (str_is(key, harmless[i])) {
+            log_event(LOG_DEBUG, "mcp_config_key_ignored", LOG_TEXT("file", r->reader.file),
+                      LOG_STR("entry", path), LOG_STR("key", key));
+            return;
+        }
+    warn(r, arena_printf(r->config->arena, "%s: " STR_FMT ": unknown key '" STR_FMT "' is ignored%s",
+                         r->reader.file, STR_ARG(path), STR_ARG(key), field_hint(r->config->arena, near)));
+}
+
+static void read_keys(struct servers_reader *r, struct str path, const struct json *table,
+                      struct mcp_entry *entry)
+{
+    struct key_value whole = {.reader = &r->reader, .path = path, .base = entry};
+    for (uint32_t i = 0; i < table->len; i++) {
+        const struct json_member *member = &table->members[i];
+        struct key_value value = key_member(&whole, member);
+        bool empty = member->value.type == JSON_STRING && !member->value.len;
+        if (member->value.type == JSON_NULL || empty)
+            continue;
+        struct str near;
+        value.key = field_find(&keys, member->key, &near);
+        if (value.key)
+            key_read(&value);
+        else
+            ignore_key(r, path, member->key, near);
+    }
+}
+
+/* `toolgate connect`: the file may be that of a client which uses toolgate. */
+static bool is_toolgate(const struct config_upstream *entry)
+{
+    struct str command = entry->command;
+    const char *slash = command.len ? memrchr(command.at, '/', command.len) : NULL;
+    bool named = str_is(slash ? str_from(command, (size_t)(slash + 1 - command.at)) : command, "toolgate");
+    for (size_t i = 0; named && i < entry->args.count; i++)
+        if (str_is(entry->args.list[i], "connect"))
+            return true;
+    return false;
+}
+
+static void check_type(struct servers_reader *r, struct str path, const struct mcp_entry *entry)
+{
+    static const char *const http[] = {"http", "streamable-http", "streamableHttp", "streamable_http"};
+    struct str command = entry->upstream.command, url = entry->upstream.url, type = entry->type;
+    bool fits = !type.len || (str_is(type, "stdio") && command.len);
+    path = ARENA_JOIN(r->config->arena, path, STR_LIT(".type"));
+    for (size_t i = 0; i < sizeof(http) / sizeof(http[0]); i++)
+        fits |= str_is(type, http[i]) && url.len;
+    if (str_is(type, "sse"))
+        key_table_error(&r->reader, path,
+                        "toolgate does not support the transport \"sse\", which MCP replaced by streamable "
+                        "HTTP: if the server has that, too, set its new url and \"type\": \"http\", else set "
+                        "\"disabled\": true");
+    else if (!fits)
+        key_table_error(&r->reader, path,
+                        "expected \"stdio\" with a command or \"http\" with a url, got \"" STR_FMT
+                        "\" with %s",
+                        STR_ARG(str_cut(type, 32)),
+                        command.len ? "a command"
+                        : url.len   ? "a url"
+                                    : "neither");
+}
+
+/* ---- names ---- */
+
+static bool fits(struct str name)
+{
+    return str_is_name(name) && name.len <= UPSTREAM_NAME_MAX_BYTES;
+}
+
+/* '_' for each byte that names of upstreams do not have; "server" if nothing else is left. */
+static struct str plain_name(struct arena *arena, struct str name)
+{
+    struct buf out = buf_in(arena);
+    bool says = false;
+    for (size_t i = 0; i < name.len; i++) {
+        bool is_plain = str_is_name((struct str){name.at + i, 1});
+        says |= is_plain && name.at[i] != '_';
+        buf_byte(&out, is_plain ? name.at[i] : '_');
+    }
+    return says ? buf_view(&out) : STR_LIT("server");
+}
+
+/* The entry's own name, or one derived from it. Every one of several that would be alike has a hash of its
+ * own name: a policy that names one must not guard another when an entry is added or removed. */
+static struct str name_of(struct servers_reader *r, struct str own)
+{
+    struct arena *arena = r->config->arena;
+    if (fits(own))
+        return own;
+    struct str name = plain_name(arena, own);
+    const bool *twice = map_get(r->plain, name);
+    bool usable = own.len && !str_is(name, "server") && fits(name) && !(twice && *twice);
+    for (size_t i = 0; i < r->config->upstream_count; i++)
+        usable &= !str_eq(r->config->upstreams[i]->name, name);
+    if (!usable)
+        name = arena_printf(arena, STR_FMT "_%06x",
+                            STR_ARG(str_cut(name, UPSTREAM_NAME_MAX_BYTES - NAME_HASH_BYTES)),
+                            (unsigned)(hash_stable(own).low & 0xffffff));
+    log_event(LOG_INFO, "mcp_config_name_derived", LOG_TEXT("file", r->reader.file), LOG_STR("entry", own),
+              LOG_STR("upstream", name));
+    return name;
+}
+
+/* ---- entries ---- */
+
+/* Some clients write every key they know, whether it is for a command or a url. */
+static struct json without_other_keys(struct servers_reader *r, struct str path, const struct json *given,
+                                      struct mcp_entry *entry)
+{
+    bool is_url = entry->upstream.url.len && !entry->upstream.command.len;
+    unsigned kind = 1u << (is_url ? UPSTREAM_HTTP : UPSTREAM_STDIO);
+    struct json out = *given;
+    const struct field *key;
+    for (size_t at = 0; (key = field_next(&keys, &at));) {
+        const struct json *value = json_get_text(given, key->name);
+        if (!key->only || key->only & kind)
+            continue;
+        if (value && value->type != JSON_NULL && !(value->type != JSON_BOOL && !value->len))
+            warn(r, arena_printf(r->config->arena, "%s: " STR_FMT ": '%s' is ignored: it is not for a %s",
+                                 r->reader.file, STR_ARG(path), key->name, is_url ? "url" : "command"));
+        out = json_without(r->config->arena, &out, str_of(key->name));
+    }
+    return out;
+}
+
+/* Clients write seconds or milliseconds. A `timeout` is that of a call for most: it only gives more time. */
+static void read_start_timeout(const struct json *given, struct upstream_spec *spec)
+{
+    const struct json *start = json_get_text(given, "startupTimeout");
+    int64_t n = 0;
+    bool own = json_int(start, &n), has = own || json_int(json_get_text(given, "timeout"), &n);
+    if (!has || n <= 0 || n > START_MAX_MS)
+        return;
+    uint32_t ms = (uint32_t)(n < SECONDS_BELOW ? n * 1000 : n);
+    if (own || ms > spec->start_ms)
+        spec->start_ms = ms;
+}
+
+/* What is wrong with an entry leaves out that entry alone. */
+static void leave_out(struct servers_reader *r, size_t errors)
+{
+    struct buf *all = &r->reader.errors;
+    struct str text = {all->at + errors, all->len - errors};
+    text = str_trim(text);
+    const char *end = text.len ? memchr(text.at, '\n', text.len) : NULL;
+    if (end)
+        text.len = (size_t)(end - text.at);
+    warn(r, arena_printf(r->config->arena, STR_FMT "; this entry is left out", STR_ARG(text)));
+    all->len = errors;
+}
+
+static void read_entry(struct servers_reader *r, struct str path, const struct json_member *member)
+{
+    struct mcp_entry entry = {.enabled = true};
+    struct config_reader *reader = &r->reader;
+    size_t errors = reader->errors.len;
+    if (member->value.type != JSON_OBJECT) {
+        key_table_error(reader, path, "expected an object with a command or a url, got %s",
+                        json_type_name((enum json_type)member->value.type));
+        leave_out(r, errors);
+        return;
+    }
+    config_upstream_init(&entry.upstream);
+    read_keys(r, path, &member->value, &entry);
+    if (entry.disabled || !entry.enabled) {
+        log_event(LOG_DEBUG, "mcp_config_entry_disabled", LOG_TEXT("file", reader->file),
+                  LOG_STR("entry", path));
+        reader->errors.len = errors; /* errors of a disabled entry do not matter */
+        return;
+    }
+    if (is_toolgate(&entry.upstream)) {
+        warn(r, arena_printf(r->config->arena, "%s: " STR_FMT ": toolgate itself, left out", reader->file,
+                             STR_ARG(path)));
+        reader->errors.len = errors;
+        return;
+    }
+    read_start_timeout(&member->value, &entry.upstream.spec);
+    check_type(r, path, &entry);
+    if (reader->errors.len == errors) {
+        struct json given = without_other_keys(r, path, &member->value, &entry);
+        config_upstream_add(reader, path, name_of(r, member->key), &given, &entry.upstream, r->config);
+    }
+    if (reader->errors.len != errors)
+        leave_out(r, errors);
+}
+
+static void read_servers(struct servers_reader *r, const struct json *file)
+{
+    static const char *const places[] = {"mcpServers", "servers", "context_servers", "mcp"};
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        const struct json *servers = json_get_text(file, places[i]);
+        if (str_is(str_of(places[i]), "mcp")) /* VS Code's settings: {"mcp": {"servers": …}} */
+            servers = json_get_text(servers, "servers");
+        if (!json_is(servers, JSON_OBJECT))
+            continue;
+        r->plain = map_new(r->config->arena);
+        for (uint32_t n = 0; n < servers->len; n++) {
+            struct str name = plain_name(r->config->arena, servers->members[n].key);
+            bool *twice = map_get(r->plain, name);
+            if (twice)
+                *twice = true;
+            else
+                map_add(r->plain, name, ARENA_NEW(r->config->arena, bool));
+        }
+        for (uint32_t n = 0; n < servers->len; n++)
+            read_entry(r,
+                       ARENA_JOIN(r->config->arena, str_of(places[i]), STR_LIT("."), servers->members[n].key),
+                       &servers->members[n]);
+        return;
+    }
+    warn(r, arena_printf(
+                r->config->arena,
+                "%s: expected an object with \"mcpServers\" (or \"servers\"): { name: { \"command\": …, "
+                "\"args\": […] } }, found neither",
+                r->reader.file));
+}
+
+enum err mcp_servers_file_read(struct config *config, struct why *why)
+{
+    struct servers_reader r = {.config = config, .errors = buf_in(config->arena)};
+    for (size_t i = 0; i < config->mcp_configs.count; i++) {
+        const char *path = config->mcp_configs.list[i];
+        struct json file;
+        struct why parse_error = {0};
+        r.reader = (struct config_reader){config->arena, path, buf_in(config->arena), NULL};
+        if (json_read_commented_file(config->arena, path, MCP_SERVERS_FILE_MAX_BYTES, &file, &parse_error) ==
+            OK) {
+            config->hash = key_table_hash(config->hash, &file);
+            if (parse_error.text[0])
+                warn(&r, arena_dup(config->arena, str_of(parse_error.text)));
+            read_servers(&r, &file);
+        } else {
+            buf_text(&r.reader.errors, parse_error.text);
+        }
+        if (r.errors.len && r.reader.errors.len)
+            buf_byte(&r.errors, '\n');
+        buf_str(&r.errors, buf_view(&r.reader.errors));
+    }
+    if (!r.errors.len)
+        return OK;
+    return err_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&r.errors)));
+}

@@ -1,0 +1,30 @@
+/* Where the daemon keeps files between runs: the quarantine, the tools of lazy upstreams. */
+#ifndef TOOLGATE_SERVER_STATE_DIR_H
+#define TOOLGATE_SERVER_STATE_DIR_H
+
+#include "policy/config.h"
+
+#define DECISIONS_FILE_NAME "decisions.ndjson"
+
+/* Makes the folder, for this user alone, if it is missing. ERR_CONFIG: another user could write into it,
+ * replace it or has made it, so nothing in it can be trusted; `why` has the fix. A folder that cannot be made
+ * is no error here: whoever needs a file of it reports that. */
+enum err state_dir_prepare(const struct config *config, struct why *why);
+
+/* STATE/name in the configuration's `state` or systemd's StateDirectory=, else SOCKET.name. Allocated in the
+ * arena. */
+const char *state_dir_path(struct arena *arena, const struct config *config, const char *name);
+
+/* SOCKET.name: what must not be lost together with the state folder. */
+const char *state_dir_beside_socket(struct arena *arena, const struct config *config, const char *name);
+
+/* The decision log of the configuration; NULL: it is off, or writes no file. Makes no folder. */
+const char *state_dir_decisions(struct arena *arena, const struct config *config);
+
+/* The folder, in the arena; NULL: none is given. */
+const char *state_dir_folder(struct arena *arena, const struct config *config);
+
+/* False: its files are beside the socket, whose folder is mostly in memory. */
+bool state_dir_is_given(const struct config *config);
+
+#endif

@@ -1,0 +1,182 @@
+/* The table of approvals: who is pushed out when it is full, when an entry expires, and its bytes. */
+#include "json/json_support.h"
+
+#include "ledger/approvals.h"
+#include "base/arena.h"
+
+struct fixture {
+    struct arena *arena;
+    struct approval_table table;
+};
+
+static int begin(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    assert_non_null(f);
+    f->arena = arena_new();
+    *state = f;
+    return 0;
+}
+
+static int end(void **state)
+{
+    struct fixture *f = *state;
+    arena_free(f->arena);
+    free(f);
+    return 0;
+}
+
+static struct approval_request ask(struct fixture *f, uint64_t number, uint32_t uid, uint64_t session,
+                                   int64_t now_ms)
+{
+    struct approval_request r = {.kind = APPROVAL_ASK, .arena = f->arena};
+    r.asked =
+        (struct approval){.id = number, .uid = uid, .session_hash = session, .question = STR_LIT("Go on?")};
+    memcpy(r.asked.binding, &number, sizeof(number));
+    approval_table_apply(&f->table, &r, now_ms, f->arena);
+    return r;
+}
+
+static struct approval_request decide(struct fixture *f, uint64_t id, bool given, uint32_t pid,
+                                      int64_t now_ms)
+{
+    struct approval_request r = {.kind = APPROVAL_DECIDE, .arena = f->arena, .given = given};
+    r.asked = (struct approval){.id = id, .process = {1, pid}, .answered_by = STR_LIT("anna")};
+    approval_table_apply(&f->table, &r, now_ms, f->arena);
+    return r;
+}
+
+static enum approval_state spend(struct fixture *f, uint64_t id, int64_t now_ms)
+{
+    struct approval_request r = {.kind = APPROVAL_SPEND, .arena = f->arena, .ids = {id}, .id_count = 1};
+    approval_table_apply(&f->table, &r, now_ms, f->arena);
+    return r.found;
+}
+
+static void is_spent_once_and_can_be_given_back(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(ask(f, 1, 7, 1, 0).is_new);
+    assert_int_equal(spend(f, 1, 0), APPROVAL_NONE);
+    assert_int_equal(decide(f, 1, true, 5, 0).entry.state, APPROVAL_APPROVED);
+    assert_int_equal(spend(f, 1, 0), APPROVAL_SPENT);
+    assert_int_equal(spend(f, 1, 0), APPROVAL_NONE);
+    struct approval_request back = {.kind = APPROVAL_REOPEN, .arena = f->arena, .ids = {1}, .id_count = 1};
+    assert_true(approval_table_apply(&f->table, &back, 0, f->arena));
+    assert_int_equal(spend(f, 1, 0), APPROVAL_SPENT);
+    assert_true(ask(f, 1, 7, 1, 0).is_new); /* the same call asks anew */
+}
+
+static void several_are_spent_together_or_not_at_all(void **state)
+{
+    struct fixture *f = *state;
+    ask(f, 1, 7, 1, 0);
+    ask(f, 2, 7, 1, 0);
+    decide(f, 1, true, 5, 0);
+    struct approval_request both = {.kind = APPROVAL_SPEND, .arena = f->arena, .ids = {1, 2}, .id_count = 2};
+    assert_false(approval_table_apply(&f->table, &both, 0, f->arena));
+    decide(f, 2, true, 5, 0);
+    assert_true(approval_table_apply(&f->table, &both, 0, f->arena));
+}
+
+static void ends_with_its_time(void **state)
+{
+    struct fixture *f = *state;
+    ask(f, 1, 7, 1, 1000);
+    assert_int_equal(decide(f, 1, true, 5, 1000 + APPROVAL_MS).found, APPROVAL_NONE);
+    ask(f, 2, 7, 1, 0);
+    decide(f, 2, true, 5, APPROVAL_MS - 1);
+    assert_int_equal(spend(f, 2, 2 * APPROVAL_MS - 2), APPROVAL_SPENT);
+    ask(f, 3, 7, 1, 0);
+    decide(f, 3, true, 5, 1);
+    assert_int_equal(spend(f, 3, APPROVAL_MS + 1), APPROVAL_NONE);
+}
+
+static void who_asked_does_not_answer(void **state)
+{
+    struct fixture *f = *state;
+    struct approval_request r = {.kind = APPROVAL_ASK, .arena = f->arena};
+    r.asked = (struct approval){.id = 9, .process = {1, 44}};
+    approval_table_apply(&f->table, &r, 0, f->arena);
+    assert_true(decide(f, 9, true, 44, 0).is_own);
+    assert_int_equal(spend(f, 9, 0), APPROVAL_NONE);
+    assert_false(decide(f, 9, false, 45, 0).is_own);
+    assert_int_equal(decide(f, 9, true, 46, 0).found, APPROVAL_DENIED);
+}
+
+/* A user with very many questions makes room for another's by its own. */
+static void room_is_made_by_who_has_most(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t id = 1;
+    for (uint32_t uid = 1; uid <= APPROVALS_MAX / APPROVALS_USER_MAX; uid++)
+        for (unsigned i = 0; i < APPROVALS_USER_MAX; i++, id++)
+            assert_true(ask(f, id, uid, i / APPROVALS_SESSION_MAX, 0).is_new);
+    assert_int_equal(f->table.count, APPROVALS_MAX);
+    assert_true(ask(f, id++, 99, 1, 0).is_new);
+    assert_true(ask(f, id++, 99, 1, 0).is_new);
+    assert_int_equal(f->table.count, APPROVALS_MAX);
+    for (unsigned i = 0; i < 2 * APPROVALS_SESSION_MAX; i++)
+        ask(f, id++, 99, 1, 0);
+    unsigned of_99 = 0;
+    for (unsigned i = 0; i < f->table.count; i++)
+        of_99 += f->table.list[i].uid == 99;
+    assert_int_equal(of_99, APPROVALS_SESSION_MAX);
+}
+
+static void an_answer_is_pushed_out_by_nobody(void **state)
+{
+    struct fixture *f = *state;
+    for (uint64_t id = 1; id <= APPROVALS_SESSION_MAX; id++) {
+        ask(f, id, 7, 1, 0);
+        decide(f, id, id % 2, 5, 0);
+    }
+    struct approval_request r = ask(f, 100, 7, 1, 0);
+    assert_true(r.is_full);
+    assert_int_equal(f->table.count, APPROVALS_SESSION_MAX);
+    assert_int_equal(spend(f, 1, 0), APPROVAL_SPENT);
+    assert_true(ask(f, 101, 7, 1, 0).is_new);
+}
+
+static void its_bytes_are_read_back_and_cut_ones_are_none(void **state)
+{
+    struct fixture *f = *state;
+    struct buf first = {0}, second = {0};
+    struct approval_table *other = calloc(1, sizeof(*other));
+    assert_non_null(other);
+    f->table.version = 77;
+    ask(f, 1, 7, 1, 5);
+    ask(f, 2, 8, 2, 6);
+    decide(f, 2, true, 5, 7);
+    approval_table_encode(&f->table, &first);
+    assert_true(approval_table_decode(buf_view(&first), other, f->arena));
+    approval_table_encode(other, &second);
+    assert_true(str_eq(buf_view(&first), buf_view(&second)));
+    for (size_t len = 0; len < first.len; len++)
+        assert_false(approval_table_decode((struct str){first.at, len}, other, f->arena));
+    for (size_t at = 0; at < first.len; at++) { /* whatever is in them, it is read within its bounds */
+        first.at[at] ^= (char)0xff;
+        approval_table_decode(buf_view(&first), other, f->arena);
+        assert_true(other->count <= APPROVALS_MAX);
+        first.at[at] ^= (char)0xff;
+    }
+    buf_clear(&first);
+    buf_clear(&second);
+    free(other);
+}
+
+#define UNIT(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT(is_spent_once_and_can_be_given_back),
+        UNIT(several_are_spent_together_or_not_at_all),
+        UNIT(ends_with_its_time),
+        UNIT(who_asked_does_not_answer),
+        UNIT(room_is_made_by_who_has_most),
+        UNIT(an_answer_is_pushed_out_by_nobody),
+        UNIT(its_bytes_are_read_back_and_cut_ones_are_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
