@@ -504,6 +504,14 @@ void *loop_singleton(struct loop *loop, const void *key, void *(*make)(struct lo
     return object;
 }
 
+void loop_close_connections(struct loop *loop)
+{
+    for (struct conn *c = LIST_FIRST(&loop->conns), *next; c; c = next) { /* no callback opens another */
+        next = LIST_NEXT(c, all);
+        close_conn(c);
+    }
+}
+
 void loop_free(struct loop *loop)
 {
     if (!loop)
@@ -512,10 +520,7 @@ void loop_free(struct loop *loop)
         loop->singleton_count--;
         loop->singletons[loop->singleton_count].free(loop->singletons[loop->singleton_count].object);
     }
-    for (struct conn *c = LIST_FIRST(&loop->conns), *next; c; c = next) { /* no callback opens another */
-        next = LIST_NEXT(c, all);
-        close_conn(c);
-    }
+    loop_close_connections(loop);
     event_base_free(loop->base);
     free(loop);
 }

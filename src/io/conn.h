@@ -36,6 +36,8 @@ struct conn_callbacks {
 
 struct loop *loop_new(void);
 void loop_free(struct loop *loop); /* closes every connection; `closed` fires for each */
+/* Only that, for an owner whose connections need something that needs the loop. */
+void loop_close_connections(struct loop *loop);
 struct event_base *loop_base(struct loop *loop);
 struct turn_queue *loop_queue(struct loop *loop); /* for whatever else takes its turn on this loop */
 

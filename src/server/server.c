@@ -296,14 +296,16 @@ static void stop(struct server *server)
         decision_log_leave_loop(server->gate.decisions);
     server->gate.spans = NULL;
     span_exporter_free(server->spans);
-    loop_free(server->loop); /* frees clients and their calls, which need the ledger */
+    if (server->loop)
+        loop_close_connections(server->loop); /* frees clients and their calls, which need the ledger */
+    if (server->gate.ledger)
+        ledger_free(server->gate.ledger); /* its timers and connections need the loop */
+    approvals_free(server->gate.approvals);
+    loop_free(server->loop);
     decision_log_free(server->gate.decisions);
     reloader_free(server->reloader);
     quarantine_free(server->quarantine, server->serving);
     pin_methods_free(server);
-    if (server->gate.ledger)
-        ledger_free(server->gate.ledger);
-    approvals_free(server->gate.approvals);
     generation_unref(server->gate.generation);
     metrics_clear(&server->metrics);
     libevent_global_shutdown();
