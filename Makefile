@@ -405,7 +405,6 @@ $(BUILD)/obj/bench/%.o: tests/bench/toolgate-bench/%.c $(BUILD)/flags $(BENCH_PO
 	$(AT)$(CC) $(CPPFLAGS) -Itests/bench/toolgate-bench -I$(BUILD)/gen/bench $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # Unit tests that use the load generator or the measured calls.
-$(BUILD)/unit/cli/daemon_client: $(BUILD)/obj/bench/load.o
 $(BUILD)/unit/cli/pass_path: $(BUILD)/obj/bench/subjects.o $(BUILD)/obj/bench/policy_folder.o
 
 # A Lua file as a C string.
