@@ -40,7 +40,8 @@ static inline bool json_is(const struct json *v, enum json_type type)
     return v && v->type == type;
 }
 
-/* Of an array or object: its items or members; 0 for any other value and for NULL. json_child: the value of one. */
+/* Of an array or object: its items or members; 0 for any other value and for NULL. json_child: the value of
+ * one. */
 static inline uint32_t json_child_count(const struct json *v)
 {
     return v && v->type >= JSON_ARRAY ? v->len : 0;

@@ -150,7 +150,8 @@ static void coercion_can_be_switched_off(void **state)
 {
     (void)state;
     assert_int_equal(load("return { defaults = { coerce = false } }"), OK);
-    assert_false(config.defaults.coerce.strings || config.defaults.coerce.json || config.defaults.coerce.enums);
+    assert_false(config.defaults.coerce.strings || config.defaults.coerce.json ||
+                 config.defaults.coerce.enums);
 }
 
 static void unknown_key_is_reported_with_the_closest(void **state)
