@@ -288,7 +288,7 @@ static enum scan scan_token(struct scanner *s)
     skip_space(s);
     if (!rest(s))
         return s->want == WANT_END ? SCAN_DONE : SCAN_CUT;
-    struct level *level = s->depth ? &s->levels[s->depth - 1] : NULL;
+    struct level *level = &s->levels[s->depth ? s->depth - 1 : 0]; /* the innermost, if there is one */
     size_t fence = rest(s) < FENCE_BYTES ? rest(s) : FENCE_BYTES;
     char c = s->text.at[s->at];
     if (c == '\\')

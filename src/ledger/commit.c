@@ -44,7 +44,8 @@ void commit_set_field(struct commit *c, struct str name, struct str value)
                                 {NULL, name.len},
                                 {NULL, value.len}};
     buf_str(&c->bytes, name);
-    buf_str(&c->bytes, value);
+    if (value.at)
+        buf_str(&c->bytes, value);
     buf_add(&c->writes, &write, sizeof(write));
     c->changed = true;
     c->grows |= e->parts.details.len == 0;

@@ -135,7 +135,7 @@ void detail_set(struct buf *details, struct str name, struct str value)
         if (!str_eq(detail.name, name))
             continue;
         if (value.at && value.len == detail.value.len) {
-            memcpy((char *)(uintptr_t)detail.value.at, value.at, value.len);
+            memcpy(details->at + (detail.value.at - details->at), value.at, value.len);
             return;
         }
         char *at = details->at + (detail.name.at - FIELD_HEAD_BYTES - details->at);

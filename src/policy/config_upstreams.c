@@ -229,9 +229,9 @@ static void read_sandbox(const struct key_value *value)
 }
 
 /* The kinds that have a key; a key without is for all. */
-#define STDIO                 .only = 1u << UPSTREAM_STDIO
-#define MCP                   .only = 1u << UPSTREAM_STDIO | 1u << UPSTREAM_HTTP
-#define REQUESTS              .only = 1u << UPSTREAM_HTTP | 1u << UPSTREAM_REST
+#define STDIO                 .only = (1u << UPSTREAM_STDIO)
+#define MCP                   .only = (1u << UPSTREAM_STDIO | 1u << UPSTREAM_HTTP)
+#define REQUESTS              .only = (1u << UPSTREAM_HTTP | 1u << UPSTREAM_REST)
 #define STRING(key, member)   key, AT(member), READ_KEY(config_upstream_string)
 #define STRINGS(key, member)  key, AT(member), READ_KEY(config_upstream_strings)
 #define DURATION(key, member) key, FIELD_DURATION, AT(member), RANGE(10, 86400000)

@@ -23,9 +23,13 @@ void tracked_free(struct tracked *t)
 
 void requests_clear(struct requests *requests)
 {
-    struct tracked *t;
-    while ((t = TAILQ_FIRST(&requests->waiting)) || (t = TAILQ_FIRST(&requests->sent)))
-        requests_end(requests, t);
+    struct tracked_list *lists[] = {&requests->waiting, &requests->sent};
+    for (size_t i = 0; i < 2; i++)
+        for (struct tracked *t = TAILQ_FIRST(lists[i]), *next; t; t = next) {
+            next = TAILQ_NEXT(t, link);
+            tracked_free(t);
+        }
+    requests_init(requests);
 }
 
 /* Copies `s` to *at, and moves *at behind it. */
