@@ -259,8 +259,8 @@ static void check_against_schema(const struct search *s, const struct rule *rule
 /* "o" covers "o.x" too. */
 static bool covers(struct str outer, struct str name)
 {
-    return str_eq(outer, name) || (outer.at && name.len > outer.len && name.at[outer.len] == '.' &&
-                                   memcmp(name.at, outer.at, outer.len) == 0);
+    return str_eq(outer, name) ||
+           (str_starts(str_from(name, outer.len), ".") && str_eq(str_cut(name, outer.len), outer));
 }
 
 static bool drops(const struct rule *rule, struct str name)

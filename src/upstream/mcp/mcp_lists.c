@@ -435,7 +435,7 @@ static void on_page(struct pending_request *pending, const struct mcp_message *m
         why.len && (!client->ready || index_of(list) != UPSTREAM_TOOLS) && strstr(why.at, "error -32601");
     if (has_none)
         items = &nothing;
-    if (!why.len || has_none) {
+    if (items && (!why.len || has_none)) {
         listing->bytes += text.len;
         add_page(list, items, read ? json_str(json_get_text(&page, "nextCursor")) : STR_NONE);
     } else if (!client->ready) {
