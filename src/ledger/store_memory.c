@@ -5,12 +5,109 @@
 #include "ledger/store_memory.h"
 
 #include "base/lru.h"
-#include "base/shares.h"
 #include "ledger/ledger.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
+
+/* ---- shares: who takes how much of a bounded memory ----
+ *
+ * Each owner has a list of its nodes by touch; where room is short, the owner that takes most loses its
+ * oldest node. So an owner that floods the memory pushes out only its own, as long as the others take less.
+ * Nodes are embedded in what they are of. The table is short: it is searched when a node begins or room is
+ * short. */
+
+#define SHARES_MAX 256u /* owners; those beyond take one share together */
+
+struct share_node {
+    struct share *share;
+    struct share_node *older, *newer;
+    size_t bytes;
+};
+
+struct share {
+    uint32_t owner; /* e.g. a uid */
+    size_t bytes;
+    struct share_node *oldest, *newest; /* by touch; NULL: nobody's share */
+};
+
+struct shares {
+    struct share of[SHARES_MAX]; /* initially zero */
+};
+
+static struct share *share_of(struct shares *shares, uint32_t owner)
+{
+    struct share *unused = NULL;
+    for (unsigned i = 0; i < SHARES_MAX; i++) {
+        struct share *share = &shares->of[i];
+        if (share->oldest && share->owner == owner)
+            return share;
+        if (!share->oldest && !unused)
+            unused = share;
+    }
+    if (!unused)
+        return &shares->of[SHARES_MAX - 1];
+    unused->owner = owner;
+    return unused;
+}
+
+static void link_newest(struct share_node *node)
+{
+    struct share *share = node->share;
+    node->older = share->newest;
+    node->newer = NULL;
+    *(share->newest ? &share->newest->newer : &share->oldest) = node;
+    share->newest = node;
+}
+
+static void unlink_node(struct share_node *node)
+{
+    struct share *share = node->share;
+    *(node->older ? &node->older->newer : &share->oldest) = node->newer;
+    *(node->newer ? &node->newer->older : &share->newest) = node->older;
+}
+
+/* As the one touched last, with no bytes yet. */
+static void shares_add(struct shares *shares, struct share_node *node, uint32_t owner)
+{
+    node->share = share_of(shares, owner);
+    node->bytes = 0;
+    link_newest(node);
+}
+
+static void shares_touch(struct share_node *node)
+{
+    if (!node->newer)
+        return;
+    unlink_node(node);
+    link_newest(node);
+}
+
+static void shares_resize(struct share_node *node, size_t bytes)
+{
+    node->share->bytes += bytes - node->bytes;
+    node->bytes = bytes;
+}
+
+static void shares_remove(struct share_node *node)
+{
+    shares_resize(node, 0);
+    unlink_node(node);
+}
+
+/* The share that takes most bytes; its `oldest` is NULL if there are no nodes. O(SHARES_MAX). */
+static const struct share *shares_largest(const struct shares *shares)
+{
+    const struct share *largest = &shares->of[0];
+    for (unsigned i = 1; i < SHARES_MAX; i++)
+        if (shares->of[i].bytes > largest->bytes)
+            largest = &shares->of[i];
+    return largest;
+}
+
+/* ---- the store ---- */
 
 #define FETCH_BYTES_MAX  1024u
 #define CACHE_LINE_BYTES 64u
