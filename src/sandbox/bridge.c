@@ -4,15 +4,130 @@
  * bounds them.
  */
 #include "sandbox/bridge.h"
-#include "sandbox/bridge_internal.h"
-#include "sandbox/read_only_proxy.h"
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/build.h"
+#include "sandbox/bridge_internal.h"
+#include "sandbox/read_only_proxy.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* ---- detection of changes: most values come back unchanged, which one walk finds without building ---- */
+
+static bool is_unchanged(lua_State *L, int at, const struct json *original);
+
+/* Whether the value on top is what the original has at the key below it. */
+static bool is_same_entry(lua_State *L, const struct json *original)
+{
+    const struct json *was = NULL;
+    struct str key;
+    if (original->type == JSON_OBJECT && lua_type(L, -2) == LUA_TSTRING) {
+        key.at = lua_tolstring(L, -2, &key.len);
+        was = json_get(original, key);
+    } else if (original->type == JSON_ARRAY && lua_type(L, -2) == LUA_TNUMBER) {
+        double n = lua_tonumber(L, -2);
+        uint32_t i = n >= 1 && n <= original->len ? (uint32_t)n : 0;
+        was = i && i == n ? &original->items[i - 1] : NULL;
+    }
+    return was && is_unchanged(L, lua_gettop(L), was);
+}
+
+/* Lists are marked, and objects that are empty or lazy. Keys are unique on both sides: if each is in the
+ * original and the counts match, they are equal. */
+static bool is_same_table(lua_State *L, int at, const struct json *original)
+{
+    uint32_t count = original->len;
+    enum mark mark = sandbox_mark(L, at);
+    if (mark == MARK_LAZY && bridge_origin_of(L, at) == original) {
+        for (uint32_t i = 0; i < original->len; i++)
+            count -= bridge_is_deferred(&original->members[i].value);
+    } else if (mark != (original->type == JSON_ARRAY ? MARK_ARRAY
+                        : original->len              ? MARK_NONE
+                                                     : MARK_OBJECT)) {
+        return false;
+    }
+    luaL_checkstack(L, 8, "nested too deep");
+    sandbox_check_deadline(L); /* a table that was emptied is slow to look at */
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1), count--)
+        if (!count || !is_same_entry(L, original)) {
+            lua_pop(L, 2);
+            return false;
+        }
+    return count == 0;
+}
+
+/* Whether the value at `at` equals what `original` is pushed as. Its cost is bounded by the original's size.
+ */
+static bool is_unchanged(lua_State *L, int at, const struct json *original)
+{
+    struct str s;
+    switch (lua_type(L, at)) {
+    case LUA_TBOOLEAN:
+        return original->type == JSON_BOOL && original->truth == lua_toboolean(L, at);
+    case LUA_TNUMBER:
+        return original->type == JSON_NUMBER && bridge_number(original) == lua_tonumber(L, at);
+    case LUA_TSTRING:
+        s.at = lua_tolstring(L, at, &s.len);
+        return original->type == JSON_STRING && str_eq(json_str(original), s);
+    case LUA_TTABLE:
+        return (original->type == JSON_ARRAY || original->type == JSON_OBJECT) &&
+               is_same_table(L, at, original);
+    case LUA_TLIGHTUSERDATA:
+        return original->type == JSON_NULL;
+    default:
+        return false;
+    }
+}
+
+/* ---- sources: which Lua table was made from which JSON value while a file loads, so that a schema that
+ * nobody changed keeps its bytes ---- */
+
+static const char sources_key; /* its address names the table in the registry */
+
+void bridge_remember_json(lua_State *L, const struct json *value)
+{
+    lua_pushlightuserdata(L, (void *)&sources_key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    if (lua_isnil(L, -1)) {
+        lua_pop(L, 1);
+        lua_newtable(L);
+        lua_pushlightuserdata(L, (void *)&sources_key);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, LUA_REGISTRYINDEX);
+    }
+    lua_pushvalue(L, -2);
+    lua_pushlightuserdata(L, (void *)value);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+}
+
+const struct json *bridge_json_source(lua_State *L, int at)
+{
+    lua_pushvalue(L, at);
+    lua_pushlightuserdata(L, (void *)&sources_key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    const struct json *found = NULL;
+    if (lua_istable(L, -1) && lua_istable(L, -2)) {
+        lua_pushvalue(L, -2);
+        lua_rawget(L, -2);
+        found = lua_touserdata(L, -1);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 2);
+    return found;
+}
+
+void bridge_forget_json(lua_State *L)
+{
+    lua_pushlightuserdata(L, (void *)&sources_key);
+    lua_pushnil(L);
+    lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+/* ---- reading ---- */
 
 #define PATH_KEY_BYTES 64u /* of each name in a message's path */
 
@@ -399,7 +514,7 @@ const struct json *bridge_read(lua_State *L, int at, const char *what, const str
         hints = &none;
     if (at < 0 && at > LUA_REGISTRYINDEX)
         at = lua_gettop(L) + at + 1;
-    if (hints->original && bridge_is_unchanged(L, at, hints->original))
+    if (hints->original && is_unchanged(L, at, hints->original))
         return hints->original;
     struct json value = read_value(&r, at, &root, hints);
     if (hints->original && same_value(&value, hints->original))

@@ -1,4 +1,4 @@
-/* Shared by bridge_push.c (to Lua), bridge_compare.c (detects changes) and bridge.c (from Lua). */
+/* Shared by bridge_push.c (to Lua) and bridge.c (from Lua). */
 #ifndef TOOLGATE_SANDBOX_BRIDGE_INTERNAL_H
 #define TOOLGATE_SANDBOX_BRIDGE_INTERNAL_H
 
@@ -17,9 +17,5 @@ static inline bool bridge_is_deferred(const struct json *member)
 
 /* The value that the table at `at` was made from in this run, or NULL. */
 const struct json *bridge_origin_of(lua_State *L, int at);
-
-/* Whether the value at `at` equals what `original` is pushed as. Its cost is bounded by the original's size.
- */
-bool bridge_is_unchanged(lua_State *L, int at, const struct json *original);
 
 #endif
