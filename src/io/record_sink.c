@@ -6,14 +6,286 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "io/record_target.h"
 #include "io/timer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <time.h>
+#include <unistd.h>
+
+/* ---- the targets, of which the thread uses one; these functions may block; none allocates or logs ----
+ *
+ * Both writers take whole lines and return the bytes of those that are written, always whole lines; less than
+ * all: `why` says why. */
+
+struct record_target {
+    const struct record_sink_options *options;
+    int fd; /* -1: not open */
+};
+
+/* A file is private, appended to, rotated by size. It is locked, so that two daemons never rotate each
+ * other's file, and reopened once its path leads elsewhere. */
+
+#define PATH_BYTES 4352 /* PATH_MAX and a number */
+
+static void close_target(struct record_target *target)
+{
+    if (target->fd >= 0)
+        close(target->fd);
+    target->fd = -1;
+}
+
+static enum err cannot_open(const char *path, int error, struct why *why)
+{
+    const char *fix = error == ENOENT                     ? "its folder does not exist: create it"
+                      : error == EACCES || error == EPERM ? "let the daemon's user write to its folder"
+                      : error == ELOOP                    ? "it is a symbolic link: name the file itself"
+                      : error == EROFS                    ? "choose a folder that can be written to"
+                      : error == EWOULDBLOCK              ? "another daemon writes it: give each its own file"
+                      : error == ENOSPC || error == EDQUOT ? "free some space"
+                      : error == EFBIG                     ? "raise LimitFSIZE= of the service, or ulimit -f"
+                      : error == EMFILE || error == ENFILE ? "raise LimitNOFILE= of the service, or ulimit -n"
+                      : error == EIO                       ? "look at its disk: dmesg"
+                                                           : "choose another file";
+    return err_set(why, ERR_IO, "%s: cannot be written: %s (%s)", path,
+                   error == EWOULDBLOCK ? "it is locked" : strerror(error), fix);
+}
+
+/* A record is an object, and a computer that lost its power leaves bytes of zero. With anything else, the
+ * path is a mistake, and the file is another program's, such as the configuration. */
+static bool holds_records(int fd, off_t size)
+{
+    char first;
+    return !size || pread(fd, &first, 1, 0) != 1 || first == '{' || first == '\n' || !first;
+}
+
+/* Somebody else's file, a FIFO or a device may be a trap. */
+static enum err check(int fd, const char *path, struct stat *st, struct why *why)
+{
+    if (fstat(fd, st) != 0)
+        return cannot_open(path, errno, why);
+    if (!S_ISREG(st->st_mode))
+        return err_set(why, ERR_IO, "%s: expected a regular file, found something else (name another file)",
+                       path);
+    if (st->st_uid != geteuid())
+        return err_set(
+            why, ERR_IO,
+            "%s: it belongs to uid %u, expected the daemon's, %u (remove it, or give it to the daemon "
+            "with chown)",
+            path, (unsigned)st->st_uid, (unsigned)geteuid());
+    if (!holds_records(fd, st->st_size))
+        return err_set(why, ERR_IO,
+                       "%s: it holds something else than records (name another file, or move it away)", path);
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+        return cannot_open(path, errno, why);
+    if ((st->st_mode & 0177) && fchmod(fd, 0600) != 0)
+        return cannot_open(path, errno, why);
+    return OK;
+}
+
+/* After a crash or a full disk the file may end within a record, which must not run into the next. */
+static bool end_last_line(int fd, off_t size)
+{
+    char last;
+    if (!size || pread(fd, &last, 1, size - 1) != 1 || last == '\n')
+        return true;
+    return write(fd, "\n", 1) == 1;
+}
+
+static enum err open_file(struct record_target *t, struct why *why)
+{
+    const char *path = t->options->path;
+    struct stat st;
+    int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+    if (fd < 0)
+        return cannot_open(path, errno, why);
+    enum err err = check(fd, path, &st, why);
+    if (!err && !end_last_line(fd, st.st_size))
+        err = cannot_open(path, errno, why);
+    if (err)
+        close(fd);
+    else
+        t->fd = fd;
+    return err;
+}
+
+/* The file was moved or removed. */
+static bool has_moved(const struct record_target *t, const struct stat *open_one)
+{
+    struct stat at_path;
+    return lstat(t->options->path, &at_path) != 0 || at_path.st_ino != open_one->st_ino ||
+           at_path.st_dev != open_one->st_dev;
+}
+
+/* path.3 becomes path.4, …, path becomes path.1. */
+static enum err rotate(struct record_target *t, struct why *why)
+{
+    const struct record_sink_options *o = t->options;
+    char from[PATH_BYTES], to[PATH_BYTES];
+    for (uint32_t i = o->keep; i > 0; i--) {
+        snprintf(to, sizeof(to), "%s.%u", o->path, i);
+        if (i > 1)
+            snprintf(from, sizeof(from), "%s.%u", o->path, i - 1);
+        else
+            snprintf(from, sizeof(from), "%s", o->path);
+        if (rename(from, to) != 0 && errno != ENOENT)
+            return err_set(why, ERR_IO, "%s: cannot be rotated to %s: %s (%s)", from, to, strerror(errno),
+                           errno == EISDIR || errno == ENOTEMPTY
+                               ? "remove that folder"
+                               : "let the daemon's user write to its folder");
+    }
+    close_target(t);
+    return open_file(t, why);
+}
+
+/* The bytes of whole lines among the first `max`. */
+static size_t whole_lines(struct str lines, size_t max)
+{
+    const char *end = max >= lines.len ? lines.at + lines.len : memrchr(lines.at, '\n', max);
+    if (!end)
+        return 0;
+    return max >= lines.len ? lines.len : (size_t)(end - lines.at) + 1;
+}
+
+/* Half a line is cut off again, and written whole once there is space. */
+static size_t write_lines(struct record_target *t, struct str lines, off_t size, struct why *why)
+{
+    size_t done = 0;
+    while (done < lines.len) {
+        ssize_t n = write(t->fd, lines.at + done, lines.len - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            int error = n < 0 ? errno : EIO; /* no disk writes nothing and calls that no error */
+            size_t whole = done ? whole_lines(lines, done) : 0;
+            if (whole < done && ftruncate(t->fd, size + (off_t)whole) != 0)
+                close_target(t); /* opening it again ends the line */
+            cannot_open(t->options->path, error, why);
+            return whole;
+        }
+        done += (size_t)n;
+    }
+    return done;
+}
+
+/* What still fits, at least one line of an empty file. */
+static size_t fitting(const struct record_target *t, struct str lines, off_t size)
+{
+    uint64_t max = t->options->max_bytes, left = (uint64_t)size < max ? max - (uint64_t)size : 0;
+    size_t fits = left >= lines.len ? lines.len : left ? whole_lines(lines, (size_t)left) : 0;
+    if (!fits && !size)
+        fits = (size_t)((char *)memchr(lines.at, '\n', lines.len) - lines.at) + 1;
+    return fits;
+}
+
+static size_t write_file(struct record_target *t, struct str lines, struct why *why)
+{
+    size_t done = 0;
+    while (done < lines.len) {
+        struct str rest = str_from(lines, done);
+        struct stat st;
+        if (fstat(t->fd, &st) != 0 || has_moved(t, &st)) {
+            close_target(t);
+            if (open_file(t, why) || fstat(t->fd, &st) != 0)
+                return done;
+        }
+        size_t fits = fitting(t, rest, st.st_size);
+        if (!fits) {
+            if (rotate(t, why))
+                return done;
+            continue;
+        }
+        size_t written = write_lines(t, (struct str){rest.at, fits}, st.st_size, why);
+        done += written;
+        if (written < fits)
+            return done;
+    }
+    return done;
+}
+
+/* Records as datagrams to journald: entries with the record as MESSAGE. */
+
+#define DATAGRAM_WAIT_MS 200u /* for a receiver that does not read */
+#define DATAGRAM_BUFFER_BYTES                                                                                \
+    1048576 /* as far as net.core.wmem_max allows: the largest record has to fit                             \
+             */
+
+static enum err open_socket(struct record_target *t, struct why *why)
+{
+    const char *path = t->options->path;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct timeval wait = {.tv_usec = DATAGRAM_WAIT_MS * 1000};
+    int size = DATAGRAM_BUFFER_BYTES;
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+        t->fd = fd;
+        return OK;
+    }
+    int error = errno;
+    if (fd >= 0)
+        close(fd);
+    const char *fix = error == ENOENT         ? "nothing is there: start the receiver"
+                      : error == ECONNREFUSED ? "nobody receives there: start the receiver"
+                      : error == EPROTOTYPE   ? "it is no datagram socket"
+                      : error == EACCES       ? "let the daemon's user write to it"
+                                              : "choose another socket";
+    return err_set(why, ERR_IO, "%s: cannot be reached: %s (%s)", path, strerror(error), fix);
+}
+
+/* journald's native protocol: a field a line. A record has no newline, so it needs no length before it. */
+static ssize_t send_record(const struct record_target *t, struct str record)
+{
+    char before[128];
+    struct iovec parts[3] = {{before, 0}, {(char *)record.at, record.len}, {(char *)"\n", 1}};
+    parts[0].iov_len = (size_t)snprintf(before, sizeof(before),
+                                        "PRIORITY=6\nSYSLOG_IDENTIFIER=%s\nMESSAGE=", t->options->identifier);
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
+    ssize_t n;
+    do
+        n = sendmsg(t->fd, &message, MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+/* *lost: how many of them are larger than the socket takes, and can never be written. */
+static size_t write_records(struct record_target *t, struct str lines, uint64_t *lost, struct why *why)
+{
+    size_t done = 0;
+    while (done < lines.len) {
+        const char *at = lines.at + done, *end = memchr(at, '\n', lines.len - done);
+        struct str record = {at, (size_t)(end - at)};
+        bool sent = send_record(t, record) >= 0;
+        if (!sent && errno != EMSGSIZE) {
+            bool unread = errno == EAGAIN || errno == ENOBUFS;
+            err_set(why, ERR_IO, "%s: %s", t->options->path,
+                    unread ? "its receiver does not read (restart the receiver)" : strerror(errno));
+            if (!unread)
+                close_target(t); /* the receiver has ended: the next one has to be connected to */
+            return done;
+        }
+        *lost += !sent;
+        done += record.len + 1;
+    }
+    return done;
+}
+
+static enum err open_target(struct record_target *t, struct why *why)
+{
+    return t->options->kind == RECORD_SINK_FILE ? open_file(t, why) : open_socket(t, why);
+}
 
 #define STACK_BYTES 262144u
 #define KEEP_BYTES  1048576u /* a buffer that grew beyond is freed once it is written */
@@ -69,13 +341,13 @@ static uint64_t count_lines(struct str lines)
  * The loop may then replace `handed` meanwhile. */
 static void write_batch(struct record_sink *s, struct record_target *target, struct str rest)
 {
-    const struct record_target_ops *ops = record_target_ops(&s->options);
     struct why why;
     uint64_t lost = 0;
     size_t done = 0;
-    bool open = target->fd >= 0 || ops->open(target, &why) == OK;
+    bool open = target->fd >= 0 || open_target(target, &why) == OK;
     if (open && rest.len)
-        done = ops->write(target, rest, &lost, &why);
+        done = s->options.kind == RECORD_SINK_FILE ? write_file(target, rest, &why)
+                                                   : write_records(target, rest, &lost, &why);
     pthread_mutex_lock(&s->lock);
     s->busy_us = 0;
     s->taken += done;
@@ -119,14 +391,14 @@ static void *run(void *arg)
         struct str rest = str_from(buf_view(&s->handed), s->taken);
         pthread_mutex_unlock(&s->lock);
         if (reopen)
-            record_target_close(&target);
+            close_target(&target);
         write_batch(s, &target, rest);
         pthread_mutex_lock(&s->lock);
     }
     s->ended = true;
     pthread_cond_broadcast(&s->progress);
     pthread_mutex_unlock(&s->lock);
-    record_target_close(&target);
+    close_target(&target);
     return NULL;
 }
 
@@ -261,8 +533,8 @@ void record_sink_status(struct record_sink *s, struct record_sink_status *out)
 enum err record_sink_check(const struct record_sink_options *options, struct why *why)
 {
     struct record_target target = {options, -1};
-    enum err err = record_target_ops(options)->open(&target, why);
-    record_target_close(&target);
+    enum err err = open_target(&target, why);
+    close_target(&target);
     return err;
 }
 
