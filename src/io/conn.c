@@ -8,9 +8,9 @@
 #include "io/conn.h"
 
 #include "base/address_space.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/frame.h"
 #include "io/turn.h"
 
 #include <errno.h>
@@ -22,6 +22,158 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+/* ---- frame: splits a byte stream into lines ----
+ *
+ * It has one read buffer and reads each byte once. A line over the limit is reported once with its beginning,
+ * then skipped, and its end is reported. */
+
+#define FRAME_FIRST_BYTES 16384u /* initial size of the read buffer */
+#define FRAME_KEEP_BYTES  65536u /* an empty buffer larger than this is freed */
+#define FRAME_HEAD_BYTES  65536u /* of a line over the limit: reported so that its id can be read */
+#define FRAME_TAIL_BYTES  64u    /* of its end, where some clients put the id */
+
+struct frame {
+    struct buf in;
+    size_t at;      /* start of the current line */
+    size_t scanned; /* there is no newline before this: the search continues here */
+    size_t max;     /* bytes of a line without its newline */
+    bool skipping;  /* the rest of a line over the limit */
+    uint32_t tail_len;
+    char tail[FRAME_TAIL_BYTES]; /* the last skipped bytes */
+};
+
+enum frame_event { FRAME_LINE, FRAME_MORE, FRAME_TOO_LONG, FRAME_TAIL };
+
+static inline void frame_init(struct frame *frame, size_t max)
+{
+    *frame = (struct frame){.max = max};
+}
+
+static inline void frame_commit(struct frame *frame, size_t count)
+{
+    frame->in.len += count;
+}
+
+/* Bytes of the unfinished line. */
+static inline size_t frame_partial_bytes(const struct frame *frame)
+{
+    return frame->in.len - frame->at;
+}
+
+static void frame_clear(struct frame *frame)
+{
+    buf_clear(&frame->in);
+    frame->at = frame->scanned = 0;
+}
+
+/* Starts at the front of a buffer of which everything was used. */
+static void rewind_empty(struct frame *frame)
+{
+    if (frame->in.cap > FRAME_KEEP_BYTES)
+        buf_clear(&frame->in);
+    frame->in.len = frame->at = frame->scanned = 0;
+}
+
+/* Returns where the next bytes go and how many fit; frame_commit then states how many were written. */
+static char *frame_reserve(struct frame *frame, size_t *space)
+{
+    struct buf *in = &frame->in;
+    if (frame->at == in->len)
+        rewind_empty(frame);
+    if (in->cap == in->len && frame->at > 0) {
+        buf_drop(in, frame->at);
+        frame->scanned -= frame->at;
+        frame->at = 0;
+    }
+    if (in->cap == 0)
+        buf_reserve(in, FRAME_FIRST_BYTES);
+    else if (in->cap - in->len < in->cap / 4)
+        buf_reserve(in, in->cap); /* a long line: doubling takes few reads */
+    *space = in->cap - in->len;
+    return in->at + in->len;
+}
+
+/* Appends what is skipped, from `at` to `end`, to the kept tail. */
+static void keep_tail(struct frame *frame, size_t end)
+{
+    const char *bytes = frame->in.at + frame->at;
+    size_t count = end - frame->at;
+    if (count > FRAME_TAIL_BYTES) {
+        bytes += count - FRAME_TAIL_BYTES;
+        count = FRAME_TAIL_BYTES;
+    }
+    size_t before = frame->tail_len < FRAME_TAIL_BYTES - count ? frame->tail_len : FRAME_TAIL_BYTES - count;
+    memmove(frame->tail, frame->tail + frame->tail_len - before, before);
+    if (count)
+        memcpy(frame->tail + before, bytes, count);
+    frame->tail_len = (uint32_t)(before + count);
+}
+
+static struct str head_of(const struct frame *frame, size_t length)
+{
+    return (struct str){frame->in.at + frame->at, length < FRAME_HEAD_BYTES ? length : FRAME_HEAD_BYTES};
+}
+
+/* Treats the unfinished line as one over the limit; `head` is its beginning. */
+static void frame_discard(struct frame *frame, struct str *head)
+{
+    *head = head_of(frame, frame->in.len - frame->at);
+    frame->tail_len = 0;
+    keep_tail(frame, frame->in.len);
+    frame->at = frame->scanned = frame->in.len;
+    frame->skipping = true;
+}
+
+static enum frame_event need_more(struct frame *frame, struct str *line)
+{
+    frame->scanned = frame->in.len;
+    if (frame->skipping) {
+        keep_tail(frame, frame->in.len);
+        frame->at = frame->in.len;
+    }
+    if (frame->in.len - frame->at <= frame->max)
+        return FRAME_MORE;
+    frame_discard(frame, line);
+    return FRAME_TOO_LONG;
+}
+
+/* FRAME_LINE: `line` is a line without its newline. FRAME_MORE: more bytes are needed. FRAME_TOO_LONG: `line`
+ * is the beginning of a line over the limit, at most FRAME_HEAD_BYTES, once for each such line. FRAME_TAIL:
+ * that line ended; `line` is its end, at most FRAME_TAIL_BYTES. `line` is valid until the next call of a
+ * frame function. */
+static enum frame_event frame_next(struct frame *frame, struct str *line)
+{
+    size_t unseen = frame->in.len - frame->scanned;
+    const char *newline = unseen ? memchr(frame->in.at + frame->scanned, '\n', unseen) : NULL;
+    if (!newline)
+        return need_more(frame, line);
+    size_t end = (size_t)(newline - frame->in.at), length = end - frame->at;
+    if (!frame->skipping && length > frame->max) {
+        *line = head_of(frame, length);
+        frame->skipping = true; /* so that the next call reports its tail */
+        frame->scanned = end;
+        frame->tail_len = 0;
+        return FRAME_TOO_LONG;
+    }
+    bool tail = frame->skipping;
+    if (tail)
+        keep_tail(frame, end);
+    *line =
+        tail ? (struct str){frame->tail, frame->tail_len} : (struct str){frame->in.at + frame->at, length};
+    frame->skipping = false;
+    frame->at = frame->scanned = end + 1;
+    return tail ? FRAME_TAIL : FRAME_LINE;
+}
+
+/* Frees a large empty buffer at once, as the next bytes may be long in coming. */
+static void frame_shrink(struct frame *frame)
+{
+    if (frame->at == frame->in.len && frame->in.cap > FRAME_KEEP_BYTES)
+        rewind_empty(frame);
+}
+
+/* ---- connections and the loop ---- */
 
 struct conn {
     struct loop *loop;

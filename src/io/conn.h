@@ -29,7 +29,7 @@ struct conn_callbacks {
     void (*too_long)(void *owner, struct str head, bool for_memory);
     void (*eof)(void *owner, size_t half_line); /* the peer sends no more; output is still sent */
     void (*closed)(void *owner);                /* the last one: the conn is freed when it returns */
-    /* The discarded line is over; these are its last bytes, at most FRAME_TAIL_BYTES (io/frame.h). */
+    /* The discarded line is over; these are its last bytes, at most FRAME_TAIL_BYTES (io/conn.c). */
     void (*tail)(void *owner, struct str tail);
     void (*write_closed)(void *owner); /* of a pair: output could not be sent, the peer reads no more */
 };
