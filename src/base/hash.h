@@ -1,7 +1,8 @@
 /*
- * Two hashes. `hash_stable` is the same in every process and release: for
- * keys of the shared ledger. `hash_seeded` differs in each process: for hash
- * tables that a peer could otherwise fill with chosen collisions.
+ * `hash_stable` is the same in every process and release: for keys of the shared ledger. `hash_seeded`
+ * differs in each process: for hash tables that a peer could otherwise fill with chosen collisions. `siphash`
+ * is for what a client carries and must not be able to make; `sha256` withstands somebody who chooses the
+ * text.
  */
 #ifndef TOOLGATE_BASE_HASH_H
 #define TOOLGATE_BASE_HASH_H
@@ -30,5 +31,13 @@ void hash_add(uint64_t *hash, uint64_t more);
 
 /* Random bits from the kernel, for call ids and seeds. Aborts if the kernel has none. */
 uint64_t hash_random(void);
+
+/* SipHash-2-4, a short MAC. */
+#define SIPHASH_KEY_BYTES 16u
+uint64_t siphash(const uint8_t key[SIPHASH_KEY_BYTES], struct str bytes);
+
+/* SHA-256 (FIPS 180-4). */
+#define SHA256_BYTES 32u
+void sha256(struct str text, uint8_t out[SHA256_BYTES]);
 
 #endif

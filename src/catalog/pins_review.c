@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/map.h"
-#include "base/sha256.h"
 #include "base/suggest.h"
 #include "json/build.h"
 #include "json/canonical.h"

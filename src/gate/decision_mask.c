@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/siphash.h"
+#include "base/hash.h"
 #include "json/build.h"
 #include "json/canonical.h"
 #include "json/each.h"

@@ -3,7 +3,7 @@
 #define TOOLGATE_GATE_DECISION_RECORD_H
 
 #include "base/buf.h"
-#include "base/siphash.h"
+#include "base/hash.h"
 #include "policy/config.h"
 
 struct call;

@@ -16,7 +16,7 @@
 #define TOOLGATE_LEDGER_APPROVALS_H
 
 #include "base/buf.h"
-#include "base/sha256.h"
+#include "base/hash.h"
 
 #include <stdbool.h>
 #include <sys/queue.h>

@@ -6,7 +6,7 @@
 #ifndef TOOLGATE_LEDGER_CALL_ID_H
 #define TOOLGATE_LEDGER_CALL_ID_H
 
-#include "base/siphash.h"
+#include "base/hash.h"
 #include "ledger/ledger.h"
 
 struct call_id {

@@ -1,5 +1,5 @@
 /* The digests of FIPS 180-4's examples, and of lengths around the ends of a block. */
-#include "base/sha256.h"
+#include "base/hash.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

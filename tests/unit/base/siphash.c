@@ -1,5 +1,5 @@
 /* The test vectors of the reference implementation: key 00 01 … 0f, messages 00 01 … of each length. */
-#include "base/siphash.h"
+#include "base/hash.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
