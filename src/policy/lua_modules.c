@@ -15,7 +15,7 @@
 #include "sandbox/bridge_origins.h"
 #include "sandbox/deadline.h"
 #include "sandbox/freeze.h"
-#include "sandbox/iterator_check.h"
+#include "sandbox/bytecode.h"
 #include "sandbox/lexer.h"
 
 #include <dirent.h>

@@ -84,4 +84,9 @@ struct bytecode_opcodes {
 void bytecode_detect_opcodes(lua_State *L, struct arena *arena, struct bytecode_opcodes *out);
 bool bytecode_writes_upvalue(const struct bytecode_opcodes *ops, uint32_t ins);
 
+/* Whether a file uses pairs and ipairs only as `for … in pairs(…) do`; false also if it cannot be decided.
+ * Then its code cannot access what they return, so they may iterate over the table behind a read-only proxy
+ * directly, without a slower iterator. */
+bool iterator_check_passes(const struct bytecode_opcodes *ops, const struct bytecode *file);
+
 #endif

@@ -31,10 +31,18 @@ struct deadline_run {
     struct deadline_run *outer; /* the run that contains this one; its ticks stop */
 };
 
-/* The innermost run; NULL: no policy runs. Async-signal-safe. */
-const struct deadline_run *deadline_running(void);
-
 void deadline_enter(struct deadline_run *run);
 void deadline_leave(struct deadline_run *run);
+
+/*
+ * The file in which a signal handler writes down which file's policy stalled or crashed the process, in the
+ * instant before it ends; open for appending; 0: none. One line:
+ *
+ *   <text: 16 hex> <stall|crash> <file>
+ *
+ * With a file, SIGSEGV, SIGBUS, SIGABRT, SIGILL and SIGFPE
+ * are caught while a policy runs, written down, and end the process as they would have.
+ */
+void fault_record_open(int fd);
 
 #endif

@@ -6,7 +6,7 @@
  */
 #include "sandbox/freeze.h"
 #include "sandbox/read_only_proxy.h"
-#include "sandbox/iterator_check.h"
+#include "sandbox/bytecode.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/string_library.h"
 

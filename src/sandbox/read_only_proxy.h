@@ -14,7 +14,7 @@
 
 /* Replaces the globals type, pairs, ipairs, next and unpack of the state by variants that accept proxies. The
  * fast pairs and ipairs expose the table behind a proxy to the loop, so they are only for files that use them
- * directly in `for` (iterator_check.h), such as our own. Once for each state, after the stock libraries are
+ * directly in `for` (bytecode.h), such as our own. Once for each state, after the stock libraries are
  * open.
  */
 void proxy_open(lua_State *L);

@@ -7,7 +7,7 @@
 #include "io/file.h"
 #include "json/write.h"
 #include "policy/policy_hooks.h"
-#include "sandbox/fault_record.h"
+#include "sandbox/deadline.h"
 #include "server/state_dir.h"
 
 #include <errno.h>

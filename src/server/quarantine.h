@@ -1,6 +1,6 @@
 /*
  * Policies that stalled or crashed the process, remembered after its end. The watchdog and the crash handler
- * append a line for each fault (sandbox/fault_record.h), and the next start reads them. A text that ended the
+ * append a line for each fault (sandbox/deadline.h), and the next start reads them. A text that ended the
  * process QUARANTINE_FAULTS times does not run until it changes: each further fault would be an outage for
  * everybody.
  *

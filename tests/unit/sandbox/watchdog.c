@@ -2,7 +2,6 @@
 #include "policy/policy_support.h"
 
 #include "sandbox/deadline.h"
-#include "sandbox/fault_record.h"
 
 #include <signal.h>
 #include <stdio.h>
