@@ -204,6 +204,10 @@ static void apply_batch(struct ledger_entry *e, int64_t now_ms)
     for (unsigned count = 0; count < COMMIT_BATCH_MAX && (r = STAILQ_FIRST(&e->queue)); count++) {
         if (r->kind == REQUEST_FORGET && e->begun && count)
             break;
+        /* Kept requests are committed alone. If the reply is lost, they are put back and recognised by the
+         * session's mark; a request beside them would be made twice, or refused and never taken back. */
+        if (e->replays && count && !r->is_past && r->kind != REQUEST_BOUNDARY)
+            break;
         STAILQ_REMOVE_HEAD(&e->queue, next);
         STAILQ_INSERT_TAIL(&e->flying, r, next);
         bool begins = r->kind == REQUEST_ADMIT || r->kind == REQUEST_SETTLE || r->kind == REQUEST_TURN ||
