@@ -22,97 +22,44 @@ enum { BYTES_low8 = 1, BYTES_low16 = 2, BYTES_cost = 6 };
 
 #define MAX_u48 0xffffffffffffu
 
-static inline char *put_u8(char *p, uint8_t v)
-{
-    *p = (char)v;
-    return p + 1;
-}
-
-static inline char *put_u16(char *p, uint16_t v)
-{
-    v = htole16(v);
-    memcpy(p, &v, 2);
-    return p + 2;
-}
-
-static inline char *put_u32(char *p, uint32_t v)
-{
-    v = htole32(v);
-    memcpy(p, &v, 4);
-    return p + 4;
-}
-
-static inline char *put_u64(char *p, uint64_t v)
+static inline char *put(char *p, uint64_t v, size_t bytes)
 {
     v = htole64(v);
-    memcpy(p, &v, 8);
-    return p + 8;
+    memcpy(p, &v, bytes);
+    return p + bytes;
 }
 
-static inline char *put_u24(char *p, uint32_t v)
+static inline uint64_t get(const char *p, size_t bytes)
 {
-    return put_u8(put_u16(p, (uint16_t)v), (uint8_t)(v >> 16));
-}
-
-static inline char *put_u40(char *p, uint64_t v)
-{
-    return put_u8(put_u32(p, (uint32_t)v), (uint8_t)(v >> 32));
-}
-
-static inline char *put_u48(char *p, uint64_t v)
-{
-    return put_u16(put_u32(p, (uint32_t)v), (uint16_t)(v >> 32));
-}
-
-/* A sum of costs stops at what 48 bits hold: nearly three times the largest limit, LEDGER_COST_MAX. */
-static inline char *put_cost(char *p, uint64_t v)
-{
-    return put_u48(p, v < MAX_u48 ? v : MAX_u48);
-}
-
-static inline uint8_t get_u8(const char *p)
-{
-    return (uint8_t)*p;
-}
-
-static inline uint16_t get_u16(const char *p)
-{
-    uint16_t v;
-    memcpy(&v, p, 2);
-    return le16toh(v);
-}
-
-static inline uint32_t get_u32(const char *p)
-{
-    uint32_t v;
-    memcpy(&v, p, 4);
-    return le32toh(v);
-}
-
-static inline uint64_t get_u64(const char *p)
-{
-    uint64_t v;
-    memcpy(&v, p, 8);
+    uint64_t v = 0;
+    memcpy(&v, p, bytes);
     return le64toh(v);
 }
 
-static inline uint32_t get_u24(const char *p)
-{
-    return get_u16(p) | (uint32_t)get_u8(p + 2) << 16;
-}
+#define put_u8(p, v)  put(p, (uint8_t)(v), 1)
+#define put_u16(p, v) put(p, (uint16_t)(v), 2)
+#define put_u24(p, v) put(p, v, 3)
+#define put_u32(p, v) put(p, (uint32_t)(v), 4)
+#define put_u40(p, v) put(p, v, 5)
+#define put_u48(p, v) put(p, v, 6)
+#define put_u64(p, v) put(p, v, 8)
+/* A sum of costs stops at what 48 bits hold: nearly three times the largest limit, LEDGER_COST_MAX. */
+#define put_cost(p, v) put(p, (v) < MAX_u48 ? (v) : MAX_u48, 6)
 
+#define get_u8(p)  ((uint8_t)get(p, 1))
+#define get_u16(p) ((uint16_t)get(p, 2))
+#define get_u24(p) ((uint32_t)get(p, 3))
+#define get_u32(p) ((uint32_t)get(p, 4))
+#define get_u64(p) get(p, 8)
 /* No such field is among the first bytes: one load that begins before it is half the instructions of two. */
-static inline uint64_t get_u40(const char *p)
-{
-    return get_u64(p - 3) >> 24;
-}
-
-static inline uint64_t get_u48(const char *p)
-{
-    return get_u64(p - 2) >> 16;
-}
-
-#define get_cost get_u48
+#define get_u40(p)  (get((p)-3, 8) >> 24)
+#define get_u48(p)  (get((p)-2, 8) >> 16)
+#define get_cost(p) get_u48(p)
+/* Of enums, and of turns in the journal. */
+#define put_low8  put_u8
+#define put_low16 put_u16
+#define get_low8  get_u8
+#define get_low16 get_u16
 
 /* ---- the tables ---------------------------------------------------------- */
 
@@ -277,12 +224,6 @@ _Static_assert(CODE_COUNT <= 1u << NOTE_CODE_BITS, "a code fits");
     F(u8, n->step)
 
 /* ---- what both directions make of them ----------------------------------- */
-
-/* Of enums, and of turns in the journal. */
-#define put_low8(p, v)  put_u8(p, (uint8_t)(v))
-#define put_low16(p, v) put_u16(p, (uint16_t)(v))
-#define get_low8        get_u8
-#define get_low16       get_u16
 
 #define BYTES(width, field) BYTES_##width + /* NOLINT(bugprone-macro-parentheses): a term of a sum */
 #define PUT(width, field)   p = put_##width(p, field);
