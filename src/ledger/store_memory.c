@@ -4,13 +4,13 @@
  */
 #include "ledger/store_memory.h"
 
+#include "base/clock.h"
 #include "base/lru.h"
 #include "ledger/ledger.h"
 
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* ---- shares: who takes how much of a bounded memory ----
  *
@@ -170,13 +170,6 @@ static size_t chunk_bytes(size_t len)
 }
 
 /* ---- time ---------------------------------------------------------------- */
-
-static int64_t wall_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static int64_t memory_now_ms(struct session_store *store)
 {
@@ -486,7 +479,7 @@ struct session_store *store_memory_new(const struct store_memory_options *option
     m->store.kind = &memory_kind;
     m->options = *options;
     if (!m->options.now_ms)
-        m->options.now_ms = wall_ms;
+        m->options.now_ms = clock_wall_ms;
     if (!m->options.memory_bytes)
         m->options.memory_bytes = LEDGER_MEMORY_BYTES;
     lru_init(&m->sessions);
