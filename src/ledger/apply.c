@@ -26,14 +26,14 @@ static struct str goal_of(const struct ledger_entry *e, struct arena *arena)
     return e->session.has_goal && arena ? arena_dup(arena, field_of(e, STR_LIT("g"))) : STR_NONE;
 }
 
-static struct session_record record_of(const struct ledger_entry *e)
+/* What was asked for of both; nobody reads the answer of a request without an arena. */
+static void fill_memory(const struct ledger_entry *e, struct arena *arena, struct json *history,
+                        struct json *facts)
 {
-    return (struct session_record){
-        .session = &e->session,
-        .journal = buf_view(&e->parts.journal),
-        .id_count = e->parts.ids.len / SESSION_ID_BYTES,
-        .details = buf_view(&e->parts.details),
-    };
+    if (history && arena)
+        *history = session_json_history(arena, &e->session, &e->parts);
+    if (facts && arena)
+        *facts = session_json_facts(arena, &e->parts);
 }
 
 /* The record is whole if nothing was evicted, by us or, with the part's key, by Redis. */
@@ -166,11 +166,8 @@ static void apply_admit(struct commit *c, struct session_request *r, int64_t now
         answer->unseen = session_parts_unseen(&e->parts, admit->ids, admit->id_count);
     if (answer->unseen && answer->says == LEDGER_RUN)
         answer->insisted = insists(c, admit, answer->unseen);
-    struct session_record record = record_of(e);
-    if (admit->wants_history && r->arena)
-        answer->history = session_json_history(r->arena, &record);
-    if (admit->wants_facts && r->arena)
-        answer->facts = session_json_facts(r->arena, &record);
+    fill_memory(e, r->arena, admit->wants_history ? &answer->history : NULL,
+                admit->wants_facts ? &answer->facts : NULL);
     const struct session_call *call = session_find(&e->session, admit->admission);
     r->past =
         (struct session_past){answer->says, call && call->class == CALL_DENIED ? call->code : CODE_NONE};
@@ -312,11 +309,8 @@ static void apply_look(const struct commit *c, const struct session_request *r, 
         .goal = is_new ? STR_NONE : goal_of(e, r->arena),
         .version = e->session.version,
     };
-    struct session_record record = record_of(e);
-    if (look->wants_history)
-        peek->history = session_json_history(r->arena, &record);
-    if (look->wants_facts)
-        peek->facts = session_json_facts(r->arena, &record);
+    fill_memory(e, r->arena, look->wants_history ? &peek->history : NULL,
+                look->wants_facts ? &peek->facts : NULL);
     if (look->admission)
         find_open_call(e, look, r->arena, &peek->open);
 }
@@ -326,7 +320,6 @@ static void apply_look(const struct commit *c, const struct session_request *r, 
 void apply_request(struct commit *c, struct session_request *r, int64_t now_ms, const char *engine)
 {
     struct session *s = &c->entry->session;
-    struct session_record record;
     switch (r->kind) {
     case REQUEST_ADMIT:
         apply_admit(c, r, now_ms, engine);
@@ -358,11 +351,10 @@ void apply_request(struct commit *c, struct session_request *r, int64_t now_ms, 
         apply_look(c, r, now_ms);
         break;
     case REQUEST_VIEW:
-        record = record_of(c->entry);
         *(struct ledger_view *)r->answer = (struct ledger_view){
             .error = OK,
             .stand_in = c->entry->local && c->ledger->redis,
-            .session = session_json(r->arena, *r->of.session, &record),
+            .session = session_json(r->arena, *r->of.session, s, &c->entry->parts),
         };
         break;
     case REQUEST_LAPSED: /* it lives: another daemon has served it */

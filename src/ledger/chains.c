@@ -40,19 +40,14 @@ static void give_up_oldest(struct rules_ctx *ctx)
     struct session_chain *chain = &ctx->session->chains[0];
     struct session_changes *changes = ctx->changes;
     if (!chain->ended) {
-        uint8_t retries = chain->attempts ? chain->attempts - 1 : 0;
         rules_note(ctx, &(struct session_note){.tool = chain->tool,
                                                .label = ledger_label_number(STR_LIT("invalid_arguments")),
                                                .code = CODE_LLM_GAVE_UP,
                                                .turn = ctx->session->turn,
                                                .step = chain->step,
-                                               .retries = retries});
-        if (changes->gave_up_count < SESSION_CHAINS_MAX) {
-            struct session_gave_up *to = &changes->gave_up[changes->gave_up_count++];
-            *to = (struct session_gave_up){retries, chain->name_len, chain->ext_len, "", ""};
-            memcpy(to->name, chain->name, chain->name_len);
-            memcpy(to->ext, chain->ext, chain->ext_len);
-        }
+                                               .retries = session_chain_retries(chain)});
+        if (changes->gave_up_count < SESSION_CHAINS_MAX)
+            changes->gave_up[changes->gave_up_count++] = *chain;
     }
     drop_chain(ctx->session, chain);
 }

@@ -32,7 +32,7 @@ struct commit {
     size_t ids_from;       /* bytes of ids before */
     struct buf writes;     /* struct store_write each; of details `at` is where the name stands in `bytes` */
     struct buf bytes;      /* names and values of details */
-    struct buf gave_up;    /* struct session_gave_up each: logged once they are committed */
+    struct buf gave_up;    /* struct session_chain each: logged once they are committed */
     char guard[CODEC_GUARD_BYTES];
     struct commit *spare;
 };

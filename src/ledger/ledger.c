@@ -54,10 +54,11 @@ void ledger_on_gave_up(struct ledger *ledger, ledger_gave_up *hook, void *owner)
     ledger->gave_up_owner = owner;
 }
 
-void log_gave_up(const struct ledger *l, const struct session_gave_up *chain)
+void log_gave_up(const struct ledger *l, const struct session_chain *chain)
 {
     struct str tool = {chain->name, chain->name_len};
-    ledger_log_chain(tool, (struct str){chain->ext, chain->ext_len}, STR_LIT("llm_gave_up"), chain->retries);
+    ledger_log_chain(tool, (struct str){chain->ext, chain->ext_len}, STR_LIT("llm_gave_up"),
+                     session_chain_retries(chain));
     if (l->on_gave_up)
         l->on_gave_up(l->gave_up_owner, tool);
 }
@@ -67,16 +68,8 @@ static bool open_chains(const struct session *session, struct lapsed_request *ou
 {
     out->count = 0;
     for (unsigned i = 0; i < session->chain_count; i++) {
-        const struct session_chain *chain = &session->chains[i];
-        struct session_gave_up *gave_up = &out->chains[out->count];
-        if (chain->ended)
-            continue;
-        out->count++;
-        gave_up->retries = chain->attempts ? chain->attempts - 1 : 0;
-        gave_up->name_len = chain->name_len;
-        gave_up->ext_len = chain->ext_len;
-        memcpy(gave_up->name, chain->name, sizeof(chain->name));
-        memcpy(gave_up->ext, chain->ext, sizeof(chain->ext));
+        if (!session->chains[i].ended)
+            out->chains[out->count++] = session->chains[i];
     }
     return out->count > 0;
 }
@@ -139,9 +132,7 @@ static void on_up(void *owner)
 static void on_away(void *owner, const char *why)
 {
     struct ledger *l = owner;
-    struct redis_stats stats;
-    store_redis_stats(l->redis, &stats);
-    outage_log_away(&l->outage_log, stats.address, why, outages[l->on_outage]);
+    outage_log_away(&l->outage_log, l->shown, why, outages[l->on_outage]);
 }
 
 /* ---- new, free ---- */
@@ -195,6 +186,7 @@ enum err ledger_new_redis(const struct ledger_options *options, const struct led
         ledger_free(l);
         return err;
     }
+    l->shown = redis_address_shown(l->arena, l->address);
     struct redis_options o = {
         .loop = redis->loop,
         .address = l->address,
@@ -241,7 +233,7 @@ bool ledger_is_settled(const struct ledger *l)
 
 struct str ledger_address(const struct ledger *l, struct arena *arena)
 {
-    return l->address ? redis_address_shown(arena, l->address) : STR_NONE;
+    return arena_dup(arena, l->shown);
 }
 
 /* ---- status ---- */
@@ -249,7 +241,6 @@ struct str ledger_address(const struct ledger *l, struct arena *arena)
 void ledger_status(const struct ledger *l, struct ledger_status *out)
 {
     struct store_memory_usage here;
-    struct redis_stats stats;
     store_memory_usage(l->memory, &here);
     *out = (struct ledger_status){.engine = l->redis ? "redis" : "local",
                                   .why_away = "",
@@ -259,13 +250,8 @@ void ledger_status(const struct ledger *l, struct ledger_status *out)
                                   .loads = l->loads};
     if (!l->redis)
         return;
-    store_redis_stats(l->redis, &stats);
-    out->connected = store_redis_is_up(l->redis);
+    store_redis_status(l->redis, out);
     out->on_outage = outages[l->on_outage];
-    out->server = stats.server;
-    out->why_away = stats.why_away;
-    out->away_since_ms = stats.away_since_ms;
-    out->connects = stats.connects;
     out->outages = l->outage_log.outages;
     out->by_redis = l->by_redis;
     out->by_stand_in = l->by_local;
@@ -275,19 +261,7 @@ void ledger_status(const struct ledger *l, struct ledger_status *out)
     out->merged = l->replayed;
     out->lost = l->lost;
     out->conflicts = l->conflicts;
-    out->redis_times = stats.times;
-    out->median_us = stats.median_us;
-    out->worst_us = stats.worst_us;
     out->clock_ahead_ms = l->redis->kind->now_ms(l->redis) - clock_wall_ms();
-    out->keys = stats.keys;
-    out->nodes = stats.nodes;
-    out->master_name = stats.master ? l->address->master : STR_NONE;
-    out->master = stats.master;
-    out->master_port = stats.master_port;
-    out->master_since_ms = stats.master_since_ms;
-    out->warning_count = stats.diagnostics->count;
-    for (size_t i = 0; i < stats.diagnostics->count; i++)
-        out->warnings[i] = stats.diagnostics->said[i];
 }
 
 /* ---- sessions ---- */

@@ -84,7 +84,6 @@ struct ledger_status {
     uint64_t forgotten;         /* by it, for want of memory */
     uint64_t loads;             /* sessions read from the store, as they were not in the cache */
     bool connected;             /* what follows is of Redis alone */
-    const char *address;        /* without user and password */
     const char *on_outage;      /* "local" … */
     struct str server;          /* "redis 7.0.15"; empty: never connected */
     const char *why_away;       /* "" while it is there */

@@ -41,6 +41,7 @@ struct ledger {
     struct loop *loop;
     struct arena *arena; /* of the address */
     struct redis_address *address;
+    struct str shown; /* the address, for people */
     LIST_HEAD(, session_request) waiting;
     struct session_request *starting; /* inside transaction_start */
     struct timer replay, lapsed;
@@ -72,7 +73,7 @@ void request_fail(const struct session_request *request, enum err error, const c
 /* The session does not exist, and the request does not begin it. */
 void request_not_found(const struct session_request *request);
 /* The line of a chain that nobody went on with, and the hook for it. */
-void log_gave_up(const struct ledger *ledger, const struct session_gave_up *chain);
+void log_gave_up(const struct ledger *ledger, const struct session_chain *chain);
 
 /* ---- transaction.c ---- */
 

@@ -236,10 +236,10 @@ static void go_local(struct ledger_entry *e)
 
 static void refuse(struct ledger *l, const struct session_request *r)
 {
-    struct redis_stats stats;
-    store_redis_stats(l->redis, &stats);
+    struct ledger_status status;
+    ledger_status(l, &status);
     l->refused++;
-    request_fail(r, ERR_UNAVAILABLE, stats.why_away[0] ? stats.why_away : "Redis did not answer");
+    request_fail(r, ERR_UNAVAILABLE, status.why_away[0] ? status.why_away : "Redis did not answer");
 }
 
 static void serve_uncounted(struct ledger *l, const struct session_request *r, bool lost)

@@ -18,6 +18,7 @@
 #include "base/histogram.h"
 #include "base/log.h"
 #include "io/timer.h"
+#include "ledger/ledger.h"
 #include "ledger/redis_adapter.h"
 #include "ledger/redis_diagnostics.h"
 #include "ledger/redis_discovery.h"
@@ -630,28 +631,28 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void redis_cluster_stats(const struct redis_cluster *r, struct redis_stats *out)
+void redis_cluster_status(const struct redis_cluster *r, struct ledger_status *out)
 {
     uint32_t sorted[MEDIAN_OF_ANSWERS];
     size_t count = r->answers < MEDIAN_OF_ANSWERS ? (size_t)r->answers : MEDIAN_OF_ANSWERS;
     memcpy(sorted, r->took_us, count * sizeof(*sorted));
     qsort(sorted, count, sizeof(*sorted), by_size);
-    *out = (struct redis_stats){
-        .address = r->shown,
-        .server = str_of(r->server),
-        .connects = r->connects,
-        .nodes = r->node_count,
-        .median_us = count ? sorted[count / 2] : 0,
-        .keys = r->connects ? r->known.keys : -1,
-        .worst_us = r->worst_us,
-        .times = &r->times,
-        .why_away = r->why_away,
-        .away_since_ms = r->away_since_ms,
-        .diagnostics = &r->diagnostics,
-    };
+    out->server = str_of(r->server);
+    out->connects = r->connects;
+    out->nodes = r->node_count;
+    out->median_us = count ? sorted[count / 2] : 0;
+    out->keys = r->connects ? r->known.keys : -1;
+    out->worst_us = r->worst_us;
+    out->redis_times = &r->times;
+    out->why_away = r->why_away;
+    out->away_since_ms = r->away_since_ms;
+    out->warning_count = r->diagnostics.count;
+    for (size_t i = 0; i < r->diagnostics.count; i++)
+        out->warnings[i] = r->diagnostics.said[i];
     const struct redis_connection *first = r->nodes[0];
     out->master_since_ms = first->place_since_ms;
     if (first->address->kind == REDIS_ADDRESS_SENTINEL && first->place_since_ms) {
+        out->master_name = first->address->master;
         out->master = first->place.host;
         out->master_port = first->place.port;
     }

@@ -11,7 +11,7 @@
 
 struct loop;
 struct redis_cluster;
-struct redis_diagnostics;
+struct ledger_status;
 
 #define REDIS_UNSENT_MAX_BYTES 4194304u /* of one connection; what would be more is not sent */
 #define REDIS_RETRY_FIRST_MS   20u      /* doubled with each failure in a row, and jittered by half */
@@ -56,23 +56,7 @@ const struct redis_facts *redis_cluster_facts(const struct redis_cluster *cluste
 /* Why it is away; "" while it is there. */
 const char *redis_cluster_why_away(const struct redis_cluster *cluster);
 
-struct redis_stats {
-    struct str address; /* without user and password */
-    struct str server;  /* "redis 7.0.15"; empty: never connected */
-    uint64_t connects;
-    uint32_t nodes;                /* of a cluster, as far as they were met */
-    int64_t median_us;             /* of the last hundred or so answers */
-    int64_t worst_us;              /* since connected */
-    const struct histogram *times; /* since the start */
-    int64_t keys;                  /* of its database, when it was connected to; -1: not told */
-    uint64_t conflicts;            /* commits that another one was ahead of; store_redis.h counts them */
-    const char *why_away;          /* "" while it is there */
-    int64_t away_since_ms;
-    const struct redis_diagnostics *diagnostics;
-    const char *master; /* the host that its sentinels named; NULL: no sentinels, or none was reached yet */
-    uint16_t master_port;
-    int64_t master_since_ms; /* that this daemon uses it */
-};
-void redis_cluster_stats(const struct redis_cluster *cluster, struct redis_stats *out);
+/* Fills in what it knows of Redis and the way there. Borrowed until the next call of any function here. */
+void redis_cluster_status(const struct redis_cluster *cluster, struct ledger_status *out);
 
 #endif

@@ -70,7 +70,7 @@ struct session_request {
 /* Of REQUEST_LAPSED: what is logged if the session is gone. */
 struct lapsed_request {
     uint32_t count;
-    struct session_gave_up chains[SESSION_CHAINS_MAX];
+    struct session_chain chains[SESSION_CHAINS_MAX];
 };
 
 STAILQ_HEAD(request_queue, session_request);

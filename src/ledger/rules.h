@@ -18,12 +18,6 @@ struct session_note {
     uint8_t step, retries;
 };
 
-/* A chain that was open when its turn ended. */
-struct session_gave_up {
-    uint8_t retries, name_len, ext_len;
-    char name[SESSION_NAME_BYTES], ext[SESSION_NAME_BYTES];
-};
-
 #define SESSION_NOTES_MAX                                                                                    \
     (SESSION_CALLS_MAX + SESSION_CHAINS_MAX + 2u) /* of one request: all that expire, all given up */
 
@@ -35,7 +29,7 @@ struct session_changes {
     uint32_t note_count;
     struct session_note notes[SESSION_NOTES_MAX];
     uint32_t gave_up_count;
-    struct session_gave_up gave_up[SESSION_CHAINS_MAX];
+    struct session_chain gave_up[SESSION_CHAINS_MAX]; /* chains that were open when their turn ended */
 };
 
 /* A call that was made during an outage, and what was decided then. It counts, and refuses nothing any more.

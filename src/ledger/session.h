@@ -223,6 +223,11 @@ struct session {
     struct session_spent spent[SESSION_SPENT_MAX]; /* of this turn */
 };
 
+static inline uint8_t session_chain_retries(const struct session_chain *chain)
+{
+    return chain->attempts ? chain->attempts - 1 : 0;
+}
+
 /* The i-th call of the window, oldest first; i < call_count. */
 static inline struct session_call *session_call_at(struct session *s, unsigned i)
 {

@@ -7,7 +7,6 @@
 #include "json/parse.h"
 #include "json/write.h"
 #include "ledger/codec.h"
-#include "ledger/session_parts.h"
 
 #include <stdlib.h>
 
@@ -34,10 +33,10 @@ static void put_name(struct json_out *out, const char *key, struct str name)
 /* ---- details --------------------------------------------------------------------- */
 
 /* By the first bytes of the tool's hash. */
-static struct str tool_name(const struct session_record *record, uint32_t tool, size_t bytes)
+static struct str tool_name(const struct session_parts *parts, uint32_t tool, size_t bytes)
 {
     char name[1 + TOOL_BYTES] = {'t'};
-    struct str rest = record->details;
+    struct str rest = buf_view(&parts->details);
     struct detail detail;
     for (size_t i = 0; i < bytes; i++)
         name[1 + i] = (char)(tool >> 8 * i);
@@ -47,16 +46,17 @@ static struct str tool_name(const struct session_record *record, uint32_t tool, 
     return STR_NONE;
 }
 
+/* Of what begins with its name. */
 static int by_name(const void *a, const void *b)
 {
-    return str_cmp(((const struct detail *)a)->name, ((const struct detail *)b)->name);
+    return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
 /* Sorted: stores differ in the order of a hash. */
-static void put_facts(struct json_out *out, const struct session_record *record)
+static void put_facts(struct json_out *out, const struct session_parts *parts)
 {
     struct detail facts[SESSION_FACTS_MAX], detail;
-    struct str rest = record->details;
+    struct str rest = buf_view(&parts->details);
     size_t count = 0;
     while (count < SESSION_FACTS_MAX && detail_next(&rest, &detail))
         if (str_starts(detail.name, "f"))
@@ -70,29 +70,29 @@ static void put_facts(struct json_out *out, const struct session_record *record)
     json_close(out, '}');
 }
 
-struct json session_json_facts(struct arena *arena, const struct session_record *record)
+struct json session_json_facts(struct arena *arena, const struct session_parts *parts)
 {
     struct buf text = buf_in(arena);
     struct json_out out = json_out(&text);
-    put_facts(&out, record);
+    put_facts(&out, parts);
     return parse(arena, &text);
 }
 
 /* ---- history --------------------------------------------------------------------- */
 
-static void put_history(struct json_out *out, const struct session_record *record)
+static void put_history(struct json_out *out, const struct session *session,
+                        const struct session_parts *parts)
 {
-    const struct session *session = record->session;
     uint32_t written = session->journal_count, capacity = session->journal_max;
     uint32_t kept = written < capacity ? written : capacity;
     json_open(out, '[');
     for (uint32_t i = written - kept; i < written; i++) {
-        struct str bytes = str_from(record->journal, (size_t)(i % capacity) * CODEC_NOTE_BYTES);
+        struct str bytes = str_from(buf_view(&parts->journal), (size_t)(i % capacity) * CODEC_NOTE_BYTES);
         struct session_note note;
         if (!codec_decode_note(&bytes, &note))
             continue;
         json_open(out, '{');
-        put_name(out, "tool", tool_name(record, note.tool, NOTE_TOOL_BYTES));
+        put_name(out, "tool", tool_name(parts, note.tool, NOTE_TOOL_BYTES));
         put_name(out, "class", ledger_label_name(note.label));
         put_name(out, "code", ledger_code_name(note.code));
         json_field_int(out, "turn", note.turn);
@@ -110,18 +110,19 @@ static void put_history(struct json_out *out, const struct session_record *recor
         json_field_text(out, "class", "invalid_arguments");
         put_name(out, "code", STR_NONE);
         json_field_int(out, "step", chain->step);
-        json_field_int(out, "retries", chain->attempts ? chain->attempts - 1 : 0);
+        json_field_int(out, "retries", session_chain_retries(chain));
         json_field_bool(out, "open", true);
         json_close(out, '}');
     }
     json_close(out, ']');
 }
 
-struct json session_json_history(struct arena *arena, const struct session_record *record)
+struct json session_json_history(struct arena *arena, const struct session *session,
+                                 const struct session_parts *parts)
 {
     struct buf text = buf_in(arena);
     struct json_out out = json_out(&text);
-    put_history(&out, record);
+    put_history(&out, session, parts);
     return parse(arena, &text);
 }
 
@@ -139,22 +140,16 @@ struct tool_use {
     const struct session_counter *counter;
 };
 
-static int by_tool(const void *a, const void *b)
-{
-    return str_cmp(((const struct tool_use *)a)->name, ((const struct tool_use *)b)->name);
-}
-
 /* What tools with limits have used. */
-static void put_tools(struct json_out *out, const struct session_record *record)
+static void put_tools(struct json_out *out, const struct session *session, const struct session_parts *parts)
 {
-    const struct session *session = record->session;
     struct tool_use tools[SESSION_COUNTERS_MAX];
     if (session->counter_count == 0)
         return;
     for (unsigned i = 0; i < session->counter_count; i++)
-        tools[i] = (struct tool_use){tool_name(record, session->counters[i].tool, TOOL_BYTES),
-                                     &session->counters[i]};
-    qsort(tools, session->counter_count, sizeof(*tools), by_tool);
+        tools[i] =
+            (struct tool_use){tool_name(parts, session->counters[i].tool, TOOL_BYTES), &session->counters[i]};
+    qsort(tools, session->counter_count, sizeof(*tools), by_name);
     json_field_open(out, "tools", '[');
     for (unsigned i = 0; i < session->counter_count; i++) {
         const struct session_counter *counter = tools[i].counter;
@@ -178,9 +173,9 @@ unsigned session_waiting(const struct session *session)
     return waiting;
 }
 
-static void put_budgets(struct json_out *out, const struct session_record *record)
+static void put_budgets(struct json_out *out, const struct session *session,
+                        const struct session_parts *parts)
 {
-    const struct session *session = record->session;
     json_field_open(out, "budgets", '{');
     json_field_int(out, "calls_in_turn", session->calls_in_turn);
     json_field_int(out, "calls", session->calls_made);
@@ -200,29 +195,30 @@ static void put_budgets(struct json_out *out, const struct session_record *recor
         json_close(out, '}');
     }
     json_close(out, ']');
-    put_tools(out, record);
+    put_tools(out, session, parts);
     json_close(out, '}');
 }
 
-struct json session_json(struct arena *arena, struct str name, const struct session_record *record)
+struct json session_json(struct arena *arena, struct str name, const struct session *session,
+                         const struct session_parts *parts)
 {
-    const struct session *session = record->session;
     struct buf text = buf_in(arena);
     struct json_out out = json_out(&text);
     json_open(&out, '{');
     put_name(&out, "session", name);
     json_field_int(&out, "turn", session->turn);
     json_field_int(&out, "step", session->step);
-    put_name(&out, "goal", session->has_goal ? detail_find(record->details, STR_LIT("g")) : STR_NONE);
-    put_budgets(&out, record);
+    put_name(&out, "goal",
+             session->has_goal ? detail_find(buf_view(&parts->details), STR_LIT("g")) : STR_NONE);
+    put_budgets(&out, session, parts);
     json_field_open(&out, "ids", '{');
-    json_field_int(&out, "seen", (int64_t)record->id_count);
+    json_field_int(&out, "seen", (int64_t)(parts->ids.len / SESSION_ID_BYTES));
     json_field_bool(&out, "complete", session->ids != IDS_FORGOTTEN);
     json_close(&out, '}');
     json_key(&out, "facts");
-    put_facts(&out, record);
+    put_facts(&out, parts);
     json_key(&out, "history");
-    put_history(&out, record);
+    put_history(&out, session, parts);
     json_close(&out, '}');
     return parse(arena, &text);
 }

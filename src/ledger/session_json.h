@@ -6,25 +6,19 @@
 #define TOOLGATE_LEDGER_SESSION_JSON_H
 
 #include "json/value.h"
-#include "ledger/session.h"
-
-/* A session and its parts (session_parts.h). */
-struct session_record {
-    const struct session *session;
-    struct str journal; /* a ring: the n-th note of all ever written stands at n % session.journal_max */
-    size_t id_count;    /* seen ids that are kept */
-    struct str details;
-};
+#include "ledger/session_parts.h"
 
 /* Array, oldest first, one entry per logical call: {tool, class, code, turn, step, at_ms, retries}. Open
  * repair chains come last; they have "open": true instead of a time and a turn. */
-struct json session_json_history(struct arena *arena, const struct session_record *record);
+struct json session_json_history(struct arena *arena, const struct session *session,
+                                 const struct session_parts *parts);
 
 /* Object, sorted by name. */
-struct json session_json_facts(struct arena *arena, const struct session_record *record);
+struct json session_json_facts(struct arena *arena, const struct session_parts *parts);
 
 /* Everything: {session, turn, step, goal, budgets, ids, facts, history}. `name` is the session's. */
-struct json session_json(struct arena *arena, struct str name, const struct session_record *record);
+struct json session_json(struct arena *arena, struct str name, const struct session *session,
+                         const struct session_parts *parts);
 
 /* How many of its calls have no result yet. */
 unsigned session_waiting(const struct session *session);

@@ -52,7 +52,6 @@ struct store_redis {
     struct timer key_again;
     unsigned char key[STORE_REDIS_KEY_BYTES];
     struct buf details; /* of the reply that is being reported */
-    uint64_t conflicts;
 };
 
 /* ---- keys ---- */
@@ -226,7 +225,6 @@ static void on_ended(struct redis_command *command, enum redis_ended how, const 
         request->result = STORE_DONE;
     } else if (how == REDIS_ANSWERED && read_stored(p->store, value, request, loads)) {
         request->result = loads ? STORE_DONE : STORE_CONFLICT;
-        p->store->conflicts += !loads;
     } else if (how == REDIS_ANSWERED) {
         request->result = STORE_REFUSED;
         request->why = no_such_answer;
@@ -651,9 +649,8 @@ bool store_redis_key(const struct session_store *store, unsigned char out[STORE_
     return s->has_key;
 }
 
-void store_redis_stats(const struct session_store *store, struct redis_stats *out)
+void store_redis_status(const struct session_store *store, struct ledger_status *out)
 {
-    const struct store_redis *s = (const struct store_redis *)store;
-    redis_cluster_stats(s->cluster, out);
-    out->conflicts = s->conflicts;
+    redis_cluster_status(((const struct store_redis *)store)->cluster, out);
+    out->connected = store_redis_is_up(store);
 }

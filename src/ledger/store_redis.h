@@ -37,6 +37,7 @@ bool store_redis_key(const struct session_store *store, unsigned char out[STORE_
 #define STORE_REDIS_STEM_BYTES 29u
 void store_redis_stem(struct hash128 id, char out[STORE_REDIS_STEM_BYTES]);
 
-void store_redis_stats(const struct session_store *store, struct redis_stats *out);
+/* As redis_cluster_status. */
+void store_redis_status(const struct session_store *store, struct ledger_status *out);
 
 #endif

@@ -46,7 +46,7 @@ void transaction_land(struct ledger_entry *e)
 {
     struct ledger *l = e->ledger;
     struct session_request *r;
-    struct session_gave_up chain;
+    struct session_chain chain;
     const struct buf *gave_up = &e->commit->gave_up;
     for (size_t at = 0; at + sizeof(chain) <= gave_up->len; at += sizeof(chain)) {
         memcpy(&chain, gave_up->at + at, sizeof(chain));

@@ -19,19 +19,17 @@
 struct json_case {
     struct arena *arena;
     struct session session;
-    struct buf journal, details;
-    struct session_record record;
+    struct session_parts parts;
 };
 
 static int begin(void **state)
 {
     struct json_case *t = test_calloc(1, sizeof(*t));
     t->arena = arena_new();
-    t->journal = buf_in(t->arena);
+    t->parts.journal = buf_in(t->arena);
     session_begin(&t->session, 7, BEGAN_MS);
     t->session.journal_max = 3;
-    t->details = buf_in(t->arena);
-    t->record = (struct session_record){.session = &t->session};
+    t->parts.details = buf_in(t->arena);
     *state = t;
     return 0;
 }
@@ -46,8 +44,7 @@ static int end(void **state)
 
 static void field(struct json_case *t, struct str name, const char *value)
 {
-    detail_add(&t->details, name, str_of(value));
-    t->record.details = buf_view(&t->details);
+    detail_add(&t->parts.details, name, str_of(value));
 }
 
 static void tool_field(struct json_case *t, const char *tool)
@@ -63,11 +60,10 @@ static void note(struct json_case *t, struct session_note note)
     struct buf bytes = buf_in(t->arena);
     size_t at = t->session.journal_count++ % t->session.journal_max * (size_t)CODEC_NOTE_BYTES;
     codec_encode_note(&note, &bytes);
-    if (at == t->journal.len)
-        buf_str(&t->journal, buf_view(&bytes));
+    if (at == t->parts.journal.len)
+        buf_str(&t->parts.journal, buf_view(&bytes));
     else
-        memcpy(t->journal.at + at, bytes.at, CODEC_NOTE_BYTES);
-    t->record.journal = buf_view(&t->journal);
+        memcpy(t->parts.journal.at + at, bytes.at, CODEC_NOTE_BYTES);
 }
 
 static void notes(struct json_case *t, uint8_t count)
@@ -99,7 +95,7 @@ static void history_tells_each_call_oldest_first(void **state)
 {
     struct json_case *t = *state;
     tool_field(t, "search");
-    assert_json(t, session_json_history(t->arena, &t->record), "[]");
+    assert_json(t, session_json_history(t->arena, &t->session, &t->parts), "[]");
     notes(t, 1);
     note(t, (struct session_note){.second = 1,
                                   .tool = 5,
@@ -108,7 +104,7 @@ static void history_tells_each_call_oldest_first(void **state)
                                   .turn = 300,
                                   .step = 2,
                                   .retries = 3});
-    assert_json(t, session_json_history(t->arena, &t->record),
+    assert_json(t, session_json_history(t->arena, &t->session, &t->parts),
                 "[{\"tool\":\"search\",\"class\":\"ok\",\"code\":null,\"turn\":1,\"step\":1,"
                 "\"at_ms\":1700000001000,\"retries\":0},"
                 "{\"tool\":null,\"class\":\"loop\",\"code\":\"loop\",\"turn\":300,\"step\":2,"
@@ -127,9 +123,9 @@ static void a_full_ring_begins_with_its_oldest_entry(void **state)
     struct json_case *t = *state;
     for (uint8_t count = 1; count <= 8; count++) {
         t->session.journal_count = 0;
-        t->journal.len = 0;
+        t->parts.journal.len = 0;
         notes(t, count);
-        struct json history = session_json_history(t->arena, &t->record);
+        struct json history = session_json_history(t->arena, &t->session, &t->parts);
         assert_int_equal(history.len, count < 3 ? count : 3);
         for (uint32_t i = 0; i < history.len; i++)
             assert_int_equal(step_at(history, i), count - history.len + 1 + i);
@@ -140,12 +136,12 @@ static void a_journal_that_is_cut_short_loses_entries(void **state)
 {
     struct json_case *t = *state;
     notes(t, 3);
-    t->record.journal.len -= 1;
-    assert_int_equal(session_json_history(t->arena, &t->record).len, 2);
-    t->record.journal = STR_NONE;
-    assert_int_equal(session_json_history(t->arena, &t->record).len, 0);
+    t->parts.journal.len -= 1;
+    assert_int_equal(session_json_history(t->arena, &t->session, &t->parts).len, 2);
+    t->parts.journal.len = 0;
+    assert_int_equal(session_json_history(t->arena, &t->session, &t->parts).len, 0);
     t->session.journal_max = 0; /* none is kept */
-    assert_int_equal(session_json_history(t->arena, &t->record).len, 0);
+    assert_int_equal(session_json_history(t->arena, &t->session, &t->parts).len, 0);
 }
 
 static void open_chains_end_the_history(void **state)
@@ -153,7 +149,7 @@ static void open_chains_end_the_history(void **state)
     struct json_case *t = *state;
     add_chain(t, "create", 2, false);
     add_chain(t, "update", 3, true);
-    assert_json(t, session_json_history(t->arena, &t->record),
+    assert_json(t, session_json_history(t->arena, &t->session, &t->parts),
                 "[{\"tool\":\"create\",\"class\":\"invalid_arguments\",\"code\":null,\"step\":9,"
                 "\"retries\":1,\"open\":true}]");
 }
@@ -165,7 +161,7 @@ static void facts_are_sorted_by_name(void **state)
     field(t, STR_LIT("g"), "not a fact");
     field(t, STR_LIT("forder"), "[1.50,\"x\"]");
     tool_field(t, "f");
-    assert_json(t, session_json_facts(t->arena, &t->record), "{\"order\":[1.50,\"x\"],\"user\":{\"id\":7}}");
+    assert_json(t, session_json_facts(t->arena, &t->parts), "{\"order\":[1.50,\"x\"],\"user\":{\"id\":7}}");
 }
 
 static void a_session_tells_all_that_is_used(void **state)
@@ -184,7 +180,7 @@ static void a_session_tells_all_that_is_used(void **state)
     s->cost = 500000;
     s->idle[0].calls = 6;
     s->ids = IDS_FORGOTTEN;
-    t->record.id_count = 5;
+    t->parts.ids.len = 5 * (size_t)SESSION_ID_BYTES;
     s->call_count = 2;
     s->calls[0].class = CALL_PENDING;
     s->calls[1].class = CALL_OK;
@@ -203,7 +199,7 @@ static void a_session_tells_all_that_is_used(void **state)
                                               .cost = 250000};
     add_chain(t, "create", 2, false);
     assert_json(
-        t, session_json(t->arena, STR_LIT("uid:1000/chat-7"), &t->record),
+        t, session_json(t->arena, STR_LIT("uid:1000/chat-7"), &t->session, &t->parts),
         "{\"session\":\"uid:1000/chat-7\",\"turn\":2,\"step\":4,\"goal\":\"find \\\"it\\\"\","
         "\"budgets\":{\"calls_in_turn\":1,\"calls\":3,\"cost_in_turn\":0.25,\"cost\":0.5,"
         "\"turn_began_ms\":1700000000000,\"no_progress\":6,\"waiting\":1,"
@@ -219,7 +215,7 @@ static void a_goal_of_an_earlier_turn_is_not_told(void **state)
 {
     struct json_case *t = *state;
     field(t, STR_LIT("g"), "of an earlier turn");
-    struct json view = session_json(t->arena, STR_LIT("s"), &t->record);
+    struct json view = session_json(t->arena, STR_LIT("s"), &t->session, &t->parts);
     assert_int_equal(json_get_text(&view, "goal")->type, JSON_NULL);
     assert_null(json_get_text(json_get_text(&view, "budgets"), "tools")); /* none has limits */
     assert_true(json_get_text(json_get_text(&view, "ids"), "complete")->truth);
