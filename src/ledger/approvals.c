@@ -2,7 +2,6 @@
 #include "ledger/approvals.h"
 
 #include "base/arena.h"
-#include "base/log.h"
 #include "ledger/ledger.h"
 #include "ledger/record.h"
 
@@ -10,8 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#define RECORD_FORMAT 0x41u /* the first byte, where sessions have their format */
 
 /* ---- entries ---- */
 
@@ -229,11 +226,9 @@ static void code_text(struct record_coder *c, struct arena *arena, struct str *t
     *text = c->out ? *text : arena_dup(arena, got);
 }
 
-static void code_table(struct record_coder *c, struct approval_table *t, struct arena *arena)
+void approval_table_code(struct record_coder *c, struct approval_table *t, struct arena *arena)
 {
     uint64_t count = t->count;
-    c->bad |= record_number(c, RECORD_FORMAT, 1) != RECORD_FORMAT;
-    RECORD_NUMBER(c, t->version, 8);
     RECORD_NUMBER(c, count, 2);
     c->bad |= count > APPROVALS_MAX;
     for (t->count = 0; !c->bad && t->count < count; t->count++) {
@@ -264,23 +259,7 @@ static void code_table(struct record_coder *c, struct approval_table *t, struct 
         code_text(c, arena, &e->question, APPROVAL_QUESTION_MAX);
         code_text(c, arena, &e->answered_by, APPROVAL_NAME_MAX);
     }
-}
-
-void approval_table_encode(struct approval_table *t, struct buf *out)
-{
-    struct record_coder c = {.out = out};
-    code_table(&c, t, NULL);
-}
-
-bool approval_table_decode(struct str bytes, struct approval_table *t, struct arena *arena)
-{
-    struct record_coder c = {.rest = bytes, .bad = bytes.len > APPROVAL_RECORD_BYTES};
-    code_table(&c, t, arena);
-    if (c.bad || c.rest.len) {
-        t->version = 0;
-        t->count = 0;
-    }
-    return t->version != 0;
+    t->count = c->bad ? 0 : t->count;
 }
 
 /* ---- the fleet's table: requests wait in a queue, and a round of the record applies all of them ---- */
@@ -292,7 +271,6 @@ struct approvals {
     struct approval_table table;
     struct arena *arena; /* of the table's texts */
     struct approval_requests waiting, ended;
-    bool is_unreadable;
 };
 
 int64_t approvals_now_ms(const struct approvals *a)
@@ -300,23 +278,14 @@ int64_t approvals_now_ms(const struct approvals *a)
     return record_now_ms(&a->record);
 }
 
-/* Damaged bytes, or those of a newer build, are left as they are until they expire. */
-static bool read_record(void *owner, struct str bytes)
+static void code_record(void *owner, struct record_coder *coder)
 {
     struct approvals *a = owner;
-    bool was_unreadable = a->is_unreadable;
-    arena_free(a->arena);
-    a->arena = arena_new();
-    a->is_unreadable = bytes.len && !approval_table_decode(bytes, &a->table, a->arena);
-    if (!bytes.len) {
-        a->table.version = 0;
-        a->table.count = 0;
+    if (!coder->out) {
+        arena_free(a->arena);
+        a->arena = arena_new();
     }
-    if (a->is_unreadable && !was_unreadable)
-        log_event(LOG_WARN, "approvals_unreadable",
-                  LOG_TEXT("why", "the record of approvals in the ledger cannot be read; until it expires, "
-                                  "nothing can be approved"));
-    return !a->is_unreadable;
+    approval_table_code(coder, &a->table, a->arena);
 }
 
 static bool apply_waiting(void *owner)
@@ -329,11 +298,6 @@ static bool apply_waiting(void *owner)
         changed |= approval_table_apply(&a->table, r, approvals_now_ms(a), a->arena);
     }
     return changed;
-}
-
-static void write_record(void *owner, struct buf *out)
-{
-    approval_table_encode(&((struct approvals *)owner)->table, out);
 }
 
 /* Those that were applied end, or, if `why`, all: each may begin others. */
@@ -365,12 +329,17 @@ static void on_ended(void *owner, const char *why)
 
 struct approvals *approvals_new(struct ledger *ledger)
 {
-    static const struct record_kind kind = {.name = "approvals of the fleet",
-                                            .ttl_s = APPROVAL_MS / 1000,
-                                            .read = read_record,
-                                            .apply = apply_waiting,
-                                            .write = write_record,
-                                            .ended = on_ended};
+    static const struct record_kind kind = {
+        .name = "approvals of the fleet",
+        .ttl_s = APPROVAL_MS / 1000,
+        .format = 0x41,
+        .bytes_max = APPROVAL_RECORD_BYTES,
+        .unreadable = "approvals_unreadable",
+        .why =
+            "the record of approvals in the ledger cannot be read; until it expires, nothing can be approved",
+        .code = code_record,
+        .apply = apply_waiting,
+        .ended = on_ended};
     struct approvals *a = calloc(1, sizeof(*a));
     if (!a)
         abort();

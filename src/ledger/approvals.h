@@ -24,6 +24,7 @@
 struct approvals;
 struct arena;
 struct ledger;
+struct record_coder;
 
 #define APPROVAL_MS           300000 /* to answer the question, and again to make the approved call */
 #define APPROVALS_MAX         256u   /* of the fleet */
@@ -64,7 +65,6 @@ struct approval {
 };
 
 struct approval_table {
-    uint64_t version; /* 0: there is no record yet */
     unsigned count;
     struct approval list[APPROVALS_MAX]; /* the oldest first */
 };
@@ -106,9 +106,8 @@ struct approval_request {
 bool approval_table_apply(struct approval_table *table, struct approval_request *request, int64_t now_ms,
                           struct arena *arena);
 
-void approval_table_encode(struct approval_table *table, struct buf *out);
-/* Copies the texts into `arena`. False: not the bytes of a table; it is empty then. */
-bool approval_table_decode(struct str bytes, struct approval_table *table, struct arena *arena);
+/* Its bytes behind those of record.h, the texts copied into `arena`; empty if they are bad. */
+void approval_table_code(struct record_coder *coder, struct approval_table *table, struct arena *arena);
 
 /* ---- the fleet's table ---- */
 

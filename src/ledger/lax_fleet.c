@@ -5,11 +5,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "ledger/ledger_internal.h"
-#include "ledger/record.h"
 
 #include <stdlib.h>
-
-#define RECORD_FORMAT 0x4cu /* the first byte, where sessions have their format */
 
 /* ---- the table --------------------------------------------------------------- */
 
@@ -128,10 +125,8 @@ static void code_text(struct record_coder *c, char *text, uint8_t *len, size_t m
     *len = (uint8_t)got.len;
 }
 
-static void code_table(struct record_coder *c, struct lax_table *t)
+void lax_table_code(struct record_coder *c, struct lax_table *t)
 {
-    c->bad |= record_number(c, RECORD_FORMAT, 1) != RECORD_FORMAT;
-    RECORD_NUMBER(c, t->version, 8);
     RECORD_NUMBER(c, t->users[0], 8);
     RECORD_NUMBER(c, t->users[1], 8);
     RECORD_NUMBER(c, t->count, 2);
@@ -153,21 +148,8 @@ static void code_table(struct record_coder *c, struct lax_table *t)
         code_text(c, e->path, &e->path_len, sizeof(e->path));
         code_text(c, e->code, &e->code_len, sizeof(e->code));
     }
-}
-
-void lax_table_encode(struct lax_table *t, struct buf *out)
-{
-    struct record_coder c = {.out = out};
-    code_table(&c, t);
-}
-
-bool lax_table_decode(struct str bytes, struct lax_table *t)
-{
-    struct record_coder c = {.rest = bytes, .bad = bytes.len > LAX_FLEET_RECORD_BYTES};
-    code_table(&c, t);
-    if (c.bad || c.rest.len)
-        *t = (struct lax_table){.version = 0};
-    return t->version != 0;
+    if (c->bad)
+        *t = (struct lax_table){.count = 0};
 }
 
 /* ---- the fleet --------------------------------------------------------------- */
@@ -188,7 +170,7 @@ struct lax_fleet {
     bool is_shared;         /* by a Redis; else the table lives here alone */
     struct lax_table table; /* as stored, with what is pending */
     int64_t read_us;        /* when it was read; 0: never */
-    bool is_unreadable, has_dropped;
+    bool has_dropped;
     struct lax_finding pending[LAX_FLEET_PENDING_MAX];
     unsigned pending_count, applied; /* the first ones are in the table that is committed */
     LIST_HEAD(, look) looks;
@@ -208,6 +190,7 @@ static bool apply_pending(void *owner)
 {
     struct lax_fleet *f = owner;
     bool changed = false;
+    f->read_us = clock_mono_us();
     lax_table_expire(&f->table, now_s(f));
     for (unsigned i = 0; i < f->pending_count; i++)
         changed |= lax_table_apply(&f->table, &f->pending[i], now_s(f));
@@ -215,28 +198,9 @@ static bool apply_pending(void *owner)
     return changed;
 }
 
-/* Damaged bytes, or those of a newer build, are left as they are: this daemon learns alone. */
-static bool read_record(void *owner, struct str bytes)
+static void code_record(void *owner, struct record_coder *coder)
 {
-    struct lax_fleet *f = owner;
-    bool was_unreadable = f->is_unreadable;
-    f->read_us = clock_mono_us();
-    f->is_unreadable = bytes.len && !lax_table_decode(bytes, &f->table);
-    if (!bytes.len)
-        f->table = (struct lax_table){.version = 0};
-    if (!f->is_unreadable)
-        return true;
-    if (!was_unreadable)
-        log_event(
-            LOG_WARN, "schema_lax_unreadable",
-            LOG_TEXT("why", "what the fleet has learnt of schemas cannot be read, and is left as it is"));
-    apply_pending(f);
-    return false;
-}
-
-static void write_record(void *owner, struct buf *out)
-{
-    lax_table_encode(&((struct lax_fleet *)owner)->table, out);
+    lax_table_code(coder, &((struct lax_fleet *)owner)->table);
 }
 
 /* What the store did not take stays pending until the next time. */
@@ -244,6 +208,8 @@ static void on_ended(void *owner, const char *why)
 {
     struct lax_fleet *f = owner;
     struct look *look;
+    if (why == record_unreadable) /* this daemon learns alone */
+        apply_pending(f);
     if (!why || why == record_unreadable) {
         f->pending_count -= f->applied;
         memmove(f->pending, f->pending + f->applied, f->pending_count * sizeof(*f->pending));
@@ -262,12 +228,16 @@ static void on_ended(void *owner, const char *why)
 
 struct lax_fleet *lax_fleet_new(struct session_store *redis, struct session_store *memory)
 {
-    static const struct record_kind kind = {.name = "schema_lax of the fleet",
-                                            .ttl_s = LAX_FLEET_KNOWN_S,
-                                            .read = read_record,
-                                            .apply = apply_pending,
-                                            .write = write_record,
-                                            .ended = on_ended};
+    static const struct record_kind kind = {
+        .name = "schema_lax of the fleet",
+        .ttl_s = LAX_FLEET_KNOWN_S,
+        .format = 0x4c,
+        .bytes_max = LAX_FLEET_RECORD_BYTES,
+        .unreadable = "schema_lax_unreadable",
+        .why = "what the fleet has learnt of schemas cannot be read, and is left as it is",
+        .code = code_record,
+        .apply = apply_pending,
+        .ended = on_ended};
     struct lax_fleet *f = calloc(1, sizeof(*f));
     if (!f)
         abort();

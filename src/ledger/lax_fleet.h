@@ -7,9 +7,8 @@
 #ifndef TOOLGATE_LEDGER_LAX_FLEET_H
 #define TOOLGATE_LEDGER_LAX_FLEET_H
 
-#include "base/buf.h"
 #include "ledger/ledger.h"
-#include "ledger/session_store.h"
+#include "ledger/record.h"
 
 #define LAX_FLEET_ENTRIES_MAX  128u     /* the one touched longest ago goes */
 #define LAX_FLEET_PENDING_MAX  64u      /* changes that Redis has yet to be told */
@@ -38,15 +37,13 @@ struct lax_finding {
 };
 
 struct lax_table {
-    uint64_t version;
     uint64_t users[2]; /* two different ones whose sessions have found something; 0: none */
     unsigned count;
     struct lax_entry list[LAX_FLEET_ENTRIES_MAX]; /* the one touched last at the end */
 };
 
-/* False: not the bytes of a table; it is empty then. */
-bool lax_table_decode(struct str bytes, struct lax_table *table);
-void lax_table_encode(struct lax_table *table, struct buf *out);
+/* Its bytes behind those of record.h; empty if they are bad. */
+void lax_table_code(struct record_coder *coder, struct lax_table *table);
 /* Drops what has expired. */
 void lax_table_expire(struct lax_table *table, uint32_t now_s);
 /* True: it changed. */

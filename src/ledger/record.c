@@ -1,5 +1,7 @@
 #include "ledger/record.h"
 
+#include "base/log.h"
+
 #include <endian.h>
 
 const char record_unreadable[] = "the record cannot be read";
@@ -33,12 +35,12 @@ static void on_committed(struct store_request *store);
 /* True: it has ended. */
 static bool commit(struct record *r)
 {
-    uint64_t next = htole64(r->version ? r->version + 1 : hash_random() | 1), version = htole64(r->version);
+    struct record_coder coder = {.out = &r->bytes};
     r->bytes.len = 0;
-    r->kind->write(r->owner, &r->bytes);
-    r->guard[0] = r->bytes.at[0];
-    memcpy(r->guard + CODEC_VERSION_AT, &version, sizeof(version));
-    memcpy(r->bytes.at + CODEC_VERSION_AT, &next, sizeof(next));
+    record_number(&coder, r->kind->format, 1);
+    record_number(&coder, r->version ? r->version + 1 : hash_random() | 1, sizeof(r->version));
+    r->kind->code(r->owner, &coder);
+    codec_guard(r->kind->format, r->version, r->guard);
     r->store = (struct store_request){
         .id = id_of(r->kind),
         .guard = r->version ? (struct str){r->guard, sizeof(r->guard)} : STR_NONE,
@@ -49,16 +51,27 @@ static bool commit(struct record *r)
     return r->in->kind->commit(r->in, &r->store);
 }
 
+/* Damaged bytes, or those of a newer build, are left as they are. */
+static bool read_stored(struct record *r)
+{
+    struct str stored = r->store.stored[PART_CORE];
+    struct record_coder coder = {.rest = stored, .bad = stored.len > r->kind->bytes_max};
+    bool was_unreadable = r->is_unreadable;
+    coder.bad |= record_number(&coder, 0, 1) != r->kind->format;
+    RECORD_NUMBER(&coder, r->version, sizeof(r->version));
+    coder.bad |= r->version == 0;
+    r->kind->code(r->owner, &coder);
+    r->is_unreadable = stored.len && (coder.bad || coder.rest.len);
+    if (r->is_unreadable && !was_unreadable)
+        log_event(LOG_WARN, r->kind->unreadable, LOG_TEXT("why", r->kind->why));
+    return !r->is_unreadable;
+}
+
 /* Goes on with what is stored as long as the store answers at once. True: the round has ended. */
 static bool go_on(struct record *r)
 {
     do {
-        struct str stored = r->store.stored[PART_CORE];
-        r->version = 0;
-        if (stored.len >= CODEC_GUARD_BYTES)
-            memcpy(&r->version, stored.at + CODEC_VERSION_AT, sizeof(r->version));
-        r->version = le64toh(r->version);
-        if (!r->kind->read(r->owner, stored))
+        if (!read_stored(r))
             return end_round(r, record_unreadable);
         if (!r->kind->apply(r->owner))
             return end_round(r, NULL);

@@ -11,14 +11,19 @@
 
 #define RECORD_CONFLICTS_MAX 16u /* of one round; then it ends without its commit */
 
+struct record_coder;
+
 struct record_kind {
     const char *name; /* no session has the id that is made of it */
     uint32_t ttl_s;   /* from the last commit */
-    /* What is stored; empty: nothing. False: it cannot be read, and is left as it is until it expires. */
-    bool (*read)(void *owner, struct str bytes);
+    uint8_t format;   /* the first byte, where sessions have their format */
+    uint32_t bytes_max;
+    const char *unreadable, *why; /* the event of a record that cannot be read, and its text */
+    /* Reads or writes the table behind format and version. An empty record reads as bad: then the table is
+     * to be empty. */
+    void (*code)(void *owner, struct record_coder *coder);
     /* Changes the table by all that waits; false: it is as it was. Called again after a conflict. */
     bool (*apply)(void *owner);
-    void (*write)(void *owner, struct buf *out); /* any version */
     /* The round is over: what was applied last is stored. `why`: it is not. May begin another. */
     void (*ended)(void *owner, const char *why);
 };
@@ -30,6 +35,7 @@ struct record {                 /* embedded; zero but for `kind`, `owner` and `i
     struct session_store *in;
     uint64_t version; /* 0: there is none yet */
     bool busy;
+    bool is_unreadable; /* logged; it is left as it is until it expires */
     unsigned conflicts;
     struct buf bytes;
     char guard[CODEC_GUARD_BYTES];
