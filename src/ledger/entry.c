@@ -1,4 +1,4 @@
-#include "ledger/entry.h"
+#include "ledger/ledger_internal.h"
 
 #include <stdlib.h>
 

@@ -124,7 +124,7 @@ static const char *const outages[] = {"local", "closed", "open"};
 static void on_up(void *owner)
 {
     struct ledger *l = owner;
-    outage_log_back(&l->outage_log, outage_sessions(l->outage));
+    outage_log_back(&l->outage_log, l->kept.count);
     lax_fleet_up(l->lax_fleet);
     timer_set(&l->replay, l->loop, 0, outage_replay, l);
 }
@@ -151,6 +151,7 @@ static struct ledger *new_ledger(const struct ledger_options *given)
         .owner = l,
     };
     entries_init(&l->entries);
+    lru_init(&l->kept);
     LIST_INIT(&l->waiting);
     l->memory = store_memory_new(&memory);
     l->on_outage = options->on_outage;
@@ -196,7 +197,7 @@ enum err ledger_new_redis(const struct ledger_options *options, const struct led
     if (redis->password_file)
         o.password_file = arena_dup(l->arena, str_of(redis->password_file)).at;
     l->loop = redis->loop;
-    l->outage = outage_new(options && options->memory_bytes ? options->memory_bytes : LEDGER_MEMORY_BYTES);
+    l->kept_bytes_max = options && options->memory_bytes ? options->memory_bytes : LEDGER_MEMORY_BYTES;
     l->redis = store_redis_new(&o, &hooks, l);
     l->lax_fleet = lax_fleet_new(l->redis, l->memory);
     watch_lapsed(l);
@@ -210,16 +211,15 @@ void ledger_free(struct ledger *l)
         return;
     timer_clear(&l->replay);
     timer_clear(&l->lapsed);
-    size_t untold = l->outage ? outage_sessions(l->outage) : 0;
-    if (untold)
+    if (l->kept.count)
         log_event(
-            LOG_WARN, "ledger_sessions_lost", LOG_NUM("sessions", (int64_t)untold),
-            LOG_NUM("requests", (int64_t)outage_requests(l->outage)),
+            LOG_WARN, "ledger_sessions_lost", LOG_NUM("sessions", (int64_t)l->kept.count),
+            LOG_NUM("requests", (int64_t)l->kept_requests),
             LOG_TEXT("why", "the daemon ends before Redis is back: Redis does not learn what it counted"));
     if (l->redis)
         l->redis->kind->free(l->redis);
     entries_clear(&l->entries, transaction_drop);
-    outage_free(l->outage);
+    outage_drop(l);
     l->memory->kind->free(l->memory);
     lax_fleet_free(l->lax_fleet);
     arena_free(l->arena);
@@ -257,7 +257,7 @@ void ledger_status(const struct ledger *l, struct ledger_status *out)
     out->by_stand_in = l->by_local;
     out->uncounted = l->uncounted;
     out->refused = l->refused;
-    out->waiting = outage_sessions(l->outage) + l->replaying;
+    out->waiting = l->kept.count + l->replaying;
     out->merged = l->replayed;
     out->lost = l->lost;
     out->conflicts = l->conflicts;

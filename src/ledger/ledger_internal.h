@@ -1,16 +1,212 @@
 /*
- * What the files of the ledger share: ledger.c (the interface of ledger.h), apply.c (a request on a session
- * and its parts), transaction.c (load, apply, commit, retry), outage.c (while Redis is away). Nobody else
- * includes this.
+ * What the files of the ledger share. Nobody else includes this.
+ *
+ *   ledger.c       the interface of ledger.h: a call becomes a request, request.c copies it
+ *   entry.c        the sessions that this daemon has in use or remembers
+ *   apply.c        a request on a session and its parts; commit.c collects what it changed
+ *   transaction.c  load, apply, commit, retry
+ *   outage.c       while Redis is away
  */
 #ifndef TOOLGATE_LEDGER_LEDGER_INTERNAL_H
 #define TOOLGATE_LEDGER_LEDGER_INTERNAL_H
 
+#include "base/lru.h"
 #include "base/rate_limit.h"
-#include "ledger/entry.h"
+#include "io/timer.h"
 #include "ledger/call_id.h"
+#include "ledger/codec.h"
 #include "ledger/lax_fleet.h"
-#include "ledger/outage.h"
+#include "ledger/ledger.h"
+#include "ledger/rules.h"
+#include "ledger/session_parts.h"
+#include "ledger/session_store.h"
+
+#include <sys/queue.h>
+
+/* ---- a request to one session, from ledger.h's call until its commit. It borrows what the caller gave it;
+ * one that nobody waits for, or that Redis has yet to be told, owns a copy in one block ---- */
+
+struct ledger_entry;
+struct rate_wait;
+
+enum request_kind {
+    REQUEST_ADMIT,
+    REQUEST_SETTLE,
+    REQUEST_RELEASE, /* a settle of an admit whose caller is gone: only if it was let run and is open */
+    REQUEST_TURN,
+    REQUEST_SEE,
+    REQUEST_RESET,  /* of one tool */
+    REQUEST_FORGET, /* of the session */
+    REQUEST_BOUNDARY,
+    REQUEST_LOOK,
+    REQUEST_VIEW,
+    REQUEST_LAPSED /* whether a session with open chains has ended with its time to live */
+};
+
+struct see_request {
+    const struct hash128 *ids;
+    size_t count;
+};
+
+struct session_request {
+    enum request_kind kind;
+    struct hash128 id; /* of the session */
+    union {
+        const void *any;
+        const struct ledger_admit *admit;
+        const struct ledger_settle *settle; /* REQUEST_RELEASE, too */
+        const struct ledger_turn *turn;
+        const struct see_request *see;
+        const struct str *tool; /* REQUEST_RESET */
+        const struct ledger_look *look;
+        const struct lapsed_request *lapsed;
+        const struct str *session; /* REQUEST_VIEW: its name */
+    } of;
+    void *answer;        /* NULL: nobody waits for it */
+    struct arena *arena; /* of what the answer points to */
+    ledger_done *done;
+    void *owner;
+    uint32_t sequence; /* of this daemon's requests: session_mark */
+    uint32_t number;   /* of a turn or a reset, so that it is applied once */
+    bool is_past;      /* it was answered during an outage, as `past` says */
+    bool is_fresh;     /* a look: what is stored was loaded for it */
+    bool is_cancelled; /* an admit whose caller is gone: it is released once it is committed */
+    bool is_owned;     /* in one block, with a copy of what it asks */
+    size_t bytes;      /* of that block */
+    struct session_past past;
+    uint32_t rate_wait_ms;
+    struct rate_wait *rate_wait; /* its rates are being asked; it is in no queue yet */
+    struct ledger *ledger;
+    STAILQ_ENTRY(session_request) next;
+    LIST_ENTRY(session_request) waiting; /* among all whose `done` is to fire */
+    bool is_waiting;
+};
+
+/* Of REQUEST_LAPSED: what is logged if the session is gone. */
+struct lapsed_request {
+    uint32_t count;
+    struct session_chain chains[SESSION_CHAINS_MAX];
+};
+
+STAILQ_HEAD(request_queue, session_request);
+
+/* A copy with everything it asks, in one block on the heap, for free(); nobody waits for it. */
+struct session_request *request_copy(const struct session_request *request);
+/* An owned request that gives the reservation of an admit back. */
+struct session_request *request_release(const struct session_request *admit);
+
+/* ---- a session that this daemon has in use or remembers (the cache), and the commit that is being made of
+ * it. The cache keeps the sessions used last; one that has requests waiting stays ---- */
+
+#define ENTRIES_MAX          1024u /* sessions remembered beside those with requests; about 8 KB each */
+#define ENTRY_NAME_MAX_BYTES 160u  /* of a session, for people; a longer one is cut */
+#define ENTRY_TOOL_MAX_BYTES 64u   /* likewise of a tool */
+#define COMMIT_BATCH_MAX                                                                                     \
+    16u /* requests of one commit: fewer than the window holds, so that a commit sent again is recognised */
+
+/* What requests did to a session since its last commit, as a store takes it. */
+struct commit {
+    struct store_request store;
+    struct ledger *ledger;
+    struct ledger_entry *entry;
+    struct session_changes changes; /* of the request applied last */
+    uint32_t calls;                 /* bit i: calls[i] changed */
+    bool loads;                     /* it is a load */
+    bool changed;
+    bool grows; /* a part is written for the first time: it needs a time to live */
+    bool journal_resized, ids_dropped;
+    uint32_t journal_from; /* journal_count before */
+    size_t ids_from;       /* bytes of ids before */
+    struct buf writes;     /* struct store_write each; of details `at` is where the name stands in `bytes` */
+    struct buf bytes;      /* names and values of details */
+    struct buf gave_up;    /* struct session_chain each: logged once they are committed */
+    char guard[CODEC_GUARD_BYTES];
+    struct commit *spare;
+};
+
+struct ledger_entry {
+    struct lru_node node; /* first; its id is the session's */
+    bool loaded;          /* session and parts are what was stored, as far as we know */
+    bool begun;           /* the session exists, stored or about to be */
+    bool stored;
+    bool busy;             /* a load or a commit is under way, or requests are being answered */
+    bool local;            /* counted in this daemon's memory: Redis is away, or what it has is unreadable */
+    bool paused;           /* between two tries */
+    bool age_checked;      /* for the requests in its queue */
+    uint8_t hopping;       /* commits to go until it counts as staying with this daemon */
+    uint8_t conflicts;     /* in a row */
+    bool unreadable;       /* what Redis has of it; then nothing is kept for Redis */
+    int64_t away_until_us; /* monotonic. Redis refused it, or it is unreadable: not asked for before */
+    uint32_t replays;      /* kept requests in its queue or flying */
+    uint32_t refusals;     /* answered by this daemon since it remembers the session */
+    uint8_t name_len;      /* 0: only its id is known so far */
+    uint32_t user;         /* whose share of the memory it takes, once its name is known */
+    uint8_t looped_len;    /* of the name of the tool that was repeated or refused last */
+    uint8_t format;        /* of the stored core */
+    unsigned with;         /* PART_BITs to load with it */
+    size_t head_len;       /* of `core` */
+    struct buf core;       /* as it was committed last; empty: not known */
+    struct session_parts parts;
+    struct request_queue queue, flying;
+    struct commit *commit; /* while busy */
+    struct timer pause;
+    struct ledger *ledger;
+    struct session session; /* from here on nothing is cleared: see entries_get */
+    char name[ENTRY_NAME_MAX_BYTES], looped[ENTRY_TOOL_MAX_BYTES];
+};
+
+struct entries {
+    struct lru table;
+    struct commit *spare_commits;
+};
+
+void entries_init(struct entries *entries);
+void entries_clear(struct entries *entries, void (*drop)(struct ledger_entry *entry));
+
+/* Made if it is new; then it is not loaded. Lets go of those used longest ago beyond ENTRIES_MAX. */
+struct ledger_entry *entries_get(struct entries *entries, struct ledger *ledger, struct hash128 id);
+/* NULL: not remembered. */
+struct ledger_entry *entries_find(struct entries *entries, struct hash128 id);
+/* What people see of it: its name, and the tool of a call that was repeated or refused. */
+void entry_set_name(struct ledger_entry *entry, struct str name);
+void entry_set_looped(struct ledger_entry *entry, struct str tool);
+/* Forget what is known of it, so that it is loaded anew. */
+void entry_forget(struct ledger_entry *entry);
+
+struct commit *entries_commit(struct entries *entries, struct ledger_entry *entry);
+void entries_return_commit(struct entries *entries, struct commit *commit);
+
+/* ---- commit.c ---- */
+
+void commit_begin(struct commit *commit);
+/* Takes over `changes` of the request applied last. */
+void commit_take_changes(struct commit *commit);
+/* A field of the details; `value` at NULL: it goes. */
+void commit_set_field(struct commit *commit, struct str name, struct str value);
+void commit_add_ids(struct commit *commit, const struct hash128 *ids, size_t count);
+/* Another configuration wants another number of notes than the session was begun with. */
+void commit_resize_journal(struct commit *commit, uint16_t max);
+/* Completes `store`. The session gets its next version. `everything`: for a store that has nothing of it. */
+void commit_finish(struct commit *commit, uint32_t ttl_s, bool everything);
+
+/* ---- the log: since when, how often, why. A Redis that comes and goes all the time gets a few lines, then
+ * one in ten seconds that counts the others ---- */
+
+#define OUTAGE_LOG_LINES     5u     /* of `ledger_away`, one after the other */
+#define OUTAGE_LOG_LINE_MS   10000u /* until there may be one more */
+#define OUTAGE_LOG_WHY_BYTES 512u
+
+struct outage_log { /* embedded; all zero to begin with */
+    bool is_away, is_said;
+    int64_t since_ms;
+    uint64_t outages;
+    uint64_t unsaid; /* outages since the last line */
+    uint32_t lines_used;
+    int64_t refilled_ms;
+    char why[OUTAGE_LOG_WHY_BYTES]; /* as it was said last */
+};
+
+/* ---- all of it ---- */
 
 #define CONFLICTS_MAX         16u /* of one commit; then its requests are unavailable */
 #define CONFLICTS_AT_ONCE     3u  /* further ones wait a little first, at random */
@@ -31,7 +227,8 @@ struct ledger {
     struct entries entries;
     struct session_store *memory;
     struct session_store *redis; /* NULL: there is only the memory */
-    struct outage *outage;       /* NULL likewise */
+    struct lru kept; /* sessions whose requests Redis has yet to be told, kept longest first, nearly */
+    size_t kept_requests, kept_bytes, kept_bytes_max; /* a call is about 1,200 bytes */
     struct lax_fleet *lax_fleet;
     uint32_t daemon, sequence; /* who this is in session_mark, and its last request */
     enum ledger_outage on_outage;
@@ -93,6 +290,12 @@ void transaction_back_to_queue(struct ledger_entry *entry);
 
 /* ---- outage.c ---- */
 
+/* After each failure, also where it has been away; logged where an outage begins or its reason is another. */
+void outage_log_away(struct outage_log *outage_log, struct str address, const char *why,
+                     const char *on_outage);
+/* `sessions` are to be told. */
+void outage_log_back(struct outage_log *outage_log, uint64_t sessions);
+
 /* Whether the entry's requests can be served: by Redis, or by this daemon's memory while it stands in. Moves
  * what was kept for Redis ahead of them. */
 bool outage_can_run(struct ledger_entry *entry);
@@ -106,5 +309,7 @@ void outage_remember(struct ledger *ledger, const struct session_request *reques
 void outage_replayed(struct ledger_entry *entry, const struct session_request *request, bool taken);
 /* Redis is back: what was kept goes to it, some sessions at a time. A timer's callback. */
 void outage_replay(void *ledger);
+/* The ledger is freed: Redis does not learn what was kept. */
+void outage_drop(struct ledger *ledger);
 
 #endif

@@ -3,11 +3,8 @@
  * `open` lets pass uncounted. When it is back, the kept requests are applied to what Redis has by then, as
  * calls that already happened.
  */
-#include "ledger/outage.h"
-
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/lru.h"
 #include "ledger/ledger_internal.h"
 #include "ledger/store_redis.h"
 
@@ -21,24 +18,9 @@ struct kept_session {
     struct request_queue requests;
 };
 
-struct outage {
-    struct lru sessions; /* kept longest first, nearly */
-    size_t requests, bytes, bytes_max;
-};
-
-struct outage *outage_new(size_t bytes_max)
+static struct kept_session *kept_for(struct ledger *l, struct hash128 id)
 {
-    struct outage *o = calloc(1, sizeof(*o));
-    if (!o)
-        abort();
-    lru_init(&o->sessions);
-    o->bytes_max = bytes_max;
-    return o;
-}
-
-static struct kept_session *session_for(struct outage *o, struct hash128 id)
-{
-    struct kept_session *kept = (struct kept_session *)lru_find(&o->sessions, id);
+    struct kept_session *kept = (struct kept_session *)lru_find(&l->kept, id);
     if (kept)
         return kept;
     kept = calloc(1, sizeof(*kept));
@@ -46,89 +28,58 @@ static struct kept_session *session_for(struct outage *o, struct hash128 id)
         abort();
     kept->node.id = id;
     STAILQ_INIT(&kept->requests);
-    lru_add(&o->sessions, &kept->node);
+    lru_add(&l->kept, &kept->node);
     return kept;
 }
 
-bool outage_keep(struct outage *o, struct session_request *owned)
-{
-    if (o->bytes + owned->bytes > o->bytes_max)
-        return false;
-    STAILQ_INSERT_TAIL(&session_for(o, owned->id)->requests, owned, next);
-    o->requests++;
-    o->bytes += owned->bytes;
-    return true;
-}
-
-void outage_put_back(struct outage *o, struct hash128 id, struct request_queue *queue)
+/* Puts requests back ahead of those that are kept; `queue` is empty then. */
+static void put_back(struct ledger *l, struct hash128 id, struct request_queue *queue)
 {
     const struct session_request *r;
     if (STAILQ_EMPTY(queue))
         return;
-    struct kept_session *kept = session_for(o, id);
+    struct kept_session *kept = kept_for(l, id);
     STAILQ_FOREACH (r, queue, next) {
-        o->requests++;
-        o->bytes += r->bytes;
+        l->kept_requests++;
+        l->kept_bytes += r->bytes;
     }
     STAILQ_CONCAT(queue, &kept->requests);
     STAILQ_CONCAT(&kept->requests, queue);
 }
 
-bool outage_has(struct outage *o, struct hash128 id)
+static bool has_kept(struct ledger *l, struct hash128 id)
 {
-    return o->sessions.count && lru_find(&o->sessions, id);
+    return l->kept.count && lru_find(&l->kept, id);
 }
 
-uint32_t outage_take(struct outage *o, struct hash128 id, struct request_queue *queue)
+/* Moves all of one session, which has some, to the end of `queue`; returns how many. */
+static uint32_t take(struct ledger *l, struct hash128 id, struct request_queue *queue)
 {
-    struct kept_session *kept = (struct kept_session *)lru_find(&o->sessions, id);
+    struct kept_session *kept = (struct kept_session *)lru_find(&l->kept, id);
     const struct session_request *r;
     uint32_t taken = 0;
-    if (!kept)
-        return 0;
     STAILQ_FOREACH (r, &kept->requests, next) {
-        o->requests--;
-        o->bytes -= r->bytes;
+        l->kept_requests--;
+        l->kept_bytes -= r->bytes;
         taken++;
     }
     STAILQ_CONCAT(queue, &kept->requests);
-    lru_remove(&o->sessions, &kept->node);
+    lru_remove(&l->kept, &kept->node);
     free(kept);
     return taken;
 }
 
-bool outage_first(const struct outage *o, struct hash128 *id)
+void outage_drop(struct ledger *l)
 {
-    if (o->sessions.oldest)
-        *id = o->sessions.oldest->id;
-    return o->sessions.oldest != NULL;
-}
-
-size_t outage_sessions(const struct outage *o)
-{
-    return o->sessions.count;
-}
-
-size_t outage_requests(const struct outage *o)
-{
-    return o->requests;
-}
-
-void outage_free(struct outage *o)
-{
-    struct hash128 id;
     struct request_queue queue = STAILQ_HEAD_INITIALIZER(queue);
     struct session_request *r;
-    if (!o)
-        return;
-    while (outage_first(o, &id))
-        outage_take(o, id, &queue);
+    while (l->kept.oldest)
+        take(l, l->kept.oldest->id, &queue);
     while ((r = STAILQ_FIRST(&queue))) {
         STAILQ_REMOVE_HEAD(&queue, next);
         free(r);
     }
-    lru_clear(&o->sessions);
-    free(o);
+    lru_clear(&l->kept);
 }
 
 /* ---- the log ---- */
@@ -187,12 +138,15 @@ static void keep(struct ledger *l, struct session_request *copy)
     if (!copy->sequence)
         copy->sequence = transaction_sequence(l);
     copy->is_cancelled = false;
-    if (!outage_keep(l->outage, copy)) {
+    if (l->kept_bytes + copy->bytes <= l->kept_bytes_max) {
+        STAILQ_INSERT_TAIL(&kept_for(l, copy->id)->requests, copy, next);
+        l->kept_requests++;
+        l->kept_bytes += copy->bytes;
+    } else {
         l->lost++;
         if (!l->has_lost)
-            log_event(LOG_ERROR, "ledger_requests_dropped",
-                      LOG_NUM("sessions", (int64_t)outage_sessions(l->outage)),
-                      LOG_NUM("requests", (int64_t)outage_requests(l->outage)),
+            log_event(LOG_ERROR, "ledger_requests_dropped", LOG_NUM("sessions", (int64_t)l->kept.count),
+                      LOG_NUM("requests", (int64_t)l->kept_requests),
                       LOG_TEXT("why", "the outage queue is full: Redis will not learn of further requests; "
                                       "raise ledger.memory"));
         l->has_lost = true;
@@ -319,7 +273,7 @@ static void put_kept_back(struct ledger_entry *e, bool refused)
         e->ledger->lost++;
         free(r);
     }
-    outage_put_back(e->ledger->outage, e->node.id, &kept);
+    put_back(e->ledger, e->node.id, &kept);
     e->replays = 0;
     e->ledger->replaying--;
     entry_forget(e);
@@ -393,7 +347,7 @@ bool outage_can_run(struct ledger_entry *e)
     bool away = !store_redis_is_up(l->redis) || waits;
     bool stands_in = l->on_outage == LEDGER_OUTAGE_LOCAL || e->unreadable;
     if (away) {
-        if (!e->local && stands_in && outage_has(l->outage, e->node.id) && !e->replays) {
+        if (!e->local && stands_in && has_kept(l, e->node.id) && !e->replays) {
             entry_forget(e); /* it was let go of since this daemon began to stand in */
             e->local = true;
         }
@@ -402,9 +356,9 @@ bool outage_can_run(struct ledger_entry *e)
     if (e->local)
         entry_forget(e);
     e->local = e->unreadable = false;
-    if (!e->replays && outage_has(l->outage, e->node.id)) {
+    if (!e->replays && has_kept(l, e->node.id)) {
         struct request_queue kept = STAILQ_HEAD_INITIALIZER(kept);
-        e->replays = outage_take(l->outage, e->node.id, &kept);
+        e->replays = take(l, e->node.id, &kept);
         l->replaying++;
         add_boundary(e, &kept);
         STAILQ_CONCAT(&kept, &e->queue);
@@ -424,28 +378,26 @@ void outage_replayed(struct ledger_entry *e, const struct session_request *r, bo
     forget_here(l, e->node.id);
     l->replaying--;
     l->replayed++;
-    if (!outage_sessions(l->outage) && !l->replaying && l->replayed != l->replayed_logged) {
+    if (!l->kept.count && !l->replaying && l->replayed != l->replayed_logged) {
         log_event(LOG_INFO, "ledger_merged", LOG_NUM("sessions", (int64_t)l->replayed),
                   LOG_NUM("lost", (int64_t)l->lost));
         l->replayed_logged = l->replayed;
         l->has_lost = false;
     }
-    if (outage_sessions(l->outage) && !timer_is_set(&l->replay))
+    if (l->kept.count && !timer_is_set(&l->replay))
         timer_set(&l->replay, l->loop, 0, outage_replay, l);
 }
 
 void outage_replay(void *owner)
 {
     struct ledger *l = owner;
-    struct hash128 id;
     unsigned left = REPLAYING_MAX;
-    while (left-- && l->replaying < REPLAYING_MAX && store_redis_is_up(l->redis) &&
-           outage_first(l->outage, &id)) {
-        struct ledger_entry *e = entries_get(&l->entries, l, id);
+    while (left-- && l->replaying < REPLAYING_MAX && store_redis_is_up(l->redis) && l->kept.oldest) {
+        struct ledger_entry *e = entries_get(&l->entries, l, l->kept.oldest->id);
         if (e->busy || !outage_can_run(e) || e->local || !e->replays)
             break;
         transaction_run(e);
     }
-    if (outage_sessions(l->outage) && store_redis_is_up(l->redis) && !timer_is_set(&l->replay))
+    if (l->kept.count && store_redis_is_up(l->redis) && !timer_is_set(&l->replay))
         timer_set(&l->replay, l->loop, REPLAY_RETRY_MS, outage_replay, l);
 }

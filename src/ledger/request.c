@@ -1,5 +1,5 @@
 /* One block holds the request, what it asks, and the strings and arrays behind that. */
-#include "ledger/request.h"
+#include "ledger/ledger_internal.h"
 
 #include "base/buf.h"
 #include "json/write.h"
