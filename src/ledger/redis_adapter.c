@@ -1,5 +1,5 @@
 /* Only a connection that is being made, or that takes no more, is watched for being writable. */
-#include "ledger/redis_adapter.h"
+#include "ledger/redis.h"
 
 #include "io/descriptor.h"
 

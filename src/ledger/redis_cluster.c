@@ -10,7 +10,7 @@
  * A session's keys share a slot, and who holds a slot is learned from whoever says MOVED. What a server
  * answers instead of a result is looked up in one table.
  */
-#include "ledger/redis_cluster.h"
+#include "ledger/redis.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -19,9 +19,6 @@
 #include "base/log.h"
 #include "io/timer.h"
 #include "ledger/ledger.h"
-#include "ledger/redis_adapter.h"
-#include "ledger/redis_diagnostics.h"
-#include "ledger/redis_discovery.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,9 +41,7 @@ enum connection_state {
     CONNECTION_LEAVING
 };
 
-struct queue {
-    struct redis_command *head, *tail;
-};
+STAILQ_HEAD(queue, redis_command);
 
 struct redis_connection {
     struct redis_cluster *cluster;
@@ -105,26 +100,14 @@ static void take_time(struct redis_cluster *r, const struct redis_command *comma
         r->worst_us = took;
 }
 
-/* ---- one connection: queues --------------------------------------------------- */
+/* ---- one connection --------------------------------------------------------- */
 
-static void push(struct queue *queue, struct redis_command *command)
-{
-    command->next = NULL;
-    if (queue->tail)
-        queue->tail->next = command;
-    else
-        queue->head = command;
-    queue->tail = command;
-}
-
+/* NULL: there is none. */
 static struct redis_command *pop(struct queue *queue)
 {
-    struct redis_command *command = queue->head;
-    if (command) {
-        queue->head = command->next;
-        queue->tail = queue->head ? queue->tail : NULL;
-        command->next = NULL;
-    }
+    struct redis_command *command = STAILQ_FIRST(queue);
+    if (command)
+        STAILQ_REMOVE_HEAD(queue, next);
     return command;
 }
 
@@ -141,11 +124,12 @@ static void pause_is_over(void *owner)
 static void give_up(struct redis_connection *n, const char *why, bool freed)
 {
     redisAsyncContext *context = n->context;
-    struct queue sent = n->sent, waiting = n->waiting;
+    struct queue sent = STAILQ_HEAD_INITIALIZER(sent), waiting = STAILQ_HEAD_INITIALIZER(waiting);
     char text[WHY_BYTES];
     redis_diagnostics_add_hint(why, text, sizeof(text));
     n->context = NULL;
-    n->sent = n->waiting = (struct queue){NULL, NULL};
+    STAILQ_CONCAT(&sent, &n->sent);
+    STAILQ_CONCAT(&waiting, &n->waiting);
     n->state = CONNECTION_OFF;
     n->failures++;
     timer_clear(&n->deadline);
@@ -184,7 +168,7 @@ static void took_too_long(void *owner)
 
 static const struct redis_command *oldest(const struct redis_connection *n)
 {
-    return n->sent.head ? n->sent.head : n->waiting.head;
+    return !STAILQ_EMPTY(&n->sent) ? STAILQ_FIRST(&n->sent) : STAILQ_FIRST(&n->waiting);
 }
 
 static void watch_deadline(struct redis_connection *n);
@@ -235,7 +219,7 @@ static void on_reply(redisAsyncContext *context, void *answer, void *unused)
         take_time(n->cluster, command);
         command->ended(command, REDIS_ANSWERED, &value, NULL);
     }
-    if (n->context == context && n->state == CONNECTION_LEAVING && !n->sent.head)
+    if (n->context == context && n->state == CONNECTION_LEAVING && STAILQ_EMPTY(&n->sent))
         give_up(n, n->leaving_for, false);
 }
 
@@ -250,7 +234,7 @@ static void put(struct redis_connection *n, struct redis_command *command)
         redisAsyncCommand(n->context, NULL, NULL, "ASKING"); /* the command behind it tells */
     command->asking = false;
     redisAsyncFormattedCommand(n->context, on_reply, NULL, bytes.at, bytes.len);
-    push(&n->sent, command);
+    STAILQ_INSERT_TAIL(&n->sent, command, next);
 }
 
 static bool connection_send(struct redis_connection *n, struct redis_command *command, bool waits)
@@ -260,7 +244,7 @@ static bool connection_send(struct redis_connection *n, struct redis_command *co
         sdslen(n->context->c.obuf) + command->bytes.len <= REDIS_UNSENT_MAX_BYTES)
         put(n, command);
     else if (soon)
-        push(&n->waiting, command);
+        STAILQ_INSERT_TAIL(&n->waiting, command, next);
     else
         return false;
     watch_deadline(n);
@@ -365,8 +349,7 @@ static void connection_wake(struct redis_connection *n)
     n->state = CONNECTION_DISCOVERY;
     timer_set(&n->pause, loop, REDIS_HANDSHAKE_MS, took_too_long, n);
     redis_discovery_free(n->discovery);
-    n->discovery = redis_discovery_new(loop, n->address, connect_to, n);
-    redis_discovery_start(n->discovery);
+    n->discovery = redis_discovery_start(loop, n->address, connect_to, n);
 }
 
 static struct redis_connection *connection_new(struct redis_cluster *cluster,
@@ -378,6 +361,8 @@ static struct redis_connection *connection_new(struct redis_cluster *cluster,
     n->cluster = cluster;
     n->address = address;
     n->keeps = keeps;
+    STAILQ_INIT(&n->sent);
+    STAILQ_INIT(&n->waiting);
     return n;
 }
 

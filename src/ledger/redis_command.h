@@ -1,13 +1,15 @@
 /*
  * A command to Redis and its reply, free of hiredis' types: RESP words in a buffer, a hook for its end, and
  * what the reply holds. A command is a plain one, or a call of one of the connection's scripts
- * (redis_handshake.h): whether that is FCALL or EVALSHA is known only when it is sent, so its head is left
+ * (redis.h): whether that is FCALL or EVALSHA is known only when it is sent, so its head is left
  * open.
  */
 #ifndef TOOLGATE_LEDGER_REDIS_COMMAND_H
 #define TOOLGATE_LEDGER_REDIS_COMMAND_H
 
 #include "base/buf.h"
+
+#include <sys/queue.h>
 
 enum redis_value_kind { REDIS_VALUE_NIL, REDIS_VALUE_INTEGER, REDIS_VALUE_STRING, REDIS_VALUE_ARRAY };
 
@@ -39,7 +41,7 @@ struct redis_command {
     void (*ended)(struct redis_command *command, enum redis_ended how, const struct redis_value *value,
                   const char *why);
     struct buf bytes; /* must live until `ended` */
-    struct redis_command *next;
+    STAILQ_ENTRY(redis_command) next;
     int64_t began_us;
     uint32_t key_at, key_len; /* of the key that decides about the slot; len 0: any node will do */
     uint16_t words;

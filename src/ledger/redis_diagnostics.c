@@ -1,6 +1,6 @@
 /* One function per check; each reports nothing, or one sentence with its fix. Hints are found by words of the
  * reason; the first that is found counts. */
-#include "ledger/redis_diagnostics.h"
+#include "ledger/redis.h"
 
 #include "base/log.h"
 

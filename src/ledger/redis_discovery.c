@@ -3,11 +3,9 @@
  * is looked after by a timer here. Sentinels are asked one after the other;
  * the one that answered is asked first the next time.
  */
-#include "ledger/redis_discovery.h"
+#include "ledger/redis.h"
 
 #include "io/timer.h"
-#include "ledger/redis_adapter.h"
-#include "ledger/redis_diagnostics.h"
 
 #include <arpa/inet.h>
 #include <hiredis/async.h>
@@ -276,8 +274,8 @@ static void try_host(struct redis_discovery *f)
 
 /* ---- from outside ------------------------------------------------------------ */
 
-struct redis_discovery *redis_discovery_new(struct loop *loop, const struct redis_address *address,
-                                            redis_discovery_found *found, void *owner)
+struct redis_discovery *redis_discovery_start(struct loop *loop, const struct redis_address *address,
+                                              redis_discovery_found *found, void *owner)
 {
     struct redis_discovery *f = calloc(1, sizeof(*f));
     if (!f)
@@ -286,19 +284,13 @@ struct redis_discovery *redis_discovery_new(struct loop *loop, const struct redi
     f->address = address;
     f->found = found;
     f->owner = owner;
-    return f;
-}
-
-void redis_discovery_start(struct redis_discovery *f)
-{
-    f->asked = 0;
-    if (f->address->kind != REDIS_ADDRESS_UNIX) {
+    if (address->kind != REDIS_ADDRESS_UNIX) {
         try_host(f);
-        return;
+        return f;
     }
-    snprintf(f->place.host, sizeof(f->place.host), "%s", f->address->path.at);
-    f->place.port = 0;
+    snprintf(f->place.host, sizeof(f->place.host), "%s", address->path.at);
     timer_set(&f->timer, f->loop, 0, tell, f);
+    return f;
 }
 
 void redis_discovery_free(struct redis_discovery *f)

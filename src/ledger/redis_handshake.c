@@ -1,10 +1,9 @@
 /* Two pipelines: the second needs what INFO says. A callback of a connection that was given up finds no
  * owner. */
-#include "ledger/redis_handshake.h"
+#include "ledger/redis.h"
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "ledger/redis_diagnostics.h"
 
 #include <hiredis/async.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "io/timer.h"
 #include "ledger/codec.h"
-#include "ledger/redis_handshake.h"
+#include "ledger/redis.h"
 #include "ledger/session_parts.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ struct pending {
     struct store_redis *store;
     void *request;
     bool loads;
-    struct pending *next, *previous; /* under way, or spare */
+    LIST_ENTRY(pending) next; /* under way, or spare */
 };
 
 struct store_redis {
@@ -40,11 +40,11 @@ struct store_redis {
     const struct redis_hooks *hooks;
     void *owner;
     struct redis_cluster *cluster;
-    struct pending *under_way, *spare;
+    LIST_HEAD(, pending) under_way, spare;
     size_t spare_count;
     struct redis_command time; /* the TIME under way, or the last one */
     bool asks_time;
-    int64_t time_asked_us; /* by the local clock of redis_handshake.h */
+    int64_t time_asked_us; /* by redis_clock_local_us */
     int64_t time_sent_us;  /* monotonic */
     struct redis_clock clock;
     struct redis_command key_set, key_get; /* likewise of the key */
@@ -92,36 +92,29 @@ void store_redis_stem(struct hash128 id, char out[STORE_REDIS_STEM_BYTES])
 
 static struct pending *pending_new(struct store_redis *s, void *request)
 {
-    struct pending *p = s->spare;
+    struct pending *p = LIST_FIRST(&s->spare);
     if (p) {
-        s->spare = p->next;
+        LIST_REMOVE(p, next);
         s->spare_count--;
     } else if (!(p = calloc(1, sizeof(*p)))) {
         abort();
     }
     p->store = s;
     p->request = request;
-    p->previous = NULL;
-    p->next = s->under_way;
-    if (p->next)
-        p->next->previous = p;
-    s->under_way = p;
+    LIST_INSERT_HEAD(&s->under_way, p, next);
     return p;
 }
 
 static void pending_free(struct pending *p)
 {
     struct store_redis *s = p->store;
-    *(p->previous ? &p->previous->next : &s->under_way) = p->next;
-    if (p->next)
-        p->next->previous = p->previous;
+    LIST_REMOVE(p, next);
     if (s->spare_count == SPARE_MAX || p->command.bytes.cap > SPARE_BYTES_MAX) {
         buf_clear(&p->command.bytes);
         free(p);
         return;
     }
-    p->next = s->spare;
-    s->spare = p;
+    LIST_INSERT_HEAD(&s->spare, p, next);
     s->spare_count++;
 }
 
@@ -596,9 +589,9 @@ static void store_free(struct session_store *store)
     struct store_redis *s = (struct store_redis *)store;
     redis_cluster_free(s->cluster);
     timer_clear(&s->key_again);
-    while (s->under_way || s->spare) {
-        struct pending **list = s->under_way ? &s->under_way : &s->spare, *p = *list;
-        *list = p->next;
+    struct pending *p;
+    while ((p = LIST_FIRST(&s->under_way)) || (p = LIST_FIRST(&s->spare))) {
+        LIST_REMOVE(p, next);
         buf_clear(&p->command.bytes);
         free(p);
     }

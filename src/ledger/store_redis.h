@@ -12,7 +12,7 @@
 #ifndef TOOLGATE_LEDGER_STORE_REDIS_H
 #define TOOLGATE_LEDGER_STORE_REDIS_H
 
-#include "ledger/redis_cluster.h"
+#include "ledger/redis.h"
 #include "ledger/session_store.h"
 
 #define STORE_REDIS_KEY_BYTES 16u
