@@ -1,6 +1,7 @@
 /* Each request first drops the entries whose time is over, so that it meets none of them. */
 #include "ledger/approvals.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "ledger/ledger.h"
 #include "ledger/record.h"
@@ -340,9 +341,7 @@ struct approvals *approvals_new(struct ledger *ledger)
         .code = code_record,
         .apply = apply_waiting,
         .ended = on_ended};
-    struct approvals *a = calloc(1, sizeof(*a));
-    if (!a)
-        abort();
+    struct approvals *a = alloc_zeroed(sizeof(*a));
     a->record = (struct record){.kind = &kind, .owner = a, .in = ledger_store(ledger)};
     a->arena = arena_new();
     TAILQ_INIT(&a->waiting);
@@ -378,9 +377,7 @@ bool approvals_do(struct approvals *a, struct approval_request *r)
 
 void approvals_do_unheard(struct approvals *a, const struct approval_request *request)
 {
-    struct approval_request *r = malloc(sizeof(*r));
-    if (!r)
-        abort();
+    struct approval_request *r = alloc_zeroed(sizeof(*r));
     *r = *request;
     r->is_owned = true;
     r->is_applied = false;

@@ -1,5 +1,7 @@
 #include "ledger/ledger_internal.h"
 
+#include "base/alloc.h"
+
 #include <stdlib.h>
 
 #define LET_GO_AT_ONCE 4 /* where all are in use there are more than ENTRIES_MAX for a while */
@@ -62,8 +64,8 @@ struct ledger_entry *entries_get(struct entries *e, struct ledger *ledger, struc
      * would otherwise clear some 8 KB. */
     if ((entry = spare))
         memset(entry, 0, offsetof(struct ledger_entry, session));
-    else if (!(entry = calloc(1, sizeof(*entry))))
-        abort();
+    else
+        entry = alloc_zeroed(sizeof(*entry));
     entry->node.id = id;
     entry->ledger = ledger;
     STAILQ_INIT(&entry->queue);
@@ -101,8 +103,8 @@ struct commit *entries_commit(struct entries *e, struct ledger_entry *entry)
     struct commit *commit = e->spare_commits;
     if (commit)
         e->spare_commits = commit->spare;
-    else if (!(commit = calloc(1, sizeof(*commit))))
-        abort();
+    else
+        commit = alloc_zeroed(sizeof(*commit));
     commit->ledger = entry->ledger;
     commit->entry = entry;
     return commit;

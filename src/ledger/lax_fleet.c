@@ -1,6 +1,7 @@
 /* The table and its bytes, then how it is asked and told. record.h reads and commits it. */
 #include "ledger/lax_fleet.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -238,9 +239,7 @@ struct lax_fleet *lax_fleet_new(struct session_store *redis, struct session_stor
         .code = code_record,
         .apply = apply_pending,
         .ended = on_ended};
-    struct lax_fleet *f = calloc(1, sizeof(*f));
-    if (!f)
-        abort();
+    struct lax_fleet *f = alloc_zeroed(sizeof(*f));
     f->record = (struct record){.kind = &kind, .owner = f, .in = redis ? redis : memory};
     f->is_shared = redis != NULL;
     LIST_INIT(&f->looks);
@@ -297,9 +296,7 @@ enum ledger_state ledger_lax_look(struct ledger *l, uint64_t schema, const struc
         answer(f, &now); /* what was read last does while more is being read */
         return LEDGER_DONE;
     }
-    struct look *look = malloc(sizeof(*look));
-    if (!look)
-        abort();
+    struct look *look = alloc_zeroed(sizeof(*look));
     *look = now;
     LIST_INSERT_HEAD(&f->looks, look, next);
     return LEDGER_PENDING;

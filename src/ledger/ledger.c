@@ -3,6 +3,7 @@
  */
 #include "ledger/ledger.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -141,9 +142,7 @@ static struct ledger *new_ledger(const struct ledger_options *given)
 {
     static const struct ledger_options defaults;
     const struct ledger_options *options = given ? given : &defaults;
-    struct ledger *l = calloc(1, sizeof(*l));
-    if (!l)
-        abort();
+    struct ledger *l = alloc_zeroed(sizeof(*l));
     struct store_memory_options memory = {
         .memory_bytes = options->memory_bytes ? options->memory_bytes : LEDGER_MEMORY_BYTES,
         .now_ms = options->now_ms,

@@ -3,6 +3,7 @@
  * `open` lets pass uncounted. When it is back, the kept requests are applied to what Redis has by then, as
  * calls that already happened.
  */
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "ledger/ledger_internal.h"
@@ -23,9 +24,7 @@ static struct kept_session *kept_for(struct ledger *l, struct hash128 id)
     struct kept_session *kept = (struct kept_session *)lru_find(&l->kept, id);
     if (kept)
         return kept;
-    kept = calloc(1, sizeof(*kept));
-    if (!kept)
-        abort();
+    kept = alloc_zeroed(sizeof(*kept));
     kept->node.id = id;
     STAILQ_INIT(&kept->requests);
     lru_add(&l->kept, &kept->node);
@@ -328,9 +327,7 @@ static void add_boundary(struct ledger_entry *e, struct request_queue *kept)
             break;
     if (!r)
         return;
-    struct session_request *boundary = calloc(1, sizeof(*boundary));
-    if (!boundary)
-        abort();
+    struct session_request *boundary = alloc_zeroed(sizeof(*boundary));
     *boundary = (struct session_request){
         .kind = REQUEST_BOUNDARY, .id = e->node.id, .is_owned = true, .ledger = e->ledger};
     STAILQ_INSERT_TAIL(kept, boundary, next);

@@ -1,6 +1,7 @@
 /* Only a connection that is being made, or that takes no more, is watched for being writable. */
 #include "ledger/redis.h"
 
+#include "base/alloc.h"
 #include "io/descriptor.h"
 
 #include <hiredis/async.h>
@@ -138,9 +139,7 @@ static void detach(void *owner)
 
 void redis_adapter_attach(struct loop *loop, struct redisAsyncContext *context)
 {
-    struct redis_adapter *a = calloc(1, sizeof(*a));
-    if (!a)
-        abort();
+    struct redis_adapter *a = alloc_zeroed(sizeof(*a));
     a->context = context;
     a->descriptor = descriptor_new(loop, context->c.fd, on_ready, a);
     descriptor_watch(a->descriptor, true, false);

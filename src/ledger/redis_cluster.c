@@ -12,6 +12,7 @@
  */
 #include "ledger/redis.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -355,9 +356,7 @@ static void connection_wake(struct redis_connection *n)
 static struct redis_connection *connection_new(struct redis_cluster *cluster,
                                                const struct redis_address *address, bool keeps)
 {
-    struct redis_connection *n = calloc(1, sizeof(*n));
-    if (!n)
-        abort();
+    struct redis_connection *n = alloc_zeroed(sizeof(*n));
     n->cluster = cluster;
     n->address = address;
     n->keeps = keeps;
@@ -514,8 +513,8 @@ static void act(struct redis_cluster *r, struct redis_connection *from, struct r
         snprintf(from->leaving_for, sizeof(from->leaving_for), "%s", text);
     }
     if (action == ACTION_MOVED && to) {
-        if (!r->slots && !(r->slots = calloc(REDIS_SLOTS, 1)))
-            abort();
+        if (!r->slots)
+            r->slots = alloc_zeroed(REDIS_SLOTS);
         r->slots[redis_command_slot(command)] = number;
     }
     command->asking = command->asking || action == ACTION_ASK;
@@ -547,9 +546,7 @@ static void on_error(struct redis_cluster *r, struct redis_connection *from, str
 struct redis_cluster *redis_cluster_new(const struct redis_options *options, const struct redis_hooks *hooks,
                                         void *owner)
 {
-    struct redis_cluster *r = calloc(1, sizeof(*r));
-    if (!r)
-        abort();
+    struct redis_cluster *r = alloc_zeroed(sizeof(*r));
     r->options = *options;
     r->hooks = hooks;
     r->owner = owner;

@@ -5,6 +5,7 @@
  */
 #include "ledger/redis.h"
 
+#include "base/alloc.h"
 #include "io/timer.h"
 
 #include <arpa/inet.h>
@@ -243,14 +244,11 @@ static void look_again(void *owner)
 
 static void look_up(struct redis_discovery *f, struct str name)
 {
-    struct lookup *lookup = calloc(1, sizeof(*lookup));
-    struct gaicb *list[1];
-    if (!lookup)
-        abort();
+    struct lookup *lookup = alloc_zeroed(sizeof(*lookup));
+    struct gaicb *list[1] = {&lookup->request};
     memcpy(lookup->name, name.at, name.len);
     lookup->hints.ai_socktype = SOCK_STREAM;
     lookup->request = (struct gaicb){.ar_name = lookup->name, .ar_request = &lookup->hints};
-    list[0] = &lookup->request;
     f->lookup = lookup;
     f->waited_ms = 0;
     if (getaddrinfo_a(GAI_NOWAIT, list, 1, NULL) == 0) {
@@ -277,9 +275,7 @@ static void try_host(struct redis_discovery *f)
 struct redis_discovery *redis_discovery_start(struct loop *loop, const struct redis_address *address,
                                               redis_discovery_found *found, void *owner)
 {
-    struct redis_discovery *f = calloc(1, sizeof(*f));
-    if (!f)
-        abort();
+    struct redis_discovery *f = alloc_zeroed(sizeof(*f));
     f->loop = loop;
     f->address = address;
     f->found = found;

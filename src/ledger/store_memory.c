@@ -4,6 +4,7 @@
  */
 #include "ledger/store_memory.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/lru.h"
 #include "ledger/ledger.h"
@@ -302,7 +303,7 @@ static bool memory_commit(struct session_store *store, struct store_request *req
         return true;
     }
     if (!s) {
-        s = must(calloc(1, sizeof(*s)));
+        s = alloc_zeroed(sizeof(*s));
         s->node.id = request->id;
         s->node.expires_ms = NEVER;
         lru_add(&m->sessions, &s->node);
@@ -426,7 +427,7 @@ static struct bucket *bucket_for(struct store_memory *m, struct hash128 id, uint
     if (bucket && bucket->node.expires_ms <= now_ms)
         bucket->rates = (struct rate_bucket){0};
     if (!bucket) {
-        bucket = must(calloc(1, sizeof(*bucket)));
+        bucket = alloc_zeroed(sizeof(*bucket));
         bucket->node.id = id;
         lru_add(&m->buckets, &bucket->node);
         shares_add(&m->bucket_shares, &bucket->share, user);
@@ -475,7 +476,7 @@ static const struct session_store_kind memory_kind = {
 
 struct session_store *store_memory_new(const struct store_memory_options *options)
 {
-    struct store_memory *m = must(calloc(1, sizeof(*m)));
+    struct store_memory *m = alloc_zeroed(sizeof(*m));
     m->store.kind = &memory_kind;
     m->options = *options;
     if (!m->options.now_ms)

@@ -4,6 +4,7 @@
  */
 #include "ledger/store_redis.h"
 
+#include "base/alloc.h"
 #include "base/embedded.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -96,8 +97,8 @@ static struct pending *pending_new(struct store_redis *s, void *request)
     if (p) {
         LIST_REMOVE(p, next);
         s->spare_count--;
-    } else if (!(p = calloc(1, sizeof(*p)))) {
-        abort();
+    } else {
+        p = alloc_zeroed(sizeof(*p));
     }
     p->store = s;
     p->request = request;
@@ -610,9 +611,7 @@ static const struct session_store_kind redis_kind = {
 struct session_store *store_redis_new(const struct redis_options *options, const struct redis_hooks *hooks,
                                       void *owner)
 {
-    struct store_redis *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct store_redis *s = alloc_zeroed(sizeof(*s));
     s->store.kind = &redis_kind;
     s->hooks = hooks;
     s->owner = owner;

@@ -9,6 +9,7 @@
  * daemon came before returns what is stored now; the requests are applied to that, and committed again. Where
  * the store is away, outage.c takes over.
  */
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -501,9 +502,7 @@ static void ask_rates(struct ledger *l, struct session_request *r)
 {
     const struct ledger_limits *limits = r->of.admit->limits;
     struct session_store *store = l->redis ? l->redis : l->memory;
-    struct rate_wait *wait = calloc(1, sizeof(*wait));
-    if (!wait)
-        abort();
+    struct rate_wait *wait = alloc_zeroed(sizeof(*wait));
     wait->ledger = l;
     wait->request = r;
     wait->store.bucket = bucket_of(r);
