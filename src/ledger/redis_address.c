@@ -4,7 +4,6 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
-#include <stdlib.h>
 #include <sys/un.h>
 
 static const char forms[] =
@@ -44,7 +43,7 @@ static bool read_number(struct str text, uint32_t most, uint32_t *out)
     if (!text.len || text.len > 6)
         return false;
     for (size_t i = 0; i < text.len; i++) {
-        if (text.at[i] < '0' || text.at[i] > '9')
+        if (!ascii_is_digit(text.at[i]))
             return false;
         n = n * 10 + (uint32_t)(text.at[i] - '0');
     }
@@ -52,20 +51,13 @@ static bool read_number(struct str text, uint32_t most, uint32_t *out)
     return n <= most;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 32);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static struct str decoded(struct arena *arena, struct str text)
 {
     struct buf out = buf_in(arena);
     for (size_t i = 0; i < text.len; i++) {
         bool may = text.at[i] == '%' && i + 2 < text.len;
-        int high = may ? hex_digit(text.at[i + 1]) : -1, low = may ? hex_digit(text.at[i + 2]) : -1;
+        int high = may ? ascii_hex_value(text.at[i + 1]) : -1,
+            low = may ? ascii_hex_value(text.at[i + 2]) : -1;
         bool escaped = high >= 0 && low >= 0;
         buf_byte(&out, escaped ? (char)(high * 16 + low) : text.at[i]);
         i += escaped ? 2 : 0;

@@ -1,17 +1,16 @@
 /* Words are written by hand rather than by printf: each commit writes a dozen. */
 #include "ledger/redis_command.h"
 
+#include "base/digits.h"
+
 #include <hiredis/hiredis.h>
 
 #define HEAD_BYTES 32u /* "*65535\r\n$7\r\nEVALSHA\r\n$40\r\n" and some */
 
 static void put_digits(struct buf *out, uint64_t n)
 {
-    char digits[20], *at = digits + sizeof(digits);
-    do
-        *--at = (char)('0' + n % 10);
-    while (n /= 10);
-    buf_add(out, at, (size_t)(digits + sizeof(digits) - at));
+    char digits[DIGITS_MAX_BYTES];
+    buf_add(out, digits, (size_t)(digits_put(digits, n) - digits));
 }
 
 /* ---- writing ---- */
@@ -52,16 +51,8 @@ void redis_command_word(struct redis_command *c, struct str word)
 
 void redis_command_number(struct redis_command *c, uint64_t number)
 {
-    struct buf *out = &c->bytes;
-    uint64_t rest = number;
-    unsigned digits = 1;
-    while (rest /= 10)
-        digits++;
-    buf_byte(out, '$');
-    put_digits(out, digits);
-    buf_add(out, "\r\n", 2);
-    put_digits(out, number);
-    buf_add(out, "\r\n", 2);
+    char digits[DIGITS_MAX_BYTES];
+    redis_command_word(c, (struct str){digits, (size_t)(digits_put(digits, number) - digits)});
 }
 
 void redis_command_key(struct redis_command *c, struct str key)
