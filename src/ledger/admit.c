@@ -10,6 +10,7 @@
 struct admission {
     struct rules_ctx ctx;
     const struct ledger_admit *request;
+    struct session_call call; /* what the window knows of it before it is judged */
     struct window_query query;
     struct window_past past;
     uint32_t rate_wait_ms;
@@ -300,8 +301,7 @@ static void record_refusal(struct admission *a, const struct session_call *call,
 static void record(struct admission *a, const struct verdict *verdict)
 {
     const struct ledger_admit *request = a->request;
-    struct session_call call = rules_new_call(&a->ctx, request->tool, request->admission, &request->place);
-    call.arguments = a->query.arguments;
+    struct session_call call = a->call;
     call.class = class_of(a, verdict);
     if (call.class == CALL_DENIED) {
         call.says = verdict->says;
@@ -352,25 +352,20 @@ static void fill_answer(const struct admission *a, const struct verdict *verdict
 
 static void look_back(struct admission *a, const struct session_call *before)
 {
+    const struct ledger_admit *request = a->request;
+    const struct ledger_limits *limits = a->ctx.limits;
     struct session *session = a->ctx.session;
-    a->query = (struct window_query){
-        .tool = session_tool(a->request->tool),
-        .arguments =
-            rules_cut_arguments(a->request->arguments, a->request->place.agent, a->ctx.limits->effects),
-        .self = before,
-        .older = before ? window_place(session, before) : session->call_count,
-        .turn = before ? before->turn : (uint8_t)session->turn,
-        .step = before ? before->step : session->step,
-        .agent = rules_cut_agent(a->request->place.agent),
-        .now_s = a->ctx.now_s,
-        .effects = a->ctx.limits->effects,
-        .hinted = a->ctx.limits->hinted,
-        .edits_files = a->ctx.limits->edits_files,
-        .any_outcome = runs_ignore_results(a->ctx.limits),
-        .spends_always = a->ctx.limits->same_call_hard,
-        .spent_forever = a->ctx.limits->effects == LEDGER_EFFECTS_DESTRUCTIVE && !a->ctx.limits->hinted &&
-                         !session->told_turn,
-    };
+    a->call = rules_new_call(&a->ctx, request->tool, request->admission, &request->place);
+    a->call.arguments = rules_cut_arguments(request->arguments, request->place.agent, limits->effects);
+    if (before) {
+        a->call.turn = before->turn;
+        a->call.step = before->step;
+    }
+    a->query = window_query(session, &a->call, before, limits);
+    a->query.now_s = a->ctx.now_s;
+    a->query.spends_always = limits->same_call_hard;
+    a->query.spent_forever =
+        limits->effects == LEDGER_EFFECTS_DESTRUCTIVE && !limits->hinted && !session->told_turn;
     window_look(session, &a->query, &a->past);
 }
 

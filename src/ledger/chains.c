@@ -67,18 +67,11 @@ void chain_drop_tool(struct session *session, uint32_t tool)
 
 /* ---- problems -------------------------------------------------------------------- */
 
-#define HASH_EMPTY 2166136261u /* FNV-1a: the hashes of a path's beginnings come with that of the path */
-
-static uint32_t hash_more(uint32_t hash, char c)
-{
-    return (hash ^ (unsigned char)c) * 16777619u;
-}
-
 static uint32_t hash_text(struct str text)
 {
-    uint32_t hash = HASH_EMPTY;
+    uint32_t hash = RULES_HASH_EMPTY;
     for (size_t i = 0; i < text.len; i++)
-        hash = hash_more(hash, text.at[i]);
+        hash = rules_hash_more(hash, text.at[i]);
     return hash;
 }
 
@@ -116,13 +109,13 @@ static bool has_path(const struct session_chain *chain, uint32_t path)
 /* The path is one of the chain's, or goes on from one with '.' or '['. */
 static bool extends_path(const struct session_chain *chain, struct str path)
 {
-    uint32_t hash = HASH_EMPTY;
+    uint32_t hash = RULES_HASH_EMPTY;
     if (has_path(chain, hash))
         return true;
     for (size_t i = 0; i < path.len; i++) {
         if ((path.at[i] == '.' || path.at[i] == '[') && has_path(chain, hash))
             return true;
-        hash = hash_more(hash, path.at[i]);
+        hash = rules_hash_more(hash, path.at[i]);
     }
     return has_path(chain, hash);
 }

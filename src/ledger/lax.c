@@ -5,28 +5,21 @@
  */
 #include "ledger/rules_internal.h"
 
-#define HASH_FIRST 2166136261u /* FNV-1a */
-
-static uint32_t hash_more(uint32_t hash, char c)
-{
-    return (hash ^ (unsigned char)c) * 16777619u;
-}
-
 /* items[3].x and items[7].x are one problem. */
 static uint32_t hash_problem(const struct ledger_problem *problem)
 {
-    uint32_t hash = HASH_FIRST;
+    uint32_t hash = RULES_HASH_EMPTY;
     struct str path = problem->path, code = problem->code;
     bool in_index = false;
     for (size_t i = 0; i < path.len; i++) {
         in_index = in_index && ascii_is_digit(path.at[i]);
         if (!in_index)
-            hash = hash_more(hash, path.at[i]);
+            hash = rules_hash_more(hash, path.at[i]);
         in_index |= path.at[i] == '[';
     }
-    hash = hash_more(hash, '\0');
+    hash = rules_hash_more(hash, '\0');
     for (size_t i = 0; i < code.len; i++)
-        hash = hash_more(hash, code.at[i]);
+        hash = rules_hash_more(hash, code.at[i]);
     return hash;
 }
 

@@ -51,6 +51,13 @@ static inline bool runs_ignore_results(const struct ledger_limits *limits)
     return limits->compare_arguments || effects_change(limits->effects);
 }
 
+/* FNV-1a: the hashes of a path's beginnings come with that of the path. */
+#define RULES_HASH_EMPTY 2166136261u
+static inline uint32_t rules_hash_more(uint32_t hash, char c)
+{
+    return (hash ^ (unsigned char)c) * 16777619u;
+}
+
 /* ---- rules.c ---- */
 
 /* What is stored of names and hashes. */
@@ -123,6 +130,10 @@ struct window_past {
     bool invalid_last;     /* and nothing else came of it since */
 };
 
+/* Of a call that is at `self` in the window, or comes behind all calls (NULL). Its time, and what `spent`
+ * counts, are the caller's to set. */
+struct window_query window_query(const struct session *session, const struct session_call *call,
+                                 const struct session_call *self, const struct ledger_limits *limits);
 bool window_has_tool(const struct session *session, uint32_t tool);
 void window_look(const struct session *session, const struct window_query *query, struct window_past *past);
 

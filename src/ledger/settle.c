@@ -68,21 +68,7 @@ static void find_call(struct settlement *s)
 static void compare_with_last(struct settlement *s)
 {
     struct session *session = s->ctx.session;
-    s->query = (struct window_query){
-        .tool = s->came.tool,
-        .agent = s->came.agent,
-        .arguments = s->came.arguments,
-        .self = s->call,
-        .older = window_place(session, s->call),
-        .turn = s->came.turn,
-        .step = s->came.step,
-        .outcome = window_outcome(&s->came),
-        .masked = s->came.masked,
-        .effects = s->ctx.limits->effects,
-        .hinted = s->ctx.limits->hinted,
-        .edits_files = s->ctx.limits->edits_files,
-        .any_outcome = runs_ignore_results(s->ctx.limits),
-    };
+    s->query = window_query(session, &s->came, s->call, s->ctx.limits);
     window_look(session, &s->query, &s->past);
     if (!call_ran(&s->came) || s->past.held == 0)
         return;

@@ -395,6 +395,26 @@ static void see_same(struct row *row, const struct session_call *call, bool this
     }
 }
 
+struct window_query window_query(const struct session *session, const struct session_call *call,
+                                 const struct session_call *self, const struct ledger_limits *limits)
+{
+    return (struct window_query){
+        .tool = call->tool,
+        .agent = call->agent,
+        .arguments = call->arguments,
+        .self = self,
+        .older = self ? window_place(session, self) : session->call_count,
+        .turn = call->turn,
+        .step = call->step,
+        .outcome = window_outcome(call),
+        .masked = call->masked,
+        .effects = limits->effects,
+        .hinted = limits->hinted,
+        .edits_files = limits->edits_files,
+        .any_outcome = runs_ignore_results(limits),
+    };
+}
+
 void window_look(const struct session *session, const struct window_query *query, struct window_past *past)
 {
     const struct session_spent *before = find_spent((struct session *)session, query->tool, query->arguments);
@@ -512,17 +532,9 @@ bool session_find_loop(const struct session *session, struct session_loop *loop)
     const struct session_call *last = call_at(session, session->call_count - 1u);
     if (last->turn != (uint8_t)session->turn)
         return false;
-    struct window_query query = {
-        .tool = last->tool,
-        .agent = last->agent,
-        .arguments = last->arguments,
-        .self = last,
-        .older = session->call_count - 1u,
-        .turn = last->turn,
-        .step = last->step,
-        .outcome = window_outcome(last),
-        .effects = last->effects,
-    };
+    struct ledger_limits limits = {.effects = last->effects};
+    struct window_query query = window_query(session, last, last, &limits);
+    query.any_outcome = false;
     struct window_past past;
     window_look(session, &query, &past);
     enum session_code code = last->code;
