@@ -1,88 +1,55 @@
-/* One function per check; each reports nothing, or one sentence with its fix. Hints are found by words of the
- * reason; the first that is found counts. */
+/* Hints are found by words of the reason; the first that is found counts. */
 #include "ledger/redis.h"
 
 #include "base/log.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-struct subject {
-    const struct redis_facts *facts;
-    uint32_t timeout_ms;
-};
-
-static bool evicts(const struct subject *s, char said[REDIS_DIAGNOSTICS_BYTES])
+/* Logged where the last connect did not find it. */
+__attribute__((format(printf, 4, 5))) static void warn(struct redis_diagnostics *d,
+                                                       const struct redis_diagnostics *before,
+                                                       const char *event, const char *format, ...)
 {
-    if (!s->facts->evicts[0])
-        return false;
-    snprintf(
-        said, REDIS_DIAGNOSTICS_BYTES,
-        "its maxmemory-policy is %s: short of memory, it drops budgets and loops of sessions that go on; "
-        "CONFIG SET maxmemory-policy noeviction",
-        s->facts->evicts);
-    return true;
+    bool is_new = true;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(d->said[d->count], REDIS_DIAGNOSTICS_BYTES, format, args);
+    va_end(args);
+    for (size_t i = 0; i < before->count; i++)
+        is_new &= strcmp(before->events[i], event) != 0;
+    if (is_new)
+        log_event(LOG_WARN, event, LOG_TEXT("why", d->said[d->count]));
+    d->events[d->count++] = event;
 }
 
-/* INFO does not tell about snapshots, and they would keep no more than what was counted before the last. */
-static bool keeps_no_file(const struct subject *s, char said[REDIS_DIAGNOSTICS_BYTES])
+void redis_diagnostics_run(struct redis_diagnostics *d, const struct redis_facts *facts, uint32_t timeout_ms)
 {
-    if (!s->facts->version || s->facts->aof)
-        return false;
-    snprintf(said, REDIS_DIAGNOSTICS_BYTES,
+    struct redis_diagnostics before = *d;
+    d->count = 0;
+    if (facts->evicts[0])
+        warn(
+            d, &before, "redis_eviction_enabled",
+            "its maxmemory-policy is %s: short of memory, it drops budgets and loops of sessions that go on; "
+            "CONFIG SET maxmemory-policy noeviction",
+            facts->evicts);
+    /* INFO does not tell about snapshots, and they would keep no more than what was counted before the last.
+     */
+    if (facts->version && !facts->aof)
+        warn(d, &before, "redis_no_persistence",
              "it writes no append-only file: what was counted since its last snapshot is lost when it ends; "
              "CONFIG SET appendonly yes");
-    return true;
-}
-
-static bool is_old(const struct subject *s, char said[REDIS_DIAGNOSTICS_BYTES])
-{
-    if (!s->facts->version || s->facts->version >= REDIS_FUNCTIONS_SINCE)
-        return false;
-    snprintf(said, REDIS_DIAGNOSTICS_BYTES,
+    if (facts->version && facts->version < REDIS_FUNCTIONS_SINCE)
+        warn(d, &before, "redis_unsupported_version",
              "it is %s, which makes the ledger's scripts anew for every call; from version %d on they are a "
              "library, in a third of the time",
-             s->facts->server, REDIS_FUNCTIONS_SINCE);
-    return true;
-}
-
-static bool is_slow(const struct subject *s, char said[REDIS_DIAGNOSTICS_BYTES])
-{
-    if (s->facts->write_us < (int64_t)s->timeout_ms * 1000 / REDIS_DIAGNOSTICS_SLOW_PART)
-        return false;
-    snprintf(said, REDIS_DIAGNOSTICS_BYTES,
+             facts->server, REDIS_FUNCTIONS_SINCE);
+    if (facts->write_us >= (int64_t)timeout_ms * 1000 / REDIS_DIAGNOSTICS_SLOW_PART)
+        warn(d, &before, "redis_slow",
              "a write took it %.1f ms, and an answer that takes %u ms counts as an outage: look at its load "
              "and the way there, or raise ledger.timeout_ms",
-             (double)s->facts->write_us / 1000, s->timeout_ms);
-    return true;
-}
-
-static const struct {
-    const char *event;
-    bool (*finds)(const struct subject *subject, char said[REDIS_DIAGNOSTICS_BYTES]);
-} checks[REDIS_DIAGNOSTICS_MAX] = {
-    {"redis_eviction_enabled", evicts},
-    {"redis_no_persistence", keeps_no_file},
-    {"redis_unsupported_version", is_old},
-    {"redis_slow", is_slow},
-};
-
-void redis_diagnostics_run(struct redis_diagnostics *diagnostics, const struct redis_facts *facts,
-                           uint32_t timeout_ms)
-{
-    struct subject subject = {facts, timeout_ms};
-    struct redis_diagnostics now = {.count = 0};
-    for (size_t i = 0; i < REDIS_DIAGNOSTICS_MAX; i++) {
-        if (!checks[i].finds(&subject, now.said[now.count]))
-            continue;
-        bool is_new = true;
-        for (size_t k = 0; k < diagnostics->count; k++)
-            is_new &= diagnostics->events[k] != checks[i].event;
-        if (is_new)
-            log_event(LOG_WARN, checks[i].event, LOG_TEXT("why", now.said[now.count]));
-        now.events[now.count++] = checks[i].event;
-    }
-    *diagnostics = now;
+             (double)facts->write_us / 1000, timeout_ms);
 }
 
 /* ---- hints to reasons ---- */
