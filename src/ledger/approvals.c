@@ -19,15 +19,6 @@ static void drop(struct approval_table *t, unsigned at)
     memmove(&t->list[at], &t->list[at + 1], (t->count - at) * sizeof(*t->list));
 }
 
-static bool expire(struct approval_table *t, int64_t now_ms)
-{
-    unsigned before = t->count;
-    for (unsigned i = t->count; i-- > 0;)
-        if (t->list[i].expires_ms <= now_ms)
-            drop(t, i);
-    return t->count != before;
-}
-
 static struct approval *find_id(struct approval_table *t, uint64_t id)
 {
     for (unsigned i = 0; i < t->count; i++)
@@ -87,39 +78,23 @@ static bool make_room(struct approval_table *t, const struct approval *asked)
 
 /* ---- requests ---- */
 
-static void enter(struct approval_table *t, const struct approval *asked, int64_t now_ms, struct arena *arena)
+/* Its texts in the arena, cut to what the table keeps: it may outlive what it is copied from. */
+static struct approval copy(const struct approval *e, struct arena *arena)
 {
-    struct approval *e = &t->list[t->count++];
-    *e = *asked;
-    e->state = APPROVAL_PENDING;
-    e->made_ms = now_ms;
-    e->expires_ms = now_ms + APPROVAL_MS;
-    e->is_cut = asked->arguments.len > APPROVAL_ARGUMENTS_MAX;
-    e->session = arena_dup(arena, str_cut(asked->session, APPROVAL_NAME_MAX));
-    e->user = arena_dup(arena, str_cut(asked->user, APPROVAL_NAME_MAX));
-    e->tool = arena_dup(arena, str_cut(asked->tool, APPROVAL_NAME_MAX));
-    e->arguments = arena_dup(arena, str_cut(asked->arguments, APPROVAL_ARGUMENTS_MAX));
-    e->question = arena_dup(arena, str_cut(asked->question, APPROVAL_QUESTION_MAX));
-    e->answered_by = STR_NONE;
+    struct approval out = *e;
+    out.session = arena_dup(arena, str_cut(e->session, APPROVAL_NAME_MAX));
+    out.user = arena_dup(arena, str_cut(e->user, APPROVAL_NAME_MAX));
+    out.tool = arena_dup(arena, str_cut(e->tool, APPROVAL_NAME_MAX));
+    out.arguments = arena_dup(arena, str_cut(e->arguments, APPROVAL_ARGUMENTS_MAX));
+    out.question = arena_dup(arena, str_cut(e->question, APPROVAL_QUESTION_MAX));
+    out.answered_by = arena_dup(arena, str_cut(e->answered_by, APPROVAL_NAME_MAX));
+    return out;
 }
 
 static void decide(struct approval *e, bool given, int64_t now_ms)
 {
     e->state = given ? APPROVAL_APPROVED : APPROVAL_DENIED;
     e->expires_ms = now_ms + APPROVAL_MS;
-}
-
-/* The request may outlive the table. */
-static struct approval copy(const struct approval *e, struct arena *arena)
-{
-    struct approval out = *e;
-    out.session = arena_dup(arena, e->session);
-    out.user = arena_dup(arena, e->user);
-    out.tool = arena_dup(arena, e->tool);
-    out.arguments = arena_dup(arena, e->arguments);
-    out.question = arena_dup(arena, e->question);
-    out.answered_by = arena_dup(arena, e->answered_by);
-    return out;
 }
 
 static bool ask(struct approval_table *t, struct approval_request *r, int64_t now_ms, struct arena *arena)
@@ -139,8 +114,13 @@ static bool ask(struct approval_table *t, struct approval_request *r, int64_t no
         return false;
     }
     if (!e) {
-        enter(t, &r->asked, now_ms, arena);
-        e = &t->list[t->count - 1];
+        e = &t->list[t->count++];
+        *e = copy(&r->asked, arena);
+        e->state = APPROVAL_PENDING;
+        e->made_ms = now_ms;
+        e->expires_ms = now_ms + APPROVAL_MS;
+        e->is_cut = r->asked.arguments.len > APPROVAL_ARGUMENTS_MAX;
+        e->answered_by = STR_NONE;
         r->is_new = changed = true;
     } else if (r->answers && r->answers == e->id && e->of_client && e->state == APPROVAL_PENDING) {
         decide(e, r->given, now_ms);
@@ -173,6 +153,7 @@ static bool decide_one(struct approval_table *t, struct approval_request *r, int
 {
     struct approval *e = find_id(t, r->asked.id);
     const struct approval_process *who = &r->asked.process;
+    bool changed = false;
     if (e && e->of_client)
         e = NULL;
     r->found = e ? e->state : APPROVAL_NONE;
@@ -181,12 +162,11 @@ static bool decide_one(struct approval_table *t, struct approval_request *r, int
         decide(e, r->given, now_ms);
         e->answered_uid = r->asked.answered_uid;
         e->answered_by = arena_dup(arena, str_cut(r->asked.answered_by, APPROVAL_NAME_MAX));
-        r->entry = copy(e, r->arena);
-        return true;
+        changed = true;
     }
     if (e)
         r->entry = copy(e, r->arena);
-    return false;
+    return changed;
 }
 
 static void list(const struct approval_table *t, struct approval_request *r)
@@ -202,7 +182,9 @@ static void list(const struct approval_table *t, struct approval_request *r)
 bool approval_table_apply(struct approval_table *t, struct approval_request *r, int64_t now_ms,
                           struct arena *arena)
 {
-    expire(t, now_ms);
+    for (unsigned i = t->count; i-- > 0;)
+        if (t->list[i].expires_ms <= now_ms)
+            drop(t, i);
     switch (r->kind) {
     case APPROVAL_ASK:
         return ask(t, r, now_ms, arena);

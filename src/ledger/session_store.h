@@ -12,7 +12,7 @@
 #define TOOLGATE_LEDGER_SESSION_STORE_H
 
 #include "base/buf.h"
-#include "base/hash.h"
+#include "ledger/ledger.h"
 
 /* Parts of a session. In Redis each is a key, and all are in one hash slot of a cluster. */
 enum session_part {
@@ -75,14 +75,11 @@ struct store_request {
 /* A bucket of rates (GCRA): takes one call if every rate has room, else none. Asked again with an admission
  * that it has taken, it takes nothing and says 0: it remembers the last STORE_RATE_ADMISSIONS. */
 #define STORE_RATE_ADMISSIONS 64u
-#define STORE_RATES_MAX       4u
 struct store_rate_request {
     struct hash128 bucket;
     uint32_t user; /* a new bucket takes of this user's share */
     uint64_t admission;
-    struct {
-        uint32_t count, window_s;
-    } rates[STORE_RATES_MAX];
+    struct ledger_rate rates[LEDGER_RATES_MAX];
     uint32_t rate_count;
 
     enum store_result result; /* never STORE_CONFLICT */

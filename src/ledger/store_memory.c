@@ -134,9 +134,9 @@ struct kept {
 
 struct rate_bucket { /* initially zero */
     struct {
-        uint32_t count, window_s;
+        struct ledger_rate rate;
         int64_t level_us;
-    } rates[STORE_RATES_MAX];              /* of the last call that was taken */
+    } rates[LEDGER_RATES_MAX];             /* of the last call that was taken */
     uint64_t taken[STORE_RATE_ADMISSIONS]; /* a ring; 0: none */
     uint32_t taken_at;
     int64_t expires_ms; /* set with each call that is taken */
@@ -356,8 +356,8 @@ static int64_t wait_us(const struct rate_bucket *bucket, const struct store_rate
     for (uint32_t i = 0; i < request->rate_count; i++) {
         uint32_t count = request->rates[i].count, window_s = request->rates[i].window_s;
         int64_t step = ((int64_t)window_s * US_PER_S + count - 1) / count, room = step * count, level = 0;
-        for (uint32_t k = STORE_RATES_MAX; k-- > 0;)
-            if (bucket->rates[k].count == count && bucket->rates[k].window_s == window_s)
+        for (uint32_t k = LEDGER_RATES_MAX; k-- > 0;)
+            if (bucket->rates[k].rate.count == count && bucket->rates[k].rate.window_s == window_s)
                 level = bucket->rates[k].level_us;
         if (level < now_us)
             level = now_us;
@@ -365,8 +365,7 @@ static int64_t wait_us(const struct rate_bucket *bucket, const struct store_rate
             level = now_us + room;
         if (level + step - now_us - room > longest)
             longest = level + step - now_us - room;
-        next->rates[i].count = count;
-        next->rates[i].window_s = window_s;
+        next->rates[i].rate = request->rates[i];
         next->rates[i].level_us = level + step;
     }
     return longest;

@@ -509,10 +509,7 @@ static void ask_rates(struct ledger *l, struct session_request *r)
     wait->store.user = r->of.admit->place.uid;
     wait->store.admission = r->of.admit->admission;
     wait->store.rate_count = limits->rate_count;
-    for (uint32_t i = 0; i < limits->rate_count; i++) {
-        wait->store.rates[i].count = limits->rates[i].count;
-        wait->store.rates[i].window_s = limits->rates[i].window_s;
-    }
+    memcpy(wait->store.rates, limits->rates, sizeof(limits->rates));
     wait->store.ended = on_rate;
     r->rate_wait = wait;
     if (store->kind->rate(store, &wait->store))
