@@ -278,21 +278,6 @@ static void apply_turn(struct commit *c, struct session_request *r, int64_t now_
         commit_set_field(c, STR_LIT("g"), str_cut(turn->goal, SESSION_GOAL_MAX_BYTES));
 }
 
-static void find_open_call(const struct ledger_entry *e, const struct ledger_look *look, struct arena *arena,
-                           struct ledger_open_call *open)
-{
-    char field[SESSION_FIELD_BYTES];
-    const struct session *s = &e->session;
-    const struct session_call *call = session_find(s, look->admission);
-    if (!call)
-        return;
-    struct str kept = field_of(e, session_field_open(call->slot, field));
-    open->tool = arena_dup(arena, field_of(e, session_field_tool(call->tool, field)));
-    if (kept.len > sizeof(uint64_t) && memcmp(kept.at, &look->admission, sizeof(uint64_t)) == 0)
-        open->arguments =
-            arena_dup(arena, (struct str){kept.at + sizeof(uint64_t), kept.len - sizeof(uint64_t)});
-}
-
 /* As a call of the same place would find the session. */
 static void apply_look(const struct commit *c, const struct session_request *r, int64_t now_ms)
 {
@@ -311,8 +296,14 @@ static void apply_look(const struct commit *c, const struct session_request *r, 
     };
     fill_memory(e, r->arena, look->wants_history ? &peek->history : NULL,
                 look->wants_facts ? &peek->facts : NULL);
-    if (look->admission)
-        find_open_call(e, look, r->arena, &peek->open);
+    const struct session_call *call = look->admission ? session_find(&e->session, look->admission) : NULL;
+    if (!call)
+        return;
+    char field[SESSION_FIELD_BYTES];
+    struct str kept = field_of(e, session_field_open(call->slot, field));
+    peek->open.tool = arena_dup(r->arena, field_of(e, session_field_tool(call->tool, field)));
+    if (kept.len > sizeof(uint64_t) && memcmp(kept.at, &look->admission, sizeof(uint64_t)) == 0)
+        peek->open.arguments = arena_dup(r->arena, str_from(kept, sizeof(uint64_t)));
 }
 
 /* ---- all of them ---- */

@@ -72,10 +72,12 @@ void call_id_write(const struct call_id_key *key, const struct call_id *id,
     out[LEDGER_CALL_ID_CHARS] = '\0'; /* over the character of the byte that is none */
 }
 
-/* False: one of the characters is none of the alphabet. */
-static bool read_bytes(struct str text, uint8_t bytes[CALL_ID_BYTES + 1])
+bool call_id_read(const struct call_id_key *key, struct str text, struct call_id *id)
 {
+    uint8_t bytes[CALL_ID_BYTES + 1];
     char padded[LEDGER_CALL_ID_CHARS + 1];
+    if (text.len != LEDGER_CALL_ID_CHARS)
+        return false;
     memcpy(padded, text.at, LEDGER_CALL_ID_CHARS);
     padded[LEDGER_CALL_ID_CHARS] = 'A';
     for (size_t i = 0; i * GROUP_BYTES < CALL_ID_BYTES; i++) {
@@ -88,14 +90,6 @@ static bool read_bytes(struct str text, uint8_t bytes[CALL_ID_BYTES + 1])
         bytes[i * GROUP_BYTES + 1] = (uint8_t)(group >> 8);
         bytes[i * GROUP_BYTES + 2] = (uint8_t)group;
     }
-    return true;
-}
-
-bool call_id_read(const struct call_id_key *key, struct str text, struct call_id *id)
-{
-    uint8_t bytes[CALL_ID_BYTES + 1];
-    if (text.len != LEDGER_CALL_ID_CHARS || !read_bytes(text, bytes))
-        return false;
     id->session = (struct hash128){get_u64(bytes), get_u64(bytes + 8)};
     id->admission = get_u64(bytes + 16);
     return !bytes[CALL_ID_BYTES] && id->admission &&

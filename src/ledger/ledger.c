@@ -265,31 +265,6 @@ void ledger_status(const struct ledger *l, struct ledger_status *out)
 
 /* ---- sessions ---- */
 
-static void describe(const struct ledger_entry *e, struct ledger_session *out)
-{
-    const struct session *s = &e->session;
-    struct session_loop loop;
-    *out = (struct ledger_session){
-        .name = {e->name, e->name_len},
-        .last_ms = (int64_t)s->last_ms,
-        .turn = s->turn,
-        .calls = s->calls_made,
-        .calls_in_turn = s->calls_in_turn,
-        .refusals = e->refusals,
-        .no_progress = s->idle[0].calls,
-        .waiting = session_waiting(s),
-        .cost = s->cost,
-        .cost_in_turn = s->cost_in_turn,
-    };
-    struct str looped = {e->looped, e->looped_len};
-    if (!session_find_loop(s, &loop))
-        return;
-    out->loop_times = loop.times;
-    out->loop_code = ledger_code_name(loop.code);
-    if (session_tool(looped) == loop.tool)
-        out->loop_tool = looped;
-}
-
 size_t ledger_sessions(const struct ledger *l, struct ledger_session *sessions)
 {
     const struct session_store *store = l->redis ? l->redis : l->memory;
@@ -298,8 +273,30 @@ size_t ledger_sessions(const struct ledger *l, struct ledger_session *sessions)
     for (const struct lru_node *node = l->entries.table.newest; node; node = node->older) {
         const struct ledger_entry *e = (const struct ledger_entry *)node;
         bool known = e->loaded && e->begun && e->name_len; /* else its session is not filled in */
-        if (known && count < LEDGER_SESSIONS_MAX && now_s - e->session.renewed_s <= (int64_t)l->ttl_s)
-            describe(e, &sessions[count++]);
+        const struct session *s = &e->session;
+        if (!known || count == LEDGER_SESSIONS_MAX || now_s - s->renewed_s > (int64_t)l->ttl_s)
+            continue;
+        struct ledger_session *out = &sessions[count++];
+        *out = (struct ledger_session){
+            .name = {e->name, e->name_len},
+            .last_ms = (int64_t)s->last_ms,
+            .turn = s->turn,
+            .calls = s->calls_made,
+            .calls_in_turn = s->calls_in_turn,
+            .refusals = e->refusals,
+            .no_progress = s->idle[0].calls,
+            .waiting = session_waiting(s),
+            .cost = s->cost,
+            .cost_in_turn = s->cost_in_turn,
+        };
+        struct str looped = {e->looped, e->looped_len};
+        struct session_loop loop;
+        if (!session_find_loop(s, &loop))
+            continue;
+        out->loop_times = loop.times;
+        out->loop_code = ledger_code_name(loop.code);
+        if (session_tool(looped) == loop.tool)
+            out->loop_tool = looped;
     }
     return count;
 }

@@ -116,24 +116,19 @@ static enum err read_db(struct str digits, struct redis_address *a, struct why *
     return OK;
 }
 
-/* //user:password@/path, as other clients write it: the credentials end at the last "@/", since a password
- * may hold one. ///path has none. */
-static struct str unix_path(struct arena *arena, struct str rest, struct redis_address *a)
+static enum err read_unix(struct arena *arena, struct str rest, struct redis_address *a, struct why *why)
 {
-    if (!str_starts(rest, "//") || str_starts(rest, "///"))
-        return rest;
-    for (size_t at = rest.len - 1; at > 2; at--)
+    struct str path = rest, query = STR_NONE;
+    /* //user:password@/path, as other clients write it: the credentials end at the last "@/", since a
+     * password may hold one. ///path has none. */
+    bool may = str_starts(rest, "//") && !str_starts(rest, "///");
+    for (size_t at = may ? rest.len - 1 : 0; at > 2; at--)
         if (rest.at[at] == '/' && rest.at[at - 1] == '@') {
             struct str credentials = {rest.at + 2, at - 2};
             read_credentials(arena, &credentials, a);
-            return str_from(rest, at);
+            path = str_from(rest, at);
+            break;
         }
-    return rest;
-}
-
-static enum err read_unix(struct arena *arena, struct str rest, struct redis_address *a, struct why *why)
-{
-    struct str path = unix_path(arena, rest, a), query = STR_NONE;
     cut_behind(&path, '?', &query);
     if (query.at && !str_starts(query, "db="))
         return wrong(why, "behind the ? stands no db=N");
@@ -155,29 +150,20 @@ static enum err read_tcp(struct arena *arena, struct str rest, struct redis_addr
     return err ? err : read_db(db, a, why);
 }
 
-/* It is looked for first, since a password may hold anything. */
-static enum err read_sentinels_own(struct arena *arena, struct str *rest, struct redis_address *a,
-                                   struct why *why)
-{
-    static const char mark[] = "?sentinels=";
-    const char *at = rest->len ? memmem(rest->at, rest->len, mark, sizeof(mark) - 1) : NULL;
-    if (!at)
-        return OK;
-    struct str user, password = str_from(*rest, (size_t)(at - rest->at) + sizeof(mark) - 1);
-    rest->len = (size_t)(at - rest->at);
-    if (!cut_before(&password, ':', &user) || !password.len)
-        return wrong(why, "behind ?sentinels= stands no user:password (or :password alone)");
-    a->sentinel_user = decoded(arena, user);
-    a->sentinel_password = decoded(arena, password);
-    return OK;
-}
-
 static enum err read_sentinel(struct arena *arena, struct str rest, struct redis_address *a, struct why *why)
 {
-    struct str hosts, master, one;
-    enum err err = read_sentinels_own(arena, &rest, a, why);
-    if (err)
-        return err;
+    static const char mark[] = "?sentinels="; /* looked for first, since a password may hold anything */
+    struct str hosts, master, one, user;
+    enum err err = OK;
+    const char *own = rest.len ? memmem(rest.at, rest.len, mark, sizeof(mark) - 1) : NULL;
+    if (own) {
+        struct str password = str_from(rest, (size_t)(own - rest.at) + sizeof(mark) - 1);
+        rest.len = (size_t)(own - rest.at);
+        if (!cut_before(&password, ':', &user) || !password.len)
+            return wrong(why, "behind ?sentinels= stands no user:password (or :password alone)");
+        a->sentinel_user = decoded(arena, user);
+        a->sentinel_password = decoded(arena, password);
+    }
     read_credentials(arena, &rest, a);
     if (!cut_before(&rest, '/', &hosts))
         return wrong(why, "the master's name is missing");

@@ -173,32 +173,6 @@ unsigned session_waiting(const struct session *session)
     return waiting;
 }
 
-static void put_budgets(struct json_out *out, const struct session *session,
-                        const struct session_parts *parts)
-{
-    json_field_open(out, "budgets", '{');
-    json_field_int(out, "calls_in_turn", session->calls_in_turn);
-    json_field_int(out, "calls", session->calls_made);
-    put_cost(out, "cost_in_turn", session->cost_in_turn);
-    put_cost(out, "cost", session->cost);
-    json_field_int(out, "turn_began_ms", (int64_t)session->turn_began_s * 1000);
-    json_field_int(out, "no_progress", session->idle[0].calls);
-    json_field_int(out, "waiting", session_waiting(session));
-    json_field_open(out, "chains", '[');
-    for (unsigned i = 0; i < session->chain_count; i++) {
-        const struct session_chain *chain = &session->chains[i];
-        json_open(out, '{');
-        put_name(out, "tool", (struct str){chain->name, chain->name_len});
-        put_name(out, "ext", (struct str){chain->ext, chain->ext_len});
-        json_field_int(out, "invalid", chain->attempts);
-        json_field_bool(out, "ended", chain->ended);
-        json_close(out, '}');
-    }
-    json_close(out, ']');
-    put_tools(out, session, parts);
-    json_close(out, '}');
-}
-
 struct json session_json(struct arena *arena, struct str name, const struct session *session,
                          const struct session_parts *parts)
 {
@@ -210,7 +184,27 @@ struct json session_json(struct arena *arena, struct str name, const struct sess
     json_field_int(&out, "step", session->step);
     put_name(&out, "goal",
              session->has_goal ? detail_find(buf_view(&parts->details), STR_LIT("g")) : STR_NONE);
-    put_budgets(&out, session, parts);
+    json_field_open(&out, "budgets", '{');
+    json_field_int(&out, "calls_in_turn", session->calls_in_turn);
+    json_field_int(&out, "calls", session->calls_made);
+    put_cost(&out, "cost_in_turn", session->cost_in_turn);
+    put_cost(&out, "cost", session->cost);
+    json_field_int(&out, "turn_began_ms", (int64_t)session->turn_began_s * 1000);
+    json_field_int(&out, "no_progress", session->idle[0].calls);
+    json_field_int(&out, "waiting", session_waiting(session));
+    json_field_open(&out, "chains", '[');
+    for (unsigned i = 0; i < session->chain_count; i++) {
+        const struct session_chain *chain = &session->chains[i];
+        json_open(&out, '{');
+        put_name(&out, "tool", (struct str){chain->name, chain->name_len});
+        put_name(&out, "ext", (struct str){chain->ext, chain->ext_len});
+        json_field_int(&out, "invalid", chain->attempts);
+        json_field_bool(&out, "ended", chain->ended);
+        json_close(&out, '}');
+    }
+    json_close(&out, ']');
+    put_tools(&out, session, parts);
+    json_close(&out, '}');
     json_field_open(&out, "ids", '{');
     json_field_int(&out, "seen", (int64_t)(parts->ids.len / SESSION_ID_BYTES));
     json_field_bool(&out, "complete", session->ids != IDS_FORGOTTEN);

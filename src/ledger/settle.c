@@ -148,24 +148,6 @@ static void count_settled(struct settlement *s)
     window_spent_settle(session, s->call);
 }
 
-static void fill_settled(const struct settlement *s, struct ledger_settled *settled)
-{
-    unsigned row = s->came.masked ? 1 + window_same_failure(s->ctx.session, &s->query, s->came.masked) : 0;
-    settled->error = OK;
-    settled->says = s->says;
-    settled->unchanged = s->unchanged;
-    settled->lax_learnt = s->lax_learnt;
-    settled->repeats = s->past.run + 1;
-    settled->no_progress = session_idle_calls(s->ctx.session, s->came.agent);
-    settled->same_failure = row;
-    settled->failed_alike = row ? s->past.failed_alike + 1 : 0;
-    settled->attempt = s->chain.attempt;
-    settled->attempts_left = s->chain.left;
-    settled->transient_count = s->past.transients + (s->came.class == CALL_TRANSIENT);
-    settled->chain = ledger_outcome_name(s->chain.outcome);
-    settled->chain_retries = s->chain.retries;
-}
-
 bool session_settle(struct session *session, const struct ledger_settle *request, int64_t now_ms,
                     struct ledger_settled *settled, struct session_changes *changes)
 {
@@ -183,6 +165,19 @@ bool session_settle(struct session *session, const struct ledger_settle *request
         if (s.came.class == CALL_INVALID)
             s.says = s.chain.exhausted ? LEDGER_REFUSE : LEDGER_REPAIR;
     }
-    fill_settled(&s, settled);
+    unsigned row = s.came.masked ? 1 + window_same_failure(s.ctx.session, &s.query, s.came.masked) : 0;
+    settled->error = OK;
+    settled->says = s.says;
+    settled->unchanged = s.unchanged;
+    settled->lax_learnt = s.lax_learnt;
+    settled->repeats = s.past.run + 1;
+    settled->no_progress = session_idle_calls(s.ctx.session, s.came.agent);
+    settled->same_failure = row;
+    settled->failed_alike = row ? s.past.failed_alike + 1 : 0;
+    settled->attempt = s.chain.attempt;
+    settled->attempts_left = s.chain.left;
+    settled->transient_count = s.past.transients + (s.came.class == CALL_TRANSIENT);
+    settled->chain = ledger_outcome_name(s.chain.outcome);
+    settled->chain_retries = s.chain.retries;
     return !s.is_counted;
 }

@@ -77,13 +77,6 @@ static void write_key(char key[KEY_BYTES], struct hash128 id, char letter)
     *at = letter;
 }
 
-/* The key of a part, written over the one before. */
-static struct str part_key(char key[KEY_BYTES], enum session_part part)
-{
-    key[KEY_BYTES - 1] = part_letters[part];
-    return (struct str){key, KEY_BYTES};
-}
-
 void store_redis_stem(struct hash128 id, char out[STORE_REDIS_STEM_BYTES])
 {
     write_key(out, id, '\0');
@@ -253,8 +246,10 @@ static void write_keys(struct redis_command *command, struct hash128 id, unsigne
     char key[KEY_BYTES];
     write_key(key, id, 0);
     for (enum session_part part = PART_CORE; part < PART_COUNT; part++)
-        if (part == PART_CORE || with & PART_BIT(part))
-            redis_command_key(command, part_key(key, part));
+        if (part == PART_CORE || with & PART_BIT(part)) {
+            key[KEY_BYTES - 1] = part_letters[part];
+            redis_command_key(command, (struct str){key, KEY_BYTES});
+        }
 }
 
 static bool load(struct session_store *store, struct store_request *request)

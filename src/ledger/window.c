@@ -332,17 +332,6 @@ static void see_budget(struct row *row, const struct session_call *call, bool th
                    (call->class == CALL_UNKNOWN && call->effects == LEDGER_EFFECTS_DESTRUCTIVE));
 }
 
-static void compare_outcome(struct row *row, const struct session_call *call)
-{
-    uint64_t outcome = window_outcome(call);
-    if (!row->same || row->query->any_outcome || !outcome)
-        return;
-    if (!row->outcome)
-        row->outcome = outcome;
-    else if (row->outcome != outcome)
-        row->same = false;
-}
-
 static void count_step(struct row *row, const struct session_call *call, bool this_turn)
 {
     struct window_past *past = row->past;
@@ -386,7 +375,9 @@ static void see_same(struct row *row, const struct session_call *call, bool this
         return;
     row->own_step = call->step;
     row->other_step = row->refused_step = STEP_NONE;
-    compare_outcome(row, call);
+    uint64_t outcome = row->query->any_outcome ? 0 : window_outcome(call);
+    row->same = row->same && (!outcome || !row->outcome || row->outcome == outcome);
+    row->outcome = row->outcome ? row->outcome : outcome;
     if (call->class != CALL_DENIED || call->code != CODE_TOO_SOON) {
         count_step(row, call, this_turn);
     } else if (this_turn && row->hammering) { /* it counts nowhere else */
@@ -641,21 +632,6 @@ static unsigned find_leaving(const struct session *session)
     return leaving;
 }
 
-/* One call leaves; those before it move up by one, which leaves the oldest place free. Returns its slot. */
-static uint8_t make_room(struct rules_ctx *ctx)
-{
-    struct session *session = ctx->session;
-    unsigned gone = find_leaving(session);
-    uint8_t slot = session_call_at(session, gone)->slot;
-    spend(session, gone);
-    for (; gone > 0; gone--) {
-        struct session_call *to = session_call_at(session, gone);
-        *to = *session_call_at(session, gone - 1);
-        window_changed(ctx, to);
-    }
-    return slot;
-}
-
 struct session_call *window_add(struct rules_ctx *ctx, const struct session_call *call)
 {
     struct session *session = ctx->session;
@@ -668,7 +644,14 @@ struct session_call *window_add(struct rules_ctx *ctx, const struct session_call
         slot = (uint8_t)__builtin_ctz(~taken);
         session->call_count++;
     } else {
-        slot = make_room(ctx);
+        unsigned gone = find_leaving(session);
+        slot = session_call_at(session, gone)->slot;
+        spend(session, gone);
+        for (; gone > 0; gone--) { /* those before it move up by one, which leaves the oldest place free */
+            struct session_call *up = session_call_at(session, gone);
+            *up = *session_call_at(session, gone - 1);
+            window_changed(ctx, up);
+        }
         session->oldest = (session->oldest + 1) % SESSION_CALLS_MAX;
     }
     *to = *call;
