@@ -1,9 +1,15 @@
-/* Builds the definition of a tool member by member; members that official SDKs reject are left out. */
+/* What a definition shows, hides and tells. */
 #include "catalog/definition.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/printable.h"
 #include "json/build.h"
+#include "json/each.h"
+
+#include <ctype.h>
+
+/* ---- as tools/list shows it: built member by member, without those that official SDKs reject ---- */
 
 #define DEFINITION_MEMBERS_MAX 8u
 
@@ -156,4 +162,294 @@ enum err definition_repair(struct arena *arena, struct str name, const struct js
     return write_definition(arena, texts, json_get_text(definition, "inputSchema"),
                             json_get_text(definition, "outputSchema"),
                             json_get_text(definition, "annotations"), definition, out, why);
+}
+
+/* ---- hidden text: what a string is follows from the member that it is in ---- */
+
+enum member_kind {
+    MEMBER_SCHEMA, /* or anything else that has members of these kinds */
+    MEMBER_NAMES,  /* an object whose keys are names, and whose values are schemas */
+    MEMBER_VALUES, /* that arguments are compared with */
+    MEMBER_OPAQUE, /* no model reads it, or as in a pattern the character is meant */
+};
+
+static enum member_kind kind_of(struct str key)
+{
+    static const struct {
+        const char *key;
+        enum member_kind kind;
+    } members[] = {{"properties", MEMBER_NAMES},
+                   {"$defs", MEMBER_NAMES},
+                   {"definitions", MEMBER_NAMES},
+                   {"dependentSchemas", MEMBER_NAMES},
+                   {"enum", MEMBER_VALUES},
+                   {"const", MEMBER_VALUES},
+                   {"required", MEMBER_VALUES},
+                   {"name", MEMBER_VALUES},
+                   {"dependentRequired", MEMBER_VALUES},
+                   {"pattern", MEMBER_OPAQUE},
+                   {"patternProperties", MEMBER_OPAQUE},
+                   {"_meta", MEMBER_OPAQUE},
+                   {"icons", MEMBER_OPAQUE}};
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+        if (str_is(key, members[i].key))
+            return members[i].kind;
+    return MEMBER_SCHEMA;
+}
+
+static bool has_hidden(const struct json *value)
+{
+    bool hides = printable_count_hidden(json_str(value)) > 0;
+    for (uint32_t i = 0; i < json_child_count(value) && !hides; i++)
+        hides = has_hidden(json_child(value, i)) ||
+                (value->type == JSON_OBJECT && printable_count_hidden(value->members[i].key));
+    return hides;
+}
+
+struct strip_walk {
+    struct arena *arena;
+    struct hidden_text *found;
+    enum member_kind kind; /* of the container */
+};
+
+static const struct json *strip_child(void *owner, const struct json *parent, uint32_t i, struct str *key);
+
+/* As deep as the parser allows. */
+static const struct json *strip(struct arena *arena, struct hidden_text *found, const struct json *value,
+                                enum member_kind kind)
+{
+    struct strip_walk walk = {arena, found, kind};
+    size_t count = printable_count_hidden(json_str(value));
+    if (kind == MEMBER_OPAQUE)
+        return value;
+    if (kind == MEMBER_VALUES && value->type != JSON_OBJECT) {
+        if (has_hidden(value))
+            found->refused = "a name or an allowed value";
+        return value;
+    }
+    if (!count)
+        return json_map(arena, value, strip_child, &walk);
+    struct buf stripped = buf_in(arena);
+    found->removed += count;
+    printable_strip(&stripped, json_str(value));
+    return json_keep(arena, json_string(buf_view(&stripped)));
+}
+
+static const struct json *strip_child(void *owner, const struct json *parent, uint32_t i, struct str *key)
+{
+    struct strip_walk *walk = owner;
+    bool is_named = parent->type == JSON_OBJECT && walk->kind != MEMBER_NAMES;
+    if (printable_count_hidden(*key))
+        walk->found->refused = "a parameter's name";
+    return strip(walk->arena, walk->found, json_child(parent, i), is_named ? kind_of(*key) : MEMBER_SCHEMA);
+}
+
+const struct json *hidden_text_strip(struct arena *arena, const struct json *definition,
+                                     struct hidden_text *found)
+{
+    *found = (struct hidden_text){0};
+    return strip(arena, found, definition, MEMBER_SCHEMA);
+}
+
+/* ---- secrets: a walk over the schema's properties, items, alternatives and local references ---- */
+
+struct walk {
+    struct arena *arena;
+    const struct json *root;
+    struct buf path;
+    struct str *list; /* SECRET_FIELDS_MAX */
+    size_t count;
+    unsigned depth, steps;
+};
+
+static void walk(struct walk *w, const struct json *schema);
+
+static void add_path(struct walk *w)
+{
+    struct str path = buf_view(&w->path);
+    for (size_t i = 0; i < w->count; i++)
+        if (str_eq(w->list[i], path))
+            return;
+    if (!w->list)
+        w->list = ARENA_ARRAY(w->arena, struct str, SECRET_FIELDS_MAX);
+    if (path.len)
+        w->list[w->count++] = arena_dup(w->arena, path);
+}
+
+static void walk_items(struct walk *w, const struct json *items)
+{
+    size_t length = w->path.len;
+    buf_text(&w->path, "[]");
+    if (json_is(items, JSON_OBJECT))
+        walk(w, items);
+    for (uint32_t i = 0; json_is(items, JSON_ARRAY) && i < items->len; i++)
+        walk(w, &items->items[i]);
+    w->path.len = length;
+}
+
+/* "#/$defs/key"; names with an escape are not looked up. */
+static const struct json *referenced(const struct walk *w, struct str reference)
+{
+    const struct json *at = w->root;
+    if (!str_starts(reference, "#/"))
+        return NULL;
+    for (struct str rest = str_from(reference, 2); rest.len && at;) {
+        const char *slash = memchr(rest.at, '/', rest.len);
+        size_t len = slash ? (size_t)(slash - rest.at) : rest.len;
+        at = json_get(at, (struct str){rest.at, len});
+        rest = str_from(rest, len + 1);
+    }
+    return at;
+}
+
+static void walk(struct walk *w, const struct json *schema)
+{
+    static const char *const lists[] = {"allOf", "anyOf", "oneOf"};
+    static const char *const others[] = {"if", "then", "else"};
+    const struct json *properties = json_get_text(schema, "properties");
+    size_t length = w->path.len;
+    if (!json_is(schema, JSON_OBJECT) || w->depth == SECRET_FIELDS_DEPTH_MAX ||
+        w->count == SECRET_FIELDS_MAX || w->steps == SECRET_FIELDS_STEPS_MAX)
+        return;
+    w->steps++;
+    w->depth++;
+    if (json_is_true(json_get_text(schema, "writeOnly")) ||
+        str_is(json_str(json_get_text(schema, "format")), "password"))
+        add_path(w);
+    for (uint32_t i = 0; json_is(properties, JSON_OBJECT) && i < properties->len; i++) {
+        if (length)
+            buf_byte(&w->path, '.');
+        buf_str(&w->path, properties->members[i].key);
+        walk(w, &properties->members[i].value);
+        w->path.len = length;
+    }
+    if (json_get_text(schema, "items"))
+        walk_items(w, json_get_text(schema, "items"));
+    if (json_get_text(schema, "prefixItems"))
+        walk_items(w, json_get_text(schema, "prefixItems"));
+    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+        const struct json *list = json_get_text(schema, lists[i]);
+        for (uint32_t k = 0; json_is(list, JSON_ARRAY) && k < list->len; k++)
+            walk(w, &list->items[k]);
+    }
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        walk(w, json_get_text(schema, others[i]));
+    walk(w, referenced(w, json_str(json_get_text(schema, "$ref"))));
+    w->depth--;
+}
+
+size_t secret_fields_find(struct arena *arena, const struct json *schema, const struct str **paths)
+{
+    struct walk w = {.arena = arena, .root = schema, .path = buf_in(arena)};
+    *paths = NULL;
+    /* Most schemas name neither keyword: their text tells without a walk. */
+    if (!schema ||
+        (schema->raw_len && !memmem(schema->raw, schema->raw_len, "writeOnly", 9) &&
+         !memmem(schema->raw, schema->raw_len, "password", 8) && !memchr(schema->raw, '\\', schema->raw_len)))
+        return 0;
+    walk(&w, schema);
+    *paths = w.list;
+    return w.count;
+}
+
+/* ---- effects, by a table of verbs. A word that is as often a noun (order, place, record, schedule) is not
+ * in it, nor is one whose effect depends on the tool (run, open, click, start): a tool guessed to read that
+ * writes is the worse error. ---- */
+
+#define EFFECTS_GUESS_WORD_MAX_BYTES 16u /* no verb of the table is longer */
+
+static const struct {
+    enum policy_effects effects;
+    const char *verbs; /* a space before and behind each */
+} verbs_by_effects[] = {
+    {EFFECTS_READ,
+     " get list search read find fetch query describe check count status wait poll view show lookup "
+     "look inspect browse preview retrieve peek ping grep cat ls stat tail head diff is has exists "
+     "calculate compute estimate compare summarize explain recommend suggest "
+     "whoami "},
+    {EFFECTS_WRITE,
+     " create add insert send post book pay transfer update set write patch move put upsert edit modify "
+     "change "
+     "append prepend replace save upload publish submit reply share invite assign unassign rename copy "
+     "duplicate clone merge commit push register unregister enroll enable disable approve reject cancel "
+     "reschedule reserve buy purchase refund deposit withdraw donate grant revoke subscribe unsubscribe "
+     "follow "
+     "unfollow mark attach detach archive unarchive restore import install deploy provision trigger notify "
+     "apply "
+     "revert rollback clear reset discard increment decrement lock unlock ban unban disconnect mkdir mv cp "
+     "refill refuel recharge resume suspend pause redeem confirm "},
+    {EFFECTS_DESTRUCTIVE, " delete remove drop destroy purge wipe erase truncate uninstall unlink rm rmdir "
+                          "overwrite terminate kill shred "},
+};
+
+static enum policy_effects effects_of_word(struct str word)
+{
+    char padded[EFFECTS_GUESS_WORD_MAX_BYTES + 3] = " ";
+    if (!word.len || word.len > EFFECTS_GUESS_WORD_MAX_BYTES)
+        return EFFECTS_UNDECLARED;
+    for (size_t i = 0; i < word.len; i++)
+        padded[i + 1] = (char)tolower((unsigned char)word.at[i]);
+    padded[word.len + 1] = ' ';
+    for (size_t i = 0; i < sizeof(verbs_by_effects) / sizeof(verbs_by_effects[0]); i++)
+        if (strstr(verbs_by_effects[i].verbs, padded))
+            return verbs_by_effects[i].effects;
+    return EFFECTS_UNDECLARED;
+}
+
+/* Takes the next word off `text`: "get_user", "get-user", "getUser" and "HTTPGet" are two words each. */
+static struct str next_word(struct str *text)
+{
+    size_t start = 0, end;
+    if (!text->len) /* nothing may be added to NULL, not even 0 */
+        return STR_NONE;
+    while (start < text->len && !isalnum((unsigned char)text->at[start]))
+        start++;
+    for (end = start; end < text->len && isalnum((unsigned char)text->at[end]); end++) {
+        bool upper = isupper((unsigned char)text->at[end]);
+        bool after_lower = end > start && !isupper((unsigned char)text->at[end - 1]);
+        bool before_lower = end + 1 < text->len && islower((unsigned char)text->at[end + 1]);
+        if (end > start && upper && (after_lower || before_lower))
+            break;
+    }
+    struct str word = {text->at + start, end - start};
+    *text = str_from(*text, end);
+    return word;
+}
+
+/* "get_or_create" does what the stricter verb does. In "get_post" the later word may be a noun or a verb. */
+static enum policy_effects effects_of_words(struct str words)
+{
+    struct str first = next_word(&words), before = first, word;
+    enum policy_effects effects = effects_of_word(first);
+    bool unsure = false;
+    if (effects == EFFECTS_UNDECLARED)
+        return effects;
+    for (; (word = next_word(&words)).len; before = word) {
+        enum policy_effects later = effects_of_word(word);
+        bool joined =
+            str_is(before, "and") || str_is(before, "or") || str_is(before, "And") || str_is(before, "Or");
+        bool checks_in_or_out = str_is(before, "check") && (str_is(word, "in") || str_is(word, "out"));
+        if (joined && later > effects)
+            effects = later;
+        unsure = unsure || later > EFFECTS_READ || checks_in_or_out;
+    }
+    return effects == EFFECTS_READ && unsure ? EFFECTS_UNDECLARED : effects;
+}
+
+/* The parts before the last one name a server or a group, unless only they begin with a verb:
+ * "read_file__v2". */
+enum policy_effects effects_guess(struct str name)
+{
+    enum policy_effects effects = EFFECTS_UNDECLARED;
+    while (name.len && !effects) {
+        size_t at = name.len; /* where the part behind the last "__", '.', '/' or ':' begins */
+        while (at > 0 && !strchr("./:", name.at[at - 1]) &&
+               !(at > 1 && name.at[at - 1] == '_' && name.at[at - 2] == '_'))
+            at--;
+        effects = effects_of_words(str_from(name, at));
+        while (at > 0 && !isalnum((unsigned char)name.at[at - 1]))
+            at--;
+        name.len = at;
+    }
+    return effects;
 }

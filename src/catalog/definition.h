@@ -15,4 +15,30 @@ enum err definition_from_tool(struct arena *arena, const struct tool *tool, stru
 enum err definition_repair(struct arena *arena, struct str name, const struct json *definition,
                            struct json *out, struct why *why);
 
+/* Hidden characters in what a server says of its tools: zero-width, bidirectional and tag characters, which a
+ * person who reviews the definition does not see and a model reads. Descriptions lose them; a name or an
+ * allowed value that has any cannot be repaired without a change of its meaning, and its tool is left out. */
+struct hidden_text {
+    size_t removed;      /* characters */
+    const char *refused; /* what has them: "a parameter's name"; NULL: nothing that cannot be repaired */
+};
+
+/* The definition itself if nothing is removed, else a copy. */
+const struct json *hidden_text_strip(struct arena *arena, const struct json *definition,
+                                     struct hidden_text *found);
+
+/* The arguments that a schema declares secret: `writeOnly: true`, `format: "password"`. */
+#define SECRET_FIELDS_MAX       64u
+#define SECRET_FIELDS_DEPTH_MAX 16u    /* of nested schemas and references */
+#define SECRET_FIELDS_STEPS_MAX 20000u /* schemas that are looked at: references multiply */
+
+/* Their paths, as in a policy's `redact`: "account.pin", "keys[].value". `schema` NULL: none. */
+size_t secret_fields_find(struct arena *arena, const struct json *schema, const struct str **paths);
+
+/* What a call of the tool may change, for a tool whose policy and annotations do not say it: by the verb that
+ * the name begins with: "get_events", "deleteFile", "calendar__create-event" and "users.list".
+ * EFFECTS_UNDECLARED: it begins with none of the table, or with a verb that reads while a later word changes
+ * something. */
+enum policy_effects effects_guess(struct str name);
+
 #endif

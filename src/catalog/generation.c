@@ -25,7 +25,7 @@
 #include "policy/config.h"
 #include "json/parse.h"
 #include "json/write.h"
-#include "catalog/pins_review.h"
+#include "catalog/pins.h"
 #include "policy/policy_set.h"
 
 #include <stdarg.h>

@@ -8,14 +8,14 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/suggest.h"
-#include "catalog/hidden_text.h"
+#include "catalog/definition.h"
 #include "catalog/provider_formats.h"
 #include "policy/config.h"
 #include "json/write.h"
 #include "upstream/mcp/mcp_header_mapping.h"
 #include "json/build.h"
 #include "json/parse.h"
-#include "catalog/pins_review.h"
+#include "catalog/pins.h"
 #include "policy/policy_set.h"
 
 #include <stdarg.h>

@@ -1,51 +1,116 @@
 /*
- * Keeping and accepting. Every change reads the file first, under the lock, so that two daemons on one folder
- * keep what the other has accepted.
+ * The table in memory, its file, the review of what upstreams offer, and accepting. Every change reads the
+ * file first, under the lock, so that two daemons on one folder keep what the other has accepted.
  */
 #include "catalog/pins.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "catalog/pins_internal.h"
+#include "base/hash.h"
+#include "base/suggest.h"
+#include "io/file.h"
+#include "json/build.h"
+#include "json/canonical.h"
+#include "json/parse.h"
+#include "json/write.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WITNESS_MAX_BYTES 65536u
+#define PINS_VERSION      1
+
+struct pin {
+    struct str upstream, tool;
+    struct str text; /* the accepted definition, canonical */
+    struct pin_digest digest;
+    int64_t gone_ms; /* since when the server does not offer it, wall clock; 0: it does */
+};
+
+/* Replaced as a whole when the file is read, and written over when a pin changes. */
+struct pins_table {
+    struct arena *arena;
+    struct pin **list;
+    size_t count;
+    struct map *by_key; /* "upstream/tool" to struct pin */
+};
+
+struct pins {
+    const char *path, *witness;
+    struct pins_table table;
+    struct stat read; /* the file as it was read or written; st_ino 0: there was none */
+    bool broken;      /* the file is there and cannot be read: `why` */
+    bool dirty;       /* not written yet */
+    struct why why;
+};
+
+struct str pin_definition_text(struct arena *arena, const struct json *definition)
+{
+    /* Those that catalog/definition.c passes on, and the name. */
+    static const char *const names[] = {"name",         "title",       "description", "inputSchema",
+                                        "outputSchema", "annotations", "icons",       "_meta"};
+    struct json_member members[sizeof(names) / sizeof(names[0])];
+    struct buf text = buf_in(arena);
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const struct json *value = json_get_text(definition, names[i]);
+        if (value)
+            members[count++] = json_member(str_of(names[i]), *value);
+    }
+    struct json pinned = json_object(arena, members, count);
+    json_canonical(&text, &pinned);
+    return buf_view(&text);
+}
+
+struct pin_digest pin_digest_of(struct str text)
+{
+    uint8_t bytes[SHA256_BYTES];
+    struct pin_digest digest;
+    sha256(text, bytes);
+    for (unsigned i = 0; i < PIN_DIGEST_DIGITS / 2; i++)
+        snprintf(digest.hex + 2 * i, 3, "%02x", bytes[i]);
+    return digest;
+}
 
 /* ---- the table -------------------------------------------------------------- */
 
-struct str pins_key(struct arena *arena, struct str upstream, struct str tool)
+static struct str key_of(struct arena *arena, struct str upstream, struct str tool)
 {
     return arena_printf(arena, STR_FMT "/" STR_FMT, STR_ARG(upstream), STR_ARG(tool));
 }
 
-struct pins_table pins_table_new(void)
+static struct pins_table table_new(void)
 {
     struct arena *arena = arena_new();
     return (struct pins_table){.arena = arena, .by_key = map_new(arena)};
 }
 
-void *pins_get(const struct map *map, struct str upstream, struct str tool)
+static void *get_by_key(const struct map *map, struct str upstream, struct str tool)
 {
     struct arena *arena = arena_new();
-    void *found = map_get(map, pins_key(arena, upstream, tool));
+    void *found = map_get(map, key_of(arena, upstream, tool));
     arena_free(arena);
     return found;
 }
 
-struct pin *pins_table_find(const struct pins_table *table, struct str upstream, struct str tool)
-{
-    return pins_get(table->by_key, upstream, tool);
-}
-
-void pins_table_put(struct pins_table *table, const struct pin *pin)
+static void table_put(struct pins_table *table, const struct pin *pin)
 {
     struct pin copy = {.upstream = arena_dup(table->arena, pin->upstream),
                        .tool = arena_dup(table->arena, pin->tool),
                        .text = arena_dup(table->arena, pin->text),
                        .digest = pin->digest,
                        .gone_ms = pin->gone_ms};
-    struct pin *old = pins_table_find(table, pin->upstream, pin->tool);
+    struct pin *old = get_by_key(table->by_key, pin->upstream, pin->tool);
     if (old) {
         *old = copy;
         return;
@@ -53,22 +118,194 @@ void pins_table_put(struct pins_table *table, const struct pin *pin)
     table->list = arena_grow(table->arena, table->list, table->count, sizeof(*table->list));
     struct pin *added = table->list[table->count++] = ARENA_NEW(table->arena, struct pin);
     *added = copy;
-    map_add(table->by_key, pins_key(table->arena, copy.upstream, copy.tool), added);
+    map_add(table->by_key, key_of(table->arena, copy.upstream, copy.tool), added);
 }
 
 /* Without those that were gone for long; the memory of replaced texts goes, too. */
 static void compact_table(struct pins_table *table, struct str drop_upstream, struct str drop_tool)
 {
-    struct pins_table kept = pins_table_new();
+    struct pins_table kept = table_new();
     int64_t now = clock_wall_ms();
     for (size_t i = 0; i < table->count; i++) {
         const struct pin *pin = table->list[i];
         bool dropped = str_eq(pin->upstream, drop_upstream) && str_eq(pin->tool, drop_tool);
         if (!dropped && !(pin->gone_ms && now - pin->gone_ms > PINS_FORGET_MS))
-            pins_table_put(&kept, pin);
+            table_put(&kept, pin);
     }
     arena_free(table->arena);
     *table = kept;
+}
+
+/* ---- the file ---------------------------------------------------------------
+ * {"version":1,"pins":[{"upstream","tool","digest","gone_ms"?,"definition"}]}, replaced as a whole. Several
+ * daemons may share it: each reads it again if another has written it, and writes under a lock. */
+
+static bool read_pin(const struct json *item, struct pin *pin)
+{
+    struct str digest = json_str(json_get_text(item, "digest"));
+    *pin = (struct pin){.upstream = json_str(json_get_text(item, "upstream")),
+                        .tool = json_str(json_get_text(item, "tool")),
+                        .text = json_str(json_get_text(item, "definition"))};
+    json_int(json_get_text(item, "gone_ms"), &pin->gone_ms);
+    if (!pin->upstream.len || !pin->tool.len || digest.len != PIN_DIGEST_DIGITS)
+        return false;
+    pin->digest = pin_digest_of(pin->text);
+    return memcmp(pin->digest.hex, digest.at, digest.len) == 0;
+}
+
+static enum err read_table(const char *path, struct pins_table *table, struct why *why)
+{
+    struct arena *arena = arena_new();
+    struct json file;
+    struct pin pin;
+    int64_t version = 0;
+    enum err err = file_check_private(path, why);
+    if (!err)
+        err = json_read_file(arena, path, PINS_FILE_MAX_BYTES, &file, why);
+    const struct json *list = err ? NULL : json_get_text(&file, "pins");
+    json_int(err ? NULL : json_get_text(&file, "version"), &version);
+    if (!err && (version != PINS_VERSION || !json_is(list, JSON_ARRAY)))
+        err = err_set(why, ERR_PARSE, "%s: expected pins of version %d", path, PINS_VERSION);
+    for (uint32_t i = 0; !err && i < list->len; i++) {
+        if (read_pin(&list->items[i], &pin))
+            table_put(table, &pin);
+        else
+            err =
+                err_set(why, ERR_PARSE, "%s: pin %u does not have the digest of its definition", path, i + 1);
+    }
+    arena_free(arena);
+    return err;
+}
+
+static void refresh(struct pins *pins)
+{
+    const struct stat *read = &pins->read;
+    struct stat now;
+    if (lstat(pins->path, &now) != 0) { /* removed under a running daemon, which loses nothing */
+        if (pins->table.count && !pins->dirty)
+            log_event(LOG_ERROR, "pins_lost", LOG_TEXT("file", pins->path), LOG_TEXT("why", "it was removed"),
+                      LOG_TEXT("effect", "the daemon writes it again from what it has in memory"));
+        pins->dirty |= pins->table.count > 0;
+        return;
+    }
+    if (now.st_ino == read->st_ino && now.st_dev == read->st_dev && now.st_size == read->st_size &&
+        now.st_mtim.tv_sec == read->st_mtim.tv_sec && now.st_mtim.tv_nsec == read->st_mtim.tv_nsec)
+        return;
+    struct pins_table table = table_new();
+    pins->read = now;
+    pins->broken = read_table(pins->path, &table, &pins->why) != OK;
+    if (pins->broken) {
+        arena_free(table.arena); /* what is in memory, if anything, is what was accepted */
+        log_event(LOG_ERROR, "pins_unreadable", LOG_TEXT("file", pins->path),
+                  LOG_TEXT("why", pins->why.text));
+        return;
+    }
+    arena_free(pins->table.arena);
+    pins->table = table;
+}
+
+static int lock_file(const struct pins *pins, struct why *why)
+{
+    char path[PATH_MAX];
+    const struct timespec pause = {.tv_nsec = 1000000};
+    snprintf(path, sizeof(path), "%s.lock", pins->path);
+    int lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (lock < 0) {
+        err_set(why, ERR_IO, "%s: %s", path, strerror(errno));
+        return -1;
+    }
+    for (unsigned i = 0; i < PINS_LOCK_TRIES; i++) {
+        if (flock(lock, LOCK_EX | LOCK_NB) == 0)
+            return lock;
+        nanosleep(&pause, NULL);
+    }
+    close(lock);
+    err_set(why, ERR_IO, "%s: another daemon holds it", path);
+    return -1;
+}
+
+static void unlock_file(int lock)
+{
+    if (lock >= 0)
+        close(lock);
+}
+
+static struct str read_witness(const struct pins *pins, struct arena *arena)
+{
+    struct str text = STR_NONE;
+    struct why why;
+    return file_check_private(pins->witness, &why) == OK &&
+                   file_read(arena, pins->witness, WITNESS_MAX_BYTES, &text, &why) == OK
+               ? text
+               : STR_NONE;
+}
+
+static bool has_line(struct str text, struct str line)
+{
+    while (text.len) {
+        const char *end = memchr(text.at, '\n', text.len);
+        size_t len = end ? (size_t)(end - text.at) : text.len;
+        if (str_eq((struct str){text.at, len}, line))
+            return true;
+        text = str_from(text, len + 1);
+    }
+    return false;
+}
+
+/* Names are only added: an upstream that is no longer configured may come back. */
+static void write_witness(const struct pins *pins)
+{
+    struct arena *arena = arena_new();
+    struct str before = read_witness(pins, arena);
+    struct buf text = buf_in(arena);
+    struct why why;
+    buf_str(&text, before);
+    for (size_t i = 0; i < pins->table.count; i++) {
+        struct str name = pins->table.list[i]->upstream;
+        if (!has_line(buf_view(&text), name) && text.len + name.len < WITNESS_MAX_BYTES)
+            buf_printf(&text, STR_FMT "\n", STR_ARG(name));
+    }
+    if (text.len != before.len && file_replace(pins->witness, buf_view(&text), true, &why) != OK)
+        log_event(LOG_WARN, "pins_witness_not_written", LOG_TEXT("why", why.text),
+                  LOG_TEXT("effect", "if the state folder is lost, nobody notices"));
+    arena_free(arena);
+}
+
+static enum err write_file(struct pins *pins, struct why *why)
+{
+    struct buf text = {0};
+    char broken[PATH_MAX];
+    snprintf(broken, sizeof(broken), "%s.broken", pins->path);
+    if (pins->broken && rename(pins->path, broken) == 0)
+        log_event(LOG_WARN, "pins_set_aside", LOG_TEXT("file", broken));
+    struct json_out out = json_out(&text);
+    json_open(&out, '{');
+    json_field_int(&out, "version", PINS_VERSION);
+    json_field_open(&out, "pins", '[');
+    for (size_t i = 0; i < pins->table.count; i++) {
+        const struct pin *pin = pins->table.list[i];
+        buf_byte(&text, '\n');
+        json_open(&out, '{');
+        json_field_str(&out, "upstream", pin->upstream);
+        json_field_str(&out, "tool", pin->tool);
+        json_field_text(&out, "digest", pin->digest.hex);
+        if (pin->gone_ms)
+            json_field_int(&out, "gone_ms", pin->gone_ms);
+        json_field_str(&out, "definition", pin->text);
+        json_close(&out, '}');
+    }
+    json_close(&out, ']');
+    json_close(&out, '}');
+    buf_byte(&text, '\n');
+    enum err err = file_replace(pins->path, buf_view(&text), true, why);
+    buf_clear(&text);
+    if (err)
+        return err;
+    pins->broken = pins->dirty = false;
+    if (lstat(pins->path, &pins->read) != 0)
+        pins->read = (struct stat){0};
+    write_witness(pins);
+    return OK;
 }
 
 struct pins *pins_new(const char *path, const char *witness_path)
@@ -78,8 +315,8 @@ struct pins *pins_new(const char *path, const char *witness_path)
         abort();
     pins->path = path;
     pins->witness = witness_path;
-    pins->table = pins_table_new();
-    pins_file_refresh(pins);
+    pins->table = table_new();
+    refresh(pins);
     return pins;
 }
 
@@ -96,6 +333,175 @@ const char *pins_path(const struct pins *pins)
     return pins->path;
 }
 
+/* ---- the review ------------------------------------------------------------------
+ * A state for each definition. Names are compared within one upstream: what it offers now, what is pinned of
+ * it, and what has vanished. */
+
+const char *pin_state_name(enum pin_state state)
+{
+    static const char *const names[] = {
+        [PIN_ACCEPTED] = "accepted", [PIN_FIRST] = "first", [PIN_CHANGED] = "changed",
+        [PIN_RENAMED] = "renamed",   [PIN_NEW] = "new",     [PIN_LOST] = "lost"};
+    return names[state];
+}
+
+struct pins_review *pins_review_new(struct arena *arena, struct pins *pins, enum pins_mode mode)
+{
+    if (!pins || mode == PINS_OFF)
+        return NULL;
+    struct pins_review *review = ARENA_NEW(arena, struct pins_review);
+    *review = (struct pins_review){.arena = arena, .pins = pins, .mode = mode, .by_key = map_new(arena)};
+    refresh(pins);
+    return review;
+}
+
+void pins_review_open(struct pins_review *review, struct str upstream)
+{
+    review->first = review->count;
+    review->upstream = upstream;
+}
+
+void pins_review_tool(struct pins_review *review, const struct json *definition)
+{
+    struct str tool = json_str(json_get_text(definition, "name"));
+    struct str key = key_of(review->arena, review->upstream, tool);
+    if (!tool.len || map_get(review->by_key, key))
+        return;
+    review->entries = arena_grow(review->arena, review->entries, review->count, sizeof(*review->entries));
+    struct arena *scratch = arena_new();
+    size_t *place = ARENA_NEW(review->arena, size_t);
+    *place = review->count;
+    struct pin_entry *entry = &review->entries[review->count++];
+    *entry = (struct pin_entry){.upstream = review->upstream,
+                                .tool = tool,
+                                .definition = definition,
+                                .digest = pin_digest_of(pin_definition_text(scratch, definition))};
+    map_add(review->by_key, key, place);
+    arena_free(scratch);
+}
+
+struct pin_entry *pins_review_find(const struct pins_review *review, struct str upstream, struct str tool)
+{
+    const size_t *place = review ? get_by_key(review->by_key, upstream, tool) : NULL;
+    return place ? &review->entries[*place] : NULL;
+}
+
+struct pin_entry *pins_review_published(const struct pins_review *review, struct str name)
+{
+    for (size_t i = 0; i < review->count; i++)
+        if (str_eq(review->entries[i].published, name))
+            return &review->entries[i];
+    return NULL;
+}
+
+/* ---- at the end of an upstream ----------------------------------------------------- */
+
+/* The pins of this upstream that it offers no more, since the last week. */
+static size_t vanished(const struct pins_review *review, struct arena *arena, const struct pin ***out)
+{
+    const struct pins_table *table = &review->pins->table;
+    const struct pin **list = ARENA_ARRAY(arena, const struct pin *, table->count + 1);
+    int64_t now = clock_wall_ms();
+    size_t count = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct pin *pin = table->list[i];
+        if (str_eq(pin->upstream, review->upstream) &&
+            !(pin->gone_ms && now - pin->gone_ms > PINS_RENAME_MS) &&
+            !pins_review_find(review, pin->upstream, pin->tool))
+            list[count++] = pin;
+    }
+    *out = list;
+    return count;
+}
+
+static void judge(struct pins_review *review, struct pin_entry *entry, bool first_use, bool lost,
+                  const struct pin *const *gone, size_t gone_count)
+{
+    const struct pin *pin = get_by_key(review->pins->table.by_key, entry->upstream, entry->tool);
+    bool holds = review->mode == PINS_CHANGES || review->mode == PINS_ALL;
+    if (pin && pin_digest_equal(&pin->digest, &entry->digest))
+        return;
+    if (pin)
+        entry->state = PIN_CHANGED;
+    else if (lost && holds)
+        entry->state = PIN_LOST;
+    else if (gone_count && !first_use)
+        entry->state = PIN_RENAMED;
+    else
+        entry->state = review->mode == PINS_ALL && !first_use ? PIN_NEW : PIN_FIRST;
+    /* The vanished tool that the new name most likely stands for: shown beside it, and given up when it is
+     * accepted. */
+    for (size_t i = 0; entry->state == PIN_RENAMED && i < gone_count; i++)
+        if (!pin || suggest_score(entry->tool, gone[i]->tool) > suggest_score(entry->tool, pin->tool))
+            pin = gone[i];
+    if (pin) {
+        entry->was_tool = arena_dup(review->arena, pin->tool);
+        entry->was_text = arena_dup(review->arena, pin->text);
+        entry->was_digest = pin->digest;
+    }
+    if (!pin_is_pending(entry))
+        return;
+    entry->held = review->mode != PINS_WARN;
+    review->pending++;
+    review->held += entry->held;
+}
+
+void pins_review_close(struct pins_review *review)
+{
+    struct arena *arena = arena_new();
+    const struct pins *pins = review->pins;
+    const struct pin **gone;
+    bool first_use = true;
+    for (size_t i = 0; i < pins->table.count; i++)
+        first_use &= !str_eq(pins->table.list[i]->upstream, review->upstream);
+    /* An upstream that has no pins yet is trusted on first use, unless it had some once. */
+    bool lost = first_use && (pins->broken || has_line(read_witness(pins, arena), review->upstream));
+    size_t gone_count = vanished(review, arena, &gone);
+    if (lost && review->count > review->first) {
+        review->lost = arena_grow(review->arena, review->lost, review->lost_count, sizeof(*review->lost));
+        review->lost[review->lost_count++] = review->upstream;
+        review->lost_why =
+            pins->broken ? arena_dup(review->arena, str_of(pins->why.text))
+                         : STR_LIT("it is missing, or has none of this upstream, which had pins before");
+    }
+    for (size_t i = review->first; i < review->count; i++)
+        judge(review, &review->entries[i], first_use, lost, gone, gone_count);
+    arena_free(arena);
+}
+
+static struct str pending_text(const struct pins_review *review, struct buf *text)
+{
+    for (size_t i = 0; i < review->count; i++) {
+        const struct pin_entry *entry = &review->entries[i];
+        if (!pin_is_pending(entry))
+            continue;
+        json_write_string(text, entry->upstream);
+        json_write_string(text, entry->tool);
+        buf_printf(text, " %s %d %d\n", entry->digest.hex, (int)entry->state, entry->held);
+    }
+    return buf_view(text);
+}
+
+struct pin_digest pins_review_digest(const struct pins_review *review)
+{
+    struct buf text = {0};
+    struct pin_digest digest = pin_digest_of(pending_text(review, &text));
+    buf_clear(&text);
+    return digest;
+}
+
+uint64_t pins_review_hash(const struct pins_review *review)
+{
+    struct buf text = {0};
+    if (!review)
+        return 0;
+    for (size_t i = 0; i < review->lost_count; i++)
+        buf_printf(&text, "lost " STR_FMT "\n", STR_ARG(review->lost[i]));
+    uint64_t hash = hash_stable(pending_text(review, &text)).low;
+    buf_clear(&text);
+    return hash;
+}
+
 /* ---- a generation went live ----------------------------------------------------- */
 
 static void put_entry(struct pins *pins, const struct pin_entry *entry)
@@ -105,7 +511,7 @@ static void put_entry(struct pins *pins, const struct pin_entry *entry)
                             .tool = entry->tool,
                             .text = pin_definition_text(arena, entry->definition),
                             .digest = entry->digest};
-    pins_table_put(&pins->table, &pin);
+    table_put(&pins->table, &pin);
     pins->dirty = true;
     arena_free(arena);
 }
@@ -181,20 +587,20 @@ void pins_commit(struct pins *pins, const struct pins_review *review, const stru
         return;
     log_lost(pins, review, before);
     log_pending(review, before);
-    int lock = pins_file_lock(pins, &why);
+    int lock = lock_file(pins, &why);
     if (lock >= 0)
-        pins_file_refresh(pins);
+        refresh(pins);
     for (size_t i = 0; i < review->count; i++) {
         const struct pin_entry *entry = &review->entries[i];
         /* Another daemon may have pinned another text in the meantime: its pin stays. */
-        if (entry->state == PIN_FIRST && !pins_table_find(&pins->table, entry->upstream, entry->tool))
+        if (entry->state == PIN_FIRST && !get_by_key(pins->table.by_key, entry->upstream, entry->tool))
             put_entry(pins, entry);
     }
     note_vanished(pins, review);
-    if (pins->dirty && (lock < 0 || pins_file_write(pins, &why) != OK))
+    if (pins->dirty && (lock < 0 || write_file(pins, &why) != OK))
         log_event(LOG_ERROR, "pins_not_written", LOG_TEXT("why", why.text),
                   LOG_TEXT("effect", "after a restart these definitions are not known"));
-    pins_file_unlock(lock);
+    unlock_file(lock);
 }
 
 /* ---- accept ------------------------------------------------------------------------ */
@@ -224,10 +630,10 @@ enum err pins_accept(struct pins *pins, const struct pins_review *review, struct
                        only ? "tool" : "what waits,", STR_ARG(str_cut(tool, 128)), shown.hex);
     if (only && !pin_is_pending(only))
         return OK;
-    int lock = pins_file_lock(pins, why);
+    int lock = lock_file(pins, why);
     if (lock < 0)
         return ERR_IO;
-    pins_file_refresh(pins);
+    refresh(pins);
     for (size_t i = 0; i < review->count; i++) {
         const struct pin_entry *entry = &review->entries[i];
         if (!pin_is_pending(entry) || (only && entry != only))
@@ -239,7 +645,7 @@ enum err pins_accept(struct pins *pins, const struct pins_review *review, struct
                   LOG_STR("tool", str_cut(entry->tool, 128)), LOG_TEXT("digest", entry->digest.hex));
         ++*count;
     }
-    enum err err = pins_file_write(pins, why);
-    pins_file_unlock(lock);
+    enum err err = write_file(pins, why);
+    unlock_file(lock);
     return err;
 }

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "catalog/effects_guess.h"
+#include "catalog/definition.h"
 #include "catalog/shadow.h"
 
 #include <ctype.h>

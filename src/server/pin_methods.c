@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
-#include "catalog/pins_review.h"
+#include "catalog/pins.h"
 #include "server/method_table.h"
 #include "server/reload.h"
 #include "server/state_dir.h"

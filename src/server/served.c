@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/printable.h"
-#include "catalog/hidden_text.h"
+#include "catalog/definition.h"
 #include "catalog/import.h"
 #include "catalog/mcp_version.h"
 #include "json/build.h"

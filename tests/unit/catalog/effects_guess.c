@@ -1,5 +1,5 @@
 /* The effects that names suggest: names of real tools, and what the table must not take them for. */
-#include "catalog/effects_guess.h"
+#include "catalog/definition.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

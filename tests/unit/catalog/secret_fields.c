@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "catalog/secret_fields.h"
+#include "catalog/definition.h"
 #include "json/parse.h"
 
 /* "a,b.c" for a schema, in the order of the walk. */
