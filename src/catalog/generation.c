@@ -21,7 +21,6 @@
 #include "catalog/definition.h"
 #include "catalog/import.h"
 #include "catalog/provider_formats.h"
-#include "catalog/unmatched.h"
 #include "policy/config.h"
 #include "json/parse.h"
 #include "json/write.h"

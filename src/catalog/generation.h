@@ -109,7 +109,7 @@ struct generation_build_options {
     const struct guarded_tool *guarded; /* of the generation before */
     size_t guarded_count;
     bool skip_broken;   /* leave out policy files and tools with errors; they are reported all the same */
-    bool tools_changed; /* only an upstream's list has changed; see unmatched.h */
+    bool tools_changed; /* only an upstream's list has changed; see import.h */
 };
 
 /* Builds a generation without running its examples. Takes over `config`. On failure the report holds all

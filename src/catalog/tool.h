@@ -77,7 +77,7 @@ struct tool {
     struct policy_compact compact;
     const struct str *parameters; /* the names of the declared properties */
     size_t parameter_count;
-    const struct str *secret_fields; /* paths of arguments that the schema declares secret: secret_fields.h */
+    const struct str *secret_fields; /* paths of arguments that the schema declares secret: definition.h */
     size_t secret_field_count;
     const struct str *warnings; /* about its definition, for status and lint */
     size_t warning_count;

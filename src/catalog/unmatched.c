@@ -1,5 +1,5 @@
 /* Compares the names in policies with those of the tools, once all of both are known. */
-#include "catalog/unmatched.h"
+#include "catalog/import.h"
 
 #include "base/arena.h"
 #include "base/suggest.h"

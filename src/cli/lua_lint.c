@@ -3,7 +3,7 @@
 #include "base/arena.h"
 #include "base/printable.h"
 #include "catalog/import.h"
-#include "catalog/openai_strict.h"
+#include "catalog/provider_formats.h"
 #include "cli/lua_cli.h"
 #include "cli/lint.h"
 #include "policy/policy_set.h"

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "catalog/client_tools.h"
-#include "catalog/openai_strict.h"
+#include "catalog/provider_formats.h"
 #include "catalog/response_schemas.h"
 #include "gate/verdict.h"
 #include "json/build.h"

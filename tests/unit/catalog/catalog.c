@@ -14,7 +14,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
-#include "catalog/openai_strict.h"
+#include "catalog/provider_formats.h"
 #include "json/parse.h"
 #include "json/write.h"
 
