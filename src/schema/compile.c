@@ -245,9 +245,9 @@ const struct node *resource_dynamic_anchor(const struct resource *resource, stru
 
 enum err compile_document(struct compiler *c, struct schema *schema)
 {
-    struct arena *scratch = arena_new(); /* for the maps, which compilation alone needs */
-    c->subschemas = map_new(scratch);
-    c->resources = map_new(scratch);
+    c->scratch = arena_new();
+    c->subschemas = map_new(c->scratch);
+    c->resources = map_new(c->scratch);
     struct resource *resource;
     enum err err = subschema_index_document(c, schema->source, STR_LIT(""), &resource);
     if (!err) {
@@ -257,7 +257,7 @@ enum err compile_document(struct compiler *c, struct schema *schema)
     bool sound = !err && !(c->faults && map_count(c->faults));
     for (struct node_entry *entry = sound ? c->first : NULL; entry && !err; entry = entry->next)
         err = visit(c, &entry->node);
-    arena_free(scratch);
+    arena_free(c->scratch);
     schema->dynamic = c->dynamic;
     return err;
 }

@@ -69,7 +69,7 @@ struct node_entry {
 };
 
 struct compiler {
-    struct arena *arena;
+    struct arena *arena, *scratch; /* scratch: for what compilation alone needs */
     const struct schema_options *options;
     struct problems *warnings; /* may be NULL */
     struct why *why;

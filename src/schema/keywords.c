@@ -196,7 +196,7 @@ static void finish_props(struct node_builder *b)
     uint32_t more = json_is(names, JSON_ARRAY) ? names->len : 0, size = PROPS_FEW;
     while (size < (props->count + more) * 2)
         size *= 2;
-    props->slots = ARENA_ARRAY(b->c->arena, uint32_t, size);
+    props->slots = ARENA_ARRAY(props->count + more > PROPS_FEW ? b->c->arena : b->c->scratch, uint32_t, size);
     props->mask = size - 1;
     for (uint32_t i = 0; i < props->count; i++)
         *prop_slot(props, props->list[i].key) = i + 1;

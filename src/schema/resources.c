@@ -213,7 +213,7 @@ static void add_anchor(struct compiler *c, struct subschema *subschema, struct s
 {
     struct resource *r = subschema->resource;
     if (!r->anchors)
-        r->anchors = map_new(c->arena);
+        r->anchors = map_new(c->scratch);
     map_add(r->anchors, name, subschema);
 }
 
@@ -285,7 +285,7 @@ static enum err index_schema(struct compiler *c, struct subschema *subschema);
 static enum err index_child(struct compiler *c, const struct subschema *parent, struct str keyword,
                             struct str key, int32_t index, const struct json *source)
 {
-    struct subschema *subschema = ARENA_NEW(c->arena, struct subschema);
+    struct subschema *subschema = ARENA_NEW(c->scratch, struct subschema);
     *subschema = (struct subschema){.source = source,
                                     .resource = parent->resource,
                                     .parent = parent,
@@ -298,8 +298,8 @@ static enum err index_child(struct compiler *c, const struct subschema *parent, 
     bool is_schema = source->type == JSON_OBJECT || source->type == JSON_BOOL;
     if (!err || is_schema || !c->faults)
         return err;
-    struct str pointer = subschema_pointer(c->arena, subschema);
-    const struct json **address = ARENA_NEW(c->arena, const struct json *);
+    struct str pointer = subschema_pointer(c->scratch, subschema);
+    const struct json **address = ARENA_NEW(c->scratch, const struct json *);
     *address = source;
     subschema->source = &anything;
     map_add(c->subschemas, address_of(address), subschema);
@@ -357,7 +357,7 @@ static enum err index_schema(struct compiler *c, struct subschema *subschema)
 enum err subschema_index(struct compiler *c, const struct json *source, struct resource *resource,
                          struct subschema **out)
 {
-    struct subschema *subschema = ARENA_NEW(c->arena, struct subschema);
+    struct subschema *subschema = ARENA_NEW(c->scratch, struct subschema);
     *subschema = (struct subschema){.source = source, .resource = resource, .index = -1};
     enum err err = index_schema(c, subschema);
     *out = err ? NULL : subschema;
@@ -367,7 +367,7 @@ enum err subschema_index(struct compiler *c, const struct json *source, struct r
 enum err subschema_index_document(struct compiler *c, const struct json *document, struct str uri,
                                   struct resource **out)
 {
-    struct subschema *root = ARENA_NEW(c->arena, struct subschema);
+    struct subschema *root = ARENA_NEW(c->scratch, struct subschema);
     *root = (struct subschema){.source = document, .index = -1};
     struct str standard = c->options && c->options->default_dialect
                               ? str_of(c->options->default_dialect)
