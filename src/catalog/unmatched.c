@@ -190,7 +190,7 @@ static void check_pattern(struct unmatched *u, const struct policy *policy, stru
 
 void unmatched_check(struct unmatched *u, const struct policy *policy)
 {
-    if (policy_is_quarantined(policy)) /* its examples are not known, and the daemon must start */
+    if (policy->quarantined) /* its examples are not known, and the daemon must start */
         return;
     if (!policy_is_overlay(policy))
         check_own_tool(u, policy);

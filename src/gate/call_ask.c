@@ -131,9 +131,9 @@ static void bind_call(const struct call *c, uint8_t out[SHA256_BYTES])
     const struct verdict *v = &c->verdict;
     const struct tool *tool = c->tool;
     struct buf text = buf_in(c->arena), arguments = buf_in(c->arena);
-    uint64_t policies = tool->policy ? policy_source_hash(tool->policy) : 0;
+    uint64_t policies = tool->policy ? tool->policy->source_hash : 0;
     for (size_t i = 0; i < tool->overlay_count; i++)
-        hash_add(&policies, policy_source_hash(tool->overlays[i].policy));
+        hash_add(&policies, tool->overlays[i].policy->source_hash);
     if (c->args.now)
         json_canonical(&arguments, c->args.now);
     buf_printf(&text, "%u,%016llx,%016llx,", (unsigned)c->place.uid, (unsigned long long)policies,

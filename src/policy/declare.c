@@ -66,7 +66,7 @@ void field_read_pairs(struct declaration *d, const struct field *field, int at)
 {
     static const char expected[] = "{ NAME = \"value\" }, both strings";
     size_t most = (size_t)field->most, count = 0;
-    struct name_value *list = ARENA_ARRAY(d->arena, struct name_value, most);
+    struct name_value *list = ARENA_ARRAY(d->scratch, struct name_value, most);
     field_require_table(d, field->name, at, expected);
     for (lua_pushnil(d->L); lua_next(d->L, at); lua_pop(d->L, 1)) {
         int value = lua_gettop(d->L);
@@ -77,7 +77,8 @@ void field_read_pairs(struct declaration *d, const struct field *field, int at)
         list[count++] =
             (struct name_value){.name = field_string(d, value - 1), .value = field_string(d, value)};
     }
-    *FIELD_INTO(d, field, struct name_values) = (struct name_values){.list = list, .count = count};
+    *FIELD_INTO(d, field, struct name_values) =
+        (struct name_values){.list = ARENA_KEEP(d->arena, list, count), .count = count};
 }
 
 const struct json *field_json(struct declaration *d, const char *what, int at, const struct json *schema)

@@ -48,6 +48,10 @@ field_reader declare_exec, declare_http, declare_examples;
 
 /* ---- reading by rows ------------------------------------------------------- */
 
+/* A list that was read into d->scratch, with room for the most, as long as it is. */
+#define ARENA_KEEP(arena, list, count)                                                                       \
+    ((void *)arena_copy((arena), (struct str){(const char *)(list), (count) * sizeof(*(list))}))
+
 /* Where the value of a field goes. */
 #define FIELD_INTO(d, field, type) ((type *)((char *)(d)->out + (field)->offset))
 

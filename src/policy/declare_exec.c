@@ -50,10 +50,9 @@ static void read_exit(struct declaration *d, const struct field *field, int at)
                                         [EXEC_EXIT_TRANSIENT] = "transient",
                                         [EXEC_EXIT_BROKEN] = "broken"};
     const size_t count = sizeof(words) / sizeof(words[0]);
-    struct exec_exit *list = ARENA_ARRAY(d->arena, struct exec_exit, EXEC_EXITS_MAX);
+    struct exec_exit *list = ARENA_ARRAY(d->scratch, struct exec_exit, EXEC_EXITS_MAX);
     struct exec_spec *spec = spec_of(d);
     field_require_table(d, field->name, at, "{ [1] = \"ok\" }");
-    spec->exits = list;
     for (lua_pushnil(d->L); lua_next(d->L, at); lua_pop(d->L, 1)) {
         double code = lua_type(d->L, -2) == LUA_TNUMBER ? lua_tonumber(d->L, -2) : -1;
         const char *given = lua_type(d->L, -1) == LUA_TSTRING ? lua_tostring(d->L, -1) : "";
@@ -67,6 +66,7 @@ static void read_exit(struct declaration *d, const struct field *field, int at)
                            "one of ok, refused, transient, broken for each code");
         list[spec->exit_count++] = (struct exec_exit){(uint32_t)code, (enum exec_exit_meaning)meaning};
     }
+    spec->exits = ARENA_KEEP(d->arena, list, spec->exit_count);
 }
 
 static struct str beside(const struct declaration *d, struct str path);
@@ -239,7 +239,7 @@ void declare_exec(struct declaration *d, const struct field *field, int at)
                                .memory_bytes = EXEC_MEMORY_BYTES,
                                .file_bytes = EXEC_FILE_BYTES};
     d->policy->exec = spec;
-    spec->words = ARENA_ARRAY(d->arena, struct exec_word, EXEC_WORDS_MAX);
+    spec->words = ARENA_ARRAY(d->scratch, struct exec_word, EXEC_WORDS_MAX);
     for (size_t i = 1; i <= lua_objlen(d->L, at); i++) {
         lua_rawgeti(d->L, at, (int)i);
         int item = lua_gettop(d->L);
@@ -249,6 +249,7 @@ void declare_exec(struct declaration *d, const struct field *field, int at)
             add_word(d, item, 0, STR_NONE);
         lua_pop(d->L, 1);
     }
+    spec->words = ARENA_KEEP(d->arena, spec->words, spec->word_count);
     field_read_table(d, at, "exec", &declare_exec_table, lua_objlen(d->L, at), reading);
     lua_settop(d->L, at);
     struct exec_word *program = (struct exec_word *)spec->words;

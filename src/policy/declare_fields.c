@@ -416,6 +416,7 @@ static void read_rules(struct declaration *d, const struct field *field, int at)
         d->policy->hooks[HOOK_CHECK] |= rules->list[i].refuses; /* refusals are part of that stage */
     }
     d->policy->rule_words = words;
+    d->policy->rule_hits = rules->hits;
     d->policy->rule_count = rules->count;
 }
 
@@ -451,7 +452,7 @@ static int by_path(const void *a, const void *b)
 
 static void read_ids(struct declaration *d, const struct field *field, int at)
 {
-    struct policy_id *ids = ARENA_ARRAY(d->set->arena, struct policy_id, IDS_MAX);
+    struct policy_id *ids = ARENA_ARRAY(d->scratch, struct policy_id, IDS_MAX);
     field_require_table(d, field->name, at, "{ argument = seen() }");
     for (lua_pushnil(d->L); lua_next(d->L, at); lua_pop(d->L, 1)) {
         if (d->policy->id_count == IDS_MAX)
@@ -459,7 +460,7 @@ static void read_ids(struct declaration *d, const struct field *field, int at)
         read_id(d, &ids[d->policy->id_count++]);
     }
     qsort(ids, d->policy->id_count, sizeof(*ids), by_path);
-    d->policy->ids = ids;
+    d->policy->ids = ARENA_KEEP(d->set->arena, ids, d->policy->id_count);
 }
 
 /* ---- the rows -------------------------------------------------------------- */

@@ -53,9 +53,8 @@ static const struct field_table keys = KEYS(fields);
 static void warn(struct servers_reader *r, struct str text)
 {
     struct config *config = r->config;
-    struct str *list = ARENA_ARRAY(config->arena, struct str, config->warning_count + 1);
-    for (size_t i = 0; i < config->warning_count; i++)
-        list[i] = config->warnings[i];
+    struct str *list =
+        arena_grow(config->arena, (void *)config->warnings, config->warning_count, sizeof(*list));
     list[config->warning_count++] = text;
     config->warnings = list;
 }

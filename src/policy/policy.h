@@ -165,10 +165,13 @@ struct policy {
     const struct str *redact; /* fields of results: paths like gives_ids, or names anywhere */
     size_t redact_count;
     const struct str *rule_words; /* each rule in words: "when action is by_ids: needs ids; drops limit" */
+    const uint64_t *rule_hits;    /* how often each changed or refused something */
     size_t rule_count;
     const struct policy_example *examples;
     size_t example_count;
     bool hooks[HOOK_COUNT];   /* which functions it has */
+    bool quarantined;         /* it does not run, as it stalled the process: only its names were read */
+    uint64_t source_hash;     /* of its text and of the modules that it may require, wherever the file lies */
     struct policy_code *code; /* rules and functions; this room only */
     struct policy_set *set;
 };

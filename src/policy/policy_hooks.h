@@ -94,10 +94,8 @@ void policy_set_prepare_tools(struct policy_set *set, const struct policy_call *
                               const struct json *definitions, struct arena *arena,
                               struct policy_outcome *outcome);
 
-/* How often each rule changed or refused something, in the order of rule_words. */
-const uint64_t *policy_rule_hits(const struct policy *policy);
-
-/* The line of a rule in that order; and whether it refuses without saying what to do instead. */
+/* The line of a rule, in the order of rule_words; and whether it refuses without saying what to do instead.
+ */
 int policy_rule_line(const struct policy *policy, size_t rule);
 bool policy_rule_lacks_hint(const struct policy *policy, size_t rule);
 
@@ -116,12 +114,6 @@ struct policy_failures {
 };
 const struct policy_failures *policy_failures(const struct policy *policy);
 const struct policy_failures *policy_set_gateway_failures(const struct policy_set *set);
-
-/* It does not run, as it stalled the process: only its names were read. */
-bool policy_is_quarantined(const struct policy *policy);
-
-/* Of its text, and of the modules that it may require; the same wherever the file lies. */
-uint64_t policy_source_hash(const struct policy *policy);
 
 /* The line of the hook's function; 0: it has none. */
 int policy_hook_line(const struct policy *policy, enum policy_hook hook);

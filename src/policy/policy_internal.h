@@ -53,12 +53,10 @@ struct policy_hook_code {
 };
 
 struct policy_code {
-    uint64_t source_hash;
     struct policy_hook_code hooks[HOOK_COUNT];
     struct rules rules;
-    bool quarantined;
-    struct str stalled;               /* the file that stalled: its own, or one that it requires */
-    bool walks;                       /* its source iterates over tables (bridge_needs_eager) */
+    struct str stalled; /* of a quarantined policy: the file that stalled: its own, or one that it requires */
+    bool walks;         /* its source iterates over tables (bridge_needs_eager) */
     struct policy_failures *failures; /* NULL: none */
 };
 
@@ -136,17 +134,6 @@ void call_table_push(lua_State *L);
 
 /* Once per Lua state. */
 void call_table_open(lua_State *L);
-
-/* ---- outcome.c: the return value of a hook as struct policy_outcome ---- */
-
-void outcome_init(struct policy_outcome *outcome, struct arena *arena);
-
-/* The value at `at` was made by repair, ok, … */
-bool outcome_is(lua_State *L, int at);
-
-/* Reads it, inside a protected call; raises an error if this hook may not return it. */
-void outcome_read(lua_State *L, int at, enum policy_hook hook, struct arena *arena,
-                  struct policy_outcome *outcome);
 
 /* "check", "run", … */
 const char *outcome_hook_name(enum policy_hook hook);

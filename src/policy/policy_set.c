@@ -34,11 +34,8 @@ void policy_set_add_errors(struct policy_load_errors *errors, const struct why *
 {
     struct str rest = str_of(why->text);
     do {
-        struct str *list = ARENA_ARRAY(errors->arena, struct str, errors->count + 1);
-        if (errors->count)
-            memcpy(list, errors->list, errors->count * sizeof(*list));
-        list[errors->count++] = arena_dup(errors->arena, diagnostics_next(&rest));
-        errors->list = list;
+        errors->list = arena_grow(errors->arena, errors->list, errors->count, sizeof(*errors->list));
+        errors->list[errors->count++] = arena_dup(errors->arena, diagnostics_next(&rest));
     } while (rest.len);
 }
 
@@ -82,37 +79,6 @@ bool policy_guards(const struct policy *policy, struct str tool)
     return false;
 }
 
-static void append_overlay(struct arena *arena, struct overlays *to, struct policy *policy)
-{
-    bool full = (to->count & (to->count - 1)) == 0; /* the list doubles at each power of two */
-    if (to->count && to->list[to->count - 1] == policy)
-        return;
-    if (full) {
-        struct policy **longer = ARENA_ARRAY(arena, struct policy *, to->count ? to->count * 2 : 1);
-        if (to->count)
-            memcpy(longer, to->list, to->count * sizeof(*longer));
-        to->list = longer;
-    }
-    to->list[to->count++] = policy;
-}
-
-/* Names are found by a map, so that only globs are compared with every tool. */
-static enum err add_overlay(struct policy_set *set, struct policy *policy)
-{
-    policy->position = set->count;
-    for (size_t i = 0; i < policy->guard_count; i++) {
-        struct str name = policy->guards[i];
-        struct overlays *to = str_is_glob(name) ? set->globs : map_get(set->overlays_by_name, name);
-        if (!to) {
-            to = ARENA_NEW(set->arena, struct overlays);
-            map_add(set->overlays_by_name, name, to);
-        }
-        append_overlay(set->arena, to, policy);
-    }
-    set->list[set->count++] = policy;
-    return OK;
-}
-
 size_t policy_set_overlays(const struct policy_set *set, struct str tool, struct arena *arena,
                            const struct policy ***out)
 {
@@ -132,16 +98,30 @@ size_t policy_set_overlays(const struct policy_set *set, struct str tool, struct
     return count;
 }
 
-/* `list` has room for one policy per file. */
+/* set->list has room for one policy per file. Names in `tools` are found by a map, so that only globs are
+ * compared with every tool. */
 static enum err add_policy(struct policy_set *set, struct policy *policy, struct why *why)
 {
-    if (policy_is_overlay(policy))
-        return add_overlay(set, policy);
-    const struct policy *twin = policy_set_find(set, policy->name);
+    bool is_overlay = policy_is_overlay(policy);
+    const struct policy *twin = is_overlay ? NULL : policy_set_find(set, policy->name);
     if (twin)
         return err_set(why, ERR_POLICY, STR_FMT ": tool \"" STR_FMT "\" is declared in " STR_FMT " already",
                        STR_ARG(policy->file), STR_ARG(policy->name), STR_ARG(twin->file));
-    map_add(set->by_name, policy->name, policy);
+    if (!is_overlay)
+        map_add(set->by_name, policy->name, policy);
+    policy->position = set->count;
+    for (size_t i = 0; i < policy->guard_count; i++) {
+        struct str name = policy->guards[i];
+        struct overlays *to = str_is_glob(name) ? set->globs : map_get(set->overlays_by_name, name);
+        if (!to) {
+            to = ARENA_NEW(set->arena, struct overlays);
+            map_add(set->overlays_by_name, name, to);
+        }
+        if (to->count && to->list[to->count - 1] == policy)
+            continue;
+        to->list = arena_grow(set->arena, to->list, to->count, sizeof(*to->list));
+        to->list[to->count++] = policy;
+    }
     set->list[set->count++] = policy;
     return OK;
 }
@@ -272,7 +252,7 @@ static struct policy *quarantine(struct policy_set *set, struct str file, const 
         guards[i] = arena_dup(set->arena, guards[i]);
     p->guards = guards;
     p->guard_count = guard_count;
-    p->code->quarantined = true;
+    p->quarantined = true;
     p->code->stalled = stalled;
     p->hooks[HOOK_NORMALISE] = p->hooks[HOOK_CHECK] = true;
     p->hooks[HOOK_RUN] = location_of_field(tokens, NULL, STR_LIT("run")) != 0;
@@ -331,7 +311,7 @@ static enum err load_source(struct policy_set *set, struct str file, struct str 
         set->gateway_source_hash = text;
     }
     if (err == OK && load.d.policy) {
-        load.d.policy->code->source_hash = text;
+        load.d.policy->source_hash = text;
         if (load.d.policy->mode_given && load.d.policy->mode == POLICY_SHADOW)
             load.d.policy->mode_line = (unsigned)location_of_field(tokens, NULL, STR_LIT("mode"));
         err = add_policy(set, load.d.policy, why);

@@ -137,10 +137,7 @@ static void read_predicate(struct rule_reader *r, struct rule_condition *out)
     out->takes_call = bytecode_read(r->L, -1, scratch)->parameters > 2;
     arena_free(scratch);
     out->test = rules->test_count;
-    int *tests = ARENA_ARRAY(r->arena, int, rules->test_count + 1);
-    if (rules->test_count)
-        memcpy(tests, rules->tests, rules->test_count * sizeof(*tests));
-    rules->tests = tests;
+    rules->tests = arena_grow(r->arena, rules->tests, rules->test_count, sizeof(*rules->tests));
     rules->tests[rules->test_count++] = luaL_ref(r->L, LUA_REGISTRYINDEX);
 }
 

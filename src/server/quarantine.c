@@ -170,7 +170,7 @@ static bool has_changed(const struct policy_set *policies, const struct fault *f
 {
     for (size_t i = 0; i < policy_set_count(policies); i++)
         if (str_eq(policy_set_at(policies, i)->file, fault->stall.file))
-            return policy_source_hash(policy_set_at(policies, i)) != fault->stall.text;
+            return policy_set_at(policies, i)->source_hash != fault->stall.text;
     return false;
 }
 

@@ -252,7 +252,7 @@ static void put_rules(struct json_out *out, const struct client *client)
     json_field_open(out, "rules", '[');
     for (size_t i = 0; i < policy_set_count(policies); i++) {
         const struct policy *policy = policy_set_at(policies, i);
-        const uint64_t *hits = policy_rule_hits(policy);
+        const uint64_t *hits = policy->rule_hits;
         if (!policy->rule_count || !may_see(client, policy))
             continue;
         json_open(out, '{');

@@ -159,7 +159,7 @@ static void a_predicate_decides_what_is_needed(void **state)
     assert_string_equal(applied(p, "{\"n\":4}"), "{\"n\":4}");
     assert_int_equal(check(p, "{\"n\":92}"), OUTCOME_REFUSE);
     assert_true(str_is(said.code, "top"));
-    assert_true(policy_rule_hits(p)[0] == 1 && policy_rule_hits(p)[1] == 1);
+    assert_true(p->rule_hits[0] == 1 && p->rule_hits[1] == 1);
 }
 
 static void errors_in_conditions_are_found_at_load(void **state)
@@ -219,7 +219,7 @@ static void rules_are_reported_beside_the_schema(void **state)
                  (struct problem){.path = STR("start"), .code = "missing", .message = STR("said already")});
     policy_rules_explain(p, value_of("{\"action\":\"by_span\"}"), &problems);
     assert_int_equal(problems.count, 1);
-    assert_int_equal(policy_rule_hits(p)[0], 0);
+    assert_int_equal(p->rule_hits[0], 0);
 }
 
 static void a_rule_refuses_in_check(void **state)
@@ -232,7 +232,7 @@ static void a_rule_refuses_in_check(void **state)
     assert_true(str_is(said.code, "no_wiping") && str_is(said.detail, "nothing is wiped here") &&
                 str_is(said.hint, "archive it"));
     assert_int_equal(check(p, "{\"action\":\"read\"}"), OUTCOME_PASS);
-    assert_int_equal(policy_rule_hits(p)[0], 1);
+    assert_int_equal(p->rule_hits[0], 1);
 }
 
 static void rules_describe_their_needs(void **state)
@@ -264,7 +264,7 @@ static void hits_count_the_effects_of_a_rule(void **state)
     normalise(p, "{\"a\":1,\"b\":1,\"c\":1}");
     normalise(p, "{\"a\":1,\"b\":1}");
     normalise(p, "{\"a\":3}");
-    const uint64_t *hits = policy_rule_hits(p);
+    const uint64_t *hits = p->rule_hits;
     assert_true(hits[0] == 1 && hits[1] == 1 && hits[2] == 0);
 }
 
