@@ -61,33 +61,20 @@ static bool repair_schema(struct arena *arena, const struct json *schema, struct
     return true;
 }
 
-static void put_annotations(struct draft *draft, const struct json *annotations)
-{
-    static const struct {
-        const char *name;
-        enum json_type type;
-    } members[] = {{"readOnlyHint", JSON_BOOL},
-                   {"destructiveHint", JSON_BOOL},
-                   {"idempotentHint", JSON_BOOL},
-                   {"openWorldHint", JSON_BOOL},
-                   {"title", JSON_STRING}};
-    if (!json_is(annotations, JSON_OBJECT))
-        return;
-    struct json out = *annotations;
-    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-        const struct json *member = json_get_text(annotations, members[i].name);
-        if (member && !json_is(member, members[i].type))
-            out = json_without(draft->arena, &out, str_of(members[i].name));
-    }
-    put(draft, "annotations", out);
-}
-
 /* `extras`: the definition whose icons and _meta are kept; NULL: none. */
 static enum err write_definition(struct arena *arena, const struct str texts[3], const struct json *input,
                                  const struct json *output, const struct json *annotations,
                                  const struct json *extras, struct json *out, struct why *why)
 {
     static const char *const keys[3] = {"name", "title", "description"};
+    static const struct {
+        const char *name;
+        enum json_type type;
+    } hints[] = {{"readOnlyHint", JSON_BOOL},
+                 {"destructiveHint", JSON_BOOL},
+                 {"idempotentHint", JSON_BOOL},
+                 {"openWorldHint", JSON_BOOL},
+                 {"title", JSON_STRING}};
     const struct json *icons = json_get_text(extras, "icons"), *meta = json_get_text(extras, "_meta");
     struct draft draft = {.arena = arena};
     struct json empty = json_object(arena, NULL, 0), repaired;
@@ -99,7 +86,14 @@ static enum err write_definition(struct arena *arena, const struct str texts[3],
     put(&draft, "inputSchema", repaired);
     if (output && repair_schema(arena, output, &repaired))
         put(&draft, "outputSchema", repaired);
-    put_annotations(&draft, annotations);
+    struct json kept = json_is(annotations, JSON_OBJECT) ? *annotations : json_null();
+    for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
+        const struct json *hint = json_get_text(&kept, hints[i].name);
+        if (hint && !json_is(hint, hints[i].type))
+            kept = json_without(arena, &kept, str_of(hints[i].name));
+    }
+    if (json_is(&kept, JSON_OBJECT))
+        put(&draft, "annotations", kept);
     bool valid = json_is(icons, JSON_ARRAY);
     for (uint32_t i = 0; valid && i < icons->len; i++)
         valid = json_is(json_get_text(&icons->items[i], "src"), JSON_STRING);
@@ -287,21 +281,6 @@ static void walk_items(struct walk *w, const struct json *items)
     w->path.len = length;
 }
 
-/* "#/$defs/key"; names with an escape are not looked up. */
-static const struct json *referenced(const struct walk *w, struct str reference)
-{
-    const struct json *at = w->root;
-    if (!str_starts(reference, "#/"))
-        return NULL;
-    for (struct str rest = str_from(reference, 2); rest.len && at;) {
-        const char *slash = memchr(rest.at, '/', rest.len);
-        size_t len = slash ? (size_t)(slash - rest.at) : rest.len;
-        at = json_get(at, (struct str){rest.at, len});
-        rest = str_from(rest, len + 1);
-    }
-    return at;
-}
-
 static void walk(struct walk *w, const struct json *schema)
 {
     static const char *const lists[] = {"allOf", "anyOf", "oneOf"};
@@ -334,7 +313,16 @@ static void walk(struct walk *w, const struct json *schema)
     }
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         walk(w, json_get_text(schema, others[i]));
-    walk(w, referenced(w, json_str(json_get_text(schema, "$ref"))));
+    /* "#/$defs/key"; names with an escape are not looked up. */
+    struct str rest = json_str(json_get_text(schema, "$ref"));
+    const struct json *at = str_starts(rest, "#/") ? w->root : NULL;
+    for (rest = str_from(rest, 2); rest.len && at;) {
+        const char *slash = memchr(rest.at, '/', rest.len);
+        size_t len = slash ? (size_t)(slash - rest.at) : rest.len;
+        at = json_get(at, (struct str){rest.at, len});
+        rest = str_from(rest, len + 1);
+    }
+    walk(w, at);
     w->depth--;
 }
 

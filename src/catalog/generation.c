@@ -239,29 +239,23 @@ static bool load_policies(struct generation_build *b)
     return false;
 }
 
-/* A definition that cannot be served is left out with a warning, so that the others are. */
-static void add_definition(struct generation_build *b, const struct json *definition)
-{
-    struct generation *g = b->g;
-    struct tool *tool;
-    struct why why;
-    struct str name = json_str(json_get_text(definition, "name"));
-    struct tool_source source = {.definition = definition,
-                                 .policy = policy_set_find(g->policies, name),
-                                 .policies = g->policies,
-                                 .origin = b->file};
-    if (tool_build(g->arena, &g->config, &source, &tool, &why) == OK)
-        add_tool(b, tool);
-    else
-        generation_report_warning(b->report, STR_FMT ": tool '" STR_FMT "' is left out: %s", STR_ARG(b->file),
-                                  STR_ARG(name), why.text);
-}
-
 static bool read_definitions(struct generation_build *b)
 {
     struct generation *g = b->g;
     if (b->definitions && b->next_definition < b->definitions->len) {
-        add_definition(b, &b->definitions->items[b->next_definition++]);
+        const struct json *definition = &b->definitions->items[b->next_definition++];
+        struct str name = json_str(json_get_text(definition, "name"));
+        struct tool_source source = {.definition = definition,
+                                     .policy = policy_set_find(g->policies, name),
+                                     .policies = g->policies,
+                                     .origin = b->file};
+        struct tool *tool;
+        struct why why;
+        if (tool_build(g->arena, &g->config, &source, &tool, &why) == OK)
+            add_tool(b, tool);
+        else /* left out, so that the others are served */
+            generation_report_warning(b->report, STR_FMT ": tool '" STR_FMT "' is left out: %s",
+                                      STR_ARG(b->file), STR_ARG(name), why.text);
         return true;
     }
     b->next_definition = 0;
@@ -469,27 +463,22 @@ static bool hash_tools(struct generation_build *b)
     return true;
 }
 
-static uint64_t hash_allow_rules(const struct config *config)
-{
-    struct buf text = {0};
-    for (size_t i = 0; i < config->allow_count; i++) {
-        const struct allow_rule *rule = &config->allow[i];
-        buf_printf(&text, "%d %zu %zu %zu ", rule->everyone, rule->uid_count, rule->gid_count,
-                   rule->tools.count);
-        buf_add(&text, rule->uids, rule->uid_count * sizeof(*rule->uids));
-        buf_add(&text, rule->gids, rule->gid_count * sizeof(*rule->gids));
-        for (size_t k = 0; k < rule->tools.count; k++)
-            buf_printf(&text, STR_FMT " ", STR_ARG(rule->tools.list[k]));
-    }
-    uint64_t hash = hash_stable(buf_view(&text)).low;
-    buf_clear(&text);
-    return hash;
-}
-
 static bool hash_generation(struct generation_build *b)
 {
     struct generation *g = b->g;
-    uint64_t policies = policy_set_hash(g->policies), allow = hash_allow_rules(&g->config);
+    uint64_t policies = policy_set_hash(g->policies);
+    struct buf rules = {0};
+    for (size_t i = 0; i < g->config.allow_count; i++) {
+        const struct allow_rule *rule = &g->config.allow[i];
+        buf_printf(&rules, "%d %zu %zu %zu ", rule->everyone, rule->uid_count, rule->gid_count,
+                   rule->tools.count);
+        buf_add(&rules, rule->uids, rule->uid_count * sizeof(*rule->uids));
+        buf_add(&rules, rule->gids, rule->gid_count * sizeof(*rule->gids));
+        for (size_t k = 0; k < rule->tools.count; k++)
+            buf_printf(&rules, STR_FMT " ", STR_ARG(rule->tools.list[k]));
+    }
+    uint64_t allow = hash_stable(buf_view(&rules)).low;
+    buf_clear(&rules);
     bool has_hooks = policy_set_has_gateway(g->policies); /* then the list depends on the policies' code */
     for (size_t i = 0; i < policy_set_count(g->policies); i++)
         has_hooks |= policy_set_at(g->policies, i)->hooks[HOOK_PREPARE];

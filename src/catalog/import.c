@@ -229,26 +229,6 @@ leave_out(const struct import *im, const struct upstream_spec *spec, struct str 
         STR_ARG(spec->name), STR_ARG(str_cut(tool, 2 * TOOL_NAME_MAX_BYTES)), STR_ARG(why));
 }
 
-/* tools/list is one line: one upstream's long definitions must not leave out the others'. */
-static enum err count_bytes(struct import *im, const struct json *definition, struct why *why)
-{
-    struct buf text = {0};
-    json_write(&text, definition);
-    size_t bytes = text.len;
-    buf_clear(&text);
-    bool fits = im->upstream_bytes + bytes <= IMPORT_SOURCE_MAX_BYTES;
-    if (!fits || im->bytes + bytes > IMPORT_MAX_BYTES)
-        return err_set(
-            why, ERR_LIMIT,
-            "its definition has %zu bytes, and those of %s may have %u together: choose fewer with "
-            "tools = {…}",
-            bytes, fits ? "all upstreams" : "one upstream",
-            fits ? IMPORT_MAX_BYTES : IMPORT_SOURCE_MAX_BYTES);
-    im->upstream_bytes += bytes;
-    im->bytes += bytes;
-    return OK;
-}
-
 /* NULL: it is left out, with a warning. */
 static struct tool *build(struct import *im, const struct upstream_spec *spec, struct str name,
                           const struct policy *policy, const struct json *definition)
@@ -273,10 +253,26 @@ static struct tool *build(struct import *im, const struct upstream_spec *spec, s
             "definition: read what the server hides there",
             STR_ARG(spec->name), STR_ARG(str_cut(source.target.tool, 2 * TOOL_NAME_MAX_BYTES)), found.removed,
             found.removed == 1 ? "" : "s");
-    enum err err = found.refused
-                       ? err_set(&why, ERR_SCHEMA,
-                                 "%s has hidden characters (zero-width, bidirectional, tags)", found.refused)
-                       : count_bytes(im, definition, &why);
+    /* tools/list is one line: one upstream's long definitions must not leave out the others'. */
+    struct buf text = {0};
+    json_write(&text, definition);
+    size_t bytes = text.len;
+    buf_clear(&text);
+    bool fits = im->upstream_bytes + bytes <= IMPORT_SOURCE_MAX_BYTES;
+    enum err err = OK;
+    if (found.refused) {
+        err = err_set(&why, ERR_SCHEMA, "%s has hidden characters (zero-width, bidirectional, tags)",
+                      found.refused);
+    } else if (!fits || im->bytes + bytes > IMPORT_MAX_BYTES) {
+        err = err_set(&why, ERR_LIMIT,
+                      "its definition has %zu bytes, and those of %s may have %u together: choose fewer with "
+                      "tools = {…}",
+                      bytes, fits ? "all upstreams" : "one upstream",
+                      fits ? IMPORT_MAX_BYTES : IMPORT_SOURCE_MAX_BYTES);
+    } else {
+        im->upstream_bytes += bytes;
+        im->bytes += bytes;
+    }
     if (err == OK && spec->kind == UPSTREAM_HTTP) /* marked arguments also go into headers */
         err = header_mapping_check(json_get_text(definition, "inputSchema"), &why);
     if (err == OK)
@@ -287,7 +283,10 @@ static struct tool *build(struct import *im, const struct upstream_spec *spec, s
     return NULL;
 }
 
-static struct str published_name(struct import *im, const struct upstream_spec *spec, struct str tool)
+/* If a policy has the bare name of a tool that several upstreams offer, only its author knows which one it is
+ * for; a tool without that policy would be unguarded, so none is published. */
+static struct tool *import_by_name(struct import *im, const struct upstream_spec *spec, struct str tool,
+                                   const struct json *definition)
 {
     const struct import_request *r = &im->request;
     struct str bare = given_name(im, tool);
@@ -297,16 +296,8 @@ static struct str published_name(struct import *im, const struct upstream_spec *
     bool collides = use && (use->reserved || use->shared || (use->exact && !str_eq(bare, tool)));
     bool always = spec->prefix == UPSTREAM_PREFIX_ALWAYS || policy_for(im, prefixed);
     struct str name = always || collides || map_get(r->by_name, bare) ? prefixed : bare;
-    return map_get(r->by_name, name) ? plain_name_with_hash(r->arena, name, tool, TOOL_NAME_MAX_BYTES) : name;
-}
-
-/* If a policy has the bare name of a tool that several upstreams offer, only its author knows which one it is
- * for; a tool without that policy would be unguarded, so none is published. */
-static struct tool *import_by_name(struct import *im, const struct upstream_spec *spec, struct str tool,
-                                   const struct json *definition)
-{
-    const struct import_request *r = &im->request;
-    struct str name = published_name(im, spec, tool), bare = given_name(im, tool);
+    if (map_get(r->by_name, name))
+        name = plain_name_with_hash(r->arena, name, tool, TOOL_NAME_MAX_BYTES);
     const struct upstream_spec *owner = other_owner(im, spec, name);
     if (owner) {
         leave_out(im, spec, tool,
@@ -315,7 +306,6 @@ static struct tool *import_by_name(struct import *im, const struct upstream_spec
                   STR_ARG(owner->name), STR_ARG(owner->name), STR_ARG(spec->name));
         return NULL;
     }
-    const struct name_use *use = map_get(im->uses, bare);
     bool ambiguous = use && use->shared && !policy_for(im, name) && !map_get(r->by_name, bare);
     const struct policy *policy = ambiguous ? policy_for(im, bare) : NULL;
     const struct policy *own = policy_for(im, name);

@@ -27,24 +27,6 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static bool name_fits(struct str name, const char *file, struct generation_report *report)
-{
-    static const char *const reserved[] = {RESPONSE_SCHEMA_VERDICT, RESPONSE_SCHEMA_COVERAGE};
-    if (!str_is_name(name) || name.len > RESPONSE_SCHEMA_NAME_MAX_BYTES) {
-        generation_report_error(report,
-                                "%s: expected a name of 1 to %u letters, digits, _ and - before " SUFFIX
-                                ", got '" STR_FMT "'",
-                                file, RESPONSE_SCHEMA_NAME_MAX_BYTES, STR_ARG(str_cut(name, 80)));
-        return false;
-    }
-    if (!STR_IS_ONE_OF(name, reserved))
-        return true;
-    generation_report_error(report,
-                            "%s: toolgate's own schema is named '" STR_FMT "': give the file another name",
-                            file, STR_ARG(name));
-    return false;
-}
-
 static const struct json *read_schema(struct arena *arena, const char *file, struct generation_report *report)
 {
     struct json *schema = ARENA_NEW(arena, struct json);
@@ -75,8 +57,20 @@ static void add(struct arena *arena, const char *folder, const char *entry, stru
 {
     struct str name = arena_dup(arena, (struct str){entry, strlen(entry) - strlen(SUFFIX)});
     struct str file = arena_printf(arena, "%s/%s", folder, entry);
-    if (!name_fits(name, file.at, report))
+    static const char *const reserved[] = {RESPONSE_SCHEMA_VERDICT, RESPONSE_SCHEMA_COVERAGE};
+    if (!str_is_name(name) || name.len > RESPONSE_SCHEMA_NAME_MAX_BYTES) {
+        generation_report_error(report,
+                                "%s: expected a name of 1 to %u letters, digits, _ and - before " SUFFIX
+                                ", got '" STR_FMT "'",
+                                file.at, RESPONSE_SCHEMA_NAME_MAX_BYTES, STR_ARG(str_cut(name, 80)));
         return;
+    }
+    if (STR_IS_ONE_OF(name, reserved)) {
+        generation_report_error(
+            report, "%s: toolgate's own schema is named '" STR_FMT "': give the file another name", file.at,
+            STR_ARG(name));
+        return;
+    }
     const struct json *schema = read_schema(arena, file.at, report);
     if (!schema)
         return;

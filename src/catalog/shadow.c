@@ -39,24 +39,20 @@ size_t shadow_expired(const struct generation *generation, int64_t now_ms, struc
     return count;
 }
 
-static bool declares_mode(const struct tool *tool)
-{
-    bool declares = tool->policy && tool->policy->mode_given;
-    for (size_t i = 0; declares && i < tool->overlay_count; i++)
-        declares = tool->overlays[i].policy->mode_given;
-    return declares;
-}
-
 /* `policy` NULL: the configuration's defaults. */
 static struct shadow_place place_of(const struct generation *g, const struct policy *policy,
                                     struct arena *arena)
 {
     struct str *tools = ARENA_ARRAY(arena, struct str, g->tool_count + 1);
     size_t count = 0;
-    for (size_t i = 0; i < g->tool_count; i++)
-        if (policy ? g->tools[i]->policy == policy || tool_has_overlay(g->tools[i], policy)
-                   : declares_mode(g->tools[i]))
-            tools[count++] = g->tools[i]->name;
+    for (size_t i = 0; i < g->tool_count; i++) {
+        const struct tool *tool = g->tools[i];
+        bool declares = tool->policy && tool->policy->mode_given; /* in all its policies */
+        for (size_t n = 0; declares && n < tool->overlay_count; n++)
+            declares = tool->overlays[n].policy->mode_given;
+        if (policy ? tool->policy == policy || tool_has_overlay(tool, policy) : declares)
+            tools[count++] = tool->name;
+    }
     return (struct shadow_place){.file = policy ? policy->file : str_of(g->config.file),
                                  .line = policy ? policy->mode_line : g->config.defaults.mode_line,
                                  .is_default = !policy,

@@ -302,40 +302,6 @@ static enum err compile_input(struct arena *arena, struct tool *tool, struct why
     return err;
 }
 
-/* A server's own that cannot be used is as good as none; a policy's is meant. */
-static enum err compile_output(struct arena *arena, struct tool *tool, struct why *why)
-{
-    enum err err = compile(arena, tool, tool->output, "output schema", NULL, &tool->output_schema, why);
-    if (!err || (tool->policy && tool->policy->output_schema) || tool->target.kind != TARGET_MCP ||
-        !tool->target.upstream.len)
-        return err;
-    warn(arena, tool, arena_printf(arena, "%s; it is ignored", why->text));
-    tool->output = NULL;
-    return OK;
-}
-
-/* For require_descriptions: the tool and each of its parameters. */
-static enum err check_descriptions(struct arena *arena, const struct tool *tool, struct why *why)
-{
-    const struct json *parameters = json_get_text(tool->input, "properties");
-    struct buf names = buf_in(arena);
-    if (!tool->description.len)
-        return err_set(why, ERR_SCHEMA,
-                       "tool '" STR_FMT "' has no description, and require_descriptions is set",
-                       STR_ARG(tool->name));
-    for (uint32_t i = 0; json_is(parameters, JSON_OBJECT) && i < parameters->len; i++) {
-        const struct json *schema = &parameters->members[i].value;
-        if (!json_str(json_get_text(schema, "description")).len && !json_get_text(schema, "$ref"))
-            buf_printf(&names, "%s'" STR_FMT "'", names.len ? ", " : "", STR_ARG(parameters->members[i].key));
-    }
-    if (names.len)
-        return err_set(why, ERR_SCHEMA,
-                       "tool '" STR_FMT "': no description of " STR_FMT
-                       ", and require_descriptions is set: describe each, as in str \"Task title\"",
-                       STR_ARG(tool->name), STR_ARG(buf_view(&names)));
-    return OK;
-}
-
 bool tool_name_fits(struct str name)
 {
     for (size_t i = 0; i < name.len; i++)
@@ -355,8 +321,23 @@ static enum err check_definition(struct arena *arena, struct tool *tool, const s
                        "' has no input schema: declare schema = json [[…]] or params{…}, or give "
                        "its definition with --tools",
                        STR_ARG(tool->name));
-    if (config->require_descriptions && tool_is_described(tool) && check_descriptions(arena, tool, why) != OK)
-        return ERR_SCHEMA;
+    bool is_required = config->require_descriptions && tool_is_described(tool);
+    if (is_required && !tool->description.len)
+        return err_set(why, ERR_SCHEMA,
+                       "tool '" STR_FMT "' has no description, and require_descriptions is set",
+                       STR_ARG(tool->name));
+    const struct json *parameters = json_get_text(tool->input, "properties");
+    struct buf names = buf_in(arena);
+    for (uint32_t i = 0; is_required && json_is(parameters, JSON_OBJECT) && i < parameters->len; i++) {
+        const struct json *schema = &parameters->members[i].value;
+        if (!json_str(json_get_text(schema, "description")).len && !json_get_text(schema, "$ref"))
+            buf_printf(&names, "%s'" STR_FMT "'", names.len ? ", " : "", STR_ARG(parameters->members[i].key));
+    }
+    if (names.len)
+        return err_set(why, ERR_SCHEMA,
+                       "tool '" STR_FMT "': no description of " STR_FMT
+                       ", and require_descriptions is set: describe each, as in str \"Task title\"",
+                       STR_ARG(tool->name), STR_ARG(buf_view(&names)));
     if (tool->runner != RUNNER_AGENT && !tool_name_fits(tool->name))
         return err_set(why, ERR_SCHEMA,
                        "tool name '" STR_FMT "' must be 1 to %u letters, digits, '_', '-' or '.'",
@@ -391,15 +372,11 @@ static void set_effects(struct tool *tool, const struct policy *policy)
 }
 
 /* Read, write, destructive; what is unknown or a toggle is stricter than reading only. */
-static int effects_rank(enum policy_effects effects)
-{
-    static const int ranks[] = {[EFFECTS_READ] = 0,
-                                [EFFECTS_UNDECLARED] = 1,
-                                [EFFECTS_TOGGLE] = 1,
-                                [EFFECTS_WRITE] = 2,
-                                [EFFECTS_DESTRUCTIVE] = 3};
-    return ranks[effects];
-}
+static const int effects_rank[] = {[EFFECTS_READ] = 0,
+                                   [EFFECTS_UNDECLARED] = 1,
+                                   [EFFECTS_TOGGLE] = 1,
+                                   [EFFECTS_WRITE] = 2,
+                                   [EFFECTS_DESTRUCTIVE] = 3};
 
 /* ---- overlays ---- */
 
@@ -491,7 +468,7 @@ static void restrict_effects(struct tool *tool)
     for (size_t i = 0; (overlay = next_enforced_overlay(tool, &i));) {
         bool guessed = tool->effects_from == EFFECTS_FROM_NAME || tool->effects_from == EFFECTS_FROM_NOTHING;
         if (overlay->effects == EFFECTS_UNDECLARED ||
-            (!guessed && effects_rank(overlay->effects) <= effects_rank(tool->effects)))
+            (!guessed && effects_rank[overlay->effects] <= effects_rank[tool->effects]))
             continue;
         tool->effects = overlay->effects;
         tool->effects_from = EFFECTS_FROM_POLICY;
@@ -512,20 +489,11 @@ static uint64_t lower_allowance(uint64_t limit, uint64_t by_overlay, uint64_t un
     return !limit || by_overlay < limit ? by_overlay : limit;
 }
 
-static void restrict_allowance(struct ledger_allowance *a, const struct policy_limits *p)
-{
-    a->calls_per_turn = (uint32_t)lower_allowance(a->calls_per_turn, p->calls_per_turn, POLICY_UNSET);
-    a->calls_per_session =
-        (uint32_t)lower_allowance(a->calls_per_session, p->calls_per_session, POLICY_UNSET);
-    a->seconds_per_turn = (uint32_t)lower_allowance(a->seconds_per_turn, p->seconds_per_turn, POLICY_UNSET);
-    a->cost_per_turn = lower_allowance(a->cost_per_turn, p->cost_per_turn, POLICY_COST_UNSET);
-    a->cost_per_session = lower_allowance(a->cost_per_session, p->cost_per_session, POLICY_COST_UNSET);
-}
-
 /* Of each limit the stricter one holds. */
 static void restrict_limits(struct tool *tool)
 {
     struct ledger_limits *l = &tool->limits;
+    struct ledger_allowance *a = &l->tool;
     const struct policy *overlay;
     for (size_t i = 0; (overlay = next_enforced_overlay(tool, &i));) {
         lower(&l->repair, overlay->repair);
@@ -539,23 +507,18 @@ static void restrict_limits(struct tool *tool)
         l->compare_arguments |= overlay->compare == COMPARE_ARGUMENTS;
         if (overlay->same_failure == SAME_FAILURE_REFUSE)
             l->same_failure = LEDGER_SAME_FAILURE_REFUSED;
-        restrict_allowance(&l->tool, &overlay->limits);
+        const struct policy_limits *p = &overlay->limits;
+        a->calls_per_turn = (uint32_t)lower_allowance(a->calls_per_turn, p->calls_per_turn, POLICY_UNSET);
+        a->calls_per_session =
+            (uint32_t)lower_allowance(a->calls_per_session, p->calls_per_session, POLICY_UNSET);
+        a->seconds_per_turn =
+            (uint32_t)lower_allowance(a->seconds_per_turn, p->seconds_per_turn, POLICY_UNSET);
+        a->cost_per_turn = lower_allowance(a->cost_per_turn, p->cost_per_turn, POLICY_COST_UNSET);
+        a->cost_per_session = lower_allowance(a->cost_per_session, p->cost_per_session, POLICY_COST_UNSET);
         if (overlay->unknown_given && overlay->unknown > tool->unknown)
             tool->unknown = overlay->unknown;
     }
     l->costs |= l->tool.cost_per_turn || l->tool.cost_per_session;
-}
-
-static void set_volatiles(struct arena *arena, struct tool *tool, const struct policy *policy)
-{
-    struct buf all = buf_in(arena); /* of struct str */
-    const struct policy *overlay;
-    if (policy)
-        buf_add(&all, policy->volatiles, policy->volatile_count * sizeof(struct str));
-    for (size_t i = 0; (overlay = next_enforced_overlay(tool, &i));)
-        buf_add(&all, overlay->volatiles, overlay->volatile_count * sizeof(struct str));
-    tool->volatiles = (const struct str *)(void *)all.at;
-    tool->volatile_count = all.len / sizeof(struct str);
 }
 
 /* What the policy says, else the configuration. */
@@ -600,12 +563,27 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
     set_options(tool, policy, config);
     set_limits(tool, policy, config);
     restrict_limits(tool);
-    set_volatiles(arena, tool, policy);
+    struct buf volatiles = buf_in(arena); /* of struct str */
+    const struct policy *overlay;
+    if (policy)
+        buf_add(&volatiles, policy->volatiles, policy->volatile_count * sizeof(struct str));
+    for (size_t i = 0; (overlay = next_enforced_overlay(tool, &i));)
+        buf_add(&volatiles, overlay->volatiles, overlay->volatile_count * sizeof(struct str));
+    tool->volatiles = (const struct str *)(void *)volatiles.at;
+    tool->volatile_count = volatiles.len / sizeof(struct str);
     enum err err = check_definition(arena, tool, config, why);
     if (err == OK)
         err = compile_input(arena, tool, why);
-    if (err == OK && tool->output)
-        err = compile_output(arena, tool, why);
+    if (err == OK && tool->output) {
+        err = compile(arena, tool, tool->output, "output schema", NULL, &tool->output_schema, why);
+        /* A server's own that cannot be used is as good as none; a policy's is meant. */
+        if (err && !(policy && policy->output_schema) && tool->target.kind == TARGET_MCP &&
+            tool->target.upstream.len) {
+            warn(arena, tool, arena_printf(arena, "%s; it is ignored", why->text));
+            tool->output = NULL;
+            err = OK;
+        }
+    }
     if (err == OK) { /* a tool that cannot be listed is not served at all */
         struct arena *scratch = arena_new();
         struct json definition;
