@@ -389,39 +389,6 @@ void config_read_keys(struct config_reader *reader, const struct json *file, str
     key_table_read(reader, &config_table, STR_NONE, file, config);
 }
 
-static void check_ledger(struct config_reader *reader, const struct config *config)
-{
-    if (config->ledger_password_file && !config->ledger_redis)
-        key_table_error(reader, STR_LIT("ledger.password_file"),
-                        "there is no ledger.redis for this password; remove it, or set ledger.redis");
-}
-
-static void check_traces(struct config_reader *reader, const struct config *config)
-{
-    const struct span_export *t = &config->traces;
-    if (!t->endpoint.len && !reader->errors.len && (t->headers.count || t->ca_file.len || t->sample != 1))
-        key_table_error(reader, STR_LIT("traces"),
-                        "has no endpoint, so no span is sent; add endpoint = "
-                        "\"http://127.0.0.1:4318/v1/traces\", or remove the table");
-}
-
-static void check_metrics(struct config_reader *reader, const struct config *config)
-{
-    bool listens = config->metrics.address.text[0] != '\0';
-    if (config->metrics.page && !listens)
-        key_table_error(
-            reader, STR_LIT("metrics.page"),
-            "there is no metrics.listen to serve it on; set metrics.listen, e.g. \"127.0.0.1:9464\"");
-    else if (config->metrics.page && !config->metrics.address.is_unix && !config->metrics.token_file)
-        key_table_error(reader, STR_LIT("metrics.page"),
-                        "the page shows users' content, and any program of this host can reach %s; set "
-                        "metrics.token_file, or listen on a Unix socket (unix:PATH)",
-                        config->metrics.address.text);
-    else if (config->metrics.token_file && !listens)
-        key_table_error(reader, STR_LIT("metrics.token_file"),
-                        "there is no metrics.listen that asks for it; set metrics.listen, or remove it");
-}
-
 void config_check_keys(struct config_reader *reader, struct config *config)
 {
     const struct policy *defaults = &config->defaults;
@@ -440,7 +407,25 @@ void config_check_keys(struct config_reader *reader, struct config *config)
         key_table_error(reader, STR_LIT("defaults.shadow_until"),
                         "is the end of mode shadow: set defaults.mode = \"shadow\", or remove it");
     config_upstreams_set_spawner(reader, config);
-    check_ledger(reader, config);
-    check_traces(reader, config);
-    check_metrics(reader, config);
+    if (config->ledger_password_file && !config->ledger_redis)
+        key_table_error(reader, STR_LIT("ledger.password_file"),
+                        "there is no ledger.redis for this password; remove it, or set ledger.redis");
+    const struct span_export *t = &config->traces;
+    if (!t->endpoint.len && !reader->errors.len && (t->headers.count || t->ca_file.len || t->sample != 1))
+        key_table_error(reader, STR_LIT("traces"),
+                        "has no endpoint, so no span is sent; add endpoint = "
+                        "\"http://127.0.0.1:4318/v1/traces\", or remove the table");
+    bool listens = config->metrics.address.text[0] != '\0';
+    if (config->metrics.page && !listens)
+        key_table_error(
+            reader, STR_LIT("metrics.page"),
+            "there is no metrics.listen to serve it on; set metrics.listen, e.g. \"127.0.0.1:9464\"");
+    else if (config->metrics.page && !config->metrics.address.is_unix && !config->metrics.token_file)
+        key_table_error(reader, STR_LIT("metrics.page"),
+                        "the page shows users' content, and any program of this host can reach %s; set "
+                        "metrics.token_file, or listen on a Unix socket (unix:PATH)",
+                        config->metrics.address.text);
+    else if (config->metrics.token_file && !listens)
+        key_table_error(reader, STR_LIT("metrics.token_file"),
+                        "there is no metrics.listen that asks for it; set metrics.listen, or remove it");
 }

@@ -346,18 +346,6 @@ static void check_url(struct config_reader *reader, struct str path, const char 
                         "expected an address that begins with https:// or http://, without spaces");
 }
 
-/* What the spawner starts is in its own configuration, which the daemon cannot change. */
-static void check_spawned(struct config_reader *reader, struct str path, const struct json *given)
-{
-    static const char *const keys[] = {"command", "args", "env", "cwd", "sandbox", "user"};
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-        if (json_get_text(given, keys[i]))
-            key_table_error(
-                reader, member_path(reader, path, keys[i]),
-                "belongs into the configuration of `toolgate spawner`, which starts this one (spawned "
-                "= true); remove it here");
-}
-
 /* Instances that differ in nothing would share one credential, and %u alone would be a file of that name. */
 static void check_per_user(struct config_reader *reader, struct str path, const struct config_upstream *entry)
 {
@@ -384,17 +372,6 @@ static void check_per_user(struct config_reader *reader, struct str path, const 
                         "has no effect without per_user = true");
 }
 
-static struct name_values join_pairs(struct arena *arena, const struct name_values *first,
-                                     const struct name_values *second)
-{
-    struct name_value *list = ARENA_ARRAY(arena, struct name_value, first->count + second->count);
-    for (size_t i = 0; i < first->count; i++)
-        list[i] = first->list[i];
-    for (size_t i = 0; i < second->count; i++)
-        list[first->count + i] = second->list[i];
-    return (struct name_values){list, first->count + second->count};
-}
-
 void config_upstream_add(struct config_reader *reader, struct str path, struct str name,
                          const struct json *given, struct config_upstream *entry, struct config *config)
 {
@@ -404,8 +381,14 @@ void config_upstream_add(struct config_reader *reader, struct str path, struct s
     check_kind(reader, path, given, entry);
     check_url(reader, path, "url", entry->url);
     check_url(reader, path, "rest", entry->rest);
-    if (entry->spawned)
-        check_spawned(reader, path, given);
+    /* What the spawner starts is in its own configuration, which the daemon cannot change. */
+    static const char *const own[] = {"command", "args", "env", "cwd", "sandbox", "user"};
+    for (size_t i = 0; entry->spawned && i < sizeof(own) / sizeof(*own); i++)
+        if (json_get_text(given, own[i]))
+            key_table_error(
+                reader, member_path(reader, path, own[i]),
+                "belongs into the configuration of `toolgate spawner`, which starts this one (spawned "
+                "= true); remove it here");
     check_per_user(reader, path, entry);
     const char *ca_file = spec->ca_file.len ? arena_dup(reader->arena, spec->ca_file).at : NULL;
     if (ca_file && access(ca_file, R_OK) != 0)
@@ -425,7 +408,11 @@ void config_upstream_add(struct config_reader *reader, struct str path, struct s
     argv[0] = entry->command;
     for (size_t i = 0; i < entry->args.count; i++)
         argv[i + 1] = entry->args.list[i];
-    spec->env = join_pairs(reader->arena, &spec->env, &entry->sandbox_env);
+    const struct name_values env = spec->env, more = entry->sandbox_env;
+    struct name_value *pairs = ARENA_ARRAY(reader->arena, struct name_value, env.count + more.count);
+    for (size_t i = 0; i < env.count + more.count; i++)
+        pairs[i] = i < env.count ? env.list[i] : more.list[i - env.count];
+    spec->env = (struct name_values){pairs, env.count + more.count};
     if (spec->kind == UPSTREAM_STDIO) {
         spec->argv = argv;
         spec->argc = entry->spawned ? 0 : entry->args.count + 1;

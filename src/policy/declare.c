@@ -161,48 +161,36 @@ static struct json scalar(struct declaration *d, int at)
     }
 }
 
-/* One string stands for a list of one. */
-static void read_strings(struct declaration *d, const struct field *field, int at, void *into)
-{
-    size_t count = lua_istable(d->L, at) ? lua_objlen(d->L, at) : 1;
-    struct json *items = ARENA_ARRAY(d->scratch, struct json, count + 1);
-    for (size_t i = 0; i < count; i++) {
-        if (lua_istable(d->L, at))
-            lua_rawgeti(d->L, at, (int)i + 1);
-        else
-            lua_pushvalue(d->L, at);
-        items[i] = scalar(d, -1);
-        if (items[i].type != JSON_STRING)
-            mismatch(d, field, -1);
-        lua_pop(d->L, 1);
-    }
-    struct json list = json_array(items, count);
-    field_store(field, &list, d->arena, into);
-}
-
-/* A table of further fields, or a boolean in place of it. */
-static void read_inner(struct declaration *d, const struct field *field, int at, void *into)
-{
-    bool is_switch = field->switches && lua_isboolean(d->L, at);
-    if (!is_switch) {
-        const char *path =
-            d->parent ? arena_printf(d->scratch, "%s.%s", d->parent, field->name).at : field->name;
-        field_require_table(d, field->name, at, field->expected);
-        field_read_table(d, at, path, field->table, 0, into);
-    }
-    if (field->done)
-        field->done(into, !is_switch ? FORM_TABLE : lua_toboolean(d->L, at) ? FORM_TRUE : FORM_FALSE);
-}
-
 static void read_field(struct declaration *d, const struct field *field, int at)
 {
     void *into = (char *)d->out + field->offset;
     if (field->kind == FIELD_CUSTOM) {
         field->read(d, field, at);
     } else if (field->kind == FIELD_TABLE) {
-        read_inner(d, field, at, into);
-    } else if (field->kind == FIELD_STRINGS) {
-        read_strings(d, field, at, into);
+        bool is_switch = field->switches && lua_isboolean(d->L, at); /* in place of the table */
+        if (!is_switch) {
+            const char *path =
+                d->parent ? arena_printf(d->scratch, "%s.%s", d->parent, field->name).at : field->name;
+            field_require_table(d, field->name, at, field->expected);
+            field_read_table(d, at, path, field->table, 0, into);
+        }
+        if (field->done)
+            field->done(into, !is_switch ? FORM_TABLE : lua_toboolean(d->L, at) ? FORM_TRUE : FORM_FALSE);
+    } else if (field->kind == FIELD_STRINGS) { /* one string stands for a list of one */
+        size_t count = lua_istable(d->L, at) ? lua_objlen(d->L, at) : 1;
+        struct json *items = ARENA_ARRAY(d->scratch, struct json, count + 1);
+        for (size_t i = 0; i < count; i++) {
+            if (lua_istable(d->L, at))
+                lua_rawgeti(d->L, at, (int)i + 1);
+            else
+                lua_pushvalue(d->L, at);
+            items[i] = scalar(d, -1);
+            if (items[i].type != JSON_STRING)
+                mismatch(d, field, -1);
+            lua_pop(d->L, 1);
+        }
+        struct json list = json_array(items, count);
+        field_store(field, &list, d->arena, into);
     } else {
         struct json value = scalar(d, at);
         if (field_store(field, &value, d->arena, into))
@@ -452,29 +440,6 @@ static void declare_gateway(struct declaration *d, int fields)
         d->policy = NULL; /* it guards nothing, so it is no policy */
 }
 
-/* Parts of shared fields that are about one tool, or that would allow more than its own policy does. */
-static void check_budgets(struct declaration *d)
-{
-    const struct policy *p = d->policy;
-    const char *field = p->retry_given                            ? "retry.again"
-                        : p->polls || p->poll_max != POLICY_UNSET ? "loop.poll"
-                        : p->effects == EFFECTS_TOGGLE            ? "effects = \"toggle\""
-                                                                  : NULL;
-    if (p->volatile_result_count)
-        field_error(
-            d, "loop",
-            "'loop.volatile_result' is about the results of one tool: declare it in the tool's own file");
-    if (field)
-        field_error(
-            d,
-            p->effects == EFFECTS_TOGGLE ? "effects"
-            : p->retry_given             ? "retry"
-                                         : "loop",
-            "'%s' allows more, and a policy for several tools only restricts: declare it in the tool's "
-            "own file",
-            field);
-}
-
 /* policy { tools = { … }, … }: one file that lies over several tools, beside the policies of each. */
 static void declare_several(struct declaration *d, int fields)
 {
@@ -510,7 +475,24 @@ static void declare_several(struct declaration *d, int fields)
     for (size_t i = 0; i < p->guard_count; i++)
         if (!p->guards[i].len)
             field_error(d, "tools", "'tools': expected names or globs of tools, got an empty string");
-    check_budgets(d);
+    /* Parts of shared fields that are about one tool, or that would allow more than its own policy does. */
+    if (p->volatile_result_count)
+        field_error(
+            d, "loop",
+            "'loop.volatile_result' is about the results of one tool: declare it in the tool's own file");
+    const char *more = p->retry_given                            ? "retry.again"
+                       : p->polls || p->poll_max != POLICY_UNSET ? "loop.poll"
+                       : p->effects == EFFECTS_TOGGLE            ? "effects = \"toggle\""
+                                                                 : NULL;
+    if (more)
+        field_error(
+            d,
+            p->effects == EFFECTS_TOGGLE ? "effects"
+            : p->retry_given             ? "retry"
+                                         : "loop",
+            "'%s' allows more, and a policy for several tools only restricts: declare it in the tool's "
+            "own file",
+            more);
 }
 
 void declare_read(struct declaration *d, int at)

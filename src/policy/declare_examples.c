@@ -149,24 +149,6 @@ const struct field_table declare_example_table = FIELD_TABLE_OF(
     "an example", "toolgate.Example", "One of `examples`: first a string that says what it shows, then",
     example_fields, ITEMS("string"));
 
-/* In a policy for several tools, each example names one of them. */
-static void check_tool(struct declaration *d, const struct policy_example *e)
-{
-    const struct policy *p = d->policy;
-    const char *chunk = sandbox_chunk(d->file.at);
-    if (!policy_is_overlay(p) && !e->tool.len)
-        return;
-    if (!policy_is_overlay(p))
-        luaL_error(d->L, "%s:%d: example '%s': 'tool' is for policies of several tools: remove it", chunk,
-                   d->line, e->name.at);
-    if (!e->tool.len)
-        luaL_error(d->L, "%s:%d: example '%s': expected the tool that it calls, as in tool = \"%s\"", chunk,
-                   d->line, e->name.at, p->guards[0].at);
-    if (!policy_guards(p, e->tool))
-        luaL_error(d->L, "%s:%d: example '%s': no name in 'tools' matches '%s'", chunk, d->line, e->name.at,
-                   e->tool.at);
-}
-
 static void read_example(struct declaration *d, int at, struct policy_example *e)
 {
     const char *chunk = sandbox_chunk(d->file.at);
@@ -181,7 +163,16 @@ static void read_example(struct declaration *d, int at, struct policy_example *e
                    chunk, d->line);
     e->name = field_string(d, -1);
     lua_pop(d->L, 1);
-    check_tool(d, e);
+    bool is_overlay = policy_is_overlay(d->policy); /* then each example names one of its tools */
+    if (!is_overlay && e->tool.len)
+        luaL_error(d->L, "%s:%d: example '%s': 'tool' is for policies of several tools: remove it", chunk,
+                   d->line, e->name.at);
+    if (is_overlay && !e->tool.len)
+        luaL_error(d->L, "%s:%d: example '%s': expected the tool that it calls, as in tool = \"%s\"", chunk,
+                   d->line, e->name.at, d->policy->guards[0].at);
+    if (is_overlay && !policy_guards(d->policy, e->tool))
+        luaL_error(d->L, "%s:%d: example '%s': no name in 'tools' matches '%s'", chunk, d->line, e->name.at,
+                   e->tool.at);
     if (!e->gives.len && !e->says.len && !e->status.len && !e->becomes && !e->again.len)
         luaL_error(d->L, "%s:%d: example '%s': expects nothing: add gives, becomes, says or status", chunk,
                    d->line, e->name.at);

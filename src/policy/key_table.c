@@ -239,32 +239,28 @@ static void read_paths(const struct key_value *value)
     *(struct path_list *)key_target(value) = (struct path_list){files, count};
 }
 
-/* A table of further rows, or a boolean in place of it. */
-static void read_table(const struct key_value *value)
-{
-    const struct json *json = value->json;
-    bool is_switch = value->key->switches == SWITCHES && json->type == JSON_BOOL;
-    void *into = key_target(value);
-    if (!is_switch)
-        key_table_read(value->reader, value->key->table, value->path, json, into);
-    if (value->key->done)
-        value->key->done(into, !is_switch ? FORM_TABLE : json->truth ? FORM_TRUE : FORM_FALSE);
-}
-
 void key_read(const struct key_value *value)
 {
-    if (value->key->elsewhere)
-        key_table_error(value->reader, value->path, "%s", value->key->elsewhere);
-    else if (value->key->read_key)
-        value->key->read_key(value);
-    else if (value->key->kind == FIELD_TABLE)
-        read_table(value);
-    else if (value->key->kind == FIELD_PATH)
+    const struct field *key = value->key;
+    if (key->elsewhere) {
+        key_table_error(value->reader, value->path, "%s", key->elsewhere);
+    } else if (key->read_key) {
+        key->read_key(value);
+    } else if (key->kind == FIELD_TABLE) {
+        const struct json *json = value->json;
+        bool is_switch = key->switches == SWITCHES && json->type == JSON_BOOL; /* in place of the table */
+        void *into = key_target(value);
+        if (!is_switch)
+            key_table_read(value->reader, key->table, value->path, json, into);
+        if (key->done)
+            key->done(into, !is_switch ? FORM_TABLE : json->truth ? FORM_TRUE : FORM_FALSE);
+    } else if (key->kind == FIELD_PATH) {
         key_path(value);
-    else if (value->key->kind == FIELD_PATHS)
+    } else if (key->kind == FIELD_PATHS) {
         read_paths(value);
-    else
+    } else {
         read_simple(value);
+    }
 }
 
 uint64_t key_table_hash(uint64_t before, const struct json *table)

@@ -33,23 +33,9 @@ static void add_to_hash(uint64_t *hash, struct str text)
     *hash = hash_stable((struct str){(const char *)both, sizeof(both)}).low;
 }
 
-static enum err read_module(struct policy_set *set, const char *folder, const char *entry, struct why *why)
-{
-    struct lua_modules *modules = &set->modules;
-    struct lua_module *m = &modules->list[modules->count++];
-    struct str stem = {entry, strlen(entry) - strlen(".lua")};
-    *m = (struct lua_module){.name = arena_printf(set->arena, PREFIX STR_FMT, STR_ARG(stem)),
-                             .file = arena_printf(set->arena, "%s/%s", folder, entry)};
-    enum err err = file_read(set->arena, m->file.at, SANDBOX_SOURCE_MAX_BYTES, &m->source, why);
-    if (err != OK)
-        m->state = MODULE_BROKEN;
-    add_to_hash(&modules->hash, m->name);
-    add_to_hash(&modules->hash, m->source);
-    return err;
-}
-
 bool lua_modules_read(struct policy_set *set, struct why *why)
 {
+    struct lua_modules *modules = &set->modules;
     struct dirent **entries;
     size_t len = set->folder ? strlen(set->folder) : 0;
     while (len > 1 && set->folder[len - 1] == '/')
@@ -61,13 +47,21 @@ bool lua_modules_read(struct policy_set *set, struct why *why)
     if (count < 0)
         return true;
     enum err err = OK;
-    set->modules.list = ARENA_ARRAY(set->arena, struct lua_module, LUA_MODULES_MAX);
+    modules->list = ARENA_ARRAY(set->arena, struct lua_module, LUA_MODULES_MAX);
     if (count > (int)LUA_MODULES_MAX)
         err =
             err_set(why, ERR_LIMIT, "%s: expected at most %u files, got %d", folder, LUA_MODULES_MAX, count);
     for (int i = 0; i < count; i++) {
-        if (err == OK)
-            err = read_module(set, folder, entries[i]->d_name, why);
+        struct str stem = {entries[i]->d_name, strlen(entries[i]->d_name) - strlen(".lua")};
+        if (err == OK) {
+            struct lua_module *m = &modules->list[modules->count++];
+            *m = (struct lua_module){.name = arena_printf(set->arena, PREFIX STR_FMT, STR_ARG(stem)),
+                                     .file = arena_printf(set->arena, "%s/%s", folder, entries[i]->d_name)};
+            err = file_read(set->arena, m->file.at, SANDBOX_SOURCE_MAX_BYTES, &m->source, why);
+            m->state = err == OK ? MODULE_UNLOADED : MODULE_BROKEN;
+            add_to_hash(&modules->hash, m->name);
+            add_to_hash(&modules->hash, m->source);
+        }
         free(entries[i]);
     }
     free(entries);
@@ -213,28 +207,6 @@ void lua_modules_prepare(lua_State *L, const struct bytecode *code, int environm
 
 /* ---- the word ---- */
 
-static int raise_unknown(lua_State *L, const struct policy_set *set, struct str name)
-{
-    struct str names[LUA_MODULES_MAX];
-    for (size_t i = 0; i < set->modules.count; i++)
-        names[i] = set->modules.list[i].name;
-    struct str meant = suggest_closest(name, names, set->modules.count);
-    const char *file = name.at + strlen(PREFIX);
-    if (!set->folder)
-        return luaL_error(L, "require \"%s\": this policy has no folder with a " FOLDER " beside it",
-                          name.at);
-    if (meant.len)
-        return luaL_error(L,
-                          "require \"%s\": there is no file " FOLDER
-                          "/%s.lua beside the policies (did you mean "
-                          "\"%s\"?)",
-                          name.at, file, meant.at);
-    return luaL_error(L,
-                      "require \"%s\": there is no file " FOLDER "/%s.lua beside the policies: create it, or "
-                      "remove this line",
-                      name.at, file);
-}
-
 int lua_modules_require(lua_State *L)
 {
     struct lua_module_use *use = sandbox_context(sandbox_of(L))->modules;
@@ -250,8 +222,19 @@ int lua_modules_require(lua_State *L)
                           "required",
                           name.at ? "\"" : "", name.at ? name.at : luaL_typename(L, 1), name.at ? "\"" : "");
     const struct lua_module *m = find(use->set, name);
-    if (!m)
-        return raise_unknown(L, use->set, name);
+    if (!m && !use->set->folder)
+        return luaL_error(L, "require \"%s\": this policy has no folder with a " FOLDER " beside it",
+                          name.at);
+    if (!m) {
+        struct str names[LUA_MODULES_MAX];
+        for (size_t i = 0; i < use->set->modules.count; i++)
+            names[i] = use->set->modules.list[i].name;
+        struct str meant = suggest_closest(name, names, use->set->modules.count);
+        const char *end = meant.len ? lua_pushfstring(L, " (did you mean \"%s\"?)", meant.at)
+                                    : ": create it, or remove this line";
+        return luaL_error(L, "require \"%s\": there is no file " FOLDER "/%s.lua beside the policies%s",
+                          name.at, name.at + strlen(PREFIX), end);
+    }
     if (m->state == MODULE_QUARANTINED)
         use->stalled = m;
     if (m->state != MODULE_LOADED)

@@ -61,23 +61,19 @@ bool peer_is_operator(const struct config *config, const struct peer *peer)
     return config->operators ? matches_peer(config->operators, peer) : peer->uid == geteuid();
 }
 
-/* A rule that names tools and says nothing of prompts or resources was written for tools alone. */
-static bool grants(const struct allow_rule *rule, const struct name_globs *globs, struct str name)
-{
-    bool granted = !globs->given && !rule->tools.given;
-    for (size_t i = 0; i < globs->count && !granted; i++)
-        granted = str_glob(globs->list[i], name);
-    return granted;
-}
-
 /* `member`: the offset of the globs in a rule. */
 static bool may(const struct config *config, const struct peer *peer, size_t member, struct str name)
 {
     bool granted = config->allow_count == 0;
     for (size_t i = 0; i < config->allow_count && !granted; i++) {
         const struct allow_rule *rule = &config->allow[i];
-        granted = matches_peer(rule, peer) &&
-                  grants(rule, (const struct name_globs *)((const char *)rule + member), name);
+        const struct name_globs *globs = (const struct name_globs *)((const char *)rule + member);
+        if (!matches_peer(rule, peer))
+            continue;
+        /* A rule that names tools and says nothing of prompts or resources was written for tools alone. */
+        granted = !globs->given && !rule->tools.given;
+        for (size_t n = 0; n < globs->count && !granted; n++)
+            granted = str_glob(globs->list[n], name);
     }
     return granted;
 }

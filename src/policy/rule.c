@@ -143,20 +143,15 @@ static void add(struct problems *problems, const struct rule *rule, struct str p
     problems_add(problems, (struct problem){.path = path, .code = code, .message = message});
 }
 
-static bool is_reported(const struct problems *problems, struct str path)
-{
-    for (size_t i = 0; i < problems->count; i++)
-        if (str_eq(problems->list[i].path, path) && str_is(str_of(problems->list[i].code), "missing"))
-            return true;
-    return false;
-}
-
 static bool report_missing(const struct rule *rule, const struct json *args, struct problems *problems)
 {
     bool found = false;
     for (uint32_t i = 0; i < rule_items(rule->needs); i++) {
         struct str name = rule_name(rule->needs, i);
-        if (is_given(args, name) || is_reported(problems, name))
+        bool known = is_given(args, name);
+        for (size_t k = 0; k < problems->count && !known; k++)
+            known = str_eq(problems->list[k].path, name) && str_is(str_of(problems->list[k].code), "missing");
+        if (known)
             continue;
         add(problems, rule, name, "missing", STR_LIT("is missing"), "provide a value");
         found = true;

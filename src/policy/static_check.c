@@ -92,25 +92,20 @@ static void check_read(struct check *c, const struct bytecode *code, uint32_t i)
     lua_settop(c->L, top);
 }
 
-/* Only the file itself may set globals; in a function it is a forgotten `local`. */
-static void check_write(struct check *c, const struct bytecode *code, uint32_t i)
+static void check_function(struct check *c, const struct bytecode *code)
 {
-    struct str name = str_cut(bytecode_text(code, bytecode_d(code->at[i])), 60);
-    if (code != c->file)
+    for (uint32_t i = 0; i < code->count; i++) {
+        if (is_op(code, i, c->ops->global_read))
+            check_read(c, code, i);
+        if (!is_op(code, i, c->ops->global_write) || code == c->file)
+            continue; /* only the file itself may set globals; in a function it is a forgotten `local` */
+        struct str name = str_cut(bytecode_text(code, bytecode_d(code->at[i])), 60);
         diagnostics_add(c->diagnostics, bytecode_line(code, i),
                         "'" STR_FMT
                         "' is set as a global inside of a function: a policy keeps nothing between "
                         "calls; write local " STR_FMT,
                         STR_ARG(name), STR_ARG(name));
-}
-
-static void check_function(struct check *c, const struct bytecode *code)
-{
-    for (uint32_t i = 0; i < code->count; i++)
-        if (is_op(code, i, c->ops->global_read))
-            check_read(c, code, i);
-        else if (is_op(code, i, c->ops->global_write))
-            check_write(c, code, i);
+    }
     for (uint32_t i = 0; i < code->constant_count; i++)
         if (code->constants[i].function)
             check_function(c, code->constants[i].function);

@@ -114,16 +114,22 @@ static struct str text_at(lua_State *L, int at, const char *word)
     return s;
 }
 
-int word_time(lua_State *L)
+/* A number is seconds already; nil: the text is none. */
+static int push_seconds(lua_State *L, const char *word, bool (*parse)(struct str, double *))
 {
-    double t;
+    double seconds;
     if (lua_type(L, 1) == LUA_TNUMBER)
         lua_pushvalue(L, 1);
-    else if (word_time_parse(text_at(L, 1, "time"), &t))
-        lua_pushnumber(L, t);
+    else if (parse(text_at(L, 1, word), &seconds))
+        lua_pushnumber(L, seconds);
     else
         lua_pushnil(L);
     return 1;
+}
+
+int word_time(lua_State *L)
+{
+    return push_seconds(L, "time", word_time_parse);
 }
 
 /* The day in UTC of seconds or of a time. */
@@ -162,20 +168,14 @@ static bool take_amount(struct str *s, double *out)
 
 static double unit_seconds(char unit)
 {
-    switch (unit | 32) {
-    case 'w':
-        return 7.0 * DAY_S;
-    case 'd':
-        return DAY_S;
-    case 'h':
-        return 3600;
-    case 'm':
-        return 60;
-    case 's':
-        return 1;
-    default:
-        return 0;
-    }
+    static const struct {
+        char unit;
+        double seconds;
+    } units[] = {{'w', 7.0 * DAY_S}, {'d', DAY_S}, {'h', 3600}, {'m', 60}, {'s', 1}};
+    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+        if ((unit | 32) == units[i].unit)
+            return units[i].seconds;
+    return 0;
 }
 
 /* Amounts and units: "1h30m", and after its P and T "PT1H30M". Months and years have no length: refused. */
@@ -203,12 +203,5 @@ bool word_duration_parse(struct str s, double *out)
 
 int word_duration(lua_State *L)
 {
-    double seconds;
-    if (lua_type(L, 1) == LUA_TNUMBER)
-        lua_pushvalue(L, 1);
-    else if (word_duration_parse(text_at(L, 1, "duration"), &seconds))
-        lua_pushnumber(L, seconds);
-    else
-        lua_pushnil(L);
-    return 1;
+    return push_seconds(L, "duration", word_duration_parse);
 }
