@@ -27,8 +27,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WITNESS_MAX_BYTES 65536u
-#define PINS_VERSION      1
+#define PINS_FILE_MAX_BYTES 67108864u    /* the file that is read */
+#define PINS_RENAME_MS      604800000ll  /* a new name within a week of a vanished one may be the same tool */
+#define PINS_FORGET_MS      7776000000ll /* a tool that was not offered for 90 days loses its pin */
+#define PINS_LOCK_TRIES     50u          /* of 1 ms, while another daemon on this folder writes */
+#define PINS_LOGGED_MAX     20u          /* log lines about one generation; the rest is counted */
+#define WITNESS_MAX_BYTES   65536u
+#define PINS_VERSION        1
 
 struct pin {
     struct str upstream, tool;
@@ -72,7 +77,7 @@ struct str pin_definition_text(struct arena *arena, const struct json *definitio
     return buf_view(&text);
 }
 
-struct pin_digest pin_digest_of(struct str text)
+static struct pin_digest pin_digest_of(struct str text)
 {
     uint8_t bytes[SHA256_BYTES];
     struct pin_digest digest;
@@ -80,6 +85,11 @@ struct pin_digest pin_digest_of(struct str text)
     for (unsigned i = 0; i < PIN_DIGEST_DIGITS / 2; i++)
         snprintf(digest.hex + 2 * i, 3, "%02x", bytes[i]);
     return digest;
+}
+
+static bool pin_digest_equal(const struct pin_digest *a, const struct pin_digest *b)
+{
+    return memcmp(a->hex, b->hex, PIN_DIGEST_DIGITS) == 0;
 }
 
 /* ---- the table -------------------------------------------------------------- */
@@ -386,14 +396,6 @@ struct pin_entry *pins_review_find(const struct pins_review *review, struct str 
     return place ? &review->entries[*place] : NULL;
 }
 
-struct pin_entry *pins_review_published(const struct pins_review *review, struct str name)
-{
-    for (size_t i = 0; i < review->count; i++)
-        if (str_eq(review->entries[i].published, name))
-            return &review->entries[i];
-    return NULL;
-}
-
 /* ---- at the end of an upstream ----------------------------------------------------- */
 
 /* The pins of this upstream that it offers no more, since the last week. */
@@ -615,8 +617,9 @@ enum err pins_accept(struct pins *pins, const struct pins_review *review, struct
     if (!all && slash)
         only = pins_review_find(review, (struct str){tool.at, (size_t)(slash - tool.at)},
                                 str_from(tool, (size_t)(slash - tool.at) + 1));
-    if (!all && !only)
-        only = pins_review_published(review, tool);
+    for (size_t i = 0; i < review->count && !all && !only; i++)
+        if (str_eq(review->entries[i].published, tool))
+            only = &review->entries[i];
     if (!all && !only)
         return err_set(why, ERR_NOT_FOUND,
                        "no upstream offers a tool '" STR_FMT "': `toolgate pins` lists them",

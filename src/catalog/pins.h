@@ -15,25 +15,12 @@
 struct arena;
 struct pins;
 
-#define PINS_FILE_MAX_BYTES 67108864u    /* the file that is read */
-#define PINS_RENAME_MS      604800000ll  /* a new name within a week of a vanished one may be the same tool */
-#define PINS_FORGET_MS      7776000000ll /* a tool that was not offered for 90 days loses its pin */
-#define PINS_LOCK_TRIES     50u          /* of 1 ms, while another daemon on this folder writes */
-#define PINS_LOGGED_MAX     20u          /* log lines about one generation; the rest is counted */
-
 /* Half of SHA-256 in hex, so that no attacker finds two definitions with one digest. */
 #define PIN_DIGEST_DIGITS 32u
 
 struct pin_digest {
     char hex[PIN_DIGEST_DIGITS + 1];
 };
-
-struct pin_digest pin_digest_of(struct str text);
-
-static inline bool pin_digest_equal(const struct pin_digest *a, const struct pin_digest *b)
-{
-    return memcmp(a->hex, b->hex, PIN_DIGEST_DIGITS) == 0;
-}
 
 /* What is pinned of a tool's definition, in the arena: the members that clients see, in their canonical form,
  * from the bytes that the server sent, so that a hidden character or a changed order of words is another
@@ -96,9 +83,6 @@ void pins_review_close(struct pins_review *review);
 
 /* NULL: none was reviewed. After pins_review_close. */
 struct pin_entry *pins_review_find(const struct pins_review *review, struct str upstream, struct str tool);
-
-/* By its published name; NULL: none. */
-struct pin_entry *pins_review_published(const struct pins_review *review, struct str name);
 
 /* Of everything that waits for acceptance: what `accept '*'` wants to see. */
 struct pin_digest pins_review_digest(const struct pins_review *review);

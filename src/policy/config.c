@@ -6,8 +6,7 @@
 #include "policy/config.h"
 
 #include "base/arena.h"
-#include "policy/config_keys.h"
-#include "policy/config_upstreams.h"
+#include "policy/config_internal.h"
 #include "ledger/ledger.h"
 #include "ledger/redis_address.h"
 #include "policy/policy_set.h"

@@ -3,10 +3,9 @@
  * policy/field.h covers. To add a key, add its row and a member of struct
  * config. The keys of `defaults` are fields of policies: declare_fields.c.
  */
-#include "policy/config_keys.h"
+#include "policy/config_internal.h"
 
 #include "base/arena.h"
-#include "policy/config_upstreams.h"
 #include "policy/peer.h"
 #include "ledger/ledger.h"
 #include "ledger/redis_address.h"

@@ -3,7 +3,7 @@
  * that kind, its name. Values of env, headers, args and url are never quoted
  * in an error: they may be secrets.
  */
-#include "policy/config_upstreams.h"
+#include "policy/config_internal.h"
 
 #include "base/arena.h"
 #include "base/suggest.h"

@@ -57,11 +57,6 @@ struct str field_string(struct declaration *d, int at)
     return arena_dup(d->arena, s);
 }
 
-bool field_is_false(struct declaration *d, int at)
-{
-    return lua_isboolean(d->L, at) && !lua_toboolean(d->L, at);
-}
-
 void field_read_pairs(struct declaration *d, const struct field *field, int at)
 {
     static const char expected[] = "{ NAME = \"value\" }, both strings";

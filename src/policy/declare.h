@@ -74,9 +74,6 @@ void field_require_table(struct declaration *d, const char *name, int at, const 
 /* The string at `at`, in d->arena. */
 struct str field_string(struct declaration *d, int at);
 
-/* The value is `false`, which lifts a limit. */
-bool field_is_false(struct declaration *d, int at);
-
 /* Reads a table { NAME = "value" } of at most field->most strings, into a struct name_values. */
 field_reader field_read_pairs;
 

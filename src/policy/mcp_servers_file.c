@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "policy/config_upstreams.h"
+#include "policy/config_internal.h"
 #include "json/build.h"
 #include "json/parse.h"
 

@@ -83,20 +83,11 @@ static inline struct str rule_name(const struct json *list, uint32_t i)
     return json_str(&list->items[i]);
 }
 
-/* null is what some models send for "nothing". */
-static inline bool condition_is_given(const struct json *value)
-{
-    return value && value->type != JSON_NULL;
-}
-
 /* It holds for this value (NULL: left out); predicates never do. */
 bool condition_matches(const struct rule_condition *c, const struct json *value);
 
 /* limit is above 100 */
 void condition_describe(struct buf *out, const struct rule_condition *c);
-
-/* Fills rule->when and rule->words. */
-void rule_describe(struct arena *arena, struct rule *rule);
 
 /* Reads the list of rules at `at` (nil: none), inside a protected call; errors begin with the line or "rules:
  * ". */

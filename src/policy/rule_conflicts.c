@@ -276,33 +276,29 @@ static const struct json *default_of(const struct rule *rule, struct str name)
     return rule->defaults ? json_get(rule->defaults, name) : NULL;
 }
 
-static bool any_rule_defaults(const struct search *s, struct str name)
+static bool gives(const struct rule *rule, struct str name)
 {
-    for (size_t i = 0; i < s->rules->count; i++)
-        if (default_of(&s->rules->list[i], name))
+    return default_of(rule, name) != NULL;
+}
+
+/* It drops or gives the argument, what holds it, or something in it. */
+static bool changes(const struct rule *rule, struct str name)
+{
+    for (uint32_t n = 0; n < rule_items(rule->drops); n++)
+        if (covers(rule_name(rule->drops, n), name) || covers(name, rule_name(rule->drops, n)))
+            return true;
+    for (uint32_t n = 0; rule->defaults && n < rule->defaults->len; n++)
+        if (covers(rule->defaults->members[n].key, name) || covers(name, rule->defaults->members[n].key))
             return true;
     return false;
 }
 
-static bool any_rule_drops(const struct search *s, struct str name)
+static bool any_rule(const struct search *s, bool (*does)(const struct rule *rule, struct str name),
+                     struct str name)
 {
     for (size_t i = 0; i < s->rules->count; i++)
-        if (drops(&s->rules->list[i], name))
+        if (does(&s->rules->list[i], name))
             return true;
-    return false;
-}
-
-static bool any_rule_changes(const struct search *s, struct str name)
-{
-    for (size_t i = 0; i < s->rules->count; i++) {
-        const struct rule *rule = &s->rules->list[i];
-        for (uint32_t n = 0; n < rule_items(rule->drops); n++)
-            if (covers(rule_name(rule->drops, n), name) || covers(name, rule_name(rule->drops, n)))
-                return true;
-        for (uint32_t n = 0; rule->defaults && n < rule->defaults->len; n++)
-            if (covers(rule->defaults->members[n].key, name) || covers(name, rule->defaults->members[n].key))
-                return true;
-    }
     return false;
 }
 
@@ -313,28 +309,26 @@ static bool is_same_bound(const struct bound *a, const struct bound *b)
     return a->open == b->open && !a->value == !b->value && (!a->value || json_equal(a->value, b->value));
 }
 
-static bool is_same_condition(const struct rule_condition *a, const struct rule_condition *b)
-{
-    bool same = a->kind == b->kind && str_eq(a->path, b->path) && a->count == b->count &&
-                a->which == b->which && is_same_bound(&a->low, &b->low) && is_same_bound(&a->high, &b->high);
-    for (size_t i = 0; same && i < a->count; i++)
-        same = json_equal(&a->values[i], &b->values[i]);
-    return same;
-}
-
 /* Whenever `narrow` holds, `wide` holds: it has all conditions of `wide`, and no rule changes an argument
  * that they read, so that what holds for one still holds for the other. */
 static bool implies(const struct search *s, const struct rule *narrow, const struct rule *wide)
 {
     for (size_t i = 0; i < wide->condition_count; i++) {
+        const struct rule_condition *b = &wide->conditions[i];
         bool found = false;
-        for (size_t n = 0; !found && n < narrow->condition_count; n++)
-            found = is_same_condition(&narrow->conditions[n], &wide->conditions[i]);
+        for (size_t n = 0; !found && n < narrow->condition_count; n++) {
+            const struct rule_condition *a = &narrow->conditions[n];
+            found = a->kind == b->kind && str_eq(a->path, b->path) && a->count == b->count &&
+                    a->which == b->which && is_same_bound(&a->low, &b->low) &&
+                    is_same_bound(&a->high, &b->high);
+            for (size_t k = 0; found && k < a->count; k++)
+                found = json_equal(&a->values[k], &b->values[k]);
+        }
         if (!found)
             return false;
     }
     for (size_t i = 0; narrow != wide && i < narrow->condition_count; i++)
-        if (any_rule_changes(s, narrow->conditions[i].path))
+        if (any_rule(s, changes, narrow->conditions[i].path))
             return false;
     return true;
 }
@@ -360,7 +354,7 @@ static void check_needed(const struct search *s, const struct rule *a, const str
 {
     for (uint32_t i = 0; i < rule_items(a->needs); i++) {
         struct str name = rule_name(a->needs, i);
-        if (drops(b, name) && !any_rule_defaults(s, name) && hold_together(s, a, b))
+        if (drops(b, name) && !any_rule(s, gives, name) && hold_together(s, a, b))
             report(s, true, a, "needs '" STR_FMT "', which %s drops: remove one of the two", STR_ARG(name),
                    other(s, b, a));
     }
@@ -395,7 +389,7 @@ static void check_defaults(const struct search *s, const struct rule *a, const s
             report(s, true, b, "gives '" STR_FMT "' a default, but %s drops it: remove one of the two",
                    STR_ARG(name), other(s, a, b));
         else if (a < b && first && !json_equal(first, &b->defaults->members[i].value) &&
-                 !any_rule_drops(s, name) && implies(s, b, a))
+                 !any_rule(s, drops, name) && implies(s, b, a))
             report(s, true, b,
                    "its default for '" STR_FMT
                    "' is never used, as %s gives %s first: put the rule with more "
@@ -411,7 +405,7 @@ static void check_required(const struct search *s, const struct rule *rule)
             report(s, false, rule, "needs '" STR_FMT "', which the schema requires already: leave it out",
                    STR_ARG(rule_name(rule->needs, i)));
     for (uint32_t i = 0; i < rule_items(rule->drops); i++)
-        if (schema_requires(s, rule_name(rule->drops, i)) && !any_rule_defaults(s, rule_name(rule->drops, i)))
+        if (schema_requires(s, rule_name(rule->drops, i)) && !any_rule(s, gives, rule_name(rule->drops, i)))
             report(s, true, rule, "drops '" STR_FMT "', which the schema requires: make it optional there",
                    STR_ARG(rule_name(rule->drops, i)));
 }

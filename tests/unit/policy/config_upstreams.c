@@ -1,7 +1,7 @@
 /* The key `upstreams`, and the mcpServers files of other clients. */
 #include "base/arena.h"
 #include "base/buf.h"
-#include "policy/config_upstreams.h"
+#include "policy/config_internal.h"
 #include "golden.h"
 
 #include <setjmp.h>

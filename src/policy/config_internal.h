@@ -1,19 +1,20 @@
-/*
- * `upstreams = { name = {…} }` of the configuration, and one entry of an
- * mcpServers file (mcp_servers_file.c): both are read into an upstream_spec
- * and checked by the same rules.
- */
-#ifndef TOOLGATE_POLICY_CONFIG_UPSTREAMS_H
-#define TOOLGATE_POLICY_CONFIG_UPSTREAMS_H
+/* The parts of a configuration's loading. Only files of this room include this header. */
+#ifndef TOOLGATE_POLICY_CONFIG_INTERNAL_H
+#define TOOLGATE_POLICY_CONFIG_INTERNAL_H
 
 #include "policy/config.h"
 #include "policy/key_table.h"
 
+/* Reads the file; then, when the command line has been applied, reports keys that contradict each other. */
+void config_read_keys(struct config_reader *reader, const struct json *file, struct config *config);
+void config_check_keys(struct config_reader *reader, struct config *config);
+
+/* ---- `upstreams = { name = {…} }`, and one entry of an mcpServers file: both are read into an upstream_spec
+ * and checked by the same rules ---- */
+
 #define CONFIG_UPSTREAMS_MAX 256u /* in all */
 
 key_reader config_upstreams_read; /* into a struct config */
-
-/* ---- one entry ------------------------------------------------------------- */
 
 /* The keys of one entry, before its kind is known. */
 struct config_upstream {

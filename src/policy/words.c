@@ -1,0 +1,526 @@
+/* The words of policies that are written in C. */
+#include "policy/vocabulary.h"
+
+#include "base/arena.h"
+#include "base/date.h"
+#include "base/hash.h"
+#include "json/build.h"
+#include "json/parse.h"
+#include "policy/source_location.h"
+#include "sandbox/bridge.h"
+#include "sandbox/read_only_proxy.h"
+#include "sandbox/sandbox.h"
+
+#include <lauxlib.h>
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+/* ---- json "file" and json [[text]], read while a policy loads, and the order of fields. Lua tables keep
+ * neither number texts nor order, so the JSON of a table is remembered until the file is loaded. ---- */
+
+static void read_text(lua_State *L, const struct sandbox_context *now, struct str text, struct json *out)
+{
+    struct json_error fault;
+    text = arena_dup(now->arena, text);
+    if (json_parse(now->arena, text, NULL, out, &fault) == OK) {
+        bridge_charge(L, "json", bridge_size(out));
+        return;
+    }
+    int line = 1;
+    for (size_t i = 0; i < fault.offset && i < text.len; i++)
+        line += text.at[i] == '\n';
+    luaL_error(L, "json: line %d of the text: %s", line, fault.text);
+}
+
+/* A file is read once per set. */
+static void read_once(lua_State *L, const struct sandbox_context *now, struct str path, struct json *out)
+{
+    struct why why = {""};
+    struct json_file *file = now->files ? now->files->first : NULL;
+    while (file && !str_eq(file->path, path))
+        file = file->next;
+    if (file) {
+        *out = file->value;
+        return;
+    }
+    struct arena *arena = now->files ? now->files->arena : now->arena;
+    if (json_read_file(arena, path.at, SANDBOX_SOURCE_MAX_BYTES, out, &why) != OK)
+        luaL_error(L, "json: %s", why.text);
+    if (!now->files)
+        return;
+    uint64_t both[2] = {now->files->hash, hash_stable((struct str){out->raw, out->raw_len}).low};
+    now->files->hash = hash_stable((struct str){(const char *)both, sizeof(both)}).low;
+    file = ARENA_NEW(arena, struct json_file);
+    *file = (struct json_file){now->files->first, arena_dup(arena, path), *out};
+    now->files->first = file;
+}
+
+static void read_file(lua_State *L, const struct sandbox_context *now, struct str name, struct json *out)
+{
+    if (!now->folder)
+        luaL_error(L, "json \"%s\": this policy has no folder to read a file from", name.at);
+    if ((name.len && name.at[0] == '/') || memmem(name.at, name.len, "..", 2))
+        luaL_error(L, "json \"%s\": expected a file beside the policy or below, without '/' in front or '..'",
+                   name.at);
+    struct str path = arena_printf(now->arena, "%s/" STR_FMT, now->folder, STR_ARG(name));
+    read_once(L, now, path, out);
+}
+
+int word_json(lua_State *L)
+{
+    const struct sandbox_context *now = sandbox_context(sandbox_of(L));
+    struct json *value;
+    struct str given;
+    if (lua_type(L, 1) != LUA_TSTRING)
+        return luaL_error(L, "json: expected a file's name or JSON in [[…]], got %s", luaL_typename(L, 1));
+    if (!now->loading || !now->arena)
+        return luaL_error(
+            L, "json: files and texts are read while the policy loads: put it at the top of the file");
+    given.at = lua_tolstring(L, 1, &given.len);
+    value = ARENA_NEW(now->arena, struct json);
+    struct str trimmed = str_trim(given);
+    if (trimmed.len && strchr("{[\"", trimmed.at[0]))
+        read_text(L, now, given, value);
+    else
+        read_file(L, now, given, value);
+    bridge_push(L, value);
+    if (lua_istable(L, -1))
+        bridge_remember_json(L, value);
+    return 1;
+}
+
+#define ORDER_NAMES_MAX 1000u /* more fields than that keep the order of their names */
+
+/* source_order(names, line): the list in the order of the first table from that line on that has exactly
+ * these fields; the list itself if there is none. */
+int word_source_order(lua_State *L)
+{
+    const struct sandbox_context *now = sandbox_context(sandbox_of(L));
+    int line = (int)luaL_checkinteger(L, 2);
+    lua_settop(L, 1);
+    luaL_checktype(L, 1, LUA_TTABLE);
+    size_t count = lua_objlen(L, 1);
+    if (!now->loading || count < 2 || count > ORDER_NAMES_MAX)
+        return 1;
+    struct str *names = ARENA_ARRAY(now->arena, struct str, count);
+    for (size_t i = 0; i < count; i++) {
+        lua_rawgeti(L, 1, (int)i + 1);
+        names[i].at = lua_tolstring(L, -1, &names[i].len); /* the list keeps it alive */
+        lua_pop(L, 1);
+        if (!names[i].at)
+            return 1;
+    }
+    if (!location_sort_fields(now->source, line, names, count))
+        return 1;
+    lua_createtable(L, (int)count, 0);
+    for (size_t i = 0; i < count; i++) {
+        lua_pushlstring(L, names[i].at, names[i].len);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    return 1;
+}
+
+/* order(table, names): the table, whose JSON has its fields in this order: that of a template with these
+ * names.
+ */
+int word_order(lua_State *L)
+{
+    const struct sandbox_context *now = sandbox_context(sandbox_of(L));
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    if (now->loading) {
+        size_t count = lua_objlen(L, 2);
+        struct json_member *members = ARENA_ARRAY(now->arena, struct json_member, count);
+        struct json *template = ARENA_NEW(now->arena, struct json);
+        for (size_t i = 0; i < count; i++) {
+            struct str name;
+            lua_rawgeti(L, 2, (int)i + 1);
+            name.at = lua_tolstring(L, -1, &name.len);
+            members[i] = json_member(arena_dup(now->arena, name), json_null());
+            lua_pop(L, 1);
+        }
+        *template = json_object(now->arena, members, count);
+        lua_settop(L, 1);
+        bridge_remember_json(L, template);
+    }
+    lua_settop(L, 1);
+    return 1;
+}
+
+/* ---- time, date and duration: ISO 8601 as models and tools write it. strptime follows the locale and reads
+ * no fractions. Times without a zone are UTC. There is no clock, so that a replay gives the same result. ----
+ */
+
+#define DAY_S 86400
+
+/* Takes exactly `digits` digits off the front. */
+static bool take_number(struct str *s, size_t digits, int *out)
+{
+    int n = 0;
+    if (s->len < digits)
+        return false;
+    for (size_t i = 0; i < digits; i++) {
+        if (s->at[i] < '0' || s->at[i] > '9')
+            return false;
+        n = n * 10 + (s->at[i] - '0');
+    }
+    *out = n;
+    *s = str_from(*s, digits);
+    return true;
+}
+
+static bool take_char(struct str *s, const char *any)
+{
+    if (!s->len || !s->at[0] || !strchr(any, s->at[0]))
+        return false;
+    *s = str_from(*s, 1);
+    return true;
+}
+
+static bool take_date(struct str *s, double *out)
+{
+    const size_t bytes = strlen("2026-12-01");
+    int64_t seconds;
+    if (s->len < bytes || !date_read((struct str){s->at, bytes}, &seconds))
+        return false;
+    *out = (double)seconds;
+    *s = str_from(*s, bytes);
+    return true;
+}
+
+static bool take_fraction(struct str *s, double *out)
+{
+    double scale = 0.1;
+    *out = 0;
+    if (!take_char(s, ".,"))
+        return true;
+    if (!s->len || s->at[0] < '0' || s->at[0] > '9')
+        return false;
+    for (int digit; take_number(s, 1, &digit); scale /= 10)
+        *out += digit * scale;
+    return true;
+}
+
+static bool take_clock(struct str *s, double *out)
+{
+    int hour, minute, second = 0;
+    double fraction = 0;
+    if (!take_number(s, 2, &hour) || !take_char(s, ":") || !take_number(s, 2, &minute))
+        return false;
+    if (take_char(s, ":") && (!take_number(s, 2, &second) || !take_fraction(s, &fraction)))
+        return false;
+    if (hour > 24 || minute > 59 || second > 60 || (hour == 24 && (minute || second || fraction > 0)))
+        return false;
+    *out = hour * 3600.0 + minute * 60.0 + second + fraction;
+    return true;
+}
+
+/* Z, +02:00, +0200, +02 or nothing */
+static bool take_zone(struct str *s, double *out)
+{
+    int hour, minute = 0;
+    *out = 0;
+    if (!s->len || take_char(s, "Zz"))
+        return true;
+    double sign = s->at[0] == '-' ? -1 : 1;
+    if (!take_char(s, "+-") || !take_number(s, 2, &hour))
+        return false;
+    if (s->len && ((take_char(s, ":"), !take_number(s, 2, &minute))))
+        return false;
+    *out = sign * (hour * 3600.0 + minute * 60.0);
+    return hour <= 23 && minute <= 59;
+}
+
+bool word_time_parse(struct str s, double *out)
+{
+    double date, clock = 0, zone = 0;
+    s = str_trim(s);
+    if (!take_date(&s, &date))
+        return false;
+    if (s.len && (!take_char(&s, "Tt ") || !take_clock(&s, &clock) || !take_zone(&s, &zone) || s.len))
+        return false;
+    *out = date + clock - zone;
+    return true;
+}
+
+static struct str text_at(lua_State *L, int at, const char *word)
+{
+    struct str s;
+    if (lua_type(L, at) != LUA_TSTRING)
+        luaL_error(L, "%s: expected text, got %s", word, luaL_typename(L, at));
+    s.at = lua_tolstring(L, at, &s.len);
+    return s;
+}
+
+/* A number is seconds already; nil: the text is none. */
+static int push_seconds(lua_State *L, const char *word, bool (*parse)(struct str, double *))
+{
+    double seconds;
+    if (lua_type(L, 1) == LUA_TNUMBER)
+        lua_pushvalue(L, 1);
+    else if (parse(text_at(L, 1, word), &seconds))
+        lua_pushnumber(L, seconds);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+int word_time(lua_State *L)
+{
+    return push_seconds(L, "time", word_time_parse);
+}
+
+/* The day in UTC of seconds or of a time. */
+int word_day(lua_State *L)
+{
+    double t;
+    struct tm day;
+    char text[40];
+    if (lua_type(L, 1) == LUA_TNUMBER) {
+        t = lua_tonumber(L, 1);
+    } else if (!word_time_parse(text_at(L, 1, "date"), &t)) {
+        lua_pushnil(L);
+        return 1;
+    }
+    if (!(fabs(t) < 1e13))
+        return luaL_error(L, "date: the time is beyond the calendar");
+    time_t seconds = (time_t)floor(t);
+    gmtime_r(&seconds, &day);
+    snprintf(text, sizeof(text), "%04d-%02d-%02d", day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
+    lua_pushstring(L, text);
+    return 1;
+}
+
+static bool take_amount(struct str *s, double *out)
+{
+    bool any = false;
+    double fraction;
+    *out = 0;
+    for (int digit; take_number(s, 1, &digit); any = true)
+        *out = *out * 10 + digit;
+    if (!any || !take_fraction(s, &fraction))
+        return false;
+    *out += fraction;
+    return true;
+}
+
+static double unit_seconds(char unit)
+{
+    static const struct {
+        char unit;
+        double seconds;
+    } units[] = {{'w', 7.0 * DAY_S}, {'d', DAY_S}, {'h', 3600}, {'m', 60}, {'s', 1}};
+    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+        if ((unit | 32) == units[i].unit)
+            return units[i].seconds;
+    return 0;
+}
+
+/* Amounts and units: "1h30m", and after its P and T "PT1H30M". Months and years have no length: refused. */
+bool word_duration_parse(struct str s, double *out)
+{
+    double amount;
+    s = str_trim(s);
+    bool iso = take_char(&s, "Pp"), clock = !iso;
+    *out = 0;
+    if (!s.len)
+        return false;
+    while (s.len) {
+        if (iso && !clock && take_char(&s, "Tt"))
+            clock = true;
+        if (!take_amount(&s, &amount) || !s.len)
+            return false;
+        char unit = s.at[0];
+        if (unit_seconds(unit) == 0 || (!clock && strchr("hHmMsS", unit)))
+            return false;
+        *out += amount * unit_seconds(unit);
+        s = str_from(s, 1);
+    }
+    return true;
+}
+
+int word_duration(lua_State *L)
+{
+    return push_seconds(L, "duration", word_duration_parse);
+}
+
+/* ---- url, host_in and glob. Hosts are compared as a whole: "evil-example.com" and "example.com.evil.org"
+ * are not "example.com". A URL that browsers parse differently (with a backslash or a space) is no URL. ----
+ */
+
+#define GLOB_MAX_BYTES 1024u /* of a pattern; bounds pattern times text */
+#define HOST_MAX_BYTES 253u
+
+struct url {
+    struct str scheme, user, host, port, path, query, fragment;
+};
+
+static size_t find_any(struct str s, const char *any)
+{
+    size_t i = 0;
+    while (i < s.len && !strchr(any, s.at[i]))
+        i++;
+    return i;
+}
+
+static struct str upto(struct str s, size_t n)
+{
+    return (struct str){s.at, n};
+}
+
+static bool is_scheme(struct str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.at[i];
+        bool letter = (c | 32) >= 'a' && (c | 32) <= 'z';
+        if (!letter && (i == 0 || !((c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.')))
+            return false;
+    }
+    return s.len > 0;
+}
+
+/* [user@]host[:port] */
+static bool read_authority(struct str s, struct url *out)
+{
+    for (size_t i = s.len; i-- > 0;) {
+        if (s.at[i] != '@')
+            continue;
+        out->user = upto(s, i);
+        s = str_from(s, i + 1);
+        break;
+    }
+    size_t end = find_any(s, ":");
+    if (s.len && s.at[0] == '[') {
+        end = find_any(s, "]");
+        if (end++ == s.len)
+            return false;
+    }
+    out->host = upto(s, end);
+    struct str rest = str_from(s, end);
+    if (rest.len && rest.at[0] != ':')
+        return false;
+    out->port = str_from(rest, 1);
+    for (size_t i = 0; i < out->port.len; i++)
+        if (out->port.at[i] < '0' || out->port.at[i] > '9')
+            return false;
+    return out->host.len > 0 && out->host.len <= HOST_MAX_BYTES;
+}
+
+static bool read_url(struct str s, struct url *out)
+{
+    *out = (struct url){0};
+    s = str_trim(s);
+    for (size_t i = 0; i < s.len; i++)
+        if ((unsigned char)s.at[i] <= ' ' || s.at[i] == '\\' || s.at[i] == 127)
+            return false;
+    size_t at = find_any(s, ":");
+    out->scheme = upto(s, at);
+    if (s.len < at + 3 || !is_scheme(out->scheme) || memcmp(s.at + at, "://", 3) != 0)
+        return false;
+    s = str_from(s, at + 3);
+    at = find_any(s, "/?#");
+    if (!read_authority(upto(s, at), out))
+        return false;
+    s = str_from(s, at);
+    at = find_any(s, "#");
+    out->fragment = str_from(s, at + 1);
+    s = upto(s, at);
+    at = find_any(s, "?");
+    out->query = str_from(s, at + 1);
+    out->path = upto(s, at);
+    return true;
+}
+
+static struct str check_text(lua_State *L, int at)
+{
+    struct str s;
+    s.at = luaL_checklstring(L, at, &s.len);
+    return s;
+}
+
+static void set_field(lua_State *L, const char *name, struct str value, bool lower)
+{
+    if (!value.len)
+        return;
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    for (size_t i = 0; i < value.len; i++)
+        luaL_addchar(&b, lower ? ascii_lower(value.at[i]) : value.at[i]);
+    luaL_pushresult(&b);
+    lua_setfield(L, -2, name);
+}
+
+int word_url(lua_State *L)
+{
+    struct url url;
+    if (!read_url(check_text(L, 1), &url)) {
+        lua_pushnil(L);
+        return 1;
+    }
+    lua_createtable(L, 0, 7);
+    set_field(L, "scheme", url.scheme, true);
+    set_field(L, "host", url.host, true);
+    set_field(L, "user", url.user, false);
+    set_field(L, "query", url.query, false);
+    set_field(L, "fragment", url.fragment, false);
+    set_field(L, "path", url.path.len ? url.path : STR_LIT("/"), false);
+    if (url.port.len) {
+        lua_pushlstring(L, url.port.at, url.port.len);
+        lua_pushnumber(L, lua_tonumber(L, -1));
+        lua_setfield(L, -3, "port");
+        lua_pop(L, 1);
+    }
+    return 1;
+}
+
+static bool same_host(struct str a, struct str b)
+{
+    return a.len == b.len && a.len > 0 && str_contains_nocase(a, b);
+}
+
+/* "*.example.org" matches any subdomain of example.org, but not example.org itself. */
+static bool host_fits(struct str pattern, struct str host)
+{
+    if (!str_starts(pattern, "*."))
+        return same_host(pattern, host);
+    struct str suffix = str_from(pattern, 1);
+    return suffix.len > 1 && host.len > suffix.len &&
+           same_host(str_from(host, host.len - suffix.len), suffix);
+}
+
+int word_host_in(lua_State *L)
+{
+    struct str text = check_text(L, 1);
+    struct url url;
+    proxy_unwrap(L, 2);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    struct str host = read_url(text, &url) ? url.host : text;
+    if (host.len && host.at[host.len - 1] == '.') /* the root's dot */
+        host.len--;
+    bool found = false;
+    for (int i = 1; !found; i++) {
+        struct str pattern;
+        lua_rawgeti(L, 2, i);
+        if (lua_isnil(L, -1))
+            break;
+        if (lua_type(L, -1) != LUA_TSTRING)
+            return luaL_error(L, "host_in: expected a list of host names, got a %s in it",
+                              luaL_typename(L, -1));
+        pattern.at = lua_tolstring(L, -1, &pattern.len);
+        found = host_fits(pattern, host);
+        lua_pop(L, 1);
+    }
+    lua_pushboolean(L, found);
+    return 1;
+}
+
+int word_glob(lua_State *L)
+{
+    struct str pattern = check_text(L, 1), text = check_text(L, 2);
+    if (pattern.len > GLOB_MAX_BYTES)
+        return luaL_error(L, "glob: expected a pattern of at most %d bytes, got %d", (int)GLOB_MAX_BYTES,
+                          (int)pattern.len);
+    lua_pushboolean(L, str_glob(pattern, text));
+    return 1;
+}
