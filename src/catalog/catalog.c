@@ -140,25 +140,6 @@ static void add(struct view *v, const struct tool *tool)
     }
 }
 
-/* Tells the author of prepare_tools that a definition with a changed or invented name is ignored. */
-static void log_unknown_names(const struct view *v, const struct json *definitions)
-{
-    struct str file = policy_set_gateway_file(v->generation->policies);
-    for (uint32_t i = 0; i < definitions->len; i++) {
-        struct str name = json_str(json_get_text(&definitions->items[i], "name"));
-        size_t k = 0;
-        while (k < v->count && !str_eq(v->list[k].name, name))
-            k++;
-        if (k < v->count)
-            continue;
-        struct str why = arena_printf(v->arena,
-                                      "prepare_tools: item %u is named '" STR_FMT
-                                      "': expected a definition that it was given, by its own name; left out",
-                                      i + 1, STR_ARG(str_cut(name, TOOL_NAME_MAX_BYTES)));
-        log_policy_error(file, why.at);
-    }
-}
-
 /* prepare_tools rewords and hides, it adds nothing. For a session that is stuck it hides nothing either: what
  * seemed irrelevant may have been what was needed. */
 static void keep_returned(struct view *v, const struct json *definitions)
@@ -203,8 +184,22 @@ static void prepare_tools(struct view *v)
         log_policy_error(policy_set_gateway_file(policies), outcome.why.text);
     } else if (outcome.value != &before) {
         keep_returned(v, outcome.value);
-        if (json_is(outcome.value, JSON_ARRAY) && outcome.value->len > v->count)
-            log_unknown_names(v, outcome.value);
+        bool has_more = json_is(outcome.value, JSON_ARRAY) && outcome.value->len > v->count;
+        /* The author of prepare_tools learns that a definition with a changed or invented name is ignored. */
+        for (uint32_t i = 0; has_more && i < outcome.value->len; i++) {
+            struct str name = json_str(json_get_text(&outcome.value->items[i], "name"));
+            size_t k = 0;
+            while (k < v->count && !str_eq(v->list[k].name, name))
+                k++;
+            if (k < v->count)
+                continue;
+            struct str why =
+                arena_printf(v->arena,
+                             "prepare_tools: item %u is named '" STR_FMT
+                             "': expected a definition that it was given, by its own name; left out",
+                             i + 1, STR_ARG(str_cut(name, TOOL_NAME_MAX_BYTES)));
+            log_policy_error(policy_set_gateway_file(policies), why.at);
+        }
     }
 }
 

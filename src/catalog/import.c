@@ -432,27 +432,6 @@ bool import_step(struct import *im, struct tool **out)
     return im->phase(im, out);
 }
 
-static void report_unknown_upstream(const struct import_request *r, const struct policy *policy,
-                                    struct str name)
-{
-    size_t count = r->config->upstream_count;
-    struct str *names = ARENA_ARRAY(r->arena, struct str, count + 1);
-    struct buf known = buf_in(r->arena), line = buf_in(r->arena);
-    for (size_t i = 0; i < count; i++) {
-        names[i] = r->config->upstreams[i]->name;
-        buf_printf(&known, "%s" STR_FMT, i ? ", " : "", STR_ARG(names[i]));
-    }
-    struct str closest = suggest_closest(name, names, count);
-    buf_printf(&line, STR_FMT ": upstream: no upstream '" STR_FMT "' is configured", STR_ARG(policy->file),
-               STR_ARG(name));
-    if (closest.len)
-        buf_printf(&line, " (did you mean '" STR_FMT "'?)", STR_ARG(closest));
-    else
-        buf_printf(&line, ", only " STR_FMT ": name it in the configuration (upstreams = {…}, --mcp-config)",
-                   STR_ARG(count ? buf_view(&known) : STR_LIT("none at all")));
-    generation_report_error(r->report, STR_FMT, STR_ARG(buf_view(&line)));
-}
-
 void import_check_policy(const struct import *im, const struct policy *policy)
 {
     const struct import_request *r = &im->request;
@@ -470,7 +449,22 @@ void import_check_policy(const struct import *im, const struct policy *policy)
     while (at < r->config->upstream_count && !str_eq(r->config->upstreams[at]->name, name))
         at++;
     if (at == r->config->upstream_count) {
-        report_unknown_upstream(r, policy, name);
+        struct str *names = ARENA_ARRAY(r->arena, struct str, at + 1);
+        struct buf known = buf_in(r->arena), line = buf_in(r->arena);
+        for (size_t i = 0; i < at; i++) {
+            names[i] = r->config->upstreams[i]->name;
+            buf_printf(&known, "%s" STR_FMT, i ? ", " : "", STR_ARG(names[i]));
+        }
+        struct str closest = suggest_closest(name, names, at);
+        buf_printf(&line, STR_FMT ": upstream: no upstream '" STR_FMT "' is configured",
+                   STR_ARG(policy->file), STR_ARG(name));
+        if (closest.len)
+            buf_printf(&line, " (did you mean '" STR_FMT "'?)", STR_ARG(closest));
+        else
+            buf_printf(&line,
+                       ", only " STR_FMT ": name it in the configuration (upstreams = {…}, --mcp-config)",
+                       STR_ARG(at ? buf_view(&known) : STR_LIT("none at all")));
+        generation_report_error(r->report, STR_FMT, STR_ARG(buf_view(&line)));
         return;
     }
     bool is_rest = r->config->upstreams[at]->kind == UPSTREAM_REST;

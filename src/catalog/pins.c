@@ -150,24 +150,10 @@ static void compact_table(struct pins_table *table, struct str drop_upstream, st
  * {"version":1,"pins":[{"upstream","tool","digest","gone_ms"?,"definition"}]}, replaced as a whole. Several
  * daemons may share it: each reads it again if another has written it, and writes under a lock. */
 
-static bool read_pin(const struct json *item, struct pin *pin)
-{
-    struct str digest = json_str(json_get_text(item, "digest"));
-    *pin = (struct pin){.upstream = json_str(json_get_text(item, "upstream")),
-                        .tool = json_str(json_get_text(item, "tool")),
-                        .text = json_str(json_get_text(item, "definition"))};
-    json_int(json_get_text(item, "gone_ms"), &pin->gone_ms);
-    if (!pin->upstream.len || !pin->tool.len || digest.len != PIN_DIGEST_DIGITS)
-        return false;
-    pin->digest = pin_digest_of(pin->text);
-    return memcmp(pin->digest.hex, digest.at, digest.len) == 0;
-}
-
 static enum err read_table(const char *path, struct pins_table *table, struct why *why)
 {
     struct arena *arena = arena_new();
     struct json file;
-    struct pin pin;
     int64_t version = 0;
     enum err err = file_check_private(path, why);
     if (!err)
@@ -177,7 +163,14 @@ static enum err read_table(const char *path, struct pins_table *table, struct wh
     if (!err && (version != PINS_VERSION || !json_is(list, JSON_ARRAY)))
         err = err_set(why, ERR_PARSE, "%s: expected pins of version %d", path, PINS_VERSION);
     for (uint32_t i = 0; !err && i < list->len; i++) {
-        if (read_pin(&list->items[i], &pin))
+        const struct json *item = &list->items[i];
+        struct str digest = json_str(json_get_text(item, "digest"));
+        struct pin pin = {.upstream = json_str(json_get_text(item, "upstream")),
+                          .tool = json_str(json_get_text(item, "tool")),
+                          .text = json_str(json_get_text(item, "definition"))};
+        json_int(json_get_text(item, "gone_ms"), &pin.gone_ms);
+        pin.digest = pin_digest_of(pin.text);
+        if (pin.upstream.len && pin.tool.len && str_is(digest, pin.digest.hex))
             table_put(table, &pin);
         else
             err =

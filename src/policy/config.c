@@ -82,29 +82,23 @@ static const char *schemas_beside(struct arena *arena, const char *path)
     return path ? arena_printf(arena, "%.*s" CONFIG_SCHEMAS_FOLDER, (int)len, path).at : NULL;
 }
 
-static const char *default_schemas(struct config *config)
-{
-    const char *policies = is_folder(config->policies) ? config->policies : NULL;
-    const char *own = schemas_beside(config->arena, config->file),
-               *theirs = schemas_beside(config->arena, policies);
-    return own && (is_folder(own) || !is_folder(theirs)) ? own : theirs;
-}
-
 /* The command line wins; the defaults that depend on other keys come last. */
 static void complete(const struct config_sources *sources, struct config *config,
                      const char **missing_schemas)
 {
-    struct stat st;
     if (sources->socket)
         config->socket = arena_dup(config->arena, str_of(sources->socket)).at;
     if (!config->socket)
         config->socket = config_default_socket(config->arena);
     if (sources->policies)
         config->policies = arena_dup(config->arena, str_of(sources->policies)).at;
-    if (!config->policies && stat(CONFIG_DEFAULT_FOLDER, &st) == 0 && S_ISDIR(st.st_mode))
+    if (!config->policies && is_folder(CONFIG_DEFAULT_FOLDER))
         config->policies = CONFIG_DEFAULT_FOLDER;
+    const char *policies = is_folder(config->policies) ? config->policies : NULL;
+    const char *own = schemas_beside(config->arena, config->file),
+               *theirs = schemas_beside(config->arena, policies);
     if (!config->schemas)
-        config->schemas = default_schemas(config);
+        config->schemas = own && (is_folder(own) || !is_folder(theirs)) ? own : theirs;
     else if (!is_folder(config->schemas))
         *missing_schemas = config->schemas;
     take_redis(sources, config);

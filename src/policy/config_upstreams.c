@@ -292,19 +292,6 @@ static void check_name(struct config_reader *reader, struct str path, struct str
                     UPSTREAM_NAME_MAX_BYTES, head.len ? near : "files");
 }
 
-/* " ('comand' looks like 'command')", or nothing. An mcpServers file may have any other key. */
-static struct str misspelling(struct arena *arena, const struct json *given)
-{
-    static const struct str names[] = {STR("command"), STR("url"), STR("rest")};
-    for (uint32_t i = 0; i < given->len; i++) {
-        struct str near = suggest_closest(given->members[i].key, names, sizeof(names) / sizeof(*names));
-        if (near.len)
-            return arena_printf(arena, " ('" STR_FMT "' looks like '" STR_FMT "')",
-                                STR_ARG(str_cut(given->members[i].key, 32)), STR_ARG(near));
-    }
-    return STR_NONE;
-}
-
 /* Its kind, from the one of command, url and rest that is given; and no key of another kind. */
 static void check_kind(struct config_reader *reader, struct str path, const struct json *given,
                        struct config_upstream *entry)
@@ -320,11 +307,19 @@ static void check_kind(struct config_reader *reader, struct str path, const stru
                                                                    : UPSTREAM_REST;
     entry->spec.kind = kind;
     if (count != 1) {
+        /* " ('comand' looks like 'command')", or nothing. An mcpServers file may have any other key. */
+        static const struct str names[] = {STR("command"), STR("url"), STR("rest")};
+        struct str near = STR_NONE, slip = STR_NONE;
+        for (uint32_t i = 0; i < given->len && !count && !near.len; i++) {
+            near = suggest_closest(given->members[i].key, names, sizeof(names) / sizeof(*names));
+            if (near.len)
+                slip = arena_printf(reader->arena, " ('" STR_FMT "' looks like '" STR_FMT "')",
+                                    STR_ARG(str_cut(given->members[i].key, 32)), STR_ARG(near));
+        }
         key_table_error(reader, path,
                         "expected one of command (an MCP server to start), url (an MCP server over HTTP) and "
                         "rest (an address for policies' http), got %s" STR_FMT,
-                        count ? "several" : "none",
-                        STR_ARG(count ? STR_NONE : misspelling(reader->arena, given)));
+                        count ? "several" : "none", STR_ARG(slip));
         return;
     }
     const struct field *key;

@@ -184,17 +184,6 @@ static bool check_inner(struct check *c, const struct json *block, const char *n
     return is_right;
 }
 
-/* Either text or blob; clients accept both together. */
-static bool check_resource(struct check *c, const struct json *block)
-{
-    const struct json *inner = json_get_text(block, "resource");
-    bool text = json_get_text(inner, "text"), blob = json_get_text(inner, "blob");
-    if (!check_inner(c, block, "resource", resource))
-        return false;
-    return text != blob || (c->lenient && text) ||
-           mismatch(c, "resource", "either 'text' or 'blob' in it", inner);
-}
-
 static const struct block *block_of(const struct json *block)
 {
     struct str type = json_str(json_get_text(block, "type"));
@@ -212,9 +201,17 @@ static bool check_block(struct check *c, const struct json *block)
     if (!known)
         return mismatch(c, "type", "one of text, image, audio, resource_link, resource",
                         json_get_text(block, "type"));
-    return check_members(c, block, known->members) && check_members(c, block, common) &&
-           check_inner(c, block, "annotations", annotations) &&
-           (!str_is(str_of(known->type), "resource") || check_resource(c, block));
+    if (!check_members(c, block, known->members) || !check_members(c, block, common) ||
+        !check_inner(c, block, "annotations", annotations))
+        return false;
+    if (!str_is(str_of(known->type), "resource"))
+        return true;
+    /* Either text or blob; clients accept both together. */
+    const struct json *inner = json_get_text(block, "resource");
+    bool text = json_get_text(inner, "text"), blob = json_get_text(inner, "blob");
+    return check_inner(c, block, "resource", resource) &&
+           (text != blob || (c->lenient && text) ||
+            mismatch(c, "resource", "either 'text' or 'blob' in it", inner));
 }
 
 struct str content_error(struct arena *arena, const struct json *content)

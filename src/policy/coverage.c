@@ -16,7 +16,7 @@
 struct coverage {
     struct arena *arena;
     struct coverage_file *files;
-    size_t count, room;
+    size_t count;
     size_t first;      /* of the set that is being counted */
     const char *chunk; /* the chunk of the last line, and its file: a hook runs in one file */
     struct coverage_file *hit;
@@ -112,14 +112,7 @@ static void add_file(struct coverage *c, lua_State *L, struct str file, struct s
     struct why why;
     if (file_read(c->arena, file.at, SANDBOX_SOURCE_MAX_BYTES, &r.source, &why) != OK)
         return;
-    if (c->count == c->room) {
-        size_t room = c->room ? c->room * 2 : 16;
-        struct coverage_file *more = ARENA_ARRAY(c->arena, struct coverage_file, room);
-        if (c->count)
-            memcpy(more, c->files, c->count * sizeof(*more));
-        c->files = more;
-        c->room = room;
-    }
+    c->files = arena_grow(c->arena, c->files, c->count, sizeof(*c->files));
     r.file = &c->files[c->count];
     *r.file = (struct coverage_file){.file = arena_dup(c->arena, file),
                                      .tool = arena_dup(c->arena, name),

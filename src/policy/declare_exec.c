@@ -208,17 +208,6 @@ static void add_word(struct declaration *d, int at, uint32_t group, struct str w
     words[spec->word_count++] = (struct exec_word){text, group, when};
 }
 
-static void read_group(struct declaration *d, int at, uint32_t group)
-{
-    struct exec_word head = {.group = group};
-    field_read_table(d, at, "exec", &declare_exec_group_table, lua_objlen(d->L, at), &head);
-    for (size_t i = 1; i <= lua_objlen(d->L, at); i++) {
-        lua_rawgeti(d->L, at, (int)i);
-        add_word(d, lua_gettop(d->L), group, head.when);
-        lua_pop(d->L, 1);
-    }
-}
-
 /* Found from wherever the daemon was started, as files of json "…" are. */
 static struct str beside(const struct declaration *d, struct str path)
 {
@@ -243,10 +232,18 @@ void declare_exec(struct declaration *d, const struct field *field, int at)
     for (size_t i = 1; i <= lua_objlen(d->L, at); i++) {
         lua_rawgeti(d->L, at, (int)i);
         int item = lua_gettop(d->L);
-        if (lua_istable(d->L, item) && sandbox_mark(d->L, item) == MARK_NONE)
-            read_group(d, item, (uint32_t)i);
+        struct exec_word head = {.group = (uint32_t)i};
+        bool is_group = lua_istable(d->L, item) && sandbox_mark(d->L, item) == MARK_NONE;
+        size_t words = is_group ? lua_objlen(d->L, item) : 0;
+        if (is_group)
+            field_read_table(d, item, "exec", &declare_exec_group_table, words, &head);
         else
             add_word(d, item, 0, STR_NONE);
+        for (size_t n = 1; n <= words; n++) {
+            lua_rawgeti(d->L, item, (int)n);
+            add_word(d, lua_gettop(d->L), head.group, head.when);
+            lua_pop(d->L, 1);
+        }
         lua_pop(d->L, 1);
     }
     spec->words = ARENA_KEEP(d->arena, spec->words, spec->word_count);

@@ -420,31 +420,6 @@ static void read_rules(struct declaration *d, const struct field *field, int at)
     d->policy->rule_count = rules->count;
 }
 
-/* Reads the pair on top of the stack. The value may also be a bare word, as in `ids = { id = seen }`. */
-static void read_id(struct declaration *d, struct policy_id *id)
-{
-    int at = lua_gettop(d->L);
-    if (lua_type(d->L, at - 1) != LUA_TSTRING)
-        field_mismatch(d, "ids", at, "{ argument = seen() or shape \"uuid\" }");
-    id->path = field_string(d, at - 1);
-    if (sandbox_mark(d->L, at) != MARK_ID) {
-        d->parent = "ids";
-        field_mismatch(d, id->path.at, at, "seen(), seen { … } or shape \"…\"");
-    }
-    static const char *const parts[] = {"shape", "look_up", "seen", "strict"};
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) { /* past any metatable */
-        lua_pushstring(d->L, parts[i]);
-        lua_rawget(d->L, at);
-    }
-    if (lua_type(d->L, at + 1) == LUA_TSTRING)
-        id->format = field_string(d, at + 1);
-    if (lua_type(d->L, at + 2) == LUA_TSTRING)
-        id->look_up = field_string(d, at + 2);
-    id->seen = lua_toboolean(d->L, at + 3);
-    id->strict = lua_toboolean(d->L, at + 4);
-    lua_settop(d->L, at);
-}
-
 static int by_path(const void *a, const void *b)
 {
     return str_cmp(((const struct policy_id *)a)->path, ((const struct policy_id *)b)->path);
@@ -453,11 +428,31 @@ static int by_path(const void *a, const void *b)
 static void read_ids(struct declaration *d, const struct field *field, int at)
 {
     struct policy_id *ids = ARENA_ARRAY(d->scratch, struct policy_id, IDS_MAX);
+    static const char *const parts[] = {"shape", "look_up", "seen", "strict"};
     field_require_table(d, field->name, at, "{ argument = seen() }");
     for (lua_pushnil(d->L); lua_next(d->L, at); lua_pop(d->L, 1)) {
         if (d->policy->id_count == IDS_MAX)
             field_error(d, field->name, "'ids': expected at most %u arguments", IDS_MAX);
-        read_id(d, &ids[d->policy->id_count++]);
+        struct policy_id *id = &ids[d->policy->id_count++];
+        int value = lua_gettop(d->L); /* may also be a bare word, as in `ids = { id = seen }` */
+        if (lua_type(d->L, value - 1) != LUA_TSTRING)
+            field_mismatch(d, "ids", value, "{ argument = seen() or shape \"uuid\" }");
+        id->path = field_string(d, value - 1);
+        if (sandbox_mark(d->L, value) != MARK_ID) {
+            d->parent = "ids";
+            field_mismatch(d, id->path.at, value, "seen(), seen { … } or shape \"…\"");
+        }
+        for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) { /* past any metatable */
+            lua_pushstring(d->L, parts[i]);
+            lua_rawget(d->L, value);
+        }
+        if (lua_type(d->L, value + 1) == LUA_TSTRING)
+            id->format = field_string(d, value + 1);
+        if (lua_type(d->L, value + 2) == LUA_TSTRING)
+            id->look_up = field_string(d, value + 2);
+        id->seen = lua_toboolean(d->L, value + 3);
+        id->strict = lua_toboolean(d->L, value + 4);
+        lua_settop(d->L, value);
     }
     qsort(ids, d->policy->id_count, sizeof(*ids), by_path);
     d->policy->ids = ARENA_KEEP(d->set->arena, ids, d->policy->id_count);

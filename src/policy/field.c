@@ -96,20 +96,6 @@ static const struct json *store_number(const struct field *field, const struct j
     return NULL;
 }
 
-static const struct json *store_strings(const struct json *value, struct arena *arena, struct strings *out)
-{
-    if (value->type != JSON_ARRAY)
-        return value;
-    struct str *list = ARENA_ARRAY(arena, struct str, value->len + 1);
-    for (uint32_t i = 0; i < value->len; i++) {
-        if (value->items[i].type != JSON_STRING)
-            return &value->items[i];
-        list[i] = arena_dup(arena, json_str(&value->items[i]));
-    }
-    *out = (struct strings){list, value->len};
-    return NULL;
-}
-
 const struct json *field_store(const struct field *field, const struct json *value, struct arena *arena,
                                void *into)
 {
@@ -131,7 +117,16 @@ const struct json *field_store(const struct field *field, const struct json *val
         *(struct str *)into = arena_dup(arena, json_str(value));
         return NULL;
     case FIELD_STRINGS:
-        return store_strings(value, arena, into);
+        if (value->type != JSON_ARRAY)
+            return value;
+        struct str *list = ARENA_ARRAY(arena, struct str, value->len + 1);
+        for (uint32_t i = 0; i < value->len; i++) {
+            if (value->items[i].type != JSON_STRING)
+                return &value->items[i];
+            list[i] = arena_dup(arena, json_str(&value->items[i]));
+        }
+        *(struct strings *)into = (struct strings){list, value->len};
+        return NULL;
     case FIELD_CHOICE:
         for (size_t i = 0, count = field_choices(field, choices); i < count; i++)
             if (value->type == JSON_STRING && str_eq(choices[i], json_str(value))) {

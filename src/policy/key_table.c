@@ -120,22 +120,6 @@ struct key_value key_member(const struct key_value *value, const struct json_mem
     return item;
 }
 
-static void report_unknown(struct config_reader *reader, const struct field_table *keys, struct str path,
-                           struct str name, struct str meant)
-{
-    struct str full = join(reader->arena, path, name);
-    struct buf sentence = buf_in(reader->arena);
-    const struct field *key;
-    buf_printf(&sentence, "unknown key '" STR_FMT "'", STR_ARG(full));
-    if (meant.len)
-        buf_text(&sentence, field_hint(reader->arena, join(reader->arena, path, meant)));
-    else
-        buf_text(&sentence, "; known here:");
-    for (size_t at = 0; !meant.len && (key = field_next(keys, &at));)
-        buf_printf(&sentence, " %s", key->name);
-    add_error(reader, full, STR_NONE, buf_view(&sentence));
-}
-
 void key_table_read(struct config_reader *reader, const struct field_table *keys, struct str path,
                     const struct json *table, void *base)
 {
@@ -148,10 +132,19 @@ void key_table_read(struct config_reader *reader, const struct field_table *keys
         struct str meant;
         const struct field *key = field_find(keys, member->key, &meant);
         struct key_value value = {reader, key, join(reader->arena, path, member->key), &member->value, base};
-        if (key)
+        if (key) {
             key_read(&value);
+            continue;
+        }
+        struct buf sentence = buf_in(reader->arena);
+        buf_printf(&sentence, "unknown key '" STR_FMT "'", STR_ARG(value.path));
+        if (meant.len)
+            buf_text(&sentence, field_hint(reader->arena, join(reader->arena, path, meant)));
         else
-            report_unknown(reader, keys, path, member->key, meant);
+            buf_text(&sentence, "; known here:");
+        for (size_t at = 0; !meant.len && (key = field_next(keys, &at));)
+            buf_printf(&sentence, " %s", key->name);
+        add_error(reader, value.path, STR_NONE, buf_view(&sentence));
     }
 }
 

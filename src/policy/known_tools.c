@@ -15,16 +15,17 @@ static struct str names[KNOWN_KINDS][NAMES_MAX];
 static const char *const fields[KNOWN_KINDS] = {
     [KNOWN_READS] = "reads", [KNOWN_NOTES] = "notes", [KNOWN_EDITS] = "edits", [KNOWN_SHELLS] = "shells"};
 
-/* The state is kept: the names are its strings. An error in the embedded file is a build error. */
-static void read_table(void)
+enum known_tool known_tools_find(struct str name)
 {
-    struct str source = embedded_text("known_tools.lua");
-    lua_State *L = luaL_newstate();
-    if (!L || luaL_loadbuffer(L, source.at, source.len, "=known_tools.lua") || lua_pcall(L, 0, 1, 0)) {
+    bool is_read = names[KNOWN_READS][0].at;
+    struct str source = is_read ? STR_NONE : embedded_text("known_tools.lua");
+    lua_State *L = is_read ? NULL : luaL_newstate(); /* kept: the names are its strings */
+    if (!is_read &&
+        (!L || luaL_loadbuffer(L, source.at, source.len, "=known_tools.lua") || lua_pcall(L, 0, 1, 0))) {
         fprintf(stderr, "toolgate: known_tools.lua: %s\n", L ? lua_tostring(L, -1) : "no memory");
-        abort();
+        abort(); /* an error in the embedded file is one of the build */
     }
-    for (int kind = KNOWN_READS; kind < KNOWN_KINDS; kind++) {
+    for (int kind = KNOWN_READS; kind < KNOWN_KINDS && !is_read; kind++) {
         lua_getfield(L, 1, fields[kind]);
         for (unsigned i = 0; i < NAMES_MAX; i++) {
             lua_rawgeti(L, 2, (int)i + 1);
@@ -33,12 +34,6 @@ static void read_table(void)
         }
         lua_settop(L, 1);
     }
-}
-
-enum known_tool known_tools_find(struct str name)
-{
-    if (!names[KNOWN_READS][0].at)
-        read_table();
     for (int kind = KNOWN_READS; kind < KNOWN_KINDS; kind++)
         for (size_t i = 0; i < NAMES_MAX && names[kind][i].len; i++)
             if (str_eq(names[kind][i], name))

@@ -192,19 +192,6 @@ static struct json without_other_keys(struct servers_reader *r, struct str path,
     return out;
 }
 
-/* Clients write seconds or milliseconds. A `timeout` is that of a call for most: it only gives more time. */
-static void read_start_timeout(const struct json *given, struct upstream_spec *spec)
-{
-    const struct json *start = json_get_text(given, "startupTimeout");
-    int64_t n = 0;
-    bool own = json_int(start, &n), has = own || json_int(json_get_text(given, "timeout"), &n);
-    if (!has || n <= 0 || n > START_MAX_MS)
-        return;
-    uint32_t ms = (uint32_t)(n < SECONDS_BELOW ? n * 1000 : n);
-    if (own || ms > spec->start_ms)
-        spec->start_ms = ms;
-}
-
 /* What is wrong with an entry leaves out that entry alone. */
 static void leave_out(struct servers_reader *r, size_t errors)
 {
@@ -243,7 +230,16 @@ static void read_entry(struct servers_reader *r, struct str path, const struct j
         reader->errors.len = errors;
         return;
     }
-    read_start_timeout(&member->value, &entry.upstream.spec);
+    /* Clients write seconds or milliseconds. A `timeout` is that of a call for most: it only gives more time.
+     */
+    int64_t n = 0;
+    bool own = json_int(json_get_text(&member->value, "startupTimeout"), &n);
+    bool has = own || json_int(json_get_text(&member->value, "timeout"), &n);
+    uint32_t *start_ms = &entry.upstream.spec.start_ms;
+    if (has && n > 0 && n <= START_MAX_MS) {
+        uint32_t ms = (uint32_t)(n < SECONDS_BELOW ? n * 1000 : n);
+        *start_ms = own || ms > *start_ms ? ms : *start_ms;
+    }
     check_type(r, path, &entry);
     if (reader->errors.len == errors) {
         struct json given = without_other_keys(r, path, &member->value, &entry);

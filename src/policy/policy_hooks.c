@@ -141,23 +141,6 @@ static void read_fields(lua_State *L, int at, struct arena *arena, struct policy
     }
 }
 
-/* Raises an error that lists what the hook may return. */
-static void raise_not_allowed(lua_State *L, enum policy_hook hook, const char *word)
-{
-    struct buf allowed = {0};
-    for (size_t i = 0; i < OUTCOME_COUNT; i++) {
-        const char *name = outcomes[i].kind == OUTCOME_VALUE                        ? "tool_return"
-                           : outcomes[i].kind == OUTCOME_ASK && hook == HOOK_RESULT ? "need_user"
-                                                                                    : outcomes[i].word;
-        if (outcomes[i].hooks & IN(hook))
-            buf_printf(&allowed, ", %s", name);
-    }
-    lua_pushlstring(L, allowed.at ? allowed.at : "", allowed.len);
-    buf_clear(&allowed);
-    luaL_error(L, "%s returned %s: expected nothing%s", hook_names[hook], word ? word : "an unknown table",
-               lua_tostring(L, -1));
-}
-
 static void outcome_read(lua_State *L, int at, enum policy_hook hook, struct arena *arena,
                          struct policy_outcome *outcome)
 {
@@ -166,8 +149,20 @@ static void outcome_read(lua_State *L, int at, enum policy_hook hook, struct are
     const char *word = lua_tostring(L, -1);
     while (i < OUTCOME_COUNT && (!word || strcmp(outcomes[i].word, word) != 0))
         i++;
-    if (i == OUTCOME_COUNT || !(outcomes[i].hooks & IN(hook)))
-        raise_not_allowed(L, hook, word);
+    if (i == OUTCOME_COUNT || !(outcomes[i].hooks & IN(hook))) {
+        struct buf allowed = {0};
+        for (i = 0; i < OUTCOME_COUNT; i++) {
+            const char *name = outcomes[i].kind == OUTCOME_VALUE                        ? "tool_return"
+                               : outcomes[i].kind == OUTCOME_ASK && hook == HOOK_RESULT ? "need_user"
+                                                                                        : outcomes[i].word;
+            if (outcomes[i].hooks & IN(hook))
+                buf_printf(&allowed, ", %s", name);
+        }
+        lua_pushlstring(L, allowed.at ? allowed.at : "", allowed.len);
+        buf_clear(&allowed);
+        luaL_error(L, "%s returned %s: expected nothing%s", hook_names[hook],
+                   word ? word : "an unknown table", lua_tostring(L, -1));
+    }
     lua_pop(L, 1);
     outcome->kind = outcomes[i].kind;
     read_fields(L, at, arena, outcome);
@@ -488,29 +483,22 @@ void policy_set_prepare_tools(struct policy_set *set, const struct policy_call *
         run(set, &r, &context);
 }
 
-/* The rules are applied once more, each time one more of them. */
-static const struct rule *bad_rule(const struct policy *policy, const struct json *args,
-                                   policy_schema_accepts *accepts, void *owner, struct arena *arena)
+struct str policy_report_schema_violation(const struct policy *policy, const struct json *args,
+                                          policy_schema_accepts *accepts, void *owner, struct str problem,
+                                          struct arena *arena)
 {
-    struct rules first = policy->code->rules;
+    struct rules first = policy->code->rules; /* applied once more, each time one more of them */
+    const struct rule *rule = NULL;
     size_t all = first.count;
     first.hits = ARENA_ARRAY(arena, uint64_t, all); /* the policy's own hits stay as they are */
-    for (size_t n = 1; n <= all; n++) {
+    for (size_t n = 1; n <= all && !rule; n++) {
         struct problems problems;
         problems_init(&problems, arena);
         first.count = n;
         const struct json *changed = rule_apply_all(&first, args, arena, &problems, NULL);
         if (changed != args && !accepts(owner, changed))
-            return &first.list[n - 1];
+            rule = &first.list[n - 1];
     }
-    return NULL;
-}
-
-struct str policy_report_schema_violation(const struct policy *policy, const struct json *args,
-                                          policy_schema_accepts *accepts, void *owner, struct str problem,
-                                          struct arena *arena)
-{
-    const struct rule *rule = bad_rule(policy, args, accepts, owner, arena);
     int line = rule ? rule->line : policy->code->hooks[HOOK_NORMALISE].line;
     struct str part = rule ? arena_printf(arena, ":%d: the rule '" STR_FMT "'", line, STR_ARG(rule->words))
                       : policy->hooks[HOOK_NORMALISE] ? arena_printf(arena, ":%d: normalise", line)

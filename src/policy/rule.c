@@ -246,25 +246,11 @@ void rule_explain_all(const struct rules *rules, const struct json *args, struct
 
 /* ---- in words ---------------------------------------------------------------- */
 
-static void describe_range(struct buf *out, const struct rule_condition *c)
-{
-    bool times = c->kind == COND_TIMES;
-    if (c->low.value) {
-        buf_text(out, c->low.open ? (times ? "after " : "above ") : (times ? "at or after " : "at least "));
-        json_write(out, c->low.value);
-    }
-    if (c->low.value && c->high.value)
-        buf_text(out, " and ");
-    if (c->high.value) {
-        buf_text(out, c->high.open ? (times ? "before " : "below ") : (times ? "at or before " : "at most "));
-        json_write(out, c->high.value);
-    }
-}
-
 void condition_describe(struct buf *out, const struct rule_condition *c)
 {
     static const char *const one[] = {[COND_VALUES] = "", [COND_NONE_OF] = "given and not "};
     static const char *const many[] = {[COND_VALUES] = "one of ", [COND_NONE_OF] = "given and none of "};
+    bool times = c->kind == COND_TIMES;
     buf_str(out, c->path);
     buf_text(out, " is ");
     switch (c->kind) {
@@ -278,7 +264,18 @@ void condition_describe(struct buf *out, const struct rule_condition *c)
         break;
     case COND_NUMBERS:
     case COND_TIMES:
-        describe_range(out, c);
+        if (c->low.value) {
+            buf_text(out,
+                     c->low.open ? (times ? "after " : "above ") : (times ? "at or after " : "at least "));
+            json_write(out, c->low.value);
+        }
+        if (c->low.value && c->high.value)
+            buf_text(out, " and ");
+        if (c->high.value) {
+            buf_text(out,
+                     c->high.open ? (times ? "before " : "below ") : (times ? "at or before " : "at most "));
+            json_write(out, c->high.value);
+        }
         break;
     case COND_GIVEN:
     case COND_ABSENT:
@@ -469,21 +466,6 @@ static void read_bound(struct rule_reader *r, const char *name, const char *open
     lua_pop(r->L, 1);
 }
 
-/* out->test is the index among the predicates of all rules. */
-static void read_predicate(struct rule_reader *r, struct rule_condition *out)
-{
-    struct rules *rules = r->rules;
-    out->words = read_string(r, -1, "words");
-    push_field(r->L, -1, "test");
-    struct arena *scratch = arena_new();
-    out->which = lua_topointer(r->L, -1);
-    out->takes_call = bytecode_read(r->L, -1, scratch)->parameters > 2;
-    arena_free(scratch);
-    out->test = rules->test_count;
-    rules->tests = arena_grow(r->arena, rules->tests, rules->test_count, sizeof(*rules->tests));
-    rules->tests[rules->test_count++] = luaL_ref(r->L, LUA_REGISTRYINDEX);
-}
-
 static void read_condition(struct rule_reader *r, struct rule_condition *out)
 {
     static const char *const kinds[] = {
@@ -506,7 +488,16 @@ static void read_condition(struct rule_reader *r, struct rule_condition *out)
         read_bound(r, "low", "low_open", &out->low);
         read_bound(r, "high", "high_open", &out->high);
     } else if (out->kind == COND_PREDICATE) {
-        read_predicate(r, out);
+        struct rules *rules = r->rules;
+        out->words = read_string(r, -1, "words");
+        push_field(r->L, -1, "test");
+        struct arena *scratch = arena_new();
+        out->which = lua_topointer(r->L, -1);
+        out->takes_call = bytecode_read(r->L, -1, scratch)->parameters > 2;
+        arena_free(scratch);
+        out->test = rules->test_count; /* among the predicates of all rules */
+        rules->tests = arena_grow(r->arena, rules->tests, rules->test_count, sizeof(*rules->tests));
+        rules->tests[rules->test_count++] = luaL_ref(r->L, LUA_REGISTRYINDEX);
     }
 }
 

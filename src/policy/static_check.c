@@ -62,21 +62,6 @@ static void unknown_global(struct check *c, int line, struct str name)
     diagnostics_add(c->diagnostics, line, "%s", text);
 }
 
-/* The word on top is a library, and the instruction at `i` reads a field of it. */
-static void check_field(struct check *c, const struct bytecode *code, uint32_t i, struct str library)
-{
-    struct str names[LIBRARIES_NAMES_MAX], field = bytecode_text(code, bytecode_c(code->at[i]));
-    char text[LIBRARIES_SENTENCE_MAX];
-    if (!field.at || !libraries_push_wrapped(c->L, -1))
-        return;
-    int table = lua_gettop(c->L);
-    if (!push_field(c->L, table, field)) {
-        libraries_format_missing(text, sizeof(text), arena_dup(c->diagnostics->arena, library).at, field,
-                                 names, libraries_collect_names(c->L, table, names, 0));
-        diagnostics_add(c->diagnostics, bytecode_line(code, i), "%s", text);
-    }
-}
-
 static void check_read(struct check *c, const struct bytecode *code, uint32_t i)
 {
     struct str name = bytecode_text(code, bytecode_d(code->at[i]));
@@ -86,9 +71,19 @@ static void check_read(struct check *c, const struct bytecode *code, uint32_t i)
         known = str_eq(c->own[own], name);
     if (!known)
         unknown_global(c, bytecode_line(code, i), name);
-    else if (is_op(code, i + 1, c->ops->field_read) &&
-             bytecode_b(code->at[i + 1]) == bytecode_a(code->at[i]) && !is_target(code, i + 1))
-        check_field(c, code, i + 1, name);
+    bool reads_field = known && is_op(code, ++i, c->ops->field_read) &&
+                       bytecode_b(code->at[i]) == bytecode_a(code->at[i - 1]) && !is_target(code, i);
+    struct str names[LIBRARIES_NAMES_MAX];
+    struct str field = reads_field ? bytecode_text(code, bytecode_c(code->at[i])) : STR_NONE;
+    char text[LIBRARIES_SENTENCE_MAX];
+    if (field.at && libraries_push_wrapped(c->L, -1)) { /* the word is a library */
+        int table = lua_gettop(c->L);
+        if (!push_field(c->L, table, field)) {
+            libraries_format_missing(text, sizeof(text), arena_dup(c->diagnostics->arena, name).at, field,
+                                     names, libraries_collect_names(c->L, table, names, 0));
+            diagnostics_add(c->diagnostics, bytecode_line(code, i), "%s", text);
+        }
+    }
     lua_settop(c->L, top);
 }
 

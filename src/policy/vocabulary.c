@@ -240,26 +240,6 @@ const struct word_fields *word_fields_of(const char *word)
     return NULL;
 }
 
-/* Each Lua file is called with the builtins and the words so far, and returns its own; they are added to the
- * table at `found`. */
-static void run_lua_file(lua_State *L, const char *name, int found)
-{
-    struct str text = embedded_text(name);
-    if (luaL_loadbufferx(L, text.at, text.len, SANDBOX_BUILTINS_CHUNK, "t") != 0)
-        lua_error(L);
-    lua_newtable(L);
-    luaL_setfuncs(L, builtins, 0);
-    lua_pushvalue(L, found);
-    lua_call(L, 2, 1);
-    lua_pushnil(L);
-    while (lua_next(L, -2)) {
-        lua_pushvalue(L, -2);
-        lua_insert(L, -2);
-        lua_rawset(L, found);
-    }
-    lua_pop(L, 1);
-}
-
 void vocabulary_push_annotations(lua_State *L)
 {
     lua_getfield(L, LUA_REGISTRYINDEX, READ_ANNOTATIONS);
@@ -273,8 +253,23 @@ void vocabulary_open(lua_State *L)
     lua_newtable(L);
     int found = lua_gettop(L);
     libraries_add(L, found);
-    for (size_t i = 0; i < sizeof(lua_files) / sizeof(lua_files[0]); i++)
-        run_lua_file(L, lua_files[i], found);
+    /* Each Lua file is called with the builtins and the words so far, and returns its own. */
+    for (size_t i = 0; i < sizeof(lua_files) / sizeof(lua_files[0]); i++) {
+        struct str text = embedded_text(lua_files[i]);
+        if (luaL_loadbufferx(L, text.at, text.len, SANDBOX_BUILTINS_CHUNK, "t") != 0)
+            lua_error(L);
+        lua_newtable(L);
+        luaL_setfuncs(L, builtins, 0);
+        lua_pushvalue(L, found);
+        lua_call(L, 2, 1);
+        lua_pushnil(L);
+        while (lua_next(L, -2)) {
+            lua_pushvalue(L, -2);
+            lua_insert(L, -2);
+            lua_rawset(L, found);
+        }
+        lua_pop(L, 1);
+    }
     for (size_t i = 0; i < sizeof(stock) / sizeof(stock[0]); i++) {
         lua_getglobal(L, stock[i]);
         lua_setfield(L, found, stock[i]);

@@ -19,24 +19,16 @@
 /* ---- json "file" and json [[text]], read while a policy loads, and the order of fields. Lua tables keep
  * neither number texts nor order, so the JSON of a table is remembered until the file is loaded. ---- */
 
-static void read_text(lua_State *L, const struct sandbox_context *now, struct str text, struct json *out)
-{
-    struct json_error fault;
-    text = arena_dup(now->arena, text);
-    if (json_parse(now->arena, text, NULL, out, &fault) == OK) {
-        bridge_charge(L, "json", bridge_size(out));
-        return;
-    }
-    int line = 1;
-    for (size_t i = 0; i < fault.offset && i < text.len; i++)
-        line += text.at[i] == '\n';
-    luaL_error(L, "json: line %d of the text: %s", line, fault.text);
-}
-
 /* A file is read once per set. */
-static void read_once(lua_State *L, const struct sandbox_context *now, struct str path, struct json *out)
+static void read_file(lua_State *L, const struct sandbox_context *now, struct str name, struct json *out)
 {
     struct why why = {""};
+    if (!now->folder)
+        luaL_error(L, "json \"%s\": this policy has no folder to read a file from", name.at);
+    if ((name.len && name.at[0] == '/') || memmem(name.at, name.len, "..", 2))
+        luaL_error(L, "json \"%s\": expected a file beside the policy or below, without '/' in front or '..'",
+                   name.at);
+    struct str path = arena_printf(now->arena, "%s/" STR_FMT, now->folder, STR_ARG(name));
     struct json_file *file = now->files ? now->files->first : NULL;
     while (file && !str_eq(file->path, path))
         file = file->next;
@@ -56,17 +48,6 @@ static void read_once(lua_State *L, const struct sandbox_context *now, struct st
     now->files->first = file;
 }
 
-static void read_file(lua_State *L, const struct sandbox_context *now, struct str name, struct json *out)
-{
-    if (!now->folder)
-        luaL_error(L, "json \"%s\": this policy has no folder to read a file from", name.at);
-    if ((name.len && name.at[0] == '/') || memmem(name.at, name.len, "..", 2))
-        luaL_error(L, "json \"%s\": expected a file beside the policy or below, without '/' in front or '..'",
-                   name.at);
-    struct str path = arena_printf(now->arena, "%s/" STR_FMT, now->folder, STR_ARG(name));
-    read_once(L, now, path, out);
-}
-
 int word_json(lua_State *L)
 {
     const struct sandbox_context *now = sandbox_context(sandbox_of(L));
@@ -80,10 +61,19 @@ int word_json(lua_State *L)
     given.at = lua_tolstring(L, 1, &given.len);
     value = ARENA_NEW(now->arena, struct json);
     struct str trimmed = str_trim(given);
-    if (trimmed.len && strchr("{[\"", trimmed.at[0]))
-        read_text(L, now, given, value);
-    else
+    if (trimmed.len && strchr("{[\"", trimmed.at[0])) {
+        struct json_error fault;
+        int line = 1;
+        given = arena_dup(now->arena, given);
+        bool is_json = json_parse(now->arena, given, NULL, value, &fault) == OK;
+        for (size_t i = 0; !is_json && i < fault.offset && i < given.len; i++)
+            line += given.at[i] == '\n';
+        if (!is_json)
+            luaL_error(L, "json: line %d of the text: %s", line, fault.text);
+        bridge_charge(L, "json", bridge_size(value));
+    } else {
         read_file(L, now, given, value);
+    }
     bridge_push(L, value);
     if (lua_istable(L, -1))
         bridge_remember_json(L, value);
@@ -178,17 +168,6 @@ static bool take_char(struct str *s, const char *any)
     return true;
 }
 
-static bool take_date(struct str *s, double *out)
-{
-    const size_t bytes = strlen("2026-12-01");
-    int64_t seconds;
-    if (s->len < bytes || !date_read((struct str){s->at, bytes}, &seconds))
-        return false;
-    *out = (double)seconds;
-    *s = str_from(*s, bytes);
-    return true;
-}
-
 static bool take_fraction(struct str *s, double *out)
 {
     double scale = 0.1;
@@ -234,13 +213,16 @@ static bool take_zone(struct str *s, double *out)
 
 bool word_time_parse(struct str s, double *out)
 {
-    double date, clock = 0, zone = 0;
+    const size_t bytes = strlen("2026-12-01");
+    double clock = 0, zone = 0;
+    int64_t date;
     s = str_trim(s);
-    if (!take_date(&s, &date))
+    if (s.len < bytes || !date_read((struct str){s.at, bytes}, &date))
         return false;
+    s = str_from(s, bytes);
     if (s.len && (!take_char(&s, "Tt ") || !take_clock(&s, &clock) || !take_zone(&s, &zone) || s.len))
         return false;
-    *out = date + clock - zone;
+    *out = (double)date + clock - zone;
     return true;
 }
 
