@@ -79,6 +79,15 @@ struct guarded_tool *guarded_tools_find(const struct generation *g, struct str p
     return NULL;
 }
 
+/* If nothing is known of the policy yet. */
+static void add_guarded(struct generation *g, struct str policy, struct str upstream)
+{
+    if (guarded_tools_find(g, policy))
+        return;
+    g->guarded = arena_grow(g->arena, g->guarded, g->guarded_count, sizeof(*g->guarded));
+    g->guarded[g->guarded_count++] = (struct guarded_tool){.policy = policy, .upstream = upstream};
+}
+
 /* ---- who can change the policies --------------------------------------------------------------
  * A user who can write to their folder or files decides what agents may do: only root and the daemon's user
  * should. Group permissions are the operator's business. */
@@ -294,13 +303,11 @@ static bool get_tool_lists(struct generation_build *b)
             g->tool_lists[i] = source->get(source->owner, spec->name);
     }
     /* What the generation before knew of the policies of this one. */
-    g->guarded = ARENA_ARRAY(g->arena, struct guarded_tool, policy_set_count(g->policies) + 1);
     for (size_t i = 0; i < b->options.guarded_count; i++) {
         const struct guarded_tool *before = &b->options.guarded[i];
         const struct policy *policy = policy_set_find(g->policies, before->policy);
-        if (is_unqualified(policy) && !guarded_tools_find(g, policy->name))
-            g->guarded[g->guarded_count++] = (struct guarded_tool){
-                .policy = policy->name, .upstream = arena_dup(g->arena, before->upstream)};
+        if (is_unqualified(policy))
+            add_guarded(g, policy->name, arena_dup(g->arena, before->upstream));
     }
     g->pins = pins_review_new(g->arena, b->options.pins, g->config.pins);
     struct import_request request = {g->arena,      &g->config, g->policies, g->by_name,
@@ -427,10 +434,8 @@ static bool sort_tools(struct generation_build *b)
     struct generation *g = b->g;
     for (size_t i = 0; i < g->tool_count; i++) { /* what its policies guard now */
         const struct tool *tool = g->tools[i];
-        if (tool->target.kind == TARGET_MCP && is_unqualified(tool->policy) &&
-            !guarded_tools_find(g, tool->policy->name))
-            g->guarded[g->guarded_count++] =
-                (struct guarded_tool){.policy = tool->policy->name, .upstream = tool->target.upstream};
+        if (tool->target.kind == TARGET_MCP && is_unqualified(tool->policy))
+            add_guarded(g, tool->policy->name, tool->target.upstream);
     }
     if (g->tool_count)
         qsort(g->tools, g->tool_count, sizeof(*g->tools), compare_names);

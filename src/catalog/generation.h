@@ -77,7 +77,7 @@ struct generation {
     size_t warning_count;
     struct unmatched_policy *unmatched;
     size_t unmatched_count;
-    struct guarded_tool *guarded; /* room for one per policy */
+    struct guarded_tool *guarded; /* at most one per policy */
     size_t guarded_count;
     struct pins_review *pins; /* NULL: no pins are kept */
     struct generation_cache cache;
