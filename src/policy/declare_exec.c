@@ -344,34 +344,30 @@ static size_t program_text(const struct exec_spec *spec, size_t at, const struct
     return spec->word_count;
 }
 
-/* If the word at `at` is this interpreter: finds its program, and checks that no argument is in it. */
-static void check_program(struct declaration *d, const struct interpreter *one, size_t at,
-                          bool is_program[EXEC_WORDS_MAX])
-{
-    struct exec_spec *spec = (struct exec_spec *)d->policy->exec;
-    struct str name = last_part(spec->words[at].text);
-    size_t text = is_one_of(name, one->names) ? program_text(spec, at, one) : spec->word_count;
-    if (text == spec->word_count)
-        return;
-    is_program[text] = true;
-    if (one->ends_options)
-        spec->plain_from = (uint32_t)text + 1;
-    if (exec_argv_has_argument(spec->words[text].text))
-        field_error(d, "exec",
-                    "'exec': an argument inside the program that " STR_FMT
-                    " runs could run commands of its own: give it as a word behind the program, where that "
-                    "reads it as \"$1\", sys.argv[1] or $name; for the text itself write {{name}}",
-                    STR_ARG(name));
-}
-
+/* Finds the program of each interpreter among the words, and checks that no argument is in it. */
 static void check_programs(struct declaration *d, bool is_program[EXEC_WORDS_MAX])
 {
     static const char starters[] = "env nice ionice timeout nohup setsid stdbuf time sudo doas xargs chroot";
-    const struct exec_spec *spec = d->policy->exec;
+    struct exec_spec *spec = spec_of(d);
     size_t count = is_one_of(last_part(spec->words[0].text), starters) ? spec->word_count : 1;
-    for (size_t at = 0; at < count; at++)
-        for (size_t i = 0; i < sizeof(interpreters) / sizeof(interpreters[0]); i++)
-            check_program(d, &interpreters[i], at, is_program);
+    const size_t rows = sizeof(interpreters) / sizeof(interpreters[0]);
+    for (size_t n = 0; n < count * rows; n++) {
+        const struct interpreter *one = &interpreters[n % rows];
+        size_t at = n / rows;
+        struct str name = last_part(spec->words[at].text);
+        size_t text = is_one_of(name, one->names) ? program_text(spec, at, one) : spec->word_count;
+        if (text == spec->word_count)
+            continue;
+        is_program[text] = true;
+        if (one->ends_options)
+            spec->plain_from = (uint32_t)text + 1;
+        if (exec_argv_has_argument(spec->words[text].text))
+            field_error(d, "exec",
+                        "'exec': an argument inside the program that " STR_FMT
+                        " runs could run commands of its own: give it as a word behind the program, where "
+                        "that reads it as \"$1\", sys.argv[1] or $name; for the text itself write {{name}}",
+                        STR_ARG(name));
+    }
     if (!is_one_of(last_part(spec->words[0].text), "ssh"))
         return;
     for (size_t i = 1; i < spec->word_count; i++)

@@ -68,25 +68,6 @@ bool condition_matches(const struct rule_condition *c, const struct json *value)
     return false;
 }
 
-/* The predicate receives values of its own, which it may change without effect. */
-static bool call_predicate(const struct rule_condition *c, const struct json *value,
-                           struct condition_tests *tests)
-{
-    lua_State *L = tests->L;
-    luaL_checkstack(L, 4, "rules nested too deep");
-    lua_rawgeti(L, LUA_REGISTRYINDEX, tests->refs[c->test]);
-    bridge_push(L, value);
-    bridge_push(L, tests->args);
-    if (c->takes_call)
-        call_table_push(L);
-    lua_call(L, c->takes_call ? 3 : 2, 1);
-    bool holds = lua_toboolean(L, -1);
-    if (lua_istable(L, -1) || lua_isuserdata(L, -1))
-        luaL_error(L, "is(\"%s\") returned a table or null: expected true or false", c->words.at);
-    lua_pop(L, 1);
-    return holds;
-}
-
 static bool holds(const struct rule *rule, const struct json *args, struct condition_tests *tests)
 {
     for (size_t i = 0; i < rule->condition_count; i++) {
@@ -101,7 +82,19 @@ static bool holds(const struct rule *rule, const struct json *args, struct condi
             return false;
         tests->rule = rule;
         tests->args = args;
-        if (!call_predicate(c, value, tests))
+        lua_State *L = tests->L;
+        luaL_checkstack(L, 4, "rules nested too deep");
+        lua_rawgeti(L, LUA_REGISTRYINDEX, tests->refs[c->test]);
+        bridge_push(L, value); /* values of its own, which the predicate may change without effect */
+        bridge_push(L, args);
+        if (c->takes_call)
+            call_table_push(L);
+        lua_call(L, c->takes_call ? 3 : 2, 1);
+        bool is_true = lua_toboolean(L, -1);
+        if (lua_istable(L, -1) || lua_isuserdata(L, -1))
+            luaL_error(L, "is(\"%s\") returned a table or null: expected true or false", c->words.at);
+        lua_pop(L, 1);
+        if (!is_true)
             return false;
     }
     return true;

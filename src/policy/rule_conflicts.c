@@ -97,18 +97,6 @@ static const struct json *schema_at(const struct search *s, struct str path)
     return resolve(s->schema, json_get(json_get_text(object, "properties"), name));
 }
 
-/* Another keyword of the object may name further properties. */
-static bool has_properties_elsewhere(const struct json *object)
-{
-    static const char *const keywords[] = {
-        "$dynamicRef",       "$recursiveRef",    "allOf",       "anyOf", "oneOf", "if", "then", "else", "not",
-        "patternProperties", "dependentSchemas", "dependencies"};
-    for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
-        if (json_get_text(object, keywords[i]))
-            return true;
-    return json_is(json_get_text(object, "additionalProperties"), JSON_OBJECT);
-}
-
 static bool type_allows(struct str type, const struct json *value)
 {
     static const char *const known[] = {"null", "boolean", "number", "string", "array", "object"};
@@ -150,6 +138,9 @@ static bool schema_requires(const struct search *s, struct str path)
 
 static void check_name(const struct search *s, const struct rule *rule, struct str path)
 {
+    static const char *const keywords[] = {
+        "$dynamicRef",       "$recursiveRef",    "allOf",       "anyOf", "oneOf", "if", "then", "else", "not",
+        "patternProperties", "dependentSchemas", "dependencies"};
     struct str name, names[NAMES_MAX];
     const struct json *object = holder_of(s, path, &name), *properties = json_get_text(object, "properties"),
                       *others = json_get_text(object, "additionalProperties");
@@ -160,7 +151,10 @@ static void check_name(const struct search *s, const struct rule *rule, struct s
         names[count] = properties->members[count].key;
     const char *meant = did_you_mean(s, name, names, count);
     bool closed = json_is(others, JSON_BOOL) && !others->truth && !json_get_text(object, "patternProperties");
-    if (!closed && (has_properties_elsewhere(object) || !count))
+    bool elsewhere = json_is(others, JSON_OBJECT); /* another keyword of the object may name further ones */
+    for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
+        elsewhere |= json_get_text(object, keywords[i]) != NULL;
+    if (!closed && (elsewhere || !count))
         return;
     bool dropped = s->unknown_dropped && object == resolve(s->schema, s->schema);
     if (closed || dropped)
@@ -181,22 +175,17 @@ static void check_names(const struct search *s, const struct rule *rule, const s
             check_name(s, rule, rule_name(names, i));
 }
 
-/* The strings of the schema's enum, to find the one that was meant. */
-static const char *meant_choice(const struct search *s, const struct json *schema, const struct json *value)
-{
-    struct str names[64];
-    size_t count = 0;
-    const struct json *choices = json_get_text(schema, "enum");
-    for (uint32_t i = 0; json_is(choices, JSON_ARRAY) && i < choices->len && count < 64; i++)
-        if (json_is(&choices->items[i], JSON_STRING))
-            names[count++] = json_str(&choices->items[i]);
-    return json_is(value, JSON_STRING) ? did_you_mean(s, json_str(value), names, count) : "";
-}
-
 static void check_values(const struct search *s, const struct rule *rule, const struct rule_condition *c,
                          const struct json *schema)
 {
+    const struct json *choices = json_get_text(schema, "enum");
+    struct str names[64];
+    size_t count = 0;
+    for (uint32_t i = 0; json_is(choices, JSON_ARRAY) && i < choices->len && count < 64; i++)
+        if (json_is(&choices->items[i], JSON_STRING))
+            names[count++] = json_str(&choices->items[i]);
     for (size_t i = 0; i < c->count; i++) {
+        struct str text = json_str(&c->values[i]);
         if (schema_allows(schema, &c->values[i]))
             continue;
         if (c->values[i].type == JSON_NULL)
@@ -204,7 +193,8 @@ static void check_values(const struct search *s, const struct rule *rule, const 
                    STR_ARG(c->path));
         else
             report(s, true, rule, "the schema does not allow %s for '" STR_FMT "'%s",
-                   json_text(s, &c->values[i]), STR_ARG(c->path), meant_choice(s, schema, &c->values[i]));
+                   json_text(s, &c->values[i]), STR_ARG(c->path),
+                   json_is(&c->values[i], JSON_STRING) ? did_you_mean(s, text, names, count) : "");
     }
 }
 
