@@ -9,7 +9,7 @@
 #include "catalog/mcp_version.h"
 #include "gate/call_reply.h"
 #include "gate/verdict.h"
-#include "server/resource_owner.h"
+#include "server/served.h"
 #include "server/elicitation.h"
 #include "server/mcp_keys.h"
 #include "server/method_table.h"

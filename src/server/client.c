@@ -2,7 +2,7 @@
  * A client from accept to close: its identity by the kernel's peer
  * credentials, whether it may connect, and its lines.
  */
-#include "server/resource_owner.h"
+#include "server/served.h"
 #include "server/server_internal.h"
 
 #include "base/arena.h"

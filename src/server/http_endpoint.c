@@ -7,7 +7,6 @@
 #include "policy/config.h"
 #include "io/file.h"
 #include "json/write.h"
-#include "server/metrics_text.h"
 #include "server/page.h"
 #include "server/server_internal.h"
 

@@ -41,4 +41,9 @@ void http_endpoint_write_status(struct json_out *out, const struct http_endpoint
 
 const struct http_listener_counts *http_endpoint_counts(const struct http_endpoint *endpoint);
 
+/* metrics_text.c, the route /metrics: the figures in Prometheus' text format 0.0.4. docs/monitoring.md lists
+ * the metrics. */
+#define METRICS_TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
+unsigned metrics_text_route(struct server *server, const struct http_request *request, struct buf *body);
+
 #endif

@@ -1,5 +1,5 @@
 /* One function for each group of metrics; each metric is named once, where it is written. */
-#include "server/metrics_text.h"
+#include "server/http_endpoint.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -7,7 +7,6 @@
 #include "gate/decision_log.h"
 #include "policy/policy_hooks.h"
 #include "policy/policy_set.h"
-#include "server/http_endpoint.h"
 #include "base/log.h"
 #include "base/prometheus.h"
 #include "server/reload.h"

@@ -19,8 +19,7 @@
 #include "server/reload.h"
 #include "server/request.h"
 #include "server/server_internal.h"
-#include "server/session_list.h"
-#include "server/status_method.h"
+#include "server/method_table.h"
 #include "server/quarantine.h"
 #include "upstream/upstream.h"
 

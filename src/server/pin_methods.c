@@ -1,10 +1,9 @@
 /* Only operators: whoever may accept a definition decides what agents are told. */
-#include "server/pin_methods.h"
+#include "server/method_table.h"
 
 #include "base/arena.h"
 #include "base/log.h"
 #include "catalog/pins.h"
-#include "server/method_table.h"
 #include "server/reload.h"
 #include "server/state_dir.h"
 

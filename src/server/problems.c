@@ -1,9 +1,13 @@
 /* One row for each kind; a peer can cause as many as it likes and changes no more than its row. */
 #include "server/problems.h"
 
+#include "base/arena.h"
 #include "base/log.h"
+#include "base/suggest.h"
+#include "base/trace_context.h"
 #include "json/write.h"
-#include "server/server_internal.h"
+#include "server/mcp_keys.h"
+#include "server/method_table.h"
 
 #include <stdio.h>
 
@@ -80,4 +84,179 @@ uint32_t unreported_add(struct client *client, struct str step)
 void unreported_clear(struct client *client)
 {
     client->unreported = (struct unreported){0};
+}
+
+/* ---- toolgate's own keys of params._meta, as they are spelled; the closest known one is named ---- */
+
+#define KEY_SHOWN_BYTES 64u
+
+/* null is as good as no key: nothing that was meant gets lost. */
+#define LABEL (1u << JSON_STRING | 1u << JSON_NUMBER | 1u << JSON_NULL)
+#define FLAG  (1u << JSON_BOOL | 1u << JSON_NULL)
+
+/* `param_of`: the method that takes it as a parameter of its own, beside _meta. */
+static const struct gate_key {
+    struct str key; /* without the prefix */
+    const char *param_of;
+    bool anywhere;  /* a parameter of this name has another meaning */
+    unsigned types; /* bits of enum json_type; 0: whoever reads it refuses the others */
+} keys[] = {
+    {STR("session"), "toolgate/session", false, 0},
+    {STR("turn"), "toolgate/turn", false, 0},
+    {STR("turn_by"), NULL, false, 0},
+    {STR("agent"), NULL, true, 0},
+    {STR("step"), NULL, false, LABEL},
+    {STR("call"), NULL, false, LABEL},
+    {STR("goal"), "toolgate/turn", false, 0},
+    {STR("context"), NULL, false, 0},
+    {STR("ext"), NULL, true, LABEL},
+    {STR("trace"), NULL, true, FLAG},
+};
+#define KEY_COUNT (sizeof(keys) / sizeof(keys[0]))
+
+static const struct gate_key *find(struct str name)
+{
+    for (size_t i = 0; i < KEY_COUNT; i++)
+        if (str_eq(keys[i].key, name))
+            return &keys[i];
+    return NULL;
+}
+
+void gate_keys_notice(struct request *r, enum problem_kind kind, struct str text)
+{
+    problems_note(r->client, kind, text);
+    if (!r->notices)
+        r->notices = ARENA_ARRAY(r->arena, struct str, GATE_NOTICES_MAX);
+    if (r->notice_count < GATE_NOTICES_MAX)
+        r->notices[r->notice_count++] = text;
+}
+
+/* False after an error reply. */
+static bool note(struct request *r, enum problem_kind kind, struct str text)
+{
+    if (!str_starts(r->method_name, "toolgate/")) {
+        gate_keys_notice(r, kind, text);
+        return true;
+    }
+    problems_note(r->client, kind, text);
+    reply_error(r, RPC_INVALID_PARAMS, STR_FMT, STR_ARG(text));
+    return false;
+}
+
+/* ---- traceparent, tracestate and baggage, which MCP reserves for OpenTelemetry (SEP-414) ---- */
+
+/* A trace is never a reason to refuse a request: what cannot be passed on is dropped and named. */
+static void note_dropped(struct request *r, size_t key, const char *why)
+{
+    gate_keys_notice(r, PROBLEM_TRACE_CONTEXT,
+                     arena_printf(r->arena, "params._meta." STR_FMT " %s: it is not passed on",
+                                  STR_ARG(trace_key_names[key]), why));
+}
+
+/* False: the member is none of the three keys. */
+static bool take_trace_key(struct request *r, const struct json_member *member)
+{
+    size_t key = 0;
+    while (key < TRACE_KEYS && !str_eq(trace_key_names[key], member->key))
+        key++;
+    if (key == TRACE_KEYS)
+        return false;
+    if (json_is(&member->value, JSON_NULL)) /* as good as no key */
+        return true;
+    struct str value = json_str(&member->value);
+    const char *fault = json_is(&member->value, JSON_STRING) ? trace_context_fault((enum trace_key)key, value)
+                                                             : "is no string";
+    if (fault) {
+        note_dropped(r, key, fault);
+        return true;
+    }
+    if (!r->trace_context)
+        r->trace_context = ARENA_NEW(r->arena, struct trace_context);
+    r->trace_context->values[key] = value;
+    return true;
+}
+
+/* ---- toolgate's own keys ---- */
+
+/* The part of a key behind its prefix: "dev.toolgate/turn", "toolgate/turn" and "dev.toolgate.turn" mean
+ * turn. */
+static struct str last_word(struct str key)
+{
+    for (size_t i = key.len; i > 0; i--)
+        if (key.at[i - 1] == '/' || key.at[i - 1] == '.')
+            return str_from(key, i);
+    return key;
+}
+
+static bool note_unknown(struct request *r, struct str key)
+{
+    struct str names[KEY_COUNT];
+    for (size_t i = 0; i < KEY_COUNT; i++)
+        names[i] = keys[i].key;
+    struct str word = last_word(key);
+    const struct gate_key *same = find(word);
+    struct str close = same ? same->key : suggest_closest(word, names, KEY_COUNT);
+    struct str text =
+        arena_printf(r->arena, "params._meta: '" STR_FMT "' is no key of toolgate and has no effect",
+                     STR_ARG(str_cut(key, KEY_SHOWN_BYTES)));
+    if (close.len)
+        text = arena_printf(r->arena, STR_FMT ": did you mean '" GATE_KEY_PREFIX STR_FMT "'?", STR_ARG(text),
+                            STR_ARG(close));
+    return note(r, PROBLEM_UNKNOWN_KEY, text);
+}
+
+static bool check_meta_key(struct request *r, const struct json_member *member)
+{
+    struct str prefix = STR_LIT(GATE_KEY_PREFIX);
+    if (!str_starts(member->key, GATE_KEY_PREFIX))
+        return take_trace_key(r, member) || !str_contains_nocase(member->key, STR_LIT("toolgate")) ||
+               note_unknown(r, member->key);
+    const struct gate_key *key = find(str_from(member->key, prefix.len));
+    if (!key)
+        return note_unknown(r, member->key);
+    if (key->types && !(key->types & 1u << member->value.type))
+        return note(r, PROBLEM_WRONG_TYPE,
+                    arena_printf(r->arena, "params._meta." STR_FMT " has no effect: expected %s, got %s",
+                                 STR_ARG(member->key),
+                                 key->types == LABEL ? "a string or a number" : "true or false",
+                                 param_kind(&member->value)));
+    bool is_empty = json_is(&member->value, JSON_STRING) && !member->value.len;
+    if (is_empty && str_is(member->key, GATE_SESSION_KEY))
+        return note(
+            r, PROBLEM_EMPTY_SESSION,
+            STR_LIT("params._meta." GATE_SESSION_KEY
+                    ": is empty, so the call has no session; name the conversation, or leave the key out"));
+    return true;
+}
+
+/* "session" or "dev.toolgate/session" among the parameters, where nobody reads it. */
+static bool check_param(struct request *r, struct str name)
+{
+    bool prefixed = str_starts(name, GATE_KEY_PREFIX);
+    const struct gate_key *key = find(prefixed ? last_word(name) : name);
+    bool takes_it =
+        key && !prefixed && (key->anywhere || (key->param_of && str_is(r->method_name, key->param_of)));
+    if (!key || takes_it)
+        return true;
+    return note(r, PROBLEM_MISPLACED_KEY,
+                arena_printf(r->arena,
+                             "params." STR_FMT
+                             " has no effect: send it in params._meta as '" GATE_KEY_PREFIX STR_FMT "'",
+                             STR_ARG(name), STR_ARG(key->key)));
+}
+
+bool gate_keys_check(struct request *r)
+{
+    for (uint32_t i = 0; r->meta && i < r->meta->len; i++)
+        if (!check_meta_key(r, &r->meta->members[i]))
+            return false;
+    struct trace_context *context = r->trace_context;
+    if (context && context->values[TRACE_STATE].len && !context->values[TRACE_PARENT].len) {
+        context->values[TRACE_STATE] = STR_NONE;
+        note_dropped(r, TRACE_STATE, "has no valid traceparent beside it");
+    }
+    for (uint32_t i = 0; r->params && i < r->params->len; i++)
+        if (!check_param(r, r->params->members[i].key))
+            return false;
+    return true;
 }

@@ -8,10 +8,12 @@
 #include "base/rate_limit.h"
 #include "base/str.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct client;
 struct json_out;
+struct request;
 struct server;
 
 #define PROBLEM_TEXT_BYTES       256u /* of the last one of a kind; longer ones are cut */
@@ -62,5 +64,17 @@ uint32_t unreported_add(struct client *client, struct str step);
 
 /* The client has reported a call. */
 void unreported_clear(struct client *client);
+
+/* ---- the keys of params._meta ---- */
+
+#define GATE_NOTICES_MAX 4u /* of a request; further mistakes show once these are corrected */
+
+/* Looks for unknown keys, keys beside _meta and an empty session. For a method of toolgate/, which a program
+ * calls, the first is an error: replies and returns false. Else they become request->notices: an error would
+ * end a model's run. */
+bool gate_keys_check(struct request *request);
+
+/* Adds to request->notices, whatever the method; the text lives in the request's arena. */
+void gate_keys_notice(struct request *request, enum problem_kind kind, struct str text);
 
 #endif

@@ -8,18 +8,16 @@
 #include "gate/generation_load.h"
 #include "server/listener.h"
 #include "server/method_table.h"
-#include "server/pin_methods.h"
+#include "io/file_watch.h"
 #include "io/systemd.h"
 #include "server/upstream_manager.h"
 #include "server/http_endpoint.h"
-#include "server/guarded_file.h"
-#include "server/quarantine.h"
 #include "server/state_dir.h"
-#include "server/passing_methods.h"
+#include "server/quarantine.h"
 #include "server/subscriptions.h"
-#include "server/config_watch.h"
 #include "policy/policy_set.h"
 
+#include <event2/event.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -52,8 +50,102 @@ struct reloader {
     struct reload_result last;
     struct buf errors; /* of the last reload, one a line */
     uint64_t counts[RELOAD_RESULTS];
-    bool trim; /* the old generation's memory is free, but still the process's */
+    bool trim;                    /* the old generation's memory is free, but still the process's */
+    struct file_watch *watch;     /* NULL: nothing is watched */
+    struct event *watch_readable; /* NULL: nothing is watched */
+    struct buf watched;           /* names of files, each with its NUL */
+    struct timer quiet;           /* set: files have changed, and a reload will be requested */
+    int64_t changed_ms;           /* the first change for which none was requested yet; 0: none */
 };
+
+/* ---- watching the operator's files: their configuration, policies and tools. Once they have changed and no
+ * further change follows, a reload is requested. If the system has no inotify watch left, the log has the
+ * fix, and the daemon reloads only on request ---- */
+
+#define WATCH_MAX_DELAY_MS 1000 /* files that keep changing are reported after this */
+
+static void on_quiet(void *owner)
+{
+    struct reloader *r = owner;
+    r->changed_ms = 0;
+    if (!r->server->draining)
+        reload_request(r->server, "files");
+}
+
+/* A save is several events and a checkout hundreds: each delays the report, up to a limit. */
+static void on_watch_readable(evutil_socket_t fd, short what, void *arg)
+{
+    struct reloader *r = arg;
+    (void)fd, (void)what;
+    if (!file_watch_drain(r->watch))
+        return;
+    int64_t now = clock_mono_us() / 1000;
+    if (!r->changed_ms)
+        r->changed_ms = now;
+    int64_t delay = FILE_WATCH_QUIET_MS, left = r->changed_ms + WATCH_MAX_DELAY_MS - now;
+    if (left < delay)
+        delay = left > 0 ? left : 0;
+    timer_set(&r->quiet, r->server->loop, (uint32_t)delay, on_quiet, r);
+}
+
+static void stop_watch(struct reloader *r)
+{
+    if (r->watch_readable)
+        event_free(r->watch_readable);
+    r->watch_readable = NULL;
+    file_watch_free(r->watch);
+    r->watch = NULL;
+    buf_clear(&r->watched);
+}
+
+static void add_name(struct buf *files, const char *path)
+{
+    if (path)
+        buf_add(files, path, strlen(path) + 1);
+}
+
+static void report_unwatched(const struct why *why)
+{
+    log_event(LOG_WARN, "watch_disabled", LOG_TEXT("why", why->text),
+              LOG_TEXT("fix",
+                       "raise sysctl fs.inotify.max_user_instances or fs.inotify.max_user_watches; until "
+                       "then request a reload after changes: toolgate reload, or SIGHUP"));
+}
+
+/* Watches the files of this configuration from now on; none if it says watch = false. To be called before
+ * they are read, so that no change is missed. */
+static void watch_files(struct reloader *r, const struct config *config)
+{
+    const struct path_list *lists[] = {&config->tools, &config->mcp_configs};
+    struct buf files = {0};
+    struct why why;
+    if (config->watch) {
+        add_name(&files, config->file);
+        add_name(&files, config->policies ? config->policies : CONFIG_DEFAULT_FOLDER);
+        add_name(&files, config->schemas);
+        for (size_t i = 0; i < 2; i++)
+            for (size_t n = 0; n < lists[i]->count; n++)
+                add_name(&files, lists[i]->list[n]);
+    }
+    if (str_eq(buf_view(&files), buf_view(&r->watched))) {
+        buf_clear(&files);
+        return;
+    }
+    stop_watch(r);
+    r->watched = files;
+    if (!files.len)
+        return;
+    if (file_watch_new(&r->watch, &why) != OK) {
+        report_unwatched(&why);
+        return;
+    }
+    for (struct str rest = buf_view(&files); rest.len; rest = str_from(rest, strlen(rest.at) + 1))
+        if (file_watch_add(r->watch, rest.at, &why) != OK)
+            report_unwatched(&why);
+    r->watch_readable = event_new(loop_base(r->server->loop), file_watch_fd(r->watch), EV_READ | EV_PERSIST,
+                                  on_watch_readable, r);
+    event_add(r->watch_readable, NULL);
+}
 
 struct reloader *reloader_new(struct server *server)
 {
@@ -69,6 +161,8 @@ void reloader_free(struct reloader *r)
     struct generation *unfinished = NULL;
     if (!r)
         return;
+    stop_watch(r);
+    timer_clear(&r->quiet);
     if (r->load)
         generation_load_end(r->load, &unfinished);
     generation_unref(unfinished);
@@ -163,7 +257,7 @@ static enum err on_config(void *owner, const struct config *config, struct gener
     if (!server->quarantine)
         server->quarantine = quarantine_new(config);
     options->stalls = quarantine_stalls(server->quarantine, &options->stall_count);
-    config_watch_apply(server->config_watch, config);
+    watch_files(r, config);
     if (!server->upstream_manager)
         server->upstream_manager = upstream_manager_new(server, config, on_tools_changed);
     if (server->gate.generation) {

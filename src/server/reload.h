@@ -5,6 +5,8 @@
  *
  *   SIGHUP, toolgate/reload, changed files ─▶ reload_request ─▶ slice, slice, … ─▶ swap or keep ─▶ replies
  *        while a reload runs: one more ──────────┘ afterwards, for all requests of that time
+ *
+ * It watches the files of the configuration that it read last, unless that says watch = false.
  */
 #ifndef TOOLGATE_SERVER_RELOAD_H
 #define TOOLGATE_SERVER_RELOAD_H
@@ -16,7 +18,9 @@ struct json_out;
 #define RELOAD_SLICE_US 1000u /* of loading, between turns of the connections */
 
 struct reloader *reloader_new(struct server *server);
-void reloader_free(struct reloader *reloader); /* drops a running reload; NULL is allowed */
+/* Drops a running reload, and needs the loop. After the clients: their requests may wait for it. NULL is
+ * allowed. */
+void reloader_free(struct reloader *reloader);
 
 /* The first generation, built at once. `why` gets the first error, the log all others. */
 enum err reload_initial(struct server *server, struct why *why);

@@ -10,7 +10,7 @@
 #include "json/build.h"
 #include "json/parse.h"
 #include "server/elicitation.h"
-#include "server/gate_keys.h"
+#include "server/problems.h"
 #include "server/mcp_keys.h"
 #include "server/method_table.h"
 

@@ -29,7 +29,7 @@ struct request {
     const struct json *params; /* an object; NULL: none */
     const struct json *meta;   /* params._meta, an object; NULL: none */
     bool modern;
-    struct str *notices; /* what the client sent without effect (gate_keys.h); NULL: nothing */
+    struct str *notices; /* what the client sent without effect (problems.h); NULL: nothing */
     size_t notice_count;
     struct trace_context *trace_context; /* what can be passed on of it; NULL: none was sent */
     struct str fault; /* duplicate keys, lone surrogates: readable, but ambiguous; empty: none */

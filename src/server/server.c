@@ -8,13 +8,11 @@
 #include "base/log.h"
 #include "base/log_writer.h"
 #include "gate/decision_log.h"
-#include "server/config_watch.h"
 #include "server/http_endpoint.h"
 #include "server/listener.h"
 #include "server/page.h"
-#include "server/passing_methods.h"
+#include "server/method_table.h"
 #include "server/quarantine.h"
-#include "server/pin_methods.h"
 #include "server/reload.h"
 #include "server/server_internal.h"
 #include "server/state_dir.h"
@@ -121,13 +119,6 @@ static void watch_signals(struct server *server)
         event_add(server->watchdog, &interval);
 }
 
-static void on_files_changed(void *owner)
-{
-    struct server *server = owner;
-    if (!server->draining)
-        reload_request(server, "files");
-}
-
 static enum err open_ledger(struct server *server, const struct config *config, struct why *why)
 {
     struct arena *arena = arena_new();
@@ -217,7 +208,6 @@ static void on_gave_up(void *owner, struct str tool)
 static enum err load(struct server *server, struct why *why)
 {
     server->reloader = reloader_new(server);
-    server->config_watch = config_watch_new(server->loop, on_files_changed, server);
     watch_signals(server); /* before the wait for upstreams, so that a signal can end it */
     enum err err = reload_initial(server, why);
     const struct config *config = err ? NULL : server_config(server);
@@ -282,7 +272,6 @@ static void stop(struct server *server)
     listener_free(server->listener);
     http_endpoint_free(server->http_endpoint);
     page_apply(server, false);
-    config_watch_free(server->config_watch);
     timer_clear(&server->drain_new);
     timer_clear(&server->drain_limit);
     timer_clear(&server->memory_timer);
@@ -301,9 +290,9 @@ static void stop(struct server *server)
     if (server->gate.ledger)
         ledger_free(server->gate.ledger); /* its timers and connections need the loop */
     approvals_free(server->gate.approvals);
+    reloader_free(server->reloader); /* its watch and its timer need the loop */
     loop_free(server->loop);
     decision_log_free(server->gate.decisions);
-    reloader_free(server->reloader);
     quarantine_free(server->quarantine, server->serving);
     pin_methods_free(server);
     generation_unref(server->gate.generation);

@@ -21,7 +21,6 @@
 
 struct client;
 struct client_tools;
-struct config_watch;
 struct event;
 struct http_endpoint;
 struct listener;
@@ -71,7 +70,6 @@ struct server {
     int64_t started_boot_ns;                           /* the start on a clock that nobody sets */
     struct problem_notes problems;
     struct reloader *reloader;
-    struct config_watch *config_watch;
     struct server_lists lists;
     struct pins *pins; /* NULL: none are kept so far */
     struct arena *pins_arena;

@@ -2,13 +2,12 @@
  * toolgate/turn, toolgate/session and toolgate/sessions: requests to the ledger. If it answers later, the
  * request is pending until then. Its list of sessions is bounded; here it is filtered, sorted and written.
  */
-#include "server/session_list.h"
+#include "server/method_table.h"
 
 #include "base/arena.h"
 #include "base/suggest.h"
 #include "catalog/catalog.h"
 #include "json/build.h"
-#include "server/method_table.h"
 #include "server/subscriptions.h"
 
 #include <stdlib.h>

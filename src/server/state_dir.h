@@ -4,6 +4,8 @@
 
 #include "policy/config.h"
 
+struct guarded_tool;
+
 #define DECISIONS_FILE_NAME "decisions.ndjson"
 
 /* Makes the folder, for this user alone, if it is missing. ERR_CONFIG: another user could write into it,
@@ -26,5 +28,16 @@ const char *state_dir_folder(struct arena *arena, const struct config *config);
 
 /* False: its files are beside the socket, whose folder is mostly in memory. */
 bool state_dir_is_given(const struct config *config);
+
+/* Which upstream's tool each policy without `upstream` guards, between runs: the file `guarded`, "POLICY
+ * UPSTREAM" a line. Without a state folder nothing is kept. See struct guarded_tool (catalog/generation.h).
+ */
+#define GUARDED_FILE_MAX_BYTES 1048576u
+
+/* The list is allocated in the arena; empty if there is no file. A file that cannot be read is logged. */
+struct guarded_tool *guarded_file_read(struct arena *arena, const struct config *config, size_t *count);
+
+/* Does nothing if the file has this list already. What cannot be written is logged. */
+void guarded_file_write(const struct config *config, const struct guarded_tool *list, size_t count);
 
 #endif

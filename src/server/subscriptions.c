@@ -6,7 +6,6 @@
 #include "json/write.h"
 #include "server/mcp_keys.h"
 #include "server/method_table.h"
-#include "server/passing_methods.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
 #include "io/child.h"
 #include "io/timer.h"
 #include "io/systemd.h"
-#include "server/passing_methods.h"
+#include "server/method_table.h"
 #include "server/subscriptions.h"
 #include "server/hidden_paths.h"
 #include "server/state_dir.h"

@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "json/parse.h"
-#include "server/resource_owner.h"
+#include "server/served.h"
 
 static bool fits(const char *template, const char *uri)
 {
