@@ -1,4 +1,5 @@
-/* Same-call budgets, steps, reservations and limits. */
+/* Same-call budgets, steps, reservations and limits; and the longest cycle, which random walks do not reach.
+ */
 #include <stdio.h>
 
 #include "ledger/ledger_case.h"
@@ -536,6 +537,59 @@ static void cost_is_limited(void **state)
     assert_string_equal(case_asks(t, "a", "{2}"), "refuse cost_per_turn");
 }
 
+static void a_call_that_did_not_run_counts_in_no_limit(void **state)
+{
+    struct ledger_case *t = *state;
+    t->limits.tool.calls_per_session = 1;
+    for (int i = 0; i < 3; i++) { /* the upstream is down and gives a retry time */
+        assert_string_equal(case_asks(t, "search", "{1}"), "run");
+        struct ledger_settle settle = {.place = t->place,
+                                       .admission = t->admissions,
+                                       .tool = STR_LIT("search"),
+                                       .arguments = case_hash("{1}"),
+                                       .class = LEDGER_CLASS_TRANSIENT,
+                                       .label = STR_LIT("unavailable"),
+                                       .limits = &t->limits,
+                                       .not_begun = true};
+        ledger_settle(t->ledger, &settle, t->arena, &t->settled, NULL, NULL);
+    }
+    case_runs(t, "search", "{2}", "2");
+    assert_string_equal(case_asks(t, "search", "{3}"), "refuse calls_per_session");
+}
+
+static void costs_beyond_32_bits_are_counted(void **state)
+{
+    struct ledger_case *t = *state;
+    t->limits.tool.cost_per_session = 100000000 * (uint64_t)LEDGER_COST_UNIT;
+    t->limits.costs = true;
+    t->limits.cost = 60000000 * (uint64_t)LEDGER_COST_UNIT;
+    case_runs(t, "search", "{1}", "1");
+    assert_string_equal(case_asks(t, "search", "{2}"), "refuse cost_per_session");
+    assert_int_equal(t->answer.used, 60000000 * (uint64_t)LEDGER_COST_UNIT);
+}
+
+/* Found from outside: the pause lasted until the clock had come back to where it was. */
+static void a_pause_ends_also_if_the_clock_was_set_back(void **state)
+{
+    struct ledger_case *t = *state;
+    t->limits.polls = true;
+    t->limits.poll_every_ms = 5000;
+    case_runs(t, "job_status", "{1}", "running");
+    case_now += 1000 - 3600000;
+    assert_string_equal(case_asks(t, "job_status", "{1}"), "refuse too_soon");
+    case_now += 5000;
+    case_runs(t, "job_status", "{1}", "running");
+}
+
+static void a_cycle_of_five_is_detected(void **state)
+{
+    struct ledger_case *t = *state;
+    static const char *const tools[] = {"a", "b", "c", "d", "e"};
+    for (int i = 0; i < 14; i++)
+        case_runs(t, tools[i % 5], "{}", tools[i % 5]);
+    assert_string_equal(case_asks(t, "e", "{}"), "refuse cycle");
+}
+
 #define STORY(name) cmocka_unit_test_setup_teardown(name, case_begin, case_end)
 
 int main(void)
@@ -576,6 +630,10 @@ int main(void)
         STORY(limits_of_the_session_hold),
         STORY(time_of_a_turn_is_limited),
         STORY(cost_is_limited),
+        STORY(a_call_that_did_not_run_counts_in_no_limit),
+        STORY(costs_beyond_32_bits_are_counted),
+        STORY(a_pause_ends_also_if_the_clock_was_set_back),
+        STORY(a_cycle_of_five_is_detected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
