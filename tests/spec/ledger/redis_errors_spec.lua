@@ -168,6 +168,29 @@ describe("a Redis that replies", function()
               function() store:does("ACL", "SETUSER", "default", "+set") end)
   end)
 
+  local function rules(words)
+    local all = { "ACL", "SETUSER", "gate", "on", ">pw", "resetkeys", "~tg2:*", "nocommands", "+@all" }
+    for word in words:gmatch "%S+" do all[#all + 1] = word end
+    store:does(unpack(all))
+  end
+
+  local function start_as_gate()
+    gate = daemon.start { policies = POLICIES, arguments = { "--redis", "redis://gate:pw@127.0.0.1:" .. store.port },
+                          config = "return { ledger = { timeout_ms = 1000 }, log = { level = 'debug' } }" }
+  end
+
+  it("NOPERM names the command, whichever of the scripts' commands it is", function()
+    store = redis.start { port = true }
+    for command in ("fcall get getrange set setrange hset hdel hgetall expire pexpire del time"):gmatch "%a+" do
+      rules("-" .. command)
+      start_as_gate()
+      local said = gate:logs("redis_down"):lower()
+      assert.truthy(said:find("%f[%a]" .. command .. "%f[%A]"), command .. ": " .. said)
+      assert.truthy(said:find("give its user the rights", 1, true), said)
+      gate:stop()
+    end
+  end)
+
   -- Found when the daemon connects, not by the first call.
   for what, rights in pairs {
     ["may run no functions"] = "-fcall",
@@ -177,15 +200,9 @@ describe("a Redis that replies", function()
     ["may touch other keys only"] = "resetkeys ~other:*",
   } do
     it("NOPERM to a user who " .. what .. " is an outage until the rights are granted, logged once", function()
-      local function rules(words)
-        local all = { "ACL", "SETUSER", "gate", "on", ">pw", "resetkeys", "~tg2:*", "nocommands", "+@all" }
-        for word in words:gmatch "%S+" do all[#all + 1] = word end
-        store:does(unpack(all))
-      end
       store = redis.start { port = true }
       rules(rights)
-      gate = daemon.start { policies = POLICIES, arguments = { "--redis", "redis://gate:pw@127.0.0.1:" .. store.port },
-                            config = "return { ledger = { timeout_ms = 1000 }, log = { level = 'debug' } }" }
+      start_as_gate()
       client = gate:connect()
       for _ = 1, 20 do assert.equal("local", echo()) end
       assert.is_false(connected())

@@ -7,8 +7,18 @@ local process = require "process"
 local redis = require "redis"
 local verdict, session = client_of.verdict, client_of.session
 
+-- Three calls of a user in a minute, and ten in an hour.
+local LIMITED = [==[
+-- limited: for specs.
+return tool "limited" {
+  description = "For specs.", effects = "read", schema = params { n = int "Which" },
+  rate = { "3/minute", "10/hour", by = "user" },
+  run = function(args) return { n = args.n } end,
+}
+]==]
+
 local POLICIES = { ["outcome.lua"] = fixtures.outcome, ["echo.lua"] = fixtures.echo,
-                   ["create_task.lua"] = fixtures.create_task }
+                   ["create_task.lua"] = fixtures.create_task, ["limited.lua"] = LIMITED }
 
 -- A busy machine is not an outage.
 local PATIENT = "return { ledger = { timeout_ms = 5000 } }"
@@ -64,6 +74,46 @@ describe("a ledger in Redis", function()
       said[i] = verdict(gates[i % 3 + 1]:calls("echo", { text = "same" }, session("s", { turn = 1 }))).verdict
     end
     assert.same({ "pass", "pass", "refuse", "refuse", "halt" }, said)
+  end)
+
+  it("takes the calls of a rate on every daemon, and keeps it until there is room for all of them", function()
+    local store = redis.start()
+    local clients, said = { gate_on(store:url()):connect(), gate_on(store:url()):connect() }, {}
+    for i = 1, 5 do said[i] = verdict(clients[i % 2 + 1]:calls("limited", { n = i }, session("s" .. i))) end
+    assert.same({ "pass", "pass", "pass" }, { said[1].verdict, said[2].verdict, said[3].verdict })
+    for i = 4, 5 do -- what waits takes nothing
+      assert.same({ "wait", "rate_limit", "redis" }, { said[i].verdict, said[i].code, said[i].ledger })
+      assert.is_true(said[i].after_s > 0 and said[i].after_s <= 20, said[i].after_s)
+    end
+    local rates = 0
+    for _, key in ipairs(store:keys()) do
+      if key:sub(-1) == "r" then
+        rates = rates + 1
+        local left = store:does("TTL", key)
+        assert.is_true(left > 1000 and left <= 1080, key .. " lives for " .. left)
+      end
+    end
+    assert.equal(1, rates)
+  end)
+
+  it("knows the callIds of every daemon, also after it was emptied", function()
+    local store = redis.start()
+    local checked = gate_on(store:url()):connect():checks("book_table", { where = "here" }, session "s")
+    local function reported() -- by another daemon
+      local said = gate_on(store:url()):connect():ask("toolgate/report", { callId = checked.callId, result = "done",
+                                                                           _meta = session "s" })
+      return said.error and said.error.message:match "^params.callId: (toolgate gave no check)"
+             or said.result.code or said.result.verdict
+    end
+    assert.equal("pass", reported())
+    store:does "FLUSHALL"
+    store:does("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    process.eventually("a daemon brings the key back", function() return store:does("EXISTS", "tg2:callid_key") == 1 end)
+    assert.equal(-1, store:does("TTL", "tg2:callid_key"))
+    assert.equal("call_forgotten", reported()) -- its session is gone
+    daemon.stop_all()
+    store:does "FLUSHALL"
+    assert.equal("toolgate gave no check", reported()) -- nobody has the key
   end)
 
   it("keeps a session while every daemon restarts", function()
