@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <hiredis/hiredis.h>
 
-#include "ledger/redis_handshake.h"
+#include "ledger/redis.h"
 
 static bool read_time(struct redis_clock *clock, const char *seconds, const char *micros, int64_t asked_us)
 {
