@@ -356,26 +356,6 @@ static struct tool *import_tool(struct import *im, const struct upstream_spec *s
     return tool;
 }
 
-/* As it was accepted, under its present name; without that, any object is accepted: nothing of a new text is
- * used. */
-static struct tool *import_held_tool(struct import *im, const struct upstream_spec *spec,
-                                     struct pin_entry *entry)
-{
-    struct arena *arena = im->request.arena;
-    struct json *old = ARENA_NEW(arena, struct json);
-    struct json_error error;
-    if (!entry->was_text.len || json_parse(arena, entry->was_text, NULL, old, &error) != OK)
-        json_parse(arena, STR_LIT("{\"inputSchema\":{\"type\":\"object\"}}"), NULL, old, &error);
-    *old = json_with(arena, old, STR_LIT("name"), json_string(entry->tool));
-    struct tool *tool = import_tool(im, spec, old);
-    if (!tool)
-        return NULL;
-    tool->held =
-        entry->state == PIN_CHANGED || entry->state == PIN_RENAMED ? TOOL_HELD_CHANGED : TOOL_HELD_NEW;
-    tool->schema_pending |= tool->held == TOOL_HELD_NEW;
-    return tool;
-}
-
 static bool import_tools(struct import *im, struct tool **out)
 {
     const struct upstream_spec *spec;
@@ -409,9 +389,25 @@ static bool import_held(struct import *im, struct tool **out)
     if (im->tool == r->pins->count)
         return false;
     struct pin_entry *entry = &r->pins->entries[im->tool++];
+    const struct upstream_spec *spec = NULL;
     for (size_t i = 0; entry->held && i < r->config->upstream_count; i++)
         if (str_eq(r->config->upstreams[i]->name, entry->upstream))
-            *out = import_held_tool(im, r->config->upstreams[i], entry);
+            spec = r->config->upstreams[i];
+    if (!spec)
+        return true;
+    /* As it was accepted, under its present name; without that, any object is accepted: nothing of a new text
+     * is used. */
+    struct json *old = ARENA_NEW(r->arena, struct json);
+    struct json_error error;
+    if (!entry->was_text.len || json_parse(r->arena, entry->was_text, NULL, old, &error) != OK)
+        json_parse(r->arena, STR_LIT("{\"inputSchema\":{\"type\":\"object\"}}"), NULL, old, &error);
+    *old = json_with(r->arena, old, STR_LIT("name"), json_string(entry->tool));
+    struct tool *tool = *out = import_tool(im, spec, old);
+    if (!tool)
+        return true;
+    bool is_changed = entry->state == PIN_CHANGED || entry->state == PIN_RENAMED;
+    tool->held = is_changed ? TOOL_HELD_CHANGED : TOOL_HELD_NEW;
+    tool->schema_pending |= tool->held == TOOL_HELD_NEW;
     return true;
 }
 

@@ -22,24 +22,6 @@ static void take_redis(const struct config_sources *sources, struct config *conf
         config->ledger_redis = arena_dup(config->arena, str_of(sources->redis)).at;
 }
 
-static enum err read_file(const char *path, const struct config_sources *sources, struct config *config,
-                          struct why *why)
-{
-    struct json table;
-    enum err err = lua_config_read(path, config->arena, &table, why);
-    if (err != OK)
-        return err;
-    config->file = arena_dup(config->arena, str_of(path)).at;
-    config->hash = key_table_hash(config->hash, &table);
-    struct config_reader reader = {config->arena, config->file, buf_in(config->arena), NULL};
-    config_read_keys(&reader, &table, config);
-    take_redis(sources, config); /* before the checks, which depend on it */
-    config_check_keys(&reader, config);
-    if (!reader.errors.len)
-        return OK;
-    return err_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&reader.errors)));
-}
-
 const char *config_default_socket(struct arena *arena)
 {
     const char *folder = getenv("XDG_RUNTIME_DIR");
@@ -131,7 +113,18 @@ enum err config_load(const struct config_sources *sources, struct config *out, s
 {
     *out = (struct config){.arena = arena_new()};
     config_init(out);
-    enum err err = sources->file ? read_file(sources->file, sources, out, why) : OK;
+    struct json table;
+    enum err err = sources->file ? lua_config_read(sources->file, out->arena, &table, why) : OK;
+    if (!err && sources->file) {
+        out->file = arena_dup(out->arena, str_of(sources->file)).at;
+        out->hash = key_table_hash(out->hash, &table);
+        struct config_reader reader = {out->arena, out->file, buf_in(out->arena), NULL};
+        config_read_keys(&reader, &table, out);
+        take_redis(sources, out); /* before the checks, which depend on it */
+        config_check_keys(&reader, out);
+        if (reader.errors.len)
+            err = err_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&reader.errors)));
+    }
     if (err == OK) {
         const char *missing_schemas = NULL;
         complete(sources, out, &missing_schemas);

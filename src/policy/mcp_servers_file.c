@@ -59,25 +59,13 @@ static void warn(struct servers_reader *r, struct str text)
     config->warnings = list;
 }
 
-static void ignore_key(struct servers_reader *r, struct str path, struct str key, struct str near)
+static void read_keys(struct servers_reader *r, struct str path, const struct json *table,
+                      struct mcp_entry *entry)
 {
     /* Settings of other clients that toolgate has no use for. */
     static const char *const harmless[] = {
         "alwaysAllow", "autoApprove", "autoapprove",    "description", "dev",   "gallery", "icon",   "id",
         "metadata",    "name",        "startupTimeout", "timeout",     "title", "trust",   "version"};
-    for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++)
-        if (str_is(key, harmless[i])) {
-            log_event(LOG_DEBUG, "mcp_config_key_ignored", LOG_TEXT("file", r->reader.file),
-                      LOG_STR("entry", path), LOG_STR("key", key));
-            return;
-        }
-    warn(r, arena_printf(r->config->arena, "%s: " STR_FMT ": unknown key '" STR_FMT "' is ignored%s",
-                         r->reader.file, STR_ARG(path), STR_ARG(key), field_hint(r->config->arena, near)));
-}
-
-static void read_keys(struct servers_reader *r, struct str path, const struct json *table,
-                      struct mcp_entry *entry)
-{
     struct key_value whole = {.reader = &r->reader, .path = path, .base = entry};
     for (uint32_t i = 0; i < table->len; i++) {
         const struct json_member *member = &table->members[i];
@@ -89,8 +77,13 @@ static void read_keys(struct servers_reader *r, struct str path, const struct js
         value.key = field_find(&keys, member->key, &near);
         if (value.key)
             key_read(&value);
+        else if (STR_IS_ONE_OF(member->key, harmless))
+            log_event(LOG_DEBUG, "mcp_config_key_ignored", LOG_TEXT("file", r->reader.file),
+                      LOG_STR("entry", path), LOG_STR("key", member->key));
         else
-            ignore_key(r, path, member->key, near);
+            warn(r, arena_printf(r->config->arena, "%s: " STR_FMT ": unknown key '" STR_FMT "' is ignored%s",
+                                 r->reader.file, STR_ARG(path), STR_ARG(member->key),
+                                 field_hint(r->config->arena, near)));
     }
 }
 
