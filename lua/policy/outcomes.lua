@@ -1,4 +1,4 @@
--- The return values of hooks, as marked tables that src/policy/outcome.c reads: decisions (repair, refuse, ask, retry)
+-- The return values of hooks, as marked tables that src/policy/policy_hooks.c reads: decisions (repair, refuse, ask, retry)
 -- and judgements (ok, partial, garbage, …). Each word checks its arguments, so that an example finds a mistake.
 
 local builtins = ...

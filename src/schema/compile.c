@@ -220,21 +220,6 @@ static enum err visit(struct compiler *c, const struct node *node)
 
 /* ---- a document ---- */
 
-/* A dynamic reference may lead to any dynamic anchor; compiling one may index documents with more. */
-static enum err compile_queue(struct compiler *c)
-{
-    enum err err = OK;
-    while (c->todo && !err) {
-        struct node_entry *entry = c->todo;
-        err = compile_node(c, entry); /* may append */
-        c->todo = entry->next;
-        for (struct resource *r = c->dynamic && !c->todo ? c->all_resources : NULL; r && !err; r = r->next)
-            for (struct dynamic_anchor *a = r->dynamic; a; a = a->next)
-                a->node = subschema_node(c, a->subschema);
-    }
-    return err;
-}
-
 const struct node *resource_dynamic_anchor(const struct resource *resource, struct str name)
 {
     for (const struct dynamic_anchor *a = resource->dynamic; a; a = a->next)
@@ -250,9 +235,16 @@ enum err compile_document(struct compiler *c, struct schema *schema)
     c->resources = map_new(c->scratch);
     struct resource *resource;
     enum err err = subschema_index_document(c, schema->source, STR_LIT(""), &resource);
-    if (!err) {
+    if (!err)
         schema->root = subschema_node(c, resource->root);
-        err = compile_queue(c);
+    while (c->todo && !err) {
+        struct node_entry *entry = c->todo;
+        err = compile_node(c, entry); /* may append */
+        c->todo = entry->next;
+        /* A dynamic reference may lead to any dynamic anchor; compiling one may index documents with more. */
+        for (struct resource *r = c->dynamic && !c->todo ? c->all_resources : NULL; r && !err; r = r->next)
+            for (struct dynamic_anchor *a = r->dynamic; a; a = a->next)
+                a->node = subschema_node(c, a->subschema);
     }
     bool sound = !err && !(c->faults && map_count(c->faults));
     for (struct node_entry *entry = sound ? c->first : NULL; entry && !err; entry = entry->next)

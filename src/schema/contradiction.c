@@ -242,20 +242,16 @@ static bool is_false(const struct json *v)
     return json_is(v, JSON_BOOL) && !v->truth;
 }
 
-static bool fits_nothing(const struct json *object, const struct json *property)
-{
-    const struct json *values = json_get_text(property, "enum"), *not = json_get_text(property, "not");
-    if (!property)
-        return is_false(json_get_text(object, "additionalProperties")) &&
-               !json_get_text(object, "patternProperties");
-    return is_false(property) || (json_is(values, JSON_ARRAY) && !values->len) || json_is_true(not ) ||
-           (json_is(not, JSON_OBJECT) && !not ->len);
-}
-
 /* Why a required property need not be there; NULL: it must. */
 static const char *excuse_for(const struct json *object, const struct json *property, const char **code)
 {
-    if (fits_nothing(object, property)) {
+    const struct json *values = json_get_text(property, "enum"), *not = json_get_text(property, "not");
+    bool fits_nothing = is_false(property) || (json_is(values, JSON_ARRAY) && !values->len) ||
+                        json_is_true(not ) || (json_is(not, JSON_OBJECT) && !not ->len);
+    if (!property)
+        fits_nothing = is_false(json_get_text(object, "additionalProperties")) &&
+                       !json_get_text(object, "patternProperties");
+    if (fits_nothing) {
         *code = "required_fits_nothing";
         return "no value fits it";
     }
@@ -321,21 +317,6 @@ static bool is_open_object(const struct json *schema)
     return !more || json_is_true(more) || (json_is(more, JSON_OBJECT) && !more->len);
 }
 
-/* Itself, or the schema that its "#/…" reference leads to. */
-static bool declares_properties(struct softening *s, const struct json *schema)
-{
-    for (unsigned i = 0; i < REFS_FOLLOWED_MAX; i++) {
-        struct str rest = json_str(json_get_text(schema, "$ref"));
-        if (!str_starts(rest, "#/"))
-            break;
-        schema = s->root;
-        for (rest = str_from(rest, 1); schema && rest.len;)
-            schema = json_pointer_step(s->arena, schema, &rest);
-    }
-    const struct json *properties = json_get_text(schema, "properties");
-    return json_is(properties, JSON_OBJECT) && properties->len > 0;
-}
-
 static struct json drop_open(struct softening *s, struct json schema, struct str at)
 {
     static const char *const keywords[] = {"anyOf", "oneOf"};
@@ -347,7 +328,17 @@ static struct json drop_open(struct softening *s, struct json schema, struct str
             continue;
         struct json *kept = ARENA_ARRAY(s->arena, struct json, branches->len);
         for (uint32_t i = 0; i < branches->len; i++) {
-            models += declares_properties(s, &branches->items[i]);
+            const struct json *model = &branches->items[i]; /* or what its "#/…" reference leads to */
+            for (unsigned n = 0; n < REFS_FOLLOWED_MAX; n++) {
+                struct str rest = json_str(json_get_text(model, "$ref"));
+                if (!str_starts(rest, "#/"))
+                    break;
+                model = s->root;
+                for (rest = str_from(rest, 1); model && rest.len;)
+                    model = json_pointer_step(s->arena, model, &rest);
+            }
+            const struct json *properties = json_get_text(model, "properties");
+            models += json_is(properties, JSON_OBJECT) && properties->len > 0;
             if (!is_open_object(&branches->items[i]))
                 kept[count++] = branches->items[i];
         }
