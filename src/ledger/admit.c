@@ -301,26 +301,27 @@ static void record_refusal(struct admission *a, const struct session_call *call,
 static void record(struct admission *a, const struct verdict *verdict)
 {
     const struct ledger_admit *request = a->request;
-    struct session_call call = a->call;
-    call.class = class_of(a, verdict);
-    if (call.class == CALL_DENIED) {
-        call.says = verdict->says;
-        call.code = verdict->code;
+    struct session_call *call = &a->call;
+    call->class = class_of(a, verdict);
+    if (call->class == CALL_DENIED) {
+        call->says = verdict->says;
+        call->code = verdict->code;
         if (verdict->code == CODE_TOO_SOON)
-            call.early = a->past.early < SESSION_COUNT_MAX ? (uint8_t)(a->past.early + 1) : SESSION_COUNT_MAX;
+            call->early =
+                a->past.early < SESSION_COUNT_MAX ? (uint8_t)(a->past.early + 1) : SESSION_COUNT_MAX;
     }
-    a->ctx.changes->new_tool = !window_has_tool(a->ctx.session, call.tool);
-    if (call.class == CALL_PENDING) {
+    a->ctx.changes->new_tool = !window_has_tool(a->ctx.session, call->tool);
+    if (call->class == CALL_PENDING) {
         uint32_t lasts = request->reservation_ms ? request->reservation_ms : LEDGER_RESERVATION_MS;
-        call.deadline_ms = (uint64_t)a->ctx.now_ms + lasts;
-        limits_add(&a->ctx, call.tool, 1, (int64_t)a->ctx.limits->cost, true);
-        limits_pace(&a->ctx, call.tool, call.arguments, true);
+        call->deadline_ms = (uint64_t)a->ctx.now_ms + lasts;
+        limits_add(&a->ctx, call->tool, 1, (int64_t)a->ctx.limits->cost, true);
+        limits_pace(&a->ctx, call->tool, call->arguments, true);
     } else {
-        record_refusal(a, &call, verdict);
+        record_refusal(a, call, verdict);
     }
-    if (request->lax && (call.class == CALL_INVALID || (a->lax && call.class == CALL_PENDING)))
-        lax_remember(&a->ctx, request, call.step, a->lax ? call.admission : 0);
-    add_call(a, &call);
+    if (request->lax && (call->class == CALL_INVALID || (a->lax && call->class == CALL_PENDING)))
+        lax_remember(&a->ctx, request, call->step, a->lax ? call->admission : 0);
+    add_call(a, call);
 }
 
 /* ---- admit ----------------------------------------------------------------------- */

@@ -27,8 +27,8 @@ static struct str goal_of(const struct ledger_entry *e, struct arena *arena)
 }
 
 /* What was asked for of both; nobody reads the answer of a request without an arena. */
-static void fill_memory(const struct ledger_entry *e, struct arena *arena, struct json *history,
-                        struct json *facts)
+static inline void fill_memory(const struct ledger_entry *e, struct arena *arena, struct json *history,
+                               struct json *facts)
 {
     if (history && arena)
         *history = session_json_history(arena, &e->session, &e->parts);

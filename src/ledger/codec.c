@@ -302,7 +302,8 @@ static size_t head_length(const struct session *s)
     return len;
 }
 
-static char *put_head(char *p, const struct session *s)
+/* Inline, as it is done with every commit. */
+static inline __attribute__((always_inline)) char *put_head(char *p, const struct session *s)
 {
     uint32_t bits = 0;
     HEAD_FLAGS(PACK)

@@ -46,7 +46,7 @@ static bool has_expired(const struct lax_entry *e, uint32_t now_s)
     return now_s > since && now_s - since >= LAX_FLEET_KNOWN_S;
 }
 
-void lax_table_expire(struct lax_table *t, uint32_t now_s)
+static void expire(struct lax_table *t, uint32_t now_s)
 {
     for (unsigned i = t->count; i-- > 0;)
         if (has_expired(&t->list[i], now_s))
@@ -98,22 +98,6 @@ bool lax_table_apply(struct lax_table *t, const struct lax_finding *f, uint32_t 
         drop(t, 0);
     t->list[t->count++] = e;
     return true;
-}
-
-uint64_t lax_table_known(const struct lax_table *t, uint64_t schema, const struct ledger_problem *problems,
-                         size_t count, uint32_t now_s)
-{
-    uint64_t known = 0;
-    for (size_t i = 0; i < count && i < 64; i++) {
-        char path[LAX_FLEET_PATH_BYTES];
-        uint8_t len;
-        if (!general_path(problems[i].path, path, &len))
-            continue;
-        for (unsigned k = 0; k < t->count; k++)
-            if (is_of(&t->list[k], schema, (struct str){path, len}, problems[i].code))
-                known |= (uint64_t)(t->list[k].known_s && !has_expired(&t->list[k], now_s)) << i;
-    }
-    return known;
 }
 
 /* ---- its bytes --------------------------------------------------------------- */
@@ -182,9 +166,20 @@ static uint32_t now_s(const struct lax_fleet *f)
     return (uint32_t)(record_now_ms(&f->record) / 1000);
 }
 
+/* Bit i of what is known: problems[i] is. */
 static void answer(struct lax_fleet *f, const struct look *look)
 {
-    *look->known = lax_table_known(&f->table, look->schema, look->problems, look->count, now_s(f));
+    const struct lax_table *t = &f->table;
+    *look->known = 0;
+    for (size_t i = 0; i < look->count && i < 64; i++) {
+        char path[LAX_FLEET_PATH_BYTES];
+        uint8_t len;
+        if (!general_path(look->problems[i].path, path, &len))
+            continue;
+        for (unsigned k = 0; k < t->count; k++)
+            if (is_of(&t->list[k], look->schema, (struct str){path, len}, look->problems[i].code))
+                *look->known |= (uint64_t)(t->list[k].known_s && !has_expired(&t->list[k], now_s(f))) << i;
+    }
 }
 
 static bool apply_pending(void *owner)
@@ -192,7 +187,7 @@ static bool apply_pending(void *owner)
     struct lax_fleet *f = owner;
     bool changed = false;
     f->read_us = clock_mono_us();
-    lax_table_expire(&f->table, now_s(f));
+    expire(&f->table, now_s(f));
     for (unsigned i = 0; i < f->pending_count; i++)
         changed |= lax_table_apply(&f->table, &f->pending[i], now_s(f));
     f->applied = f->pending_count;
@@ -321,7 +316,7 @@ void ledger_lax_found(struct ledger *l, const struct ledger_lax_finding *found)
             continue;
         finding.of.code_len = (uint8_t)problem->code.len;
         memcpy(finding.of.code, problem->code.at, problem->code.len);
-        lax_table_expire(&f->table, now_s(f));
+        expire(&f->table, now_s(f));
         lax_table_apply(&f->table, &finding, now_s(f));
         if (!f->is_shared)
             continue;

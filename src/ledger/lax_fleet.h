@@ -44,13 +44,8 @@ struct lax_table {
 
 /* Its bytes behind those of record.h; empty if they are bad. */
 void lax_table_code(struct record_coder *coder, struct lax_table *table);
-/* Drops what has expired. */
-void lax_table_expire(struct lax_table *table, uint32_t now_s);
 /* True: it changed. */
 bool lax_table_apply(struct lax_table *table, const struct lax_finding *finding, uint32_t now_s);
-/* Bit i: problems[i] is known. */
-uint64_t lax_table_known(const struct lax_table *table, uint64_t schema,
-                         const struct ledger_problem *problems, size_t count, uint32_t now_s);
 
 struct lax_fleet;
 

@@ -79,7 +79,6 @@ struct session_request {
     struct ledger *ledger;
     STAILQ_ENTRY(session_request) next;
     LIST_ENTRY(session_request) waiting; /* among all whose `done` is to fire */
-    bool is_waiting;
 };
 
 /* Of REQUEST_LAPSED: what is logged if the session is gone. */
@@ -306,7 +305,7 @@ void outage_serve(struct ledger_entry *entry, bool tried, bool applied, bool los
 /* A request that was counted here and that Redis has yet to be told. */
 void outage_remember(struct ledger *ledger, const struct session_request *request);
 /* A kept request has been committed, or has been given up. */
-void outage_replayed(struct ledger_entry *entry, const struct session_request *request, bool taken);
+void outage_replayed(struct ledger_entry *entry, const struct session_request *request);
 /* Redis is back: what was kept goes to it, some sessions at a time. A timer's callback. */
 void outage_replay(void *ledger);
 /* The ledger is freed: Redis does not learn what was kept. */

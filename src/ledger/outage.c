@@ -364,12 +364,11 @@ bool outage_can_run(struct ledger_entry *e)
     return true;
 }
 
-void outage_replayed(struct ledger_entry *e, const struct session_request *r, bool taken)
+void outage_replayed(struct ledger_entry *e, const struct session_request *r)
 {
     struct ledger *l = e->ledger;
     if (r->kind == REQUEST_BOUNDARY || !e->replays)
         return;
-    l->lost += !taken;
     if (--e->replays)
         return;
     forget_here(l, e->node.id);

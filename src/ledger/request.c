@@ -143,7 +143,6 @@ struct session_request *request_copy(const struct session_request *from)
     copy->done = NULL;
     copy->owner = NULL;
     copy->is_owned = true;
-    copy->is_waiting = false;
     return copy;
 }
 

@@ -24,7 +24,7 @@ uint32_t rules_hash_label(struct str label)
 }
 
 /* Spread, so that admissions counted up by several daemons do not meet. */
-uint64_t rules_cut_admission(uint64_t admission)
+static uint64_t cut_admission(uint64_t admission)
 {
     return admission * 0x9e3779b97f4a7c15u >> 24;
 }
@@ -42,7 +42,8 @@ uint64_t rules_cut_result(struct hash128 result)
     return low || (!result.low && !result.high) ? low : 1;
 }
 
-uint16_t rules_cut_agent(uint32_t agent)
+/* 0: the session's main agent, and no other. */
+static uint16_t cut_agent(uint32_t agent)
 {
     return (uint16_t)(agent && !(uint16_t)agent ? 1 : agent);
 }
@@ -60,8 +61,8 @@ struct session_call rules_new_call(const struct rules_ctx *ctx, struct str tool,
     return (struct session_call){
         .tool = session_tool(tool),
         .second = ctx->now_s,
-        .admission = rules_cut_admission(admission),
-        .agent = rules_cut_agent(place->agent),
+        .admission = cut_admission(admission),
+        .agent = cut_agent(place->agent),
         .effects = limits->effects,
         .hard = limits->same_call_hard,
         .hinted = limits->hinted,
@@ -73,7 +74,7 @@ struct session_call rules_new_call(const struct rules_ctx *ctx, struct str tool,
 
 const struct session_call *session_find(const struct session *session, uint64_t admission)
 {
-    uint64_t cut = rules_cut_admission(admission);
+    uint64_t cut = cut_admission(admission);
     const struct session_call *calls = session->calls;
     unsigned count = session->call_count;
     const struct session_call *newest =
@@ -191,7 +192,7 @@ void rules_end_step(struct session *session, uint8_t step)
 uint8_t session_idle_calls(const struct session *session, uint32_t agent)
 {
     for (unsigned i = 0; i < SESSION_AGENTS_MAX; i++)
-        if (session->idle[i].agent == rules_cut_agent(agent))
+        if (session->idle[i].agent == cut_agent(agent))
             return session->idle[i].calls;
     return 0;
 }

@@ -45,12 +45,6 @@ static inline unsigned limit_count(uint32_t limit)
                                       : LEDGER_COUNT_MAX;
 }
 
-/* Runs go by arguments alone where a new result is no reason to go on. */
-static inline bool runs_ignore_results(const struct ledger_limits *limits)
-{
-    return limits->compare_arguments || effects_change(limits->effects);
-}
-
 /* FNV-1a: the hashes of a path's beginnings come with that of the path. */
 #define RULES_HASH_EMPTY 2166136261u
 static inline uint32_t rules_hash_more(uint32_t hash, char c)
@@ -62,13 +56,11 @@ static inline uint32_t rules_hash_more(uint32_t hash, char c)
 
 /* What is stored of names and hashes. */
 uint32_t rules_hash_label(struct str label); /* 0: it is empty */
-uint64_t rules_cut_admission(uint64_t admission);
 /* Of a tool that reads or is unknown, the same call of another agent is another call; what is written is the
  * session's. */
 uint64_t rules_cut_arguments(struct hash128 arguments, uint32_t agent, enum ledger_effects effects);
 uint64_t rules_cut_result(struct hash128 result); /* 0: {0, 0}, nothing is known of it */
 uint64_t rules_cut_masked(struct hash128 masked);
-uint16_t rules_cut_agent(uint32_t agent); /* 0: the session's main agent, and no other */
 
 /* A call of the session's turn and step; its arguments and class are the caller's to set. */
 struct session_call rules_new_call(const struct rules_ctx *ctx, struct str tool, uint64_t admission,
@@ -103,7 +95,7 @@ struct window_query {
     uint8_t turn, step;
     uint16_t agent;
     uint32_t now_s;
-    uint64_t outcome;            /* window_outcome of the call itself; 0: not known yet */
+    uint64_t outcome;            /* how the call itself ended; 0: not known yet */
     uint64_t masked;             /* likewise, of its error */
     enum ledger_effects effects; /* of its tool */
     bool hinted, edits_files;    /* as in ledger_limits */
@@ -137,9 +129,6 @@ struct window_query window_query(const struct session *session, const struct ses
 bool window_has_tool(const struct session *session, uint32_t tool);
 void window_look(const struct session *session, const struct window_query *query, struct window_past *past);
 
-/* How a call ended, for comparing two; 0: not known, which equals anything. */
-uint64_t window_outcome(const struct session_call *call);
-
 /* How often a cycle of 2 to 5 calls has been repeated if this call is made now; 1: it is in no cycle. */
 unsigned window_rounds(const struct session *session, const struct window_query *query);
 
@@ -151,9 +140,6 @@ const struct session_call *window_last_result(const struct session *session,
  * they must have this one. */
 unsigned window_same_failure(const struct session *session, const struct window_query *query,
                              uint64_t masked);
-
-/* How many calls of the window are older. */
-unsigned window_place(const struct session *session, const struct session_call *call);
 
 /* Counts of calls that left the window are forgotten: of one tool (0: of all) with these effects (bits). What
  * an annotation alone calls destructive is a write. */

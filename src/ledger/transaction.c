@@ -37,7 +37,6 @@ void transaction_finish(struct ledger *l, struct session_request *r)
         l->starting = NULL; /* its caller learns it from transaction_start */
     } else {
         LIST_REMOVE(r, waiting);
-        r->is_waiting = false;
         r->done(r->owner);
     }
 }
@@ -68,7 +67,7 @@ void transaction_land(struct ledger_entry *e)
         if (e->local && l->redis && !looks && !e->unreadable)
             outage_remember(l, r);
         else if (r->is_past)
-            outage_replayed(e, r, true);
+            outage_replayed(e, r);
         if (r->kind == REQUEST_ADMIT && r->is_cancelled && r->past.says == LEDGER_RUN)
             transaction_add(l, request_release(r)); /* it was let run, and nobody is there to run it */
         transaction_finish(l, r);
@@ -290,7 +289,7 @@ static void give_up(struct ledger_entry *e)
         else
             request_fail(r, ERR_UNAVAILABLE, "too many daemons change this session at once");
         if (r->is_past)
-            outage_replayed(e, r, true);
+            outage_replayed(e, r);
         transaction_finish(e->ledger, r);
     }
 }
@@ -575,7 +574,6 @@ enum ledger_state transaction_start(struct ledger *l, struct session_request *r)
         detach(l, r, false);
         return LEDGER_DONE;
     }
-    r->is_waiting = true;
     LIST_INSERT_HEAD(&l->waiting, r, waiting);
     return LEDGER_PENDING;
 }

@@ -13,7 +13,8 @@
 
 /* ---- one call -------------------------------------------------------------------- */
 
-uint64_t window_outcome(const struct session_call *call)
+/* How a call ended, for comparing two; 0: not known, which equals anything. */
+static uint64_t outcome_of(const struct session_call *call)
 {
     if (call_ran(call))
         return call->result;
@@ -375,7 +376,7 @@ static void see_same(struct row *row, const struct session_call *call, bool this
         return;
     row->own_step = call->step;
     row->other_step = row->refused_step = STEP_NONE;
-    uint64_t outcome = row->query->any_outcome ? 0 : window_outcome(call);
+    uint64_t outcome = row->query->any_outcome ? 0 : outcome_of(call);
     row->same = row->same && (!outcome || !row->outcome || row->outcome == outcome);
     row->outcome = row->outcome ? row->outcome : outcome;
     if (call->class != CALL_DENIED || call->code != CODE_TOO_SOON) {
@@ -394,15 +395,18 @@ struct window_query window_query(const struct session *session, const struct ses
         .agent = call->agent,
         .arguments = call->arguments,
         .self = self,
-        .older = self ? window_place(session, self) : session->call_count,
+        .older =
+            self ? (unsigned)(self - session->calls + SESSION_CALLS_MAX - session->oldest) % SESSION_CALLS_MAX
+                 : session->call_count,
         .turn = call->turn,
         .step = call->step,
-        .outcome = window_outcome(call),
+        .outcome = outcome_of(call),
         .masked = call->masked,
         .effects = limits->effects,
         .hinted = limits->hinted,
         .edits_files = limits->edits_files,
-        .any_outcome = runs_ignore_results(limits),
+        /* where a new result is no reason to go on */
+        .any_outcome = limits->compare_arguments || effects_change(limits->effects),
     };
 }
 
@@ -478,7 +482,7 @@ static void read_lap(const struct session *session, const struct window_query *q
             lap->last++;
             lap->calls[lap->last].tool = call->tool;
             lap->calls[lap->last].arguments = call->arguments;
-            lap->calls[lap->last].outcome = effects_change(call->effects) ? 0 : window_outcome(call);
+            lap->calls[lap->last].outcome = effects_change(call->effects) ? 0 : outcome_of(call);
         }
         tool = call->tool;
         arguments = call->arguments;
@@ -574,11 +578,6 @@ unsigned window_same_failure(const struct session *session, const struct window_
         count++;
     }
     return count;
-}
-
-unsigned window_place(const struct session *session, const struct session_call *call)
-{
-    return ((unsigned)(call - session->calls) + SESSION_CALLS_MAX - session->oldest) % SESSION_CALLS_MAX;
 }
 
 /* ---- changing it ----------------------------------------------------------------- */
