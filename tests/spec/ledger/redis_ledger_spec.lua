@@ -5,6 +5,7 @@ local client_of = require "client"
 local fixtures = require "fixtures"
 local process = require "process"
 local redis = require "redis"
+local socket = require "socket"
 local verdict, session = client_of.verdict, client_of.session
 
 -- Three calls of a user in a minute, and ten in an hour.
@@ -253,6 +254,19 @@ describe("a ledger in Redis", function()
       end
     end)
   end
+
+  it("renews all keys of a session with a later call", function()
+    local store = redis.start()
+    local client = gate_on(store:url(), "return { ledger = { ttl_s = 30, timeout_ms = 5000 } }"):connect()
+    client:calls("outcome", { how = "facts" }, session "s")
+    for _, key in ipairs(store:keys()) do store:does("EXPIRE", key, 10) end
+    socket.sleep(1.1) -- a session is renewed once a second at most
+    client:calls("echo", { text = "later" }, session "s")
+    for _, key in ipairs(store:keys()) do
+      local left = store:does("TTL", key)
+      assert.is_true(left > 20 and left <= 30, key .. " lives for " .. left)
+    end
+  end)
 
   it("does not wait for settles with settle = 'sent', and none is lost", function()
     local store = redis.start()
