@@ -1,5 +1,5 @@
 /* Verdicts conform to the JSON Schema that toolgate publishes. */
-#include "base/arena.h"
+#include "arena_case.h"
 #include "gate/verdict.h"
 #include "json/build.h"
 #include "json/parse.h"
@@ -11,22 +11,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-
-static struct arena *arena;
-
-static int begin(void **state)
-{
-    (void)state;
-    arena = arena_new();
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
 
 static const struct json *parsed(struct str text)
 {

@@ -4,28 +4,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
+#include "arena_case.h"
 #include "ledger/redis_address.h"
 #include "golden.h"
 
 #include <cmocka.h>
 
-static struct arena *arena;
 static struct redis_address a;
-
-static int begin(void **state)
-{
-    (void)state;
-    arena = arena_new();
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
 
 static void reads(const char *text, const char *shown)
 {

@@ -3,7 +3,7 @@
  * is found beside the project or at $TOOLGATE_CORPUS, measures the
  * classification of recorded results.
  */
-#include "base/arena.h"
+#include "arena_case.h"
 #include "result/failure_envelope.h"
 #include "json/build.h"
 #include "json/parse.h"
@@ -19,22 +19,6 @@
 #include <cmocka.h>
 
 #define BESIDE_US "../shared/data/corpus"
-
-static struct arena *arena;
-
-static int begin(void **state)
-{
-    (void)state;
-    arena = arena_new();
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
 
 static const struct envelope_call unknown;
 

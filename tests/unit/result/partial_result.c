@@ -2,7 +2,7 @@
  * Tables of answers that say that more follows, and of answers that only look so. The corpus, if it is found,
  * is searched for complete results that are taken for partial ones.
  */
-#include "base/arena.h"
+#include "arena_case.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -17,22 +17,6 @@
 #include <cmocka.h>
 
 #define BESIDE_US "../shared/data/corpus"
-
-static struct arena *arena;
-
-static int begin(void **state)
-{
-    (void)state;
-    arena = arena_new();
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
 
 static const struct json *json_of(const char *text)
 {

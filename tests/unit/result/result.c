@@ -1,5 +1,5 @@
 /* Results in every form that tools send them. */
-#include "base/arena.h"
+#include "arena_case.h"
 #include "result/result.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -11,22 +11,7 @@
 
 #include <cmocka.h>
 
-static struct arena *arena;
 static struct result result;
-
-static int begin(void **state)
-{
-    (void)state;
-    arena = arena_new();
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
 
 static const struct json *parsed(const char *text)
 {

@@ -11,27 +11,11 @@
 
 #include <cmocka.h>
 
-#include "base/arena.h"
+#include "arena_case.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "schema/schema.h"
 #include "golden.h"
-
-static struct arena *arena; /* of the test that runs */
-
-static int begin(void **state)
-{
-    (void)state;
-    arena = arena_new();
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
 
 /* Backquotes stand for double quotes: `{`a`:1}`. */
 static inline struct str quoted(const char *text)
