@@ -10,44 +10,6 @@ static void effects(struct ledger_case *t, enum ledger_effects effects, uint32_t
     t->limits.same_call = same_call;
 }
 
-/* A read with new arguments, so that the next call is in no run; reads do not re-arm anything. */
-static void look_elsewhere(struct ledger_case *t, const char *args)
-{
-    struct ledger_limits limits = t->limits;
-    effects(t, LEDGER_EFFECTS_READ, 5);
-    case_runs(t, "get_clock", args, args);
-    t->limits = limits;
-}
-
-static void an_undeclared_tool_has_three(void **state)
-{
-    struct ledger_case *t = *state;
-    case_runs(t, "book", "{1}", "r");
-    assert_int_equal(t->answer.spent, 1);
-    look_elsewhere(t, "1");
-    case_runs(t, "book", "{1}", "r");
-    look_elsewhere(t, "2");
-    case_runs(t, "book", "{1}", "r");
-    assert_int_equal(t->answer.spent, 3);
-    look_elsewhere(t, "3");
-    assert_string_equal(case_asks(t, "book", "{1}"), "refuse same_call");
-    case_turn(t, 2);
-    case_runs(t, "book", "{1}", "r");
-}
-
-static void a_destructive_tool_has_one(void **state)
-{
-    struct ledger_case *t = *state;
-    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
-    case_runs(t, "delete", "{1}", "gone");
-    assert_string_equal(case_asks(t, "delete", "{1}"), "refuse same_call");
-    case_runs(t, "delete", "{2}", "gone");
-    case_runs(t, "create", "{1}", "made"); /* re-arms nothing that destroys */
-    assert_string_equal(case_asks(t, "delete", "{1}"), "refuse same_call");
-    case_turn(t, 2);
-    case_runs(t, "delete", "{1}", "gone");
-}
-
 static void what_destroys_is_not_forgotten_after_a_window_of_reads(void **state)
 {
     struct ledger_case *t = *state;
@@ -396,20 +358,6 @@ static void twenty_parallel_calls_fit_a_step(void **state)
     assert_true(t->settled.unchanged);
 }
 
-static void transient_failures_have_their_own_budget(void **state)
-{
-    struct ledger_case *t = *state;
-    for (uint32_t i = 1; i <= 3; i++) {
-        assert_string_equal(case_asks(t, "fetch", "{1}"), "run");
-        assert_int_equal(t->answer.spent, 1);
-        case_settle_as(t, "fetch", "{1}", t->admissions, LEDGER_CLASS_TRANSIENT, NULL);
-        assert_int_equal(t->settled.transient_count, i);
-        assert_int_equal(t->settled.no_progress, 0);
-    }
-    assert_string_equal(case_asks(t, "fetch", "{1}"), "refuse transient_budget");
-    assert_string_equal(case_asks(t, "fetch", "{2}"), "run");
-}
-
 static void a_result_resets_the_count_of_transient_failures(void **state)
 {
     struct ledger_case *t = *state;
@@ -420,29 +368,6 @@ static void a_result_resets_the_count_of_transient_failures(void **state)
     case_runs(t, "fetch", "{1}", "r");
     assert_string_equal(case_asks(t, "fetch", "{1}"), "run");
     assert_int_equal(t->answer.transient_count, 0);
-}
-
-static void a_schema_mismatch_is_not_repeated_in_its_turn(void **state)
-{
-    struct ledger_case *t = *state;
-    assert_string_equal(case_asks(t, "fetch", "{1}"), "run");
-    case_settle_as(t, "fetch", "{1}", t->admissions, LEDGER_CLASS_SCHEMA_MISMATCH, "{");
-    case_runs(t, "set", "{}", "done"); /* a success re-arms budgets, but not a broken tool */
-    assert_string_equal(case_asks(t, "fetch", "{1}"), "refuse already_broken");
-    assert_string_equal(case_asks(t, "fetch", "{2}"), "run");
-    case_turn(t, 2);
-    assert_string_equal(case_asks(t, "fetch", "{1}"), "run");
-}
-
-static void a_released_call_does_not_count(void **state)
-{
-    struct ledger_case *t = *state;
-    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
-    for (int i = 0; i < 4; i++) {
-        assert_string_equal(case_asks(t, "delete", "{1}"), "run");
-        case_settle_as(t, "delete", "{1}", t->admissions, LEDGER_CLASS_RELEASED, NULL);
-    }
-    assert_int_equal(t->settled.no_progress, 0);
 }
 
 static void a_policy_refusal_frees_its_budget_and_counts_in_loops(void **state)
@@ -457,28 +382,6 @@ static void a_policy_refusal_frees_its_budget_and_counts_in_loops(void **state)
     assert_string_equal(case_asks(t, "delete", "{1}"), "refuse loop");
 }
 
-static void a_reservation_that_is_never_settled_frees_its_budget(void **state)
-{
-    struct ledger_case *t = *state;
-    effects(t, LEDGER_EFFECTS_WRITE, 1);
-    assert_string_equal(case_asks(t, "write", "{1}"), "run");
-    assert_string_equal(case_asks(t, "get_clock", "{}"), "run");
-    assert_string_equal(case_asks(t, "write", "{1}"), "refuse same_call");
-    case_now += LEDGER_RESERVATION_MS + 1;
-    assert_string_equal(case_asks(t, "write", "{1}"), "run");
-}
-
-static void an_unsettled_destructive_call_keeps_its_budget(void **state)
-{
-    struct ledger_case *t = *state;
-    effects(t, LEDGER_EFFECTS_DESTRUCTIVE, 1);
-    t->place.step = STR_LIT("m1");
-    assert_string_equal(case_asks(t, "delete", "{1}"), "run");
-    case_now += LEDGER_RESERVATION_MS + 1;
-    t->place.step = STR_LIT("m2");
-    assert_string_equal(case_asks(t, "delete", "{1}"), "refuse same_call");
-}
-
 static void a_late_settle_counts(void **state)
 {
     struct ledger_case *t = *state;
@@ -489,52 +392,6 @@ static void a_late_settle_counts(void **state)
     assert_string_equal(case_asks(t, "get_clock", "{}"), "run");
     case_settle_as(t, "write", "{1}", late, LEDGER_CLASS_OK, "r");
     assert_string_equal(case_asks(t, "write", "{1}"), "refuse same_call");
-}
-
-static void limits_of_the_session_hold(void **state)
-{
-    struct ledger_case *t = *state;
-    t->limits.session.calls_per_turn = 2;
-    t->limits.session.calls_per_session = 3;
-    case_runs(t, "a", "{1}", "1");
-    case_runs(t, "a", "{2}", "2");
-    assert_string_equal(case_asks(t, "a", "{3}"), "refuse calls_per_turn");
-    case_turn(t, 2);
-    case_runs(t, "a", "{4}", "4");
-    assert_string_equal(case_asks(t, "a", "{5}"), "refuse calls_per_session");
-}
-
-static void time_of_a_turn_is_limited(void **state)
-{
-    struct ledger_case *t = *state;
-    t->limits.session.seconds_per_turn = 10;
-    case_runs(t, "a", "{1}", "1");
-    case_now += 9000;
-    case_runs(t, "a", "{2}", "2");
-    case_now += 2000;
-    assert_string_equal(case_asks(t, "a", "{3}"), "refuse seconds_per_turn");
-    case_turn(t, 2);
-    assert_string_equal(case_asks(t, "a", "{3}"), "run");
-}
-
-static void cost_is_limited(void **state)
-{
-    struct ledger_case *t = *state;
-    t->limits.session.cost_per_turn = 100;
-    t->limits.costs = true;
-    assert_string_equal(case_asks(t, "a", "{1}"), "run");
-    struct ledger_settle settle = {.place = t->place,
-                                   .admission = t->admissions,
-                                   .tool = STR_LIT("a"),
-                                   .arguments = case_hash("{1}"),
-                                   .label = STR_LIT("ok"),
-                                   .result = case_hash("1"),
-                                   .limits = &t->limits,
-                                   .cost_told = true,
-                                   .cost = 100};
-    ledger_settle(t->ledger, &settle, t->arena, &t->settled, NULL, NULL);
-    ledger_settle(t->ledger, &settle, t->arena, &t->settled, NULL, NULL); /* counts once */
-    assert_string_equal(case_asks(t, "a", "{2}"), "refuse cost_per_turn");
 }
 
 static void a_call_that_did_not_run_counts_in_no_limit(void **state)
@@ -595,8 +452,6 @@ static void a_cycle_of_five_is_detected(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORY(an_undeclared_tool_has_three),
-        STORY(a_destructive_tool_has_one),
         STORY(what_destroys_is_not_forgotten_after_a_window_of_reads),
         STORY(a_written_budget_is_not_forgotten_either),
         STORY(the_first_of_200_deletions_is_not_made_again),
@@ -619,17 +474,9 @@ int main(void)
         STORY(without_labels_a_step_ends_with_its_first_feedback),
         STORY(one_of_identical_writes_in_a_step_runs),
         STORY(twenty_parallel_calls_fit_a_step),
-        STORY(transient_failures_have_their_own_budget),
         STORY(a_result_resets_the_count_of_transient_failures),
-        STORY(a_schema_mismatch_is_not_repeated_in_its_turn),
-        STORY(a_released_call_does_not_count),
         STORY(a_policy_refusal_frees_its_budget_and_counts_in_loops),
-        STORY(a_reservation_that_is_never_settled_frees_its_budget),
-        STORY(an_unsettled_destructive_call_keeps_its_budget),
         STORY(a_late_settle_counts),
-        STORY(limits_of_the_session_hold),
-        STORY(time_of_a_turn_is_limited),
-        STORY(cost_is_limited),
         STORY(a_call_that_did_not_run_counts_in_no_limit),
         STORY(costs_beyond_32_bits_are_counted),
         STORY(a_pause_ends_also_if_the_clock_was_set_back),

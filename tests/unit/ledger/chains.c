@@ -41,92 +41,6 @@ static void two_repairs_and_a_success(void **state)
     assert_attempt(t, 1, 2);
 }
 
-static void the_third_invalid_call_exhausts_the_chain(void **state)
-{
-    struct ledger_case *t = *state;
-    case_invalid(t, "create", "{1}");
-    case_invalid(t, "create", "{2}");
-    assert_string_equal(case_invalid(t, "create", "{3}"), "refuse retry_budget_exceeded");
-    assert_attempt(t, 3, 0);
-    assert_chain(t->answer.chain, t->answer.chain_retries, "exhausted", 2);
-    assert_string_equal(case_invalid(t, "create", "{4}"), "refuse retry_budget_exceeded");
-    assert_int_equal(t->answer.chain.len, 0);
-    case_runs(t, "create", "{5}", "made"); /* valid arguments always pass */
-    assert_chain(t->settled.chain, t->settled.chain_retries, "no_retry", 0);
-}
-
-static void the_same_arguments_again_are_redundant(void **state)
-{
-    struct ledger_case *t = *state;
-    case_invalid(t, "create", "{1}");
-    case_invalid(t, "create", "{2}");
-    assert_string_equal(case_invalid(t, "create", "{1}"), "refuse retry_budget_exceeded");
-    assert_chain(t->answer.chain, t->answer.chain_retries, "redundant", 2);
-}
-
-static void a_loop_of_invalid_calls_ends_the_chain(void **state)
-{
-    struct ledger_case *t = *state;
-    case_invalid(t, "create", "{1}");
-    case_invalid(t, "create", "{1}");
-    assert_string_equal(case_invalid(t, "create", "{1}"), "refuse loop");
-    assert_chain(t->answer.chain, t->answer.chain_retries, "redundant", 2);
-    assert_string_equal(case_invalid(t, "create", "{1}"), "refuse loop");
-    assert_string_equal(case_invalid(t, "create", "{1}"), "halt loop");
-    assert_int_equal(t->answer.chain.len, 0);
-}
-
-static void a_check_may_return_repair_after_admit(void **state)
-{
-    struct ledger_case *t = *state;
-    static const char *const args[] = {"{1}", "{2}", "{3}"};
-    for (uint32_t i = 0; i < 3; i++) {
-        assert_string_equal(case_asks(t, "create", args[i]), "run");
-        case_settle_as(t, "create", args[i], t->admissions, LEDGER_CLASS_INVALID, NULL);
-        assert_int_equal(t->settled.attempt, i + 1);
-        assert_int_equal(t->settled.attempts_left, 2 - i);
-        assert_int_equal(t->settled.says, i < 2 ? LEDGER_REPAIR : LEDGER_REFUSE);
-    }
-    assert_chain(t->settled.chain, t->settled.chain_retries, "exhausted", 2);
-    assert_int_equal(t->settled.no_progress, 3);
-}
-
-static void a_fabricated_id_in_a_retry_ends_the_chain(void **state)
-{
-    struct ledger_case *t = *state;
-    case_admit_as(t, "read", "{0}", LEDGER_SO_FAR_FABRICATED);
-    assert_int_equal(t->answer.says, LEDGER_REFUSE);
-    assert_int_equal(t->answer.chain.len, 0);
-    case_invalid(t, "read", "{1}");
-    case_admit_as(t, "read", "{2}", LEDGER_SO_FAR_FABRICATED);
-    assert_int_equal(t->answer.says, LEDGER_REFUSE);
-    assert_chain(t->answer.chain, t->answer.chain_retries, "fabricated_id_on_retry", 1);
-    case_invalid(t, "read", "{3}");
-    assert_attempt(t, 1, 2);
-    assert_string_equal(case_asks(t, "read", "{4}"), "run");
-    case_settle_as(t, "read", "{4}", t->admissions, LEDGER_CLASS_FABRICATED, NULL);
-    assert_chain(t->settled.chain, t->settled.chain_retries, "fabricated_id_on_retry", 1);
-}
-
-static void an_open_chain_is_given_up_when_its_turn_ends(void **state)
-{
-    struct ledger_case *t = *state;
-    struct ledger_turned turned;
-    case_invalid(t, "create", "{1}");
-    case_invalid(t, "update", "{1}");
-    ledger_turn(t->ledger, &(struct ledger_turn){.session = t->place.session, .turn = 0, .goal = STR_NONE},
-                t->arena, &turned, NULL, NULL);
-    assert_int_equal(turned.error, OK);
-    assert_int_equal(turned.turn, 2);
-    assert_int_equal(turned.gave_up, 2);
-    ledger_turn(t->ledger, &(struct ledger_turn){.session = t->place.session, .turn = 2, .goal = STR_NONE},
-                t->arena, &turned, NULL, NULL);
-    assert_int_equal(turned.gave_up, 0);
-    case_turn(t, 2);
-    assert_string_equal(case_invalid(t, "create", "{1}"), "repair");
-    assert_attempt(t, 1, 2);
-}
-
 static void the_first_call_of_a_new_turn_gives_up_an_open_chain(void **state)
 {
     struct ledger_case *t = *state;
@@ -278,12 +192,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORY(a_valid_first_call_is_no_retry),
         STORY(two_repairs_and_a_success),
-        STORY(the_third_invalid_call_exhausts_the_chain),
-        STORY(the_same_arguments_again_are_redundant),
-        STORY(a_loop_of_invalid_calls_ends_the_chain),
-        STORY(a_check_may_return_repair_after_admit),
-        STORY(a_fabricated_id_in_a_retry_ends_the_chain),
-        STORY(an_open_chain_is_given_up_when_its_turn_ends),
         STORY(the_first_call_of_a_new_turn_gives_up_an_open_chain),
         STORY(errors_and_failures_leave_the_chain_open),
         STORY(each_tool_has_its_own_chain),
