@@ -2,7 +2,7 @@
 #ifndef TOOLGATE_TESTS_JSON_SUPPORT_H
 #define TOOLGATE_TESTS_JSON_SUPPORT_H
 
-#include "arena_case.h"
+#include "base/arena.h"
 #include "base/buf.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -15,7 +15,24 @@
 
 #include <cmocka.h>
 
-#define JSON_TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+static struct arena *arena;
+
+static inline int open_arena(void **state)
+{
+    (void)state;
+    arena = arena_new();
+    return 0;
+}
+
+static inline int close_arena(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    arena = NULL;
+    return 0;
+}
+
+#define JSON_TEST(f) cmocka_unit_test_setup_teardown(f, open_arena, close_arena)
 
 static inline struct json parsed_str(struct str text)
 {

@@ -311,16 +311,16 @@ static void a_damaged_byte_changes_nothing_else(void **state)
 static int start(void **state)
 {
     seed = 0x9E3779B97F4A7C15u;
-    return begin(state);
+    return open_arena(state);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_spelling_reads_to_the_value, start, end),
+        cmocka_unit_test_setup_teardown(each_spelling_reads_to_the_value, start, close_arena),
         cmocka_unit_test_setup_teardown(text_escaped_once_more_is_read_as_the_value_or_not_at_all, start,
-                                        end),
-        cmocka_unit_test_setup_teardown(a_damaged_byte_changes_nothing_else, start, end),
+                                        close_arena),
+        cmocka_unit_test_setup_teardown(a_damaged_byte_changes_nothing_else, start, close_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
