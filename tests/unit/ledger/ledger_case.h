@@ -99,25 +99,26 @@ static inline void case_settle_as(struct ledger_case *t, const char *tool, const
         fail_msg("%s", t->settled.why.text);
 }
 
-/* Admits a valid call; returns the verdict and its code as a string. */
-static inline const char *case_asks(struct ledger_case *t, const char *tool, const char *args)
+/* Admits a call; returns the verdict and its code as a string. */
+static inline const char *case_told(struct ledger_case *t, const char *tool, const char *args,
+                                    enum ledger_so_far so_far)
 {
     static const char *const words[] = {"run", "repair", "refuse", "halt"};
     static char said[64];
-    case_admit_as(t, tool, args, LEDGER_SO_FAR_VALID);
+    case_admit_as(t, tool, args, so_far);
     snprintf(said, sizeof(said), "%s%s" STR_FMT, words[t->answer.says], t->answer.code.len ? " " : "",
              STR_ARG(t->answer.code));
     return said;
 }
 
+static inline const char *case_asks(struct ledger_case *t, const char *tool, const char *args)
+{
+    return case_told(t, tool, args, LEDGER_SO_FAR_VALID);
+}
+
 static inline const char *case_invalid(struct ledger_case *t, const char *tool, const char *args)
 {
-    static const char *const words[] = {"run", "repair", "refuse", "halt"};
-    static char said[64];
-    case_admit_as(t, tool, args, LEDGER_SO_FAR_INVALID);
-    snprintf(said, sizeof(said), "%s%s" STR_FMT, words[t->answer.says], t->answer.code.len ? " " : "",
-             STR_ARG(t->answer.code));
-    return said;
+    return case_told(t, tool, args, LEDGER_SO_FAR_INVALID);
 }
 
 /* Admits a call, which must be admitted, and settles it as ok with this result. */
