@@ -127,7 +127,8 @@ describe("a fleet", function()
     all_have_merged()
     for s = 1, SESSIONS do
       assert.truthy(ran[s] <= BUDGET, "session " .. s .. " ran " .. ran[s])
-      process.eventually("what was refused while Redis had it is taken back, session " .. s .. " ran " .. ran[s] .. " counted " .. counted(s), function() return counted(s) == ran[s] end)
+      local what = ("session %d ran %d and counts %d: what was refused while Redis had it is taken back")
+      process.eventually(what:format(s, ran[s], counted(s)), function() return counted(s) == ran[s] end)
     end
   end)
 
