@@ -139,10 +139,10 @@ static void an_answer_is_pushed_out_by_nobody(void **state)
     assert_true(ask(f, 101, 7, 1, 0).is_new);
 }
 
-static bool decodes(struct str bytes, struct approval_table *table, struct arena *arena)
+static bool decodes(struct str bytes, struct approval_table *table, struct arena *in)
 {
     struct record_coder c = {.rest = bytes};
-    approval_table_code(&c, table, arena);
+    approval_table_code(&c, table, in);
     return !c.bad && !c.rest.len;
 }
 
