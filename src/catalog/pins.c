@@ -607,9 +607,11 @@ enum err pins_accept(struct pins *pins, const struct pins_review *review, struct
     const char *slash = tool.len ? memchr(tool.at, '/', tool.len) : NULL; /* an upstream's name has none */
     const struct pin_entry *only = NULL;
     *count = 0;
-    if (!all && slash)
-        only = pins_review_find(review, (struct str){tool.at, (size_t)(slash - tool.at)},
-                                str_from(tool, (size_t)(slash - tool.at) + 1));
+    struct str upstream = {tool.at, slash ? (size_t)(slash - tool.at) : 0};
+    struct str own = slash ? str_from(tool, upstream.len + 1) : STR_NONE;
+    for (size_t i = 0; i < review->count && slash && !all && !only; i++)
+        if (str_eq(review->entries[i].upstream, upstream) && str_eq(review->entries[i].tool, own))
+            only = &review->entries[i];
     for (size_t i = 0; i < review->count && !all && !only; i++)
         if (str_eq(review->entries[i].published, tool))
             only = &review->entries[i];
