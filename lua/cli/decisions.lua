@@ -64,7 +64,7 @@ end
 -- ---- --follow ----
 
 -- The log is read once: up to its end the last wanted records are kept, then they are printed, then each new one. A second
--- reading could meet another file, because the daemon rotates the log meanwhile. What the model did is not known yet.
+-- reading could meet another file, because the daemon may rotate the log. What the model did is not known yet.
 local function follow(input, o, matches, since)
   local history = o.last or since and math.huge or FOLLOW_HISTORY
   local kept, first, last, live, shown = {}, 1, 0, history == math.huge, 0

@@ -32,7 +32,7 @@ local function add(d, level, area, code, fix, form, ...)
   d.findings[#d.findings + 1] = { level = level, area = area, code = code, fix = fix, what = form:format(...) }
 end
 
--- A table of the daemon's status; empty: there is none.
+-- A table of the daemon's status; empty if the status lacks it.
 local function status(d, name) return ui.table(d.status and d.status[name]) end
 
 -- The objects of a list in the daemon's status.
@@ -69,7 +69,7 @@ end
 
 local function reload_of(d) return "toolgate reload --socket " .. d.socket end
 
--- By the daemon's process; nil: there is none to see.
+-- The uid of the daemon's process; nil: that process is not visible.
 local function daemon_user(d)
   local pid = d.status and number(d.status, "pid") or 0
   local process = pid ~= 0 and cli.stat(("/proc/%d"):format(pid))
@@ -339,7 +339,7 @@ local function check_upstreams(d)
 end
 
 -- ---- policies ----
--- What `serve --check` says of the files, and the daemon of those that it serves.
+-- Compares what `serve --check` reports of the files with what the daemon serves.
 local function check_policies(d)
   local before, g = #d.findings, d.generation
   local serves_nothing = g and g.tools == 0 and #d.config.upstreams == 0 -- as after the installation

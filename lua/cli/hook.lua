@@ -123,7 +123,7 @@ end
 
 -- ---- events ----
 
--- Says what the assistant hears. Nobody reads it: the call must not run.
+-- Writes the answer for the assistant. If it cannot be written, the call must not run.
 local function say(words)
   local said, why = hook.say(words)
   if said then return 0 end
@@ -131,7 +131,7 @@ local function say(words)
   return BLOCKS
 end
 
--- On "ask" the user reads why; a model would try to mend it.
+-- On "ask" the user reads the reason; a model would try to fix the call.
 local function unavailable(e, decision, why)
   if e.kind ~= "before" then return "" end
   return answer.decision(e, decision, decision == "ask"
@@ -215,7 +215,7 @@ local function on_event(e)
   return told and 0 or answer_failure(e, why, wrong)
 end
 
--- An event that is none blocks: nobody knows what it would have asked.
+-- An unknown event blocks: what it would have asked is unknown.
 local function on_other(e)
   local name, denied = cli.cut(e.name, 100):match "^%Z*", options["on-unknown"] == "deny"
   if e.fault then

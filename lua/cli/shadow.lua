@@ -44,7 +44,7 @@ local function add_call(rows, outcomes, log)
   count_code(row, log)
 end
 
--- A call that worked is what enforcing breaks; one whose result nobody knows may have worked.
+-- Enforcing would break a call that worked; a call without a known result may have worked.
 local function answer_of(row)
   if row.calls < CALLS_LEAST then return false, "too few calls to say" end
   if row.worked > 0 then return false, "calls that worked would be refused: review them first" end
