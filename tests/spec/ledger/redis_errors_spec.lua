@@ -293,7 +293,7 @@ describe("a Redis Cluster", function()
   -- Two masters, each with half of the slots; shared by all cases, because the setup takes seconds.
   setup(function()
     for i = 1, 2 do
-      nodes[i] = redis.start { port = true, arguments = { "--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
+      nodes[i] = redis.start { port = true, arguments = { "--cluster-enabled", "yes", "--cluster-node-timeout", "15000",
                                                           "--cluster-config-file", "nodes.conf",
                                                           "--cluster-require-full-coverage", "no" } }
       nodes[i]:does("CLUSTER", "ADDSLOTSRANGE", (i - 1) * SLOTS / 2, i * SLOTS / 2 - 1)
