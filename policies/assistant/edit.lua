@@ -11,13 +11,13 @@ return tool "Edit" {
     "new_string":{"type":"string","description":"Text that replaces it"}},
     "required":["file_path","old_string","new_string"]}]],
 
-  check = function(args) return protected.refusal(args.file_path) end,
+  check = function(args) return protected.edit(args.file_path) end,
 
   examples = {
     { "a source file", args = { file_path = "/home/me/src/a.c", old_string = "a", new_string = "b" }, gives = "pass" },
     { "no new text", args = { file_path = "/home/me/src/a.c", old_string = "a" }, gives = "repair" },
     { "secrets", args = { file_path = "/home/me/.env", old_string = "a", new_string = "b" }, gives = "refuse protected_path" },
     { "a way up", args = { file_path = "/home/me/src/../.env", old_string = "a", new_string = "b" },
-      gives = "refuse path_leads_up" },
+      gives = "refuse protected_path" },
   },
 }

@@ -10,12 +10,12 @@ return tool "NotebookEdit" {
     "new_source":{"type":"string","description":"The cell's new text"}},
     "required":["notebook_path"]}]],
 
-  check = function(args) return protected.refusal(args.notebook_path) end,
+  check = function(args) return protected.edit(args.notebook_path) end,
 
   examples = {
     { "a notebook", args = { notebook_path = "/home/me/n.ipynb", new_source = "1" }, gives = "pass" },
     { "no notebook", args = { new_source = "1" }, gives = "repair" },
-    { "in git's folder", args = { notebook_path = "/home/me/.git/n.ipynb", new_source = "1" },
+    { "run by git", args = { notebook_path = "/home/me/.git/hooks/n.ipynb", new_source = "1" },
       gives = "refuse protected_path" },
   },
 }

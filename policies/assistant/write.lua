@@ -10,13 +10,12 @@ return tool "Write" {
     "content":{"type":"string","description":"All of its text"}},
     "required":["file_path","content"]}]],
 
-  check = function(args) return protected.refusal(args.file_path) end,
+  check = function(args) return protected.edit(args.file_path) end,
 
   examples = {
     { "a source file", args = { file_path = "/home/me/src/a.c", content = "" }, gives = "pass" },
     { "no content", args = { file_path = "/home/me/src/a.c" }, gives = "repair" },
-    { "its own hooks", args = { file_path = "/home/me/.claude/settings.json", content = "{}" },
-      gives = "refuse protected_path" },
+    { "its own hooks", args = { file_path = "/home/me/.claude/settings.json", content = "{}" }, gives = "ask" },
     { "the system's", args = { file_path = "/etc/passwd", content = "" }, gives = "refuse protected_path" },
   },
 }
