@@ -112,14 +112,13 @@ static void load_protected(lua_State *L, void *context)
     diagnostics_raise(L, &load->diagnostics);
     lua_getfenv(L, 1);
     lua_insert(L, 1);
-    lua_modules_prepare(L, code, 1);
     lua_call(L, 0, LUA_MULTRET);
     bool declares = lua_gettop(L) == 2 && sandbox_mark(L, 2) == MARK_DECLARATION;
     if (declares || lua_gettop(L) != 2 || !lua_istable(L, 2))
         luaL_error(L, "%s:%d: expected the file to return one table of what it shares%s",
                    sandbox_chunk(m->file.at), bytecode_line(code, code->count - 1),
                    declares ? ": a policy belongs beside the folder " FOLDER ", not into it" : "");
-    freeze_module(L, code, 1, 2, m->name.at, &load->diagnostics);
+    freeze_file(L, 1, 2, m->name.at, &load->diagnostics);
     diagnostics_raise(L, &load->diagnostics);
     m->ref = luaL_ref(L, LUA_REGISTRYINDEX);
     bridge_forget_json(L);
@@ -196,13 +195,6 @@ bool lua_modules_step(struct policy_set *set, struct policy_load_errors *errors,
     load_module(set, &modules->list[modules->next++], errors);
     *failed |= errors->count > before;
     return true;
-}
-
-void lua_modules_prepare(lua_State *L, const struct bytecode *code, int environment)
-{
-    const struct sandbox_context *now = sandbox_context(sandbox_of(L));
-    if (requires(now->source))
-        sandbox_use_proxies(L, environment, iterator_check_passes(sandbox_opcodes(sandbox_of(L)), code));
 }
 
 /* ---- the word ---- */

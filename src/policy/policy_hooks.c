@@ -11,7 +11,7 @@
 #include "sandbox/bridge.h"
 #include "sandbox/bridge_origins.h"
 #include "sandbox/diagnostics.h"
-#include "sandbox/read_only_proxy.h"
+#include "sandbox/freeze.h"
 #include "sandbox/sandbox.h"
 
 /* ---- outcomes: each word with its kind of outcome and the hooks that may return it. Strings are copied into

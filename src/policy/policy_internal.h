@@ -118,9 +118,6 @@ bool lua_modules_step(struct policy_set *set, struct policy_load_errors *errors,
 /* The hash by which a stalled file is known: of its text, and of all modules if it requires any. */
 uint64_t lua_modules_text_hash(const struct policy_set *set, struct str source);
 
-/* Of `code`: the builtins of its environment must accept the proxies that require returns. */
-void lua_modules_prepare(lua_State *L, const struct bytecode *code, int environment);
-
 /* The word require. */
 int lua_modules_require(lua_State *L);
 

@@ -196,7 +196,6 @@ static void load_protected(lua_State *L, void *context)
     diagnostics_raise(L, diagnostics);
     lua_getfenv(L, 1);
     lua_insert(L, 1);
-    lua_modules_prepare(L, code, 1);
     lua_call(L, 0, LUA_MULTRET);
     if (lua_gettop(L) > 2)
         luaL_error(L, "%s:%d: expected the file to return one value, its tool or gateway, got %d",
@@ -215,7 +214,7 @@ static void load_protected(lua_State *L, void *context)
     }
     lua_pop(L, 1);
     sandbox_check_deadline(L);
-    freeze_file(L, code, 1, 2, diagnostics);
+    freeze_file(L, 1, 2, NULL, diagnostics);
     diagnostics_raise(L, diagnostics);
     bridge_forget_json(L);
 }

@@ -6,7 +6,7 @@
 #include "policy/vocabulary.h"
 #include "base/embedded.h"
 #include "policy/policy_internal.h"
-#include "sandbox/read_only_proxy.h"
+#include "sandbox/freeze.h"
 #include "sandbox/libraries.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/string_library.h"

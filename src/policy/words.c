@@ -8,7 +8,7 @@
 #include "json/parse.h"
 #include "policy/source_location.h"
 #include "sandbox/bridge.h"
-#include "sandbox/read_only_proxy.h"
+#include "sandbox/freeze.h"
 #include "sandbox/sandbox.h"
 
 #include <lauxlib.h>

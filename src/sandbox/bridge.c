@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "json/build.h"
 #include "sandbox/bridge_internal.h"
-#include "sandbox/read_only_proxy.h"
+#include "sandbox/freeze.h"
 
 #include <math.h>
 #include <stdio.h>

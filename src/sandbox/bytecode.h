@@ -77,16 +77,10 @@ struct str bytecode_text(const struct bytecode *code, uint32_t constant);
  * compiling small functions. */
 #define BYTECODE_UPVALUE_WRITES 4 /* of a variable, a string, a number, nil or a boolean */
 struct bytecode_opcodes {
-    uint8_t global_read, global_write, field_read, field_write, upvalue_read, set_nil, call;
-    uint8_t loop_begin[2], loop_step[2]; /* of `for` with pairs, and with other iterators */
+    uint8_t global_read, global_write, field_read, field_write, set_nil;
     uint8_t upvalue_write[BYTECODE_UPVALUE_WRITES];
 };
 void bytecode_detect_opcodes(lua_State *L, struct arena *arena, struct bytecode_opcodes *out);
 bool bytecode_writes_upvalue(const struct bytecode_opcodes *ops, uint32_t ins);
-
-/* Whether a file uses pairs and ipairs only as `for … in pairs(…) do`; false also if it cannot be decided.
- * Then its code cannot access what they return, so they may iterate over the table behind a read-only proxy
- * directly, without a slower iterator. */
-bool iterator_check_passes(const struct bytecode_opcodes *ops, const struct bytecode *file);
 
 #endif

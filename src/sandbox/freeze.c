@@ -1,16 +1,222 @@
 /*
- * Walks from the declared functions and the globals of the file, with a queue
- * instead of recursion, as a policy's tables may be nested deeper than the C
- * stack allows. Values are replaced where they are stored: in upvalues, in the
- * table of globals, and in tables.
+ * Proxies first, and the builtins that accept them. Then the walk: from the
+ * declared functions and the globals of the file, with a queue instead of
+ * recursion, as a policy's tables may be nested deeper than the C stack allows.
+ * Values are replaced where they are stored: in upvalues, in the table of
+ * globals, and in tables.
  */
 #include "sandbox/freeze.h"
-#include "sandbox/read_only_proxy.h"
 #include "sandbox/bytecode.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/string_library.h"
 
+#include <lauxlib.h>
 #include <string.h>
+
+#define UNPACK_MAX 65536 /* the limit of Lua's stack */
+#define KINDS      9     /* of Lua values: LUA_TNIL to LUA_TTHREAD */
+
+/* ---- proxies: the environment of the userdata is the table, for C; its __index is the table, for Lua ----
+ */
+
+struct proxy {
+    const void *tag; /* &tag: no other userdata of this state begins with it */
+};
+
+static const char tag;
+
+bool proxy_is(lua_State *L, int at)
+{
+    return lua_type(L, at) == LUA_TUSERDATA && lua_objlen(L, at) == sizeof(struct proxy) &&
+           ((const struct proxy *)lua_touserdata(L, at))->tag == &tag;
+}
+
+void proxy_unwrap(lua_State *L, int at)
+{
+    if (!proxy_is(L, at))
+        return;
+    if (at < 0)
+        at = lua_gettop(L) + at + 1;
+    lua_getfenv(L, at);
+    lua_replace(L, at);
+}
+
+void proxy_copy(lua_State *L)
+{
+    if (!proxy_is(L, -1))
+        return;
+    int at = lua_gettop(L);
+    lua_newtable(L);
+    lua_getfenv(L, at);
+    for (lua_pushnil(L); lua_next(L, at + 2);) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, at + 1);
+    }
+    lua_settop(L, at + 1);
+    lua_replace(L, at);
+}
+
+const char *proxy_name(lua_State *L, int at)
+{
+    lua_getmetatable(L, at);
+    lua_rawgeti(L, -1, 1);
+    const char *name = lua_tostring(L, -1); /* the metatable keeps it */
+    lua_pop(L, 2);
+    return name;
+}
+
+static int refuse_write(lua_State *L)
+{
+    return luaL_error(L,
+                      "keeps state between calls: the table '%s' was made when the file was loaded, and is "
+                      "read-only: change a copy of it; " PROXY_WRITE_HINT,
+                      proxy_name(L, 1));
+}
+
+void proxy_refuse_write(lua_State *L, int at)
+{
+    if (!proxy_is(L, at))
+        return;
+    lua_pushvalue(L, at);
+    lua_replace(L, 1);
+    refuse_write(L);
+}
+
+static int length(lua_State *L)
+{
+    lua_getfenv(L, 1);
+    lua_pushinteger(L, (lua_Integer)lua_objlen(L, -1));
+    return 1;
+}
+
+void proxy_push(lua_State *L, const char *name)
+{
+    struct proxy *made = lua_newuserdata(L, sizeof(*made));
+    made->tag = &tag;
+    lua_pushvalue(L, -2);
+    lua_setfenv(L, -2);
+    lua_createtable(L, 2, 3);
+    lua_pushstring(L, name);
+    lua_rawseti(L, -2, 1);
+    lua_pushvalue(L, -3);
+    lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, refuse_write);
+    lua_setfield(L, -2, "__newindex");
+    lua_pushcfunction(L, length);
+    lua_setfield(L, -2, "__len");
+    lua_setmetatable(L, -2);
+}
+
+/* ---- the builtins that accept proxies ---- */
+
+/* Upvalues: the names of the types. */
+static int aware_type(lua_State *L)
+{
+    luaL_checkany(L, 1);
+    int type = proxy_is(L, 1) ? LUA_TTABLE : lua_type(L, 1);
+    lua_pushvalue(L, lua_upvalueindex(type + 1));
+    return 1;
+}
+
+/* Pushes the table of argument 1 or raises an error. */
+static void push_table(lua_State *L)
+{
+    if (proxy_is(L, 1)) {
+        lua_getfenv(L, 1);
+        return;
+    }
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_pushvalue(L, 1);
+}
+
+static int aware_next(lua_State *L)
+{
+    lua_settop(L, 2);
+    push_table(L);
+    lua_insert(L, 1);
+    lua_remove(L, 2);
+    if (lua_next(L, 1))
+        return 2;
+    lua_pushnil(L);
+    return 1;
+}
+
+/* Upvalue 1: the table, which the policy must not see. */
+static int next_pair(lua_State *L)
+{
+    lua_settop(L, 2);
+    if (lua_next(L, lua_upvalueindex(1)))
+        return 2;
+    lua_pushnil(L);
+    return 1;
+}
+
+static int next_item(lua_State *L)
+{
+    int at = (int)luaL_checkinteger(L, 2) + 1;
+    lua_pushinteger(L, at);
+    lua_rawgeti(L, lua_upvalueindex(1), at);
+    return lua_isnil(L, -1) ? 0 : 2;
+}
+
+/* pairs and ipairs. Upvalues: the stock iterator, the one over a proxy, which hides its table, and the first
+ * key. */
+static int aware_loop(lua_State *L)
+{
+    bool proxy = proxy_is(L, 1);
+    push_table(L);
+    if (proxy)
+        lua_pushcclosure(L, lua_tocfunction(L, lua_upvalueindex(2)), 1);
+    else
+        lua_pushvalue(L, lua_upvalueindex(1));
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, lua_upvalueindex(3));
+    return 3;
+}
+
+static int aware_unpack(lua_State *L)
+{
+    push_table(L);
+    lua_replace(L, 1);
+    double first = luaL_optnumber(L, 2, 1), last = luaL_optnumber(L, 3, (double)lua_objlen(L, 1));
+    double count = last - first + 1;
+    if (count <= 0)
+        return 0;
+    if (!(count < UNPACK_MAX) || !lua_checkstack(L, (int)count))
+        return luaL_error(L, "unpack: too many results");
+    for (int i = 0; i < (int)count; i++)
+        lua_rawgeti(L, 1, (int)first + i);
+    return (int)count;
+}
+
+/* `name` is pairs or ipairs. The stock function is called once for its iterator and first key. */
+static void replace_loop(lua_State *L, const char *name, lua_CFunction step)
+{
+    lua_getglobal(L, name);
+    lua_newtable(L);
+    lua_call(L, 1, 3);
+    lua_pushcfunction(L, step);
+    lua_replace(L, -3);
+    lua_pushcclosure(L, aware_loop, 3);
+    lua_setglobal(L, name);
+}
+
+void proxy_open(lua_State *L)
+{
+    for (int type = 0; type < KINDS; type++)
+        lua_pushstring(L, lua_typename(L, type));
+    lua_pushcclosure(L, aware_type, KINDS);
+    lua_setglobal(L, "type");
+    lua_pushcfunction(L, aware_next);
+    lua_setglobal(L, "next");
+    lua_pushcfunction(L, aware_unpack);
+    lua_setglobal(L, "unpack");
+    replace_loop(L, "pairs", next_pair);
+    replace_loop(L, "ipairs", next_item);
+}
+
+/* ---- the walk ---- */
 
 struct freeze_walk {
     lua_State *L;
@@ -20,7 +226,6 @@ struct freeze_walk {
     int queue; /* table: functions and tables whose content is still to be frozen */
     int first, last;
     const char *name; /* of the variable or field that leads to the current value */
-    bool froze;       /* at least one table */
 };
 
 /* Functions around a function, innermost first. */
@@ -73,29 +278,22 @@ static bool replace_seen(struct freeze_walk *s)
     return seen;
 }
 
-/* Replaces a stock function by its variant that accepts proxies. */
-static void freeze_builtin(struct freeze_walk *s)
+/* Only an iterator of gmatch has state among the functions in C. */
+static void check_builtin(struct freeze_walk *s)
 {
     lua_Debug where = {0};
-    if (lua_tocfunction(s->L, -1) == string_library_gmatch_step) {
-        lua_rawgeti(s->L, s->queue, s->first - 1); /* the function or table that leads to it */
-        bool function = lua_isfunction(s->L, -1);
-        if (function)
-            lua_getinfo(s->L, ">S", &where);
-        else
-            lua_pop(s->L, 1);
-        diagnostics_add(s->diagnostics, function ? where.linedefined : 1,
-                        "keeps state between calls: '%s' is a gmatch iterator that was created when the "
-                        "file was loaded: call gmatch in the function",
-                        s->name);
+    if (lua_tocfunction(s->L, -1) != string_library_gmatch_step)
         return;
-    }
-    lua_pushvalue(s->L, -1);
-    proxy_aware_function(s->L);
-    if (lua_isnil(s->L, -1))
-        lua_pop(s->L, 1);
+    lua_rawgeti(s->L, s->queue, s->first - 1); /* the function or table that leads to it */
+    bool function = lua_isfunction(s->L, -1);
+    if (function)
+        lua_getinfo(s->L, ">S", &where);
     else
-        lua_replace(s->L, -2);
+        lua_pop(s->L, 1);
+    diagnostics_add(s->diagnostics, function ? where.linedefined : 1,
+                    "keeps state between calls: '%s' is a gmatch iterator that was created when the "
+                    "file was loaded: call gmatch in the function",
+                    s->name);
 }
 
 /* Replaces the value on top by its frozen form, and queues its content. */
@@ -103,7 +301,7 @@ static void freeze_value(struct freeze_walk *s)
 {
     int type = lua_type(s->L, -1), at = lua_gettop(s->L);
     if (type == LUA_TFUNCTION && lua_iscfunction(s->L, -1)) {
-        freeze_builtin(s);
+        check_builtin(s);
         return;
     }
     if ((type != LUA_TFUNCTION && type != LUA_TTABLE) || replace_seen(s))
@@ -119,7 +317,6 @@ static void freeze_value(struct freeze_walk *s)
     lua_rawset(s->L, s->seen);
     if (type == LUA_TTABLE)
         lua_replace(s->L, at);
-    s->froze = s->froze || type == LUA_TTABLE;
     lua_settop(s->L, at);
 }
 
@@ -249,52 +446,29 @@ static void find_functions(struct freeze_walk *s, int declared)
     lua_settop(L, top);
 }
 
-static struct freeze_walk walk_begin(lua_State *L, struct diagnostics *diagnostics)
+void freeze_file(lua_State *L, int environment, int value, const char *name, struct diagnostics *diagnostics)
 {
     int top = lua_gettop(L);
     luaL_checkstack(L, 20, "freezing");
     lua_newtable(L);
     lua_newtable(L);
-    return (struct freeze_walk){.L = L,
-                                .ops = sandbox_opcodes(sandbox_of(L)),
-                                .diagnostics = diagnostics,
-                                .seen = top + 1,
-                                .queue = top + 2,
-                                .first = 1};
-}
-
-static void freeze_globals(struct freeze_walk *s, int environment)
-{
-    sandbox_push_globals(s->L, environment);
-    if (lua_istable(s->L, -1))
-        freeze_fields(s, lua_gettop(s->L), true);
-}
-
-void freeze_file(lua_State *L, const struct bytecode *file, int environment, int declared,
-                 struct diagnostics *diagnostics)
-{
-    int top = lua_gettop(L);
-    struct freeze_walk s = walk_begin(L, diagnostics);
-    find_functions(&s, declared);
-    freeze_globals(&s, environment);
+    struct freeze_walk s = {.L = L,
+                            .ops = sandbox_opcodes(sandbox_of(L)),
+                            .diagnostics = diagnostics,
+                            .seen = top + 1,
+                            .queue = top + 2,
+                            .first = 1,
+                            .name = name};
+    if (name) {
+        lua_pushvalue(L, value);
+        freeze_value(&s);
+        lua_replace(L, value);
+    } else {
+        find_functions(&s, value);
+    }
+    sandbox_push_globals(L, environment);
+    if (lua_istable(L, -1))
+        freeze_fields(&s, lua_gettop(L), true);
     process_queue(&s);
-    if (s.froze)
-        sandbox_use_proxies(L, environment, iterator_check_passes(s.ops, file));
-    lua_settop(L, top);
-}
-
-/* Its functions get proxies from the files that call them, even if it has no table itself. */
-void freeze_module(lua_State *L, const struct bytecode *file, int environment, int value, const char *name,
-                   struct diagnostics *diagnostics)
-{
-    int top = lua_gettop(L);
-    struct freeze_walk s = walk_begin(L, diagnostics);
-    s.name = name;
-    lua_pushvalue(L, value);
-    freeze_value(&s);
-    lua_replace(L, value);
-    freeze_globals(&s, environment);
-    process_queue(&s);
-    sandbox_use_proxies(L, environment, iterator_check_passes(s.ops, file));
     lua_settop(L, top);
 }

@@ -8,7 +8,7 @@
 #include "sandbox/libraries.h"
 
 #include "base/suggest.h"
-#include "sandbox/read_only_proxy.h"
+#include "sandbox/freeze.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/string_library.h"
 

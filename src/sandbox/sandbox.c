@@ -12,9 +12,9 @@
 #include "base/arena.h"
 #include "sandbox/bridge_origins.h"
 #include "sandbox/bytecode.h"
-#include "sandbox/read_only_proxy.h"
 #include "sandbox/heap.h"
 #include "sandbox/deadline.h"
+#include "sandbox/freeze.h"
 #include "sandbox/libraries.h"
 
 #include <luajit.h>
@@ -24,10 +24,6 @@
 #include <string.h>
 
 #define GC_SLACK_BYTES 1048576u /* for the collector itself if the heap is full */
-
-/* Variants of the builtins: for policies without proxies, with proxies but pairs in `for` only, and with
- * proxies (read_only_proxy.h). */
-enum variant { VARIANT_STOCK, VARIANT_FAST, VARIANT_AWARE, VARIANTS };
 
 struct sandbox {
     lua_State *L;
@@ -43,9 +39,9 @@ struct sandbox {
     } frame;
     struct bytecode_opcodes opcodes;
     int enter_ref, mark_refs[MARK_COUNT];
-    int builtins_refs[VARIANTS];     /* the table of builtins */
-    int globals_meta_refs[VARIANTS]; /* the metatable of a policy's globals, which forwards to the builtins */
-    sandbox_line_callback *trace;    /* NULL: off */
+    int builtins_ref;             /* the table of builtins */
+    int globals_meta_ref;         /* the metatable of a policy's globals, which forwards to the builtins */
+    sandbox_line_callback *trace; /* NULL: off */
     void *trace_context;
 };
 
@@ -271,21 +267,6 @@ enum mark sandbox_mark(lua_State *L, int at)
     return mark;
 }
 
-/* Which variant of the builtins the table on top is; VARIANTS: none. */
-static enum variant variant_of(lua_State *L)
-{
-    struct sandbox *sandbox = sandbox_of(L);
-    int v = 0;
-    for (; v < VARIANTS; v++) {
-        lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->builtins_refs[v]);
-        bool equal = lua_rawequal(L, -1, -2);
-        lua_pop(L, 1);
-        if (equal)
-            break;
-    }
-    return (enum variant)v;
-}
-
 /*
  * A policy's environment is an empty table whose metatable forwards reads to the
  * builtins and writes to this function. While the file loads, a write goes to a
@@ -307,11 +288,10 @@ static int set_global(lua_State *L)
                           name, name);
     lua_pop(L, 1);
     lua_getmetatable(L, 1);
-    lua_getfield(L, -1, "__index");
-    enum variant variant = variant_of(L);
-    if (variant != VARIANTS) { /* the first global */
+    sandbox_push_globals(L, 1);
+    if (lua_isnil(L, -1)) { /* the first global */
         lua_newtable(L);
-        lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->globals_meta_refs[variant]);
+        lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->globals_meta_ref);
         lua_setmetatable(L, -2);
         lua_pushvalue(L, -1);
         lua_setfield(L, -4, "__index");
@@ -324,7 +304,7 @@ static int set_global(lua_State *L)
 
 void sandbox_push_builtins(lua_State *L)
 {
-    lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox_of(L)->builtins_refs[VARIANT_STOCK]);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox_of(L)->builtins_ref);
 }
 
 void sandbox_push_globals(lua_State *L, int environment)
@@ -332,25 +312,10 @@ void sandbox_push_globals(lua_State *L, int environment)
     lua_getmetatable(L, environment);
     lua_getfield(L, -1, "__index");
     lua_remove(L, -2);
-    if (variant_of(L) != VARIANTS) {
+    sandbox_push_builtins(L);
+    if (lua_rawequal(L, -1, -2)) {
         lua_pushnil(L);
-        lua_replace(L, -2);
-    }
-}
-
-void sandbox_use_proxies(lua_State *L, int environment, bool in_loops_only)
-{
-    struct sandbox *sandbox = sandbox_of(L);
-    enum variant variant = in_loops_only ? VARIANT_FAST : VARIANT_AWARE;
-    sandbox_push_globals(L, environment);
-    if (lua_istable(L, -1)) {
-        lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->globals_meta_refs[variant]);
-        lua_setmetatable(L, -2);
-    } else {
-        lua_getmetatable(L, environment);
-        lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->builtins_refs[variant]);
-        lua_setfield(L, -2, "__index");
-        lua_pop(L, 1);
+        lua_replace(L, -3);
     }
     lua_pop(L, 1);
 }
@@ -381,33 +346,6 @@ void sandbox_load(lua_State *L, struct str source, const char *file)
     lua_remove(L, -2);
 }
 
-/* Pops the builtins on top and keeps them as this variant. */
-static void keep_variant(lua_State *L, struct sandbox *sandbox, enum variant variant)
-{
-    lua_createtable(L, 0, 1);
-    lua_pushvalue(L, -2);
-    lua_setfield(L, -2, "__index");
-    sandbox->globals_meta_refs[variant] = luaL_ref(L, LUA_REGISTRYINDEX);
-    sandbox->builtins_refs[variant] = luaL_ref(L, LUA_REGISTRYINDEX);
-}
-
-/* Pushes a copy of the builtins at `from`, with functions replaced by `exchange` (read_only_proxy.h). */
-static void push_variant(lua_State *L, int from, void (*exchange)(lua_State *L))
-{
-    lua_createtable(L, 0, 0);
-    int to = lua_gettop(L);
-    for (lua_pushnil(L); lua_next(L, from);) {
-        lua_pushvalue(L, -2);
-        lua_pushvalue(L, -2);
-        exchange(L);
-        lua_pushvalue(L, lua_isnil(L, -1) ? -3 : -1);
-        lua_remove(L, -2);
-        lua_rawset(L, to);
-        lua_pop(L, 1);
-    }
-    libraries_guard_missing(L, NULL);
-}
-
 struct set_up {
     struct sandbox *sandbox;
     sandbox_open_builtins *open_builtins;
@@ -427,12 +365,11 @@ static void set_up(lua_State *L, void *context)
         sandbox->mark_refs[i] = luaL_ref(L, LUA_REGISTRYINDEX);
     }
     with->open_builtins(L);
-    int builtins = lua_gettop(L);
-    push_variant(L, builtins, proxy_stock_function);
-    keep_variant(L, sandbox, VARIANT_STOCK);
-    push_variant(L, builtins, proxy_aware_function);
-    keep_variant(L, sandbox, VARIANT_AWARE);
-    keep_variant(L, sandbox, VARIANT_FAST);
+    lua_createtable(L, 0, 1);
+    lua_pushvalue(L, -2);
+    lua_setfield(L, -2, "__index");
+    sandbox->globals_meta_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+    sandbox->builtins_ref = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
 struct sandbox *sandbox_new(uint32_t memory_kb, sandbox_open_builtins *open_builtins)

@@ -102,10 +102,6 @@ void sandbox_load(lua_State *L, struct str source, const char *file);
 void sandbox_push_builtins(lua_State *L);
 void sandbox_push_globals(lua_State *L, int environment);
 
-/* From now on the builtins of this environment accept read-only proxies. `in_loops_only`: the file uses pairs
- * and ipairs only directly in `for` (bytecode.h). */
-void sandbox_use_proxies(lua_State *L, int environment, bool in_loops_only);
-
 const struct sandbox_context *sandbox_context(const struct sandbox *sandbox);
 size_t *sandbox_written_bytes(struct sandbox *sandbox); /* by the bridge in this run; zero at its start */
 const struct bytecode_opcodes *sandbox_opcodes(const struct sandbox *sandbox);

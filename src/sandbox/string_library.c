@@ -6,7 +6,7 @@
  * on every worker and in every replay.
  */
 #include "sandbox/string_library.h"
-#include "sandbox/read_only_proxy.h"
+#include "sandbox/freeze.h"
 #include "sandbox/lua_pattern.h"
 #include "sandbox/sandbox.h"
 
