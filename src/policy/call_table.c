@@ -148,7 +148,6 @@ static int read_field(lua_State *L)
 
 void call_table_open(lua_State *L)
 {
-    bridge_open(L);
     sandbox_push_mark(L, MARK_CALL);
     lua_pushcfunction(L, read_field);
     lua_setfield(L, -2, "__index");

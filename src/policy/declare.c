@@ -78,8 +78,7 @@ void field_read_pairs(struct declaration *d, const struct field *field, int at)
 
 const struct json *field_json(struct declaration *d, const char *what, int at, const struct json *schema)
 {
-    struct bridge_hints hints = {
-        .original = bridge_json_source(d->L, at), .schema = schema, .by_table = true};
+    struct bridge_hints hints = {.original = bridge_origin(d->L, at), .schema = schema};
     const struct json *value = bridge_read(d->L, at, what, &hints, d->scratch);
     struct json *kept = ARENA_NEW(d->arena, struct json);
     const struct json_file *file = d->set->files.first;
@@ -391,7 +390,6 @@ static void read_fields(struct declaration *d, int fields, const struct field_ta
 static void finish_policy(struct declaration *d)
 {
     d->policy->wants = declare_wants(d->tokens);
-    d->policy->code->walks = bridge_needs_eager(d->source);
     struct diagnostics conflicts = {.arena = d->set->arena, .file = d->file.at};
     struct arena *scratch = arena_new(); /* the search raises no Lua error, so this is always freed */
     policy_rule_conflicts(d->policy, NULL, scratch, add_conflict, &conflicts);

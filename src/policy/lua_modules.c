@@ -12,7 +12,6 @@
 #include "policy/declare.h"
 #include "policy/source_location.h"
 #include "sandbox/bridge.h"
-#include "sandbox/bridge_origins.h"
 #include "sandbox/deadline.h"
 #include "sandbox/freeze.h"
 #include "sandbox/bytecode.h"
@@ -104,7 +103,6 @@ static void load_protected(lua_State *L, void *context)
 {
     struct module_load *load = context;
     struct lua_module *m = load->module;
-    bridge_forget_json(L);
     sandbox_load(L, m->source, m->file.at);
     const struct bytecode *code = bytecode_read(L, 1, load->diagnostics.arena);
     static_check_file(L, code, &load->diagnostics);
@@ -121,7 +119,6 @@ static void load_protected(lua_State *L, void *context)
     freeze_file(L, 1, 2, m->name.at, &load->diagnostics);
     diagnostics_raise(L, &load->diagnostics);
     m->ref = luaL_ref(L, LUA_REGISTRYINDEX);
-    bridge_forget_json(L);
 }
 
 static void run_module(struct policy_set *set, struct lua_module *m, struct policy_load_errors *errors)
@@ -130,9 +127,8 @@ static void run_module(struct policy_set *set, struct lua_module *m, struct poli
     struct module_load load = {
         .set = set, .module = m, .diagnostics = {.arena = scratch, .file = m->file.at}};
     struct lua_module_use use = {.set = set};
-    struct bridge_origins origins = {.arena = scratch};
     struct sandbox_context context = {.arena = scratch,
-                                      .origins = &origins,
+                                      .keeps_origins = true,
                                       .folder = set->folder,
                                       .file = m->file.at,
                                       .source = m->source,
@@ -145,7 +141,6 @@ static void run_module(struct policy_set *set, struct lua_module *m, struct poli
     m->state = err == OK ? MODULE_LOADED : use.stalled ? MODULE_QUARANTINED : MODULE_BROKEN;
     m->wants = declare_wants(location_tokens(scratch, m->source));
     policy_wants_add(&m->wants, &use.wants);
-    m->walks = use.walks || bridge_needs_eager(m->source);
     if (m->state == MODULE_BROKEN)
         policy_set_add_errors(errors, &why);
     arena_free(scratch);
@@ -236,7 +231,6 @@ int lua_modules_require(lua_State *L)
                           : m->state == MODULE_BROKEN ? "does not load"
                                                       : "is not loaded yet: write its name as a string");
     policy_wants_add(&use->wants, &m->wants);
-    use->walks |= m->walks;
     lua_rawgeti(L, LUA_REGISTRYINDEX, m->ref);
     return 1;
 }

@@ -9,7 +9,6 @@
 #include "json/write.h"
 #include "policy/policy_internal.h"
 #include "sandbox/bridge.h"
-#include "sandbox/bridge_origins.h"
 #include "sandbox/diagnostics.h"
 #include "sandbox/freeze.h"
 #include "sandbox/sandbox.h"
@@ -237,9 +236,8 @@ static void count_time(const struct sandbox_context *context, enum err err)
 
 static void run(struct policy_set *set, struct hook_run *r, struct sandbox_context *context)
 {
-    struct bridge_origins origins = {.arena = r->arena};
     context->arena = r->arena;
-    context->origins = &origins;
+    context->keeps_origins = true;
     uint32_t budget_ms = set->options.deadline_ms;
     if (context->call && context->call->most_ms && context->call->most_ms < budget_ms) {
         budget_ms = context->call->most_ms;
@@ -270,7 +268,6 @@ static void run_hook(const struct policy *policy, enum policy_hook hook, const s
         struct sandbox_context context = {.call = call,
                                           .file = policy->file.at,
                                           .source_hash = policy->source_hash,
-                                          .lazy = !code->walks,
                                           .hook = outcome_hook_name(hook),
                                           .hook_line = code->hooks[hook].line,
                                           .args = args};

@@ -26,7 +26,6 @@ struct lua_module {
     enum lua_module_state state;
     int ref;                   /* its value in the registry, once it is loaded */
     struct policy_wants wants; /* what its functions read of `call` */
-    bool walks;                /* they iterate over tables (bridge_needs_eager) */
 };
 
 struct lua_modules {
@@ -39,7 +38,6 @@ struct lua_modules {
 struct lua_module_use {
     const struct policy_set *set;
     struct policy_wants wants;
-    bool walks;
     const struct lua_module *stalled; /* one that is quarantined; NULL: none */
 };
 
@@ -56,7 +54,6 @@ struct policy_code {
     struct policy_hook_code hooks[HOOK_COUNT];
     struct rules rules;
     struct str stalled; /* of a quarantined policy: the file that stalled: its own, or one that it requires */
-    bool walks;         /* its source iterates over tables (bridge_needs_eager) */
     struct policy_failures *failures; /* NULL: none */
 };
 

@@ -12,7 +12,6 @@
 #include "policy/policy_internal.h"
 #include "policy/source_location.h"
 #include "sandbox/bridge.h"
-#include "sandbox/bridge_origins.h"
 #include "sandbox/deadline.h"
 #include "sandbox/freeze.h"
 
@@ -185,7 +184,6 @@ static void load_protected(lua_State *L, void *context)
     const char *file = load->d.file.at;
     load->d.L = L;
     lua_gc(L, LUA_GCSETPAUSE, LOAD_GC_PAUSE);
-    bridge_forget_json(L);
     sandbox_load(L, load->d.source, file);
     const struct bytecode *code = bytecode_read(L, 1, diagnostics->arena);
     sandbox_check_deadline(L); /* the steps in C are long for a long file, and nothing else stops them */
@@ -216,7 +214,6 @@ static void load_protected(lua_State *L, void *context)
     sandbox_check_deadline(L);
     freeze_file(L, 1, 2, NULL, diagnostics);
     diagnostics_raise(L, diagnostics);
-    bridge_forget_json(L);
 }
 
 bool policy_set_note_stall(struct policy_set *set, struct str file, uint64_t text)
@@ -279,9 +276,8 @@ static enum err load_source(struct policy_set *set, struct str file, struct str 
                                    .arena = set->arena,
                                    .scratch = scratch},
                              .diagnostics = {.arena = scratch, .file = file.at}};
-    struct bridge_origins origins = {.arena = scratch};
     struct sandbox_context context = {.arena = scratch,
-                                      .origins = &origins,
+                                      .keeps_origins = true,
                                       .folder = set->folder,
                                       .file = file.at,
                                       .source = source,
@@ -303,7 +299,6 @@ static enum err load_source(struct policy_set *set, struct str file, struct str 
     }
     if (err == OK && load.d.policy) { /* functions that a file requires run as part of its hooks */
         policy_wants_add(&load.d.policy->wants, &use.wants);
-        load.d.policy->code->walks |= use.walks;
     }
     if (err == OK && set->gateway_file.at == file.at) {
         policy_wants_add(&set->gateway_wants, &use.wants);

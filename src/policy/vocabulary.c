@@ -26,7 +26,6 @@ static const char *const mark_names[MARK_COUNT] = {
     [MARK_RULE] = "rule",   [MARK_TYPE] = "type",
     [MARK_ID] = "id",       [MARK_DECLARATION] = "declaration",
     [MARK_CALL] = "call",   [MARK_CONDITION] = "condition",
-    [MARK_LAZY] = "lazy",
 };
 
 static enum mark mark_named(lua_State *L, int at)
@@ -44,7 +43,6 @@ static int builtin_mark(lua_State *L)
 {
     enum mark mark = mark_named(L, 2);
     lua_settop(L, 1);
-    bridge_materialize(L, 1);
     proxy_copy(L);
     sandbox_set_mark(L, mark);
     return 1;

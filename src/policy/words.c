@@ -75,8 +75,6 @@ int word_json(lua_State *L)
         read_file(L, now, given, value);
     }
     bridge_push(L, value);
-    if (lua_istable(L, -1))
-        bridge_remember_json(L, value);
     return 1;
 }
 
@@ -132,7 +130,7 @@ int word_order(lua_State *L)
         }
         *template = json_object(now->arena, members, count);
         lua_settop(L, 1);
-        bridge_remember_json(L, template);
+        bridge_record(L, template);
     }
     lua_settop(L, 1);
     return 1;

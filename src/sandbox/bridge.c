@@ -1,5 +1,5 @@
 /*
- * From Lua to JSON. Depth, number of values and bytes are bounded here, also of what a table shares: a loop
+ * From Lua to JSON depth, number of values and bytes are bounded here, also of what a table shares: a loop
  * that puts one long string into each item of a list would become gigabytes. For the other direction parse.h
  * bounds them.
  */
@@ -8,12 +8,212 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/build.h"
-#include "sandbox/bridge_internal.h"
 #include "sandbox/freeze.h"
+#include "sandbox/sandbox.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* ---- origins: which table of this run was made from which JSON value, and which literal a double that
+ * cannot hold it was made from; false for several literals. The table also keeps these tables alive, as
+ * another one could get the address of one that was collected. ---- */
+
+#define EXACT_DIGITS 15u /* a number of at most so many characters survives conversion to double */
+
+static const char origins_key; /* its address names the table in the registry */
+
+static void push_origins(lua_State *L)
+{
+    struct bridge_run *run = sandbox_bridge(sandbox_of(L));
+    lua_pushlightuserdata(L, (void *)&origins_key);
+    if (run->recorded) {
+        lua_rawget(L, LUA_REGISTRYINDEX);
+        return;
+    }
+    lua_createtable(L, 0, 4);
+    lua_insert(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, LUA_REGISTRYINDEX);
+    run->recorded = true;
+}
+
+void bridge_record(lua_State *L, const struct json *value)
+{
+    push_origins(L);
+    lua_pushvalue(L, -2);
+    lua_pushlightuserdata(L, (void *)value);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+}
+
+const struct json *bridge_origin(lua_State *L, int at)
+{
+    const struct bridge_run *run = sandbox_bridge(sandbox_of(L));
+    if (lua_type(L, at) != LUA_TTABLE)
+        return NULL;
+    if (run->pinned && run->pinned == lua_topointer(L, at))
+        return run->pinned_value;
+    if (!run->recorded)
+        return NULL;
+    lua_pushvalue(L, at);
+    push_origins(L);
+    lua_insert(L, -2);
+    lua_rawget(L, -2);
+    const struct json *found = lua_touserdata(L, -1);
+    lua_pop(L, 2);
+    return found;
+}
+
+void bridge_release(lua_State *L)
+{
+    lua_pushlightuserdata(L, (void *)&origins_key);
+    lua_pushnil(L);
+    lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+/* The fast path for short whole numbers. */
+static bool small_integer(const struct json *v, double *out)
+{
+    size_t i = v->len > 0 && v->text[0] == '-';
+    int64_t n = 0;
+    if (v->len > EXACT_DIGITS || i == v->len)
+        return false;
+    for (size_t at = i; at < v->len; at++) {
+        if (v->text[at] < '0' || v->text[at] > '9')
+            return false;
+        n = n * 10 + (v->text[at] - '0');
+    }
+    *out = (double)(i ? -n : n);
+    return true;
+}
+
+static double number_of(const struct json *v)
+{
+    double n = 0;
+    if (!small_integer(v, &n))
+        json_double(v, &n);
+    return n;
+}
+
+static void record_number(lua_State *L, double n, const struct json *literal)
+{
+    push_origins(L);
+    lua_pushnumber(L, n);
+    lua_pushnumber(L, n);
+    lua_rawget(L, -3);
+    const struct json *earlier = lua_touserdata(L, -1);
+    if (lua_isnil(L, -1))
+        lua_pushlightuserdata(L, (void *)literal);
+    else
+        lua_pushboolean(L, false);
+    lua_remove(L, -2);
+    if (earlier && json_equal(earlier, literal))
+        lua_pop(L, 2);
+    else
+        lua_rawset(L, -3);
+    lua_pop(L, 1);
+}
+
+/* The literal that this double was made from, or NULL if it needs none; *several: there are different ones.
+ */
+static const struct json *literal_of(lua_State *L, double n, struct arena *arena, bool *several)
+{
+    *several = false;
+    if (!sandbox_bridge(sandbox_of(L))->recorded || isnan(n))
+        return NULL;
+    push_origins(L);
+    lua_pushnumber(L, n);
+    lua_rawget(L, -2);
+    const struct json *found = lua_touserdata(L, -1);
+    *several = lua_isboolean(L, -1);
+    lua_pop(L, 2);
+    if (!found)
+        return NULL;
+    struct json exact = isfinite(n) ? json_number(arena, n) : json_null();
+    return json_equal(&exact, found) ? NULL : found;
+}
+
+/* ---- to Lua ---- */
+
+struct push_state {
+    lua_State *L;
+    bool records;
+    const struct json *pinned; /* the caller keeps its table alive */
+};
+
+static void push_value(const struct push_state *p, const struct json *v);
+
+/* Records that the table on top was made from this value. */
+static void record(const struct push_state *p, const struct json *v)
+{
+    if (v == p->pinned) {
+        struct bridge_run *run = sandbox_bridge(sandbox_of(p->L));
+        run->pinned = lua_topointer(p->L, -1);
+        run->pinned_value = v;
+    } else if (p->records) {
+        bridge_record(p->L, v);
+    }
+}
+
+static void push_value(const struct push_state *p, const struct json *v)
+{
+    lua_State *L = p->L;
+    double n;
+    switch (v->type) {
+    case JSON_BOOL:
+        lua_pushboolean(L, v->truth);
+        break;
+    case JSON_NUMBER:
+        n = number_of(v);
+        if (p->records && (v->len > EXACT_DIGITS || isinf(n)))
+            record_number(L, n, v);
+        lua_pushnumber(L, n);
+        break;
+    case JSON_STRING:
+        lua_pushlstring(L, v->text, v->len);
+        break;
+    case JSON_ARRAY:
+        luaL_checkstack(L, 8, "JSON nested too deep");
+        lua_createtable(L, (int)v->len, 0);
+        sandbox_set_mark(L, MARK_ARRAY);
+        record(p, v);
+        for (uint32_t i = 0; i < v->len; i++) {
+            push_value(p, &v->items[i]);
+            lua_rawseti(L, -2, (int)i + 1);
+        }
+        break;
+    case JSON_OBJECT:
+        luaL_checkstack(L, 8, "JSON nested too deep");
+        lua_createtable(L, 0, (int)v->len);
+        record(p, v);
+        for (uint32_t i = 0; i < v->len; i++) {
+            lua_pushlstring(L, v->members[i].key.at, v->members[i].key.len);
+            push_value(p, &v->members[i].value);
+            lua_rawset(L, -3);
+        }
+        if (v->len == 0)
+            sandbox_set_mark(L, MARK_OBJECT);
+        break;
+    default:
+        lua_pushlightuserdata(L, NULL);
+    }
+}
+
+void bridge_push(lua_State *L, const struct json *v)
+{
+    struct push_state p = {L, sandbox_context(sandbox_of(L))->keeps_origins, NULL};
+    if (v)
+        push_value(&p, v);
+    else
+        lua_pushnil(L);
+}
+
+void bridge_push_pinned(lua_State *L, const struct json *v)
+{
+    struct push_state p = {L, sandbox_context(sandbox_of(L))->keeps_origins, v};
+    push_value(&p, v);
+}
 
 /* ---- detection of changes: most values come back unchanged, which one walk finds without building ---- */
 
@@ -35,20 +235,15 @@ static bool is_same_entry(lua_State *L, const struct json *original)
     return was && is_unchanged(L, lua_gettop(L), was);
 }
 
-/* Lists are marked, and objects that are empty or lazy. Keys are unique on both sides: if each is in the
- * original and the counts match, they are equal. */
+/* Lists and empty objects are marked. Keys are unique on both sides: if each is in the original and the
+ * counts match, they are equal. */
 static bool is_same_table(lua_State *L, int at, const struct json *original)
 {
     uint32_t count = original->len;
-    enum mark mark = sandbox_mark(L, at);
-    if (mark == MARK_LAZY && bridge_origin_of(L, at) == original) {
-        for (uint32_t i = 0; i < original->len; i++)
-            count -= bridge_is_deferred(&original->members[i].value);
-    } else if (mark != (original->type == JSON_ARRAY ? MARK_ARRAY
-                        : original->len              ? MARK_NONE
-                                                     : MARK_OBJECT)) {
+    if (sandbox_mark(L, at) != (original->type == JSON_ARRAY ? MARK_ARRAY
+                                : original->len              ? MARK_NONE
+                                                             : MARK_OBJECT))
         return false;
-    }
     luaL_checkstack(L, 8, "nested too deep");
     sandbox_check_deadline(L); /* a table that was emptied is slow to look at */
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1), count--)
@@ -68,7 +263,7 @@ static bool is_unchanged(lua_State *L, int at, const struct json *original)
     case LUA_TBOOLEAN:
         return original->type == JSON_BOOL && original->truth == lua_toboolean(L, at);
     case LUA_TNUMBER:
-        return original->type == JSON_NUMBER && bridge_number(original) == lua_tonumber(L, at);
+        return original->type == JSON_NUMBER && number_of(original) == lua_tonumber(L, at);
     case LUA_TSTRING:
         s.at = lua_tolstring(L, at, &s.len);
         return original->type == JSON_STRING && str_eq(json_str(original), s);
@@ -82,52 +277,7 @@ static bool is_unchanged(lua_State *L, int at, const struct json *original)
     }
 }
 
-/* ---- sources: which Lua table was made from which JSON value while a file loads, so that a schema that
- * nobody changed keeps its bytes ---- */
-
-static const char sources_key; /* its address names the table in the registry */
-
-void bridge_remember_json(lua_State *L, const struct json *value)
-{
-    lua_pushlightuserdata(L, (void *)&sources_key);
-    lua_rawget(L, LUA_REGISTRYINDEX);
-    if (lua_isnil(L, -1)) {
-        lua_pop(L, 1);
-        lua_newtable(L);
-        lua_pushlightuserdata(L, (void *)&sources_key);
-        lua_pushvalue(L, -2);
-        lua_rawset(L, LUA_REGISTRYINDEX);
-    }
-    lua_pushvalue(L, -2);
-    lua_pushlightuserdata(L, (void *)value);
-    lua_rawset(L, -3);
-    lua_pop(L, 1);
-}
-
-const struct json *bridge_json_source(lua_State *L, int at)
-{
-    lua_pushvalue(L, at);
-    lua_pushlightuserdata(L, (void *)&sources_key);
-    lua_rawget(L, LUA_REGISTRYINDEX);
-    const struct json *found = NULL;
-    if (lua_istable(L, -1) && lua_istable(L, -2)) {
-        lua_pushvalue(L, -2);
-        lua_rawget(L, -2);
-        found = lua_touserdata(L, -1);
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 2);
-    return found;
-}
-
-void bridge_forget_json(lua_State *L)
-{
-    lua_pushlightuserdata(L, (void *)&sources_key);
-    lua_pushnil(L);
-    lua_rawset(L, LUA_REGISTRYINDEX);
-}
-
-/* ---- reading ---- */
+/* ---- from Lua ---- */
 
 #define PATH_KEY_BYTES 64u /* of each name in a message's path */
 
@@ -144,7 +294,6 @@ struct read_state {
     lua_State *L;
     struct arena *arena;
     const char *what;
-    bool by_table;
     uint32_t nodes;
     struct sandbox *sandbox;
     const struct json *given; /* the original of the whole value: its size is not counted; NULL: none */
@@ -202,7 +351,7 @@ static int raise_too_large(lua_State *L, const char *place)
 void bridge_charge(lua_State *L, const char *what, size_t bytes)
 {
     struct sandbox *sandbox = sandbox_of(L);
-    if ((*sandbox_written_bytes(sandbox) += bytes) > limit_of(sandbox_context(sandbox)))
+    if ((sandbox_bridge(sandbox)->written += bytes) > limit_of(sandbox_context(sandbox)))
         raise_too_large(L, what);
 }
 
@@ -231,13 +380,12 @@ static struct json read_value(struct read_state *r, int at, const struct read_pa
 static struct json read_number(struct read_state *r, double n, const struct read_path *path,
                                const struct json *original)
 {
-    struct bridge_origins *origins = sandbox_context(sandbox_of(r->L))->origins;
-    bool several = false;
-    if (json_is(original, JSON_NUMBER) && bridge_number(original) == n) {
+    bool several;
+    if (json_is(original, JSON_NUMBER) && number_of(original) == n) {
         charge(r, path, original->len);
         return *original;
     }
-    const struct json *literal = origins ? bridge_origins_number(origins, n, &several) : NULL;
+    const struct json *literal = literal_of(r->L, n, r->arena, &several);
     if (several)
         fail_at(
             r, path,
@@ -347,8 +495,8 @@ static size_t new_keys(struct read_state *r, int at, const struct json *original
 }
 
 /* `count`: the number of keys in the table. */
-static struct json read_object(struct read_state *r, int at, size_t count, bool lazy,
-                               const struct read_path *path, const struct bridge_hints *hints)
+static struct json read_object(struct read_state *r, int at, size_t count, const struct read_path *path,
+                               const struct bridge_hints *hints)
 {
     const struct json *original = json_is(hints->original, JSON_OBJECT) ? hints->original : NULL;
     uint32_t had = original ? original->len : 0;
@@ -359,15 +507,11 @@ static struct json read_object(struct read_state *r, int at, size_t count, bool 
     for (uint32_t i = 0; i < had; i++) {
         const struct json_member *was = &original->members[i];
         struct bridge_hints member = {.original = &was->value, .schema = schema_of(hints->schema, was->key)};
-        if (read_member(r, at, was->key, path, &member, &members[n].value)) {
-            known++;
-        } else if (lazy && bridge_is_deferred(&was->value)) {
-            members[n].value = was->value;
-            charge(r, path, was->value.len);
-        } else {
+        if (!read_member(r, at, was->key, path, &member, &members[n].value)) {
             same = false;
             continue;
         }
+        known++;
         same = same && same_value(&members[n].value, &was->value);
         members[n++].key = was->key;
     }
@@ -422,7 +566,7 @@ static bool schema_wants(const struct json *schema, const char *type)
 
 static bool empty_is_list(enum mark mark, const struct read_path *path, const struct bridge_hints *hints)
 {
-    if (mark == MARK_ARRAY || mark == MARK_OBJECT || mark == MARK_LAZY)
+    if (mark == MARK_ARRAY || mark == MARK_OBJECT)
         return mark == MARK_ARRAY;
     if (hints->original && (hints->original->type == JSON_ARRAY || hints->original->type == JSON_OBJECT))
         return hints->original->type == JSON_ARRAY;
@@ -446,15 +590,13 @@ static struct json read_table(struct read_state *r, int at, struct read_path *pa
         fail_at(r, path, "nested deeper than 128");
     luaL_checkstack(r->L, 6, "nested too deep");
     struct bridge_hints moved = *hints;
-    moved.original = bridge_origin_of(r->L, at);
-    if (!moved.original && r->by_table)
-        moved.original = bridge_json_source(r->L, at);
+    moved.original = bridge_origin(r->L, at);
     if (moved.original)
         hints = &moved;
     struct keys keys = count_keys(r, at, path);
     if (keys.numbers || (!keys.names && empty_is_list(mark, path, hints)))
         return read_list(r, at, keys.numbers, path, hints);
-    return read_object(r, at, keys.names, mark == MARK_LAZY, path, hints);
+    return read_object(r, at, keys.names, path, hints);
 }
 
 static struct json read_value(struct read_state *r, int at, const struct read_path *path,
@@ -504,10 +646,9 @@ const struct json *bridge_read(lua_State *L, int at, const char *what, const str
     struct read_state r = {.L = L,
                            .arena = arena,
                            .what = what,
-                           .by_table = hints && hints->by_table,
                            .sandbox = sandbox,
                            .given = hints && !now->loading ? hints->original : NULL,
-                           .written = sandbox_written_bytes(sandbox),
+                           .written = &sandbox_bridge(sandbox)->written,
                            .limit = limit_of(now)};
     struct read_path root = {0};
     if (!hints)

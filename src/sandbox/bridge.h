@@ -17,32 +17,27 @@ struct arena;
 #define BRIDGE_MAX_NODES 100000u
 #define BRIDGE_MAX_BYTES                                                                                     \
     4194304u /* of JSON that one run of a hook may write, beside the size of the value that it was given */
-#define BRIDGE_LOAD_MAX_BYTES  16777216u /* the same for loading one file */
-#define BRIDGE_VALUE_BYTES     8u        /* that each value counts, besides its text and its key */
-#define BRIDGE_TEXT_LAZY_BYTES 65536u /* a field's string of that size is converted when it is first read */
+#define BRIDGE_LOAD_MAX_BYTES 16777216u /* the same for loading one file */
+#define BRIDGE_VALUE_BYTES    8u        /* that each value counts, besides its text and its key */
 
-/* Pushes the value; NULL pushes nil. JSON's null is the builtin `null`, which is truthy. If the run has
- * origins, tables keep their bytes and key order even when they are moved. */
+/* What one run of the sandbox has converted; all zero at its start. */
+struct bridge_run {
+    size_t written;     /* bytes of JSON that left Lua */
+    const void *pinned; /* the table that the caller keeps */
+    const struct json *pinned_value;
+    bool recorded; /* other tables and numbers are recorded, in the registry */
+};
+
+/* Pushes the value; NULL pushes nil. JSON's null is the builtin `null`, which is truthy. If the run keeps
+ * origins (sandbox_context), tables keep their bytes and key order even when they are moved. */
 void bridge_push(lua_State *L, const struct json *value);
 
 /* The same, for a table that the caller keeps on its stack until the run ends. */
 void bridge_push_pinned(lua_State *L, const struct json *value);
 
-/* Converts all deferred strings of the table at `at`, which is an ordinary table then. `at` must be an
- * absolute index. */
-void bridge_materialize(lua_State *L, int at);
-
-/* Once, when the state is created. */
-void bridge_open(lua_State *L);
-
-/* Whether a file with this source may iterate over fields (pairs, next), so that no string may be deferred.
- */
-bool bridge_needs_eager(struct str source);
-
 struct bridge_hints {
     const struct json *original; /* the value in this place before; NULL: none */
     const struct json *schema;   /* whether an empty table is a list or an object; NULL: unknown */
-    bool by_table;               /* while loading: also look tables up by bridge_json_source */
 };
 
 /*
@@ -67,10 +62,12 @@ size_t bridge_size(const struct json *value);
  * Whatever copies from Lua calls it, so that a table or string counts each time it is written. */
 void bridge_charge(lua_State *L, const char *what, size_t bytes);
 
-/* While a file loads: the JSON value that the table at `at` was made from, or NULL; records `value` for the
- * table on top; forgets all. */
-const struct json *bridge_json_source(lua_State *L, int at);
-void bridge_remember_json(lua_State *L, const struct json *value);
-void bridge_forget_json(lua_State *L);
+/* The JSON value that the table at `at` was made from in this run, or NULL; records `value` for the table on
+ * top. */
+const struct json *bridge_origin(lua_State *L, int at);
+void bridge_record(lua_State *L, const struct json *value);
+
+/* At the end of a run: its tables can be collected. */
+void bridge_release(lua_State *L);
 
 #endif

@@ -10,7 +10,7 @@
  */
 #include "sandbox/sandbox.h"
 #include "base/arena.h"
-#include "sandbox/bridge_origins.h"
+#include "sandbox/bridge.h"
 #include "sandbox/bytecode.h"
 #include "sandbox/heap.h"
 #include "sandbox/deadline.h"
@@ -35,7 +35,7 @@ struct sandbox {
         void *context;
         struct deadline_run *run;
         const char *stack; /* the C stack's position at the start of the step */
-        size_t written;    /* bytes of JSON that left Lua */
+        struct bridge_run bridge;
     } frame;
     struct bytecode_opcodes opcodes;
     int enter_ref, mark_refs[MARK_COUNT];
@@ -57,9 +57,9 @@ const struct sandbox_context *sandbox_context(const struct sandbox *sandbox)
     return sandbox->now;
 }
 
-size_t *sandbox_written_bytes(struct sandbox *sandbox)
+struct bridge_run *sandbox_bridge(struct sandbox *sandbox)
 {
-    return &sandbox->frame.written;
+    return &sandbox->frame.bridge;
 }
 
 const struct bytecode_opcodes *sandbox_opcodes(const struct sandbox *sandbox)
@@ -201,7 +201,6 @@ static void collect_garbage(struct sandbox *sandbox, bool failed)
     if (!failed && (heap->used <= sandbox->live || heap->used - sandbox->live <= free_bytes / 2))
         return;
     heap->gc_slack = GC_SLACK_BYTES;
-    bridge_origins_release(sandbox->L);
     lua_gc(sandbox->L, LUA_GCCOLLECT, 0);
     heap->gc_slack = 0;
     sandbox->live = heap->used;
@@ -233,6 +232,8 @@ enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct s
     if (status != 0)
         explain_failure(sandbox, status, why);
     lua_settop(L, top);
+    if (sandbox->frame.bridge.recorded)
+        bridge_release(L);
     if (sandbox->heap.failures != failures || !outer.run)
         collect_garbage(sandbox, sandbox->heap.failures != failures);
     sandbox->frame = outer;

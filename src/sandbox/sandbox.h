@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 struct arena;
-struct bridge_origins;
+struct bridge_run;
 struct json_files;
 struct lua_module_use;
 struct bytecode_opcodes;
@@ -48,8 +48,7 @@ struct sandbox_context {
     struct lua_module_use *modules; /* while loading: what require finds; NULL: nothing */
     bool shares_time;               /* its limit is what other runs have left, not the configuration's */
     bool loading;
-    struct bridge_origins *origins; /* records which table came from which JSON value; NULL: not recorded */
-    bool lazy;                      /* long strings are converted when they are read */
+    bool keeps_origins; /* records which table came from which JSON value (bridge.h) */
 };
 
 /* Runs inside the protected call; may raise Lua errors. */
@@ -103,7 +102,7 @@ void sandbox_push_builtins(lua_State *L);
 void sandbox_push_globals(lua_State *L, int environment);
 
 const struct sandbox_context *sandbox_context(const struct sandbox *sandbox);
-size_t *sandbox_written_bytes(struct sandbox *sandbox); /* by the bridge in this run; zero at its start */
+struct bridge_run *sandbox_bridge(struct sandbox *sandbox);
 const struct bytecode_opcodes *sandbox_opcodes(const struct sandbox *sandbox);
 size_t sandbox_memory_bytes(const struct sandbox *sandbox); /* the limit for all policies together */
 
@@ -112,7 +111,6 @@ enum mark {
     MARK_NONE,
     MARK_ARRAY,       /* a JSON array, also if empty */
     MARK_OBJECT,      /* a JSON object, also if empty */
-    MARK_LAZY,        /* a JSON object whose long strings are added when they are read */
     MARK_SET,         /* set{…}: its keys are the members */
     MARK_OUTCOME,     /* repair, refuse, ok, … */
     MARK_DECLARATION, /* tool "…" {…}, gateway {…} */

@@ -1,8 +1,7 @@
-/* Values that a policy moves keep their bytes, and values that it never reads cost nothing. */
+/* Values that a policy moves keep their bytes. */
 #include "policy/policy_support.h"
 
 #include "json/diff.h"
-#include "sandbox/bridge.h"
 
 #define ODD_A "{ \"z\":1.10, \"a\" : \"caf\\u00e9\",\"id\":9007199254740993 }"
 #define ODD_B "{\"y\":1E2,\"b\":[ ],\"x\":{ }}"
@@ -117,94 +116,6 @@ static void the_patch_has_the_changes(void **state)
 
 /* ---- long strings ---------------------------------------------------------------------------- */
 
-/* {"long":"é…","n":1.0,"in":{"long":"xxx…"}}, with strings of `bytes` bytes. */
-static const char *with_long_texts(size_t bytes)
-{
-    struct buf text = buf_in(arena);
-    char *fill = arena_alloc(arena, bytes);
-    memset(fill, 'x', bytes);
-    buf_text(&text, "{ \"long\":\"\\u00e9");
-    buf_str(&text, (struct str){fill, bytes - 2});
-    buf_text(&text, "\",\"n\":1.0,\"in\":{ \"long\" :\"");
-    buf_str(&text, (struct str){fill, bytes});
-    buf_text(&text, "\"}}");
-    return text_of(buf_view(&text));
-}
-
-static const struct json *judged(const char *body, const char *result)
-{
-    if (judge_body(body, result) != OUTCOME_OK)
-        fail_msg("%s: %s", body, said.why.text);
-    return said.facts;
-}
-
-static void a_long_text_is_there_when_it_is_read(void **state)
-{
-    (void)state;
-    const char *result = with_long_texts(BRIDGE_TEXT_LAZY_BYTES);
-    static const char *const bodies[] = {
-        "return ok { facts = { #result.long == 65536, #result['in'].long == 65536 } }",
-        "return ok { facts = { type(result.long) == 'string', result.nothing == nil } }",
-        "result.nothing = 1 return ok { facts = { result.nothing == 1, #result.long == 65536 } }",
-        "result.long = 'short' return ok { facts = { result.long == 'short', result.n == 1 } }",
-        "result.long = nil return ok { facts = { result.long == nil, result.n == 1 } }",
-        "local t = result['in'] t.long = nil return ok { facts = { t.long == nil, result.long:sub(3, 4) == "
-        "'xx' } }",
-        "return ok { facts = { result.long:find('x', 1, true) == 3, result.long == result.long } }",
-        "local n = 0 for k, v in pairs(result) do n = n + (type(v) == 'string' and #v or 0) end\n"
-        "return ok { facts = { n == 65536, true } }",
-        "local k, v = next(result['in']) return ok { facts = { k == 'long', #v == 65536 } }",
-        "local a = array(result['in']) return ok { facts = { #a.long == 65536, true } }", /* marking fills it
-                                                                                           */
-    };
-    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++)
-        assert_string_equal(json_of(judged(bodies[i], result)), "[true,true]");
-}
-
-static void long_texts_keep_their_bytes(void **state)
-{
-    (void)state;
-    const char *text = with_long_texts(BRIDGE_TEXT_LAZY_BYTES);
-    const struct json *args = value_of(text);
-    static const char *const untouched[] = {"",
-                                            "local x = args.n",
-                                            "local n = #args.long",
-                                            "return args",
-                                            "args.long = args.long",
-                                            "local k = next(args)"};
-    for (size_t i = 0; i < sizeof(untouched) / sizeof(untouched[0]); i++) {
-        policy_normalise(with_hook("normalise", "args", untouched[i]), &a_call, args, arena, &said);
-        assert_ptr_equal(said.args, args);
-    }
-    assert_string_equal(normalised("return { moved = args }", text),
-                        arena_printf(arena, "{\"moved\":%s}", text).at);
-    policy_normalise(with_hook("normalise", "args", "args.n = 2 args['in'].more = true"), &a_call, args,
-                     arena, &said);
-    struct json patch = json_patch(arena, args, said.args);
-    assert_string_equal(json_of(&patch), "[{\"op\":\"replace\",\"path\":\"/n\",\"value\":2},"
-                                         "{\"op\":\"add\",\"path\":\"/in/more\",\"value\":true}]");
-    policy_normalise(with_hook("normalise", "args", "args.long = nil"), &a_call, args, arena, &said);
-    patch = json_patch(arena, args, said.args);
-    assert_string_equal(json_of(&patch), "[{\"op\":\"remove\",\"path\":\"/long\"}]");
-    policy_normalise(with_hook("normalise", "args", "local t = args['in'] args.a, args.b = t, t"), &a_call,
-                     args, arena, &said);
-    assert_ptr_equal(json_get_text(json_get_text(said.args, "b"), "long")->text,
-                     json_get_text(json_get_text(args, "in"), "long")->text);
-}
-
-static void unread_values_take_no_memory(void **state)
-{
-    (void)state;
-    options.memory_kb = 2048;
-    const char *args = with_long_texts(3u << 20);
-    assert_int_equal(check_body("if args.n ~= 1 then return refuse('x', 'y') end", args), OUTCOME_PASS);
-    assert_int_equal(check_body("if #args.long > 5 then return refuse('x', 'y') end", args),
-                     OUTCOME_POLICY_ERROR);
-    assert_has(said.why.text, "out of memory: all policies together may use 2048 KB");
-    assert_int_equal(check_body("for k in pairs(args) do end", args), OUTCOME_POLICY_ERROR);
-    assert_int_equal(check_body("if args.n ~= 1 then return refuse('x', 'y') end", args), OUTCOME_PASS);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,9 +126,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(any_number_of_ids_may_be_copied, set_up, tear_down),
         cmocka_unit_test_setup_teardown(new_tables_are_not_taken_for_old_ones, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_patch_has_the_changes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_long_text_is_there_when_it_is_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(long_texts_keep_their_bytes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(unread_values_take_no_memory, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("policy_bridge_moves", tests, NULL, NULL);
 }
