@@ -237,24 +237,25 @@ void field_read_table(struct declaration *d, int at, const char *parent, const s
  */
 static void push_comments(struct declaration *d, int above, int *from, int *to)
 {
-    struct doc_comments comments = {d->source, d->source, 1};
-    struct str text;
-    int line, last = -1, begin = 0; /* the first remark begins, also on line 1 */
+    struct comments comments = location_comments(d->scratch, d->source);
+    int last = -1, begin = 0; /* the first remark begins, also on line 1 */
     *from = *to = 0;
     lua_newtable(d->L);
-    for (int n = 1; n <= COMMENTS_MAX && doc_comments_next(&comments, &text, &line); n++, last = line) {
+    for (int n = 1; n <= COMMENTS_MAX && (size_t)n <= comments.count; n++) {
+        const struct token *comment = &comments.list[n - 1];
         lua_createtable(d->L, 0, 3);
-        lua_pushinteger(d->L, line);
+        lua_pushinteger(d->L, comment->line);
         lua_setfield(d->L, -2, "line");
-        lua_pushlstring(d->L, text.at, text.len);
+        lua_pushlstring(d->L, comment->text.at, comment->text.len);
         lua_setfield(d->L, -2, "text");
         lua_rawseti(d->L, -2, n);
-        if (line != last + 1)
+        if (comment->line != last + 1)
             begin = n;
-        if (line + 1 == above) {
+        if (comment->line + 1 == above) {
             *from = begin;
             *to = n;
         }
+        last = comment->line;
     }
 }
 

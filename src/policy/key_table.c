@@ -33,11 +33,11 @@ unsigned key_table_line(struct config_reader *reader, struct str path)
         for (skipped = len; skipped < rest.len && rest.at[skipped] != '.';)
             skipped++;
         for (; len; i++) {
-            size_t sign = i + 1 + lexer_token_is(t[i + 1], ']');
+            size_t sign = i + 1 + token_is(t[i + 1], ']');
             if (t[i].kind == TOKEN_END)
                 return 0;
             if (t[i].kind != TOKEN_CHARACTER && str_eq(t[i].text, (struct str){rest.at, len}) &&
-                (lexer_token_is(t[sign], '=') || lexer_token_is(t[sign], ':')))
+                (token_is(t[sign], '=') || token_is(t[sign], ':')))
                 break;
         }
         rest = str_from(rest, skipped + 1);

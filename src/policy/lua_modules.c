@@ -15,7 +15,6 @@
 #include "sandbox/deadline.h"
 #include "sandbox/freeze.h"
 #include "sandbox/bytecode.h"
-#include "sandbox/lexer.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -155,7 +154,7 @@ static void load_module(struct policy_set *set, struct lua_module *m, struct pol
     struct arena *scratch = arena_new();
     const struct token *t = location_tokens(scratch, m->source);
     for (size_t i = 0; m->state == MODULE_LOADING && t[i].kind != TOKEN_END; i++) {
-        struct token name = t[i + 1 + lexer_token_is(t[i + 1], '(')];
+        struct token name = t[i + 1 + token_is(t[i + 1], '(')];
         if (t[i].kind != TOKEN_NAME || !str_is(t[i].text, "require") || name.kind != TOKEN_STRING)
             continue;
         struct lua_module *other = find(set, name.text);

@@ -1,22 +1,154 @@
-/* Finds fields, items and comments in the source of a policy by its tokens. */
+/* Tokens of Lua, and how fields, items and comments are found by them. */
 #include "policy/source_location.h"
 
 #include "base/arena.h"
 
+/* ---- tokens ---- */
+
 #define LOOKAHEAD 5u
+
+struct lexer {
+    const char *begin;
+    struct str rest;
+    int line;
+    struct arena *arena;
+    struct comments *comments; /* where they are kept; NULL: nowhere */
+};
+
+static bool is_name_byte(char c)
+{
+    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_';
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static struct str take(struct lexer *lex, size_t n)
+{
+    struct str taken = {lex->rest.at, n < lex->rest.len ? n : lex->rest.len};
+    for (size_t i = 0; i < taken.len; i++)
+        lex->line += taken.at[i] == '\n';
+    lex->rest = str_from(lex->rest, taken.len);
+    return taken;
+}
+
+/* Bytes of the [[…]] or [==[…]==] that begins here, or 0. */
+static size_t long_bracket(struct str s)
+{
+    size_t level = 0, i;
+    if (!s.len || s.at[0] != '[')
+        return 0;
+    while (1 + level < s.len && s.at[1 + level] == '=')
+        level++;
+    if (1 + level >= s.len || s.at[1 + level] != '[')
+        return 0;
+    for (i = level + 2; i + level + 1 < s.len; i++) {
+        size_t n = 0;
+        while (s.at[i] == ']' && n < level && s.at[i + 1 + n] == '=')
+            n++;
+        if (s.at[i] == ']' && n == level && s.at[i + 1 + level] == ']')
+            return i + level + 2;
+    }
+    return s.len;
+}
+
+/* Skips the comment that begins here. One that begins with --- and stands alone on its line is kept. */
+static void take_comment(struct lexer *lex)
+{
+    struct str s = lex->rest, text = str_from(s, 3);
+    size_t n = long_bracket(str_from(s, 2));
+    const char *newline = n ? NULL : memchr(s.at, '\n', s.len), *before = s.at;
+    if (n)
+        n += 2;
+    else
+        n = newline ? (size_t)(newline - s.at) : s.len;
+    while (before > lex->begin && (before[-1] == ' ' || before[-1] == '\t'))
+        before--;
+    if (lex->comments && str_starts(s, "---") && (before == lex->begin || before[-1] == '\n')) {
+        text.len = newline ? (size_t)(newline - text.at) : text.len;
+        text.len -= text.len && text.at[text.len - 1] == '\r';
+        lex->comments->list =
+            arena_grow(lex->arena, lex->comments->list, lex->comments->count, sizeof(struct token));
+        lex->comments->list[lex->comments->count++] = (struct token){TOKEN_STRING, text, lex->line};
+    }
+    take(lex, n);
+}
+
+static struct token next_token(struct lexer *lex)
+{
+    while (lex->rest.len && (is_space(lex->rest.at[0]) || str_starts(lex->rest, "--")))
+        if (is_space(lex->rest.at[0]))
+            take(lex, 1);
+        else
+            take_comment(lex);
+    struct token t = {.line = lex->line};
+    struct str s = lex->rest;
+    size_t n = long_bracket(s);
+    if (!s.len) {
+        t.kind = TOKEN_END;
+    } else if (n) {
+        t.kind = TOKEN_STRING;
+        t.text = take(lex, n);
+    } else if (s.at[0] == '"' || s.at[0] == '\'') {
+        t.kind = TOKEN_STRING;
+        for (n = 1; n < s.len && s.at[n] != s.at[0] && s.at[n] != '\n';)
+            n += s.at[n] == '\\' ? 2 : 1;
+        t.text = take(lex, n + 1);
+        t.text = t.text.len >= 2 ? (struct str){t.text.at + 1, t.text.len - 2} : STR_NONE;
+    } else if (is_name_byte(s.at[0])) {
+        t.kind = TOKEN_NAME;
+        while (n < s.len && is_name_byte(s.at[n]))
+            n++;
+        t.text = take(lex, n);
+    } else {
+        t.kind = TOKEN_CHARACTER;
+        t.text = take(lex, 1);
+    }
+    return t;
+}
+
+static const struct token *read_tokens(struct arena *arena, struct str source, struct comments *comments)
+{
+    struct lexer first = {source.at, source, 1, arena, NULL}, lex = first;
+    size_t count = 0;
+    while (next_token(&lex).kind != TOKEN_END)
+        count++;
+    struct token *t = ARENA_ARRAY(arena, struct token, 1 + count + LOOKAHEAD); /* TOKEN_END is 0 */
+    lex = first;
+    lex.comments = comments;
+    for (size_t i = 1; i <= count + 1; i++) /* comments may follow the last token */
+        t[i] = next_token(&lex);
+    return t + 1;
+}
 
 const struct token *location_tokens(struct arena *arena, struct str source)
 {
-    struct lexer lex = lexer_init(source);
-    size_t count = 0;
-    while (lexer_next(&lex).kind != TOKEN_END)
-        count++;
-    struct token *t = ARENA_ARRAY(arena, struct token, 1 + count + LOOKAHEAD); /* TOKEN_END is 0 */
-    lex = lexer_init(source);
-    for (size_t i = 1; i <= count; i++)
-        t[i] = lexer_next(&lex);
-    return t + 1;
+    return read_tokens(arena, source, NULL);
 }
+
+struct comments location_comments(struct arena *arena, struct str source)
+{
+    struct comments comments = {NULL, 0};
+    read_tokens(arena, source, &comments);
+    return comments;
+}
+
+bool token_is(struct token t, char c)
+{
+    return t.kind == TOKEN_CHARACTER && t.text.at[0] == c;
+}
+
+int token_depth(struct token t)
+{
+    return t.kind != TOKEN_CHARACTER     ? 0
+           : strchr("{([", t.text.at[0]) ? 1
+           : strchr("})]", t.text.at[0]) ? -1
+                                         : 0;
+}
+
+/* ---- places ---- */
 
 static bool is_name(struct token t, const char *name)
 {
@@ -28,16 +160,16 @@ static bool is_name(struct token t, const char *name)
 static size_t enter_declaration(const struct token *t, struct str *name)
 {
     for (size_t i = 0; t[i].kind != TOKEN_END; i++) {
-        if (lexer_token_is(t[i - 1], '.') || lexer_token_is(t[i - 1], ':'))
+        if (token_is(t[i - 1], '.') || token_is(t[i - 1], ':'))
             continue;
-        struct token argument = t[i + 1 + lexer_token_is(t[i + 1], '(')];
+        struct token argument = t[i + 1 + token_is(t[i + 1], '(')];
         if (is_name(t[i], "tool") && argument.kind == TOKEN_STRING) {
             *name = argument.text;
-            while (!lexer_token_is(t[i], '{') && t[i].kind != TOKEN_END)
+            while (!token_is(t[i], '{') && t[i].kind != TOKEN_END)
                 i++;
             return t[i].kind == TOKEN_END ? 0 : i + 1;
         }
-        if ((is_name(t[i], "gateway") || is_name(t[i], "policy")) && lexer_token_is(t[i + 1], '{'))
+        if ((is_name(t[i], "gateway") || is_name(t[i], "policy")) && token_is(t[i + 1], '{'))
             return i + 2;
     }
     return 0;
@@ -47,14 +179,14 @@ static size_t enter_declaration(const struct token *t, struct str *name)
 static size_t find_field(const struct token *t, size_t i, struct str name)
 {
     for (int depth = 1; t[i].kind != TOKEN_END; i++) {
-        bool in_key = depth == 2 && lexer_token_is(t[i - 1], '[') && t[i].kind == TOKEN_STRING;
-        depth += lexer_token_depth(t[i]);
+        bool in_key = depth == 2 && token_is(t[i - 1], '[') && t[i].kind == TOKEN_STRING;
+        depth += token_depth(t[i]);
         if (depth <= 0)
             return 0;
         if (!((depth == 1 && t[i].kind == TOKEN_NAME) || in_key) || !str_eq(t[i].text, name))
             continue;
-        size_t sign = i + 1 + (in_key && lexer_token_is(t[i + 1], ']'));
-        if (lexer_token_is(t[sign], '=') && !lexer_token_is(t[sign + 1], '='))
+        size_t sign = i + 1 + (in_key && token_is(t[i + 1], ']'));
+        if (token_is(t[sign], '=') && !token_is(t[sign + 1], '='))
             return sign + 1;
     }
     return 0;
@@ -63,13 +195,13 @@ static size_t find_field(const struct token *t, size_t i, struct str name)
 /* The line of the name of the field with this value. */
 static int line_of(const struct token *t, size_t value)
 {
-    return t[value - (lexer_token_is(t[value - 2], ']') ? 3 : 2)].line;
+    return t[value - (token_is(t[value - 2], ']') ? 3 : 2)].line;
 }
 
 int location_of_tool(const struct token *t)
 {
     for (size_t i = 0; t[i].kind != TOKEN_END; i++)
-        if (is_name(t[i], "tool") && (t[i + 1].kind == TOKEN_STRING || lexer_token_is(t[i + 1], '(')))
+        if (is_name(t[i], "tool") && (t[i + 1].kind == TOKEN_STRING || token_is(t[i + 1], '(')))
             return t[i].line;
     return 1;
 }
@@ -84,7 +216,7 @@ int location_of_field(const struct token *t, const char *parent, struct str name
         size_t len = dot ? (size_t)(dot - rest.at) : rest.len;
         at = find_field(t, at, (struct str){rest.at, len});
         line = at ? line_of(t, at) : line;
-        at = at && lexer_token_is(t[at], '{') ? at + 1 : 0;
+        at = at && token_is(t[at], '{') ? at + 1 : 0;
         rest = str_from(rest, len + 1);
     }
     size_t inner = at ? find_field(t, at, name) : 0;
@@ -95,11 +227,11 @@ struct str location_field_name(const struct token *t, size_t *i)
 {
     struct str name = t[*i].kind == TOKEN_NAME ? t[*i].text : STR_NONE;
     size_t sign = *i + 1;
-    if (lexer_token_is(t[*i], '[') && t[*i + 1].kind == TOKEN_STRING && lexer_token_is(t[*i + 2], ']')) {
+    if (token_is(t[*i], '[') && t[*i + 1].kind == TOKEN_STRING && token_is(t[*i + 2], ']')) {
         name = t[*i + 1].text;
         sign = *i + 3;
     }
-    if (!name.len || !lexer_token_is(t[sign], '=') || lexer_token_is(t[sign + 1], '='))
+    if (!name.len || !token_is(t[sign], '=') || token_is(t[sign + 1], '='))
         return STR_NONE;
     *i = sign + 1;
     return name;
@@ -124,8 +256,8 @@ static bool match_fields(const struct token *t, size_t i, struct str *names, siz
             at_item = false;
             continue;
         }
-        depth += lexer_token_depth(t[i]);
-        at_item = depth == 1 && (lexer_token_is(t[i], ',') || lexer_token_is(t[i], ';'));
+        depth += token_depth(t[i]);
+        at_item = depth == 1 && (token_is(t[i], ',') || token_is(t[i], ';'));
         i++;
     }
     return found == count;
@@ -138,7 +270,7 @@ bool location_sort_fields(struct str source, int line, struct str *names, size_t
     bool found = false;
     for (int pass = 0; pass < 2 && !found; pass++) /* from that line on, then before it */
         for (size_t i = 0; t[i].kind != TOKEN_END && !found; i++)
-            found = lexer_token_is(t[i], '{') && (t[i].line >= line) == (pass == 0) &&
+            found = token_is(t[i], '{') && (t[i].line >= line) == (pass == 0) &&
                     match_fields(t, i + 1, names, count);
     arena_free(arena);
     return found;
@@ -152,14 +284,14 @@ const int *location_of_items(struct arena *arena, const struct token *t, const c
     bool at_item = true;
     for (i = 0; value && i < count; i++)
         lines[i] = line_of(t, value);
-    if (!value || !lexer_token_is(t[value], '{'))
+    if (!value || !token_is(t[value], '{'))
         return lines;
     int depth = 1;
     for (i = value + 1; depth > 0 && found < count && t[i].kind != TOKEN_END; i++) {
-        if (depth == 1 && at_item && !lexer_token_is(t[i], '}'))
+        if (depth == 1 && at_item && !token_is(t[i], '}'))
             lines[found++] = t[i].line;
-        depth += lexer_token_depth(t[i]);
-        at_item = depth == 1 && (lexer_token_is(t[i], ',') || lexer_token_is(t[i], ';'));
+        depth += token_depth(t[i]);
+        at_item = depth == 1 && (token_is(t[i], ',') || token_is(t[i], ';'));
     }
     return lines;
 }
@@ -167,8 +299,8 @@ const int *location_of_items(struct arena *arena, const struct token *t, const c
 bool location_has_access(const struct token *t, const char *name)
 {
     for (size_t i = 0; t[i].kind != TOKEN_END; i++)
-        if (((t[i].kind == TOKEN_NAME && lexer_token_is(t[i - 1], '.')) ||
-             (t[i].kind == TOKEN_STRING && lexer_token_is(t[i - 1], '['))) &&
+        if (((t[i].kind == TOKEN_NAME && token_is(t[i - 1], '.')) ||
+             (t[i].kind == TOKEN_STRING && token_is(t[i - 1], '['))) &&
             str_is(t[i].text, name))
             return true;
     return false;
@@ -181,8 +313,7 @@ static bool is_declared(const struct token *t, size_t i)
 
 bool location_is_call(const struct token *t, size_t i, const char *word)
 {
-    return is_name(t[i], word) && !is_declared(t, i) && !lexer_token_is(t[i - 1], '.') &&
-           !lexer_token_is(t[i - 1], ':');
+    return is_name(t[i], word) && !is_declared(t, i) && !token_is(t[i - 1], '.') && !token_is(t[i - 1], ':');
 }
 
 bool location_redefines(const struct token *t, const char *word)
@@ -190,9 +321,9 @@ bool location_redefines(const struct token *t, const char *word)
     for (size_t i = 0; t[i].kind != TOKEN_END; i++) {
         if (!is_name(t[i], word))
             continue;
-        bool assigned = lexer_token_is(t[i + 1], '=') && !lexer_token_is(t[i + 2], '=');
-        bool field = lexer_token_is(t[i - 1], '{') || lexer_token_is(t[i - 1], ',') ||
-                     lexer_token_is(t[i - 1], ';') || lexer_token_is(t[i - 1], '.');
+        bool assigned = token_is(t[i + 1], '=') && !token_is(t[i + 2], '=');
+        bool field = token_is(t[i - 1], '{') || token_is(t[i - 1], ',') || token_is(t[i - 1], ';') ||
+                     token_is(t[i - 1], '.');
         if (is_declared(t, i) || (assigned && !field))
             return true;
     }
@@ -209,18 +340,17 @@ struct str location_tool_name(const struct token *t)
 bool location_guards(const struct token *t, struct str *list, size_t most, size_t *count)
 {
     size_t i = 0;
-    while (t[i].kind != TOKEN_END && !(is_name(t[i], "policy") && lexer_token_is(t[i + 1], '{')))
+    while (t[i].kind != TOKEN_END && !(is_name(t[i], "policy") && token_is(t[i + 1], '{')))
         i++;
     if (t[i].kind == TOKEN_END)
         return false;
     i = find_field(t, i + 2, STR_LIT("tools"));
     bool one = i && t[i].kind == TOKEN_STRING, plain = i != 0;
-    for (*count = 0; plain && !lexer_token_is(t[i], '}');
-         i++) { /* strings and nothing else, or it is computed */
+    for (*count = 0; plain && !token_is(t[i], '}'); i++) { /* strings and nothing else, or it is computed */
         if (t[i].kind == TOKEN_STRING && *count < most)
             list[(*count)++] = t[i].text;
         else
-            plain = lexer_token_is(t[i], '{') || lexer_token_is(t[i], ',') || lexer_token_is(t[i], ';');
+            plain = token_is(t[i], '{') || token_is(t[i], ',') || token_is(t[i], ';');
         if (one)
             break;
     }
@@ -237,41 +367,11 @@ void location_parameters(const struct token *t, int line, struct str *first, str
     *first = *second = STR_NONE;
     while (t[i].kind != TOKEN_END && !(t[i].line >= line && is_name(t[i], "function")))
         i++;
-    while (t[i].kind != TOKEN_END && !lexer_token_is(t[i], '('))
+    while (t[i].kind != TOKEN_END && !token_is(t[i], '('))
         i++;
     if (t[i].kind == TOKEN_END || t[i + 1].kind != TOKEN_NAME)
         return;
     *first = t[i + 1].text;
-    if (lexer_token_is(t[i + 2], ',') && t[i + 3].kind == TOKEN_NAME)
+    if (token_is(t[i + 2], ',') && t[i + 3].kind == TOKEN_NAME)
         *second = t[i + 3].text;
-}
-
-bool doc_comments_next(struct doc_comments *comments, struct str *text, int *line)
-{
-    struct lexer lex = {comments->rest, comments->line};
-    bool found = false, end = false;
-    while (!found && !end) {
-        struct str s = lex.rest;
-        if (s.len && strchr(" \t\r\n\f\v", s.at[0])) {
-            lexer_take(&lex, 1);
-            continue;
-        }
-        const char *before = s.at;
-        while (before > comments->source.at && (before[-1] == ' ' || before[-1] == '\t'))
-            before--;
-        found = str_starts(s, "---") && (before == comments->source.at || before[-1] == '\n');
-        if (found) {
-            struct str rest = str_from(s, 3);
-            const char *newline = rest.len ? memchr(rest.at, '\n', rest.len) : NULL;
-            size_t len = newline ? (size_t)(newline - rest.at) : rest.len;
-            *text = (struct str){rest.at, len && rest.at[len - 1] == '\r' ? len - 1 : len};
-            *line = lex.line;
-        }
-        if (str_starts(s, "--"))
-            lexer_skip_comment(&lex);
-        else
-            end = lexer_next(&lex).kind == TOKEN_END;
-    }
-    *comments = (struct doc_comments){comments->source, lex.rest, lex.line};
-    return found;
 }

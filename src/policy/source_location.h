@@ -7,9 +7,19 @@
 #define TOOLGATE_POLICY_SOURCE_LOCATION_H
 
 #include "base/str.h"
-#include "sandbox/lexer.h"
 
 struct arena;
+
+enum token_kind { TOKEN_END, TOKEN_NAME, TOKEN_STRING, TOKEN_CHARACTER };
+
+struct token {
+    enum token_kind kind; /* a number is a name */
+    struct str text;      /* of a string: without quotes, escapes not decoded */
+    int line;
+};
+
+bool token_is(struct token t, char sign);
+int token_depth(struct token t); /* 1 for an opening bracket, -1 for a closing one, 0 for any other token */
 
 /* All tokens of a source, in the arena. At least one precedes the first, and several TOKEN_END follow the
  * last, so that t[i - 1] and t[i + 4] exist for each. */
@@ -43,14 +53,12 @@ bool location_guards(const struct token *t, struct str *list, size_t most, size_
 /* The names of the first two parameters of the function that begins on that line; empty if it has fewer. */
 void location_parameters(const struct token *t, int line, struct str *first, struct str *second);
 
-/* Comments that begin with ---, each alone on its line. Begin with { source, source, 1 }. */
-struct doc_comments {
-    struct str source, rest;
-    int line;
+/* The comments that begin with ---, each alone on its line: the text behind the ---. */
+struct comments {
+    struct token *list;
+    size_t count;
 };
-
-/* The text behind the --- and its line; false after the last. */
-bool doc_comments_next(struct doc_comments *comments, struct str *text, int *line);
+struct comments location_comments(struct arena *arena, struct str source);
 
 /* t[i] is a call of the word: no field, method, local or parameter of that name. */
 bool location_is_call(const struct token *t, size_t i, const char *word);

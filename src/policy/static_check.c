@@ -199,11 +199,11 @@ static size_t check_table(struct diagnostics *d, const struct token *t, size_t i
         } else if (depth == 1 && at_item) {
             inner = strcmp(fields->word, "repair") == 0 ? fields : NULL;
         }
-        at_item = depth == 1 && (lexer_token_is(t[i], ',') || lexer_token_is(t[i], ';'));
-        if (inner && lexer_token_is(t[i], '{')) {
+        at_item = depth == 1 && (token_is(t[i], ',') || token_is(t[i], ';'));
+        if (inner && token_is(t[i], '{')) {
             i = check_table(d, t, i + 1, inner);
         } else {
-            depth += lexer_token_depth(t[i]);
+            depth += token_depth(t[i]);
             i++;
         }
     }
@@ -234,8 +234,8 @@ void static_check_outcomes(const struct token *t, struct diagnostics *diagnostic
         if (location_redefines(t, word))
             continue;
         for (size_t i = 0; t[i].kind != TOKEN_END; i++) {
-            size_t brace = i + 1 + lexer_token_is(t[i + 1], '(');
-            if (!location_is_call(t, i, word) || !lexer_token_is(t[brace], '{'))
+            size_t brace = i + 1 + token_is(t[i + 1], '(');
+            if (!location_is_call(t, i, word) || !token_is(t[brace], '{'))
                 continue;
             if (values)
                 diagnostics_add(diagnostics, t[i].line, "%s: expected its values in order, %s%s, got a table",

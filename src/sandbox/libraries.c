@@ -171,13 +171,6 @@ struct library {
     const luaL_Reg *ours;         /* that replace stock ones */
 };
 
-static const luaL_Reg our_string[] = {{"find", string_library_find},
-                                      {"match", string_library_match},
-                                      {"gmatch", string_library_gmatch},
-                                      {"gsub", string_library_gsub},
-                                      {"rep", string_library_rep},
-                                      {"format", string_library_format},
-                                      {NULL, NULL}};
 static const luaL_Reg nothing[] = {{NULL, NULL}};
 
 static const char *const stock_string[] = {"byte", "char", "len", "lower", "sub", "upper", "reverse", NULL};
@@ -189,7 +182,7 @@ static const char *const stock_math[] = {"abs",   "acos", "asin",  "atan", "atan
 static const char *const stock_bit[] = {"arshift", "band", "bnot",   "bor",   "bswap", "bxor", "lshift",
                                         "rol",     "ror",  "rshift", "tobit", "tohex", NULL};
 
-static const struct library libraries[] = {{"string", stock_string, our_string},
+static const struct library libraries[] = {{"string", stock_string, string_library},
                                            {"table", stock_table, our_table},
                                            {"math", stock_math, nothing},
                                            {"bit", stock_bit, nothing}};

@@ -1,22 +1,367 @@
 /*
- * Arguments and results are those of Lua 5.1. The pattern functions count steps,
- * plain finds are linear, and gsub within gsub stops before the C stack is
+ * Arguments and results are those of Lua 5.1. Patterns are matched as in
+ * LuaJIT, by backtracking, but with a budget of steps: a hook cannot interrupt
+ * a C function, and in the stock matcher ('.-'):rep(4) .. 'b' on 4,000 bytes
+ * never ends. tests/unit/sandbox/lua_pattern.c compares both on random pairs.
+ * Plain finds are linear, and gsub within gsub stops before the C stack is
  * full. rep checks its count, which LuaJIT misreads above 2^31. format and
  * tostring show a table or function by its type, as an address would differ
  * on every worker and in every replay.
  */
 #include "sandbox/string_library.h"
 #include "sandbox/freeze.h"
-#include "sandbox/lua_pattern.h"
 #include "sandbox/sandbox.h"
 
-#include <lauxlib.h>
 #include <string.h>
 
 #define MAGIC         "^$*+?.([%-"
 #define OPTION_DIGITS 2 /* of a width or precision: LuaJIT's own limit */
 
-static void push_capture(struct lua_pattern *m, int at, const char *s, const char *e)
+/* ---- the matcher ---- */
+
+#define CAPTURES_MAX 32
+#define DEPTH_MAX    200 /* as LuaJIT's own */
+
+struct match {
+    lua_State *L;
+    const char *subject, *end; /* the end of the subject */
+    const char *pattern_end;
+    const char *pattern; /* for error messages */
+    uint64_t steps;      /* left after the next check of the deadline */
+    uint32_t until_check;
+    int depth, level;
+    struct {
+        const char *at;
+        ptrdiff_t len; /* or one of the two constants below */
+    } capture[CAPTURES_MAX];
+};
+
+#define CAPTURE_UNFINISHED (-1)
+#define CAPTURE_POSITION   (-2)
+
+#define ESCAPE             '%'
+#define STEPS_PER_CHECK    1024u /* between two checks of the deadline */
+#define SET_BYTES_PER_STEP 8u    /* of [...]: a short one costs no more than any other character */
+
+/* The caller handles a leading ^: the pattern passed to match begins after it. */
+static void match_init(struct match *m, lua_State *L, const char *subject, size_t len, const char *pattern,
+                       size_t pattern_len)
+{
+    m->L = L;
+    m->subject = subject;
+    m->end = subject + len;
+    m->pattern = pattern;
+    m->pattern_end = pattern + strnlen(pattern, pattern_len); /* a NUL ends a pattern, as in Lua 5.1 */
+    m->steps = SANDBOX_PATTERN_STEPS + 32 * (uint64_t)len;
+    m->until_check = STEPS_PER_CHECK;
+    m->depth = m->level = 0;
+}
+
+static void check_budget(struct match *m, uint64_t taken)
+{
+    if (m->steps <= taken)
+        luaL_error(
+            m->L, "the pattern takes too many steps on this text: make it simpler, with fewer of *, + and -");
+    sandbox_check_deadline(m->L);
+    m->steps -= taken;
+    m->until_check = STEPS_PER_CHECK;
+}
+
+static void step(struct match *m)
+{
+    if (--m->until_check == 0)
+        check_budget(m, STEPS_PER_CHECK);
+}
+
+/* A step for each byte that is examined at once: of a set, or of a capture that is compared. */
+static void take_steps(struct match *m, size_t count)
+{
+    if (count < m->until_check)
+        m->until_check -= (uint32_t)count;
+    else
+        check_budget(m, STEPS_PER_CHECK - m->until_check + (uint64_t)count);
+}
+
+/* The end of a match of p that begins at s, or NULL. Raises an error if the pattern is malformed or the
+ * budget is used up. */
+static const char *match(struct match *m, const char *s, const char *p);
+
+static bool is_between(int c, int low, int high)
+{
+    return c >= low && c <= high;
+}
+
+static bool is_alpha(int c)
+{
+    return is_between(c | 32, 'a', 'z');
+}
+
+static bool in_class(int c, int class)
+{
+    bool in;
+    switch (class | 32) {
+    case 'a':
+        in = is_alpha(c);
+        break;
+    case 'c':
+        in = c < 32 || c == 127;
+        break;
+    case 'd':
+        in = is_between(c, '0', '9');
+        break;
+    case 'g':
+        in = is_between(c, 33, 126);
+        break;
+    case 'l':
+        in = is_between(c, 'a', 'z');
+        break;
+    case 'p':
+        in = is_between(c, 33, 126) && !is_alpha(c) && !is_between(c, '0', '9');
+        break;
+    case 's':
+        in = c == ' ' || is_between(c, 9, 13);
+        break;
+    case 'u':
+        in = is_between(c, 'A', 'Z');
+        break;
+    case 'w':
+        in = is_alpha(c) || is_between(c, '0', '9');
+        break;
+    case 'x':
+        in = is_between(c, '0', '9') || is_between(c | 32, 'a', 'f');
+        break;
+    case 'z':
+        in = c == 0;
+        break;
+    default:
+        return class == c;
+    }
+    return is_between(class, 'A', 'Z') ? !in : in;
+}
+
+/* One past the single-character class that begins at p. */
+static const char *class_end(struct match *m, const char *p)
+{
+    if (*p++ == ESCAPE) {
+        if (p >= m->pattern_end)
+            luaL_error(m->L, "malformed pattern (ends with '%%')");
+        return p + 1;
+    }
+    if (p[-1] != '[')
+        return p;
+    const char *open = p;
+    if (*p == '^')
+        p++;
+    do { /* a ']' directly after the bracket is a member */
+        if (p >= m->pattern_end)
+            luaL_error(m->L, "malformed pattern (missing ']')");
+        if (*p++ == ESCAPE && p < m->pattern_end)
+            p++;
+    } while (p >= m->pattern_end || *p != ']');
+    take_steps(m, (size_t)(p - open) / SET_BYTES_PER_STEP);
+    return p + 1;
+}
+
+/* `end` is the bracket that closes the set. */
+static bool in_set(struct match *m, int c, const char *p, const char *end)
+{
+    bool found = true;
+    take_steps(m, (size_t)(end - p) / SET_BYTES_PER_STEP);
+    if (p[1] == '^') {
+        found = false;
+        p++;
+    }
+    while (++p < end) {
+        if (*p == ESCAPE) {
+            p++;
+            if (in_class(c, (unsigned char)*p))
+                return found;
+        } else if (p[1] == '-' && p + 2 < end) {
+            p += 2;
+            if (is_between(c, (unsigned char)p[-2], (unsigned char)*p))
+                return found;
+        } else if ((unsigned char)*p == c) {
+            return found;
+        }
+    }
+    return !found;
+}
+
+static bool matches_one(struct match *m, const char *s, const char *p, const char *end)
+{
+    step(m);
+    if (s >= m->end)
+        return false;
+    int c = (unsigned char)*s;
+    switch (*p) {
+    case '.':
+        return true;
+    case ESCAPE:
+        return in_class(c, (unsigned char)p[1]);
+    case '[':
+        return in_set(m, c, p, end - 1);
+    default:
+        return (unsigned char)*p == c;
+    }
+}
+
+static const char *match_balance(struct match *m, const char *s, const char *p)
+{
+    if (p + 1 >= m->pattern_end)
+        luaL_error(m->L, "unbalanced pattern (%%b takes two characters)");
+    if (s >= m->end || *s != *p)
+        return NULL;
+    char opens = *p, closes = p[1];
+    for (int depth = 1; ++s < m->end;) {
+        step(m);
+        if (*s == closes) {
+            if (--depth == 0)
+                return s + 1;
+        } else if (*s == opens) {
+            depth++;
+        }
+    }
+    return NULL;
+}
+
+static const char *expand_most(struct match *m, const char *s, const char *p, const char *end)
+{
+    ptrdiff_t n = 0;
+    while (matches_one(m, s + n, p, end))
+        n++;
+    for (; n >= 0; n--) {
+        step(m);
+        const char *found = match(m, s + n, end + 1);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+static const char *expand_least(struct match *m, const char *s, const char *p, const char *end)
+{
+    for (;;) {
+        const char *found = match(m, s, end + 1);
+        if (found)
+            return found;
+        if (!matches_one(m, s, p, end))
+            return NULL;
+        s++;
+    }
+}
+
+static const char *start_capture(struct match *m, const char *s, const char *p, ptrdiff_t what)
+{
+    if (m->level >= CAPTURES_MAX)
+        luaL_error(m->L, "too many captures");
+    m->capture[m->level].at = s;
+    m->capture[m->level++].len = what;
+    const char *found = match(m, s, p);
+    if (!found)
+        m->level--;
+    return found;
+}
+
+static const char *end_capture(struct match *m, const char *s, const char *p)
+{
+    int at = m->level - 1;
+    while (at >= 0 && m->capture[at].len != CAPTURE_UNFINISHED)
+        at--;
+    if (at < 0)
+        luaL_error(m->L, "invalid pattern capture");
+    m->capture[at].len = s - m->capture[at].at;
+    const char *found = match(m, s, p);
+    if (!found)
+        m->capture[at].len = CAPTURE_UNFINISHED;
+    return found;
+}
+
+static const char *match_capture(struct match *m, const char *s, int digit)
+{
+    int at = digit - '1';
+    if (at < 0 || at >= m->level || m->capture[at].len == CAPTURE_UNFINISHED)
+        luaL_error(m->L, "invalid capture index");
+    ptrdiff_t len = m->capture[at].len;
+    if (len < 0) /* a position capture never matches, as in the stock matcher */
+        return NULL;
+    if (m->end - s < len)
+        return NULL;
+    take_steps(m, (size_t)len);
+    return memcmp(m->capture[at].at, s, (size_t)len) == 0 ? s + len : NULL;
+}
+
+/* Matches the rest of the pattern; loops instead of recursing in tail position. */
+static const char *match_here(struct match *m, const char *s, const char *p)
+{
+    for (;;) {
+        step(m);
+        if (p >= m->pattern_end)
+            return s;
+        if (*p == '(')
+            return p[1] == ')' ? start_capture(m, s, p + 2, CAPTURE_POSITION)
+                               : start_capture(m, s, p + 1, CAPTURE_UNFINISHED);
+        if (*p == ')')
+            return end_capture(m, s, p + 1);
+        if (*p == '$' && p + 1 == m->pattern_end)
+            return s == m->end ? s : NULL;
+        if (*p == ESCAPE && p[1] == 'b') {
+            if (!(s = match_balance(m, s, p + 2)))
+                return NULL;
+            p += 4;
+            continue;
+        }
+        if (*p == ESCAPE && p[1] == 'f') {
+            p += 2;
+            if (*p != '[')
+                luaL_error(m->L, "missing '[' after '%%f' in pattern");
+            const char *end = class_end(m, p);
+            int before = s == m->subject ? 0 : (unsigned char)s[-1],
+                here = s < m->end ? (unsigned char)*s : 0;
+            if (in_set(m, before, p, end - 1) || !in_set(m, here, p, end - 1))
+                return NULL;
+            p = end;
+            continue;
+        }
+        if (*p == ESCAPE && is_between(p[1], '0', '9')) {
+            if (!(s = match_capture(m, s, p[1])))
+                return NULL;
+            p += 2;
+            continue;
+        }
+        const char *end = class_end(m, p), *found;
+        switch (end < m->pattern_end ? *end : 0) {
+        case '?':
+            if (matches_one(m, s, p, end) && (found = match(m, s + 1, end + 1)))
+                return found;
+            p = end + 1;
+            continue;
+        case '*':
+            return expand_most(m, s, p, end);
+        case '+':
+            return matches_one(m, s, p, end) ? expand_most(m, s + 1, p, end) : NULL;
+        case '-':
+            return expand_least(m, s, p, end);
+        default:
+            if (!matches_one(m, s, p, end))
+                return NULL;
+            s++;
+            p = end;
+        }
+    }
+}
+
+static const char *match(struct match *m, const char *s, const char *p)
+{
+    if (++m->depth > DEPTH_MAX)
+        luaL_error(m->L, "pattern too complex");
+    const char *found = match_here(m, s, p);
+    m->depth--;
+    return found;
+}
+
+/* ---- the functions ---- */
+
+static void push_capture(struct match *m, int at, const char *s, const char *e)
 {
     if (at >= m->level) {
         if (at != 0)
@@ -25,15 +370,15 @@ static void push_capture(struct lua_pattern *m, int at, const char *s, const cha
         return;
     }
     ptrdiff_t len = m->capture[at].len;
-    if (len == LUA_PATTERN_CAPTURE_UNFINISHED)
+    if (len == CAPTURE_UNFINISHED)
         luaL_error(m->L, "unfinished capture");
-    if (len == LUA_PATTERN_CAPTURE_POSITION)
+    if (len == CAPTURE_POSITION)
         lua_pushinteger(m->L, m->capture[at].at - m->subject + 1);
     else
         lua_pushlstring(m->L, m->capture[at].at, (size_t)len);
 }
 
-static int push_captures(struct lua_pattern *m, const char *s, const char *e)
+static int push_captures(struct match *m, const char *s, const char *e)
 {
     int count = m->level == 0 && s ? 1 : m->level;
     luaL_checkstack(m->L, count, "too many captures");
@@ -68,12 +413,12 @@ static int find_or_match(lua_State *L, bool find)
         lua_pushinteger(L, found - s + (lua_Integer)plen);
         return 2;
     }
-    struct lua_pattern m;
-    lua_pattern_init(&m, L, s, len, p, plen);
+    struct match m;
+    match_init(&m, L, s, len, p, plen);
     bool anchored = plen > 0 && *p == '^';
     for (const char *at = s + init; at <= m.end; at++) {
         m.level = m.depth = 0;
-        const char *end = lua_pattern_match(&m, at, p + anchored);
+        const char *end = match(&m, at, p + anchored);
         if (end && !find)
             return push_captures(&m, at, end);
         if (end) {
@@ -88,12 +433,12 @@ static int find_or_match(lua_State *L, bool find)
     return 1;
 }
 
-int string_library_find(lua_State *L)
+static int string_find(lua_State *L)
 {
     return find_or_match(L, true);
 }
 
-int string_library_match(lua_State *L)
+static int string_match(lua_State *L)
 {
     return find_or_match(L, false);
 }
@@ -104,11 +449,11 @@ int string_library_gmatch_step(lua_State *L)
     size_t len, plen;
     const char *s = lua_tolstring(L, lua_upvalueindex(1), &len),
                *p = lua_tolstring(L, lua_upvalueindex(2), &plen);
-    struct lua_pattern m;
-    lua_pattern_init(&m, L, s, len, p, plen);
+    struct match m;
+    match_init(&m, L, s, len, p, plen);
     for (const char *at = s + lua_tointeger(L, lua_upvalueindex(3)); at <= m.end; at++) {
         m.level = m.depth = 0;
-        const char *end = lua_pattern_match(&m, at, p);
+        const char *end = match(&m, at, p);
         if (!end)
             continue;
         lua_pushinteger(L, end - s + (end == at)); /* after an empty match, one further */
@@ -118,7 +463,7 @@ int string_library_gmatch_step(lua_State *L)
     return 0;
 }
 
-int string_library_gmatch(lua_State *L)
+static int string_gmatch(lua_State *L)
 {
     luaL_checkstring(L, 1);
     luaL_checkstring(L, 2);
@@ -129,7 +474,7 @@ int string_library_gmatch(lua_State *L)
 }
 
 /* A replacement string: expands %0 to %9 and %%. */
-static void add_text(struct lua_pattern *m, luaL_Buffer *b, const char *s, const char *e)
+static void add_text(struct match *m, luaL_Buffer *b, const char *s, const char *e)
 {
     size_t len;
     const char *news = lua_tolstring(m->L, 3, &len);
@@ -150,7 +495,7 @@ static void add_text(struct lua_pattern *m, luaL_Buffer *b, const char *s, const
     }
 }
 
-static void add_replacement(struct lua_pattern *m, luaL_Buffer *b, const char *s, const char *e)
+static void add_replacement(struct match *m, luaL_Buffer *b, const char *s, const char *e)
 {
     lua_State *L = m->L;
     switch (lua_type(L, 3)) {
@@ -175,7 +520,7 @@ static void add_replacement(struct lua_pattern *m, luaL_Buffer *b, const char *s
     luaL_addvalue(b);
 }
 
-int string_library_gsub(lua_State *L)
+static int string_gsub(lua_State *L)
 {
     size_t len, plen;
     const char *s = luaL_checklstring(L, 1, &len), *p = luaL_checklstring(L, 2, &plen);
@@ -185,14 +530,14 @@ int string_library_gsub(lua_State *L)
         return luaL_argerror(L, 3, "string/function/table expected");
     lua_Integer most = luaL_optinteger(L, 4, (lua_Integer)len + 1), count = 0;
     bool anchored = plen > 0 && *p == '^';
-    struct lua_pattern m;
+    struct match m;
     luaL_Buffer b;
     sandbox_check_stack(L, "gsub");
-    lua_pattern_init(&m, L, s, len, p, plen);
+    match_init(&m, L, s, len, p, plen);
     luaL_buffinit(L, &b);
     while (count < most) {
         m.level = m.depth = 0;
-        const char *end = lua_pattern_match(&m, s, p + anchored);
+        const char *end = match(&m, s, p + anchored);
         if (end) {
             count++;
             add_replacement(&m, &b, s, end);
@@ -221,7 +566,7 @@ static int call_stock(lua_State *L)
     return 1;
 }
 
-int string_library_rep(lua_State *L)
+static int string_rep(lua_State *L)
 {
     size_t len, between = 0, most = sandbox_memory_bytes(sandbox_of(L));
     luaL_checklstring(L, 1, &len);
@@ -274,7 +619,7 @@ static const char *check_option(lua_State *L, const char *form, int at)
     return form;
 }
 
-int string_library_format(lua_State *L)
+static int string_format(lua_State *L)
 {
     size_t len;
     const char *form = luaL_checklstring(L, 1, &len), *end = form + len;
@@ -291,6 +636,10 @@ int string_library_format(lua_State *L)
     }
     return call_stock(L);
 }
+
+const luaL_Reg string_library[] = {{"find", string_find}, {"match", string_match}, {"gmatch", string_gmatch},
+                                   {"gsub", string_gsub}, {"rep", string_rep},     {"format", string_format},
+                                   {NULL, NULL}};
 
 int string_library_tostring(lua_State *L)
 {

@@ -62,17 +62,15 @@ static inline void load_pattern_drivers(lua_State *L)
 /* Opens a sandbox with the stock libraries and our four functions in place, and loads the drivers. */
 static inline void prepare_sandbox(lua_State *L, void *context)
 {
-    static const luaL_Reg ours[] = {{"find", string_library_find},
-                                    {"match", string_library_match},
-                                    {"gmatch", string_library_gmatch},
-                                    {"gsub", string_library_gsub},
-                                    {NULL, NULL}};
     (void)context;
     lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
     lua_getfield(L, -1, "_G");
     lua_replace(L, LUA_GLOBALSINDEX);
     lua_getglobal(L, "string");
-    luaL_setfuncs(L, ours, 0);
+    for (int i = 0; i < 4; i++) { /* those with patterns come first */
+        lua_pushcfunction(L, string_library[i].func);
+        lua_setfield(L, -2, string_library[i].name);
+    }
     load_pattern_drivers(L);
 }
 
