@@ -23,14 +23,14 @@ struct check {
 
 static bool is_op(const struct bytecode *code, uint32_t i, uint8_t op)
 {
-    return i < code->count && bytecode_op(code->at[i]) == op;
+    return i < code->count && BYTECODE_OP(code->at[i]) == op;
 }
 
 /* Some instruction may jump to this one; operands that look like a jump count, too. */
 static bool is_target(const struct bytecode *code, uint32_t i)
 {
     for (uint32_t from = 0; from < code->count; from++)
-        if (from + 1 + bytecode_d(code->at[from]) - BYTECODE_JUMP_BIAS == i)
+        if (from + 1 + BYTECODE_D(code->at[from]) - BYTECODE_JUMP_BIAS == i)
             return true;
     return false;
 }
@@ -64,7 +64,7 @@ static void unknown_global(struct check *c, int line, struct str name)
 
 static void check_read(struct check *c, const struct bytecode *code, uint32_t i)
 {
-    struct str name = bytecode_text(code, bytecode_d(code->at[i]));
+    struct str name = bytecode_text(code, BYTECODE_D(code->at[i]));
     int top = lua_gettop(c->L);
     bool known = push_field(c->L, c->words, name);
     for (size_t own = 0; own < c->own_count && !known; own++)
@@ -72,9 +72,9 @@ static void check_read(struct check *c, const struct bytecode *code, uint32_t i)
     if (!known)
         unknown_global(c, bytecode_line(code, i), name);
     bool reads_field = known && is_op(code, ++i, c->ops->field_read) &&
-                       bytecode_b(code->at[i]) == bytecode_a(code->at[i - 1]) && !is_target(code, i);
+                       BYTECODE_B(code->at[i]) == BYTECODE_A(code->at[i - 1]) && !is_target(code, i);
     struct str names[LIBRARIES_NAMES_MAX];
-    struct str field = reads_field ? bytecode_text(code, bytecode_c(code->at[i])) : STR_NONE;
+    struct str field = reads_field ? bytecode_text(code, BYTECODE_C(code->at[i])) : STR_NONE;
     char text[LIBRARIES_SENTENCE_MAX];
     if (field.at && libraries_push_wrapped(c->L, -1)) { /* the word is a library */
         int table = lua_gettop(c->L);
@@ -94,7 +94,7 @@ static void check_function(struct check *c, const struct bytecode *code)
             check_read(c, code, i);
         if (!is_op(code, i, c->ops->global_write) || code == c->file)
             continue; /* only the file itself may set globals; in a function it is a forgotten `local` */
-        struct str name = str_cut(bytecode_text(code, bytecode_d(code->at[i])), 60);
+        struct str name = str_cut(bytecode_text(code, BYTECODE_D(code->at[i])), 60);
         diagnostics_add(c->diagnostics, bytecode_line(code, i),
                         "'" STR_FMT
                         "' is set as a global inside of a function: a policy keeps nothing between "
@@ -116,7 +116,7 @@ void static_check_file(lua_State *L, const struct bytecode *file, struct diagnos
     c.own = ARENA_ARRAY(diagnostics->arena, struct str, file->count);
     for (uint32_t i = 0; i < file->count; i++)
         if (is_op(file, i, c.ops->global_write))
-            c.own[c.own_count++] = bytecode_text(file, bytecode_d(file->at[i]));
+            c.own[c.own_count++] = bytecode_text(file, BYTECODE_D(file->at[i]));
     check_function(&c, file);
     lua_settop(L, c.words - 1);
 }
@@ -127,14 +127,14 @@ static bool is_set(const struct bytecode_opcodes *ops, const struct bytecode *co
 {
     for (uint32_t i = 0; i < code->count; i++) {
         uint32_t ins = code->at[i];
-        if (is_op(code, i, ops->field_write) && str_eq(bytecode_text(code, bytecode_c(ins)), field))
+        if (is_op(code, i, ops->field_write) && str_eq(bytecode_text(code, BYTECODE_C(ins)), field))
             return true;
-        uint16_t upvalue = inner && bytecode_writes_upvalue(ops, ins) ? code->upvalues[bytecode_a(ins)] : 0;
+        uint16_t upvalue = inner && bytecode_writes_upvalue(ops, ins) ? code->upvalues[BYTECODE_A(ins)] : 0;
         if ((upvalue & BYTECODE_UPVALUE_LOCAL) && (upvalue & 0xff) == CALL_REGISTER)
             return true;
-        bool overwrites = bytecode_op(ins) == ops->set_nil
-                              ? bytecode_a(ins) <= CALL_REGISTER && CALL_REGISTER <= bytecode_d(ins)
-                              : bytecode_a(ins) == CALL_REGISTER && !bytecode_writes_upvalue(ops, ins);
+        bool overwrites = BYTECODE_OP(ins) == ops->set_nil
+                              ? BYTECODE_A(ins) <= CALL_REGISTER && CALL_REGISTER <= BYTECODE_D(ins)
+                              : BYTECODE_A(ins) == CALL_REGISTER && !bytecode_writes_upvalue(ops, ins);
         if (!inner && overwrites)
             return true;
     }
@@ -151,9 +151,9 @@ void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnos
     if (hook->parameters <= CALL_REGISTER)
         return;
     for (uint32_t i = 0; i < hook->count; i++) {
-        if (!is_op(hook, i, ops->field_read) || bytecode_b(hook->at[i]) != CALL_REGISTER)
+        if (!is_op(hook, i, ops->field_read) || BYTECODE_B(hook->at[i]) != CALL_REGISTER)
             continue;
-        struct str field = bytecode_text(hook, bytecode_c(hook->at[i]));
+        struct str field = bytecode_text(hook, BYTECODE_C(hook->at[i]));
         if (!field.at || call_table_has(field, &meant) || is_set(ops, hook, field, false))
             continue;
         field = str_cut(field, 60);

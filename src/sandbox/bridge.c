@@ -223,9 +223,8 @@ static bool is_unchanged(lua_State *L, int at, const struct json *original);
 static bool is_same_entry(lua_State *L, const struct json *original)
 {
     const struct json *was = NULL;
-    struct str key;
-    if (original->type == JSON_OBJECT && lua_type(L, -2) == LUA_TSTRING) {
-        key.at = lua_tolstring(L, -2, &key.len);
+    struct str key = sandbox_string(L, -2);
+    if (original->type == JSON_OBJECT && key.at) {
         was = json_get(original, key);
     } else if (original->type == JSON_ARRAY && lua_type(L, -2) == LUA_TNUMBER) {
         double n = lua_tonumber(L, -2);
@@ -258,15 +257,13 @@ static bool is_same_table(lua_State *L, int at, const struct json *original)
  */
 static bool is_unchanged(lua_State *L, int at, const struct json *original)
 {
-    struct str s;
     switch (lua_type(L, at)) {
     case LUA_TBOOLEAN:
         return original->type == JSON_BOOL && original->truth == lua_toboolean(L, at);
     case LUA_TNUMBER:
         return original->type == JSON_NUMBER && number_of(original) == lua_tonumber(L, at);
     case LUA_TSTRING:
-        s.at = lua_tolstring(L, at, &s.len);
-        return original->type == JSON_STRING && str_eq(json_str(original), s);
+        return original->type == JSON_STRING && str_eq(json_str(original), sandbox_string(L, at));
     case LUA_TTABLE:
         return (original->type == JSON_ARRAY || original->type == JSON_OBJECT) &&
                is_same_table(L, at, original);
@@ -295,7 +292,6 @@ struct read_state {
     struct arena *arena;
     const char *what;
     uint32_t nodes;
-    struct sandbox *sandbox;
     const struct json *given; /* the original of the whole value: its size is not counted; NULL: none */
     size_t *written;          /* bytes of this run */
     size_t limit;
@@ -312,13 +308,18 @@ static void add_path(struct buf *out, const struct read_path *path)
         buf_printf(out, "." STR_FMT, STR_ARG(str_cut(path->key, PATH_KEY_BYTES)));
 }
 
-static int fail_at(struct read_state *r, const struct read_path *path, const char *problem)
+static const char *place_of(const struct read_state *r, const struct read_path *path)
 {
     struct buf text = buf_in(r->arena);
     buf_text(&text, r->what);
     add_path(&text, path);
     buf_byte(&text, '\0');
-    return luaL_error(r->L, "%s: %s", text.at, problem);
+    return text.at;
+}
+
+static int fail_at(const struct read_state *r, const struct read_path *path, const char *problem)
+{
+    return luaL_error(r->L, "%s: %s", place_of(r, path), problem);
 }
 
 size_t bridge_size(const struct json *value)
@@ -367,11 +368,7 @@ static void charge(struct read_state *r, const struct read_path *path, size_t by
         if (*r->written <= r->limit)
             return;
     }
-    struct buf text = buf_in(r->arena);
-    buf_text(&text, r->what);
-    add_path(&text, path);
-    buf_byte(&text, '\0');
-    raise_too_large(r->L, text.at);
+    raise_too_large(r->L, place_of(r, path));
 }
 
 static struct json read_value(struct read_state *r, int at, const struct read_path *path,
@@ -484,9 +481,8 @@ static size_t new_keys(struct read_state *r, int at, const struct json *original
     size_t count = 0;
     lua_pushnil(r->L);
     while (lua_next(r->L, at)) {
-        struct str key;
         lua_pop(r->L, 1);
-        key.at = lua_tolstring(r->L, -1, &key.len);
+        struct str key = sandbox_string(r->L, -1);
         if (!json_is(original, JSON_OBJECT) || !json_get(original, key))
             out[count++] = arena_dup(r->arena, key);
     }
@@ -538,8 +534,7 @@ static struct keys count_keys(struct read_state *r, int at, const struct read_pa
     while (lua_next(r->L, at)) {
         lua_pop(r->L, 1);
         double n = lua_type(r->L, -1) == LUA_TNUMBER ? lua_tonumber(r->L, -1) : 0;
-        struct str name;
-        name.at = lua_type(r->L, -1) == LUA_TSTRING ? lua_tolstring(r->L, -1, &name.len) : NULL;
+        struct str name = sandbox_string(r->L, -1);
         if (name.at && utf8_prefix(name) != name.len)
             fail_at(r, path, "a field whose name is not UTF-8");
         if (name.at)
@@ -559,19 +554,15 @@ static struct keys count_keys(struct read_state *r, int at, const struct read_pa
     return keys;
 }
 
-static bool schema_wants(const struct json *schema, const char *type)
-{
-    return str_is(json_str(json_get_text(schema, "type")), type);
-}
-
 static bool empty_is_list(enum mark mark, const struct read_path *path, const struct bridge_hints *hints)
 {
     if (mark == MARK_ARRAY || mark == MARK_OBJECT)
         return mark == MARK_ARRAY;
     if (hints->original && (hints->original->type == JSON_ARRAY || hints->original->type == JSON_OBJECT))
         return hints->original->type == JSON_ARRAY;
-    if (schema_wants(hints->schema, "object") || schema_wants(hints->schema, "array"))
-        return schema_wants(hints->schema, "array");
+    struct str type = json_str(json_get_text(hints->schema, "type"));
+    if (str_is(type, "object") || str_is(type, "array"))
+        return str_is(type, "array");
     return path->up != NULL;
 }
 
@@ -606,8 +597,7 @@ static struct json read_value(struct read_state *r, int at, const struct read_pa
     struct str s;
     char problem[64];
     proxy_unwrap(r->L, at);
-    if (sandbox_deadline_passed(r->sandbox)) /* a table that was emptied is slow to look at */
-        sandbox_raise_deadline(r->L);
+    sandbox_check_deadline(r->L); /* a table that was emptied is slow to look at */
     charge(r, path, BRIDGE_VALUE_BYTES);
     if (++r->nodes > BRIDGE_MAX_NODES)
         fail_at(r, path, "more values than JSON of this size may have (100000)");
@@ -619,7 +609,7 @@ static struct json read_value(struct read_state *r, int at, const struct read_pa
     case LUA_TNUMBER:
         return read_number(r, lua_tonumber(r->L, at), path, hints->original);
     case LUA_TSTRING:
-        s.at = lua_tolstring(r->L, at, &s.len);
+        s = sandbox_string(r->L, at);
         charge(r, path, s.len);
         return json_is(hints->original, JSON_STRING) && str_eq(json_str(hints->original), s)
                    ? *hints->original
@@ -646,7 +636,6 @@ const struct json *bridge_read(lua_State *L, int at, const char *what, const str
     struct read_state r = {.L = L,
                            .arena = arena,
                            .what = what,
-                           .sandbox = sandbox,
                            .given = hints && !now->loading ? hints->original : NULL,
                            .written = &sandbox_bridge(sandbox)->written,
                            .limit = limit_of(now)};

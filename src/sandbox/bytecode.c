@@ -219,7 +219,7 @@ static uint8_t probe(lua_State *L, struct arena *arena, const char *source, bool
             code = code->constants[c].function, inner = false;
     if (inner || i >= code->count)
         luaL_error(L, "toolgate does not know the bytecode of this LuaJIT");
-    return (uint8_t)bytecode_op(code->at[i]);
+    return (uint8_t)BYTECODE_OP(code->at[i]);
 }
 
 void bytecode_detect_opcodes(lua_State *L, struct arena *arena, struct bytecode_opcodes *out)
@@ -239,7 +239,7 @@ void bytecode_detect_opcodes(lua_State *L, struct arena *arena, struct bytecode_
 bool bytecode_writes_upvalue(const struct bytecode_opcodes *ops, uint32_t ins)
 {
     for (int i = 0; i < BYTECODE_UPVALUE_WRITES; i++)
-        if (bytecode_op(ins) == ops->upvalue_write[i])
+        if (BYTECODE_OP(ins) == ops->upvalue_write[i])
             return true;
     return false;
 }

@@ -45,30 +45,11 @@ const struct bytecode *bytecode_read(lua_State *L, int at, struct arena *arena);
 int bytecode_line(const struct bytecode *code, uint32_t i);
 
 /* The fields of an instruction. */
-static inline uint32_t bytecode_op(uint32_t ins)
-{
-    return ins & 0xff;
-}
-
-static inline uint32_t bytecode_a(uint32_t ins)
-{
-    return ins >> 8 & 0xff;
-}
-
-static inline uint32_t bytecode_b(uint32_t ins)
-{
-    return ins >> 24;
-}
-
-static inline uint32_t bytecode_c(uint32_t ins)
-{
-    return ins >> 16 & 0xff;
-}
-
-static inline uint32_t bytecode_d(uint32_t ins)
-{
-    return ins >> 16;
-}
+#define BYTECODE_OP(ins) ((ins)&0xff)
+#define BYTECODE_A(ins)  ((ins) >> 8 & 0xff)
+#define BYTECODE_B(ins)  ((ins) >> 24)
+#define BYTECODE_C(ins)  ((ins) >> 16 & 0xff)
+#define BYTECODE_D(ins)  ((ins) >> 16)
 
 /* The string constant, or STR_NONE. */
 struct str bytecode_text(const struct bytecode *code, uint32_t constant);

@@ -38,29 +38,30 @@ static struct {
 
 static char handler_stack[FAULT_RECORD_STACK_BYTES] __attribute__((aligned(16)));
 
-static void put_hex(char out[HEX_DIGITS], uint64_t n)
+static void put(int fd, const char *text)
 {
-    for (size_t i = HEX_DIGITS; i-- > 0; n >>= 4)
-        out[i] = "0123456789abcdef"[n & 15];
-}
-
-/* One writev, so that lines of two processes do not mix. */
-static void fault_record_write(const char *kind, uint64_t text, const char *file)
-{
-    char text_hex[HEX_DIGITS], space[] = " ", end[] = "\n";
-    if (record.fd <= 0)
-        return;
-    put_hex(text_hex, text);
-    struct iovec parts[] = {{text_hex, HEX_DIGITS},       {space, 1},
-                            {(char *)kind, strlen(kind)}, {space, 1},
-                            {(char *)file, strlen(file)}, {end, 1}};
-    while (writev(record.fd, parts, sizeof(parts) / sizeof(parts[0])) < 0 && errno == EINTR)
+    while (write(fd, text, strlen(text)) < 0 && errno == EINTR)
         continue;
 }
 
-static void put_error(const char *text)
+/* Says what the policy did to the process, and writes it down in one writev, so that lines of two processes
+ * do not mix. */
+static void report_fault(const char *message, const char *kind, const struct deadline_run *run)
 {
-    while (write(STDERR_FILENO, text, strlen(text)) < 0 && errno == EINTR)
+    char hash[HEX_DIGITS], space[] = " ", end[] = "\n";
+    uint64_t n = run->source_hash;
+    put(STDERR_FILENO, message);
+    put(STDERR_FILENO, run->file);
+    put(STDERR_FILENO, "\n");
+    for (size_t i = HEX_DIGITS; i-- > 0; n >>= 4)
+        hash[i] = "0123456789abcdef"[n & 15];
+    struct iovec parts[] = {{hash, HEX_DIGITS},
+                            {space, 1},
+                            {(char *)kind, strlen(kind)},
+                            {space, 1},
+                            {(char *)run->file, strlen(run->file)},
+                            {end, 1}};
+    while (record.fd > 0 && writev(record.fd, parts, sizeof(parts) / sizeof(parts[0])) < 0 && errno == EINTR)
         continue;
 }
 
@@ -70,12 +71,8 @@ static void on_crash(int signo, siginfo_t *info, void *context)
 {
     const struct deadline_run *run = ticker.running;
     (void)context;
-    if (run) {
-        put_error("toolgate: the process crashed in a policy: ");
-        put_error(run->file);
-        put_error("\n");
-        fault_record_write("crash", run->source_hash, run->file);
-    }
+    if (run)
+        report_fault("toolgate: the process crashed in a policy: ", "crash", run);
     for (size_t i = 0; i < CRASH_SIGNALS; i++)
         if (crash_signals[i] == signo)
             sigaction(signo, &record.before[i], NULL);
@@ -83,29 +80,19 @@ static void on_crash(int signo, siginfo_t *info, void *context)
         raise(signo);
 }
 
-static void catch_crashes(void)
+void fault_record_open(int fd)
 {
     stack_t stack = {.ss_sp = handler_stack, .ss_size = sizeof(handler_stack)};
     struct sigaction action = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    bool catches = fd > 0 && record.fd <= 0, stops = fd <= 0 && record.fd > 0;
     sigemptyset(&action.sa_mask);
-    sigaltstack(&stack, &record.stack_before);
-    for (size_t i = 0; i < CRASH_SIGNALS; i++)
-        sigaction(crash_signals[i], &action, &record.before[i]);
-}
-
-static void stop_catching(void)
-{
-    for (size_t i = 0; i < CRASH_SIGNALS; i++)
-        sigaction(crash_signals[i], &record.before[i], NULL);
-    sigaltstack(&record.stack_before, NULL);
-}
-
-void fault_record_open(int fd)
-{
-    if (fd > 0 && record.fd <= 0)
-        catch_crashes();
-    else if (fd <= 0 && record.fd > 0)
-        stop_catching();
+    if (catches)
+        sigaltstack(&stack, &record.stack_before);
+    for (size_t i = 0; i < CRASH_SIGNALS && (catches || stops); i++)
+        sigaction(crash_signals[i], catches ? &action : &record.before[i],
+                  catches ? &record.before[i] : NULL);
+    if (stops)
+        sigaltstack(&record.stack_before, NULL);
     record.fd = fd;
 }
 
@@ -120,22 +107,6 @@ static void arm(bool on)
     timer_settime(ticker.timer, 0, &every, NULL);
 }
 
-static void put(int fd, const char *text)
-{
-    while (write(fd, text, strlen(text)) < 0 && errno == EINTR)
-        continue;
-}
-
-/* printf is not async-signal-safe. */
-static void end_process(const struct deadline_run *run)
-{
-    put(STDERR_FILENO, "toolgate: policy stalled past the watchdog, the process ends: ");
-    put(STDERR_FILENO, run->file);
-    put(STDERR_FILENO, "\n");
-    fault_record_write("stall", run->source_hash, run->file);
-    _exit(DEADLINE_STALL_EXIT);
-}
-
 static void on_tick(int signo)
 {
     (void)signo;
@@ -145,7 +116,8 @@ static void on_tick(int signo)
         if (++ticker.idle >= (int)DEADLINE_IDLE_TICKS)
             arm(false);
     } else if (++run->ticks >= run->watchdog) {
-        end_process(run);
+        report_fault("toolgate: policy stalled past the watchdog, the process ends: ", "stall", run);
+        _exit(DEADLINE_STALL_EXIT);
     } else if (run->ticks >= run->budget) {
         run->late = 1;
         run->on_late(run->owner);

@@ -249,7 +249,7 @@ static void check_assignments(struct freeze_walk *s, const struct bytecode *code
 {
     struct scope scope = {code, up};
     for (uint32_t i = 0; i < code->count; i++) {
-        uint32_t variable = bytecode_a(code->at[i]);
+        uint32_t variable = BYTECODE_A(code->at[i]);
         if (!bytecode_writes_upvalue(s->ops, code->at[i]) || variable >= code->upvalue_count ||
             !outlives_call(&scope, variable))
             continue;

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "json/build.h"
+#include "sandbox/sandbox.h"
 
 #include <lauxlib.h>
 #include <math.h>
@@ -14,18 +15,6 @@
 #define EXACT_BELOW 9007199254740992.0 /* whole numbers that a double tells apart */
 
 static const char null_value = 0; /* toolgate.null is its address */
-
-/* The object is on top, the table of orders at `orders`. */
-static void keep_order(lua_State *L, const struct json *object, int orders)
-{
-    lua_pushvalue(L, -1);
-    lua_createtable(L, (int)object->len, 0);
-    for (uint32_t i = 0; i < object->len; i++) {
-        lua_pushlstring(L, object->members[i].key.at, object->members[i].key.len);
-        lua_rawseti(L, -2, (int)i + 1);
-    }
-    lua_rawset(L, orders);
-}
 
 /* What a value becomes, and where the orders of objects are kept: the stack's index of their table; 0:
  * nowhere. */
@@ -86,8 +75,15 @@ static void push(lua_State *L, const struct json *value, const struct push_state
             push(L, &value->members[i].value, p);
             lua_rawset(L, -3);
         }
-        if (p->orders)
-            keep_order(L, value, p->orders);
+        if (!p->orders)
+            break;
+        lua_pushvalue(L, -1);
+        lua_createtable(L, (int)value->len, 0);
+        for (uint32_t i = 0; i < value->len; i++) {
+            lua_pushlstring(L, value->members[i].key.at, value->members[i].key.len);
+            lua_rawseti(L, -2, (int)i + 1);
+        }
+        lua_rawset(L, p->orders);
         break;
     }
 }
@@ -144,26 +140,6 @@ static bool has_mark(lua_State *L, int at, const char *mark)
     return marked;
 }
 
-static bool is_array(lua_State *L, int at)
-{
-    return has_mark(L, at, ARRAY_MARK) || lua_objlen(L, at) > 0;
-}
-
-static struct str copy_string(lua_State *L, int at, struct arena *arena)
-{
-    struct str s;
-    s.at = lua_tolstring(L, at, &s.len);
-    return arena_dup(arena, s);
-}
-
-static struct json read_written_number(lua_State *L, int at, struct arena *arena)
-{
-    lua_rawgeti(L, at, 1);
-    struct str text = copy_string(L, -1, arena);
-    lua_pop(L, 1);
-    return (struct json){.type = JSON_NUMBER, .text = text.at, .len = (uint32_t)text.len};
-}
-
 static struct json read_array(lua_State *L, int at, struct read_state *r)
 {
     size_t count = lua_objlen(L, at);
@@ -184,69 +160,60 @@ static struct json read_array(lua_State *L, int at, struct read_state *r)
     return json_array(items, count);
 }
 
-/* An object that was pushed has its members in their order; null is one that is gone. */
-static struct json read_pushed(lua_State *L, int at, struct read_state *r)
-{
-    int names = lua_gettop(L);
-    uint32_t count = (uint32_t)lua_objlen(L, names);
-    struct json_member *members = ARENA_ARRAY(r->arena, struct json_member, count + 1);
-    for (uint32_t i = 0; i < count; i++) {
-        lua_rawgeti(L, names, (int)i + 1);
-        struct str name = copy_string(L, -1, r->arena);
-        lua_rawget(L, at);
-        members[i] = json_member(name, lua_isnil(L, -1) ? json_null() : read_value(L, lua_gettop(L), r));
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 1);
-    return json_object(r->arena, members, count);
-}
-
+/* An object that was pushed has its members in their order, of which one that is gone is null. */
 static struct json read_object(lua_State *L, int at, struct read_state *r)
 {
     size_t size = 0, count = 0;
     lua_json_push_keys(L, at);
-    if (lua_istable(L, -1))
-        return read_pushed(L, at, r);
-    lua_pop(L, 1);
-    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1), size++)
+    bool pushed = lua_istable(L, -1);
+    int names = lua_gettop(L);
+    for (lua_pushnil(L); !pushed && lua_next(L, at); lua_pop(L, 1), size++)
         if (lua_type(L, -2) != LUA_TSTRING)
             luaL_error(L, "%s: a table has a key that is a %s: expected a string", r->what,
                        luaL_typename(L, -2));
+    size = pushed ? lua_objlen(L, names) : size;
     struct json_member *members = ARENA_ARRAY(r->arena, struct json_member, size + 1);
-    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
-        struct json value = read_value(L, lua_gettop(L), r);
-        members[count++] = json_member(copy_string(L, -2, r->arena), value);
+    lua_settop(L, names);
+    for (lua_pushnil(L); lua_next(L, pushed ? names : at); lua_settop(L, names + 1)) {
+        if (pushed) { /* the name is the value: put it and its own value in their places */
+            lua_pushvalue(L, -1);
+            lua_rawget(L, at);
+        }
+        struct str name = arena_dup(r->arena, sandbox_string(L, -2));
+        members[count++] =
+            json_member(name, lua_isnil(L, -1) ? json_null() : read_value(L, lua_gettop(L), r));
     }
+    lua_settop(L, names - 1);
     return json_object(r->arena, members, count);
-}
-
-static struct json read_number(lua_State *L, int at, struct read_state *r)
-{
-    double n = lua_tonumber(L, at);
-    if (!isfinite(n))
-        luaL_error(L, "%s: JSON has no such number as %s", r->what, isnan(n) ? "nan" : "infinity");
-    if (n == floor(n) && fabs(n) < EXACT_BELOW)
-        return json_integer(r->arena, (int64_t)n);
-    return json_number(r->arena, n);
 }
 
 static struct json read_value(lua_State *L, int at, struct read_state *r)
 {
     struct json value;
+    double n;
     switch (lua_type(L, at)) {
     case LUA_TBOOLEAN:
         return json_bool(lua_toboolean(L, at));
     case LUA_TNUMBER:
-        return read_number(L, at, r);
+        n = lua_tonumber(L, at);
+        if (!isfinite(n))
+            luaL_error(L, "%s: JSON has no such number as %s", r->what, isnan(n) ? "nan" : "infinity");
+        return n == floor(n) && fabs(n) < EXACT_BELOW ? json_integer(r->arena, (int64_t)n)
+                                                      : json_number(r->arena, n);
     case LUA_TSTRING:
-        return json_string(copy_string(L, at, r->arena));
+        return json_string(arena_dup(r->arena, sandbox_string(L, at)));
     case LUA_TTABLE:
-        if (has_mark(L, at, NUMBER_MARK))
-            return read_written_number(L, at, r->arena);
+        if (has_mark(L, at, NUMBER_MARK)) {
+            lua_rawgeti(L, at, 1);
+            struct str text = arena_dup(r->arena, sandbox_string(L, -1));
+            lua_pop(L, 1);
+            return (struct json){.type = JSON_NUMBER, .text = text.at, .len = (uint32_t)text.len};
+        }
         if (++r->depth > LUA_JSON_DEPTH_MAX)
             luaL_error(L, "%s: a table is nested deeper than %d", r->what, LUA_JSON_DEPTH_MAX);
         luaL_checkstack(L, 6, "a table is nested too deep");
-        value = is_array(L, at) ? read_array(L, at, r) : read_object(L, at, r);
+        value =
+            has_mark(L, at, ARRAY_MARK) || lua_objlen(L, at) ? read_array(L, at, r) : read_object(L, at, r);
         r->depth--;
         return value;
     default:

@@ -76,6 +76,15 @@ enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct s
 typedef void sandbox_line_callback(void *context, const char *chunk, int line);
 void sandbox_trace_lines(struct sandbox *sandbox, sandbox_line_callback *trace, void *context);
 
+/* The string at `at`, which Lua holds; STR_NONE: it is none. */
+static inline struct str sandbox_string(lua_State *L, int at)
+{
+    struct str s = STR_NONE;
+    if (lua_type(L, at) == LUA_TSTRING)
+        s.at = lua_tolstring(L, at, &s.len);
+    return s;
+}
+
 /* Long loops in C must check whether the current run is past its deadline; the last one checks and raises. */
 bool sandbox_deadline_passed(struct sandbox *sandbox);
 int sandbox_raise_deadline(lua_State *L);
