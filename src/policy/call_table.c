@@ -131,10 +131,9 @@ bool call_table_has(struct str name, struct str *meant)
 static int read_field(lua_State *L)
 {
     const struct sandbox_context *now = sandbox_context(sandbox_of(L));
-    struct str name = STR_NONE, meant;
-    if (!now->call || lua_type(L, 2) != LUA_TSTRING)
+    struct str name = sandbox_string(L, 2), meant;
+    if (!now->call || !name.at)
         return 0;
-    name.at = lua_tolstring(L, 2, &name.len);
     const struct call_field *field = find_field(name, &meant);
     if (!field)
         return meant.len ? luaL_error(L, "there is no call.%s (did you mean call.%s?)", name.at, meant.at)

@@ -51,8 +51,7 @@ void field_require_table(struct declaration *d, const char *name, int at, const 
 
 struct str field_string(struct declaration *d, int at)
 {
-    struct str s;
-    s.at = lua_tolstring(d->L, at, &s.len);
+    struct str s = sandbox_string(d->L, at);
     bridge_charge(d->L, "a string", s.len);
     return arena_dup(d->arena, s);
 }
@@ -124,12 +123,10 @@ static const char *expected_by(struct declaration *d, const struct field *field,
 
 static void mismatch(struct declaration *d, const struct field *field, int at)
 {
-    struct str choices[CHOICES_MAX], given = STR_NONE, meant = STR_NONE;
+    struct str choices[CHOICES_MAX], given = sandbox_string(d->L, at), meant = STR_NONE;
     const char *expected = expected_by(d, field, at);
-    if (field->kind == FIELD_CHOICE && !field->expected && lua_type(d->L, at) == LUA_TSTRING) {
-        given.at = lua_tolstring(d->L, at, &given.len);
+    if (field->kind == FIELD_CHOICE && !field->expected && given.at)
         meant = suggest_closest(given, choices, field_choices(field, choices));
-    }
     if (!meant.len)
         field_mismatch(d, field->name, at, expected);
     field_error(d, field->name, "'%s%s%s': expected %s, got \"" STR_FMT "\" (did you mean '" STR_FMT "'?)",
@@ -140,10 +137,9 @@ static void mismatch(struct declaration *d, const struct field *field, int at)
 /* The value as JSON that borrows its strings; null stands for what no simple field takes. */
 static struct json scalar(struct declaration *d, int at)
 {
-    struct str s;
+    struct str s = sandbox_string(d->L, at);
     switch (lua_type(d->L, at)) {
     case LUA_TSTRING:
-        s.at = lua_tolstring(d->L, at, &s.len);
         bridge_charge(d->L, "a string", s.len);
         return json_string(s);
     case LUA_TBOOLEAN:
@@ -204,15 +200,14 @@ void field_read_table(struct declaration *d, int at, const char *parent, const s
     d->parent = parent;
     d->out = out;
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
-        struct str name, meant;
+        struct str name = sandbox_string(L, -2), meant;
         if (lua_type(L, -2) == LUA_TNUMBER && lua_tonumber(L, -2) >= 1 &&
             lua_tonumber(L, -2) <= (double)items)
             continue;
-        if (lua_type(L, -2) != LUA_TSTRING)
+        if (!name.at)
             field_error(d, parent ? parent : "",
                         "'%s': expected { name = value }, got a list item without a name",
                         parent ? parent : "tool");
-        name.at = lua_tolstring(L, -2, &name.len);
         if (field_find(table, name, &meant))
             continue;
         const char *before = parent ? parent : "", *dot = parent ? "." : "";

@@ -196,9 +196,7 @@ bool lua_modules_step(struct policy_set *set, struct policy_load_errors *errors,
 int lua_modules_require(lua_State *L)
 {
     struct lua_module_use *use = sandbox_context(sandbox_of(L))->modules;
-    struct str name = STR_NONE;
-    if (lua_type(L, 1) == LUA_TSTRING)
-        name.at = lua_tolstring(L, 1, &name.len);
+    struct str name = sandbox_string(L, 1);
     if (!use)
         return luaL_error(L, "require: files are read while the policy loads: put it at the top of the file");
     if (!str_starts(name, PREFIX) || !str_is_name(str_from(name, strlen(PREFIX))))

@@ -361,12 +361,8 @@ static void push_field(lua_State *L, int at, const char *name)
 
 static struct str read_string(const struct rule_reader *r, int at, const char *name)
 {
-    struct str s = STR_NONE;
     push_field(r->L, at, name);
-    if (lua_type(r->L, -1) == LUA_TSTRING) {
-        s.at = lua_tolstring(r->L, -1, &s.len);
-        s = arena_dup(r->arena, s);
-    }
+    struct str s = arena_dup(r->arena, sandbox_string(r->L, -1));
     lua_pop(r->L, 1);
     return s;
 }
@@ -513,10 +509,7 @@ static void read_conditions(struct rule_reader *r, int at, struct rule *out)
     lua_settop(L, when);
     struct rule_condition *list = ARENA_ARRAY(r->arena, struct rule_condition, count);
     for (lua_pushnil(L); lua_istable(L, when) && lua_next(L, when); lua_pop(L, 1)) {
-        struct str path = STR_NONE;
-        if (lua_type(L, -2) == LUA_TSTRING)
-            path.at = lua_tolstring(L, -2, &path.len);
-        list[n].path = arena_dup(r->arena, path);
+        list[n].path = arena_dup(r->arena, sandbox_string(L, -2));
         read_condition(r, &list[n++]);
     }
     lua_settop(L, when - 1);

@@ -95,18 +95,15 @@ static int push_string(lua_State *L, struct str s)
 
 static int builtin_closest(lua_State *L)
 {
-    struct str names[LIBRARIES_NAMES_MAX], name;
+    struct str names[LIBRARIES_NAMES_MAX];
     size_t count = 0;
-    name.at = luaL_checklstring(L, 1, &name.len);
-    for (int i = 1; count < LIBRARIES_NAMES_MAX; i++) {
-        lua_rawgeti(L, 2, i);
-        if (lua_type(L, -1) != LUA_TSTRING)
-            break;
-        names[count].at = lua_tolstring(L, -1, &names[count].len);
-        count++;
+    for (bool more = true; more && count < LIBRARIES_NAMES_MAX; count += more) {
+        lua_rawgeti(L, 2, (int)count + 1);
+        names[count] = sandbox_string(L, -1); /* the list keeps it alive */
+        more = names[count].at != NULL;
         lua_pop(L, 1);
     }
-    return push_string(L, suggest_closest(name, names, count));
+    return push_string(L, suggest_closest(sandbox_string(L, 1), names, count));
 }
 
 /* The running line of the policy: that of the first function up the stack that is not a builtin. False if
@@ -147,9 +144,7 @@ static int builtin_loading(lua_State *L)
 
 static int builtin_is_shape(lua_State *L)
 {
-    struct str name;
-    name.at = luaL_checklstring(L, 1, &name.len);
-    lua_pushboolean(L, id_format_is_known(name));
+    lua_pushboolean(L, id_format_is_known(sandbox_string(L, 1)));
     return 1;
 }
 

@@ -51,15 +51,13 @@ static void read_file(lua_State *L, const struct sandbox_context *now, struct st
 int word_json(lua_State *L)
 {
     const struct sandbox_context *now = sandbox_context(sandbox_of(L));
-    struct json *value;
-    struct str given;
+    struct str given = sandbox_string(L, 1);
     if (lua_type(L, 1) != LUA_TSTRING)
         return luaL_error(L, "json: expected a file's name or JSON in [[…]], got %s", luaL_typename(L, 1));
     if (!now->loading || !now->arena)
         return luaL_error(
             L, "json: files and texts are read while the policy loads: put it at the top of the file");
-    given.at = lua_tolstring(L, 1, &given.len);
-    value = ARENA_NEW(now->arena, struct json);
+    struct json *value = ARENA_NEW(now->arena, struct json);
     struct str trimmed = str_trim(given);
     if (trimmed.len && strchr("{[\"", trimmed.at[0])) {
         struct json_error fault;
@@ -94,7 +92,7 @@ int word_source_order(lua_State *L)
     struct str *names = ARENA_ARRAY(now->arena, struct str, count);
     for (size_t i = 0; i < count; i++) {
         lua_rawgeti(L, 1, (int)i + 1);
-        names[i].at = lua_tolstring(L, -1, &names[i].len); /* the list keeps it alive */
+        names[i] = sandbox_string(L, -1); /* the list keeps it alive */
         lua_pop(L, 1);
         if (!names[i].at)
             return 1;
@@ -122,10 +120,8 @@ int word_order(lua_State *L)
         struct json_member *members = ARENA_ARRAY(now->arena, struct json_member, count);
         struct json *template = ARENA_NEW(now->arena, struct json);
         for (size_t i = 0; i < count; i++) {
-            struct str name;
             lua_rawgeti(L, 2, (int)i + 1);
-            name.at = lua_tolstring(L, -1, &name.len);
-            members[i] = json_member(arena_dup(now->arena, name), json_null());
+            members[i] = json_member(arena_dup(now->arena, sandbox_string(L, -1)), json_null());
             lua_pop(L, 1);
         }
         *template = json_object(now->arena, members, count);
@@ -149,7 +145,7 @@ static bool take_number(struct str *s, size_t digits, int *out)
     if (s->len < digits)
         return false;
     for (size_t i = 0; i < digits; i++) {
-        if (s->at[i] < '0' || s->at[i] > '9')
+        if (!ascii_is_digit(s->at[i]))
             return false;
         n = n * 10 + (s->at[i] - '0');
     }
@@ -226,11 +222,9 @@ bool word_time_parse(struct str s, double *out)
 
 static struct str text_at(lua_State *L, int at, const char *word)
 {
-    struct str s;
     if (lua_type(L, at) != LUA_TSTRING)
         luaL_error(L, "%s: expected text, got %s", word, luaL_typename(L, at));
-    s.at = lua_tolstring(L, at, &s.len);
-    return s;
+    return sandbox_string(L, at);
 }
 
 /* A number is seconds already; nil: the text is none. */
@@ -336,53 +330,40 @@ struct url {
     struct str scheme, user, host, port, path, query, fragment;
 };
 
-static size_t find_any(struct str s, const char *any)
+/* Cuts the string before the first of these bytes off `rest`. */
+static struct str cut_before(struct str *rest, const char *any)
 {
     size_t i = 0;
-    while (i < s.len && !strchr(any, s.at[i]))
+    while (i < rest->len && !strchr(any, rest->at[i]))
         i++;
-    return i;
-}
-
-static struct str upto(struct str s, size_t n)
-{
-    return (struct str){s.at, n};
-}
-
-static bool is_scheme(struct str s)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.at[i];
-        bool letter = (c | 32) >= 'a' && (c | 32) <= 'z';
-        if (!letter && (i == 0 || !((c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.')))
-            return false;
-    }
-    return s.len > 0;
+    struct str head = {rest->at, i};
+    *rest = str_from(*rest, i);
+    return head;
 }
 
 /* [user@]host[:port] */
 static bool read_authority(struct str s, struct url *out)
 {
-    for (size_t i = s.len; i-- > 0;) {
-        if (s.at[i] != '@')
-            continue;
-        out->user = upto(s, i);
-        s = str_from(s, i + 1);
-        break;
+    const char *at = s.len ? memrchr(s.at, '@', s.len) : NULL;
+    if (at) {
+        out->user = (struct str){s.at, (size_t)(at - s.at)};
+        s = str_from(s, out->user.len + 1);
     }
-    size_t end = find_any(s, ":");
+    struct str rest = s;
     if (s.len && s.at[0] == '[') {
-        end = find_any(s, "]");
-        if (end++ == s.len)
+        cut_before(&rest, "]");
+        if (!rest.len)
             return false;
+        rest = str_from(rest, 1);
+    } else {
+        cut_before(&rest, ":");
     }
-    out->host = upto(s, end);
-    struct str rest = str_from(s, end);
+    out->host = (struct str){s.at, s.len - rest.len};
     if (rest.len && rest.at[0] != ':')
         return false;
     out->port = str_from(rest, 1);
     for (size_t i = 0; i < out->port.len; i++)
-        if (out->port.at[i] < '0' || out->port.at[i] > '9')
+        if (!ascii_is_digit(out->port.at[i]))
             return false;
     return out->host.len > 0 && out->host.len <= HOST_MAX_BYTES;
 }
@@ -394,21 +375,22 @@ static bool read_url(struct str s, struct url *out)
     for (size_t i = 0; i < s.len; i++)
         if ((unsigned char)s.at[i] <= ' ' || s.at[i] == '\\' || s.at[i] == 127)
             return false;
-    size_t at = find_any(s, ":");
-    out->scheme = upto(s, at);
-    if (s.len < at + 3 || !is_scheme(out->scheme) || memcmp(s.at + at, "://", 3) != 0)
+    out->scheme = cut_before(&s, ":");
+    for (size_t i = 0; i < out->scheme.len; i++) {
+        char c = out->scheme.at[i];
+        bool letter = (c | 32) >= 'a' && (c | 32) <= 'z';
+        if (!letter && (i == 0 || !(ascii_is_digit(c) || c == '+' || c == '-' || c == '.')))
+            return false;
+    }
+    if (!out->scheme.len || !str_starts(s, "://"))
         return false;
-    s = str_from(s, at + 3);
-    at = find_any(s, "/?#");
-    if (!read_authority(upto(s, at), out))
+    s = str_from(s, 3);
+    if (!read_authority(cut_before(&s, "/?#"), out))
         return false;
-    s = str_from(s, at);
-    at = find_any(s, "#");
-    out->fragment = str_from(s, at + 1);
-    s = upto(s, at);
-    at = find_any(s, "?");
-    out->query = str_from(s, at + 1);
-    out->path = upto(s, at);
+    struct str before = cut_before(&s, "#");
+    out->fragment = str_from(s, 1);
+    out->path = cut_before(&before, "?");
+    out->query = str_from(before, 1);
     return true;
 }
 
@@ -480,15 +462,13 @@ int word_host_in(lua_State *L)
         host.len--;
     bool found = false;
     for (int i = 1; !found; i++) {
-        struct str pattern;
         lua_rawgeti(L, 2, i);
         if (lua_isnil(L, -1))
             break;
         if (lua_type(L, -1) != LUA_TSTRING)
             return luaL_error(L, "host_in: expected a list of host names, got a %s in it",
                               luaL_typename(L, -1));
-        pattern.at = lua_tolstring(L, -1, &pattern.len);
-        found = host_fits(pattern, host);
+        found = host_fits(sandbox_string(L, -1), host);
         lua_pop(L, 1);
     }
     lua_pushboolean(L, found);

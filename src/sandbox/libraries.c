@@ -194,10 +194,8 @@ size_t libraries_collect_names(lua_State *L, int at, struct str *out, size_t cou
     lua_pushnil(L);
     while (lua_next(L, at)) {
         lua_pop(L, 1);
-        if (lua_type(L, -1) == LUA_TSTRING && count < LIBRARIES_NAMES_MAX) {
-            out[count].at = lua_tolstring(L, -1, &out[count].len);
-            count++;
-        }
+        if (lua_type(L, -1) == LUA_TSTRING && count < LIBRARIES_NAMES_MAX)
+            out[count++] = sandbox_string(L, -1);
     }
     return count;
 }
@@ -239,12 +237,10 @@ void libraries_format_missing(char *out, size_t size, const char *library, struc
 /* __index of the builtins and of each library; upvalue 1: the library's name, or nil for builtins. */
 static int missing_name(lua_State *L)
 {
-    struct str names[LIBRARIES_NAMES_MAX], name = {"?", 1};
+    struct str names[LIBRARIES_NAMES_MAX], name = sandbox_string(L, 2);
     char text[LIBRARIES_SENTENCE_MAX];
-    if (lua_type(L, 2) == LUA_TSTRING)
-        name.at = lua_tolstring(L, 2, &name.len);
-    libraries_format_missing(text, sizeof(text), lua_tostring(L, lua_upvalueindex(1)), name, names,
-                             libraries_collect_names(L, 1, names, 0));
+    libraries_format_missing(text, sizeof(text), lua_tostring(L, lua_upvalueindex(1)),
+                             name.at ? name : STR_LIT("?"), names, libraries_collect_names(L, 1, names, 0));
     return luaL_error(L, "%s", text);
 }
 
