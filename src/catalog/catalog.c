@@ -166,7 +166,7 @@ static void prepare_tools(struct view *v)
     struct policy_set *policies = v->generation->policies;
     struct policy_call call = call_for_hook(v, STR_NONE);
     struct policy_outcome outcome = {0};
-    if (!policy_set_has_gateway(policies))
+    if (!policy_set_gateway(policies)->hooks[HOOK_PREPARE])
         return;
     struct json *items = ARENA_ARRAY(v->arena, struct json, v->count + 1);
     for (size_t i = 0; i < v->count; i++)
@@ -181,7 +181,7 @@ static void prepare_tools(struct view *v)
                 v->list[count++] = v->list[i];
         v->count = count;
         v->failed = true;
-        log_policy_error(policy_set_gateway_file(policies), outcome.why.text);
+        log_policy_error(policy_set_gateway(policies)->file, outcome.why.text);
     } else if (outcome.value != &before) {
         keep_returned(v, outcome.value);
         bool has_more = json_is(outcome.value, JSON_ARRAY) && outcome.value->len > v->count;
@@ -198,7 +198,7 @@ static void prepare_tools(struct view *v)
                              "prepare_tools: item %u is named '" STR_FMT
                              "': expected a definition that it was given, by its own name; left out",
                              i + 1, STR_ARG(str_cut(name, TOOL_NAME_MAX_BYTES)));
-            log_policy_error(policy_set_gateway_file(policies), why.at);
+            log_policy_error(policy_set_gateway(policies)->file, why.at);
         }
     }
 }
@@ -320,7 +320,7 @@ static struct hidden_cache *hidden_cache(struct generation *generation)
     struct hidden_cache *cache = calloc(1, sizeof(*cache));
     if (!cache)
         abort();
-    cache->wants = policy_set_gateway_wants(generation->policies);
+    cache->wants = policy_set_gateway(generation->policies)->wants;
     for (size_t i = 0; i < generation->tool_count; i++) {
         const struct tool *tool = generation->tools[i];
         if (!has_prepare(tool))
@@ -403,7 +403,7 @@ static bool is_hidden(struct view *v, const struct tool *tool)
 
 static bool may_hide(const struct generation *generation, const struct tool *tool)
 {
-    return has_prepare(tool) || policy_set_has_gateway(generation->policies);
+    return has_prepare(tool) || policy_set_gateway(generation->policies)->hooks[HOOK_PREPARE];
 }
 
 bool catalog_may_hide(struct generation *generation, struct client_tools *own, struct str name)
@@ -416,7 +416,7 @@ bool catalog_may_hide(struct generation *generation, struct client_tools *own, s
 
 bool catalog_has_hooks(const struct generation *generation)
 {
-    bool any = policy_set_has_gateway(generation->policies);
+    bool any = policy_set_gateway(generation->policies)->hooks[HOOK_PREPARE];
     for (size_t i = 0; !any && i < generation->tool_count; i++)
         any = has_prepare(generation->tools[i]);
     return any;

@@ -124,8 +124,8 @@ static void check_access(const struct generation *g, struct generation_report *r
         paths[count++] = folder;
     for (size_t i = 0; i < files; i++)
         paths[count++] = arena_dup(arena, policy_set_at(g->policies, i)->file).at;
-    if (policy_set_has_gateway(g->policies))
-        paths[count++] = arena_dup(arena, policy_set_gateway_file(g->policies)).at;
+    if (policy_set_gateway(g->policies)->hooks[HOOK_PREPARE])
+        paths[count++] = arena_dup(arena, policy_set_gateway(g->policies)->file).at;
     for (size_t i = 0; i < count; i++) {
         struct stat st;
         if (stat(paths[i], &st) != 0)
@@ -169,7 +169,7 @@ struct str generation_serves_nothing(const struct generation *g, struct arena *a
 {
     char folder[4096];
     if (g->tool_count || g->config.upstream_count || policy_set_count(g->policies) ||
-        policy_set_has_gateway(g->policies))
+        policy_set_gateway(g->policies)->hooks[HOOK_PREPARE])
         return STR_NONE;
     if (g->config.policies)
         return arena_printf(
@@ -484,7 +484,8 @@ static bool hash_generation(struct generation_build *b)
     }
     uint64_t allow = hash_stable(buf_view(&rules)).low;
     buf_clear(&rules);
-    bool has_hooks = policy_set_has_gateway(g->policies); /* then the list depends on the policies' code */
+    bool has_hooks = policy_set_gateway(g->policies)
+                         ->hooks[HOOK_PREPARE]; /* then the list depends on the policies' code */
     for (size_t i = 0; i < policy_set_count(g->policies); i++)
         has_hooks |= policy_set_at(g->policies, i)->hooks[HOOK_PREPARE];
     hash_add(&b->list_hash, allow);

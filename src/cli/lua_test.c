@@ -113,7 +113,8 @@ static struct generation *build(const struct config_sources *sources, struct gen
 static void require_policies(const struct generation *generation, struct generation_report *report)
 {
     const char *folder = generation->config.policies;
-    if (policy_set_count(generation->policies) || policy_set_has_gateway(generation->policies))
+    if (policy_set_count(generation->policies) ||
+        policy_set_gateway(generation->policies)->hooks[HOOK_PREPARE])
         return;
     report->warning_count = 0; /* they say the same of serve */
     generation_report_error(report,

@@ -247,7 +247,7 @@ static bool make_sample(struct arena *arena, const struct tool *tool, enum sampl
     }
     *out = (struct policy_example){.name = extent == SAMPLE_ALL ? STR_LIT("every field of its schema")
                                                                 : STR_LIT("required fields only"),
-                                   .line = policy_hook_line(policy, HOOK_RUN),
+                                   .line = policy->hook_lines[HOOK_RUN],
                                    .args = args,
                                    .seen = json_keep(arena, json_array(ids, count))};
     return true;
@@ -256,7 +256,7 @@ static bool make_sample(struct arena *arena, const struct tool *tool, enum sampl
 /* How often the policy has broken so far. */
 static uint64_t count_faults(const struct policy *policy)
 {
-    const struct policy_failures *fault = policy_failures(policy);
+    const struct policy_failures *fault = policy->failures;
     return fault ? fault->count : 0;
 }
 
@@ -292,7 +292,7 @@ static void run_example(struct examples *examples, const struct policy *policy,
         if (count_faults(outcome.policy) > faults)
             *mismatch = (struct example_mismatch){
                 "sample", STR_LIT("a policy that does not break"),
-                arena_dup(run.arena, str_of(policy_failures(outcome.policy)->last.text)), NULL};
+                arena_dup(run.arena, str_of(outcome.policy->failures->last.text)), NULL};
         else if (v->class == CLASS_SCHEMA_MISMATCH)
             *mismatch = (struct example_mismatch){"sample", STR_LIT("a result that fits the output schema"),
                                                   v->detail.len ? v->detail : outcome.verdict, NULL};

@@ -72,7 +72,7 @@ static void add_functions(struct file_reading *r, const struct bytecode *outer)
             continue;
         int first = (int)code->first_line;
         for (int hook = 0; policy && hook < HOOK_COUNT && !name.len; hook++)
-            if (policy->code->hooks[hook].ref != HOOK_NONE && policy->code->hooks[hook].line == first)
+            if (policy->hooks[hook] && policy->hook_lines[hook] == first)
                 name = str_of(outcome_hook_name((enum policy_hook)hook));
         if (!name.len)
             name = arena_printf(r->c->arena, "function at line %d", first);
@@ -155,12 +155,12 @@ void coverage_begin(struct coverage *c, struct policy_set *set)
     bool listed = false; /* a gateway with check or result is a policy, too */
     for (size_t i = 0; i < set->count; i++) {
         add_file(c, L, set->list[i]->file, set->list[i]->name, set->list[i]);
-        listed |= set->list[i]->file.at == set->gateway_file.at;
+        listed |= set->list[i]->file.at == set->gateway->file.at;
     }
     for (size_t i = 0; i < set->modules.count; i++)
         add_file(c, L, set->modules.list[i].file, set->modules.list[i].name, NULL);
-    if (set->gateway_file.len && !listed)
-        add_file(c, L, set->gateway_file, STR_NONE, NULL);
+    if (set->gateway->file.len && !listed)
+        add_file(c, L, set->gateway->file, STR_NONE, NULL);
     lua_close(L);
     sandbox_trace_lines(set->sandbox, on_line, c);
 }

@@ -402,17 +402,19 @@ static void finish_policy(struct declaration *d)
 static void declare_gateway(struct declaration *d, int fields)
 {
     static const struct str every_tool[] = {STR("*")};
-    if (d->set->gateway_file.len)
+    struct policy *gateway = d->set->gateway;
+    if (gateway->file.len)
         luaL_error(d->L, "%s: a second gateway { … }: the first is in %s", sandbox_chunk(d->file.at),
-                   d->set->gateway_file.at);
+                   gateway->file.at);
     d->policy = declare_blank(d->set, STR_LIT("gateway"), d->file);
     d->policy->guards = every_tool;
     d->policy->guard_count = 1;
     d->policy->mode = POLICY_SHADOW;
     read_fields(d, fields, &declare_gateway_table);
-    d->set->gateway_file = d->file;
-    d->set->gateway_wants = declare_wants(d->tokens);
     struct policy *p = d->policy;
+    gateway->file = d->file;
+    gateway->wants = declare_wants(d->tokens);
+    gateway->instructions = p->instructions;
     const char *idle = p->mode_given      ? "mode"
                        : p->except_count  ? "except"
                        : p->example_count ? "examples"

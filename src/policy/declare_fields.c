@@ -49,7 +49,7 @@ struct policy *declare_blank(struct policy_set *set, struct str name, struct str
     p->set = set;
     p->code = ARENA_NEW(set->arena, struct policy_code);
     for (int i = 0; i < HOOK_COUNT; i++)
-        p->code->hooks[i].ref = HOOK_NONE;
+        p->code->hooks[i] = HOOK_NONE;
     return p;
 }
 
@@ -331,28 +331,27 @@ static void read_object(struct declaration *d, const struct field *field, int at
     *FIELD_INTO(d, field, const struct json *) = field_json(d, field->name, at, NULL);
 }
 
-static struct policy_hook_code reference_function(struct declaration *d, const char *name, int at)
+static void read_hook_of(struct declaration *d, const struct field *field, int at, struct policy *policy)
 {
     lua_Debug where = {0};
     if (!lua_isfunction(d->L, at) || lua_iscfunction(d->L, at))
-        field_mismatch(d, name, at, "a function");
+        field_mismatch(d, field->name, at, "a function");
     lua_pushvalue(d->L, at);
     lua_getinfo(d->L, ">S", &where);
     lua_pushvalue(d->L, at);
-    return (struct policy_hook_code){.ref = luaL_ref(d->L, LUA_REGISTRYINDEX), .line = where.linedefined};
+    policy->code->hooks[field->first] = luaL_ref(d->L, LUA_REGISTRYINDEX);
+    policy->hook_lines[field->first] = where.linedefined;
+    policy->hooks[field->first] = true;
 }
 
 static void read_hook(struct declaration *d, const struct field *field, int at)
 {
-    d->policy->code->hooks[field->first] = reference_function(d, field->name, at);
-    d->policy->hooks[field->first] = true;
+    read_hook_of(d, field, at, d->policy);
 }
 
-static void read_instructions(struct declaration *d, const struct field *field, int at)
+static void read_prepare_tools(struct declaration *d, const struct field *field, int at)
 {
-    if (lua_type(d->L, at) != LUA_TSTRING)
-        field_mismatch(d, field->name, at, "a string");
-    d->set->instructions = field_string(d, at);
+    read_hook_of(d, field, at, d->set->gateway);
 }
 
 static unsigned read_pattern_set(struct declaration *d, const struct field *field, int at)
@@ -387,11 +386,6 @@ static void read_guard(struct declaration *d, const struct field *field, int at)
         *sets |= (uint8_t)read_pattern_set(d, field, lua_gettop(d->L));
         lua_pop(d->L, 1);
     }
-}
-
-static void read_prepare_tools(struct declaration *d, const struct field *field, int at)
-{
-    d->set->prepare_tools = reference_function(d, field->name, at);
 }
 
 static void read_timezone(struct declaration *d, const struct field *field, int at)
@@ -593,11 +587,11 @@ const struct field_table declare_tool_table =
                    tool_fields, ALSO(shared_table));
 
 static const struct field gateway_fields[] = {
-    {"instructions", FIELD_CUSTOM, "\"…\"", "string", "Instructions that a client receives when it connects.",
-     READ(read_instructions)},
+    {"instructions", FIELD_STRING, "\"…\"", "string", "Instructions that a client receives when it connects.",
+     AT(instructions)},
     {"prepare_tools", FIELD_CUSTOM, "function(defs, call) … end",
      "fun(defs: toolgate.Definition[], call: toolgate.Call): toolgate.Definition[]?",
-     "The list of tools for this client; nil hides all.", READ(read_prepare_tools)},
+     "The list of tools for this client; nil hides all.", READ(read_prepare_tools), .first = HOOK_PREPARE},
     {"mode", FIELD_CHOICE, NULL, NULL,
      "Of check and result. Default: shadow (evaluated and logged, not enforced); enforce; off.", AT(mode),
      GIVEN(mode_given), CHOICES("enforce shadow off", POLICY_ENFORCE)},

@@ -110,6 +110,11 @@ enum pattern_set { PATTERN_SET_SECRETS = 1, PATTERN_SET_INSTRUCTIONS = 2, PATTER
 /* What these find is taken out of a result; the others mark it. */
 #define PATTERN_SETS_MASKING ((unsigned)(PATTERN_SET_SECRETS | PATTERN_SET_HIDDEN))
 
+struct policy_failures {
+    uint64_t count;
+    struct why last;
+};
+
 struct policy {
     struct str name, file;    /* file: as the operator knows it, "policies/get_events.lua" */
     const struct str *guards; /* policy{ tools = … }: names and globs; then `name` is that of the file */
@@ -169,7 +174,10 @@ struct policy {
     size_t rule_count;
     const struct policy_example *examples;
     size_t example_count;
-    bool hooks[HOOK_COUNT];   /* which functions it has */
+    struct str instructions; /* of gateway{…} */
+    bool hooks[HOOK_COUNT];  /* which functions it has */
+    int hook_lines[HOOK_COUNT];
+    struct policy_failures *failures; /* of its functions; NULL: none */
     bool quarantined;         /* it does not run, as it stalled the process: only its names were read */
     uint64_t source_hash;     /* of its text and of the modules that it may require, wherever the file lies */
     struct policy_code *code; /* rules and functions; this room only */

@@ -184,30 +184,29 @@ static void outcome_read(lua_State *L, int at, enum policy_hook hook, struct are
 
 /* One run of a hook, inside the protected call. */
 struct hook_run {
-    const struct policy *policy; /* NULL: prepare_tools */
+    const struct policy *policy;
     enum policy_hook hook;
-    int ref;
     const struct json *subject; /* the function's first argument; its table is at index 1 */
     struct arena *arena;
     struct policy_outcome *outcome;
     void (*read)(lua_State *L, struct hook_run *r); /* reads the return value, at index 2 */
 };
 
-/* Allocated at the first failure, as few policies ever fail. */
-static void add_failure(struct policy_set *set, const struct policy *policy, const struct why *why)
+/* Allocated at the first failure, as few policies ever fail. The counters are not part of what is const. */
+static void add_failure(const struct policy *policy, const struct why *why)
 {
-    struct policy_failures **failures = policy ? &policy->code->failures : &set->gateway_failures;
+    struct policy_failures **failures = &((struct policy *)policy)->failures;
     if (!*failures)
-        *failures = ARENA_NEW(set->arena, struct policy_failures);
+        *failures = ARENA_NEW(policy->set->arena, struct policy_failures);
     (*failures)->count++;
     (*failures)->last = *why;
 }
 
-static void fail(struct policy_set *set, const struct policy *policy, struct policy_outcome *outcome)
+static void fail(const struct policy *policy, struct policy_outcome *outcome)
 {
     struct why why = outcome->why;
     struct arena *arena = outcome->problems.arena;
-    add_failure(set, policy, &why);
+    add_failure(policy, &why);
     outcome_init(outcome, arena);
     outcome->why = why;
     outcome->kind = OUTCOME_POLICY_ERROR;
@@ -217,7 +216,7 @@ static void call_hook(lua_State *L, void *context)
 {
     struct hook_run *r = context;
     bridge_push_pinned(L, r->subject);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, r->ref);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, r->policy->code->hooks[r->hook]);
     lua_pushvalue(L, 1);
     call_table_push(L);
     lua_call(L, 2, 1);
@@ -234,45 +233,41 @@ static void count_time(const struct sandbox_context *context, enum err err)
     time->late += err == ERR_TIMEOUT && !context->shares_time;
 }
 
-static void run(struct policy_set *set, struct hook_run *r, struct sandbox_context *context)
-{
-    context->arena = r->arena;
-    context->keeps_origins = true;
-    uint32_t budget_ms = set->options.deadline_ms;
-    if (context->call && context->call->most_ms && context->call->most_ms < budget_ms) {
-        budget_ms = context->call->most_ms;
-        context->shares_time = true;
-    }
-    enum err err = sandbox_run(set->sandbox, budget_ms, context, call_hook, r, &r->outcome->why);
-    count_time(context, err);
-    if (err)
-        fail(set, r->policy, r->outcome);
-}
-
 /* Runs nothing if there is no such function; a quarantined policy fails. */
 static void run_hook(const struct policy *policy, enum policy_hook hook, const struct policy_call *call,
                      const struct json *subject, const struct json *args,
                      void (*read)(lua_State *L, struct hook_run *r), struct policy_outcome *outcome)
 {
-    const struct policy_code *code = policy->code;
+    struct policy_set *set = policy->set;
     if (policy->quarantined) {
+        struct str stalled = policy->code->stalled;
         err_set(&outcome->why, ERR_POLICY,
                 STR_FMT ": is quarantined, as " STR_FMT
                         " stalled or crashed the process: a changed file is tried again",
-                STR_ARG(policy->file),
-                STR_ARG(str_eq(policy->file, code->stalled) ? STR_LIT("it") : code->stalled));
-        fail(policy->set, policy, outcome);
-    } else if (code->hooks[hook].ref != HOOK_NONE) {
-        struct hook_run r = {policy,  hook, code->hooks[hook].ref, subject, outcome->problems.arena,
-                             outcome, read};
-        struct sandbox_context context = {.call = call,
-                                          .file = policy->file.at,
-                                          .source_hash = policy->source_hash,
-                                          .hook = outcome_hook_name(hook),
-                                          .hook_line = code->hooks[hook].line,
-                                          .args = args};
-        run(policy->set, &r, &context);
+                STR_ARG(policy->file), STR_ARG(str_eq(policy->file, stalled) ? STR_LIT("it") : stalled));
+        fail(policy, outcome);
+        return;
     }
+    if (policy->code->hooks[hook] == HOOK_NONE)
+        return;
+    struct arena *arena = outcome->problems.arena;
+    uint32_t budget_ms = set->options.deadline_ms;
+    bool shares_time = call && call->most_ms && call->most_ms < budget_ms;
+    struct hook_run r = {policy, hook, subject, arena, outcome, read};
+    struct sandbox_context context = {.call = call,
+                                      .arena = arena,
+                                      .keeps_origins = true,
+                                      .shares_time = shares_time,
+                                      .file = policy->file.at,
+                                      .source_hash = policy->source_hash,
+                                      .hook = policy == set->gateway ? "prepare_tools" : hook_names[hook],
+                                      .hook_line = policy->hook_lines[hook],
+                                      .args = args};
+    enum err err = sandbox_run(set->sandbox, shares_time ? call->most_ms : budget_ms, &context, call_hook, &r,
+                               &outcome->why);
+    count_time(&context, err);
+    if (err)
+        fail(policy, outcome);
 }
 
 static void raise_returned(lua_State *L, const struct hook_run *r, const char *expected)
@@ -390,7 +385,7 @@ static void run_rules(const struct policy *policy, const struct policy_call *cal
     if (rule)
         err_set(&outcome->why, ERR_POLICY, "%.1500s (in the rule on line %d, " STR_FMT ")", cause.text,
                 rule->line, STR_ARG(str_cut(rule->when, 300)));
-    fail(set, policy, outcome);
+    fail(policy, outcome);
 }
 
 void policy_normalise(const struct policy *policy, const struct policy_call *call, const struct json *args,
@@ -459,25 +454,17 @@ void policy_prepare_late(const struct policy *policy, uint32_t most_ms, struct a
     outcome_init(outcome, arena);
     err_set(&outcome->why, ERR_POLICY,
             STR_FMT ":%d: prepare was not run: the hooks of one list of tools have %u ms together",
-            STR_ARG(policy->file), policy->code->hooks[HOOK_PREPARE].line, most_ms);
-    fail(policy->set, policy, outcome);
+            STR_ARG(policy->file), policy->hook_lines[HOOK_PREPARE], most_ms);
+    fail(policy, outcome);
 }
 
 void policy_set_prepare_tools(struct policy_set *set, const struct policy_call *call,
                               const struct json *definitions, struct arena *arena,
                               struct policy_outcome *outcome)
 {
-    struct hook_run r = {NULL,  HOOK_PREPARE, set->prepare_tools.ref, definitions,
-                         arena, outcome,      read_definitions};
-    struct sandbox_context context = {.call = call,
-                                      .file = set->gateway_file.at,
-                                      .source_hash = set->gateway_source_hash,
-                                      .hook = "prepare_tools",
-                                      .hook_line = set->prepare_tools.line};
     outcome_init(outcome, arena);
     outcome->value = definitions;
-    if (r.ref != HOOK_NONE)
-        run(set, &r, &context);
+    run_hook(set->gateway, HOOK_PREPARE, call, definitions, NULL, read_definitions, outcome);
 }
 
 struct str policy_report_schema_violation(const struct policy *policy, const struct json *args,
@@ -496,14 +483,14 @@ struct str policy_report_schema_violation(const struct policy *policy, const str
         if (changed != args && !accepts(owner, changed))
             rule = &first.list[n - 1];
     }
-    int line = rule ? rule->line : policy->code->hooks[HOOK_NORMALISE].line;
+    int line = rule ? rule->line : policy->hook_lines[HOOK_NORMALISE];
     struct str part = rule ? arena_printf(arena, ":%d: the rule '" STR_FMT "'", line, STR_ARG(rule->words))
                       : policy->hooks[HOOK_NORMALISE] ? arena_printf(arena, ":%d: normalise", line)
                                                       : STR_LIT(": a rule");
     struct why why;
     err_set(&why, ERR_POLICY, STR_FMT STR_FMT " changed the arguments against the schema: " STR_FMT,
             STR_ARG(policy->file), STR_ARG(part), STR_ARG(problem));
-    add_failure(policy->set, policy, &why);
+    add_failure(policy, &why);
     return arena_dup(arena, str_of(why.text));
 }
 
@@ -518,21 +505,6 @@ bool policy_rule_lacks_hint(const struct policy *policy, size_t rule)
     return r->refuses && !r->hint.len;
 }
 
-const struct policy_failures *policy_failures(const struct policy *policy)
-{
-    return policy->code->failures;
-}
-
-const struct policy_failures *policy_set_gateway_failures(const struct policy_set *set)
-{
-    return set->gateway_failures;
-}
-
-int policy_hook_line(const struct policy *policy, enum policy_hook hook)
-{
-    return policy->code->hooks[hook].line;
-}
-
 void policy_set_free_examples(struct policy_set *set)
 {
     for (size_t i = 0; i < set->count; i++) {
@@ -545,11 +517,11 @@ void policy_set_free_examples(struct policy_set *set)
 
 void policy_set_reset_counters(struct policy_set *set)
 {
-    set->gateway_failures = NULL;
+    set->gateway->failures = NULL;
     for (size_t i = 0; i < set->count; i++) {
-        struct policy_code *code = set->list[i]->code;
-        code->failures = NULL;
-        if (code->rules.count)
-            memset(code->rules.hits, 0, code->rules.count * sizeof(*code->rules.hits));
+        struct rules *rules = &set->list[i]->code->rules;
+        set->list[i]->failures = NULL;
+        if (rules->count)
+            memset(rules->hits, 0, rules->count * sizeof(*rules->hits));
     }
 }

@@ -107,15 +107,4 @@ typedef void policy_conflict(void *owner, bool certain, int line, struct str sen
 void policy_rule_conflicts(const struct policy *policy, const struct json *schema, struct arena *arena,
                            policy_conflict *report, void *owner);
 
-/* How often the hooks failed, and the last reason; NULL: never. The gateway's hook is prepare_tools. */
-struct policy_failures {
-    uint64_t count;
-    struct why last;
-};
-const struct policy_failures *policy_failures(const struct policy *policy);
-const struct policy_failures *policy_set_gateway_failures(const struct policy_set *set);
-
-/* The line of the hook's function; 0: it has none. */
-int policy_hook_line(const struct policy *policy, enum policy_hook hook);
-
 #endif

@@ -45,16 +45,10 @@ struct lua_module_use {
 
 #define HOOK_NONE LUA_NOREF
 
-struct policy_hook_code {
-    int ref;  /* the function in the registry, or HOOK_NONE */
-    int line; /* its first line */
-};
-
 struct policy_code {
-    struct policy_hook_code hooks[HOOK_COUNT];
+    int hooks[HOOK_COUNT]; /* the functions in the registry, or HOOK_NONE */
     struct rules rules;
     struct str stalled; /* of a quarantined policy: the file that stalled: its own, or one that it requires */
-    struct policy_failures *failures; /* NULL: none */
 };
 
 /* Policies for several tools: those with a glob, or those that name one tool. */
@@ -76,12 +70,8 @@ struct policy_set {
     size_t count;
     struct json_files files;
     struct lua_modules modules;
-    struct str gateway_file, instructions; /* gateway_file empty: there is none */
-    uint64_t gateway_source_hash;
-    struct policy_hook_code prepare_tools;
-    struct policy_wants gateway_wants;
-    struct policy_failures *gateway_failures; /* NULL: none */
-    struct policy_stall *stalls;              /* the quarantined files */
+    struct policy *gateway;
+    struct policy_stall *stalls; /* the quarantined files */
     size_t stall_count;
     uint64_t hash;
 };

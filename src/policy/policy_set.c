@@ -53,7 +53,7 @@ static struct policy_set *set_new(const struct policy_set_options *options)
     set->by_name = map_new(arena);
     set->overlays_by_name = map_new(arena);
     set->globs = ARENA_NEW(arena, struct overlays);
-    set->prepare_tools.ref = HOOK_NONE;
+    set->gateway = declare_blank(set, STR_LIT("gateway"), STR_NONE);
     set->sandbox = sandbox_new(set->options.memory_kb, vocabulary_open);
     return set;
 }
@@ -146,24 +146,9 @@ const struct policy_stall *policy_set_stalls(const struct policy_set *set, size_
     return set->stalls;
 }
 
-bool policy_set_has_gateway(const struct policy_set *set)
+const struct policy *policy_set_gateway(const struct policy_set *set)
 {
-    return set->prepare_tools.ref != HOOK_NONE;
-}
-
-struct policy_wants policy_set_gateway_wants(const struct policy_set *set)
-{
-    return set->gateway_wants;
-}
-
-struct str policy_set_gateway_file(const struct policy_set *set)
-{
-    return set->gateway_file;
-}
-
-struct str policy_set_instructions(const struct policy_set *set)
-{
-    return set->instructions;
+    return set->gateway;
 }
 
 uint64_t policy_set_hash(const struct policy_set *set)
@@ -300,9 +285,9 @@ static enum err load_source(struct policy_set *set, struct str file, struct str 
     if (err == OK && load.d.policy) { /* functions that a file requires run as part of its hooks */
         policy_wants_add(&load.d.policy->wants, &use.wants);
     }
-    if (err == OK && set->gateway_file.at == file.at) {
-        policy_wants_add(&set->gateway_wants, &use.wants);
-        set->gateway_source_hash = text;
+    if (err == OK && set->gateway->file.at == file.at) {
+        policy_wants_add(&set->gateway->wants, &use.wants);
+        set->gateway->source_hash = text;
     }
     if (err == OK && load.d.policy) {
         load.d.policy->source_hash = text;

@@ -60,10 +60,9 @@ size_t policy_set_overlays(const struct policy_set *set, struct str tool, struct
 /* The quarantined files: those of options.stalls that are in the set with the same text. */
 const struct policy_stall *policy_set_stalls(const struct policy_set *set, size_t *count);
 
-bool policy_set_has_gateway(const struct policy_set *set); /* a gateway{…} file with prepare_tools */
-struct policy_wants policy_set_gateway_wants(const struct policy_set *set);
-struct str policy_set_gateway_file(const struct policy_set *set);
-struct str policy_set_instructions(const struct policy_set *set); /* gateway{ instructions = … } */
+/* What gateway{…} declares for the list of tools: instructions, and prepare_tools as HOOK_PREPARE. Without
+ * such a file its `file` is empty. */
+const struct policy *policy_set_gateway(const struct policy_set *set);
 
 /* The text of a policy, read again, so not for a serving daemon; empty: it cannot be read. */
 struct str policy_source(const struct policy *policy, struct arena *arena);

@@ -373,7 +373,7 @@ static enum request_status answer(struct request *r)
         return status;
     /* A session without progress may be shown other tools. */
     if (call_outcome(r->call)->verdict->no_progress == VERDICT_NO_PROGRESS &&
-        policy_set_has_gateway(r->client->server->gate.generation->policies))
+        policy_set_gateway(r->client->server->gate.generation->policies)->hooks[HOOK_PREPARE])
         subscriptions_client_list_changed(r->client);
     call_free(r->call);
     return status;

@@ -34,7 +34,7 @@ static void put_capabilities(struct request *r, struct json_out *out)
     json_close(out, '}');
     json_close(out, '}');
     json_field_optional_str(out, "instructions",
-                            policy_set_instructions(r->client->server->gate.generation->policies));
+                            policy_set_gateway(r->client->server->gate.generation->policies)->instructions);
 }
 
 /* {"elicitation":{}} means forms; a client that lists modes must list that one. */

@@ -270,7 +270,7 @@ static void put_policy_failures(struct buf *out, const struct policy_set *polici
                     "Errors and exceeded deadlines of a policy's hooks, since its generation was loaded.");
     for (size_t i = 0; i < policy_set_count(policies); i++) {
         const struct policy *policy = policy_set_at(policies, i);
-        const struct policy_failures *failures = policy_failures(policy);
+        const struct policy_failures *failures = policy->failures;
         prometheus_name(out, name);
         prometheus_label(out, "policy", policy->file);
         prometheus_value(out, failures ? failures->count : 0);

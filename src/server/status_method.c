@@ -285,12 +285,12 @@ void status_write_failures(struct json_out *out, const struct client *client)
     json_field_open(out, "policy_faults", '[');
     for (size_t i = 0; i < policy_set_count(policies); i++) {
         const struct policy *policy = policy_set_at(policies, i);
-        if (policy_failures(policy) && may_see(client, policy))
-            put_failure(out, client, "tool", policy->name, policy_failures(policy));
+        if (policy->failures && may_see(client, policy))
+            put_failure(out, client, "tool", policy->name, policy->failures);
     }
-    if (policy_set_gateway_failures(policies) && client_is_operator(client))
-        put_failure(out, client, "gateway", policy_set_gateway_file(policies),
-                    policy_set_gateway_failures(policies));
+    if (policy_set_gateway(policies)->failures && client_is_operator(client))
+        put_failure(out, client, "gateway", policy_set_gateway(policies)->file,
+                    policy_set_gateway(policies)->failures);
     json_close(out, ']');
 }
 

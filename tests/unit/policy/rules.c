@@ -137,7 +137,7 @@ static void a_predicate_that_breaks_names_its_rule(void **state)
     assert_has(said.why.text, "p.lua:4: ");
     golden_row("d.hour of a string", said.why.text);
     assert_int_equal(check(p, "{\"d\":\"9\"}"), OUTCOME_POLICY_ERROR);
-    assert_int_equal(policy_failures(p)->count, 2);
+    assert_int_equal(p->failures->count, 2);
     assert_int_equal(check(p, "{\"k\":\"9\"}"), OUTCOME_PASS);
     options.deadline_ms = POLICY_DEADLINE_MS;
     p = rules("when { d = is('for ever', function() while true do end end) } : needs 'x'");
