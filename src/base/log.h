@@ -43,10 +43,17 @@ void log_write(enum log_level level, const char *event, const struct log_field *
  * reopened by calling again (log rotation). */
 enum err log_open(enum log_level level, enum log_format format, const char *path, struct why *why);
 
-/* From now on no line waits for who reads the log: see log_writer.h. For a daemon. */
+#define LOG_QUEUE_MAX_BYTES 1048576u /* of lines that wait for a reader */
+#define LOG_CLOSE_MS        1000u    /* how long log_flush waits for a reader that stalls */
+
+/* From now on no line waits for the process that reads the log. For a daemon: until then each line is written
+ * at once, however long that takes. */
 void log_never_wait(void);
 
-/* Since the start, because nobody read the log, or it could not be written. */
+/* Waits for the queued lines, at most LOG_CLOSE_MS. */
+void log_flush(void);
+
+/* Since the start, because the reader stalled or the log could not be written. */
 uint64_t log_lines_dropped(void);
 
 /* Turns the log off and returns the level to pass to log_level_set later. */

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/log_writer.h"
 #include "gate/decision_log.h"
 #include "server/http_endpoint.h"
 #include "server/listener.h"
@@ -339,6 +338,6 @@ enum err server_run(const struct config_sources *sources, struct why *why)
         log_event(LOG_INFO, "daemon_stopped", LOG_NUM("connections", server.accepted));
     }
     stop(&server);
-    log_writer_flush();
+    log_flush();
     return err;
 }
