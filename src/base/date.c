@@ -1,39 +1,327 @@
-/* Computed here, as the C library takes ten times as long, and policies compare times in each call. */
+/*
+ * Dates of the Gregorian calendar, and compiled zone files (TZif, RFC 9636): a list of transitions, and a
+ * POSIX rule for all times after the last one. libc has the same data, but only for the one zone of the
+ * process.
+ */
 #include "base/date.h"
 
-#include <string.h>
+#include "base/arena.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define DATABASE     "/usr/share/zoneinfo"
+#define DAY_S        86400
+#define HEADER_BYTES 44u
+
+/* ---- the calendar ---- */
 
 #define DATE_BYTES 10u
 
-static bool has_form(struct str text)
+static bool is_leap(int64_t year)
 {
-    static const char form[] = "0000-00-00";
-    for (size_t i = 0; i < text.len && i < DATE_BYTES; i++)
-        if (form[i] == '-' ? text.at[i] != '-' : !ascii_is_digit(text.at[i]))
-            return false;
-    return text.len == DATE_BYTES;
+    return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
 }
 
-static int number_at(struct str text, size_t at, size_t digits)
+static int days_of_month(int64_t year, int month)
 {
-    int number = 0;
-    for (size_t i = at; i < at + digits; i++)
-        number = number * 10 + (text.at[i] - '0');
-    return number;
+    static const unsigned char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    return days[month - 1] + (month == 2 && is_leap(year));
 }
 
-bool date_read(struct str text, int64_t *seconds)
+/* In the Gregorian calendar; Howard Hinnant's algorithm, with years from March on. */
+static int64_t days_since_1970(int64_t year, int month, int day)
 {
-    static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    if (!has_form(text))
-        return false;
-    int64_t year = number_at(text, 0, 4), month = number_at(text, 5, 2), day = number_at(text, 8, 2);
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    if (month < 1 || month > 12 || day < 1 || day > lengths[month - 1] + (leap && month == 2))
-        return false;
-    /* Days since 1970 in the Gregorian calendar; Howard Hinnant's algorithm, with years from March on. */
     int64_t y = year - (month <= 2), era = (y >= 0 ? y : y - 399) / 400, of_era = y - era * 400;
     int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    *seconds = (era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468) * 86400;
+    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+/* Computed here, as the C library takes ten times as long, and policies compare times in each call. */
+bool date_read(struct str text, int64_t *seconds)
+{
+    static const char form[] = "0000-00-00";
+    int parts[3] = {0}, part = 0; /* year, month, day */
+    if (text.len != DATE_BYTES)
+        return false;
+    for (size_t i = 0; i < DATE_BYTES; i++)
+        if (form[i] == '-' ? text.at[i] != '-' : !ascii_is_digit(text.at[i]))
+            return false;
+        else if (form[i] == '-')
+            part++;
+        else
+            parts[part] = parts[part] * 10 + (text.at[i] - '0');
+    int year = parts[0], month = parts[1], day = parts[2];
+    if (month < 1 || month > 12 || day < 1 || day > days_of_month(year, month))
+        return false;
+    *seconds = days_since_1970(year, month, day) * DAY_S;
     return true;
+}
+
+/* ---- time zones ---- */
+
+/* A day of the year and a time on it. */
+struct yearly {
+    char kind; /* 'M': weekday of a week of a month; 'J': day 1-365, never 29 February; 'N': day 0-365 */
+    int month, week, day;
+    int32_t time_s;
+};
+
+/* What holds after the last transition. */
+struct zone_rule {
+    int32_t standard_s, summer_s;
+    bool summer; /* the two days below are given */
+    struct yearly starts, ends;
+};
+
+struct time_zone {
+    struct str name;
+    const char *times, *types; /* in the file: 8 bytes for each transition, and a byte */
+    const char *kinds;         /* 6 bytes: offset, summer, name */
+    uint32_t count, kind_count;
+    struct zone_rule rule;
+    bool ruled;
+};
+
+static int64_t big_endian(const char *at, size_t bytes)
+{
+    uint64_t n = (unsigned char)at[0] & 128 ? ~0ull : 0;
+    for (size_t i = 0; i < bytes; i++)
+        n = n << 8 | (unsigned char)at[i];
+    return (int64_t)n;
+}
+
+static int64_t year_of(int64_t seconds)
+{
+    int64_t year = 1970 + seconds / (365 * DAY_S + DAY_S / 4);
+    while (days_since_1970(year, 1, 1) * DAY_S > seconds)
+        year--;
+    while (days_since_1970(year + 1, 1, 1) * DAY_S <= seconds)
+        year++;
+    return year;
+}
+
+/* The moment by the zone's own clocks. */
+static int64_t moment_in(const struct yearly *when, int64_t year)
+{
+    int64_t day = days_since_1970(year, when->kind == 'M' ? when->month : 1, 1);
+    if (when->kind == 'N')
+        day += when->day;
+    if (when->kind == 'J')
+        day += when->day - 1 + (is_leap(year) && when->day > 59);
+    if (when->kind == 'M') {
+        int first = (int)(((day + 4) % 7 + 7) % 7); /* 1970-01-01 was a Thursday */
+        int in_month = (when->day - first + 7) % 7 + 7 * (when->week - 1);
+        day += in_month < days_of_month(year, when->month) ? in_month : in_month - 7; /* week 5: the last */
+    }
+    return day * DAY_S + when->time_s;
+}
+
+/* ---- the rule: CET-1CEST,M3.5.0,M10.5.0/3 ---- */
+
+struct rule_text {
+    struct str rest;
+    bool bad;
+};
+
+static bool take(struct rule_text *t, char c)
+{
+    bool is = t->rest.len && t->rest.at[0] == c;
+    if (is)
+        t->rest = (struct str){t->rest.at + 1, t->rest.len - 1};
+    return is;
+}
+
+static int take_number(struct rule_text *t, int least, int most)
+{
+    int n = 0;
+    size_t digits = 0;
+    while (digits < t->rest.len && digits < 4 && ascii_is_digit(t->rest.at[digits]))
+        n = n * 10 + (t->rest.at[digits++] - '0');
+    t->bad |= !digits || n < least || n > most;
+    t->rest = (struct str){t->rest.at + digits, t->rest.len - digits};
+    return n;
+}
+
+/* "3", "-1:30", "+5:45:10" */
+static int32_t take_time(struct rule_text *t)
+{
+    int sign = take(t, '-') ? -1 : 1;
+    if (sign == 1)
+        take(t, '+');
+    int seconds = take_number(t, 0, 167) * 3600;
+    if (take(t, ':'))
+        seconds += take_number(t, 0, 59) * 60;
+    if (take(t, ':'))
+        seconds += take_number(t, 0, 59);
+    return sign * seconds;
+}
+
+/* "CET" or "<+03>" */
+static void take_name(struct rule_text *t)
+{
+    bool quoted = take(t, '<');
+    size_t n = 0;
+    while (n < t->rest.len && (quoted ? t->rest.at[n] != '>' : ascii_is_letter(t->rest.at[n])))
+        n++;
+    t->rest = (struct str){t->rest.at + n, t->rest.len - n};
+    t->bad |= n == 0 || (quoted && !take(t, '>'));
+}
+
+static struct yearly take_day(struct rule_text *t)
+{
+    struct yearly when = {.kind = 'N', .time_s = 2 * 3600};
+    t->bad |= !take(t, ',');
+    if (take(t, 'M')) {
+        when.kind = 'M';
+        when.month = take_number(t, 1, 12);
+        t->bad |= !take(t, '.');
+        when.week = take_number(t, 1, 5);
+        t->bad |= !take(t, '.');
+        when.day = take_number(t, 0, 6);
+    } else if (take(t, 'J')) {
+        when.kind = 'J';
+        when.day = take_number(t, 1, 365);
+    } else {
+        when.day = take_number(t, 0, 365);
+    }
+    if (take(t, '/'))
+        when.time_s = take_time(t);
+    return when;
+}
+
+static bool read_rule(struct str text, struct zone_rule *rule)
+{
+    struct rule_text t = {.rest = text};
+    *rule = (struct zone_rule){0};
+    take_name(&t);
+    rule->standard_s = -take_time(&t); /* POSIX counts to the west */
+    if (t.rest.len && !t.bad) {
+        rule->summer = true;
+        take_name(&t);
+        bool given = t.rest.len && t.rest.at[0] != ',';
+        rule->summer_s = given ? -take_time(&t) : rule->standard_s + 3600;
+        rule->starts = take_day(&t);
+        rule->ends = take_day(&t);
+    }
+    return !t.bad && !t.rest.len;
+}
+
+static int32_t offset_by_rule(const struct zone_rule *rule, int64_t utc)
+{
+    if (!rule->summer)
+        return rule->standard_s;
+    int64_t year = year_of(utc + rule->standard_s);
+    int64_t starts = moment_in(&rule->starts, year) - rule->standard_s;
+    int64_t ends = moment_in(&rule->ends, year) - rule->summer_s;
+    bool summer = starts < ends ? utc >= starts && utc < ends : utc >= starts || utc < ends;
+    return summer ? rule->summer_s : rule->standard_s;
+}
+
+/* ---- the file ---- */
+
+struct header {
+    uint32_t utc, standard, leaps, times, kinds, name_bytes;
+};
+
+/* False if it is none, or promises more than the file holds. `width`: bytes of a time. */
+static bool read_header(struct str file, size_t width, struct header *h, size_t *block)
+{
+    if (file.len < HEADER_BYTES || memcmp(file.at, "TZif", 4) != 0 || file.at[4] < '2')
+        return false;
+    uint32_t counts[6];
+    for (size_t i = 0; i < 6; i++) {
+        counts[i] = (uint32_t)big_endian(file.at + 20 + 4 * i, 4);
+        if (counts[i] > TIME_ZONE_FILE_MAX_BYTES)
+            return false;
+    }
+    *h = (struct header){counts[0], counts[1], counts[2], counts[3], counts[4], counts[5]};
+    *block = h->times * (width + 1) + h->kinds * 6u + h->name_bytes + h->leaps * (width + 4) + h->standard +
+             h->utc;
+    return h->kinds > 0 && *block <= file.len - HEADER_BYTES;
+}
+
+static bool read_zone(struct str file, struct time_zone *zone)
+{
+    struct header h;
+    size_t block;
+    if (!read_header(file, 4, &h, &block)) /* for readers of 32-bit times; skipped */
+        return false;
+    file = str_from(file, HEADER_BYTES + block);
+    if (!file.at || !read_header(file, 8, &h, &block))
+        return false;
+    zone->times = file.at + HEADER_BYTES;
+    zone->types = zone->times + 8 * (size_t)h.times;
+    zone->kinds = zone->types + h.times;
+    zone->count = h.times;
+    zone->kind_count = h.kinds;
+    for (uint32_t i = 0; i < h.times; i++)
+        if ((unsigned char)zone->types[i] >= h.kinds)
+            return false;
+    struct str rule = str_trim(str_from(file, HEADER_BYTES + block));
+    zone->ruled = rule.len > 0;
+    return !rule.len || read_rule(rule, &zone->rule);
+}
+
+/* No path of its own: no "..", nothing from the root. */
+static bool is_zone_name(struct str name)
+{
+    bool good = name.len > 0 && name.len <= TIME_ZONE_NAME_MAX_BYTES && name.at[0] != '/';
+    for (size_t i = 0; i < name.len && good; i++)
+        good = ascii_is_letter(name.at[i]) || ascii_is_digit(name.at[i]) || memchr("/_+-", name.at[i], 4);
+    return good;
+}
+
+enum err time_zone_load(struct arena *arena, struct str name, const struct time_zone **out, struct why *why)
+{
+    const char *folder = getenv("TZDIR");
+    struct time_zone *zone = ARENA_NEW(arena, struct time_zone);
+    struct str path =
+        arena_printf(arena, "%s/" STR_FMT, folder && *folder ? folder : DATABASE, STR_ARG(name));
+    FILE *file = is_zone_name(name) ? fopen(path.at, "r") : NULL;
+    *out = NULL;
+    if (!file)
+        return err_set(why, ERR_NOT_FOUND, "no time zone '" STR_FMT "' in %s", STR_ARG(name),
+                       folder && *folder ? folder : DATABASE);
+    char *bytes = arena_alloc(arena, TIME_ZONE_FILE_MAX_BYTES);
+    size_t n = fread(bytes, 1, TIME_ZONE_FILE_MAX_BYTES, file); /* 0: a folder, such as Europe */
+    fclose(file);
+    zone->name = arena_dup(arena, name);
+    if (!read_zone((struct str){bytes, n}, zone))
+        return err_set(why, ERR_PARSE, "%s is no time zone", path.at);
+    *out = zone;
+    return OK;
+}
+
+struct str time_zone_name(const struct time_zone *zone)
+{
+    return zone->name;
+}
+
+static int32_t offset_at(const struct time_zone *zone, int64_t utc)
+{
+    uint32_t low = 0, high = zone->count; /* the first transition after the moment */
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (big_endian(zone->times + 8 * (size_t)middle, 8) <= utc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == zone->count && zone->ruled)
+        return offset_by_rule(&zone->rule, utc);
+    size_t kind = low ? (unsigned char)zone->types[low - 1] : 0;
+    return (int32_t)big_endian(zone->kinds + 6 * kind, 4);
+}
+
+unsigned time_zone_offsets(const struct time_zone *zone, int64_t local, int32_t offsets[2])
+{
+    /* Of the offsets a day before and a day after, those that hold at the moment they make of it. */
+    int32_t before = offset_at(zone, local - DAY_S), after = offset_at(zone, local + DAY_S);
+    unsigned count = 0;
+    if (offset_at(zone, local - before) == before)
+        offsets[count++] = before;
+    if (after != before && offset_at(zone, local - after) == after)
+        offsets[count++] = after;
+    return count;
 }

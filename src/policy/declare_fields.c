@@ -7,7 +7,7 @@
 #include "policy/declare.h"
 #include "base/arena.h"
 #include "base/suggest.h"
-#include "base/time_zone.h"
+#include "base/date.h"
 #include "policy/rule.h"
 #include "sandbox/bridge.h"
 

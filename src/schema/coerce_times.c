@@ -5,7 +5,7 @@
  */
 #include "schema/explain.h"
 
-#include "base/time_zone.h"
+#include "base/date.h"
 #include "json/build.h"
 #include "schema/coerce.h"
 #include "schema/format.h"

@@ -2,14 +2,13 @@
  * pattern.c hold two of them. */
 #include "schema/format.h"
 
+#include "base/date.h"
 #include "schema/pattern.h"
 #include "schema/uri.h"
 
 #include <arpa/inet.h>
 #include <idn2.h>
 #include <stdio.h>
-
-#define DAYS_TO_1970 719468 /* from 0000-03-01 */
 
 /* `n` digits at `at` as a number in [low, high], or -1. */
 static int number(struct str s, size_t at, size_t n, int low, int high)
@@ -27,14 +26,8 @@ static int number(struct str s, size_t at, size_t n, int low, int high)
 
 static bool is_date(struct str s)
 {
-    if (s.len != 10 || s.at[4] != '-' || s.at[7] != '-')
-        return false;
-    static const unsigned char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    int year = number(s, 0, 4, 0, 9999), month = number(s, 5, 2, 1, 12);
-    if (year < 0 || month < 0)
-        return false;
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return number(s, 8, 2, 1, days[month - 1] + (month == 2 && leap)) > 0;
+    int64_t seconds;
+    return date_read(s, &seconds);
 }
 
 /* Minutes east of UTC of "Z", "+hh:mm" or "-hh:mm"; false for anything else. */
@@ -90,13 +83,11 @@ bool format_is_local_date_time(struct str s)
 
 int64_t format_local_seconds(struct str s)
 {
-    int year = number(s, 0, 4, 0, 9999), month = number(s, 5, 2, 1, 12), day = number(s, 8, 2, 1, 31);
+    int64_t midnight = 0;
     int minutes = 0, second = 0;
+    date_read(str_cut(s, 10), &midnight);
     read_clock(str_from(s, 11), &minutes, &second);
-    /* Days of the Gregorian calendar, with the year beginning in March. */
-    int64_t y = month < 3 ? year - 1 : year, m = (month + 9) % 12;
-    int64_t days = 365 * y + (y >= 0 ? y / 4 - y / 100 + y / 400 : -1) + (153 * m + 2) / 5 + day - 1;
-    return (days - DAYS_TO_1970) * 86400 + minutes * 60 + second;
+    return midnight + minutes * 60 + second;
 }
 
 /* Digits and a unit, repeated; units follow each other as in `units`. Returns the bytes read, 0 for none. */

@@ -1,5 +1,5 @@
 /* Offsets of local times by the tz database: the edges of summer time, and every zone below against libc. */
-#include "base/time_zone.h"
+#include "base/date.h"
 
 #include "base/arena.h"
 

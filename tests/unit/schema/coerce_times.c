@@ -2,7 +2,7 @@
  * without that leniency is judged and kept as before. */
 #include "schema/schema_support.h"
 
-#include "base/time_zone.h"
+#include "base/date.h"
 #include "schema/coerce.h"
 
 #define TIME  "{`type`:`string`,`format`:`date-time`}"
