@@ -2,10 +2,10 @@
  * function, and what holds it is copied only if something in it changed. */
 #include "schema/contradiction.h"
 
-#include "base/arena.h"
 #include "json/build.h"
 #include "json/path.h"
-#include "schema/schema_node.h"
+#include "schema/compile.h"
+#include "schema/explain.h"
 
 #define DESCRIPTION_READ_MAX_BYTES 1000u /* of a description; what it says of optional stands at its ends */
 #define REFS_FOLLOWED_MAX          8u
@@ -13,60 +13,41 @@
 struct softening {
     struct arena *arena;
     const struct json *root;
-    struct problems *found; /* NULL: not wanted */
-    struct json (*rewrite)(struct softening *s, struct json schema, struct str at);
+    struct problems *found; /* NULL: `rewrite` reports nothing */
+    struct json (*rewrite)(struct softening *s, struct json schema, const struct location *at);
     bool into_choices; /* also below oneOf, not, if */
 };
 
 /* ---- the walk -------------------------------------------------------------- */
 
-enum holds { HOLDS_ONE, HOLDS_LIST, HOLDS_MAP };
-
-/* Not all keywords that hold schemas: less strict is not more lenient everywhere. */
-static const struct {
-    const char *keyword;
-    enum holds holds;
-    bool is_choice;
-} places[] = {
-    {"properties", HOLDS_MAP, false},
-    {"patternProperties", HOLDS_MAP, false},
-    {"$defs", HOLDS_MAP, false},
-    {"definitions", HOLDS_MAP, false},
-    {"dependentSchemas", HOLDS_MAP, false},
-    {"items", HOLDS_ONE, false},
-    {"prefixItems", HOLDS_LIST, false},
-    {"additionalItems", HOLDS_ONE, false},
-    {"additionalProperties", HOLDS_ONE, false},
-    {"unevaluatedProperties", HOLDS_ONE, false},
-    {"allOf", HOLDS_LIST, false},
-    {"anyOf", HOLDS_LIST, false},
-    {"then", HOLDS_ONE, false},
-    {"else", HOLDS_ONE, false},
-    {"oneOf", HOLDS_LIST, true},
-};
-
-static struct json walk(struct softening *s, const struct json *schema, struct str at, unsigned depth);
-
-static struct str pointer_to(struct softening *s, struct str at, struct str token)
+static void put_pointer(struct buf *out, const struct location *at)
 {
-    struct buf out = buf_in(s->arena);
-    buf_str(&out, at);
-    json_pointer_put(&out, token);
-    return buf_view(&out);
+    if (!at) {
+        buf_byte(out, '#');
+        return;
+    }
+    put_pointer(out, at->up); /* as deep as SCHEMA_MAX_NESTING */
+    if (at->key.at)
+        json_pointer_put(out, at->key);
+    else
+        buf_printf(out, "/%u", at->index);
 }
 
-static struct json walk_place(struct softening *s, const struct json *held, enum holds holds, struct str at,
-                              unsigned depth)
+static struct json walk(struct softening *s, const struct json *schema, const struct location *at,
+                        unsigned depth);
+
+/* The value of a keyword; a list of schemas, too, where one is expected, as in draft-07's items. */
+static struct json walk_held(struct softening *s, const struct json *held, enum keyword_holds holds,
+                             const struct location *at, unsigned depth)
 {
     bool is_map = holds == HOLDS_MAP && held->type == JSON_OBJECT;
-    if (!is_map && held->type != JSON_ARRAY) /* draft-07's items may be a list */
-        return holds == HOLDS_ONE ? walk(s, held, at, depth) : *held;
+    if (!is_map && held->type != JSON_ARRAY)
+        return holds == HOLDS_ONE || holds == HOLDS_ONE_OR_LIST ? walk(s, held, at, depth) : *held;
     struct json_edit edit = {s->arena, held, NULL, NULL};
     for (uint32_t i = 0; i < held->len; i++) {
         const struct json *child = json_child(held, i);
-        struct str place = is_map ? pointer_to(s, at, held->members[i].key)
-                                  : arena_printf(s->arena, STR_FMT "/%u", STR_ARG(at), i);
-        struct json now = walk(s, child, place, depth);
+        struct location here = {at, is_map ? held->members[i].key : STR_NONE, i};
+        struct json now = walk(s, child, &here, depth);
         if (now.members != child->members)
             json_edit_set(&edit, i, now);
     }
@@ -74,36 +55,34 @@ static struct json walk_place(struct softening *s, const struct json *held, enum
 }
 
 /* What is below comes first, so that a rewritten object is not walked again. */
-static struct json walk(struct softening *s, const struct json *schema, struct str at, unsigned depth)
+static struct json walk(struct softening *s, const struct json *schema, const struct location *at,
+                        unsigned depth)
 {
-    struct json out = *schema;
+    /* There, less strict is not always more lenient. */
+    static const char *const strict[] = {"not",         "if", "contains", "propertyNames", "unevaluatedItems",
+                                         "dependencies"};
+    struct json_edit edit = {s->arena, schema, NULL, NULL};
     if (schema->type != JSON_OBJECT || depth == SCHEMA_MAX_NESTING)
-        return out;
-    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-        const struct json *held = json_get_text(schema, places[i].keyword);
-        if (!held || (places[i].is_choice && !s->into_choices))
+        return *schema;
+    for (uint32_t i = 0; i < schema->len; i++) {
+        struct str key = schema->members[i].key;
+        const struct json *held = &schema->members[i].value;
+        const struct keyword *k = keyword_find(NULL, key);
+        if (!k || k->holds == HOLDS_NONE || STR_IS_ONE_OF(key, strict) ||
+            (str_is(key, "oneOf") && !s->into_choices))
             continue;
-        struct str key = str_of(places[i].keyword);
-        struct json now = walk_place(s, held, places[i].holds, pointer_to(s, at, key), depth + 1);
+        struct location here = {at, key, 0};
+        struct json now = walk_held(s, held, (enum keyword_holds)k->holds, &here, depth + 1);
         if (now.members != held->members)
-            out = json_with(s->arena, &out, key, now);
+            json_edit_set(&edit, i, now);
     }
-    return s->rewrite(s, out, at);
+    return s->rewrite(s, *json_edit_end(&edit), at);
 }
 
-/* Nearly every schema stays as it is: a first walk, of which nothing is kept, finds that out. */
+/* Nothing is allocated for a schema that stays as it is, as nearly every one does. */
 static const struct json *walk_root(struct softening *s)
 {
-    struct softening dry = *s;
-    struct problems found;
-    dry.arena = arena_new();
-    problems_init(&found, dry.arena);
-    dry.found = s->found ? &found : NULL;
-    bool stays = walk(&dry, s->root, STR_LIT("#"), 0).members == s->root->members && !found.count;
-    arena_free(dry.arena);
-    if (stays)
-        return s->root;
-    struct json out = walk(s, s->root, STR_LIT("#"), 0);
+    struct json out = walk(s, s->root, NULL, 0);
     return out.members == s->root->members ? s->root : json_keep(s->arena, out);
 }
 
@@ -166,11 +145,12 @@ bool description_says_optional(struct str description)
 
 /* ---- contradictions ---------------------------------------------------------- */
 
-static void report(struct softening *s, struct str at, const char *code, struct str message)
+static void report(struct softening *s, const struct location *at, const char *code, struct str message)
 {
-    if (s->found)
-        problems_add(s->found,
-                     (struct problem){.path = at, .code = code, .message = message, .warning = true});
+    struct buf path = buf_in(s->arena);
+    put_pointer(&path, at);
+    problems_add(s->found, (struct problem){
+                               .path = buf_view(&path), .code = code, .message = message, .warning = true});
 }
 
 /* All for a name that is no type of JSON Schema: the compiler has its own message for it. */
@@ -183,7 +163,7 @@ static unsigned types_of(struct str name)
 }
 /* Where some values of the enum fit its type, the enum is what its author looked at. Where none does, either
  * may be meant, and what fits one of them is let through. */
-static struct json soften_enum(struct softening *s, struct json schema, struct str at)
+static struct json soften_enum(struct softening *s, struct json schema, const struct location *at)
 {
     const struct json *types = json_get_text(&schema, "type"), *values = json_get_text(&schema, "enum");
     uint32_t fit = 0;
@@ -215,7 +195,7 @@ static struct json soften_enum(struct softening *s, struct json schema, struct s
 }
 
 /* Lower and upper bounds that leave no room. */
-static struct json soften_bounds(struct softening *s, struct json schema, struct str at)
+static struct json soften_bounds(struct softening *s, struct json schema, const struct location *at)
 {
     static const struct {
         const char *least, *most;
@@ -266,32 +246,38 @@ static const char *excuse_for(const struct json *object, const struct json *prop
     return NULL;
 }
 
-static struct json soften_required(struct softening *s, struct json schema, struct str at)
+static struct json soften_required(struct softening *s, struct json schema, const struct location *at)
 {
     const struct json *required = json_get_text(&schema, "required");
     const struct json *properties = json_get_text(&schema, "properties");
     if (!json_is(required, JSON_ARRAY) || !json_is(properties, JSON_OBJECT))
         return schema;
-    struct json *kept = ARENA_ARRAY(s->arena, struct json, required->len);
+    struct json *kept = NULL;
     uint32_t count = 0;
     for (uint32_t i = 0; i < required->len; i++) {
         struct str name = json_str(&required->items[i]);
         const char *code = NULL, *excuse = excuse_for(&schema, json_get(properties, name), &code);
         if (!excuse) {
-            kept[count++] = required->items[i];
+            if (kept)
+                kept[count] = required->items[i];
+            count++;
             continue;
+        }
+        if (!kept) {
+            kept = ARENA_ARRAY(s->arena, struct json, required->len);
+            memcpy(kept, required->items, count * sizeof(*kept));
         }
         report(s, at, code,
                arena_printf(s->arena, "'" STR_FMT "' is required, and %s: a call without it is let run",
                             STR_ARG(name), excuse));
     }
-    if (count == required->len)
+    if (!kept)
         return schema;
     return count ? json_with(s->arena, &schema, STR_LIT("required"), json_array(kept, count))
                  : json_without(s->arena, &schema, STR_LIT("required"));
 }
 
-static struct json soften_node(struct softening *s, struct json schema, struct str at)
+static struct json soften_node(struct softening *s, struct json schema, const struct location *at)
 {
     return soften_required(s, soften_bounds(s, soften_enum(s, schema, at), at), at);
 }
@@ -317,17 +303,14 @@ static bool is_open_object(const struct json *schema)
     return !more || json_is_true(more) || (json_is(more, JSON_OBJECT) && !more->len);
 }
 
-static struct json drop_open(struct softening *s, struct json schema, struct str at)
+static struct json drop_open(struct softening *s, struct json schema, const struct location *at)
 {
     static const char *const keywords[] = {"anyOf", "oneOf"};
     (void)at;
     for (size_t k = 0; k < 2; k++) {
         const struct json *branches = json_get_text(&schema, keywords[k]);
-        uint32_t count = 0, models = 0;
-        if (!json_is(branches, JSON_ARRAY) || !branches->len)
-            continue;
-        struct json *kept = ARENA_ARRAY(s->arena, struct json, branches->len);
-        for (uint32_t i = 0; i < branches->len; i++) {
+        uint32_t open = 0, models = 0, count = 0;
+        for (uint32_t i = 0; json_is(branches, JSON_ARRAY) && i < branches->len; i++) {
             const struct json *model = &branches->items[i]; /* or what its "#/…" reference leads to */
             for (unsigned n = 0; n < REFS_FOLLOWED_MAX; n++) {
                 struct str rest = json_str(json_get_text(model, "$ref"));
@@ -339,11 +322,15 @@ static struct json drop_open(struct softening *s, struct json schema, struct str
             }
             const struct json *properties = json_get_text(model, "properties");
             models += json_is(properties, JSON_OBJECT) && properties->len > 0;
+            open += is_open_object(&branches->items[i]);
+        }
+        if (!models || !open)
+            continue;
+        struct json *kept = ARENA_ARRAY(s->arena, struct json, branches->len);
+        for (uint32_t i = 0; i < branches->len; i++)
             if (!is_open_object(&branches->items[i]))
                 kept[count++] = branches->items[i];
-        }
-        if (models && count < branches->len)
-            schema = json_with(s->arena, &schema, str_of(keywords[k]), json_array(kept, count));
+        schema = json_with(s->arena, &schema, str_of(keywords[k]), json_array(kept, count));
     }
     return schema;
 }
