@@ -4,7 +4,8 @@
  * against the value's own node, references and branches included, so it cannot
  * bypass a rule.
  */
-#include "schema/coercer.h"
+#include "schema/coerce.h"
+#include "schema/schema_node.h"
 
 #include "base/arena.h"
 #include "json/build.h"
@@ -20,6 +21,18 @@
 #define STEPS_OF_SCALAR    20u
 #define SPLIT_MAX_PARTS    256u /* a text of more is not split */
 
+struct coercer {
+    struct pass pass;
+    struct arena *arena;
+    const struct coerce_options *options;
+    unsigned depth; /* 1: at the arguments themselves */
+    bool valid;     /* inside a value that fits, where only names and the spelling of whole numbers change */
+    bool renames;   /* also walk values that fit: an open object may hold a misspelled name */
+};
+
+/* Returns the value itself, or the one other reading that the node accepts. */
+static const struct json *coerce_value(struct coercer *c, const struct node *node, const struct json *v);
+
 /* Whether only values of this type fit, and perhaps null. */
 static bool takes_only(const struct node *node, unsigned type)
 {
@@ -31,7 +44,7 @@ static bool same_word(struct str a, struct str b)
     return a.len == b.len && strncasecmp(a.at, b.at, a.len) == 0;
 }
 
-bool coerce_accepts(struct coercer *c, const struct node *node, const struct json *v)
+static bool coerce_accepts(struct coercer *c, const struct node *node, const struct json *v)
 {
     c->pass.remarks.local_times = false;
     bool ok = node_accepts(&c->pass, node, v, NULL);
@@ -44,6 +57,216 @@ bool coerce_accepts(struct coercer *c, const struct node *node, const struct jso
 static const struct json *if_accepted(struct coercer *c, const struct node *node, const struct json *read)
 {
     return read && coerce_accepts(c, node, read) ? read : NULL;
+}
+
+/* ---- names that are spelled otherwise ---- */
+
+#define NAME_MAX_BYTES 64u /* a longer name is compared with none */
+#define RENAMES_MAX    64u /* undeclared members of one object; with more, it is a map in all but name */
+
+struct spelling {
+    char at[NAME_MAX_BYTES]; /* without separators */
+    size_t len;
+};
+
+/* A separator between two digits stays: v1_1 is not v11. */
+static bool spell(struct str name, struct spelling *out)
+{
+    out->len = 0;
+    if (name.len > NAME_MAX_BYTES)
+        return false;
+    for (size_t i = 0; i < name.len; i++) {
+        bool inside = i > 0 && i + 1 < name.len;
+        bool numeric = inside && ascii_is_digit(name.at[i - 1]) && ascii_is_digit(name.at[i + 1]);
+        if (!memchr("_- .", name.at[i], 4))
+            out->at[out->len++] = name.at[i];
+        else if (numeric)
+            out->at[out->len++] = '_';
+    }
+    return out->len > 0;
+}
+
+enum likeness { NOT_ALIKE, BUT_FOR_S, BUT_FOR_CASE }; /* case, and separators */
+
+static enum likeness compare(struct str sent, struct str declared)
+{
+    struct spelling a, b;
+    if (!spell(sent, &a) || !spell(declared, &b))
+        return NOT_ALIKE;
+    const struct spelling *longer = a.len > b.len ? &a : &b;
+    size_t len = a.len < b.len ? a.len : b.len;
+    bool plural = longer->len == len + 1 && (longer->at[len] | 32) == 's';
+    /* One letter keeps its case: -i is not -I. */
+    bool same = len == 1 ? a.at[0] == b.at[0] : strncasecmp(a.at, b.at, len) == 0;
+    if ((longer->len != len && !plural) || !same)
+        return NOT_ALIKE;
+    return plural ? BUT_FOR_S : BUT_FOR_CASE;
+}
+
+bool schema_names_alike(struct str one, struct str other)
+{
+    return compare(one, other) != NOT_ALIKE;
+}
+
+static bool is_open(const struct node *rest)
+{
+    return rest && !(rest->source->type == JSON_BOOL && !rest->source->truth);
+}
+
+struct renames {
+    struct coercer *c;
+    const struct json *object;
+    bool open;    /* says additionalProperties: true itself */
+    bool certain; /* `scope` has what applies whatever the names are */
+    const struct in_place_nodes *scope;
+    uint32_t count;
+    struct undeclared {
+        uint32_t at;
+        struct str meant; /* empty: no declared name, or more than one */
+    } list[RENAMES_MAX];
+};
+
+/* The schemas of every branch; false for a map. No name of these is undeclared. */
+static bool collect_declared(struct in_place_nodes *declared, const struct node *node, bool *open)
+{
+    bool properties = false;
+    *open = false;
+    in_place_collect(declared, node, NULL, NULL);
+    for (uint32_t i = 0; i < declared->count; i++) {
+        const struct props *props = declared->props[i];
+        const struct node *node_here = declared->nodes[i];
+        for (uint16_t k = 0; k < node_here->op_count; k++)
+            if (node_here->ops[k].code == OP_UNEVALUATED_PROPERTIES && is_open(node_here->ops[k].node))
+                return false;
+        if (props && (props->pattern_count || node_is_map_values(props->rest)))
+            return false;
+        properties |= props && props->declared;
+        *open |= props && is_open(props->rest);
+    }
+    return properties && declared->count < IN_PLACE_NODES_MAX;
+}
+
+/* The one declared name that is as much alike; empty: none, several, or one that the object uses. */
+static struct str name_alike(const struct in_place_nodes *declared, const struct json *object,
+                             struct str sent, enum likeness likeness, bool *several)
+{
+    struct str found = STR_NONE;
+    for (uint32_t i = 0; i < declared->count; i++) {
+        const struct props *props = declared->props[i];
+        for (uint32_t k = 0; props && k < props->declared; k++) {
+            struct str name = props->list[k].key;
+            if ((found.at && str_eq(found, name)) || compare(sent, name) != likeness)
+                continue;
+            *several |= found.at || json_get(object, name);
+            found = name;
+        }
+    }
+    return *several ? STR_NONE : found;
+}
+
+/* The undeclared members and what they mean. In a function of its own, as the nodes need not stay on the
+ * stack while values are coerced. False: none means anything. */
+static __attribute__((noinline)) bool find_undeclared(struct renames *r, const struct node *node)
+{
+    struct in_place_nodes declared __attribute__((uninitialized));
+    bool any = false;
+    uint64_t names = 0;
+    r->count = 0;
+    if (!collect_declared(&declared, node, &r->open))
+        return false;
+    for (uint32_t i = 0; i < declared.count; i++)
+        names += declared.props[i] ? declared.props[i]->declared : 0;
+    for (uint32_t i = 0; i < r->object->len; i++) {
+        struct str key = r->object->members[i].key;
+        bool several = false;
+        if (in_place_prop(&declared, key))
+            continue;
+        /* Each declared name is compared with the one that was sent, perhaps twice. */
+        if (r->count == RENAMES_MAX || !pass_spend(&r->c->pass, 10 + names))
+            return false;
+        struct str meant = name_alike(&declared, r->object, key, BUT_FOR_CASE, &several);
+        if (!meant.at && !several)
+            meant = name_alike(&declared, r->object, key, BUT_FOR_S, &several);
+        r->list[r->count++] = (struct undeclared){i, meant};
+        any |= meant.at != NULL;
+    }
+    return any;
+}
+
+/* The value as the property's schemas take it, or NULL. Of branches that only may apply, one must take it,
+ * and what it becomes is left to the branch that then applies. An object that says additionalProperties: true
+ * below the arguments holds data of its own, unless it lacks a required field. */
+static const struct json *fit(struct renames *r, struct str name, const struct json *value)
+{
+    struct coercer *c = r->c;
+    bool outer = c->valid, all_fit = true, one_fits = false, required = false;
+    const struct json *read = value;
+    c->valid = false;
+    for (uint32_t i = 0; i < r->scope->count; i++) {
+        const struct prop *p = r->scope->props[i] ? props_find(r->scope->props[i], name) : NULL;
+        required |= p && p->required;
+        if (!p || !p->node)
+            continue;
+        const struct json *here = coerce_value(c, p->node, r->certain ? read : value);
+        bool fits = coerce_accepts(c, p->node, here);
+        all_fit &= fits;
+        one_fits |= fits;
+        read = r->certain ? here : value;
+    }
+    c->valid = outer;
+    bool data = r->open && !required && c->depth > 1;
+    return one_fits && !data && (all_fit || !r->certain) ? read : NULL;
+}
+
+/* Whose names count: those of the branches that certainly apply, or of any branch. */
+enum name_scope { NAMES_THAT_APPLY, NAMES_OF_ANY_BRANCH };
+
+/* The object with each undeclared name replaced by the one unused declared name that it spells. *misspelled
+ * (may be NULL): whether there is such a name, whatever became of it. */
+static const struct json *coerce_names(struct coercer *c, const struct node *node, const struct json *v,
+                                       enum name_scope scope, bool *misspelled)
+{
+    struct renames r __attribute__((uninitialized));
+    struct in_place_nodes nodes __attribute__((uninitialized));
+    struct json_member *members = NULL;
+    r.c = c;
+    r.object = v;
+    r.certain = scope == NAMES_THAT_APPLY;
+    r.scope = &nodes;
+    bool any = find_undeclared(&r, node);
+    if (misspelled)
+        *misspelled = any;
+    if (!any)
+        return v;
+    in_place_collect(&nodes, node, r.certain ? v : NULL, &c->pass);
+    for (uint32_t i = 0; i < r.count; i++) {
+        const struct undeclared *u = &r.list[i];
+        uint32_t alike = 0; /* undeclared members that mean the same name, this one among them */
+        for (uint32_t k = 0; k < r.count && u->meant.at; k++)
+            alike += r.list[k].meant.at && str_eq(r.list[k].meant, u->meant);
+        const struct json *value = alike == 1 ? fit(&r, u->meant, &v->members[u->at].value) : NULL;
+        if (!value)
+            continue;
+        if (!members) {
+            members = ARENA_ARRAY(c->arena, struct json_member, v->len);
+            memcpy(members, v->members, v->len * sizeof(*members));
+        }
+        members[u->at] = json_member(u->meant, *value);
+    }
+    return members ? json_keep(c->arena, json_object(c->arena, members, v->len)) : v;
+}
+
+/* Whether an undeclared member of the object spells this declared name. */
+static bool coerce_names_misspelled(const struct node *node, const struct json *v, struct str declared_name)
+{
+    struct in_place_nodes declared __attribute__((uninitialized));
+    bool open;
+    if (!collect_declared(&declared, node, &open))
+        return false;
+    for (uint32_t i = 0; i < v->len; i++)
+        if (compare(v->members[i].key, declared_name) && !in_place_prop(&declared, v->members[i].key))
+            return true;
+    return false;
 }
 
 /* ---- numbers ---- */
@@ -390,21 +613,6 @@ const struct coerce_options coerce_options_all = {.json = true,
                                                   .words = true,
                                                   .wrapped = true};
 
-static const struct json *coerce_by_props(struct coercer *c, const struct props *props,
-                                          const struct json_member *member, const struct json *v)
-{
-    const struct prop *p = props_find(props, member->key);
-    bool described = p && p->node;
-    if (described)
-        v = coerce_value(c, p->node, v);
-    for (uint32_t i = 0; i < props->pattern_count; i++)
-        if (pass_matches(&c->pass, props->patterns[i].pattern, member->key)) {
-            v = coerce_value(c, props->patterns[i].node, v);
-            described = true;
-        }
-    return described || !props->rest ? v : coerce_value(c, props->rest, v);
-}
-
 /* A null or blank that some part of the schema rejects, in a declared field that none requires. It stays if a
  * misspelling of the same field was sent too, because then either could have been meant. */
 static bool is_needless(struct coercer *c, const struct node *node, const struct in_place_nodes *all,
@@ -432,9 +640,12 @@ static const struct json *coerce_members(struct coercer *c, const struct node *n
     for (uint32_t i = 0; i < v->len; i++) {
         const struct json_member *member = &v->members[i];
         const struct json *value = &member->value;
-        for (uint32_t k = 0; k < all->count; k++)
-            if (all->props[k])
-                value = coerce_by_props(c, all->props[k], member, value);
+        for (uint32_t k = 0; k < all->count; k++) {
+            struct props_cursor at = {0};
+            const struct node *next;
+            while (all->props[k] && (next = props_next_node(&c->pass, all->props[k], member->key, &at)))
+                value = coerce_value(c, next, value);
+        }
         bool drop = value == &member->value && is_needless(c, node, all, v, member);
         if (!members && (drop || value != &member->value)) {
             members = ARENA_ARRAY(c->arena, struct json_member, v->len);
@@ -483,7 +694,7 @@ static const struct json *coerce_by_type(struct coercer *c, const struct node *n
     return v;
 }
 
-const struct json *coerce_value(struct coercer *c, const struct node *node, const struct json *v)
+static const struct json *coerce_value(struct coercer *c, const struct node *node, const struct json *v)
 {
     if (c->pass.too_complex || c->depth == JSON_MAX_DEPTH)
         return v;

@@ -59,22 +59,6 @@ static const struct json *add_zone(struct times_walk *t, const struct json *v,
     return v;
 }
 
-static const struct json *walk_member(struct times_walk *t, const struct props *props,
-                                      const struct json_member *m, const struct location *location)
-{
-    const struct prop *p = props_find(props, m->key);
-    const struct json *v = &m->value;
-    bool described = p && p->node;
-    if (described)
-        v = walk(t, p->node, v, location);
-    for (uint32_t i = 0; i < props->pattern_count; i++)
-        if (pass_matches(&t->e.pass, props->patterns[i].pattern, m->key)) {
-            v = walk(t, props->patterns[i].node, v, location);
-            described = true;
-        }
-    return described || !props->rest ? v : walk(t, props->rest, v, location);
-}
-
 /* The members or items below an op. */
 static const struct json *walk_children(struct times_walk *t, const struct op *op, const struct json *v,
                                         const struct location *location)
@@ -83,8 +67,12 @@ static const struct json *walk_children(struct times_walk *t, const struct op *o
     for (uint32_t i = 0; i < v->len; i++) {
         const struct json *child = json_child(v, i), *now = child;
         if (op->code == OP_PROPERTIES) {
-            struct location at = location_of_member(location, v->members[i].key);
-            now = walk_member(t, op->props, &v->members[i], &at);
+            struct str key = v->members[i].key;
+            struct location at = location_of_member(location, key);
+            struct props_cursor cursor = {0};
+            const struct node *next;
+            while ((next = props_next_node(&t->e.pass, op->props, key, &cursor)))
+                now = walk(t, next, now, &at);
         } else if (op_item_node(op, i)) {
             now = walk(t, op_item_node(op, i), child, &(struct location){location, STR_NONE, i});
         }

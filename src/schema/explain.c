@@ -245,22 +245,6 @@ static void explain_leftover(struct explain_ctx *e, const struct node *rest, str
         explain_node(e, rest, value, location);
 }
 
-static void explain_member(struct explain_ctx *e, const struct props *props, const struct json_member *m,
-                           const struct location *location)
-{
-    const struct prop *p = props_find(props, m->key);
-    bool described = p && p->node;
-    if (described)
-        explain_node(e, p->node, &m->value, location);
-    for (uint32_t i = 0; i < props->pattern_count; i++)
-        if (pass_matches(&e->pass, props->patterns[i].pattern, m->key)) {
-            described = true;
-            explain_node(e, props->patterns[i].node, &m->value, location);
-        }
-    if (!described && props->rest)
-        explain_leftover(e, props->rest, m->key, &m->value, location);
-}
-
 static void explain_properties(struct explain_ctx *e, const struct op *op, const struct json *v,
                                const struct location *location)
 {
@@ -270,8 +254,15 @@ static void explain_properties(struct explain_ctx *e, const struct op *op, const
         if (props->list[i].required && !json_get(v, props->list[i].key))
             names_explain_missing(e, props->list[i].key, props->list[i].node, location);
     for (uint32_t i = 0; i < v->len && !e->pass.too_complex; i++) {
-        struct location at = location_of_member(location, v->members[i].key);
-        explain_member(e, props, &v->members[i], &at);
+        const struct json_member *m = &v->members[i];
+        struct location at = location_of_member(location, m->key);
+        struct props_cursor cursor = {0};
+        const struct node *next;
+        while ((next = props_next_node(&e->pass, props, m->key, &cursor)))
+            if (next == props->rest)
+                explain_leftover(e, next, m->key, &m->value, &at);
+            else
+                explain_node(e, next, &m->value, &at);
     }
 }
 

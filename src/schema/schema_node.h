@@ -276,6 +276,15 @@ bool choices_add(struct choices *choices, const struct json *v);
 /* The declared property of that name, or NULL. */
 const struct prop *props_find(const struct props *props, struct str key);
 
+/* The nodes that apply to a member's value, one a call: that of the property, of each pattern that matches
+ * the name, or else props->rest. NULL: there is no other. */
+struct props_cursor { /* initially zero */
+    uint32_t next;
+    bool described;
+};
+const struct node *props_next_node(struct pass *pass, const struct props *props, struct str key,
+                                   struct props_cursor *at);
+
 /* The values that the node's discriminator of that name allows; NULL: any, or it has no such discriminator.
  */
 const struct choices *discriminator_choices(const struct node *node, struct str key);
@@ -292,6 +301,13 @@ uint64_t op_contains_count(struct pass *pass, const struct op *op, const struct 
 
 /* The target of a dynamic reference in the current scope. */
 const struct node *op_dynamic_target(struct pass *pass, const struct op *op);
+
+/* Of a schema for additional properties (may be NULL): it says more than that any member is allowed, so the
+ * object is a map, whose names are data. */
+static inline bool node_is_map_values(const struct node *rest)
+{
+    return rest && rest->source->type == JSON_OBJECT && rest->source->len > 0;
+}
 
 /* Of OP_ITEMS: the node for the item at that index, or NULL. */
 static inline const struct node *op_item_node(const struct op *op, uint32_t index)

@@ -142,6 +142,27 @@ const struct prop *props_find(const struct props *props, struct str key)
     return props->slots ? find_by_hash(props, key) : find_linear(props, key, 0);
 }
 
+const struct node *props_next_node(struct pass *pass, const struct props *props, struct str key,
+                                   struct props_cursor *at)
+{
+    const struct prop *p = at->next == 0 ? props_find(props, key) : NULL;
+    at->next += at->next == 0;
+    if (p && p->node) {
+        at->described = true;
+        return p->node;
+    }
+    while (at->next <= props->pattern_count) {
+        const struct pattern_prop *pattern = &props->patterns[at->next++ - 1];
+        if (pass_matches(pass, pattern->pattern, key)) {
+            at->described = true;
+            return pattern->node;
+        }
+    }
+    bool rest = !at->described;
+    at->described = true;
+    return rest ? props->rest : NULL;
+}
+
 /* Models write fields in the order in which the schema declares them, so the property after the last one is
  * compared first. */
 static inline const struct prop *props_find_from(const struct props *props, const struct json_member *m,
