@@ -11,6 +11,67 @@
 
 #include <ctype.h>
 #include <pcre2.h>
+#include <stdlib.h>
+
+/*
+ * ---- the fast path ----
+ *
+ * As most patterns in schemas are: anchored at the start, a sequence of ASCII characters and classes with
+ * counts, such as ^[a-z][a-z0-9_]{0,62}. A part is a set of ASCII bytes and a count. Matching takes as many
+ * bytes as it can, which is right if what follows begins with none of them: no other division of the subject
+ * could match, so nothing needs backtracking. It takes a fifth of the time of PCRE2. The translation below
+ * finds the parts on its way.
+ */
+
+#define PARTS_MAX 24u
+
+struct set {
+    uint64_t bits[2]; /* of ASCII */
+};
+
+struct part {
+    struct set set;
+    uint32_t min, max; /* max UINT32_MAX: no limit */
+};
+
+struct fast_regex {
+    bool simple; /* so far, the parts say all of it */
+    bool to_end; /* with $ */
+    uint32_t count;
+    struct part parts[PARTS_MAX];
+};
+
+/* Another part, of one character as long as no count follows. */
+static void add_part(struct fast_regex *fast)
+{
+    fast->simple &= fast->count < PARTS_MAX;
+    if (fast->simple)
+        fast->parts[fast->count++] = (struct part){.min = 1, .max = 1};
+}
+
+/* Characters of the last part, none of which is beyond ASCII. */
+static void add_range(struct fast_regex *fast, char from, char to)
+{
+    fast->simple &= from >= 0 && to >= from;
+    for (int b = from; b <= to && fast->simple; b++)
+        fast->parts[fast->count - 1].set.bits[b / 64] |= (uint64_t)1 << (b % 64);
+}
+
+/* \d, \w or an escaped punctuation mark. */
+static void add_escape(struct fast_regex *fast, char c)
+{
+    if (c == 'd' || c == 'w')
+        add_range(fast, '0', '9');
+    else if (c > 0 && ispunct((unsigned char)c))
+        add_range(fast, c, c);
+    else
+        fast->simple = false;
+    if (c == 'w') {
+        add_range(fast, 'A', 'Z');
+        add_range(fast, 'a', 'z');
+        add_range(fast, '_', '_');
+    }
+}
 
 /* ---- from ECMA-262 to PCRE2 ---- */
 
@@ -27,6 +88,7 @@ struct walk {
     size_t at;
     struct buf *out;
     struct why *why;
+    struct fast_regex *fast;
     bool in_class;
     bool quantifiable; /* the last item may take a quantifier */
 };
@@ -172,6 +234,9 @@ static enum err escape(struct walk *w)
     w->quantifiable = true;
     if (w->at + 1 >= w->in.len)
         return refuse(w, "a backslash at the end");
+    if (!w->in_class)
+        add_part(w->fast);
+    add_escape(w->fast, c);
     switch (c) {
     case 's':
         return put_escape(w, w->in_class ? SPACES : "[" SPACES "]");
@@ -219,13 +284,26 @@ static enum err class_whole(struct walk *w)
     buf_text(w->out, negated ? "[^" : "[");
     w->at += 1 + negated;
     enum err err = OK;
+    size_t first = w->at, covered = first; /* up to where a range is in the set already */
+    add_part(w->fast);
+    w->fast->simple &= !negated && peek(w, 0) != ']';
     w->in_class = true;
     while (!err && w->at < w->in.len && w->in.at[w->at] != ']') {
         char c = w->in.at[w->at];
         if (c == '\\') {
             after_set = is_set_escape(w, 0);
             err = escape(w);
+            w->fast->simple &= peek(w, 0) != '-' || peek(w, 1) == ']'; /* no range begins with an escape */
             continue;
+        }
+        if (w->at >= covered && peek(w, 1) == '-' && peek(w, 2) != ']' && c != '-') {
+            char to = peek(w, 2);
+            w->fast->simple &= to != c && !strchr("\\[^-", to);
+            add_range(w->fast, c, to);
+            covered = w->at + 3;
+        } else if (w->at >= covered) {
+            w->fast->simple &= c != '-' || w->at == first || peek(w, 1) == ']';
+            add_range(w->fast, c, c);
         }
         bool literal = c == '[' || (c == '-' && (after_set || is_set_escape(w, 1)));
         buf_text(w->out, literal ? "\\" : "");
@@ -260,7 +338,7 @@ static enum err group(struct walk *w)
     }
     buf_add(w->out, rest.at, n);
     w->at += n;
-    w->quantifiable = false;
+    w->quantifiable = w->fast->simple = false;
     return OK;
 }
 
@@ -280,8 +358,10 @@ static size_t counted(const struct walk *w)
 
 static enum err quantifier(struct walk *w)
 {
-    size_t n = peek(w, 0) == '{' ? counted(w) : 1;
+    char c = peek(w, 0);
+    size_t n = c == '{' ? counted(w) : 1;
     if (!n) {
+        w->fast->simple = false;
         buf_text(w->out, "\\{");
         w->at++;
         w->quantifiable = true;
@@ -289,7 +369,17 @@ static enum err quantifier(struct walk *w)
     }
     if (!w->quantifiable)
         return refuse(w, "a quantifier on nothing");
-    n += peek(w, n) == '?';
+    bool lazy = peek(w, n) == '?';
+    w->fast->simple &= !lazy;
+    if (w->fast->simple) {
+        struct part *part = &w->fast->parts[w->fast->count - 1];
+        char *end;
+        part->min = c == '{' ? (uint32_t)strtoul(w->in.at + w->at + 1, &end, 10) : c == '+';
+        part->max = c == '?' ? 1 : c != '{' || (*end == ',' && end[1] == '}') ? UINT32_MAX : part->min;
+        if (c == '{' && *end == ',' && end[1] != '}')
+            part->max = (uint32_t)strtoul(end + 1, NULL, 10);
+    }
+    n += lazy;
     buf_add(w->out, w->in.at + w->at, n);
     w->at += n;
     w->quantifiable = false;
@@ -312,9 +402,19 @@ static enum err step(struct walk *w)
     case '{':
         return quantifier(w);
     case '.':
+        w->fast->simple = false;
         buf_text(w->out, ANY_BUT_NEWLINE);
         break;
+    case '^':
+    case '$':
+    case '|':
+        w->fast->simple &= c == '^' ? w->at == 0 : c == '$' && w->at + 1 == w->in.len;
+        w->fast->to_end |= c == '$';
+        buf_byte(w->out, c);
+        break;
     default:
+        add_part(w->fast);
+        add_range(w->fast, c, c);
         buf_byte(w->out, c);
     }
     w->at++;
@@ -325,170 +425,17 @@ static enum err step(struct walk *w)
 /* Appends the expression for PCRE2 (with UTF, without UCP) that matches what `expression` matches in
  * ECMA-262. ERR_SCHEMA with the reason if that is not valid; escaped punctuation is accepted, as it is
  * common. */
-static enum err ecma_to_pcre(struct str expression, struct buf *out, struct why *why)
+static enum err ecma_to_pcre(struct str expression, struct buf *out, struct fast_regex *fast, struct why *why)
 {
-    struct walk w = {.in = expression, .out = out, .why = why};
+    struct walk w = {.in = expression, .out = out, .fast = fast, .why = why};
     enum err err = OK;
+    *fast = (struct fast_regex){.simple = str_starts(expression, "^")};
     while (!err && w.at < w.in.len)
         err = step(&w);
     return err;
 }
 
-/*
- * ---- the fast path ----
- *
- * As most patterns in schemas are: anchored at the start, a sequence of ASCII characters and classes with
- * counts, such as ^[a-z][a-z0-9_]{0,62}. A part is a set of ASCII bytes and a count. Matching takes as many
- * bytes as it can, which is right if what follows begins with none of them: no other division of the subject
- * could match, so nothing needs backtracking. It takes a fifth of the time of PCRE2.
- */
-
-#define PARTS_MAX  24u
-#define COUNT_MAX  65535u
-#define META_BYTES "\\^$.|?*+()[]{}"
-
-struct set {
-    uint64_t bits[2]; /* of ASCII */
-};
-
-struct part {
-    struct set set;
-    uint32_t min, max; /* max UINT32_MAX: no limit */
-};
-
-struct fast_regex {
-    bool to_end; /* with $ */
-    uint32_t count;
-    struct part parts[PARTS_MAX];
-};
-
-static void set_add(struct set *set, char from, char to)
-{
-    for (unsigned char b = (unsigned char)from; b <= (unsigned char)to; b++)
-        set->bits[b / 64] |= (uint64_t)1 << (b % 64);
-}
-
-static char byte_at(struct str s, size_t at)
-{
-    return at < s.len ? s.at[at] : '\0';
-}
-
-/* \d, \w or an escaped punctuation mark; *single: one character, which may begin a range. */
-static size_t read_escape(struct str s, struct set *set, bool *single)
-{
-    char c = byte_at(s, 1);
-    *single = false;
-    if (c == 'd' || c == 'w')
-        set_add(set, '0', '9');
-    if (c == 'w') {
-        set_add(set, 'A', 'Z');
-        set_add(set, 'a', 'z');
-        set_add(set, '_', '_');
-    } else if (c > 0 && ispunct((unsigned char)c)) {
-        set_add(set, c, c);
-        *single = true;
-    } else if (c != 'd') {
-        return 0;
-    }
-    return 2;
-}
-
-/* A character, a range or an escape of a class. A dash is a character only at either end. */
-static size_t read_class_item(struct str s, bool first, struct set *set)
-{
-    char c = byte_at(s, 0), next = byte_at(s, 1);
-    bool single = true;
-    size_t n = 1;
-    if (c == '\\')
-        n = read_escape(s, set, &single);
-    else if (c == '-' ? first || next == ']' : c > 0 && c != '[' && c != '^')
-        set_add(set, c, c);
-    else
-        return 0;
-    if (!n || byte_at(s, n) != '-' || byte_at(s, n + 1) == ']')
-        return n;
-    char to = byte_at(s, n + 1);
-    if (!single || n != 1 || to <= c || strchr("\\[]^-", to))
-        return 0;
-    set_add(set, c, to);
-    return 3;
-}
-
-static size_t read_set(struct str s, struct set *set)
-{
-    bool single;
-    char c = byte_at(s, 0);
-    size_t n = 1;
-    if (c == '\\')
-        return read_escape(s, set, &single);
-    if (c == '[') {
-        while (n < s.len && byte_at(s, n) != ']') {
-            size_t item = read_class_item(str_from(s, n), n == 1, set);
-            if (!item)
-                return 0;
-            n += item;
-        }
-        return n > 1 && n < s.len ? n + 1 : 0;
-    }
-    if (c <= 0 || c == 127 || strchr(META_BYTES, c))
-        return 0;
-    set_add(set, c, c);
-    return 1;
-}
-
-static size_t read_number(struct str s, uint32_t *out)
-{
-    size_t n = 0;
-    for (*out = 0; isdigit((unsigned char)byte_at(s, n)) && *out <= COUNT_MAX; n++)
-        *out = *out * 10 + (uint32_t)(byte_at(s, n) - '0');
-    return *out <= COUNT_MAX ? n : 0;
-}
-
-/* {3} {3,} {3,8} ? * +; *simple: false for a malformed, lazy or possessive count. */
-static size_t read_count(struct str s, struct part *part, bool *simple)
-{
-    size_t n = 0;
-    char c = byte_at(s, 0);
-    part->min = part->max = 1;
-    if (c == '{') {
-        size_t digits = read_number(str_from(s, 1), &part->min);
-        *simple = digits > 0;
-        n = 1 + digits;
-        part->max = part->min;
-        if (byte_at(s, n) == ',') {
-            digits = read_number(str_from(s, ++n), &part->max);
-            part->max = digits ? part->max : UINT32_MAX;
-            n += digits;
-        }
-        *simple &= byte_at(s, n) == '}';
-        n++;
-    } else if (c == '?' || c == '*' || c == '+') {
-        part->min = c == '+';
-        part->max = c == '?' ? 1 : UINT32_MAX;
-        n = 1;
-    }
-    *simple &= !n || (byte_at(s, n) != '?' && byte_at(s, n) != '+');
-    return n;
-}
-
-static bool read_parts(struct str s, struct fast_regex *regex)
-{
-    bool ok = byte_at(s, 0) == '^';
-    s = str_from(s, 1);
-    while (s.len && ok) {
-        regex->to_end = s.len == 1 && s.at[0] == '$';
-        if (regex->to_end)
-            break;
-        if (regex->count == PARTS_MAX)
-            return false;
-        struct part *part = &regex->parts[regex->count++];
-        size_t n = read_set(s, &part->set);
-        ok = n > 0;
-        s = str_from(s, n);
-        s = str_from(s, read_count(s, part, &ok));
-    }
-    return ok;
-}
+/* ---- the fast path: matching ---- */
 
 /* What may follow a part without a fixed count begins with none of its bytes. */
 static bool leaves_no_choice(const struct fast_regex *regex)
@@ -503,16 +450,6 @@ static bool leaves_no_choice(const struct fast_regex *regex)
         }
     }
     return true;
-}
-
-/* `expression`: of ECMA-262, accepted by PCRE2. NULL: not simple enough. */
-static const struct fast_regex *compile_fast(struct arena *arena, struct str expression)
-{
-    struct fast_regex regex = {0};
-    if (!read_parts(expression, &regex) || !leaves_no_choice(&regex))
-        return NULL;
-    size_t size = offsetof(struct fast_regex, parts) + regex.count * sizeof(struct part);
-    return memcpy(arena_alloc(arena, size), &regex, size);
 }
 
 static bool fast_matches(const struct fast_regex *regex, struct str subject)
@@ -596,7 +533,8 @@ enum err pattern_compile(struct arena *arena, struct str expression, struct patt
         return err_set(why, ERR_LIMIT, "expected a regular expression of at most %u bytes, found %zu",
                        PATTERN_MAX_BYTES, expression.len);
     struct buf translated = buf_in(arena);
-    enum err err = ecma_to_pcre(expression, &translated, why);
+    struct fast_regex fast;
+    enum err err = ecma_to_pcre(expression, &translated, &fast, why);
     if (err)
         return err;
     struct pattern *p = ARENA_NEW(arena, struct pattern);
@@ -610,7 +548,10 @@ enum err pattern_compile(struct arena *arena, struct str expression, struct patt
     if (!p->counted)
         pcre2_set_match_limit(p->context, UNCOUNTED_MATCH_LIMIT);
     p->data = pcre2_match_data_create(1, memory);
-    p->fast = compile_fast(arena, expression);
+    if (fast.simple && leaves_no_choice(&fast)) {
+        size_t size = offsetof(struct fast_regex, parts) + fast.count * sizeof(struct part);
+        p->fast = memcpy(arena_alloc(arena, size), &fast, size);
+    }
     *out = p;
     return OK;
 }
@@ -619,9 +560,11 @@ bool pattern_is_regex(struct str expression)
 {
     struct arena *scratch = arena_new();
     struct buf translated = buf_in(scratch);
+    struct fast_regex unused;
     int code = 0;
     PCRE2_SIZE at;
-    bool ok = expression.len <= PATTERN_MAX_BYTES && ecma_to_pcre(expression, &translated, NULL) == OK;
+    bool ok =
+        expression.len <= PATTERN_MAX_BYTES && ecma_to_pcre(expression, &translated, &unused, NULL) == OK;
     if (ok) {
         pcre2_compile_context *context =
             pcre2_compile_context_create(pcre2_general_context_create(allocate, release, scratch));
