@@ -1,10 +1,18 @@
-/* The formats that toolgate asserts, each with a check, a name for messages and an example. */
+/*
+ * Checks of strings: the formats that toolgate asserts, each with a check, a name for messages and an
+ * example; URIs by RFC 3986, ASCII only; and regular expressions as JSON Schema means them (ECMA-262,
+ * unanchored), by PCRE2 with bounded work. Internal to this room.
+ */
 #ifndef TOOLGATE_SCHEMA_FORMAT_H
 #define TOOLGATE_SCHEMA_FORMAT_H
 
+#include "base/err.h"
 #include "base/str.h"
 
 #include <stdint.h>
+
+struct arena;
+struct pattern;
 
 struct format {
     const char *name;    /* "date-time" */
@@ -22,6 +30,36 @@ const struct format *format_find(struct str name);
 bool format_is_local_date_time(struct str s);
 int64_t format_local_seconds(struct str s);
 
-bool format_is_ipv6(struct str s);
+/* ---- URIs ---- */
+
+/* The target of `reference` seen from `base`. Neither needs to be valid, and either may be empty or relative:
+ * real schemas have such identifiers. */
+struct str uri_resolve(struct arena *arena, struct str base, struct str reference);
+
+/* The URI without "#fragment"; *fragment: what follows the '#', at NULL if there is none. */
+struct str uri_split(struct str uri, struct str *fragment);
+
+/* %XX decoded. */
+struct str uri_decode(struct arena *arena, struct str s);
+
+/* ---- regular expressions ---- */
+
+#define PATTERN_MAX_BYTES         8192u  /* of an expression */
+#define PATTERN_SUBJECT_MAX_BYTES 32768u /* of a string to match */
+
+/* The compiled expression lives in the arena. ERR_SCHEMA with the reason if it is not valid. */
+enum err pattern_compile(struct arena *arena, struct str expression, struct pattern **out, struct why *why);
+
+/* Whether ECMA-262 accepts it, even if PCRE2 cannot (a lookbehind of variable width). */
+bool pattern_is_regex(struct str expression);
+
+enum pattern_result { PATTERN_MATCH, PATTERN_NO_MATCH, PATTERN_TOO_COMPLEX };
+
+/* Takes what it examines off the steps (SCHEMA_MAX_STEPS is of the same kind). PATTERN_TOO_COMPLEX: they do
+ * not suffice, or the subject is too long. */
+enum pattern_result pattern_match(const struct pattern *pattern, struct str subject, uint32_t *steps);
+
+/* The memory of the compiled expression: counted repeats make it many times its text. */
+size_t pattern_code_bytes(const struct pattern *pattern);
 
 #endif

@@ -4,7 +4,7 @@
  * JIT: a hardened service may not map executable memory.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "schema/pattern.h"
+#include "schema/format.h"
 
 #include "base/arena.h"
 #include "base/buf.h"

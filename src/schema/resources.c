@@ -10,7 +10,7 @@
 #include "base/embedded.h"
 #include "json/parse.h"
 #include "json/path.h"
-#include "schema/uri.h"
+#include "schema/format.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,6 @@
 #define TOOLGATE_SCHEMA_SCHEMA_NODE_H
 
 #include "schema/format.h"
-#include "schema/pattern.h"
 #include "schema/schema.h"
 
 /* One bit for each JSON type, and one for whole numbers: "number" is both bits, "integer" one, and types

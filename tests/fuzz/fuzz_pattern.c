@@ -4,7 +4,7 @@
  * fast path agrees with PCRE2.
  */
 #include "base/arena.h"
-#include "schema/pattern.h"
+#include "schema/format.h"
 #include "schema/schema.h"
 
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Regular expressions of ECMA-262, refused syntax, and common deviations. */
 #include "schema/schema_support.h"
 
-#include "schema/pattern.h"
+#include "schema/format.h"
 
 static enum pattern_result match(const char *expression, const char *subject)
 {

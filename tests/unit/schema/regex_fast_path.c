@@ -1,7 +1,7 @@
 /* The fast path agrees with PCRE2, for random expressions on random strings. */
 #include "schema/schema_support.h"
 
-#include "schema/pattern.h"
+#include "schema/format.h"
 
 #include <stdlib.h>
 
