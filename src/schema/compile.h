@@ -12,7 +12,6 @@
 #include "schema/schema_node.h"
 
 #include "base/arena.h"
-#include "base/map.h"
 
 enum draft { DRAFT_7 = 1, DRAFT_2019 = 2, DRAFT_2020 = 4 };
 #define DRAFTS_ALL        (DRAFT_7 | DRAFT_2019 | DRAFT_2020)

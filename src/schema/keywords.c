@@ -5,7 +5,6 @@
  */
 #include "schema/compile.h"
 
-#include "base/hash.h"
 #include "json/write.h"
 
 #include <stdlib.h>
@@ -178,14 +177,6 @@ static enum err compile_required(struct node_builder *b, const struct json *valu
     return OK;
 }
 
-static uint32_t *prop_slot(struct props *props, struct str name)
-{
-    uint32_t at = (uint32_t)hash_seeded(name) & props->mask;
-    while (props->slots[at] && !str_eq(props->list[props->slots[at] - 1].key, name))
-        at = (at + 1) & props->mask;
-    return &props->slots[at];
-}
-
 /* Completes and indexes the properties once all keywords of the node are compiled. The names of `required`
  * are found by hash: a search for each of ten thousand would be a hundred million comparisons. */
 static void finish_props(struct node_builder *b)
@@ -193,13 +184,12 @@ static void finish_props(struct node_builder *b)
     struct props *props = b->props;
     const struct json *names =
         keyword_find(b->dialect, STR_LIT("required")) ? json_get_text(b->source, "required") : NULL;
-    uint32_t more = json_is(names, JSON_ARRAY) ? names->len : 0, size = PROPS_FEW;
-    while (size < (props->count + more) * 2)
-        size *= 2;
-    props->slots = ARENA_ARRAY(props->count + more > PROPS_FEW ? b->c->arena : b->c->scratch, uint32_t, size);
-    props->mask = size - 1;
+    uint32_t more = json_is(names, JSON_ARRAY) ? names->len : 0;
+    bool few = props->count + more <= PROPS_FEW; /* then a linear search is faster in validation */
+    struct map *index = map_new(few ? b->c->scratch : b->c->arena);
+    props->index = few ? NULL : index;
     for (uint32_t i = 0; i < props->count; i++)
-        *prop_slot(props, props->list[i].key) = i + 1;
+        map_add(index, props->list[i].key, &props->list[i]);
     if (more && !props->list)
         props->list = ARENA_ARRAY(b->c->arena, struct prop, more);
     for (uint32_t i = 0; i < more; i++) {
@@ -208,17 +198,15 @@ static void finish_props(struct node_builder *b)
             continue;
         }
         struct str name = json_str(&names->items[i]);
-        uint32_t *slot = prop_slot(props, name);
-        if (!*slot) {
-            props->list[props->count++] = (struct prop){.key = name};
-            *slot = props->count;
+        struct prop *p = map_get(index, name);
+        if (!p) {
+            p = &props->list[props->count++];
+            *p = (struct prop){.key = name};
+            map_add(index, name, p);
         }
-        struct prop *p = &props->list[*slot - 1];
         props->required += !p->required;
         p->required = true;
     }
-    if (props->count <= PROPS_FEW)
-        props->slots = NULL; /* a linear search is faster */
 }
 
 static enum err compile_pattern_properties(struct node_builder *b, const struct json *value)

@@ -6,6 +6,7 @@
 #ifndef TOOLGATE_SCHEMA_SCHEMA_NODE_H
 #define TOOLGATE_SCHEMA_SCHEMA_NODE_H
 
+#include "base/map.h"
 #include "schema/format.h"
 #include "schema/schema.h"
 
@@ -123,8 +124,7 @@ struct pattern_prop {
 struct props {
     struct prop *list; /* those of `properties` in their order, then names that only `required` has */
     uint32_t count, declared, required;
-    uint32_t *slots; /* index + 1 by hash; mask + 1 of them, a power of two. NULL: search the list */
-    uint32_t mask;
+    const struct map *index; /* by name; NULL: search the list */
     const struct pattern_prop *patterns;
     uint32_t pattern_count;
     const struct node *rest; /* additionalProperties; NULL: absent */

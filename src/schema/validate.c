@@ -5,7 +5,6 @@
  */
 #include "schema/schema_node.h"
 
-#include "base/hash.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -126,20 +125,9 @@ static const struct prop *find_linear(const struct props *props, struct str key,
     return NULL;
 }
 
-static const struct prop *find_by_hash(const struct props *props, struct str key)
-{
-    for (uint32_t at = (uint32_t)hash_seeded(key) & props->mask; props->slots[at];
-         at = (at + 1) & props->mask) {
-        const struct prop *p = &props->list[props->slots[at] - 1];
-        if (str_eq(p->key, key))
-            return p;
-    }
-    return NULL;
-}
-
 const struct prop *props_find(const struct props *props, struct str key)
 {
-    return props->slots ? find_by_hash(props, key) : find_linear(props, key, 0);
+    return props->index ? map_get(props->index, key) : find_linear(props, key, 0);
 }
 
 const struct node *props_next_node(struct pass *pass, const struct props *props, struct str key,
@@ -170,7 +158,7 @@ static inline const struct prop *props_find_from(const struct props *props, cons
 {
     if (*next < props->count && str_eq(props->list[*next].key, m->key))
         return &props->list[(*next)++];
-    const struct prop *p = props->slots ? find_by_hash(props, m->key) : find_linear(props, m->key, *next);
+    const struct prop *p = props->index ? map_get(props->index, m->key) : find_linear(props, m->key, *next);
     if (p)
         *next = (uint32_t)(p - props->list) + 1;
     return p;
