@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "base/digits.h"
+#include "base/buf.h"
 #include "gate/call_state.h"
 #include "gate/decision_mask.h"
 #include "gate/feedback.h"

@@ -1,7 +1,7 @@
 /* Words are written by hand rather than by printf: each commit writes a dozen. */
 #include "ledger/redis_command.h"
 
-#include "base/digits.h"
+#include "base/buf.h"
 
 #include <hiredis/hiredis.h>
 

@@ -8,7 +8,7 @@
 #include "policy/policy_hooks.h"
 #include "policy/policy_set.h"
 #include "base/log.h"
-#include "base/prometheus.h"
+#include "base/histogram.h"
 #include "server/reload.h"
 #include "server/server_internal.h"
 #include "upstream/upstream.h"
