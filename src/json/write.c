@@ -125,6 +125,19 @@ void json_put_double(struct json_out *out, double n)
     buf_add(json_next_value(out), text, len);
 }
 
+void json_write_fields(struct json_out *out, const struct json_field *fields)
+{
+    for (const struct json_field *f = fields; f->key; f++)
+        if (f->kind == JSON_FIELD_NUM)
+            json_field_int(out, f->key, f->number);
+        else if (f->kind == JSON_FIELD_BOOL)
+            json_field_bool(out, f->key, f->number);
+        else if (f->kind == JSON_FIELD_RAW)
+            json_field_raw(out, f->key, f->text);
+        else if (!f->optional || f->text.len)
+            json_field_str(out, f->key, f->text);
+}
+
 /* ---- canonical JSON ---- */
 
 struct writer {

@@ -175,4 +175,40 @@ static inline void json_field_optional_str(struct json_out *out, const char *key
         json_field_str(out, key, value);
 }
 
+/*
+ * Several members in one statement:
+ *
+ *   json_fields(&out, FIELD_TEXT("mode", mode), FIELD_NUM("tools", count));
+ *   json_field_object(&out, "connections", FIELD_NUM("open", open), FIELD_NUM("refused", refused));
+ */
+struct json_field {
+    const char *key; /* NULL ends the list */
+    enum json_field_kind { JSON_FIELD_STR, JSON_FIELD_RAW, JSON_FIELD_NUM, JSON_FIELD_BOOL } kind;
+    bool optional; /* left out if the text is empty */
+    struct str text;
+    int64_t number;
+};
+
+#define FIELD_STR(name, value)      ((struct json_field){.key = (name), .text = (value)})
+#define FIELD_OPTIONAL(name, value) ((struct json_field){.key = (name), .optional = true, .text = (value)})
+#define FIELD_TEXT(name, value)     FIELD_STR(name, str_of(value))
+#define FIELD_RAW(name, value)                                                                               \
+    ((struct json_field){.key = (name), .kind = JSON_FIELD_RAW, .text = (value)}) /* JSON already */
+#define FIELD_NUM(name, value)                                                                               \
+    ((struct json_field){.key = (name), .kind = JSON_FIELD_NUM, .number = (int64_t)(value)})
+#define FIELD_BOOL(name, value)                                                                              \
+    ((struct json_field){.key = (name), .kind = JSON_FIELD_BOOL, .number = (value)})
+
+void json_write_fields(struct json_out *out, const struct json_field *fields);
+
+#define json_fields(out, ...)                                                                                \
+    json_write_fields((out), (const struct json_field[]){__VA_ARGS__, {.key = NULL}})
+
+/* An object of these members, as a value … */
+#define json_put_object(out, ...)                                                                            \
+    (json_open((out), '{'), json_fields((out), __VA_ARGS__), json_close((out), '}'))
+
+/* … and as a member. */
+#define json_field_object(out, name, ...) (json_key((out), (name)), json_put_object((out), __VA_ARGS__))
+
 #endif

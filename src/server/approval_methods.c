@@ -17,23 +17,17 @@ static void put_approval(struct json_out *out, const struct approval *a, int64_t
 {
     char id[APPROVAL_ID_CHARS + 1];
     approvals_write_id(a->id, id);
-    json_field_text(out, "id", id);
-    json_field_text(out, "state", state_names[a->state]);
-    json_field_str(out, "tool", a->tool);
-    json_field_str(out, "arguments", a->arguments);
+    json_fields(out, FIELD_TEXT("id", id), FIELD_TEXT("state", state_names[a->state]),
+                FIELD_STR("tool", a->tool), FIELD_STR("arguments", a->arguments));
     if (a->is_cut)
         json_field_bool(out, "arguments_cut", true);
-    json_field_str(out, "question", a->question);
-    json_field_str(out, "session", a->session);
-    json_field_str(out, "user", a->user);
-    json_field_int(out, "uid", a->uid);
-    json_field_int(out, "pid", a->process.pid);
-    json_field_int(out, "asked_s", (now_ms - a->made_ms) / 1000);
-    json_field_int(out, "expires_s", (a->expires_ms - now_ms + 999) / 1000);
-    if (a->answered_by.len) {
-        json_field_str(out, "answered_by", a->answered_by);
-        json_field_int(out, "answered_uid", a->answered_uid);
-    }
+    json_fields(out, FIELD_STR("question", a->question), FIELD_STR("session", a->session),
+                FIELD_STR("user", a->user), FIELD_NUM("uid", a->uid), FIELD_NUM("pid", a->process.pid),
+                FIELD_NUM("asked_s", (now_ms - a->made_ms) / 1000),
+                FIELD_NUM("expires_s", (a->expires_ms - now_ms + 999) / 1000));
+    if (a->answered_by.len)
+        json_fields(out, FIELD_STR("answered_by", a->answered_by),
+                    FIELD_NUM("answered_uid", a->answered_uid));
 }
 
 static enum request_status reply_list(struct request *r)
@@ -56,8 +50,7 @@ static enum request_status reply_refused(struct request *r, struct str why)
 {
     const struct approval_request *work = r->work;
     struct json_out *out = reply_open(r);
-    json_field_bool(out, "ok", false);
-    json_field_text(out, "state", state_names[work->found]);
+    json_fields(out, FIELD_BOOL("ok", false), FIELD_TEXT("state", state_names[work->found]));
     json_field_strs(out, "errors", &why, 1);
     return reply_close(r);
 }

@@ -357,11 +357,8 @@ static void on_log(void *owner, struct str level, struct str text)
         return;
     struct buf params = {0};
     struct json_out out = json_out(&params);
-    json_open(&out, '{');
-    json_field_str(&out, "level", level);
-    json_field_str(&out, "logger", call_tool(r->call)->name);
-    json_field_str(&out, "data", str_cut(text, TEXT_MAX_BYTES));
-    json_close(&out, '}');
+    json_put_object(&out, FIELD_STR("level", level), FIELD_STR("logger", call_tool(r->call)->name),
+                    FIELD_STR("data", str_cut(text, TEXT_MAX_BYTES)));
     reply_notification(r->client, "notifications/message", buf_view(&params));
     buf_clear(&params);
 }

@@ -45,9 +45,8 @@ static void send_question(struct request *r, const struct elicitation *e)
     const struct verdict *v = call_outcome(r->call)->verdict;
     struct json_out out = json_out(conn_out(r->client->conn));
     json_open(&out, '{');
-    json_field_text(&out, "jsonrpc", "2.0");
-    json_field_str(&out, "id", id_text(r->arena, e->id));
-    json_field_text(&out, "method", "elicitation/create");
+    json_fields(&out, FIELD_TEXT("jsonrpc", "2.0"), FIELD_STR("id", id_text(r->arena, e->id)),
+                FIELD_TEXT("method", "elicitation/create"));
     json_field_open(&out, "params", '{');
     consent_write_form(&out, r->arena, v->detail, v->choices);
     json_close(&out, '}');

@@ -317,11 +317,7 @@ void http_endpoint_write_status(struct json_out *out, const struct http_endpoint
     if (!e)
         return;
     const struct http_listener_counts *counts = http_endpoint_counts(e);
-    json_field_open(out, "metrics", '{');
-    json_field_text(out, "listen", http_listener_address(e->listener)->text);
-    json_field_bool(out, "page", e->page);
-    json_field_int(out, "requests", (int64_t)counts->accepted);
-    json_field_int(out, "refused", (int64_t)counts->refused);
-    json_field_int(out, "timed_out", (int64_t)counts->timed_out);
-    json_close(out, '}');
+    json_field_object(out, "metrics", FIELD_TEXT("listen", http_listener_address(e->listener)->text),
+                      FIELD_BOOL("page", e->page), FIELD_NUM("requests", counts->accepted),
+                      FIELD_NUM("refused", counts->refused), FIELD_NUM("timed_out", counts->timed_out));
 }

@@ -75,8 +75,7 @@ enum request_status mcp_discover(struct request *r)
     struct json_out *out = reply_open(r);
     json_field_raw(out, "supportedVersions", STR_LIT("[\"" MCP_MODERN "\"]"));
     put_capabilities(r, out);
-    json_field_int(out, "ttlMs", MCP_TTL_MS);
-    json_field_text(out, "cacheScope", MCP_CACHE_SCOPE);
+    json_fields(out, FIELD_NUM("ttlMs", MCP_TTL_MS), FIELD_TEXT("cacheScope", MCP_CACHE_SCOPE));
     return reply_close(r);
 }
 

@@ -134,11 +134,9 @@ static size_t at_most(size_t count, size_t most)
 static void put_generation(struct json_out *out, const struct generation *g)
 {
     json_field_open(out, "generation", '{');
-    json_field_int(out, "number", (int64_t)g->number);
-    json_field_str(out, "hash", g->hash);
-    json_field_int(out, "tools", (int64_t)g->tool_count);
-    json_field_int(out, "policies", (int64_t)policy_set_count(g->policies));
-    json_field_int(out, "warning_count", (int64_t)g->warning_count);
+    json_fields(out, FIELD_NUM("number", g->number), FIELD_STR("hash", g->hash),
+                FIELD_NUM("tools", g->tool_count), FIELD_NUM("policies", policy_set_count(g->policies)),
+                FIELD_NUM("warning_count", g->warning_count));
     json_field_strs(out, "warnings", g->warnings, at_most(g->warning_count, PAGE_WARNINGS_MAX));
     json_field_open(out, "unmatched", '[');
     for (size_t i = 0; i < at_most(g->unmatched_count, PAGE_WARNINGS_MAX); i++) {
@@ -160,11 +158,10 @@ unsigned page_status(struct server *server, const struct http_request *request, 
     struct json_out out = json_out(body);
     (void)request;
     json_open(&out, '{');
-    json_field_text(&out, "version", TOOLGATE_VERSION);
-    json_field_int(&out, "pid", getpid());
-    json_field_int(&out, "started_ms", server->started_ms);
-    json_field_int(&out, "uptime_s", (clock_read_ns(CLOCK_BOOTTIME) - server->started_boot_ns) / 1000000000);
-    json_field_text(&out, "socket", server->listener ? listener_path(server->listener) : "");
+    json_fields(&out, FIELD_TEXT("version", TOOLGATE_VERSION), FIELD_NUM("pid", getpid()),
+                FIELD_NUM("started_ms", server->started_ms),
+                FIELD_NUM("uptime_s", (clock_read_ns(CLOCK_BOOTTIME) - server->started_boot_ns) / 1000000000),
+                FIELD_TEXT("socket", server->listener ? listener_path(server->listener) : ""));
     put_generation(&out, g);
     reload_write_status(&operator, & out);
     json_key(&out, "upstreams");
@@ -260,8 +257,8 @@ static void put_row(struct json_out *out, const struct tool_row *row)
     json_field_str(out, "tool", row->name);
     if (row->tool) {
         bool guarded = row->tool->policy || row->tool->overlay_count;
-        json_field_text(out, "mode", guarded ? status_mode_name(row->tool->mode) : "no policy");
-        json_field_str(out, "origin", row->tool->origin);
+        json_fields(out, FIELD_TEXT("mode", guarded ? status_mode_name(row->tool->mode) : "no policy"),
+                    FIELD_STR("origin", row->tool->origin));
     } else {
         json_field_text(out, "mode", "");
     }
@@ -290,8 +287,7 @@ unsigned page_tools(struct server *server, const struct http_request *request, s
           : str_is(sort, "refused") ? by_refusals
                                     : by_calls);
     json_open(&out, '{');
-    json_field_int(&out, "total", (int64_t)count);
-    json_field_int(&out, "offset", (int64_t)offset);
+    json_fields(&out, FIELD_NUM("total", count), FIELD_NUM("offset", offset));
     json_field_open(&out, "tools", '[');
     for (size_t i = offset; i < count && i - offset < limit; i++)
         put_row(&out, &rows[i]);
@@ -314,8 +310,7 @@ unsigned page_tool(struct server *server, const struct http_request *request, st
         buf_text(body, "this generation has no tool of that name\n");
     } else {
         json_open(&out, '{');
-        json_field_str(&out, "tool", tool->name);
-        json_field_str(&out, "description", tool->description);
+        json_fields(&out, FIELD_STR("tool", tool->name), FIELD_STR("description", tool->description));
         json_field_optional(&out, "input_schema", tool->input);
         if (tool->input_schema && schema_sample(arena, tool->input_schema, SAMPLE_REQUIRED, &sample))
             json_field(&out, "sample", &sample);
@@ -388,9 +383,8 @@ unsigned page_decisions(struct server *server, const struct http_request *reques
     if (from < p->first || from > p->next) /* the daemon has restarted, or the browser has slept */
         from = p->first;
     json_open(&out, '{');
-    json_field_int(&out, "started_ms", server->started_ms);
-    json_field_int(&out, "first", (int64_t)p->first);
-    json_field_int(&out, "next", (int64_t)p->next);
+    json_fields(&out, FIELD_NUM("started_ms", server->started_ms), FIELD_NUM("first", p->first),
+                FIELD_NUM("next", p->next));
     json_field_open(&out, "records", '[');
     for (; from < p->next; from++)
         json_put_raw(&out, buf_view(record_at(p, from)));

@@ -143,10 +143,8 @@ static enum request_status list(struct request *r, enum served_kind kind)
         uint32_t number = served == server->lists.before ? server->lists.number - 1 : server->lists.number;
         json_field_str(out, "nextCursor", arena_printf(r->arena, "%u.%zu", number, next));
     }
-    if (r->modern) {
-        json_field_int(out, "ttlMs", MCP_TTL_MS);
-        json_field_text(out, "cacheScope", MCP_CACHE_SCOPE);
-    }
+    if (r->modern)
+        json_fields(out, FIELD_NUM("ttlMs", MCP_TTL_MS), FIELD_TEXT("cacheScope", MCP_CACHE_SCOPE));
     upstreams_refresh(server->gate.upstreams, served_upstream_list(kind));
     return reply_close(r);
 }
@@ -326,8 +324,7 @@ static enum request_status reply_answer(struct request *r)
     struct buf data = buf_in(r->arena);
     struct json_out out = json_out(&data);
     json_open(&out, '{');
-    json_field_text(&out, "name", "unavailable");
-    json_field_optional_str(&out, "code", answer->code);
+    json_fields(&out, FIELD_TEXT("name", "unavailable"), FIELD_OPTIONAL("code", answer->code));
     if (answer->after_s >= 0)
         json_field_int(&out, "after_s", answer->after_s);
     json_close(&out, '}');

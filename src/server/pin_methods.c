@@ -39,9 +39,8 @@ void pin_methods_write_status(struct json_out *out, const struct server *server)
     json_field_open(out, "pins", '{');
     json_field_text(out, "mode", mode_names[server_config(server)->pins]);
     if (review) {
-        json_field_text(out, "file", pins_path(server->pins));
-        json_field_int(out, "pending", (int64_t)review->pending);
-        json_field_int(out, "held", (int64_t)review->held);
+        json_fields(out, FIELD_TEXT("file", pins_path(server->pins)), FIELD_NUM("pending", review->pending),
+                    FIELD_NUM("held", review->held));
         json_field_strs(out, "lost", review->lost, review->lost_count);
     }
     json_close(out, '}');
@@ -51,8 +50,7 @@ static void put_side(struct json_out *out, const char *key, const char *digest, 
                      struct str text)
 {
     json_field_open(out, key, '{');
-    json_field_text(out, "digest", digest);
-    json_field_str(out, "tool", tool);
+    json_fields(out, FIELD_TEXT("digest", digest), FIELD_STR("tool", tool));
     if (text.len)
         json_field_raw(out, "definition", text);
     json_close(out, '}');
@@ -66,11 +64,9 @@ static bool put_entry(struct json_out *out, const struct pin_entry *entry, size_
     bool fits = text.len + entry->was_text.len <= *left;
     *left -= fits ? text.len + entry->was_text.len : *left;
     json_open(out, '{');
-    json_field_str(out, "upstream", entry->upstream);
-    json_field_str(out, "tool", entry->tool);
-    json_field_optional_str(out, "name", entry->published);
-    json_field_text(out, "state", pin_state_name(entry->state));
-    json_field_bool(out, "held", entry->held);
+    json_fields(out, FIELD_STR("upstream", entry->upstream), FIELD_STR("tool", entry->tool),
+                FIELD_OPTIONAL("name", entry->published), FIELD_TEXT("state", pin_state_name(entry->state)),
+                FIELD_BOOL("held", entry->held));
     if (entry->was_tool.len)
         put_side(out, "was", entry->was_digest.hex, entry->was_tool, fits ? entry->was_text : STR_NONE);
     put_side(out, "now", entry->digest.hex, entry->tool, fits ? text : STR_NONE);
@@ -88,8 +84,7 @@ static void put_pending(struct json_out *out, const struct pins_review *review)
         if (pin_is_pending(&review->entries[i]))
             complete &= put_entry(out, &review->entries[i], &left);
     json_close(out, ']');
-    json_field_bool(out, "complete", complete);
-    json_field_text(out, "digest", pins_review_digest(review).hex);
+    json_fields(out, FIELD_BOOL("complete", complete), FIELD_TEXT("digest", pins_review_digest(review).hex));
 }
 
 static enum request_status show(struct request *r)
@@ -98,8 +93,8 @@ static enum request_status show(struct request *r)
     struct json_out *out = reply_open(r);
     json_field_text(out, "mode", mode_names[server_config(r->client->server)->pins]);
     if (review) {
-        json_field_text(out, "file", pins_path(r->client->server->pins));
-        json_field_int(out, "tools", (int64_t)review->count);
+        json_fields(out, FIELD_TEXT("file", pins_path(r->client->server->pins)),
+                    FIELD_NUM("tools", review->count));
         json_field_strs(out, "lost", review->lost, review->lost_count);
         put_pending(out, review);
     }

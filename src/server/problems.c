@@ -45,13 +45,9 @@ void problems_write(struct json_out *out, const struct server *server)
         const struct problem_note *note = &server->problems.kinds[i];
         if (!note->count)
             continue;
-        json_open(out, '{');
-        json_field_text(out, "code", codes[i]);
-        json_field_int(out, "count", (int64_t)note->count);
-        json_field_text(out, "last", note->text);
-        json_field_text(out, "client", note->client);
-        json_field_int(out, "last_ms", note->last_ms);
-        json_close(out, '}');
+        json_put_object(out, FIELD_TEXT("code", codes[i]), FIELD_NUM("count", note->count),
+                        FIELD_TEXT("last", note->text), FIELD_TEXT("client", note->client),
+                        FIELD_NUM("last_ms", note->last_ms));
     }
     json_close(out, ']');
 }

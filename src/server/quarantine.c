@@ -224,12 +224,11 @@ static void write_one(const struct quarantine *q, struct json_out *out, const st
     for (size_t n = 0; n < policy_set_count(policies); n++)
         if (str_eq(policy_set_at(policies, n)->file, fault->stall.file))
             json_field_str(out, "tool", policy_set_at(policies, n)->name);
-    json_field_str(out, "file", fault->stall.file);
-    json_field_str(out, "why",
-                   ARENA_JOIN(arena, how_often(arena, fault),
-                              STR_LIT(", so it does not run, and its tool's calls fail")));
-    json_field_text(out, "fix", "change the file, or remove its lines from the list and restart");
-    json_field_text(out, "list", q->path);
+    json_fields(out, FIELD_STR("file", fault->stall.file),
+                FIELD_STR("why", ARENA_JOIN(arena, how_often(arena, fault),
+                                            STR_LIT(", so it does not run, and its tool's calls fail"))),
+                FIELD_TEXT("fix", "change the file, or remove its lines from the list and restart"),
+                FIELD_TEXT("list", q->path));
     json_close(out, '}');
     arena_free(arena);
 }

@@ -219,12 +219,8 @@ void shadow_watch_write_status(struct json_out *out, const struct server *server
     struct shadow_expiry *list;
     size_t count = shadow_expired(server->gate.generation, clock_wall_ms(), arena, &list);
     json_field_open(out, "shadow_expired", '[');
-    for (size_t i = 0; i < count; i++) {
-        json_open(out, '{');
-        json_field_str(out, "file", list[i].file);
-        json_field_str(out, "why", list[i].sentence);
-        json_close(out, '}');
-    }
+    for (size_t i = 0; i < count; i++)
+        json_put_object(out, FIELD_STR("file", list[i].file), FIELD_STR("why", list[i].sentence));
     json_close(out, ']');
     arena_free(arena);
 }
@@ -442,14 +438,11 @@ static void answer(const struct reloader *r, struct request *request)
     const struct generation *serving = r->server->gate.generation;
     const struct generation_report *report = &r->report;
     struct json_out *out = reply_open(request);
-    json_field_bool(out, "ok", !r->result.err);
-    json_field_bool(out, "unchanged", r->result.unchanged);
-    json_field_int(out, "generation", serving->number);
-    json_field_str(out, "hash", serving->hash);
-    json_field_int(out, "tools", serving->tool_count);
-    json_field_int(out, "policies", policy_set_count(serving->policies));
-    json_field_int(out, "examples", report->example_count);
-    json_field_int(out, "ms", r->result.took_us / 1000);
+    json_fields(out, FIELD_BOOL("ok", !r->result.err), FIELD_BOOL("unchanged", r->result.unchanged),
+                FIELD_NUM("generation", serving->number), FIELD_STR("hash", serving->hash),
+                FIELD_NUM("tools", serving->tool_count),
+                FIELD_NUM("policies", policy_set_count(serving->policies)),
+                FIELD_NUM("examples", report->example_count), FIELD_NUM("ms", r->result.took_us / 1000));
     json_field_strs(out, "errors", report->errors, report->error_count);
     json_field_strs(out, "warnings", report->warnings, report->warning_count);
     reply_close(request);
@@ -547,9 +540,8 @@ void reload_write_status(const struct client *client, struct json_out *out)
     if (!r->last.at_ms)
         return;
     json_field_open(out, "reload", '{');
-    json_field_int(out, "at_ms", r->last.at_ms);
-    json_field_bool(out, "ok", !r->last.err);
-    json_field_int(out, "ms", r->last.took_us / 1000);
+    json_fields(out, FIELD_NUM("at_ms", r->last.at_ms), FIELD_BOOL("ok", !r->last.err),
+                FIELD_NUM("ms", r->last.took_us / 1000));
     if (r->last.err && client_is_operator(client))
         json_field_str(out, "errors", str_trim(buf_view(&r->errors)));
     json_close(out, '}');

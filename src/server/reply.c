@@ -50,8 +50,7 @@ static void write_error(struct buf *buf, struct str id, int64_t code, struct str
     if (id.len)
         json_field_raw(&out, "id", id);
     json_field_open(&out, "error", '{');
-    json_field_int(&out, "code", code);
-    json_field_str(&out, "message", message);
+    json_fields(&out, FIELD_NUM("code", code), FIELD_STR("message", message));
     if (data.len)
         json_field_raw(&out, "data", data);
     json_close(&out, '}');
@@ -104,8 +103,7 @@ void reply_notification(struct client *client, const char *method, struct str pa
 {
     struct json_out out = json_out(conn_out(client->conn));
     json_open(&out, '{');
-    json_field_text(&out, "jsonrpc", "2.0");
-    json_field_text(&out, "method", method);
+    json_fields(&out, FIELD_TEXT("jsonrpc", "2.0"), FIELD_TEXT("method", method));
     if (params.len)
         json_field_raw(&out, "params", params);
     json_close(&out, '}');

@@ -41,8 +41,7 @@ static enum request_status answer_turn(struct request *r)
     if (work->turned.error)
         return reply_error(r, RPC_UNAVAILABLE, "the ledger did not take the turn: %s", work->turned.why.text);
     struct json_out *out = reply_open(r);
-    json_field_int(out, "turn", work->turned.turn);
-    json_field_int(out, "gaveUp", work->turned.gave_up);
+    json_fields(out, FIELD_NUM("turn", work->turned.turn), FIELD_NUM("gaveUp", work->turned.gave_up));
     enum request_status status = reply_close(r);
     if (catalog_has_hooks(r->client->server->gate.generation)) /* the list may depend on the goal */
         subscriptions_client_list_changed(r->client);
@@ -265,13 +264,10 @@ static void put_session(struct json_out *out, const struct ledger_session *s)
 {
     json_open(out, '{');
     put_name(out, s->name);
-    json_field_int(out, "last_ms", s->last_ms);
-    json_field_int(out, "turn", s->turn);
-    json_field_int(out, "calls", s->calls);
-    json_field_int(out, "calls_in_turn", s->calls_in_turn);
-    json_field_int(out, "refusals", s->refusals);
-    json_field_int(out, "no_progress", s->no_progress);
-    json_field_int(out, "waiting", s->waiting);
+    json_fields(out, FIELD_NUM("last_ms", s->last_ms), FIELD_NUM("turn", s->turn),
+                FIELD_NUM("calls", s->calls), FIELD_NUM("calls_in_turn", s->calls_in_turn),
+                FIELD_NUM("refusals", s->refusals), FIELD_NUM("no_progress", s->no_progress),
+                FIELD_NUM("waiting", s->waiting));
     put_cost(out, "cost", s->cost);
     put_cost(out, "cost_in_turn", s->cost_in_turn);
     if (s->loop_times) {
@@ -312,11 +308,9 @@ void session_list_write(struct json_out *out, const struct server *server,
         left--;
     }
     json_close(out, ']');
-    json_field_int(out, "known", (int64_t)known);
-    json_field_int(out, "in_loop", (int64_t)in_loop);
-    json_field_int(out, "refusals", refusals);
-    json_field_int(out, "most", LEDGER_SESSIONS_MAX);
-    json_field_text(out, "engine", status.engine);
+    json_fields(out, FIELD_NUM("known", known), FIELD_NUM("in_loop", in_loop),
+                FIELD_NUM("refusals", refusals), FIELD_NUM("most", LEDGER_SESSIONS_MAX),
+                FIELD_TEXT("engine", status.engine));
     arena_free(arena);
 }
 

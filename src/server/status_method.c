@@ -39,9 +39,8 @@ static void put_unmatched(struct json_out *out, const struct generation *g)
     for (size_t i = 0; i < g->unmatched_count; i++) {
         const struct unmatched_policy *u = &g->unmatched[i];
         json_open(out, '{');
-        json_field_str(out, "file", u->file);
-        json_field_str(out, "tool", u->name);
-        json_field_text(out, "state", u->why ? "error" : "waiting");
+        json_fields(out, FIELD_STR("file", u->file), FIELD_STR("tool", u->name),
+                    FIELD_TEXT("state", u->why ? "error" : "waiting"));
         if (u->why)
             json_field_text(out, "why", u->why);
         json_close(out, '}');
@@ -103,9 +102,9 @@ static void put_overlays(struct json_out *out, const struct generation *g)
         if (!policy_is_overlay(policy))
             continue;
         json_open(out, '{');
-        json_field_str(out, "file", policy->file);
-        json_field_text(out, "mode",
-                        status_mode_name(policy->mode_given ? policy->mode : g->config.defaults.mode));
+        json_fields(out, FIELD_STR("file", policy->file),
+                    FIELD_TEXT("mode", status_mode_name(policy->mode_given ? policy->mode
+                                                                           : g->config.defaults.mode)));
         json_field_open(out, "over", '[');
         for (size_t k = 0; k < g->tool_count; k++)
             if (tool_has_overlay(g->tools[k], policy))
@@ -126,11 +125,9 @@ static void put_generation(struct json_out *out, const struct client *client)
     for (size_t i = 0; i < policy_set_count(policies); i++)
         policy_count += may_see(client, policy_set_at(policies, i));
     json_field_open(out, "generation", '{');
-    json_field_int(out, "number", (int64_t)g->number);
-    json_field_str(out, "hash", g->hash);
-    json_field_int(out, "since_ms", client->server->generation_ms);
-    json_field_int(out, "tools", tools);
-    json_field_int(out, "policies", policy_count);
+    json_fields(out, FIELD_NUM("number", g->number), FIELD_STR("hash", g->hash),
+                FIELD_NUM("since_ms", client->server->generation_ms), FIELD_NUM("tools", tools),
+                FIELD_NUM("policies", policy_count));
     json_field_open(out, "schemas", '[');
     for (size_t i = 0; i < g->schemas.count; i++)
         json_put_str(out, g->schemas.list[i].name);
@@ -153,34 +150,25 @@ static void put_generation(struct json_out *out, const struct client *client)
 static void put_redis(struct json_out *out, const struct ledger *ledger, const struct ledger_status *s)
 {
     struct arena *arena = arena_new();
-    json_field_str(out, "address", ledger_address(ledger, arena));
-    json_field_bool(out, "connected", s->connected);
-    json_field_str(out, "server", s->server);
-    json_field_text(out, "on_outage", s->on_outage);
-    if (!s->connected) {
-        json_field_text(out, "why_away", s->why_away);
-        json_field_int(out, "away_since_ms", s->away_since_ms);
-    }
+    json_fields(out, FIELD_STR("address", ledger_address(ledger, arena)),
+                FIELD_BOOL("connected", s->connected), FIELD_STR("server", s->server),
+                FIELD_TEXT("on_outage", s->on_outage));
+    if (!s->connected)
+        json_fields(out, FIELD_TEXT("why_away", s->why_away), FIELD_NUM("away_since_ms", s->away_since_ms));
     if (s->master) { /* named by the sentinels, followed at a failover */
         json_field_open(out, "master", '{');
-        json_field_str(out, "name", s->master_name);
-        json_field_str(out, "address", arena_printf(arena, "%s:%u", s->master, (unsigned)s->master_port));
-        json_field_int(out, "since_ms", s->master_since_ms);
+        json_fields(out, FIELD_STR("name", s->master_name),
+                    FIELD_STR("address", arena_printf(arena, "%s:%u", s->master, (unsigned)s->master_port)),
+                    FIELD_NUM("since_ms", s->master_since_ms));
         json_close(out, '}');
     }
-    json_field_int(out, "connects", (int64_t)s->connects);
-    json_field_int(out, "outages", (int64_t)s->outages);
-    json_field_int(out, "median_us", s->median_us);
-    json_field_int(out, "clock_ahead_ms", s->clock_ahead_ms);
-    json_field_int(out, "worst_us", s->worst_us);
-    json_field_int(out, "by_redis", (int64_t)s->by_redis);
-    json_field_int(out, "by_stand_in", (int64_t)s->by_stand_in);
-    json_field_int(out, "uncounted", (int64_t)s->uncounted);
-    json_field_int(out, "refused", (int64_t)s->refused);
-    json_field_int(out, "waiting", (int64_t)s->waiting);
-    json_field_int(out, "merged", (int64_t)s->merged);
-    json_field_int(out, "lost", (int64_t)s->lost);
-    json_field_int(out, "conflicts", (int64_t)s->conflicts);
+    json_fields(out, FIELD_NUM("connects", s->connects), FIELD_NUM("outages", s->outages),
+                FIELD_NUM("median_us", s->median_us), FIELD_NUM("clock_ahead_ms", s->clock_ahead_ms),
+                FIELD_NUM("worst_us", s->worst_us), FIELD_NUM("by_redis", s->by_redis),
+                FIELD_NUM("by_stand_in", s->by_stand_in), FIELD_NUM("uncounted", s->uncounted),
+                FIELD_NUM("refused", s->refused), FIELD_NUM("waiting", s->waiting),
+                FIELD_NUM("merged", s->merged), FIELD_NUM("lost", s->lost),
+                FIELD_NUM("conflicts", s->conflicts));
     if (s->keys >= 0)
         json_field_int(out, "keys_at_connect", s->keys);
     json_field_open(out, "warnings", '[');
@@ -198,9 +186,8 @@ void status_write_ledger(struct json_out *out, const struct ledger *ledger)
     json_field_text(out, "engine", s.engine);
     if (s.on_outage)
         put_redis(out, ledger, &s);
-    json_field_int(out, "sessions", (int64_t)s.sessions);
-    json_field_int(out, "bytes", (int64_t)s.bytes);
-    json_field_int(out, "forgotten", (int64_t)s.forgotten);
+    json_fields(out, FIELD_NUM("sessions", s.sessions), FIELD_NUM("bytes", s.bytes),
+                FIELD_NUM("forgotten", s.forgotten));
     json_close(out, '}');
 }
 
@@ -215,14 +202,10 @@ static void put_schema_lax(struct json_out *out, const struct client *client)
     for (size_t i = 0; i < count; i++) {
         if (!client_may_call(client, list[i].tool))
             continue;
-        json_open(out, '{');
-        json_field_str(out, "tool", list[i].tool);
-        json_field_str(out, "path", list[i].problem.path);
-        json_field_str(out, "code", list[i].problem.code);
-        json_field_int(out, "until_ms", (int64_t)list[i].until_s * 1000);
-        json_field_text(out, "permanent", "schema = \"advise\"");
-        json_field_text(out, "forbidden", "schema = \"strict\"");
-        json_close(out, '}');
+        json_put_object(
+            out, FIELD_STR("tool", list[i].tool), FIELD_STR("path", list[i].problem.path),
+            FIELD_STR("code", list[i].problem.code), FIELD_NUM("until_ms", (int64_t)list[i].until_s * 1000),
+            FIELD_TEXT("permanent", "schema = \"advise\""), FIELD_TEXT("forbidden", "schema = \"strict\""));
     }
     json_close(out, ']');
     arena_free(arena);
@@ -255,12 +238,8 @@ static void put_rules(struct json_out *out, const struct client *client)
         json_open(out, '{');
         json_field_str(out, "tool", policy->name);
         json_field_open(out, "rules", '[');
-        for (size_t n = 0; n < policy->rule_count; n++) {
-            json_open(out, '{');
-            json_field_str(out, "says", policy->rule_words[n]);
-            json_field_int(out, "hits", (int64_t)hits[n]);
-            json_close(out, '}');
-        }
+        for (size_t n = 0; n < policy->rule_count; n++)
+            json_put_object(out, FIELD_STR("says", policy->rule_words[n]), FIELD_NUM("hits", hits[n]));
         json_close(out, ']');
         json_close(out, '}');
     }
@@ -272,8 +251,7 @@ static void put_failure(struct json_out *out, const struct client *client, const
                         const struct policy_failures *failures)
 {
     json_open(out, '{');
-    json_field_str(out, key, name);
-    json_field_int(out, "count", (int64_t)failures->count);
+    json_fields(out, FIELD_STR(key, name), FIELD_NUM("count", failures->count));
     if (client_is_operator(client))
         json_field_text(out, "last", failures->last.text);
     json_close(out, '}');
@@ -321,15 +299,13 @@ enum request_status status_method(struct request *r)
 {
     const struct server *server = r->client->server;
     struct json_out *out = reply_open(r);
-    json_field_text(out, "version", TOOLGATE_VERSION);
-    json_field_text(out, "state",
-                    server->draining    ? "draining"
-                    : server->reloading ? "reloading"
-                                        : "serving");
-    json_field_int(out, "pid", getpid());
-    json_field_int(out, "started_ms", server->started_ms);
-    json_field_int(out, "uptime_s", (clock_read_ns(CLOCK_BOOTTIME) - server->started_boot_ns) / 1000000000);
-    json_field_text(out, "socket", server->listener ? listener_path(server->listener) : "");
+    json_fields(out, FIELD_TEXT("version", TOOLGATE_VERSION),
+                FIELD_TEXT("state", server->draining    ? "draining"
+                                    : server->reloading ? "reloading"
+                                                        : "serving"),
+                FIELD_NUM("pid", getpid()), FIELD_NUM("started_ms", server->started_ms),
+                FIELD_NUM("uptime_s", (clock_read_ns(CLOCK_BOOTTIME) - server->started_boot_ns) / 1000000000),
+                FIELD_TEXT("socket", server->listener ? listener_path(server->listener) : ""));
     if (client_is_operator(r->client))
         put_paths(out, server_config(server));
     put_generation(out, r->client);
@@ -343,14 +319,10 @@ enum request_status status_method(struct request *r)
     put_schema_lax(out, r->client);
     if (server->spans && client_is_operator(r->client))
         span_exporter_write_status(out, server->spans);
-    json_field_open(out, "connections", '{');
-    json_field_int(out, "open", (int64_t)server->client_count);
-    json_field_int(out, "most", (int64_t)server->connections_max);
-    json_field_int(out, "accepted", (int64_t)server->accepted);
-    json_field_int(out, "refused", (int64_t)server->refused);
-    json_field_int(out, "calls_in_flight", (int64_t)server->pending);
-    json_field_int(out, "buffered_bytes", (int64_t)loop_bytes(server->loop));
-    json_close(out, '}');
+    json_field_object(out, "connections", FIELD_NUM("open", server->client_count),
+                      FIELD_NUM("most", server->connections_max), FIELD_NUM("accepted", server->accepted),
+                      FIELD_NUM("refused", server->refused), FIELD_NUM("calls_in_flight", server->pending),
+                      FIELD_NUM("buffered_bytes", loop_bytes(server->loop)));
     if (log_lines_dropped())
         json_field_int(out, "log_lines_dropped", (int64_t)log_lines_dropped());
     http_endpoint_write_status(out, server->http_endpoint);

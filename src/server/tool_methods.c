@@ -72,10 +72,8 @@ static enum request_status reply_list(struct request *r, const struct catalog_re
     json_key(out, "tools");
     catalog_write(r->arena, r->client->server->gate.generation, wanted, out->buf);
     out->comma = true;
-    if (r->modern) {
-        json_field_int(out, "ttlMs", MCP_TTL_MS);
-        json_field_text(out, "cacheScope", MCP_CACHE_SCOPE);
-    }
+    if (r->modern)
+        json_fields(out, FIELD_NUM("ttlMs", MCP_TTL_MS), FIELD_TEXT("cacheScope", MCP_CACHE_SCOPE));
     return reply_close(r);
 }
 
@@ -103,10 +101,7 @@ enum request_status mcp_tools_list(struct request *r)
 static void collect_warning(void *owner, struct str tool, const char *text)
 {
     struct json_out *out = owner;
-    json_open(out, '{');
-    json_field_str(out, "tool", tool);
-    json_field_text(out, "text", text);
-    json_close(out, '}');
+    json_put_object(out, FIELD_STR("tool", tool), FIELD_TEXT("text", text));
 }
 
 /* The definitions are for models, the warnings and who runs each tool (`runs_at`) for people. */
@@ -127,9 +122,9 @@ static enum request_status reply_definitions(struct request *r, const struct cat
     catalog_write(r->arena, r->client->server->gate.generation, &now, out->buf);
     out->comma = true;
     json_close(&warnings, ']');
-    json_field_raw(out, "warnings", buf_view(&warnings_text));
-    json_field_raw(out, "runs_at", buf_view(&places_text));
-    json_field_raw(out, "guessed_effects", buf_view(&guessed_text));
+    json_fields(out, FIELD_RAW("warnings", buf_view(&warnings_text)),
+                FIELD_RAW("runs_at", buf_view(&places_text)),
+                FIELD_RAW("guessed_effects", buf_view(&guessed_text)));
     if (now.guards)
         json_field_raw(out, "guarded_by", buf_view(&guards_text));
     return reply_close(r);
@@ -185,10 +180,8 @@ enum request_status tool_methods_register(struct request *r)
             json_close(out, '}');
             continue;
         }
-        json_open(&refused, '{');
-        json_field_str(&refused, "name", json_str(json_get_text(&tools->items[i], "name")));
-        json_field_text(&refused, "why", why.text);
-        json_close(&refused, '}');
+        json_put_object(&refused, FIELD_STR("name", json_str(json_get_text(&tools->items[i], "name"))),
+                        FIELD_TEXT("why", why.text));
     }
     json_close(out, ']');
     json_close(&refused, ']');
@@ -276,11 +269,8 @@ static void put_response_format(struct request *r, const struct response_format 
 static void put_entry(struct json_out *out, struct str name, const char *source,
                       const struct json *description)
 {
-    json_open(out, '{');
-    json_field_str(out, "name", name);
-    json_field_text(out, "source", source);
-    json_field_optional_str(out, "description", json_str(description));
-    json_close(out, '}');
+    json_put_object(out, FIELD_STR("name", name), FIELD_TEXT("source", source),
+                    FIELD_OPTIONAL("description", json_str(description)));
 }
 
 static enum request_status reply_names(struct request *r)
