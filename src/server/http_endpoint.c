@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/embedded.h"
 #include "base/log.h"
 #include "policy/config.h"
 #include "io/file.h"
@@ -19,18 +20,30 @@
  * a burst. */
 #define SHARE_OF_TIME 20
 #define BURST_US      100000
+#define PAGE          "src/server/page/"
 
-static const struct http_route routes[] = {
-    {"GET", "/metrics", METRICS_TEXT_TYPE, NULL, false, false, true, metrics_text_route},
-    {"GET", "/", "text/html; charset=utf-8", PAGE_HEADERS, true, false, false, page_index},
-    {"GET", "/app.js", "text/javascript; charset=utf-8", PAGE_HEADERS, true, false, false, page_script},
-    {"GET", "/app.css", "text/css; charset=utf-8", PAGE_HEADERS, true, false, false, page_style},
-    {"GET", "/api/status.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, page_status},
-    {"GET", "/api/decisions.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, page_decisions},
-    {"GET", "/api/tools.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, page_tools},
-    {"GET", "/api/tool.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, page_tool},
-    {"GET", "/api/sessions.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, page_sessions},
-    {"POST", "/api/check.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, page_check},
+static const struct http_route {
+    const char *method; /* "GET", which answers HEAD, too; "POST": Content-Type must be application/json */
+    const char *path;
+    const char *content_type;
+    const char *headers; /* further ones of the reply, each with "\r\n"; NULL: none */
+    bool of_page;        /* exists only with metrics.page */
+    bool needs_private;  /* has users' content */
+    bool is_shared;      /* the reply is the same for everyone: one may answer requests that come at once */
+    const char *file;    /* embedded; NULL: `write` makes the body */
+    http_route_write *write;
+} routes[] = {
+    {"GET", "/metrics", METRICS_TEXT_TYPE, NULL, false, false, true, NULL, metrics_text_route},
+    {"GET", "/", "text/html; charset=utf-8", PAGE_HEADERS, true, false, false, PAGE "index.html", NULL},
+    {"GET", "/app.js", "text/javascript; charset=utf-8", PAGE_HEADERS, true, false, false, PAGE "app.js",
+     NULL},
+    {"GET", "/app.css", "text/css; charset=utf-8", PAGE_HEADERS, true, false, false, PAGE "app.css", NULL},
+    {"GET", "/api/status.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, NULL, page_status},
+    {"GET", "/api/decisions.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, NULL, page_decisions},
+    {"GET", "/api/tools.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, NULL, page_tools},
+    {"GET", "/api/tool.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, NULL, page_tool},
+    {"GET", "/api/sessions.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, NULL, page_sessions},
+    {"POST", "/api/check.json", PAGE_JSON_TYPE, PAGE_HEADERS, true, true, false, NULL, page_check},
 };
 #define ROUTE_COUNT (sizeof(routes) / sizeof(*routes))
 
@@ -179,7 +192,10 @@ static void reply(struct http_endpoint *e, struct http_exchange *x, const struct
         http_reply(x, &reply);
         return;
     }
-    reply.status = route->write(e->server, r, &body);
+    if (route->file)
+        buf_str(&body, embedded_text(route->file));
+    else
+        reply.status = route->write(e->server, r, &body);
     reply.text = http_text_new(&body);
     if (reply.status != 200) {
         reply.content_type = "text/plain; charset=utf-8";

@@ -19,18 +19,9 @@ struct server;
 #define HTTP_TOKEN_MIN_BYTES 16u /* of token_file, without the white space around it */
 #define HTTP_TOKEN_MAX_BYTES 4096u
 
-struct http_route {
-    const char *method; /* "GET", which answers HEAD, too; "POST": Content-Type must be application/json */
-    const char *path;
-    const char *content_type;
-    const char *headers; /* further ones of the reply, each with "\r\n"; NULL: none */
-    bool of_page;        /* exists only with metrics.page */
-    bool needs_private;  /* has users' content */
-    bool is_shared;      /* the reply is the same for everyone: one may answer requests that come at once */
-    /* Appends the reply's body and returns its status, 200. With 400 or more, the body is one line of text.
-     */
-    unsigned (*write)(struct server *server, const struct http_request *request, struct buf *body);
-};
+/* Appends the reply's body and returns its status, 200. With 400 or more, the body is one line of text. */
+typedef unsigned http_route_write(struct server *server, const struct http_request *request,
+                                  struct buf *body);
 
 /* Opens, changes or closes the endpoint as the configuration says. After an error everything is as it was. */
 enum err http_endpoint_apply(struct server *server, const struct config *config, struct why *why);
@@ -44,6 +35,6 @@ const struct http_listener_counts *http_endpoint_counts(const struct http_endpoi
 /* metrics_text.c, the route /metrics: the figures in Prometheus' text format 0.0.4. docs/monitoring.md lists
  * the metrics. */
 #define METRICS_TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
-unsigned metrics_text_route(struct server *server, const struct http_request *request, struct buf *body);
+http_route_write metrics_text_route;
 
 #endif

@@ -113,11 +113,10 @@ void session_list_write(struct json_out *out, const struct server *server,
 
 /* status_method.c */
 enum request_status status_method(struct request *request);
-/* Parts of toolgate/status that the page shows, too. Each writes one member of an object that is open. */
-void status_write_ledger(struct json_out *out, const struct ledger *ledger);
-
-/* What this client may see: failures of policies. */
-void status_write_failures(struct json_out *out, const struct client *client);
+/* Writes the members of an object that is open: what this client may see. `brief`: for the page, without the
+ * lists that grow with tools and policies, and at most STATUS_BRIEF_MAX warnings. */
+#define STATUS_BRIEF_MAX 100u
+void status_write(struct json_out *out, struct arena *arena, const struct client *client, bool brief);
 
 /* "enforce", "shadow" or "off". */
 const char *status_mode_name(enum policy_mode mode);

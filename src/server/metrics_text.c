@@ -357,7 +357,7 @@ static void put_policies(struct buf *out, const struct server *server)
              "Errors and exceeded deadlines of a policy's hooks, since its generation was loaded.");
     for (size_t i = 0; i < policy_set_count(g->policies); i++) {
         const struct policy *policy = policy_set_at(g->policies, i);
-        const struct policy_failures *failures = policy_failures(policy);
+        const struct policy_failures *failures = policy->failures;
         put_sample(out, failed, failures ? failures->count : 0, {"policy", policy->file});
     }
     const struct metric after[] = {

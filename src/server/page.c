@@ -1,88 +1,25 @@
 /*
- * The page's files, and its views as JSON: status, sessions, tools, the latest decisions, and the playground,
+ * The page's views as JSON: status, sessions, tools, the latest decisions, and the playground,
  * which decides on a call as a new session's first, runs nothing and counts nothing.
  */
 #include "server/page.h"
 
 #include "base/arena.h"
-#include "base/clock.h"
-#include "base/embedded.h"
-#include "base/version.h"
 #include "gate/call_reply.h"
 #include "gate/decision_log.h"
-#include "gate/metrics.h"
 #include "gate/verdict.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "schema/sample.h"
-#include "server/listener.h"
-#include "server/reload.h"
-#include "server/request.h"
-#include "server/server_internal.h"
 #include "server/method_table.h"
-#include "server/quarantine.h"
-#include "upstream/upstream.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define SEARCH_MAX_BYTES 256u
 #define PLAYGROUND       "playground" /* the session, connection and user of its calls */
 
-/* ---- files ---- */
-
-static unsigned put_file(struct buf *body, const char *name)
-{
-    buf_str(body, embedded_text(name));
-    return 200;
-}
-
-unsigned page_index(struct server *server, const struct http_request *request, struct buf *body)
-{
-    (void)server, (void)request;
-    return put_file(body, "src/server/page/index.html");
-}
-
-unsigned page_script(struct server *server, const struct http_request *request, struct buf *body)
-{
-    (void)server, (void)request;
-    return put_file(body, "src/server/page/app.js");
-}
-
-unsigned page_style(struct server *server, const struct http_request *request, struct buf *body)
-{
-    (void)server, (void)request;
-    return put_file(body, "src/server/page/app.css");
-}
-
 /* ---- the query ---- */
-
-static int hex_digit(char c)
-{
-    if (ascii_is_digit(c))
-        return c - '0';
-    c |= 32;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static struct str decode(struct arena *arena, struct str text)
-{
-    char *at = arena_alloc(arena, text.len + 1);
-    size_t len = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        bool escaped = text.at[i] == '%' && i + 2 < text.len;
-        int high = escaped ? hex_digit(text.at[i + 1]) : -1, low = escaped ? hex_digit(text.at[i + 2]) : -1;
-        if (high >= 0 && low >= 0) {
-            at[len++] = (char)(high * 16 + low);
-            i += 2;
-        } else {
-            at[len++] = (char)(text.at[i] == '+' ? ' ' : text.at[i]);
-        }
-    }
-    return (struct str){at, len};
-}
 
 /* A value of the query, decoded, in the arena; empty: absent. */
 static struct str page_query(struct arena *arena, struct str query, const char *name)
@@ -92,9 +29,20 @@ static struct str page_query(struct arena *arena, struct str query, const char *
         struct str pair = {query.at, end ? (size_t)(end - query.at) : query.len};
         const char *equals = pair.len ? memchr(pair.at, '=', pair.len) : NULL;
         size_t key = equals ? (size_t)(equals - pair.at) : pair.len;
-        if (str_is((struct str){pair.at, key}, name))
-            return decode(arena, str_from(pair, key + 1));
         query = str_from(query, pair.len + 1);
+        if (!str_is((struct str){pair.at, key}, name))
+            continue;
+        struct str text = str_from(pair, key + 1);
+        struct buf value = buf_in(arena);
+        for (size_t i = 0; i < text.len; i++) {
+            bool escaped = text.at[i] == '%' && i + 2 < text.len;
+            int high = escaped ? ascii_hex_value(text.at[i + 1]) : -1;
+            int low = escaped ? ascii_hex_value(text.at[i + 2]) : -1;
+            bool valid = high >= 0 && low >= 0;
+            buf_byte(&value, (char)(valid ? high * 16 + low : text.at[i] == '+' ? ' ' : text.at[i]));
+            i += valid ? 2 : 0;
+        }
+        return buf_view(&value);
     }
     return STR_NONE;
 }
@@ -126,57 +74,16 @@ static unsigned bounded(struct buf *body, const char *instead)
 
 /* ---- status ---- */
 
-static size_t at_most(size_t count, size_t most)
-{
-    return count < most ? count : most;
-}
-
-static void put_generation(struct json_out *out, const struct generation *g)
-{
-    json_field_open(out, "generation", '{');
-    json_fields(out, FIELD_NUM("number", g->number), FIELD_STR("hash", g->hash),
-                FIELD_NUM("tools", g->tool_count), FIELD_NUM("policies", policy_set_count(g->policies)),
-                FIELD_NUM("warning_count", g->warning_count));
-    json_field_strs(out, "warnings", g->warnings, at_most(g->warning_count, PAGE_WARNINGS_MAX));
-    json_field_open(out, "unmatched", '[');
-    for (size_t i = 0; i < at_most(g->unmatched_count, PAGE_WARNINGS_MAX); i++) {
-        json_open(out, '{');
-        json_field_str(out, "file", g->unmatched[i].file);
-        if (g->unmatched[i].why)
-            json_field_text(out, "why", g->unmatched[i].why);
-        json_close(out, '}');
-    }
-    json_close(out, ']');
-    json_close(out, '}');
-}
-
-/* The same figures as toolgate/status has for the operator, without its long lists. */
 unsigned page_status(struct server *server, const struct http_request *request, struct buf *body)
 {
     struct client operator= {.server = server, .peer = {.uid = geteuid(), .is_example = true}};
-    const struct generation *g = server->gate.generation;
     struct json_out out = json_out(body);
+    struct arena *arena = arena_new();
     (void)request;
     json_open(&out, '{');
-    json_fields(&out, FIELD_TEXT("version", TOOLGATE_VERSION), FIELD_NUM("pid", getpid()),
-                FIELD_NUM("started_ms", server->started_ms),
-                FIELD_NUM("uptime_s", (clock_read_ns(CLOCK_BOOTTIME) - server->started_boot_ns) / 1000000000),
-                FIELD_TEXT("socket", server->listener ? listener_path(server->listener) : ""));
-    put_generation(&out, g);
-    reload_write_status(&operator, & out);
-    json_key(&out, "upstreams");
-    if (server->gate.upstreams && g->config.upstream_count)
-        upstreams_write_status(&out, server->gate.upstreams);
-    else
-        json_put_raw(&out, STR_LIT("[]"));
-    status_write_ledger(&out, server->gate.ledger);
-    json_key(&out, "counters");
-    metrics_write(&out, &server->metrics);
-    status_write_failures(&out, &operator);
-    quarantine_write_status(server->quarantine, &out, g->policies);
-    decision_log_write_status(&out, server->gate.decisions);
-    problems_write(&out, server);
+    status_write(&out, arena, &operator, true);
     json_close(&out, '}');
+    arena_free(arena);
     return bounded(body, "`toolgate status`");
 }
 
@@ -208,28 +115,14 @@ struct tool_row {
     struct str name;
     const struct tool *tool;            /* NULL: not of this generation */
     const struct metrics_tool *metrics; /* NULL: never called */
+    uint64_t key;                       /* to sort by */
 };
 
-static int by_name(const void *a, const void *b)
-{
-    return str_cmp(((const struct tool_row *)a)->name, ((const struct tool_row *)b)->name);
-}
-
-static int descending(uint64_t a, uint64_t b, const void *x, const void *y)
-{
-    return a != b ? (a < b) - (a > b) : by_name(x, y);
-}
-
-static int by_calls(const void *x, const void *y)
+/* The row with the largest key is first; among equals the names decide. */
+static int by_key(const void *x, const void *y)
 {
     const struct tool_row *a = x, *b = y;
-    return descending(a->metrics ? a->metrics->calls : 0, b->metrics ? b->metrics->calls : 0, x, y);
-}
-
-static int by_refusals(const void *x, const void *y)
-{
-    const struct tool_row *a = x, *b = y;
-    return descending(a->metrics ? a->metrics->refused : 0, b->metrics ? b->metrics->refused : 0, x, y);
+    return a->key != b->key ? (a->key < b->key) - (a->key > b->key) : str_cmp(a->name, b->name);
 }
 
 /* The generation's tools, then those that were called and are not in it: clients', removed, unknown ones. */
@@ -241,27 +134,24 @@ static size_t collect(const struct server *server, struct str search, struct too
     for (size_t i = 0; i < g->tool_count; i++)
         if (str_contains_nocase(g->tools[i]->name, search))
             rows[count++] =
-                (struct tool_row){g->tools[i]->name, g->tools[i], metrics_tool(m, g->tools[i]->name)};
+                (struct tool_row){g->tools[i]->name, g->tools[i], metrics_tool(m, g->tools[i]->name), 0};
     for (size_t i = 0; i < m->tool_count; i++) {
         const struct tool *tool = generation_find(g, m->tools[i]->name);
         bool is_listed = tool && str_eq(tool->name, m->tools[i]->name);
         if (!is_listed && str_contains_nocase(m->tools[i]->name, search))
-            rows[count++] = (struct tool_row){m->tools[i]->name, NULL, m->tools[i]};
+            rows[count++] = (struct tool_row){m->tools[i]->name, NULL, m->tools[i], 0};
     }
     return count;
 }
 
 static void put_row(struct json_out *out, const struct tool_row *row)
 {
+    bool guarded = row->tool && (row->tool->policy || row->tool->overlay_count);
     json_open(out, '{');
     json_field_str(out, "tool", row->name);
-    if (row->tool) {
-        bool guarded = row->tool->policy || row->tool->overlay_count;
-        json_fields(out, FIELD_TEXT("mode", guarded ? status_mode_name(row->tool->mode) : "no policy"),
-                    FIELD_STR("origin", row->tool->origin));
-    } else {
-        json_field_text(out, "mode", "");
-    }
+    json_field_text(out, "mode", guarded ? status_mode_name(row->tool->mode) : row->tool ? "no policy" : "");
+    if (row->tool)
+        json_field_str(out, "origin", row->tool->origin);
     if (row->metrics) {
         json_key(out, "counts");
         metrics_write_tool(out, row->metrics);
@@ -279,13 +169,15 @@ unsigned page_tools(struct server *server, const struct http_request *request, s
     struct str search = str_cut(page_query(arena, request->query, "q"), SEARCH_MAX_BYTES);
     struct str sort = page_query(arena, request->query, "sort");
     size_t count = collect(server, search, rows);
-    size_t offset = at_most(query_number(arena, request->query, "offset", 0), count);
-    size_t limit = at_most(query_number(arena, request->query, "limit", PAGE_TOOLS_MAX), PAGE_TOOLS_MAX);
+    size_t offset = query_number(arena, request->query, "offset", 0);
+    size_t limit = query_number(arena, request->query, "limit", PAGE_TOOLS_MAX);
     struct json_out out = json_out(body);
-    qsort(rows, count, sizeof(*rows),
-          str_is(sort, "name")      ? by_name
-          : str_is(sort, "refused") ? by_refusals
-                                    : by_calls);
+    offset = offset < count ? offset : count;
+    limit = limit < PAGE_TOOLS_MAX ? limit : PAGE_TOOLS_MAX;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].metrics && !str_is(sort, "name"))
+            rows[i].key = str_is(sort, "refused") ? rows[i].metrics->refused : rows[i].metrics->calls;
+    qsort(rows, count, sizeof(*rows), by_key);
     json_open(&out, '{');
     json_fields(&out, FIELD_NUM("total", count), FIELD_NUM("offset", offset));
     json_field_open(&out, "tools", '[');
@@ -395,16 +287,10 @@ unsigned page_decisions(struct server *server, const struct http_request *reques
 
 /* ---- the playground ---- */
 
-static unsigned bad_request(struct buf *body, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static unsigned bad_request(struct buf *body, const char *format, ...)
+static unsigned bad_request(struct buf *body, struct str why)
 {
-    va_list args;
-    char line[384];
-    va_start(args, format);
-    vsnprintf(line, sizeof(line), format, args);
-    va_end(args);
     body->len = 0;
-    buf_printf(body, "%s\n", line);
+    buf_printf(body, STR_FMT "\n", STR_ARG(why));
     return 400;
 }
 
@@ -436,10 +322,11 @@ static unsigned decide(struct server *server, struct arena *arena, const struct 
         call_reply_check(&out, call);
         json_close(&out, '}');
         if (body->len > PAGE_BODY_MAX_BYTES)
-            status = bad_request(body, "the verdict is larger than %u bytes", PAGE_BODY_MAX_BYTES);
+            status = bad_request(
+                body, arena_printf(arena, "the verdict is larger than %u bytes", PAGE_BODY_MAX_BYTES));
     } else { /* a dry run waits for nobody */
         call_cancel(call);
-        status = bad_request(body, "the check did not finish at once");
+        status = bad_request(body, STR_LIT("the check did not finish at once"));
     }
     call_free(call);
     return status;
@@ -453,11 +340,11 @@ unsigned page_check(struct server *server, const struct http_request *request, s
     struct json_error fault = {.code = JSON_ERROR_NONE};
     unsigned status;
     if (json_parse(arena, request->body, NULL, &given, &fault) != OK && !fault.soft)
-        status = bad_request(body, "the body is not JSON: %s", fault.text);
+        status = bad_request(body, arena_printf(arena, "the body is not JSON: %s", fault.text));
     else if (!json_is(&given, JSON_OBJECT) || !json_str(json_get_text(&given, "tool")).len)
-        status = bad_request(body, "expected {\"tool\": NAME, \"arguments\": {…}}");
+        status = bad_request(body, STR_LIT("expected {\"tool\": NAME, \"arguments\": {…}}"));
     else if (json_str(json_get_text(&given, "goal")).len > GOAL_MAX_BYTES)
-        status = bad_request(body, "goal: expected at most %u bytes", GOAL_MAX_BYTES);
+        status = bad_request(body, arena_printf(arena, "goal: expected at most %u bytes", GOAL_MAX_BYTES));
     else
         status = decide(server, arena, &given, &fault, body);
     arena_free(arena);

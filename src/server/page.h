@@ -10,17 +10,14 @@
 #ifndef TOOLGATE_SERVER_PAGE_H
 #define TOOLGATE_SERVER_PAGE_H
 
-#include "io/http_request.h"
+#include "server/http_endpoint.h"
 
-struct buf;
 struct page_decisions;
-struct server;
 
 #define PAGE_DECISIONS_MAX       300u     /* records that the page can still get */
 #define PAGE_DECISIONS_MAX_BYTES 2097152u /* of them together */
 #define PAGE_TOOLS_MAX           200u     /* of one reply; the script asks for more with `offset` */
 #define PAGE_BODY_MAX_BYTES      4194304u /* of any reply */
-#define PAGE_WARNINGS_MAX        100u     /* of the generation's */
 
 #define PAGE_JSON_TYPE "application/json"
 
@@ -36,14 +33,6 @@ struct server;
 void page_apply(struct server *server, bool is_on);
 
 /* Routes: each appends the body and returns the status. */
-unsigned page_index(struct server *server, const struct http_request *request, struct buf *body);
-unsigned page_script(struct server *server, const struct http_request *request, struct buf *body);
-unsigned page_style(struct server *server, const struct http_request *request, struct buf *body);
-unsigned page_status(struct server *server, const struct http_request *request, struct buf *body);
-unsigned page_decisions(struct server *server, const struct http_request *request, struct buf *body);
-unsigned page_tools(struct server *server, const struct http_request *request, struct buf *body);
-unsigned page_tool(struct server *server, const struct http_request *request, struct buf *body);
-unsigned page_sessions(struct server *server, const struct http_request *request, struct buf *body);
-unsigned page_check(struct server *server, const struct http_request *request, struct buf *body);
+http_route_write page_status, page_decisions, page_tools, page_tool, page_sessions, page_check;
 
 #endif

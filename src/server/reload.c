@@ -213,18 +213,6 @@ size_t shadow_watch_count(const struct server *server)
     return count;
 }
 
-void shadow_watch_write_status(struct json_out *out, const struct server *server)
-{
-    struct arena *arena = arena_new();
-    struct shadow_expiry *list;
-    size_t count = shadow_expired(server->gate.generation, clock_wall_ms(), arena, &list);
-    json_field_open(out, "shadow_expired", '[');
-    for (size_t i = 0; i < count; i++)
-        json_put_object(out, FIELD_STR("file", list[i].file), FIELD_STR("why", list[i].sentence));
-    json_close(out, ']');
-    arena_free(arena);
-}
-
 /* ---- the reload ---- */
 
 /* The configuration and the policies are those that serve. */

@@ -56,7 +56,4 @@ void shadow_watch_begin(struct server *server);
 /* How many have come. */
 size_t shadow_watch_count(const struct server *server);
 
-/* "shadow_expired": [{"file":…,"why":…}]. */
-void shadow_watch_write_status(struct json_out *out, const struct server *server);
-
 #endif
