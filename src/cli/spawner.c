@@ -17,7 +17,7 @@
 #include "io/timer.h"
 #include "io/unix_socket.h"
 #include "io/systemd.h"
-#include "server/hidden_paths.h"
+#include "server/state_dir.h"
 #include "upstream/process.h"
 
 #include <errno.h>

@@ -13,7 +13,6 @@
 #include "server/upstream_manager.h"
 #include "server/http_endpoint.h"
 #include "server/state_dir.h"
-#include "server/quarantine.h"
 #include "server/subscriptions.h"
 #include "policy/policy_set.h"
 
@@ -233,7 +232,7 @@ static enum err on_config(void *owner, const struct config *config, struct gener
     struct reloader *r = owner;
     struct server *server = r->server;
     struct why why;
-    enum err err = server->quarantine ? OK : state_dir_prepare(config, &why);
+    enum err err = server->quarantine ? OK : state_dir_prepare(r->arena, config, &why);
     if (err) {
         generation_report_error(&r->report, "%s", why.text);
         return err;

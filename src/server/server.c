@@ -11,7 +11,6 @@
 #include "server/listener.h"
 #include "server/page.h"
 #include "server/method_table.h"
-#include "server/quarantine.h"
 #include "server/reload.h"
 #include "server/server_internal.h"
 #include "server/state_dir.h"

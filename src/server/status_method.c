@@ -12,7 +12,6 @@
 #include "server/method_table.h"
 #include "server/http_endpoint.h"
 #include "server/listener.h"
-#include "server/quarantine.h"
 #include "server/reload.h"
 #include "server/state_dir.h"
 #include "traces/span_exporter.h"

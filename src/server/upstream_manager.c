@@ -10,7 +10,6 @@
 #include "io/systemd.h"
 #include "server/method_table.h"
 #include "server/subscriptions.h"
-#include "server/hidden_paths.h"
 #include "server/state_dir.h"
 
 #include <stdlib.h>
