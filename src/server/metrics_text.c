@@ -382,19 +382,18 @@ static void put_reloads(struct buf *out, const struct server *server)
 {
     static const char *const results[RELOAD_RESULTS] = {"ok", "unchanged", "failed"};
     static const char reloads[] = "toolgate_reloads_total";
-    struct reload_figures figures;
-    reload_figures(server->reloader, &figures);
+    const struct reload_figures *figures = reload_figures(server->reloader);
     put_head(out, reloads, "counter", "Reloads, by their result.");
     for (int i = 0; i < RELOAD_RESULTS; i++)
-        put_sample(out, reloads, figures.counts[i], {"result", str_of(results[i])});
+        put_sample(out, reloads, figures->counts[i], {"result", str_of(results[i])});
     put_metrics(out,
                 &(struct metric){"toolgate_last_reload_successful", "gauge",
                                  "0: the last reload failed, and the generation before it is served.",
-                                 !figures.failed},
+                                 !figures->failed},
                 1);
     put_time(out, "toolgate_last_reload_timestamp_seconds", "gauge",
              "When the last reload ended, or the daemon started.",
-             (figures.at_ms ? figures.at_ms : server->started_ms) * NS_PER_MS);
+             (figures->at_ms ? figures->at_ms : server->started_ms) * NS_PER_MS);
 }
 
 /* ---- the daemon ---- */

@@ -1,4 +1,5 @@
-/* Builds, then swaps or keeps. Calls in flight keep the generation that they began with. */
+/* Builds, then swaps or keeps. Calls in flight keep the generation that they began with. Starts, adjusts and
+ * stops the upstreams, whose tools are a part of it. */
 #include "server/reload.h"
 
 #include "base/arena.h"
@@ -10,7 +11,7 @@
 #include "server/method_table.h"
 #include "io/file_watch.h"
 #include "io/systemd.h"
-#include "server/upstream_manager.h"
+#include "io/child.h"
 #include "server/http_endpoint.h"
 #include "server/state_dir.h"
 #include "server/subscriptions.h"
@@ -28,33 +29,32 @@ struct waiter { /* a toolgate/reload without its reply */
 
 LIST_HEAD(waiters, waiter);
 
-struct reload_result {
-    enum err err;
-    bool unchanged;
-    int64_t at_ms;      /* 0: there was no reload */
-    int64_t took_us;    /* from its beginning to its end */
-    uint32_t slices;    /* turns of the loop that it took */
-    int64_t longest_us; /* of its slices */
-};
-
 struct reloader {
     struct server *server;
     struct generation_load *load; /* NULL: none is running */
-    struct arena *arena;
+    struct arena *arena;          /* of the running reload */
     struct generation_report report;
     const char *cause, *next_cause; /* next_cause NULL: no further reload is requested */
     struct waiters waiting, next_waiting;
-    int64_t began_us;
-    struct reload_result result; /* of the running reload */
-    struct reload_result last;
+    enum err err; /* of the running reload, as the three below */
+    bool unchanged;
+    int64_t began_us, longest_us; /* the longest of its slices */
+    uint32_t slices;              /* turns of the loop that it took */
+    struct reload_figures figures;
     struct buf errors; /* of the last reload, one a line */
-    uint64_t counts[RELOAD_RESULTS];
-    bool trim;                    /* the old generation's memory is free, but still the process's */
+    bool trim;         /* the old generation's memory is free, but still the process's */
+
     struct file_watch *watch;     /* NULL: nothing is watched */
     struct event *watch_readable; /* NULL: nothing is watched */
     struct buf watched;           /* names of files, each with its NUL */
     struct timer quiet;           /* set: files have changed, and a reload will be requested */
     int64_t changed_ms;           /* the first change for which none was requested yet; 0: none */
+
+    struct arena *upstreams_arena; /* NULL: they are not made yet */
+    struct tool_list_source tool_lists;
+    struct timer tools_due; /* set: an upstream's tools have changed, and a reload will be requested */
+    int64_t tools_ms;       /* of the last such request */
+    bool upstreams_waited;  /* for the tools of all upstreams, once */
 };
 
 /* ---- watching the operator's files: their configuration, policies and tools. Once they have changed and no
@@ -103,7 +103,7 @@ static void add_name(struct buf *files, const char *path)
         buf_add(files, path, strlen(path) + 1);
 }
 
-static void report_unwatched(const struct why *why)
+static void log_unwatched(const struct why *why)
 {
     log_event(LOG_WARN, "watch_disabled", LOG_TEXT("why", why->text),
               LOG_TEXT("fix",
@@ -135,12 +135,12 @@ static void watch_files(struct reloader *r, const struct config *config)
     if (!files.len)
         return;
     if (file_watch_new(&r->watch, &why) != OK) {
-        report_unwatched(&why);
+        log_unwatched(&why);
         return;
     }
     for (struct str rest = buf_view(&files); rest.len; rest = str_from(rest, strlen(rest.at) + 1))
         if (file_watch_add(r->watch, rest.at, &why) != OK)
-            report_unwatched(&why);
+            log_unwatched(&why);
     r->watch_readable = event_new(loop_base(r->server->loop), file_watch_fd(r->watch), EV_READ | EV_PERSIST,
                                   on_watch_readable, r);
     event_add(r->watch_readable, NULL);
@@ -166,32 +166,28 @@ void reloader_free(struct reloader *r)
         generation_load_end(r->load, &unfinished);
     generation_unref(unfinished);
     arena_free(r->arena);
+    arena_free(r->upstreams_arena);
     buf_clear(&r->errors);
     free(r);
 }
 
 /* ---- modes "shadow" that are past their date ---- */
 
-#define SHADOW_WATCH_MOST_MS 3600000 /* between two looks at the clock, which may be set meanwhile */
-
-static void log_expired(const struct server *server, int64_t now_ms)
-{
-    struct arena *arena = arena_new();
-    struct shadow_expiry *list;
-    size_t count = shadow_expired(server->gate.generation, now_ms, arena, &list);
-    for (size_t i = 0; i < count; i++)
-        log_event(LOG_WARN, "shadow_expired", LOG_STR("file", list[i].file),
-                  LOG_STR("why", list[i].sentence));
-    arena_free(arena);
-}
+#define SHADOW_WATCH_MOST_MS 3600000 /* between two looks at the clock, which may be set in between */
 
 /* Dates begin at 00:00 UTC, so one look at that time finds each. */
 static void look_at_dates(void *owner)
 {
     struct server *server = owner;
+    struct shadow_expiry *list;
     int64_t now = clock_wall_ms(), left = SHADOW_EXPIRY_DAY_MS - now % SHADOW_EXPIRY_DAY_MS;
-    if (now / SHADOW_EXPIRY_DAY_MS != server->shadow_day)
-        log_expired(server, now);
+    struct arena *arena = arena_new();
+    bool new_day = now / SHADOW_EXPIRY_DAY_MS != server->shadow_day;
+    size_t count = new_day ? shadow_expired(server->gate.generation, now, arena, &list) : 0;
+    for (size_t i = 0; i < count; i++)
+        log_event(LOG_WARN, "shadow_expired", LOG_STR("file", list[i].file),
+                  LOG_STR("why", list[i].sentence));
+    arena_free(arena);
     server->shadow_day = now / SHADOW_EXPIRY_DAY_MS;
     timer_set(&server->shadow_timer, server->loop,
               (uint32_t)(left < SHADOW_WATCH_MOST_MS ? left : SHADOW_WATCH_MOST_MS), look_at_dates, server);
@@ -212,17 +208,132 @@ size_t shadow_watch_count(const struct server *server)
     return count;
 }
 
+/* ---- the upstreams: they start with the first configuration, and follow each that goes live ---- */
+
+static void on_tools_due(void *owner)
+{
+    struct reloader *r = owner;
+    r->tools_ms = clock_mono_us() / 1000;
+    if (!r->server->draining)
+        reload_request(r->server, RELOAD_CAUSE_UPSTREAM);
+}
+
+static void on_tools_changed(void *owner, struct str name)
+{
+    struct reloader *r = owner;
+    struct server *server = r->server;
+    if (server->draining || !server->gate.generation || timer_is_set(&r->tools_due))
+        return;
+    /* An upstream that restarted usually has the same tools. */
+    struct tool_list *now = upstreams_tool_list(server->gate.upstreams, name);
+    const struct tool_list *before = generation_tool_list(server->gate.generation, name);
+    bool differs = now && (!before || tool_list_hash(now) != tool_list_hash(before));
+    tool_list_unref(now);
+    if (!differs && !server->reloading)
+        return;
+    int64_t delay = r->tools_ms + (int64_t)RELOAD_TOOLS_INTERVAL_MS - clock_mono_us() / 1000;
+    if (delay < (int64_t)RELOAD_TOOLS_DELAY_MS)
+        delay = RELOAD_TOOLS_DELAY_MS;
+    timer_set(&r->tools_due, server->loop, (uint32_t)delay, on_tools_due, r);
+}
+
+static void on_listed(void *owner, struct str name, enum upstream_list list)
+{
+    (void)name, (void)list;
+    passing_lists_changed(((struct reloader *)owner)->server);
+}
+
+static void on_updated(void *owner, struct str name, struct str uri)
+{
+    subscriptions_resource_updated(((struct reloader *)owner)->server, name, uri);
+}
+
+static void on_limit(void *owner)
+{
+    *(bool *)owner = true;
+}
+
+/* Turns the loop until `done`, a signal to stop if `until_drain`, or for `ms`. False: it took too long. */
+static bool wait_for(struct server *server, bool (*done)(const struct upstreams *upstreams), bool until_drain,
+                     uint32_t ms)
+{
+    struct timer limit = {0};
+    bool late = false;
+    timer_set(&limit, server->loop, ms, on_limit, &late);
+    while (!late && !(until_drain && server->draining) && !done(server->gate.upstreams))
+        loop_turn(server->loop, true);
+    timer_clear(&limit);
+    return !late;
+}
+
+/* The tools of an upstream, for the loader. The first use waits until all upstreams have listed theirs. One
+ * that has no tools yet counts with those of the serving generation. */
+static struct tool_list *find_tools(void *owner, struct str name)
+{
+    struct reloader *r = owner;
+    struct server *server = r->server;
+    struct buf names = {0};
+    if (!r->upstreams_waited && !wait_for(server, upstreams_are_ready, true, UPSTREAMS_START_MS)) {
+        upstreams_list_starting(server->gate.upstreams, &names);
+        log_event(LOG_WARN, "upstreams_not_ready", LOG_STR("upstreams", buf_view(&names)),
+                  LOG_NUM("after_ms", UPSTREAMS_START_MS),
+                  LOG_TEXT("effect", "their tools are missing until they have listed them"));
+        buf_clear(&names);
+    }
+    r->upstreams_waited = true;
+    struct tool_list *tools = upstreams_tool_list(server->gate.upstreams, name);
+    const struct tool_list *before =
+        server->gate.generation ? generation_tool_list(server->gate.generation, name) : NULL;
+    return tools || !before ? tools : tool_list_ref((struct tool_list *)before);
+}
+
+static void apply_upstreams(struct server *server, const struct config *config)
+{
+    hidden_paths_apply(server->loop, config, NULL, 0);
+    upstreams_apply(server->gate.upstreams, config->upstreams, config->upstream_count);
+}
+
+static void start_upstreams(struct reloader *r, const struct config *config)
+{
+    static const struct upstreams_hooks hooks = {on_tools_changed, on_listed, on_updated};
+    struct server *server = r->server;
+    struct buf names = {0};
+    r->upstreams_arena = arena_new();
+    r->tool_lists = (struct tool_list_source){find_tools, r};
+    server->gate.upstreams =
+        upstreams_new(server->loop, state_dir_path(r->upstreams_arena, config, "upstreams"), &hooks, r);
+    for (size_t i = 0; i < config->upstream_count; i++)
+        buf_printf(&names, "%s" STR_FMT, i ? ", " : "", STR_ARG(config->upstreams[i]->name));
+    if (names.len)
+        systemd_notify("STATUS=starting upstreams: " STR_FMT, STR_ARG(buf_view(&names)));
+    buf_clear(&names);
+    apply_upstreams(server, config);
+}
+
+void reload_stop_upstreams(struct server *server)
+{
+    if (!server->gate.upstreams)
+        return;
+    upstreams_apply(server->gate.upstreams, NULL, 0);
+    wait_for(server, upstreams_are_stopped, false, UPSTREAMS_STOP_MS);
+}
+
+void reload_free_upstreams(struct server *server)
+{
+    if (!server->gate.upstreams)
+        return;
+    timer_clear(&server->reloader->tools_due);
+    upstreams_free(server->gate.upstreams);
+    server->gate.upstreams = NULL;
+    child_terminate_all(server->loop, UPSTREAMS_KILL_MS);
+}
+
 /* ---- the reload ---- */
 
 /* The configuration and the policies are those that serve. */
 static bool is_for_tools(const char *cause)
 {
     return strcmp(cause, RELOAD_CAUSE_UPSTREAM) == 0 || strcmp(cause, RELOAD_CAUSE_PINS) == 0;
-}
-
-static void on_tools_changed(struct server *server)
-{
-    reload_request(server, RELOAD_CAUSE_UPSTREAM);
 }
 
 /* Before the configuration is used: watches its files, and provides the quarantine and the upstreams' tools.
@@ -241,8 +352,8 @@ static enum err on_config(void *owner, const struct config *config, struct gener
         server->quarantine = quarantine_new(config);
     options->stalls = quarantine_stalls(server->quarantine, &options->stall_count);
     watch_files(r, config);
-    if (!server->upstream_manager)
-        server->upstream_manager = upstream_manager_new(server, config, on_tools_changed);
+    if (!server->gate.upstreams)
+        start_upstreams(r, config);
     if (server->gate.generation) {
         options->guarded = server->gate.generation->guarded;
         options->guarded_count = server->gate.generation->guarded_count;
@@ -251,7 +362,7 @@ static enum err on_config(void *owner, const struct config *config, struct gener
     }
     options->tools_changed = is_for_tools(r->cause);
     options->pins = pin_methods_pins(server, config);
-    options->tool_lists = upstream_manager_source(server->upstream_manager);
+    options->tool_lists = &r->tool_lists;
     return OK;
 }
 
@@ -267,31 +378,27 @@ static void begin(struct reloader *r, const char *cause)
     generation_report_init(&r->report, r->arena);
     r->cause = cause;
     r->began_us = clock_mono_us();
-    r->result = (struct reload_result){.err = OK};
+    r->err = OK;
+    r->slices = 0;
+    r->longest_us = 0;
     r->load = generation_load_begin(&request, &r->report);
     r->server->reloading = true;
-}
-
-/* The guard is missing in what is served: an error, though the generation is live. */
-static void log_unmatched(const struct generation *g)
-{
-    for (size_t i = 0; i < g->unmatched_count; i++)
-        if (g->unmatched[i].why)
-            log_event(LOG_ERROR, "policy_without_tool", LOG_STR("file", g->unmatched[i].file),
-                      LOG_STR("names", g->unmatched[i].name), LOG_TEXT("why", g->unmatched[i].why));
 }
 
 /* After a generation went live: status says since when; its examples are no longer needed, and the quarantine
  * keeps only policies that it stopped. */
 static void clean_up(struct server *server)
 {
-    struct policy_set *policies = server->gate.generation->policies;
+    const struct generation *g = server->gate.generation;
     server->generation_ms = clock_wall_ms();
-    policy_set_free_examples(policies);
-    log_unmatched(server->gate.generation);
-    guarded_file_write(server_config(server), server->gate.generation->guarded,
-                       server->gate.generation->guarded_count);
-    quarantine_keep(server->quarantine, policies);
+    policy_set_free_examples(g->policies);
+    /* The guard is missing in what is served: an error, though the generation is live. */
+    for (size_t i = 0; i < g->unmatched_count; i++)
+        if (g->unmatched[i].why)
+            log_event(LOG_ERROR, "policy_without_tool", LOG_STR("file", g->unmatched[i].file),
+                      LOG_STR("names", g->unmatched[i].name), LOG_TEXT("why", g->unmatched[i].why));
+    guarded_file_write(&g->config, g->guarded, g->guarded_count);
+    quarantine_keep(server->quarantine, g->policies);
 }
 
 static void log_report(const struct generation_report *report, size_t first_error, bool warnings)
@@ -363,35 +470,24 @@ static void report_result(struct reloader *r)
 {
     const struct generation *serving = r->server->gate.generation;
     const struct generation_report *report = &r->report;
-    struct reload_result *result = &r->result;
-    result->at_ms = clock_wall_ms();
-    result->took_us = clock_mono_us() - r->began_us;
-    r->last = *result;
-    r->counts[result->err ? RELOAD_FAILED : result->unchanged ? RELOAD_UNCHANGED : RELOAD_OK]++;
+    int64_t ms = (clock_mono_us() - r->began_us) / 1000;
+    r->figures.failed = r->err != OK;
+    r->figures.at_ms = clock_wall_ms();
+    r->figures.took_ms = ms;
+    r->figures.counts[r->err ? RELOAD_FAILED : r->unchanged ? RELOAD_UNCHANGED : RELOAD_OK]++;
     buf_clear(&r->errors);
     for (size_t i = 0; i < report->error_count; i++)
         buf_printf(&r->errors, STR_FMT "\n", STR_ARG(report->errors[i]));
-    log_report(report, 0, !result->err && !result->unchanged);
-    if (result->err)
+    log_report(report, 0, !r->err && !r->unchanged);
+    if (r->err)
         log_event(LOG_ERROR, "reload_failed", LOG_NUM("errors", report->error_count),
-                  LOG_TEXT("cause", r->cause), LOG_NUM("generation", serving->number),
-                  LOG_NUM("ms", result->took_us / 1000));
+                  LOG_TEXT("cause", r->cause), LOG_NUM("generation", serving->number), LOG_NUM("ms", ms));
     else
-        log_event(LOG_INFO, result->unchanged ? "reload_unchanged" : "reload_done",
+        log_event(LOG_INFO, r->unchanged ? "reload_unchanged" : "reload_done",
                   LOG_NUM("generation", serving->number), LOG_STR("hash", serving->hash),
                   LOG_NUM("tools", serving->tool_count), LOG_NUM("examples", report->example_count),
-                  LOG_TEXT("cause", r->cause), LOG_NUM("ms", result->took_us / 1000),
-                  LOG_NUM("slices", result->slices), LOG_NUM("longest_us", result->longest_us));
-}
-
-/* The token may be new although the configuration is not. */
-static void apply_endpoint(struct reloader *r, const struct config *config)
-{
-    struct why why;
-    if (http_endpoint_apply(r->server, config, &why) == OK)
-        return;
-    generation_report_warning(&r->report, "%s; metrics are served as before", why.text);
-    log_event(LOG_ERROR, "metrics_not_changed", LOG_TEXT("why", why.text));
+                  LOG_TEXT("cause", r->cause), LOG_NUM("ms", ms), LOG_NUM("slices", r->slices),
+                  LOG_NUM("longest_us", r->longest_us));
 }
 
 static void finish(struct reloader *r)
@@ -399,25 +495,28 @@ static void finish(struct reloader *r)
     struct server *server = r->server;
     struct generation *next;
     struct why why;
-    enum err err = generation_load_end(r->load, &next);
+    r->err = generation_load_end(r->load, &next);
+    r->unchanged = !r->err && !next;
     r->load = NULL;
     server->reloading = false;
-    r->result.err = err;
-    r->result.unchanged = !err && !next;
     bool reconfigured = next && next->config.hash != server_config(server)->hash;
     if (next)
         swap(server, next);
     const struct config *config = server_config(server);
-    if (!err && (reconfigured || !is_for_tools(r->cause)))
-        upstream_manager_apply(server->upstream_manager, config);
-    if (!err && (reconfigured || !is_for_tools(r->cause)))
-        apply_endpoint(r, config);
+    if (!r->err && (reconfigured || !is_for_tools(r->cause))) {
+        apply_upstreams(server, config);
+        /* The token may be new although the configuration is not. */
+        if (http_endpoint_apply(server, config, &why)) {
+            generation_report_warning(&r->report, "%s; metrics are served as before", why.text);
+            log_event(LOG_ERROR, "metrics_not_changed", LOG_TEXT("why", why.text));
+        }
+    }
     /* Also if nothing has changed: SIGHUP releases a log file that was rotated. */
-    if (!err && log_open(config->log_level, config->log_format, config->log_file, &why))
+    if (!r->err && log_open(config->log_level, config->log_format, config->log_file, &why))
         log_event(LOG_ERROR, "log_reopen_failed", LOG_TEXT("why", why.text));
     report_result(r);
     systemd_notify("READY=1\nSTATUS=%s generation %" PRIu64,
-                   err ? "the last reload failed; serving" : "serving", server->gate.generation->number);
+                   r->err ? "the last reload failed; serving" : "serving", server->gate.generation->number);
 }
 
 static void answer(const struct reloader *r, struct request *request)
@@ -425,11 +524,11 @@ static void answer(const struct reloader *r, struct request *request)
     const struct generation *serving = r->server->gate.generation;
     const struct generation_report *report = &r->report;
     struct json_out *out = reply_open(request);
-    json_fields(out, FIELD_BOOL("ok", !r->result.err), FIELD_BOOL("unchanged", r->result.unchanged),
+    json_fields(out, FIELD_BOOL("ok", !r->err), FIELD_BOOL("unchanged", r->unchanged),
                 FIELD_NUM("generation", serving->number), FIELD_STR("hash", serving->hash),
                 FIELD_NUM("tools", serving->tool_count),
                 FIELD_NUM("policies", policy_set_count(serving->policies)),
-                FIELD_NUM("examples", report->example_count), FIELD_NUM("ms", r->result.took_us / 1000));
+                FIELD_NUM("examples", report->example_count), FIELD_NUM("ms", r->figures.took_ms));
     json_field_strs(out, "errors", report->errors, report->error_count);
     json_field_strs(out, "warnings", report->warnings, report->warning_count);
     reply_close(request);
@@ -468,20 +567,6 @@ void reload_request(struct server *server, const char *cause)
         r->next_cause = cause;
 }
 
-static bool slice(struct reloader *r)
-{
-    int64_t began = clock_mono_us(), now = began;
-    bool more = true;
-    while (more && now - began < (int64_t)RELOAD_SLICE_US) {
-        more = generation_load_step(r->load);
-        now = clock_mono_us();
-    }
-    r->result.slices++;
-    if (now - began > r->result.longest_us)
-        r->result.longest_us = now - began;
-    return more;
-}
-
 bool reload_turn(struct server *server)
 {
     struct reloader *r = server->reloader;
@@ -502,7 +587,16 @@ bool reload_turn(struct server *server)
         begin(r, r->next_cause);
         r->next_cause = NULL;
     }
-    if (slice(r))
+    int64_t slice_us = clock_mono_us(), now_us = slice_us;
+    bool more = true;
+    while (more && now_us - slice_us < (int64_t)RELOAD_SLICE_US) {
+        more = generation_load_step(r->load);
+        now_us = clock_mono_us();
+    }
+    r->slices++;
+    if (now_us - slice_us > r->longest_us)
+        r->longest_us = now_us - slice_us;
+    if (more)
         return true;
     finish(r);
     while ((waiter = LIST_FIRST(&r->waiting))) {
@@ -515,21 +609,19 @@ bool reload_turn(struct server *server)
     return true;
 }
 
-void reload_figures(const struct reloader *r, struct reload_figures *out)
+const struct reload_figures *reload_figures(const struct reloader *r)
 {
-    *out = (struct reload_figures){.failed = r->last.err != OK, .at_ms = r->last.at_ms};
-    memcpy(out->counts, r->counts, sizeof(out->counts));
+    return &r->figures;
 }
 
 void reload_write_status(const struct client *client, struct json_out *out)
 {
     const struct reloader *r = client->server->reloader;
-    if (!r->last.at_ms)
-        return;
-    json_field_open(out, "reload", '{');
-    json_fields(out, FIELD_NUM("at_ms", r->last.at_ms), FIELD_BOOL("ok", !r->last.err),
-                FIELD_NUM("ms", r->last.took_us / 1000));
-    if (r->last.err && client_is_operator(client))
-        json_field_str(out, "errors", str_trim(buf_view(&r->errors)));
-    json_close(out, '}');
+    const struct reload_figures *f = &r->figures;
+    if (f->at_ms)
+        json_field_object(out, "reload", FIELD_NUM("at_ms", f->at_ms), FIELD_BOOL("ok", !f->failed),
+                          FIELD_NUM("ms", f->took_ms),
+                          FIELD_OPTIONAL("errors", f->failed && client_is_operator(client)
+                                                       ? str_trim(buf_view(&r->errors))
+                                                       : STR_NONE));
 }

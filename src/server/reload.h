@@ -6,7 +6,8 @@
  *   SIGHUP, toolgate/reload, changed files ─▶ reload_request ─▶ slice, slice, … ─▶ swap or keep ─▶ replies
  *        while a reload runs: one more ──────────┘ afterwards, for all requests of that time
  *
- * It watches the files of the configuration that it read last, unless that says watch = false.
+ * It watches the files of the configuration that it read last, unless that says watch = false. An upstream
+ * whose tools have changed causes a reload, too.
  */
 #ifndef TOOLGATE_SERVER_RELOAD_H
 #define TOOLGATE_SERVER_RELOAD_H
@@ -37,10 +38,10 @@ bool reload_turn(struct server *server);
 enum { RELOAD_OK, RELOAD_UNCHANGED, RELOAD_FAILED, RELOAD_RESULTS };
 struct reload_figures {
     uint64_t counts[RELOAD_RESULTS];
-    bool failed;   /* the last one */
-    int64_t at_ms; /* 0: there was none */
+    bool failed;            /* the last one, as the two below */
+    int64_t at_ms, took_ms; /* at_ms 0: there was none */
 };
-void reload_figures(const struct reloader *reloader, struct reload_figures *out);
+const struct reload_figures *reload_figures(const struct reloader *reloader);
 
 /* "reload":{…}, the result of the last reload, if there was one. Errors, which name files, are for the
  * operator. */
@@ -48,6 +49,19 @@ void reload_write_status(const struct client *client, struct json_out *out);
 
 /* Replies with the outcome of the next reload, which this begins: the caller has checked the request. */
 enum request_status reload_wait(struct request *request, const char *cause);
+
+/* ---- the upstreams, which start with the first configuration ---- */
+
+#define UPSTREAMS_START_MS       5000u /* at the start, for upstreams to list their tools */
+#define UPSTREAMS_STOP_MS        4000u /* at the end, for processes to end by themselves … */
+#define UPSTREAMS_KILL_MS        1000u /* … and after SIGTERM, before they are killed */
+#define RELOAD_TOOLS_DELAY_MS    20u   /* from a change of an upstream's tools to the reload */
+#define RELOAD_TOOLS_INTERVAL_MS 1000u /* between two such reloads */
+
+/* Stops all upstreams once their calls have ended, turning the loop for at most UPSTREAMS_STOP_MS. */
+void reload_stop_upstreams(struct server *server);
+/* Ends every process. */
+void reload_free_upstreams(struct server *server);
 
 /* Logs which modes "shadow" are past their date: now, when the next date comes, and once a day from then on.
  * After every change of the generation. */

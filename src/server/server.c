@@ -15,7 +15,6 @@
 #include "server/server_internal.h"
 #include "server/state_dir.h"
 #include "io/systemd.h"
-#include "server/upstream_manager.h"
 #include "policy/policy_set.h"
 #include "traces/span_exporter.h"
 
@@ -278,7 +277,7 @@ static void stop(struct server *server)
         if (events[i])
             event_free(events[i]);
     passing_free(server);
-    upstream_manager_free(server->upstream_manager);
+    reload_free_upstreams(server);
     if (server->gate.decisions) /* further records are written by decision_log_free */
         decision_log_leave_loop(server->gate.decisions);
     server->gate.spans = NULL;
@@ -332,7 +331,7 @@ enum err server_run(const struct config_sources *sources, struct why *why)
                 timer_set(&server.memory_timer, server.loop, LARGE_SPARES_MS, free_spare_memory, &server);
         }
         loop_turn(server.loop, false); /* sends what the drain's limit has answered */
-        upstream_manager_stop(server.upstream_manager);
+        reload_stop_upstreams(&server);
         flush_traces(&server);
         log_event(LOG_INFO, "daemon_stopped", LOG_NUM("connections", server.accepted));
     }

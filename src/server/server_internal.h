@@ -33,7 +33,6 @@ struct resource_links;
 struct served;
 struct span_exporter;
 struct subscription;
-struct upstream_manager;
 struct watched_resource;
 
 #define SERVER_LINE_MAX_BYTES 9437184u /* to a client: at 10 MiB the official SDK closes the connection */
@@ -73,9 +72,8 @@ struct server {
     struct server_lists lists;
     struct pins *pins; /* NULL: none are kept so far */
     struct arena *pins_arena;
-    struct quarantine *quarantine;             /* NULL until a configuration is loaded */
-    struct page_decisions *page_decisions;     /* NULL: no page */
-    struct upstream_manager *upstream_manager; /* NULL until a configuration is loaded */
+    struct quarantine *quarantine;         /* NULL until a configuration is loaded */
+    struct page_decisions *page_decisions; /* NULL: no page */
     struct event *on_term, *on_int, *on_hup, *on_usr1, *watchdog;
     struct timer drain_new, drain_limit, shadow_timer, memory_timer;
     int64_t shadow_day; /* since 1970: the last one for which shadow_watch.c wrote the log */
