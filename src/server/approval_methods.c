@@ -1,11 +1,27 @@
 /*
- * toolgate/approvals, toolgate/approve and toolgate/deny: an operator answers what a policy has asked in the
- * call of an agent that has nobody to ask. Never the process that made the call.
+ * What waits for an operator. toolgate/approvals, toolgate/approve and toolgate/deny: what a policy has asked
+ * in the call of an agent that cannot ask its user; never answered by the process that made the call.
+ * toolgate/pins: definitions of tools that have changed; who accepts one decides what agents read.
  */
-#include "ledger/approvals.h"
+#include "server/method_table.h"
+
 #include "base/arena.h"
 #include "base/log.h"
-#include "server/method_table.h"
+#include "catalog/pins.h"
+#include "ledger/approvals.h"
+#include "server/reload.h"
+#include "server/state_dir.h"
+
+/* An answer in the form of a reload that failed. `state`: of an approval; NULL: none. */
+static enum request_status reply_refused(struct request *r, const char *state, struct str why)
+{
+    struct json_out *out = reply_open(r);
+    json_fields(out, FIELD_BOOL("ok", false), FIELD_OPTIONAL("state", str_of(state)));
+    json_field_strs(out, "errors", &why, 1);
+    return reply_close(r);
+}
+
+/* ---- approvals ---- */
 
 static const char *const state_names[] = {[APPROVAL_NONE] = "unknown",
                                           [APPROVAL_PENDING] = "pending",
@@ -45,37 +61,25 @@ static enum request_status reply_list(struct request *r)
     return reply_close(r);
 }
 
-/* In the form of a reload that failed. */
-static enum request_status reply_refused(struct request *r, struct str why)
-{
-    const struct approval_request *work = r->work;
-    struct json_out *out = reply_open(r);
-    json_fields(out, FIELD_BOOL("ok", false), FIELD_TEXT("state", state_names[work->found]));
-    json_field_strs(out, "errors", &why, 1);
-    return reply_close(r);
-}
-
-static struct str why_not(struct request *r)
-{
-    const struct approval_request *work = r->work;
-    const struct approval *entry = &work->entry;
-    if (work->found == APPROVAL_NONE)
-        return arena_printf(r->arena,
-                            "no question has this id, or its %u minutes are over: when the call comes again, "
-                            "it asks again",
-                            APPROVAL_MS / 60000u);
-    if (work->found == APPROVAL_PENDING)
-        return STR_LIT("the process that made this call cannot answer for its user: run `toolgate approve` "
-                       "or `toolgate deny` yourself");
-    return arena_printf(r->arena, STR_FMT " (uid %u) has answered this already: it is %s",
-                        STR_ARG(entry->answered_by), (unsigned)entry->answered_uid, state_names[work->found]);
-}
-
 static enum request_status reply_decided(struct request *r)
 {
     const struct approval_request *work = r->work;
-    if (work->found != APPROVAL_PENDING || work->is_own)
-        return reply_refused(r, why_not(r));
+    const char *state = state_names[work->found];
+    if (work->found == APPROVAL_NONE)
+        return reply_refused(r, state,
+                             arena_printf(r->arena,
+                                          "no question has this id, or its %u minutes are over: when the "
+                                          "call comes again, it asks again",
+                                          APPROVAL_MS / 60000u));
+    if (work->found != APPROVAL_PENDING)
+        return reply_refused(r, state,
+                             arena_printf(r->arena, STR_FMT " (uid %u) has answered this already: it is %s",
+                                          STR_ARG(work->entry.answered_by),
+                                          (unsigned)work->entry.answered_uid, state));
+    if (work->is_own)
+        return reply_refused(r, state,
+                             STR_LIT("the process that made this call cannot answer for its user: run "
+                                     "`toolgate approve` or `toolgate deny` yourself"));
     char id[APPROVAL_ID_CHARS + 1];
     approvals_write_id(work->entry.id, id);
     log_event(LOG_INFO, work->given ? "approval_given" : "approval_denied", LOG_TEXT("approval", id),
@@ -112,7 +116,7 @@ static enum request_status begin(struct request *r, struct approval_request *wor
     return approvals_do(r->client->server->gate.approvals, work) ? reply(r) : REQUEST_PENDING;
 }
 
-enum request_status approval_methods_list(struct request *r)
+enum request_status approvals_method(struct request *r)
 {
     struct approval_request *work = ARENA_NEW(r->arena, struct approval_request);
     if (param_require_operator(r, "toolgate/approvals"))
@@ -144,12 +148,139 @@ static enum request_status decide(struct request *r, const char *method, bool gi
     return begin(r, work);
 }
 
-enum request_status approval_methods_approve(struct request *r)
+enum request_status approve_method(struct request *r)
 {
     return decide(r, "toolgate/approve", true);
 }
 
-enum request_status approval_methods_deny(struct request *r)
+enum request_status deny_method(struct request *r)
 {
     return decide(r, "toolgate/deny", false);
+}
+
+/* ---- pins ---- */
+
+static const char *const mode_names[] = {
+    [PINS_WARN] = "warn", [PINS_OFF] = "off", [PINS_CHANGES] = "changes", [PINS_ALL] = "all"};
+
+struct pins *pin_methods_pins(struct server *server, const struct config *config)
+{
+    if (config->pins == PINS_OFF)
+        return NULL;
+    if (!server->pins) {
+        server->pins_arena = arena_new();
+        server->pins = pins_new(state_dir_path(server->pins_arena, config, "pins.json"),
+                                state_dir_beside_socket(server->pins_arena, config, "pinned"));
+    }
+    return server->pins;
+}
+
+void pin_methods_commit(struct server *server, const struct pins_review *before)
+{
+    pins_commit(server->pins, server->gate.generation->pins, before);
+}
+
+void pin_methods_free(struct server *server)
+{
+    pins_free(server->pins);
+    arena_free(server->pins_arena);
+}
+
+void pin_methods_write_status(struct json_out *out, const struct server *server)
+{
+    const struct pins_review *review = server->gate.generation->pins;
+    json_field_open(out, "pins", '{');
+    json_field_text(out, "mode", mode_names[server_config(server)->pins]);
+    if (review) {
+        json_fields(out, FIELD_TEXT("file", pins_path(server->pins)), FIELD_NUM("pending", review->pending),
+                    FIELD_NUM("held", review->held));
+        json_field_strs(out, "lost", review->lost, review->lost_count);
+    }
+    json_close(out, '}');
+}
+
+static void put_side(struct json_out *out, const char *key, const char *digest, struct str tool,
+                     struct str text)
+{
+    json_field_open(out, key, '{');
+    json_fields(out, FIELD_TEXT("digest", digest), FIELD_STR("tool", tool));
+    if (text.len)
+        json_field_raw(out, "definition", text);
+    json_close(out, '}');
+}
+
+/* False: the texts have no room any more. */
+static bool put_entry(struct json_out *out, const struct pin_entry *entry, size_t *left)
+{
+    struct arena *arena = arena_new();
+    struct str text = pin_definition_text(arena, entry->definition);
+    bool fits = text.len + entry->was_text.len <= *left;
+    *left -= fits ? text.len + entry->was_text.len : *left;
+    json_open(out, '{');
+    json_fields(out, FIELD_STR("upstream", entry->upstream), FIELD_STR("tool", entry->tool),
+                FIELD_OPTIONAL("name", entry->published), FIELD_TEXT("state", pin_state_name(entry->state)),
+                FIELD_BOOL("held", entry->held));
+    if (entry->was_tool.len)
+        put_side(out, "was", entry->was_digest.hex, entry->was_tool, fits ? entry->was_text : STR_NONE);
+    put_side(out, "now", entry->digest.hex, entry->tool, fits ? text : STR_NONE);
+    json_close(out, '}');
+    arena_free(arena);
+    return fits;
+}
+
+static void put_pending(struct json_out *out, const struct pins_review *review)
+{
+    size_t left = PINS_SHOWN_MAX_BYTES;
+    bool complete = true;
+    json_field_open(out, "waiting", '[');
+    for (size_t i = 0; i < review->count; i++)
+        if (pin_is_pending(&review->entries[i]))
+            complete &= put_entry(out, &review->entries[i], &left);
+    json_close(out, ']');
+    json_fields(out, FIELD_BOOL("complete", complete), FIELD_TEXT("digest", pins_review_digest(review).hex));
+}
+
+static enum request_status show(struct request *r)
+{
+    const struct pins_review *review = r->client->server->gate.generation->pins;
+    struct json_out *out = reply_open(r);
+    json_field_text(out, "mode", mode_names[server_config(r->client->server)->pins]);
+    if (review) {
+        json_fields(out, FIELD_TEXT("file", pins_path(r->client->server->pins)),
+                    FIELD_NUM("tools", review->count));
+        json_field_strs(out, "lost", review->lost, review->lost_count);
+        put_pending(out, review);
+    }
+    return reply_close(r);
+}
+
+static enum request_status accept_pin(struct request *r, const struct json *accept)
+{
+    struct server *server = r->client->server;
+    const struct pins_review *review = server->gate.generation->pins;
+    struct str tool, digest;
+    struct why why = {0};
+    size_t count;
+    if (!json_is(accept, JSON_OBJECT))
+        return reply_error(r, RPC_INVALID_PARAMS, "params.accept: expected {\"tool\",\"digest\"}, got %s",
+                           param_kind(accept));
+    if (param_string(r, accept, "params.accept.", "tool", &tool) ||
+        param_string(r, accept, "params.accept.", "digest", &digest))
+        return REQUEST_DONE;
+    if (!review)
+        return reply_error(r, RPC_UNAVAILABLE, "pins are off: set pins = \"warn\", \"changes\" or \"all\"");
+    enum err err = pins_accept(server->pins, review, tool, digest, &count, &why);
+    if (err)
+        return reply_refused(r, NULL, str_of(why.text));
+    log_event(LOG_INFO, "pins_accepted", LOG_NUM("tools", count), LOG_TEXT("user", r->client->peer.user),
+              LOG_NUM("uid", r->client->peer.uid));
+    return reload_wait(r, RELOAD_CAUSE_PINS);
+}
+
+enum request_status pins_method(struct request *r)
+{
+    const struct json *accept = json_get_text(r->params, "accept");
+    if (param_require_operator(r, "toolgate/pins"))
+        return REQUEST_DONE;
+    return accept ? accept_pin(r, accept) : show(r);
 }

@@ -1,20 +1,20 @@
 /*
- * tools/call, toolgate/check and toolgate/report: reads params into a
- * call_request, and writes a finished call as the method's reply. The call
- * itself is gate/'s.
+ * tools/call, toolgate/check and toolgate/report: reads params into a call_request, and writes a finished
+ * call as the method's reply; puts a policy's question to the client's user. The call itself is gate/'s.
  */
 #include "ledger/approvals.h"
 #include "base/arena.h"
+#include "base/log.h"
 #include "base/trace_context.h"
 #include "catalog/mcp_version.h"
 #include "gate/call_reply.h"
 #include "gate/verdict.h"
 #include "server/served.h"
-#include "server/elicitation.h"
 #include "server/mcp_keys.h"
 #include "server/method_table.h"
-#include "server/subscriptions.h"
 #include "policy/policy_set.h"
+
+#include <inttypes.h>
 
 #define LOG_MAX        100u            /* notifications/message of one call; further ones are dropped */
 #define QUESTION_KEY   "toolgate/ask"  /* in inputRequests: a policy's question */
@@ -159,7 +159,6 @@ static enum err read_report(struct request *r, struct call_request *c)
     return read_coverage(r, c);
 }
 
-/* The state is only the question's id: whoever makes one up names no question of this call. */
 /* Whether the client supports elicitation, and its answers to earlier questions. */
 static enum err read_elicitation(struct request *r, struct call_request *call)
 {
@@ -177,7 +176,9 @@ static enum err read_elicitation(struct request *r, struct call_request *call)
     call->asks = call->supports_elicitation ? CALL_ASKS_REPLY : CALL_ASKS_NOBODY;
     call->input_responses = responses;
     enum err err = param_string(r, r->params, "params.", "requestState", &call->request_state);
-    if (!err && str_starts(call->request_state, QUESTION_STATE)) { /* the answer to a policy's question */
+    /* The answer to a policy's question. The state is only its id: an invented one names no question of this
+     * call. */
+    if (!err && str_starts(call->request_state, QUESTION_STATE)) {
         call->answered = approvals_read_id(str_from(call->request_state, strlen(QUESTION_STATE)));
         call->answer = json_get_text(responses, QUESTION_KEY);
         call->input_responses = NULL;
@@ -316,15 +317,157 @@ static enum request_status reply_result(struct request *r)
     return reply_fits(r) ? REQUEST_DONE : reply_too_large(r);
 }
 
+/* ---- elicitation: a policy's question (ask) put to the user of a client of the legacy era that declared it
+ *
+ *   client               daemon
+ *   tools/call       ─▶  the check hook asks
+ *                    ◀─  elicitation/create, whose schema has one property: the choices, or yes and no
+ *   its user's answer ─▶ the same call again, with that question answered
+ *                    ◀─  the result; or the refusal `declined`
+ *
+ * toolgate/check asks in the same way, of an agent that runs its own tools: then the check's reply follows. A
+ * client that does not answer within ELICITATION_MS, answers with an error or with what fits no schema gets
+ * the question as text, with an approval, as any other client does. The question waits as a part of its
+ * request: a request that is cancelled or lost takes its question back ---- */
+
+#define ELICITATION_MS 300000u /* for a person to read and decide */
+
+struct elicitation {
+    struct call_request call;              /* which is made again after the answer */
+    struct consent consents[CONSENTS_MAX]; /* so far; the last one is being asked about */
+    size_t count;
+    struct timer deadline;
+    uint64_t id; /* of the request to the client; 0: none is on its way */
+};
+
+static enum request_status start(struct request *r, const struct call_request *request,
+                                 enum request_status (*answer_with)(struct request *r));
+static enum request_status reply_call(struct request *r);
+static enum request_status reply_check(struct request *r);
+
+static struct str question_id(struct arena *arena, const struct elicitation *e)
+{
+    return arena_printf(arena, "toolgate/ask/%" PRIu64, e->id);
+}
+
+/* NULL: no question of the request is on its way. */
+static struct elicitation *asked(const struct request *r)
+{
+    bool asks = r->method->handle == call_methods_call || r->method->handle == call_methods_check;
+    struct elicitation *e = asks ? r->work : NULL;
+    return e && e->id ? e : NULL;
+}
+
+void elicitation_take_back(struct request *r)
+{
+    struct elicitation *e = asked(r);
+    struct buf params = buf_in(r->arena);
+    if (!e)
+        return;
+    buf_printf(&params, "{\"requestId\":\"" STR_FMT "\",\"reason\":\"the call has ended\"}",
+               STR_ARG(question_id(r->arena, e)));
+    reply_notification(r->client, "notifications/cancelled", buf_view(&params));
+    timer_clear(&e->deadline);
+    e->id = 0;
+}
+
+/* The connection may be gone: nothing is sent. */
+static void cancel_question(struct request *r)
+{
+    struct elicitation *e = r->work;
+    timer_clear(&e->deadline);
+    call_free(r->call);
+}
+
+static void call_again(struct request *r)
+{
+    struct elicitation *e = r->work;
+    call_free(r->call);
+    e->call.consents = e->consents;
+    e->call.consent_count = e->count;
+    if (start(r, &e->call, r->method->handle == call_methods_check ? reply_check : reply_call) ==
+        REQUEST_DONE)
+        request_done(r);
+}
+
+/* As for a client that cannot ask its user. */
+static void give_up_question(struct request *r, const char *why)
+{
+    struct elicitation *e = r->work;
+    log_event(LOG_INFO, "question_unanswered", LOG_TEXT("connection", r->client->name), LOG_TEXT("why", why));
+    e->call.asks = CALL_ASKS_NOBODY;
+    e->count--; /* the question that was not answered */
+    call_again(r);
+}
+
+static void on_question_late(void *owner)
+{
+    struct request *r = owner;
+    elicitation_take_back(r);
+    give_up_question(r, "nobody answered in time");
+}
+
+/* The request's call has finished. True: its question is on its way to the user, and the request waits. */
+static bool ask_user(struct request *r)
+{
+    static uint64_t questions;
+    struct elicitation *e = r->work;
+    const struct verdict *v = call_outcome(r->call)->verdict;
+    if (!e || e->call.asks != CALL_ASKS_CONNECTION || v->kind != VERDICT_ASK || e->count == CONSENTS_MAX ||
+        !v->stage || strcmp(v->stage, "check") != 0 || !consent_fits_form(v->detail, v->choices))
+        return false;
+    e->id = ++questions;
+    e->consents[e->count++] = (struct consent){.question = arena_dup(r->arena, v->detail)};
+    r->cancel = cancel_question;
+    timer_set(&e->deadline, r->client->server->loop, ELICITATION_MS, on_question_late, r);
+    struct json_out out = json_out(conn_out(r->client->conn));
+    json_open(&out, '{');
+    json_fields(&out, FIELD_TEXT("jsonrpc", "2.0"), FIELD_STR("id", question_id(r->arena, e)),
+                FIELD_TEXT("method", "elicitation/create"));
+    json_field_open(&out, "params", '{');
+    consent_write_form(&out, r->arena, v->detail, v->choices);
+    json_close(&out, '}');
+    json_close(&out, '}');
+    buf_byte(out.buf, '\n');
+    return true;
+}
+
+bool elicitation_answer(struct client *client, const struct json *message)
+{
+    struct str id = json_str(json_get_text(message, "id"));
+    const struct json *result = json_get_text(message, "result");
+    struct request *r;
+    LIST_FOREACH (r, &client->pending, link)
+        if (asked(r) && str_eq(question_id(r->arena, asked(r)), id))
+            break;
+    if (!r)
+        return false;
+    struct elicitation *e = r->work;
+    struct consent *consent = &e->consents[e->count - 1];
+    timer_clear(&e->deadline);
+    e->id = 0;
+    if (!consent_read(r->arena, result, call_outcome(r->call)->verdict->choices, consent)) {
+        give_up_question(r, result ? "the answer fits no schema that was sent"
+                                   : "the client answered with an error");
+        return true;
+    }
+    log_event(LOG_INFO, "question_answered", LOG_TEXT("connection", client->name),
+              LOG_TEXT("answer", consent->given ? "given" : "declined"));
+    call_again(r);
+    return true;
+}
+
+/* ---- replies ---- */
+
 /* A policy's question goes to the user, if the client can put it. */
 static enum request_status reply_call(struct request *r)
 {
-    return elicitation_begin(r) ? REQUEST_PENDING : reply_result(r);
+    return ask_user(r) ? REQUEST_PENDING : reply_result(r);
 }
 
 static enum request_status reply_check(struct request *r)
 {
-    if (elicitation_begin(r))
+    if (ask_user(r))
         return REQUEST_PENDING;
     const struct verdict *verdict = call_outcome(r->call)->verdict;
     struct json_out *out = reply_open(r);
@@ -404,8 +547,10 @@ static void keep_to_ask(struct request *r, struct call_request *request)
 {
     if (!r->client->elicits || r->modern)
         return;
+    struct elicitation *e = ARENA_NEW(r->arena, struct elicitation);
     request->asks = CALL_ASKS_CONNECTION;
-    elicitation_keep(r, request);
+    e->call = *request;
+    r->work = e;
 }
 
 enum request_status call_methods_call(struct request *r)
@@ -415,11 +560,6 @@ enum request_status call_methods_call(struct request *r)
         return REQUEST_DONE;
     keep_to_ask(r, &request);
     return start(r, &request, reply_call);
-}
-
-enum request_status call_methods_call_again(struct request *r, const struct call_request *request)
-{
-    return start(r, request, r->method->handle == call_methods_check ? reply_check : reply_call);
 }
 
 enum request_status call_methods_check(struct request *r)

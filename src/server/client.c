@@ -13,7 +13,7 @@
 #include "server/listener.h"
 #include "server/mcp_keys.h"
 #include "server/request.h"
-#include "server/subscriptions.h"
+#include "server/method_table.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,19 @@
-/* The tables. The most frequent methods come first: they are searched from the top. */
+/*
+ * Every method and notification, and the methods of MCP itself, of both eras. Another one needs its row in
+ * the table and its handler.
+ */
 #include "server/method_table.h"
 
+#include "base/arena.h"
+#include "base/log.h"
 #include "base/suggest.h"
+#include "base/version.h"
+#include "server/mcp_keys.h"
+#include "policy/policy_set.h"
+
+/* ---- the table: it is searched from the top, so the most frequent methods come first ---- */
+
+static method_handler mcp_initialize, mcp_discover, mcp_ping, mcp_set_level;
 
 static const struct method methods[] = {
     {"tools/call", ERA_BOTH, true, true, call_methods_call},
@@ -24,20 +36,15 @@ static const struct method methods[] = {
     {"logging/setLevel", ERA_LEGACY, false, false, mcp_set_level},
     {"toolgate/register", ERA_BOTH, true, false, tool_methods_register},
     {"toolgate/tools", ERA_BOTH, false, false, tool_methods_tools},
-    {"toolgate/schemas", ERA_BOTH, false, false, schema_methods_schemas},
+    {"toolgate/schemas", ERA_BOTH, false, false, tool_methods_schemas},
     {"toolgate/session", ERA_BOTH, true, false, session_methods_session},
-    {"toolgate/sessions", ERA_BOTH, false, false, session_list_method},
+    {"toolgate/sessions", ERA_BOTH, false, false, session_methods_sessions},
     {"toolgate/status", ERA_BOTH, false, false, status_method},
     {"toolgate/reload", ERA_BOTH, false, false, reload_method},
-    {"toolgate/pins", ERA_BOTH, false, false, pin_methods_pins_method},
-    {"toolgate/approvals", ERA_BOTH, true, false, approval_methods_list},
-    {"toolgate/approve", ERA_BOTH, true, false, approval_methods_approve},
-    {"toolgate/deny", ERA_BOTH, true, false, approval_methods_deny},
-};
-
-static const struct notification notifications[] = {
-    {"notifications/initialized", mcp_initialized},
-    {"notifications/cancelled", mcp_cancelled},
+    {"toolgate/pins", ERA_BOTH, false, false, pins_method},
+    {"toolgate/approvals", ERA_BOTH, true, false, approvals_method},
+    {"toolgate/approve", ERA_BOTH, true, false, approve_method},
+    {"toolgate/deny", ERA_BOTH, true, false, deny_method},
 };
 
 #define METHOD_COUNT (sizeof(methods) / sizeof(methods[0]))
@@ -50,14 +57,6 @@ const struct method *method_find(struct str name)
     return NULL;
 }
 
-const struct notification *method_find_notification(struct str name)
-{
-    for (size_t i = 0; i < sizeof(notifications) / sizeof(notifications[0]); i++)
-        if (str_is(name, notifications[i].name))
-            return &notifications[i];
-    return NULL;
-}
-
 struct str method_suggest(struct str name)
 {
     struct str names[METHOD_COUNT];
@@ -66,9 +65,149 @@ struct str method_suggest(struct str name)
     return suggest_closest(name, names, METHOD_COUNT);
 }
 
-void method_write_extensions(struct json_out *out)
+/* ---- MCP itself ---- */
+
+static const char *const legacy_versions[] = {MCP_NEWEST_LEGACY, MCP_2025_06_18, MCP_2025_03_26,
+                                              MCP_2024_11_05};
+
+/* "capabilities":{"tools":{…},"prompts":{…},"experimental" or
+ * "extensions":{"dev.toolgate/gate":{"methods":[…]}}}, and "instructions", if any. */
+static void put_capabilities(struct request *r, struct json_out *out)
 {
+    json_field_open(out, "capabilities", '{');
+    json_field_raw(out, "tools", STR_LIT("{\"listChanged\":true}"));
+    json_field_raw(out, "prompts", STR_LIT("{\"listChanged\":true}"));
+    json_field_raw(out, "resources", STR_LIT("{\"subscribe\":true,\"listChanged\":true}"));
+    if (!mcp_version_before(request_protocol(r), MCP_2025_03_26))
+        json_field_raw(out, "completions", STR_LIT("{}"));
+    if (!r->modern)
+        json_field_raw(out, "logging", STR_LIT("{}"));
+    json_field_open(out, r->modern ? "extensions" : "experimental", '{');
+    json_field_open(out, GATE_EXTENSION, '{');
+    json_field_open(out, "methods", '[');
     for (size_t i = 0; i < METHOD_COUNT; i++)
         if (str_starts(str_of(methods[i].name), "toolgate/"))
             json_put_text(out, methods[i].name);
+    json_close(out, ']');
+    json_close(out, '}');
+    json_close(out, '}');
+    json_close(out, '}');
+    json_field_optional_str(out, "instructions",
+                            policy_set_gateway(r->client->server->gate.generation->policies)->instructions);
+}
+
+/* {"elicitation":{}} means forms; a client that lists modes must list that one. */
+bool mcp_has_form_elicitation(const struct json *capabilities)
+{
+    const struct json *modes = json_get_text(capabilities, "elicitation");
+    return json_is(modes, JSON_OBJECT) && (!modes->len || json_get_text(modes, "form"));
+}
+
+static enum request_status mcp_initialize(struct request *r)
+{
+    const struct json *info = json_get_text(r->params, "clientInfo");
+    struct str requested, served = STR_LIT(MCP_NEWEST_LEGACY);
+    if (param_string(r, r->params, "params.", "protocolVersion", &requested))
+        return REQUEST_DONE;
+    if (!requested.len)
+        return reply_error(r, RPC_INVALID_PARAMS,
+                           "params.protocolVersion: expected a string such as \"" MCP_NEWEST_LEGACY
+                           "\", got nothing");
+    for (size_t i = 0; i < sizeof(legacy_versions) / sizeof(legacy_versions[0]); i++)
+        if (str_is(requested, legacy_versions[i]))
+            served = str_of(legacy_versions[i]);
+    r->client->protocol = served.at;
+    r->client->elicits = mcp_has_form_elicitation(json_get_text(r->params, "capabilities"));
+    log_event(LOG_DEBUG, "client_initialized", LOG_TEXT("connection", r->client->name),
+              LOG_STR("client", json_str(json_get_text(info, "name"))), LOG_STR("version", requested));
+    r->client->wants_list_changed = true;
+    struct json_out *out = reply_open(r);
+    json_field_str(out, "protocolVersion", served);
+    put_capabilities(r, out);
+    json_field_raw(out, "serverInfo",
+                   STR_LIT("{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"));
+    return reply_close(r);
+}
+
+static enum request_status mcp_discover(struct request *r)
+{
+    struct json_out *out = reply_open(r);
+    json_field_raw(out, "supportedVersions", STR_LIT("[\"" MCP_MODERN "\"]"));
+    put_capabilities(r, out);
+    json_fields(out, FIELD_NUM("ttlMs", MCP_TTL_MS), FIELD_TEXT("cacheScope", MCP_CACHE_SCOPE));
+    return reply_close(r);
+}
+
+static enum request_status mcp_ping(struct request *r)
+{
+    reply_open(r);
+    return reply_close(r);
+}
+
+/* In the modern era only the request itself can ask for log messages. */
+bool mcp_wants_log(const struct request *r, struct str level)
+{
+    int least =
+        r->modern ? param_log_level(json_str(json_get_text(r->meta, MCP_LEVEL_KEY))) : r->client->log_level;
+    return least >= 0 && param_log_level(level) >= least;
+}
+
+/* Servers send to all clients what the most curious one wants; each client gets what it wants itself. */
+static void set_level_of_servers(struct server *server)
+{
+    const struct client *client;
+    int least = param_log_level(STR_LIT("emergency"));
+    LIST_FOREACH (client, &server->clients, link) {
+        int level = client->log_level < client->asked_level ? client->log_level : client->asked_level;
+        least = level < least ? level : least;
+    }
+    upstreams_set_log_level(server->gate.upstreams, least);
+}
+
+void mcp_wants_level(struct client *client, int level)
+{
+    if (level >= client->asked_level)
+        return;
+    client->asked_level = level;
+    set_level_of_servers(client->server);
+}
+
+static enum request_status mcp_set_level(struct request *r)
+{
+    int level = param_log_level(json_str(json_get_text(r->params, "level")));
+    if (level < 0)
+        return reply_error(
+            r, RPC_INVALID_PARAMS,
+            "params.level: expected one of debug, info, notice, warning, error, critical, alert, "
+            "emergency");
+    r->client->log_level = level;
+    set_level_of_servers(r->client->server);
+    reply_open(r);
+    return reply_close(r);
+}
+
+/* Nothing more is sent for that id. An unknown id is ignored: the reply and the notification have crossed. */
+static void cancelled(struct request *r)
+{
+    struct client *client = r->client;
+    const struct json *id = json_get_text(r->params, "requestId");
+    struct request *pending = id ? request_find(client, id) : NULL;
+    if (pending) {
+        elicitation_take_back(pending);
+        request_cancel(pending);
+    } else if (id) {
+        subscriptions_cancel(client, id);
+    }
+    client_close_if_done(client);
+}
+
+bool notification_handle(struct request *r)
+{
+    if (str_is(r->method_name, "notifications/initialized"))
+        r->client->wants_list_changed = true;
+    else if (str_is(r->method_name, "notifications/cancelled"))
+        cancelled(r);
+    else
+        return false;
+    return true;
 }

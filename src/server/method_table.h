@@ -13,86 +13,95 @@ struct subscription;
 
 enum method_era { ERA_LEGACY = 1, ERA_MODERN = 2, ERA_BOTH = 3 };
 
+typedef enum request_status method_handler(struct request *request);
+
 struct method {
     const char *name;
     enum method_era eras;
     bool may_wait;    /* counts against limits.in_flight and limits.memory */
     bool takes_fault; /* a fault in the JSON of its arguments is a verdict, not an error */
-    enum request_status (*handle)(struct request *request);
-};
-
-struct notification {
-    const char *name;
-    void (*handle)(struct request *request);
+    method_handler *handle;
 };
 
 const struct method *method_find(struct str name);
-const struct notification *method_find_notification(struct str name);
 
 /* The closest name, or STR_NONE. */
 struct str method_suggest(struct str name);
 
-/* Appends the names that begin with "toolgate/" as items of a JSON array. */
-void method_write_extensions(struct json_out *out);
+/* False: there is no such notification. */
+bool notification_handle(struct request *request);
+
+method_handler call_methods_call, call_methods_check, call_methods_report; /* call_methods.c */
+method_handler mcp_tools_list, tool_methods_register, tool_methods_tools, tool_methods_schemas;
+method_handler session_methods_turn, session_methods_session, session_methods_sessions;
+method_handler passing_prompts_list, passing_prompts_get, passing_resources_list, passing_templates_list,
+    passing_resources_read, passing_subscribe, passing_unsubscribe, passing_complete; /* passing_methods.c */
+method_handler approvals_method, approve_method, deny_method;                         /* approval_methods.c */
+method_handler pins_method, reload_method, status_method, subscriptions_listen;
+
+/* ---- method_table.c ---- */
 
 /* Of the client's capabilities: it can put a form to its user. */
 bool mcp_has_form_elicitation(const struct json *capabilities);
-
-/* mcp_methods.c */
-enum request_status mcp_initialize(struct request *request);
-enum request_status mcp_ping(struct request *request);
-enum request_status mcp_set_level(struct request *request);
-enum request_status mcp_discover(struct request *request);
-void mcp_initialized(struct request *request);
-void mcp_cancelled(struct request *request);
 /* A request of the modern era asks for log messages from this level on. Servers hear of it once for a
  * connection: one of the legacy era has a level for all requests. */
 void mcp_wants_level(struct client *client, int level);
-bool mcp_wants_log(const struct request *request,
-                   struct str level); /* is a log message of that level wanted */
+/* Whether the request's client wants a log message of that level. */
+bool mcp_wants_log(const struct request *request, struct str level);
 
-/* subscriptions.c */
-enum request_status subscriptions_listen(struct request *request);
+/* ---- call_methods.c ---- */
 
-/* passing_methods.c */
-enum request_status passing_prompts_list(struct request *request);
-enum request_status passing_prompts_get(struct request *request);
-enum request_status passing_resources_list(struct request *request);
-enum request_status passing_templates_list(struct request *request);
-enum request_status passing_resources_read(struct request *request);
-enum request_status passing_subscribe(struct request *request);
-enum request_status passing_unsubscribe(struct request *request);
-enum request_status passing_complete(struct request *request);
+/* The client has cancelled the call: its user need not answer any more. No effect on any other request. */
+void elicitation_take_back(struct request *request);
+/* A message without a method: true if it answers a question that was put to this client's user. */
+bool elicitation_answer(struct client *client, const struct json *message);
+
+/* ---- passing_methods.c ---- */
+
 #define PASSING_SETTLE_MS 20u /* from a server's list to the one for clients */
 
-/* A server has listed, or the configuration is another: clients are told what has changed, soon. */
+/* A server has listed, or the configuration is another: clients hear of what has changed, soon. */
 void passing_lists_changed(struct server *server);
-
 /* "lists":{"prompts","resources","templates","warnings"}. */
 void passing_write_status(struct json_out *out, struct server *server);
-
 /* subscriptions/listen with resourceSubscriptions: those that exist are watched; the client is told which. */
 void passing_watch_all(struct request *request, struct subscription *by, const struct json *uris);
-
 void passing_free(struct server *server);
 
-/* call_methods.c */
-enum request_status call_methods_call(struct request *request);
-/* tools/call once more, after its user has answered; REQUEST_DONE: the reply is written. */
-enum request_status call_methods_call_again(struct request *request, const struct call_request *call);
-enum request_status call_methods_check(struct request *request);
-enum request_status call_methods_report(struct request *request);
+/* ---- subscriptions.c: subscriptions/listen of the modern era, and who is notified of a changed list or
+ * resource. Clients of the legacy era are notified of lists once they have sent initialize or asked for one
+ * ---- */
 
-/* tool_methods.c */
-enum request_status mcp_tools_list(struct request *request);
-enum request_status tool_methods_register(struct request *request);
-enum request_status tool_methods_tools(struct request *request);
-enum request_status schema_methods_schemas(struct request *request);
+#define SUBSCRIPTIONS_MAX     16u  /* of one connection */
+#define WATCHED_RESOURCES_MAX 256u /* of one connection */
 
-/* session_methods.c */
-enum request_status session_methods_turn(struct request *request);
-enum request_status session_methods_session(struct request *request);
-enum request_status session_list_method(struct request *request);
+enum list_changed { LIST_CHANGED_TOOLS, LIST_CHANGED_PROMPTS, LIST_CHANGED_RESOURCES, LIST_CHANGED_COUNT };
+
+/* Notifies every client that wants it, in the way of its era. */
+void subscriptions_changed(struct server *server, enum list_changed list);
+
+/* A resource of this upstream has changed: likewise those that watch it. */
+void subscriptions_resource_updated(struct server *server, struct str upstream, struct str uri);
+
+/* Watches a resource. `by`: the subscription that wants it; NULL: resources/subscribe. NULL, or why not, as
+ * the end of "the server 'x' …". */
+const char *subscriptions_watch(struct client *client, struct subscription *by, struct str upstream,
+                                struct str uri);
+void subscriptions_unwatch(struct client *client, const struct subscription *by, struct str uri);
+
+/* Notifies one client: its list of tools changed, for its session only. */
+void subscriptions_client_list_changed(struct client *client);
+
+/* Ends the subscription with this id, if there is one, without a message. */
+void subscriptions_cancel(struct client *client, const struct json *id);
+
+/* The daemon stops: each subscription gets the result that its request waits for. */
+void subscriptions_end(struct client *client);
+
+/* Frees the client's subscriptions. */
+void subscriptions_clear(struct client *client);
+
+/* ---- session_methods.c ---- */
 
 /* The sessions that this daemon served last, as one JSON object: toolgate/sessions, `toolgate top` and the
  * page write the same. Names of sessions are what clients sent: readers escape them. */
@@ -111,27 +120,17 @@ struct session_list_query {
 void session_list_write(struct json_out *out, const struct server *server,
                         const struct session_list_query *query);
 
-/* status_method.c */
-enum request_status status_method(struct request *request);
+/* ---- status_method.c ---- */
+
 /* Writes the members of an object that is open: what this client may see. `brief`: for the page, without the
  * lists that grow with tools and policies, and at most STATUS_BRIEF_MAX warnings. */
 #define STATUS_BRIEF_MAX 100u
 void status_write(struct json_out *out, struct arena *arena, const struct client *client, bool brief);
-
 /* "enforce", "shadow" or "off". */
 const char *status_mode_name(enum policy_mode mode);
 
-/* approval_methods.c */
-enum request_status approval_methods_list(struct request *request);
-enum request_status approval_methods_approve(struct request *request);
-enum request_status approval_methods_deny(struct request *request);
+/* ---- approval_methods.c: the pins of the generation that serves ---- */
 
-/* reload.c */
-enum request_status reload_method(struct request *request);
-
-/* pin_methods.c: what waits for acceptance, and accepting it. It keeps the pins with the generation that
- * serves. */
-enum request_status pin_methods_pins_method(struct request *request);
 #define PINS_SHOWN_MAX_BYTES 6291456u /* of the definitions in one answer; further entries come without */
 
 /* For the builds of a configuration; NULL: it keeps no pins. */

@@ -15,7 +15,6 @@
 #include "result/pattern_sets.h"
 #include "server/served.h"
 #include "server/mcp_keys.h"
-#include "server/subscriptions.h"
 
 #define MCP_RESOURCE_NOT_FOUND (-32002) /* of servers of the legacy era */
 

@@ -14,7 +14,6 @@
 #include "io/child.h"
 #include "server/http_endpoint.h"
 #include "server/state_dir.h"
-#include "server/subscriptions.h"
 #include "policy/policy_set.h"
 
 #include <event2/event.h>

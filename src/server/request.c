@@ -9,7 +9,6 @@
 #include "catalog/mcp_version.h"
 #include "json/build.h"
 #include "json/parse.h"
-#include "server/elicitation.h"
 #include "server/problems.h"
 #include "server/mcp_keys.h"
 #include "server/method_table.h"
@@ -336,12 +335,9 @@ static enum request_status serve(struct request *r, struct str text)
     if (!read_envelope(r))
         return REQUEST_DONE;
     if (!r->id.len) {
-        const struct notification *notification = method_find_notification(r->method_name);
         const struct json *params = json_get_text(&r->message, "params");
         r->params = json_is(params, JSON_OBJECT) ? params : NULL;
-        if (notification && !r->fault.len)
-            notification->handle(r);
-        else
+        if (r->fault.len || !notification_handle(r))
             log_event(LOG_DEBUG, "notification_ignored", LOG_TEXT("connection", r->client->name),
                       LOG_STR("method", r->method_name));
         return REQUEST_DONE;

@@ -8,7 +8,6 @@
 #include "base/suggest.h"
 #include "catalog/catalog.h"
 #include "json/build.h"
-#include "server/subscriptions.h"
 
 #include <stdlib.h>
 
@@ -332,7 +331,7 @@ static enum err read_order(struct request *r, enum session_list_order *order)
     return ERR_PARSE;
 }
 
-enum request_status session_list_method(struct request *r)
+enum request_status session_methods_sessions(struct request *r)
 {
     struct session_list_query query = {0};
     uint32_t limit;

@@ -1,5 +1,4 @@
 /* One list per client. A subscription's id is that of its request, as it was sent. */
-#include "server/subscriptions.h"
 
 #include "base/arena.h"
 #include "json/build.h"

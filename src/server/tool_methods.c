@@ -299,7 +299,7 @@ static enum request_status refuse_name(struct request *r, struct str name)
                        STR_ARG(str_cut(buf_view(&names), 1000)), STR_ARG(str_cut(name, 64)));
 }
 
-enum request_status schema_methods_schemas(struct request *r)
+enum request_status tool_methods_schemas(struct request *r)
 {
     struct str name, provider;
     if (param_string(r, r->params, "params.", "name", &name) ||
