@@ -134,7 +134,7 @@ void json_write_fields(struct json_out *out, const struct json_field *fields)
             json_field_bool(out, f->key, f->number);
         else if (f->kind == JSON_FIELD_RAW)
             json_field_raw(out, f->key, f->text);
-        else if (!f->optional || f->text.len)
+        else if (f->kind == JSON_FIELD_STR && (f->text.len || !f->optional))
             json_field_str(out, f->key, f->text);
 }
 

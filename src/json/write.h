@@ -183,7 +183,13 @@ static inline void json_field_optional_str(struct json_out *out, const char *key
  */
 struct json_field {
     const char *key; /* NULL ends the list */
-    enum json_field_kind { JSON_FIELD_STR, JSON_FIELD_RAW, JSON_FIELD_NUM, JSON_FIELD_BOOL } kind;
+    enum json_field_kind {
+        JSON_FIELD_STR,
+        JSON_FIELD_RAW,
+        JSON_FIELD_NUM,
+        JSON_FIELD_BOOL,
+        JSON_FIELD_NONE
+    } kind;
     bool optional; /* left out if the text is empty */
     struct str text;
     int64_t number;
@@ -198,6 +204,12 @@ struct json_field {
     ((struct json_field){.key = (name), .kind = JSON_FIELD_NUM, .number = (int64_t)(value)})
 #define FIELD_BOOL(name, value)                                                                              \
     ((struct json_field){.key = (name), .kind = JSON_FIELD_BOOL, .number = (value)})
+
+/* Left out unless `wanted`; the value is computed all the same. */
+static inline struct json_field FIELD_IF(bool wanted, struct json_field field) {
+    field.kind = wanted ? field.kind : JSON_FIELD_NONE;
+    return field;
+}
 
 void json_write_fields(struct json_out *out, const struct json_field *fields);
 

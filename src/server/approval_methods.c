@@ -33,17 +33,15 @@ static void put_approval(struct json_out *out, const struct approval *a, int64_t
 {
     char id[APPROVAL_ID_CHARS + 1];
     approvals_write_id(a->id, id);
+    bool answered = a->answered_by.len > 0;
     json_fields(out, FIELD_TEXT("id", id), FIELD_TEXT("state", state_names[a->state]),
-                FIELD_STR("tool", a->tool), FIELD_STR("arguments", a->arguments));
-    if (a->is_cut)
-        json_field_bool(out, "arguments_cut", true);
-    json_fields(out, FIELD_STR("question", a->question), FIELD_STR("session", a->session),
-                FIELD_STR("user", a->user), FIELD_NUM("uid", a->uid), FIELD_NUM("pid", a->process.pid),
-                FIELD_NUM("asked_s", (now_ms - a->made_ms) / 1000),
-                FIELD_NUM("expires_s", (a->expires_ms - now_ms + 999) / 1000));
-    if (a->answered_by.len)
-        json_fields(out, FIELD_STR("answered_by", a->answered_by),
-                    FIELD_NUM("answered_uid", a->answered_uid));
+                FIELD_STR("tool", a->tool), FIELD_STR("arguments", a->arguments),
+                FIELD_IF(a->is_cut, FIELD_BOOL("arguments_cut", true)), FIELD_STR("question", a->question),
+                FIELD_STR("session", a->session), FIELD_STR("user", a->user), FIELD_NUM("uid", a->uid),
+                FIELD_NUM("pid", a->process.pid), FIELD_NUM("asked_s", (now_ms - a->made_ms) / 1000),
+                FIELD_NUM("expires_s", (a->expires_ms - now_ms + 999) / 1000),
+                FIELD_OPTIONAL("answered_by", a->answered_by),
+                FIELD_IF(answered, FIELD_NUM("answered_uid", a->answered_uid)));
 }
 
 static enum request_status reply_list(struct request *r)
@@ -113,7 +111,7 @@ static enum request_status begin(struct request *r, struct approval_request *wor
     r->work = work;
     r->answer = reply;
     r->cancel = cancel;
-    return approvals_do(r->client->server->gate.approvals, work) ? reply(r) : REQUEST_PENDING;
+    return request_wait(r, !approvals_do(r->client->server->gate.approvals, work));
 }
 
 enum request_status approvals_method(struct request *r)

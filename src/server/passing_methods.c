@@ -355,10 +355,8 @@ static enum request_status pass(struct request *r, struct str upstream, struct s
     r->work = passed;
     r->answer = reply_answer;
     r->cancel = cancel;
-    return upstream_start(r->client->server->gate.upstreams, &passed->request, r->arena, &passed->answer,
-                          request_answer, r) == UPSTREAM_PENDING
-               ? REQUEST_PENDING
-               : reply_answer(r);
+    return request_wait(r, upstream_start(r->client->server->gate.upstreams, &passed->request, r->arena,
+                                          &passed->answer, request_answer, r) == UPSTREAM_PENDING);
 }
 
 static const struct json *with(struct request *r, const struct json *object, const char *key,

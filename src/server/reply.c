@@ -126,9 +126,8 @@ struct json_out *reply_open_as(struct request *request, const char *result_type)
     buf_text(buf, ",\"result\":");
     *out = json_out(buf);
     json_open(out, '{');
-    if (request->modern) {
+    if (request->modern)
         json_field_text(out, "resultType", result_type);
-    }
     return out;
 }
 
@@ -137,23 +136,10 @@ struct json_out *reply_meta(struct request *request)
     struct json_out *out = &request->out;
     request->has_meta = true;
     json_field_open(out, "_meta", '{');
-    if (request->modern) {
+    if (request->modern)
         json_field_raw(out, MCP_SERVER_KEY,
                        STR_LIT("{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"));
-    }
     return out;
-}
-
-void reply_members(struct request *request, struct str object)
-{
-    struct json_out *out = &request->out;
-    struct str members = {object.at + 1, object.len - 2};
-    if (!members.len)
-        return;
-    if (out->comma)
-        buf_byte(out->buf, ',');
-    buf_str(out->buf, members);
-    out->comma = true;
 }
 
 bool reply_fits(struct request *request)

@@ -63,6 +63,13 @@ void request_done(struct request *request);
  * unless that waits again. */
 void request_answer(void *request);
 
+/* What a handler returns after it has begun what request_answer ends: if that is done already, answers now.
+ */
+static inline enum request_status request_wait(struct request *request, bool is_pending)
+{
+    return is_pending ? REQUEST_PENDING : request->answer(request);
+}
+
 /* Stops a pending request without a reply, and frees it. */
 void request_cancel(struct request *request);
 
@@ -87,9 +94,6 @@ struct json_out *reply_open_as(struct request *request, const char *result_type)
 
 /* "_meta":{ and, for a modern request, the server's name. Close it with json_close. At most once. */
 struct json_out *reply_meta(struct request *request);
-
-/* Appends the members of an object, given as JSON. */
-void reply_members(struct request *request, struct str object);
 
 /* Ends the reply. False: it was longer than SERVER_LINE_MAX_BYTES, or the client leaves too much unread
  * (`unread` is set). The reply is then taken back; send a smaller one. */

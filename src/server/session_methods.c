@@ -68,10 +68,8 @@ enum request_status session_methods_turn(struct request *r)
                                     .end = end,
                                     .by_person = by_person,
                                     .compacted = compacted};
-    return ledger_turn(r->client->server->gate.ledger, request, r->arena, &work->turned, request_answer, r) ==
-                   LEDGER_DONE
-               ? r->answer(r)
-               : REQUEST_PENDING;
+    return request_wait(r, ledger_turn(r->client->server->gate.ledger, request, r->arena, &work->turned,
+                                       request_answer, r) == LEDGER_PENDING);
 }
 
 static enum request_status not_found(struct request *r)
@@ -85,31 +83,19 @@ static enum request_status not_found(struct request *r)
                               : "it made no call yet, has expired, or belongs to another user");
 }
 
-/* In a shared namespace a session may hold calls of tools that this user may not see. */
-static struct json entries_allowed(const struct request *r, const struct json *entries)
+/* In a shared namespace a session may hold calls of tools that this user may not see: leaves those out of a
+ * list of the object. */
+static void hide_forbidden(const struct request *r, struct json *object, const char *list)
 {
+    const struct json *entries = json_get_text(object, list);
+    if (!json_is(entries, JSON_ARRAY))
+        return;
     struct json *kept = ARENA_ARRAY(r->arena, struct json, entries->len + 1);
     size_t count = 0;
     for (uint32_t i = 0; i < entries->len; i++)
         if (client_may_call(r->client, json_str(json_get_text(&entries->items[i], "tool"))))
             kept[count++] = entries->items[i];
-    return json_array(kept, count);
-}
-
-static void hide_forbidden(const struct request *r, struct json *session)
-{
-    const struct json *history = json_get_text(session, "history");
-    const struct json *budgets = json_get_text(session, "budgets");
-    const struct json *chains = json_get_text(budgets, "chains");
-    const struct json *tools = json_get_text(budgets, "tools");
-    struct json allowed = *budgets;
-    if (json_is(chains, JSON_ARRAY))
-        allowed = json_with(r->arena, &allowed, STR_LIT("chains"), entries_allowed(r, chains));
-    if (json_is(tools, JSON_ARRAY))
-        allowed = json_with(r->arena, &allowed, STR_LIT("tools"), entries_allowed(r, tools));
-    *session = json_with(r->arena, session, STR_LIT("budgets"), allowed);
-    if (json_is(history, JSON_ARRAY))
-        *session = json_with(r->arena, session, STR_LIT("history"), entries_allowed(r, history));
+    *object = json_with(r->arena, object, str_of(list), json_array(kept, count));
 }
 
 static enum request_status answer_view(struct request *r)
@@ -119,13 +105,18 @@ static enum request_status answer_view(struct request *r)
         return not_found(r);
     if (work->view.error)
         return reply_error(r, RPC_UNAVAILABLE, "the ledger did not answer: %s", work->view.why.text);
-    struct buf text = buf_in(r->arena);
-    hide_forbidden(r, &work->view.session);
+    struct json *session = &work->view.session, budgets = *json_get_text(session, "budgets");
+    hide_forbidden(r, &budgets, "chains");
+    hide_forbidden(r, &budgets, "tools");
+    *session = json_with(r->arena, session, STR_LIT("budgets"), budgets);
+    hide_forbidden(r, session, "history");
     if (work->view.stand_in)
-        work->view.session = json_with(r->arena, &work->view.session, STR_LIT("stand_in"), json_bool(true));
-    json_write(&text, &work->view.session);
-    reply_open(r);
-    reply_members(r, buf_view(&text));
+        *session = json_with(r->arena, session, STR_LIT("stand_in"), json_bool(true));
+    struct json_out *out = reply_open(r);
+    for (uint32_t i = 0; i < session->len; i++) {
+        json_key_str(out, session->members[i].key);
+        json_put(out, &session->members[i].value);
+    }
     return reply_close(r);
 }
 
@@ -198,97 +189,60 @@ enum request_status session_methods_session(struct request *r)
         param_string(r, r->params, "params.", "reset", &tool) || param_flag(r, "forget", &forget) ||
         read_owner(r, &owner) || check_tool(r, tool))
         return REQUEST_DONE;
+    struct ledger *ledger = r->client->server->gate.ledger;
     struct ledger_work *work = begin(r, given.len ? given : session, &owner);
-    if (tool.len || forget) {
-        work->reset_tool = tool;
-        r->answer = answer_reset;
-        return ledger_reset(r->client->server->gate.ledger, work->session, tool, r->arena, &work->reset_error,
-                            request_answer, r) == LEDGER_DONE
-                   ? r->answer(r)
-                   : REQUEST_PENDING;
+    if (!tool.len && !forget) {
+        r->answer = answer_view;
+        return request_wait(r, ledger_view(ledger, work->session, r->arena, &work->view, request_answer, r) ==
+                                   LEDGER_PENDING);
     }
-    r->answer = answer_view;
-    return ledger_view(r->client->server->gate.ledger, work->session, r->arena, &work->view, request_answer,
-                       r) == LEDGER_DONE
-               ? r->answer(r)
-               : REQUEST_PENDING;
+    work->reset_tool = tool;
+    r->answer = answer_reset;
+    return request_wait(r, ledger_reset(ledger, work->session, tool, r->arena, &work->reset_error,
+                                        request_answer, r) == LEDGER_PENDING);
 }
 
 /* ---- toolgate/sessions ---- */
 
 #define UID_PREFIX "uid:"
 
-static const char *const orders[] = {
-    [SESSION_LIST_RECENT] = "recent", [SESSION_LIST_REFUSALS] = "refusals", [SESSION_LIST_CALLS] = "calls"};
-#define ORDER_COUNT (sizeof(orders) / sizeof(orders[0]))
-
-static int by_recency(const void *a, const void *b)
+/* The largest first; among equals, the latest. */
+static int compare(const void *a, const void *b, void *order)
 {
     const struct ledger_session *x = a, *y = b;
-    return (x->last_ms < y->last_ms) - (x->last_ms > y->last_ms);
-}
-
-static int by_refusals(const void *a, const void *b)
-{
-    const struct ledger_session *x = a, *y = b;
-    return x->refusals != y->refusals ? (x->refusals < y->refusals) - (x->refusals > y->refusals)
-                                      : by_recency(a, b);
-}
-
-static int by_calls(const void *a, const void *b)
-{
-    const struct ledger_session *x = a, *y = b;
-    return x->calls != y->calls ? (x->calls < y->calls) - (x->calls > y->calls) : by_recency(a, b);
-}
-
-/* "uid:1000/chat-7", "shared/chat-7" or "anonymous/…": call_session_key. */
-static void put_name(struct json_out *out, struct str key)
-{
-    const char *slash = memchr(key.at, '/', key.len);
-    struct str owner = {key.at, slash ? (size_t)(slash - key.at) : 0};
-    json_field_str(out, "session", slash ? str_from(key, owner.len + 1) : key);
-    if (str_starts(owner, UID_PREFIX))
-        json_field_raw(out, "uid", str_from(owner, sizeof(UID_PREFIX) - 1));
-    if (str_is(owner, "anonymous"))
-        json_field_bool(out, "anonymous", true);
-}
-
-static void put_cost(struct json_out *out, const char *key, uint64_t cost)
-{
-    json_key(out, key);
-    json_put_double(out, (double)cost / LEDGER_COST_UNIT);
+    enum session_list_order by = *(const enum session_list_order *)order;
+    int64_t left = by == SESSION_LIST_REFUSALS ? x->refusals : by == SESSION_LIST_CALLS ? x->calls : 0;
+    int64_t right = by == SESSION_LIST_REFUSALS ? y->refusals : by == SESSION_LIST_CALLS ? y->calls : 0;
+    return left != right ? (left < right) - (left > right)
+                         : (x->last_ms < y->last_ms) - (x->last_ms > y->last_ms);
 }
 
 static void put_session(struct json_out *out, const struct ledger_session *s)
 {
+    /* "uid:1000/chat-7", "shared/chat-7" or "anonymous/…": call_session_key. */
+    const char *slash = memchr(s->name.at, '/', s->name.len);
+    struct str owner = {s->name.at, slash ? (size_t)(slash - s->name.at) : 0};
+    bool has_uid = str_starts(owner, UID_PREFIX);
     json_open(out, '{');
-    put_name(out, s->name);
-    json_fields(out, FIELD_NUM("last_ms", s->last_ms), FIELD_NUM("turn", s->turn),
-                FIELD_NUM("calls", s->calls), FIELD_NUM("calls_in_turn", s->calls_in_turn),
-                FIELD_NUM("refusals", s->refusals), FIELD_NUM("no_progress", s->no_progress),
-                FIELD_NUM("waiting", s->waiting));
-    put_cost(out, "cost", s->cost);
-    put_cost(out, "cost_in_turn", s->cost_in_turn);
-    if (s->loop_times) {
-        json_field_open(out, "loop", '{');
-        if (s->loop_tool.len)
-            json_field_str(out, "tool", s->loop_tool);
-        json_field_int(out, "times", s->loop_times);
-        if (s->loop_code.len)
-            json_field_str(out, "code", s->loop_code);
-        json_close(out, '}');
-    }
+    json_fields(out, FIELD_STR("session", slash ? str_from(s->name, owner.len + 1) : s->name),
+                FIELD_IF(has_uid, FIELD_RAW("uid", str_from(owner, sizeof(UID_PREFIX) - 1))),
+                FIELD_IF(str_is(owner, "anonymous"), FIELD_BOOL("anonymous", true)),
+                FIELD_NUM("last_ms", s->last_ms), FIELD_NUM("turn", s->turn), FIELD_NUM("calls", s->calls),
+                FIELD_NUM("calls_in_turn", s->calls_in_turn), FIELD_NUM("refusals", s->refusals),
+                FIELD_NUM("no_progress", s->no_progress), FIELD_NUM("waiting", s->waiting));
+    json_key(out, "cost");
+    json_put_double(out, (double)s->cost / LEDGER_COST_UNIT);
+    json_key(out, "cost_in_turn");
+    json_put_double(out, (double)s->cost_in_turn / LEDGER_COST_UNIT);
+    if (s->loop_times)
+        json_field_object(out, "loop", FIELD_OPTIONAL("tool", s->loop_tool),
+                          FIELD_NUM("times", s->loop_times), FIELD_OPTIONAL("code", s->loop_code));
     json_close(out, '}');
 }
 
 void session_list_write(struct json_out *out, const struct server *server,
                         const struct session_list_query *query)
 {
-    static int (*const compare[])(const void *, const void *) = {
-        [SESSION_LIST_RECENT] = by_recency,
-        [SESSION_LIST_REFUSALS] = by_refusals,
-        [SESSION_LIST_CALLS] = by_calls,
-    };
     struct arena *arena = arena_new();
     struct ledger_session *list = ARENA_ARRAY(arena, struct ledger_session, LEDGER_SESSIONS_MAX);
     struct ledger_status status;
@@ -296,7 +250,8 @@ void session_list_write(struct json_out *out, const struct server *server,
     size_t known = ledger_sessions(server->gate.ledger, list), in_loop = 0;
     size_t left = query->limit ? query->limit : SESSION_LIST_DEFAULT;
     int64_t refusals = 0;
-    qsort(list, known, sizeof(*list), compare[query->order]);
+    enum session_list_order order = query->order;
+    qsort_r(list, known, sizeof(*list), compare, &order);
     json_field_open(out, "sessions", '[');
     for (size_t i = 0; i < known; i++) {
         in_loop += list[i].loop_times > 0;
@@ -313,31 +268,27 @@ void session_list_write(struct json_out *out, const struct server *server,
     arena_free(arena);
 }
 
-static enum err read_order(struct request *r, enum session_list_order *order)
-{
-    struct str name;
-    *order = SESSION_LIST_RECENT;
-    if (param_string(r, r->params, "params.", "sort", &name))
-        return ERR_PARSE;
-    for (size_t i = 0; name.len && i < ORDER_COUNT; i++)
-        if (str_is(name, orders[i])) {
-            *order = (enum session_list_order)i;
-            return OK;
-        }
-    if (!name.len)
-        return OK;
-    reply_error(r, RPC_INVALID_PARAMS, "params.sort: expected recent, refusals or calls, got '" STR_FMT "'",
-                STR_ARG(str_cut(name, 64)));
-    return ERR_PARSE;
-}
-
 enum request_status session_methods_sessions(struct request *r)
 {
+    static const char *const orders[] = {[SESSION_LIST_RECENT] = "recent",
+                                         [SESSION_LIST_REFUSALS] = "refusals",
+                                         [SESSION_LIST_CALLS] = "calls"};
     struct session_list_query query = {0};
+    struct str sort;
     uint32_t limit;
-    if (param_require_operator(r, "toolgate/sessions") || read_order(r, &query.order) ||
-        param_flag(r, "loops", &query.loops) || param_count(r, r->params, "params.", "limit", &limit))
+    size_t order = 0;
+    if (param_require_operator(r, "toolgate/sessions") ||
+        param_string(r, r->params, "params.", "sort", &sort))
         return REQUEST_DONE;
+    while (order < sizeof(orders) / sizeof(*orders) && !str_is(sort, orders[order]))
+        order++;
+    if (sort.len && order == sizeof(orders) / sizeof(*orders))
+        return reply_error(r, RPC_INVALID_PARAMS,
+                           "params.sort: expected recent, refusals or calls, got '" STR_FMT "'",
+                           STR_ARG(str_cut(sort, 64)));
+    if (param_flag(r, "loops", &query.loops) || param_count(r, r->params, "params.", "limit", &limit))
+        return REQUEST_DONE;
+    query.order = sort.len ? (enum session_list_order)order : SESSION_LIST_RECENT;
     query.limit = limit > SESSION_LIST_MAX ? SESSION_LIST_MAX : limit;
     session_list_write(reply_open(r), r->client->server, &query);
     return reply_close(r);

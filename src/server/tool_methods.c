@@ -61,9 +61,8 @@ static enum request_status begin_list(struct request *r, const struct catalog_re
     struct ledger_look *look = ARENA_NEW(r->arena, struct ledger_look);
     *look = (struct ledger_look){.place = place, .newest = true};
     catalog_wants(gate->generation, look);
-    bool pending =
-        ledger_peek(gate->ledger, look, r->arena, &list->peek, request_answer, r) == LEDGER_PENDING;
-    return pending ? REQUEST_PENDING : write_list(r);
+    return request_wait(r, ledger_peek(gate->ledger, look, r->arena, &list->peek, request_answer, r) ==
+                               LEDGER_PENDING);
 }
 
 static enum request_status reply_list(struct request *r, const struct catalog_request *wanted)
@@ -229,27 +228,6 @@ static const struct json *find_schema(const struct request *r, struct str name)
     return theirs ? theirs->schema : NULL;
 }
 
-static void put_warnings(struct json_out *out, bool strict, const struct openai_strict_notes *notes,
-                         const struct why *why)
-{
-    json_field_open(out, "warnings", '[');
-    if (!strict) {
-        struct buf text = {0};
-        buf_printf(&text, "strict is not possible, the schema is as it was written: %s", why->text);
-        json_put_str(out, buf_view(&text));
-        buf_clear(&text);
-    }
-    for (size_t i = 0; strict && i < notes->count; i++)
-        json_put_str(out, notes->list[i]);
-    if (strict && notes->more) {
-        struct buf text = {0};
-        buf_printf(&text, "and %zu more changes", notes->more);
-        json_put_str(out, buf_view(&text));
-        buf_clear(&text);
-    }
-    json_close(out, ']');
-}
-
 static void put_response_format(struct request *r, const struct response_format *format, struct str name,
                                 const struct json *schema)
 {
@@ -263,14 +241,16 @@ static void put_response_format(struct request *r, const struct response_format 
     json_write(out->buf, strict ? &closed : schema);
     buf_text(out->buf, format->after);
     out->comma = true;
-    put_warnings(out, strict || !format->closed, &notes, &why);
-}
-
-static void put_entry(struct json_out *out, struct str name, const char *source,
-                      const struct json *description)
-{
-    json_put_object(out, FIELD_STR("name", name), FIELD_TEXT("source", source),
-                    FIELD_OPTIONAL("description", json_str(description)));
+    json_field_open(out, "warnings", '[');
+    if (format->closed && !strict)
+        json_put_str(
+            out,
+            arena_printf(r->arena, "strict is not possible, the schema is as it was written: %s", why.text));
+    for (size_t i = 0; i < notes.count && strict; i++)
+        json_put_str(out, notes.list[i]);
+    if (notes.more && strict)
+        json_put_str(out, arena_printf(r->arena, "and %zu more changes", notes.more));
+    json_close(out, ']');
 }
 
 static enum request_status reply_names(struct request *r)
@@ -279,10 +259,11 @@ static enum request_status reply_names(struct request *r)
     struct json_out *out = reply_open(r);
     json_field_open(out, "schemas", '[');
     for (size_t i = 0; i < OWN_COUNT; i++)
-        put_entry(out, str_of(own_schemas[i].name), "toolgate", NULL);
+        json_put_object(out, FIELD_TEXT("name", own_schemas[i].name), FIELD_TEXT("source", "toolgate"));
     for (size_t i = 0; i < theirs->count; i++)
-        put_entry(out, theirs->list[i].name, "operator",
-                  json_get_text(theirs->list[i].schema, "description"));
+        json_put_object(
+            out, FIELD_STR("name", theirs->list[i].name), FIELD_TEXT("source", "operator"),
+            FIELD_OPTIONAL("description", json_str(json_get_text(theirs->list[i].schema, "description"))));
     json_close(out, ']');
     return reply_close(r);
 }
