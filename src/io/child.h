@@ -3,7 +3,7 @@
  * its own. stdin and stdout are pipes or, as the MCP SDKs make them, socket
  * pairs; stderr is a pipe. The event loop waits for it, and it ends with its
  * whole group. No child outlives the daemon, even a killed one
- * (io/child_guard.h), unless it leaves its group deliberately (setsid).
+ * (a guard ends it), unless it leaves its group deliberately (setsid).
  */
 #ifndef TOOLGATE_IO_CHILD_H
 #define TOOLGATE_IO_CHILD_H

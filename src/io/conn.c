@@ -45,42 +45,27 @@ struct frame {
 
 enum frame_event { FRAME_LINE, FRAME_MORE, FRAME_TOO_LONG, FRAME_TAIL };
 
-static inline void frame_init(struct frame *frame, size_t max)
-{
-    *frame = (struct frame){.max = max};
-}
-
-static inline void frame_commit(struct frame *frame, size_t count)
-{
-    frame->in.len += count;
-}
-
 /* Bytes of the unfinished line. */
 static inline size_t frame_partial_bytes(const struct frame *frame)
 {
     return frame->in.len - frame->at;
 }
 
-static void frame_clear(struct frame *frame)
+/* If everything was used, starts at the front of the buffer; a large one is freed. */
+static void frame_rewind(struct frame *frame)
 {
-    buf_clear(&frame->in);
-    frame->at = frame->scanned = 0;
-}
-
-/* Starts at the front of a buffer of which everything was used. */
-static void rewind_empty(struct frame *frame)
-{
+    if (frame->at != frame->in.len)
+        return;
     if (frame->in.cap > FRAME_KEEP_BYTES)
         buf_clear(&frame->in);
     frame->in.len = frame->at = frame->scanned = 0;
 }
 
-/* Returns where the next bytes go and how many fit; frame_commit then states how many were written. */
+/* Returns where the next bytes go and how many fit; the caller adds what it writes to `in.len`. */
 static char *frame_reserve(struct frame *frame, size_t *space)
 {
     struct buf *in = &frame->in;
-    if (frame->at == in->len)
-        rewind_empty(frame);
+    frame_rewind(frame);
     if (in->cap == in->len && frame->at > 0) {
         buf_drop(in, frame->at);
         frame->scanned -= frame->at;
@@ -125,19 +110,6 @@ static void frame_discard(struct frame *frame, struct str *head)
     frame->skipping = true;
 }
 
-static enum frame_event need_more(struct frame *frame, struct str *line)
-{
-    frame->scanned = frame->in.len;
-    if (frame->skipping) {
-        keep_tail(frame, frame->in.len);
-        frame->at = frame->in.len;
-    }
-    if (frame->in.len - frame->at <= frame->max)
-        return FRAME_MORE;
-    frame_discard(frame, line);
-    return FRAME_TOO_LONG;
-}
-
 /* FRAME_LINE: `line` is a line without its newline. FRAME_MORE: more bytes are needed. FRAME_TOO_LONG: `line`
  * is the beginning of a line over the limit, at most FRAME_HEAD_BYTES, once for each such line. FRAME_TAIL:
  * that line ended; `line` is its end, at most FRAME_TAIL_BYTES. `line` is valid until the next call of a
@@ -146,8 +118,17 @@ static enum frame_event frame_next(struct frame *frame, struct str *line)
 {
     size_t unseen = frame->in.len - frame->scanned;
     const char *newline = unseen ? memchr(frame->in.at + frame->scanned, '\n', unseen) : NULL;
-    if (!newline)
-        return need_more(frame, line);
+    if (!newline) {
+        frame->scanned = frame->in.len;
+        if (frame->skipping) {
+            keep_tail(frame, frame->in.len);
+            frame->at = frame->in.len;
+        }
+        if (frame->in.len - frame->at <= frame->max)
+            return FRAME_MORE;
+        frame_discard(frame, line);
+        return FRAME_TOO_LONG;
+    }
     size_t end = (size_t)(newline - frame->in.at), length = end - frame->at;
     if (!frame->skipping && length > frame->max) {
         *line = head_of(frame, length);
@@ -164,13 +145,6 @@ static enum frame_event frame_next(struct frame *frame, struct str *line)
     frame->skipping = false;
     frame->at = frame->scanned = end + 1;
     return tail ? FRAME_TAIL : FRAME_LINE;
-}
-
-/* Frees a large empty buffer at once, as the next bytes may be long in coming. */
-static void frame_shrink(struct frame *frame)
-{
-    if (frame->at == frame->in.len && frame->in.cap > FRAME_KEEP_BYTES)
-        rewind_empty(frame);
 }
 
 /* ---- connections and the loop ---- */
@@ -376,7 +350,7 @@ static bool read_some(struct conn *c, size_t *got)
         c->answered = false;
     }
     if (n > 0) {
-        frame_commit(&c->frame, (size_t)n);
+        c->frame.in.len += (size_t)n;
         return (size_t)n == space || c->hung_up || c->pipe;
     }
     if (n == 0) {
@@ -411,7 +385,7 @@ static void pump(void *owner)
         kill_conn(c);
     if (conn_unsent_bytes(c) > 0 || c->dead || c->finishing)
         mark_dirty(c);
-    frame_shrink(&c->frame);
+    frame_rewind(&c->frame); /* frees a large empty buffer, as the next bytes may be long in coming */
     count_bytes(c);
 }
 
@@ -530,7 +504,7 @@ struct conn *conn_new(struct loop *loop, int in, int out, size_t line_max,
     c->callbacks = callbacks;
     c->owner = owner;
     c->reads = true;
-    frame_init(&c->frame, line_max);
+    c->frame.max = line_max;
     LIST_INSERT_HEAD(&loop->conns, c, all);
     turn_join(&c->turn, &loop->queue, c->pair ? TURN_NOBODY : turn_peer(in), TURN_PROMPT, pump, c);
     event_assign(&c->readable, loop->base, in, EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, on_readable, c);
@@ -614,7 +588,7 @@ static void close_conn(struct conn *c)
     LIST_REMOVE(c, all);
     turn_leave(&c->turn);
     c->loop->bytes -= c->counted;
-    frame_clear(&c->frame);
+    buf_clear(&c->frame.in);
     buf_clear(&c->out);
     free(c);
 }

@@ -13,7 +13,6 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "io/http_request.h"
 
 #include <sys/socket.h>
 
@@ -23,6 +22,7 @@ struct loop;
 
 #define HTTP_CONNECTIONS_MAX 256u   /* open at a time; further ones wait in the backlog */
 #define HTTP_BACKLOG         4096   /* of connections that wait */
+#define HTTP_HEAD_MAX_BYTES  8192u  /* request line and headers of a request */
 #define HTTP_BODY_MAX_BYTES  65536u /* of a request */
 #define HTTP_DEADLINE_MS     5000u  /* to send a request; and to read the reply */
 #define HTTP_LINGER_MS       1000u  /* from the reply until the peer closes, at most */
@@ -55,6 +55,25 @@ struct http_reply {
     const char *headers;    /* further ones, each with "\r\n"; NULL: none */
     struct http_text *text; /* the reference passes to the reply */
 };
+
+/* ---- requests, read without I/O or allocation ---- */
+
+struct http_request {
+    struct str method, path, query; /* of "/x?a=1": "/x", "a=1"; not decoded */
+    unsigned minor;                 /* HTTP/1.minor */
+    bool has_host, has_origin;
+    struct str host, origin, authorization, content_type; /* empty: not sent */
+    bool has_length;
+    size_t length;   /* of the body */
+    struct str body; /* set by the listener */
+};
+
+/* The length of the head with its empty line; 0: `bytes` do not have all of it yet. */
+size_t http_head_length(struct str bytes);
+
+/* Reads a head that http_head_length has measured, without unescaping anything. 0, or the status of the
+ * refusal (400, 411, 501, 505), and `why` says what is wrong. Borrows from `head`. */
+unsigned http_request_parse(struct str head, struct http_request *out, const char **why);
 
 /* Must call http_reply exactly once before it returns. The request is valid until then. */
 typedef void http_handler(void *owner, struct http_exchange *exchange, const struct http_request *request);

@@ -61,17 +61,10 @@ static enum err cannot_open(const char *path, int error, struct why *why)
                    error == EWOULDBLOCK ? "it is locked" : strerror(error), fix);
 }
 
-/* A record is an object, and a computer that lost its power leaves bytes of zero. With anything else, the
- * path is a mistake, and the file is another program's, such as the configuration. */
-static bool holds_records(int fd, off_t size)
-{
-    char first;
-    return !size || pread(fd, &first, 1, 0) != 1 || first == '{' || first == '\n' || !first;
-}
-
 /* Somebody else's file, a FIFO or a device may be a trap. */
 static enum err check(int fd, const char *path, struct stat *st, struct why *why)
 {
+    char first;
     if (fstat(fd, st) != 0)
         return cannot_open(path, errno, why);
     if (!S_ISREG(st->st_mode))
@@ -83,7 +76,9 @@ static enum err check(int fd, const char *path, struct stat *st, struct why *why
             "%s: it belongs to uid %u, expected the daemon's, %u (remove it, or give it to the daemon "
             "with chown)",
             path, (unsigned)st->st_uid, (unsigned)geteuid());
-    if (!holds_records(fd, st->st_size))
+    /* A record is an object, and a computer that lost its power leaves bytes of zero. With anything else, the
+     * path is a mistake, and the file is another program's, such as the configuration. */
+    if (st->st_size && pread(fd, &first, 1, 0) == 1 && first != '{' && first != '\n' && first)
         return err_set(why, ERR_IO,
                        "%s: it holds something else than records (name another file, or move it away)", path);
     if (flock(fd, LOCK_EX | LOCK_NB) != 0)
@@ -93,38 +88,24 @@ static enum err check(int fd, const char *path, struct stat *st, struct why *why
     return OK;
 }
 
-/* After a crash or a full disk the file may end within a record, which must not run into the next. */
-static bool end_last_line(int fd, off_t size)
-{
-    char last;
-    if (!size || pread(fd, &last, 1, size - 1) != 1 || last == '\n')
-        return true;
-    return write(fd, "\n", 1) == 1;
-}
-
 static enum err open_file(struct record_target *t, struct why *why)
 {
     const char *path = t->options->path;
     struct stat st;
+    char last;
     int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
     if (fd < 0)
         return cannot_open(path, errno, why);
     enum err err = check(fd, path, &st, why);
-    if (!err && !end_last_line(fd, st.st_size))
+    /* After a crash or a full disk the file may end within a record, which must not run into the next. */
+    if (!err && st.st_size && pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n' &&
+        write(fd, "\n", 1) != 1)
         err = cannot_open(path, errno, why);
     if (err)
         close(fd);
     else
         t->fd = fd;
     return err;
-}
-
-/* The file was moved or removed. */
-static bool has_moved(const struct record_target *t, const struct stat *open_one)
-{
-    struct stat at_path;
-    return lstat(t->options->path, &at_path) != 0 || at_path.st_ino != open_one->st_ino ||
-           at_path.st_dev != open_one->st_dev;
 }
 
 /* path.3 becomes path.4, …, path becomes path.1. */
@@ -151,10 +132,10 @@ static enum err rotate(struct record_target *t, struct why *why)
 /* The bytes of whole lines among the first `max`. */
 static size_t whole_lines(struct str lines, size_t max)
 {
-    const char *end = max >= lines.len ? lines.at + lines.len : memrchr(lines.at, '\n', max);
-    if (!end)
-        return 0;
-    return max >= lines.len ? lines.len : (size_t)(end - lines.at) + 1;
+    if (max >= lines.len)
+        return lines.len;
+    const char *end = memrchr(lines.at, '\n', max);
+    return end ? (size_t)(end - lines.at) + 1 : 0;
 }
 
 /* Half a line is cut off again, and written whole once there is space. */
@@ -167,7 +148,7 @@ static size_t write_lines(struct record_target *t, struct str lines, off_t size,
             continue;
         if (n <= 0) {
             int error = n < 0 ? errno : EIO; /* no disk writes nothing and calls that no error */
-            size_t whole = done ? whole_lines(lines, done) : 0;
+            size_t whole = whole_lines(lines, done);
             if (whole < done && ftruncate(t->fd, size + (off_t)whole) != 0)
                 close_target(t); /* opening it again ends the line */
             cannot_open(t->options->path, error, why);
@@ -178,28 +159,22 @@ static size_t write_lines(struct record_target *t, struct str lines, off_t size,
     return done;
 }
 
-/* What still fits, at least one line of an empty file. */
-static size_t fitting(const struct record_target *t, struct str lines, off_t size)
-{
-    uint64_t max = t->options->max_bytes, left = (uint64_t)size < max ? max - (uint64_t)size : 0;
-    size_t fits = left >= lines.len ? lines.len : left ? whole_lines(lines, (size_t)left) : 0;
-    if (!fits && !size)
-        fits = (size_t)((char *)memchr(lines.at, '\n', lines.len) - lines.at) + 1;
-    return fits;
-}
-
 static size_t write_file(struct record_target *t, struct str lines, struct why *why)
 {
     size_t done = 0;
     while (done < lines.len) {
         struct str rest = str_from(lines, done);
-        struct stat st;
-        if (fstat(t->fd, &st) != 0 || has_moved(t, &st)) {
+        struct stat st, at_path; /* different if the file was moved or removed */
+        if (fstat(t->fd, &st) != 0 || lstat(t->options->path, &at_path) != 0 || at_path.st_ino != st.st_ino ||
+            at_path.st_dev != st.st_dev) {
             close_target(t);
             if (open_file(t, why) || fstat(t->fd, &st) != 0)
                 return done;
         }
-        size_t fits = fitting(t, rest, st.st_size);
+        uint64_t max = t->options->max_bytes, size = (uint64_t)st.st_size;
+        size_t fits = size < max ? whole_lines(rest, max - size) : 0;
+        if (!fits && !size) /* an empty file takes at least one line */
+            fits = (size_t)((char *)memchr(rest.at, '\n', rest.len) - rest.at) + 1;
         if (!fits) {
             if (rotate(t, why))
                 return done;
@@ -455,23 +430,18 @@ static void start_thread(struct record_sink *s)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static void report_change(struct record_sink *s)
-{
-    struct record_sink_status status;
-    record_sink_status(s, &status);
-    if (status.down == s->down)
-        return;
-    s->down = status.down;
-    s->changed(s->owner, &status);
-}
-
 static void on_flush(void *owner)
 {
     struct record_sink *s = owner;
+    struct record_sink_status status;
     if (!s->has_thread)
         start_thread(s);
     hand_over(s);
-    report_change(s);
+    record_sink_status(s, &status);
+    if (status.down != s->down) {
+        s->down = status.down;
+        s->changed(s->owner, &status);
+    }
     pthread_mutex_lock(&s->lock);
     bool again = s->handed.len || s->failing || is_too_large(s);
     pthread_mutex_unlock(&s->lock);
@@ -538,17 +508,6 @@ enum err record_sink_check(const struct record_sink_options *options, struct why
     return err;
 }
 
-static void free_sink(struct record_sink *s)
-{
-    pthread_cond_destroy(&s->progress);
-    pthread_cond_destroy(&s->work);
-    pthread_mutex_destroy(&s->lock);
-    buf_clear(&s->filling);
-    buf_clear(&s->handed);
-    free((char *)s->options.path);
-    free(s);
-}
-
 struct record_sink *record_sink_new(struct loop *loop, const struct record_sink_options *options,
                                     void (*changed)(void *owner, const struct record_sink_status *status),
                                     void *owner)
@@ -570,24 +529,10 @@ struct record_sink *record_sink_new(struct loop *loop, const struct record_sink_
     return s;
 }
 
-/* False: the thread has not come so far by `deadline`. */
-static bool wait_until(struct record_sink *s, bool (*is_so)(const struct record_sink *s),
-                       const struct timespec *deadline)
+/* False: the thread has made no progress by `deadline`. With the lock. */
+static bool wait_for_thread(struct record_sink *s, const struct timespec *deadline)
 {
-    int error = 0;
-    while (!is_so(s) && error != ETIMEDOUT)
-        error = pthread_cond_clockwait(&s->progress, &s->lock, CLOCK_MONOTONIC, deadline);
-    return is_so(s);
-}
-
-static bool is_free(const struct record_sink *s)
-{
-    return !s->handed.len || s->failing;
-}
-
-static bool has_ended(const struct record_sink *s)
-{
-    return s->ended;
+    return pthread_cond_clockwait(&s->progress, &s->lock, CLOCK_MONOTONIC, deadline) != ETIMEDOUT;
 }
 
 uint64_t record_sink_free(struct record_sink *s)
@@ -597,14 +542,17 @@ uint64_t record_sink_free(struct record_sink *s)
     struct timespec deadline = after_ms(RECORD_SINK_STOP_MS);
     timer_clear(&s->flush);
     pthread_mutex_lock(&s->lock);
-    wait_until(s, is_free, &deadline);
+    while (s->handed.len && !s->failing && wait_for_thread(s, &deadline))
+        continue;
     pthread_mutex_unlock(&s->lock);
     hand_over(s);
     pthread_mutex_lock(&s->lock);
     s->ending = true;
     s->ended |= !s->has_thread;
     pthread_cond_signal(&s->work);
-    bool ended = wait_until(s, has_ended, &deadline);
+    while (!s->ended && wait_for_thread(s, &deadline))
+        continue;
+    bool ended = s->ended;
     uint64_t left = count_lines(buf_view(&s->filling));
     if (ended)
         left += count_lines(str_from(buf_view(&s->handed), s->taken));
@@ -615,6 +563,12 @@ uint64_t record_sink_free(struct record_sink *s)
     }
     if (s->has_thread)
         pthread_join(s->thread, NULL);
-    free_sink(s);
+    pthread_cond_destroy(&s->progress);
+    pthread_cond_destroy(&s->work);
+    pthread_mutex_destroy(&s->lock);
+    buf_clear(&s->filling);
+    buf_clear(&s->handed);
+    free((char *)s->options.path);
+    free(s);
     return left;
 }

@@ -1,7 +1,7 @@
 /*
  * What a process that toolgate starts may reach: files by Landlock, sockets by
  * a seccomp filter. A confinement is prepared before the process is created,
- * so that between clone and exec only system calls remain (io/child_spawn.c).
+ * so that between clone and exec only system calls remain (io/child.c).
  * Where the kernel lacks a feature, nothing starts, unless the spec says
  * best_effort.
  */

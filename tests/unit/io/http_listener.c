@@ -1,5 +1,5 @@
 /* The head of an HTTP request: one reading, or a refusal. */
-#include "io/http_request.h"
+#include "io/http_listener.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
