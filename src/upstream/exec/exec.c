@@ -5,24 +5,30 @@
  * writes too much, or is cancelled. EXEC_AT_ONCE run at once; the others queue
  * in order, and queueing counts as time of the call.
  *
- *   queued ─▶ running (stdin ─▶, stdout and stderr ◀─) ─▶ exited ─▶ answer (exec_result.c)
+ *   queued ─▶ running (stdin ─▶, stdout and stderr ◀─) ─▶ exited ─▶ answer
  */
 #include "base/address_space.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/rate_limit.h"
+#include "base/stack_trace.h"
 #include "io/child.h"
 #include "io/conn.h"
 #include "io/descriptor.h"
+#include "json/build.h"
+#include "json/parse.h"
 #include "json/write.h"
 #include "upstream/process.h"
 #include "upstream/exec/exec.h"
 #include "upstream/secrets.h"
 #include "upstream/upstream_call.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define EXEC_AT_ONCE      32u
@@ -142,6 +148,199 @@ static void on_deadline(void *owner)
     call->finish(call);
 }
 
+/* ---- the answer: output to value, exit status to outcome, stderr to a quotation ---- */
+
+static bool next_line(struct str *rest, struct str *line)
+{
+    const char *end = rest->len ? memchr(rest->at, '\n', rest->len) : NULL;
+    *line = (struct str){rest->at, end ? (size_t)(end - rest->at) : rest->len};
+    bool more = rest->len > 0;
+    *rest = str_from(*rest, line->len + 1);
+    return more;
+}
+
+/* Valid UTF-8. `terminal`: without control characters and escape sequences, too. */
+static struct str clean(struct arena *arena, struct str text, bool terminal)
+{
+    struct buf out = buf_in(arena);
+    const char *end = text.at + text.len;
+    for (const char *at = text.at; at < end;) {
+        size_t n = *at ? str_utf8_length(at, end) : 0;
+        bool control = terminal && (unsigned char)*at < ' ' && *at != '\n' && *at != '\t';
+        if (terminal && *at == '\033' && at + 1 < end && at[1] == '[')
+            for (n = 2; at + n < end && !isalpha((unsigned char)at[n - 1]);)
+                n++;
+        else if (!n && !control)
+            buf_text(&out, "\xEF\xBF\xBD");
+        else if (!control)
+            buf_add(&out, at, n);
+        at += n ? n : 1;
+    }
+    return buf_view(&out);
+}
+
+static enum err parse_lines(struct arena *arena, struct str text, struct json *out, struct json_error *error,
+                            size_t *line_number)
+{
+    static const struct json_limits limits = {.nodes = EXEC_JSON_NODES};
+    struct buf items = buf_in(arena);
+    struct str line;
+    size_t count = 0;
+    for (*line_number = 1; next_line(&text, &line); ++*line_number) {
+        struct json value;
+        line = str_trim(line);
+        if (!line.len)
+            continue;
+        if (json_parse(arena, line, &limits, &value, error) != OK)
+            return ERR_PARSE;
+        buf_add(&items, &value, sizeof(value));
+        count++;
+    }
+    *out = json_array((const struct json *)(void *)items.at, count);
+    return OK;
+}
+
+static void take_result(const struct command *c, struct str text)
+{
+    static const struct json_limits limits = {.nodes = EXEC_JSON_NODES};
+    struct upstream_call *call = c->call;
+    struct json *value = ARENA_NEW(call->arena, struct json);
+    struct json_error error;
+    struct str trimmed = str_trim(text);
+    enum exec_output kind = c->spec->output;
+    enum err err = ERR_PARSE;
+    size_t line = 0;
+    if (kind == EXEC_OUTPUT_LINES)
+        err = parse_lines(call->arena, text, value, &error, &line);
+    else if (kind == EXEC_OUTPUT_JSON ||
+             (kind == EXEC_OUTPUT_AUTO && trimmed.len && strchr("{[\"-0123456789tfn", trimmed.at[0])))
+        err = json_parse(call->arena, text, &limits, value, &error);
+    if (err && (kind == EXEC_OUTPUT_LINES || kind == EXEC_OUTPUT_JSON)) {
+        const char *place = line ? arena_printf(call->arena, " in line %zu", line).at : "";
+        upstream_call_answer(call, UPSTREAM_BROKEN, "invalid_json", "%s wrote invalid JSON%s: %s", c->name,
+                             place, error.text);
+        call->answer->quoted = str_cut(text, EXEC_QUOTE_BYTES);
+        return;
+    }
+    if (err) {
+        if (text.len && text.at[text.len - 1] == '\n')
+            text.len--;
+        if (text.len && text.at[text.len - 1] == '\r')
+            text.len--;
+        *value = json_string(clean(call->arena, text, false));
+    }
+    call->answer->outcome = UPSTREAM_RESULT;
+    call->answer->result = value;
+}
+
+/* The message of a trace is the last unindented line before its frames; or, if the trace begins with its
+ * header and frames (Python), the first one after them. Of traces that caused each other the last is taken.
+ */
+struct str exec_result_message(struct arena *arena, struct str errors, bool *traced)
+{
+    enum { TEXT, AFTER_HEADER, MESSAGE_FOLLOWS, DONE } state = TEXT;
+    struct str last[EXEC_QUOTE_LINES], message = STR_NONE, before = STR_NONE, line;
+    struct str rest = clean(arena, errors, true);
+    size_t count = 0;
+    *traced = false;
+    while (next_line(&rest, &line)) {
+        struct str text = str_trim(line);
+        bool frame = stack_trace_is_frame(line), header = !frame && stack_trace_is_header(line);
+        bool indented = line.len && (line.at[0] == ' ' || line.at[0] == '\t');
+        if (!text.len)
+            continue;
+        last[count++ % EXEC_QUOTE_LINES] = text;
+        *traced |= frame || header;
+        if (state == DONE)
+            continue;
+        if (frame || header) {
+            bool first = !before.len && !message.len;
+            message = before.len ? before : message;
+            before = STR_NONE;
+            state = header ? AFTER_HEADER : state == AFTER_HEADER || first ? MESSAGE_FOLLOWS : state;
+        } else if (state == AFTER_HEADER && !indented) {
+            state = DONE; /* Go: names of functions */
+        } else if (state == MESSAGE_FOLLOWS && !indented && !str_starts(text, "note: ")) {
+            message = text;
+            state = TEXT;
+        } else if (!indented) {
+            before = text;
+        }
+    }
+    if (*traced && message.len)
+        return str_cut(message, EXEC_QUOTE_BYTES);
+    struct buf out = buf_in(arena);
+    for (size_t i = count > EXEC_QUOTE_LINES ? count - EXEC_QUOTE_LINES : 0; i < count; i++) {
+        buf_text(&out, out.len ? "\n" : "");
+        buf_str(&out, last[i % EXEC_QUOTE_LINES]);
+    }
+    return str_cut(buf_view(&out), EXEC_QUOTE_BYTES);
+}
+
+/* What a failed command wrote: quoted in the answer, and a stack trace logged, but not too often. Many
+ * programs write errors to stdout. */
+static void quote(struct command *c, int status, struct str out)
+{
+    struct upstream_call *call = c->call;
+    uint64_t held;
+    bool traced, log_trace = rate_limit_allow(&c->all->traces, TRACES_PER_SECOND, &held);
+    struct str line, text = buf_view(&c->error_output);
+    if (!str_trim(text).len)
+        text = out;
+    if (text.len > EXEC_STDERR_BYTES)
+        text = str_from(text, text.len - EXEC_STDERR_BYTES);
+    text = secrets_redact(call->arena, &c->used, text);
+    call->answer->quoted = exec_result_message(call->arena, text, &traced);
+    size_t from = text.len;
+    for (unsigned lines = 0; from > 0 && lines < EXEC_TRACE_LINES; from--)
+        lines += text.at[from - 1] == '\n';
+    text = str_from(text, from);
+    while (traced && log_trace && next_line(&text, &line))
+        if (line.len)
+            log_event(LOG_WARN, "command_stderr", LOG_STR("tool", call->request->target->tool),
+                      LOG_STR("line", line));
+    log_event(LOG_INFO, "command_failed", LOG_STR("tool", call->request->target->tool),
+              LOG_TEXT("command", c->name), LOG_STR("status", child_status(call->arena, status)));
+}
+
+/* What the exit means for the call: the output as a value, or a failure with the end of stderr. */
+static void answer_exit(struct command *c, int status)
+{
+    static const enum upstream_outcome outcomes[] = {
+        [EXEC_EXIT_REFUSED] = UPSTREAM_REFUSED,
+        [EXEC_EXIT_OK] = UPSTREAM_RESULT,
+        [EXEC_EXIT_TRANSIENT] = UPSTREAM_TRANSIENT,
+        [EXEC_EXIT_BROKEN] = UPSTREAM_BROKEN,
+    };
+    struct upstream_call *call = c->call;
+    const struct exec_spec *spec = c->spec;
+    struct str out = secrets_redact(call->arena, &c->used, buf_view(&c->output));
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0, number = WTERMSIG(status);
+    enum exec_exit_meaning means = code ? EXEC_EXIT_REFUSED : EXEC_EXIT_OK;
+    call->answer->reached = true;
+    for (size_t i = spec->exit_count; i-- > 0;)
+        if ((int)spec->exits[i].code == code)
+            means = spec->exits[i].means;
+    if (WIFEXITED(status) && means == EXEC_EXIT_OK) {
+        take_result(c, out);
+        return;
+    }
+    if (WIFEXITED(status))
+        upstream_call_answer(call, outcomes[means], arena_printf(call->arena, "exit_%d", code).at,
+                             "%s ended with exit code %d", c->name, code);
+    else if (number == SIGXCPU)
+        upstream_call_answer(call, UPSTREAM_REFUSED, "cpu_limit",
+                             "%s used more than its %u s of processor time", c->name, spec->cpu_s);
+    else if (number == SIGXFSZ)
+        upstream_call_answer(call, UPSTREAM_REFUSED, "file_limit",
+                             "%s wrote a file larger than its limit of %llu bytes", c->name,
+                             (unsigned long long)spec->file_bytes);
+    else
+        upstream_call_answer(call, UPSTREAM_TRANSIENT, "crashed", "%s was " STR_FMT, c->name,
+                             STR_ARG(child_status(call->arena, status)));
+    quote(c, status, out);
+}
+
 /* ---- input and output -----------------------------------------------------------------------------------
  */
 
@@ -211,7 +410,6 @@ static void on_errors(void *owner, int fd, bool readable, bool writable)
 static void on_exited(void *owner, int status)
 {
     struct command *c = owner;
-    uint64_t held;
     c->child = NULL; /* io/child.c frees it */
     while (c->output.len <= c->output_max && read_stream(&c->out, &c->output))
         continue;
@@ -222,13 +420,7 @@ static void on_exited(void *owner, int status)
         finish_too_large(c);
         return;
     }
-    const struct exec_outcome outcome = {.spec = c->spec,
-                                         .command = c->name,
-                                         .status = status,
-                                         .out = buf_view(&c->output),
-                                         .errors = buf_view(&c->error_output),
-                                         .used = &c->used};
-    exec_result_answer(c->call, &outcome, rate_limit_allow(&c->all->traces, TRACES_PER_SECOND, &held));
+    answer_exit(c, status);
     c->call->finish(c->call);
 }
 

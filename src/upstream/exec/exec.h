@@ -1,6 +1,6 @@
 /*
- * What the files of this folder share: exec.c runs a command, exec_argv.c makes its command line,
- * exec_result.c reads what it left. The pieces of words are also for those who load policies.
+ * Commands: exec.c runs one and reads what it left, exec_argv.c makes its command line. The pieces of words
+ * are also for those who load policies.
  *
  * From the words of a policy and the arguments of a call to a command line: a word may hold
  *
@@ -19,9 +19,6 @@
 #define TOOLGATE_UPSTREAM_EXEC_EXEC_H
 
 #include "upstream/upstream.h"
-
-struct secrets;
-struct upstream_call;
 
 #define EXEC_LINE_WORDS_MAX 4096u /* on a command line, with all items of lists */
 
@@ -52,25 +49,13 @@ struct exec_argv_error {
 const char *const *exec_argv_build(struct arena *arena, const struct exec_spec *spec,
                                    const struct json *arguments, struct exec_argv_error *error);
 
-/* ---- what the exit means for the call: the output as a value, or a failure with the end of stderr, in which
- * a stack trace is reduced to its message ---- */
+/* ---- stderr ---- */
 
 #define EXEC_JSON_NODES   1000000u /* of a result */
 #define EXEC_TRACE_LINES  60u      /* of a stack trace in the log */
 #define EXEC_STDERR_BYTES 16384u   /* the end of stderr that is kept */
 #define EXEC_QUOTE_LINES  5u
 #define EXEC_QUOTE_BYTES  1000u
-
-struct exec_outcome {
-    const struct exec_spec *spec;
-    const char *command;    /* its name in messages */
-    int status;             /* waitpid's */
-    struct str out, errors; /* in the call's arena */
-    const struct secrets *used;
-};
-
-/* Fills in the call's answer. `log_trace`: a stack trace may be logged. */
-void exec_result_answer(struct upstream_call *call, const struct exec_outcome *outcome, bool log_trace);
 
 /* The last lines, or the message of the last stack trace (*traced). In the arena: valid UTF-8, no empty
  * lines, no control characters but newlines. */
